@@ -1,0 +1,178 @@
+//! `Machine`: the kernel's view of the hardware and of the scheduler; the seam below the kernel.
+//!
+//! It models CPUs that are charged for work, sleeping with and without a wait queue, block
+//! devices and the creation of tasks. The simulated machine implements it; a real one can, for a
+//! page cache inside another process.
+//!
+//! Rules for callers: no borrow of kernel state and no remembered count crosses an `.await`; an
+//! `.await` stands only where Linux could schedule, and its [`WaitReason`] names the sleep.
+
+use std::future::Future;
+use std::rc::Rc;
+
+use units::{Bytes, CpuId, Nanos};
+
+/// A task of the machine: a user thread or a kernel thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub u32);
+
+/// A wait queue. Queues are made at boot or on first use and never freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueId(pub u32);
+
+/// Why a task waits: the label that attributes a stall. Named after the kernel's own sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitReason {
+    /// `kswapd` with nothing to do.
+    KswapdIdle,
+    /// `kswapd` dozing 100 ms before it sleeps for good.
+    KswapdDoze,
+    /// `throttle_direct_reclaim`: on `pfmemalloc_wait` until kswapd has freed some reserve.
+    DirectReclaimThrottle,
+    /// `reclaim_throttle`, reason isolated: too many pages are isolated.
+    ThrottleIsolated,
+    /// `reclaim_throttle`, reason writeback.
+    ThrottleWriteback,
+    /// `reclaim_throttle`, reason no progress.
+    ThrottleNoProgress,
+    /// `congestion_wait` and `wait_iff_congested`.
+    Congestion,
+    /// Waiting for a page that is being read: `folio_wait_locked`.
+    PageRead,
+    /// Waiting for a page under writeback.
+    PageWriteback,
+    /// The penalty of `memory.high` on return to user mode.
+    MemcgHigh,
+    /// One jiffy because another task runs the OOM killer.
+    OomLock,
+    /// The program itself asked to sleep.
+    UserSleep,
+    /// A program waits for another task of its own.
+    Join,
+    /// A periodic kernel worker between two rounds.
+    Periodic,
+}
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Woken {
+    /// Somebody woke the queue.
+    Signalled,
+    /// The timeout passed first.
+    TimedOut,
+}
+
+/// An operation that costs CPU time. The machine's cost table maps each to nanoseconds; the
+/// table's defaults and their sources are MECHANISMS section 16 (see `docs/mechanisms`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum CostOp {
+    /// Entry and exit of a system call.
+    Syscall,
+    /// A page from the per-CPU list.
+    PcpAlloc,
+    /// A page to the per-CPU list.
+    PcpFree,
+    /// Refill or drain of a per-CPU list, for each page.
+    PcpRefillPage,
+    /// A block of order > 0 from the buddy lists.
+    BuddyAlloc,
+    /// Adding a page to the page cache: tree, LRU batch, charge.
+    PageCacheAdd,
+    /// Copying one page to or from user memory.
+    CopyPage,
+    /// Clearing one page.
+    ClearPage,
+    /// Readahead and extent mapping, for each page.
+    ReadaheadPage,
+    /// Looking at a page on an LRU list and keeping it.
+    ScanPage,
+    /// Freeing a clean page found by reclaim, beyond the scan.
+    ReclaimPage,
+    /// Moving a page from the active to the inactive list.
+    DeactivatePage,
+    /// A minor fault without the clearing of its page.
+    MinorFault,
+    /// Visiting one memcg in a reclaim walk.
+    WalkMemcg,
+    /// Scanning one slab object.
+    SlabScanObject,
+    /// Allocating or freeing a slab object.
+    SlabObject,
+    /// Moving all free pages of a pageblock on a steal.
+    StealBlock,
+    /// Draining the per-CPU lists of all CPUs, for each CPU.
+    DrainCpu,
+    /// A context switch.
+    ContextSwitch,
+}
+
+impl CostOp {
+    /// Number of operations: the length of a cost table.
+    pub const COUNT: usize = Self::ContextSwitch as usize + 1;
+}
+
+/// Direction of a block request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoKind {
+    /// From the device.
+    Read,
+    /// To the device.
+    Write,
+}
+
+/// One request to a block device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IoRequest {
+    /// Index of the device in the machine.
+    pub device: u16,
+    /// Direction.
+    pub kind: IoKind,
+    /// Byte offset on the device.
+    pub offset: u64,
+    /// Length.
+    pub len: Bytes,
+    /// Handed back to the handler of [`Machine::on_io_done`] when the request is complete.
+    pub tag: u64,
+}
+
+/// The hardware and scheduler below a kernel. Handles are cheap clones of one machine.
+#[allow(async_fn_in_trait)] // A run is single-threaded: futures need not be `Send`.
+pub trait Machine: Clone + 'static {
+    /// Time since boot.
+    fn now(&self) -> Nanos;
+    /// CPUs of the machine.
+    fn cpu_count(&self) -> u16;
+    /// The CPU that the running task is on. It can change at every `.await`.
+    fn current_cpu(&self) -> CpuId;
+    /// The running task.
+    fn current_task(&self) -> TaskId;
+
+    /// Adds `count` times the cost of `op` to the running task's CPU debt. Time passes at the
+    /// next [`Machine::cond_resched`], sleep or end of the task.
+    fn charge(&self, op: CostOp, count: u64);
+    /// Lets the CPU time charged so far pass; another task may run meanwhile, here or elsewhere.
+    async fn cond_resched(&self);
+    /// Sleeps for `length`. The sleeper's CPU debt passes first.
+    async fn sleep(&self, length: Nanos, reason: WaitReason);
+
+    /// A new wait queue.
+    fn new_queue(&self) -> QueueId;
+    /// Waits on a queue until it is woken or `timeout` has passed. The caller's CPU debt passes
+    /// after it has joined the queue, so that a wake-up in between is not lost.
+    async fn wait(&self, queue: QueueId, reason: WaitReason, timeout: Option<Nanos>) -> Woken;
+    /// Wakes every waiter of a queue; returns how many there were.
+    fn wake_all(&self, queue: QueueId) -> usize;
+    /// Whether anybody waits on a queue.
+    fn has_waiters(&self, queue: QueueId) -> bool;
+
+    /// Starts a task that is ready to run at once, pinned to `cpu` if given.
+    fn spawn(&self, name: &str, cpu: Option<CpuId>, program: impl Future<Output = ()> + 'static) -> TaskId;
+
+    /// Hands a request to a block device.
+    fn submit(&self, request: IoRequest);
+    /// Registers what is called (in interrupt context: it may wake, not wait) with the tag of
+    /// every completed request. Called once, at boot.
+    fn on_io_done(&self, handler: Rc<dyn Fn(u64)>);
+}

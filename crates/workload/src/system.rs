@@ -1,0 +1,231 @@
+//! `System`: a program's view of the kernel, and the seam between workloads and backends.
+//!
+//! It models the system calls that memory-pressure workloads make: tasks in cgroups, files,
+//! anonymous memory, `mincore`, `drop_caches`, sysctls, cgroup v2 files and time. Calls that can
+//! fail do so with an errno and the name of the call, as on Linux.
+//!
+//! Three implementations: the simulated kernel, this host, a guest in a virtual machine. In the
+//! simulator tasks are futures on one thread; on Linux each task is a thread that runs its future
+//! to completion. Hence a task's closure is `Send` and its future is not.
+//!
+//! Left out: signals, sockets, content of files (nothing that is modelled depends on it).
+
+use std::fmt;
+use std::future::Future;
+
+use units::{Bytes, Nanos, Pages};
+
+/// The errors of Linux that the modelled calls can return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errno {
+    /// Operation not permitted.
+    Perm,
+    /// No such file, directory or cgroup.
+    NoEnt,
+    /// It exists already.
+    Exist,
+    /// Not a directory.
+    NotDir,
+    /// Directory or cgroup not empty.
+    NotEmpty,
+    /// Permission denied.
+    Acces,
+    /// Device or resource busy.
+    Busy,
+    /// Invalid argument.
+    Inval,
+    /// No space left on device.
+    NoSpc,
+    /// Cannot allocate memory.
+    NoMem,
+    /// I/O error.
+    Io,
+    /// Not supported here.
+    NotSup,
+    /// Killed by the OOM killer while in the call.
+    Killed,
+    /// Any other number of a real kernel.
+    Other(i32),
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Perm => "operation not permitted",
+            Self::NoEnt => "no such file or directory",
+            Self::Exist => "file exists",
+            Self::NotDir => "not a directory",
+            Self::NotEmpty => "directory not empty",
+            Self::Acces => "permission denied",
+            Self::Busy => "device or resource busy",
+            Self::Inval => "invalid argument",
+            Self::NoSpc => "no space left on device",
+            Self::NoMem => "cannot allocate memory",
+            Self::Io => "input/output error",
+            Self::NotSup => "not supported",
+            Self::Killed => "killed: out of memory",
+            Self::Other(number) => return write!(f, "errno {number}"),
+        };
+        f.write_str(text)
+    }
+}
+
+/// A failed call: what was called, on what, and why it failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemError {
+    /// The call, as in a manual page: `read`, `mkdir`, `write memory.max`.
+    pub call: &'static str,
+    /// The path or name that the call was made with.
+    pub subject: String,
+    /// Why.
+    pub errno: Errno,
+}
+
+impl SystemError {
+    /// An error of `call` on `subject`.
+    pub fn new(call: &'static str, subject: impl Into<String>, errno: Errno) -> Self {
+        Self { call, subject: subject.into(), errno }
+    }
+}
+
+impl fmt::Display for SystemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} `{}`: {}", self.call, self.subject, self.errno)
+    }
+}
+
+impl std::error::Error for SystemError {}
+
+/// How to start a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskSpec {
+    /// What the task is called in reports.
+    pub name: String,
+    /// The cgroup it lives in, as a path below the workload's root such as `P/A`; `None` is the
+    /// workload's root itself.
+    pub cgroup: Option<String>,
+}
+
+impl TaskSpec {
+    /// A task in the workload's root cgroup.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), cgroup: None }
+    }
+
+    /// The same task in cgroup `path`.
+    #[must_use]
+    pub fn in_cgroup(mut self, path: impl Into<String>) -> Self {
+        self.cgroup = Some(path.into());
+        self
+    }
+}
+
+/// How to open a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// An existing file, for reading.
+    Read,
+    /// An existing file, for reading and writing.
+    ReadWrite,
+    /// A new file, for reading and writing; it is an error when it exists.
+    Create,
+}
+
+/// Advice on a mapping, as for `madvise(2)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// Prefer huge pages.
+    HugePage,
+    /// Do not use huge pages.
+    NoHugePage,
+    /// Drop the pages now.
+    DontNeed,
+}
+
+/// A program's view of a kernel.
+///
+/// Determinism: in the simulator every call returns the same at the same simulated time for the
+/// same scenario. Paths of files and cgroups are relative to a root that the backend owns and
+/// removes afterwards.
+#[allow(async_fn_in_trait)] // Futures are not `Send` by design, see the module's header.
+pub trait System: Clone + 'static {
+    /// An open file. Cloning shares the descriptor; dropping the last clone closes it.
+    type File: Clone + 'static;
+    /// A private anonymous mapping. Dropping it unmaps it.
+    type Mapping: 'static;
+    /// A running task that returns a `T`.
+    type Task<T: Send + 'static>;
+
+    /// Time since boot (simulated) or since the start of the run (real).
+    fn now(&self) -> Nanos;
+    /// Sleeps; never fails.
+    async fn sleep(&self, length: Nanos);
+    /// CPUs that are online.
+    fn cpus_online(&self) -> u16;
+    /// Memory that the kernel manages: `MemTotal`.
+    fn memory_total(&self) -> Pages;
+    /// Tells the monitors that a phase of the workload ends here: all counters are sampled under
+    /// this name.
+    fn mark(&self, phase: &str);
+
+    /// Starts a task: a process of its own in `spec.cgroup`.
+    ///
+    /// # Errors
+    /// `NoEnt` when the cgroup does not exist; `NoMem`.
+    async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<Self::Task<T>, SystemError>
+    where
+        T: Send + 'static,
+        F: FnOnce(Self) -> Fut + Send + 'static,
+        Fut: Future<Output = T> + 'static;
+    /// Waits until a task has returned.
+    ///
+    /// # Errors
+    /// `Killed` when the OOM killer took it.
+    async fn join<T: Send + 'static>(&self, task: Self::Task<T>) -> Result<T, SystemError>;
+
+    /// Creates a cgroup (v2 names) with the memory controller enabled.
+    async fn cgroup_create(&self, path: &str) -> Result<(), SystemError>;
+    /// Removes an empty cgroup.
+    async fn cgroup_remove(&self, path: &str) -> Result<(), SystemError>;
+    /// Writes a cgroup v2 file such as `memory.max`.
+    async fn cgroup_write(&self, path: &str, file: &str, value: &str) -> Result<(), SystemError>;
+    /// Reads a cgroup v2 file such as `memory.stat`, in the kernel's own text form. Reading
+    /// `memory.stat` flushes statistics, as it does on Linux.
+    async fn cgroup_read(&self, path: &str, file: &str) -> Result<String, SystemError>;
+
+    /// Creates a directory.
+    async fn make_dir(&self, path: &str) -> Result<(), SystemError>;
+    /// Makes a file of `size` with all blocks allocated and none of its pages cached: the state
+    /// of a file that was written long ago.
+    async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError>;
+    /// Opens a file.
+    async fn open(&self, path: &str, mode: OpenMode) -> Result<Self::File, SystemError>;
+    /// Reads `len` bytes at `offset`; returns how many there were before the end.
+    async fn read(&self, file: &Self::File, offset: u64, len: u64) -> Result<u64, SystemError>;
+    /// Writes `len` bytes at `offset` into the page cache.
+    async fn write(&self, file: &Self::File, offset: u64, len: u64) -> Result<u64, SystemError>;
+    /// Waits until a file's dirty pages are on the device.
+    async fn fsync(&self, file: &Self::File) -> Result<(), SystemError>;
+    /// Removes a file.
+    async fn unlink(&self, path: &str) -> Result<(), SystemError>;
+    /// Pages of the range that are in memory, by `mincore(2)`. It touches nothing.
+    async fn resident_pages(&self, file: &Self::File, offset: u64, len: u64) -> Result<u64, SystemError>;
+
+    /// Maps private anonymous memory.
+    async fn map_anonymous(&self, len: Bytes) -> Result<Self::Mapping, SystemError>;
+    /// Touches (writes one byte to) every page of `first..first + count`.
+    async fn touch(&self, mapping: &Self::Mapping, first: u64, count: u64) -> Result<(), SystemError>;
+    /// Advises on the whole mapping.
+    async fn advise(&self, mapping: &Self::Mapping, advice: Advice) -> Result<(), SystemError>;
+    /// Locks the pages of `first..first + count` into memory, faulting them in.
+    async fn lock_memory(&self, mapping: &Self::Mapping, first: u64, count: u64) -> Result<(), SystemError>;
+
+    /// Drops clean page cache (bit 0) and reclaimable slab (bit 1), after a sync.
+    async fn drop_caches(&self, mask: u8) -> Result<(), SystemError>;
+    /// Reads a sysctl by its name below `/proc/sys`, such as `vm/min_free_kbytes`, or `vm.…`.
+    async fn sysctl_read(&self, name: &str) -> Result<String, SystemError>;
+    /// Writes a sysctl.
+    async fn sysctl_write(&self, name: &str, value: &str) -> Result<(), SystemError>;
+    /// `/proc/vmstat` as names and values.
+    async fn vmstat(&self) -> Result<Vec<(String, u64)>, SystemError>;
+}
