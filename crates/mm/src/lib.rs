@@ -1,1 +1,18 @@
-//! placeholder
+//! Linux's page allocator and page reclaim as plain state and synchronous decisions.
+//!
+//! Start with [`alloc::PageAllocator`] (frames, zones, watermarks, buddy and per-CPU lists), then
+//! `Memory` on top of it (LRU lists, cgroups, page cache trees, reclaim passes).
+//!
+//! Deliberately absent: waiting, clocks, randomness, I/O, hash iteration and `unsafe`. Every step
+//! is bounded and returns what happened; whoever drives it waits.
+#![no_std]
+
+extern crate alloc as std_alloc;
+
+pub mod event;
+pub mod feature;
+pub mod frame;
+pub mod gfp;
+pub mod sysctl;
+pub mod vmstat;
+pub mod zone;
