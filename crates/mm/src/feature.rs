@@ -81,6 +81,9 @@ features! {
     MemcgStatThreshold = "memcg-stat-threshold", "cgroup statistics are flushed for reclaim when many updates are pending (5.16)";
     /// Reclaim reads cgroup statistics as the periodic flusher left them (6.12).
     MemcgStatPeriodic = "memcg-stat-periodic", "cgroup statistics are flushed for reclaim every 2 s only (6.8)";
+    /// A direct reclaimer that frees nothing sleeps a tick at its last priority (5.16, MECHANISMS
+    /// 4.5).
+    ReclaimThrottle = "reclaim-throttle", "direct reclaim without progress sleeps a tick (5.16)";
     /// Slab pages freed by shrinkers are credited to global reclaim only (6.12).
     SlabCreditGlobalOnly = "slab-credit-global-only", "freed slab pages do not count for limit reclaim (6.12)";
 }
@@ -218,6 +221,7 @@ const FEATURES_61: FeatureSet = FEATURES_55.with(Feature::SharedMemcgWalk, false
     Feature::AtomicIgnoresBoost,
     Feature::LargeFolioReadahead,
     Feature::MemcgStatThreshold,
+    Feature::ReclaimThrottle,
 ]));
 const FEATURES_612: FeatureSet =
     FEATURES_61.with(Feature::MemcgStatThreshold, false).union(FeatureSet::of(&[

@@ -95,6 +95,8 @@ page_flags! {
     EXEC = 13;
     /// Has private data, such as buffer heads or extents: no effect on reclaim of clean pages.
     PRIVATE = 14;
+    /// Waits in an activate batch, which holds a reference: reclaim cannot free it.
+    ACTIVATING = 15;
 }
 
 impl PageFlags {

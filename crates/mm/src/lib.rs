@@ -1,7 +1,7 @@
 //! Linux's page allocator and page reclaim as plain state and synchronous decisions.
 //!
-//! Start with [`alloc::PageAllocator`] (frames, zones, watermarks, buddy and per-CPU lists), then
-//! `Memory` on top of it (LRU lists, cgroups, page cache trees, reclaim passes).
+//! Start with [`page_alloc::PageAllocator`] (frames, zones, watermarks, buddy and per-CPU lists), then
+//! [`Memory`] on top of it (LRU lists, cgroups, page cache trees, reclaim passes).
 //!
 //! Deliberately absent: waiting, clocks, randomness, I/O, hash iteration and `unsafe`. Every step
 //! is bounded and returns what happened; whoever drives it waits.
@@ -9,10 +9,35 @@
 
 extern crate alloc as std_alloc;
 
+pub mod alloc_flags;
+pub mod boot;
+pub mod buddy;
+pub mod check;
+pub mod check_alloc;
 pub mod event;
+pub mod fallback;
 pub mod feature;
 pub mod frame;
 pub mod gfp;
+pub mod highatomic;
+pub mod lru;
+pub mod mapping;
+pub mod memcg;
+pub mod memory;
+pub mod page_alloc;
+pub mod pageblock;
+pub mod pcp;
+pub mod scan;
+pub mod shrink;
+pub mod slab;
 pub mod sysctl;
 pub mod vmstat;
+pub mod walk;
+pub mod watermark;
+pub mod workingset;
 pub mod zone;
+
+pub use check::Violation;
+pub use feature::{Feature, FeatureSet, Kernel};
+pub use memcg::MemcgId;
+pub use memory::Memory;

@@ -1,0 +1,194 @@
+//! The page allocator's slow path, as it is since 4.7 (MECHANISMS 4.4; `__alloc_pages_slowpath`).
+//!
+//! ```text
+//!   fast: one pass over the zones at the low mark
+//!   slow: wake kswapd, try at the min mark
+//!    R:   wake kswapd again, try with whatever reserves the task may use
+//!         direct reclaim, try; if that freed pages but none is left, drain all CPUs and try
+//!         retry while reclaim can still help, else OOM
+//! ```
+//! Left out: compaction (so orders above 3 give up after one round), CPU sets. Next:
+//! [`crate::reclaim`], [`crate::oom`].
+
+use mm::event::Trace;
+use mm::gfp::Gfp;
+use mm::page_alloc::{AllocFlags, AllocOutcome, class_of};
+use mm::watermark::Mark;
+use mm::zone::{ZoneId, ZoneKind};
+use units::{NodeId, Order, Pfn};
+
+use crate::kernel::{JIFFY, Kernel};
+use crate::machine::{CostOp, Machine, WaitReason};
+use crate::task::Process;
+
+/// Orders up to this are worth repeating reclaim for (`PAGE_ALLOC_COSTLY_ORDER`).
+pub const COSTLY_ORDER: Order = Order(3);
+/// Rounds without progress before the OOM killer (`MAX_RECLAIM_RETRIES`).
+const MAX_RECLAIM_RETRIES: u32 = 16;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Allocates a block for `process`, or for the kernel itself if none; waits as far as `gfp`
+    /// allows. None: out of memory, or `gfp` allowed no more.
+    pub async fn alloc_pages(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
+        let cpu = self.machine().current_cpu();
+        let outcome = self.mem(|mem| {
+            let flags = mem.alloc.fast_flags(cpu, gfp);
+            mem.alloc.alloc(cpu, gfp, order, flags)
+        });
+        match self.settle_outcome(outcome, order) {
+            Some(pfn) => Some(pfn),
+            None => self.alloc_slow(process, gfp, order).await,
+        }
+    }
+
+    /// Charges the CPU for one pass and wakes kswapd where the pass boosted a zone.
+    fn settle_outcome(&self, outcome: AllocOutcome, order: Order) -> Option<Pfn> {
+        let machine = self.machine();
+        machine.charge(if order == Order(0) { CostOp::PcpAlloc } else { CostOp::BuddyAlloc }, 1);
+        if outcome.refilled > 0 {
+            machine.charge(CostOp::PcpRefillPage, u64::from(outcome.refilled));
+        }
+        if outcome.stolen_blocks > 0 {
+            machine.charge(CostOp::StealBlock, u64::from(outcome.stolen_blocks));
+        }
+        for zone in outcome.wake.iter() {
+            let (node, kind) = self.mem(|mem| (mem.alloc.zone(zone).node, mem.alloc.zone(zone).kind));
+            self.wakeup_kswapd(node, Order(0), kind);
+        }
+        outcome.page
+    }
+
+    fn try_once(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
+        let cpu = self.machine().current_cpu();
+        let outcome = self.mem(|mem| mem.alloc.alloc(cpu, gfp, order, flags));
+        self.settle_outcome(outcome, order)
+    }
+
+    async fn alloc_slow(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
+        let victim = process.is_some_and(Process::is_killed);
+        let can_reclaim = gfp.has(Gfp::DIRECT_RECLAIM);
+        let flags = AllocFlags::slow(gfp, false, victim);
+        let mut fruitless = 0;
+        self.wake_all_kswapds(gfp, order);
+        if let Some(pfn) = self.try_once(gfp, order, flags) {
+            return Some(pfn);
+        }
+        loop {
+            self.wake_all_kswapds(gfp, order);
+            if let Some(pfn) = self.try_once(gfp, order, flags) {
+                return Some(pfn);
+            }
+            if !can_reclaim || (victim && !gfp.has(Gfp::NOFAIL)) {
+                return None;
+            }
+            let progress = self.direct_reclaim(gfp, order).await;
+            if progress > 0 {
+                if let Some(pfn) = self.try_after_reclaim(gfp, order, flags) {
+                    return Some(pfn);
+                }
+            }
+            let gives_up = gfp.has(Gfp::NORETRY) || (order > COSTLY_ORDER && !gfp.has(Gfp::RETRY_MAYFAIL));
+            if gives_up && !gfp.has(Gfp::NOFAIL) {
+                return None;
+            }
+            if progress > 0 && order <= COSTLY_ORDER {
+                fruitless = 0;
+            } else {
+                fruitless += 1;
+            }
+            if fruitless <= MAX_RECLAIM_RETRIES && self.reclaim_can_help(gfp, order, flags) {
+                self.machine().cond_resched().await;
+                continue;
+            }
+            match self.last_try_or_kill(process, gfp, order).await {
+                Some(Ok(pfn)) => return Some(pfn),
+                Some(Err(())) => fruitless = 0,
+                None => return None,
+            }
+        }
+    }
+
+    /// Reclaim made progress: try; if others took it all, drain the per-CPU lists once and try
+    /// again (`__alloc_pages_direct_reclaim`).
+    fn try_after_reclaim(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
+        if let Some(pfn) = self.try_once(gfp, order, flags) {
+            return Some(pfn);
+        }
+        let cpu = self.machine().current_cpu();
+        self.mem(|mem| {
+            let zones = mem.alloc.zonelist(cpu, gfp).to_vec();
+            mem.alloc.unreserve_highatomic(&zones, gfp.migrate_type(), false);
+            let _ = mem.alloc.drain_all();
+        });
+        self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));
+        self.try_once(gfp, order, flags)
+    }
+
+    /// `should_reclaim_retry`: could any zone pass its min mark if all its file pages were freed?
+    fn reclaim_can_help(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> bool {
+        let cpu = self.machine().current_cpu();
+        self.mem(|mem| {
+            let zones: Vec<ZoneId> = mem.alloc.zonelist(cpu, gfp).to_vec();
+            zones.into_iter().any(|id| {
+                let zone = mem.alloc.zone(id);
+                let available = zone.free_pages().0 + mem.zone_reclaimable_pages(zone.node, zone.kind);
+                zone.watermark_ok(order, zone.watermarks.mark(Mark::Min), class_of(gfp), flags, available)
+            })
+        })
+    }
+
+    /// The end of the slow path: one try at the high mark, then the OOM killer. `Some(Err)`: go
+    /// round again; none: give up.
+    async fn last_try_or_kill(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Result<Pfn, ()>> {
+        if self.shared.oom_lock.get() {
+            self.machine().sleep(JIFFY, WaitReason::OomLock).await;
+            return Some(Err(()));
+        }
+        if let Some(pfn) = self.try_once(gfp, order, AllocFlags::WMARK_HIGH) {
+            return Some(Ok(pfn));
+        }
+        let may_kill = order <= COSTLY_ORDER && gfp.has(Gfp::FS) && !gfp.has(Gfp::RETRY_MAYFAIL);
+        if !may_kill && !gfp.has(Gfp::FS) {
+            self.machine().cond_resched().await;
+            return Some(Err(())); // Loops as the kernel does: somebody else must free memory.
+        }
+        let killed = may_kill && self.oom_kill(mm::MemcgId::ROOT);
+        if process.is_some_and(Process::is_killed) && !gfp.has(Gfp::NOFAIL) {
+            return None;
+        }
+        killed.then_some(Err(()))
+    }
+
+    fn wake_all_kswapds(&self, gfp: Gfp, order: Order) {
+        if !gfp.has(Gfp::KSWAPD_RECLAIM) {
+            return;
+        }
+        let cpu = self.machine().current_cpu();
+        let mut woken: Option<NodeId> = None;
+        let nodes: Vec<NodeId> = self.mem(|mem| {
+            mem.alloc.zonelist(cpu, gfp).iter().map(|&zone| mem.alloc.zone(zone).node).collect()
+        });
+        for node in nodes {
+            if woken != Some(node) {
+                self.wakeup_kswapd(node, order, class_of(gfp));
+                woken = Some(node);
+            }
+        }
+    }
+
+    /// `allow_direct_reclaim`: enough of the reserve is free for direct reclaimers to go on.
+    pub(crate) fn allow_direct_reclaim(&self, node: NodeId) -> bool {
+        let (allowed, failures) = self.mem(|mem| {
+            let (mut free, mut reserve) = (0, 0);
+            for &id in &mem.alloc.nodes[node.index()].zones {
+                let zone = mem.alloc.zone(id);
+                if zone.kind <= ZoneKind::Normal && mem.zone_reclaimable_pages(node, zone.kind) > 0 {
+                    free += zone.free_pages().0;
+                    reserve += zone.watermarks.mark(Mark::Min);
+                }
+            }
+            (reserve == 0 || free > reserve / 2, mem.node_reclaim[node.index()].kswapd_failures)
+        });
+        allowed || failures >= mm::scan::MAX_RECLAIM_RETRIES
+    }
+}

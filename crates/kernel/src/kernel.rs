@@ -1,0 +1,171 @@
+//! A kernel: memory, files and processes on a machine, and its background threads.
+//!
+//! One `Kernel` is shared by all tasks of a run; clones are handles. State lives in `RefCell`s that
+//! are borrowed for one step at a time.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use mm::event::Trace;
+use mm::sysctl::Sysctls;
+use mm::zone::{MemoryLayout, ZoneKind};
+use mm::{MemcgId, Memory};
+use units::{CpuId, Nanos, NodeId, Order};
+
+use crate::file::{Files, Filesystem, InFlight};
+use crate::machine::{CostOp, Machine, QueueId, WaitReason};
+use crate::task::Processes;
+
+/// What a kernel is booted with.
+#[derive(Debug, Clone)]
+pub struct KernelConfig {
+    /// Version and features.
+    pub version: mm::Kernel,
+    /// Tunables; 0 in `min_free_kbytes` means as computed at boot.
+    pub sysctls: Sysctls,
+    /// Nodes and zones.
+    pub layout: MemoryLayout,
+    /// Of the data disk.
+    pub filesystem: Filesystem,
+    /// Readahead window of the data disk in pages (`read_ahead_kb` / 4).
+    pub readahead_pages: u32,
+}
+
+/// Ticks per second: Debian's and SUSE's setting.
+pub const HZ: u64 = 250;
+/// One tick.
+pub const JIFFY: Nanos = Nanos(1_000_000_000 / HZ);
+/// Period of the statistics flusher (`FLUSH_TIME`).
+const STAT_FLUSH_PERIOD: Nanos = Nanos::from_secs(2);
+/// Period of the vmstat worker.
+const VMSTAT_PERIOD: Nanos = Nanos::from_secs(1);
+
+/// The wait queues of a node.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NodeQueues {
+    pub(crate) kswapd: QueueId,
+    pub(crate) pfmemalloc: QueueId,
+    pub(crate) no_progress: QueueId,
+}
+
+/// What kswapd of a node was asked for since it last looked.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KswapdRequest {
+    pub(crate) order: Order,
+    pub(crate) class: Option<ZoneKind>,
+}
+
+pub(crate) struct Shared<M: Machine, T: Trace> {
+    pub(crate) machine: M,
+    pub(crate) mem: RefCell<Memory<T>>,
+    pub(crate) filesystem: Filesystem,
+    pub(crate) readahead_pages: u32,
+    pub(crate) queues: Vec<NodeQueues>,
+    pub(crate) kswapd_requests: RefCell<Vec<KswapdRequest>>,
+    pub(crate) files: RefCell<Files>,
+    pub(crate) in_flight: RefCell<InFlight>,
+    pub(crate) page_read: QueueId,
+    pub(crate) processes: RefCell<Processes>,
+    pub(crate) oom_lock: Cell<bool>,
+}
+
+/// A handle on a running kernel.
+pub struct Kernel<M: Machine, T: Trace> {
+    pub(crate) shared: Rc<Shared<M, T>>,
+}
+
+impl<M: Machine, T: Trace> Clone for Kernel<M, T> {
+    fn clone(&self) -> Self {
+        Self { shared: Rc::clone(&self.shared) }
+    }
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Boots: lays memory out and starts kswapd of each node and the statistics workers.
+    ///
+    /// # Errors
+    /// A memory layout that no kernel can run on.
+    pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::boot::BootError> {
+        let mem = Memory::boot(&config.layout, config.version, config.sysctls, trace)?;
+        let node_count = config.layout.nodes.len();
+        let queues = (0..node_count)
+            .map(|_| NodeQueues {
+                kswapd: machine.new_queue(),
+                pfmemalloc: machine.new_queue(),
+                no_progress: machine.new_queue(),
+            })
+            .collect();
+        let page_read = machine.new_queue();
+        let kernel = Self {
+            shared: Rc::new(Shared {
+                mem: RefCell::new(mem),
+                filesystem: config.filesystem,
+                readahead_pages: config.readahead_pages,
+                queues,
+                kswapd_requests: RefCell::new(vec![KswapdRequest::default(); node_count]),
+                files: RefCell::new(Files::default()),
+                in_flight: RefCell::new(InFlight::default()),
+                page_read,
+                processes: RefCell::new(Processes::default()),
+                oom_lock: Cell::new(false),
+                machine,
+            }),
+        };
+        let device = kernel.mem(|mem| mem.mapping_create());
+        kernel.shared.files.borrow_mut().set_device(device);
+        kernel.start_threads();
+        Ok(kernel)
+    }
+
+    fn start_threads(&self) {
+        let machine = &self.shared.machine;
+        let weak = Rc::downgrade(&self.shared);
+        machine.on_io_done(Rc::new(move |tag| {
+            if let Some(shared) = weak.upgrade() {
+                Self { shared }.io_done(tag);
+            }
+        }));
+        let nodes: Vec<NodeId> = self.mem(|mem| mem.nodes().collect());
+        for node in nodes {
+            let kernel = self.clone();
+            machine.spawn(&format!("kswapd{node}"), None, async move { kernel.kswapd(node).await });
+        }
+        let kernel = self.clone();
+        machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever().await });
+        let kernel = self.clone();
+        machine.spawn("vmstat-worker", None, async move { kernel.vmstat_forever().await });
+    }
+
+    async fn flush_stats_forever(&self) {
+        loop {
+            self.machine().sleep(STAT_FLUSH_PERIOD, WaitReason::Periodic).await;
+            self.mem(|mem| mem.memcgs.flush_periodic());
+        }
+    }
+
+    async fn vmstat_forever(&self) {
+        loop {
+            self.machine().sleep(VMSTAT_PERIOD, WaitReason::Periodic).await;
+            for cpu in 0..self.machine().cpu_count() {
+                let drained = self.mem(|mem| mem.alloc.tick(CpuId(cpu)));
+                self.machine().charge(CostOp::PcpRefillPage, drained.0);
+            }
+        }
+    }
+
+    /// The machine that it runs on.
+    pub fn machine(&self) -> &M {
+        &self.shared.machine
+    }
+
+    /// One step on the memory state. Nothing can happen in between: `step` cannot wait.
+    #[inline]
+    pub fn mem<R>(&self, step: impl FnOnce(&mut Memory<T>) -> R) -> R {
+        step(&mut self.shared.mem.borrow_mut())
+    }
+
+    /// The cgroup with this path below the root; the root for the empty path.
+    pub fn find_memcg(&self, path: &str) -> Option<MemcgId> {
+        if path.is_empty() { Some(MemcgId::ROOT) } else { self.mem(|mem| mem.memcgs.find(path)) }
+    }
+}

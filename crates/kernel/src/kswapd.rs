@@ -1,0 +1,230 @@
+//! kswapd: the background reclaimer of a node (MECHANISMS 5, MECHANISMS-6X 5.1, 5.2, 6.2).
+//!
+//! ```text
+//!   sleep until woken --> balance: priorities 12..1 until some zone is above its high mark
+//!        ^                         (a boosted zone first costs the boost, at priority 10 at most)
+//!        +-- doze 100 ms <---------+
+//! ```
+//! Left out: kcompactd (it would be woken after a boosted run and before dozing), hibernation.
+
+use mm::MemcgId;
+use mm::event::{Trace, TraceEvent};
+use mm::feature::Feature;
+use mm::scan::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
+use mm::vmstat::VmEvent;
+use mm::watermark::Mark;
+use mm::zone::{ZoneId, ZoneKind};
+use units::{Nanos, NodeId, Order, Pages};
+
+use crate::kernel::{Kernel, KswapdRequest};
+use crate::machine::{CostOp, Machine, WaitReason, Woken};
+
+/// How long kswapd dozes before it sleeps for good (HZ/10).
+const DOZE: Nanos = Nanos::from_millis(100);
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// The thread.
+    pub(crate) async fn kswapd(&self, node: NodeId) {
+        let mut last = KswapdRequest { order: Order(0), class: Some(ZoneKind::Movable) };
+        let mut reclaim_order = last.order;
+        loop {
+            let class = last.class.unwrap_or(ZoneKind::Movable);
+            self.kswapd_try_to_sleep(node, last.order, reclaim_order, class).await;
+            // Take over what was asked for, and reset it for the next requests.
+            let request = self.take_request(node);
+            last = KswapdRequest { order: request.order, class: Some(request.class.unwrap_or(class)) };
+            self.trace(TraceEvent::VmscanKswapdWake { nid: node, order: last.order });
+            reclaim_order =
+                self.balance_pgdat(node, last.order, last.class.unwrap_or(ZoneKind::Movable)).await;
+        }
+    }
+
+    fn trace(&self, event: TraceEvent) {
+        self.mem(|mem| mem.alloc.trace.event(event));
+    }
+
+    fn take_request(&self, node: NodeId) -> KswapdRequest {
+        std::mem::take(&mut self.shared.kswapd_requests.borrow_mut()[node.index()])
+    }
+
+    fn add_request(&self, node: NodeId, order: Order, class: ZoneKind) {
+        let request = &mut self.shared.kswapd_requests.borrow_mut()[node.index()];
+        request.order = request.order.max(order);
+        request.class = request.class.max(Some(class));
+    }
+
+    async fn kswapd_try_to_sleep(&self, node: NodeId, order: Order, reclaim_order: Order, class: ZoneKind) {
+        let queue = self.shared.queues[node.index()].kswapd;
+        let mut woken_early = false;
+        if self.prepare_to_sleep(node, reclaim_order, class) {
+            let woken = self.machine().wait(queue, WaitReason::KswapdDoze, Some(DOZE)).await;
+            if woken == Woken::Signalled {
+                woken_early = true;
+                self.add_request(node, reclaim_order, class);
+            }
+        }
+        if !woken_early && self.prepare_to_sleep(node, order, class) {
+            self.trace(TraceEvent::VmscanKswapdSleep { nid: node });
+            let _ = self.machine().wait(queue, WaitReason::KswapdIdle, None).await;
+            return;
+        }
+        let quickly = if woken_early {
+            VmEvent::KswapdLowWmarkHitQuickly
+        } else {
+            VmEvent::KswapdHighWmarkHitQuickly
+        };
+        self.mem(|mem| mem.alloc.events.add(quickly, 1));
+    }
+
+    /// `prepare_kswapd_sleep`: nobody is left behind, and the node is balanced or hopeless.
+    fn prepare_to_sleep(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
+        self.machine().wake_all(self.shared.queues[node.index()].pfmemalloc);
+        let failures = self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures);
+        if failures < MAX_RECLAIM_RETRIES && !self.balanced(node, order, class) {
+            return false;
+        }
+        self.mem(|mem| {
+            let flags = &mut mem.node_reclaim[node.index()];
+            (flags.dirty, flags.writeback, flags.congested) = (false, false, false);
+        });
+        true
+    }
+
+    fn zones_up_to(&self, node: NodeId, class: ZoneKind) -> Vec<ZoneId> {
+        self.mem(|mem| {
+            mem.alloc.nodes[node.index()]
+                .zones
+                .iter()
+                .copied()
+                .filter(|&id| mem.alloc.zone(id).kind <= class)
+                .collect()
+        })
+    }
+
+    /// `pgdat_balanced`: some zone up to `class` is above its high mark, boost included.
+    fn balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
+        let zones = self.zones_up_to(node, class);
+        self.mem(|mem| zones.iter().any(|&id| mem.alloc.zone(id).above(Mark::High, order, class)))
+    }
+
+    fn boosted(&self, node: NodeId, class: ZoneKind) -> bool {
+        let zones = self.zones_up_to(node, class);
+        self.mem(|mem| zones.iter().any(|&id| mem.alloc.zone(id).watermarks.boost() > Pages::ZERO))
+    }
+
+    /// `wakeup_kswapd`: notes the request; wakes if it sleeps and there is something to do.
+    pub(crate) fn wakeup_kswapd(&self, node: NodeId, order: Order, class: ZoneKind) {
+        self.add_request(node, order, class);
+        let queue = self.shared.queues[node.index()].kswapd;
+        if !self.machine().has_waiters(queue) {
+            return;
+        }
+        let hopeless =
+            self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) >= MAX_RECLAIM_RETRIES;
+        if hopeless || (self.balanced(node, order, class) && !self.boosted(node, class)) {
+            return;
+        }
+        self.machine().wake_all(queue);
+    }
+
+    /// `allow_direct_reclaim` found the reserve low: kswapd must be awake, for zones up to Normal.
+    pub(crate) fn wakeup_kswapd_for_reserve(&self, node: NodeId, class: ZoneKind) {
+        let queue = self.shared.queues[node.index()].kswapd;
+        if self.machine().has_waiters(queue) {
+            self.add_request(node, Order(0), class.min(ZoneKind::Normal));
+            self.machine().wake_all(queue);
+        }
+    }
+
+    fn set_reclaim_active(&self, zones: &[ZoneId], active: bool) {
+        self.mem(|mem| zones.iter().for_each(|&id| mem.alloc.set_reclaim_active(id, active)));
+    }
+
+    /// `balance_pgdat`: returns the order that it still reclaims for.
+    async fn balance_pgdat(&self, node: NodeId, mut order: Order, class: ZoneKind) -> Order {
+        let zones = self.zones_up_to(node, class);
+        let boosts: Vec<Pages> =
+            self.mem(|mem| zones.iter().map(|&id| mem.alloc.zone(id).watermarks.boost()).collect());
+        let mut boost_left: u64 = boosts.iter().map(|boost| boost.0).sum();
+        let was_boosted = boost_left > 0;
+        self.mem(|mem| mem.alloc.events.add(VmEvent::PageOutRun, 1));
+        self.set_reclaim_active(&zones, true);
+        let mut sc = ScanControl::kswapd(class);
+        loop {
+            let balanced = self.balanced(node, order, class);
+            if !balanced && boost_left > 0 {
+                // Ordinary reclaim has precedence; the marks stay boosted until the end.
+                boost_left = 0;
+                sc.priority = DEF_PRIORITY;
+                continue;
+            }
+            if boost_left == 0 && balanced {
+                break;
+            }
+            let before = sc.nr_reclaimed;
+            let met_target = self.kswapd_pass(node, &zones, &mut order, boost_left > 0, &mut sc).await;
+            let freed = sc.nr_reclaimed - before;
+            let boost_was = boost_left;
+            boost_left = boost_left.saturating_sub(freed);
+            if boost_left > 0 && freed == 0 {
+                break;
+            }
+            // Boost reclaim never goes below priority 10.
+            let held = met_target || (boost_was > 0 && sc.priority == DEF_PRIORITY - 2);
+            if !held || freed == 0 {
+                sc.priority -= 1;
+                if sc.priority < 1 {
+                    break;
+                }
+            }
+        }
+        self.finish_balance(node, &zones, was_boosted.then_some(&boosts), &sc);
+        order
+    }
+
+    /// One pass of kswapd over its node (`kswapd_shrink_node`): true when it scanned as much as
+    /// the high marks add up to, so that the priority need not be raised.
+    async fn kswapd_pass(
+        &self,
+        node: NodeId,
+        zones: &[ZoneId],
+        order: &mut Order,
+        boosting: bool,
+        sc: &mut ScanControl,
+    ) -> bool {
+        let spare_slab =
+            self.mem(|mem| boosting && !mem.alloc.features.has(Feature::ShrinkSlabWhenBoosted));
+        sc.may_writepage = !boosting;
+        sc.may_shrinkslab = !spare_slab;
+        sc.nr_to_reclaim = self.mem(|mem| {
+            zones.iter().map(|&id| mem.alloc.zone(id).watermarks.mark(Mark::High).max(32)).sum()
+        });
+        sc.nr_scanned = 0;
+        self.shrink_node(node, sc).await;
+        if *order > Order(0) && sc.nr_reclaimed >= (2 << order.0) {
+            *order = Order(0);
+            // Enough for compaction; go on for single pages.
+        }
+        let queue = self.shared.queues[node.index()].pfmemalloc;
+        if self.machine().has_waiters(queue) && self.allow_direct_reclaim(node) {
+            self.machine().wake_all(queue);
+        }
+        self.machine().cond_resched().await; // kthread_freezable_should_stop
+        sc.nr_scanned >= sc.nr_to_reclaim
+    }
+
+    fn finish_balance(&self, node: NodeId, zones: &[ZoneId], boosts: Option<&Vec<Pages>>, sc: &ScanControl) {
+        self.mem(|mem| {
+            if sc.nr_reclaimed == 0 && sc.priority < 1 {
+                mem.node_reclaim[node.index()].kswapd_failures += 1;
+            }
+            for (&id, &boost) in zones.iter().zip(boosts.into_iter().flatten()) {
+                // What was boosted meanwhile stays for the next run.
+                mem.alloc.zones[id.index()].watermarks.reduce_boost(boost);
+            }
+            mem.snapshot_refaults(MemcgId::ROOT, node);
+        });
+        self.set_reclaim_active(zones, false);
+        self.machine().charge(CostOp::WalkMemcg, 1);
+    }
+}

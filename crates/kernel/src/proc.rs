@@ -1,0 +1,68 @@
+//! `/proc/sys/vm`, `/proc/vmstat` and `drop_caches`.
+
+use std::rc::Rc;
+
+use mm::event::Trace;
+use mm::sysctl::Sysctl;
+use mm::vmstat::VmEvent;
+use units::CpuId;
+
+use crate::file::Inode;
+use crate::kernel::Kernel;
+use crate::machine::{CostOp, Machine};
+use crate::task::Errno;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Reads a sysctl.
+    ///
+    /// # Errors
+    /// `NoEnt`.
+    pub fn sysctl_read(&self, name: &str) -> Result<String, Errno> {
+        let sysctl = Sysctl::parse(name).map_err(|_| Errno::NoEnt)?;
+        Ok(self.mem(|mem| mem.alloc.sysctls.get(sysctl)).to_string())
+    }
+
+    /// Writes a sysctl; watermarks follow at once.
+    ///
+    /// # Errors
+    /// `NoEnt`; `Inval` for a value out of range.
+    pub fn sysctl_write(&self, name: &str, value: &str) -> Result<(), Errno> {
+        let sysctl = Sysctl::parse(name).map_err(|_| Errno::NoEnt)?;
+        let value = sysctl.parse_value(value).map_err(|_| Errno::Inval)?;
+        self.mem(|mem| mem.alloc.set_sysctl(sysctl, value));
+        Ok(())
+    }
+
+    /// `/proc/vmstat`.
+    pub fn vmstat(&self) -> Vec<(String, u64)> {
+        self.mem(|mem| mem.vmstat().map(|(name, value)| (name.to_string(), value)).collect())
+    }
+
+    /// `drop_caches`: bit 0 frees clean page cache. Bit 1 (slab) finds nothing to free: dentries
+    /// and inodes are not modelled as slab yet.
+    ///
+    /// # Errors
+    /// `Inval` for other bits.
+    pub async fn drop_caches(&self, mask: u8) -> Result<(), Errno> {
+        if mask == 0 || mask > 3 {
+            return Err(Errno::Inval);
+        }
+        if (mask & 1) != 0 {
+            self.mem(|mem| {
+                mem.lru_drain_all();
+                mem.alloc.events.add(VmEvent::DropPageCache, 1);
+            });
+            let inodes: Vec<Rc<Inode>> = self.shared.files.borrow().inodes().cloned().collect();
+            for inode in inodes {
+                let cpu: CpuId = self.machine().current_cpu();
+                let freed = self.mem(|mem| mem.mapping_invalidate(cpu, inode.mapping, true));
+                self.machine().charge(CostOp::PcpFree, freed);
+                self.machine().cond_resched().await; // drop_pagecache_sb
+            }
+        }
+        if (mask & 2) != 0 {
+            self.mem(|mem| mem.alloc.events.add(VmEvent::DropSlab, 1));
+        }
+        Ok(())
+    }
+}

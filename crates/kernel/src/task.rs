@@ -1,0 +1,202 @@
+//! Processes as memory management sees them: a cgroup, some memory of their own, and the OOM
+//! killer's verdict.
+//!
+//! A process costs memory by itself: stack, heap and libraries' private pages, page tables and a
+//! kernel stack. The sizes are those of a small static helper started by a shell in the measured
+//! guests (`anon` 45 pages, `pagetables` 7, other kernel memory 12 in its cgroup one second into a
+//! run). They are charged while it lives.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+
+use mm::MemcgId;
+use mm::event::Trace;
+use mm::frame::FrameState;
+use mm::gfp::Gfp;
+use units::{Order, Pfn};
+
+use crate::kernel::Kernel;
+use crate::machine::{CostOp, Machine};
+
+/// Private pages of a process besides what the program maps.
+const PROCESS_ANON_PAGES: u32 = 45;
+/// Page tables, kernel stack and other kernel memory of a process.
+const PROCESS_KERNEL_PAGES: u32 = 19;
+
+/// Why a call failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errno {
+    /// No such file, directory or cgroup.
+    NoEnt,
+    /// It exists already.
+    Exist,
+    /// Not empty.
+    NotEmpty,
+    /// Busy.
+    Busy,
+    /// Invalid argument.
+    Inval,
+    /// No space left on the device.
+    NoSpc,
+    /// Out of memory.
+    NoMem,
+    /// The process was killed by the OOM killer.
+    Killed,
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoEnt => "ENOENT",
+            Self::Exist => "EEXIST",
+            Self::NotEmpty => "ENOTEMPTY",
+            Self::Busy => "EBUSY",
+            Self::Inval => "EINVAL",
+            Self::NoSpc => "ENOSPC",
+            Self::NoMem => "ENOMEM",
+            Self::Killed => "killed",
+        })
+    }
+}
+
+/// Identity of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessId(pub u32);
+
+/// A process. Clones are handles on one process.
+#[derive(Debug, Clone)]
+pub struct Process(pub(crate) Rc<ProcessState>);
+
+#[derive(Debug)]
+pub(crate) struct ProcessState {
+    pub(crate) id: ProcessId,
+    pub(crate) name: String,
+    pub(crate) memcg: MemcgId,
+    pub(crate) killed: Cell<bool>,
+    /// Anonymous pages, by mapping; the first holds the process's own.
+    pub(crate) anon: RefCell<Vec<Vec<Option<Pfn>>>>,
+    pub(crate) kernel_pages: RefCell<Vec<Pfn>>,
+    /// Pages charged above some `memory.high` since the last return to user mode.
+    pub(crate) over_high_pages: Cell<u64>,
+}
+
+/// Every living process, by id.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    pub(crate) list: Vec<Process>,
+    next: u32,
+}
+
+impl Process {
+    /// Its cgroup.
+    pub fn memcg(&self) -> MemcgId {
+        self.0.memcg
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Whether the OOM killer took it.
+    pub fn is_killed(&self) -> bool {
+        self.0.killed.get()
+    }
+
+    /// Fails if it was killed: checked at every system call.
+    pub(crate) fn check_alive(&self) -> Result<(), Errno> {
+        if self.is_killed() { Err(Errno::Killed) } else { Ok(()) }
+    }
+
+    /// Anonymous pages that it holds: what the OOM killer sorts by.
+    pub(crate) fn anon_pages(&self) -> usize {
+        self.0.anon.borrow().iter().flatten().flatten().count()
+    }
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Starts a process in `memcg`: allocates and charges what it costs by itself.
+    ///
+    /// # Errors
+    /// `NoMem`; what was allocated so far is given back.
+    pub async fn process_start(&self, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
+        let process = {
+            let mut processes = self.shared.processes.borrow_mut();
+            let id = ProcessId(processes.next);
+            processes.next += 1;
+            let process = Process(Rc::new(ProcessState {
+                id,
+                name: name.to_string(),
+                memcg,
+                killed: Cell::new(false),
+                anon: RefCell::new(vec![Vec::new()]),
+                kernel_pages: RefCell::new(Vec::new()),
+                over_high_pages: Cell::new(0),
+            }));
+            processes.list.push(process.clone());
+            process
+        };
+        let started = self.populate(&process).await;
+        if let Err(errno) = started {
+            self.process_exit(&process);
+            return Err(errno);
+        }
+        Ok(process)
+    }
+
+    async fn populate(&self, process: &Process) -> Result<(), Errno> {
+        for _ in 0..PROCESS_KERNEL_PAGES {
+            let pfn = self.alloc_kernel_page(process).await?;
+            process.0.kernel_pages.borrow_mut().push(pfn);
+        }
+        for _ in 0..PROCESS_ANON_PAGES {
+            let pfn = self.alloc_anon_page(process).await?;
+            process.0.anon.borrow_mut()[0].push(Some(pfn));
+        }
+        Ok(())
+    }
+
+    /// An unmovable page of kernel memory, charged to the process's cgroup.
+    async fn alloc_kernel_page(&self, process: &Process) -> Result<Pfn, Errno> {
+        let gfp = Gfp::KERNEL | Gfp::ACCOUNT;
+        self.charge_pages(process, process.memcg(), 1, gfp).await?;
+        let Some(pfn) = self.alloc_pages(Some(process), gfp, Order(0)).await else {
+            self.mem(|mem| mem.memcgs.uncharge(process.memcg(), 1));
+            return Err(Errno::NoMem);
+        };
+        self.mem(|mem| {
+            mem.memcgs.count_kernel_pages(process.memcg(), 1);
+            mem.alloc.frames.set_memcg(pfn, process.memcg().0);
+        });
+        Ok(pfn)
+    }
+
+    /// Ends a process: frees what it maps and what it cost.
+    pub fn process_exit(&self, process: &Process) {
+        self.reap(process);
+        let cpu = self.machine().current_cpu();
+        for pfn in process.0.kernel_pages.borrow_mut().drain(..) {
+            self.mem(|mem| {
+                mem.memcgs.uncount_kernel_pages(process.memcg(), 1);
+                mem.memcgs.uncharge(process.memcg(), 1);
+                mem.alloc.free(cpu, pfn, Order(0));
+            });
+        }
+        self.shared.processes.borrow_mut().list.retain(|other| other.0.id != process.0.id);
+    }
+
+    /// Frees a process's anonymous memory (`exit_mmap`, and the OOM reaper).
+    pub(crate) fn reap(&self, process: &Process) {
+        let cpu = self.machine().current_cpu();
+        for mapping in process.0.anon.borrow_mut().iter_mut() {
+            for pfn in mapping.iter_mut().filter_map(Option::take) {
+                self.mem(|mem| {
+                    assert!(mem.alloc.frames.state(pfn) != FrameState::Free, "a mapped page is not free");
+                    mem.anon_free(cpu, pfn);
+                });
+                self.machine().charge(CostOp::PcpFree, 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Invariants over the whole memory state; the first violation is named.
+//!
+//! [`crate::page_alloc::PageAllocator::check`] covers frames, free lists, per-CPU lists and
+//! pageblocks. Here: every page in use by a list, batch, mapping or slab is where its frame says,
+//! LRU sizes equal recounts, and charges equal what is charged for. O(frames): run after every
+//! event of small worlds, and at the end of large ones.
+
+use core::fmt;
+use std_alloc::format;
+use std_alloc::string::String;
+use std_alloc::vec;
+
+use units::{PAGE_SIZE, Pfn};
+
+use crate::event::Trace;
+use crate::frame::{FrameState, NO_OWNER};
+use crate::lru::LruList;
+use crate::mapping::{MappingId, Slot};
+use crate::memcg::MemcgId;
+use crate::memory::Memory;
+use crate::vmstat::MemcgStat;
+use crate::zone::ZoneKind;
+
+/// A broken invariant: a bug of ours, never of the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invariant violated: {}", self.0)
+    }
+}
+
+impl core::error::Error for Violation {}
+
+macro_rules! ensure {
+    ($holds:expr, $($message:tt)*) => {
+        if !$holds {
+            return Err(Violation(format!($($message)*)));
+        }
+    };
+}
+
+impl<T: Trace> Memory<T> {
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    pub fn check(&self) -> Result<(), Violation> {
+        self.alloc.check().map_err(|violation| Violation(format!("{violation}")))?;
+        self.check_lists()?;
+        self.check_mappings()?;
+        self.check_charges()
+    }
+
+    fn check_lists(&self) -> Result<(), Violation> {
+        let frames = &self.alloc.frames;
+        let mut listed = 0_u64;
+        for memcg in self.memcgs.ids() {
+            for node in self.nodes() {
+                let lruvec = self.lruvec(memcg, node);
+                for list in LruList::ALL {
+                    let mut pages = [0_u64; ZoneKind::COUNT];
+                    let mut length = 0;
+                    for pfn in lruvec.lists[list as usize].iter(frames) {
+                        length += 1;
+                        ensure!(frames.state(pfn) == FrameState::Lru, "{pfn:?} is on {list:?} as {:?}", frames.state(pfn));
+                        ensure!(LruList::of(frames.flags(pfn)) == list, "{pfn:?} is on {list:?} with flags {:?}", frames.flags(pfn));
+                        ensure!(self.page_memcg(pfn) == memcg, "{pfn:?} is on a list of {memcg:?} but charged to {:?}", self.page_memcg(pfn));
+                        let (zone, place) = self.page_place(pfn);
+                        ensure!(place == node, "{pfn:?} is on a list of {node:?}");
+                        pages[zone as usize] += u64::from(frames.pages(pfn));
+                    }
+                    listed += u64::from(length);
+                    ensure!(length == lruvec.lists[list as usize].len(), "{list:?} of {memcg:?} has {length} elements and says {}", lruvec.lists[list as usize].len());
+                    ensure!(pages == lruvec.pages[list as usize], "{list:?} of {memcg:?} has {pages:?} pages and says {:?}", lruvec.pages[list as usize]);
+                    let stat = self.memcgs.local_stat(memcg, node, list.stat());
+                    ensure!(stat == pages.iter().sum::<u64>(), "{} of {memcg:?} is {stat}, its list has {pages:?}", list.stat().name());
+                }
+            }
+        }
+        let states = (0..frames.len())
+            .filter(|&index| frames.state(Pfn(index as u32)) == FrameState::Lru)
+            .count() as u64;
+        ensure!(states == listed, "{states} frames say that they are on a list, {listed} are");
+        let isolated = (0..frames.len()).find(|&i| frames.state(Pfn(i as u32)) == FrameState::Isolated);
+        ensure!(isolated.is_none(), "frame {isolated:?} is isolated between steps");
+        for pfn in self.cpus.iter().flat_map(|cpu| &cpu.add) {
+            ensure!(frames.state(*pfn) == FrameState::Batch, "{pfn:?} waits in a batch as {:?}", frames.state(*pfn));
+        }
+        Ok(())
+    }
+
+    fn check_mappings(&self) -> Result<(), Violation> {
+        let frames = &self.alloc.frames;
+        let mut cached = 0;
+        for mapping in self.mappings.ids() {
+            if let Err(problem) = self.mappings.check(mapping) {
+                return Err(Violation(format!("{mapping:?}: {problem}")));
+            }
+            for (index, pfn) in self.mappings.heads(mapping) {
+                cached += 1;
+                let owner = (frames.owner(pfn), frames.index(pfn));
+                ensure!(owner == (mapping.0, index), "{mapping:?} has {pfn:?} at {index}, the frame says {owner:?}");
+                ensure!(self.is_lru_page(pfn), "{pfn:?} is cached and {:?}", frames.state(pfn));
+            }
+        }
+        for index in 0..frames.len() {
+            let pfn = Pfn(index as u32);
+            if frames.owner(pfn) != NO_OWNER && self.is_lru_page(pfn) {
+                cached -= 1;
+                let slot = self.mappings.find(MappingId(frames.owner(pfn)), frames.index(pfn));
+                ensure!(slot == Slot::Page(pfn), "{pfn:?} says that it is cached; its slot holds {slot:?}");
+            }
+        }
+        ensure!(cached == 0, "{cached} more pages are cached than frames say so");
+        for slab in self.tree_slab.slabs() {
+            ensure!(frames.state(slab.pfn) == FrameState::InUse, "slab {:?} is {:?}", slab.pfn, frames.state(slab.pfn));
+        }
+        Ok(())
+    }
+
+    fn check_charges(&self) -> Result<(), Violation> {
+        let count = self.memcgs.ids().count();
+        let mut pages = vec![0_u64; count];
+        for index in 0..self.alloc.frames.len() {
+            let pfn = Pfn(index as u32);
+            if self.is_lru_page(pfn) {
+                pages[self.page_memcg(pfn).index()] += u64::from(self.alloc.frames.pages(pfn));
+            }
+        }
+        for memcg in self.memcgs.ids().skip(1) {
+            let below: u64 = self
+                .memcgs
+                .ids()
+                .filter(|&id| self.memcgs.is_descendant(id, memcg))
+                .map(|id| {
+                    let kernel: u64 =
+                        self.nodes().map(|node| self.memcgs.local_stat(id, node, MemcgStat::KernelBytes)).sum();
+                    pages[id.index()] + (kernel / PAGE_SIZE)
+                })
+                .sum();
+            let stocked = self.memcgs.stocked_pages(memcg);
+            let usage = self.memcgs[memcg].memory.usage;
+            ensure!(
+                usage == below + stocked,
+                "{memcg:?} is charged {usage} pages; its pages are {below} and stocks hold {stocked}"
+            );
+        }
+        ensure!(self.memcgs[MemcgId::ROOT].parent.is_none(), "the root has a parent");
+        Ok(())
+    }
+}

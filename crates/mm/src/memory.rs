@@ -1,0 +1,166 @@
+//! The whole memory of a machine: the page allocator with cgroups, LRU lists and page cache trees
+//! on top of it.
+//!
+//! All state is here, all steps are `&mut self` methods spread over the modules by concept. Reads
+//! for reports ([`Memory::vmstat`], [`Memory::memcg_stat`]) give the kernel's names and units.
+
+use std_alloc::vec;
+use std_alloc::vec::Vec;
+
+use units::{NodeId, Order, Pfn};
+
+use crate::event::Trace;
+use crate::feature::Kernel;
+use crate::frame::FrameState;
+use crate::lru::{CpuBatches, LruList, Lruvec};
+use crate::mapping::{Mappings, NodeScratch};
+use crate::memcg::{MemcgId, Memcgs, UNLIMITED};
+use crate::boot::BootError;
+use crate::page_alloc::PageAllocator;
+use crate::scan::NodeReclaim;
+use crate::slab::SlabCache;
+use crate::sysctl::Sysctls;
+use crate::vmstat::{MemcgStat, VmEvent};
+use crate::walk::WalkPositions;
+use crate::zone::{MemoryLayout, ZoneKind};
+
+/// The memory of a machine and everything that the kernel knows about it.
+#[derive(Debug, Clone)]
+pub struct Memory<T: Trace> {
+    /// Frames, zones, watermarks, free lists.
+    pub alloc: PageAllocator<T>,
+    /// The cgroup tree with charges and statistics.
+    pub memcgs: Memcgs,
+    /// Page cache trees.
+    pub mappings: Mappings,
+    /// What each node remembers between reclaim runs.
+    pub node_reclaim: Vec<NodeReclaim>,
+    pub(crate) lruvecs: Vec<Lruvec>,
+    pub(crate) cpus: Vec<CpuBatches>,
+    pub(crate) tree_slab: SlabCache,
+    pub(crate) walk_positions: WalkPositions,
+    // Scratch lists, empty between steps.
+    pub(crate) isolated: Vec<Pfn>,
+    pub(crate) skipped: Vec<Pfn>,
+    pub(crate) node_scratch: NodeScratch,
+}
+
+impl<T: Trace> Memory<T> {
+    /// Boots a machine's memory: everything that boot does not keep is free.
+    ///
+    /// # Errors
+    /// A layout that no kernel could run on.
+    pub fn boot(layout: &MemoryLayout, kernel: Kernel, sysctls: Sysctls, trace: T) -> Result<Self, BootError> {
+        let cpus = usize::from(layout.cpus);
+        let nodes = layout.nodes.len();
+        let memcgs = Memcgs::new(&kernel, nodes, cpus);
+        let tree_slab = SlabCache::new(
+            u32::from(kernel.tuning.tree_node_size),
+            Order(kernel.tuning.tree_node_slab_order),
+        );
+        Ok(Self {
+            alloc: PageAllocator::boot(layout, kernel, sysctls, trace)?,
+            memcgs,
+            mappings: Mappings::default(),
+            node_reclaim: vec![NodeReclaim::default(); nodes],
+            lruvecs: vec![Lruvec::default(); nodes],
+            cpus: vec![CpuBatches::default(); cpus],
+            tree_slab,
+            walk_positions: WalkPositions::default(),
+            isolated: Vec::new(),
+            skipped: Vec::new(),
+            node_scratch: Vec::new(),
+        })
+    }
+
+    /// Creates a cgroup.
+    pub fn memcg_create(&mut self, parent: MemcgId, name: &str) -> MemcgId {
+        let id = self.memcgs.create(parent, name);
+        for _ in 0..self.alloc.nodes.len() {
+            self.lruvecs.push(Lruvec::default());
+        }
+        id
+    }
+
+    /// The node that a CPU belongs to.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<T> {
+        (0..self.alloc.nodes.len()).map(|index| NodeId(u8::try_from(index).expect("8 bits of nodes")))
+    }
+
+    /// Pages on `list`, of all cgroups and nodes.
+    pub fn lru_pages(&self, list: LruList) -> u64 {
+        self.lruvecs.iter().map(|lruvec| lruvec.size(list, ZoneKind::Movable)).sum()
+    }
+
+    /// Reclaimable file pages of one zone kind on a node: what `should_reclaim_retry` counts on.
+    pub fn zone_reclaimable_pages(&self, node: NodeId, kind: ZoneKind) -> u64 {
+        self.lruvecs
+            .iter()
+            .skip(node.index())
+            .step_by(self.alloc.nodes.len())
+            .map(|lruvec| {
+                lruvec.pages[LruList::InactiveFile as usize][kind as usize]
+                    + lruvec.pages[LruList::ActiveFile as usize][kind as usize]
+            })
+            .sum()
+    }
+
+    /// Gauges of `/proc/vmstat` in pages, under the kernel's names.
+    pub fn gauges(&self) -> [(&'static str, u64); 12] {
+        let lru = |list| self.lru_pages(list);
+        let anon: u64 =
+            self.nodes().map(|node| self.memcgs.live_stat(MemcgId::ROOT, node, MemcgStat::Anon)).sum();
+        [
+            ("nr_free_pages", self.alloc.free_pages().0),
+            ("nr_inactive_anon", lru(LruList::InactiveAnon)),
+            ("nr_active_anon", lru(LruList::ActiveAnon)),
+            ("nr_inactive_file", lru(LruList::InactiveFile)),
+            ("nr_active_file", lru(LruList::ActiveFile)),
+            ("nr_unevictable", lru(LruList::Unevictable)),
+            ("nr_mlock", lru(LruList::Unevictable)),
+            ("nr_anon_pages", anon),
+            ("nr_file_pages", self.mappings.total_pages()),
+            ("nr_slab_reclaimable", self.tree_slab.pages()),
+            ("workingset_nodes", self.mappings.shadow_leaves()),
+            ("nr_page_cache_tree_nodes", self.tree_slab.objects()),
+        ]
+    }
+
+    /// `/proc/vmstat`: gauges, then event counts.
+    pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let events = VmEvent::ALL.iter().map(|&event| (event.name(), self.alloc.events.get(event)));
+        self.gauges().into_iter().chain(events)
+    }
+
+    /// `memory.stat` of a cgroup in the file's own units: sizes in bytes, events in pages. Flushes
+    /// first, as the kernel does for a reader.
+    pub fn memcg_stat(&mut self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
+        self.memcgs.flush_for_read(memcg);
+        let is_size = |stat: MemcgStat| (stat as u8) <= (MemcgStat::Unevictable as u8);
+        let in_bytes = |stat| matches!(stat, MemcgStat::FileDirty | MemcgStat::FileWriteback);
+        let mut lines: Vec<(&'static str, u64)> = MemcgStat::ALL
+            .iter()
+            .map(|&stat| {
+                let value = self.memcgs.read_stat(memcg, stat);
+                let scale = if is_size(stat) || in_bytes(stat) { units::PAGE_SIZE } else { 1 };
+                (stat.name(), value * scale)
+            })
+            .collect();
+        let read = |stat| self.memcgs.read_stat(memcg, stat);
+        lines.push(("pgscan", read(MemcgStat::PgScanKswapd) + read(MemcgStat::PgScanDirect)));
+        lines.push(("pgsteal", read(MemcgStat::PgStealKswapd) + read(MemcgStat::PgStealDirect)));
+        let slab = read(MemcgStat::SlabReclaimableBytes) + read(MemcgStat::SlabUnreclaimableBytes);
+        lines.push(("slab", slab));
+        lines
+    }
+
+    /// A number of a cgroup's page counter as its file shows it: bytes, or none for `max`.
+    pub fn limit_bytes(pages: u64) -> Option<u64> {
+        (pages != UNLIMITED).then(|| pages * units::PAGE_SIZE)
+    }
+
+    /// Pages of `pfn`'s folio that are in use by page cache or anonymous memory.
+    pub fn is_lru_page(&self, pfn: Pfn) -> bool {
+        matches!(self.alloc.frames.state(pfn), FrameState::Lru | FrameState::Batch | FrameState::Isolated)
+    }
+}
