@@ -1,6 +1,6 @@
 //! Linux's page allocator and page reclaim as plain state and synchronous decisions.
 //!
-//! Start with [`alloc::PageAllocator`] (frames, zones, watermarks, buddy and per-CPU lists), then
+//! Start with [`page_alloc::PageAllocator`] (frames, zones, watermarks, buddy and per-CPU lists), then
 //! `Memory` on top of it (LRU lists, cgroups, page cache trees, reclaim passes).
 //!
 //! Deliberately absent: waiting, clocks, randomness, I/O, hash iteration and `unsafe`. Every step
@@ -9,10 +9,20 @@
 
 extern crate alloc as std_alloc;
 
+pub mod alloc_flags;
+pub mod boot;
+pub mod buddy;
+pub mod check_alloc;
 pub mod event;
+pub mod fallback;
 pub mod feature;
 pub mod frame;
 pub mod gfp;
+pub mod highatomic;
+pub mod page_alloc;
+pub mod pageblock;
+pub mod pcp;
 pub mod sysctl;
 pub mod vmstat;
+pub mod watermark;
 pub mod zone;
