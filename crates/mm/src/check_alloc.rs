@@ -153,7 +153,7 @@ impl<T: Trace> PageAllocator<T> {
         if order > LARGEST_ORDER || pfn.0 + order.pages() > zone.start.0 + zone.spanned {
             return Err(Violation::BlockLeavesZone { zone: id, pfn, order });
         }
-        if pfn.0 % order.pages() != 0 {
+        if !pfn.0.is_multiple_of(order.pages()) {
             return Err(Violation::BlockNotAligned { pfn, order });
         }
         let mut behind = (pfn.0 + 1..pfn.0 + order.pages()).map(Pfn);

@@ -28,7 +28,7 @@ pub struct Pageblocks {
 impl Pageblocks {
     /// `spanned` frames from `first`, all blocks movable as at boot.
     pub(crate) fn new(first: Pfn, spanned: u32) -> Self {
-        assert!(first.0 % PAGEBLOCK_PAGES == 0, "zones start at a pageblock");
+        assert!(first.0.is_multiple_of(PAGEBLOCK_PAGES), "zones start at a pageblock");
         let count = spanned.div_ceil(PAGEBLOCK_PAGES) as usize;
         Self { first: first.0, types: vec![MigrateType::Movable; count] }
     }

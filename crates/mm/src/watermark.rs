@@ -144,7 +144,7 @@ pub(crate) fn lowmem_reserve(kind: ZoneKind, managed: &[u64; ZoneKind::COUNT]) -
     let mut above = 0;
     for class in (kind as usize + 1)..ZoneKind::COUNT {
         above += managed[class];
-        reserve[class] = if ratio == 0 { 0 } else { above / ratio };
+        reserve[class] = u64::checked_div(above, ratio).unwrap_or(0);
     }
     reserve
 }
