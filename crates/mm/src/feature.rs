@@ -8,9 +8,9 @@
 //! Only what this crate implements is listed. Source of each row: MECHANISMS sections 0 and 6.x
 //! of `docs/mechanisms`. Neighbours: [`crate::sysctl`] for what an administrator can change.
 
+use core::fmt;
 use std_alloc::string::{String, ToString};
 use std_alloc::vec::Vec;
-use core::fmt;
 
 macro_rules! features {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $help:literal;)*) => {

@@ -66,8 +66,7 @@ impl Gfp {
     pub const DMA: Self = Self(1 << 14);
 
     /// `GFP_KERNEL`.
-    pub const KERNEL: Self =
-        Self(Self::DIRECT_RECLAIM.0 | Self::KSWAPD_RECLAIM.0 | Self::IO.0 | Self::FS.0);
+    pub const KERNEL: Self = Self(Self::DIRECT_RECLAIM.0 | Self::KSWAPD_RECLAIM.0 | Self::IO.0 | Self::FS.0);
     /// `GFP_NOFS`.
     pub const NOFS: Self = Self(Self::DIRECT_RECLAIM.0 | Self::KSWAPD_RECLAIM.0 | Self::IO.0);
     /// `GFP_ATOMIC`.

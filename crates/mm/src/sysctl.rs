@@ -1,8 +1,8 @@
 //! The sysctls below `vm.` that the mechanisms read, with their ranges and defaults
 //! (MECHANISMS section 15). Marks are recomputed by [`crate::Memory::set_sysctl`], not here.
 
-use std_alloc::string::{String, ToString};
 use core::fmt;
+use std_alloc::string::{String, ToString};
 
 macro_rules! sysctls {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $min:literal ..= $max:literal, $default:literal, $help:literal;)*) => {

@@ -1,0 +1,252 @@
+//! The page allocator against a naive one: a map of which page belongs to whom.
+//!
+//! Small worlds of random zones, kernels and events; [`PageAllocator::check`] after every event.
+//! The naive side says whether a block overlaps another one, and whether a request may fail.
+
+use mm::event::NoTrace;
+use mm::feature::{Feature, Kernel};
+use mm::frame::FrameState;
+use mm::gfp::Gfp;
+use mm::page_alloc::{AllocFlags, PageAllocator};
+use mm::sysctl::{Sysctl, Sysctls};
+use mm::zone::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use pagetide_mm as mm;
+use proptest::prelude::*;
+use units::{CpuId, Order, Pages, Pfn};
+
+#[derive(Debug, Clone)]
+enum Event {
+    Alloc {
+        cpu: u16,
+        gfp: usize,
+        order: u8,
+        flags: u8,
+    },
+    Free {
+        cpu: u16,
+        which: usize,
+    },
+    /// The page is put on an LRU list: it counts as movable from now on.
+    ToLru {
+        which: usize,
+    },
+    Drain {
+        cpu: u16,
+    },
+    Tick {
+        cpu: u16,
+    },
+    ReclaimActive {
+        zone: usize,
+        active: bool,
+    },
+    ScaleFactor(u64),
+    Unreserve {
+        force: bool,
+    },
+}
+
+const GFPS: [Gfp; 6] = [
+    Gfp::KERNEL,
+    Gfp::HIGHUSER_MOVABLE,
+    Gfp(Gfp::KERNEL.0 | Gfp::RECLAIMABLE_BIT.0),
+    Gfp::ATOMIC,
+    Gfp(Gfp::HIGHUSER_MOVABLE.0 | Gfp::WRITE.0),
+    Gfp(Gfp::KERNEL.0 | Gfp::DMA.0),
+];
+
+const TOGGLED: [Feature; 7] = [
+    Feature::NoFragment,
+    Feature::WatermarkBoost,
+    Feature::PcpHighOrder,
+    Feature::PcpAutoSize,
+    Feature::AtomicIgnoresBoost,
+    Feature::ClaimThenSteal,
+    Feature::SmallZoneNoHighatomic,
+];
+
+fn event() -> impl Strategy<Value = Event> {
+    let order = prop_oneof![8 => Just(0_u8), 4 => 1_u8..4, 1 => 4_u8..=10];
+    prop_oneof![
+        12 => (0..4_u16, 0..GFPS.len(), order, 0..4_u8)
+            .prop_map(|(cpu, gfp, order, flags)| Event::Alloc { cpu, gfp, order, flags }),
+        9 => (0..4_u16, any::<usize>()).prop_map(|(cpu, which)| Event::Free { cpu, which }),
+        4 => any::<usize>().prop_map(|which| Event::ToLru { which }),
+        1 => (0..4_u16).prop_map(|cpu| Event::Drain { cpu }),
+        1 => (0..4_u16).prop_map(|cpu| Event::Tick { cpu }),
+        1 => (any::<usize>(), any::<bool>()).prop_map(|(zone, active)| Event::ReclaimActive { zone, active }),
+        1 => (1..3000_u64).prop_map(Event::ScaleFactor),
+        1 => any::<bool>().prop_map(|force| Event::Unreserve { force }),
+    ]
+}
+
+fn layout() -> impl Strategy<Value = MemoryLayout> {
+    let zone = (700_u64..2600, 0..600_u64, 0..600_u64);
+    let node = proptest::collection::vec(proptest::option::weighted(0.7, zone), 3);
+    (proptest::collection::vec(node, 1..=2), 1..=4_u16).prop_map(|(nodes, cpus)| {
+        let make_zone = |(kind, sizes): (usize, (u64, u64, u64))| ZoneLayout {
+            kind: ZoneKind::ALL[kind],
+            managed: Pages(sizes.0),
+            managed_at_boot: Pages(sizes.0 - sizes.1),
+            kept_by_kernel: Pages(sizes.2),
+        };
+        let make_node = |sizes: Vec<Option<(u64, u64, u64)>>| {
+            let mut present: Vec<_> =
+                sizes.into_iter().enumerate().filter_map(|(i, s)| Some((i, s?))).collect();
+            if present.is_empty() {
+                present.push((1, (1500, 0, 0)));
+            }
+            NodeLayout { zones: present.into_iter().map(make_zone).collect() }
+        };
+        let mut nodes: Vec<NodeLayout> = nodes.into_iter().map(make_node).collect();
+        nodes[0].zones[0].managed.0 += 1024; // Never below the smallest machine.
+        MemoryLayout { nodes, cpus, huge_pages: false }
+    })
+}
+
+fn kernel() -> impl Strategy<Value = Kernel> {
+    let base = proptest::sample::select(vec!["linux-5.3", "linux-5.5", "linux-6.1", "linux-6.12"]);
+    (base, 0..1_u16 << TOGGLED.len(), any::<bool>()).prop_map(|(base, bits, toggle)| {
+        let mut kernel = Kernel::parse(base).unwrap();
+        if toggle {
+            for (i, &feature) in TOGGLED.iter().enumerate() {
+                kernel.features = kernel.features.with(feature, (bits & (1 << i)) != 0);
+            }
+        }
+        kernel
+    })
+}
+
+struct World {
+    real: PageAllocator<NoTrace>,
+    /// Pages in use, by frame: boot's own and ours.
+    used: Vec<bool>,
+    live: Vec<(Pfn, Order)>,
+    at_boot: u64,
+}
+
+impl World {
+    fn boot(layout: &MemoryLayout, kernel: Kernel) -> Self {
+        let real = PageAllocator::boot(layout, kernel, Sysctls::default(), NoTrace).unwrap();
+        real.check().unwrap();
+        let mut used = vec![true; real.frames.len()];
+        for pfn in (0..used.len()).map(|i| Pfn(u32::try_from(i).unwrap())) {
+            if real.frames.state(pfn) == FrameState::Free {
+                mark(&mut used, pfn, real.frames.order(pfn), false);
+            }
+        }
+        let at_boot = real.free_pages().0;
+        Self { real, used, live: Vec::new(), at_boot }
+    }
+
+    fn cpu(&self, cpu: u16) -> CpuId {
+        CpuId(cpu % self.real.cpu_count())
+    }
+
+    fn step(&mut self, event: &Event) {
+        match *event {
+            Event::Alloc { cpu, gfp, order, flags } => {
+                self.alloc(self.cpu(cpu), GFPS[gfp], Order(order), flags)
+            }
+            Event::Free { cpu, which } if !self.live.is_empty() => {
+                let (pfn, order) = self.live.swap_remove(which % self.live.len());
+                mark(&mut self.used, pfn, order, false);
+                self.real.free(self.cpu(cpu), pfn, order);
+            }
+            Event::ToLru { which } if !self.live.is_empty() => {
+                let (pfn, _) = self.live[which % self.live.len()];
+                self.real.frames.set_state(pfn, FrameState::Lru);
+            }
+            Event::Free { .. } | Event::ToLru { .. } => {}
+            Event::Drain { cpu } => drop(self.real.drain_cpu(self.cpu(cpu))),
+            Event::Tick { cpu } => drop(self.real.tick(self.cpu(cpu))),
+            Event::ReclaimActive { zone, active } => {
+                let zone = u8::try_from(zone % self.real.zones.len()).unwrap();
+                self.real.set_reclaim_active(ZoneId(zone), active);
+            }
+            Event::ScaleFactor(factor) => self.real.set_sysctl(Sysctl::WatermarkScaleFactor, factor),
+            Event::Unreserve { force } => {
+                let zones = self.real.zonelist(CpuId(0), Gfp::KERNEL).to_vec();
+                let _ = self.real.unreserve_highatomic(&zones, Gfp::KERNEL.migrate_type(), force);
+            }
+        }
+    }
+
+    fn alloc(&mut self, cpu: CpuId, gfp: Gfp, order: Order, flags: u8) {
+        let flags = match flags {
+            0 => self.real.fast_flags(cpu, gfp),
+            1 => AllocFlags::slow(gfp, false, false),
+            2 => AllocFlags::slow(gfp, true, true),
+            _ => AllocFlags::NO_WATERMARKS,
+        };
+        let outcome = self.real.alloc(cpu, gfp, order, flags);
+        match outcome.page {
+            Some(pfn) => {
+                assert_eq!(pfn.0 % order.pages(), 0, "aligned");
+                let zone = self.real.zone_of(pfn);
+                assert!(self.real.zonelist(cpu, gfp).contains(&zone), "from a zone of the zonelist");
+                mark(&mut self.used, pfn, order, true);
+                self.live.push((pfn, order));
+            }
+            None if flags == AllocFlags::NO_WATERMARKS => self.may_fail(cpu, gfp, order),
+            None => {}
+        }
+    }
+
+    /// Without watermarks and with nothing on per-CPU lists, only real lack of a block is a reason.
+    fn may_fail(&mut self, cpu: CpuId, gfp: Gfp, order: Order) {
+        let _ = self.real.drain_all();
+        let outcome = self.real.alloc(cpu, gfp, order, AllocFlags::NO_WATERMARKS);
+        if let Some(pfn) = outcome.page {
+            mark(&mut self.used, pfn, order, true);
+            self.live.push((pfn, order));
+            return;
+        }
+        for &id in self.real.zonelist(cpu, gfp) {
+            let zone = self.real.zone(id);
+            if zone.free_area.reserved_highatomic() > 0 {
+                continue;
+            }
+            let frames = zone.start.0 as usize..(zone.start.0 + zone.spanned) as usize;
+            let free =
+                self.used[frames].chunks(order.pages() as usize).position(|block| !block.contains(&true));
+            assert_eq!(free, None, "zone {} has a block of {order:?}", id.0);
+        }
+    }
+
+    fn finish(mut self) {
+        for (pfn, order) in std::mem::take(&mut self.live) {
+            self.real.free(CpuId(0), pfn, order);
+        }
+        let _ = self.real.drain_all();
+        self.real.check().unwrap();
+        assert_eq!(self.real.free_pages(), Pages(self.at_boot), "everything came back");
+    }
+}
+
+fn mark(used: &mut [bool], pfn: Pfn, order: Order, to: bool) {
+    for page in &mut used[pfn.index()..pfn.index() + order.pages() as usize] {
+        assert_ne!(*page, to, "{pfn:?} of {order:?} overlaps");
+        *page = to;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_sequence_of_events_breaks_the_books(
+        layout in layout(),
+        kernel in kernel(),
+        events in proptest::collection::vec(event(), 1..200),
+    ) {
+        let mut world = World::boot(&layout, kernel);
+        for event in &events {
+            world.step(event);
+            if let Err(violation) = world.real.check() {
+                panic!("{violation} after {event:?}");
+            }
+        }
+        world.finish();
+    }
+}
