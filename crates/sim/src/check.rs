@@ -9,11 +9,11 @@
 //! 5. The links of a wait queue agree in both directions with what its tasks say.
 //! 6. A sleeper with a timeout has exactly one live timer; all other timers are counted as stale.
 //! 7. Every request in a place of a device has exactly one completion to come.
-//! 8. Every task but an ended one has its program.
+//! 8. A task has its program until that has ended; it may have debt left to pass then.
 
 use crate::event::Class;
 use crate::state::{State, is_live};
-use crate::task::{NONE, Place};
+use crate::task::{NONE, Place, Then};
 
 impl State {
     /// Panics when an invariant does not hold.
@@ -41,7 +41,10 @@ impl State {
         for (index, (task, homes)) in self.tasks.iter().zip(homes).enumerate() {
             let on_a_cpu = matches!(task.place, Place::Queued | Place::OnCpu);
             assert!(homes == usize::from(on_a_cpu), "task {index} is in {homes} places");
-            assert!(task.program.is_none() == (task.place == Place::Done), "task {index} and its program");
+            assert!(
+                task.program.is_none() == (task.place == Place::Done || task.then == Then::End),
+                "task {index} and its program"
+            );
         }
     }
 
@@ -54,10 +57,17 @@ impl State {
             let idle = cpu.current == NONE;
             assert!(self.idle.contains(number) == idle, "cpu{number} and the idle set");
             assert!(!idle || cpu.queue.is_empty(), "cpu{number} idles beside its queue");
-            assert!((1..=self.slice).contains(&cpu.slice_left), "cpu{number} has a slice of {}", cpu.slice_left);
+            assert!(
+                (1..=self.slice).contains(&cpu.slice_left),
+                "cpu{number} has a slice of {}",
+                cpu.slice_left
+            );
             if !idle && !cpu.switching {
                 let debt = self.tasks[cpu.current as usize].debt;
-                assert!((1..=debt.min(cpu.slice_left)).contains(&cpu.segment), "cpu{number} has a wrong segment");
+                assert!(
+                    (1..=debt.min(cpu.slice_left)).contains(&cpu.segment),
+                    "cpu{number} has a wrong segment"
+                );
             }
         }
     }

@@ -83,7 +83,13 @@ impl CpuSet {
 
 impl State {
     /// Adds a task and makes it ready.
-    pub(crate) fn start(&mut self, now: u64, name: &str, cpu: Option<u16>, program: crate::task::Program) -> u32 {
+    pub(crate) fn start(
+        &mut self,
+        now: u64,
+        name: &str,
+        cpu: Option<u16>,
+        program: crate::task::Program,
+    ) -> u32 {
         if let Some(cpu) = cpu {
             assert!(usize::from(cpu) < self.cpus.len(), "task `{name}` is pinned to a CPU that is not there");
         }
@@ -210,7 +216,8 @@ impl State {
         }
         let movable = |&index: &u32| !self.tasks[index as usize].pinned;
         let candidates = self.cpus.iter().enumerate().filter(|(_, cpu)| cpu.queue.iter().any(movable));
-        let (from, _) = candidates.max_by_key(|&(number, cpu)| (cpu.queue.len(), std::cmp::Reverse(number)))?;
+        let (from, _) =
+            candidates.max_by_key(|&(number, cpu)| (cpu.queue.len(), std::cmp::Reverse(number)))?;
         let position = self.cpus[from].queue.iter().position(movable)?;
         self.cpus[from].queue.remove(position)
     }

@@ -31,7 +31,7 @@ use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
 use crate::state::{State, Statistics};
 use crate::task::{NONE, Place, SWAPPER, Then};
-use crate::wait::Waiting;
+use crate::wait::{Doing, Unfinished};
 
 /// Events between two looks at the stop flag; also the cadence of the progress hook.
 const LOOK_UP_EVERY: u32 = 4096;
@@ -76,8 +76,11 @@ pub(crate) struct Core {
     /// Off only in the test that compares a run with and without.
     fast_path: Cell<bool>,
     pub(crate) state: RefCell<State>,
-    pub(crate) on_io_done: RefCell<Option<Rc<dyn Fn(u64)>>>,
+    pub(crate) on_io_done: RefCell<Option<CompletionHandler>>,
 }
+
+/// What is called with the tag of every completed request.
+pub(crate) type CompletionHandler = Rc<dyn Fn(u64)>;
 
 /// What one step of the loop came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,22 +281,22 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// Nothing is left to happen, and the awaited task has not ended.
-    #[error("deadlock at {now}: nothing is left to happen and `{task}` has not ended{}", list(waiting))]
+    #[error("deadlock at {now}: nothing is left to happen and `{task}` has not ended{}", list(unfinished))]
     Deadlock {
         /// When.
         now: Nanos,
         /// The awaited task.
         task: String,
-        /// Every task that waits.
-        waiting: Vec<Waiting>,
+        /// Every task that has not ended.
+        unfinished: Vec<Unfinished>,
     },
     /// The caller's cap on simulated time was reached.
-    #[error("not done after {limit} of simulated time{}", list(waiting))]
+    #[error("not done after {limit} of simulated time{}", list(unfinished))]
     TimeLimit {
         /// The cap.
         limit: Nanos,
-        /// Every task that waits.
-        waiting: Vec<Waiting>,
+        /// Every task that has not ended.
+        unfinished: Vec<Unfinished>,
     },
     /// The stop flag was set.
     #[error("stopped at {now} of simulated time")]
@@ -303,12 +306,17 @@ pub enum RunError {
     },
 }
 
-fn list(waiting: &[Waiting]) -> String {
-    let line = |waiting: &Waiting| {
-        let Waiting { task: TaskId(number), name, reason, since } = waiting;
-        format!("\n  `{name}` (task {number}) waits for {reason:?} since {since}")
+fn list(unfinished: &[Unfinished]) -> String {
+    let line = |unfinished: &Unfinished| {
+        let Unfinished { task: TaskId(number), name, doing } = unfinished;
+        let doing = match doing {
+            Doing::Waiting { reason, since } => format!("waits for {reason:?} since {since}"),
+            Doing::Queued(cpu) => format!("is queued for cpu{cpu}"),
+            Doing::OnCpu(cpu) => format!("is on cpu{cpu}"),
+        };
+        format!("\n  `{name}` (task {number}) {doing}")
     };
-    waiting.iter().map(line).collect()
+    unfinished.iter().map(line).collect()
 }
 
 type ProgressHook = Box<dyn FnMut(Progress)>;
@@ -382,7 +390,11 @@ impl Simulation {
             Step::NothingLeft => {
                 let state = self.core.state.borrow();
                 let task = state.records[index].name.clone();
-                Err(RunError::Deadlock { now: Nanos(self.core.now.get()), task, waiting: state.waiting() })
+                Err(RunError::Deadlock {
+                    now: Nanos(self.core.now.get()),
+                    task,
+                    unfinished: state.unfinished(),
+                })
             }
             Step::Event | Step::AwaitedTaskDone => Ok(Nanos(self.core.now.get())),
         }
@@ -415,7 +427,7 @@ impl Simulation {
     }
 
     fn time_limit(&self, limit: Nanos) -> RunError {
-        RunError::TimeLimit { limit, waiting: self.core.state.borrow().waiting() }
+        RunError::TimeLimit { limit, unfinished: self.core.state.borrow().unfinished() }
     }
 
     #[cfg(test)]

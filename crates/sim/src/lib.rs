@@ -41,4 +41,4 @@ pub use executor::{Progress, RunError, Simulation};
 pub use hardware::{Hardware, HardwareError};
 pub use machine::Sim;
 pub use state::Statistics;
-pub use wait::{Stall, Waiting};
+pub use wait::{Doing, Stall, Unfinished};

@@ -14,7 +14,7 @@ use crate::device::DeviceCounters;
 use crate::executor::{Core, Request};
 use crate::state::Statistics;
 use crate::task::FOREVER;
-use crate::wait::{Stall, Waiting};
+use crate::wait::{Stall, Unfinished};
 
 /// A handle of a simulated machine; clones are handles of the same one.
 #[derive(Clone)]
@@ -38,9 +38,9 @@ impl Sim {
         self.core.state.borrow().stalls(self.core.now.get())
     }
 
-    /// The tasks that wait now, by number.
-    pub fn waiting(&self) -> Vec<Waiting> {
-        self.core.state.borrow().waiting()
+    /// The tasks that have not ended and what they do now, by number.
+    pub fn unfinished(&self) -> Vec<Unfinished> {
+        self.core.state.borrow().unfinished()
     }
 
     /// What a device has done so far; `None` when the machine has no such device.

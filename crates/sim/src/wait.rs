@@ -8,7 +8,7 @@
 //! [`Stall`]s are what is made of them.
 
 use kernel::machine::{QueueId, TaskId, WaitReason, Woken};
-use units::Nanos;
+use units::{CpuId, Nanos};
 
 use crate::event::Class;
 use crate::state::State;
@@ -38,17 +38,31 @@ pub struct Stall {
     pub longest: Nanos,
 }
 
-/// A task that waits now.
+/// A task that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
+pub struct Unfinished {
     /// The task.
     pub task: TaskId,
     /// Its name.
     pub name: String,
-    /// What it waits for.
-    pub reason: WaitReason,
-    /// Since when.
-    pub since: Nanos,
+    /// What it does now.
+    pub doing: Doing,
+}
+
+/// What a task does that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// It sleeps.
+    Waiting {
+        /// What for.
+        reason: WaitReason,
+        /// Since when.
+        since: Nanos,
+    },
+    /// It waits for its CPU.
+    Queued(CpuId),
+    /// It has a CPU.
+    OnCpu(CpuId),
 }
 
 impl State {
@@ -143,17 +157,19 @@ impl State {
         self.make_ready(now, index, true);
     }
 
-    /// The tasks that sleep now, by number.
-    pub(crate) fn waiting(&self) -> Vec<Waiting> {
-        let numbered = (0_u32..).zip(self.tasks.iter().zip(&self.records));
-        let blocked = numbered.filter(|(_, (task, _))| task.place == Place::Blocked);
-        let waiting = blocked.map(|(number, (task, record))| Waiting {
-            task: TaskId(number),
-            name: record.name.clone(),
-            reason: task.reason,
-            since: Nanos(task.since),
-        });
-        waiting.collect()
+    /// The tasks that have not ended, by number.
+    pub(crate) fn unfinished(&self) -> Vec<Unfinished> {
+        let mut unfinished = Vec::new();
+        for (number, (task, record)) in (0_u32..).zip(self.tasks.iter().zip(&self.records)) {
+            let doing = match task.place {
+                Place::Blocked => Doing::Waiting { reason: task.reason, since: Nanos(task.since) },
+                Place::Queued => Doing::Queued(CpuId(task.cpu)),
+                Place::OnCpu => Doing::OnCpu(CpuId(task.cpu)),
+                Place::Done => continue,
+            };
+            unfinished.push(Unfinished { task: TaskId(number), name: record.name.clone(), doing });
+        }
+        unfinished
     }
 
     /// All waits by task and reason, the longest total first; among equals by task and reason.
@@ -164,13 +180,15 @@ impl State {
             if task.place == Place::Blocked {
                 totals.note_wait(task.reason, now - task.since);
             }
-            stalls.extend(totals.waits.into_iter().map(|WaitTotal { reason, count, total, longest }| Stall {
-                task: TaskId(number),
-                name: record.name.clone(),
-                reason,
-                count,
-                total: Nanos(total),
-                longest: Nanos(longest),
+            stalls.extend(totals.waits.into_iter().map(|WaitTotal { reason, count, total, longest }| {
+                Stall {
+                    task: TaskId(number),
+                    name: record.name.clone(),
+                    reason,
+                    count,
+                    total: Nanos(total),
+                    longest: Nanos(longest),
+                }
             }));
         }
         stalls.sort_by_key(|stall| (std::cmp::Reverse(stall.total), stall.task, stall.reason));
