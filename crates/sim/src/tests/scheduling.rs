@@ -182,3 +182,34 @@ fn work_charged_before_the_end_of_a_task_passes_before_it_ends() {
     let ended = simulation.run_until_task_done(task, Nanos::from_secs(1));
     assert_eq!(ended, Ok(Nanos::from_micros(40)));
 }
+
+#[test]
+fn a_timer_due_when_work_ends_comes_first_on_the_fast_path_too() {
+    for fast in [true, false] {
+        let (simulation, sim) = boot(hardware(2));
+        let mut simulation = if fast { simulation } else { simulation.without_fast_path() };
+        let log = Log::default();
+        let queue = sim.new_queue();
+        let (here, told) = (sim.clone(), log.clone());
+        sim.spawn("worker", None, async move {
+            for _ in 0..3 {
+                work(&here, 10).await;
+                told.tell(&here, format_args!("somebody waits: {}", here.has_waiters(queue)));
+            }
+        });
+        let (here, told) = (sim.clone(), log.clone());
+        sim.spawn("sleeper", None, async move {
+            let timeout = Some(Nanos::from_micros(20));
+            let woken = here.wait(queue, WaitReason::PageRead, timeout).await;
+            told.tell(&here, format_args!("{woken:?}"));
+        });
+        run(&mut simulation);
+        let lines = [
+            "   10 us cpu0 somebody waits: true",
+            "   20 us cpu0 somebody waits: false",
+            "   20 us cpu1 TimedOut",
+            "   30 us cpu0 somebody waits: false",
+        ];
+        assert_eq!(log.text(), lines.join("\n"), "fast path: {fast}");
+    }
+}
