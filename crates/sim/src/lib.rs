@@ -1,1 +1,44 @@
-//! placeholder
+//! The simulated machine: a deterministic event core, CPUs with run queues and time slices, wait
+//! queues and block devices. It implements [`kernel::machine::Machine`], so the kernel runs on it.
+//!
+//! Start here: [`Hardware`] describes a machine, [`Simulation`] boots and runs it, [`Sim`] is the
+//! handle that the kernel and its tasks hold.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `event.rs` | the agenda: all events to come in one total order |
+//! | `executor.rs` | the loop that takes events and polls tasks; the fast path; stop and progress |
+//! | `machine.rs` | [`Sim`]: charge, sleep, wait, wake, spawn, submit |
+//! | `cpu.rs` | who runs where and for how long |
+//! | `wait.rs` | wait queues, timeouts, attribution of stalls |
+//! | `task.rs` | what is known of a task |
+//! | `device.rs` | block devices |
+//! | `cost.rs` | nanoseconds for each operation |
+//! | `check.rs` | the invariants that hold between two events |
+//!
+//! Deliberately absent: threads, atomics in the model, a clock, randomness, and allocation for
+//! an event. A run depends on nothing but its inputs.
+
+mod check;
+mod cost;
+mod cpu;
+mod device;
+mod event;
+mod executor;
+mod hardware;
+mod machine;
+mod state;
+mod task;
+mod wait;
+
+#[cfg(test)]
+mod tests;
+
+pub use cost::{CostTable, UnknownCost};
+pub use device::{DeviceCounters, DeviceModel, Speed};
+pub use event::Class;
+pub use executor::{Progress, RunError, Simulation};
+pub use hardware::{Hardware, HardwareError};
+pub use machine::Sim;
+pub use state::Statistics;
+pub use wait::{Doing, Stall, Unfinished};

@@ -1,0 +1,418 @@
+//! Block devices: a queue, a channel and a latency.
+//!
+//! A device takes up to `depth` requests from its queue, first come first served. Each occupies
+//! the device's one channel for the larger of its share of the operations per second and of the
+//! bandwidth, and is complete a fixed latency after it leaves the channel:
+//!
+//! ```text
+//! submitted      admitted   channel free           complete
+//!     |--- queue ----|-- wait --|=== occupancy ===|--- latency ---|
+//!                    |<---------- one of `depth` places --------->|
+//! ```
+//!
+//! So one request alone takes occupancy + latency, many take occupancy each, and never more than
+//! depth / (occupancy + latency) are done per second. A device may write slower after a burst
+//! (an SSD whose fast cells are full), and all devices may share one host adapter.
+//!
+//! Left out: merging and sorting of requests, flushes and barriers, refill of the burst while
+//! the device is idle, errors. Models and their sources are at the end of the model section.
+//!
+//! Read next: `executor.rs`, which turns completions into events.
+
+use std::collections::VecDeque;
+
+use kernel::machine::{IoKind, IoRequest};
+use units::{Bytes, CpuId, Nanos};
+
+/// How fast a device is in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Speed {
+    /// From leaving the channel to completion.
+    pub latency: Nanos,
+    /// The least that a request occupies the channel: 1 / (operations per second).
+    pub op: Nanos,
+    /// The same for a request that does not begin where the one before it ended.
+    pub random_op: Nanos,
+    /// Bytes per second through the channel; at least 1.
+    pub bandwidth: u64,
+}
+
+impl Speed {
+    fn occupancy(&self, len: Bytes, sequential: bool) -> u64 {
+        let op = if sequential { self.op } else { self.random_op };
+        op.0.max(transfer_time(len, self.bandwidth))
+    }
+}
+
+fn transfer_time(len: Bytes, bandwidth: u64) -> u64 {
+    let nanos = u128::from(len.0) * 1_000_000_000 / u128::from(bandwidth);
+    u64::try_from(nanos).expect("a request moves within 584 years")
+}
+
+/// What a device can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceModel {
+    /// The model's name.
+    pub name: &'static str,
+    /// Reading.
+    pub read: Speed,
+    /// Writing.
+    pub write: Speed,
+    /// After so many bytes have been written, writes are this fast.
+    pub sustained: Option<(Bytes, Speed)>,
+    /// Requests that the device works on at a time; at least 1.
+    pub depth: u32,
+}
+
+const fn micros(n: u64) -> Nanos {
+    Nanos::from_micros(n)
+}
+
+const fn even(latency: Nanos, op: Nanos, bandwidth: u64) -> Speed {
+    Speed { latency, op, random_op: op, bandwidth }
+}
+
+const MB: u64 = 1_000_000;
+
+impl DeviceModel {
+    /// One LUN behind a storage controller of 2010, all reads from its cache: 0.5 ms (0.25 to
+    /// 0.6) and 100 MB/s. Source 1; 16 such LUNs share a host adapter of 1.4 GB/s.
+    pub const S390_FCP_2010: Self = Self {
+        name: "s390_fcp_2010",
+        read: even(micros(500), Nanos(0), 100 * MB),
+        write: even(micros(500), Nanos(0), 100 * MB),
+        sustained: None,
+        depth: 32,
+    };
+    /// A SATA SSD of 2014: read of 4 KiB 90 us and 98k per second, write 35 us and 88k per
+    /// second until 6 GB are written, then 300 MB/s and 8k random writes per second. Source 0.
+    pub const SATA_EVO: Self = Self {
+        name: "sata_evo",
+        read: even(Nanos(79_800), Nanos(10_200), 540 * MB),
+        write: even(Nanos(23_640), Nanos(11_360), 520 * MB),
+        sustained: Some((
+            Bytes(6_000 * MB),
+            Speed { latency: Nanos(23_640), op: Nanos(11_360), random_op: micros(125), bandwidth: 300 * MB },
+        )),
+        depth: 32,
+    };
+    /// An NVMe SSD: 85 us and 450k reads, 25 us and 250k writes per second, 3.0 and 1.8 GB/s.
+    pub const NVME: Self = Self {
+        name: "nvme",
+        read: even(Nanos(82_780), Nanos(2_220), 3_000 * MB),
+        write: even(micros(21), micros(4), 1_800 * MB),
+        sustained: None,
+        depth: 1024,
+    };
+    /// A RAID 6 of slow disks: 50 random read-modify-writes per second (source 3); 8 ms for a
+    /// random read and 200 and 100 MB/s in sequence are inferred.
+    pub const SLOW_RAID6: Self = Self {
+        name: "slow_raid6",
+        read: Speed {
+            latency: micros(500),
+            op: Nanos(0),
+            random_op: Nanos::from_millis(8),
+            bandwidth: 200 * MB,
+        },
+        write: Speed {
+            latency: micros(500),
+            op: Nanos(0),
+            random_op: Nanos::from_millis(20),
+            bandwidth: 100 * MB,
+        },
+        sustained: None,
+        depth: 32,
+    };
+    /// A virtual disk whose image lies in the host's page cache: 20 us, 2 GB/s. Inferred.
+    pub const VIRTIO_RAM: Self = Self {
+        name: "virtio_ram",
+        read: even(Nanos(18_000), micros(2), 2_000 * MB),
+        write: even(Nanos(18_000), micros(2), 2_000 * MB),
+        sustained: None,
+        depth: 128,
+    };
+    /// A device that takes no time: for tests.
+    pub const INSTANT: Self = Self {
+        name: "instant",
+        read: even(Nanos(0), Nanos(0), u64::MAX),
+        write: even(Nanos(0), Nanos(0), u64::MAX),
+        sustained: None,
+        depth: 1024,
+    };
+    /// Every model that has a name.
+    pub const ALL: [&Self; 6] = [
+        &Self::S390_FCP_2010,
+        &Self::SATA_EVO,
+        &Self::NVME,
+        &Self::SLOW_RAID6,
+        &Self::VIRTIO_RAM,
+        &Self::INSTANT,
+    ];
+
+    /// The model of that name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|model| model.name == name).cloned()
+    }
+}
+
+/// What a device has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes read.
+    pub read_bytes: Bytes,
+    /// Bytes written.
+    pub write_bytes: Bytes,
+    /// Time that the channel was occupied, by requests completed or admitted.
+    pub busy: Nanos,
+    /// Sum over the completed requests of the time from submission to completion.
+    pub waited: Nanos,
+    /// The most requests that were submitted and not complete at a time.
+    pub most_in_flight: u64,
+}
+
+/// A request in the device or before it.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    request: IoRequest,
+    cpu: CpuId,
+    submitted: u64,
+}
+
+/// A request that the device has begun and will complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Begun {
+    /// When it will be complete.
+    pub(crate) done: u64,
+    /// Its place in the device.
+    pub(crate) slot: u32,
+}
+
+/// A request that is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Completed {
+    pub(crate) tag: u64,
+    /// The CPU that submitted it, which takes the interrupt.
+    pub(crate) cpu: CpuId,
+    /// A request that moved up.
+    pub(crate) next: Option<Begun>,
+}
+
+/// The adapter between the host and all its devices.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HostLink {
+    /// Bytes per second; `None` when it is never the bottleneck.
+    pub(crate) bandwidth: Option<u64>,
+    free_at: u64,
+}
+
+impl HostLink {
+    pub(crate) fn new(bandwidth: Option<u64>) -> Self {
+        Self { bandwidth, free_at: 0 }
+    }
+
+    /// When `len` bytes that begin to move at `start` are through.
+    fn pass(&mut self, start: u64, len: Bytes) -> u64 {
+        let Some(bandwidth) = self.bandwidth else { return start };
+        self.free_at = self.free_at.max(start) + transfer_time(len, bandwidth);
+        self.free_at
+    }
+}
+
+/// A device at work.
+#[derive(Debug)]
+pub(crate) struct Device {
+    model: DeviceModel,
+    waiting: VecDeque<Pending>,
+    places: Vec<Option<Pending>>,
+    free_places: Vec<u32>,
+    channel_free_at: u64,
+    next_offset: u64,
+    admitted_write_bytes: Bytes,
+    pub(crate) counters: DeviceCounters,
+}
+
+impl Device {
+    pub(crate) fn new(model: DeviceModel) -> Self {
+        Self {
+            free_places: (0..model.depth).rev().collect(),
+            places: vec![None; model.depth as usize],
+            model,
+            waiting: VecDeque::new(),
+            channel_free_at: 0,
+            next_offset: 0,
+            admitted_write_bytes: Bytes(0),
+            counters: DeviceCounters::default(),
+        }
+    }
+
+    /// Takes a request; tells when it will be complete if there is a place for it now.
+    pub(crate) fn submit(
+        &mut self,
+        now: u64,
+        request: IoRequest,
+        cpu: CpuId,
+        link: &mut HostLink,
+    ) -> Option<Begun> {
+        self.waiting.push_back(Pending { request, cpu, submitted: now });
+        let in_flight = self.waiting.len() + self.places.len() - self.free_places.len();
+        self.counters.most_in_flight = self.counters.most_in_flight.max(in_flight as u64);
+        self.begin_next(now, link)
+    }
+
+    /// Completes the request in `slot` and begins the next one that waits.
+    pub(crate) fn complete(&mut self, now: u64, slot: u32, link: &mut HostLink) -> Completed {
+        let pending = self.places[slot as usize].take().expect("a completion belongs to a request in flight");
+        self.free_places.push(slot);
+        let IoRequest { kind, len, tag, .. } = pending.request;
+        let (requests, bytes) = match kind {
+            IoKind::Read => (&mut self.counters.reads, &mut self.counters.read_bytes),
+            IoKind::Write => (&mut self.counters.writes, &mut self.counters.write_bytes),
+        };
+        *requests += 1;
+        *bytes += len;
+        self.counters.waited += Nanos(now - pending.submitted);
+        Completed { tag, cpu: pending.cpu, next: self.begin_next(now, link) }
+    }
+
+    fn begin_next(&mut self, now: u64, link: &mut HostLink) -> Option<Begun> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let slot = self.free_places.pop()?;
+        let pending = self.waiting.pop_front().expect("just seen not to be empty");
+        self.places[slot as usize] = Some(pending);
+        let IoRequest { kind, offset, len, .. } = pending.request;
+        let speed = self.speed(kind);
+        let occupancy = speed.occupancy(len, offset == self.next_offset);
+        self.next_offset = offset.saturating_add(len.0);
+        if kind == IoKind::Write {
+            self.admitted_write_bytes += len;
+        }
+        let start = self.channel_free_at.max(now);
+        self.channel_free_at = (start + occupancy).max(link.pass(start, len));
+        self.counters.busy += Nanos(self.channel_free_at - start);
+        Some(Begun { done: self.channel_free_at + speed.latency.0, slot })
+    }
+
+    fn speed(&self, kind: IoKind) -> Speed {
+        match (kind, &self.model.sustained) {
+            (IoKind::Read, _) => self.model.read,
+            (IoKind::Write, Some((burst, slow))) if self.admitted_write_bytes >= *burst => *slow,
+            (IoKind::Write, _) => self.model.write,
+        }
+    }
+
+    /// Requests that the device works on.
+    pub(crate) fn requests_in_places(&self) -> usize {
+        self.places.len() - self.free_places.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs `requests` (submission time, kind, offset, length) through a device and draws when
+    /// each is done: one line a request.
+    fn scene(model: DeviceModel, link: Option<u64>, requests: &[(u64, IoKind, u64, u64)]) -> String {
+        let (mut device, mut link) = (Device::new(model), HostLink::new(link));
+        let mut in_flight: Vec<Begun> = Vec::new();
+        let mut lines = Vec::new();
+        let mut arrivals = requests.iter().enumerate().peekable();
+        loop {
+            in_flight.sort_by_key(|begun| (begun.done, begun.slot));
+            let arrival = arrivals.peek().map_or(u64::MAX, |(_, request)| request.0);
+            if in_flight.first().is_some_and(|first| first.done <= arrival) {
+                let Begun { done, slot } = in_flight.remove(0);
+                let completed = device.complete(done, slot, &mut link);
+                lines.push(format!("{} done at {done}", completed.tag));
+                in_flight.extend(completed.next);
+            } else if let Some((tag, &(now, kind, offset, len))) = arrivals.next() {
+                let request = IoRequest { device: 0, kind, offset, len: Bytes(len), tag: tag as u64 };
+                in_flight.extend(device.submit(now, request, CpuId(0), &mut link));
+            } else {
+                lines.push(format!("{:?}", device.counters));
+                return lines.join("\n");
+            }
+        }
+    }
+
+    /// 10 ns an operation, 1 byte/ns, 100 ns of latency, two at a time.
+    fn toy() -> DeviceModel {
+        let speed = Speed { random_op: Nanos(50), ..even(Nanos(100), Nanos(10), 1_000_000_000) };
+        DeviceModel { name: "toy", read: speed, write: speed, sustained: None, depth: 2 }
+    }
+
+    #[test]
+    fn requests_share_the_channel_and_wait_for_a_place() {
+        use IoKind::Read;
+        let drawn =
+            scene(toy(), None, &[(0, Read, 0, 4), (0, Read, 4, 30), (0, Read, 34, 1), (500, Read, 0, 4)]);
+        insta::assert_snapshot!(drawn, @r"
+        0 done at 110
+        1 done at 140
+        2 done at 220
+        3 done at 650
+        DeviceCounters { reads: 4, writes: 0, read_bytes: 39 B, write_bytes: 0 B, busy: 100 ns, waited: 620 ns, most_in_flight: 3 }
+        ");
+    }
+
+    #[test]
+    fn after_the_burst_writes_are_slow_and_reads_are_not() {
+        use IoKind::{Read, Write};
+        let slow = even(Nanos(100), Nanos(1000), 1_000_000_000);
+        let model = DeviceModel { sustained: Some((Bytes(20), slow)), ..toy() };
+        let requests = [(0, Write, 0, 10), (200, Write, 10, 10), (400, Write, 20, 10), (2000, Read, 30, 10)];
+        insta::assert_snapshot!(scene(model, None, &requests), @r"
+        0 done at 110
+        1 done at 310
+        2 done at 1500
+        3 done at 2110
+        DeviceCounters { reads: 1, writes: 3, read_bytes: 10 B, write_bytes: 30 B, busy: 1030 ns, waited: 1430 ns, most_in_flight: 1 }
+        ");
+    }
+
+    #[test]
+    fn a_host_adapter_slower_than_the_device_sets_the_pace() {
+        use IoKind::Read;
+        let drawn = scene(toy(), Some(500_000_000), &[(0, Read, 0, 100), (0, Read, 100, 100)]);
+        insta::assert_snapshot!(drawn, @r"
+        0 done at 300
+        1 done at 500
+        DeviceCounters { reads: 2, writes: 0, read_bytes: 200 B, write_bytes: 0 B, busy: 400 ns, waited: 800 ns, most_in_flight: 2 }
+        ");
+    }
+
+    #[test]
+    fn the_named_models_reach_the_figures_that_they_quote() {
+        // (model, direction, latency of one 4 KiB request in us, operations per second at full depth)
+        for (model, kind, one, many) in [
+            (DeviceModel::SATA_EVO, IoKind::Read, 90, 98_000),
+            (DeviceModel::SATA_EVO, IoKind::Write, 35, 88_000),
+            (DeviceModel::NVME, IoKind::Read, 85, 450_000),
+            (DeviceModel::NVME, IoKind::Write, 25, 250_000),
+            (DeviceModel::VIRTIO_RAM, IoKind::Read, 20, 488_000),
+        ] {
+            let name = model.name;
+            let (mut device, mut link) = (Device::new(model), HostLink::new(None));
+            let request = IoRequest { device: 0, kind, offset: 1 << 30, len: Bytes(4096), tag: 0 };
+            let alone = device.submit(0, request, CpuId(0), &mut link).expect("an idle device").done;
+            assert_eq!((alone + 500) / 1000, one, "{name}");
+            let first = device.submit(0, request, CpuId(0), &mut link).expect("depth > 1").done;
+            let per_second = 1_000_000_000 / (first - alone);
+            assert!(per_second.abs_diff(many) * 100 < many, "{name}: {per_second} operations per second");
+        }
+    }
+
+    #[test]
+    fn every_model_is_found_by_its_name() {
+        for model in DeviceModel::ALL {
+            assert_eq!(DeviceModel::by_name(model.name).as_ref(), Some(model));
+        }
+        assert_eq!(DeviceModel::by_name("floppy"), None);
+    }
+}

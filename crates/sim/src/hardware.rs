@@ -1,0 +1,90 @@
+//! The description of a machine: what [`crate::Simulation::new`] boots.
+//!
+//! Left out: memory and NUMA nodes, which belong to the kernel's description.
+
+use units::Nanos;
+
+use crate::cost::CostTable;
+use crate::device::{DeviceModel, Speed};
+
+/// CPUs, their costs, and block devices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hardware {
+    /// Number of CPUs; at least 1.
+    pub cpus: u16,
+    /// How long a task runs before another that waits for its CPU has its turn. 3 ms is what CFS
+    /// gives on a machine of 8 CPUs (`sysctl_sched_min_granularity`, 0.75 ms * (1 + log2 cpus)).
+    pub slice: Nanos,
+    /// CPU time for each operation.
+    pub costs: CostTable,
+    /// Block devices; a request names one by its index here.
+    pub devices: Vec<DeviceModel>,
+    /// Bytes per second of the host adapter that all devices share, if it can be the bottleneck.
+    pub host_bandwidth: Option<u64>,
+}
+
+impl Hardware {
+    /// A machine with the default costs and slice, and no device.
+    pub fn with_cpus(cpus: u16) -> Self {
+        Self {
+            cpus,
+            slice: Nanos::from_millis(3),
+            costs: CostTable::default(),
+            devices: Vec::new(),
+            host_bandwidth: None,
+        }
+    }
+
+    /// The same machine with one more device.
+    #[must_use]
+    pub fn with_device(mut self, model: DeviceModel) -> Self {
+        self.devices.push(model);
+        self
+    }
+
+    /// Whether the machine can be built.
+    ///
+    /// # Errors
+    /// The first part that makes no sense.
+    pub fn validate(&self) -> Result<(), HardwareError> {
+        if self.cpus == 0 {
+            return Err(HardwareError::NoCpu);
+        }
+        if self.slice == Nanos::ZERO {
+            return Err(HardwareError::NoSlice);
+        }
+        if self.host_bandwidth == Some(0) {
+            return Err(HardwareError::Stuck { part: "host adapter", what: "bandwidth" });
+        }
+        for model in &self.devices {
+            let stuck = |what| Err(HardwareError::Stuck { part: model.name, what });
+            let sustained = model.sustained.as_ref().map_or(&model.write, |(_, speed)| speed);
+            if [&model.read, &model.write, sustained].iter().any(|Speed { bandwidth, .. }| *bandwidth == 0) {
+                return stuck("bandwidth");
+            }
+            if model.depth == 0 {
+                return stuck("depth");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a machine cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HardwareError {
+    /// It has no CPU.
+    #[error("a machine needs at least one CPU")]
+    NoCpu,
+    /// Its time slice is zero.
+    #[error("the time slice must be longer than 0 ns")]
+    NoSlice,
+    /// A device or the host adapter could never complete a request.
+    #[error("`{part}` can never complete a request: its {what} is 0")]
+    Stuck {
+        /// The device's model, or the host adapter.
+        part: &'static str,
+        /// The figure that is zero.
+        what: &'static str,
+    },
+}

@@ -1,0 +1,172 @@
+//! [`Sim`]: the machine as the kernel sees it, and as tests and monitors look into it.
+//!
+//! Every call that takes time leaves a request and suspends; `executor.rs` takes it from there.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use kernel::machine::{CostOp, IoRequest, Machine, QueueId, TaskId, WaitReason, Woken};
+use units::{CpuId, Nanos};
+
+use crate::device::DeviceCounters;
+use crate::executor::{Core, Request};
+use crate::state::Statistics;
+use crate::task::FOREVER;
+use crate::wait::{Stall, Unfinished};
+
+/// A handle of a simulated machine; clones are handles of the same one.
+#[derive(Clone)]
+pub struct Sim {
+    core: Rc<Core>,
+}
+
+impl Sim {
+    pub(crate) fn new(core: Rc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// What the run has done so far. Of the program that is running now, what it has done since
+    /// its turn began is not yet in the CPU's busy time.
+    pub fn statistics(&self) -> Statistics {
+        self.core.statistics()
+    }
+
+    /// All waits by task and reason, the longest total first. A wait that lasts counts up to now.
+    pub fn stalls(&self) -> Vec<Stall> {
+        self.core.state.borrow().stalls(self.core.now.get())
+    }
+
+    /// The tasks that have not ended and what they do now, by number.
+    pub fn unfinished(&self) -> Vec<Unfinished> {
+        self.core.state.borrow().unfinished()
+    }
+
+    /// What a device has done so far; `None` when the machine has no such device.
+    pub fn device_counters(&self, device: u16) -> Option<DeviceCounters> {
+        self.core.state.borrow().devices.get(usize::from(device)).map(|device| device.counters)
+    }
+
+    /// A task's name.
+    ///
+    /// # Panics
+    /// When the task is none of this machine.
+    pub fn task_name(&self, task: TaskId) -> String {
+        let state = self.core.state.borrow();
+        state.records[state.index(task)].name.clone()
+    }
+
+    /// Checks every invariant of the machine in time linear in its size.
+    ///
+    /// # Panics
+    /// When one does not hold, which is a bug of this crate.
+    pub fn check(&self) {
+        self.core.state.borrow().check();
+    }
+
+    /// Ends the running task's turn with a request.
+    fn suspend(&self, request: Request) -> Suspend<'_> {
+        Suspend { core: &self.core, request: Some(request) }
+    }
+}
+
+/// Leaves its request at the first poll; is ready, with how the wait ended, at the second.
+struct Suspend<'a> {
+    core: &'a Core,
+    request: Option<Request>,
+}
+
+impl Future for Suspend<'_> {
+    type Output = Woken;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Woken> {
+        let Some(request) = self.request.take() else { return Poll::Ready(self.core.outcome.get()) };
+        let left = self.core.request.replace(request);
+        assert!(left == Request::Nothing, "a task awaits two things at once");
+        Poll::Pending
+    }
+}
+
+impl Machine for Sim {
+    #[inline]
+    fn now(&self) -> Nanos {
+        Nanos(self.core.now.get())
+    }
+
+    fn cpu_count(&self) -> u16 {
+        self.core.cpu_count
+    }
+
+    /// In interrupt context, the CPU that submitted the request; at boot, CPU 0.
+    #[inline]
+    fn current_cpu(&self) -> CpuId {
+        CpuId(self.core.cpu.get())
+    }
+
+    /// In interrupt context and at boot, task 0: the swapper, which no call of `spawn` returns.
+    #[inline]
+    fn current_task(&self) -> TaskId {
+        TaskId(self.core.task.get())
+    }
+
+    /// In interrupt context the time is stolen from the task on that CPU; at boot it is ignored.
+    #[inline]
+    fn charge(&self, op: CostOp, count: u64) {
+        self.core.debt.set(self.core.debt.get() + self.core.costs.get(op).0 * count);
+    }
+
+    #[inline]
+    async fn cond_resched(&self) {
+        if !self.core.pass_debt_at_once() {
+            let _ = self.suspend(Request::GiveWay).await;
+        }
+    }
+
+    #[inline]
+    async fn sleep(&self, length: Nanos, reason: WaitReason) {
+        let _ = self.suspend(Request::Block { reason, timeout: length.0 }).await;
+    }
+
+    fn new_queue(&self) -> QueueId {
+        self.core.state.borrow_mut().new_queue()
+    }
+
+    #[inline]
+    async fn wait(&self, queue: QueueId, reason: WaitReason, timeout: Option<Nanos>) -> Woken {
+        self.core.state.borrow_mut().join(queue, self.core.task.get());
+        let timeout = timeout.map_or(FOREVER, |timeout| timeout.0);
+        self.suspend(Request::Block { reason, timeout }).await
+    }
+
+    fn wake_all(&self, queue: QueueId) -> usize {
+        let mut state = self.core.state.borrow_mut();
+        let woken = state.wake_all(self.core.now.get(), queue);
+        self.core.lower_horizon(&state);
+        woken
+    }
+
+    fn has_waiters(&self, queue: QueueId) -> bool {
+        self.core.state.borrow().has_waiters(queue)
+    }
+
+    fn spawn(&self, name: &str, cpu: Option<CpuId>, program: impl Future<Output = ()> + 'static) -> TaskId {
+        let mut state = self.core.state.borrow_mut();
+        let cpu = cpu.map(|CpuId(number)| number);
+        let index = state.start(self.core.now.get(), name, cpu, Box::pin(program));
+        self.core.lower_horizon(&state);
+        TaskId(index)
+    }
+
+    fn submit(&self, request: IoRequest) {
+        let mut state = self.core.state.borrow_mut();
+        state.submit(self.core.now.get(), request, self.current_cpu());
+        self.core.lower_horizon(&state);
+    }
+
+    fn on_io_done(&self, handler: Rc<dyn Fn(u64)>) {
+        let before = self.core.on_io_done.replace(Some(handler));
+        assert!(before.is_none(), "the handler of completions is registered once");
+    }
+}

@@ -1,0 +1,134 @@
+//! The state of the machine between two events: agenda, tasks, CPUs, wait queues, devices.
+//!
+//! Its methods are spread over the files of their concepts (`cpu.rs`, `wait.rs`, `check.rs`).
+//! They are synchronous, take the time as an argument, and never call into a program or a
+//! handler: that is `executor.rs`'s part, which holds no borrow of this while it does.
+
+use kernel::machine::{IoRequest, TaskId};
+use units::{CpuId, Nanos};
+
+use crate::cpu::{Cpu, CpuSet};
+use crate::device::{Begun, Completed, Device, HostLink};
+use crate::event::{Agenda, Class, Entry};
+use crate::hardware::Hardware;
+use crate::task::{NONE, Task, TaskRecord};
+use crate::wait::WaitQueue;
+
+/// See the module.
+pub(crate) struct State {
+    pub(crate) agenda: Agenda,
+    pub(crate) tasks: Vec<Task>,
+    /// One for each task: the part that is seldom looked at.
+    pub(crate) records: Vec<TaskRecord>,
+    pub(crate) cpus: Vec<Cpu>,
+    pub(crate) idle: CpuSet,
+    /// Tasks in run queues that may run on another CPU.
+    pub(crate) queued_movable: usize,
+    pub(crate) queues: Vec<WaitQueue>,
+    pub(crate) devices: Vec<Device>,
+    pub(crate) host_link: HostLink,
+    pub(crate) slice: u64,
+    pub(crate) switch_cost: u64,
+    pub(crate) wakeup_latency: u64,
+    pub(crate) tasks_done: u64,
+    /// CPU time of interrupts that found their CPU idle.
+    pub(crate) idle_interrupt_time: u64,
+    /// The run ends when this task has ended; [`NONE`] for no such task.
+    pub(crate) awaited: u32,
+}
+
+impl State {
+    pub(crate) fn new(hardware: Hardware) -> Self {
+        let switch_cost = hardware.costs.get(kernel::machine::CostOp::ContextSwitch).0;
+        let swapper = TaskRecord { name: "swapper".to_owned(), waits: Vec::new() };
+        Self {
+            agenda: Agenda::default(),
+            tasks: vec![Task::new(None, 0, true)],
+            records: vec![swapper],
+            cpus: (0..hardware.cpus).map(|_| Cpu::new(hardware.slice.0)).collect(),
+            idle: CpuSet::full(hardware.cpus),
+            queued_movable: 0,
+            queues: Vec::new(),
+            devices: hardware.devices.into_iter().map(Device::new).collect(),
+            host_link: HostLink::new(hardware.host_bandwidth),
+            slice: hardware.slice.0,
+            switch_cost,
+            wakeup_latency: hardware.costs.wakeup_latency().0,
+            tasks_done: 0,
+            idle_interrupt_time: 0,
+            awaited: NONE,
+        }
+    }
+
+    /// The next event that is not stale; it stays in the agenda.
+    #[inline]
+    pub(crate) fn next_event(&mut self) -> Option<Entry> {
+        if self.agenda.wants_sweep() {
+            let tasks = &self.tasks;
+            self.agenda.sweep(|entry| is_live(tasks, entry));
+        }
+        loop {
+            let entry = self.agenda.peek()?;
+            if is_live(&self.tasks, entry) {
+                return Some(entry);
+            }
+            self.agenda.take();
+            self.agenda.forget_stale();
+        }
+    }
+
+    /// Hands a request to its device.
+    pub(crate) fn submit(&mut self, now: u64, request: IoRequest, cpu: CpuId) {
+        let index = usize::from(request.device);
+        assert!(index < self.devices.len(), "a request names device {index}, which the machine lacks");
+        let begun = self.devices[index].submit(now, request, cpu, &mut self.host_link);
+        self.expect_completion(u32::from(request.device), begun);
+    }
+
+    /// Completes the request in a place of a device; the next one that waits there moves up.
+    pub(crate) fn complete(&mut self, now: u64, device: u32, place: u32) -> Completed {
+        let completed = self.devices[device as usize].complete(now, place, &mut self.host_link);
+        self.expect_completion(device, completed.next);
+        completed
+    }
+
+    fn expect_completion(&mut self, device: u32, begun: Option<Begun>) {
+        if let Some(Begun { done, slot }) = begun {
+            self.agenda.add(done, Class::DeviceDone, device, slot);
+        }
+    }
+
+    /// The task's index, checked: a task that was never started is a bug of the caller.
+    pub(crate) fn index(&self, task: TaskId) -> usize {
+        let index = task.0 as usize;
+        assert!(index < self.tasks.len(), "task {index} was never started on this machine");
+        index
+    }
+}
+
+/// Whether an entry still means something: a timer of a wait that is over does not.
+#[inline]
+pub(crate) fn is_live(tasks: &[Task], entry: Entry) -> bool {
+    entry.class() != Class::Timer || tasks[entry.target() as usize].generation == entry.detail()
+}
+
+/// What a run has done so far. Two runs of the same inputs have equal statistics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statistics {
+    /// Time since boot.
+    pub now: Nanos,
+    /// Events processed: stretches of CPU work, context switches, timers, completions.
+    pub events: u64,
+    /// A hash over (time, class, target) of every event in order.
+    pub event_hash: u64,
+    /// Times that a CPU took up a task.
+    pub context_switches: u64,
+    /// For each CPU, the time that it worked off what tasks had charged.
+    pub cpu_busy: Vec<Nanos>,
+    /// CPU time charged by interrupts that found their CPU idle; it delays nobody.
+    pub idle_interrupt_time: Nanos,
+    /// Tasks started.
+    pub tasks_started: u64,
+    /// Tasks ended.
+    pub tasks_done: u64,
+}

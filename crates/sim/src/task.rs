@@ -1,0 +1,135 @@
+//! What the machine knows of a task.
+//!
+//! Tasks are numbered in the order in which they start and are never forgotten, so that their
+//! waits can be attributed after the run. Task 0 is the swapper, as on Linux: it stands for
+//! whatever is no task, that is boot and interrupts, and never runs.
+//!
+//! Read next: `cpu.rs` for what moves a task from one [`Place`] to the next.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use kernel::machine::{WaitReason, Woken};
+
+/// An index that points nowhere.
+pub(crate) const NONE: u32 = u32::MAX;
+/// A timeout that never comes.
+pub(crate) const FOREVER: u64 = u64::MAX;
+/// The task that stands for boot and interrupts.
+pub(crate) const SWAPPER: u32 = 0;
+
+/// The program of a task.
+pub(crate) type Program = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Where a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the run queue of its CPU.
+    Queued,
+    /// On its CPU: switched in, polled, or letting its debt pass.
+    OnCpu,
+    /// Asleep or waiting.
+    Blocked,
+    /// Ended.
+    Done,
+}
+
+/// What a task does when its debt has passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Goes on with its program.
+    Resume,
+    /// Sleeps, unless it was woken meanwhile; [`FOREVER`] is no timeout.
+    Block { reason: WaitReason, timeout: u64 },
+    /// Ends.
+    End,
+}
+
+/// A task.
+pub(crate) struct Task {
+    /// Absent while it is polled and after its end.
+    pub(crate) program: Option<Program>,
+    /// Nanoseconds of CPU that it has charged and that have not passed.
+    pub(crate) debt: u64,
+    pub(crate) then: Then,
+    pub(crate) place: Place,
+    /// The CPU it is on, queued on, or was on last.
+    pub(crate) cpu: u16,
+    pub(crate) pinned: bool,
+    /// How its last wait ended, until it asks for something else.
+    pub(crate) woken: Option<Woken>,
+    /// Whether a timer of this task's generation is in the agenda.
+    pub(crate) timer_armed: bool,
+    /// Tells the present timer from stale ones; wraps.
+    pub(crate) generation: u32,
+    /// The wait queue that it is in, and its neighbours there.
+    pub(crate) queue: u32,
+    pub(crate) before: u32,
+    pub(crate) behind: u32,
+    /// The label of its present wait, while blocked.
+    pub(crate) reason: WaitReason,
+    pub(crate) since: u64,
+}
+
+impl Task {
+    /// A task that has not been placed on a CPU.
+    pub(crate) fn new(program: Option<Program>, cpu: u16, pinned: bool) -> Self {
+        let place = if program.is_some() { Place::Blocked } else { Place::Done };
+        Self {
+            program,
+            debt: 0,
+            then: Then::Resume,
+            place,
+            cpu,
+            pinned,
+            woken: None,
+            timer_armed: false,
+            generation: 0,
+            queue: NONE,
+            before: NONE,
+            behind: NONE,
+            reason: WaitReason::UserSleep,
+            since: 0,
+        }
+    }
+
+    /// Whether it gives up its CPU when no debt is left.
+    pub(crate) fn leaves_cpu(&self) -> bool {
+        match self.then {
+            Then::Resume => false,
+            Then::Block { .. } => self.woken.is_none(),
+            Then::End => true,
+        }
+    }
+}
+
+/// What is kept of a task for reports.
+#[derive(Debug)]
+pub(crate) struct TaskRecord {
+    pub(crate) name: String,
+    /// In the order of each reason's first wait; a task has few.
+    pub(crate) waits: Vec<WaitTotal>,
+}
+
+/// All waits of a task for one reason.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WaitTotal {
+    pub(crate) reason: WaitReason,
+    pub(crate) count: u64,
+    pub(crate) total: u64,
+    pub(crate) longest: u64,
+}
+
+impl TaskRecord {
+    pub(crate) fn note_wait(&mut self, reason: WaitReason, length: u64) {
+        let found = self.waits.iter().position(|wait| wait.reason == reason);
+        let index = found.unwrap_or_else(|| {
+            self.waits.push(WaitTotal { reason, count: 0, total: 0, longest: 0 });
+            self.waits.len() - 1
+        });
+        let wait = &mut self.waits[index];
+        wait.count += 1;
+        wait.total += length;
+        wait.longest = wait.longest.max(length);
+    }
+}

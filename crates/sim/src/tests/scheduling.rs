@@ -1,0 +1,215 @@
+//! Who runs where and when.
+
+use super::*;
+use kernel::machine::TaskId;
+
+/// Starts a task that tells the log when it begins and ends `micros` of work.
+fn start(sim: &Sim, log: &Log, name: &'static str, cpu: Option<u16>, micros: u64) -> TaskId {
+    let (here, log) = (sim.clone(), log.clone());
+    sim.spawn(name, cpu.map(CpuId), async move {
+        log.tell(&here, format_args!("{name} begins"));
+        work(&here, micros).await;
+        log.tell(&here, format_args!("{name} ends"));
+    })
+}
+
+fn run(simulation: &mut Simulation) {
+    simulation.run_until_idle(Nanos::from_secs(10)).expect("it ends");
+}
+
+#[test]
+fn three_tasks_share_one_cpu_in_turns_of_a_slice() {
+    let (mut simulation, sim) = boot(hardware(1));
+    let log = Log::default();
+    for name in ["A", "B", "C"] {
+        start(&sim, &log, name, None, 7_000);
+    }
+    run(&mut simulation);
+    // A, B, C run 3 ms each in turn, twice, and then the last 1 ms each.
+    insta::assert_snapshot!(log.text(), @r"
+        0 us cpu0 A begins
+     3000 us cpu0 B begins
+     6000 us cpu0 C begins
+    19000 us cpu0 A ends
+    20000 us cpu0 B ends
+    21000 us cpu0 C ends
+    ");
+    assert_eq!(sim.statistics().context_switches, 9);
+}
+
+#[test]
+fn small_pieces_of_work_use_up_a_slice_as_one_large_piece_does() {
+    let (mut simulation, sim) = boot(hardware(1));
+    let turns = Rc::new(RefCell::new(Vec::new()));
+    for name in ["A", "B"] {
+        let (here, turns) = (sim.clone(), Rc::clone(&turns));
+        sim.spawn(name, None, async move {
+            for _ in 0..10 {
+                work(&here, 1_000).await;
+                turns.borrow_mut().push(name);
+            }
+        });
+    }
+    run(&mut simulation);
+    // The third millisecond is done when its task has the CPU again.
+    assert_eq!(turns.borrow().concat(), "AABBAAABBBAAABBBAABB");
+}
+
+#[test]
+fn a_waking_task_pays_for_latency_and_switch_and_a_queued_one_for_the_switch() {
+    let mut machine = hardware(1);
+    machine.costs.set("wakeup_latency", Nanos::from_micros(50)).expect("a cost");
+    machine.costs.set("context_switch", Nanos::from_micros(2)).expect("a cost");
+    let (mut simulation, sim) = boot(machine);
+    let log = Log::default();
+    start(&sim, &log, "A", None, 100);
+    start(&sim, &log, "B", None, 100);
+    run(&mut simulation);
+    insta::assert_snapshot!(log.text(), @r"
+       52 us cpu0 A begins
+      152 us cpu0 A ends
+      154 us cpu0 B begins
+      254 us cpu0 B ends
+    ");
+    assert_eq!(sim.statistics().cpu_busy, [Nanos::from_micros(200)], "only what was charged is busy time");
+}
+
+#[test]
+fn a_task_wakes_on_its_previous_cpu_else_on_an_idle_one_else_behind_its_previous_cpu() {
+    for (busy, scene) in [
+        // (CPUs that others occupy when the sleeper wakes, where it goes on and when)
+        (&[][..], "  100 us cpu2 awake"),
+        (&[0, 1], "  100 us cpu2 awake"),
+        (&[0, 2], "  100 us cpu1 awake"),
+        (&[2], "  100 us cpu0 awake"),
+        (&[0, 1, 2], " 1020 us cpu2 awake"),
+    ] {
+        let (mut simulation, sim) = boot(hardware(3));
+        let log = Log::default();
+        // Two that end at 50 us keep CPUs 0 and 1, so that the sleeper begins on CPU 2.
+        for cpu in 0..2 {
+            let here = sim.clone();
+            sim.spawn("early", Some(CpuId(cpu)), async move { work(&here, 50).await });
+        }
+        let (here, told) = (sim.clone(), log.clone());
+        sim.spawn("sleeper", None, async move {
+            nap(&here, 100).await;
+            told.tell(&here, "awake");
+        });
+        for &cpu in busy {
+            let here = sim.clone();
+            sim.spawn("busy", Some(CpuId(cpu)), async move {
+                nap(&here, 20).await;
+                work(&here, 1_000).await;
+            });
+        }
+        run(&mut simulation);
+        assert_eq!(log.text(), scene, "others on {busy:?}");
+    }
+}
+
+#[test]
+fn a_pinned_task_waits_for_its_cpu_while_another_idles() {
+    let (mut simulation, sim) = boot(hardware(2));
+    let log = Log::default();
+    start(&sim, &log, "A", Some(1), 10);
+    start(&sim, &log, "B", Some(1), 10);
+    run(&mut simulation);
+    insta::assert_snapshot!(log.text(), @r"
+        0 us cpu1 A begins
+       10 us cpu1 A ends
+       10 us cpu1 B begins
+       20 us cpu1 B ends
+    ");
+}
+
+#[test]
+fn a_cpu_that_runs_dry_takes_the_first_that_may_move_from_the_longest_queue() {
+    let (mut simulation, sim) = boot(hardware(2));
+    let log = Log::default();
+    start(&sim, &log, "long", Some(0), 1_000);
+    start(&sim, &log, "short", Some(1), 10);
+    start(&sim, &log, "pinned", Some(0), 10);
+    // The next three go to the shortest queue: CPU 1, CPU 0 and again CPU 1, which then takes "two".
+    start(&sim, &log, "one", None, 10);
+    start(&sim, &log, "two", None, 10);
+    start(&sim, &log, "three", None, 10);
+    run(&mut simulation);
+    insta::assert_snapshot!(log.text(), @r"
+        0 us cpu0 long begins
+        0 us cpu1 short begins
+       10 us cpu1 short ends
+       10 us cpu1 one begins
+       20 us cpu1 one ends
+       20 us cpu1 three begins
+       30 us cpu1 three ends
+       30 us cpu1 two begins
+       40 us cpu1 two ends
+     1000 us cpu0 long ends
+     1000 us cpu0 pinned begins
+     1010 us cpu0 pinned ends
+    ");
+}
+
+#[test]
+fn an_interrupt_steals_its_time_from_the_task_on_the_cpu_that_submitted() {
+    let (mut simulation, sim) = boot(hardware(1).with_device(crate::DeviceModel::VIRTIO_RAM));
+    let (log, interrupts) = (Log::default(), sim.clone());
+    let told = log.clone();
+    sim.on_io_done(Rc::new(move |tag| {
+        told.tell(&interrupts, format_args!("request {tag} is done"));
+        interrupts.charge(CostOp::Syscall, 5);
+    }));
+    let (here, told) = (sim.clone(), log.clone());
+    sim.spawn("submitter", None, async move {
+        let (kind, len) = (kernel::IoKind::Read, units::Bytes(4000));
+        here.submit(kernel::IoRequest { device: 0, kind, offset: 0, len, tag: 7 });
+        work(&here, 100).await;
+        told.tell(&here, "worked for 100 us");
+    });
+    run(&mut simulation);
+    insta::assert_snapshot!(log.text(), @r"
+       20 us cpu0 request 7 is done
+      105 us cpu0 worked for 100 us
+    ");
+}
+
+#[test]
+fn work_charged_before_the_end_of_a_task_passes_before_it_ends() {
+    let (mut simulation, sim) = boot(hardware(1));
+    let here = sim.clone();
+    let task = sim.spawn("worker", None, async move { here.charge(CostOp::Syscall, 40) });
+    let ended = simulation.run_until_task_done(task, Nanos::from_secs(1));
+    assert_eq!(ended, Ok(Nanos::from_micros(40)));
+}
+
+#[test]
+fn a_timer_due_when_work_ends_comes_first_on_the_fast_path_too() {
+    for fast in [true, false] {
+        let (simulation, sim) = boot(hardware(2));
+        let mut simulation = if fast { simulation } else { simulation.without_fast_path() };
+        let log = Log::default();
+        let queue = sim.new_queue();
+        let (here, told) = (sim.clone(), log.clone());
+        sim.spawn("worker", None, async move {
+            for _ in 0..3 {
+                work(&here, 10).await;
+                told.tell(&here, format_args!("somebody waits: {}", here.has_waiters(queue)));
+            }
+        });
+        let (here, told) = (sim.clone(), log.clone());
+        sim.spawn("sleeper", None, async move {
+            let timeout = Some(Nanos::from_micros(20));
+            let woken = here.wait(queue, WaitReason::PageRead, timeout).await;
+            told.tell(&here, format_args!("{woken:?}"));
+        });
+        run(&mut simulation);
+        let lines = [
+            "   10 us cpu0 somebody waits: true",
+            "   20 us cpu0 somebody waits: false",
+            "   20 us cpu1 TimedOut",
+            "   30 us cpu0 somebody waits: false",
+        ];
+        assert_eq!(log.text(), lines.join("\n"), "fast path: {fast}");
+    }
+}
