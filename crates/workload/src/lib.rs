@@ -15,7 +15,10 @@ pub mod hot_and_stream;
 pub mod memory_stat;
 pub mod names;
 pub mod params;
+pub mod policy;
 pub mod system;
+pub mod trace;
+pub mod zipf;
 
 pub use catalog::{InputError, Outcome, Workload, WorkloadError, WorkloadSpec, catalog};
 pub use names::UnknownName;
