@@ -16,11 +16,15 @@ pub mod memory_stat;
 pub mod names;
 pub mod params;
 pub mod policy;
+pub mod scenario;
 pub mod system;
 pub mod trace;
+pub mod vocabulary;
 pub mod zipf;
 
 pub use catalog::{InputError, Outcome, Workload, WorkloadError, WorkloadSpec, catalog};
 pub use names::UnknownName;
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};
+pub use scenario::{Backend, Scenario, ScenarioError};
 pub use system::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
+pub use vocabulary::{KernelError, KernelSpec, Vocabulary};
