@@ -1,7 +1,7 @@
 //! The catalog: every workload by name, with its parameters, and how to run one.
 //!
 //! A workload is a file of its own that has a constant list of [`ParamSpec`]s, a constructor from
-//! [`Params`] and a `run`; it is wired in at [`CATALOG`] and `Program`, both below.
+//! [`Params`] and a `run`; it is wired in at `CATALOG` and `Program`, both below.
 //!
 //! Left out: which kernel and machine it runs on, see [`crate::scenario`].
 

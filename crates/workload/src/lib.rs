@@ -2,7 +2,7 @@
 //! in the simulator and on a real kernel; the traces and scenario files that describe runs.
 //!
 //! Start with [`system`], the only thing that a program sees of a kernel; then [`hot_and_stream`],
-//! a whole program, and [`catalog`], where programs have names and [`params`]. [`scenario`] is a
+//! a whole program, and [`mod@catalog`], where programs have names and [`params`]. [`scenario`] is a
 //! run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
 //! recorded requests, [`zipf`] makes them up, [`policy`] answers how plain replacement policies do
 //! on them.

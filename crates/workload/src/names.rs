@@ -15,39 +15,34 @@ pub struct UnknownName {
     pub what: &'static str,
     /// The name as it was written.
     pub name: String,
-    /// The known name that resembles it most, if any does.
-    pub nearest: Option<String>,
-    known: Vec<String>,
+    hint: String,
 }
 
 impl UnknownName {
     /// `name` is none of `known`; both the message and the hint follow from that.
     pub fn new<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
-        Self {
-            what,
-            name: name.to_owned(),
-            nearest: nearest(name, known.iter().copied()).map(str::to_owned),
-            known: known.into_iter().map(str::to_owned).collect(),
-        }
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None if known.is_empty() => format!("no {what} has a name here"),
+            None => listed(&known),
+        };
+        Self { what, name: name.to_owned(), hint }
     }
 
     /// What to write instead: the nearest name, or else the known ones.
     pub fn hint(&self) -> String {
-        /// More names than this are a table, not a hint; `pagetide list` prints it.
-        const LISTED_MAX: usize = 12;
-        if let Some(nearest) = &self.nearest {
-            return format!("did you mean `{nearest}`?");
-        }
-        if self.known.is_empty() {
-            return format!("no {} has a name here", self.what);
-        }
-        let listed: Vec<String> =
-            self.known.iter().take(LISTED_MAX).map(|name| format!("`{name}`")).collect();
-        let more = self.known.len().saturating_sub(LISTED_MAX);
-        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("known names: {}{rest}", listed.join(", "))
+        self.hint.clone()
     }
+}
+
+fn listed(known: &[&str]) -> String {
+    /// More names than this are a table, not a hint; `pagetide list` prints it.
+    const LISTED_MAX: usize = 12;
+    let names: Vec<String> = known.iter().take(LISTED_MAX).map(|name| format!("`{name}`")).collect();
+    let more = known.len().saturating_sub(LISTED_MAX);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("known names: {}{rest}", names.join(", "))
 }
 
 impl fmt::Display for UnknownName {

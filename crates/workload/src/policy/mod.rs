@@ -1,7 +1,7 @@
 //! Plain replacement policies over numbered objects of one size, to hold Linux's two lists
 //! against: what would LRU do on this trace with N objects?
 //!
-//! A policy is one file: a sketch, its state, [`Policy`]. All keep their objects in the [`slots`]
+//! A policy is one file: a sketch, its state, [`Policy`]. All keep their objects in the slots
 //! of one table, so that a file holds the order of eviction only. [`replay`] runs one of them, by
 //! [`PolicyKind`], over any iterator of object numbers.
 //!

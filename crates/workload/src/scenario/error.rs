@@ -14,9 +14,9 @@ use crate::vocabulary::KernelError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// The line.
-    pub line: usize,
+    pub line: u32,
     /// The column.
-    pub column: usize,
+    pub column: u32,
 }
 
 impl Position {
@@ -24,8 +24,9 @@ impl Position {
     pub(super) fn of(text: &str, byte: usize) -> Self {
         let before: String = String::from_utf8_lossy(&text.as_bytes()[..byte.min(text.len())]).into();
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let line = before.matches('\n').count() + 1;
-        Self { line, column: before[line_start..].chars().count() + 1 }
+        let from_one = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
+        let line = from_one(before.matches('\n').count());
+        Self { line, column: from_one(before[line_start..].chars().count()) }
     }
 }
 
