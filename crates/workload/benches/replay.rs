@@ -1,0 +1,102 @@
+//! Requests per second: LRU on 20 million Zipf requests, and the trace readers. Each prints a
+//! hash of its result once, so that nobody optimises the meaning away.
+
+use std::io::Cursor;
+use std::sync::OnceLock;
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use pagetide_workload::policy::{Capacity, PolicyKind, replay};
+use pagetide_workload::trace::{Request, TraceError, TraceFormat, TraceReader};
+use pagetide_workload::zipf::Zipf;
+use units::Seed;
+
+const OBJECTS: u32 = 1_000_000;
+
+fn main() {
+    divan::main();
+}
+
+/// Requests of the trace: few where tests only see whether the bench still runs.
+fn requests() -> usize {
+    let measures = std::env::args().any(|argument| argument == "--bench");
+    if measures { 20_000_000 } else { 20_000 }
+}
+
+/// The trace, made once.
+fn zipf() -> &'static [u64] {
+    static DRAWN: OnceLock<Vec<u64>> = OnceLock::new();
+    DRAWN.get_or_init(|| Zipf::new(OBJECTS, 100, Seed(1)).take(requests()).collect())
+}
+
+/// Prints each line once, not once per sample.
+#[allow(clippy::print_stderr)] // A bench has no other way to tell.
+fn print_once(line: &str) {
+    static PRINTED: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+    let mut printed = PRINTED.lock().expect("no bench panics while it prints");
+    if !printed.iter().any(|other| other == line) {
+        eprintln!("{line}");
+        printed.push(line.to_owned());
+    }
+}
+
+#[divan::bench(args = [(PolicyKind::Lru, 10_000), (PolicyKind::Lru, 100_000), (PolicyKind::Lru, 500_000),
+    (PolicyKind::Fifo, 100_000), (PolicyKind::Clock, 100_000)], sample_count = 3, sample_size = 1)]
+fn policy(bencher: Bencher, (kind, capacity): (PolicyKind, u64)) {
+    let objects = zipf();
+    let capacity = Capacity::new(capacity).expect("not zero");
+    bencher.counter(ItemsCount::new(objects.len())).bench_local(|| {
+        let source = objects.iter().map(|&object| Ok::<_, ()>(object));
+        let counted = replay(kind, capacity, source).expect("nothing to fail");
+        print_once(&format!("{kind:?} {}: {} misses", capacity.get(), counted.misses));
+        counted
+    });
+}
+
+#[divan::bench(sample_count = 3, sample_size = 1)]
+fn zipf_draws(bencher: Bencher) {
+    let table = Zipf::new(OBJECTS, 100, Seed(1));
+    bencher.counter(ItemsCount::new(10_000_000_usize)).bench_local(|| {
+        table.clone().take(10_000_000).fold(0_u64, |hash, object| hash.rotate_left(1) ^ object)
+    });
+}
+
+#[divan::bench(args = [TraceFormat::BlockCsv, TraceFormat::ObjectCsv, TraceFormat::OracleGeneral],
+    sample_count = 5, sample_size = 1)]
+fn reader(bencher: Bencher, format: TraceFormat) {
+    let requests = requests() / 10;
+    let bytes = encode(format, &zipf()[..requests]);
+    bencher.counter(ItemsCount::new(requests)).bench_local(|| {
+        let reader = TraceReader::new(Cursor::new(&bytes), Some(format)).expect("a trace");
+        let fold = |hash: u64, request: Result<Request, TraceError>| {
+            let request = request.expect("a request");
+            hash.rotate_left(1) ^ request.object ^ request.time_ns ^ u64::from(request.size_bytes)
+        };
+        let hash = reader.fold(0, fold);
+        print_once(&format!("{}: result {hash:016x}", format.name()));
+        hash
+    });
+}
+
+fn encode(format: TraceFormat, objects: &[u64]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (number, &object) in objects.iter().enumerate() {
+        let seconds = 5_633_898 + (number / 16) as u32;
+        match format {
+            TraceFormat::BlockCsv => {
+                let lbn = 42_000_000 + object;
+                bytes.extend_from_slice(format!("1,{seconds},2a,65536,{lbn}\n").as_bytes());
+            }
+            TraceFormat::ObjectCsv => {
+                bytes.extend_from_slice(format!("{seconds},{object},4096\n").as_bytes())
+            }
+            TraceFormat::OracleGeneral => {
+                bytes.extend_from_slice(&seconds.to_le_bytes());
+                bytes.extend_from_slice(&object.to_le_bytes());
+                bytes.extend_from_slice(&4096_u32.to_le_bytes());
+                bytes.extend_from_slice(&(-1_i64).to_le_bytes());
+            }
+        }
+    }
+    bytes
+}

@@ -1,0 +1,218 @@
+//! The catalog: every workload by name, with its parameters, and how to run one.
+//!
+//! A workload is a file of its own that has a constant list of [`ParamSpec`]s, a constructor from
+//! [`Params`] and a `run`; it is wired in at `CATALOG` and `Program`, both below.
+//!
+//! Left out: which kernel and machine it runs on, see [`crate::scenario`].
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use crate::hot_and_stream::{self, HotAndStream};
+use crate::names::UnknownName;
+use crate::params::{ParamError, ParamSpec, Params};
+use crate::system::{System, SystemError};
+
+/// What there is to know about a workload before it runs.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkloadSpec {
+    /// The name on the command line and in files.
+    pub name: &'static str,
+    /// One line for `pagetide list workloads`, without a full stop.
+    pub help: &'static str,
+    /// Its parameters, in the order in which help shows them.
+    pub params: &'static [ParamSpec],
+    build: fn(&Params) -> Result<Program, ParamError>,
+}
+
+/// All workloads, in the order in which lists show them.
+pub fn catalog() -> &'static [WorkloadSpec] {
+    CATALOG
+}
+
+const CATALOG: &[WorkloadSpec] = &[WorkloadSpec {
+    name: hot_and_stream::NAME,
+    help: hot_and_stream::HELP,
+    params: hot_and_stream::PARAMS,
+    build: |params| HotAndStream::from_params(params).map(Program::HotAndStream),
+}];
+
+/// A workload that is ready to run: a program with all parameters resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workload {
+    name: &'static str,
+    params: Params,
+    program: Program,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Program {
+    HotAndStream(HotAndStream),
+}
+
+impl WorkloadSpec {
+    /// The workload called `name`.
+    ///
+    /// # Errors
+    /// [`UnknownName`], with the nearest name.
+    pub fn find(name: &str) -> Result<&'static Self, UnknownName> {
+        CATALOG
+            .iter()
+            .find(|spec| spec.name == name)
+            .ok_or_else(|| UnknownName::new("workload", name, CATALOG.iter().map(|spec| spec.name)))
+    }
+
+    /// The parameters as they are when nobody sets any.
+    pub fn defaults(&self) -> Params {
+        Params::defaults(self.params)
+    }
+
+    /// The workload with these parameters, which began as [`WorkloadSpec::defaults`].
+    ///
+    /// # Errors
+    /// [`ParamError::Conflict`] when the parameters do not go together.
+    pub fn build(&'static self, params: Params) -> Result<Workload, ParamError> {
+        let program = (self.build)(&params)?;
+        Ok(Workload { name: self.name, params, program })
+    }
+}
+
+/// What the caller asked for does not exist or makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum InputError {
+    /// No workload has this name.
+    #[error(transparent)]
+    UnknownWorkload(#[from] UnknownName),
+    /// A parameter is wrong.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+}
+
+impl InputError {
+    /// What to write instead; `None` when the message says it all.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownWorkload(unknown) => Some(unknown.hint()),
+            Self::Param(error) => error.hint(),
+        }
+    }
+}
+
+impl Workload {
+    /// The workload called `name` with its defaults and `pairs` of parameter names and values; of
+    /// two values for one name the later counts.
+    ///
+    /// # Errors
+    /// An unknown name, a wrong value, or values that do not go together.
+    pub fn new<'a>(
+        name: &str,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, InputError> {
+        let spec = WorkloadSpec::find(name)?;
+        let mut params = spec.defaults();
+        for (name, value) in pairs {
+            params.set(name, value)?;
+        }
+        Ok(spec.build(params)?)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// All parameters that it runs with, defaults included.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Runs it to its end. Deterministic where `sys` is.
+    ///
+    /// # Errors
+    /// The first system call that fails, by name.
+    pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
+        match &self.program {
+            Program::HotAndStream(program) => program.run(sys).await,
+        }
+    }
+}
+
+/// What a workload measured. Names carry their unit at the end; ordered, so that a recording of
+/// the same run has the same bytes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outcome {
+    /// One number for the run.
+    pub metrics: BTreeMap<String, f64>,
+    /// Many numbers, in the order in which they were measured.
+    pub samples: BTreeMap<String, Vec<f64>>,
+}
+
+impl Outcome {
+    /// Sets one metric.
+    ///
+    /// # Panics
+    /// When it is set already: two measurements share a name.
+    pub fn metric(&mut self, name: &str, value: f64) {
+        let previous = self.metrics.insert(name.to_owned(), value);
+        assert!(previous.is_none(), "metric `{name}` is measured twice");
+    }
+}
+
+/// Why a run ended early.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WorkloadError {
+    /// A system call failed.
+    #[error(transparent)]
+    System(#[from] SystemError),
+    /// A file ended before its size: somebody else changed it.
+    #[error("file `{path}` ended after {read_bytes} of {size_bytes} bytes")]
+    ShortRead {
+        /// The file.
+        path: String,
+        /// How much there was.
+        read_bytes: u64,
+        /// How much there should be.
+        size_bytes: u64,
+    },
+    /// The kernel does not print a number that a metric needs.
+    #[error("memory.stat of cgroup `{group}` has no number `{key}`")]
+    MissingStat {
+        /// The cgroup.
+        group: String,
+        /// The number's name.
+        key: &'static str,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_builds_from_its_defaults_and_documents_its_parameters() {
+        for spec in catalog() {
+            let workload = spec.build(spec.defaults()).unwrap();
+            assert_eq!(workload.name(), spec.name);
+            let undocumented = spec.params.iter().find(|param| param.help.is_empty());
+            assert_eq!(undocumented, None, "of {}", spec.name);
+            assert_eq!(WorkloadSpec::find(spec.name).unwrap().name, spec.name);
+        }
+    }
+
+    #[test]
+    fn wrong_names_come_with_the_nearest() {
+        let report = |name, pairs: &[(&'static str, &'static str)]| {
+            let error = Workload::new(name, pairs.iter().copied()).unwrap_err();
+            format!("{error}; {}", error.hint().unwrap_or_default())
+        };
+        assert_eq!(
+            report("hot-n-stream", &[]),
+            "unknown workload `hot-n-stream`; did you mean `hot-and-stream`?"
+        );
+        assert_eq!(
+            report("hot-and-stream", &[("hotreads", "3")]),
+            "unknown parameter `hotreads`; did you mean `hot_reads`?"
+        );
+    }
+}

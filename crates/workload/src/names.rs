@@ -1,0 +1,109 @@
+//! Unknown names and the known ones that they resemble: the source of every "did you mean".
+//!
+//! Left out: what the names mean. Neighbours: [`crate::params`] and [`crate::vocabulary`].
+
+use std::fmt;
+
+use strsim::damerau_levenshtein;
+
+/// A name that nothing carries, with what the reader may have meant.
+///
+/// The message is [`fmt::Display`]; the remedy is [`UnknownName::hint`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownName {
+    /// What kind of thing was named: `kernel`, `parameter`, `key`.
+    pub what: &'static str,
+    /// The name as it was written.
+    pub name: String,
+    hint: String,
+}
+
+impl UnknownName {
+    /// `name` is none of `known`; both the message and the hint follow from that.
+    pub fn new<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None if known.is_empty() => format!("no {what} has a name here"),
+            None => listed(&known),
+        };
+        Self { what, name: name.to_owned(), hint }
+    }
+
+    /// What to write instead: the nearest name, or else the known ones.
+    pub fn hint(&self) -> String {
+        self.hint.clone()
+    }
+}
+
+fn listed(known: &[&str]) -> String {
+    /// More names than this are a table, not a hint; `pagetide list` prints it.
+    const LISTED_MAX: usize = 12;
+    let names: Vec<String> = known.iter().take(LISTED_MAX).map(|name| format!("`{name}`")).collect();
+    let more = known.len().saturating_sub(LISTED_MAX);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("known names: {}{rest}", names.join(", "))
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown {} `{}`", self.what, self.name)
+    }
+}
+
+impl std::error::Error for UnknownName {}
+
+/// The candidate that a person most likely meant by `typed`; the first of equals.
+///
+/// Typing slips are counted as in Damerau-Levenshtein (a swap is one slip); a third of the letters
+/// may be wrong. A name that was only left unfinished, or written without its prefix
+/// (`min_free_kbytes` for `vm.min_free_kbytes`), counts as one slip.
+pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    /// Longer texts are not a slip of the fingers, and the measure takes quadratic time.
+    const TYPED_LEN_MAX: usize = 128;
+    if typed.is_empty() || typed.len() > TYPED_LEN_MAX {
+        return None;
+    }
+    let typed = typed.to_lowercase();
+    let slips = |candidate: &str| {
+        let part = typed.len() >= 3 && (candidate.starts_with(&typed) || candidate.ends_with(&typed));
+        if part { 1 } else { damerau_levenshtein(&typed, &candidate.to_lowercase()) }
+    };
+    let slips_max = (typed.chars().count() / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|candidate| (slips(candidate), candidate))
+        .filter(|&(slips, _)| slips <= slips_max)
+        .min_by_key(|&(slips, _)| slips)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 4] = ["hot-and-stream", "small-files", "vm.min_free_kbytes", "vm.swappiness"];
+
+    #[test]
+    fn slips_find_the_name_and_nonsense_finds_nothing() {
+        for (typed, meant) in [
+            ("hot-and-steam", Some("hot-and-stream")),
+            ("Small-Flies", Some("small-files")),
+            ("min_free_kbytes", Some("vm.min_free_kbytes")),
+            ("vm.swap", Some("vm.swappiness")),
+            ("zzz", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(typed, NAMES), meant, "{typed}");
+        }
+        assert_eq!(nearest(&"x".repeat(1 << 20), NAMES), None);
+    }
+
+    #[test]
+    fn a_hint_lists_the_names_when_none_is_near() {
+        let near = UnknownName::new("workload", "smallfiles", NAMES);
+        assert_eq!(near.hint(), "did you mean `small-files`?");
+        let far = UnknownName::new("colour", "mauve", ["red", "blue"]);
+        assert_eq!(format!("{far}; {}", far.hint()), "unknown colour `mauve`; known names: `red`, `blue`");
+    }
+}

@@ -1,0 +1,142 @@
+//! What can be wrong with a scenario file, where, and what to write instead.
+
+use std::fmt;
+
+use thiserror::Error;
+use units::{Bytes, ParseUnitError};
+
+use super::{MEM_MAX, MEM_MIN, SCHEMA};
+use crate::catalog::InputError;
+use crate::names::UnknownName;
+use crate::vocabulary::KernelError;
+
+/// A place in a text, for people: both count from 1, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+}
+
+impl Position {
+    /// The place of a byte of `text`.
+    pub(super) fn of(text: &str, byte: usize) -> Self {
+        let before: String = String::from_utf8_lossy(&text.as_bytes()[..byte.min(text.len())]).into();
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let from_one = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
+        let line = from_one(before.matches('\n').count());
+        Self { line, column: from_one(before[line_start..].chars().count()) }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// A mistake in a scenario file and its place, if it has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// Where; `None` for something that is missing.
+    pub position: Option<Position>,
+    /// What.
+    pub problem: ScenarioProblem,
+}
+
+impl ScenarioError {
+    /// What to write instead; `None` when the message says it all.
+    pub fn hint(&self) -> Option<String> {
+        self.problem.hint()
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some(position) => write!(f, "{position}: {}", self.problem),
+            None => self.problem.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// A mistake in a scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ScenarioProblem {
+    /// It is not TOML.
+    #[error("{0}")]
+    NotToml(String),
+    /// A key, workload, machine, sysctl or backend that does not exist.
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
+    /// A kernel or feature that does not exist.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// A workload or parameter that is wrong.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A key that must be there.
+    #[error("key `{0}` is missing")]
+    MissingKey(&'static str),
+    /// A value of the wrong kind.
+    #[error("`{key}` is {found}, not {expected}")]
+    WrongKind {
+        /// The key.
+        key: String,
+        /// What the value is.
+        found: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A value that is not a size.
+    #[error("`{key}`: {source}")]
+    NotASize {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with the text.
+        source: ParseUnitError,
+    },
+    /// Memory that no machine has.
+    #[error("`mem`: {0} is outside of {MEM_MIN} to {MEM_MAX}")]
+    MemOutOfRange(Bytes),
+    /// A seed that is no seed.
+    #[error("`seed`: `{0}` is not a whole number from 0 to 2^64 - 1")]
+    NotASeed(String),
+    /// A sysctl's value that no sysctl can have.
+    #[error("sysctl `{name}`: `{}` is not a value", .value.escape_debug())]
+    NotASysctlValue {
+        /// The sysctl.
+        name: String,
+        /// The text that was given.
+        value: String,
+    },
+    /// One sysctl under two spellings.
+    #[error("sysctl `{0}` is set twice")]
+    SysctlTwice(String),
+    /// A file of another version.
+    #[error("the file has schema `{0}`, and this program reads {SCHEMA}")]
+    Schema(String),
+}
+
+impl ScenarioProblem {
+    /// What to write instead; `None` when the message says it all.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown(unknown) => Some(unknown.hint()),
+            Self::Kernel(error) => error.hint(),
+            Self::Input(error) => error.hint(),
+            Self::NotASize { source, .. } => Some(source.hint().to_owned()),
+            Self::MissingKey(key) => Some(format!("add a line `{key} = ...` at the top of the file")),
+            Self::NotASysctlValue { .. } => Some("write a number, or words between blanks".to_owned()),
+            Self::Schema(_) => Some("use the version of this program that wrote the file".to_owned()),
+            Self::NotToml(_)
+            | Self::WrongKind { .. }
+            | Self::MemOutOfRange(_)
+            | Self::NotASeed(_)
+            | Self::SysctlTwice(_) => None,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A scenario: everything that decides a run, and its one text form in TOML.
+//!
+//! [`Scenario::read`] reads what a person wrote and fills in the workload's defaults;
+//! [`Scenario::to_toml`] writes every value, in one order, so that equal scenarios have equal
+//! bytes and the file reads back equal. Names of kernels, machines and sysctls are checked
+//! against a [`Vocabulary`] that the caller supplies.
+//!
+//! Map: `read` finds the values and their places; `error` says what is wrong where. Left out:
+//! whether a machine can run a workload, which the backend finds out.
+
+mod error;
+mod read;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fmt::Write as _;
+
+use units::{Bytes, Seed, parse_size};
+
+pub use error::{Position, ScenarioError, ScenarioProblem};
+
+use crate::catalog::Workload;
+use crate::names::UnknownName;
+use crate::params::ParamValue;
+use crate::vocabulary::{KernelSpec, Vocabulary};
+
+/// The version of the file form; it changes when an older reader would misread a newer file.
+pub const SCHEMA: u64 = 1;
+/// The smallest memory that a kernel boots in: its own image, and reserves of a few MiB.
+pub const MEM_MIN: Bytes = Bytes(16 << 20);
+/// The largest memory: what 2^32 page frames hold.
+pub const MEM_MAX: Bytes = Bytes(16 << 40);
+/// The seed when none is given.
+pub const SEED_DEFAULT: Seed = Seed(1);
+
+/// A run, fully resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scenario {
+    /// What runs, with all its parameters.
+    pub workload: Workload,
+    /// The kernel that it runs on.
+    pub kernel: KernelSpec,
+    /// The machine that the kernel runs on, by name.
+    pub machine: String,
+    /// The machine's memory, from [`MEM_MIN`] to [`MEM_MAX`].
+    pub mem: Bytes,
+    /// Sysctls that differ from the kernel's own, by dotted name; values in single blanks.
+    pub sysctls: BTreeMap<String, String>,
+    /// Where all randomness comes from.
+    pub seed: Seed,
+    /// Where it runs.
+    pub backend: Backend,
+}
+
+/// Where a scenario runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// The simulated machine: `sim`.
+    #[default]
+    Sim,
+    /// This Linux: `host`.
+    Host,
+    /// A real kernel of this version in a virtual machine: `vm:6.12`.
+    Vm(String),
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sim => f.write_str("sim"),
+            Self::Host => f.write_str("host"),
+            Self::Vm(version) => write!(f, "vm:{version}"),
+        }
+    }
+}
+
+impl std::str::FromStr for Backend {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        let is_version = |version: &&str| {
+            let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
+            !version.is_empty() && version.chars().all(allowed)
+        };
+        match (text, text.strip_prefix("vm:").filter(is_version)) {
+            ("sim", _) => Ok(Self::Sim),
+            ("host", _) => Ok(Self::Host),
+            (_, Some(version)) => Ok(Self::Vm(version.to_owned())),
+            _ => Err(UnknownName::new("backend", text, ["sim", "host", "vm:VERSION"])),
+        }
+    }
+}
+
+impl Scenario {
+    /// Reads a scenario file.
+    ///
+    /// # Errors
+    /// The first mistake, with its line and column where it has one.
+    pub fn read(text: &str, vocabulary: &Vocabulary<'_>) -> Result<Self, ScenarioError> {
+        read::read(text, vocabulary)
+    }
+
+    /// The scenario as TOML: every value, always in this order, ending in a line feed. A table
+    /// without entries is left out.
+    pub fn to_toml(&self) -> String {
+        let mut toml = String::new();
+        let head = [
+            ("schema", SCHEMA.to_string()),
+            ("workload", quoted(self.workload.name())),
+            ("kernel", quoted(&self.kernel.to_string())),
+            ("machine", quoted(&self.machine)),
+            ("mem", quoted(&self.mem.to_string())),
+            ("seed", number_or_quoted(&self.seed.0.to_string())),
+            ("backend", quoted(&self.backend.to_string())),
+        ];
+        write_pairs(&mut toml, head.map(|(key, value)| (key.to_owned(), value)));
+        let params = self.workload.params().iter().map(|(name, value)| match value {
+            ParamValue::Count(count) => (name.to_owned(), number_or_quoted(&count.to_string())),
+            other => (name.to_owned(), quoted(&other.to_string())),
+        });
+        toml.push_str("\n[params]\n");
+        write_pairs(&mut toml, params);
+        if !self.sysctls.is_empty() {
+            toml.push_str("\n[sysctls]\n");
+            let pairs = self.sysctls.iter().map(|(name, value)| (quoted(name), number_or_quoted(value)));
+            write_pairs(&mut toml, pairs);
+        }
+        toml
+    }
+}
+
+/// Reads the size of a machine's memory.
+///
+/// # Errors
+/// No size, or one outside of [`MEM_MIN`] to [`MEM_MAX`].
+pub fn parse_mem(text: &str) -> Result<Bytes, ScenarioProblem> {
+    let mem = parse_size(text).map_err(|source| ScenarioProblem::NotASize { key: "mem", source })?;
+    if mem < MEM_MIN || mem > MEM_MAX { Err(ScenarioProblem::MemOutOfRange(mem)) } else { Ok(mem) }
+}
+
+/// Reads a sysctl's value: words, put between single blanks.
+///
+/// # Errors
+/// It is empty, or has characters that no sysctl has.
+pub fn parse_sysctl_value(name: &str, text: &str) -> Result<String, ScenarioProblem> {
+    let value = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    if value.is_empty() || value.chars().any(|c| !c.is_ascii() || c.is_ascii_control()) {
+        return Err(ScenarioProblem::NotASysctlValue { name: name.to_owned(), value: text.to_owned() });
+    }
+    Ok(value)
+}
+
+fn write_pairs(toml: &mut String, pairs: impl IntoIterator<Item = (String, String)>) {
+    for (key, value) in pairs {
+        writeln!(toml, "{key} = {value}").expect("a String takes all that is written");
+    }
+}
+
+/// A TOML string. Texts here have no control characters: names, and values that were checked.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// A TOML integer where that keeps the text as it is and every reader of TOML can hold it.
+fn number_or_quoted(text: &str) -> String {
+    let as_number = text.parse::<i64>().map(|number| number.to_string());
+    if as_number.as_deref() == Ok(text) { text.to_owned() } else { quoted(text) }
+}

@@ -1,0 +1,198 @@
+//! Reading a scenario file: TOML into values with places, and those into a [`Scenario`].
+//!
+//! By hand on the parser's spanned tables, not through derived code: each value is checked by the
+//! one who knows its rules, and its mistake is reported where the value stands.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use units::Seed;
+
+use super::error::{Position, ScenarioError, ScenarioProblem};
+use super::{Backend, SCHEMA, SEED_DEFAULT, Scenario, parse_mem, parse_sysctl_value};
+use crate::catalog::{InputError, Workload, WorkloadSpec};
+use crate::names::UnknownName;
+use crate::params::ParamError;
+use crate::vocabulary::{KernelSpec, Vocabulary};
+
+const KEYS: [&str; 9] =
+    ["schema", "workload", "kernel", "machine", "mem", "seed", "backend", "params", "sysctls"];
+
+pub(super) fn read(text: &str, vocabulary: &Vocabulary<'_>) -> Result<Scenario, ScenarioError> {
+    let table = DeTable::parse(text).map_err(|error| ScenarioError {
+        position: error.span().map(|span| Position::of(text, span.start)),
+        problem: ScenarioProblem::NotToml(error.message().trim_end().replace('\n', "; ")),
+    })?;
+    let file = File { text, table: table.get_ref() };
+    file.check_keys()?;
+    file.check_schema()?;
+    Ok(Scenario {
+        workload: file.workload()?,
+        kernel: file.required("kernel", |text| Ok::<KernelSpec, _>(vocabulary.kernel(text)?))?,
+        machine: file.required("machine", |text| Ok(vocabulary.machine(text)?))?,
+        mem: file.required("mem", parse_mem)?,
+        sysctls: file.sysctls(vocabulary)?,
+        seed: file.optional("seed", parse_seed)?.unwrap_or(SEED_DEFAULT),
+        backend: file.optional("backend", |text| Ok(text.parse::<Backend>()?))?.unwrap_or_default(),
+    })
+}
+
+fn parse_seed(text: &str) -> Result<Seed, ScenarioProblem> {
+    text.parse().map(Seed).map_err(|_| ScenarioProblem::NotASeed(text.to_owned()))
+}
+
+/// A file that is TOML.
+struct File<'t> {
+    text: &'t str,
+    table: &'t DeTable<'t>,
+}
+
+/// One entry of a table: its full name, where the key and the value begin, and the value.
+struct Entry<'t> {
+    name: String,
+    key_at: usize,
+    value_at: usize,
+    value: &'t DeValue<'t>,
+}
+
+impl<'t> File<'t> {
+    fn fail(&self, at: usize, problem: impl Into<ScenarioProblem>) -> ScenarioError {
+        ScenarioError { position: Some(Position::of(self.text, at)), problem: problem.into() }
+    }
+
+    fn check_keys(&self) -> Result<(), ScenarioError> {
+        let unknown = entries(self.table).into_iter().find(|entry| !KEYS.contains(&entry.name.as_str()));
+        match unknown {
+            Some(entry) => Err(self.fail(entry.key_at, UnknownName::new("key", &entry.name, KEYS))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_schema(&self) -> Result<(), ScenarioError> {
+        let check = |text: &str| {
+            if text == SCHEMA.to_string() { Ok(()) } else { Err(ScenarioProblem::Schema(text.to_owned())) }
+        };
+        self.optional("schema", check).map(|_| ())
+    }
+
+    fn entry(&self, key: &str) -> Option<Entry<'t>> {
+        entries(self.table).into_iter().find(|entry| entry.name == key)
+    }
+
+    /// The value of a key at the top, if it is there.
+    fn optional<T>(
+        &self,
+        key: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, ScenarioProblem>,
+    ) -> Result<Option<T>, ScenarioError> {
+        let Some(entry) = self.entry(key) else { return Ok(None) };
+        let text = self.scalar(&entry)?;
+        parse(&text).map(Some).map_err(|problem| self.fail(entry.value_at, problem))
+    }
+
+    /// The value of a key at the top that must be there.
+    fn required<T>(
+        &self,
+        key: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, ScenarioProblem>,
+    ) -> Result<T, ScenarioError> {
+        let missing = ScenarioError { position: None, problem: ScenarioProblem::MissingKey(key) };
+        self.optional(key, parse)?.ok_or(missing)
+    }
+
+    /// The entries of a table at the top; none when it is not there.
+    fn table(&self, key: &'static str) -> Result<Vec<Entry<'t>>, ScenarioError> {
+        let Some(entry) = self.entry(key) else { return Ok(Vec::new()) };
+        match entry.value {
+            DeValue::Table(table) => Ok(entries(table)),
+            _ => Err(self.wrong_kind(&entry, "a table")),
+        }
+    }
+
+    /// A text or whole number, as text.
+    fn scalar(&self, entry: &Entry<'_>) -> Result<String, ScenarioError> {
+        const EXPECTED: &str = "a text or a whole number";
+        match entry.value {
+            DeValue::String(text) => Ok(text.clone().into_owned()),
+            DeValue::Integer(integer) => i128::from_str_radix(integer.as_str(), integer.radix())
+                .map(|number| number.to_string())
+                .map_err(|_| self.wrong_kind(entry, "a number of at most 127 bits")),
+            _ => Err(self.wrong_kind(entry, EXPECTED)),
+        }
+    }
+
+    fn wrong_kind(&self, entry: &Entry<'_>, expected: &'static str) -> ScenarioError {
+        let found = match entry.value {
+            DeValue::String(_) => "a text",
+            DeValue::Integer(_) => "a whole number",
+            DeValue::Float(_) => "a number with a point",
+            DeValue::Boolean(_) => "true or false",
+            DeValue::Datetime(_) => "a date",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        };
+        self.fail(entry.value_at, ScenarioProblem::WrongKind { key: entry.name.clone(), found, expected })
+    }
+
+    fn workload(&self) -> Result<Workload, ScenarioError> {
+        let spec = self.required("workload", |name| Ok(WorkloadSpec::find(name)?))?;
+        let mut params = spec.defaults();
+        let written = self.table("params")?;
+        for entry in &written {
+            let value = self.scalar(entry)?;
+            params.set(&entry.name, &value).map_err(|error| {
+                let at = if let ParamError::UnknownParam(_) = error { entry.key_at } else { entry.value_at };
+                self.fail(at, InputError::from(error))
+            })?;
+        }
+        spec.build(params).map_err(|error| {
+            let blamed = match &error {
+                ParamError::Conflict { name, .. } => written.iter().find(|entry| entry.name == *name),
+                _ => None,
+            };
+            let position = blamed.map(|entry| Position::of(self.text, entry.value_at));
+            ScenarioError { position, problem: InputError::from(error).into() }
+        })
+    }
+
+    fn sysctls(&self, vocabulary: &Vocabulary<'_>) -> Result<BTreeMap<String, String>, ScenarioError> {
+        let mut sysctls = BTreeMap::new();
+        let mut open = self.table("sysctls")?;
+        open.reverse(); // Taken from the end.
+        while let Some(entry) = open.pop() {
+            // `vm.swappiness = 60` without quotes is a table `vm` to TOML.
+            if let DeValue::Table(below) = entry.value {
+                let inner = entries(below).into_iter().rev();
+                open.extend(
+                    inner.map(|below| Entry { name: format!("{}.{}", entry.name, below.name), ..below }),
+                );
+                continue;
+            }
+            let name = vocabulary.sysctl(&entry.name).map_err(|error| self.fail(entry.key_at, error))?;
+            let text = self.scalar(&entry)?;
+            let value =
+                parse_sysctl_value(&name, &text).map_err(|problem| self.fail(entry.value_at, problem))?;
+            if sysctls.insert(name.clone(), value).is_some() {
+                return Err(self.fail(entry.key_at, ScenarioProblem::SysctlTwice(name)));
+            }
+        }
+        Ok(sysctls)
+    }
+}
+
+/// A table's entries in the order of the file, so that the first mistake is reported.
+fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
+    let entry = |(key, value): (&'t Spanned<_>, &'t Spanned<DeValue<'t>>)| {
+        let name: &std::borrow::Cow<'t, str> = Spanned::get_ref(key);
+        Entry {
+            name: name.clone().into_owned(),
+            key_at: key.span().start,
+            value_at: value.span().start,
+            value: value.get_ref(),
+        }
+    };
+    let mut entries: Vec<Entry<'t>> = table.iter().map(entry).collect();
+    entries.sort_by_key(|entry| entry.key_at);
+    entries
+}

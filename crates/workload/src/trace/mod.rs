@@ -1,0 +1,180 @@
+//! Recorded requests: readers that stream a trace as [`Request`]s, whatever its format.
+//!
+//! [`TraceReader::new`] looks at the first bytes and picks the format, unless it is told one;
+//! then it is an iterator. The file is never held in memory, and no input makes it panic: what
+//! cannot be read is a [`TraceError`] with its line or byte and what to do about it.
+//!
+//! Map: `input` buffers bytes and cuts lines; `detect` names the format; `csv` and `oracle` turn
+//! lines and records into requests; `error` is what can be wrong. Left out: compressed files
+//! (named as such), formats with strings as keys.
+
+mod csv;
+mod detect;
+mod error;
+mod input;
+mod oracle;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::str::FromStr;
+
+pub use error::{Place, TraceError, TraceProblem};
+
+use crate::names::UnknownName;
+use csv::Columns;
+use input::Input;
+
+/// One request of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// When it was made, in nanoseconds since the trace's own epoch. Traces with a resolution of
+    /// one second have many requests at one time; order is that of the file.
+    pub time_ns: u64,
+    /// Whether it reads or writes.
+    pub kind: RequestKind,
+    /// Which object: the block number in a block trace, the object's id otherwise.
+    pub object: u64,
+    /// Where on the device a block trace's request starts; 0 in traces of whole objects.
+    pub offset_bytes: u64,
+    /// How much is read or written.
+    pub size_bytes: u32,
+}
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    /// It reads. Also every request of a trace that does not tell.
+    Read,
+    /// It writes.
+    Write,
+}
+
+/// The formats that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceFormat {
+    /// Text: `version,time,op,size,lbn`, as CloudPhysics' block traces are published with
+    /// libCacheSim. See the comment on the reader for what each column means.
+    BlockCsv,
+    /// Text: `time,object,size`, time in seconds, with or without a heading.
+    ObjectCsv,
+    /// libCacheSim's `oracleGeneral`: records of 24 bytes, little endian.
+    OracleGeneral,
+}
+
+impl TraceFormat {
+    /// All formats.
+    pub const ALL: [Self; 3] = [Self::BlockCsv, Self::ObjectCsv, Self::OracleGeneral];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BlockCsv => "block-csv",
+            Self::ObjectCsv => "object-csv",
+            Self::OracleGeneral => "oracle-general",
+        }
+    }
+
+    /// Whether requests address ranges of one device ([`Request::offset_bytes`]) rather than
+    /// whole objects.
+    pub const fn is_block(self) -> bool {
+        matches!(self, Self::BlockCsv)
+    }
+}
+
+impl FromStr for TraceFormat {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        (Self::ALL.into_iter().find(|format| format.name() == text))
+            .ok_or_else(|| UnknownName::new("trace format", text, Self::ALL.map(Self::name)))
+    }
+}
+
+/// Streams the requests of a trace, in the order of the file. After an error it ends.
+#[derive(Debug)]
+pub struct TraceReader<R> {
+    input: Input<R>,
+    format: TraceFormat,
+    columns: Columns,
+    heading_allowed: bool,
+    skipped: u64,
+    ended: bool,
+}
+
+impl TraceReader<File> {
+    /// Opens a trace file; `format` overrides what its content looks like.
+    ///
+    /// # Errors
+    /// The file cannot be opened or read, is empty, or is of no known format.
+    pub fn open(path: &Path, format: Option<TraceFormat>) -> Result<Self, TraceError> {
+        let file = File::open(path).map_err(|error| {
+            let problem = TraceProblem::Open { path: path.display().to_string(), error };
+            TraceError::at(Place::Byte(0), problem)
+        })?;
+        Self::new(file, format)
+    }
+}
+
+impl<R: Read> TraceReader<R> {
+    /// Reads a trace from `source`, which need not be buffered; `format` overrides what its
+    /// content looks like.
+    ///
+    /// # Errors
+    /// It cannot be read, is empty, or is of no known format.
+    pub fn new(source: R, format: Option<TraceFormat>) -> Result<Self, TraceError> {
+        let mut input = Input::new(source);
+        let head = input.peek()?;
+        if head.is_empty() {
+            return Err(TraceError::at(Place::Byte(0), TraceProblem::Empty));
+        }
+        let format = match format {
+            Some(format) => format,
+            None => detect::detect(head)?,
+        };
+        let columns = match format {
+            TraceFormat::BlockCsv => Columns::Block,
+            TraceFormat::ObjectCsv => Columns::Object,
+            TraceFormat::OracleGeneral => Columns::None,
+        };
+        Ok(Self { input, format, columns, heading_allowed: true, skipped: 0, ended: false })
+    }
+
+    /// The format in use.
+    pub fn format(&self) -> TraceFormat {
+        self.format
+    }
+
+    /// Records so far that neither read nor write, such as a cache flush, and were left out.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Bytes of the source consumed so far: for progress.
+    pub fn bytes_read(&self) -> u64 {
+        self.input.position()
+    }
+
+    /// The next request; `None` at the end.
+    #[inline]
+    fn read_next(&mut self) -> Result<Option<Request>, TraceError> {
+        match self.columns {
+            Columns::None => oracle::next(&mut self.input),
+            columns => csv::next(&mut self.input, columns, &mut self.heading_allowed, &mut self.skipped),
+        }
+    }
+}
+
+impl<R: Read> Iterator for TraceReader<R> {
+    type Item = Result<Request, TraceError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = self.read_next().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}

@@ -1,0 +1,243 @@
+//! Scenario files: what is written, what is read back, and what is said about mistakes.
+
+use std::collections::BTreeMap;
+
+use pagetide_workload::scenario::{Backend, MEM_MAX, MEM_MIN, Scenario, ScenarioError};
+use pagetide_workload::{Vocabulary, Workload};
+use proptest::prelude::*;
+use units::{Bytes, Seed};
+
+const WORDS: Vocabulary = Vocabulary {
+    kernels: &["linux-5.3", "linux-6.12"],
+    features: &["root-aging", "watermark-boost"],
+    machines: &["desktop", "server"],
+    sysctls: &["vm.min_free_kbytes", "vm.swappiness", "vm.lowmem_reserve_ratio"],
+};
+
+fn read(text: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::read(text, &WORDS)
+}
+
+const SMALLEST: &str = r#"
+workload = "hot-and-stream"
+kernel = "linux-5.3"
+machine = "desktop"
+mem = "1016336 kB"
+"#;
+
+#[test]
+fn the_smallest_file_is_written_with_every_default() {
+    let scenario = read(SMALLEST).unwrap();
+    insta::assert_snapshot!(scenario.to_toml(), @r#"
+        schema = 1
+        workload = "hot-and-stream"
+        kernel = "linux-5.3"
+        machine = "desktop"
+        mem = "1016336k"
+        seed = 1
+        backend = "sim"
+
+        [params]
+        filesystem = "ext4"
+        hot = "50M"
+        hot_reads = 2
+        read_size = "128k"
+        stream = "18G"
+        topology = "siblings"
+    "#);
+    assert_eq!(read(&scenario.to_toml()), Ok(scenario));
+}
+
+#[test]
+fn order_spelling_and_quotes_do_not_change_what_is_written() {
+    let tidy = r#"
+        kernel = "linux-5.3+watermark-boost-root-aging"
+        machine = "server"
+        workload = "hot-and-stream"
+        seed = 18446744073709551615
+        mem = 1073741824
+        backend = "vm:6.12"
+        [params]
+        hot = "1M"
+        [sysctls]
+        "vm.lowmem_reserve_ratio" = "256 32"
+        "vm.swappiness" = 60
+    "#;
+    let untidy = r#"
+        mem = "1G"
+        backend = "vm:6.12"
+        seed = "18446744073709551615"
+        sysctls = { "vm/swappiness" = "60", vm.lowmem_reserve_ratio = " 256\t32" }
+        params.hot = 0x10_0000
+        machine = 'server'
+        kernel = "linux-5.3-root-aging+watermark-boost"
+        workload = "hot-and-stream"
+    "#;
+    let written = read(tidy).unwrap().to_toml();
+    assert_eq!(written, read(untidy).unwrap().to_toml());
+    insta::assert_snapshot!(written, @r#"
+        schema = 1
+        workload = "hot-and-stream"
+        kernel = "linux-5.3-root-aging+watermark-boost"
+        machine = "server"
+        mem = "1G"
+        seed = "18446744073709551615"
+        backend = "vm:6.12"
+
+        [params]
+        filesystem = "ext4"
+        hot = "1M"
+        hot_reads = 2
+        read_size = "128k"
+        stream = "18G"
+        topology = "siblings"
+
+        [sysctls]
+        "vm.lowmem_reserve_ratio" = "256 32"
+        "vm.swappiness" = 60
+    "#);
+}
+
+#[test]
+fn every_mistake_is_reported_where_it_stands() {
+    let with = |line: &str| format!("{}{line}\n", &SMALLEST[1..]);
+    let without = |line: &str| SMALLEST[1..].replace(line, "");
+    let said: String = [
+        with("kernle = \"linux-5.3\""),
+        with("seed = -1"),
+        with("seed = 1.5"),
+        with("seed ="),
+        with("schema = 2"),
+        with("params = 3"),
+        with("[params]\nhot = \"-5M\""),
+        with("[params]\nhot = \"99999T\""),
+        with("[params]\nhott = \"5M\""),
+        with("[params]\nhot_reads = 100000"),
+        with("[params]\ntopology = \"sibling\""),
+        with("[params]\nhot = 99999999999999999999999999999999999999999"),
+        with("[params]\nhot = \"1M\"\n\n  limit = \"256M\""),
+        with("[sysctls]\nmin_free_kbytes = 5"),
+        with("[sysctls]\nvm.swapiness = 5"),
+        with("[sysctls]\nvm.swappiness = \"\""),
+        with("[sysctls]\nvm.swappiness = true"),
+        with("[sysctls]\nvm.swappiness = 1\n\"vm/swappiness\" = 2"),
+        with("backend = \"vm:\""),
+        without("mem = \"1016336 kB\""),
+        SMALLEST.replace("1016336 kB", "1"),
+        SMALLEST.replace("1016336 kB", "much"),
+        SMALLEST.replace("hot-and-stream", "hot-and-steam"),
+        SMALLEST.replace("linux-5.3", "linux-5.3+rootaging"),
+        SMALLEST.replace("desktop", "b\u{f6}se"),
+        String::new(),
+    ]
+    .map(|text| {
+        let error = read(&text).unwrap_err();
+        let hint = error.hint().map(|hint| format!("\n  {hint}")).unwrap_or_default();
+        format!("{error}{hint}\n")
+    })
+    .concat();
+    insta::assert_snapshot!(said, @r"
+        line 5, column 1: unknown key `kernle`
+          did you mean `kernel`?
+        line 5, column 8: `seed`: `-1` is not a whole number from 0 to 2^64 - 1
+        line 5, column 8: `seed` is a number with a point, not a text or a whole number
+        line 5, column 7: string values must be quoted, expected literal string
+        line 5, column 10: the file has schema `2`, and this program reads 1
+          use the version of this program that wrote the file
+        line 5, column 10: `params` is a whole number, not a table
+        line 6, column 7: parameter `hot`: `-5M` is negative
+          write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
+        line 6, column 7: parameter `hot`: 99999T is outside of 0 to 16T
+        line 6, column 1: unknown parameter `hott`
+          did you mean `hot`?
+        line 6, column 13: parameter `hot_reads`: 100000 is outside of 0 to 1000
+        line 6, column 12: parameter `topology`: unknown choice `sibling`
+          did you mean `siblings`?
+        line 6, column 7: `hot` is a whole number, not a number of at most 127 bits
+        line 8, column 11: parameter `limit`: there is no parent cgroup to limit
+          add `topology=parent`, or leave `limit` out
+        line 6, column 1: unknown sysctl `min_free_kbytes`
+          did you mean `vm.min_free_kbytes`?
+        line 6, column 4: unknown sysctl `vm.swapiness`
+          did you mean `vm.swappiness`?
+        line 6, column 17: sysctl `vm.swappiness`: `` is not a value
+          write a number, or words between blanks
+        line 6, column 17: `vm.swappiness` is true or false, not a text or a whole number
+        line 7, column 1: sysctl `vm.swappiness` is set twice
+        line 5, column 11: unknown backend `vm:`
+          did you mean `vm:VERSION`?
+        key `mem` is missing
+          add a line `mem = ...` at the top of the file
+        line 5, column 7: `mem`: 1 is outside of 16M to 16T
+        line 5, column 7: `mem`: `much` is not a size
+          write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
+        line 2, column 12: unknown workload `hot-and-steam`
+          did you mean `hot-and-stream`?
+        line 3, column 10: unknown feature `rootaging`
+          did you mean `root-aging`?
+        line 4, column 11: unknown machine `böse`
+          known names: `desktop`, `server`
+        key `workload` is missing
+          add a line `workload = ...` at the top of the file
+    ");
+}
+
+fn scenarios() -> impl Strategy<Value = Scenario> {
+    let params = (0..=MEM_MAX.get(), 0..=1000_u64, any::<bool>(), proptest::option::of(1_u64 << 20..1 << 40));
+    let backend = prop_oneof![
+        Just(Backend::Sim),
+        Just(Backend::Host),
+        "[0-9]{1,2}\\.[0-9]{1,3}(-[a-z0-9]{1,5})?".prop_map(Backend::Vm)
+    ];
+    let kernel = proptest::sample::select(vec!["linux-5.3", "linux-6.12+root-aging", "linux-5.3-root-aging"]);
+    let sysctl = proptest::sample::select(WORDS.sysctls);
+    let sysctls = proptest::collection::btree_map(sysctl, "[!-~]{1,6}( [!-~]{1,6}){0,2}", 0..3);
+    (params, kernel, MEM_MIN.get()..=MEM_MAX.get(), sysctls, any::<u64>(), backend).prop_map(
+        |((hot, reads, xfs, limit), kernel, mem, sysctls, seed, backend)| {
+            let mut pairs = vec![("hot", hot.to_string()), ("hot_reads", reads.to_string())];
+            pairs.push(("filesystem", if xfs { "xfs" } else { "ext4" }.to_owned()));
+            if let Some(limit) = limit {
+                pairs.extend([("topology", "parent".to_owned()), ("limit", limit.to_string())]);
+            }
+            let pairs = pairs.iter().map(|(name, value)| (*name, value.as_str()));
+            let owned = |(name, value): (&str, String)| (name.to_owned(), value);
+            Scenario {
+                workload: Workload::new("hot-and-stream", pairs).unwrap(),
+                kernel: WORDS.kernel(kernel).unwrap(),
+                machine: "server".to_owned(),
+                mem: Bytes(mem),
+                sysctls: sysctls.into_iter().map(owned).collect::<BTreeMap<_, _>>(),
+                seed: Seed(seed),
+                backend,
+            }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back_equal(scenario in scenarios()) {
+        let written = scenario.to_toml();
+        prop_assert_eq!(read(&written), Ok(scenario));
+    }
+
+    /// Either it reads or it complains with words.
+    #[test]
+    fn no_text_makes_the_reader_panic(
+        text in "\\PC{0,60}",
+        tokens in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "workload", "kernel", "mem", "seed", "params", "sysctls", "hot", "vm", "=", ".", "[", "]",
+                "\n", "\"hot-and-stream\"", "\"linux-5.3\"", "\"", "-1", "0x", "1e9", "{", "}", ",", "\u{e9}",
+                "\"desktop\"", "\"1G\"", "machine", "#", "true",
+            ]),
+            0..40,
+        ),
+    ) {
+        for text in [text, tokens.concat()] {
+            if let Err(error) = read(&text) {
+                prop_assert!(!error.to_string().is_empty());
+            }
+        }
+    }
+}
