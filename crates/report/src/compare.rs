@@ -30,6 +30,7 @@ const LEVEL: f64 = 0.95;
 /// Fewer than two groups, a group without recordings, different workloads.
 pub fn compare_text(groups: &[Group<'_>], width: usize) -> Result<String, ReportError> {
     let workload = common_workload_of_groups(groups)?;
+    let groups = &by_seed(groups)[..];
     let [base, others @ ..] = groups else { return Err(ReportError::NoRecordings) };
     if others.is_empty() {
         return Err(ReportError::OneGroup { label: base.label.clone() });
@@ -53,6 +54,7 @@ pub fn compare_text(groups: &[Group<'_>], width: usize) -> Result<String, Report
 /// No group, a group without recordings, different workloads.
 pub fn to_markdown(groups: &[Group<'_>]) -> Result<String, ReportError> {
     let workload = common_workload_of_groups(groups)?;
+    let groups = &by_seed(groups)[..];
     let [base, others @ ..] = groups else { return Err(ReportError::NoRecordings) };
     let mut text = format!("## {}: {}\n\n", clean(workload), clean(&versus(groups)));
     if others.is_empty() {
@@ -67,6 +69,15 @@ pub fn to_markdown(groups: &[Group<'_>]) -> Result<String, ReportError> {
         text += &format!("{}  # {}\n", clean(&group.command), clean(&group.label));
     }
     Ok(text + "```\n")
+}
+
+/// The groups with their runs in order of seed, so that equal seeds pair.
+fn by_seed<'a>(groups: &[Group<'a>]) -> Vec<Group<'a>> {
+    let mut groups = groups.to_vec();
+    for group in &mut groups {
+        group.recordings.sort_by_key(|recording| recording.seed);
+    }
+    groups
 }
 
 fn versus(groups: &[Group<'_>]) -> String {
@@ -233,16 +244,30 @@ struct Measure {
 
 impl Measure {
     fn heading(&self) -> String {
-        if self.from_samples { format!("{} (mean)", self.name) } else { self.name.clone() }
+        match (self.from_samples, self.is_harmonic()) {
+            (false, _) => self.name.clone(),
+            (true, false) => format!("{} (mean)", self.name),
+            (true, true) => format!("{} (harmonic mean)", self.name),
+        }
     }
 
-    /// A metric's value, or the mean of a run's samples: harmonic for rates.
+    /// Rates of work are averaged harmonically; rates of trouble, which may be 0, are not.
+    fn is_harmonic(&self) -> bool {
+        is_rate(&self.name) && direction(&self.name) == Direction::Higher
+    }
+
+    /// A metric's value, or the mean of a run's samples. A rate of 0 makes the harmonic mean 0,
+    /// its limit: an interval without any work is not a missing one.
     fn value(&self, recording: &Recording) -> Option<f64> {
         if !self.from_samples {
             return recording.metrics.get(&self.name).copied();
         }
         let samples = recording.samples.get(&self.name)?;
-        if is_rate(&self.name) { harmonic_mean(samples) } else { mean(samples) }
+        match self.is_harmonic() {
+            false => mean(samples),
+            true if samples.contains(&0.0) => Some(0.0),
+            true => harmonic_mean(samples),
+        }
     }
 }
 

@@ -34,23 +34,19 @@ pub(crate) fn findings(base: &Group<'_>, new: &Group<'_>, width: usize) -> Strin
     if counters.is_empty() && waits.is_empty() {
         return "what the runs say: no counter moved by a tenth or more\n".into();
     }
-    let headings = |what: &str| {
-        [what, base.label.as_str(), new.label.as_str(), "change"].map(String::from).into_iter().zip([
-            Align::Left,
-            Align::Number,
-            Align::Number,
-            Align::Number,
-        ])
+    let headings = |what: &str, align: Align| {
+        [(what, Align::Left), (&base.label, align), (&new.label, align), ("change", Align::Number)]
+            .map(|(text, align)| (text.to_owned(), align))
     };
     let mut text = String::from("what the runs say\n");
-    let mut table = Table::new(headings("counter (/proc/vmstat)"));
+    let mut table = Table::new(headings("counter (/proc/vmstat)", Align::Number));
     for mover in &counters {
         table.push([mover.name.clone(), mover.base.text(), mover.new.text(), mover.change_text()]);
     }
     if !table.is_empty() {
         text += &table.to_text(width);
     }
-    let mut table = Table::new(headings("time waited for"));
+    let mut table = Table::new(headings("time waited for", Align::Right));
     for mover in &waits {
         let time = |side: &Side| side.mean().map_or("missing".into(), duration);
         table.push([mover.name.clone(), time(&mover.base), time(&mover.new), mover.change_text()]);

@@ -3,7 +3,12 @@
 //! Digits follow the uncertainty; a non-zero number never reads as 0; what is not a number says
 //! so. Whole numbers without a known uncertainty keep all their digits.
 
+/// Numbers of this size are written with an exponent.
+pub const LARGE: f64 = 1e15;
+
 /// A number whose uncertainty is not known: whole numbers in full, others to four digits.
+///
+/// From [`LARGE`] on, and below a ten-thousandth, it is written with an exponent.
 pub fn plain(value: f64) -> String {
     if !value.is_finite() {
         return "undefined".into();
@@ -12,10 +17,10 @@ pub fn plain(value: f64) -> String {
         return "0".into();
     }
     let magnitude = value.abs();
-    if value.fract() == 0.0 && magnitude < 1e15 {
+    if value.fract() == 0.0 && magnitude < LARGE {
         return format!("{value:.0}");
     }
-    if !(1e-4..1e15).contains(&magnitude) {
+    if !(1e-4..LARGE).contains(&magnitude) {
         return format!("{value:.3e}");
     }
     significant(value, 4)
@@ -29,6 +34,9 @@ pub fn with_spread(value: f64, spread: f64) -> String {
     }
     if spread == 0.0 {
         return format!("{} ± 0", plain(value));
+    }
+    if value.abs().max(spread) >= LARGE {
+        return format!("{value:.3e} ± {spread:.1e}");
     }
     let places = visible_places(value, places_of_spread(spread));
     format!("{value:.places$} ± {spread:.places$}")
@@ -44,7 +52,9 @@ pub fn signed(change: f64) -> String {
     if !change.is_finite() {
         return "undefined".into();
     }
-    let text = if change.fract() == 0.0 && change.abs() < 1e15 {
+    let text = if change.abs() >= LARGE {
+        format!("{change:.2e}")
+    } else if change.fract() == 0.0 {
         format!("{change:.0}")
     } else {
         significant(change, 3)
@@ -60,6 +70,9 @@ pub fn signed(change: f64) -> String {
 pub fn percent_with_interval(percent: f64, low: f64, high: f64) -> String {
     if ![percent, low, high].iter().all(|x| x.is_finite()) {
         return "undefined".into();
+    }
+    if [percent, low, high].iter().any(|x| x.abs() >= LARGE) {
+        return format!("{percent:+.1e} % [{low:+.1e}, {high:+.1e}]");
     }
     let half_width = (high - low) / 2.0;
     if half_width <= 0.0 {

@@ -1,6 +1,6 @@
 //! One run: its metrics, what the kernel counted, what the cgroups saw, and who waited for what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recording::{Phase, Recording, Stall};
 use stats::describe::median;
@@ -166,22 +166,29 @@ fn sum(vmstat: &BTreeMap<String, u64>, key: &str) -> Option<f64> {
     counters_of(vmstat, key).map(|(_, &count)| count as f64).reduce(|a, b| a + b)
 }
 
+/// As many cgroups side by side as fit, the rest below.
 fn memcg(recording: &Recording, width: usize) -> String {
-    let headings = std::iter::once(("cgroup (memory.stat)".to_owned(), Align::Left));
+    const NAMES_WIDTH: usize = 28;
+    const NUMBER_WIDTH: usize = 14;
+    let groups: Vec<_> = recording.memcg.iter().collect();
+    let side_by_side = (width.saturating_sub(NAMES_WIDTH) / NUMBER_WIDTH).max(1);
+    groups.chunks(side_by_side).map(|groups| section(&memcg_table(groups), width)).collect()
+}
+
+fn memcg_table(groups: &[(&String, &BTreeMap<String, u64>)]) -> Table {
+    let headings = groups.iter().map(|(path, _)| ((*path).clone(), Align::Number));
     let mut table =
-        Table::new(headings.chain(recording.memcg.keys().map(|path| (path.clone(), Align::Number))));
-    let mut names: Vec<&String> = recording.memcg.values().flat_map(|counters| counters.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
+        Table::new(std::iter::once(("cgroup (memory.stat)".to_owned(), Align::Left)).chain(headings));
+    let names: BTreeSet<&String> = groups.iter().flat_map(|(_, counters)| counters.keys()).collect();
     for name in names {
         let cells: Vec<Option<u64>> =
-            recording.memcg.values().map(|counters| counters.get(name).copied()).collect();
+            groups.iter().map(|(_, counters)| counters.get(name).copied()).collect();
         if cells.iter().any(|cell| cell.is_some_and(|count| count > 0)) {
             let texts = cells.into_iter().map(|cell| cell.map_or("-".into(), |count| count.to_string()));
             table.push(std::iter::once(name.clone()).chain(texts));
         }
     }
-    section(&table, width)
+    table
 }
 
 fn phases(phases: &[Phase], width: usize) -> String {
@@ -189,7 +196,7 @@ fn phases(phases: &[Phase], width: usize) -> String {
         .into_iter()
         .filter(|(_, key)| phases.iter().any(|phase| sum(&phase.vmstat, key) > Some(0.0)))
         .collect();
-    let headings = [("phase", Align::Left), ("ends at", Align::Number), ("took", Align::Number)]
+    let headings = [("phase", Align::Left), ("ends at", Align::Number), ("took", Align::Right)]
         .into_iter()
         .chain(columns.iter().map(|&(heading, _)| (heading, Align::Number)));
     let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
@@ -228,9 +235,9 @@ fn stalls(stalls: &[Stall], width: usize) -> String {
         ("who", Align::Left),
         ("waited for", Align::Left),
         ("times", Align::Number),
-        ("in all", Align::Number),
-        ("mean", Align::Number),
-        ("longest", Align::Number),
+        ("in all", Align::Right),
+        ("mean", Align::Right),
+        ("longest", Align::Right),
     ]);
     for ((task, reason), waits) in merged.iter().take(STALLS_MAX) {
         let who = if waits.tasks > 1 { format!("{task} ({} tasks)", waits.tasks) } else { task.clone() };

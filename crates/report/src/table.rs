@@ -13,6 +13,8 @@ pub(crate) enum Align {
     Left,
     /// Numbers on the decimal point; never wrapped.
     Number,
+    /// From the right, where units differ from row to row; never wrapped.
+    Right,
 }
 
 /// Headings and rows of text.
@@ -23,7 +25,7 @@ pub(crate) struct Table {
 }
 
 /// A heading longer than this is broken at `+`, `-`, `_` or a blank.
-const HEADING_MAX: usize = 18;
+const HEADING_MAX: usize = 22;
 
 impl Table {
     /// An empty table with these columns.
@@ -60,10 +62,10 @@ impl Table {
         for (index, (_, align)) in self.headings.iter().enumerate() {
             let column = grid.column_mut(index).expect("one column a heading");
             column.set_constraint(match align {
-                Align::Number => ColumnConstraint::ContentWidth,
+                Align::Number | Align::Right => ColumnConstraint::ContentWidth,
                 Align::Left => ColumnConstraint::LowerBoundary(comfy_table::Width::Fixed(8)),
             });
-            if *align == Align::Number {
+            if *align != Align::Left {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
@@ -74,8 +76,7 @@ impl Table {
     pub(crate) fn to_markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let escape = |text: &String| text.replace('\\', "\\\\").replace('|', "\\|");
-        let rule =
-            self.headings.iter().map(|(_, align)| if *align == Align::Number { "---:" } else { "---" });
+        let rule = self.headings.iter().map(|(_, align)| if *align == Align::Left { "---" } else { "---:" });
         line(self.headings.iter().map(|(text, _)| escape(text)).collect())
             + &line(rule.map(String::from).collect())
             + &self.rows.iter().map(|row| line(row.iter().map(escape).collect())).collect::<String>()
@@ -88,7 +89,7 @@ impl Table {
             .map(|(index, (_, align))| {
                 let cells: Vec<&str> = self.rows.iter().map(|row| row[index].as_str()).collect();
                 match align {
-                    Align::Left => cells.into_iter().map(String::from).collect(),
+                    Align::Left | Align::Right => cells.into_iter().map(String::from).collect(),
                     Align::Number => on_the_point(&cells),
                 }
             })
@@ -179,12 +180,12 @@ mod tests {
     #[test]
     fn numbers_stand_on_their_decimal_point() {
         insta::assert_snapshot!(example().to_text(80), @r"
-metric          unit    linux-5.3+shrink-
-                        slab-when-boosted
-direct reclaim  kpages       89    ± 4
-refaults        k/s           5.83 ± 0.06
-kills                        12
-hits            %          missing
+metric          unit    linux-5.3+shrink-slab-
+                                  when-boosted
+direct reclaim  kpages            89    ± 4
+refaults        k/s                5.83 ± 0.06
+kills                             12
+hits            %               missing
 ");
     }
 

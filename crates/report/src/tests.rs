@@ -90,8 +90,7 @@ hot-and-stream on linux-6.12 (sim, seed 7), 23.14 s simulated, 123456 events
  samples          unit    n   min  median    max
  read_latency_us  us      3  80.5     102  120.2
 
- counter                             total
- (/proc/vmstat)
+ counter (/proc/vmstat)              total
  allocstall_movable                 147
  allocstall_normal                    3
  pgscan_kswapd                   157043
@@ -103,14 +102,13 @@ hot-and-stream on linux-6.12 (sim, seed 7), 23.14 s simulated, 123456 events
  direct reclaimed of scanned, %     100.00
 2 more are not zero: `--format json` has them
 
- cgroup             P/A        P/B
- (memory.stat)
- inactive_file  7004160  429871104
- pgscan            4690     157227
+ cgroup (memory.stat)      P/A        P/B
+ inactive_file         7004160  429871104
+ pgscan                   4690     157227
 
- phase         ends at      took  kswapd scanned  alloc stalls
- hot_ready     0.703 s  703 ms                 0             -
- stream_done  22.666 s   21.96 s          157036           147
+ phase         ends at     took  kswapd scanned  alloc stalls
+ hot_ready     0.703 s   703 ms               0             -
+ stream_done  22.666 s  21.96 s          157036           147
 
 over time, 20 intervals of 1 s
                                      per interval
@@ -118,10 +116,9 @@ over time, 20 intervals of 1 s
  kswapd scans  ·····███████████████  0 to 7850
  refaults      ···················█  0 to 4690
 
- who                 waited for      times  in all      mean    longest
- reader-* (2 tasks)  page read          78  1.78 s  22.82 ms  450 ms
- stream              direct reclaim      2  3.1 ms   1.55 ms    1.55 ms
-                     throttle
+ who                 waited for               times  in all      mean  longest
+ reader-* (2 tasks)  page read                   78  1.78 s  22.82 ms   450 ms
+ stream              direct reclaim throttle      2  3.1 ms   1.55 ms  1.55 ms
 ");
 }
 
@@ -132,17 +129,15 @@ fn one_seed_a_side_is_exact_and_claims_nothing_more() {
     insta::assert_snapshot!(compare_text(&groups, 100).unwrap(), @r"
 hot-and-stream: linux-6.1 against linux-6.1+root-aging
 
- metric                  unit    linux-6.1  linux-6.1+root-    change  verdict
-                                                      aging
- hot_pages_cached        pages     1710             6400     +274 %    better
- read_latency_us (mean)  us          98.92            98.92     0 %    same
- reread_ms               ms         390.5            156      -60.1 %  better
+ metric                  unit    linux-6.1  linux-6.1+root-aging    change  verdict
+ hot_pages_cached        pages     1710                  6400     +274 %    better
+ read_latency_us (mean)  us          98.92                 98.92     0 %    same
+ reread_ms               ms         390.5                 156      -60.1 %  better
 one seed: exact for this seed, says nothing of others; `--seeds 10` shows the spread
 
 what the runs say
- counter                  linux-6.1  linux-6.1+root-  change
- (/proc/vmstat)                                aging
- workingset_refault_file       4690                0  -100 %
+ counter (/proc/vmstat)   linux-6.1  linux-6.1+root-aging  change
+ workingset_refault_file       4690                     0  -100 %
 
 made by
   linux-6.1: pagetide run hot-and-stream --kernel linux-6.1
@@ -165,8 +160,7 @@ hot-and-stream: base against patched
 4 paired seeds; mean ± standard deviation; paired t test, verdicts at 5 % over all 3 rows together (Holm)
 
 what the runs say
- counter                      base   patched                  change
- (/proc/vmstat)
+ counter (/proc/vmstat)       base   patched                  change
  workingset_refault_file  4690 ± 8  3894 ± 8  -17.0 % [-17.5, -16.5]
 
 made by
@@ -208,6 +202,40 @@ hot-and-stream: linux-6.12 against 6.12.117
  read_latency_us (mean)  us           98.92     98.92   0 %     not known (one run)
  reread_ms               ms          390.5    missing   -       -
 one run a side: how much repeats vary is not known; make more runs for a verdict
+");
+}
+
+#[test]
+fn runs_pair_by_seed_whatever_their_order() {
+    let base = [1, 2, 3].map(|seed| run("base", seed, 1000.0 + 100.0 * seed as f64));
+    let new = [3, 1, 2].map(|seed| run("new", seed, 1010.0 + 100.0 * seed as f64));
+    let text = compare_text(&[group("base", &base), group("new", &new)], 100).unwrap();
+    assert!(text.contains("3 paired seeds") && text.contains("better"), "{text}");
+}
+
+#[test]
+fn an_interval_without_work_counts_and_stalls_may_be_zero() {
+    let with = |samples: &[f64]| {
+        let mut run = Recording::new("k", "w", "sim", "k", 1);
+        run.samples.insert("files_per_s".into(), samples.to_vec());
+        run.samples.insert("stalls_per_s".into(), samples.to_vec());
+        run
+    };
+    let (base, new) = ([with(&[4.0, 12.0])], [with(&[0.0, 8.0])]);
+    insta::assert_snapshot!(to_markdown(&[group("base", &base), group("new", &new)]).unwrap(), @r"
+## w: base against new
+
+| metric | unit | base | new | change | verdict |
+| --- | --- | ---: | ---: | ---: | --- |
+| files_per_s (harmonic mean) | files/s | 6 | 0 | -100 % | worse |
+| stalls_per_s (mean) | 1/s | 8 | 4 | -50 % | better |
+
+one seed: exact for this seed, says nothing of others; `--seeds 10` shows the spread
+
+```sh
+pagetide run hot-and-stream --kernel base  # base
+pagetide run hot-and-stream --kernel new  # new
+```
 ");
 }
 
