@@ -326,12 +326,9 @@ fn comparison_table(base: &Group<'_>, new: &Group<'_>, rows: &[Row]) -> (Table, 
             Test::Welch => format!("{} and {} runs", base.recordings.len(), new.recordings.len()),
         };
         let test = if test == Test::Paired { "paired t test" } else { "Welch's t test" };
-        let rows = if tested.len() == 1 {
-            "one row".into()
-        } else {
-            format!("all {} rows together (Holm)", tested.len())
-        };
-        notes += &format!("{runs}; mean ± standard deviation; {test}, verdicts at 5 % over {rows}\n");
+        let family =
+            if tested.len() == 1 { "5 %".into() } else { format!("5 % over {} rows (Holm)", tested.len()) };
+        notes += &format!("{runs}: mean ± standard deviation; {test}, {family}\n");
     } else if rows.iter().any(|row| matches!(row.change, Change::Exact(_))) {
         notes += "one seed: exact for this seed, says nothing of others; `--seeds 10` shows the spread\n";
     } else {

@@ -4,7 +4,7 @@
 //! that came with a recording are cleaned of control characters here, so that no file can
 //! steer a terminal.
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table as Grid, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table as Grid, Width, presets};
 
 /// How a column is aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// A heading longer than this is broken at `+`, `-`, `_` or a blank.
-const HEADING_MAX: usize = 22;
+/// How long a line of a heading may be: the first that lets the table fit its width is taken.
+const HEADING_LIMITS: [usize; 4] = [22, 16, 12, 8];
 
 impl Table {
     /// An empty table with these columns.
@@ -47,29 +47,64 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The table as lines of at most `width` columns where wrapping names allows it; each line
-    /// ends in a newline.
+    /// The table as lines, each with a newline. Headings break and texts wrap at blanks to keep
+    /// to `width`; a name or a number is never broken, so a table of many may still be wider.
     pub(crate) fn to_text(&self, width: usize) -> String {
+        let columns = self.aligned_columns();
+        let headings_at = |limit: usize| -> Vec<String> {
+            let wide_enough =
+                |cells: &Vec<String>| limit.max(cells.iter().map(|c| display_width(c)).max().unwrap_or(0));
+            self.headings
+                .iter()
+                .zip(&columns)
+                .map(|((text, _), cells)| broken(text, wide_enough(cells)))
+                .collect()
+        };
+        let fits = |headings: &Vec<String>| {
+            let least = self.least_widths(headings, &columns);
+            least.iter().map(|least| least + PADDING).sum::<usize>() <= width
+        };
+        let narrowest = HEADING_LIMITS[HEADING_LIMITS.len() - 1];
+        let headings =
+            HEADING_LIMITS.map(headings_at).into_iter().find(fits).unwrap_or_else(|| headings_at(narrowest));
+
         let mut grid = Grid::new();
         grid.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
         grid.set_width(u16::try_from(width.clamp(40, 1000)).expect("at most 1000"));
-        if self.headings.iter().any(|(text, _)| !text.is_empty()) {
-            grid.set_header(self.headings.iter().map(|(text, _)| broken_heading(text)));
+        if headings.iter().any(|text| !text.is_empty()) {
+            grid.set_header(&headings);
         }
-        for row in transposed(&self.aligned_columns(), self.rows.len()) {
-            grid.add_row(row);
+        for row in 0..self.rows.len() {
+            grid.add_row(columns.iter().map(|column| &column[row]));
         }
-        for (index, (_, align)) in self.headings.iter().enumerate() {
+        for (index, least) in self.least_widths(&headings, &columns).into_iter().enumerate() {
             let column = grid.column_mut(index).expect("one column a heading");
-            column.set_constraint(match align {
-                Align::Number | Align::Right => ColumnConstraint::ContentWidth,
-                Align::Left => ColumnConstraint::LowerBoundary(comfy_table::Width::Fixed(8)),
-            });
-            if *align != Align::Left {
+            if self.headings[index].1 == Align::Left {
+                let least = u16::try_from(least + PADDING).unwrap_or(u16::MAX);
+                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+            } else {
+                column.set_constraint(ColumnConstraint::ContentWidth);
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
         grid.trim_fmt() + "\n"
+    }
+
+    /// The narrowest that each column can be: its longest word, or all of a number.
+    fn least_widths(&self, headings: &[String], columns: &[Vec<String>]) -> Vec<usize> {
+        let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(display_width).max().unwrap_or(0);
+        let word = |text: &str| longest(&mut text.split_whitespace());
+        self.headings
+            .iter()
+            .zip(headings)
+            .zip(columns)
+            .map(|(((_, align), heading), cells)| match align {
+                Align::Left => cells.iter().map(|cell| word(cell)).max().unwrap_or(0).max(word(heading)),
+                Align::Number | Align::Right => {
+                    longest(&mut cells.iter().map(String::as_str)).max(longest(&mut heading.lines()))
+                }
+            })
+            .collect()
     }
 
     /// The table in Markdown; each line ends in a newline.
@@ -97,8 +132,11 @@ impl Table {
     }
 }
 
-fn transposed(columns: &[Vec<String>], rows: usize) -> Vec<Vec<String>> {
-    (0..rows).map(|row| columns.iter().map(|column| column[row].clone()).collect()).collect()
+/// Blanks around each cell.
+const PADDING: usize = 2;
+
+fn display_width(text: &str) -> usize {
+    text.chars().count()
 }
 
 /// Pads cells so that their decimal points, and those after a `±`, stand below each other.
@@ -139,12 +177,12 @@ fn padded(cells: &[&str]) -> Vec<String> {
     cells.into_iter().map(|cell| format!("{cell:>widest$}")).collect()
 }
 
-/// Breaks a long heading into lines, after `-`, `_`, `+` or at a blank.
-fn broken_heading(text: &str) -> String {
+/// Breaks a heading into lines of at most `limit`, after `-`, `_`, `+` or at a blank, if it can.
+fn broken(text: &str, limit: usize) -> String {
     let mut lines = vec![String::new()];
     for piece in text.split_inclusive(['-', '_', '+', ' ']) {
         let last = lines.last_mut().expect("starts with one line");
-        if !last.is_empty() && last.chars().count() + piece.trim_end().chars().count() > HEADING_MAX {
+        if !last.is_empty() && display_width(last) + display_width(piece.trim_end()) > limit {
             lines.push(String::new());
         }
         lines.last_mut().expect("starts with one line").push_str(piece);
@@ -186,6 +224,19 @@ direct reclaim  kpages            89    ± 4
 refaults        k/s                5.83 ± 0.06
 kills                             12
 hits            %               missing
+");
+    }
+
+    #[test]
+    fn a_narrow_terminal_breaks_headings_and_blanks_but_no_name() {
+        insta::assert_snapshot!(example().to_text(40), @r"
+metric          unit        linux-5.3+
+                          shrink-slab-
+                          when-boosted
+direct reclaim  kpages    89    ± 4
+refaults        k/s        5.83 ± 0.06
+kills                     12
+hits            %       missing
 ");
     }
 

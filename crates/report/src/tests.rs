@@ -87,8 +87,8 @@ hot-and-stream on linux-6.12 (sim, seed 7), 23.14 s simulated, 123456 events
  hot_pages_cached  1710    pages
  reread_ms          390.5  ms
 
- samples          unit    n   min  median    max
- read_latency_us  us      3  80.5     102  120.2
+ samples          unit  n   min  median    max
+ read_latency_us  us    3  80.5     102  120.2
 
  counter (/proc/vmstat)              total
  allocstall_movable                 147
@@ -129,10 +129,10 @@ fn one_seed_a_side_is_exact_and_claims_nothing_more() {
     insta::assert_snapshot!(compare_text(&groups, 100).unwrap(), @r"
 hot-and-stream: linux-6.1 against linux-6.1+root-aging
 
- metric                  unit    linux-6.1  linux-6.1+root-aging    change  verdict
- hot_pages_cached        pages     1710                  6400     +274 %    better
- read_latency_us (mean)  us          98.92                 98.92     0 %    same
- reread_ms               ms         390.5                 156      -60.1 %  better
+ metric                  unit   linux-6.1  linux-6.1+root-aging    change  verdict
+ hot_pages_cached        pages    1710                  6400     +274 %    better
+ read_latency_us (mean)  us         98.92                 98.92     0 %    same
+ reread_ms               ms        390.5                 156      -60.1 %  better
 one seed: exact for this seed, says nothing of others; `--seeds 10` shows the spread
 
 what the runs say
@@ -153,11 +153,11 @@ fn several_seeds_give_intervals_and_verdicts() {
     insta::assert_snapshot!(compare_text(&groups, 100).unwrap(), @r"
 hot-and-stream: base against patched
 
- metric                  unit            base       patched        change [95 % CI]  verdict
- hot_pages_cached        pages   1710   ± 8    2506   ± 8    +46.6 % [+45.2, +47.9]  better
- read_latency_us (mean)  us        99.4 ± 0.4    99.4 ± 0.4    0 % [exact]           same
- reread_ms               ms       390.5 ± 0.4   350.7 ± 0.4  -10.2 % [-10.5, -9.9]   better
-4 paired seeds; mean ± standard deviation; paired t test, verdicts at 5 % over all 3 rows together (Holm)
+ metric                  unit           base       patched        change [95 % CI]  verdict
+ hot_pages_cached        pages  1710   ± 8    2506   ± 8    +46.6 % [+45.2, +47.9]  better
+ read_latency_us (mean)  us       99.4 ± 0.4    99.4 ± 0.4    0 % [exact]           same
+ reread_ms               ms      390.5 ± 0.4   350.7 ± 0.4  -10.2 % [-10.5, -9.9]   better
+4 paired seeds: mean ± standard deviation; paired t test, 5 % over 3 rows (Holm)
 
 what the runs say
  counter (/proc/vmstat)       base   patched                  change
@@ -176,7 +176,7 @@ made by
 | read_latency_us (mean) | us | 99.4 ± 0.4 | 99.4 ± 0.4 | 0 % [exact] | same |
 | reread_ms | ms | 390.5 ± 0.4 | 350.7 ± 0.4 | -10.2 % [-10.5, -9.9] | better |
 
-4 paired seeds; mean ± standard deviation; paired t test, verdicts at 5 % over all 3 rows together (Holm)
+4 paired seeds: mean ± standard deviation; paired t test, 5 % over 3 rows (Holm)
 
 ```sh
 pagetide run hot-and-stream --kernel base  # base
@@ -197,10 +197,10 @@ fn a_missing_metric_is_not_zero_and_one_real_run_is_no_evidence() {
     insta::assert_snapshot!(table, @r"
 hot-and-stream: linux-6.12 against 6.12.117
 
- metric                  unit    linux-6.12  6.12.117   change  verdict
- hot_pages_cached        pages      1710      1650     -3.51 %  not known (one run)
- read_latency_us (mean)  us           98.92     98.92   0 %     not known (one run)
- reread_ms               ms          390.5    missing   -       -
+ metric                  unit   linux-6.12  6.12.117   change  verdict
+ hot_pages_cached        pages     1710      1650     -3.51 %  not known (one run)
+ read_latency_us (mean)  us          98.92     98.92   0 %     not known (one run)
+ reread_ms               ms         390.5    missing   -       -
 one run a side: how much repeats vary is not known; make more runs for a verdict
 ");
 }
@@ -396,4 +396,32 @@ proptest! {
             prop_assert!(!text.contains('\u{1b}'), "{:?}", text);
         }
     }
+}
+
+#[test]
+fn eighty_columns_hold_long_kernel_names() {
+    let patched = "linux-5.3+shrink-slab-when-boosted";
+    let base = [1, 2, 3, 4].map(|seed| run("linux-5.3", seed, 1700.0 + 10.0 * (seed % 3) as f64));
+    let new = [1, 2, 3, 4].map(|seed| run(patched, seed, 2500.0 + 13.0 * (seed % 2) as f64));
+    let text = compare_text(&[group("linux-5.3", &base), group(patched, &new)], 80).unwrap();
+    let tables: String =
+        text.lines().take_while(|line| *line != "made by").map(|l| format!("{l}\n")).collect();
+    insta::assert_snapshot!(tables, @r"
+hot-and-stream: linux-5.3 against linux-5.3+shrink-slab-when-boosted
+
+ metric            unit      linux-5.3    linux-5.3+        change [95 % CI]  verdict
+                                        shrink-slab-
+                                        when-boosted
+ hot_pages_cached  pages  1710   ± 8    2506   ± 8    +46.6 % [+45.2, +47.9]  better
+ read_latency_us   us       99.4 ± 0.4    99.4 ± 0.4    0 % [exact]           same
+ (mean)
+ reread_ms         ms      390.5 ± 0.4   350.7 ± 0.4  -10.2 % [-10.5, -9.9]   better
+4 paired seeds: mean ± standard deviation; paired t test, 5 % over 3 rows (Holm)
+
+what the runs say
+ counter (/proc/vmstat)   linux-5.3    linux-5.3+                  change
+                                     shrink-slab-
+                                     when-boosted
+ workingset_refault_file   4690 ± 8      3894 ± 8  -17.0 % [-17.5, -16.5]
+");
 }
