@@ -1,1 +1,154 @@
-//! placeholder
+//! What a run leaves: the data, and a folder on disk that holds it.
+//!
+//! Start with [`Recording`] (plain data, every field public). [`folder`] writes and reads it;
+//! [`files`] is the same without a disk: a recording as bytes and back. [`error`] says what can
+//! be wrong with a folder and what to do about it.
+//!
+//! Deliberately absent: any knowledge of how a run was made, statistics (`pagetide-stats`) and
+//! presentation (`pagetide-report`).
+//!
+//! Determinism: the same recording gives the same bytes, and those of a simulated run hold
+//! nothing that differs between machines. [`Recording::content_hash`] names them.
+
+pub mod error;
+pub mod files;
+pub mod folder;
+mod number;
+pub mod series;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use error::RecordingError;
+pub use files::ContentHash;
+pub use series::{Series, is_gauge};
+
+/// The version of the format on disk. A reader refuses any other.
+pub const SCHEMA: u32 = 1;
+
+/// What one run leaves.
+///
+/// Names of counters are those of `/proc/vmstat` and `memory.stat`; times are nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object with the keys of a recording")]
+pub struct Recording {
+    /// Version of the format: [`SCHEMA`].
+    pub schema: u32,
+    /// What the run is called in tables; often the kernel.
+    pub label: String,
+    /// The workload, such as `hot-and-stream`.
+    pub workload: String,
+    /// Where it ran: `sim`, `host` or `vm:6.12`.
+    pub backend: String,
+    /// The kernel: a name with features, or the release of a real one.
+    pub kernel: String,
+    /// The seed that all randomness of the run follows from.
+    pub seed: u64,
+    /// The fully resolved scenario as TOML, opaque here. A file of its own on disk.
+    #[serde(skip)]
+    pub scenario_toml: String,
+    /// The workload's results, one number each.
+    #[serde(with = "number::map")]
+    pub metrics: BTreeMap<String, f64>,
+    /// The workload's results that have many samples, in the order they were taken.
+    #[serde(with = "number::map_of_lists")]
+    pub samples: BTreeMap<String, Vec<f64>>,
+    /// `/proc/vmstat`: events over the whole run; gauges (see [`is_gauge`]) at its end.
+    pub vmstat: BTreeMap<String, u64>,
+    /// For each cgroup path: `memory.stat` and `memory.events`, events over the whole run and
+    /// gauges at its end.
+    pub memcg: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Parts of the run, in order.
+    pub phases: Vec<Phase>,
+    /// Counters over time. A file of its own on disk, but for the columns that never change.
+    #[serde(rename = "series_constant", with = "series::constant_only")]
+    pub series: Series,
+    /// Who waited, for what, and how long.
+    pub stalls: Vec<Stall>,
+    /// Events that the simulator handled; 0 on a real kernel.
+    pub events: u64,
+    /// Simulated time that the run took; 0 on a real kernel.
+    pub simulated_ns: u64,
+    /// Time that the run took on a clock. A simulated run's is not written to disk, because it
+    /// differs from machine to machine.
+    #[serde(default, skip_serializing)] // files.rs writes it where it may
+    pub wall_ns: Option<u64>,
+}
+
+/// A part of a run that the workload named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// The name that the workload gave when the phase ended.
+    pub name: String,
+    /// When the phase ended.
+    pub at_ns: u64,
+    /// Events since the phase before; gauges at the end of this one.
+    pub vmstat: BTreeMap<String, u64>,
+}
+
+/// All waits of one task for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    /// The task's name.
+    pub task: String,
+    /// What it waited for, named after the kernel's own sleep.
+    pub reason: String,
+    /// How often.
+    pub count: u64,
+    /// How long in all.
+    pub total_ns: u64,
+    /// The longest single wait.
+    pub max_ns: u64,
+}
+
+impl Recording {
+    /// A recording of nothing yet: identity filled in, everything else empty.
+    pub fn new(
+        label: impl Into<String>,
+        workload: impl Into<String>,
+        backend: impl Into<String>,
+        kernel: impl Into<String>,
+        seed: u64,
+    ) -> Self {
+        Self {
+            schema: SCHEMA,
+            label: label.into(),
+            workload: workload.into(),
+            backend: backend.into(),
+            kernel: kernel.into(),
+            seed,
+            scenario_toml: String::new(),
+            metrics: BTreeMap::new(),
+            samples: BTreeMap::new(),
+            vmstat: BTreeMap::new(),
+            memcg: BTreeMap::new(),
+            phases: Vec::new(),
+            series: Series::default(),
+            stalls: Vec::new(),
+            events: 0,
+            simulated_ns: 0,
+            wall_ns: None,
+        }
+    }
+
+    /// Whether the run was simulated, so that the same scenario gives the same recording.
+    pub fn is_simulated(&self) -> bool {
+        self.backend == "sim"
+    }
+
+    /// How long the run took on its own clock: simulated time, or wall time on a real kernel.
+    pub fn duration_ns(&self) -> Option<u64> {
+        if self.is_simulated() { Some(self.simulated_ns) } else { self.wall_ns }
+    }
+
+    /// The hash of the bytes that this recording is written as.
+    ///
+    /// Two simulated runs of the same scenario have the same one. The label is part of it, the
+    /// wall time of a simulated run is not.
+    pub fn content_hash(&self) -> ContentHash {
+        files::Files::encode(self).content_hash()
+    }
+}

@@ -1,1 +1,23 @@
-//! placeholder
+//! Pure statistics of comparison: what a set of samples says, and whether two sets differ.
+//!
+//! Start with [`describe`] (means and spread), then [`difference`] (Welch, paired and pooled-df
+//! t tests) and [`resample`] (bootstrap, permutation). [`multiple`] corrects p values of many
+//! questions asked at once. [`mmtests`] computes the rows, percentages and stars of the field's
+//! reference suite, as two labelled compatibility modes; [`mmtests_table`] lays them out, and
+//! [`ops`] derives that suite's "Ops" rows from `/proc/vmstat` totals.
+//!
+//! Deliberately absent: I/O, clocks, global state and hidden randomness (a resampling function
+//! is handed its [`units::Stream`]). A value that cannot be computed is `None`, never 0: missing
+//! is not zero.
+
+pub mod describe;
+pub mod difference;
+pub mod mmtests;
+pub mod mmtests_table;
+pub mod multiple;
+pub mod ops;
+pub mod resample;
+
+pub use describe::Summary;
+pub use difference::{Difference, paired_t_test, welch_t_test};
+pub use mmtests::{Better, Rules};

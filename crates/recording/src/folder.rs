@@ -1,0 +1,213 @@
+//! Recordings on disk: a folder that is complete or not there.
+//!
+//! The writer fills a hidden folder beside the target and renames it at the end, so that nobody
+//! ever sees half a recording, also after an error. The reader takes the four files and ignores
+//! whatever else lies in the folder, such as a report made from it.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::files::{COVERED, Files, MANIFEST};
+use crate::{ContentHash, Recording, RecordingError};
+
+impl Recording {
+    /// Writes the recording as a new folder `path`; returns the hash of what was written.
+    ///
+    /// # Errors
+    /// Something is there already, the parent folder does not exist, the system refuses. Nothing
+    /// is left behind then.
+    pub fn write(&self, path: &Path) -> Result<ContentHash, RecordingError> {
+        let files = Files::encode(self);
+        let partial = PartialFolder::create_for(path)?;
+        for (name, bytes) in COVERED.iter().zip(&files.covered) {
+            partial.write(name, bytes)?;
+        }
+        partial.write(MANIFEST, &files.manifest)?;
+        partial.rename_to(path)?;
+        Ok(files.content_hash())
+    }
+
+    /// Reads the folder `path`.
+    ///
+    /// # Errors
+    /// No such folder, a file is missing or unreadable, of another schema, cut short or changed.
+    pub fn read(path: &Path) -> Result<Self, RecordingError> {
+        if !path.exists() {
+            return Err(RecordingError::NoFolder { path: path.to_owned() });
+        }
+        if !path.is_dir() {
+            return Err(RecordingError::NotAFolder { path: path.to_owned() });
+        }
+        let manifest = read_file(&path.join(MANIFEST))?;
+        let [json, scenario, series] = COVERED.map(|name| read_file(&path.join(name)));
+        Files { covered: [json?, scenario?, series?], manifest }.decode(path)
+    }
+}
+
+/// Whether a recording can be written as `path`: to be asked before a long run, not after it.
+///
+/// # Errors
+/// Those of [`Recording::write`].
+pub fn check_new_folder(path: &Path) -> Result<(), RecordingError> {
+    PartialFolder::create_for(path).map(drop)
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, RecordingError> {
+    fs::read(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => RecordingError::Missing { path: path.to_owned() },
+        _ => RecordingError::Unreadable { path: path.to_owned(), source },
+    })
+}
+
+/// A hidden folder beside the target; removed when dropped, unless it was renamed.
+struct PartialFolder {
+    path: PathBuf,
+}
+
+impl PartialFolder {
+    fn create_for(target: &Path) -> Result<Self, RecordingError> {
+        let name = target.file_name().ok_or_else(|| RecordingError::NotAName { path: target.to_owned() })?;
+        if target.symlink_metadata().is_ok() {
+            return Err(RecordingError::Exists { path: target.to_owned() });
+        }
+        let parent = match target.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        if !parent.is_dir() {
+            return Err(RecordingError::NoParent { path: parent.to_owned() });
+        }
+        // Another writer, or one that was killed, may have left its own: take the next number.
+        for number in 0_u32.. {
+            let path = parent.join(format!(".{}.partial-{number}", name.to_string_lossy()));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(RecordingError::Unwritable { path: parent.to_owned(), source }),
+            }
+        }
+        unreachable!("four billion writers at once")
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), RecordingError> {
+        let path = self.path.join(name);
+        let write = || {
+            let mut file = fs::File::create_new(&path)?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        };
+        write().map_err(|source| RecordingError::Unwritable { path: path.clone(), source })
+    }
+
+    /// Linux refuses to rename a folder onto one that has files: of two writers one wins.
+    fn rename_to(self, target: &Path) -> Result<(), RecordingError> {
+        fs::rename(&self.path, target).map_err(|source| match source.kind() {
+            io::ErrorKind::DirectoryNotEmpty
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::NotADirectory => RecordingError::Exists { path: target.to_owned() },
+            _ => RecordingError::Unwritable { path: target.to_owned(), source },
+        })
+    }
+}
+
+impl Drop for PartialFolder {
+    fn drop(&mut self) {
+        // After the rename there is nothing left to remove; nobody can be told in a drop.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::tests::example;
+
+    fn names_in(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_written_folder_reads_back_and_leaves_nothing_else_behind() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("first");
+        let hash = example().write(&target).unwrap();
+        assert_eq!(hash, example().content_hash());
+        assert_eq!(Recording::read(&target).unwrap(), example());
+        assert_eq!(names_in(parent.path()), ["first"]);
+        assert_eq!(names_in(&target), ["MANIFEST", "recording.json", "scenario.toml", "series.csv"]);
+    }
+
+    #[test]
+    fn an_existing_folder_is_never_touched_even_when_empty() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("mine");
+        fs::create_dir(&target).unwrap();
+        let error = example().write(&target).unwrap_err();
+        assert_eq!(error.to_string(), format!("`{}` exists already", target.display()));
+        assert_eq!(error.hint(), "name a new folder, or remove this one first");
+        assert_eq!(names_in(parent.path()), ["mine"]);
+        assert!(names_in(&target).is_empty());
+    }
+
+    #[test]
+    fn a_failed_write_leaves_nothing_behind() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("raced");
+        let partial = PartialFolder::create_for(&target).unwrap();
+        partial.write(MANIFEST, b"x").unwrap();
+        fs::create_dir(&target).unwrap();
+        fs::write(target.join("theirs"), b"").unwrap();
+        let error = partial.rename_to(&target).unwrap_err();
+        assert!(matches!(error, RecordingError::Exists { .. }), "{error}");
+        assert_eq!(names_in(parent.path()), ["raced"]);
+    }
+
+    #[test]
+    fn a_target_can_be_checked_before_the_run() {
+        let parent = tempfile::tempdir().unwrap();
+        check_new_folder(&parent.path().join("later")).unwrap();
+        assert!(names_in(parent.path()).is_empty());
+        for (target, kind) in [
+            ("no/such/parent", "does not exist"),
+            ("a-file/below", "does not exist"),
+            ("..", "does not name"),
+        ] {
+            fs::write(parent.path().join("a-file"), b"").unwrap();
+            let error = check_new_folder(&parent.path().join(target)).unwrap_err();
+            assert!(error.to_string().contains(kind), "{target}: {error}");
+        }
+        assert!(matches!(check_new_folder(Path::new("")), Err(RecordingError::NotAName { .. })));
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_is_the_systems_refusal() {
+        let parent = tempfile::tempdir().unwrap();
+        let error = example().write(&parent.path().join("x".repeat(300))).unwrap_err();
+        assert!(matches!(error, RecordingError::Unwritable { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_a_recording_is_told_apart() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("first");
+        let read = |path: &Path| Recording::read(path).unwrap_err();
+        assert!(matches!(read(&target), RecordingError::NoFolder { .. }));
+        assert!(
+            matches!(read(parent.path()), RecordingError::Missing { path } if path.ends_with("MANIFEST"))
+        );
+        example().write(&target).unwrap();
+        assert!(matches!(read(&target.join("MANIFEST")), RecordingError::NotAFolder { .. }));
+        fs::remove_file(target.join("series.csv")).unwrap();
+        assert!(matches!(read(&target), RecordingError::Missing { path } if path.ends_with("series.csv")));
+        fs::create_dir(target.join("series.csv")).unwrap();
+        assert!(
+            matches!(read(&target), RecordingError::Unreadable { path, .. } if path.ends_with("series.csv"))
+        );
+    }
+}

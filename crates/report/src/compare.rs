@@ -1,0 +1,347 @@
+//! Groups of runs side by side: what changed, how sure that is, and a word for it.
+//!
+//! Rules. Several runs a side are judged by a t test: paired where both sides have the same
+//! seeds, Welch's otherwise; verdicts hold at 5 % over all rows of a table together (Holm). One
+//! simulated run a side is exact for its seed, so the change is told without any interval. One
+//! run of a real kernel a side tells nothing about its spread: no verdict. A measure that a side
+//! lacks is missing, not 0.
+
+use std::collections::BTreeSet;
+
+use recording::Recording;
+use stats::describe::{harmonic_mean, mean};
+use stats::difference::{Difference, Test};
+use stats::multiple::holm;
+use stats::{Summary, paired_t_test, welch_t_test};
+
+use crate::findings::findings;
+use crate::measure::{Direction, direction, is_rate, unit};
+use crate::number::{percent_with_interval, plain, signed, signed_percent, with_spread};
+use crate::table::{Align, Table, clean};
+use crate::{Group, ReportError, common_workload_of_groups};
+
+/// The level of intervals; verdicts hold at 1 minus this.
+const LEVEL: f64 = 0.95;
+
+/// The comparison for a terminal of `width` columns: the first group is the baseline, every
+/// other one gets a table, what moved most in its counters, and the commands at the end.
+///
+/// # Errors
+/// Fewer than two groups, a group without recordings, different workloads.
+pub fn compare_text(groups: &[Group<'_>], width: usize) -> Result<String, ReportError> {
+    let workload = common_workload_of_groups(groups)?;
+    let groups = &by_seed(groups)[..];
+    let [base, others @ ..] = groups else { return Err(ReportError::NoRecordings) };
+    if others.is_empty() {
+        return Err(ReportError::OneGroup { label: base.label.clone() });
+    }
+    let mut text = format!("{}: {}\n", clean(workload), clean(&versus(groups)));
+    for group in others {
+        let rows = compared(base, group);
+        let (table, notes) = comparison_table(base, group, &rows);
+        text += &format!("\n{}{notes}\n{}", table.to_text(width), findings(base, group, width));
+    }
+    text += "\nmade by\n";
+    for group in groups {
+        text += &format!("  {}: {}\n", clean(&group.label), clean(&group.command));
+    }
+    Ok(text)
+}
+
+/// The comparison in Markdown; with one group, its values only.
+///
+/// # Errors
+/// No group, a group without recordings, different workloads.
+pub fn to_markdown(groups: &[Group<'_>]) -> Result<String, ReportError> {
+    let workload = common_workload_of_groups(groups)?;
+    let groups = &by_seed(groups)[..];
+    let [base, others @ ..] = groups else { return Err(ReportError::NoRecordings) };
+    let mut text = format!("## {}: {}\n\n", clean(workload), clean(&versus(groups)));
+    if others.is_empty() {
+        text += &values_table(base).to_markdown();
+    }
+    for (index, group) in others.iter().enumerate() {
+        let (table, notes) = comparison_table(base, group, &compared(base, group));
+        text += &format!("{}{}\n{notes}", if index > 0 { "\n" } else { "" }, table.to_markdown());
+    }
+    text += "\n```sh\n";
+    for group in groups {
+        text += &format!("{}  # {}\n", clean(&group.command), clean(&group.label));
+    }
+    Ok(text + "```\n")
+}
+
+/// The groups with their runs in order of seed, so that equal seeds pair.
+fn by_seed<'a>(groups: &[Group<'a>]) -> Vec<Group<'a>> {
+    let mut groups = groups.to_vec();
+    for group in &mut groups {
+        group.recordings.sort_by_key(|recording| recording.seed);
+    }
+    groups
+}
+
+fn versus(groups: &[Group<'_>]) -> String {
+    groups.iter().map(|group| group.label.as_str()).collect::<Vec<_>>().join(" against ")
+}
+
+/// What a side's runs say about one measure.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Side {
+    /// The value of each run that has the measure, in the order of the runs.
+    pub(crate) values: Vec<f64>,
+    /// Runs that do not have it.
+    pub(crate) missing: usize,
+}
+
+impl Side {
+    pub(crate) fn of(group: &Group<'_>, value: impl Fn(&Recording) -> Option<f64>) -> Self {
+        let values: Vec<f64> = group
+            .recordings
+            .iter()
+            .filter_map(|recording| value(recording))
+            .filter(|v| v.is_finite())
+            .collect();
+        let missing = group.recordings.len() - values.len();
+        Self { values, missing }
+    }
+
+    pub(crate) fn mean(&self) -> Option<f64> {
+        mean(&self.values)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        match Summary::of(&self.values) {
+            None => "missing".into(),
+            Some(Summary { mean, stddev: Some(stddev), .. }) => with_spread(mean, stddev),
+            Some(Summary { mean, .. }) => plain(mean),
+        }
+    }
+}
+
+/// How the two sides of a measure differ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Change {
+    /// A side lacks the measure.
+    Missing,
+    /// One simulated run a side: new minus base, exact for the seed.
+    Exact(f64),
+    /// Only one run on a side whose repeats would vary: new minus base, nothing known beyond.
+    OneRun(f64),
+    /// Several runs a side.
+    Tested(Difference),
+}
+
+impl Change {
+    /// The change from `base` to `new`, two sides of one measure.
+    pub(crate) fn between(base: &Side, new: &Side, pairing: Pairing) -> Self {
+        let (Some(base_mean), Some(new_mean)) = (base.mean(), new.mean()) else { return Self::Missing };
+        let paired = pairing.same_seeds && base.missing == 0 && new.missing == 0;
+        let tested = if paired {
+            paired_t_test(&base.values, &new.values, LEVEL)
+        } else {
+            welch_t_test(&base.values, &new.values, LEVEL)
+        };
+        match tested {
+            Some(difference) => Self::Tested(difference),
+            None if pairing.deterministic && base.values.len() == 1 && new.values.len() == 1 => {
+                Self::Exact(new_mean - base_mean)
+            }
+            None => Self::OneRun(new_mean - base_mean),
+        }
+    }
+
+    /// The change as text: a percentage of the base, or the plain difference where base is 0.
+    pub(crate) fn text(self, base: f64) -> String {
+        let percent = |change: f64| 100.0 * change / base.abs();
+        match self {
+            Self::Missing => "-".into(),
+            Self::Exact(change) | Self::OneRun(change) if base == 0.0 => signed(change),
+            Self::Exact(change) | Self::OneRun(change) => signed_percent(percent(change)),
+            Self::Tested(d) if base == 0.0 => {
+                format!("{} [{}, {}]", signed(d.difference), signed(d.low), signed(d.high))
+            }
+            Self::Tested(d) => percent_with_interval(percent(d.difference), percent(d.low), percent(d.high)),
+        }
+    }
+
+    /// A word for the change, given p after correction.
+    fn verdict(self, direction: Direction, corrected_p: f64) -> &'static str {
+        let change = match self {
+            Self::Missing => return "-",
+            Self::OneRun(_) => return "not known (one run)",
+            Self::Exact(change) => change,
+            Self::Tested(d) if d.difference != 0.0 && corrected_p >= 1.0 - LEVEL => return "no clear change",
+            Self::Tested(d) if d.difference == 0.0 && d.low < d.high => return "no clear change",
+            Self::Tested(d) => d.difference,
+        };
+        match (change.total_cmp(&0.0), direction) {
+            _ if change == 0.0 => "same",
+            (std::cmp::Ordering::Greater, Direction::Higher)
+            | (std::cmp::Ordering::Less, Direction::Lower) => "better",
+            (std::cmp::Ordering::Greater, Direction::Neutral) => "higher",
+            (_, Direction::Neutral) => "lower",
+            _ => "worse",
+        }
+    }
+}
+
+/// What is known about the runs of two groups as such.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pairing {
+    /// Run `i` of both groups has the same seed.
+    pub(crate) same_seeds: bool,
+    /// All of them are simulated, so a repeat would give the same.
+    pub(crate) deterministic: bool,
+}
+
+impl Pairing {
+    pub(crate) fn of(base: &Group<'_>, new: &Group<'_>) -> Self {
+        let seeds = |group: &Group<'_>| group.recordings.iter().map(|r| r.seed).collect::<Vec<_>>();
+        let distinct = seeds(base).into_iter().collect::<BTreeSet<_>>().len() == base.recordings.len();
+        Self {
+            same_seeds: distinct && seeds(base) == seeds(new),
+            deterministic: base.recordings.iter().chain(&new.recordings).all(|r| r.is_simulated()),
+        }
+    }
+}
+
+/// One row: a metric, or the mean of a kind of sample.
+struct Row {
+    name: String,
+    measure: String,
+    base: Side,
+    new: Side,
+    change: Change,
+    verdict: &'static str,
+}
+
+fn compared(base: &Group<'_>, new: &Group<'_>) -> Vec<Row> {
+    let pairing = Pairing::of(base, new);
+    let mut rows: Vec<Row> = measures(&[base, new])
+        .into_iter()
+        .map(|measure| {
+            let [base, new] = [base, new].map(|group| Side::of(group, |recording| measure.value(recording)));
+            let change = Change::between(&base, &new, pairing);
+            Row { name: measure.heading(), measure: measure.name, base, new, change, verdict: "" }
+        })
+        .collect();
+    let tested =
+        |row: &Row| if let Change::Tested(difference) = row.change { Some(difference.p) } else { None };
+    let mut corrected = holm(&rows.iter().filter_map(tested).collect::<Vec<_>>()).into_iter();
+    for row in &mut rows {
+        let p = tested(row).and_then(|_| corrected.next()).unwrap_or(1.0);
+        row.verdict = row.change.verdict(direction(&row.measure), p);
+    }
+    rows
+}
+
+/// Something that recordings have a number for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Measure {
+    name: String,
+    from_samples: bool,
+}
+
+impl Measure {
+    fn heading(&self) -> String {
+        match (self.from_samples, self.is_harmonic()) {
+            (false, _) => self.name.clone(),
+            (true, false) => format!("{} (mean)", self.name),
+            (true, true) => format!("{} (harmonic mean)", self.name),
+        }
+    }
+
+    /// Rates of work are averaged harmonically; rates of trouble, which may be 0, are not.
+    fn is_harmonic(&self) -> bool {
+        is_rate(&self.name) && direction(&self.name) == Direction::Higher
+    }
+
+    /// A metric's value, or the mean of a run's samples. A rate of 0 makes the harmonic mean 0,
+    /// its limit: an interval without any work is not a missing one.
+    fn value(&self, recording: &Recording) -> Option<f64> {
+        if !self.from_samples {
+            return recording.metrics.get(&self.name).copied();
+        }
+        let samples = recording.samples.get(&self.name)?;
+        match self.is_harmonic() {
+            false => mean(samples),
+            true if samples.contains(&0.0) => Some(0.0),
+            true => harmonic_mean(samples),
+        }
+    }
+}
+
+fn measures(groups: &[&Group<'_>]) -> BTreeSet<Measure> {
+    let recordings = || groups.iter().flat_map(|group| &group.recordings);
+    let metrics = recordings().flat_map(|recording| recording.metrics.keys());
+    let samples = recordings().flat_map(|recording| recording.samples.keys());
+    metrics
+        .map(|name| Measure { name: name.clone(), from_samples: false })
+        .chain(samples.map(|name| Measure { name: name.clone(), from_samples: true }))
+        .collect()
+}
+
+fn values_table(group: &Group<'_>) -> Table {
+    let headings = [("metric", Align::Left), ("unit", Align::Left), (group.label.as_str(), Align::Number)];
+    let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
+    for measure in measures(&[group]) {
+        let side = Side::of(group, |recording| measure.value(recording));
+        table.push([measure.heading(), unit(&measure.name).into(), side.text()]);
+    }
+    table
+}
+
+/// The table and the lines below it that say how to read it.
+fn comparison_table(base: &Group<'_>, new: &Group<'_>, rows: &[Row]) -> (Table, String) {
+    let tested: Vec<Test> = rows
+        .iter()
+        .filter_map(|row| if let Change::Tested(d) = row.change { Some(d.test) } else { None })
+        .collect();
+    let change = if tested.is_empty() { "change" } else { "change [95 % CI]" };
+    let headings = [
+        ("metric", Align::Left),
+        ("unit", Align::Left),
+        (base.label.as_str(), Align::Number),
+        (new.label.as_str(), Align::Number),
+        (change, Align::Number),
+        ("verdict", Align::Left),
+    ];
+    let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
+    for row in rows {
+        table.push([
+            row.name.clone() + &partly_missing(row),
+            unit(&row.measure).into(),
+            row.base.text(),
+            row.new.text(),
+            row.change.text(row.base.mean().unwrap_or(0.0)),
+            row.verdict.into(),
+        ]);
+    }
+    let mut notes = String::new();
+    if rows.is_empty() {
+        notes += "no metrics and no samples in these recordings\n";
+    } else if let Some(&test) = tested.first() {
+        let runs = match test {
+            Test::Paired => format!("{} paired seeds", base.recordings.len()),
+            Test::Welch => format!("{} and {} runs", base.recordings.len(), new.recordings.len()),
+        };
+        let test = if test == Test::Paired { "paired t test" } else { "Welch's t test" };
+        let family =
+            if tested.len() == 1 { "5 %".into() } else { format!("5 % over {} rows (Holm)", tested.len()) };
+        notes += &format!("{runs}: mean ± standard deviation; {test}, {family}\n");
+    } else if rows.iter().any(|row| matches!(row.change, Change::Exact(_))) {
+        notes += "one seed: exact for this seed, says nothing of others; `--seeds 10` shows the spread\n";
+    } else {
+        notes += "one run a side: how much repeats vary is not known; make more runs for a verdict\n";
+    }
+    (table, notes)
+}
+
+fn partly_missing(row: &Row) -> String {
+    let part = |side: &Side| side.missing > 0 && !side.values.is_empty();
+    if !part(&row.base) && !part(&row.new) {
+        return String::new();
+    }
+    let of = |side: &Side| format!("{} of {}", side.values.len(), side.values.len() + side.missing);
+    format!(" (in {} and {} runs)", of(&row.base), of(&row.new))
+}
