@@ -15,6 +15,8 @@ pub mod buddy;
 pub mod check_alloc;
 pub mod event;
 pub mod fallback;
+#[cfg(test)]
+mod fallback_scenes;
 pub mod feature;
 pub mod frame;
 pub mod gfp;

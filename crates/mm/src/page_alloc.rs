@@ -282,21 +282,14 @@ impl<T: Trace> PageAllocator<T> {
         let below_high = self.zones[id.index()].watermarks.below_high;
         let blocks = self.pcps[pcp].refill_blocks(self.generation, order, below_high);
         let mut mode = Mode::default();
-        let mut locked = LockedZone {
-            zone: &mut self.zones[id.index()],
-            frames: &mut self.frames,
-            events: &mut self.events,
-            trace: &mut self.trace,
-            features: self.features,
-            boost_factor: self.sysctls.get(Sysctl::WatermarkBoostFactor),
-            blocks_walked: 0,
-        };
         for _ in 0..blocks {
-            let Some(pfn) = locked.take_block(order, want, flags, &mut mode) else { break };
-            self.pcps[pcp].refill_with(locked.frames, pfn, order, want);
+            let mut locked = self.lock(id);
+            let page = locked.take_block(order, want, flags, &mut mode);
+            out.stolen_blocks += locked.blocks_walked;
+            let Some(pfn) = page else { break };
+            self.pcps[pcp].refill_with(&mut self.frames, pfn, order, want);
             out.refilled += order.pages();
         }
-        out.stolen_blocks += locked.blocks_walked;
     }
 
     /// Takes a block past the per-CPU lists.
