@@ -84,9 +84,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     let _ = self.machine().wait(queue, WaitReason::PageRead, None).await;
                 }
                 Found::Missing => {
-                    self.sync_readahead(process, file, index, request).await?;
+                    // Readahead may fail, then this one page matters.
+                    let _ = self.sync_readahead(process, file, index, request).await;
                     if matches!(self.look(&file.inode, index), Found::Missing) {
-                        // Readahead gave up, or the page is gone again: this one page matters.
                         self.read_one_page(process, &file.inode, index).await?;
                     }
                 }

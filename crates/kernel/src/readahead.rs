@@ -322,10 +322,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let memcg = process.memcg();
             match self.mem(|mem| mem.prepare_insert(cpu, inode.mapping, index, pages, memcg)) {
                 Prepared::Ready => return Ok(()),
-                Prepared::NeedsCharge { pages, bytes } => {
+                Prepared::NeedsCharge { pages } => {
                     self.charge_pages(process, memcg, pages, gfp).await?;
                     let cpu = self.machine().current_cpu();
-                    self.mem(|mem| mem.memcgs.object_pages_charged(cpu, memcg, pages, bytes));
+                    self.mem(|mem| mem.memcgs.object_pages_charged(cpu, memcg, pages));
                 }
                 Prepared::NeedsSlab => self.grow_tree_slab(process, gfp).await?,
             }

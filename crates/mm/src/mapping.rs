@@ -49,8 +49,6 @@ pub enum Prepared {
     NeedsCharge {
         /// Pages to charge.
         pages: u32,
-        /// Bytes of the object that they are for.
-        bytes: u32,
     },
     /// Allocate a reclaimable slab block and hand it to [`Memory::grow_tree_slab`].
     NeedsSlab,
@@ -447,7 +445,7 @@ impl<T: Trace> Memory<T> {
         while let Some((level, number)) = self.mappings.missing_node(mapping, index, pages) {
             let bytes = self.tree_node_bytes();
             if !self.memcgs.consume_object_stock(cpu, memcg, bytes) {
-                return Prepared::NeedsCharge { pages: bytes.div_ceil(units::PAGE_SIZE as u32), bytes };
+                return Prepared::NeedsCharge { pages: bytes.div_ceil(units::PAGE_SIZE as u32) };
             }
             let Some(slab) = self.tree_slab.alloc() else {
                 self.memcgs.uncharge_object(cpu, memcg, bytes);

@@ -97,7 +97,7 @@ impl SimError {
         match self {
             Self::Hardware(_) => None,
             Self::Boot(_) => Some("give the machine more memory with `--mem`".to_string()),
-            Self::Workload(error) => Some(error.hint()),
+            Self::Workload(_) => None,
             Self::Run(RunError::TimeLimit { .. }) => {
                 Some("raise the limit of simulated time, or make the workload smaller".to_string())
             }
