@@ -441,7 +441,14 @@ impl<T: Trace> Memory<T> {
 
     /// Makes the tree nodes that inserting `pages` pages at `index` needs, for a task of `memcg`.
     /// Call again after having done what it asks for; other tasks may have changed the tree.
-    pub fn prepare_insert(&mut self, cpu: CpuId, mapping: MappingId, index: u32, pages: u32, memcg: MemcgId) -> Prepared {
+    pub fn prepare_insert(
+        &mut self,
+        cpu: CpuId,
+        mapping: MappingId,
+        index: u32,
+        pages: u32,
+        memcg: MemcgId,
+    ) -> Prepared {
         while let Some((level, number)) = self.mappings.missing_node(mapping, index, pages) {
             let bytes = self.tree_node_bytes();
             if !self.memcgs.consume_object_stock(cpu, memcg, bytes) {
@@ -480,7 +487,13 @@ impl<T: Trace> Memory<T> {
     ///
     /// # Panics
     /// When a slot is taken: callers look before they insert, with no wait in between.
-    pub fn insert_page(&mut self, mapping: MappingId, index: u32, pfn: Pfn, memcg: MemcgId) -> Option<Shadow> {
+    pub fn insert_page(
+        &mut self,
+        mapping: MappingId,
+        index: u32,
+        pfn: Pfn,
+        memcg: MemcgId,
+    ) -> Option<Shadow> {
         let pages = self.alloc.frames.pages(pfn);
         let mut shadow = None;
         for offset in 0..pages {

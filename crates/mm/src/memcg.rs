@@ -659,7 +659,11 @@ mod tests {
             assert_eq!(tree.try_charge(CPU0, child, 1, 64), Charge::Done);
         }
         assert_eq!(tree[parent].memory.usage, 70);
-        assert_eq!(tree.try_charge(CPU0, child, 1, 64), Charge::Over(parent), "the parent is full, not the child");
+        assert_eq!(
+            tree.try_charge(CPU0, child, 1, 64),
+            Charge::Over(parent),
+            "the parent is full, not the child"
+        );
     }
 
     #[test]
@@ -715,7 +719,11 @@ mod tests {
         tree.flush_for_reclaim();
         assert_eq!(see(&tree, parent), 0);
         tree.flush_for_read(parent);
-        assert_eq!((see(&tree, parent), see(&tree, MemcgId::ROOT)), (1000, 0), "a read refreshes its subtree only");
+        assert_eq!(
+            (see(&tree, parent), see(&tree, MemcgId::ROOT)),
+            (1000, 0),
+            "a read refreshes its subtree only"
+        );
         tree.flush_periodic();
         assert_eq!(see(&tree, MemcgId::ROOT), 1000);
     }

@@ -156,10 +156,9 @@ mod tests {
 
     #[test]
     fn measured_guests_have_the_memtotal_that_was_measured() {
-        for (kernel, mem, memtotal_kib) in [
-            ("linux-6.1", 512 * MIB, 480_020),
-            ("linux-6.12", 512 * MIB, 474_736),
-        ] {
+        for (kernel, mem, memtotal_kib) in
+            [("linux-6.1", 512 * MIB, 480_020), ("linux-6.12", 512 * MIB, 474_736)]
+        {
             let kernel = Kernel::parse(kernel).unwrap();
             let (_, layout) = build("vm-2cpu", Bytes(mem), &kernel).unwrap();
             assert_eq!(layout.managed().to_kib(), memtotal_kib, "{}", kernel.name);

@@ -13,7 +13,7 @@ use mm::event::NoTrace;
 use mm::sysctl::Sysctls;
 use mm::zone::MemoryLayout;
 use mm::{MemcgId, Violation};
-use units::Nanos;
+use units::{Nanos, Seed};
 use workload::{Outcome, Workload, WorkloadError};
 
 use crate::executor::{Progress, RunError, Simulation};
@@ -148,6 +148,7 @@ where
         layout: spec.layout.clone(),
         filesystem: spec.filesystem,
         readahead_pages: spec.readahead_pages,
+        seed: Seed(spec.seed),
     };
     let kernel = Kernel::boot(machine.clone(), config, NoTrace).map_err(SimError::Boot)?;
     let sampler = Rc::new(RefCell::new(Sampler::default()));
@@ -192,7 +193,12 @@ fn out_of_memory_at_start(errno: kernel::Errno) -> WorkloadError {
     WorkloadError::from(workload::SystemError::new("spawn", "workload", errno))
 }
 
-fn start_monitor(machine: &Sim, kernel: &Kernel<Sim, NoTrace>, sampler: &Rc<RefCell<Sampler>>, period: Nanos) {
+fn start_monitor(
+    machine: &Sim,
+    kernel: &Kernel<Sim, NoTrace>,
+    sampler: &Rc<RefCell<Sampler>>,
+    period: Nanos,
+) {
     let (kernel, sampler, clock) = (kernel.clone(), Rc::clone(sampler), machine.clone());
     machine.spawn("monitor", None, async move {
         loop {

@@ -77,8 +77,7 @@ impl Sampler {
         let values = |row: &BTreeMap<String, u64>| {
             columns.iter().map(|name| row.get(name).copied().unwrap_or(0)).collect()
         };
-        let mut rows: Vec<(Nanos, Vec<u64>)> =
-            self.rows.iter().map(|(at, row)| (*at, values(row))).collect();
+        let mut rows: Vec<(Nanos, Vec<u64>)> = self.rows.iter().map(|(at, row)| (*at, values(row))).collect();
         // A phase may end in the instant of a sample; the later reading stands.
         rows.dedup_by(|later, earlier| {
             let same = later.0 == earlier.0;
@@ -109,11 +108,8 @@ pub(crate) fn memcg_stats(kernel: &Kernel<Sim, NoTrace>) -> BTreeMap<String, BTr
             mem.memcgs.ids().filter(|&id| id != MemcgId::ROOT && mem.memcgs[id].online).collect();
         ids.into_iter()
             .map(|id| {
-                let mut stats: BTreeMap<String, u64> = mem
-                    .memcg_stat(id)
-                    .into_iter()
-                    .map(|(name, value)| (name.to_string(), value))
-                    .collect();
+                let mut stats: BTreeMap<String, u64> =
+                    mem.memcg_stat(id).into_iter().map(|(name, value)| (name.to_string(), value)).collect();
                 stats.insert("current".to_string(), mem.memcgs[id].memory.usage * units::PAGE_SIZE);
                 (mem.memcgs[id].path.clone(), stats)
             })

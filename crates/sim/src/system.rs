@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 use kernel::anon::AnonMapping;
 use kernel::{Errno, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
-use mm::event::NoTrace;
 use mm::MemcgId;
+use mm::event::NoTrace;
 use units::{Bytes, Nanos, Pages};
 use workload::system::{Advice, OpenMode, System, SystemError, TaskSpec};
 
@@ -192,8 +192,7 @@ impl System for SimSystem {
     }
 
     async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping, SystemError> {
-        let mapping =
-            self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
+        let mapping = self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
         Ok(SimMapping { system: self.clone(), mapping })
     }
 
