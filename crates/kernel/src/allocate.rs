@@ -17,7 +17,7 @@ use mm::watermark::Mark;
 use mm::zone::{ZoneId, ZoneKind};
 use units::{NodeId, Order, Pfn};
 
-use crate::kernel::{JIFFY, Kernel};
+use crate::kernel::{Kernel, ticks_from};
 use crate::machine::{CostOp, Machine, WaitReason};
 use crate::task::Process;
 
@@ -42,7 +42,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Charges the CPU for one pass and wakes kswapd where the pass boosted a zone.
-    fn settle_outcome(&self, outcome: AllocOutcome, order: Order) -> Option<Pfn> {
+    pub(crate) fn settle_outcome(&self, outcome: AllocOutcome, order: Order) -> Option<Pfn> {
         let machine = self.machine();
         machine.charge(if order == Order(0) { CostOp::PcpAlloc } else { CostOp::BuddyAlloc }, 1);
         if outcome.refilled > 0 {
@@ -70,7 +70,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let flags = AllocFlags::slow(gfp, false, victim);
         let mut fruitless = 0;
         self.wake_all_kswapds(gfp, order);
-        if let Some(pfn) = self.try_once(gfp, order, flags) {
+        if let Some(pfn) = self.try_or_stall(gfp, order, flags).await {
             return Some(pfn);
         }
         loop {
@@ -146,7 +146,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         order: Order,
     ) -> Option<Result<Pfn, ()>> {
         if self.shared.oom_lock.get() {
-            self.machine().sleep(JIFFY, WaitReason::OomLock).await;
+            self.machine().sleep(ticks_from(self.machine().now(), 1), WaitReason::OomLock).await;
             return Some(Err(()));
         }
         if let Some(pfn) = self.try_once(gfp, order, AllocFlags::WMARK_HIGH) {

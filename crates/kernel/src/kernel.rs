@@ -37,6 +37,11 @@ pub struct KernelConfig {
 pub const HZ: u64 = 250;
 /// One tick.
 pub const JIFFY: Nanos = Nanos(1_000_000_000 / HZ);
+/// How long a sleep of `ticks` ticks lasts from `now`: timeouts expire at the edge of a tick, so it
+/// is more than `ticks` - 1 ticks and at most `ticks` (MECHANISMS 0).
+pub(crate) fn ticks_from(now: Nanos, ticks: u64) -> Nanos {
+    Nanos((((now.0 / JIFFY.0) + ticks) * JIFFY.0) - now.0)
+}
 /// Period of the statistics flusher (`FLUSH_TIME`).
 const STAT_FLUSH_PERIOD: Nanos = Nanos::from_secs(2);
 /// Period of the vmstat worker.
@@ -69,6 +74,8 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) page_read: QueueId,
     pub(crate) processes: RefCell<Processes>,
     pub(crate) oom_lock: Cell<bool>,
+    /// Length of every stall on fragmentation in microseconds, in whole ticks.
+    pub(crate) fragment_stalls: RefCell<Vec<u64>>,
 }
 
 /// A handle on a running kernel.
@@ -110,6 +117,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 page_read,
                 processes: RefCell::new(Processes::default()),
                 oom_lock: Cell::new(false),
+                fragment_stalls: RefCell::new(Vec::new()),
                 machine,
             }),
         };

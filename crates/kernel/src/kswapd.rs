@@ -9,18 +9,18 @@
 
 use mm::MemcgId;
 use mm::event::{Trace, TraceEvent};
-use mm::feature::Feature;
+use mm::feature::{Feature, FragmentStall, WatermarkBoost};
 use mm::scan::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
 use mm::vmstat::VmEvent;
 use mm::watermark::Mark;
 use mm::zone::{ZoneId, ZoneKind};
-use units::{Nanos, NodeId, Order, Pages};
+use units::{NodeId, Order, Pages};
 
-use crate::kernel::{Kernel, KswapdRequest};
+use crate::kernel::{HZ, Kernel, KswapdRequest, ticks_from};
 use crate::machine::{CostOp, Machine, WaitReason, Woken};
 
-/// How long kswapd dozes before it sleeps for good (HZ/10).
-const DOZE: Nanos = Nanos::from_millis(100);
+/// Ticks that kswapd dozes before it sleeps for good.
+const DOZE_TICKS: u64 = HZ / 10;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The thread.
@@ -57,7 +57,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let queue = self.shared.queues[node.index()].kswapd;
         let mut woken_early = false;
         if self.prepare_to_sleep(node, reclaim_order, class) {
-            let woken = self.machine().wait(queue, WaitReason::KswapdDoze, Some(DOZE)).await;
+            let doze = ticks_from(self.machine().now(), DOZE_TICKS);
+            let woken = self.machine().wait(queue, WaitReason::KswapdDoze, Some(doze)).await;
             if woken == Woken::Signalled {
                 woken_early = true;
                 self.add_request(node, reclaim_order, class);
@@ -188,7 +189,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         boosting: bool,
         sc: &mut ScanControl,
     ) -> bool {
-        let spare_slab = self.mem(|mem| boosting && !mem.alloc.features.has(Feature::ShrinkSlabWhenBoosted));
+        let features = self.mem(|mem| mem.alloc.features);
+        let spare_slab = boosting
+            && features.watermark_boost() != Some(WatermarkBoost::V2)
+            && !features.has(Feature::ShrinkSlabWhenBoosted);
         sc.may_writepage = !boosting;
         sc.may_shrinkslab = !spare_slab;
         sc.nr_to_reclaim = self
@@ -200,11 +204,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             // Enough for compaction; go on for single pages.
         }
         let queue = self.shared.queues[node.index()].pfmemalloc;
-        if self.machine().has_waiters(queue) && self.allow_direct_reclaim(node) {
+        let met_target = sc.nr_scanned >= sc.nr_to_reclaim;
+        let works_boost_off = boosting && met_target && features.fragment_stall() == Some(FragmentStall::V5);
+        if self.machine().has_waiters(queue) && (works_boost_off || self.allow_direct_reclaim(node)) {
             self.machine().wake_all(queue);
         }
         self.machine().cond_resched().await; // kthread_freezable_should_stop
-        sc.nr_scanned >= sc.nr_to_reclaim
+        met_target
     }
 
     fn finish_balance(&self, node: NodeId, zones: &[ZoneId], boosts: Option<&Vec<Pages>>, sc: &ScanControl) {

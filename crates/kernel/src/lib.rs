@@ -15,6 +15,7 @@ pub mod cgroup;
 pub mod charge;
 pub mod file;
 pub mod filemap;
+pub mod fragment;
 pub mod kernel;
 pub mod kswapd;
 pub mod machine;

@@ -29,6 +29,8 @@ pub enum WaitReason {
     KswapdDoze,
     /// `throttle_direct_reclaim`: on `pfmemalloc_wait` until kswapd has freed some reserve.
     DirectReclaimThrottle,
+    /// `stall_fragmentation`: on `pfmemalloc_wait` until kswapd makes progress (source 4).
+    FragmentStall,
     /// `reclaim_throttle`, reason isolated: too many pages are isolated.
     ThrottleIsolated,
     /// `reclaim_throttle`, reason writeback.

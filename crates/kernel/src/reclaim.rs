@@ -17,7 +17,7 @@ use mm::vmstat::VmEvent;
 use mm::zone::ZoneKind;
 use units::{Nanos, NodeId, Order};
 
-use crate::kernel::{JIFFY, Kernel};
+use crate::kernel::{Kernel, ticks_from};
 use crate::machine::{CostOp, Machine, WaitReason};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -166,7 +166,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.machine().wake_all(queue);
             }
         } else if sc.reclaimer == Reclaimer::Direct && sc.priority == 1 && sc.nr_reclaimed == 0 {
-            let _ = self.machine().wait(queue, WaitReason::ThrottleNoProgress, Some(JIFFY)).await;
+            let tick = ticks_from(self.machine().now(), 1);
+            let _ = self.machine().wait(queue, WaitReason::ThrottleNoProgress, Some(tick)).await;
         }
     }
 

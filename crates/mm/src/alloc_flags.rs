@@ -40,6 +40,9 @@ impl AllocFlags {
     /// Skip nodes that hold their share of dirty pages (fast path, `__GFP_WRITE`).
     pub const SPREAD_DIRTY: Self = Self(1 << 7);
 
+    /// `ALLOC_FRAGMENT_STALL`: wait for kswapd before a badly fragmenting fallback.
+    pub const FRAGMENT_STALL: Self = Self(1 << 8);
+
     /// Flags of the fast path. `nofragment`: see [`crate::page_alloc::PageAllocator::fast_flags`].
     pub const fn fast(gfp: Gfp, nofragment: bool) -> Self {
         let mut flags = Self::WMARK_LOW.0;

@@ -20,6 +20,8 @@ pub enum TraceEvent {
         fallback_migratetype: MigrateType,
         change_ownership: bool,
     },
+    /// `mm_fragmentation_stall`: a movable request waited for kswapd, in microseconds.
+    FragmentationStall { nid: NodeId, duration: u64 },
     /// `mm_vmscan_kswapd_wake`.
     VmscanKswapdWake { nid: NodeId, order: Order },
     /// `mm_vmscan_kswapd_sleep`.

@@ -9,16 +9,17 @@
 //! * *claim, then steal* ([`Feature::ClaimThenSteal`]): claim a pageblock whole if half of it is
 //!   free or alike, else take one block and leave the rest of it to its owner.
 //!
-//! Mixing types within a pageblock raises the zone's watermarks ([`Feature::WatermarkBoost`]).
-//! Left out: CMA, isolation, the stall on fragmentation (MECHANISMS 2.9). The 2.6.32 procedure is
-//! not here yet.
+//! Mixing types within a pageblock raises the zone's watermarks ([`Feature::WatermarkBoost`]). With
+//! [`AllocFlags::FRAGMENT_STALL`] a badly fragmenting fallback is refused, so that the caller waits
+//! for kswapd first (MECHANISMS 2.9).
+//! Left out: CMA, isolation. The 2.6.32 procedure is not here yet.
 
 use units::{Order, Pfn};
 
 use crate::alloc_flags::AllocFlags;
 use crate::buddy::{LARGEST_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
 use crate::event::{Trace, TraceEvent};
-use crate::feature::{Feature, FeatureSet};
+use crate::feature::{Feature, FeatureSet, WatermarkBoost};
 use crate::frame::Frames;
 use crate::gfp::MigrateType::{self, HighAtomic, Movable, Reclaimable, Unmovable};
 use crate::pageblock::{Census, block_start};
@@ -51,6 +52,8 @@ pub(crate) struct LockedZone<'a, T> {
     pub trace: &'a mut T,
     pub features: FeatureSet,
     pub boost_factor: u64,
+    /// `vm.fragment_stall_order`.
+    pub stall_order: u64,
     /// Pageblocks whose pages were counted or moved one by one.
     pub blocks_walked: u32,
 }
@@ -107,7 +110,7 @@ impl<T: Trace> LockedZone<'_, T> {
         if flags.has_any(AllocFlags::NOFRAGMENT) {
             return None;
         }
-        let pfn = self.steal_single(order, want)?;
+        let pfn = self.steal_single(order, want, flags)?;
         *mode = Mode::Steal;
         Some(pfn)
     }
@@ -138,9 +141,16 @@ impl<T: Trace> LockedZone<'_, T> {
     fn classic_fallback(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> bool {
         let Some((pfn, kind)) = self.classic_choice(order, want, flags) else { return false };
         let from = self.frames.order(pfn);
-        self.classic_steal(pfn, from, want, flags);
-        self.note_extfrag(pfn, order, from, want, kind);
-        true
+        let stolen = self.classic_steal(pfn, from, want, flags);
+        if stolen {
+            self.note_extfrag(pfn, order, from, want, kind);
+        }
+        stolen
+    }
+
+    /// Whether the request is to wait before a fallback to a block of order `from`.
+    fn stalls(&self, from: Order, flags: AllocFlags) -> bool {
+        flags.has_any(AllocFlags::FRAGMENT_STALL) && u64::from(from.0) < self.stall_order
     }
 
     /// Which block the classic fallback takes: the largest, or for a movable request that would
@@ -161,21 +171,26 @@ impl<T: Trace> LockedZone<'_, T> {
         Some(block)
     }
 
-    /// STEAL of MECHANISMS 2.4 for the free block of order `from` at `pfn`.
-    fn classic_steal(&mut self, pfn: Pfn, from: Order, want: MigrateType, flags: AllocFlags) {
+    /// STEAL of MECHANISMS 2.4 for the free block of order `from` at `pfn`. False: nothing moved, the
+    /// request is to stall first.
+    fn classic_steal(&mut self, pfn: Pfn, from: Order, want: MigrateType, flags: AllocFlags) -> bool {
         let old = self.zone.free_area.blocks.kind(pfn);
         if old != HighAtomic {
             if from >= PAGEBLOCK_ORDER {
                 self.zone.free_area.blocks.set_covered(pfn, from, want);
             } else {
                 self.boost(flags);
+                if self.stalls(from, flags) {
+                    return false;
+                }
                 if may_claim(from, want) {
                     self.classic_take_pageblock(pfn, old, want);
-                    return;
+                    return true;
                 }
             }
         }
         self.zone.free_area.move_block(self.frames, pfn, want);
+        true
     }
 
     /// Moves all free pages of a pageblock to the lists of `want`; the block changes its type too
@@ -244,8 +259,11 @@ impl<T: Trace> LockedZone<'_, T> {
     }
 
     /// Takes the smallest block of another type; what is left of it stays on its own lists.
-    fn steal_single(&mut self, order: Order, want: MigrateType) -> Option<Pfn> {
+    fn steal_single(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> Option<Pfn> {
         let (at, (pfn, kind)) = upwards(order).find_map(|at| Some((at, self.fallback_block(at, want)?)))?;
+        if self.stalls(at, flags) {
+            return None;
+        }
         self.zone.free_area.take_split(self.frames, pfn, order, kind);
         self.note_extfrag(pfn, order, at, want, kind);
         Some(pfn)
@@ -258,14 +276,31 @@ impl<T: Trace> LockedZone<'_, T> {
         Census::take(self.frames, start)
     }
 
-    /// Raises the zone's watermarks because types are about to mix (MECHANISMS 2.8, as merged).
+    /// Raises the zone's watermarks because types are about to mix (MECHANISMS 2.8).
     fn boost(&mut self, flags: AllocFlags) {
-        if !self.features.has(Feature::WatermarkBoost) || self.zone.managed.0 < BOOST_MIN_MANAGED {
-            return;
-        }
-        let on = self.zone.watermarks.raise_boost(self.boost_factor);
-        if on && flags.has_any(AllocFlags::KSWAPD) {
+        let Some(form) = self.features.watermark_boost() else { return };
+        let on = self.raise_boost(form, u64::from(PAGEBLOCK_PAGES));
+        let wakes = match form {
+            WatermarkBoost::V2 => true,
+            WatermarkBoost::Merged => on && flags.has_any(AllocFlags::KSWAPD),
+        };
+        if wakes {
             self.zone.watermarks.boosted = true;
+        }
+    }
+
+    /// Raises the zone's boost by `pages`; whether it has one to raise.
+    fn raise_boost(&mut self, form: WatermarkBoost, pages: u64) -> bool {
+        let too_small = form == WatermarkBoost::Merged && self.zone.managed.0 < BOOST_MIN_MANAGED;
+        !too_small && self.zone.watermarks.raise_boost(form, self.boost_factor, pages)
+    }
+
+    /// A task stalls on this zone: raises the boost seven times as fast (MECHANISMS 2.9 d).
+    pub fn boost_for_stall(&mut self) {
+        /// One pageblock, and one for each pair of types, as for `min_free_kbytes` of huge pages.
+        const FAST: u64 = (1 + (2 * MigrateType::PCP_TYPES as u64)) * PAGEBLOCK_PAGES as u64;
+        if let Some(form) = self.features.watermark_boost() {
+            let _ = self.raise_boost(form, FAST);
         }
     }
 

@@ -48,6 +48,21 @@ features! {
     NoFragment = "nofragment", "spread to the DMA32 zone before mixing mobility types in a pageblock (5.0)";
     /// A fragmenting fallback raises the zone's watermarks and wakes kswapd (5.0).
     WatermarkBoost = "watermark-boost", "a fragmenting fallback raises watermarks for a while (5.0)";
+    /// [`Feature::WatermarkBoost`] as posted on 7 Nov 2018 (v2; v1 is the same): the cap is taken
+    /// from the boosted high mark and so grows with the boost, kswapd is woken by every request
+    /// that mixes types, whatever it may do, and slab is reclaimed during a boost too. Requests
+    /// that may not wake kswapd are not spread (source 4; MECHANISMS 2.6, 2.8).
+    WatermarkBoostV2 = "watermark-boost-v2", "watermark-boost as posted for 4.20-rc1: cap from the boosted mark, wakes kswapd always, reclaims slab";
+    /// A movable request that would fragment badly waits for kswapd first (source 4, MECHANISMS
+    /// 2.9), as posted on 7 Nov 2018 (v2): boosts faster, waits up to 100 ms.
+    FragmentStall = "fragment-stall", "movable requests wait for kswapd before a badly fragmenting fallback (v2: up to 100 ms)";
+    /// [`Feature::FragmentStall`] as first posted on 31 Oct 2018: does not boost faster, waits for
+    /// each zone that was tried, counts nothing.
+    FragmentStallV1 = "fragment-stall-v1", "fragment-stall as first posted: for each zone tried, no faster boost, no counter";
+    /// [`Feature::FragmentStall`] with a timeout of 20 ms (21 Nov 2018).
+    FragmentStallV3 = "fragment-stall-v3", "fragment-stall that waits up to 20 ms";
+    /// [`Feature::FragmentStallV3`] that is also woken while kswapd works a boost off (23 Nov 2018).
+    FragmentStallV5 = "fragment-stall-v5", "fragment-stall-v3, also woken while kswapd works a boost off";
     /// Direct and limit reclaimers share one saved position per cgroup and priority and stop in
     /// mid-tree once their target is met (up to 5.4, MECHANISMS 6.7).
     SharedMemcgWalk = "shared-memcg-walk", "reclaimers share a saved position in the cgroup tree (up to 5.4)";
@@ -115,6 +130,34 @@ impl FeatureSet {
         Self(bits)
     }
 
+    /// Which form of the watermark boost is on, if any.
+    #[inline]
+    pub const fn watermark_boost(self) -> Option<WatermarkBoost> {
+        if self.has(Feature::WatermarkBoostV2) {
+            Some(WatermarkBoost::V2)
+        } else if self.has(Feature::WatermarkBoost) {
+            Some(WatermarkBoost::Merged)
+        } else {
+            None
+        }
+    }
+
+    /// Which form of the stall on fragmentation is on, if any; of several the latest.
+    #[inline]
+    pub const fn fragment_stall(self) -> Option<FragmentStall> {
+        if self.has(Feature::FragmentStallV5) {
+            Some(FragmentStall::V5)
+        } else if self.has(Feature::FragmentStallV3) {
+            Some(FragmentStall::V3)
+        } else if self.has(Feature::FragmentStall) {
+            Some(FragmentStall::V2)
+        } else if self.has(Feature::FragmentStallV1) {
+            Some(FragmentStall::V1)
+        } else {
+            None
+        }
+    }
+
     /// Whether `feature` is on.
     #[inline]
     pub const fn has(self, feature: Feature) -> bool {
@@ -146,6 +189,28 @@ impl fmt::Debug for FeatureSet {
     }
 }
 
+/// Forms of the watermark boost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatermarkBoost {
+    /// [`Feature::WatermarkBoostV2`]
+    V2,
+    /// [`Feature::WatermarkBoost`]
+    Merged,
+}
+
+/// Forms of the stall on fragmentation, by posting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FragmentStall {
+    /// [`Feature::FragmentStallV1`]
+    V1,
+    /// [`Feature::FragmentStall`]
+    V2,
+    /// [`Feature::FragmentStallV3`]
+    V3,
+    /// [`Feature::FragmentStallV5`]
+    V5,
+}
+
 /// Constants that differ between versions and that nobody switches by themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
@@ -165,6 +230,10 @@ pub struct Tuning {
     pub min_free_kbytes_max: u64,
     /// Whether huge pages raise `min_free_kbytes` at boot (never below 512 MiB of memory).
     pub huge_pages: bool,
+    /// Whether a walk over the zones that found nothing while keeping mobility types apart starts
+    /// over without that wish (5.1), or goes on where it ended, as the patch was posted: on a
+    /// machine of one node such a request then takes the slow path (MECHANISMS 2.6).
+    pub walk_starts_over: bool,
 }
 
 /// A version of Linux with features switched on or off.
@@ -196,7 +265,10 @@ const TUNING_5X: Tuning = Tuning {
     object_cgroup_overhead: 0,
     min_free_kbytes_max: 65536,
     huge_pages: true,
+    walk_starts_over: true,
 };
+
+const TUNING_4X: Tuning = Tuning { walk_starts_over: false, ..TUNING_5X };
 
 const TUNING_61: Tuning = Tuning {
     charge_batch: 64,
@@ -208,8 +280,9 @@ const TUNING_61: Tuning = Tuning {
     ..TUNING_5X
 };
 
+const FEATURES_419: FeatureSet = FeatureSet::of(&[Feature::SharedMemcgWalk]);
 const FEATURES_53: FeatureSet =
-    FeatureSet::of(&[Feature::NoFragment, Feature::WatermarkBoost, Feature::SharedMemcgWalk]);
+    FEATURES_419.union(FeatureSet::of(&[Feature::NoFragment, Feature::WatermarkBoost]));
 const FEATURES_54: FeatureSet = FEATURES_53.with(Feature::ShrinkSlabWhenBoosted, true);
 // Exactly 5.4 with root aging: the walk of 5.4 is kept, so that one change is one feature.
 const FEATURES_55: FeatureSet = FEATURES_54.with(Feature::RootAging, true);
@@ -235,6 +308,13 @@ const FEATURES_612: FeatureSet =
     ]));
 
 const PRESETS: &[Preset] = &[
+    Preset { name: "linux-4.19", help: "Linux 4.19 (2018)", features: FEATURES_419, tuning: TUNING_4X },
+    Preset {
+        name: "linux-4.20-rc1",
+        help: "Linux 4.20-rc1 (Nov 2018): what source 4's series was posted for",
+        features: FEATURES_419,
+        tuning: TUNING_4X,
+    },
     Preset { name: "linux-5.3", help: "Linux 5.3 (2019)", features: FEATURES_53, tuning: TUNING_5X },
     Preset {
         name: "linux-5.4",
@@ -360,6 +440,24 @@ mod tests {
     fn the_longest_version_wins() {
         assert_eq!(Kernel::parse("linux-6.12").unwrap().base, "linux-6.12");
         assert_eq!(Kernel::parse("linux-6.1").unwrap().base, "linux-6.1");
+    }
+
+    #[test]
+    fn the_series_of_source_4_is_switched_step_by_step() {
+        let forms = |text| {
+            let features = Kernel::parse(text).unwrap().features;
+            (features.has(Feature::NoFragment), features.watermark_boost(), features.fragment_stall())
+        };
+        assert_eq!(forms("linux-4.20-rc1"), (false, None, None));
+        assert_eq!(
+            forms("linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall"),
+            (true, Some(WatermarkBoost::V2), Some(FragmentStall::V2))
+        );
+        assert_eq!(
+            forms("linux-4.20-rc1+nofragment+watermark-boost+fragment-stall-v5"),
+            (true, Some(WatermarkBoost::Merged), Some(FragmentStall::V5))
+        );
+        assert_eq!(forms("linux-4.19+fragment-stall-v1"), (false, None, Some(FragmentStall::V1)));
     }
 
     #[test]

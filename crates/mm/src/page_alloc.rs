@@ -16,7 +16,7 @@ pub use crate::alloc_flags::{AllocFlags, ZoneSet, class_of};
 use crate::buddy::LARGEST_ORDER;
 use crate::event::Trace;
 use crate::fallback::{LockedZone, Mode};
-use crate::feature::{Feature, FeatureSet, Kernel};
+use crate::feature::{Feature, FeatureSet, Kernel, WatermarkBoost};
 use crate::frame::{FrameState, Frames, PageFlags};
 use crate::gfp::{Gfp, MigrateType};
 use crate::pcp::{Generation, Pcp};
@@ -24,6 +24,9 @@ use crate::sysctl::{Sysctl, Sysctls};
 use crate::vmstat::{VmEvent, VmEvents};
 use crate::watermark::Mark;
 use crate::zone::{Node, Zone, ZoneId, ZoneKind};
+
+/// Wishes that a walk has at first and drops rather than fail.
+const KEEP_APART: AllocFlags = AllocFlags(AllocFlags::NOFRAGMENT.0 | AllocFlags::FRAGMENT_STALL.0);
 
 /// What one pass over the zones came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,6 +41,19 @@ pub struct AllocOutcome {
     pub refilled: u32,
     /// Pageblocks whose pages were counted or moved one by one.
     pub stolen_blocks: u32,
+    /// With [`AllocFlags::FRAGMENT_STALL`] and no page: wait, then [`PageAllocator::alloc_after_stall`].
+    pub stall: Option<Stall>,
+}
+
+/// A walk over the zones that broke off for its task to stall on fragmentation (MECHANISMS 2.9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// The zone that the request prefers: the one to boost and whose kswapd to wait for.
+    pub zone: ZoneId,
+    /// Zones that were tried.
+    pub tried: ZoneSet,
+    /// Where in the zonelist the walk goes on.
+    resume: usize,
 }
 
 /// All memory of a machine, free or handed out.
@@ -134,7 +150,8 @@ impl<T: Trace> PageAllocator<T> {
     #[inline]
     pub fn fast_flags(&self, cpu: CpuId, gfp: Gfp) -> AllocFlags {
         let can_spread = self.can_spread[self.node_of(cpu).index()][class_of(gfp) as usize];
-        AllocFlags::fast(gfp, can_spread && self.features.has(Feature::NoFragment))
+        let may = self.features.watermark_boost() != Some(WatermarkBoost::V2) || gfp.has(Gfp::KSWAPD_RECLAIM);
+        AllocFlags::fast(gfp, can_spread && may && self.features.has(Feature::NoFragment))
     }
 
     /// Tries once to allocate a block of `order` for a task on `cpu`: walks the zonelist, skips
@@ -145,42 +162,79 @@ impl<T: Trace> PageAllocator<T> {
     pub fn alloc(&mut self, cpu: CpuId, gfp: Gfp, order: Order, flags: AllocFlags) -> AllocOutcome {
         assert!(order <= LARGEST_ORDER, "blocks of {order:?} do not exist");
         let (want, class) = (gfp.migrate_type(), class_of(gfp));
-        let mut request = Request { cpu, gfp, order, want, class, flags };
         let mut out = AllocOutcome::default();
-        while out.page.is_none() {
-            self.walk_zones(&request, &mut out);
-            if out.page.is_some() || !request.flags.has_any(AllocFlags::NOFRAGMENT) {
-                break;
-            }
-            // Better mix types than go to another node or fail (MECHANISMS 2.6).
-            request.flags = request.flags.without(AllocFlags::NOFRAGMENT);
-        }
+        self.walk_twice(Request { cpu, gfp, order, want, class, flags }, 0, &mut out);
         out
     }
 
-    /// One walk; with NOFRAGMENT it ends at the first zone of another node.
+    /// Goes on with a request whose task has stalled (MECHANISMS 2.9 c). This time types may mix.
+    pub fn alloc_after_stall(
+        &mut self,
+        cpu: CpuId,
+        gfp: Gfp,
+        order: Order,
+        flags: AllocFlags,
+        stall: Stall,
+    ) -> AllocOutcome {
+        let (want, class) = (gfp.migrate_type(), class_of(gfp));
+        let flags = flags.without(KEEP_APART);
+        let mut out = AllocOutcome::default();
+        self.walk_twice(Request { cpu, gfp, order, want, class, flags }, stall.resume, &mut out);
+        out
+    }
+
+    /// The boost of a task that stalls on `zone` (MECHANISMS 2.9 d).
+    pub fn boost_for_stall(&mut self, zone: ZoneId) {
+        self.lock(zone).boost_for_stall();
+    }
+
+    /// Walks the zonelist from `start`, then again if the first walk kept types apart in vain.
     #[inline]
-    fn walk_zones(&mut self, request: &Request, out: &mut AllocOutcome) {
+    fn walk_twice(&mut self, mut request: Request, mut start: usize, out: &mut AllocOutcome) {
+        loop {
+            let (end, tried) = self.walk_zones(&request, start, out);
+            if out.page.is_some() || !request.flags.has_any(KEEP_APART) {
+                return;
+            }
+            // Better mix types than go to another node or fail (MECHANISMS 2.6).
+            start = if self.kernel.tuning.walk_starts_over { 0 } else { end };
+            if request.flags.has_any(AllocFlags::FRAGMENT_STALL) {
+                let zone = self.zonelist(request.cpu, request.gfp)[0];
+                out.stall = Some(Stall { zone, tried, resume: start });
+                return;
+            }
+            request.flags = request.flags.without(KEEP_APART);
+        }
+    }
+
+    /// One walk; while types are kept apart it ends at the first zone of another node. Returns
+    /// where it ended and the zones that it tried.
+    #[inline]
+    fn walk_zones(&mut self, request: &Request, start: usize, out: &mut AllocOutcome) -> (usize, ZoneSet) {
         let node = self.node_of(request.cpu);
         let list = request.class as usize;
+        let len = self.nodes[node.index()].zonelists[list].len();
+        let mut tried = ZoneSet::EMPTY;
         let mut local = None;
-        for index in 0..self.nodes[node.index()].zonelists[list].len() {
+        for index in start..len {
             let id = self.nodes[node.index()].zonelists[list][index];
             let zone_node = self.zones[id.index()].node;
             let local = *local.get_or_insert(zone_node);
             if self.is_dirty_full(zone_node, request.flags) {
                 continue;
             }
-            if request.flags.has_any(AllocFlags::NOFRAGMENT) && zone_node != local {
-                return;
+            if request.flags.has_any(KEEP_APART) && zone_node != local {
+                return (index, tried);
             }
+            tried.insert(id);
             if self.passes_watermark(id, request) {
                 self.take_from_zone(id, request, out);
                 if out.page.is_some() {
-                    return;
+                    return (index, tried);
                 }
             }
         }
+        (len, tried)
     }
 
     #[inline]
@@ -229,7 +283,7 @@ impl<T: Trace> PageAllocator<T> {
         if page.is_none() && (order > Order(0) || !self.generation.holds(order)) {
             page = self.take_from_buddy(id, request, out);
         }
-        if request.flags.has_any(AllocFlags::KSWAPD) && self.zones[id.index()].watermarks.boosted {
+        if self.zones[id.index()].watermarks.boosted && self.wakes_kswapd(request.flags) {
             self.zones[id.index()].watermarks.boosted = false;
             out.wake.insert(id);
         }
@@ -239,6 +293,11 @@ impl<T: Trace> PageAllocator<T> {
             self.reserve_highatomic(id, pfn, order);
         }
         out.page = Some(pfn);
+    }
+
+    /// Whether a boost by this request wakes kswapd: in v2 whatever it allows.
+    fn wakes_kswapd(&self, flags: AllocFlags) -> bool {
+        flags.has_any(AllocFlags::KSWAPD) || self.features.watermark_boost() == Some(WatermarkBoost::V2)
     }
 
     #[inline]
@@ -265,6 +324,7 @@ impl<T: Trace> PageAllocator<T> {
             trace: &mut self.trace,
             features: self.features,
             boost_factor: self.sysctls.get(Sysctl::WatermarkBoostFactor),
+            stall_order: self.sysctls.get(Sysctl::FragmentStallOrder),
             blocks_walked: 0,
         }
     }

@@ -43,6 +43,8 @@ sysctls! {
     WatermarkScaleFactor = "watermark_scale_factor", 1 ..= 3000, 10, "distance between watermarks, per 10000 of the zone";
     /// Largest boost in 1/10000 of the high watermark; 0 = no boosting.
     WatermarkBoostFactor = "watermark_boost_factor", 0 ..= 1_000_000, 15_000, "largest watermark boost, per 10000 of the high mark (0: off)";
+    /// Fallbacks of a smaller order than this make a movable request wait; 0 = none.
+    FragmentStallOrder = "fragment_stall_order", 0 ..= 11, 4, "with fragment-stall: stalls before a fallback of a smaller order (0: off, 9: all that fragment)";
     /// How eagerly dentries and inodes are reclaimed, in percent.
     VfsCachePressure = "vfs_cache_pressure", 0 ..= 1_000_000, 100, "reclaim pressure on dentries and inodes, percent";
     /// Relative cost of swapping against dropping page cache.

@@ -107,6 +107,8 @@ counters! {
         // Not in /proc/vmstat: the mm_page_alloc_extfrag tracepoint, all and fragmenting ones.
         ExtfragEvents = "extfrag_events_all",
         ExtfragFragmenting = "extfrag_events",
+        // Neither is this: the mm_fragmentation_stall tracepoint's durations, in whole ticks.
+        FragmentStallUsec = "fragment_stall_usec",
     }
 }
 

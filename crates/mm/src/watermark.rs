@@ -11,6 +11,7 @@ use units::{Order, Pages};
 
 use crate::alloc_flags::AllocFlags;
 use crate::buddy::PAGEBLOCK_PAGES;
+use crate::feature::WatermarkBoost;
 use crate::gfp::MigrateType;
 use crate::zone::{Zone, ZoneKind};
 
@@ -76,15 +77,20 @@ impl Watermarks {
         self.reserve[class as usize]
     }
 
-    /// Raises the boost by one pageblock, up to `factor` / 10000 of the high mark but at least one
-    /// pageblock. Returns whether boosting is on at all.
-    pub(crate) fn raise_boost(&mut self, factor: u64) -> bool {
-        let cap = self.base(Mark::High) * factor / 10_000;
+    /// Raises the boost by `pages`, up to `factor` / 10000 of the high mark but at least one
+    /// pageblock. As merged that is the mark without boost; in v2 the one with it, so that the cap
+    /// grows with the boost. Returns whether boosting is on at all.
+    pub(crate) fn raise_boost(&mut self, form: WatermarkBoost, factor: u64, pages: u64) -> bool {
+        let block = u64::from(PAGEBLOCK_PAGES);
+        let cap = match form {
+            WatermarkBoost::Merged => self.base(Mark::High) * factor / 10_000,
+            WatermarkBoost::V2 if factor == 0 => 0,
+            WatermarkBoost::V2 => (self.mark(Mark::High) * factor / 10_000).max(block),
+        };
         if cap == 0 {
             return false;
         }
-        let block = u64::from(PAGEBLOCK_PAGES);
-        self.boost = (self.boost + block).min(cap.max(block));
+        self.boost = (self.boost + pages).min(cap.max(block));
         true
     }
 
