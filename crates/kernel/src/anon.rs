@@ -86,6 +86,38 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
+    /// Writes every byte of `count` pages from `first`.
+    ///
+    /// # Errors
+    /// As [`Self::touch`].
+    pub async fn fill(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        self.machine().charge(CostOp::ClearPage, count);
+        self.touch(process, mapping, first, count).await
+    }
+
+    /// `mincore`: how many of `count` pages from `first` are in memory.
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping; `Killed`.
+    pub fn mapped_pages(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<u64, Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        let range = page_range(mapping, first, count)?;
+        Ok(range.filter(|&page| self.anon_page(process, mapping, page).is_some()).count() as u64)
+    }
+
     fn anon_page(&self, process: &Process, mapping: AnonMapping, page: usize) -> Option<Pfn> {
         process.0.anon.borrow()[mapping.index].get(page).copied().flatten()
     }

@@ -7,7 +7,7 @@
 //! ```
 //! Windows are those of kernels up to 6.x for sequential streams; a miss in the middle of nothing
 //! reads what was asked for. Large folios (XFS): the order grows by two with every window, up to
-//! the window's own size. Left out: `fadvise` hints, mmap read-around.
+//! the window's own size. Left out: `fadvise` hints but for random reads, mmap read-around.
 
 use mm::event::Trace;
 use mm::feature::Feature;
@@ -32,12 +32,14 @@ pub(crate) struct Readahead {
     async_size: u32,
     /// The last page that was read, none at first.
     pub(crate) previous: Option<u32>,
+    /// `FMODE_RANDOM`: only what is asked for is read.
+    random: bool,
 }
 
 impl Readahead {
     /// A file that was just opened.
     pub(crate) const fn new() -> Self {
-        Self { start: 0, size: 0, async_size: 0, previous: None }
+        Self { start: 0, size: 0, async_size: 0, previous: None, random: false }
     }
 
     /// A first window for a request of `request` pages (`get_init_ra_size`).
@@ -120,6 +122,13 @@ impl Readahead {
 const LARGEST_FOLIO: u32 = 9;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// `posix_fadvise(POSIX_FADV_RANDOM)`.
+    pub fn advise_random(&self, file: &OpenFile) {
+        self.machine().charge(CostOp::Syscall, 1);
+        let readahead = Readahead { random: true, ..file.readahead.get() };
+        file.readahead.set(readahead);
+    }
+
     /// A page is missing at `index` and `request` pages are wanted from there
     /// (`page_cache_sync_readahead`).
     pub(crate) async fn sync_readahead(
@@ -132,7 +141,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let max = self.shared.readahead_pages;
         let mut window = file.readahead.get();
         let history = self.pages_before(file, index, max);
-        if max > 0 && window.advance(index, request, false, history, max).is_some() {
+        if max > 0 && !window.random && window.advance(index, request, false, history, max).is_some() {
             file.readahead.set(window);
             return self.read_window(process, file, window, 0).await;
         }

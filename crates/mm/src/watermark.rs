@@ -282,14 +282,27 @@ mod tests {
     #[test]
     fn a_boost_raises_all_three_marks_until_it_is_taken_back() {
         let mut marks = Watermarks { base: [1000, 1250, 1500], ..Watermarks::default() };
-        assert!(marks.raise_boost(15_000));
+        assert!(marks.raise_boost(WatermarkBoost::Merged, 15_000, 512));
         assert_eq!(Mark::ALL.map(|mark| marks.mark(mark)), [1512, 1762, 2012]);
         for _ in 0..9 {
-            marks.raise_boost(15_000);
+            marks.raise_boost(WatermarkBoost::Merged, 15_000, 512);
         }
         assert_eq!(marks.boost(), Pages(2250), "one and a half times the base high mark");
         marks.reduce_boost(Pages(250));
         assert_eq!(marks.boost(), Pages(2000));
-        assert!(!marks.raise_boost(0), "switched off");
+        assert!(!marks.raise_boost(WatermarkBoost::Merged, 0, 512), "switched off");
+        assert!(!marks.raise_boost(WatermarkBoost::V2, 0, 512));
+    }
+
+    #[test]
+    fn as_posted_the_cap_of_a_boost_grows_with_the_boost() {
+        let marks = Watermarks { base: [1000, 1250, 1500], ..Watermarks::default() };
+        let boosted = |form| {
+            let mut marks = marks;
+            (0..100).for_each(|_| assert!(marks.raise_boost(form, 15_000, 512)));
+            marks.boost()
+        };
+        assert_eq!(boosted(WatermarkBoost::Merged), Pages(2250));
+        assert_eq!(boosted(WatermarkBoost::V2), Pages(51_200), "every raise counts");
     }
 }

@@ -132,6 +132,10 @@ impl SimError {
     }
 }
 
+/// The samples that hold the length of every stall on fragmentation in microseconds, in whole ticks:
+/// the tracepoint `mm_fragmentation_stall`.
+pub const FRAGMENT_STALL_SAMPLES: &str = "fragment_stall_us";
+
 /// Runs `spec` to its end, or until `stop` is set. `progress` is called every few thousand events.
 ///
 /// # Errors
@@ -160,11 +164,11 @@ pub fn run(
     let outcome = Rc::new(RefCell::new(None));
     let main = {
         let (kernel, sampler, outcome) = (kernel.clone(), Rc::clone(&sampler), Rc::clone(&outcome));
-        let program = spec.program.clone();
+        let (program, seed) = (spec.program.clone(), Seed(spec.seed));
         machine.clone().spawn("workload", None, async move {
             let process = kernel.process_start("workload", MemcgId::ROOT).await;
             let result = match process {
-                Ok(process) => program.run(SimSystem::new(kernel, process, sampler)).await,
+                Ok(process) => program.run(SimSystem::new(kernel, process, sampler, seed)).await,
                 Err(errno) => Err(out_of_memory_at_start(errno)),
             };
             *outcome.borrow_mut() = Some(result);
@@ -172,7 +176,12 @@ pub fn run(
     };
     let simulated = simulation.run_until_task_done(main, spec.time_limit)?;
     kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
-    let outcome = outcome.borrow_mut().take().expect("the main task stores its outcome")?;
+    let mut outcome = outcome.borrow_mut().take().expect("the main task stores its outcome")?;
+    let stalls = kernel.fragment_stalls();
+    if !stalls.is_empty() {
+        let samples = stalls.into_iter().map(|usec| usec as f64).collect();
+        outcome.samples.insert(FRAGMENT_STALL_SAMPLES.to_owned(), samples);
+    }
     sampler.borrow_mut().sample(simulated, &kernel);
     let (columns, rows) = sampler.borrow().table();
     let phases = std::mem::take(&mut sampler.borrow_mut().phases);

@@ -12,7 +12,7 @@ use kernel::anon::AnonMapping;
 use kernel::{Errno, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
 use mm::event::NoTrace;
-use units::{Bytes, Nanos, Pages};
+use units::{Bytes, Nanos, Pages, Seed};
 use workload::system::{Advice, OpenMode, System, SystemError, TaskSpec};
 
 use crate::machine::Sim;
@@ -24,6 +24,7 @@ pub(crate) struct SimSystem {
     kernel: Kernel<Sim, NoTrace>,
     process: Process,
     sampler: Rc<RefCell<Sampler>>,
+    seed: Seed,
 }
 
 /// A spawned task: its result, and who waits for it.
@@ -64,8 +65,13 @@ fn failed(call: &'static str, subject: &str) -> impl FnOnce(Errno) -> SystemErro
 
 impl SimSystem {
     /// The view of the program's first process, in the root cgroup.
-    pub(crate) fn new(kernel: Kernel<Sim, NoTrace>, process: Process, sampler: Rc<RefCell<Sampler>>) -> Self {
-        Self { kernel, process, sampler }
+    pub(crate) fn new(
+        kernel: Kernel<Sim, NoTrace>,
+        process: Process,
+        sampler: Rc<RefCell<Sampler>>,
+        seed: Seed,
+    ) -> Self {
+        Self { kernel, process, sampler, seed }
     }
 
     fn name(&self) -> &str {
@@ -92,6 +98,10 @@ impl System for SimSystem {
 
     fn memory_total(&self) -> Pages {
         self.kernel.mem(|mem| mem.alloc.zones.iter().map(|zone| zone.managed).sum())
+    }
+
+    fn seed(&self) -> Seed {
+        self.seed
     }
 
     fn mark(&self, phase: &str) {
@@ -183,6 +193,15 @@ impl System for SimSystem {
         Ok(()) // Written pages are taken as written back already, see `kernel::filemap`.
     }
 
+    async fn sync(&self) -> Result<(), SystemError> {
+        Ok(()) // As for `fsync`.
+    }
+
+    async fn advise_random(&self, file: &OpenFile) -> Result<(), SystemError> {
+        self.kernel.advise_random(file);
+        Ok(())
+    }
+
     async fn unlink(&self, path: &str) -> Result<(), SystemError> {
         self.kernel.unlink(path).map_err(failed("unlink", path))
     }
@@ -199,6 +218,16 @@ impl System for SimSystem {
     async fn touch(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {
         let touched = self.kernel.touch(&self.process, mapping.mapping, first, count).await;
         touched.map_err(failed("touch", self.name()))
+    }
+
+    async fn fill(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {
+        let filled = self.kernel.fill(&self.process, mapping.mapping, first, count).await;
+        filled.map_err(failed("memset", self.name()))
+    }
+
+    async fn mapped_pages(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<u64, SystemError> {
+        let found = self.kernel.mapped_pages(&self.process, mapping.mapping, first, count);
+        found.map_err(failed("mincore", self.name()))
     }
 
     async fn advise(&self, mapping: &SimMapping, advice: Advice) -> Result<(), SystemError> {

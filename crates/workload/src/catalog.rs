@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use crate::hot_and_stream::{self, HotAndStream};
+use crate::huge_faults::{self, HugeFaults};
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
 use crate::system::{System, SystemError};
@@ -31,12 +32,20 @@ pub fn catalog() -> &'static [WorkloadSpec] {
     CATALOG
 }
 
-const CATALOG: &[WorkloadSpec] = &[WorkloadSpec {
-    name: hot_and_stream::NAME,
-    help: hot_and_stream::HELP,
-    params: hot_and_stream::PARAMS,
-    build: |params| HotAndStream::from_params(params).map(Program::HotAndStream),
-}];
+const CATALOG: &[WorkloadSpec] = &[
+    WorkloadSpec {
+        name: hot_and_stream::NAME,
+        help: hot_and_stream::HELP,
+        params: hot_and_stream::PARAMS,
+        build: |params| HotAndStream::from_params(params).map(Program::HotAndStream),
+    },
+    WorkloadSpec {
+        name: huge_faults::NAME,
+        help: huge_faults::HELP,
+        params: huge_faults::PARAMS,
+        build: |params| HugeFaults::from_params(params).map(Program::HugeFaults),
+    },
+];
 
 /// A workload that is ready to run: a program with all parameters resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +58,7 @@ pub struct Workload {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Program {
     HotAndStream(HotAndStream),
+    HugeFaults(HugeFaults),
 }
 
 impl WorkloadSpec {
@@ -134,6 +144,7 @@ impl Workload {
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         match &self.program {
             Program::HotAndStream(program) => program.run(sys).await,
+            Program::HugeFaults(program) => program.run(sys).await,
         }
     }
 }

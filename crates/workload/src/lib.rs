@@ -12,6 +12,7 @@
 
 pub mod catalog;
 pub mod hot_and_stream;
+pub mod huge_faults;
 pub mod memory_stat;
 pub mod names;
 pub mod params;

@@ -13,7 +13,7 @@
 use std::fmt;
 use std::future::Future;
 
-use units::{Bytes, Nanos, Pages};
+use units::{Bytes, Nanos, Pages, Seed};
 
 /// The errors of Linux that the modelled calls can return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +164,9 @@ pub trait System: Clone + 'static {
     fn cpus_online(&self) -> u16;
     /// Memory that the kernel manages: `MemTotal`.
     fn memory_total(&self) -> Pages;
+    /// The scenario's seed: all that a program draws comes from streams of it, so that two variants
+    /// of a scenario see the same arrivals.
+    fn seed(&self) -> Seed;
     /// Tells the monitors that a phase of the workload ends here: all counters are sampled under
     /// this name.
     fn mark(&self, phase: &str);
@@ -206,6 +209,10 @@ pub trait System: Clone + 'static {
     async fn write(&self, file: &Self::File, offset: u64, len: u64) -> Result<u64, SystemError>;
     /// Waits until a file's dirty pages are on the device.
     async fn fsync(&self, file: &Self::File) -> Result<(), SystemError>;
+    /// Waits until all dirty pages are on their devices: `sync(2)`.
+    async fn sync(&self) -> Result<(), SystemError>;
+    /// Announces random reads of a file, so that nothing is read ahead: `posix_fadvise(2)`.
+    async fn advise_random(&self, file: &Self::File) -> Result<(), SystemError>;
     /// Removes a file.
     async fn unlink(&self, path: &str) -> Result<(), SystemError>;
     /// Pages of the range that are in memory, by `mincore(2)`. It touches nothing.
@@ -215,6 +222,11 @@ pub trait System: Clone + 'static {
     async fn map_anonymous(&self, len: Bytes) -> Result<Self::Mapping, SystemError>;
     /// Touches (writes one byte to) every page of `first..first + count`.
     async fn touch(&self, mapping: &Self::Mapping, first: u64, count: u64) -> Result<(), SystemError>;
+    /// Writes every byte of the pages `first..first + count`.
+    async fn fill(&self, mapping: &Self::Mapping, first: u64, count: u64) -> Result<(), SystemError>;
+    /// Pages of `first..first + count` that are in memory, by `mincore(2)`. It touches nothing.
+    async fn mapped_pages(&self, mapping: &Self::Mapping, first: u64, count: u64)
+    -> Result<u64, SystemError>;
     /// Advises on the whole mapping.
     async fn advise(&self, mapping: &Self::Mapping, advice: Advice) -> Result<(), SystemError>;
     /// Locks the pages of `first..first + count` into memory, faulting them in.

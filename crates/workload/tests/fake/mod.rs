@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use pagetide_workload::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
-use units::{Bytes, Nanos, Pages};
+use units::{Bytes, Nanos, Pages, Seed};
 
 /// Runs a future that never has to wait.
 pub fn block_on<F: Future>(future: F) -> F::Output {
@@ -108,6 +108,10 @@ impl System for Fake {
 
     fn memory_total(&self) -> Pages {
         Pages(u64::MAX)
+    }
+
+    fn seed(&self) -> Seed {
+        Seed(1)
     }
 
     fn mark(&self, phase: &str) {
@@ -207,6 +211,14 @@ impl System for Fake {
         self.unsupported("fsync")
     }
 
+    async fn sync(&self) -> Result<(), SystemError> {
+        self.unsupported("sync")
+    }
+
+    async fn advise_random(&self, _: &String) -> Result<(), SystemError> {
+        self.unsupported("posix_fadvise")
+    }
+
     async fn unlink(&self, _: &str) -> Result<(), SystemError> {
         self.unsupported("unlink")
     }
@@ -222,6 +234,14 @@ impl System for Fake {
 
     async fn touch(&self, (): &(), _: u64, _: u64) -> Result<(), SystemError> {
         self.unsupported("touch")
+    }
+
+    async fn fill(&self, (): &(), _: u64, _: u64) -> Result<(), SystemError> {
+        self.unsupported("memset")
+    }
+
+    async fn mapped_pages(&self, (): &(), _: u64, _: u64) -> Result<u64, SystemError> {
+        self.unsupported("mincore")
     }
 
     async fn advise(&self, (): &(), _: Advice) -> Result<(), SystemError> {
