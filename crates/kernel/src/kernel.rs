@@ -183,3 +183,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if path.is_empty() { Some(MemcgId::ROOT) } else { self.mem(|mem| mem.memcgs.find(path)) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_expire_at_the_edge_of_a_tick() {
+        for now in [0, 1, 3_999_999, 4_000_000, 4_000_001, 123_456_789] {
+            for ticks in [1, 5, 25] {
+                let sleep = ticks_from(Nanos(now), ticks);
+                assert_eq!((now + sleep.0) % JIFFY.0, 0);
+                assert!(sleep.0 > (ticks - 1) * JIFFY.0 && sleep.0 <= ticks * JIFFY.0);
+            }
+        }
+    }
+}

@@ -48,6 +48,11 @@ fn scene(kernel: &str, drawing: [&str; 4]) -> Memory {
 }
 
 fn machine(kernel: &str, zones: &[(ZoneKind, [&str; 4])]) -> Memory {
+    machine_of_nodes(kernel, &[zones])
+}
+
+/// A machine with one CPU on each node.
+fn machine_of_nodes(kernel: &str, nodes: &[&[(ZoneKind, [&str; 4])]]) -> Memory {
     let pages = Pages(BLOCKS * u64::from(PAGEBLOCK_PAGES));
     let layout = |&(kind, _): &(ZoneKind, [&str; 4])| ZoneLayout {
         kind,
@@ -55,12 +60,14 @@ fn machine(kernel: &str, zones: &[(ZoneKind, [&str; 4])]) -> Memory {
         managed_at_boot: pages,
         kept_by_kernel: Pages::ZERO,
     };
-    let nodes = vec![NodeLayout { zones: zones.iter().map(layout).collect() }];
-    let layout = MemoryLayout { nodes, cpus: 1, huge_pages: false };
+    let zones = nodes.concat();
+    let cpus = u16::try_from(nodes.len()).unwrap();
+    let nodes = nodes.iter().map(|zones| NodeLayout { zones: zones.iter().map(layout).collect() }).collect();
+    let layout = MemoryLayout { nodes, cpus, huge_pages: false };
     let kernel = Kernel::parse(kernel).unwrap();
     let mut memory = PageAllocator::boot(&layout, kernel, Sysctls::default(), KeepTrace::default()).unwrap();
     for (zone, (_, drawing)) in memory.zones.iter_mut().zip(zones) {
-        build(zone, &mut memory.frames, *drawing);
+        build(zone, &mut memory.frames, drawing);
     }
     memory.check().unwrap();
     memory
@@ -294,6 +301,98 @@ fn when_all_zones_would_mix_types_the_preferred_one_does() {
     assert_eq!(outcome.wake.iter().collect::<Vec<_>>(), [ZoneId(1)], "its boost wakes kswapd");
     assert!(!memory.zones[1].watermarks.boosted, "the wake-up is handed over once");
     assert_eq!(outcome.stolen_blocks, 1);
+}
+
+#[test]
+fn of_two_nodes_the_near_one_mixes_types_before_the_far_one_is_asked() {
+    let near: &[_] = &[(ZoneKind::Dma32, NORMAL), (ZoneKind::Normal, NORMAL)];
+    let far: &[_] = &[(ZoneKind::Normal, DMA32)];
+    // As posted the walk did not start over, and so went on to the other node.
+    for (kernel, zone) in [("linux-5.5", 1), ("linux-4.20-rc1+nofragment", 2), ("linux-4.20-rc1", 1)] {
+        let mut memory = machine_of_nodes(kernel, &[near, far]);
+        let flags = memory.fast_flags(CpuId(0), Gfp::KERNEL);
+        assert_eq!(flags.has_any(AllocFlags::NOFRAGMENT), kernel != "linux-4.20-rc1");
+        let page = memory.alloc(CpuId(0), Gfp::KERNEL, Order(0), flags).page.unwrap();
+        assert_eq!(memory.zone_of(page), ZoneId(zone), "{kernel}");
+    }
+    let memory = machine_of_nodes("linux-5.5", &[near, far]);
+    let flags = memory.fast_flags(CpuId(1), Gfp::KERNEL);
+    assert!(!flags.has_any(AllocFlags::NOFRAGMENT), "the far node has no DMA32 zone to go to");
+}
+
+/// Free pages of kernel types only, all of them single.
+const SINGLES: [&str; 4] =
+    ["U 1111111111111111", "U 1111111111111111", "R 3333333333333333", "U ################"];
+/// The same, in blocks of 32 pages.
+const CELLS: [&str; 4] =
+    ["U u#u#u#u#u#u#u#u#", "U u#u#u#u#u#u#u#u#", "R r#r#r#r#r#r#r#r#", "U ################"];
+
+fn stalling(memory: &mut Memory) -> crate::page_alloc::AllocOutcome {
+    let flags = AllocFlags::NO_WATERMARKS | AllocFlags::KSWAPD | AllocFlags::FRAGMENT_STALL;
+    memory.alloc(CpuId(0), Gfp::HIGHUSER_MOVABLE, Order(0), flags)
+}
+
+#[test]
+fn a_movable_request_stalls_before_it_takes_a_small_block_and_takes_it_afterwards() {
+    let mut memory = scene("linux-5.5+fragment-stall", SINGLES);
+    let outcome = stalling(&mut memory);
+    let stall = outcome.stall.unwrap();
+    assert_eq!((outcome.page, stall.zone), (None, ZoneId(0)));
+    assert_eq!(outcome.wake.iter().collect::<Vec<_>>(), [ZoneId(0)], "it boosts first");
+    assert_eq!((events(&memory), draw(&memory, 0)), ((0, 0), SINGLES.map(String::from).to_vec()));
+    let flags = AllocFlags::NO_WATERMARKS | AllocFlags::FRAGMENT_STALL;
+    let page =
+        memory.alloc_after_stall(CpuId(0), Gfp::HIGHUSER_MOVABLE, Order(0), flags, stall).page.unwrap();
+    assert_eq!(page, Pfn(1024), "a reclaimable page");
+    assert!(events(&memory).1 > 0);
+}
+
+#[test]
+fn as_posted_the_attempt_after_a_stall_goes_on_behind_the_last_zone() {
+    let mut memory = scene("linux-4.20-rc1+fragment-stall", SINGLES);
+    let stall = stalling(&mut memory).stall.unwrap();
+    let flags = AllocFlags::NO_WATERMARKS;
+    let outcome = memory.alloc_after_stall(CpuId(0), Gfp::HIGHUSER_MOVABLE, Order(0), flags, stall);
+    assert_eq!((outcome.page, outcome.stall), (None, None));
+}
+
+#[test]
+fn only_fallbacks_of_a_smaller_order_than_the_sysctl_stall() {
+    for (order, drawing, stalls) in
+        [(4, SINGLES, true), (0, SINGLES, false), (1, SINGLES, true), (5, CELLS, false), (6, CELLS, true)]
+    {
+        let mut memory = scene("linux-4.20-rc1+fragment-stall", drawing);
+        memory.sysctls.set(crate::sysctl::Sysctl::FragmentStallOrder, order);
+        let outcome = stalling(&mut memory);
+        assert_eq!((outcome.stall.is_some(), outcome.page.is_none()), (stalls, stalls), "order {order}");
+    }
+}
+
+#[test]
+fn a_stall_boosts_seven_pageblocks_as_far_as_the_cap_allows() {
+    for (boost, expected) in [("", 0), ("+watermark-boost", 512), ("+watermark-boost-v2", 512)] {
+        let mut memory = scene(&std_alloc::format!("linux-4.20-rc1+fragment-stall{boost}"), SINGLES);
+        memory.boost_for_stall(ZoneId(0));
+        assert_eq!(memory.zones[0].watermarks.boost(), Pages(expected), "{boost}");
+        memory.sysctls.set(crate::sysctl::Sysctl::WatermarkBoostFactor, 1_000_000);
+        memory.boost_for_stall(ZoneId(0));
+        let full = if expected == 0 { 0 } else { 512 + (7 * 512) };
+        assert_eq!(memory.zones[0].watermarks.boost(), Pages(full), "{boost}");
+    }
+}
+
+#[test]
+fn as_posted_a_boost_wakes_kswapd_even_for_requests_that_may_not() {
+    for (boost, wakes) in [("+watermark-boost", false), ("+watermark-boost-v2", true)] {
+        let mut memory = scene(&std_alloc::format!("linux-4.20-rc1{boost}"), SINGLES);
+        let outcome = memory.alloc(
+            CpuId(0),
+            Gfp::HIGHUSER_MOVABLE.without(Gfp::KSWAPD_RECLAIM),
+            Order(0),
+            AllocFlags::NO_WATERMARKS,
+        );
+        assert_eq!((outcome.page.is_some(), !outcome.wake.is_empty()), (true, wakes), "{boost}");
+    }
 }
 
 #[test]

@@ -240,10 +240,10 @@ mod tests {
             let pages = |node: NodeLayout| node.zones.iter().map(|zone| zone.managed.0).collect();
             layout.nodes.into_iter().map(pages).collect::<Vec<Vec<u64>>>()
         };
-        assert_eq!(zones("skylake-1s", 32 << 30), [[3840, 786_432, 7_430_471]]);
-        assert_eq!(zones("skylake-1s", 128 * MIB), [[1024, 3072, 28_015]]);
+        assert_eq!(zones("skylake-1s", 32 << 30), [[3840, 786_432, 7_430_563]]);
+        assert_eq!(zones("skylake-1s", 128 * MIB), [[1024, 3072, 28_016]]);
         let two = zones("haswell-2s", 64 << 30);
-        assert_eq!(two, [vec![3840, 786_432, 7_430_471], vec![8_220_743]]);
+        assert_eq!(two, [vec![3840, 786_432, 7_430_563], vec![8_220_835]]);
         for name in ["skylake-1s", "haswell-2s"] {
             assert!(build(name, MEM_MIN, &kernel).is_ok() && build(name, MEM_MAX, &kernel).is_ok());
         }
