@@ -130,9 +130,8 @@ fn with_order_zero_or_without_the_feature_nobody_stalls() {
 }
 
 #[test]
-fn a_stalling_request_boosts_its_zone_faster() {
+fn without_stalls_a_refill_boosts_once_for_each_page_that_it_steals() {
     let plain = run("linux-4.20-rc1+nofragment+watermark-boost-v2", Sysctls::default());
-    let stalls = run(SERIES, Sysctls::default());
-    assert!(plain.took < stalls.took);
-    assert!(plain.boost <= Pages(512), "one steal, one pageblock: {:?}", plain.boost);
+    assert_eq!(plain.boost, Pages(7 * 512), "a batch of 7, all of them single pages");
+    assert!(plain.took < run(SERIES, Sysctls::default()).took);
 }
