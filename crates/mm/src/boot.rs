@@ -161,6 +161,16 @@ impl<T: Trace> PageAllocator<T> {
         };
         allocator.compute_boot_marks(layout.huge_pages);
         allocator.make_pcps();
+        let tuning = &allocator.kernel.tuning;
+        let enabled = match (layout.huge_pages && tuning.huge_pages, tuning.thp_always) {
+            (false, _) => "never",
+            (true, true) => "always",
+            (true, false) => "madvise",
+        };
+        for (sysctl, value) in [(Sysctl::ThpEnabled, enabled), (Sysctl::ThpDefrag, "madvise")] {
+            let value = sysctl.parse_value(value).expect("a choice");
+            allocator.sysctls.set(sysctl, value);
+        }
         for &sysctl in Sysctl::ALL {
             if sysctls.get(sysctl) != Sysctls::default().get(sysctl) {
                 allocator.set_sysctl(sysctl, sysctls.get(sysctl));

@@ -12,6 +12,7 @@ use std_alloc::vec;
 
 use units::{PAGE_SIZE, Pfn};
 
+use crate::anon::anon_owner;
 use crate::event::Trace;
 use crate::frame::{FrameState, NO_OWNER};
 use crate::lru::LruList;
@@ -50,6 +51,7 @@ impl<T: Trace> Memory<T> {
         self.alloc.check().map_err(|violation| Violation(format!("{violation}")))?;
         self.check_lists()?;
         self.check_mappings()?;
+        self.check_anon().map_err(|problem| Violation(format!("anonymous memory: {problem}")))?;
         self.check_charges()
     }
 
@@ -138,7 +140,8 @@ impl<T: Trace> Memory<T> {
         }
         for index in 0..frames.len() {
             let pfn = Pfn(index as u32);
-            if frames.owner(pfn) != NO_OWNER && self.is_lru_page(pfn) {
+            let is_anon = anon_owner(frames.owner(pfn)).is_some();
+            if frames.owner(pfn) != NO_OWNER && self.is_lru_page(pfn) && !is_anon {
                 cached -= 1;
                 let slot = self.mappings.find(MappingId(frames.owner(pfn)), frames.index(pfn));
                 ensure!(slot == Slot::Page(pfn), "{pfn:?} says that it is cached; its slot holds {slot:?}");

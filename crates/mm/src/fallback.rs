@@ -73,6 +73,13 @@ const fn may_claim(order: Order, want: MigrateType) -> bool {
     order.0 >= PAGEBLOCK_ORDER.0 / 2 || matches!(want, Unmovable | Reclaimable)
 }
 
+/// Whether a free block of `order` serves a request for `want` without mixing types for good: it is
+/// of the wanted type, or its pageblock may be claimed. What compaction works for.
+pub(crate) fn can_serve(area: &crate::buddy::FreeArea, order: Order, want: MigrateType) -> bool {
+    let of_others = || FALLBACKS[want as usize].into_iter().any(|kind| area.has(kind, order));
+    area.has(want, order) || (may_claim(order, want) && of_others())
+}
+
 /// The orders from `from` down to `to`.
 fn downwards(from: Order, to: Order) -> impl Iterator<Item = Order> {
     (to.0..=from.0).rev().map(Order)

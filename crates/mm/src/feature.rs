@@ -85,6 +85,9 @@ features! {
     /// Fallback claims whole pageblocks first and steals single pages only then (6.12,
     /// MECHANISMS-6X 9.3).
     ClaimThenSteal = "claim-then-steal", "fallback claims a pageblock whole or steals a single page (6.12)";
+    /// Compaction moves folios that are smaller than the block it works for, and keeps free targets
+    /// by order (6.12, MECHANISMS-6X 9.2).
+    CompactLargeFolios = "compact-large-folios", "compaction moves large folios smaller than the wanted block (6.12)";
     /// The reserve for high-order atomic requests is skipped in zones too small for it (6.12).
     SmallZoneNoHighatomic = "small-zone-no-highatomic", "no highatomic reserve in small zones (6.12)";
     /// Readahead allocates large folios where the filesystem can (5.18, XFS).
@@ -234,6 +237,8 @@ pub struct Tuning {
     /// over without that wish (5.1), or goes on where it ended, as the patch was posted: on a
     /// machine of one node such a request then takes the slow path (MECHANISMS 2.6).
     pub walk_starts_over: bool,
+    /// `thp.enabled` by default: `always` as SUSE sets it, else `madvise`.
+    pub thp_always: bool,
 }
 
 /// A version of Linux with features switched on or off.
@@ -266,6 +271,7 @@ const TUNING_5X: Tuning = Tuning {
     min_free_kbytes_max: 65536,
     huge_pages: true,
     walk_starts_over: true,
+    thp_always: true,
 };
 
 const TUNING_4X: Tuning = Tuning { walk_starts_over: false, ..TUNING_5X };
@@ -277,6 +283,7 @@ const TUNING_61: Tuning = Tuning {
     tree_node_slab_order: 1,
     object_cgroup_overhead: 8,
     min_free_kbytes_max: 262_144,
+    thp_always: false,
     ..TUNING_5X
 };
 
@@ -301,6 +308,7 @@ const FEATURES_612: FeatureSet =
         Feature::PartialMemcgWalk,
         Feature::PcpAutoSize,
         Feature::ClaimThenSteal,
+        Feature::CompactLargeFolios,
         Feature::SmallZoneNoHighatomic,
         Feature::LargeFolioWrite,
         Feature::MemcgStatPeriodic,

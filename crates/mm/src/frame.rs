@@ -241,7 +241,8 @@ impl Frames {
         self.memcg[pfn.index()] = memcg;
     }
 
-    /// Raw index of the mapping that holds `pfn`, or [`NO_OWNER`].
+    /// Raw index of the mapping that holds `pfn`, or [`NO_OWNER`]; for anonymous memory see
+    /// [`crate::anon`].
     #[inline]
     pub fn owner(&self, pfn: Pfn) -> u32 {
         self.owner[pfn.index()]
@@ -346,6 +347,19 @@ impl FrameList {
         self.len += 1;
     }
 
+    /// Puts `pfn` behind `at`, which is on this list, towards the tail.
+    pub fn insert_after(&mut self, frames: &mut Frames, at: Pfn, pfn: Pfn) {
+        let next = frames.link[at.index()].next;
+        frames.link[pfn.index()] = Link { prev: at.0, next };
+        frames.link[at.index()].next = pfn.0;
+        if next == NIL {
+            self.tail = pfn.0;
+        } else {
+            frames.link[next as usize].prev = pfn.0;
+        }
+        self.len += 1;
+    }
+
     /// Takes `pfn` out. It must be on this list.
     #[inline]
     pub fn remove(&mut self, frames: &mut Frames, pfn: Pfn) {
@@ -401,6 +415,11 @@ mod tests {
         list.push_front(&mut frames, Pfn(2));
         list.push_back(&mut frames, Pfn(3));
         assert_eq!(pfns(&list, &frames), [2, 1, 3]);
+        list.insert_after(&mut frames, Pfn(3), Pfn(4));
+        list.insert_after(&mut frames, Pfn(2), Pfn(5));
+        assert_eq!(pfns(&list, &frames), [2, 5, 1, 3, 4]);
+        list.remove(&mut frames, Pfn(5));
+        list.remove(&mut frames, Pfn(4));
         list.remove(&mut frames, Pfn(1));
         assert_eq!(pfns(&list, &frames), [2, 3]);
         assert_eq!(list.pop_back(&mut frames), Some(Pfn(3)));

@@ -10,10 +10,13 @@
 extern crate alloc as std_alloc;
 
 pub mod alloc_flags;
+pub mod anon;
 pub mod boot;
 pub mod buddy;
 pub mod check;
 pub mod check_alloc;
+pub mod compact;
+mod compact_scan;
 pub mod event;
 pub mod fallback;
 #[cfg(test)]
@@ -26,6 +29,7 @@ pub mod lru;
 pub mod mapping;
 pub mod memcg;
 pub mod memory;
+pub mod migrate;
 pub mod page_alloc;
 pub mod pageblock;
 pub mod pcp;

@@ -512,6 +512,15 @@ impl<T: Trace> Memory<T> {
         shadow
     }
 
+    /// Lets the place of `old` in its mapping name `new`, of the same order, instead.
+    pub(crate) fn replace_page(&mut self, mapping: MappingId, old: Pfn, new: Pfn) {
+        let (index, pages) = (self.alloc.frames.index(old), self.alloc.frames.pages(old));
+        for index in index..index + pages {
+            assert!(self.mappings.find(mapping, index) == Slot::Page(old), "tree and frame agree");
+            let _ = self.mappings.set(mapping, index, encode_page(new));
+        }
+    }
+
     /// Takes a page out of its mapping, leaving `shadow` or nothing.
     pub(crate) fn remove_page(&mut self, cpu: CpuId, pfn: Pfn, shadow: Option<Shadow>) {
         let mapping = MappingId(self.alloc.frames.owner(pfn));

@@ -9,7 +9,9 @@ use std_alloc::vec::Vec;
 
 use units::{NodeId, Order, Pfn};
 
+use crate::anon::AnonMaps;
 use crate::boot::BootError;
+use crate::compact::ZoneCompact;
 use crate::event::Trace;
 use crate::feature::Kernel;
 use crate::frame::FrameState;
@@ -33,6 +35,10 @@ pub struct Memory<T: Trace> {
     pub memcgs: Memcgs,
     /// Page cache trees.
     pub mappings: Mappings,
+    /// Page tables of anonymous memory.
+    pub anon: AnonMaps,
+    /// What each zone remembers between compaction runs (index [`crate::zone::ZoneId`]).
+    pub compact: Vec<ZoneCompact>,
     /// What each node remembers between reclaim runs.
     pub node_reclaim: Vec<NodeReclaim>,
     pub(crate) lruvecs: Vec<Lruvec>,
@@ -63,10 +69,13 @@ impl<T: Trace> Memory<T> {
             u32::from(kernel.tuning.tree_node_size),
             Order(kernel.tuning.tree_node_slab_order),
         );
+        let alloc = PageAllocator::boot(layout, kernel, sysctls, trace)?;
         Ok(Self {
-            alloc: PageAllocator::boot(layout, kernel, sysctls, trace)?,
+            compact: alloc.zones.iter().map(ZoneCompact::new).collect(),
+            alloc,
             memcgs,
             mappings: Mappings::default(),
+            anon: AnonMaps::default(),
             node_reclaim: vec![NodeReclaim::default(); nodes],
             lruvecs: vec![Lruvec::default(); nodes],
             cpus: vec![CpuBatches::default(); cpus],
@@ -110,6 +119,12 @@ impl<T: Trace> Memory<T> {
             .sum()
     }
 
+    /// Inactive file pages of a node, of all cgroups.
+    pub(crate) fn node_inactive_file_pages(&self, node: NodeId) -> u64 {
+        let lruvecs = self.lruvecs.iter().skip(node.index()).step_by(self.alloc.nodes.len());
+        lruvecs.map(|lruvec| lruvec.size(LruList::InactiveFile, ZoneKind::Movable)).sum()
+    }
+
     /// Gauges of `/proc/vmstat` in pages, under the kernel's names.
     pub fn gauges(&self) -> [(&'static str, u64); 12] {
         let lru = |list| self.lru_pages(list);
@@ -134,7 +149,8 @@ impl<T: Trace> Memory<T> {
     /// `/proc/vmstat`: gauges, then event counts.
     pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let events = VmEvent::ALL.iter().map(|&event| (event.name(), self.alloc.events.get(event)));
-        self.gauges().into_iter().chain(events)
+        let huge = ("nr_anon_transparent_hugepages", self.anon.huge_pages());
+        self.gauges().into_iter().chain([huge]).chain(events)
     }
 
     /// `memory.stat` of a cgroup in the file's own units: sizes in bytes, events in pages. Flushes

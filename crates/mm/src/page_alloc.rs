@@ -431,6 +431,15 @@ impl<T: Trace> PageAllocator<T> {
         Pages(drained)
     }
 
+    /// Gives the pages of one zone on the lists of `cpu` back to it.
+    pub(crate) fn drain_cpu_zone(&mut self, cpu: CpuId, id: ZoneId) -> u64 {
+        let index = self.pcp_index(cpu, id);
+        match self.pcps[index].count() {
+            0 => 0,
+            count => self.free_excess(index, id, count, Order(0), MigrateType::Unmovable),
+        }
+    }
+
     /// [`PageAllocator::drain_cpu`] for every CPU.
     pub fn drain_all(&mut self) -> Pages {
         (0..self.cpu_count()).map(|cpu| self.drain_cpu(CpuId(cpu))).sum()

@@ -1,7 +1,8 @@
 //! Pageblocks: 2 MiB pieces of a zone, each with the mobility type that its pages should have
 //! (MECHANISMS 2.1).
 //!
-//! Models the type bitmap and the census of one block. Left out: the skip bit of compaction.
+//! Models the type bitmap and the census of one block. The skip bit of compaction is kept by
+//! [`crate::compact`].
 //! Neighbours: [`crate::fallback`] decides whether to retype a block, [`crate::buddy`] asks for
 //! the type on free.
 

@@ -11,7 +11,7 @@
 //! Left out: swap (so anonymous quotas are always 0; the balance of anon and file is not
 //! computed), the multi-gen LRU. Next: [`crate::shrink`] spends the quotas.
 
-use units::NodeId;
+use units::{NodeId, Order};
 
 use crate::event::Trace;
 use crate::feature::Feature;
@@ -45,6 +45,8 @@ pub struct ScanControl {
     pub reclaimer: Reclaimer,
     /// Where in the cgroup tree it starts; the root for global reclaim.
     pub target: MemcgId,
+    /// Order of the block that is wanted: above 0 reclaim goes on until compaction can work.
+    pub order: Order,
     /// Pages that are enough.
     pub nr_to_reclaim: u64,
     /// log2 of the divisor of list sizes.
@@ -78,6 +80,7 @@ impl ScanControl {
         Self {
             reclaimer,
             target,
+            order: Order(0),
             nr_to_reclaim,
             priority: DEF_PRIORITY,
             reclaim_idx,
@@ -107,6 +110,13 @@ impl ScanControl {
     /// `balance_pgdat`: kswapd balances zones up to `class`.
     pub fn kswapd(class: ZoneKind) -> Self {
         Self::new(Reclaimer::Kswapd, MemcgId::ROOT, 0, class)
+    }
+
+    /// The same run for a block of `order`.
+    #[must_use]
+    pub const fn for_order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
     }
 
     /// Whether it reclaims for the machine rather than for a limit.

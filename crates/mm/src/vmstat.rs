@@ -102,6 +102,8 @@ counters! {
         CompactDaemonFreeScanned = "compact_daemon_free_scanned",
         ThpFaultAlloc = "thp_fault_alloc",
         ThpFaultFallback = "thp_fault_fallback",
+        ThpCollapseAlloc = "thp_collapse_alloc",
+        ThpCollapseAllocFailed = "thp_collapse_alloc_failed",
         ThpSplitPage = "thp_split_page",
         FragmentStall = "fragment_stall",
         // Not in /proc/vmstat: the mm_page_alloc_extfrag tracepoint, all and fragmenting ones.
