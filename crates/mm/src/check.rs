@@ -14,11 +14,12 @@ use units::{PAGE_SIZE, Pfn};
 
 use crate::anon::anon_owner;
 use crate::event::Trace;
-use crate::frame::{FrameState, NO_OWNER};
+use crate::frame::{FrameState, NO_OWNER, PageFlags};
 use crate::lru::LruList;
-use crate::mapping::{MappingId, Slot};
+use crate::mapping::{MappingId, Mappings, Slot};
 use crate::memcg::MemcgId;
 use crate::memory::Memory;
+use crate::slab_caches::Cache;
 use crate::vmstat::MemcgStat;
 use crate::zone::ZoneKind;
 
@@ -52,6 +53,8 @@ impl<T: Trace> Memory<T> {
         self.check_lists()?;
         self.check_mappings()?;
         self.check_anon().map_err(|problem| Violation(format!("anonymous memory: {problem}")))?;
+        self.check_slabs()?;
+        self.check_writeback()?;
         self.check_charges()
     }
 
@@ -148,13 +151,69 @@ impl<T: Trace> Memory<T> {
             }
         }
         ensure!(cached == 0, "{cached} more pages are cached than frames say so");
-        for slab in self.tree_slab.slabs() {
-            ensure!(
-                frames.state(slab.pfn) == FrameState::InUse,
-                "slab {:?} is {:?}",
-                slab.pfn,
-                frames.state(slab.pfn)
-            );
+        Ok(())
+    }
+
+    fn check_slabs(&self) -> Result<(), Violation> {
+        let frames = &self.alloc.frames;
+        let mut used = [0_u64; Cache::COUNT];
+        used[Cache::TreeNode as usize] = self.mappings.nodes();
+        for object in self.inodes.objects() {
+            used[object.cache as usize] += 1;
+        }
+        let buffered = |&pfn: &Pfn| self.is_lru_page(pfn) && frames.flags(pfn).has(PageFlags::PRIVATE);
+        used[Cache::BufferHead as usize] =
+            (0..frames.len()).map(|index| Pfn(index as u32)).filter(buffered).count() as u64;
+        for cache in Cache::ALL {
+            let slabs = self.slabs.cache(cache);
+            let (name, objects, held) = (cache.name(), slabs.objects(), used[cache as usize]);
+            ensure!(objects == held, "{name}: {objects} objects are in use, {held} are held");
+            for slab in slabs.slabs() {
+                let state = frames.state(slab.pfn);
+                ensure!(state == FrameState::InUse, "slab {:?} of {name} is {state:?}", slab.pfn);
+            }
+        }
+        self.inodes.check().map_err(|problem| Violation(String::from(problem)))
+    }
+
+    fn check_writeback(&self) -> Result<(), Violation> {
+        let frames = &self.alloc.frames;
+        let count = self.memcgs.ids().count();
+        let mut by_memcg = vec![(0_u64, 0_u64); count];
+        let (mut dirty, mut writeback) = (0, 0);
+        for index in 0..frames.len() {
+            let pfn = Pfn(index as u32);
+            let flags = frames.flags(pfn);
+            if !self.is_lru_page(pfn) || !flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK)) {
+                continue;
+            }
+            ensure!(frames.owner(pfn) != NO_OWNER, "{pfn:?} is {flags:?} and in no file");
+            let pages = u64::from(frames.pages(pfn));
+            let sums = &mut by_memcg[self.page_memcg(pfn).index()];
+            if flags.has(PageFlags::DIRTY) {
+                (dirty, sums.0) = (dirty + pages, sums.0 + pages);
+                let (owner, at) = (MappingId(frames.owner(pfn)), frames.index(pfn));
+                ensure!(self.mappings.next_dirty(owner, at) == Some(at), "{pfn:?} is dirty without a tag");
+            }
+            if flags.has(PageFlags::WRITEBACK) {
+                (writeback, sums.1) = (writeback + pages, sums.1 + pages);
+            }
+        }
+        let said = (self.writeback.dirty(), self.writeback.under_writeback());
+        ensure!(said == (dirty, writeback), "{said:?} pages are dirty and written, not {dirty}, {writeback}");
+        let mappings = |of: fn(&Mappings, MappingId) -> u64| -> u64 {
+            self.mappings.ids().map(|mapping| of(&self.mappings, mapping)).sum()
+        };
+        let (tagged, written) = (mappings(Mappings::dirty_pages), mappings(Mappings::writeback_pages));
+        ensure!(written == writeback, "mappings have {written} pages under writeback, not {writeback}");
+        ensure!(tagged <= dirty, "{tagged} pages are tagged dirty, {dirty} are");
+        for memcg in self.memcgs.ids() {
+            let stat = |stat| -> u64 {
+                self.nodes().map(|node| self.memcgs.local_stat(memcg, node, stat)).sum()
+            };
+            let said = (stat(MemcgStat::FileDirty), stat(MemcgStat::FileWriteback));
+            let is = by_memcg[memcg.index()];
+            ensure!(said == is, "{memcg:?} has {is:?} pages dirty and under writeback and says {said:?}");
         }
         Ok(())
     }

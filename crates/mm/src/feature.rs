@@ -12,6 +12,8 @@ use core::fmt;
 use std_alloc::string::{String, ToString};
 use std_alloc::vec::Vec;
 
+use crate::slab_caches::{FILE_CACHES_5X, FILE_CACHES_61, FILE_CACHES_612, FileCaches};
+
 macro_rules! features {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $help:literal;)*) => {
         /// One behavioural change of the kernel.
@@ -102,6 +104,12 @@ features! {
     /// A direct reclaimer that frees nothing sleeps a tick at its last priority (5.16, MECHANISMS
     /// 4.5).
     ReclaimThrottle = "reclaim-throttle", "direct reclaim without progress sleeps a tick (5.16)";
+    /// kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.x, XFS up
+    /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
+    WritepageHook = "writepage-hook", "kswapd may write single dirty pages (ext4 up to 6.2, XFS up to 5.17)";
+    /// An inode is put on its LRU only once its pages are gone; before, inodes with pages were on
+    /// it, and the inode shrinker freed their pages (5.16, MECHANISMS 9.4, MECHANISMS-6X 7.4).
+    InodeLruWithoutPages = "inode-lru-without-pages", "inodes with cached pages are not on the inode LRU (5.16)";
     /// Slab pages freed by shrinkers are credited to global reclaim only (6.12).
     SlabCreditGlobalOnly = "slab-credit-global-only", "freed slab pages do not count for limit reclaim (6.12)";
 }
@@ -227,6 +235,8 @@ pub struct Tuning {
     pub tree_node_size: u16,
     /// log2 of the pages of a slab of tree nodes.
     pub tree_node_slab_order: u8,
+    /// Slab caches of dentries, inodes and what belongs to them.
+    pub file_caches: FileCaches,
     /// Bytes per object that accounting adds for its own pointer: 0, since 5.9 8.
     pub object_cgroup_overhead: u16,
     /// Upper bound of `min_free_kbytes` as computed at boot: 65536, since 5.8 262144.
@@ -267,6 +277,7 @@ const TUNING_5X: Tuning = Tuning {
     charge_retries: 5,
     tree_node_size: 576,
     tree_node_slab_order: 2,
+    file_caches: FILE_CACHES_5X,
     object_cgroup_overhead: 0,
     min_free_kbytes_max: 65536,
     huge_pages: true,
@@ -281,13 +292,14 @@ const TUNING_61: Tuning = Tuning {
     charge_retries: 16,
     tree_node_size: 584,
     tree_node_slab_order: 1,
+    file_caches: FILE_CACHES_61,
     object_cgroup_overhead: 8,
     min_free_kbytes_max: 262_144,
     thp_always: false,
     ..TUNING_5X
 };
 
-const FEATURES_419: FeatureSet = FeatureSet::of(&[Feature::SharedMemcgWalk]);
+const FEATURES_419: FeatureSet = FeatureSet::of(&[Feature::SharedMemcgWalk, Feature::WritepageHook]);
 const FEATURES_53: FeatureSet =
     FEATURES_419.union(FeatureSet::of(&[Feature::NoFragment, Feature::WatermarkBoost]));
 const FEATURES_54: FeatureSet = FEATURES_53.with(Feature::ShrinkSlabWhenBoosted, true);
@@ -302,9 +314,10 @@ const FEATURES_61: FeatureSet = FEATURES_55.with(Feature::SharedMemcgWalk, false
     Feature::LargeFolioReadahead,
     Feature::MemcgStatThreshold,
     Feature::ReclaimThrottle,
+    Feature::InodeLruWithoutPages,
 ]));
 const FEATURES_612: FeatureSet =
-    FEATURES_61.with(Feature::MemcgStatThreshold, false).union(FeatureSet::of(&[
+    FEATURES_61.with(Feature::MemcgStatThreshold, false).with(Feature::WritepageHook, false).union(FeatureSet::of(&[
         Feature::PartialMemcgWalk,
         Feature::PcpAutoSize,
         Feature::ClaimThenSteal,
@@ -346,7 +359,7 @@ const PRESETS: &[Preset] = &[
         name: "linux-6.12",
         help: "Linux 6.12 (2024), classic LRU, as packaged by Debian 13",
         features: FEATURES_612,
-        tuning: Tuning { lru_batch: 31, ..TUNING_61 },
+        tuning: Tuning { lru_batch: 31, file_caches: FILE_CACHES_612, ..TUNING_61 },
     },
 ];
 

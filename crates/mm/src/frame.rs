@@ -93,7 +93,7 @@ page_flags! {
     YOUNG = 12;
     /// Mapped executable.
     EXEC = 13;
-    /// Has private data, such as buffer heads or extents: no effect on reclaim of clean pages.
+    /// Has a buffer head, freed with the page: see [`Frames::private`].
     PRIVATE = 14;
     /// Waits in an activate batch, which holds a reference: reclaim cannot free it.
     ACTIVATING = 15;
@@ -143,6 +143,7 @@ pub struct Frames {
     memcg: Vec<u16>,
     owner: Vec<u32>,
     index: Vec<u32>,
+    private: Vec<u32>,
 }
 
 /// Owner of a frame that belongs to no mapping.
@@ -160,6 +161,7 @@ impl Frames {
             memcg: vec![0; count],
             owner: vec![NO_OWNER; count],
             index: vec![0; count],
+            private: Vec::new(),
         }
     }
 
@@ -252,6 +254,21 @@ impl Frames {
     #[inline]
     pub fn index(&self, pfn: Pfn) -> u32 {
         self.index[pfn.index()]
+    }
+
+    /// What a page with [`PageFlags::PRIVATE`] has attached: the raw number of a slab. A migration
+    /// copies it along with the flags.
+    #[inline]
+    pub fn private(&self, pfn: Pfn) -> u32 {
+        self.private.get(pfn.index()).copied().unwrap_or(0)
+    }
+
+    /// Attaches something to `pfn`; the table is made on first use.
+    pub fn set_private(&mut self, pfn: Pfn, value: u32) {
+        if self.private.is_empty() {
+            self.private = vec![0; self.state.len()];
+        }
+        self.private[pfn.index()] = value;
     }
 
     /// Says which mapping holds `pfn`, and where.

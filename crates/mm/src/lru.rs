@@ -132,7 +132,18 @@ impl<T: Trace> Memory<T> {
     }
 
     /// Puts a page that is on no list at the head of the one its flags name.
+    #[inline]
     pub(crate) fn lru_insert(&mut self, pfn: Pfn) {
+        self.lru_insert_at(pfn, false);
+    }
+
+    /// [`Self::lru_insert`] at the tail, which reclaim takes from.
+    pub(crate) fn lru_insert_tail(&mut self, pfn: Pfn) {
+        self.lru_insert_at(pfn, true);
+    }
+
+    #[inline]
+    fn lru_insert_at(&mut self, pfn: Pfn, tail: bool) {
         let list = LruList::of(self.alloc.frames.flags(pfn));
         let (zone, node) = self.page_place(pfn);
         let memcg = self.page_memcg(pfn);
@@ -141,7 +152,11 @@ impl<T: Trace> Memory<T> {
         let lruvec = &mut self.lruvecs[index];
         lruvec.pages[list as usize][zone as usize] += pages;
         let frames = &mut self.alloc.frames;
-        lruvec.lists[list as usize].push_front(frames, pfn);
+        if tail {
+            lruvec.lists[list as usize].push_back(frames, pfn);
+        } else {
+            lruvec.lists[list as usize].push_front(frames, pfn);
+        }
         frames.set_state(pfn, FrameState::Lru);
         self.memcgs.add_stat(memcg, node, list.stat(), pages);
     }

@@ -8,18 +8,21 @@
 //! A leaf that holds nothing but shadows is on the *shadow list* of its cgroup, where the shadow
 //! shrinker finds it (MECHANISMS 7.1: kept are as many as an eighth of the cgroup's pages).
 //!
-//! Left out: tags, multi-order entries (a large folio fills each of its slots), DAX. Neighbours:
-//! [`crate::workingset`] for what a shadow says, [`crate::slab`] for the nodes' pages.
+//! Leaves carry the tag of dirty pages, so that writeback finds them without looking at each page.
+//!
+//! Left out: the other tags, multi-order entries (a large folio fills each of its slots), DAX. Neighbours:
+//! [`crate::workingset`] for what a shadow says, [`crate::slab_caches`] for the nodes' pages,
+//! [`crate::writeback`] for dirty pages.
 
 use std_alloc::vec::Vec;
 
-use units::{CpuId, Order, Pfn};
+use units::{CpuId, Pfn};
 
 use crate::event::Trace;
 use crate::frame::{NO_OWNER, PageFlags};
 use crate::memcg::MemcgId;
 use crate::memory::Memory;
-use crate::slab::{EmptySlab, SlabId};
+use crate::slab_caches::{Cache, Object, ObjectAlloc};
 use crate::vmstat::{MemcgStat, VmEvent};
 use crate::workingset::Shadow;
 
@@ -50,7 +53,7 @@ pub enum Prepared {
         /// Pages to charge.
         pages: u32,
     },
-    /// Allocate a reclaimable slab block and hand it to [`Memory::grow_tree_slab`].
+    /// Allocate a reclaimable slab block and hand it to [`Memory::grow_slab`].
     NeedsSlab,
 }
 
@@ -80,21 +83,16 @@ fn encode_shadow(shadow: Shadow) -> u64 {
     shadow.pack() | SHADOW_BIT
 }
 
-/// Who pays for a node, and where it lies.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NodeObject {
-    slab: SlabId,
-    memcg: MemcgId,
-}
-
 #[derive(Debug, Clone)]
 struct Leaf {
     slots: [u64; SLOTS],
+    /// Bit n: the page in slot n is dirty.
+    dirty: u64,
     used: u8,
     shadows: u8,
     mapping: u32,
     number: u32,
-    object: NodeObject,
+    object: Object,
     prev: u32,
     next: u32,
     listed: bool,
@@ -103,7 +101,7 @@ struct Leaf {
 #[derive(Debug, Clone, Copy, Default)]
 struct Inner {
     children: u8,
-    object: Option<NodeObject>,
+    object: Option<Object>,
 }
 
 /// One file's tree.
@@ -112,6 +110,7 @@ struct Mapping {
     live: bool,
     /// The entry of page 0 while the tree is no more than that.
     head: u64,
+    head_dirty: bool,
     leaves: Vec<u32>,
     inner: [Vec<Inner>; LEVELS_MAX],
     /// Inner levels in use: 0 for at most one leaf.
@@ -119,6 +118,10 @@ struct Mapping {
     /// Nodes of all levels, leaves included.
     nodes: u32,
     pages: u64,
+    /// Pages to be written.
+    dirty: u64,
+    /// Pages being written.
+    writeback: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -126,10 +129,9 @@ struct ShadowList {
     head: u32,
     tail: u32,
     len: u64,
-    deferred: u64,
 }
 
-const NO_SHADOWS: ShadowList = ShadowList { head: NO_NODE, tail: NO_NODE, len: 0, deferred: 0 };
+const NO_SHADOWS: ShadowList = ShadowList { head: NO_NODE, tail: NO_NODE, len: 0 };
 
 /// All trees of the machine.
 #[derive(Debug, Clone, Default)]
@@ -139,6 +141,7 @@ pub struct Mappings {
     leaves: Vec<Leaf>,
     free_leaves: Vec<u32>,
     shadow_lists: Vec<ShadowList>,
+    total_pages: u64,
 }
 
 impl Mappings {
@@ -165,7 +168,74 @@ impl Mappings {
 
     /// Pages of all mappings in memory: `nr_file_pages`.
     pub fn total_pages(&self) -> u64 {
-        self.list.iter().map(|tree| tree.pages).sum()
+        self.total_pages
+    }
+
+    /// Pages of `mapping` that are to be written.
+    pub fn dirty_pages(&self, mapping: MappingId) -> u64 {
+        self.list[mapping.0 as usize].dirty
+    }
+
+    /// Pages of `mapping` that are being written.
+    pub fn writeback_pages(&self, mapping: MappingId) -> u64 {
+        self.list[mapping.0 as usize].writeback
+    }
+
+    pub(crate) fn count_writeback(&mut self, mapping: MappingId) -> &mut u64 {
+        &mut self.list[mapping.0 as usize].writeback
+    }
+
+    /// Tags the page at `index` dirty or clean.
+    pub(crate) fn tag_dirty(&mut self, mapping: MappingId, index: u32, dirty: bool) {
+        let tree = &mut self.list[mapping.0 as usize];
+        let bit = 1 << (index & 63);
+        let was = match tree.leaves.get((index >> 6) as usize) {
+            Some(&leaf) if leaf != NO_NODE => {
+                let tags = &mut self.leaves[leaf as usize].dirty;
+                let was = (*tags & bit) != 0;
+                *tags = if dirty { *tags | bit } else { *tags & !bit };
+                was
+            }
+            _ => core::mem::replace(&mut tree.head_dirty, dirty),
+        };
+        tree.dirty -= u64::from(was);
+        tree.dirty += u64::from(dirty);
+    }
+
+    /// The first index from `from` on whose page is tagged dirty.
+    pub fn next_dirty(&self, mapping: MappingId, from: u32) -> Option<u32> {
+        let tree = &self.list[mapping.0 as usize];
+        if tree.dirty == 0 {
+            return None;
+        }
+        if tree.head_dirty {
+            return (from == 0).then_some(0);
+        }
+        let mut mask = u64::MAX << (from & 63);
+        for number in (from >> 6) as usize..tree.leaves.len() {
+            let leaf = tree.leaves[number];
+            if leaf != NO_NODE {
+                let tags = self.leaves[leaf as usize].dirty & mask;
+                if tags != 0 {
+                    let first = u32::try_from(number << 6).expect("page indices have 32 bits");
+                    return Some(first + tags.trailing_zeros());
+                }
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+
+    /// Whether an inode with this mapping may be on the inode LRU (`mapping_shrinkable`): it has
+    /// neither pages nor nodes, at most one shadow at index 0.
+    pub(crate) fn is_shrinkable(&self, mapping: MappingId) -> bool {
+        let tree = &self.list[mapping.0 as usize];
+        tree.pages == 0 && tree.nodes == 0
+    }
+
+    /// Whether nothing at all is left, not even a shadow.
+    pub(crate) fn is_empty(&self, mapping: MappingId) -> bool {
+        self.is_shrinkable(mapping) && self.list[mapping.0 as usize].head == EMPTY
     }
 
     /// Live mappings.
@@ -197,6 +267,11 @@ impl Mappings {
         heads
     }
 
+    /// Nodes of all trees.
+    pub fn nodes(&self) -> u64 {
+        self.list.iter().map(|tree| u64::from(tree.nodes)).sum()
+    }
+
     /// Leaves that hold only shadows: `workingset_nodes`.
     pub fn shadow_leaves(&self) -> u64 {
         self.shadow_lists.iter().map(|list| list.len).sum()
@@ -206,6 +281,7 @@ impl Mappings {
     pub(crate) fn check(&self, mapping: MappingId) -> Result<(), &'static str> {
         let tree = &self.list[mapping.0 as usize];
         let mut pages = u64::from(matches!(decode(tree.head), Slot::Page(_)));
+        let mut dirty = u64::from(tree.head_dirty);
         for &id in tree.leaves.iter().filter(|&&leaf| leaf != NO_NODE) {
             let leaf = &self.leaves[id as usize];
             let shadows = leaf.slots.iter().filter(|&&entry| (entry & SHADOW_BIT) != 0).count();
@@ -217,6 +293,10 @@ impl Mappings {
                 return Err("a leaf is on the shadow list without being all shadows, or the reverse");
             }
             pages += (used - shadows) as u64;
+            dirty += u64::from(leaf.dirty.count_ones());
+        }
+        if dirty != tree.dirty {
+            return Err("the dirty count differs from the tags");
         }
         if pages == tree.pages { Ok(()) } else { Err("the page count differs from the slots") }
     }
@@ -322,7 +402,7 @@ impl Mappings {
         Some((0, leaf))
     }
 
-    fn add_node(&mut self, mapping: MappingId, level: usize, number: u32, object: NodeObject) {
+    fn add_node(&mut self, mapping: MappingId, level: usize, number: u32, object: Object) {
         if level == 0 {
             self.add_leaf(mapping, number, object);
         } else {
@@ -343,9 +423,10 @@ impl Mappings {
         }
     }
 
-    fn add_leaf(&mut self, mapping: MappingId, number: u32, object: NodeObject) {
+    fn add_leaf(&mut self, mapping: MappingId, number: u32, object: Object) {
         let leaf = Leaf {
             slots: [EMPTY; SLOTS],
+            dirty: 0,
             used: 0,
             shadows: 0,
             mapping: mapping.0,
@@ -374,11 +455,13 @@ impl Mappings {
         if head != EMPTY {
             assert!(number == 0, "page 0 moves before other leaves are made");
             let _ = self.set(mapping, 0, head);
+            let tree = &mut self.list[mapping.0 as usize];
+            self.leaves[id as usize].dirty = u64::from(core::mem::take(&mut tree.head_dirty));
         }
     }
 
     /// Drops an empty leaf and the inner nodes that it leaves empty; returns their objects.
-    fn drop_leaf(&mut self, id: u32, freed: &mut Vec<NodeObject>) {
+    fn drop_leaf(&mut self, id: u32, freed: &mut Vec<Object>) {
         let leaf = &self.leaves[id as usize];
         assert!(leaf.used == 0 && !leaf.listed, "dropped a leaf in use");
         let (mapping, number) = (leaf.mapping, leaf.number);
@@ -405,7 +488,7 @@ impl Mappings {
 
     /// Takes what is left of a tree without pages and shadows: nodes that were prepared for an
     /// insertion that never came.
-    fn take_remains(&mut self, mapping: MappingId, freed: &mut Vec<NodeObject>) {
+    fn take_remains(&mut self, mapping: MappingId, freed: &mut Vec<Object>) {
         let tree = &mut self.list[mapping.0 as usize];
         freed.extend(tree.inner.iter_mut().flatten().filter_map(|inner| inner.object.take()));
         (tree.nodes, tree.height) = (0, 0);
@@ -450,36 +533,13 @@ impl<T: Trace> Memory<T> {
         memcg: MemcgId,
     ) -> Prepared {
         while let Some((level, number)) = self.mappings.missing_node(mapping, index, pages) {
-            let bytes = self.tree_node_bytes();
-            if !self.memcgs.consume_object_stock(cpu, memcg, bytes) {
-                return Prepared::NeedsCharge { pages: bytes.div_ceil(units::PAGE_SIZE as u32) };
+            match self.alloc_object(cpu, Cache::TreeNode, memcg) {
+                ObjectAlloc::Done(object) => self.mappings.add_node(mapping, level, number, object),
+                ObjectAlloc::NeedsCharge { pages } => return Prepared::NeedsCharge { pages },
+                ObjectAlloc::NeedsSlab => return Prepared::NeedsSlab,
             }
-            let Some(slab) = self.tree_slab.alloc() else {
-                self.memcgs.uncharge_object(cpu, memcg, bytes);
-                return Prepared::NeedsSlab;
-            };
-            let node = units::NodeId(0);
-            self.memcgs.add_stat(memcg, node, MemcgStat::SlabReclaimableBytes, u64::from(bytes));
-            self.mappings.add_node(mapping, level, number, NodeObject { slab, memcg });
         }
         Prepared::Ready
-    }
-
-    /// Bytes that one tree node is charged with.
-    fn tree_node_bytes(&self) -> u32 {
-        let tuning = &self.alloc.kernel.tuning;
-        u32::from(tuning.tree_node_size) + u32::from(tuning.object_cgroup_overhead)
-    }
-
-    /// The order that a slab of tree nodes is first tried with.
-    pub fn tree_slab_order(&self) -> Order {
-        self.tree_slab.order()
-    }
-
-    /// Hands a block to the cache of tree nodes.
-    pub fn grow_tree_slab(&mut self, pfn: Pfn) {
-        let order = self.alloc.frames.order(pfn);
-        self.tree_slab.grow(pfn, order);
     }
 
     /// Adds a page or folio to the page cache; [`Prepared::Ready`] must have been returned for it
@@ -505,6 +565,7 @@ impl<T: Trace> Memory<T> {
             let _ = self.mappings.set(mapping, index + offset, encode_page(pfn));
         }
         self.mappings.list[mapping.0 as usize].pages += u64::from(pages);
+        self.mappings.total_pages += u64::from(pages);
         self.alloc.frames.set_owner(pfn, mapping.0, index);
         self.alloc.frames.set_memcg(pfn, memcg.0);
         let (_, node) = self.page_place(pfn);
@@ -526,7 +587,12 @@ impl<T: Trace> Memory<T> {
         let mapping = MappingId(self.alloc.frames.owner(pfn));
         let index = self.alloc.frames.index(pfn);
         let pages = self.alloc.frames.pages(pfn);
+        let flags = self.alloc.frames.flags(pfn);
+        if flags.has_any(PageFlags::DIRTY.set(PageFlags::PRIVATE)) {
+            self.clear_private(cpu, pfn);
+        }
         self.mappings.list[mapping.0 as usize].pages -= u64::from(pages);
+        self.mappings.total_pages -= u64::from(pages);
         let entry = shadow.map_or(EMPTY, encode_shadow);
         let mut empty_leaf = None;
         for offset in 0..pages {
@@ -538,6 +604,9 @@ impl<T: Trace> Memory<T> {
         if let Some(leaf) = empty_leaf {
             self.free_leaf(cpu, leaf);
         }
+        if self.mappings.list[mapping.0 as usize].pages == 0 {
+            self.inode_lost_pages(mapping);
+        }
     }
 
     fn free_leaf(&mut self, cpu: CpuId, leaf: u32) -> u64 {
@@ -547,15 +616,9 @@ impl<T: Trace> Memory<T> {
     }
 
     fn free_nodes(&mut self, cpu: CpuId, mut objects: NodeScratch) -> u64 {
-        let bytes = self.tree_node_bytes();
         let mut pages = 0;
-        for NodeObject { slab, memcg } in objects.drain(..) {
-            self.memcgs.sub_stat(memcg, units::NodeId(0), MemcgStat::SlabReclaimableBytes, u64::from(bytes));
-            self.memcgs.uncharge_object(cpu, memcg, bytes);
-            if let Some(EmptySlab { pfn, order }) = self.tree_slab.free(slab) {
-                pages += u64::from(order.pages());
-                self.alloc.free(cpu, pfn, order);
-            }
+        for object in objects.drain(..) {
+            pages += self.free_object(cpu, object);
         }
         self.node_scratch = objects;
         pages
@@ -563,15 +626,23 @@ impl<T: Trace> Memory<T> {
 
     /// Frees every page of `mapping`, dirty or not, and its tree: truncation on unlink.
     pub fn mapping_remove(&mut self, cpu: CpuId, mapping: MappingId) {
+        self.inode_forget(cpu, mapping);
         self.mapping_invalidate(cpu, mapping, false);
+        self.mapping_clear(cpu, mapping);
+        self.mappings.list[mapping.0 as usize] = Mapping::default();
+        self.mappings.free.push(mapping.0);
+    }
+
+    /// Frees shadows and nodes of a mapping without pages.
+    pub(crate) fn mapping_clear(&mut self, cpu: CpuId, mapping: MappingId) {
+        assert!(self.mappings.pages(mapping) == 0, "pages are freed before their tree");
         for leaf in 0..self.mappings.list[mapping.0 as usize].leaves.len() {
             self.clear_shadows(cpu, self.mappings.list[mapping.0 as usize].leaves[leaf]);
         }
         let mut remains = core::mem::take(&mut self.node_scratch);
         self.mappings.take_remains(mapping, &mut remains);
         self.free_nodes(cpu, remains);
-        self.mappings.list[mapping.0 as usize] = Mapping::default();
-        self.mappings.free.push(mapping.0);
+        self.mappings.list[mapping.0 as usize].head = EMPTY;
     }
 
     /// Frees the pages of `mapping` that nothing needs: what `drop_caches` does to a file, with
@@ -602,7 +673,7 @@ impl<T: Trace> Memory<T> {
         self.alloc.free(cpu, pfn, self.alloc.frames.order(pfn));
     }
 
-    /// Empties a leaf of its shadows and frees it. Returns the slab pages that came free.
+    /// Empties a leaf of its shadows and frees it, unless it holds pages. Returns the slab pages that came free.
     fn clear_shadows(&mut self, cpu: CpuId, leaf: u32) -> u64 {
         if leaf == NO_NODE {
             return 0;
@@ -619,7 +690,9 @@ impl<T: Trace> Memory<T> {
                 emptied = self.mappings.set(mapping, index, EMPTY).is_some();
             }
         }
-        if emptied { self.free_leaf(cpu, leaf) } else { 0 }
+        let freed = if emptied { self.free_leaf(cpu, leaf) } else { 0 };
+        self.inode_lost_pages(mapping);
+        freed
     }
 
     /// Objects that the shadow shrinker may free for `memcg`: leaves beyond an eighth of the
@@ -637,11 +710,6 @@ impl<T: Trace> Memory<T> {
         let lru: u64 = crate::lru::LruList::ALL.iter().map(|list| of(list.stat())).sum();
         let slab = of(MemcgStat::SlabReclaimableBytes) + of(MemcgStat::SlabUnreclaimableBytes);
         leaves.saturating_sub((lru + (slab / units::PAGE_SIZE)) >> 3)
-    }
-
-    /// What the shadow shrinker owes for `memcg` from earlier passes.
-    pub(crate) fn deferred_shadow_leaves(&mut self, memcg: MemcgId) -> &mut u64 {
-        &mut self.mappings.shadow_list(memcg).deferred
     }
 
     /// Frees up to `count` of the oldest leaves that hold only shadows (`scan_shadow_nodes`).
@@ -663,4 +731,4 @@ impl<T: Trace> Memory<T> {
 }
 
 /// Nodes on their way out; kept between calls so that freeing allocates nothing.
-pub(crate) type NodeScratch = Vec<NodeObject>;
+pub(crate) type NodeScratch = Vec<Object>;

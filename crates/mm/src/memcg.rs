@@ -79,6 +79,8 @@ pub struct Memcg {
     pub memory: PageCounter,
     /// Event counts.
     pub events: MemcgEvents,
+    /// Bytes of charged pages that no kernel object uses at present (`nr_charged_bytes`).
+    object_rest: u32,
     /// Effective protection as last computed on a reclaim walk, in pages.
     pub effective_low: u64,
     /// Effective hard protection as last computed on a reclaim walk, in pages.
@@ -188,6 +190,7 @@ impl Memcgs {
             online: true,
             memory: PageCounter { usage: 0, max: UNLIMITED, high: UNLIMITED, low: 0, min: 0 },
             events: MemcgEvents::default(),
+            object_rest: 0,
             effective_low: 0,
             effective_min: 0,
         });
@@ -351,7 +354,9 @@ impl Memcgs {
         let stock = &mut self.stocks[cpu.index()];
         let (memcg, bytes) = (stock.object_memcg.take(), core::mem::take(&mut stock.object_bytes));
         if let Some(memcg) = memcg {
-            // A rest below one page stays charged with the objects on that page.
+            // A rest below one page stays with the cgroup, for the next CPU that needs it.
+            let bytes = bytes + self.list[memcg.index()].object_rest;
+            self.list[memcg.index()].object_rest = bytes % (PAGE_SIZE as u32);
             self.uncharge_kernel_pages(memcg, u64::from(bytes) / PAGE_SIZE);
         }
     }
@@ -401,12 +406,19 @@ impl Memcgs {
     pub fn object_pages_charged(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) {
         let page_bytes = u64::from(pages) * PAGE_SIZE;
         self.add_stat(memcg, NodeId(0), MemcgStat::KernelBytes, page_bytes);
-        if self.stocks[cpu.index()].object_memcg != Some(memcg) {
-            self.drain_object_stock(cpu);
-            self.stocks[cpu.index()].object_memcg = Some(memcg);
-        }
+        self.hold_objects_of(cpu, memcg);
         let bytes = u32::try_from(page_bytes).expect("an object spans few pages");
         self.stocks[cpu.index()].object_bytes += bytes;
+    }
+
+    /// Makes the CPU's rest of a page that of `memcg`.
+    fn hold_objects_of(&mut self, cpu: CpuId, memcg: MemcgId) {
+        if self.stocks[cpu.index()].object_memcg != Some(memcg) {
+            self.drain_object_stock(cpu);
+            let rest = core::mem::take(&mut self.list[memcg.index()].object_rest);
+            let stock = &mut self.stocks[cpu.index()];
+            (stock.object_memcg, stock.object_bytes) = (Some(memcg), rest);
+        }
     }
 
     /// Gives the bytes of a kernel object back; whole pages among the CPU's bytes are uncharged.
@@ -414,10 +426,7 @@ impl Memcgs {
         if memcg == MemcgId::ROOT {
             return;
         }
-        if self.stocks[cpu.index()].object_memcg != Some(memcg) {
-            self.drain_object_stock(cpu);
-            self.stocks[cpu.index()].object_memcg = Some(memcg);
-        }
+        self.hold_objects_of(cpu, memcg);
         let stock = &mut self.stocks[cpu.index()];
         stock.object_bytes += bytes;
         let whole = stock.object_bytes / (PAGE_SIZE as u32);

@@ -7,7 +7,7 @@
 use std_alloc::vec;
 use std_alloc::vec::Vec;
 
-use units::{NodeId, Order, Pfn};
+use units::{NodeId, Pfn};
 
 use crate::anon::AnonMaps;
 use crate::boot::BootError;
@@ -15,15 +15,18 @@ use crate::compact::ZoneCompact;
 use crate::event::Trace;
 use crate::feature::Kernel;
 use crate::frame::FrameState;
+use crate::inode::Inodes;
 use crate::lru::{CpuBatches, LruList, Lruvec};
 use crate::mapping::{Mappings, NodeScratch};
 use crate::memcg::{MemcgId, Memcgs, UNLIMITED};
 use crate::page_alloc::PageAllocator;
 use crate::scan::NodeReclaim;
-use crate::slab::SlabCache;
+use crate::shrinker::Deferred;
+use crate::slab_caches::{Cache, Slabs};
 use crate::sysctl::Sysctls;
 use crate::vmstat::{MemcgStat, VmEvent};
 use crate::walk::WalkPositions;
+use crate::writeback::Writeback;
 use crate::zone::{MemoryLayout, ZoneKind};
 
 /// The memory of a machine and everything that the kernel knows about it.
@@ -43,12 +46,20 @@ pub struct Memory<T: Trace> {
     pub node_reclaim: Vec<NodeReclaim>,
     pub(crate) lruvecs: Vec<Lruvec>,
     pub(crate) cpus: Vec<CpuBatches>,
-    pub(crate) tree_slab: SlabCache,
+    /// Caches of kernel objects.
+    pub slabs: Slabs,
+    /// Dentries and inodes in memory.
+    pub inodes: Inodes,
+    /// Dirty pages and pages under writeback, and how fast they may grow.
+    pub writeback: Writeback,
+    pub(crate) deferred: Vec<Deferred>,
     pub(crate) walk_positions: WalkPositions,
     // Scratch lists, empty between steps.
     pub(crate) isolated: Vec<Pfn>,
     pub(crate) skipped: Vec<Pfn>,
     pub(crate) node_scratch: NodeScratch,
+    /// Dirty pages that kswapd wants written one by one: see [`Memory::take_pageout`].
+    pub(crate) pageout: Vec<Pfn>,
 }
 
 impl<T: Trace> Memory<T> {
@@ -65,10 +76,7 @@ impl<T: Trace> Memory<T> {
         let cpus = usize::from(layout.cpus);
         let nodes = layout.nodes.len();
         let memcgs = Memcgs::new(&kernel, nodes, cpus);
-        let tree_slab = SlabCache::new(
-            u32::from(kernel.tuning.tree_node_size),
-            Order(kernel.tuning.tree_node_slab_order),
-        );
+        let slabs = Slabs::new(&kernel.tuning);
         let alloc = PageAllocator::boot(layout, kernel, sysctls, trace)?;
         Ok(Self {
             compact: alloc.zones.iter().map(ZoneCompact::new).collect(),
@@ -79,11 +87,15 @@ impl<T: Trace> Memory<T> {
             node_reclaim: vec![NodeReclaim::default(); nodes],
             lruvecs: vec![Lruvec::default(); nodes],
             cpus: vec![CpuBatches::default(); cpus],
-            tree_slab,
+            slabs,
+            inodes: Inodes::new(nodes),
+            writeback: Writeback::new(nodes),
+            deferred: vec![Deferred::default(); nodes],
             walk_positions: WalkPositions::default(),
             isolated: Vec::new(),
             skipped: Vec::new(),
             node_scratch: Vec::new(),
+            pageout: Vec::new(),
         })
     }
 
@@ -92,6 +104,8 @@ impl<T: Trace> Memory<T> {
         let id = self.memcgs.create(parent, name);
         for _ in 0..self.alloc.nodes.len() {
             self.lruvecs.push(Lruvec::default());
+            self.deferred.push(Deferred::default());
+            self.inodes.add_lists();
         }
         id
     }
@@ -126,8 +140,9 @@ impl<T: Trace> Memory<T> {
     }
 
     /// Gauges of `/proc/vmstat` in pages, under the kernel's names.
-    pub fn gauges(&self) -> [(&'static str, u64); 12] {
+    pub fn gauges(&self) -> [(&'static str, u64); 19] {
         let lru = |list| self.lru_pages(list);
+        let limits = self.dirty_limits();
         let anon: u64 =
             self.nodes().map(|node| self.memcgs.live_stat(MemcgId::ROOT, node, MemcgStat::Anon)).sum();
         [
@@ -140,9 +155,16 @@ impl<T: Trace> Memory<T> {
             ("nr_mlock", lru(LruList::Unevictable)),
             ("nr_anon_pages", anon),
             ("nr_file_pages", self.mappings.total_pages()),
-            ("nr_slab_reclaimable", self.tree_slab.pages()),
+            ("nr_slab_reclaimable", self.slab_pages(true)),
+            ("nr_slab_unreclaimable", self.slab_pages(false)),
+            ("nr_dirty", self.writeback.dirty()),
+            ("nr_writeback", self.writeback.under_writeback()),
+            ("nr_dirty_threshold", limits.threshold),
+            ("nr_dirty_background_threshold", limits.background),
             ("workingset_nodes", self.mappings.shadow_leaves()),
-            ("nr_page_cache_tree_nodes", self.tree_slab.objects()),
+            ("nr_page_cache_tree_nodes", self.slabs.cache(Cache::TreeNode).objects()),
+            ("nr_dentries", self.slabs.cache(Cache::Dentry).objects()),
+            ("nr_inodes", self.inodes.count()),
         ]
     }
 

@@ -18,6 +18,7 @@ use crate::feature::Feature;
 use crate::lru::LruList;
 use crate::memcg::{MemcgId, Protection};
 use crate::memory::Memory;
+use crate::shrink::ChunkReport;
 use crate::vmstat::MemcgStat;
 use crate::walk::{Walk, WalkKind};
 use crate::zone::ZoneKind;
@@ -55,6 +56,8 @@ pub struct ScanControl {
     pub reclaim_idx: ZoneKind,
     /// Dirty pages may be written.
     pub may_writepage: bool,
+    /// The filesystem may be entered: `__GFP_FS` of whoever reclaims.
+    pub may_fs: bool,
     /// Slab may be shrunk.
     pub may_shrinkslab: bool,
     /// Deactivate whatever the lists' balance says: the last resort of a run without success.
@@ -73,6 +76,27 @@ pub struct ScanControl {
     pub nr_reclaimed: u64,
     /// File pages may be deactivated: decided at the target for the current pass.
     pub may_deactivate_file: bool,
+    /// What the current pass met on the inactive lists.
+    pub met: Met,
+}
+
+/// Pages that a pass over one node met on the inactive lists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Met {
+    /// Taken off the lists.
+    pub taken: u64,
+    /// Of files.
+    pub file_taken: u64,
+    /// Dirty or under writeback.
+    pub dirty: u64,
+    /// Under writeback and marked for reclaim before.
+    pub congested: u64,
+    /// Dirty, and nobody writes them yet.
+    pub unqueued_dirty: u64,
+    /// Under writeback.
+    pub writeback: u64,
+    /// Under writeback, and met again although kswapd knows that there are many.
+    pub immediate: u64,
 }
 
 impl ScanControl {
@@ -85,6 +109,7 @@ impl ScanControl {
             priority: DEF_PRIORITY,
             reclaim_idx,
             may_writepage: true,
+            may_fs: true,
             may_shrinkslab: true,
             force_deactivate: false,
             skipped_deactivate: false,
@@ -94,6 +119,7 @@ impl ScanControl {
             nr_scanned: 0,
             nr_reclaimed: 0,
             may_deactivate_file: false,
+            met: Met::default(),
         }
     }
 
@@ -117,6 +143,18 @@ impl ScanControl {
     pub const fn for_order(mut self, order: Order) -> Self {
         self.order = order;
         self
+    }
+
+    /// Adds what a chunk met to what the pass met.
+    pub(crate) fn note_writeback(&mut self, report: &ChunkReport) {
+        let met = &mut self.met;
+        met.taken += u64::from(report.taken.pages);
+        met.file_taken += u64::from(report.taken.file);
+        met.dirty += u64::from(report.dirty);
+        met.congested += u64::from(report.congested);
+        met.unqueued_dirty += u64::from(report.unqueued_dirty);
+        met.writeback += u64::from(report.writeback);
+        met.immediate += u64::from(report.immediate);
     }
 
     /// Whether it reclaims for the machine rather than for a limit.
@@ -165,6 +203,7 @@ impl<T: Trace> Memory<T> {
     /// Starts a pass over `node`: decides whether active file pages may be deactivated
     /// (`prepare_scan_count`), and returns the walk through the cgroups.
     pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Walk {
+        sc.met = Met::default();
         self.memcgs.flush_for_reclaim();
         if self.alloc.kernel.features.has(Feature::RootAging) {
             let refaults = self.memcgs.reclaim_stat(sc.target, node, MemcgStat::WorkingsetActivateFile);

@@ -11,19 +11,20 @@
 //!                 --> locked, being read, held by a batch: inactive head
 //! ```
 //!
-//! Left out: swap-out (anonymous pages are never isolated without swap), pageout of single dirty
-//! pages by kswapd (a dirty page is marked for reclaim and the flusher writes it), demotion.
+//! A dirty page is marked for reclaim and the flusher writes it; when kswapd meets nothing else it
+//! has single pages written, where the filesystem lets it ([`Memory::take_pageout`]).
+//!
+//! Left out: swap-out (anonymous pages are never isolated without swap), demotion. Next:
+//! [`crate::shrinker`] for the slab part of a visit, [`crate::writeback`] for dirty pages.
 
 use units::{CpuId, NodeId, Pfn};
 
 use crate::event::{Trace, TraceEvent};
-use crate::feature::Feature;
 use crate::frame::{FrameState, NO_OWNER, PageFlags};
 use crate::lru::LruList;
 use crate::memcg::MemcgId;
 use crate::memory::Memory;
 use crate::scan::{LruvecScan, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
-use crate::slab::ShrinkPlan;
 use crate::vmstat::{MemcgStat, VmEvent};
 use crate::zone::ZoneKind;
 
@@ -37,14 +38,27 @@ pub struct ChunkReport {
     pub reclaimed: u32,
     /// Pages moved from the active to the inactive list.
     pub deactivated: u32,
-    /// Dirty pages met.
+    /// Pages taken off an inactive list, and of which kind.
+    pub taken: Taken,
+    /// Dirty pages met, and pages under writeback.
     pub dirty: u32,
+    /// Pages under writeback that were marked for reclaim before.
+    pub congested: u32,
     /// Dirty pages that nobody writes yet.
     pub unqueued_dirty: u32,
     /// Pages under writeback met.
     pub writeback: u32,
     /// Pages under writeback that came round again already marked for reclaim.
     pub immediate: u32,
+}
+
+/// Pages taken off an inactive list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// All.
+    pub pages: u32,
+    /// Of files.
+    pub file: u32,
 }
 
 /// What to do with one isolated page.
@@ -54,9 +68,6 @@ enum Verdict {
     Keep,
     Activate,
 }
-
-/// Objects that the shadow shrinker scans at a time.
-const SHADOW_SHRINK_BATCH: u64 = 128;
 
 impl<T: Trace> Memory<T> {
     /// Spends the next chunk of a cgroup's quotas; none when they are spent or enough is freed.
@@ -163,6 +174,7 @@ impl<T: Trace> Memory<T> {
         let scanned = taken + skipped;
         self.count_scanned(memcg, node, sc, list, scanned);
         let mut report = ChunkReport { scanned, ..ChunkReport::default() };
+        report.taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
         let mut activated = 0;
         let mut isolated = core::mem::take(&mut self.isolated);
         for &pfn in &isolated {
@@ -182,6 +194,7 @@ impl<T: Trace> Memory<T> {
         }
         isolated.clear();
         self.isolated = isolated;
+        sc.note_writeback(&report);
         self.count_stolen(memcg, node, sc, list, report.reclaimed);
         if activated > 0 {
             self.alloc.events.add(VmEvent::PgActivate, u64::from(activated));
@@ -223,6 +236,9 @@ impl<T: Trace> Memory<T> {
                 report.unqueued_dirty += pages;
             }
         }
+        if writeback && flags.has(PageFlags::RECLAIM) {
+            report.congested += pages;
+        }
         if writeback {
             return self.decide_writeback(pfn, flags, sc, report);
         }
@@ -232,6 +248,10 @@ impl<T: Trace> Memory<T> {
             None => {}
         }
         if dirty {
+            if self.may_pageout(pfn, flags, sc) {
+                self.pageout.push(pfn);
+                return Verdict::Keep;
+            }
             self.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
             self.alloc.events.add(VmEvent::NrVmscanImmediateReclaim, u64::from(pages));
             return Verdict::Activate;
@@ -257,6 +277,17 @@ impl<T: Trace> Memory<T> {
             report.writeback += pages;
         }
         Verdict::Activate
+    }
+
+    /// Whether kswapd writes this dirty page itself: it was marked before, and the last pass met
+    /// little but dirty pages that nobody writes.
+    fn may_pageout(&self, pfn: Pfn, flags: PageFlags, sc: &ScanControl) -> bool {
+        let (_, node) = self.page_place(pfn);
+        sc.reclaimer == Reclaimer::Kswapd
+            && sc.may_writepage
+            && flags.has(PageFlags::RECLAIM)
+            && self.node_reclaim[node.index()].dirty
+            && self.writeback.has_writepage_hook
     }
 
     /// `folio_check_references`: none when nothing speaks against reclaim.
@@ -367,42 +398,5 @@ impl<T: Trace> Memory<T> {
         if pages > 0 && sc.is_global() {
             self.node_reclaim[node.index()].kswapd_failures = 0;
         }
-    }
-
-    /// Plans the slab part of a visit to `memcg` (`shrink_slab`): the shadow shrinker.
-    pub fn begin_slab(&mut self, memcg: MemcgId, sc: &ScanControl) -> Option<ShrinkPlan> {
-        if !sc.may_shrinkslab {
-            return None;
-        }
-        let freeable = self.freeable_shadow_leaves(memcg);
-        if freeable == 0 {
-            return None;
-        }
-        let decay = self.alloc.kernel.features.has(Feature::DeferredSlabDecay);
-        let deferred = core::mem::take(self.deferred_shadow_leaves(memcg));
-        // Shadow nodes cost nothing to make again: seeks 0.
-        Some(ShrinkPlan::new(freeable, deferred, sc.priority, 0, SHADOW_SHRINK_BATCH, decay))
-    }
-
-    /// Scans the next batch of slab objects; returns how many, or none when the plan is done.
-    pub fn shrink_slab_batch(
-        &mut self,
-        cpu: CpuId,
-        memcg: MemcgId,
-        plan: &mut ShrinkPlan,
-        sc: &mut ScanControl,
-    ) -> Option<u64> {
-        let Some(batch) = plan.next_batch() else {
-            *self.deferred_shadow_leaves(memcg) += plan.deferred_after();
-            return None;
-        };
-        let (_, pages) = self.shrink_shadow_leaves(cpu, memcg, batch);
-        plan.scanned(batch);
-        self.alloc.events.add(VmEvent::SlabsScanned, batch);
-        let credited = sc.is_global() || !self.alloc.kernel.features.has(Feature::SlabCreditGlobalOnly);
-        if credited {
-            sc.nr_reclaimed += pages;
-        }
-        Some(batch)
     }
 }

@@ -96,6 +96,11 @@ impl SlabCache {
         self.slabs.iter().filter(|slab| slab.live).map(|slab| EmptySlab { pfn: slab.pfn, order: slab.order })
     }
 
+    /// The first page of a slab.
+    pub fn page(&self, slab: SlabId) -> Pfn {
+        self.slabs[slab.0 as usize].pfn
+    }
+
     /// Takes an object; none when every slab is full.
     pub fn alloc(&mut self) -> Option<SlabId> {
         while let Some(&id) = self.partial.last() {

@@ -50,6 +50,14 @@ sysctls! {
     FragmentStallOrder = "vm.fragment_stall_order", 0 ..= 11, 4, "with fragment-stall: stalls before a fallback of a smaller order (0: off, 9: all that fragment)";
     /// How eagerly dentries and inodes are reclaimed, in percent.
     VfsCachePressure = "vm.vfs_cache_pressure", 0 ..= 1_000_000, 100, "reclaim pressure on dentries and inodes, percent";
+    /// Dirty pages above which writers are paused, in percent of dirtyable memory.
+    DirtyRatio = "vm.dirty_ratio", 0 ..= 100, 20, "dirty pages above which writers are throttled, percent of free and cached memory";
+    /// Dirty pages above which the flusher writes in the background, in percent.
+    DirtyBackgroundRatio = "vm.dirty_background_ratio", 0 ..= 100, 10, "dirty pages above which background writeback starts, percent";
+    /// Age in 1/100 s at which dirty data is written whatever the amount.
+    DirtyExpireCentisecs = "vm.dirty_expire_centisecs", 0 ..= 4_000_000, 3000, "age at which dirty data is written, 1/100 s";
+    /// Time in 1/100 s between two looks of the flusher at old data; 0 = it never looks.
+    DirtyWritebackCentisecs = "vm.dirty_writeback_centisecs", 0 ..= 4_000_000, 500, "period of the flusher, 1/100 s (0: off)";
     /// Relative cost of swapping against dropping page cache.
     Swappiness = "vm.swappiness", 0 ..= 200, 60, "preference for reclaiming anonymous memory (no effect without swap)";
     /// Who gets huge pages: see [`ThpEnabled`]; 0 = set at boot.
