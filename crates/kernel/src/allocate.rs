@@ -139,7 +139,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// The end of the slow path: one try at the high mark, then the OOM killer. `Some(Err)`: go
     /// round again; none: give up.
-    async fn last_try_or_kill(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Result<Pfn, ()>> {
+    async fn last_try_or_kill(
+        &self,
+        process: Option<&Process>,
+        gfp: Gfp,
+        order: Order,
+    ) -> Option<Result<Pfn, ()>> {
         if self.shared.oom_lock.get() {
             self.machine().sleep(JIFFY, WaitReason::OomLock).await;
             return Some(Err(()));
@@ -165,9 +170,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let cpu = self.machine().current_cpu();
         let mut woken: Option<NodeId> = None;
-        let nodes: Vec<NodeId> = self.mem(|mem| {
-            mem.alloc.zonelist(cpu, gfp).iter().map(|&zone| mem.alloc.zone(zone).node).collect()
-        });
+        let nodes: Vec<NodeId> = self
+            .mem(|mem| mem.alloc.zonelist(cpu, gfp).iter().map(|&zone| mem.alloc.zone(zone).node).collect());
         for node in nodes {
             if woken != Some(node) {
                 self.wakeup_kswapd(node, order, class_of(gfp));

@@ -67,7 +67,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ///
     /// # Errors
     /// `Inval` outside of the mapping; `NoMem`; `Killed`.
-    pub async fn touch(&self, process: &Process, mapping: AnonMapping, first: u64, count: u64) -> Result<(), Errno> {
+    pub async fn touch(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
         let range = page_range(mapping, first, count)?;
         for page in range {
             process.check_alive()?;
@@ -111,7 +117,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ///
     /// # Errors
     /// As [`Self::touch`].
-    pub async fn lock_memory(&self, process: &Process, mapping: AnonMapping, first: u64, count: u64) -> Result<(), Errno> {
+    pub async fn lock_memory(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
         self.touch(process, mapping, first, count).await?;
         let cpu = self.machine().current_cpu();
         for page in page_range(mapping, first, count)? {

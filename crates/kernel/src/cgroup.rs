@@ -43,9 +43,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let memcg = self.find_memcg(path).filter(|&id| id != MemcgId::ROOT).ok_or(Errno::NoEnt)?;
         let has_processes =
             self.shared.processes.borrow().list.iter().any(|process| process.memcg() == memcg);
-        let has_children = self.mem(|mem| {
-            mem.memcgs[memcg].children.iter().any(|&child| mem.memcgs[child].online)
-        });
+        let has_children =
+            self.mem(|mem| mem.memcgs[memcg].children.iter().any(|&child| mem.memcgs[child].online));
         if has_processes || has_children {
             return Err(Errno::Busy);
         }
@@ -124,13 +123,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                         events.low, events.high, events.max, events.oom, events.oom_kill
                     ))
                 }
-                "memory.stat" => Ok(mem.memcg_stat(memcg).iter().fold(
-                    String::new(),
-                    |mut text, (name, value)| {
+                "memory.stat" => {
+                    Ok(mem.memcg_stat(memcg).iter().fold(String::new(), |mut text, (name, value)| {
                         let _ = writeln!(text, "{name} {value}");
                         text
-                    },
-                )),
+                    }))
+                }
                 _ => Err(Errno::NoEnt),
             }
         })

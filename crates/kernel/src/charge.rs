@@ -6,10 +6,10 @@
 //!
 //! Left out: the penalty sleep of `memory.high`, charges of swap and sockets.
 
+use mm::MemcgId;
 use mm::event::Trace;
 use mm::gfp::Gfp;
 use mm::memcg::{Charge, UNLIMITED};
-use mm::MemcgId;
 
 use crate::kernel::Kernel;
 use crate::machine::Machine;
@@ -25,7 +25,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ///
     /// # Errors
     /// `NoMem` when reclaim does not help and nothing can be killed; `Killed`.
-    pub(crate) async fn charge_pages(&self, process: &Process, memcg: MemcgId, pages: u32, gfp: Gfp) -> Result<(), Errno> {
+    pub(crate) async fn charge_pages(
+        &self,
+        process: &Process,
+        memcg: MemcgId,
+        pages: u32,
+        gfp: Gfp,
+    ) -> Result<(), Errno> {
         let (mut batch, mut retries) =
             self.mem(|mem| (mem.memcgs.charge_batch(), mem.alloc.kernel.tuning.charge_retries));
         let mut drained = false;

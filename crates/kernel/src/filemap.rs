@@ -31,7 +31,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ///
     /// # Errors
     /// `NoMem` when not even one page could be had; `Killed`.
-    pub async fn read(&self, process: &Process, file: &OpenFile, offset: u64, len: u64) -> Result<u64, Errno> {
+    pub async fn read(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, Errno> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
         let size = file.inode.size.get();
@@ -71,7 +77,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// A valid page at `index`; `request` pages are wanted from there (`filemap_get_pages`).
-    async fn get_page(&self, process: &Process, file: &OpenFile, index: u32, request: u32) -> Result<Pfn, Errno> {
+    async fn get_page(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        index: u32,
+        request: u32,
+    ) -> Result<Pfn, Errno> {
         loop {
             match self.look(&file.inode, index) {
                 Found::Ready(pfn) => return Ok(pfn),
@@ -84,9 +96,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     let _ = self.machine().wait(queue, WaitReason::PageRead, None).await;
                 }
                 Found::Missing => {
-                    self.sync_readahead(process, file, index, request).await?;
+                    // Readahead may fail, then this one page matters.
+                    let _ = self.sync_readahead(process, file, index, request).await;
                     if matches!(self.look(&file.inode, index), Found::Missing) {
-                        // Readahead gave up, or the page is gone again: this one page matters.
                         self.read_one_page(process, &file.inode, index).await?;
                     }
                 }
@@ -135,7 +147,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ///
     /// # Errors
     /// `NoMem`; `Killed`; `NoSpc` beyond the end of the file's extent.
-    pub async fn write(&self, process: &Process, file: &OpenFile, offset: u64, len: u64) -> Result<u64, Errno> {
+    pub async fn write(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, Errno> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
         let end = offset.checked_add(len).ok_or(Errno::Inval)?;
@@ -188,7 +206,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// page cache, which repeated use makes active; it is charged to whoever reads it first.
     pub(crate) async fn map_blocks(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
         let device = self.shared.files.borrow().device();
-        let Some(device) = device.filter(|_| self.shared.filesystem == Filesystem::Ext4) else { return Ok(()) };
+        let Some(device) = device.filter(|_| self.shared.filesystem == Filesystem::Ext4) else {
+            return Ok(());
+        };
         loop {
             match self.look(&device, inode.number) {
                 Found::Ready(pfn) => {

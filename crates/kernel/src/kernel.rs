@@ -10,7 +10,7 @@ use mm::event::Trace;
 use mm::sysctl::Sysctls;
 use mm::zone::{MemoryLayout, ZoneKind};
 use mm::{MemcgId, Memory};
-use units::{CpuId, Nanos, NodeId, Order};
+use units::{CpuId, Nanos, NodeId, Order, Seed};
 
 use crate::file::{Files, Filesystem, InFlight};
 use crate::machine::{CostOp, Machine, QueueId, WaitReason};
@@ -29,6 +29,8 @@ pub struct KernelConfig {
     pub filesystem: Filesystem,
     /// Readahead window of the data disk in pages (`read_ahead_kb` / 4).
     pub readahead_pages: u32,
+    /// Draws when, after boot, the periodic workers first run: on a real machine that is chance.
+    pub seed: Seed,
 }
 
 /// Ticks per second: Debian's and SUSE's setting.
@@ -113,11 +115,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         let device = kernel.mem(|mem| mem.mapping_create());
         kernel.shared.files.borrow_mut().set_device(device);
-        kernel.start_threads();
+        kernel.start_threads(config.seed);
         Ok(kernel)
     }
 
-    fn start_threads(&self) {
+    fn start_threads(&self, seed: Seed) {
         let machine = &self.shared.machine;
         let weak = Rc::downgrade(&self.shared);
         machine.on_io_done(Rc::new(move |tag| {
@@ -130,20 +132,24 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let kernel = self.clone();
             machine.spawn(&format!("kswapd{node}"), None, async move { kernel.kswapd(node).await });
         }
-        let kernel = self.clone();
-        machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever().await });
-        let kernel = self.clone();
-        machine.spawn("vmstat-worker", None, async move { kernel.vmstat_forever().await });
+        let phase = |name, period: Nanos| Nanos(seed.stream(name).below(period.0));
+        let (kernel, first) = (self.clone(), phase("memcg-stat-flush", STAT_FLUSH_PERIOD));
+        machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever(first).await });
+        let (kernel, first) = (self.clone(), phase("vmstat-worker", VMSTAT_PERIOD));
+        machine.spawn("vmstat-worker", None, async move { kernel.vmstat_forever(first).await });
     }
 
-    async fn flush_stats_forever(&self) {
+    async fn flush_stats_forever(&self, first: Nanos) {
+        self.machine().sleep(first, WaitReason::Periodic).await;
+        self.mem(|mem| mem.memcgs.flush_periodic());
         loop {
             self.machine().sleep(STAT_FLUSH_PERIOD, WaitReason::Periodic).await;
             self.mem(|mem| mem.memcgs.flush_periodic());
         }
     }
 
-    async fn vmstat_forever(&self) {
+    async fn vmstat_forever(&self, first: Nanos) {
+        self.machine().sleep(first, WaitReason::Periodic).await;
         loop {
             self.machine().sleep(VMSTAT_PERIOD, WaitReason::Periodic).await;
             for cpu in 0..self.machine().cpu_count() {

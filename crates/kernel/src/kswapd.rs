@@ -68,11 +68,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let _ = self.machine().wait(queue, WaitReason::KswapdIdle, None).await;
             return;
         }
-        let quickly = if woken_early {
-            VmEvent::KswapdLowWmarkHitQuickly
-        } else {
-            VmEvent::KswapdHighWmarkHitQuickly
-        };
+        let quickly =
+            if woken_early { VmEvent::KswapdLowWmarkHitQuickly } else { VmEvent::KswapdHighWmarkHitQuickly };
         self.mem(|mem| mem.alloc.events.add(quickly, 1));
     }
 
@@ -119,8 +116,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if !self.machine().has_waiters(queue) {
             return;
         }
-        let hopeless =
-            self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) >= MAX_RECLAIM_RETRIES;
+        let hopeless = self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) >= MAX_RECLAIM_RETRIES;
         if hopeless || (self.balanced(node, order, class) && !self.boosted(node, class)) {
             return;
         }
@@ -192,13 +188,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         boosting: bool,
         sc: &mut ScanControl,
     ) -> bool {
-        let spare_slab =
-            self.mem(|mem| boosting && !mem.alloc.features.has(Feature::ShrinkSlabWhenBoosted));
+        let spare_slab = self.mem(|mem| boosting && !mem.alloc.features.has(Feature::ShrinkSlabWhenBoosted));
         sc.may_writepage = !boosting;
         sc.may_shrinkslab = !spare_slab;
-        sc.nr_to_reclaim = self.mem(|mem| {
-            zones.iter().map(|&id| mem.alloc.zone(id).watermarks.mark(Mark::High).max(32)).sum()
-        });
+        sc.nr_to_reclaim = self
+            .mem(|mem| zones.iter().map(|&id| mem.alloc.zone(id).watermarks.mark(Mark::High).max(32)).sum());
         sc.nr_scanned = 0;
         self.shrink_node(node, sc).await;
         if *order > Order(0) && sc.nr_reclaimed >= (2 << order.0) {

@@ -122,7 +122,13 @@ const LARGEST_FOLIO: u32 = 9;
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A page is missing at `index` and `request` pages are wanted from there
     /// (`page_cache_sync_readahead`).
-    pub(crate) async fn sync_readahead(&self, process: &Process, file: &OpenFile, index: u32, request: u32) -> Result<(), Errno> {
+    pub(crate) async fn sync_readahead(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        index: u32,
+        request: u32,
+    ) -> Result<(), Errno> {
         let max = self.shared.readahead_pages;
         let mut window = file.readahead.get();
         let history = self.pages_before(file, index, max);
@@ -136,11 +142,18 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// The marker at `index`, on a folio of `order`, was reached (`page_cache_async_readahead`).
-    pub(crate) async fn async_readahead(&self, process: &Process, file: &OpenFile, index: u32, request: u32, order: Order) -> Result<(), Errno> {
+    pub(crate) async fn async_readahead(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        index: u32,
+        request: u32,
+        order: Order,
+    ) -> Result<(), Errno> {
         let max = self.shared.readahead_pages;
         let mut window = file.readahead.get();
-        let expected = index == window.start + window.size - window.async_size
-            || index == window.start + window.size;
+        let expected =
+            index == window.start + window.size - window.async_size || index == window.start + window.size;
         let from = if expected { index } else { self.first_missing_after(file, index, max) };
         if from > index && from - index > max {
             return Ok(());
@@ -162,7 +175,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn pages_before(&self, file: &OpenFile, index: u32, max: u32) -> u32 {
         self.mem(|mem| {
             (1..=max.min(index))
-                .take_while(|back| matches!(mem.mappings.find(file.inode.mapping, index - back), Slot::Page(_)))
+                .take_while(|back| {
+                    matches!(mem.mappings.find(file.inode.mapping, index - back), Slot::Page(_))
+                })
                 .count() as u32
         })
     }
@@ -177,7 +192,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Allocates and reads the window's pages, as large folios where they fit
     /// (`page_cache_ra_order`).
-    async fn read_window(&self, process: &Process, file: &OpenFile, window: Readahead, order: u8) -> Result<(), Errno> {
+    async fn read_window(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        window: Readahead,
+        order: u8,
+    ) -> Result<(), Errno> {
         let large = self.shared.filesystem == Filesystem::Xfs
             && self.mem(|mem| mem.alloc.features.has(Feature::LargeFolioReadahead))
             && window.size >= 4;
@@ -189,7 +210,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.read_folios(process, &file.inode, window, wanted).await
     }
 
-    async fn read_folios(&self, process: &Process, inode: &Inode, window: Readahead, wanted: u32) -> Result<(), Errno> {
+    async fn read_folios(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        window: Readahead,
+        wanted: u32,
+    ) -> Result<(), Errno> {
         let Some(last) = last_page(inode) else { return Ok(()) };
         self.map_blocks(process, inode).await?;
         let end = (window.start + window.size).min(last + 1);
@@ -231,7 +258,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Allocates and reads single pages (`page_cache_ra_unbounded`). Fails only if not even the
     /// first page could be had.
-    async fn read_pages(&self, process: &Process, inode: &Inode, first: u32, count: u32, marker: Option<u32>) -> Result<(), Errno> {
+    async fn read_pages(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        first: u32,
+        count: u32,
+        marker: Option<u32>,
+    ) -> Result<(), Errno> {
         let Some(last) = last_page(inode) else { return Ok(()) };
         self.map_blocks(process, inode).await?;
         let end = first.saturating_add(count).min(last + 1);
@@ -270,7 +304,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Allocates, charges and adds one locked page or folio (`filemap_add_folio`). False: the slot
     /// was taken meanwhile.
-    async fn add_page(&self, process: &Process, inode: &Inode, index: u32, order: Order, marker: bool) -> Result<bool, Errno> {
+    async fn add_page(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        index: u32,
+        order: Order,
+        marker: bool,
+    ) -> Result<bool, Errno> {
         // Readahead may fail: it neither retries nor kills.
         let gfp = Gfp::HIGHUSER_MOVABLE | Gfp::NORETRY;
         let pfn = self.alloc_pages(Some(process), gfp, order).await.ok_or(Errno::NoMem)?;
@@ -291,7 +332,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(true)
     }
 
-    pub(crate) async fn charge_and_insert(&self, process: &Process, inode: &Inode, index: u32, pfn: Pfn, gfp: Gfp) -> Result<bool, Errno> {
+    pub(crate) async fn charge_and_insert(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        index: u32,
+        pfn: Pfn,
+        gfp: Gfp,
+    ) -> Result<bool, Errno> {
         let memcg = process.memcg();
         let pages = self.mem(|mem| mem.alloc.frames.pages(pfn));
         self.charge_pages(process, memcg, pages, gfp).await?;
@@ -315,17 +363,23 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Makes the tree nodes on the way to `index`, charging and allocating slab as needed.
-    pub(crate) async fn prepare_tree(&self, process: &Process, inode: &Inode, index: u32, pages: u32) -> Result<(), Errno> {
+    pub(crate) async fn prepare_tree(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        index: u32,
+        pages: u32,
+    ) -> Result<(), Errno> {
         let gfp = Gfp::KERNEL | Gfp::RECLAIMABLE_BIT | Gfp::ACCOUNT;
         loop {
             let cpu = self.machine().current_cpu();
             let memcg = process.memcg();
             match self.mem(|mem| mem.prepare_insert(cpu, inode.mapping, index, pages, memcg)) {
                 Prepared::Ready => return Ok(()),
-                Prepared::NeedsCharge { pages, bytes } => {
+                Prepared::NeedsCharge { pages } => {
                     self.charge_pages(process, memcg, pages, gfp).await?;
                     let cpu = self.machine().current_cpu();
-                    self.mem(|mem| mem.memcgs.object_pages_charged(cpu, memcg, pages, bytes));
+                    self.mem(|mem| mem.memcgs.object_pages_charged(cpu, memcg, pages));
                 }
                 Prepared::NeedsSlab => self.grow_tree_slab(process, gfp).await?,
             }
@@ -336,7 +390,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// (MECHANISMS 9.1).
     async fn grow_tree_slab(&self, process: &Process, gfp: Gfp) -> Result<(), Errno> {
         let order = self.mem(|mem| mem.tree_slab_order());
-        let easy = gfp.without(Gfp::DIRECT_RECLAIM).without(Gfp::KSWAPD_RECLAIM) | Gfp::NORETRY | Gfp::NOMEMALLOC;
+        let easy =
+            gfp.without(Gfp::DIRECT_RECLAIM).without(Gfp::KSWAPD_RECLAIM) | Gfp::NORETRY | Gfp::NOMEMALLOC;
         let block = match self.alloc_pages(Some(process), easy, order).await {
             Some(pfn) => Some(pfn),
             None => self.alloc_pages(Some(process), gfp, Order(0)).await,

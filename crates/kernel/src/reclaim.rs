@@ -6,6 +6,7 @@
 //! pays for its CPU time and may be scheduled away, so nothing is remembered across but the run's
 //! own [`ScanControl`].
 
+use mm::MemcgId;
 use mm::event::{Trace, TraceEvent};
 use mm::feature::Feature;
 use mm::gfp::Gfp;
@@ -14,7 +15,6 @@ use mm::scan::{Reclaimer, ScanControl};
 use mm::shrink::ChunkReport;
 use mm::vmstat::VmEvent;
 use mm::zone::ZoneKind;
-use mm::MemcgId;
 use units::{Nanos, NodeId, Order};
 
 use crate::kernel::{JIFFY, Kernel};
@@ -146,8 +146,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let queue = self.shared.queues[node.index()].pfmemalloc;
         while !self.allow_direct_reclaim(node) {
             self.wakeup_kswapd_for_reserve(node, class);
-            let woken =
-                self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
+            let woken = self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
             if timeout.is_some() || self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) > 0 {
                 let _ = woken;
                 return;

@@ -138,6 +138,10 @@ impl<T: Trace> PageAllocator<T> {
             keep_at_boot(zone, kept, &mut frames);
         }
         let nodes = lay_out_nodes(node_count, &zones);
+        let can_spread = nodes
+            .iter()
+            .map(|node| ZoneKind::ALL.map(|class| can_spread(&nodes, &zones, node, class)))
+            .collect();
         let mut allocator = Self {
             features: kernel.features,
             generation,
@@ -153,6 +157,7 @@ impl<T: Trace> PageAllocator<T> {
             boot_min_free_kbytes: 0,
             cpu_node,
             zone_of_chunk,
+            can_spread,
         };
         allocator.compute_boot_marks(layout.huge_pages);
         allocator.make_pcps();
@@ -300,6 +305,16 @@ fn lay_out_nodes(count: usize, zones: &[Zone]) -> Vec<Node> {
     (0..count)
         .map(|node| Node { zones: ids_of(node), zonelists: ZoneKind::ALL.map(|class| zonelist(node, class)) })
         .collect()
+}
+
+/// Whether requests of `class` from `node` prefer a Normal zone with a DMA32 zone beside it.
+fn can_spread(nodes: &[Node], zones: &[Zone], node: &Node, class: ZoneKind) -> bool {
+    let kind_of = |id: &ZoneId| zones[id.index()].kind;
+    node.zonelists[class as usize].first().is_some_and(|preferred| {
+        let home = zones[preferred.index()].node;
+        kind_of(preferred) == ZoneKind::Normal
+            && nodes[home.index()].zones.iter().any(|id| kind_of(id) == ZoneKind::Dma32)
+    })
 }
 
 /// First managed frame of a zone.

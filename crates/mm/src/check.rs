@@ -64,18 +64,42 @@ impl<T: Trace> Memory<T> {
                     let mut length = 0;
                     for pfn in lruvec.lists[list as usize].iter(frames) {
                         length += 1;
-                        ensure!(frames.state(pfn) == FrameState::Lru, "{pfn:?} is on {list:?} as {:?}", frames.state(pfn));
-                        ensure!(LruList::of(frames.flags(pfn)) == list, "{pfn:?} is on {list:?} with flags {:?}", frames.flags(pfn));
-                        ensure!(self.page_memcg(pfn) == memcg, "{pfn:?} is on a list of {memcg:?} but charged to {:?}", self.page_memcg(pfn));
+                        ensure!(
+                            frames.state(pfn) == FrameState::Lru,
+                            "{pfn:?} is on {list:?} as {:?}",
+                            frames.state(pfn)
+                        );
+                        ensure!(
+                            LruList::of(frames.flags(pfn)) == list,
+                            "{pfn:?} is on {list:?} with flags {:?}",
+                            frames.flags(pfn)
+                        );
+                        ensure!(
+                            self.page_memcg(pfn) == memcg,
+                            "{pfn:?} is on a list of {memcg:?} but charged to {:?}",
+                            self.page_memcg(pfn)
+                        );
                         let (zone, place) = self.page_place(pfn);
                         ensure!(place == node, "{pfn:?} is on a list of {node:?}");
                         pages[zone as usize] += u64::from(frames.pages(pfn));
                     }
                     listed += u64::from(length);
-                    ensure!(length == lruvec.lists[list as usize].len(), "{list:?} of {memcg:?} has {length} elements and says {}", lruvec.lists[list as usize].len());
-                    ensure!(pages == lruvec.pages[list as usize], "{list:?} of {memcg:?} has {pages:?} pages and says {:?}", lruvec.pages[list as usize]);
+                    ensure!(
+                        length == lruvec.lists[list as usize].len(),
+                        "{list:?} of {memcg:?} has {length} elements and says {}",
+                        lruvec.lists[list as usize].len()
+                    );
+                    ensure!(
+                        pages == lruvec.pages[list as usize],
+                        "{list:?} of {memcg:?} has {pages:?} pages and says {:?}",
+                        lruvec.pages[list as usize]
+                    );
                     let stat = self.memcgs.local_stat(memcg, node, list.stat());
-                    ensure!(stat == pages.iter().sum::<u64>(), "{} of {memcg:?} is {stat}, its list has {pages:?}", list.stat().name());
+                    ensure!(
+                        stat == pages.iter().sum::<u64>(),
+                        "{} of {memcg:?} is {stat}, its list has {pages:?}",
+                        list.stat().name()
+                    );
                 }
             }
         }
@@ -86,7 +110,11 @@ impl<T: Trace> Memory<T> {
         let isolated = (0..frames.len()).find(|&i| frames.state(Pfn(i as u32)) == FrameState::Isolated);
         ensure!(isolated.is_none(), "frame {isolated:?} is isolated between steps");
         for pfn in self.cpus.iter().flat_map(|cpu| &cpu.add) {
-            ensure!(frames.state(*pfn) == FrameState::Batch, "{pfn:?} waits in a batch as {:?}", frames.state(*pfn));
+            ensure!(
+                frames.state(*pfn) == FrameState::Batch,
+                "{pfn:?} waits in a batch as {:?}",
+                frames.state(*pfn)
+            );
         }
         Ok(())
     }
@@ -101,7 +129,10 @@ impl<T: Trace> Memory<T> {
             for (index, pfn) in self.mappings.heads(mapping) {
                 cached += 1;
                 let owner = (frames.owner(pfn), frames.index(pfn));
-                ensure!(owner == (mapping.0, index), "{mapping:?} has {pfn:?} at {index}, the frame says {owner:?}");
+                ensure!(
+                    owner == (mapping.0, index),
+                    "{mapping:?} has {pfn:?} at {index}, the frame says {owner:?}"
+                );
                 ensure!(self.is_lru_page(pfn), "{pfn:?} is cached and {:?}", frames.state(pfn));
             }
         }
@@ -115,7 +146,12 @@ impl<T: Trace> Memory<T> {
         }
         ensure!(cached == 0, "{cached} more pages are cached than frames say so");
         for slab in self.tree_slab.slabs() {
-            ensure!(frames.state(slab.pfn) == FrameState::InUse, "slab {:?} is {:?}", slab.pfn, frames.state(slab.pfn));
+            ensure!(
+                frames.state(slab.pfn) == FrameState::InUse,
+                "slab {:?} is {:?}",
+                slab.pfn,
+                frames.state(slab.pfn)
+            );
         }
         Ok(())
     }
@@ -135,8 +171,10 @@ impl<T: Trace> Memory<T> {
                 .ids()
                 .filter(|&id| self.memcgs.is_descendant(id, memcg))
                 .map(|id| {
-                    let kernel: u64 =
-                        self.nodes().map(|node| self.memcgs.local_stat(id, node, MemcgStat::KernelBytes)).sum();
+                    let kernel: u64 = self
+                        .nodes()
+                        .map(|node| self.memcgs.local_stat(id, node, MemcgStat::KernelBytes))
+                        .sum();
                     pages[id.index()] + (kernel / PAGE_SIZE)
                 })
                 .sum();

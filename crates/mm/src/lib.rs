@@ -16,6 +16,8 @@ pub mod check;
 pub mod check_alloc;
 pub mod event;
 pub mod fallback;
+#[cfg(test)]
+mod fallback_scenes;
 pub mod feature;
 pub mod frame;
 pub mod gfp;

@@ -107,13 +107,6 @@ pub(crate) struct CpuBatches {
     pub(crate) activate: Vec<Pfn>,
 }
 
-/// Which end of a list a page goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ListEnd {
-    Head,
-    Tail,
-}
-
 impl<T: Trace> Memory<T> {
     #[inline]
     pub(crate) fn lruvec_index(&self, memcg: MemcgId, node: NodeId) -> usize {
@@ -138,8 +131,8 @@ impl<T: Trace> Memory<T> {
         (zone.kind, zone.node)
     }
 
-    /// Puts a page that is on no list onto the one its flags name.
-    pub(crate) fn lru_insert(&mut self, pfn: Pfn, end: ListEnd) {
+    /// Puts a page that is on no list at the head of the one its flags name.
+    pub(crate) fn lru_insert(&mut self, pfn: Pfn) {
         let list = LruList::of(self.alloc.frames.flags(pfn));
         let (zone, node) = self.page_place(pfn);
         let memcg = self.page_memcg(pfn);
@@ -148,10 +141,7 @@ impl<T: Trace> Memory<T> {
         let lruvec = &mut self.lruvecs[index];
         lruvec.pages[list as usize][zone as usize] += pages;
         let frames = &mut self.alloc.frames;
-        match end {
-            ListEnd::Head => lruvec.lists[list as usize].push_front(frames, pfn),
-            ListEnd::Tail => lruvec.lists[list as usize].push_back(frames, pfn),
-        }
+        lruvec.lists[list as usize].push_front(frames, pfn);
         frames.set_state(pfn, FrameState::Lru);
         self.memcgs.add_stat(memcg, node, list.stat(), pages);
     }
@@ -188,7 +178,7 @@ impl<T: Trace> Memory<T> {
         for pfn in batch.drain(..) {
             // A page that was removed while it waited here is marked by its state.
             if self.alloc.frames.state(pfn) == FrameState::Batch {
-                self.lru_insert(pfn, ListEnd::Head);
+                self.lru_insert(pfn);
             }
         }
         self.cpus[cpu.index()].add = batch;
@@ -211,7 +201,7 @@ impl<T: Trace> Memory<T> {
         }
         self.lru_remove(pfn);
         self.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
-        self.lru_insert(pfn, ListEnd::Head);
+        self.lru_insert(pfn);
         let pages = u64::from(self.alloc.frames.pages(pfn));
         let (_, node) = self.page_place(pfn);
         self.alloc.events.add(VmEvent::PgActivate, pages);
@@ -320,7 +310,7 @@ impl<T: Trace> Memory<T> {
         }
         self.alloc.frames.set_flags(pfn, PageFlags::MLOCKED.set(PageFlags::UNEVICTABLE));
         self.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
-        self.lru_insert(pfn, ListEnd::Head);
+        self.lru_insert(pfn);
         let pages = u64::from(self.alloc.frames.pages(pfn));
         self.alloc.events.add(VmEvent::UnevictablePgsMlocked, pages);
         self.alloc.events.add(VmEvent::UnevictablePgsCulled, pages);

@@ -49,8 +49,6 @@ pub enum Prepared {
     NeedsCharge {
         /// Pages to charge.
         pages: u32,
-        /// Bytes of the object that they are for.
-        bytes: u32,
     },
     /// Allocate a reclaimable slab block and hand it to [`Memory::grow_tree_slab`].
     NeedsSlab,
@@ -443,11 +441,18 @@ impl<T: Trace> Memory<T> {
 
     /// Makes the tree nodes that inserting `pages` pages at `index` needs, for a task of `memcg`.
     /// Call again after having done what it asks for; other tasks may have changed the tree.
-    pub fn prepare_insert(&mut self, cpu: CpuId, mapping: MappingId, index: u32, pages: u32, memcg: MemcgId) -> Prepared {
+    pub fn prepare_insert(
+        &mut self,
+        cpu: CpuId,
+        mapping: MappingId,
+        index: u32,
+        pages: u32,
+        memcg: MemcgId,
+    ) -> Prepared {
         while let Some((level, number)) = self.mappings.missing_node(mapping, index, pages) {
             let bytes = self.tree_node_bytes();
             if !self.memcgs.consume_object_stock(cpu, memcg, bytes) {
-                return Prepared::NeedsCharge { pages: bytes.div_ceil(units::PAGE_SIZE as u32), bytes };
+                return Prepared::NeedsCharge { pages: bytes.div_ceil(units::PAGE_SIZE as u32) };
             }
             let Some(slab) = self.tree_slab.alloc() else {
                 self.memcgs.uncharge_object(cpu, memcg, bytes);
@@ -482,7 +487,13 @@ impl<T: Trace> Memory<T> {
     ///
     /// # Panics
     /// When a slot is taken: callers look before they insert, with no wait in between.
-    pub fn insert_page(&mut self, mapping: MappingId, index: u32, pfn: Pfn, memcg: MemcgId) -> Option<Shadow> {
+    pub fn insert_page(
+        &mut self,
+        mapping: MappingId,
+        index: u32,
+        pfn: Pfn,
+        memcg: MemcgId,
+    ) -> Option<Shadow> {
         let pages = self.alloc.frames.pages(pfn);
         let mut shadow = None;
         for offset in 0..pages {

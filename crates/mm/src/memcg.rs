@@ -396,17 +396,17 @@ impl Memcgs {
         false
     }
 
-    /// Accounts whole pages just charged for objects: `bytes` of them are used at once, the rest
-    /// becomes the CPU's stock.
-    pub fn object_pages_charged(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32, bytes: u32) {
+    /// Accounts whole pages just charged for objects: they become the CPU's stock, from which
+    /// [`Self::consume_object_stock`] takes.
+    pub fn object_pages_charged(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) {
         let page_bytes = u64::from(pages) * PAGE_SIZE;
         self.add_stat(memcg, NodeId(0), MemcgStat::KernelBytes, page_bytes);
         if self.stocks[cpu.index()].object_memcg != Some(memcg) {
             self.drain_object_stock(cpu);
             self.stocks[cpu.index()].object_memcg = Some(memcg);
         }
-        let rest = u32::try_from(page_bytes).expect("an object spans few pages") - bytes;
-        self.stocks[cpu.index()].object_bytes += rest;
+        let bytes = u32::try_from(page_bytes).expect("an object spans few pages");
+        self.stocks[cpu.index()].object_bytes += bytes;
     }
 
     /// Gives the bytes of a kernel object back; whole pages among the CPU's bytes are uncharged.
@@ -659,7 +659,11 @@ mod tests {
             assert_eq!(tree.try_charge(CPU0, child, 1, 64), Charge::Done);
         }
         assert_eq!(tree[parent].memory.usage, 70);
-        assert_eq!(tree.try_charge(CPU0, child, 1, 64), Charge::Over(parent), "the parent is full, not the child");
+        assert_eq!(
+            tree.try_charge(CPU0, child, 1, 64),
+            Charge::Over(parent),
+            "the parent is full, not the child"
+        );
     }
 
     #[test]
@@ -682,7 +686,8 @@ mod tests {
         for _ in 0..4172 {
             if !tree.consume_object_stock(CPU0, group, 592) {
                 pages += 1;
-                tree.object_pages_charged(CPU0, group, 1, 592);
+                tree.object_pages_charged(CPU0, group, 1);
+                assert!(tree.consume_object_stock(CPU0, group, 592));
             }
         }
         // MECHANISMS-6X 4.1: 2469888 B = 603 pages for 4172 nodes of 592 B.
@@ -714,7 +719,11 @@ mod tests {
         tree.flush_for_reclaim();
         assert_eq!(see(&tree, parent), 0);
         tree.flush_for_read(parent);
-        assert_eq!((see(&tree, parent), see(&tree, MemcgId::ROOT)), (1000, 0), "a read refreshes its subtree only");
+        assert_eq!(
+            (see(&tree, parent), see(&tree, MemcgId::ROOT)),
+            (1000, 0),
+            "a read refreshes its subtree only"
+        );
         tree.flush_periodic();
         assert_eq!(see(&tree, MemcgId::ROOT), 1000);
     }

@@ -9,13 +9,13 @@ use std_alloc::vec::Vec;
 
 use units::{NodeId, Order, Pfn};
 
+use crate::boot::BootError;
 use crate::event::Trace;
 use crate::feature::Kernel;
 use crate::frame::FrameState;
 use crate::lru::{CpuBatches, LruList, Lruvec};
 use crate::mapping::{Mappings, NodeScratch};
 use crate::memcg::{MemcgId, Memcgs, UNLIMITED};
-use crate::boot::BootError;
 use crate::page_alloc::PageAllocator;
 use crate::scan::NodeReclaim;
 use crate::slab::SlabCache;
@@ -50,7 +50,12 @@ impl<T: Trace> Memory<T> {
     ///
     /// # Errors
     /// A layout that no kernel could run on.
-    pub fn boot(layout: &MemoryLayout, kernel: Kernel, sysctls: Sysctls, trace: T) -> Result<Self, BootError> {
+    pub fn boot(
+        layout: &MemoryLayout,
+        kernel: Kernel,
+        sysctls: Sysctls,
+        trace: T,
+    ) -> Result<Self, BootError> {
         let cpus = usize::from(layout.cpus);
         let nodes = layout.nodes.len();
         let memcgs = Memcgs::new(&kernel, nodes, cpus);

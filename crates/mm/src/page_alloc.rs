@@ -17,7 +17,7 @@ use crate::buddy::LARGEST_ORDER;
 use crate::event::Trace;
 use crate::fallback::{LockedZone, Mode};
 use crate::feature::{Feature, FeatureSet, Kernel};
-use crate::frame::{FrameState, Frames, NO_OWNER, PageFlags};
+use crate::frame::{FrameState, Frames, PageFlags};
 use crate::gfp::{Gfp, MigrateType};
 use crate::pcp::{Generation, Pcp};
 use crate::sysctl::{Sysctl, Sysctls};
@@ -67,6 +67,8 @@ pub struct PageAllocator<T> {
     pub(crate) boot_min_free_kbytes: u64,
     pub(crate) cpu_node: Vec<NodeId>,
     pub(crate) zone_of_chunk: Vec<ZoneId>,
+    /// For each node and class: whether the preferred zone is Normal and has a DMA32 zone beside it.
+    pub(crate) can_spread: Vec<[bool; ZoneKind::COUNT]>,
 }
 
 /// A request on its way along the zonelist.
@@ -131,21 +133,14 @@ impl<T: Trace> PageAllocator<T> {
     /// its node has a DMA32 zone to go to instead (MECHANISMS 2.6).
     #[inline]
     pub fn fast_flags(&self, cpu: CpuId, gfp: Gfp) -> AllocFlags {
-        AllocFlags::fast(gfp, self.features.has(Feature::NoFragment) && self.can_spread(cpu, gfp))
-    }
-
-    fn can_spread(&self, cpu: CpuId, gfp: Gfp) -> bool {
-        let Some(&preferred) = self.zonelist(cpu, gfp).first() else { return false };
-        let preferred = self.zone(preferred);
-        let node = &self.nodes[preferred.node.index()];
-        preferred.kind == ZoneKind::Normal
-            && node.zones.iter().any(|&zone| self.zone(zone).kind == ZoneKind::Dma32)
+        let can_spread = self.can_spread[self.node_of(cpu).index()][class_of(gfp) as usize];
+        AllocFlags::fast(gfp, can_spread && self.features.has(Feature::NoFragment))
     }
 
     /// Tries once to allocate a block of `order` for a task on `cpu`: walks the zonelist, skips
     /// zones that would fall below their mark, takes from the first other one that has a block.
     ///
-    /// The new block has its order set, no flags, no owner, cgroup 0.
+    /// The new block has its order set, no flags, no owner (its index is left over), cgroup 0.
     #[inline]
     pub fn alloc(&mut self, cpu: CpuId, gfp: Gfp, order: Order, flags: AllocFlags) -> AllocOutcome {
         assert!(order <= LARGEST_ORDER, "blocks of {order:?} do not exist");
@@ -251,14 +246,13 @@ impl<T: Trace> PageAllocator<T> {
         (cpu.index() * self.zones.len()) + zone.index()
     }
 
-    /// Makes a block that was taken off a list a page in use.
+    /// Makes a block that was taken off a list a page in use. Its order is set and it has no owner
+    /// already: both are so on every free list.
     #[inline]
     fn prepare(&mut self, pfn: Pfn, order: Order, zone: ZoneId) {
         self.frames.set_state(pfn, FrameState::InUse);
-        self.frames.set_order(pfn, order);
         self.frames.put_flags(pfn, PageFlags::NONE);
         self.frames.set_memcg(pfn, 0);
-        self.frames.set_owner(pfn, NO_OWNER, 0);
         self.events.add(pgalloc(self.zones[zone.index()].kind), u64::from(order.pages()));
     }
 
@@ -282,21 +276,14 @@ impl<T: Trace> PageAllocator<T> {
         let below_high = self.zones[id.index()].watermarks.below_high;
         let blocks = self.pcps[pcp].refill_blocks(self.generation, order, below_high);
         let mut mode = Mode::default();
-        let mut locked = LockedZone {
-            zone: &mut self.zones[id.index()],
-            frames: &mut self.frames,
-            events: &mut self.events,
-            trace: &mut self.trace,
-            features: self.features,
-            boost_factor: self.sysctls.get(Sysctl::WatermarkBoostFactor),
-            blocks_walked: 0,
-        };
         for _ in 0..blocks {
-            let Some(pfn) = locked.take_block(order, want, flags, &mut mode) else { break };
-            self.pcps[pcp].refill_with(locked.frames, pfn, order, want);
+            let mut locked = self.lock(id);
+            let page = locked.take_block(order, want, flags, &mut mode);
+            out.stolen_blocks += locked.blocks_walked;
+            let Some(pfn) = page else { break };
+            self.pcps[pcp].refill_with(&mut self.frames, pfn, order, want);
             out.refilled += order.pages();
         }
-        out.stolen_blocks += locked.blocks_walked;
     }
 
     /// Takes a block past the per-CPU lists.

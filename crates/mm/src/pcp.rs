@@ -212,7 +212,7 @@ impl Pcp {
         self.count += order.pages();
     }
 
-    /// Puts a freed block first; returns how many pages must now go back to the zone.
+    /// Puts a freed block, whose order is set, first; returns how many pages must now go back to the zone.
     #[inline]
     pub(crate) fn put(
         &mut self,
@@ -224,7 +224,6 @@ impl Pcp {
         zone: &Watermarks,
     ) -> u32 {
         frames.set_state(pfn, FrameState::Pcp);
-        frames.set_order(pfn, order);
         record_type(frames, pfn, kind);
         self.lists[list_index(order, kind)].push_front(frames, pfn);
         self.count += order.pages();

@@ -157,8 +157,7 @@ impl<T: Trace> Memory<T> {
     pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Walk {
         self.memcgs.flush_for_reclaim();
         if self.alloc.kernel.features.has(Feature::RootAging) {
-            let refaults =
-                self.memcgs.reclaim_stat(sc.target, node, MemcgStat::WorkingsetActivateFile);
+            let refaults = self.memcgs.reclaim_stat(sc.target, node, MemcgStat::WorkingsetActivateFile);
             let snapshot = self.lruvec(sc.target, node).refaults[1];
             let inactive = self.memcgs.reclaim_stat(sc.target, node, MemcgStat::InactiveFile);
             let active = self.memcgs.reclaim_stat(sc.target, node, MemcgStat::ActiveFile);
@@ -182,7 +181,12 @@ impl<T: Trace> Memory<T> {
 
     /// The next cgroup of a pass; none when the pass is over, also because it has enough where
     /// the kernel stops in mid-tree.
-    pub fn next_memcg(&mut self, walk: &mut Walk, visited: Option<MemcgId>, sc: &ScanControl) -> Option<MemcgId> {
+    pub fn next_memcg(
+        &mut self,
+        walk: &mut Walk,
+        visited: Option<MemcgId>,
+        sc: &ScanControl,
+    ) -> Option<MemcgId> {
         let features = self.alloc.kernel.features;
         let stops_early = match sc.reclaimer {
             Reclaimer::Kswapd => false,
@@ -232,8 +236,7 @@ impl<T: Trace> Memory<T> {
         };
         let scan = if protection > 0 {
             let usage = group.memory.usage.max(protection);
-            let protected =
-                u128::from(size) * u128::from(protection) / (u128::from(usage) + 1);
+            let protected = u128::from(size) * u128::from(protection) / (u128::from(usage) + 1);
             let protected = u64::try_from(protected).expect("a part of the list's size");
             (size - protected).max(SWAP_CLUSTER_MAX)
         } else {

@@ -19,7 +19,7 @@ use units::{CpuId, NodeId, Pfn};
 use crate::event::{Trace, TraceEvent};
 use crate::feature::Feature;
 use crate::frame::{FrameState, NO_OWNER, PageFlags};
-use crate::lru::{ListEnd, LruList};
+use crate::lru::LruList;
 use crate::memcg::MemcgId;
 use crate::memory::Memory;
 use crate::scan::{LruvecScan, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
@@ -60,7 +60,12 @@ const SHADOW_SHRINK_BATCH: u64 = 128;
 
 impl<T: Trace> Memory<T> {
     /// Spends the next chunk of a cgroup's quotas; none when they are spent or enough is freed.
-    pub fn shrink_chunk(&mut self, cpu: CpuId, scan: &mut LruvecScan, sc: &mut ScanControl) -> Option<ChunkReport> {
+    pub fn shrink_chunk(
+        &mut self,
+        cpu: CpuId,
+        scan: &mut LruvecScan,
+        sc: &mut ScanControl,
+    ) -> Option<ChunkReport> {
         loop {
             while scan.next < LruList::EVICTABLE.len() {
                 let list = LruList::EVICTABLE[scan.next];
@@ -138,7 +143,7 @@ impl<T: Trace> Memory<T> {
         let mut back = core::mem::take(&mut self.skipped);
         // They go back to the head in the order in which they were met: the list is disturbed.
         for pfn in back.drain(..) {
-            self.lru_insert(pfn, ListEnd::Head);
+            self.lru_insert(pfn);
         }
         self.skipped = back;
         (taken, skipped)
@@ -167,11 +172,11 @@ impl<T: Trace> Memory<T> {
                     report.reclaimed += pages;
                     self.evict(cpu, pfn, sc.target);
                 }
-                Verdict::Keep => self.lru_insert(pfn, ListEnd::Head),
+                Verdict::Keep => self.lru_insert(pfn),
                 Verdict::Activate => {
                     activated += pages;
                     self.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
-                    self.lru_insert(pfn, ListEnd::Head);
+                    self.lru_insert(pfn);
                 }
             }
         }
@@ -235,7 +240,13 @@ impl<T: Trace> Memory<T> {
         Verdict::Free
     }
 
-    fn decide_writeback(&mut self, pfn: Pfn, flags: PageFlags, sc: &ScanControl, report: &mut ChunkReport) -> Verdict {
+    fn decide_writeback(
+        &mut self,
+        pfn: Pfn,
+        flags: PageFlags,
+        sc: &ScanControl,
+        report: &mut ChunkReport,
+    ) -> Verdict {
         let (_, node) = self.page_place(pfn);
         let pages = self.alloc.frames.pages(pfn);
         let again = flags.has(PageFlags::RECLAIM);
@@ -292,13 +303,13 @@ impl<T: Trace> Memory<T> {
             let executable = PageFlags::YOUNG.set(PageFlags::EXEC);
             self.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
             if list.is_file() && flags.has(executable) {
-                self.lru_insert(pfn, ListEnd::Head);
+                self.lru_insert(pfn);
                 continue;
             }
             deactivated += self.alloc.frames.pages(pfn);
             self.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
             self.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
-            self.lru_insert(pfn, ListEnd::Head);
+            self.lru_insert(pfn);
         }
         isolated.clear();
         self.isolated = isolated;
@@ -319,7 +330,14 @@ impl<T: Trace> Memory<T> {
         ChunkReport { scanned, deactivated, ..ChunkReport::default() }
     }
 
-    fn count_scanned(&mut self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl, list: LruList, pages: u32) {
+    fn count_scanned(
+        &mut self,
+        memcg: MemcgId,
+        node: NodeId,
+        sc: &mut ScanControl,
+        list: LruList,
+        pages: u32,
+    ) {
         let pages = u64::from(pages);
         sc.nr_scanned += pages;
         let (event, stat) = match sc.reclaimer {
@@ -367,7 +385,13 @@ impl<T: Trace> Memory<T> {
     }
 
     /// Scans the next batch of slab objects; returns how many, or none when the plan is done.
-    pub fn shrink_slab_batch(&mut self, cpu: CpuId, memcg: MemcgId, plan: &mut ShrinkPlan, sc: &mut ScanControl) -> Option<u64> {
+    pub fn shrink_slab_batch(
+        &mut self,
+        cpu: CpuId,
+        memcg: MemcgId,
+        plan: &mut ShrinkPlan,
+        sc: &mut ScanControl,
+    ) -> Option<u64> {
         let Some(batch) = plan.next_batch() else {
             *self.deferred_shadow_leaves(memcg) += plan.deferred_after();
             return None;

@@ -203,3 +203,87 @@ impl Zone {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buddy::{End, FreeArea};
+    use crate::frame::Frames;
+    use units::{NodeId, Pfn};
+
+    /// A DMA zone with marks 100, 125, 150, a reserve of 40 against users, one free block of order
+    /// 3 of each of `kinds`.
+    fn zone(kinds: &[MigrateType]) -> Zone {
+        let mut frames = Frames::new(1024);
+        let mut free_area = FreeArea::new(Pfn(0), 1024);
+        for (block, &kind) in (0..).zip(kinds) {
+            free_area.push(&mut frames, Pfn(16 * block), Order(3), kind, End::Head);
+        }
+        let mut watermarks = Watermarks { base: [100, 125, 150], ..Watermarks::default() };
+        watermarks.set_reserve([0, 40, 40, 40]);
+        Zone {
+            kind: ZoneKind::Dma,
+            node: NodeId(0),
+            start: Pfn(0),
+            spanned: 1024,
+            managed: Pages(1024),
+            managed_at_boot: Pages(1024),
+            watermarks,
+            free_area,
+        }
+    }
+
+    /// The fewest free pages that pass the min mark.
+    fn least(zone: &Zone, order: u8, class: ZoneKind, flags: AllocFlags) -> Option<u64> {
+        (0..2000).find(|&free| zone.watermark_ok(Order(order), 100, class, flags, free))
+    }
+
+    #[test]
+    fn each_reserve_lets_a_request_go_deeper() {
+        let zone = zone(&[]);
+        let flags = |more: &[AllocFlags]| more.iter().fold(AllocFlags::WMARK_MIN, |all, &flag| all | flag);
+        let (high, harder, oom) = (AllocFlags::HIGH, AllocFlags::HARDER, AllocFlags::OOM);
+        for (flags, needed) in [
+            (flags(&[]), 101),
+            (flags(&[high]), 51),
+            (flags(&[harder]), 76),
+            (flags(&[high, harder]), 50 - 12 + 1),
+            (flags(&[oom]), 51),
+            (flags(&[high, oom, harder]), 26),
+        ] {
+            assert_eq!(least(&zone, 0, ZoneKind::Dma, flags), Some(needed), "{flags:?}");
+            assert_eq!(least(&zone, 0, ZoneKind::Movable, flags), Some(needed + 40), "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn a_larger_block_must_leave_the_mark_and_exist() {
+        let zone = zone(&[MigrateType::Reclaimable]);
+        assert_eq!(least(&zone, 3, ZoneKind::Dma, AllocFlags::WMARK_MIN), Some(108));
+        assert_eq!(least(&zone, 4, ZoneKind::Dma, AllocFlags::WMARK_MIN), None);
+    }
+
+    #[test]
+    fn the_highatomic_reserve_counts_for_atomic_requests_only() {
+        let mut zone = zone(&[MigrateType::HighAtomic]);
+        zone.free_area.reserved_highatomic = 512;
+        assert_eq!(least(&zone, 0, ZoneKind::Dma, AllocFlags::WMARK_MIN), Some(613));
+        assert_eq!(least(&zone, 3, ZoneKind::Dma, AllocFlags::WMARK_MIN), None);
+        let harder = AllocFlags::WMARK_MIN | AllocFlags::HARDER;
+        assert_eq!(least(&zone, 3, ZoneKind::Dma, harder), Some(83));
+    }
+
+    #[test]
+    fn a_boost_raises_all_three_marks_until_it_is_taken_back() {
+        let mut marks = Watermarks { base: [1000, 1250, 1500], ..Watermarks::default() };
+        assert!(marks.raise_boost(15_000));
+        assert_eq!(Mark::ALL.map(|mark| marks.mark(mark)), [1512, 1762, 2012]);
+        for _ in 0..9 {
+            marks.raise_boost(15_000);
+        }
+        assert_eq!(marks.boost(), Pages(2250), "one and a half times the base high mark");
+        marks.reduce_boost(Pages(250));
+        assert_eq!(marks.boost(), Pages(2000));
+        assert!(!marks.raise_boost(0), "switched off");
+    }
+}

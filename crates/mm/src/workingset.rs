@@ -146,7 +146,14 @@ impl<T: Trace> Memory<T> {
         }
     }
 
-    fn count_workingset(&mut self, memcg: MemcgId, node: NodeId, event: VmEvent, stat: MemcgStat, pages: u64) {
+    fn count_workingset(
+        &mut self,
+        memcg: MemcgId,
+        node: NodeId,
+        event: VmEvent,
+        stat: MemcgStat,
+        pages: u64,
+    ) {
         self.alloc.events.add(event, pages);
         self.memcgs.add_stat(memcg, node, stat, pages);
     }

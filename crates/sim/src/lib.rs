@@ -14,6 +14,8 @@
 //! | `task.rs` | what is known of a task |
 //! | `device.rs` | block devices |
 //! | `cost.rs` | nanoseconds for each operation |
+//! | `machines.rs` | the machines that runs can name |
+//! | `run.rs`, `system.rs`, `sample.rs` | a workload from boot to end, its system calls, its samples |
 //! | `check.rs` | the invariants that hold between two events |
 //!
 //! Deliberately absent: threads, atomics in the model, a clock, randomness, and allocation for
@@ -27,7 +29,11 @@ mod event;
 mod executor;
 mod hardware;
 mod machine;
+pub mod machines;
+pub mod run;
+mod sample;
 mod state;
+mod system;
 mod task;
 mod wait;
 
@@ -40,5 +46,7 @@ pub use event::Class;
 pub use executor::{Progress, RunError, Simulation};
 pub use hardware::{Hardware, HardwareError};
 pub use machine::Sim;
+pub use run::{SimError, SimResult, SimRun};
+pub use sample::PhaseSample;
 pub use state::Statistics;
 pub use wait::{Doing, Stall, Unfinished};

@@ -90,8 +90,14 @@ pub const PARAMS: &[ParamSpec] = &[
     },
 ];
 
+/// The stream's file goes on behind what is read, as in the measured runs: readahead reaches one
+/// window further.
+const READAHEAD_BEYOND: u64 = 1 << 20;
+
 const HOT_FILE: &str = "hot";
 const STREAM_FILE: &str = "stream";
+/// A group that nothing happens in.
+const BYSTANDER: &str = "P";
 /// Rate samples of the stream: enough to see a stall, few enough to print.
 const STREAM_SAMPLES: u64 = 64;
 
@@ -191,7 +197,7 @@ impl HotAndStream {
         /// Page cache and slab: the files' inodes and dentries go too.
         const ALL_CACHES: u8 = 3;
         sys.lay_out_file(HOT_FILE, self.hot).await?;
-        sys.lay_out_file(STREAM_FILE, self.stream).await?;
+        sys.lay_out_file(STREAM_FILE, Bytes(self.stream.get() + READAHEAD_BEYOND)).await?;
         sys.drop_caches(ALL_CACHES).await?;
 
         let (parent, group_a, group_b) = self.topology.groups();
@@ -211,6 +217,11 @@ impl HotAndStream {
         }
         if group_b != group_a {
             sys.cgroup_create(group_b).await?;
+        }
+        if parent.is_none() {
+            // The measured guests always had an empty third group; where reclaim continues its
+            // walk of the tree at a saved position, what lies behind B matters.
+            sys.cgroup_create(BYSTANDER).await?;
         }
         Ok(())
     }

@@ -1,0 +1,190 @@
+//! Per-CPU lists of the three generations, seen from outside (MECHANISMS 3; MECHANISMS-6X 1.4).
+
+use pagetide_mm::event::NoTrace;
+use pagetide_mm::feature::Kernel;
+use pagetide_mm::gfp::Gfp;
+use pagetide_mm::page_alloc::{AllocFlags, AllocOutcome, PageAllocator};
+use pagetide_mm::sysctl::Sysctls;
+use pagetide_mm::vmstat::VmEvent;
+use pagetide_mm::watermark::Mark;
+use pagetide_mm::zone::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use units::{CpuId, Order, Pages, Pfn};
+
+const CPU: CpuId = CpuId(0);
+const DMA32: ZoneId = ZoneId(1);
+
+/// A guest of 512 or 256 MiB with two CPUs.
+fn guest(kernel: &str, managed: u64) -> PageAllocator<NoTrace> {
+    let zone = |kind, managed| ZoneLayout {
+        kind,
+        managed: Pages(managed),
+        managed_at_boot: Pages(managed),
+        kept_by_kernel: Pages::ZERO,
+    };
+    let zones = vec![zone(ZoneKind::Dma, 3840), zone(ZoneKind::Dma32, managed)];
+    let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: false };
+    PageAllocator::boot(&layout, Kernel::parse(kernel).unwrap(), Sysctls::default(), NoTrace).unwrap()
+}
+
+fn alloc(memory: &mut PageAllocator<NoTrace>, order: u8) -> AllocOutcome {
+    memory.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(order), AllocFlags::WMARK_LOW)
+}
+
+fn take(memory: &mut PageAllocator<NoTrace>, order: u8) -> Pfn {
+    alloc(memory, order).page.unwrap()
+}
+
+/// Sizes of the refills that `pages` allocations in a row cause.
+fn refills(memory: &mut PageAllocator<NoTrace>, pages: usize) -> Vec<u32> {
+    (0..pages).map(|_| alloc(memory, 0).refilled).filter(|&pages| pages > 0).collect()
+}
+
+#[test]
+fn refills_are_one_batch_each_up_to_6_1() {
+    assert_eq!(refills(&mut guest("linux-5.5", 51_749), 60), [15; 4]);
+    assert_eq!(refills(&mut guest("linux-6.1", 51_749), 60), [15; 4]);
+    assert_eq!(refills(&mut guest("linux-6.1", 116_165), 124), [31; 4]);
+}
+
+#[test]
+fn refills_double_to_32_batches_in_6_12() {
+    let sizes = refills(&mut guest("linux-6.12", 50_428), 3000);
+    assert_eq!(sizes[..6], [15, 30, 60, 120, 240, 480]);
+    assert!(sizes[6..].iter().all(|&pages| pages == 480), "{sizes:?}");
+    let sizes = refills(&mut guest("linux-6.12", 114_844), 6000);
+    assert_eq!(sizes[..6], [31, 62, 124, 248, 496, 992]);
+}
+
+/// Free pages of DMA32 when user allocations first move on to DMA, over several starts.
+fn lowest_free(kernel: &str) -> (u64, u64) {
+    let mut lowest = u64::MAX;
+    let mut min = 0;
+    for start in 0..16 {
+        let mut memory = guest(kernel, 50_428);
+        for _ in 0..start {
+            let _ = memory.alloc(CPU, Gfp::KERNEL, Order(5), AllocFlags::WMARK_LOW);
+        }
+        loop {
+            let pfn = take(&mut memory, 0);
+            if memory.zone_of(pfn) != DMA32 {
+                break;
+            }
+        }
+        lowest = lowest.min(memory.zone(DMA32).free_pages().0);
+        min = memory.zone(DMA32).watermarks.mark(Mark::Min);
+    }
+    (lowest, min)
+}
+
+#[test]
+fn one_refill_of_6_12_jumps_from_above_low_to_below_half_of_min() {
+    let (lowest, min) = lowest_free("linux-6.12");
+    assert!(lowest < min / 2, "{lowest}, min {min}");
+    let (lowest, min) = lowest_free("linux-6.1");
+    assert!(lowest > min, "{lowest}, min {min}: small steps stay between min and low");
+}
+
+#[test]
+fn a_freed_page_is_the_next_to_be_handed_out() {
+    for kernel in ["linux-5.5", "linux-6.1", "linux-6.12"] {
+        let mut memory = guest(kernel, 51_749);
+        let pages = [take(&mut memory, 0), take(&mut memory, 0)];
+        memory.free_batch(CPU, &pages);
+        assert_eq!([take(&mut memory, 0), take(&mut memory, 0)], [pages[1], pages[0]]);
+        assert_eq!(memory.events.get(VmEvent::PgAllocDma32), 4);
+        assert_eq!(memory.events.get(VmEvent::PgFree), 2);
+    }
+}
+
+/// Frees `count` pages one by one; returns the largest count of the list on the way.
+fn free_many(memory: &mut PageAllocator<NoTrace>, count: usize) -> u32 {
+    let pages: Vec<_> = (0..count).map(|_| take(memory, 0)).collect();
+    let _ = memory.drain_all();
+    let mut most = 0;
+    for pfn in pages {
+        memory.free(CPU, pfn, Order(0));
+        most = most.max(memory.pcp(CPU, DMA32).count());
+    }
+    memory.check().unwrap();
+    most
+}
+
+#[test]
+fn a_cpu_that_only_frees_keeps_at_most_high() {
+    assert_eq!(free_many(&mut guest("linux-5.5", 51_749), 2000), 89);
+    let mut memory = guest("linux-6.1", 51_749);
+    let high = memory.pcp(CPU, DMA32).high();
+    assert_eq!(free_many(&mut memory, 2000), high - 1);
+}
+
+#[test]
+fn while_kswapd_works_lists_keep_four_batches() {
+    for kernel in ["linux-6.1", "linux-6.12"] {
+        let mut memory = guest(kernel, 51_749);
+        memory.set_reclaim_active(DMA32, true);
+        assert_eq!(free_many(&mut memory, 2000), 59, "{kernel}");
+        memory.set_reclaim_active(DMA32, false);
+        assert!(free_many(&mut memory, 2000) > 59, "{kernel}");
+    }
+}
+
+#[test]
+fn high_grows_by_allocating_and_decays_every_second() {
+    let mut memory = guest("linux-6.12", 50_428);
+    let sizes = memory.pcp(CPU, DMA32).sizes();
+    let pages: Vec<_> = (0..20_000).map(|_| take(&mut memory, 0)).collect();
+    assert_eq!(memory.pcp(CPU, DMA32).high(), sizes.high_max);
+    memory.free_batch(CPU, &pages);
+    let held = memory.pcp(CPU, DMA32).count();
+    assert!(held > sizes.high_min, "{held}");
+    for _ in 0..40 {
+        let _ = memory.tick(CPU);
+    }
+    assert!(memory.pcp(CPU, DMA32).count() <= sizes.high_min);
+    assert_eq!(memory.pcp(CPU, DMA32).high(), sizes.high_min);
+    memory.check().unwrap();
+}
+
+#[test]
+fn orders_up_to_three_and_nine_are_listed_since_5_13() {
+    for (kernel, listed) in [("linux-5.5", false), ("linux-6.1", true), ("linux-6.12", true)] {
+        for order in [1, 2, 3, 9] {
+            let mut memory = guest(kernel, 116_165);
+            let outcome = alloc(&mut memory, order);
+            assert_eq!(outcome.refilled > 0, listed, "{kernel}, order {order}");
+            let blocks = if listed { (31 >> order).max(2) } else { 0 };
+            assert_eq!(outcome.refilled, blocks << order);
+            memory.free(CPU, outcome.page.unwrap(), Order(order));
+            memory.check().unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_watermark_is_tested_before_the_list_is_looked_at() {
+    let mut memory = guest("linux-5.5", 51_749);
+    let low = memory.zone(DMA32).watermarks.mark(Mark::Low);
+    let mut last = Vec::new();
+    while let Some(pfn) = alloc(&mut memory, 0).page {
+        last.push(pfn);
+    }
+    assert!(memory.zone(DMA32).free_pages().0 <= low);
+    let on_lists = memory.pcp(CPU, DMA32).count();
+    assert!(on_lists > 0, "pages are at hand, but none is given");
+    assert_eq!(memory.drain_cpu(CPU), Pages(u64::from(on_lists + memory.pcp(CPU, ZoneId(0)).count())));
+}
+
+#[test]
+fn dma_stops_serving_users_at_its_low_mark_and_reserve() {
+    let mut memory = guest("linux-6.1", 51_749);
+    while alloc(&mut memory, 0).page.is_some() {}
+    let dma = memory.zone(ZoneId(0));
+    let floor = dma.watermarks.mark(Mark::Low) + dma.watermarks.reserve(ZoneKind::Movable);
+    assert_eq!(dma.free_pages(), Pages(floor));
+    let outcome = memory.alloc(CPU, Gfp::ATOMIC, Order(0), AllocFlags::slow(Gfp::ATOMIC, false, false));
+    assert_eq!(
+        outcome.page.map(|pfn| memory.zone_of(pfn)),
+        Some(DMA32),
+        "half of min is for atomic requests"
+    );
+}

@@ -1,0 +1,182 @@
+//! The machines that runs can name, and how much memory the kernel manages on them.
+//!
+//! `vm-2cpu` with 256 MiB or 512 MiB is the measured guest, zone by zone, for the kernels that were
+//! measured (MECHANISMS-6X 1.1, 1.2). For any other size the figure is taken as `MemTotal`: what
+//! the kernel manages, as source 2 gives it.
+
+use mm::feature::Kernel;
+use mm::zone::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use units::{Bytes, Pages};
+
+use crate::device::DeviceModel;
+use crate::hardware::Hardware;
+
+/// A machine by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MachineSpec {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// One line for lists.
+    pub help: &'static str,
+    /// Memory unless said otherwise.
+    pub default_mem: Bytes,
+}
+
+/// Why a machine cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MachineError {
+    /// No machine has this name.
+    #[error("unknown machine `{0}`")]
+    Unknown(String),
+    /// Not enough memory to boot, or more than frame numbers reach.
+    #[error("{0} of memory is out of range for a machine")]
+    Memory(Bytes),
+}
+
+impl MachineError {
+    /// What to write instead.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Unknown(_) => "`pagetide list machines` shows the names".to_string(),
+            Self::Memory(_) => format!("give a size from {MEM_MIN} to {MEM_MAX}"),
+        }
+    }
+}
+
+/// Below this no modelled kernel has room for its own reserves and one process.
+pub const MEM_MIN: Bytes = Bytes(8 << 20);
+/// 2^28 frames: 1 TiB; the frame table of a run takes a hundredth of it.
+pub const MEM_MAX: Bytes = Bytes(1 << 40);
+
+/// Every machine.
+pub const MACHINES: &[MachineSpec] = &[MachineSpec {
+    name: "vm-2cpu",
+    help: "a virtual machine with 2 CPUs, one node, a data disk as fast as the host's page cache",
+    default_mem: Bytes(1_016_336 << 10),
+}];
+
+/// What boot returned to a measured guest, and what it kept: pages.
+struct MeasuredGuest {
+    kernel: &'static str,
+    mem: Bytes,
+    dma32_managed: u64,
+    dma32_at_boot: u64,
+    /// `MemTotal` - `MemFree` before the workload, in pages: kernel memory, initramfs, daemons.
+    kept: u64,
+}
+
+const MIB: u64 = 1 << 20;
+
+/// MECHANISMS-6X 1.1 and 1.2; `kept` from `memtotal_kb` - `memfree_start_kb` of the reference
+/// runs, median of their repeats.
+const GUESTS: &[MeasuredGuest] = &[
+    MeasuredGuest {
+        kernel: "linux-6.1",
+        mem: Bytes(512 * MIB),
+        dma32_managed: 116_165,
+        dma32_at_boot: 113_381,
+        kept: 8_960,
+    },
+    MeasuredGuest {
+        kernel: "linux-6.12",
+        mem: Bytes(512 * MIB),
+        dma32_managed: 114_844,
+        dma32_at_boot: 112_271,
+        kept: 11_800,
+    },
+    MeasuredGuest {
+        kernel: "linux-6.1",
+        mem: Bytes(256 * MIB),
+        dma32_managed: 51_749,
+        dma32_at_boot: 48_946,
+        kept: 8_960,
+    },
+    MeasuredGuest {
+        kernel: "linux-6.12",
+        mem: Bytes(256 * MIB),
+        dma32_managed: 50_428,
+        dma32_at_boot: 47_860,
+        kept: 11_800,
+    },
+];
+
+/// The measured guests ran on an emulated CPU (QEMU's TCG). Streaming through page cache and limit
+/// reclaim took them 27 us a page (`a_par256_hot25`: 1 GiB in 7.2 s, best of the repeats); source 2
+/// gives 886 ns a page on real hardware, to which the cost table is calibrated.
+const EMULATED_CPU_PERCENT: u32 = 4_300;
+
+/// Pages that the DMA zone of an x86-64 guest manages, and how many of them are free after boot.
+const DMA_MANAGED: u64 = 3_840;
+const DMA_FREE: u64 = 3_808;
+
+/// The zones and the hardware of machine `name` with `mem` of memory under `kernel`.
+///
+/// # Errors
+/// An unknown name, or a size that cannot work.
+pub fn build(name: &str, mem: Bytes, kernel: &Kernel) -> Result<(Hardware, MemoryLayout), MachineError> {
+    let spec = MACHINES
+        .iter()
+        .find(|spec| spec.name == name)
+        .ok_or_else(|| MachineError::Unknown(name.to_string()))?;
+    if mem < MEM_MIN || mem > MEM_MAX {
+        return Err(MachineError::Memory(mem));
+    }
+    let mut hardware = Hardware::with_cpus(2).with_device(DeviceModel::VIRTIO_RAM);
+    debug_assert_eq!(spec.name, "vm-2cpu");
+    let guest = GUESTS.iter().find(|guest| guest.kernel == kernel.base && guest.mem == mem);
+    let layout = match guest {
+        Some(guest) => {
+            hardware.costs = hardware.costs.scale_percent(EMULATED_CPU_PERCENT);
+            measured_layout(guest, hardware.cpus)
+        }
+        None => MemoryLayout::flat(mem.to_pages_floor(), hardware.cpus),
+    };
+    Ok((hardware, layout))
+}
+
+fn measured_layout(guest: &MeasuredGuest, cpus: u16) -> MemoryLayout {
+    let zone = |kind, managed, managed_at_boot, kept| ZoneLayout {
+        kind,
+        managed: Pages(managed),
+        managed_at_boot: Pages(managed_at_boot),
+        kept_by_kernel: Pages(kept),
+    };
+    let dma_kept = DMA_MANAGED - DMA_FREE;
+    let zones = vec![
+        zone(ZoneKind::Dma, DMA_MANAGED, DMA_MANAGED, dma_kept),
+        zone(ZoneKind::Dma32, guest.dma32_managed, guest.dma32_at_boot, guest.kept - dma_kept),
+    ];
+    // Huge pages are off below 512 MiB of managed memory (MECHANISMS-6X 1.2).
+    MemoryLayout { nodes: vec![NodeLayout { zones }], cpus, huge_pages: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measured_guests_have_the_memtotal_that_was_measured() {
+        for (kernel, mem, memtotal_kib) in
+            [("linux-6.1", 512 * MIB, 480_020), ("linux-6.12", 512 * MIB, 474_736)]
+        {
+            let kernel = Kernel::parse(kernel).unwrap();
+            let (_, layout) = build("vm-2cpu", Bytes(mem), &kernel).unwrap();
+            assert_eq!(layout.managed().to_kib(), memtotal_kib, "{}", kernel.name);
+        }
+    }
+
+    #[test]
+    fn any_other_size_is_what_the_kernel_manages() {
+        let kernel = Kernel::parse("linux-5.4").unwrap();
+        let (_, layout) = build("vm-2cpu", Bytes(1_016_336 << 10), &kernel).unwrap();
+        assert_eq!(layout.managed().to_kib(), 1_016_336);
+    }
+
+    #[test]
+    fn sizes_out_of_range_are_errors() {
+        let kernel = Kernel::parse("linux-5.4").unwrap();
+        for mem in [Bytes(0), Bytes(1 << 20), Bytes(1 << 50)] {
+            assert_eq!(build("vm-2cpu", mem, &kernel), Err(MachineError::Memory(mem)));
+        }
+    }
+}

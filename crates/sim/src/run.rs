@@ -1,0 +1,221 @@
+//! Runs a workload on a simulated kernel and machine, from boot to its last task.
+//!
+//! The result depends on [`SimRun`] alone: same input, same result, on any machine.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use kernel::{Filesystem, Kernel, KernelConfig, Machine, WaitReason};
+use mm::event::NoTrace;
+use mm::sysctl::Sysctls;
+use mm::zone::MemoryLayout;
+use mm::{MemcgId, Violation};
+use units::{Nanos, Seed};
+use workload::{Outcome, Workload, WorkloadError};
+
+use crate::executor::{Progress, RunError, Simulation};
+use crate::hardware::{Hardware, HardwareError};
+use crate::machine::Sim;
+use crate::sample::{PhaseSample, Sampler, memcg_stats};
+use crate::system::SimSystem;
+use crate::wait::Stall;
+
+/// Everything that a simulated run depends on.
+#[derive(Debug, Clone)]
+pub struct SimRun {
+    /// The program.
+    pub workload: Workload,
+    /// The kernel's version and features.
+    pub kernel: mm::Kernel,
+    /// Its tunables.
+    pub sysctls: Sysctls,
+    /// CPUs, costs, devices.
+    pub hardware: Hardware,
+    /// Nodes and zones.
+    pub layout: MemoryLayout,
+    /// Of the data disk.
+    pub filesystem: Filesystem,
+    /// Readahead window in pages.
+    pub readahead_pages: u32,
+    /// From which all randomness of the run follows.
+    pub seed: u64,
+    /// Simulated time after which a run is given up.
+    pub time_limit: Nanos,
+    /// Between two samples of all counters.
+    pub sample_period: Nanos,
+}
+
+/// What a simulated run leaves.
+#[derive(Debug, Clone)]
+pub struct SimResult {
+    /// The workload's own figures.
+    pub outcome: Outcome,
+    /// `/proc/vmstat` at the end: events since boot, gauges as they are.
+    pub vmstat: BTreeMap<String, u64>,
+    /// `memory.stat` of every cgroup at the end, by path.
+    pub memcg: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The phases in order.
+    pub phases: Vec<PhaseSample>,
+    /// Names of the sampled columns.
+    pub columns: Vec<String>,
+    /// Samples: simulated time and one value for each column.
+    pub rows: Vec<(Nanos, Vec<u64>)>,
+    /// Who waited for what; waits that are idleness are left out.
+    pub stalls: Vec<Stall>,
+    /// Events that the simulator handled.
+    pub events: u64,
+    /// Simulated time at the end.
+    pub simulated: Nanos,
+}
+
+/// Why a simulated run has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// The machine cannot be built.
+    #[error(transparent)]
+    Hardware(#[from] HardwareError),
+    /// The kernel cannot boot in this memory.
+    #[error("{0}")]
+    Boot(mm::boot::BootError),
+    /// The workload failed.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// The run was stopped, deadlocked or took too long.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The memory state at the end is inconsistent: a bug of the simulator.
+    #[error("{0}")]
+    Violation(Violation),
+}
+
+impl SimError {
+    /// What to do about it, where something can be done.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Hardware(_) => None,
+            Self::Boot(_) => Some("give the machine more memory with `--mem`".to_string()),
+            Self::Workload(_) => None,
+            Self::Run(RunError::TimeLimit { .. }) => {
+                Some("raise the limit of simulated time, or make the workload smaller".to_string())
+            }
+            Self::Run(_) => None,
+            Self::Violation(_) => {
+                Some("this is a bug of pagetide: please report it with the scenario and seed".to_string())
+            }
+        }
+    }
+
+    /// Whether the run was stopped from outside.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Run(RunError::Stopped { .. }))
+    }
+}
+
+/// Runs `spec` to its end, or until `stop` is set. `progress` is called every few thousand events.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run(
+    spec: &SimRun,
+    stop: Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+) -> Result<SimResult, SimError> {
+    let workload = spec.workload.clone();
+    run_program(spec, stop, progress, move |system| async move { workload.run(system).await })
+}
+
+/// Boots `spec`'s machine and kernel and runs `program` as its first process.
+pub(crate) fn run_program<F, Fut>(
+    spec: &SimRun,
+    stop: Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    program: F,
+) -> Result<SimResult, SimError>
+where
+    F: FnOnce(SimSystem) -> Fut + 'static,
+    Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
+{
+    let mut simulation = Simulation::new(spec.hardware.clone())?;
+    simulation.stop_on(stop);
+    simulation.on_progress(progress);
+    let machine = simulation.machine();
+    let config = KernelConfig {
+        version: spec.kernel.clone(),
+        sysctls: spec.sysctls.clone(),
+        layout: spec.layout.clone(),
+        filesystem: spec.filesystem,
+        readahead_pages: spec.readahead_pages,
+        seed: Seed(spec.seed),
+    };
+    let kernel = Kernel::boot(machine.clone(), config, NoTrace).map_err(SimError::Boot)?;
+    let sampler = Rc::new(RefCell::new(Sampler::default()));
+    start_monitor(&machine, &kernel, &sampler, spec.sample_period);
+
+    let outcome = Rc::new(RefCell::new(None));
+    let main = {
+        let (kernel, sampler, outcome) = (kernel.clone(), Rc::clone(&sampler), Rc::clone(&outcome));
+        machine.clone().spawn("workload", None, async move {
+            let process = kernel.process_start("workload", MemcgId::ROOT).await;
+            let result = match process {
+                Ok(process) => program(SimSystem::new(kernel, process, sampler)).await,
+                Err(errno) => Err(out_of_memory_at_start(errno)),
+            };
+            *outcome.borrow_mut() = Some(result);
+        })
+    };
+    let simulated = simulation.run_until_task_done(main, spec.time_limit)?;
+    kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
+    let outcome = outcome.borrow_mut().take().expect("the main task stores its outcome")?;
+    sampler.borrow_mut().sample(simulated, &kernel);
+    let (columns, rows) = sampler.borrow().table();
+    let phases = std::mem::take(&mut sampler.borrow_mut().phases);
+    Ok(SimResult {
+        outcome,
+        vmstat: kernel.vmstat().into_iter().collect(),
+        memcg: memcg_stats(&kernel),
+        phases,
+        columns,
+        rows,
+        stalls: machine.stalls().into_iter().filter(|stall| !is_idleness(stall.reason)).collect(),
+        events: machine.statistics().events,
+        simulated,
+    })
+}
+
+fn out_of_memory_at_start(errno: kernel::Errno) -> WorkloadError {
+    let errno = match errno {
+        kernel::Errno::NoMem => workload::Errno::NoMem,
+        _ => workload::Errno::Killed,
+    };
+    WorkloadError::from(workload::SystemError::new("spawn", "workload", errno))
+}
+
+fn start_monitor(
+    machine: &Sim,
+    kernel: &Kernel<Sim, NoTrace>,
+    sampler: &Rc<RefCell<Sampler>>,
+    period: Nanos,
+) {
+    let (kernel, sampler, clock) = (kernel.clone(), Rc::clone(sampler), machine.clone());
+    machine.spawn("monitor", None, async move {
+        loop {
+            sampler.borrow_mut().sample(clock.now(), &kernel);
+            clock.sleep(period, WaitReason::Periodic).await;
+        }
+    });
+}
+
+/// Waits that tell nothing about memory.
+const fn is_idleness(reason: WaitReason) -> bool {
+    matches!(
+        reason,
+        WaitReason::KswapdIdle
+            | WaitReason::KswapdDoze
+            | WaitReason::UserSleep
+            | WaitReason::Join
+            | WaitReason::Periodic
+    )
+}

@@ -1,0 +1,118 @@
+//! What is read off a running kernel: once a second, and at the end of every phase.
+//!
+//! Reading the simulated state costs no simulated time. But it does what a monitor on a real
+//! kernel does: it reads `memory.stat` of every cgroup, which flushes statistics there
+//! (MECHANISMS-6X 4.3), so simulated and measured runs see numbers of the same age.
+
+use std::collections::BTreeMap;
+
+use kernel::Kernel;
+use mm::MemcgId;
+use mm::event::NoTrace;
+use mm::zone::Zone;
+use units::Nanos;
+
+use crate::machine::Sim;
+
+/// All counters at the end of a phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseSample {
+    /// The phase's name.
+    pub name: String,
+    /// When it ended.
+    pub at: Nanos,
+    /// `/proc/vmstat` names: events since boot, gauges as they are.
+    pub vmstat: BTreeMap<String, u64>,
+}
+
+/// Counters of cgroups that are sampled, under the names of `memory.stat`.
+const MEMCG_COLUMNS: [&str; 9] = [
+    "file",
+    "anon",
+    "inactive_file",
+    "active_file",
+    "pgscan",
+    "pgsteal",
+    "pgrefill",
+    "workingset_refault_file",
+    "workingset_activate_file",
+];
+
+/// Collects samples of one run.
+#[derive(Debug, Default)]
+pub(crate) struct Sampler {
+    pub(crate) phases: Vec<PhaseSample>,
+    /// Rows as names and values: columns appear as cgroups do.
+    rows: Vec<(Nanos, BTreeMap<String, u64>)>,
+}
+
+impl Sampler {
+    /// Samples at the end of a phase.
+    pub(crate) fn mark(&mut self, phase: &str, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
+        let vmstat = kernel.vmstat().into_iter().collect();
+        self.phases.push(PhaseSample { name: phase.to_string(), at: now, vmstat });
+        self.sample(now, kernel);
+    }
+
+    /// Samples everything.
+    pub(crate) fn sample(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
+        let mut row: BTreeMap<String, u64> = kernel.vmstat().into_iter().collect();
+        row.extend(zone_columns(kernel));
+        for (path, stats) in memcg_stats(kernel) {
+            let group = path.replace('/', "_");
+            row.extend(
+                MEMCG_COLUMNS
+                    .iter()
+                    .filter_map(|&name| Some((format!("cg_{group}_{name}"), *stats.get(name)?))),
+            );
+        }
+        self.rows.push((now, row));
+    }
+
+    /// The samples as a table: a cgroup that did not exist yet reads 0.
+    pub(crate) fn table(&self) -> (Vec<String>, Vec<(Nanos, Vec<u64>)>) {
+        let mut columns: Vec<String> = self.rows.iter().flat_map(|(_, row)| row.keys().cloned()).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let values = |row: &BTreeMap<String, u64>| {
+            columns.iter().map(|name| row.get(name).copied().unwrap_or(0)).collect()
+        };
+        let mut rows: Vec<(Nanos, Vec<u64>)> = self.rows.iter().map(|(at, row)| (*at, values(row))).collect();
+        // A phase may end in the instant of a sample; the later reading stands.
+        rows.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                earlier.1 = std::mem::take(&mut later.1);
+            }
+            same
+        });
+        (columns, rows)
+    }
+}
+
+fn zone_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
+    let of = |zone: &Zone| {
+        let prefix = format!("z{}_{}", zone.node, zone.kind.name());
+        [
+            (format!("{prefix}_free"), zone.free_pages().0),
+            (format!("{prefix}_boost"), zone.watermarks.boost().0),
+        ]
+    };
+    kernel.mem(|mem| mem.alloc.zones.iter().flat_map(of).collect())
+}
+
+/// `memory.stat` of every cgroup but the root, by path, with `memory.current` as `current`.
+pub(crate) fn memcg_stats(kernel: &Kernel<Sim, NoTrace>) -> BTreeMap<String, BTreeMap<String, u64>> {
+    kernel.mem(|mem| {
+        let ids: Vec<MemcgId> =
+            mem.memcgs.ids().filter(|&id| id != MemcgId::ROOT && mem.memcgs[id].online).collect();
+        ids.into_iter()
+            .map(|id| {
+                let mut stats: BTreeMap<String, u64> =
+                    mem.memcg_stat(id).into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+                stats.insert("current".to_string(), mem.memcgs[id].memory.usage * units::PAGE_SIZE);
+                (mem.memcgs[id].path.clone(), stats)
+            })
+            .collect()
+    })
+}

@@ -1,0 +1,234 @@
+//! `workload::System` on the simulated kernel: programs become tasks of the simulated machine.
+//!
+//! A thin layer: each call goes to the kernel, an errno comes back under the name of the call. A
+//! spawned task is a process of its own in its cgroup, and pays for its own stack and page tables
+//! there. Left out: creating files by `open` (a file is laid out, or written within its size).
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::Rc;
+
+use kernel::anon::AnonMapping;
+use kernel::{Errno, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
+use mm::MemcgId;
+use mm::event::NoTrace;
+use units::{Bytes, Nanos, Pages};
+use workload::system::{Advice, OpenMode, System, SystemError, TaskSpec};
+
+use crate::machine::Sim;
+use crate::sample::Sampler;
+
+/// The simulated kernel as a program sees it.
+#[derive(Clone)]
+pub(crate) struct SimSystem {
+    kernel: Kernel<Sim, NoTrace>,
+    process: Process,
+    sampler: Rc<RefCell<Sampler>>,
+}
+
+/// A spawned task: its result, and who waits for it.
+pub(crate) struct SimTask<T> {
+    result: Rc<Cell<Option<T>>>,
+    done: QueueId,
+    process: Process,
+}
+
+/// A mapping that is unmapped when it is dropped.
+pub(crate) struct SimMapping {
+    system: SimSystem,
+    mapping: AnonMapping,
+}
+
+impl Drop for SimMapping {
+    fn drop(&mut self) {
+        self.system.kernel.drop_pages(&self.system.process, self.mapping);
+    }
+}
+
+fn convert(errno: Errno) -> workload::Errno {
+    match errno {
+        Errno::NoEnt => workload::Errno::NoEnt,
+        Errno::Exist => workload::Errno::Exist,
+        Errno::NotEmpty => workload::Errno::NotEmpty,
+        Errno::Busy => workload::Errno::Busy,
+        Errno::Inval => workload::Errno::Inval,
+        Errno::NoSpc => workload::Errno::NoSpc,
+        Errno::NoMem => workload::Errno::NoMem,
+        Errno::Killed => workload::Errno::Killed,
+    }
+}
+
+fn failed(call: &'static str, subject: &str) -> impl FnOnce(Errno) -> SystemError {
+    move |errno| SystemError::new(call, subject, convert(errno))
+}
+
+impl SimSystem {
+    /// The view of the program's first process, in the root cgroup.
+    pub(crate) fn new(kernel: Kernel<Sim, NoTrace>, process: Process, sampler: Rc<RefCell<Sampler>>) -> Self {
+        Self { kernel, process, sampler }
+    }
+
+    fn name(&self) -> &str {
+        self.process.name()
+    }
+}
+
+impl System for SimSystem {
+    type File = OpenFile;
+    type Mapping = SimMapping;
+    type Task<T: Send + 'static> = SimTask<T>;
+
+    fn now(&self) -> Nanos {
+        self.kernel.machine().now()
+    }
+
+    async fn sleep(&self, length: Nanos) {
+        self.kernel.machine().sleep(length, WaitReason::UserSleep).await;
+    }
+
+    fn cpus_online(&self) -> u16 {
+        self.kernel.machine().cpu_count()
+    }
+
+    fn memory_total(&self) -> Pages {
+        self.kernel.mem(|mem| mem.alloc.zones.iter().map(|zone| zone.managed).sum())
+    }
+
+    fn mark(&self, phase: &str) {
+        self.sampler.borrow_mut().mark(phase, self.now(), &self.kernel);
+    }
+
+    async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<SimTask<T>, SystemError>
+    where
+        T: Send + 'static,
+        F: FnOnce(Self) -> Fut + Send + 'static,
+        Fut: Future<Output = T> + 'static,
+    {
+        let memcg = match &spec.cgroup {
+            None => MemcgId::ROOT,
+            Some(path) => {
+                self.kernel.find_memcg(path).ok_or(Errno::NoEnt).map_err(failed("spawn in cgroup", path))?
+            }
+        };
+        let process =
+            self.kernel.process_start(&spec.name, memcg).await.map_err(failed("spawn", &spec.name))?;
+        let machine = self.kernel.machine().clone();
+        let result = Rc::new(Cell::new(None));
+        let done = machine.new_queue();
+        let child = Self { process: process.clone(), ..self.clone() };
+        let (slot, task_process) = (Rc::clone(&result), process.clone());
+        machine.clone().spawn(&spec.name, None, async move {
+            let kernel = child.kernel.clone();
+            slot.set(Some(program(child).await));
+            kernel.process_exit(&task_process);
+            machine.wake_all(done);
+        });
+        Ok(SimTask { result, done, process })
+    }
+
+    async fn join<T: Send + 'static>(&self, task: SimTask<T>) -> Result<T, SystemError> {
+        loop {
+            if let Some(value) = task.result.take() {
+                if task.process.is_killed() {
+                    return Err(failed("join", task.process.name())(Errno::Killed));
+                }
+                return Ok(value);
+            }
+            let _ = self.kernel.machine().wait(task.done, WaitReason::Join, None).await;
+        }
+    }
+
+    async fn cgroup_create(&self, path: &str) -> Result<(), SystemError> {
+        self.kernel.cgroup_create(path).map_err(failed("mkdir cgroup", path))?;
+        Ok(())
+    }
+
+    async fn cgroup_remove(&self, path: &str) -> Result<(), SystemError> {
+        self.kernel.cgroup_remove(path).map_err(failed("rmdir cgroup", path))
+    }
+
+    async fn cgroup_write(&self, path: &str, file: &str, value: &str) -> Result<(), SystemError> {
+        let subject = format!("{path}/{file}");
+        self.kernel.cgroup_write(path, file, value).await.map_err(failed("write", &subject))
+    }
+
+    async fn cgroup_read(&self, path: &str, file: &str) -> Result<String, SystemError> {
+        self.kernel.cgroup_read(path, file).map_err(failed("read", &format!("{path}/{file}")))
+    }
+
+    async fn make_dir(&self, path: &str) -> Result<(), SystemError> {
+        self.kernel.make_dir(path).map_err(failed("mkdir", path))
+    }
+
+    async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError> {
+        self.kernel.lay_out_file(path, size).map_err(failed("lay out", path))
+    }
+
+    async fn open(&self, path: &str, mode: OpenMode) -> Result<OpenFile, SystemError> {
+        if mode == OpenMode::Create {
+            self.kernel.lay_out_file(path, Bytes(0)).map_err(failed("open", path))?;
+        }
+        self.kernel.open(path).map_err(failed("open", path))
+    }
+
+    async fn read(&self, file: &OpenFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        self.kernel.read(&self.process, file, offset, len).await.map_err(failed("read", self.name()))
+    }
+
+    async fn write(&self, file: &OpenFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        self.kernel.write(&self.process, file, offset, len).await.map_err(failed("write", self.name()))
+    }
+
+    async fn fsync(&self, _file: &OpenFile) -> Result<(), SystemError> {
+        Ok(()) // Written pages are taken as written back already, see `kernel::filemap`.
+    }
+
+    async fn unlink(&self, path: &str) -> Result<(), SystemError> {
+        self.kernel.unlink(path).map_err(failed("unlink", path))
+    }
+
+    async fn resident_pages(&self, file: &OpenFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        Ok(self.kernel.resident_pages(file, offset, len))
+    }
+
+    async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping, SystemError> {
+        let mapping = self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
+        Ok(SimMapping { system: self.clone(), mapping })
+    }
+
+    async fn touch(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {
+        let touched = self.kernel.touch(&self.process, mapping.mapping, first, count).await;
+        touched.map_err(failed("touch", self.name()))
+    }
+
+    async fn advise(&self, mapping: &SimMapping, advice: Advice) -> Result<(), SystemError> {
+        match advice {
+            Advice::DontNeed => self.kernel.drop_pages(&self.process, mapping.mapping),
+            // There are no huge pages to advise on.
+            Advice::HugePage => return Err(failed("madvise", "MADV_HUGEPAGE")(Errno::Inval)),
+            Advice::NoHugePage => {}
+        }
+        Ok(())
+    }
+
+    async fn lock_memory(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {
+        let locked = self.kernel.lock_memory(&self.process, mapping.mapping, first, count).await;
+        locked.map_err(failed("mlock", self.name()))
+    }
+
+    async fn drop_caches(&self, mask: u8) -> Result<(), SystemError> {
+        self.kernel.drop_caches(mask).await.map_err(failed("write", "vm.drop_caches"))
+    }
+
+    async fn sysctl_read(&self, name: &str) -> Result<String, SystemError> {
+        self.kernel.sysctl_read(name).map_err(failed("read sysctl", name))
+    }
+
+    async fn sysctl_write(&self, name: &str, value: &str) -> Result<(), SystemError> {
+        self.kernel.sysctl_write(name, value).map_err(failed("write sysctl", name))
+    }
+
+    async fn vmstat(&self) -> Result<Vec<(String, u64)>, SystemError> {
+        Ok(self.kernel.vmstat())
+    }
+}
