@@ -89,7 +89,8 @@ impl Comparison {
     pub fn runs(&self) -> Vec<PlannedRun> {
         let runs_of = |variant: &Variant| {
             let label = variant.label.clone();
-            let run = move |scenario: &Scenario| PlannedRun { label: label.clone(), scenario: scenario.clone() };
+            let run =
+                move |scenario: &Scenario| PlannedRun { label: label.clone(), scenario: scenario.clone() };
             variant.scenarios.iter().map(run).collect::<Vec<_>>()
         };
         self.variants.iter().flat_map(runs_of).collect()
@@ -115,10 +116,36 @@ impl Comparison {
         assert!(rest.is_empty(), "there are more recordings than runs");
         groups
     }
+}
 
-    /// The name of a run's folder below the folder of a comparison.
-    pub fn folder_name(run: &PlannedRun) -> String {
-        format!("{}-seed{}", run.label, run.scenario.seed.0)
+/// A new folder that takes the recordings of a comparison, one folder each, as they are made.
+#[derive(Debug)]
+pub struct OutFolder(PathBuf);
+
+impl OutFolder {
+    /// Checks that `path` can become a folder; it is not made before there is a recording.
+    ///
+    /// # Errors
+    /// It exists already, or cannot be written.
+    pub fn new(path: &Path) -> Result<Self, LabError> {
+        recording::folder::check_new_folder(path)?;
+        Ok(Self(path.to_owned()))
+    }
+
+    /// Writes the recording of one run.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn keep(&self, run: &PlannedRun, recording: &Recording) -> Result<(), LabError> {
+        match std::fs::create_dir(&self.0) {
+            Err(source) if source.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(recording::RecordingError::Unwritable { path: self.0.clone(), source }.into());
+            }
+            _ => {}
+        }
+        let name = format!("{}-seed{}", run.label, run.scenario.seed.0);
+        recording.write(&self.0.join(name))?;
+        Ok(())
     }
 }
 
@@ -151,7 +178,8 @@ pub fn load(folders: &[PathBuf]) -> Result<Vec<Loaded>, LabError> {
     for folder in folders {
         for path in recordings_in(folder)? {
             let recording = Recording::read(&path)?;
-            let same = |(of, column): &&mut (PathBuf, Loaded)| of == folder && column.label == recording.label;
+            let same =
+                |(of, column): &&mut (PathBuf, Loaded)| of == folder && column.label == recording.label;
             match columns.iter_mut().find(same) {
                 Some((_, column)) => column.recordings.push(recording),
                 None => {

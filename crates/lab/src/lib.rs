@@ -26,15 +26,16 @@ pub mod experiment;
 pub mod names;
 pub mod replay;
 pub mod resolve;
-mod sim_stub;
 mod simulate;
 
 pub use batch::{Batch, Control, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
+pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
 pub use resolve::{Request, Subject, command};
 pub use simulate::simulate;
+pub use workload::UnknownName;
 pub use workload::policy::PolicyKind;
 pub use workload::scenario::{Backend, Scenario};
 pub use workload::trace::TraceFormat;

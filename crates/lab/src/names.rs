@@ -7,9 +7,8 @@ use std::fmt::Write as _;
 use mm::feature::{Feature, Kernel};
 use mm::sysctl::{Sysctl, Sysctls};
 use mm::vmstat::{MemcgStat, VmEvent};
+use sim::machines::MACHINES;
 use workload::vocabulary::Vocabulary;
-
-use crate::sim_stub::machines;
 
 /// A list that `pagetide list` can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +58,7 @@ pub fn list(listing: Listing) -> Vec<Entry> {
             let of_cgroup = MemcgStat::ALL.iter().map(|stat| (stat.name(), "memory.stat"));
             of_machine.chain(of_cgroup).map(|(name, file)| Entry::new(name, file)).collect()
         }
-        Listing::Machines => (machines::machines().iter())
+        Listing::Machines => (MACHINES.iter())
             .map(|machine| Entry::new(machine.name, format!("{} ({})", machine.help, machine.default_mem)))
             .collect(),
     }
@@ -98,7 +97,7 @@ impl Default for Names {
         Self {
             kernels: Kernel::presets().map(|(name, _)| name).collect(),
             features: Feature::ALL.iter().map(|feature| feature.name()).collect(),
-            machines: machines::machines().iter().map(|machine| machine.name).collect(),
+            machines: MACHINES.iter().map(|machine| machine.name).collect(),
             sysctls: Sysctl::ALL.iter().map(|sysctl| sysctl.name()).collect(),
         }
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use mm::feature::Kernel;
 use mm::sysctl::{Sysctl, Sysctls};
+use sim::machines::{self, MACHINES, MachineSpec};
 use units::{Bytes, Seed};
 use workload::params::split_pair;
 use workload::scenario::{SEED_DEFAULT, parse_mem, parse_sysctl_value};
@@ -16,7 +17,6 @@ use workload::{Backend, InputError, Params, Scenario, WorkloadSpec};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::names::Names;
-use crate::sim_stub::machines::{self, MachineSpec};
 
 /// What a request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,14 +161,14 @@ fn default_machine(workload: &str) -> (&'static str, Bytes) {
     match Experiment::of(workload) {
         Some(experiment) => (experiment.machine, experiment.mem),
         None => {
-            let first = machines::machines().first().expect("there are machines");
+            let first = MACHINES.first().expect("there are machines");
             (first.name, first.default_mem)
         }
     }
 }
 
 fn machine_spec(name: &str) -> &'static MachineSpec {
-    (machines::machines().iter().find(|machine| machine.name == name)).expect("the name was checked")
+    (MACHINES.iter().find(|machine| machine.name == name)).expect("the name was checked")
 }
 
 /// What only shows when all values are known: sysctls in range, a machine that can be built.
@@ -201,7 +201,7 @@ pub(crate) fn build_machine(
     scenario: &Scenario,
 ) -> Result<(sim::Hardware, mm::zone::MemoryLayout), LabError> {
     machines::build(&scenario.machine, scenario.mem, &kernel(scenario))
-        .map_err(|error| LabError::Machine { message: error.to_string(), hint: error.hint() })
+        .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })
 }
 
 /// The command that runs `scenario`, with all that differs from the workload's defaults.

@@ -6,18 +6,18 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use kernel::{Filesystem, WaitReason};
 use recording::{Phase, Recording, Series, Stall, is_gauge};
-use sim::Progress;
+use sim::run::{SimError, SimResult, SimRun};
+use sim::{PhaseSample, Progress, RunError};
 use units::Nanos;
 use workload::Scenario;
 
 use crate::error::{LabError, Violation};
 use crate::resolve::{build_machine, command, kernel, sysctls};
-use crate::sim_stub::run::{self, PhaseSample, SimResult, SimRun};
 
 /// Simulated time after which a run counts as stuck: a day, more than any source's run took.
 const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
@@ -52,23 +52,37 @@ pub fn simulate(
     };
     let begin = Instant::now();
     // A violated assertion ends this run only; others of the batch go on.
-    let ended = catch_unwind(AssertUnwindSafe(|| run::run(&spec, Arc::clone(stop), progress)));
+    let ended = catch_unwind(AssertUnwindSafe(|| sim::run::run(&spec, Arc::clone(stop), progress)));
     let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     match ended {
         Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..recorded(scenario, label, result) }),
-        Ok(Err(_)) if stop.load(Ordering::Relaxed) => Err(LabError::Interrupted { finished: 0, total: 1 }),
-        Ok(Err(error)) => Err(LabError::Run {
+        Ok(Err(error)) => Err(failure(scenario, label, &error)),
+        Err(panic) => Err(violation(scenario, label, panic_message(panic.as_ref()))),
+    }
+}
+
+/// Sorts the simulator's errors by whose fault they are.
+fn failure(scenario: &Scenario, label: &str, error: &SimError) -> LabError {
+    match error {
+        SimError::Run(RunError::Stopped { .. }) => LabError::Interrupted { finished: 0, total: 1 },
+        SimError::Violation(_) | SimError::Run(RunError::Deadlock { .. }) => {
+            violation(scenario, label, error.to_string())
+        }
+        _ => LabError::Run {
             label: label.to_owned(),
             seed: scenario.seed.0,
             message: error.to_string(),
             hint: error.hint(),
-        }),
-        Err(panic) => Err(LabError::Invariant {
-            label: label.to_owned(),
-            seed: scenario.seed.0,
-            source: Violation(panic_message(panic.as_ref())),
-            command: command(scenario),
-        }),
+        },
+    }
+}
+
+fn violation(scenario: &Scenario, label: &str, message: String) -> LabError {
+    LabError::Invariant {
+        label: label.to_owned(),
+        seed: scenario.seed.0,
+        source: Violation(message),
+        command: command(scenario),
     }
 }
 
