@@ -17,6 +17,7 @@
 //! Left out: the script's warm-up and its other file systems; `filesystem` is for the machine.
 //! Neighbours: [`crate::system`] for what a task is, [`crate::memory_stat`].
 
+use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
 use crate::catalog::{Outcome, WorkloadError};
@@ -273,6 +274,7 @@ impl GroupStats {
 }
 
 /// One pass over a file: how long it took, and the rates along the way.
+#[derive(Serialize, Deserialize)]
 struct Pass {
     length: Nanos,
     rates_mib_per_second: Vec<f64>,

@@ -16,6 +16,7 @@ pub mod memory_stat;
 pub mod names;
 pub mod params;
 pub mod policy;
+mod portable;
 pub mod scenario;
 pub mod system;
 pub mod trace;
@@ -26,5 +27,5 @@ pub use catalog::{InputError, Outcome, Workload, WorkloadError, WorkloadSpec, ca
 pub use names::UnknownName;
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};
 pub use scenario::{Backend, Scenario, ScenarioError};
-pub use system::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
+pub use system::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
 pub use vocabulary::{KernelError, KernelSpec, Vocabulary};

@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use pagetide_workload::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
+use pagetide_workload::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
 use units::{Bytes, Nanos, Pages};
 
 /// Runs a future that never has to wait.
@@ -92,7 +92,7 @@ impl Fake {
 impl System for Fake {
     type File = String;
     type Mapping = ();
-    type Task<T: Send + 'static> = T;
+    type Task<T: Portable> = T;
 
     fn now(&self) -> Nanos {
         self.kernel.borrow().now
@@ -116,7 +116,7 @@ impl System for Fake {
 
     async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<T, SystemError>
     where
-        T: Send + 'static,
+        T: Portable,
         F: FnOnce(Self) -> Fut + Send + 'static,
         Fut: Future<Output = T> + 'static,
     {
@@ -128,7 +128,7 @@ impl System for Fake {
         Ok(block_on(program(Self { kernel: self.kernel.clone(), cgroup })))
     }
 
-    async fn join<T: Send + 'static>(&self, task: T) -> Result<T, SystemError> {
+    async fn join<T: Portable>(&self, task: T) -> Result<T, SystemError> {
         self.call("join", "", "join".to_owned())?;
         Ok(task)
     }

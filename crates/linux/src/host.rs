@@ -1,0 +1,1 @@
+//! `--on host`: not written yet.

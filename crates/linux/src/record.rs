@@ -1,0 +1,1 @@
+//! `record -- COMMAND`: not written yet.
