@@ -22,6 +22,7 @@
 pub mod batch;
 pub mod compare;
 pub mod error;
+pub mod fidelity;
 pub mod experiment;
 pub mod names;
 pub mod replay;

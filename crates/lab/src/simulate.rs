@@ -39,7 +39,7 @@ pub fn simulate(
 ) -> Result<Recording, LabError> {
     let (hardware, layout) = build_machine(scenario)?;
     let spec = SimRun {
-        workload: scenario.workload.clone(),
+        program: sim::Program::Workload(scenario.workload.clone()),
         kernel: kernel(scenario),
         sysctls: sysctls(scenario)?,
         hardware,

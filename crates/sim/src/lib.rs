@@ -46,7 +46,7 @@ pub use event::Class;
 pub use executor::{Progress, RunError, Simulation};
 pub use hardware::{Hardware, HardwareError};
 pub use machine::Sim;
-pub use run::{SimError, SimResult, SimRun};
+pub use run::{Program, SimError, SimResult, SimRun};
 pub use sample::PhaseSample;
 pub use state::Statistics;
 pub use wait::{Doing, Stall, Unfinished};

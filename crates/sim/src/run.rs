@@ -14,7 +14,7 @@ use mm::sysctl::Sysctls;
 use mm::zone::MemoryLayout;
 use mm::{MemcgId, Violation};
 use units::{Nanos, Seed};
-use workload::{Outcome, Workload, WorkloadError};
+use workload::{Outcome, Replay, Workload, WorkloadError};
 
 use crate::executor::{Progress, RunError, Simulation};
 use crate::hardware::{Hardware, HardwareError};
@@ -23,11 +23,29 @@ use crate::sample::{PhaseSample, Sampler, memcg_stats};
 use crate::system::SimSystem;
 use crate::wait::Stall;
 
+/// What runs.
+#[derive(Debug, Clone)]
+pub enum Program {
+    /// A workload of the catalog.
+    Workload(Workload),
+    /// A recorded trace.
+    Replay(Replay),
+}
+
+impl Program {
+    async fn run(self, system: SimSystem) -> Result<Outcome, WorkloadError> {
+        match self {
+            Self::Workload(workload) => workload.run(system).await,
+            Self::Replay(replay) => replay.run(system).await,
+        }
+    }
+}
+
 /// Everything that a simulated run depends on.
 #[derive(Debug, Clone)]
 pub struct SimRun {
-    /// The program.
-    pub workload: Workload,
+    /// What runs.
+    pub program: Program,
     /// The kernel's version and features.
     pub kernel: mm::Kernel,
     /// Its tunables.
@@ -123,21 +141,6 @@ pub fn run(
     stop: Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<SimResult, SimError> {
-    let workload = spec.workload.clone();
-    run_program(spec, stop, progress, move |system| async move { workload.run(system).await })
-}
-
-/// Boots `spec`'s machine and kernel and runs `program` as its first process.
-pub(crate) fn run_program<F, Fut>(
-    spec: &SimRun,
-    stop: Arc<AtomicBool>,
-    progress: impl FnMut(Progress) + 'static,
-    program: F,
-) -> Result<SimResult, SimError>
-where
-    F: FnOnce(SimSystem) -> Fut + 'static,
-    Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
-{
     let mut simulation = Simulation::new(spec.hardware.clone())?;
     simulation.stop_on(stop);
     simulation.on_progress(progress);
@@ -157,10 +160,11 @@ where
     let outcome = Rc::new(RefCell::new(None));
     let main = {
         let (kernel, sampler, outcome) = (kernel.clone(), Rc::clone(&sampler), Rc::clone(&outcome));
+        let program = spec.program.clone();
         machine.clone().spawn("workload", None, async move {
             let process = kernel.process_start("workload", MemcgId::ROOT).await;
             let result = match process {
-                Ok(process) => program(SimSystem::new(kernel, process, sampler)).await,
+                Ok(process) => program.run(SimSystem::new(kernel, process, sampler)).await,
                 Err(errno) => Err(out_of_memory_at_start(errno)),
             };
             *outcome.borrow_mut() = Some(result);

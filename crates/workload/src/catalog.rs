@@ -175,6 +175,9 @@ pub enum WorkloadError {
         /// How much there should be.
         size_bytes: u64,
     },
+    /// The trace that is being replayed cannot be read.
+    #[error("{0}")]
+    Trace(String),
     /// The kernel does not print a number that a metric needs.
     #[error("memory.stat of cgroup `{group}` has no number `{key}`")]
     MissingStat {

@@ -4,7 +4,7 @@
 //! Start with [`system`], the only thing that a program sees of a kernel; then [`hot_and_stream`],
 //! a whole program, and [`mod@catalog`], where programs have names and [`params`]. [`scenario`] is a
 //! run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
-//! recorded requests, [`zipf`] makes them up, [`policy`] answers how plain replacement policies do
+//! recorded requests, [`replay`] makes them against a kernel, [`zipf`] makes them up, [`policy`] answers how plain replacement policies do
 //! on them.
 //!
 //! Deliberately absent: which backend a program runs on, clocks other than [`System::now`], and
@@ -16,6 +16,7 @@ pub mod memory_stat;
 pub mod names;
 pub mod params;
 pub mod policy;
+pub mod replay;
 pub mod scenario;
 pub mod system;
 pub mod trace;
@@ -25,6 +26,7 @@ pub mod zipf;
 pub use catalog::{InputError, Outcome, Workload, WorkloadError, WorkloadSpec, catalog};
 pub use names::UnknownName;
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};
+pub use replay::{Replay, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
 pub use system::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
 pub use vocabulary::{KernelError, KernelSpec, Vocabulary};
