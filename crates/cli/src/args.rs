@@ -143,11 +143,11 @@ pub(crate) struct RunArgs {
     /// Workload by name, or a scenario file (*.toml) [example: hot-and-stream]
     #[arg(value_name = "WORKLOAD|SCENARIO.toml")]
     pub(crate) subject: String,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
     /// Kernel, with features added (+) or taken away (-) [default: the newest] [example: linux-5.4+root-aging]
     #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernel: Option<String>,
-    #[command(flatten)]
-    pub(crate) scenario: ScenarioArgs,
     /// Keep the recording in this new folder [default: not kept] [example: recordings/first]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
@@ -170,11 +170,11 @@ pub(crate) struct CompareArgs {
     /// Workload by name, a scenario file (*.toml), or folders with recordings [example: hot-and-stream]
     #[arg(value_name = "WORKLOAD|DIR", required = true)]
     pub(crate) subjects: Vec<String>,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
     /// Kernel to compare; repeated [default: the source's own before and after] [example: linux-6.1]
     #[arg(long = "kernel", value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernels: Vec<String>,
-    #[command(flatten)]
-    pub(crate) scenario: ScenarioArgs,
     /// Runs of each kernel, with this many seeds [default: 1] [example: 10]
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub(crate) seeds: Option<u64>,

@@ -94,10 +94,15 @@ impl Printer {
     }
 
     fn error(&self, error: &dyn Error, hint: Option<&str>) {
-        self.labelled("error", AnsiColor::Red, &error.to_string());
+        let mut told = error.to_string();
+        self.labelled("error", AnsiColor::Red, &told);
         let mut cause = error.source();
         while let Some(error) = cause {
-            self.note(&format!("  caused by: {error}"));
+            let text = error.to_string();
+            if !told.contains(&text) {
+                self.note(&format!("  caused by: {text}"));
+                told = text;
+            }
             cause = error.source();
         }
         if let Some(hint) = hint {

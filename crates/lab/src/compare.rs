@@ -132,18 +132,20 @@ impl OutFolder {
         Ok(Self(path.to_owned()))
     }
 
-    /// Writes the recording of one run.
+    /// Writes the recording of run `index` of `plan`. Names begin with the run's number, so that
+    /// they sort in the order of the plan and the baseline stays the baseline.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn keep(&self, run: &PlannedRun, recording: &Recording) -> Result<(), LabError> {
+    pub fn keep(&self, plan: &[PlannedRun], index: usize, recording: &Recording) -> Result<(), LabError> {
         match std::fs::create_dir(&self.0) {
             Err(source) if source.kind() != std::io::ErrorKind::AlreadyExists => {
                 return Err(recording::RecordingError::Unwritable { path: self.0.clone(), source }.into());
             }
             _ => {}
         }
-        let name = format!("{}-seed{}", run.label, run.scenario.seed.0);
+        let (run, digits) = (&plan[index], plan.len().to_string().len());
+        let name = format!("{:0digits$}-{}-seed{}", index + 1, run.label, run.scenario.seed.0);
         recording.write(&self.0.join(name))?;
         Ok(())
     }

@@ -39,7 +39,7 @@ pub enum LabError {
     #[error(transparent)]
     Unknown(#[from] UnknownName),
     /// A memory size that makes no sense.
-    #[error("{0}")]
+    #[error(transparent)]
     Value(#[from] workload::scenario::ScenarioProblem),
     /// A sysctl is given in a form that cannot be read.
     #[error("`{0}` is not of the form `name=value`")]

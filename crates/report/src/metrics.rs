@@ -59,6 +59,12 @@ mod tests {
             run("lru 10", &[("misses", 90.0), ("miss_percent", 90.0)]),
             run("lru 1000", &[("misses", 7.0), ("requests", 100.0)]),
         );
-        insta::assert_snapshot!(metrics_text(&[&small, &large], 80).unwrap(), @r"");
+        insta::assert_snapshot!(metrics_text(&[&small, &large], 80).unwrap(), @r#"
+    replay x.csv
+
+     run       miss_percent %  misses  requests
+     lru 10                90      90         -
+     lru 1000               -       7       100
+    "#);
     }
 }

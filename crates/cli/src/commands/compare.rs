@@ -62,7 +62,7 @@ fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Res
     let out = args.out.as_deref().map(OutFolder::new).transpose()?;
     let progress = RunProgress::new(plan.len(), printer);
     let batch = run_all(&plan, args.jobs.unwrap_or(0), &progress.control, |index, recording| match &out {
-        Some(out) => out.keep(&plan[index], recording),
+        Some(out) => out.keep(&plan, index, recording),
         None => Ok(()),
     });
     progress.done();
