@@ -13,7 +13,7 @@ use kernel::{Errno, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
 use mm::event::NoTrace;
 use units::{Bytes, Nanos, Pages};
-use workload::system::{Advice, OpenMode, System, SystemError, TaskSpec};
+use workload::system::{Advice, OpenMode, Portable, System, SystemError, TaskSpec};
 
 use crate::machine::Sim;
 use crate::sample::Sampler;
@@ -76,7 +76,7 @@ impl SimSystem {
 impl System for SimSystem {
     type File = OpenFile;
     type Mapping = SimMapping;
-    type Task<T: Send + 'static> = SimTask<T>;
+    type Task<T: Portable> = SimTask<T>;
 
     fn now(&self) -> Nanos {
         self.kernel.machine().now()
@@ -100,7 +100,7 @@ impl System for SimSystem {
 
     async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<SimTask<T>, SystemError>
     where
-        T: Send + 'static,
+        T: Portable,
         F: FnOnce(Self) -> Fut + Send + 'static,
         Fut: Future<Output = T> + 'static,
     {
@@ -126,7 +126,7 @@ impl System for SimSystem {
         Ok(SimTask { result, done, process })
     }
 
-    async fn join<T: Send + 'static>(&self, task: SimTask<T>) -> Result<T, SystemError> {
+    async fn join<T: Portable>(&self, task: SimTask<T>) -> Result<T, SystemError> {
         loop {
             if let Some(value) = task.result.take() {
                 if task.process.is_killed() {
