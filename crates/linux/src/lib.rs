@@ -14,6 +14,7 @@ pub mod host;
 pub mod record;
 mod run;
 mod spec;
+pub mod vm;
 
 pub use error::LinuxError;
 pub use run::run;

@@ -1,0 +1,92 @@
+//! Unpacks a Debian package: an `ar` archive with a tar archive `data.tar.xz` in it (deb(5)).
+//!
+//! Only what a guest needs is written out. Left out: other compressions than xz (Debian's kernels
+//! have used no other since 2013), signatures (apt has checked the package's hash).
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use super::error::VmError;
+
+/// Writes each regular file of the package `deb` for which `place` gives a path, below `target`.
+/// `place` is asked with the path inside the package, without a leading `./`.
+///
+/// # Errors
+/// The package is damaged, or a file cannot be written.
+pub fn unpack(deb: &Path, target: &Path, place: impl Fn(&Path) -> Option<PathBuf>) -> Result<u32, VmError> {
+    let failed = |source| VmError::io("read package", deb, source);
+    let mut package = ar::Archive::new(File::open(deb).map_err(failed)?);
+    while let Some(member) = package.next_entry() {
+        let member = member.map_err(failed)?;
+        match member.header().identifier() {
+            b"data.tar.xz" => {
+                return unpack_tar(lzma_rust2::XzReader::new(member, true), deb, target, place);
+            }
+            name if name.starts_with(b"data.tar") => {
+                return Err(VmError::bad_kernel(deb, "the package's content is not compressed with xz"));
+            }
+            _ => {}
+        }
+    }
+    Err(VmError::bad_kernel(deb, "the package has no content"))
+}
+
+fn unpack_tar(
+    tar: impl Read,
+    deb: &Path,
+    target: &Path,
+    place: impl Fn(&Path) -> Option<PathBuf>,
+) -> Result<u32, VmError> {
+    let failed = |source| VmError::io("unpack package", deb, source);
+    let mut written = 0;
+    for entry in tar::Archive::new(tar).entries().map_err(failed)? {
+        let mut entry = entry.map_err(failed)?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let path: PathBuf = entry.path().map_err(failed)?.components().skip_while(is_here).collect();
+        let Some(place) = place(&path) else { continue };
+        assert!(
+            place.components().all(|part| matches!(part, Component::Normal(_))),
+            "`place` leaves the target"
+        );
+        let path = target.join(place);
+        let write_failed = |source| VmError::io("write", &path, source);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(write_failed)?;
+        }
+        let mut file = File::create(&path).map_err(write_failed)?;
+        std::io::copy(&mut entry, &mut file).map_err(write_failed)?;
+        written += 1;
+    }
+    Ok(written)
+}
+
+fn is_here(component: &Component<'_>) -> bool {
+    matches!(component, Component::CurDir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_package_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let deb = dir.path().join("a.deb");
+        let outcome = |content: &[u8]| {
+            std::fs::write(&deb, content).unwrap();
+            unpack(&deb, dir.path(), |path| Some(path.to_owned())).map_err(|error| {
+                let VmError::BadKernel { why, .. } = error else { return "input or output".to_owned() };
+                why
+            })
+        };
+        assert_eq!(outcome(b"!<arch>\n"), Err("the package has no content".to_owned()));
+        assert_eq!(outcome(b""), Err("input or output".to_owned()));
+        assert_eq!(outcome(b"not a package"), Err("input or output".to_owned()));
+        let mut builder = ar::Builder::new(Vec::new());
+        builder.append(&ar::Header::new(b"data.tar.xz".to_vec(), 4), &b"junk"[..]).unwrap();
+        assert_eq!(outcome(&builder.into_inner().unwrap()), Err("input or output".to_owned()));
+    }
+}
