@@ -7,15 +7,25 @@
 //! `system` (the calls), `process` (tasks), `cgroup` (v1 and v2), `monitor` and `parse` (counters).
 //!
 //! Deliberately absent: any judgement on the figures, and any write outside of the given cgroup
-//! and directory, other than what [`LinuxRun::host_wide`] allows.
+//! and directory, other than what [`LinuxRun::host_wide`] allows and a trace instance of our own.
 
+mod cgroup;
+mod control;
 mod error;
 pub mod host;
+mod memory;
+mod monitor;
+mod parse;
+mod process;
 pub mod record;
 mod run;
 mod spec;
+mod system;
+mod tracefs;
 pub mod vm;
 
 pub use error::LinuxError;
+pub use memory::Mapping;
 pub use run::run;
 pub use spec::{CgroupVersion, LinuxResult, LinuxRun, PhaseSample, RootPaths, Row, Stall};
+pub use system::{LinuxFile, LinuxSystem, LinuxTask};
