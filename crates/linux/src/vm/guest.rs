@@ -30,6 +30,8 @@ const DATA_DISK: &str = "/dev/vda";
 const DATA_DIR: &str = "/data";
 const CGROUP_DIR: &str = "/sys/fs/cgroup";
 const DEVICE_PATIENCE: Duration = Duration::from_secs(20);
+/// After the time at which a living host gives the guest up.
+const HOST_LEEWAY: Duration = Duration::from_secs(60);
 
 /// Call this first in `main`: in a guest it runs the job and never returns; elsewhere it does
 /// nothing.
@@ -112,13 +114,6 @@ fn open_channel() -> Result<Channel, Failure> {
     let channel = Channel(Arc::new(Mutex::new(port)));
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     channel.send(&Message::Ready { release });
-    let heart = channel.clone();
-    thread::spawn(move || {
-        loop {
-            thread::sleep(HEARTBEAT);
-            heart.send(&Message::Alive);
-        }
-    });
     Ok(channel)
 }
 
@@ -126,6 +121,7 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
     let path = Path::new("/").join(JOB_PATH);
     let text = fs::read(&path).tried("read", &path)?;
     let job: Job = serde_json::from_slice(&text).map_err(|error| failure(format!("bad job: {error}")))?;
+    start_heartbeat(channel.clone(), job.timeout);
     let root = prepare(&job)?;
     let spec = LinuxRun {
         workload: job.workload().map_err(failure)?,
@@ -138,6 +134,18 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
     let progress = |text: &str| channel.send(&Message::Progress(text.to_owned()));
     crate::run(&spec, &AtomicBool::new(false), &progress)
         .map_err(|error| Failure { message: error.to_string(), hint: error.hint() })
+}
+
+/// Says "alive" for ever, and ends the machine when the host, which should have done so, is gone.
+fn start_heartbeat(channel: Channel, timeout: Duration) {
+    let begin = Instant::now();
+    thread::spawn(move || {
+        while begin.elapsed() < timeout + HOST_LEEWAY {
+            thread::sleep(HEARTBEAT);
+            channel.send(&Message::Alive);
+        }
+        let _ = rustix::system::reboot(RebootCommand::PowerOff);
+    });
 }
 
 /// Mounts the rest and sets what the job says of the machine.

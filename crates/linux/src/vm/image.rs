@@ -61,11 +61,19 @@ impl VmFilesystem {
 pub fn make(path: &Path, filesystem: VmFilesystem, size: Bytes) -> Result<(), VmError> {
     let failed = |source| VmError::io("create disk image", path, source);
     File::create(path).and_then(|file| file.set_len(size.get())).map_err(failed)?;
-    let (program, arguments) = filesystem.mkfs();
+    let (program, mut arguments) = filesystem.mkfs();
     let found = find_program(program).ok_or(VmError::NoMkfs { program })?;
-    let output = Command::new(found).args(arguments).arg(path).output().map_err(failed)?;
+    let mut output = Command::new(&found).args(&arguments).arg(path).output().map_err(failed)?;
+    if !output.status.success() && matches!(filesystem, VmFilesystem::XfsWithLog(_)) {
+        // Since xfsprogs 5.19 a log below 64 MiB takes this word, which older ones do not know.
+        arguments.push("--unsupported".to_owned());
+        output = Command::new(&found).args(&arguments).arg(path).output().map_err(failed)?;
+    }
     if !output.status.success() {
-        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        // A page of usage often follows; the first line says what is wrong.
+        let text = String::from_utf8_lossy(&output.stderr);
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+        let message = line.unwrap_or("it does not say why").to_owned();
         return Err(VmError::Mkfs { program, message });
     }
     Ok(())

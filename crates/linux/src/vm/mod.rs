@@ -43,6 +43,8 @@ use protocol::{JOB_PATH, Job};
 use watch::{Failure, Finished, Outputs, Patience};
 
 const QEMU: &str = "qemu-system-x86_64";
+/// Folders of runs: `vm-<process>-<random>`.
+const RUN_PREFIX: &str = "vm-";
 const KVM_DEVICE: &str = "/dev/kvm";
 /// With KVM a guest is ready after about a second; where KVM hangs, emulation should have its turn.
 const KVM_BOOT: Duration = Duration::from_secs(20);
@@ -136,8 +138,10 @@ pub fn run(
     let kernel = spec.kernel.find(&kernels)?;
     let runs = kernels.with_file_name("runs");
     std::fs::create_dir_all(&runs).map_err(|source| VmError::io("create", &runs, source))?;
+    remove_abandoned(&runs);
     let failed = |source| VmError::io("create a folder in", &runs, source);
-    let dir = tempfile::Builder::new().prefix("vm-").tempdir_in(&runs).map_err(failed)?;
+    let prefix = format!("{RUN_PREFIX}{}-", std::process::id());
+    let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(&runs).map_err(failed)?;
     let initramfs = dir.path().join("initramfs");
     let archive = initramfs_of(spec, &kernel, workload)?;
     std::fs::write(&initramfs, archive).map_err(|source| VmError::io("write", &initramfs, source))?;
@@ -168,6 +172,7 @@ impl Machine<'_> {
                 Err(failure) => {
                     let why = failure.error.to_string();
                     let why = why.lines().next().unwrap_or_default();
+                    let why = why.split(';').next().unwrap_or_default();
                     progress(&format!("KVM does not work here ({why}); emulating, which is slower"));
                 }
             }
@@ -243,13 +248,46 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload) -> Result<V
         filesystem: spec.filesystem,
         lru_gen: spec.lru_gen,
         read_ahead_kib: spec.read_ahead_kib,
+        timeout: spec.timeout,
     };
     let job = serde_json::to_vec(&job).expect("a job is plain data");
     archive.file(JOB_PATH, &job);
     Ok(archive.finish())
 }
 
+/// Removes what runs left whose process was killed: nothing else can have kept it. Failing to is
+/// no reason not to run.
+fn remove_abandoned(runs: &Path) {
+    let Ok(entries) = std::fs::read_dir(runs) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(RUN_PREFIX)?.split('-').next());
+        let Some(owner) = owner.and_then(|text| text.parse::<u32>().ok()) else { continue };
+        if !Path::new("/proc").join(owner.to_string()).exists() {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// Whether this user may use KVM. Whether it works is another question, which a boot answers.
 fn kvm_opens() -> bool {
     std::fs::File::options().read(true).write(true).open(KVM_DEVICE).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_a_living_runs_folder_is_not() {
+        let runs = tempfile::tempdir().unwrap();
+        // Linux numbers processes below 2^22.
+        let (dead, living) = ("vm-4194305-x".to_owned(), format!("vm-{}-x", std::process::id()));
+        for name in [&dead, &living, &"vm-notes".to_owned()] {
+            std::fs::create_dir(runs.path().join(name)).unwrap();
+        }
+        remove_abandoned(runs.path());
+        let kept = |name: &str| runs.path().join(name).exists();
+        assert_eq!((kept(&dead), kept(&living), kept("vm-notes")), (false, true, true));
+    }
 }

@@ -42,6 +42,8 @@ pub struct Job {
     pub lru_gen: bool,
     /// Readahead of the data disk in KiB.
     pub read_ahead_kib: u32,
+    /// When the guest ends by itself, in case nobody is left who watches it.
+    pub timeout: Duration,
 }
 
 /// What a guest says.
@@ -156,6 +158,7 @@ mod tests {
                 filesystem: VmFilesystem::Ext4,
                 lru_gen: false,
                 read_ahead_kib: 128,
+                timeout: Duration::from_secs(60),
             };
             let job: Job = serde_json::from_str(&serde_json::to_string(&job).unwrap()).unwrap();
             assert_eq!(job.workload(), Ok(sent));
