@@ -269,6 +269,29 @@ mod tests {
     }
 
     #[test]
+    fn v2_hands_the_controller_down_and_keeps_the_main_process_in_a_leaf() {
+        let root = tempfile::tempdir().unwrap();
+        let control = |group: &str| root.path().join(group).join("cgroup.subtree_control");
+        fs::write(control(""), "").unwrap();
+        let paths = RootPaths {
+            files: root.path().to_owned(),
+            cgroup: root.path().to_owned(),
+            version: CgroupVersion::V2,
+        };
+        let tree = Tree::open(&paths).unwrap();
+        assert_eq!(fs::read_to_string(control("")).unwrap(), "+memory");
+        assert_eq!(tree.procs_file(None).unwrap(), root.path().join("pagetide-main/cgroup.procs"));
+        fs::write(control(""), "cpu memory\n").unwrap();
+        tree.create("P").unwrap();
+        assert_eq!(fs::read_to_string(control("")).unwrap(), "cpu memory\n");
+        fs::write(control("P"), "").unwrap();
+        tree.create("P/A").unwrap();
+        assert_eq!(fs::read_to_string(control("P")).unwrap(), "+memory");
+        let error = tree.write("P", "memory.low", "1").unwrap_err();
+        assert_eq!(error.to_string(), "cgroup_write `P/memory.low`: no such file or directory");
+    }
+
+    #[test]
     fn no_path_leads_out_of_the_root() {
         let (_root, tree) = fake_v1();
         for path in ["../x", "/sys", "P/../../x"] {

@@ -11,10 +11,12 @@
 
 mod cgroup;
 mod control;
+mod discover;
 mod error;
 pub mod host;
 mod memory;
 mod monitor;
+mod owner;
 mod parse;
 mod process;
 pub mod record;

@@ -229,11 +229,8 @@ struct Main(Option<Child<WorkloadResult>>);
 impl Main {
     fn join(mut self) -> Result<Outcome, LinuxError> {
         let child = self.0.take().expect("it is taken here only");
-        let group = child.pid();
-        let ended = child.join();
-        // Tasks that nobody joined are still in its process group.
-        kill_group(group);
-        match ended.map_err(|error| LinuxError::io("wait for", "the workload", error))? {
+        // Tasks that nobody joined die with it.
+        match child.join().map_err(|error| LinuxError::io("wait for", "the workload", error))? {
             Ended::Returned(outcome) => Ok(outcome?),
             Ended::Panicked(message) => Err(LinuxError::Panicked { message }),
             Ended::Signalled(signal) => Err(LinuxError::Killed { signal }),

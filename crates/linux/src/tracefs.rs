@@ -48,6 +48,12 @@ impl Tracing {
             monitor.note(format!("trace events are not counted: {}: {error}", instance.display()));
             return Self(None);
         }
+        let first = instance.join("events").join(EVENTS[0].0).join(EVENTS[0].1);
+        if !first.join("hist").exists() {
+            let _ = fs::remove_dir(&instance);
+            monitor.note("trace events are not counted: this kernel has no CONFIG_HIST_TRIGGERS".to_owned());
+            return Self(None);
+        }
         for (system, event) in EVENTS {
             let directory = instance.join("events").join(system).join(event);
             match write_existing(&directory.join("trigger"), TRIGGER) {

@@ -36,6 +36,7 @@ struct Kernel {
     groups: BTreeMap<String, Group>,
     files: BTreeMap<String, CachedFile>,
     fail_call: Option<(&'static str, Errno)>,
+    no_reclaim_counters: bool,
 }
 
 #[derive(Default)]
@@ -66,6 +67,13 @@ impl Fake {
     pub fn failing(call: &'static str, errno: Errno) -> Self {
         let fake = Self::new();
         fake.kernel.borrow_mut().fail_call = Some((call, errno));
+        fake
+    }
+
+    /// Has no counters of reclaim in `memory.stat`, as cgroup v1.
+    pub fn without_reclaim_counters() -> Self {
+        let fake = Self::new();
+        fake.kernel.borrow_mut().no_reclaim_counters = true;
         fake
     }
 
@@ -155,9 +163,9 @@ impl System for Fake {
         let active: u64 = members().map(|group| group.active).sum();
         let inactive: u64 = members().map(|group| group.inactive).sum();
         let (active, inactive) = (active * 4096, inactive * 4096);
-        Ok(format!(
-            "inactive_file {inactive}\nactive_file {active}\npgscan 5\npgsteal 4\npgrefill 3\npgdeactivate 2\n"
-        ))
+        let reclaim = "pgscan 5\npgsteal 4\npgrefill 3\npgdeactivate 2\n";
+        let reclaim = if kernel.no_reclaim_counters { "" } else { reclaim };
+        Ok(format!("inactive_file {inactive}\nactive_file {active}\n{reclaim}"))
     }
 
     async fn make_dir(&self, _: &str) -> Result<(), SystemError> {
