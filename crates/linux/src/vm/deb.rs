@@ -47,10 +47,9 @@ fn unpack_tar(
         }
         let path: PathBuf = entry.path().map_err(failed)?.components().skip_while(is_here).collect();
         let Some(place) = place(&path) else { continue };
-        assert!(
-            place.components().all(|part| matches!(part, Component::Normal(_))),
-            "`place` leaves the target"
-        );
+        if !place.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(VmError::bad_kernel(deb, format!("it has a file at `{}`", place.display())));
+        }
         let path = target.join(place);
         let write_failed = |source| VmError::io("write", &path, source);
         if let Some(parent) = path.parent() {
@@ -70,6 +69,36 @@ fn is_here(component: &Component<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An archive with one file.
+    fn tar_with(path: &str) -> Vec<u8> {
+        let mut header = tar::Header::new_old();
+        header.as_mut_bytes()[..path.len()].copy_from_slice(path.as_bytes());
+        header.set_size(5);
+        header.set_mode(0o644);
+        header.set_cksum();
+        let mut builder = tar::Builder::new(Vec::new());
+        builder.append(&header, &b"hello"[..]).unwrap();
+        builder.into_inner().unwrap()
+    }
+
+    #[test]
+    fn files_land_where_they_are_asked_for_and_never_above() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("target");
+        let unpack = |path: &str| {
+            unpack_tar(&tar_with(path)[..], Path::new("a.deb"), &target, |path| {
+                path.strip_prefix("lib").ok().map(Path::to_owned)
+            })
+            .map_err(|error| error.to_string())
+        };
+        assert_eq!(unpack("./lib/modules/a.ko"), Ok(1));
+        assert_eq!(std::fs::read(target.join("modules/a.ko")).unwrap(), b"hello");
+        assert_eq!(unpack("./usr/a.ko"), Ok(0));
+        let error = unpack("./lib/../../a.ko").unwrap_err();
+        assert_eq!(error, "`a.deb` cannot be used: it has a file at `../../a.ko`");
+        assert!(!dir.path().join("a.ko").exists());
+    }
 
     #[test]
     fn a_damaged_package_is_an_error() {

@@ -82,14 +82,14 @@ pub struct VmSpec {
 }
 
 impl VmSpec {
-    /// A guest as in the reference measurements: 512 MiB, 2 CPUs, ext4 on 8 GiB, readahead of
+    /// A guest as in the reference measurements: 512 MiB, 2 CPUs, ext4 on 32 GiB, readahead of
     /// 128 KiB, two-list LRU, a sample each second.
     pub fn new(kernel: VmKernel) -> Self {
         Self {
             kernel,
             hardware: Hardware { mem: Bytes(512 << 20), cpus: 2, numa_nodes: 1 },
             filesystem: VmFilesystem::Ext4,
-            disk: Bytes(8 << 30),
+            disk: Bytes(32 << 30),
             read_ahead_kib: 128,
             sysctls: Vec::new(),
             lru_gen: false,
