@@ -105,7 +105,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ///
     /// # Errors
     /// `Inval` outside of the mapping; `Killed`.
-    pub fn mapped_pages(
+    pub fn mapping_resident(
         &self,
         process: &Process,
         mapping: AnonMapping,

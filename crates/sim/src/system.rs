@@ -13,7 +13,7 @@ use kernel::{Errno, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
 use mm::event::NoTrace;
 use units::{Bytes, Nanos, Pages, Seed};
-use workload::system::{Advice, OpenMode, System, SystemError, TaskSpec};
+use workload::system::{Advice, OpenMode, Portable, System, SystemError, TaskSpec};
 
 use crate::machine::Sim;
 use crate::sample::Sampler;
@@ -82,7 +82,7 @@ impl SimSystem {
 impl System for SimSystem {
     type File = OpenFile;
     type Mapping = SimMapping;
-    type Task<T: Send + 'static> = SimTask<T>;
+    type Task<T: Portable> = SimTask<T>;
 
     fn now(&self) -> Nanos {
         self.kernel.machine().now()
@@ -110,7 +110,7 @@ impl System for SimSystem {
 
     async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<SimTask<T>, SystemError>
     where
-        T: Send + 'static,
+        T: Portable,
         F: FnOnce(Self) -> Fut + Send + 'static,
         Fut: Future<Output = T> + 'static,
     {
@@ -136,7 +136,7 @@ impl System for SimSystem {
         Ok(SimTask { result, done, process })
     }
 
-    async fn join<T: Send + 'static>(&self, task: SimTask<T>) -> Result<T, SystemError> {
+    async fn join<T: Portable>(&self, task: SimTask<T>) -> Result<T, SystemError> {
         loop {
             if let Some(value) = task.result.take() {
                 if task.process.is_killed() {
@@ -225,8 +225,8 @@ impl System for SimSystem {
         filled.map_err(failed("memset", self.name()))
     }
 
-    async fn mapped_pages(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<u64, SystemError> {
-        let found = self.kernel.mapped_pages(&self.process, mapping.mapping, first, count);
+    async fn mapping_resident(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<u64, SystemError> {
+        let found = self.kernel.mapping_resident(&self.process, mapping.mapping, first, count);
         found.map_err(failed("mincore", self.name()))
     }
 

@@ -7,12 +7,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::hot_and_stream::{self, HotAndStream};
 use crate::huge_faults::{self, HugeFaults};
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
+use crate::portable;
 use crate::system::{System, SystemError};
 
 /// What there is to know about a workload before it runs.
@@ -151,7 +153,7 @@ impl Workload {
 
 /// What a workload measured. Names carry their unit at the end; ordered, so that a recording of
 /// the same run has the same bytes.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// One number for the run.
     pub metrics: BTreeMap<String, f64>,
@@ -171,7 +173,7 @@ impl Outcome {
 }
 
 /// Why a run ended early.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum WorkloadError {
     /// A system call failed.
     #[error(transparent)]
@@ -195,7 +197,8 @@ pub enum WorkloadError {
         /// The cgroup.
         group: String,
         /// The number's name.
-        key: &'static str,
+        #[serde(deserialize_with = "portable::static_name")]
+        key: portable::StaticName,
     },
 }
 

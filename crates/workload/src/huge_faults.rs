@@ -20,7 +20,8 @@
 //! from before the first file to the end. The phases tell the parts. A mean is left out when there
 //! is no sample of its kind. Neighbours: [`crate::system`].
 
-use units::{Bytes, Nanos, PAGE_SIZE, Stream};
+use serde::{Deserialize, Serialize};
+use units::{Bytes, PAGE_SIZE, Stream};
 
 use crate::catalog::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
@@ -263,9 +264,9 @@ impl Reader {
 }
 
 /// One region: how long it took, and whether the first touch brought a huge page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Fault {
-    length: Nanos,
+    nanos: u64,
     huge: bool,
 }
 
@@ -283,9 +284,9 @@ async fn fault_regions<S: System>(
         let first = region * REGION_PAGES;
         let begin = sys.now();
         sys.touch(&mapping, first, 1).await?;
-        let huge = sys.mapped_pages(&mapping, first + PROBED_PAGE, 1).await? > 0;
+        let huge = sys.mapping_resident(&mapping, first + PROBED_PAGE, 1).await? > 0;
         sys.fill(&mapping, first, REGION_PAGES).await?;
-        faults.push(Fault { length: sys.now().saturating_sub(begin), huge });
+        faults.push(Fault { nanos: sys.now().saturating_sub(begin).get(), huge });
     }
     Ok(faults)
 }
@@ -324,7 +325,7 @@ fn outcome(faults: &[Fault], before: &Counters, after: &Counters) -> Outcome {
     outcome.metric("percentage_huge", 100.0 * huge as f64 / faults.len() as f64);
     for (name, is_huge) in [("fault_base_us", false), ("fault_huge_us", true)] {
         let of_kind = faults.iter().filter(|fault| fault.huge == is_huge);
-        let samples: Vec<f64> = of_kind.map(|fault| fault.length.get() as f64 / 1e3).collect();
+        let samples: Vec<f64> = of_kind.map(|fault| fault.nanos as f64 / 1e3).collect();
         if !samples.is_empty() {
             outcome.metric(name, samples.iter().sum::<f64>() / samples.len() as f64);
             outcome.samples.insert(name.to_owned(), samples);

@@ -203,3 +203,17 @@ fn samples_tell_each_hot_pass_and_the_rate_along_the_stream() {
     assert_eq!(outcome.samples["hot_pass_seconds"], [pages_per_mib * page_seconds; 3]);
     assert_eq!(outcome.samples["stream_mib_per_second"], [1.0 / (pages_per_mib * page_seconds); 64]);
 }
+
+#[test]
+fn a_kernel_that_counts_no_reclaim_per_group_leaves_these_metrics_out() {
+    let names = |fake: Fake| {
+        let outcome = run_on(&fake, &[("hot", "1M"), ("stream", "1M")]).unwrap();
+        outcome.metrics.into_keys().collect::<std::collections::BTreeSet<_>>()
+    };
+    let (all, without) = (names(Fake::new()), names(Fake::without_reclaim_counters()));
+    let missing: Vec<_> = all.difference(&without).map(String::as_str).collect();
+    assert_eq!(
+        missing,
+        ["memcg_pgdeactivate", "memcg_pgrefill", "memcg_pgscan", "memcg_pgsteal", "reread_memcg_pgscan"]
+    );
+}

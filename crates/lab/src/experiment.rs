@@ -1,0 +1,69 @@
+//! What a workload runs on when nobody says: the machine and memory of its source, and the
+//! kernels before and after the change that the source is about.
+//!
+//! Left out: the sources' figures. Nothing in this table tells a run what to measure.
+
+use units::Bytes;
+
+/// A source's own setting for one workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Experiment {
+    /// The workload.
+    pub workload: &'static str,
+    /// The machine, by name.
+    pub machine: &'static str,
+    /// Its memory: what the source's kernel reports as `MemTotal`.
+    pub mem: Bytes,
+    /// The kernel that the change was made to, and the same one with the change; for a series, with
+    /// ever more of its steps.
+    pub kernels: &'static [&'static str],
+}
+
+const EXPERIMENTS: &[Experiment] = &[
+    // J. Weiner, "mm: fix page aging across multiple cgroups", 7 Nov 2019: MemTotal 1016336 kB.
+    Experiment {
+        workload: "hot-and-stream",
+        machine: "vm-2cpu",
+        mem: Bytes(1_016_336 << 10),
+        kernels: &["linux-5.4", "linux-5.4+root-aging"],
+    },
+    // M. Gorman, "fragmentation avoidance improvements v2", 7 Nov 2018: one socket of 32 GiB; steps
+    // 1, 1 to 3 (the second changes nothing), 1 to 4.
+    Experiment {
+        workload: "huge-faults",
+        machine: "skylake-1s",
+        mem: Bytes(32 << 30),
+        kernels: &[
+            "linux-4.20-rc1",
+            "linux-4.20-rc1+nofragment",
+            "linux-4.20-rc1+nofragment+watermark-boost-v2",
+            "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall",
+        ],
+    },
+];
+
+impl Experiment {
+    /// The setting of `workload`, if its source has one.
+    pub fn of(workload: &str) -> Option<&'static Self> {
+        EXPERIMENTS.iter().find(|experiment| experiment.workload == workload)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::Names;
+
+    #[test]
+    fn every_experiment_names_what_exists() {
+        let names = Names::default();
+        for experiment in EXPERIMENTS {
+            assert!(workload::WorkloadSpec::find(experiment.workload).is_ok());
+            assert!(names.vocabulary().machine(experiment.machine).is_ok());
+            assert!(experiment.kernels.len() >= 2, "{}", experiment.workload);
+            for kernel in experiment.kernels {
+                assert!(names.vocabulary().kernel(kernel).is_ok(), "{kernel}");
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! One scenario on the simulated machine, and what it leaves as a recording.
+//!
+//! Left out: the model (`pagetide-sim` and below). The wall time is the only number here that
+//! differs between two runs, and it is not written to disk.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use kernel::{Filesystem, WaitReason};
+use recording::{Phase, Recording, Series, Stall, is_gauge};
+use sim::run::{SimError, SimResult, SimRun};
+use sim::{PhaseSample, Progress, RunError};
+use units::Nanos;
+use workload::Scenario;
+
+use crate::error::{LabError, Violation};
+use crate::resolve::{build_machine, command, kernel, sysctls};
+
+/// Simulated time after which a run counts as stuck: a day, more than any source's run took.
+const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
+/// Simulated time between two samples of all counters.
+const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
+/// Linux's default readahead window: 128 KiB (`read_ahead_kb`).
+const READAHEAD_PAGES: u32 = 32;
+
+/// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
+///
+/// # Errors
+/// The workload fails, as when its tasks are killed; a mechanism's invariant is violated;
+/// [`LabError::Interrupted`] when `stop` was set.
+pub fn simulate(
+    scenario: &Scenario,
+    label: &str,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+) -> Result<Recording, LabError> {
+    let (hardware, layout) = build_machine(scenario)?;
+    let spec = SimRun {
+        program: sim::Program::Workload(scenario.workload.clone()),
+        kernel: kernel(scenario),
+        sysctls: sysctls(scenario)?,
+        hardware,
+        layout,
+        filesystem: filesystem(scenario),
+        readahead_pages: READAHEAD_PAGES,
+        seed: scenario.seed.0,
+        time_limit: TIME_LIMIT,
+        sample_period: SAMPLE_PERIOD,
+    };
+    let begin = Instant::now();
+    // A violated assertion ends this run only; others of the batch go on.
+    let ended = catch_unwind(AssertUnwindSafe(|| sim::run::run(&spec, Arc::clone(stop), progress)));
+    let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    match ended {
+        Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..recorded(scenario, label, result) }),
+        Ok(Err(error)) => Err(failure(scenario, label, &error)),
+        Err(panic) => Err(violation(scenario, label, panic_message(panic.as_ref()))),
+    }
+}
+
+/// Sorts the simulator's errors by whose fault they are.
+fn failure(scenario: &Scenario, label: &str, error: &SimError) -> LabError {
+    match error {
+        SimError::Run(RunError::Stopped { .. }) => LabError::Interrupted { finished: 0, total: 1 },
+        SimError::Violation(_) | SimError::Run(RunError::Deadlock { .. }) => {
+            violation(scenario, label, error.to_string())
+        }
+        _ => LabError::Run {
+            label: label.to_owned(),
+            seed: scenario.seed.0,
+            message: error.to_string(),
+            hint: error.hint(),
+        },
+    }
+}
+
+fn violation(scenario: &Scenario, label: &str, message: String) -> LabError {
+    LabError::Invariant {
+        label: label.to_owned(),
+        seed: scenario.seed.0,
+        source: Violation(message),
+        command: command(scenario),
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without text".into())
+}
+
+/// The filesystem that the workload asks for; ext4 when it does not.
+fn filesystem(scenario: &Scenario) -> Filesystem {
+    let asked = match scenario.workload.params().get("filesystem") {
+        Some(workload::ParamValue::Choice(name)) => Filesystem::by_name(name),
+        _ => None,
+    };
+    asked.unwrap_or(Filesystem::Ext4)
+}
+
+fn recorded(scenario: &Scenario, label: &str, result: SimResult) -> Recording {
+    let identity = Recording::new(
+        label,
+        scenario.workload.name(),
+        scenario.backend.to_string(),
+        scenario.kernel.to_string(),
+        scenario.seed.0,
+    );
+    let rows = result.rows.into_iter().map(|(at, values)| (at.get(), values)).collect();
+    Recording {
+        scenario_toml: scenario.to_toml(),
+        metrics: result.outcome.metrics,
+        samples: result.outcome.samples,
+        vmstat: result.vmstat,
+        memcg: result.memcg,
+        phases: phases(result.phases),
+        series: Series::new(result.columns, rows),
+        stalls: stalls(result.stalls),
+        events: result.events,
+        simulated_ns: result.simulated.get(),
+        ..identity
+    }
+}
+
+/// From counters as read at the end of each phase to what happened in it; gauges stay as read.
+fn phases(samples: Vec<PhaseSample>) -> Vec<Phase> {
+    let mut before: BTreeMap<String, u64> = BTreeMap::new();
+    let mut phases = Vec::with_capacity(samples.len());
+    for sample in samples {
+        let in_phase = |(name, &value): (&String, &u64)| {
+            let past = if is_gauge(name) { 0 } else { before.get(name).copied().unwrap_or(0) };
+            (name.clone(), value.saturating_sub(past))
+        };
+        let vmstat = sample.vmstat.iter().map(in_phase).collect();
+        phases.push(Phase { name: sample.name, at_ns: sample.at.get(), vmstat });
+        before = sample.vmstat;
+    }
+    phases
+}
+
+/// Waits that somebody suffered. Idle kernel threads, and programs that sleep or wait for their
+/// own tasks by choice, are no stalls.
+fn stalls(stalls: Vec<sim::Stall>) -> Vec<Stall> {
+    let suffered = stalls.into_iter().filter_map(|stall| {
+        let reason = reason_name(stall.reason)?;
+        Some(Stall {
+            task: stall.name,
+            reason: reason.to_owned(),
+            count: stall.count,
+            total_ns: stall.total.get(),
+            max_ns: stall.longest.get(),
+        })
+    });
+    suffered.collect()
+}
+
+fn reason_name(reason: WaitReason) -> Option<&'static str> {
+    match reason {
+        WaitReason::DirectReclaimThrottle => Some("throttle_direct_reclaim"),
+        WaitReason::FragmentStall => Some("stall_fragmentation"),
+        WaitReason::ThrottleIsolated => Some("reclaim_throttle: isolated"),
+        WaitReason::ThrottleWriteback => Some("reclaim_throttle: writeback"),
+        WaitReason::ThrottleNoProgress => Some("reclaim_throttle: no progress"),
+        WaitReason::Congestion => Some("congestion_wait"),
+        WaitReason::PageRead => Some("page read"),
+        WaitReason::PageWriteback => Some("page writeback"),
+        WaitReason::MemcgHigh => Some("memory.high"),
+        WaitReason::OomLock => Some("oom_lock"),
+        WaitReason::KswapdIdle
+        | WaitReason::KswapdDoze
+        | WaitReason::UserSleep
+        | WaitReason::Join
+        | WaitReason::Periodic => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_counts_its_own_events_and_reads_gauges_at_its_end() {
+        let sample = |name: &str, at, scanned, free| PhaseSample {
+            name: name.to_owned(),
+            at: Nanos(at),
+            vmstat: BTreeMap::from([
+                ("pgscan_kswapd".to_owned(), scanned),
+                ("nr_free_pages".to_owned(), free),
+            ]),
+        };
+        let phases = phases(vec![sample("first", 5, 10, 900), sample("second", 9, 25, 800)]);
+        let shown: Vec<_> = (phases.iter())
+            .map(|phase| (phase.name.as_str(), phase.vmstat["pgscan_kswapd"], phase.vmstat["nr_free_pages"]))
+            .collect();
+        assert_eq!(shown, [("first", 10, 900), ("second", 15, 800)]);
+    }
+}
