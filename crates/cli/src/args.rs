@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Put kernels, or recordings made earlier, side by side
     Compare(CompareArgs),
+    /// Run one workload with each of several values of a sysctl
+    Sweep(SweepArgs),
     /// Replay a recorded trace on caches
     Replay(ReplayArgs),
 }
@@ -182,6 +184,32 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub(crate) jobs: Option<usize>,
     /// Keep all recordings in this new folder [default: not kept] [example: recordings/aging]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Form of the result on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "One of the --set options lists values, as A..B (both included) or A,B,C.
+
+Examples:
+  pagetide sweep huge-faults --set vm.fragment_stall_order=0..11 --param advice=madvise
+  pagetide sweep hot-and-stream --set vm.watermark_scale_factor=10,100,1000 --kernel linux-6.12")]
+pub(crate) struct SweepArgs {
+    /// Workload by name, or a scenario file (*.toml) [example: huge-faults]
+    #[arg(value_name = "WORKLOAD|SCENARIO.toml")]
+    pub(crate) subject: String,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Kernel, with features added (+) or taken away (-) [default: the newest] [example: linux-5.4+root-aging]
+    #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
+    pub(crate) kernel: Option<String>,
+    /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    pub(crate) jobs: Option<usize>,
+    /// Keep all recordings in this new folder [default: not kept] [example: recordings/sweep]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Form of the result on standard output [example: json]

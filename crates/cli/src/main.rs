@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::List(args) => commands::list(args, &printer),
         Command::Run(args) => commands::run(args, &printer),
         Command::Compare(args) => commands::compare(args, &printer),
+        Command::Sweep(args) => commands::sweep(args, &printer),
         Command::Replay(args) => commands::replay(args, &printer),
     };
     let code = match catch_unwind(AssertUnwindSafe(run)) {

@@ -110,6 +110,17 @@ pub enum LabError {
     /// No seeds, or more than anyone can wait for.
     #[error("a comparison takes 1 to {max} seeds, not {0}", max = crate::compare::SEEDS_MAX)]
     Seeds(u64),
+    /// Not exactly one sysctl with several values.
+    #[error("a sweep takes one sysctl with several values, not {0}")]
+    NotOneSweep(usize),
+    /// A span of values that is empty, too long or not made of numbers.
+    #[error("`{text}` is no span of values for `{name}`")]
+    Span {
+        /// The sysctl.
+        name: String,
+        /// The span as written.
+        text: String,
+    },
     /// Workloads and folders in one comparison.
     #[error("`{0}` is not a folder with recordings")]
     NotARecording(String),
@@ -172,6 +183,10 @@ impl LabError {
             Self::NoDefaultKernels(_) => Some("name two or more with `--kernel`".to_owned()),
             Self::OneKernel(_) => Some("name a second one with `--kernel`".to_owned()),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
+            Self::NotOneSweep(_) | Self::Span { .. } => Some(format!(
+                "write it as in `--set vm.fragment_stall_order=0..11` or `=0,4,9`; at most {} values",
+                crate::sweep::VALUES_MAX
+            )),
             Self::NotARecording(_) | Self::EmptyFolder(_) => {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
             }

@@ -11,6 +11,7 @@
 //! | `experiment.rs` | what a workload runs on when nobody says: machine, memory, kernels before and after |
 //! | `resolve.rs` | texts to a resolved scenario, and a scenario back to the command that runs it |
 //! | `compare.rs` | kernels x seeds, and recordings read from disk |
+//! | `sweep.rs` | one workload with each of several values of a sysctl |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `replay.rs` | a trace on plain replacement policies |
@@ -28,6 +29,7 @@ pub mod names;
 pub mod replay;
 pub mod resolve;
 mod simulate;
+pub mod sweep;
 
 pub use batch::{Batch, Control, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};

@@ -4,11 +4,13 @@ mod compare;
 mod list;
 mod replay;
 mod run;
+mod sweep;
 
 pub(crate) use compare::compare;
 pub(crate) use list::list;
 pub(crate) use replay::replay;
 pub(crate) use run::run;
+pub(crate) use sweep::sweep;
 
 use lab::{Request, Subject};
 
