@@ -1,0 +1,64 @@
+//! The `huge-faults` workload on small models of its source's machine.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use kernel::Filesystem;
+use mm::sysctl::Sysctls;
+use pagetide_sim::{Program, SimResult, SimRun, machines, run};
+use units::{Bytes, Nanos};
+use workload::Workload;
+
+const SERIES: [&str; 4] = [
+    "linux-4.20-rc1",
+    "linux-4.20-rc1+nofragment",
+    "linux-4.20-rc1+nofragment+watermark-boost-v2",
+    "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall",
+];
+
+fn simulate(kernel: &str, mem: Bytes, params: &[(&str, &str)], seed: u64) -> SimResult {
+    let kernel = mm::Kernel::parse(kernel).unwrap();
+    let (hardware, layout) = machines::build("skylake-1s", mem, &kernel).unwrap();
+    let spec = SimRun {
+        program: Program::Workload(Workload::new("huge-faults", params.iter().copied()).unwrap()),
+        kernel,
+        sysctls: Sysctls::default(),
+        hardware,
+        layout,
+        filesystem: Filesystem::Xfs,
+        readahead_pages: 32,
+        seed,
+        time_limit: Nanos::from_secs(1000),
+        sample_period: Nanos::from_secs(1),
+    };
+    run::run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).unwrap()
+}
+
+#[test]
+fn a_run_repeats_to_the_last_counter_and_another_seed_reads_other_files() {
+    for kernel in SERIES {
+        let [first, again, other] = [1, 1, 2].map(|seed| simulate(kernel, Bytes(128 << 20), &[], seed));
+        assert_eq!(first.outcome, again.outcome, "{kernel}");
+        assert_eq!((&first.vmstat, &first.rows, first.events), (&again.vmstat, &again.rows, again.events));
+        assert_ne!(first.vmstat["pgpgin"], other.vmstat["pgpgin"], "{kernel}");
+    }
+}
+
+#[test]
+fn every_region_is_a_sample_of_one_kind() {
+    for advice in ["default", "madvise"] {
+        let result = simulate(SERIES[3], Bytes(256 << 20), &[("advice", advice)], 1);
+        let samples = |name: &str| result.outcome.samples.get(name).map_or(0, Vec::len);
+        // 98 % of 256 MiB, three quarters of it in regions of 2 MiB, half of them touched.
+        assert_eq!(samples("fault_base_us") + samples("fault_huge_us"), 47);
+        let percent = result.outcome.metrics["percentage_huge"];
+        assert_eq!(percent, 100.0 * samples("fault_huge_us") as f64 / 47.0);
+        assert_eq!(result.outcome.metrics["thp_fault_alloc"], samples("fault_huge_us") as f64);
+        let stalls = result.outcome.samples.get("fragment_stall_us").cloned().unwrap_or_default();
+        assert_eq!(result.outcome.metrics["fragment_stalls"], stalls.len() as f64);
+        let seconds = stalls.iter().sum::<f64>() / 1e6;
+        assert!((result.outcome.metrics["fragment_stall_seconds"] - seconds).abs() < 1e-9);
+        let names: Vec<&str> = result.phases.iter().map(|phase| phase.name.as_str()).collect();
+        assert_eq!(names, ["created", "synced", "warm", "faulted"]);
+    }
+}
