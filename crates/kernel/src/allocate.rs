@@ -5,11 +5,12 @@
 //!   slow: wake kswapd, try at the min mark
 //!    R:   wake kswapd again, try with whatever reserves the task may use
 //!         direct reclaim, try; if that freed pages but none is left, drain all CPUs and try
-//!         retry while reclaim can still help, else OOM
+//!         compact, try (large orders, and small ones that others cannot make, compact before R too)
+//!         retry while reclaim or compaction can still help, else OOM
 //! ```
-//! Left out: compaction (so orders above 3 give up after one round), CPU sets. Next:
-//! [`crate::reclaim`], [`crate::oom`].
+//! Left out: CPU sets. Next: [`crate::reclaim`], [`crate::compaction`], [`crate::oom`].
 
+use mm::compact::{CompactPriority, CompactResult};
 use mm::event::Trace;
 use mm::gfp::Gfp;
 use mm::page_alloc::{AllocFlags, AllocOutcome, class_of};
@@ -17,6 +18,7 @@ use mm::watermark::Mark;
 use mm::zone::{ZoneId, ZoneKind};
 use units::{NodeId, Order, Pfn};
 
+use crate::compaction::CompactTries;
 use crate::kernel::{Kernel, ticks_from};
 use crate::machine::{CostOp, Machine, WaitReason};
 use crate::task::Process;
@@ -53,12 +55,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         for zone in outcome.wake.iter() {
             let (node, kind) = self.mem(|mem| (mem.alloc.zone(zone).node, mem.alloc.zone(zone).kind));
-            self.wakeup_kswapd(node, Order(0), kind);
+            let _ = self.wakeup_kswapd(node, Order(0), kind);
         }
         outcome.page
     }
 
-    fn try_once(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
+    pub(crate) fn try_once(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
         let cpu = self.machine().current_cpu();
         let outcome = self.mem(|mem| mem.alloc.alloc(cpu, gfp, order, flags));
         self.settle_outcome(outcome, order)
@@ -72,6 +74,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.wake_all_kswapds(gfp, order);
         if let Some(pfn) = self.try_or_stall(gfp, order, flags).await {
             return Some(pfn);
+        }
+        let mut tries = CompactTries::new();
+        if can_reclaim && (order > COSTLY_ORDER || (order > Order(0) && !gfp.has(Gfp::MOVABLE_BIT))) {
+            let result = &mut tries.result;
+            let page = self.direct_compact(gfp, order, flags, CompactPriority::Async, result).await;
+            if page.is_some() {
+                return page;
+            }
+            if order > COSTLY_ORDER && gfp.has(Gfp::NORETRY) {
+                if tries.result <= CompactResult::Deferred {
+                    return None;
+                }
+                tries.priority = CompactPriority::Async;
+            }
         }
         loop {
             self.wake_all_kswapds(gfp, order);
@@ -87,6 +103,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     return Some(pfn);
                 }
             }
+            let page = self.direct_compact(gfp, order, flags, tries.priority, &mut tries.result).await;
+            if page.is_some() {
+                return page;
+            }
             let gives_up = gfp.has(Gfp::NORETRY) || (order > COSTLY_ORDER && !gfp.has(Gfp::RETRY_MAYFAIL));
             if gives_up && !gfp.has(Gfp::NOFAIL) {
                 return None;
@@ -96,7 +116,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             } else {
                 fruitless += 1;
             }
-            if fruitless <= MAX_RECLAIM_RETRIES && self.reclaim_can_help(gfp, order, flags) {
+            let reclaim_helps = fruitless <= MAX_RECLAIM_RETRIES && self.reclaim_can_help(gfp, order, flags);
+            if reclaim_helps || (progress > 0 && self.should_compact_retry(gfp, order, flags, &mut tries)) {
                 self.machine().cond_resched().await;
                 continue;
             }
@@ -174,7 +195,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             .mem(|mem| mem.alloc.zonelist(cpu, gfp).iter().map(|&zone| mem.alloc.zone(zone).node).collect());
         for node in nodes {
             if woken != Some(node) {
-                self.wakeup_kswapd(node, order, class_of(gfp));
+                let sleeps_on = !self.wakeup_kswapd(node, order, class_of(gfp));
+                if sleeps_on && !gfp.has(Gfp::DIRECT_RECLAIM) {
+                    self.wakeup_kcompactd(node, order, class_of(gfp));
+                }
                 woken = Some(node);
             }
         }

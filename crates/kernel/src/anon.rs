@@ -1,34 +1,40 @@
 //! Anonymous memory: mappings, faults, `mlock` (MECHANISMS 6.1, 13.2).
 //!
-//! Every page is faulted in by a write. Left out: huge pages, swap, copy on write, page table
-//! pages beyond a process's own.
+//! Every page is faulted in by a write, alone or with a huge page ([`crate::huge`]). Left out: swap,
+//! copy on write, page table pages beyond a process's own.
 
 use mm::event::Trace;
 use mm::gfp::Gfp;
 use mm::vmstat::{MemcgStat, VmEvent};
-use units::{Bytes, NodeId, Order, PAGE_SIZE, Pfn};
+use units::{Bytes, NodeId, Order};
 
+use crate::huge::HugeAdvice;
 use crate::kernel::Kernel;
 use crate::machine::{CostOp, Machine};
-use crate::task::{Errno, Process};
+use crate::task::{AnonArea, Errno, Process};
 
 /// A private anonymous mapping of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnonMapping {
     index: usize,
-    pages: usize,
+    pages: u64,
 }
 
 impl AnonMapping {
     /// Its length in pages.
-    pub fn pages(&self) -> usize {
+    pub fn pages(&self) -> u64 {
         self.pages
     }
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Allocates, charges and lists one anonymous page.
-    pub(crate) async fn alloc_anon_page(&self, process: &Process) -> Result<Pfn, Errno> {
+    /// Allocates and charges an anonymous page and puts it into mapping `mapping` at `index`.
+    pub(crate) async fn add_anon_page(
+        &self,
+        process: &Process,
+        mapping: usize,
+        index: u32,
+    ) -> Result<(), Errno> {
         let gfp = Gfp::HIGHUSER_MOVABLE;
         let memcg = process.memcg();
         let pfn = self.alloc_pages(Some(process), gfp, Order(0)).await.ok_or(Errno::NoMem)?;
@@ -38,9 +44,24 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.mem(|mem| mem.alloc.free(cpu, pfn, Order(0)));
             return Err(errno);
         }
-        self.mem(|mem| mem.anon_add(cpu, pfn, memcg));
+        let area = process.0.anon.borrow()[mapping].filter(|_| !process.is_killed());
+        let Some(area) = area else {
+            self.mem(|mem| {
+                mem.memcgs.uncharge(memcg, 1);
+                mem.alloc.free(cpu, pfn, Order(0));
+            });
+            return Err(Errno::Killed);
+        };
+        // While it waited for memory, khugepaged may have filled the place.
+        self.mem(|mem| match mem.anon.find(area.anon, index) {
+            None => mem.anon_map(cpu, area.anon, index, pfn, memcg),
+            Some(_) => {
+                mem.memcgs.uncharge(memcg, 1);
+                mem.alloc.free(cpu, pfn, Order(0));
+            }
+        });
         self.machine().charge(CostOp::ClearPage, 1);
-        Ok(pfn)
+        Ok(())
     }
 
     /// `mmap`: reserves addresses, no memory.
@@ -57,10 +78,59 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if pages >= u64::from(u32::MAX) {
             return Err(Errno::NoMem);
         }
-        let pages = usize::try_from(pages).map_err(|_| Errno::NoMem)?;
-        let mut mappings = process.0.anon.borrow_mut();
-        mappings.push(Vec::new());
-        Ok(AnonMapping { index: mappings.len() - 1, pages })
+        let anon = self.mem(|mem| mem.anon_create());
+        let mut areas = process.0.anon.borrow_mut();
+        areas.push(Some(AnonArea { anon, pages, advice: HugeAdvice::None }));
+        let mapping = AnonMapping { index: areas.len() - 1, pages };
+        drop(areas);
+        self.khugepaged_enter(HugeAdvice::None);
+        Ok(mapping)
+    }
+
+    /// `munmap`: frees the pages and the mapping.
+    pub fn unmap_anonymous(&self, process: &Process, mapping: AnonMapping) {
+        self.drop_pages(process, mapping);
+        // A process that has ended unmapped everything.
+        let area = process.0.anon.borrow_mut().get_mut(mapping.index).and_then(Option::take);
+        if let Some(area) = area {
+            let cpu = self.machine().current_cpu();
+            self.mem(|mem| mem.anon_remove(cpu, area.anon));
+        }
+    }
+
+    /// `madvise(MADV_HUGEPAGE)` and `madvise(MADV_NOHUGEPAGE)` on the whole mapping.
+    ///
+    /// # Errors
+    /// `Killed`.
+    pub fn advise_huge(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        advice: HugeAdvice,
+    ) -> Result<(), Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        if let Some(area) = &mut process.0.anon.borrow_mut()[mapping.index] {
+            area.advice = advice;
+        }
+        self.khugepaged_enter(advice);
+        Ok(())
+    }
+
+    /// `mincore`: pages present among `count` from `first`.
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping.
+    pub fn mapping_resident(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<u64, Errno> {
+        let range = page_range(mapping, first, count)?;
+        let Some(area) = process.0.anon.borrow()[mapping.index] else { return Ok(0) };
+        Ok(u64::from(self.mem(|mem| mem.anon.resident(area.anon, range.start, range.end - range.start))))
     }
 
     /// Writes to each of `count` pages from `first`, faulting in those that are missing.
@@ -77,7 +147,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let range = page_range(mapping, first, count)?;
         for page in range {
             process.check_alive()?;
-            if self.anon_page(process, mapping, page).is_none() {
+            if !self.has_anon_page(process, mapping, page) {
                 self.fault(process, mapping, page).await?;
             }
         }
@@ -101,46 +171,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.touch(process, mapping, first, count).await
     }
 
-    /// `mincore`: how many of `count` pages from `first` are in memory.
-    ///
-    /// # Errors
-    /// `Inval` outside of the mapping; `Killed`.
-    pub fn mapping_resident(
-        &self,
-        process: &Process,
-        mapping: AnonMapping,
-        first: u64,
-        count: u64,
-    ) -> Result<u64, Errno> {
-        process.check_alive()?;
-        self.machine().charge(CostOp::Syscall, 1);
-        let range = page_range(mapping, first, count)?;
-        Ok(range.filter(|&page| self.anon_page(process, mapping, page).is_some()).count() as u64)
+    fn has_anon_page(&self, process: &Process, mapping: AnonMapping, page: u32) -> bool {
+        let area = process.0.anon.borrow()[mapping.index];
+        area.is_some_and(|area| self.mem(|mem| mem.anon.find(area.anon, page)).is_some())
     }
 
-    fn anon_page(&self, process: &Process, mapping: AnonMapping, page: usize) -> Option<Pfn> {
-        process.0.anon.borrow()[mapping.index].get(page).copied().flatten()
-    }
-
-    async fn fault(&self, process: &Process, mapping: AnonMapping, page: usize) -> Result<(), Errno> {
-        self.machine().charge(CostOp::MinorFault, 1);
-        let pfn = self.alloc_anon_page(process).await?;
+    async fn fault(&self, process: &Process, mapping: AnonMapping, page: u32) -> Result<(), Errno> {
+        if !self.huge_fault(process, mapping.index, page).await? {
+            self.machine().charge(CostOp::MinorFault, 1);
+            self.add_anon_page(process, mapping.index, page).await?;
+        }
         self.mem(|mem| {
             mem.alloc.events.add(VmEvent::PgFault, 1);
             mem.memcgs.add_stat(process.memcg(), NodeId(0), MemcgStat::PgFault, 1);
         });
-        if process.is_killed() {
-            let cpu = self.machine().current_cpu();
-            self.mem(|mem| mem.anon_free(cpu, pfn));
-            return Err(Errno::Killed);
-        }
-        let mut mappings = process.0.anon.borrow_mut();
-        let pages = &mut mappings[mapping.index];
-        if pages.len() <= page {
-            pages.resize(page + 1, None);
-        }
-        pages[page] = Some(pfn);
-        drop(mappings);
         self.machine().cond_resched().await; // irqentry_exit: a fault ends in user mode
         Ok(())
     }
@@ -157,31 +201,51 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         count: u64,
     ) -> Result<(), Errno> {
         self.touch(process, mapping, first, count).await?;
+        let range = page_range(mapping, first, count)?;
         let cpu = self.machine().current_cpu();
-        for page in page_range(mapping, first, count)? {
-            if let Some(pfn) = self.anon_page(process, mapping, page) {
-                self.mem(|mem| mem.mlock(cpu, pfn));
-            }
+        if let Some(area) = process.0.anon.borrow()[mapping.index] {
+            self.mem(|mem| mem.anon_lock(cpu, area.anon, range.start, range.end - range.start));
         }
         Ok(())
     }
 
-    /// `madvise(MADV_DONTNEED)` and `munmap`: frees the pages.
+    /// `madvise(MADV_DONTNEED)` on the whole mapping: frees the pages.
     pub fn drop_pages(&self, process: &Process, mapping: AnonMapping) {
-        let cpu = self.machine().current_cpu();
-        let pages = std::mem::take(&mut process.0.anon.borrow_mut()[mapping.index]);
-        for pfn in pages.into_iter().flatten() {
-            self.mem(|mem| mem.anon_free(cpu, pfn));
-            self.machine().charge(CostOp::PcpFree, 1);
+        let area = process.0.anon.borrow().get(mapping.index).copied().flatten();
+        if let Some(area) = area {
+            let cpu = self.machine().current_cpu();
+            let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, 0, u32::MAX));
+            self.machine().charge(CostOp::PcpFree, freed);
         }
+    }
+
+    /// `madvise(MADV_DONTNEED)` on `count` pages from `first`; a huge page that lies partly in there
+    /// is split.
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping.
+    pub fn drop_page_range(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        let range = page_range(mapping, first, count)?;
+        if let Some(area) = process.0.anon.borrow()[mapping.index] {
+            let cpu = self.machine().current_cpu();
+            let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, range.start, range.end - range.start));
+            self.machine().charge(CostOp::PcpFree, freed);
+        }
+        Ok(())
     }
 }
 
-fn page_range(mapping: AnonMapping, first: u64, count: u64) -> Result<std::ops::Range<usize>, Errno> {
+fn page_range(mapping: AnonMapping, first: u64, count: u64) -> Result<std::ops::Range<u32>, Errno> {
     let end = first.checked_add(count).ok_or(Errno::Inval)?;
-    if end > mapping.pages as u64 || end.checked_mul(PAGE_SIZE).is_none() {
+    if end > mapping.pages {
         return Err(Errno::Inval);
     }
-    let index = |n: u64| usize::try_from(n).map_err(|_| Errno::Inval);
+    let index = |n: u64| u32::try_from(n).map_err(|_| Errno::Inval);
     Ok(index(first)?..index(end)?)
 }

@@ -12,6 +12,7 @@ use mm::zone::{MemoryLayout, ZoneKind};
 use mm::{MemcgId, Memory};
 use units::{CpuId, Nanos, NodeId, Order, Seed};
 
+use crate::compaction::KcompactdRequest;
 use crate::file::{Files, Filesystem, InFlight};
 use crate::machine::{CostOp, Machine, QueueId, WaitReason};
 use crate::task::Processes;
@@ -62,6 +63,13 @@ pub(crate) struct KswapdRequest {
     pub(crate) class: Option<ZoneKind>,
 }
 
+/// What kcompactd of each node waits on and was asked for.
+#[derive(Debug)]
+pub(crate) struct CompactionThreads {
+    pub(crate) queues: Vec<QueueId>,
+    pub(crate) requests: RefCell<Vec<KcompactdRequest>>,
+}
+
 pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) machine: M,
     pub(crate) mem: RefCell<Memory<T>>,
@@ -69,6 +77,8 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) readahead_pages: u32,
     pub(crate) queues: Vec<NodeQueues>,
     pub(crate) kswapd_requests: RefCell<Vec<KswapdRequest>>,
+    pub(crate) compaction: CompactionThreads,
+    pub(crate) khugepaged: QueueId,
     pub(crate) files: RefCell<Files>,
     pub(crate) in_flight: RefCell<InFlight>,
     pub(crate) page_read: QueueId,
@@ -90,7 +100,8 @@ impl<M: Machine, T: Trace> Clone for Kernel<M, T> {
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Boots: lays memory out and starts kswapd of each node and the statistics workers.
+    /// Boots: lays memory out and starts kswapd and kcompactd of each node, khugepaged and the statistics
+    /// workers.
     ///
     /// # Errors
     /// A memory layout that no kernel can run on.
@@ -105,6 +116,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             })
             .collect();
         let page_read = machine.new_queue();
+        let compaction = CompactionThreads {
+            queues: (0..node_count).map(|_| machine.new_queue()).collect(),
+            requests: RefCell::new(vec![KcompactdRequest::default(); node_count]),
+        };
         let kernel = Self {
             shared: Rc::new(Shared {
                 mem: RefCell::new(mem),
@@ -112,6 +127,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 readahead_pages: config.readahead_pages,
                 queues,
                 kswapd_requests: RefCell::new(vec![KswapdRequest::default(); node_count]),
+                compaction,
+                khugepaged: machine.new_queue(),
                 files: RefCell::new(Files::default()),
                 in_flight: RefCell::new(InFlight::default()),
                 page_read,
@@ -140,6 +157,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let kernel = self.clone();
             machine.spawn(&format!("kswapd{node}"), None, async move { kernel.kswapd(node).await });
         }
+        for node in self.node_ids() {
+            let kernel = self.clone();
+            machine.spawn(&format!("kcompactd{node}"), None, async move { kernel.kcompactd(node).await });
+        }
+        let kernel = self.clone();
+        machine.spawn("khugepaged", None, async move { kernel.khugepaged().await });
         let phase = |name, period: Nanos| Nanos(seed.stream(name).below(period.0));
         let (kernel, first) = (self.clone(), phase("memcg-stat-flush", STAT_FLUSH_PERIOD));
         machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever(first).await });

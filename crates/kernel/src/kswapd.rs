@@ -5,7 +5,7 @@
 //!        ^                         (a boosted zone first costs the boost, at priority 10 at most)
 //!        +-- doze 100 ms <---------+
 //! ```
-//! Left out: kcompactd (it would be woken after a boosted run and before dozing), hibernation.
+//! kcompactd is woken after a boosted run and before dozing. Left out: hibernation.
 
 use mm::MemcgId;
 use mm::event::{Trace, TraceEvent};
@@ -57,6 +57,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let queue = self.shared.queues[node.index()].kswapd;
         let mut woken_early = false;
         if self.prepare_to_sleep(node, reclaim_order, class) {
+            let zones = self.zones_up_to(node, ZoneKind::Movable);
+            self.mem(|mem| zones.iter().for_each(|&zone| mem.reset_skip_bits(zone)));
+            self.wakeup_kcompactd(node, order, class);
             let doze = ticks_from(self.machine().now(), DOZE_TICKS);
             let woken = self.machine().wait(queue, WaitReason::KswapdDoze, Some(doze)).await;
             if woken == Woken::Signalled {
@@ -88,7 +91,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         true
     }
 
-    fn zones_up_to(&self, node: NodeId, class: ZoneKind) -> Vec<ZoneId> {
+    pub(crate) fn zones_up_to(&self, node: NodeId, class: ZoneKind) -> Vec<ZoneId> {
         self.mem(|mem| {
             mem.alloc.nodes[node.index()]
                 .zones
@@ -110,18 +113,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| zones.iter().any(|&id| mem.alloc.zone(id).watermarks.boost() > Pages::ZERO))
     }
 
-    /// `wakeup_kswapd`: notes the request; wakes if it sleeps and there is something to do.
-    pub(crate) fn wakeup_kswapd(&self, node: NodeId, order: Order, class: ZoneKind) {
+    /// `wakeup_kswapd`: notes the request; wakes if it sleeps and there is something to do. False
+    /// when it sleeps on, as reclaim would not help.
+    pub(crate) fn wakeup_kswapd(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
         self.add_request(node, order, class);
         let queue = self.shared.queues[node.index()].kswapd;
         if !self.machine().has_waiters(queue) {
-            return;
+            return true;
         }
         let hopeless = self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) >= MAX_RECLAIM_RETRIES;
         if hopeless || (self.balanced(node, order, class) && !self.boosted(node, class)) {
-            return;
+            return false;
         }
         self.machine().wake_all(queue);
+        true
     }
 
     /// `allow_direct_reclaim` found the reserve low: kswapd must be awake, for zones up to Normal.
@@ -176,6 +181,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         self.finish_balance(node, &zones, was_boosted.then_some(&boosts), &sc);
+        if was_boosted {
+            // A pageblock that was mixed may be made whole again.
+            self.wakeup_kcompactd(node, mm::buddy::PAGEBLOCK_ORDER, class);
+        }
         order
     }
 
@@ -198,6 +207,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         sc.nr_to_reclaim = self
             .mem(|mem| zones.iter().map(|&id| mem.alloc.zone(id).watermarks.mark(Mark::High).max(32)).sum());
         sc.nr_scanned = 0;
+        sc.order = *order;
         self.shrink_node(node, sc).await;
         if *order > Order(0) && sc.nr_reclaimed >= (2 << order.0) {
             *order = Order(0);

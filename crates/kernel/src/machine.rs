@@ -27,6 +27,10 @@ pub enum WaitReason {
     KswapdIdle,
     /// `kswapd` dozing 100 ms before it sleeps for good.
     KswapdDoze,
+    /// `kcompactd` with nothing to do.
+    KcompactdIdle,
+    /// `khugepaged` between two rounds.
+    KhugepagedIdle,
     /// `throttle_direct_reclaim`: on `pfmemalloc_wait` until kswapd has freed some reserve.
     DirectReclaimThrottle,
     /// `stall_fragmentation`: on `pfmemalloc_wait` until kswapd makes progress (source 4).
@@ -106,6 +110,18 @@ pub enum CostOp {
     StealBlock,
     /// Draining the per-CPU lists of all CPUs, for each CPU.
     DrainCpu,
+    /// Moving an unmapped file page to another frame, or failing to.
+    MigratePage,
+    /// Moving a mapped page to another frame.
+    MigrateMappedPage,
+    /// A frame that the migrate scanner looks at.
+    CompactScanMigrate,
+    /// A frame that the free scanner looks at.
+    CompactScanFree,
+    /// Clearing a huge page.
+    ClearHugePage,
+    /// A fault that brings in a huge page, without the clearing.
+    HugeFault,
     /// A context switch.
     ContextSwitch,
 }

@@ -26,7 +26,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             .cloned()
             .collect();
         // The first of equals: the oldest process, so that the choice does not depend on chance.
-        let Some(victim) = candidates.into_iter().rev().max_by_key(Process::anon_pages) else { return false };
+        let Some(victim) = candidates.into_iter().rev().max_by_key(|process| self.anon_pages(process)) else {
+            return false;
+        };
         self.shared.oom_lock.set(true);
         victim.0.killed.set(true);
         self.mem(|mem| {

@@ -19,7 +19,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `NoEnt`.
     pub fn sysctl_read(&self, name: &str) -> Result<String, Errno> {
         let sysctl = Sysctl::parse(name).map_err(|_| Errno::NoEnt)?;
-        Ok(self.mem(|mem| mem.alloc.sysctls.get(sysctl)).to_string())
+        Ok(sysctl.value_text(self.mem(|mem| mem.alloc.sysctls.get(sysctl))))
     }
 
     /// Writes a sysctl; watermarks follow at once.

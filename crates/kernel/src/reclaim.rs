@@ -17,18 +17,26 @@ use mm::vmstat::VmEvent;
 use mm::zone::ZoneKind;
 use units::{Nanos, NodeId, Order};
 
+use crate::allocate::COSTLY_ORDER;
 use crate::kernel::{Kernel, ticks_from};
 use crate::machine::{CostOp, Machine, WaitReason};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One pass over a node at the run's priority (`shrink_node`).
     pub(crate) async fn shrink_node(&self, node: NodeId, sc: &mut ScanControl) {
-        let mut walk = self.mem(|mem| mem.begin_pass(node, sc));
-        let mut visited = None;
-        while let Some(memcg) = self.mem(|mem| mem.next_memcg(&mut walk, visited, sc)) {
-            visited = Some(memcg);
-            self.machine().charge(CostOp::WalkMemcg, 1);
-            self.shrink_memcg(memcg, node, sc).await;
+        loop {
+            let before = sc.nr_reclaimed;
+            let mut walk = self.mem(|mem| mem.begin_pass(node, sc));
+            let mut visited = None;
+            while let Some(memcg) = self.mem(|mem| mem.next_memcg(&mut walk, visited, sc)) {
+                visited = Some(memcg);
+                self.machine().charge(CostOp::WalkMemcg, 1);
+                self.shrink_memcg(memcg, node, sc).await;
+            }
+            let freed = sc.nr_reclaimed - before;
+            if !self.mem(|mem| mem.should_continue_reclaim(node, sc, freed)) {
+                return;
+            }
         }
     }
 
@@ -63,7 +71,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let cpu = self.machine().current_cpu();
         let node = self.mem(|mem| mem.alloc.node_of(cpu));
         self.throttle_direct_reclaim(node, gfp, class).await;
-        let mut sc = ScanControl::direct(class);
+        let mut sc = ScanControl::direct(class).for_order(order);
         self.trace_begin(order, MemcgId::ROOT);
         let reclaimed = self.try_to_free_pages(&mut sc).await;
         self.trace_end(reclaimed, MemcgId::ROOT);
@@ -87,29 +95,53 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if sc.reclaimer == Reclaimer::Direct {
                 self.mem(|mem| mem.alloc.events.add(allocstall(sc.reclaim_idx), 1));
             }
-            self.run_priorities(sc).await;
+            let ready = self.run_priorities(sc).await;
             let nodes = self.node_ids();
             self.mem(|mem| {
                 for node in nodes {
                     mem.snapshot_refaults(sc.target, node);
                 }
             });
+            if ready && sc.nr_reclaimed == 0 {
+                return 1; // Compaction has what it needs: that counts as progress.
+            }
             if sc.nr_reclaimed > 0 || !self.can_try_harder(sc) {
                 return sc.nr_reclaimed;
             }
         }
     }
 
-    async fn run_priorities(&self, sc: &mut ScanControl) {
-        let nodes = self.node_ids();
+    /// Nodes in the order of the task's zonelist, and whether one of their zones is ready for
+    /// compaction. A node of which every zone is ready is left out (`shrink_zones`).
+    fn nodes_to_shrink(&self, sc: &ScanControl) -> (Vec<NodeId>, bool) {
+        let cpu = self.machine().current_cpu();
+        let checks = sc.order > COSTLY_ORDER && sc.reclaimer == Reclaimer::Direct;
+        self.mem(|mem| {
+            let (mut nodes, mut any_ready) = (Vec::new(), false);
+            let here = mem.alloc.node_of(cpu);
+            for &id in &mem.alloc.nodes[here.index()].zonelists[sc.reclaim_idx as usize] {
+                let node = mem.alloc.zone(id).node;
+                if checks && mem.compaction_ready(id, sc.order, sc.reclaim_idx) {
+                    any_ready = true;
+                } else if !nodes.contains(&node) {
+                    nodes.push(node);
+                }
+            }
+            (nodes, any_ready)
+        })
+    }
+
+    /// True when it ended because some zone is ready for compaction.
+    async fn run_priorities(&self, sc: &mut ScanControl) -> bool {
         loop {
             sc.nr_scanned = 0;
+            let (nodes, ready) = self.nodes_to_shrink(sc);
             for &node in &nodes {
                 self.shrink_node(node, sc).await;
                 self.throttle_without_progress(node, sc).await;
             }
-            if sc.nr_reclaimed >= sc.nr_to_reclaim || sc.priority == 0 {
-                return;
+            if ready || sc.nr_reclaimed >= sc.nr_to_reclaim || sc.priority == 0 {
+                return ready;
             }
             sc.priority -= 1;
         }

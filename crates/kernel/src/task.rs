@@ -11,11 +11,12 @@ use std::fmt;
 use std::rc::Rc;
 
 use mm::MemcgId;
+use mm::anon::AnonId;
 use mm::event::Trace;
-use mm::frame::FrameState;
 use mm::gfp::Gfp;
 use units::{Order, Pfn};
 
+use crate::huge::HugeAdvice;
 use crate::kernel::Kernel;
 use crate::machine::{CostOp, Machine};
 
@@ -74,11 +75,20 @@ pub(crate) struct ProcessState {
     pub(crate) name: String,
     pub(crate) memcg: MemcgId,
     pub(crate) killed: Cell<bool>,
-    /// Anonymous pages, by mapping; the first holds the process's own.
-    pub(crate) anon: RefCell<Vec<Vec<Option<Pfn>>>>,
+    /// Anonymous mappings; the first holds the process's own pages. None: unmapped.
+    pub(crate) anon: RefCell<Vec<Option<AnonArea>>>,
     pub(crate) kernel_pages: RefCell<Vec<Pfn>>,
     /// Pages charged above some `memory.high` since the last return to user mode.
     pub(crate) over_high_pages: Cell<u64>,
+}
+
+/// An anonymous mapping of a process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AnonArea {
+    pub(crate) anon: AnonId,
+    /// Its length in pages.
+    pub(crate) pages: u64,
+    pub(crate) advice: HugeAdvice,
 }
 
 /// Every living process, by id.
@@ -108,11 +118,6 @@ impl Process {
     pub(crate) fn check_alive(&self) -> Result<(), Errno> {
         if self.is_killed() { Err(Errno::Killed) } else { Ok(()) }
     }
-
-    /// Anonymous pages that it holds: what the OOM killer sorts by.
-    pub(crate) fn anon_pages(&self) -> usize {
-        self.0.anon.borrow().iter().flatten().flatten().count()
-    }
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -121,6 +126,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// # Errors
     /// `NoMem`; what was allocated so far is given back.
     pub async fn process_start(&self, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
+        let anon = self.mem(|mem| mem.anon_create());
+        let own = AnonArea { anon, pages: u64::from(PROCESS_ANON_PAGES), advice: HugeAdvice::None };
         let process = {
             let mut processes = self.shared.processes.borrow_mut();
             let id = ProcessId(processes.next);
@@ -130,7 +137,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 name: name.to_string(),
                 memcg,
                 killed: Cell::new(false),
-                anon: RefCell::new(vec![Vec::new()]),
+                anon: RefCell::new(vec![Some(own)]),
                 kernel_pages: RefCell::new(Vec::new()),
                 over_high_pages: Cell::new(0),
             }));
@@ -150,9 +157,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let pfn = self.alloc_kernel_page(process).await?;
             process.0.kernel_pages.borrow_mut().push(pfn);
         }
-        for _ in 0..PROCESS_ANON_PAGES {
-            let pfn = self.alloc_anon_page(process).await?;
-            process.0.anon.borrow_mut()[0].push(Some(pfn));
+        for index in 0..PROCESS_ANON_PAGES {
+            self.add_anon_page(process, 0, index).await?;
         }
         Ok(())
     }
@@ -176,6 +182,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub fn process_exit(&self, process: &Process) {
         self.reap(process);
         let cpu = self.machine().current_cpu();
+        for area in process.0.anon.borrow_mut().drain(..).flatten() {
+            self.mem(|mem| mem.anon_remove(cpu, area.anon));
+        }
         for pfn in process.0.kernel_pages.borrow_mut().drain(..) {
             self.mem(|mem| {
                 mem.memcgs.uncount_kernel_pages(process.memcg(), 1);
@@ -189,14 +198,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Frees a process's anonymous memory (`exit_mmap`, and the OOM reaper).
     pub(crate) fn reap(&self, process: &Process) {
         let cpu = self.machine().current_cpu();
-        for mapping in process.0.anon.borrow_mut().iter_mut() {
-            for pfn in mapping.iter_mut().filter_map(Option::take) {
-                self.mem(|mem| {
-                    assert!(mem.alloc.frames.state(pfn) != FrameState::Free, "a mapped page is not free");
-                    mem.anon_free(cpu, pfn);
-                });
-                self.machine().charge(CostOp::PcpFree, 1);
-            }
+        for area in process.0.anon.borrow().iter().flatten() {
+            let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, 0, u32::MAX));
+            self.machine().charge(CostOp::PcpFree, freed);
         }
+    }
+
+    /// Anonymous pages that a process holds: what the OOM killer sorts by.
+    pub(crate) fn anon_pages(&self, process: &Process) -> u64 {
+        let areas = process.0.anon.borrow();
+        self.mem(|mem| areas.iter().flatten().map(|area| mem.anon.pages(area.anon)).sum())
     }
 }

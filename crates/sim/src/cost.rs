@@ -58,6 +58,16 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::StealBlock, "steal_block", 2_000),
     // [I] one interrupt or work item for each CPU.
     row(CostOp::DrainCpu, "drain_cpu", 2_000),
+    // [I] copy, tree update and two list operations; a mapped page costs the unmap and its flush too.
+    row(CostOp::MigratePage, "migrate_page", 1_800),
+    row(CostOp::MigrateMappedPage, "migrate_mapped_page", 2_500),
+    // [I] streaming through page structures.
+    row(CostOp::CompactScanMigrate, "compact_scan_migrate", 10),
+    row(CostOp::CompactScanFree, "compact_scan_free", 8),
+    // [S4] a huge fault and a memset of 2 MiB take 168 to 172 us: twice the clearing.
+    row(CostOp::ClearHugePage, "clear_huge_page", 84_000),
+    // [S4] what is left of it: the entry in the page middle directory, the charge.
+    row(CostOp::HugeFault, "huge_fault", 3_000),
     // [K]
     row(CostOp::ContextSwitch, "context_switch", 1_500),
 ];

@@ -227,6 +227,8 @@ const fn is_idleness(reason: WaitReason) -> bool {
         reason,
         WaitReason::KswapdIdle
             | WaitReason::KswapdDoze
+            | WaitReason::KcompactdIdle
+            | WaitReason::KhugepagedIdle
             | WaitReason::UserSleep
             | WaitReason::Join
             | WaitReason::Periodic

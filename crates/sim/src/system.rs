@@ -9,6 +9,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use kernel::anon::AnonMapping;
+use kernel::huge::HugeAdvice;
 use kernel::{Errno, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
 use mm::event::NoTrace;
@@ -42,7 +43,7 @@ pub(crate) struct SimMapping {
 
 impl Drop for SimMapping {
     fn drop(&mut self) {
-        self.system.kernel.drop_pages(&self.system.process, self.mapping);
+        self.system.kernel.unmap_anonymous(&self.system.process, self.mapping);
     }
 }
 
@@ -225,19 +226,26 @@ impl System for SimSystem {
         filled.map_err(failed("memset", self.name()))
     }
 
-    async fn mapping_resident(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<u64, SystemError> {
-        let found = self.kernel.mapping_resident(&self.process, mapping.mapping, first, count);
-        found.map_err(failed("mincore", self.name()))
-    }
-
     async fn advise(&self, mapping: &SimMapping, advice: Advice) -> Result<(), SystemError> {
         match advice {
-            Advice::DontNeed => self.kernel.drop_pages(&self.process, mapping.mapping),
-            // There are no huge pages to advise on.
-            Advice::HugePage => return Err(failed("madvise", "MADV_HUGEPAGE")(Errno::Inval)),
-            Advice::NoHugePage => {}
+            Advice::DontNeed => {
+                self.kernel.drop_pages(&self.process, mapping.mapping);
+                Ok(())
+            }
+            Advice::HugePage => self.kernel.advise_huge(&self.process, mapping.mapping, HugeAdvice::Huge),
+            Advice::NoHugePage => self.kernel.advise_huge(&self.process, mapping.mapping, HugeAdvice::NoHuge),
         }
-        Ok(())
+        .map_err(failed("madvise", self.name()))
+    }
+
+    async fn mapping_resident(
+        &self,
+        mapping: &SimMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<u64, SystemError> {
+        let resident = self.kernel.mapping_resident(&self.process, mapping.mapping, first, count);
+        resident.map_err(failed("mincore", self.name()))
     }
 
     async fn lock_memory(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {

@@ -236,11 +236,20 @@ pub trait System: Clone + 'static {
     async fn touch(&self, mapping: &Self::Mapping, first: u64, count: u64) -> Result<(), SystemError>;
     /// Writes every byte of the pages `first..first + count`.
     async fn fill(&self, mapping: &Self::Mapping, first: u64, count: u64) -> Result<(), SystemError>;
-    /// Pages of `first..first + count` that are in memory, by `mincore(2)`. It touches nothing.
-    async fn mapping_resident(&self, mapping: &Self::Mapping, first: u64, count: u64)
-    -> Result<u64, SystemError>;
     /// Advises on the whole mapping.
     async fn advise(&self, mapping: &Self::Mapping, advice: Advice) -> Result<(), SystemError>;
+    /// Pages of `first..first + count` that are in memory, by `mincore(2)`. It touches nothing.
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping; `NotSup` where a backend has no such call.
+    async fn mapping_resident(
+        &self,
+        _mapping: &Self::Mapping,
+        _first: u64,
+        _count: u64,
+    ) -> Result<u64, SystemError> {
+        Err(SystemError::new("mincore", "anonymous memory", Errno::NotSup))
+    }
     /// Locks the pages of `first..first + count` into memory, faulting them in.
     async fn lock_memory(&self, mapping: &Self::Mapping, first: u64, count: u64) -> Result<(), SystemError>;
 

@@ -256,6 +256,10 @@ impl System for Fake {
         self.unsupported("madvise")
     }
 
+    async fn mapping_resident(&self, (): &(), _: u64, _: u64) -> Result<u64, SystemError> {
+        self.unsupported("mincore")
+    }
+
     async fn lock_memory(&self, (): &(), _: u64, _: u64) -> Result<(), SystemError> {
         self.unsupported("mlock")
     }
