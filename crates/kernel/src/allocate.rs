@@ -97,6 +97,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 fruitless += 1;
             }
             if fruitless <= MAX_RECLAIM_RETRIES && self.reclaim_can_help(gfp, order, flags) {
+                self.wait_for_dirty_pages(progress).await;
                 self.machine().cond_resched().await;
                 continue;
             }

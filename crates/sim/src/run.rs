@@ -217,6 +217,7 @@ const fn is_idleness(reason: WaitReason) -> bool {
     matches!(
         reason,
         WaitReason::KswapdIdle
+            | WaitReason::FlusherIdle
             | WaitReason::KswapdDoze
             | WaitReason::UserSleep
             | WaitReason::Join
