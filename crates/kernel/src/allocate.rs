@@ -117,6 +117,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 fruitless += 1;
             }
             let reclaim_helps = fruitless <= MAX_RECLAIM_RETRIES && self.reclaim_can_help(gfp, order, flags);
+            if reclaim_helps {
+                self.wait_for_dirty_pages(progress).await;
+            }
             if reclaim_helps || (progress > 0 && self.should_compact_retry(gfp, order, flags, &mut tries)) {
                 self.machine().cond_resched().await;
                 continue;

@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use mm::MemcgId;
 use mm::event::Trace;
+use mm::gfp::Gfp;
 use mm::memcg::UNLIMITED;
 use units::{PAGE_SIZE, parse_size};
 
@@ -93,7 +94,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 drained = true;
                 continue;
             }
-            self.limit_reclaim(memcg, excess).await;
+            self.limit_reclaim(memcg, excess, Gfp::KERNEL).await;
         }
         let excess = self.mem(|mem| mem.memcgs[memcg].memory.usage.saturating_sub(pages));
         if excess > 0 { Err(Errno::Busy) } else { Ok(()) }

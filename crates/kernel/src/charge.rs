@@ -50,7 +50,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 return Err(Errno::NoMem);
             }
             self.mem(|mem| mem.memcgs[over].events.max += 1);
-            let reclaimed = self.limit_reclaim(over, u64::from(pages)).await;
+            let reclaimed = self.limit_reclaim(over, u64::from(pages), gfp).await;
             if self.mem(|mem| mem.memcgs.margin(over)) >= u64::from(pages) {
                 continue;
             }
@@ -108,7 +108,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         });
         for id in over {
             self.mem(|mem| mem.memcgs[id].events.high += 1);
-            self.limit_reclaim(id, pages).await;
+            self.limit_reclaim(id, pages, Gfp::KERNEL).await;
         }
     }
 }

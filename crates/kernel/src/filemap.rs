@@ -3,17 +3,20 @@
 //! A read finds each page, starts readahead where one is missing or a marker is reached, waits for
 //! pages that are on their way, marks them accessed and copies. Content is not stored.
 //!
-//! Left out: dirty pages. A write puts its pages into the cache as a read does, but takes them as
-//! written back already; writeback and its throttling are not modelled yet.
+//! A write finds or adds each page, reading it first where the write covers only a part of what is
+//! on the disk, makes it dirty, and pauses where the writer goes too fast.
+//!
+//! Left out: large folios made by writes, direct I/O. Next: [`crate::writeback`].
 
 use mm::event::Trace;
 use mm::frame::PageFlags;
 use mm::gfp::Gfp;
 use mm::mapping::Slot;
-use mm::vmstat::VmEvent;
+use std::rc::Rc;
+
 use units::{Order, PAGE_SIZE, Pfn};
 
-use crate::file::{Filesystem, Inode, OpenFile};
+use crate::file::{Filesystem, Inode, OpenFile, PageRange};
 use crate::kernel::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
 use crate::task::{Errno, Process};
@@ -123,14 +126,27 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// (`filemap_create_folio`).
     async fn read_one_page(&self, process: &Process, inode: &Inode, index: u32) -> Result<(), Errno> {
         self.map_blocks(process, inode).await?;
-        if self.add_single(process, inode, index).await? {
+        if self.add_single(process, inode, index, self.page_gfp()).await? {
             self.submit_read(inode, index, 1);
         }
         Ok(())
     }
 
-    async fn add_single(&self, process: &Process, inode: &Inode, index: u32) -> Result<bool, Errno> {
-        let gfp = Gfp::HIGHUSER_MOVABLE;
+    /// Flags for pages of files: XFS forbids reclaim to enter the filesystem (MECHANISMS 9.7).
+    pub(crate) fn page_gfp(&self) -> Gfp {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => Gfp::HIGHUSER_MOVABLE,
+            Filesystem::Xfs => Gfp::HIGHUSER_MOVABLE.without(Gfp::FS),
+        }
+    }
+
+    async fn add_single(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        index: u32,
+        gfp: Gfp,
+    ) -> Result<bool, Errno> {
         let pfn = self.alloc_pages(Some(process), gfp, Order(0)).await.ok_or(Errno::NoMem)?;
         let added = self.charge_and_insert(process, inode, index, pfn, gfp).await;
         let cpu = self.machine().current_cpu();
@@ -143,10 +159,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         added
     }
 
-    /// `write(2)` into the page cache; see the header for what becomes of dirty pages.
+    /// `write(2)` into the page cache. The file grows if need be.
     ///
     /// # Errors
-    /// `NoMem`; `Killed`; `NoSpc` beyond the end of the file's extent.
+    /// `NoMem`; `Killed`; `Inval` beyond 16 TiB.
     pub async fn write(
         &self,
         process: &Process,
@@ -157,44 +173,82 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
         let end = offset.checked_add(len).ok_or(Errno::Inval)?;
-        if end > file.inode.size.get() {
-            return Err(Errno::NoSpc);
+        if end.div_ceil(PAGE_SIZE) >= u64::from(u32::MAX) {
+            return Err(Errno::Inval);
         }
         if len == 0 {
             return Ok(0);
         }
         let (first, past) = page_range(offset, end);
         for index in first..past {
-            let pfn = self.page_for_write(process, &file.inode, index).await?;
-            let cpu = self.machine().current_cpu();
-            self.mem(|mem| {
-                mem.alloc.frames.clear_flags(pfn, PageFlags::LOCKED);
-                mem.mark_accessed(cpu, pfn);
-                mem.alloc.events.add(VmEvent::NrDirtied, 1);
-                mem.alloc.events.add(VmEvent::NrWritten, 1);
-                mem.alloc.events.add(VmEvent::PgPgOut, PAGE_SIZE / 1024);
-            });
+            let start = u64::from(index) * PAGE_SIZE;
+            let covers = offset <= start && (end >= start + PAGE_SIZE || end >= file.inode.size.get());
+            let keeps_some = !covers && index < file.inode.mapped_pages();
+            self.write_page(process, &file.inode, index, keeps_some).await?;
             self.machine().charge(CostOp::CopyPage, 1);
+            let written = end.min(start + PAGE_SIZE);
+            if written > file.inode.size.get() {
+                file.inode.size.set(written);
+                self.mem(|mem| mem.set_inode_dirty(file.inode.mapping, true));
+            }
+            self.balance_dirty_pages(process).await;
         }
         self.handle_over_high(process).await;
         self.machine().cond_resched().await; // return to user mode
         Ok(len)
     }
 
-    async fn page_for_write(&self, process: &Process, inode: &Inode, index: u32) -> Result<Pfn, Errno> {
+    /// Makes one page dirty, which is added if it is missing, or read first if the write
+    /// `keeps_some` of it.
+    pub(crate) async fn write_page(
+        &self,
+        process: &Process,
+        inode: &Rc<Inode>,
+        index: u32,
+        keeps_some: bool,
+    ) -> Result<(), Errno> {
+        loop {
+            let (pfn, is_new) = self.page_for_write(process, inode, index, keeps_some).await?;
+            let dirtied = self.dirty_page(process, inode, index).await;
+            if is_new {
+                self.unlock_pages(PageRange { mapping: inode.mapping, first: index, count: 1 });
+            }
+            if dirtied? {
+                let cpu = self.machine().current_cpu();
+                self.mem(|mem| {
+                    if mem.mappings.find(inode.mapping, index) == Slot::Page(pfn) {
+                        mem.mark_accessed(cpu, pfn);
+                    }
+                });
+                return Ok(());
+            }
+        }
+    }
+
+    /// A page to write to, and whether it is new: then it is locked by the caller.
+    async fn page_for_write(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        index: u32,
+        keeps_some: bool,
+    ) -> Result<(Pfn, bool), Errno> {
         loop {
             match self.look(inode, index) {
-                Found::Ready(pfn) => return Ok(pfn),
+                Found::Ready(pfn) => return Ok((pfn, false)),
                 Found::Marker(_) => {}
                 Found::Locked => {
                     let queue = self.shared.page_read;
                     let _ = self.machine().wait(queue, WaitReason::PageRead, None).await;
                 }
+                Found::Missing if keeps_some => self.read_one_page(process, inode, index).await?,
                 Found::Missing => {
-                    if self.add_single(process, inode, index).await?
+                    self.mem(|mem| mem.note_dirty_full_nodes());
+                    let gfp = self.page_gfp() | Gfp::WRITE;
+                    if self.add_single(process, inode, index, gfp).await?
                         && let Slot::Page(pfn) = self.mem(|mem| mem.mappings.find(inode.mapping, index))
                     {
-                        return Ok(pfn); // Locked by us, and wholly overwritten: nothing to read.
+                        return Ok((pfn, true)); // Locked by us, and wholly overwritten: nothing to read.
                     }
                 }
             }
@@ -202,15 +256,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Maps blocks of a file: on ext4 that reads a metadata block through the block device's own
-    /// page cache, which repeated use makes active; it is charged to whoever reads it first.
-    pub(crate) async fn map_blocks(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
-        let device = self.shared.files.borrow().device();
-        let Some(device) = device.filter(|_| self.shared.filesystem == Filesystem::Ext4) else {
-            return Ok(());
-        };
+    /// Reads a metadata block through the block device's own page cache.
+    pub(crate) async fn read_block(
+        &self,
+        process: &Process,
+        device: &Inode,
+        block: u32,
+    ) -> Result<(), Errno> {
         loop {
-            match self.look(&device, inode.number) {
+            match self.look(device, block) {
                 Found::Ready(pfn) => {
                     let cpu = self.machine().current_cpu();
                     self.mem(|mem| mem.mark_accessed(cpu, pfn));
@@ -222,8 +276,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     let _ = self.machine().wait(queue, WaitReason::PageRead, None).await;
                 }
                 Found::Missing => {
-                    if self.add_single(process, &device, inode.number).await? {
-                        self.submit_read(&device, inode.number, 1);
+                    if self.add_single(process, device, block, Gfp::HIGHUSER_MOVABLE).await? {
+                        self.submit_read(device, block, 1);
                     }
                 }
             }

@@ -7,15 +7,17 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use mm::event::Trace;
+use mm::feature::Feature;
 use mm::sysctl::Sysctls;
 use mm::zone::{MemoryLayout, ZoneKind};
 use mm::{MemcgId, Memory};
 use units::{CpuId, Nanos, NodeId, Order, Seed};
 
 use crate::compaction::KcompactdRequest;
-use crate::file::{Files, Filesystem, InFlight};
+use crate::file::{Closed, Files, Filesystem, InFlight};
 use crate::machine::{CostOp, Machine, QueueId, WaitReason};
 use crate::task::Processes;
+use crate::writeback::Flusher;
 
 /// What a kernel is booted with.
 #[derive(Debug, Clone)]
@@ -54,6 +56,23 @@ pub(crate) struct NodeQueues {
     pub(crate) kswapd: QueueId,
     pub(crate) pfmemalloc: QueueId,
     pub(crate) no_progress: QueueId,
+    pub(crate) writeback: QueueId,
+}
+
+/// The wait queues around the data disk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WriteQueues {
+    pub(crate) flusher: QueueId,
+    pub(crate) requests: QueueId,
+    pub(crate) page_writeback: QueueId,
+}
+
+/// Reclaimers of a node that wait for writeback.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Throttled {
+    pub(crate) tasks: u64,
+    /// Pages written since the first of them waits.
+    pub(crate) written: u64,
 }
 
 /// What kswapd of a node was asked for since it last looked.
@@ -82,6 +101,10 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) files: RefCell<Files>,
     pub(crate) in_flight: RefCell<InFlight>,
     pub(crate) page_read: QueueId,
+    pub(crate) wait: WriteQueues,
+    pub(crate) flusher: RefCell<Flusher>,
+    pub(crate) throttled: RefCell<Vec<Throttled>>,
+    pub(crate) closed: Closed,
     pub(crate) processes: RefCell<Processes>,
     pub(crate) oom_lock: Cell<bool>,
     /// Length of every stall on fragmentation in microseconds, in whole ticks.
@@ -106,19 +129,26 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// # Errors
     /// A memory layout that no kernel can run on.
     pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::boot::BootError> {
-        let mem = Memory::boot(&config.layout, config.version, config.sysctls, trace)?;
+        let mut mem = Memory::boot(&config.layout, config.version, config.sysctls, trace)?;
+        mem.writeback.has_writepage_hook = lets_reclaim_write(&mem, config.filesystem);
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count)
             .map(|_| NodeQueues {
                 kswapd: machine.new_queue(),
                 pfmemalloc: machine.new_queue(),
                 no_progress: machine.new_queue(),
+                writeback: machine.new_queue(),
             })
             .collect();
         let page_read = machine.new_queue();
         let compaction = CompactionThreads {
             queues: (0..node_count).map(|_| machine.new_queue()).collect(),
             requests: RefCell::new(vec![KcompactdRequest::default(); node_count]),
+        };
+        let wait = WriteQueues {
+            flusher: machine.new_queue(),
+            requests: machine.new_queue(),
+            page_writeback: machine.new_queue(),
         };
         let kernel = Self {
             shared: Rc::new(Shared {
@@ -132,6 +162,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 files: RefCell::new(Files::default()),
                 in_flight: RefCell::new(InFlight::default()),
                 page_read,
+                wait,
+                flusher: RefCell::new(Flusher::default()),
+                throttled: RefCell::new(vec![Throttled::default(); node_count]),
+                closed: Closed::default(),
                 processes: RefCell::new(Processes::default()),
                 oom_lock: Cell::new(false),
                 fragment_stalls: RefCell::new(Vec::new()),
@@ -168,6 +202,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever(first).await });
         let (kernel, first) = (self.clone(), phase("vmstat-worker", VMSTAT_PERIOD));
         machine.spawn("vmstat-worker", None, async move { kernel.vmstat_forever(first).await });
+        let kernel = self.clone();
+        machine.spawn("flusher", None, async move { kernel.flusher().await });
     }
 
     async fn flush_stats_forever(&self, first: Nanos) {
@@ -205,6 +241,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub fn find_memcg(&self, path: &str) -> Option<MemcgId> {
         if path.is_empty() { Some(MemcgId::ROOT) } else { self.mem(|mem| mem.memcgs.find(path)) }
     }
+}
+
+/// Whether the filesystem writes single pages for kswapd: ext4 until its hook went, XFS until it
+/// had large folios.
+fn lets_reclaim_write<T: Trace>(mem: &Memory<T>, filesystem: Filesystem) -> bool {
+    let features = mem.alloc.features;
+    let gone = filesystem == Filesystem::Xfs && features.has(Feature::LargeFolioReadahead);
+    features.has(Feature::WritepageHook) && !gone
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The parts of Linux memory management that wait: the allocator's slow path, kswapd, direct and
-//! limit reclaim, page cache with readahead, files, anonymous memory, cgroups and sysctls, as
+//! limit reclaim, page cache with readahead, writeback, files, anonymous memory, cgroups and sysctls, as
 //! short async drivers over the synchronous steps of `mm`.
 //!
 //! Start with [`kernel`] (what a kernel is made of), then [`reclaim`] and [`kswapd`] (drivers that
@@ -25,7 +25,9 @@ pub mod oom;
 pub mod proc;
 pub mod readahead;
 pub mod reclaim;
+pub mod slab;
 pub mod task;
+pub mod writeback;
 
 pub use file::{Filesystem, OpenFile};
 pub use kernel::{Kernel, KernelConfig};

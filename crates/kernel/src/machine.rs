@@ -47,6 +47,12 @@ pub enum WaitReason {
     PageRead,
     /// Waiting for a page under writeback.
     PageWriteback,
+    /// A writer is paused: `balance_dirty_pages`.
+    DirtyThrottle,
+    /// The disk's queue is full: `blk_mq_get_tag`.
+    RequestQueue,
+    /// The flusher with nothing to do.
+    FlusherIdle,
     /// The penalty of `memory.high` on return to user mode.
     MemcgHigh,
     /// One jiffy because another task runs the OOM killer.
@@ -122,6 +128,16 @@ pub enum CostOp {
     ClearHugePage,
     /// A fault that brings in a huge page, without the clearing.
     HugeFault,
+    /// Looking a path up and opening the file.
+    FileOpen,
+    /// Creating a file.
+    FileCreate,
+    /// Removing a file.
+    FileUnlink,
+    /// Evicting an inode.
+    InodeEvict,
+    /// Preparing a dirty page for its request.
+    WritebackPage,
     /// A context switch.
     ContextSwitch,
 }

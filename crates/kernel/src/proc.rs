@@ -38,8 +38,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| mem.vmstat().map(|(name, value)| (name.to_string(), value)).collect())
     }
 
-    /// `drop_caches`: bit 0 frees clean page cache. Bit 1 (slab) finds nothing to free: dentries
-    /// and inodes are not modelled as slab yet.
+    /// `drop_caches`, after a `sync`: bit 0 frees clean page cache, bit 1 dentries and inodes that
+    /// nobody uses.
     ///
     /// # Errors
     /// `Inval` for other bits.
@@ -47,6 +47,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if mask == 0 || mask > 3 {
             return Err(Errno::Inval);
         }
+        self.sync().await;
+        self.put_closed();
         if (mask & 1) != 0 {
             self.mem(|mem| {
                 mem.lru_drain_all();
@@ -61,7 +63,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         if (mask & 2) != 0 {
-            self.mem(|mem| mem.alloc.events.add(VmEvent::DropSlab, 1));
+            let cpu = self.machine().current_cpu();
+            let freed = self.mem(|mem| {
+                mem.alloc.events.add(VmEvent::DropSlab, 1);
+                mem.drop_slab(cpu)
+            });
+            self.machine().charge(CostOp::SlabScanObject, freed);
+            self.machine().cond_resched().await; // drop_slab
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use mm::feature::Feature;
 use mm::frame::PageFlags;
 use mm::gfp::Gfp;
 use mm::mapping::{Prepared, Slot};
+use mm::slab_caches::Cache;
 use units::{Order, PAGE_SIZE, Pfn};
 
 use crate::file::{Filesystem, Inode, OpenFile};
@@ -322,7 +323,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         marker: bool,
     ) -> Result<bool, Errno> {
         // Readahead may fail: it neither retries nor kills.
-        let gfp = Gfp::HIGHUSER_MOVABLE | Gfp::NORETRY;
+        let gfp = self.page_gfp() | Gfp::NORETRY;
         let pfn = self.alloc_pages(Some(process), gfp, order).await.ok_or(Errno::NoMem)?;
         let added = self.charge_and_insert(process, inode, index, pfn, gfp).await;
         if added != Ok(true) {
@@ -359,7 +360,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(self.mem(|mem| {
             let taken = (index..index + pages)
                 .any(|index| matches!(mem.mappings.find(inode.mapping, index), Slot::Page(_)));
-            if taken || inode.unlinked.get() {
+            if taken || inode.gone.get() {
                 mem.memcgs.uncharge(memcg, u64::from(pages));
                 return false;
             }
@@ -379,35 +380,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         index: u32,
         pages: u32,
     ) -> Result<(), Errno> {
-        let gfp = Gfp::KERNEL | Gfp::RECLAIMABLE_BIT | Gfp::ACCOUNT;
+        let gfp = Gfp::KERNEL;
         loop {
             let cpu = self.machine().current_cpu();
             let memcg = process.memcg();
             match self.mem(|mem| mem.prepare_insert(cpu, inode.mapping, index, pages, memcg)) {
                 Prepared::Ready => return Ok(()),
-                Prepared::NeedsCharge { pages } => {
-                    self.charge_pages(process, memcg, pages, gfp).await?;
-                    let cpu = self.machine().current_cpu();
-                    self.mem(|mem| mem.memcgs.object_pages_charged(cpu, memcg, pages));
-                }
-                Prepared::NeedsSlab => self.grow_tree_slab(process, gfp).await?,
+                Prepared::NeedsCharge { pages } => self.charge_objects(process, pages, gfp).await?,
+                Prepared::NeedsSlab => self.grow_slab(process, Cache::TreeNode, gfp).await?,
             }
         }
-    }
-
-    /// A slab of tree nodes: first its preferred order without reclaim, then one page with it
-    /// (MECHANISMS 9.1).
-    async fn grow_tree_slab(&self, process: &Process, gfp: Gfp) -> Result<(), Errno> {
-        let order = self.mem(|mem| mem.tree_slab_order());
-        let easy =
-            gfp.without(Gfp::DIRECT_RECLAIM).without(Gfp::KSWAPD_RECLAIM) | Gfp::NORETRY | Gfp::NOMEMALLOC;
-        let block = match self.alloc_pages(Some(process), easy, order).await {
-            Some(pfn) => Some(pfn),
-            None => self.alloc_pages(Some(process), gfp, Order(0)).await,
-        };
-        let pfn = block.ok_or(Errno::NoMem)?;
-        self.mem(|mem| mem.grow_tree_slab(pfn));
-        Ok(())
     }
 }
 

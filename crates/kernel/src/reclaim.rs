@@ -11,19 +11,21 @@ use mm::event::{Trace, TraceEvent};
 use mm::feature::Feature;
 use mm::gfp::Gfp;
 use mm::page_alloc::class_of;
-use mm::scan::{Reclaimer, ScanControl};
+use mm::scan::{MAX_RECLAIM_RETRIES, Reclaimer, ScanControl};
 use mm::shrink::ChunkReport;
+use mm::shrinker::Shrinker;
 use mm::vmstat::VmEvent;
 use mm::zone::ZoneKind;
 use units::{Nanos, NodeId, Order};
 
 use crate::allocate::COSTLY_ORDER;
-use crate::kernel::{Kernel, ticks_from};
+use crate::kernel::{JIFFY, Kernel, ticks_from};
 use crate::machine::{CostOp, Machine, WaitReason};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One pass over a node at the run's priority (`shrink_node`).
     pub(crate) async fn shrink_node(&self, node: NodeId, sc: &mut ScanControl) {
+        self.put_closed();
         loop {
             let before = sc.nr_reclaimed;
             let mut walk = self.mem(|mem| mem.begin_pass(node, sc));
@@ -35,9 +37,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             let freed = sc.nr_reclaimed - before;
             if !self.mem(|mem| mem.should_continue_reclaim(node, sc, freed)) {
-                return;
+                break;
             }
         }
+        self.heed_writeback(node, sc).await;
     }
 
     async fn shrink_memcg(&self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {
@@ -46,15 +49,116 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let cpu = self.machine().current_cpu();
             let Some(report) = self.mem(|mem| mem.shrink_chunk(cpu, &mut scan, sc)) else { break };
             self.pay_for_chunk(report);
+            if report.unqueued_dirty > 0 {
+                self.write_for_reclaim(report);
+            }
             self.machine().cond_resched().await; // shrink_lruvec and shrink_folio_list
         }
-        let Some(mut plan) = self.mem(|mem| mem.begin_slab(memcg, sc)) else { return };
+        for shrinker in Shrinker::ALL {
+            self.shrink_slab(shrinker, memcg, node, sc).await;
+        }
+    }
+
+    async fn shrink_slab(&self, shrinker: Shrinker, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {
+        let Some(mut scan) = self.mem(|mem| mem.begin_slab(shrinker, memcg, node, sc)) else { return };
         loop {
             let cpu = self.machine().current_cpu();
-            let batch = self.mem(|mem| mem.shrink_slab_batch(cpu, memcg, &mut plan, sc));
-            let Some(objects) = batch else { break };
-            self.machine().charge(CostOp::SlabScanObject, objects);
+            let Some(report) = self.mem(|mem| mem.shrink_slab_batch(cpu, &mut scan, sc)) else { break };
+            self.machine().charge(CostOp::SlabScanObject, report.scanned);
+            self.machine().charge(CostOp::InodeEvict, report.evicted);
             self.machine().cond_resched().await; // do_shrink_slab
+        }
+    }
+
+    /// A chunk held dirty pages that nobody writes: if it held nothing else, the flusher is kicked;
+    /// pages that kswapd chose are written one by one.
+    fn write_for_reclaim(&self, report: ChunkReport) {
+        if report.unqueued_dirty == report.taken.pages {
+            self.kick_flusher();
+        }
+        let pages = self.mem(|mem| mem.take_pageout());
+        if !pages.is_empty() {
+            self.pageout(pages);
+        }
+    }
+
+    /// What a pass met tells kswapd, and those who reclaim beside it, about the state of writeback
+    /// (the end of `shrink_node`; MECHANISMS 6.8).
+    async fn heed_writeback(&self, node: NodeId, sc: &ScanControl) {
+        let met = sc.met;
+        let all_congested = met.dirty > 0 && met.dirty == met.congested;
+        if sc.reclaimer == Reclaimer::Kswapd {
+            self.mem(|mem| {
+                let flags = &mut mem.node_reclaim[node.index()];
+                flags.writeback |= met.writeback > 0 && met.writeback == met.taken;
+                flags.dirty |= met.unqueued_dirty == met.file_taken;
+                flags.congested |= all_congested;
+            });
+            if met.immediate > 0 {
+                self.throttle_for_writeback(node).await;
+            }
+            return;
+        }
+        let congested = match sc.reclaimer {
+            Reclaimer::Limit => all_congested,
+            _ => self.mem(|mem| mem.node_reclaim[node.index()].congested),
+        };
+        // Up to 5.15 `wait_iff_congested` looks for a congested device, which none is any more.
+        if congested && self.has_throttle() && !self.skips_throttle(node) {
+            self.machine().sleep(JIFFY, WaitReason::Congestion).await;
+        }
+    }
+
+    fn has_throttle(&self) -> bool {
+        self.mem(|mem| mem.alloc.features.has(Feature::ReclaimThrottle))
+    }
+
+    /// Waits for pages to be written: 100 ms, or (5.16+) until enough are.
+    async fn throttle_for_writeback(&self, node: NodeId) {
+        let length = Nanos::from_millis(100);
+        if !self.has_throttle() {
+            self.machine().sleep(length, WaitReason::Congestion).await;
+            return;
+        }
+        {
+            let mut throttled = self.shared.throttled.borrow_mut();
+            let throttled = &mut throttled[node.index()];
+            if throttled.tasks == 0 {
+                throttled.written = 0;
+            }
+            throttled.tasks += 1;
+        }
+        let queue = self.shared.queues[node.index()].writeback;
+        let _ = self.machine().wait(queue, WaitReason::ThrottleWriteback, Some(length)).await;
+        self.shared.throttled.borrow_mut()[node.index()].tasks -= 1;
+    }
+
+    /// Waiting makes no sense: kswapd has given up, or few of the pages are dirty
+    /// (`skip_throttle_noprogress`).
+    fn skips_throttle(&self, node: NodeId) -> bool {
+        self.mem(|mem| {
+            let reclaimable: u64 =
+                ZoneKind::ALL.iter().map(|&kind| mem.zone_reclaimable_pages(node, kind)).sum();
+            mem.node_reclaim[node.index()].kswapd_failures >= MAX_RECLAIM_RETRIES
+                || 2 * mem.writeback.pending(node) <= reclaimable
+        })
+    }
+
+    /// Up to 5.15, a request that reclaim did not help waits 100 ms before it tries again if most
+    /// pages that it could get are dirty (`should_reclaim_retry`).
+    pub(crate) async fn wait_for_dirty_pages(&self, progress: u64) {
+        if progress > 0 || self.has_throttle() {
+            return;
+        }
+        let mostly_dirty = self.node_ids().into_iter().any(|node| {
+            self.mem(|mem| {
+                let reclaimable: u64 =
+                    ZoneKind::ALL.iter().map(|&kind| mem.zone_reclaimable_pages(node, kind)).sum();
+                2 * mem.writeback.pending(node) > reclaimable
+            })
+        });
+        if mostly_dirty {
+            self.machine().sleep(Nanos::from_millis(100), WaitReason::Congestion).await;
         }
     }
 
@@ -72,6 +176,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let node = self.mem(|mem| mem.alloc.node_of(cpu));
         self.throttle_direct_reclaim(node, gfp, class).await;
         let mut sc = ScanControl::direct(class).for_order(order);
+        sc.may_fs = gfp.has(Gfp::FS);
         self.trace_begin(order, MemcgId::ROOT);
         let reclaimed = self.try_to_free_pages(&mut sc).await;
         self.trace_end(reclaimed, MemcgId::ROOT);
@@ -80,8 +185,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Limit reclaim at `target` for a charge of `pages`: returns the pages freed.
-    pub(crate) async fn limit_reclaim(&self, target: MemcgId, pages: u64) -> u64 {
+    pub(crate) async fn limit_reclaim(&self, target: MemcgId, pages: u64, gfp: Gfp) -> u64 {
         let mut sc = ScanControl::limit(target, pages);
+        sc.may_fs = gfp.has(Gfp::FS);
         self.trace_begin(Order(0), target);
         let reclaimed = self.try_to_free_pages(&mut sc).await;
         self.trace_end(reclaimed, target);
@@ -197,7 +303,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if self.machine().has_waiters(queue) {
                 self.machine().wake_all(queue);
             }
-        } else if sc.reclaimer == Reclaimer::Direct && sc.priority == 1 && sc.nr_reclaimed == 0 {
+        } else if sc.reclaimer == Reclaimer::Direct && sc.priority == 1
+            && sc.nr_reclaimed == 0
+            && !self.skips_throttle(node)
+        {
             let tick = ticks_from(self.machine().now(), 1);
             let _ = self.machine().wait(queue, WaitReason::ThrottleNoProgress, Some(tick)).await;
         }

@@ -14,7 +14,8 @@ use mm::MemcgId;
 use mm::anon::AnonId;
 use mm::event::Trace;
 use mm::gfp::Gfp;
-use units::{Order, Pfn};
+use mm::writeback::FIRST_POLL;
+use units::{Nanos, Order, Pfn};
 
 use crate::huge::HugeAdvice;
 use crate::kernel::Kernel;
@@ -80,6 +81,19 @@ pub(crate) struct ProcessState {
     pub(crate) kernel_pages: RefCell<Vec<Pfn>>,
     /// Pages charged above some `memory.high` since the last return to user mode.
     pub(crate) over_high_pages: Cell<u64>,
+    pub(crate) pace: WriterPace,
+}
+
+/// How a process goes on making pages dirty (`nr_dirtied`, `nr_dirtied_pause`,
+/// `dirty_paused_when`).
+#[derive(Debug)]
+pub(crate) struct WriterPace {
+    /// Pages since the last look.
+    pub(crate) dirtied: Cell<u32>,
+    /// Pages until the next look.
+    pub(crate) poll: Cell<u32>,
+    /// When the last pause ended.
+    pub(crate) paused_at: Cell<Nanos>,
 }
 
 /// An anonymous mapping of a process.
@@ -140,6 +154,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 anon: RefCell::new(vec![Some(own)]),
                 kernel_pages: RefCell::new(Vec::new()),
                 over_high_pages: Cell::new(0),
+                pace: WriterPace {
+                    dirtied: Cell::new(0),
+                    poll: Cell::new(FIRST_POLL),
+                    paused_at: Cell::new(Nanos::ZERO),
+                },
             }));
             processes.list.push(process.clone());
             process

@@ -500,7 +500,7 @@ mod tests {
         // freerun 4990, setpoint 5823, limit 6657.
         let ratio = |dirty| Pace::new().position_ratio(&limits(dirty, 0));
         let curve: Vec<u64> = [0, 4990, 5407, 5823, 6240, 6600, 6656, 6657, 9000].map(ratio).into();
-        assert_eq!(curve, [2048, 2045, 1151, 1024, 896, 189, 4, 0, 0]);
+        assert_eq!(curve, [2048, 2042, 1150, 1024, 896, 197, 6, 0, 0]);
     }
 
     #[test]

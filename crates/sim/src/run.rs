@@ -226,6 +226,7 @@ const fn is_idleness(reason: WaitReason) -> bool {
     matches!(
         reason,
         WaitReason::KswapdIdle
+            | WaitReason::FlusherIdle
             | WaitReason::KswapdDoze
             | WaitReason::KcompactdIdle
             | WaitReason::KhugepagedIdle

@@ -2,7 +2,7 @@
 //!
 //! A thin layer: each call goes to the kernel, an errno comes back under the name of the call. A
 //! spawned task is a process of its own in its cgroup, and pays for its own stack and page tables
-//! there. Left out: creating files by `open` (a file is laid out, or written within its size).
+//! there.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -176,10 +176,8 @@ impl System for SimSystem {
     }
 
     async fn open(&self, path: &str, mode: OpenMode) -> Result<OpenFile, SystemError> {
-        if mode == OpenMode::Create {
-            self.kernel.lay_out_file(path, Bytes(0)).map_err(failed("open", path))?;
-        }
-        self.kernel.open(path).map_err(failed("open", path))
+        let create = mode == OpenMode::Create;
+        self.kernel.open(&self.process, path, create).await.map_err(failed("open", path))
     }
 
     async fn read(&self, file: &OpenFile, offset: u64, len: u64) -> Result<u64, SystemError> {
@@ -190,12 +188,13 @@ impl System for SimSystem {
         self.kernel.write(&self.process, file, offset, len).await.map_err(failed("write", self.name()))
     }
 
-    async fn fsync(&self, _file: &OpenFile) -> Result<(), SystemError> {
-        Ok(()) // Written pages are taken as written back already, see `kernel::filemap`.
+    async fn fsync(&self, file: &OpenFile) -> Result<(), SystemError> {
+        self.kernel.fsync(&self.process, file).await.map_err(failed("fsync", self.name()))
     }
 
     async fn sync(&self) -> Result<(), SystemError> {
-        Ok(()) // As for `fsync`.
+        self.kernel.sync().await;
+        Ok(())
     }
 
     async fn advise_random(&self, file: &OpenFile) -> Result<(), SystemError> {
@@ -204,7 +203,7 @@ impl System for SimSystem {
     }
 
     async fn unlink(&self, path: &str) -> Result<(), SystemError> {
-        self.kernel.unlink(path).map_err(failed("unlink", path))
+        self.kernel.unlink(path).await.map_err(failed("unlink", path))
     }
 
     async fn resident_pages(&self, file: &OpenFile, offset: u64, len: u64) -> Result<u64, SystemError> {
