@@ -110,6 +110,11 @@ impl Inode {
         self.gone.get() || (self.unlinked.get() && self.opens.get() == 0)
     }
 
+    /// Whether it lies in the inode tables like every file that was created.
+    pub(crate) fn is_in_table(&self) -> bool {
+        self.metadata == Metadata::Table
+    }
+
     /// Pages that have blocks: all up to here.
     pub(crate) fn mapped_pages(&self) -> u32 {
         self.extents.borrow().last().map_or(0, |extent| extent.first + extent.pages)
@@ -246,8 +251,10 @@ impl Files {
 
 /// A request on its way.
 #[derive(Debug, Clone)]
-enum Transfer {
+pub(crate) enum Transfer {
     Read(PageRange),
+    /// A cluster of XFS inodes is read.
+    Cluster(mm::xfs_buf::ClusterId),
     Write(Vec<PageRange>),
 }
 
@@ -410,8 +417,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// ext4: the block of the inode tables that a created file is in. It is read when the inode
-    /// comes back; when the file is created, it is made dirty.
+    /// comes back; when the file is created, it is made dirty. XFS: the inode's cluster.
     async fn touch_table(&self, process: &Process, inode: &Inode, create: bool) -> Result<(), Errno> {
+        if self.shared.filesystem == Filesystem::Xfs && inode.metadata == Metadata::Table {
+            return if create {
+                self.make_clusters(process, inode.number).await
+            } else {
+                self.read_cluster(Some(process), inode.number).await
+            };
+        }
         let device = self.shared.files.borrow().device();
         let Some(device) = device.filter(|_| self.shared.filesystem == Filesystem::Ext4) else {
             return Ok(());
@@ -576,6 +590,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let transfer = self.shared.in_flight.borrow_mut().remove(tag);
         match transfer {
             Transfer::Read(range) => self.unlock_pages(range),
+            Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
             Transfer::Write(ranges) => self.write_done(&ranges),
         }
     }
@@ -596,7 +611,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 }
 
 impl InFlight {
-    fn add(&mut self, transfer: Transfer) -> u64 {
+    pub(crate) fn add(&mut self, transfer: Transfer) -> u64 {
         match self.free.pop() {
             Some(tag) => {
                 self.transfers[tag as usize] = Some(transfer);
@@ -623,7 +638,7 @@ impl InFlight {
     fn reads(&self, mapping: MappingId) -> bool {
         let is_read = |transfer: &Transfer| match transfer {
             Transfer::Read(range) => range.mapping == mapping,
-            Transfer::Write(_) => false,
+            Transfer::Write(_) | Transfer::Cluster(_) => false,
         };
         self.transfers.iter().flatten().any(is_read)
     }
@@ -631,7 +646,7 @@ impl InFlight {
     /// Mappings with pages being written.
     pub(crate) fn written_mappings(&self) -> Vec<MappingId> {
         let ranges = |transfer: &Transfer| match transfer {
-            Transfer::Read(_) => Vec::new(),
+            Transfer::Read(_) | Transfer::Cluster(_) => Vec::new(),
             Transfer::Write(ranges) => ranges.iter().map(|range| range.mapping).collect(),
         };
         self.transfers.iter().flatten().flat_map(ranges).collect()

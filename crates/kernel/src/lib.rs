@@ -27,6 +27,7 @@ pub mod readahead;
 pub mod reclaim;
 pub mod slab;
 pub mod task;
+mod xfs;
 pub mod writeback;
 
 pub use file::{Filesystem, OpenFile};

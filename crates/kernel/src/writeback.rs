@@ -261,6 +261,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             half_second.min(mem.dirty_limits().threshold / 8) / CHUNK_PAGES * CHUNK_PAGES + CHUNK_PAGES
         });
         let written = self.write_pages(inode, chunk.min(left), plug).await;
+        if self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) == 0 {
+            self.prepare_flush(inode).await;
+        }
         let list = if inode.is_orphan() {
             DirtyList::None
         } else if self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) > 0 {
@@ -396,6 +399,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         // It stays on the flusher's list, where the next round finds it clean.
         if !inode.is_orphan() && self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) == 0 {
             self.mem(|mem| mem.set_inode_dirty(inode.mapping, false));
+        }
+    }
+
+    /// The inode itself is to be written: on XFS into the buffer of its cluster. Without memory for
+    /// that it is taken as written all the same.
+    async fn prepare_flush(&self, inode: &Inode) {
+        if self.shared.filesystem == Filesystem::Xfs && inode.is_in_table() && !inode.is_orphan() {
+            let _ = self.read_cluster(None, inode.number).await;
         }
     }
 

@@ -45,6 +45,7 @@ pub mod walk;
 pub mod watermark;
 pub mod workingset;
 pub mod writeback;
+pub mod xfs_buf;
 pub mod zone;
 
 pub use check::Violation;

@@ -27,6 +27,7 @@ use crate::sysctl::Sysctls;
 use crate::vmstat::{MemcgStat, VmEvent};
 use crate::walk::WalkPositions;
 use crate::writeback::Writeback;
+use crate::xfs_buf::XfsBuffers;
 use crate::zone::{MemoryLayout, ZoneKind};
 
 /// The memory of a machine and everything that the kernel knows about it.
@@ -42,6 +43,8 @@ pub struct Memory<T: Trace> {
     pub anon: AnonMaps,
     /// What each zone remembers between compaction runs (index [`crate::zone::ZoneId`]).
     pub compact: Vec<ZoneCompact>,
+    /// Buffers of XFS metadata.
+    pub xfs_buffers: XfsBuffers,
     /// What each node remembers between reclaim runs.
     pub node_reclaim: Vec<NodeReclaim>,
     pub(crate) lruvecs: Vec<Lruvec>,
@@ -84,6 +87,7 @@ impl<T: Trace> Memory<T> {
             memcgs,
             mappings: Mappings::default(),
             anon: AnonMaps::default(),
+            xfs_buffers: XfsBuffers::new(nodes),
             node_reclaim: vec![NodeReclaim::default(); nodes],
             lruvecs: vec![Lruvec::default(); nodes],
             cpus: vec![CpuBatches::default(); cpus],

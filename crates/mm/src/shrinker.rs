@@ -4,10 +4,11 @@
 //! A reclaim pass visits every shrinker of a cgroup on a node after the cgroup's LRU lists. Each
 //! visit is a [`SlabScan`]: a [`ShrinkPlan`] that is worked off in batches, one step each.
 //!
-//! The set of shrinkers is closed: page cache tree nodes that hold nothing but shadows, and the
-//! super block of the data disk with its dentries and inodes.
+//! The set of shrinkers is closed: page cache tree nodes that hold nothing but shadows, the super
+//! block of the data disk with its dentries and inodes, and buffers of XFS metadata, which belong
+//! to no cgroup.
 //!
-//! Left out: the shrinkers of XFS (buffers, quotas, reclaimable inodes) and of ext4's extent
+//! Left out: the other shrinkers of XFS (quotas, reclaimable inodes) and of ext4's extent
 //! status tree. Neighbours: [`crate::slab`] for the plan, [`crate::inode`] and
 //! [`crate::mapping`] for what is freed.
 
@@ -31,16 +32,18 @@ pub enum Shrinker {
     ShadowNodes,
     /// Dentries and inodes: 1024 at a time, two seeks each.
     SuperBlock,
+    /// Buffers of XFS metadata: 128 at a time, two seeks each.
+    XfsBuffers,
 }
 
 impl Shrinker {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::ShadowNodes, Self::SuperBlock];
+    pub const ALL: [Self; 3] = [Self::ShadowNodes, Self::SuperBlock, Self::XfsBuffers];
 
     /// Objects that it looks at in one step.
     const fn batch(self) -> u64 {
         match self {
-            Self::ShadowNodes => 128,
+            Self::ShadowNodes | Self::XfsBuffers => 128,
             Self::SuperBlock => 1024,
         }
     }
@@ -49,7 +52,7 @@ impl Shrinker {
     const fn seeks(self) -> u64 {
         match self {
             Self::ShadowNodes => 0,
-            Self::SuperBlock => 2,
+            Self::SuperBlock | Self::XfsBuffers => 2,
         }
     }
 }
@@ -87,6 +90,10 @@ impl<T: Trace> Memory<T> {
                 let listed: u64 = VfsLru::ALL.iter().map(|&lru| self.vfs_listed(lru, memcg, node)).sum();
                 listed * self.alloc.sysctls.get(Sysctl::VfsCachePressure) / 100
             }
+            Shrinker::XfsBuffers if memcg == MemcgId::ROOT => {
+                self.xfs_buffers.count(node) * self.alloc.sysctls.get(Sysctl::VfsCachePressure) / 100
+            }
+            Shrinker::XfsBuffers => 0,
         }
     }
 
@@ -142,6 +149,10 @@ impl<T: Trace> Memory<T> {
                 pages
             }
             Shrinker::SuperBlock => self.shrink_super_block(cpu, memcg, node, batch, sc, &mut report),
+            Shrinker::XfsBuffers => {
+                report.freed = self.shrink_clusters(cpu, node, batch);
+                0
+            }
         };
         scan.plan.scanned(batch);
         self.alloc.events.add(VmEvent::SlabsScanned, batch);
@@ -183,6 +194,9 @@ impl<T: Trace> Memory<T> {
                 for _ in 0..2 {
                     let dentries = self.vfs_listed(VfsLru::Dentry, memcg, node);
                     freed += self.prune_dentries(cpu, memcg, node, dentries).freed;
+                }
+                if memcg == MemcgId::ROOT {
+                    freed += self.shrink_clusters(cpu, node, 3 * self.xfs_buffers.count(node));
                 }
                 for _ in 0..3 {
                     let inodes = self.vfs_listed(VfsLru::Inode, memcg, node);
