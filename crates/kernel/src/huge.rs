@@ -191,10 +191,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.machine().charge(CostOp::CompactScanMigrate, u64::from(HUGE_PAGES));
             let census = self.mem(|mem| mem.anon_census(candidate.anon, candidate.first));
             // Any number of empty entries but all will do (`max_ptes_none` = 511).
-            if census.present > 0 && census.referenced && !census.huge && !census.busy {
-                if !self.collapse(&candidate).await {
-                    return false;
-                }
+            let fits = census.present > 0 && census.referenced && !census.huge && !census.busy;
+            if fits && !self.collapse(&candidate).await {
+                return false;
             }
             self.machine().cond_resched().await; // khugepaged_do_scan
         }
