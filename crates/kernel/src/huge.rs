@@ -186,6 +186,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// One round over [`PAGES_TO_SCAN`] pages; false when an allocation failed.
     async fn khugepaged_round(&self, cursor: &mut Cursor) -> bool {
+        self.mem(|mem| mem.lru_drain_all());
         for _ in 0..PAGES_TO_SCAN / HUGE_PAGES {
             let Some(candidate) = self.next_range(cursor) else { return true };
             self.machine().charge(CostOp::CompactScanMigrate, u64::from(HUGE_PAGES));

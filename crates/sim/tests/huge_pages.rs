@@ -154,10 +154,8 @@ fn an_advised_fault_in_full_memory_reclaims_and_compacts_or_falls_back() {
         let compacted = counters["compact_success"] + counters["compact_fail"];
         assert_eq!(counters["compact_stall"], compacted, "{version}: each stall has an end");
         assert!(counters["pgscan_direct"] > 0, "{version}: advised faults reclaim");
-        println!("{version}: {huge} huge, {fallback} fallbacks");
-        for (name, value) in counters.iter().filter(|(name, _)| name.starts_with("compact")) {
-            println!("  {name} {value}");
-        }
+        assert!(counters["compact_success"] > 0 && counters["pgmigrate_success"] > 0, "{version}");
+        assert!(huge >= 7, "{version}: most are served, {huge}");
     }
 }
 
