@@ -186,15 +186,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// One round over [`PAGES_TO_SCAN`] pages; false when an allocation failed.
     async fn khugepaged_round(&self, cursor: &mut Cursor) -> bool {
+        self.mem(|mem| mem.lru_drain_all());
         for _ in 0..PAGES_TO_SCAN / HUGE_PAGES {
             let Some(candidate) = self.next_range(cursor) else { return true };
             self.machine().charge(CostOp::CompactScanMigrate, u64::from(HUGE_PAGES));
             let census = self.mem(|mem| mem.anon_census(candidate.anon, candidate.first));
             // Any number of empty entries but all will do (`max_ptes_none` = 511).
-            if census.present > 0 && census.referenced && !census.huge && !census.busy {
-                if !self.collapse(&candidate).await {
-                    return false;
-                }
+            let fits = census.present > 0 && census.referenced && !census.huge && !census.busy;
+            if fits && !self.collapse(&candidate).await {
+                return false;
             }
             self.machine().cond_resched().await; // khugepaged_do_scan
         }

@@ -30,6 +30,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let sysctl = Sysctl::parse(name).map_err(|_| Errno::NoEnt)?;
         let value = sysctl.parse_value(value).map_err(|_| Errno::Inval)?;
         self.mem(|mem| mem.alloc.set_sysctl(sysctl, value));
+        if sysctl == Sysctl::ThpEnabled {
+            // khugepaged looks again whether it has work.
+            self.machine().wake_all(self.shared.khugepaged);
+        }
         Ok(())
     }
 

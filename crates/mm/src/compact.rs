@@ -468,3 +468,32 @@ impl<T: Trace> Memory<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_doubles_the_requests_that_are_put_off_up_to_63() {
+        let mut deferral = Deferral::default();
+        let put_off: Vec<u32> = (0..8)
+            .map(|_| {
+                let mut count = 0;
+                while deferral.is_deferred(Order(9)) {
+                    count += 1;
+                }
+                deferral.failed(Order(9));
+                count
+            })
+            .collect();
+        assert_eq!(put_off, [0, 1, 3, 7, 15, 31, 63, 63]);
+        assert!(deferral.is_deferred(Order(1)), "as at boot, no order is known to work");
+        deferral.succeeded(Order(9), false);
+        assert!(!deferral.is_deferred(Order(9)), "it works again");
+        deferral.failed(Order(9));
+        assert!(!deferral.is_deferred(Order(8)), "smaller orders did not fail");
+        assert!(deferral.is_deferred(Order(9)), "the next failure counts in full");
+        deferral.succeeded(Order(9), true);
+        assert_eq!(deferral, Deferral { order_failed: Order(10), ..Deferral::default() });
+    }
+}
