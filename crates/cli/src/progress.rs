@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::replay::ReplayProgress;
-use lab::{Control, RunEvent};
+use lab::{Backend, Control, HostPolicy, Nanos, RunEvent};
 
 use crate::args::Verbosity;
 use crate::exit;
@@ -37,7 +37,7 @@ pub(crate) struct RunProgress {
 }
 
 impl RunProgress {
-    pub(crate) fn new(total: usize, printer: &Printer) -> Self {
+    pub(crate) fn new(total: usize, host: HostPolicy, printer: &Printer) -> Self {
         let verbosity = printer.verbosity();
         let draw = printer.can_draw() && verbosity > Verbosity::Quiet;
         let bar = bar(total as u64, draw, "{spinner} {pos}/{len} runs {wide_msg}");
@@ -54,20 +54,25 @@ impl RunProgress {
                 observed.set_message(format!("run {} at {simulated} of simulated time", index + 1));
             }
             RunEvent::Advanced { .. } => {}
+            RunEvent::Told { text, .. } if draw => observed.set_message(text.to_owned()),
+            RunEvent::Told { text, .. } if verbosity >= Verbosity::Verbose => tell.note(text),
+            RunEvent::Told { .. } => {}
             RunEvent::Finished { index, run, simulated, wall } => {
                 observed.inc(1);
                 if verbosity > Verbosity::Quiet {
                     let (number, seed) = (index + 1, run.scenario.seed.0);
-                    let speed = simulated.as_secs_f64() / wall.as_secs_f64().max(1e-9);
-                    let line = format!(
-                        "run {number}/{total}: {}, seed {seed}: {simulated} simulated in {wall} ({speed:.0} times as fast)",
-                        run.label
-                    );
+                    let line = if run.scenario.backend == Backend::Sim {
+                        let speed = simulated.as_secs_f64() / wall.as_secs_f64().max(1e-9);
+                        format!("{simulated} simulated in {wall} ({speed:.0} times as fast)")
+                    } else {
+                        format!("ran for {wall}")
+                    };
+                    let line = format!("run {number}/{total}: {}, seed {seed}: {line}", run.label);
                     observed.suspend(|| tell.note(&line));
                 }
             }
         };
-        Self { bar, control: Control { stop: stop_flag(), observer: Arc::new(observer) } }
+        Self { bar, control: Control { stop: stop_flag(), observer: Arc::new(observer), host } }
     }
 
     pub(crate) fn done(&self) {
@@ -82,6 +87,12 @@ impl ReplayBar {
     pub(crate) fn new(printer: &Printer) -> Self {
         let draw = printer.can_draw() && printer.verbosity() > Verbosity::Quiet;
         Self(bar(0, draw, "{spinner} {binary_bytes}/{binary_total_bytes} {wide_bar} {eta}"))
+    }
+
+    /// Shows how far a simulated replay is.
+    pub(crate) fn simulated(&self) -> impl Fn(Nanos) + 'static {
+        let bar = self.0.clone();
+        move |now| bar.set_message(format!("{now} of simulated time"))
     }
 
     pub(crate) fn advance(&self, progress: ReplayProgress) {

@@ -95,9 +95,6 @@ pub enum LabError {
         /// The command that shows it again.
         command: String,
     },
-    /// The backend is not part of this version.
-    #[error("backend `{0}` is not available yet")]
-    BackendNotAvailable(String),
     /// A comparison without kernels of a workload that has none of its own.
     #[error("`{0}` has no kernels of its own to compare")]
     NoDefaultKernels(String),
@@ -166,9 +163,6 @@ impl LabError {
             Self::Trace { source, .. } => source.hint(),
             Self::SysctlNotAPair(_) => Some("write it as in `--set vm.swappiness=10`".to_owned()),
             Self::Unreadable { .. } => Some("check the path and the file's permissions".to_owned()),
-            Self::BackendNotAvailable(_) => {
-                Some("leave `--on` out to run on the simulated machine".to_owned())
-            }
             Self::NoDefaultKernels(_) => Some("name two or more with `--kernel`".to_owned()),
             Self::OneKernel(_) => Some("name a second one with `--kernel`".to_owned()),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),

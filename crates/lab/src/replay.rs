@@ -1,8 +1,8 @@
-//! A recorded trace on plain replacement policies: how many requests miss?
+//! A recorded trace: on plain replacement policies, how many requests miss; through the modelled
+//! page cache and reclaim, what else happens.
 //!
-//! Each cache reads the trace for itself, several in parallel; the file is never held in memory.
-//! Left out: the trace through the modelled page cache and reclaim, where memory instead of a
-//! number of objects is the limit.
+//! [`replay`]: each cache reads the trace for itself, several in parallel; the file is never held
+//! in memory. [`page_cache`]: one simulated run, limited by memory instead of a number of objects.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,9 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 use recording::Recording;
 use workload::policy::{self, Capacity, PolicyKind};
+use workload::replay::{Replay, Timing};
 use workload::trace::{TraceError, TraceFormat, TraceReader};
 
 use crate::error::LabError;
+use crate::resolve::Request;
+use crate::simulate::SimulatedRun;
 
 /// A trace and the caches to replay it on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +42,7 @@ pub struct ReplayProgress {
 
 /// Replays the trace on every policy at every capacity; policies vary slowest. The results are
 /// recordings of backend `policy` with the metrics `requests`, `misses`, `evictions` and
-/// `miss_percent`; the same trace gives the same ones.
+/// `miss_ratio`; the same trace gives the same ones.
 ///
 /// # Errors
 /// A capacity that no cache has; a trace that cannot be read to its end;
@@ -84,8 +87,47 @@ fn replay_one(
     recording.metrics.insert("misses".to_owned(), counted.misses as f64);
     recording.metrics.insert("evictions".to_owned(), counted.evictions as f64);
     let ratio = counted.miss_ratio().unwrap_or(f64::NAN);
-    recording.metrics.insert("miss_percent".to_owned(), 100.0 * ratio);
+    recording.metrics.insert("miss_ratio".to_owned(), ratio);
     Ok(recording)
+}
+
+/// A trace and the machine whose page cache it goes through.
+#[derive(Debug, Clone)]
+pub struct PageCacheRequest {
+    /// The trace file.
+    pub trace: PathBuf,
+    /// Its format; `None` looks at its content.
+    pub format: Option<TraceFormat>,
+    /// When its requests are made.
+    pub timing: Timing,
+    /// Kernel, machine, memory, sysctls and seed; its workload does not run.
+    pub machine: Request,
+    /// The command that makes this run again.
+    pub command: String,
+}
+
+/// Replays the trace as reads and writes of pages.
+///
+/// # Errors
+/// A trace that cannot be read to its end; a machine that cannot be built;
+/// [`LabError::Interrupted`].
+pub fn page_cache(
+    request: &PageCacheRequest,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(sim::Progress) + 'static,
+) -> Result<Recording, LabError> {
+    let scenario = request.machine.resolve()?;
+    let failed = |source: TraceError| LabError::Trace { path: request.trace.clone(), source };
+    let replay = Replay::open(&request.trace, request.format, request.timing).map_err(failed)?;
+    let name = file_name(&request.trace);
+    let kernel = scenario.kernel.to_string();
+    let identity = Recording::new(&kernel, format!("replay {name}"), "sim", &kernel, scenario.seed.0);
+    let run = SimulatedRun {
+        program: sim::Program::Replay(replay),
+        scenario: &scenario,
+        command: request.command.clone(),
+    };
+    run.record(identity, stop, progress)
 }
 
 fn file_name(path: &Path) -> String {

@@ -75,6 +75,13 @@ impl Request {
         }
     }
 
+    /// A machine and kernel for something that is no workload, such as a trace: what the first
+    /// workload of the catalog runs on when nobody says more.
+    pub fn of_a_machine() -> Self {
+        let first = workload::catalog().first().expect("there are workloads");
+        Self::new(Subject::Workload(first.name.to_owned()))
+    }
+
     /// The scenario that was asked for, with every name and value checked.
     ///
     /// # Errors
@@ -173,9 +180,6 @@ fn machine_spec(name: &str) -> &'static MachineSpec {
 
 /// What only shows when all values are known: sysctls in range, a machine that can be built.
 fn check(scenario: &Scenario) -> Result<(), LabError> {
-    if scenario.backend != Backend::Sim {
-        return Err(LabError::BackendNotAvailable(scenario.backend.to_string()));
-    }
     sysctls(scenario)?;
     build_machine(scenario)?;
     Ok(())
@@ -227,6 +231,9 @@ pub fn command(scenario: &Scenario) -> String {
     }
     for (name, value) in &scenario.sysctls {
         add("set", &format!("{name}={value}"));
+    }
+    if scenario.backend != Backend::Sim {
+        add("on", &scenario.backend.to_string());
     }
     if scenario.seed != SEED_DEFAULT {
         add("seed", &scenario.seed.0.to_string());

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use kernel::{Filesystem, WaitReason};
 use recording::{Phase, Recording, Series, Stall, is_gauge};
-use sim::run::{SimError, SimResult, SimRun};
+use sim::run::{Program, SimError, SimResult, SimRun};
 use sim::{PhaseSample, Progress, RunError};
 use units::Nanos;
 use workload::Scenario;
@@ -37,52 +37,95 @@ pub fn simulate(
     stop: &Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<Recording, LabError> {
-    let (hardware, layout) = build_machine(scenario)?;
-    let spec = SimRun {
-        program: sim::Program::Workload(scenario.workload.clone()),
-        kernel: kernel(scenario),
-        sysctls: sysctls(scenario)?,
-        hardware,
-        layout,
-        filesystem: filesystem(scenario),
-        readahead_pages: READAHEAD_PAGES,
-        seed: scenario.seed.0,
-        time_limit: TIME_LIMIT,
-        sample_period: SAMPLE_PERIOD,
+    let program = Program::Workload(scenario.workload.clone());
+    let identity = Recording {
+        scenario_toml: scenario.to_toml(),
+        ..Recording::new(
+            label,
+            scenario.workload.name(),
+            scenario.backend.to_string(),
+            scenario.kernel.to_string(),
+            scenario.seed.0,
+        )
     };
-    let begin = Instant::now();
-    // A violated assertion ends this run only; others of the batch go on.
-    let ended = catch_unwind(AssertUnwindSafe(|| sim::run::run(&spec, Arc::clone(stop), progress)));
-    let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    match ended {
-        Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..recorded(scenario, label, result) }),
-        Ok(Err(error)) => Err(failure(scenario, label, &error)),
-        Err(panic) => Err(violation(scenario, label, panic_message(panic.as_ref()))),
-    }
+    let run = SimulatedRun { program, scenario, command: command(scenario) };
+    run.record(identity, stop, progress)
 }
 
-/// Sorts the simulator's errors by whose fault they are.
-fn failure(scenario: &Scenario, label: &str, error: &SimError) -> LabError {
-    match error {
-        SimError::Run(RunError::Stopped { .. }) => LabError::Interrupted { finished: 0, total: 1 },
-        SimError::Violation(_) | SimError::Run(RunError::Deadlock { .. }) => {
-            violation(scenario, label, error.to_string())
-        }
-        _ => LabError::Run {
-            label: label.to_owned(),
+/// A program on the machine, kernel and seed of a scenario, whose own workload need not run.
+pub(crate) struct SimulatedRun<'a> {
+    pub(crate) program: Program,
+    pub(crate) scenario: &'a Scenario,
+    /// The command that makes this run again.
+    pub(crate) command: String,
+}
+
+impl SimulatedRun<'_> {
+    /// Runs it and completes `identity` with what it leaves.
+    pub(crate) fn record(
+        self,
+        identity: Recording,
+        stop: &Arc<AtomicBool>,
+        progress: impl FnMut(Progress) + 'static,
+    ) -> Result<Recording, LabError> {
+        let scenario = self.scenario;
+        let (hardware, layout) = build_machine(scenario)?;
+        let spec = SimRun {
+            program: self.program,
+            kernel: kernel(scenario),
+            sysctls: sysctls(scenario)?,
+            hardware,
+            layout,
+            filesystem: filesystem(scenario),
+            readahead_pages: READAHEAD_PAGES,
             seed: scenario.seed.0,
-            message: error.to_string(),
-            hint: error.hint(),
-        },
+            time_limit: TIME_LIMIT,
+            sample_period: SAMPLE_PERIOD,
+        };
+        let begin = Instant::now();
+        // A violated assertion ends this run only; others of the batch go on.
+        let ended = catch_unwind(AssertUnwindSafe(|| sim::run::run(&spec, Arc::clone(stop), progress)));
+        let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let failed = Failed { label: &identity.label, seed: scenario.seed.0, command: &self.command };
+        match ended {
+            Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..filled(identity, result) }),
+            Ok(Err(error)) => Err(failed.with(&error)),
+            Err(panic) => Err(failed.invariant(panic_message(panic.as_ref()))),
+        }
     }
 }
 
-fn violation(scenario: &Scenario, label: &str, message: String) -> LabError {
-    LabError::Invariant {
-        label: label.to_owned(),
-        seed: scenario.seed.0,
-        source: Violation(message),
-        command: command(scenario),
+/// Which run failed.
+struct Failed<'a> {
+    label: &'a str,
+    seed: u64,
+    command: &'a str,
+}
+
+impl Failed<'_> {
+    /// Sorts the simulator's errors by whose fault they are.
+    fn with(&self, error: &SimError) -> LabError {
+        match error {
+            SimError::Run(RunError::Stopped { .. }) => LabError::Interrupted { finished: 0, total: 1 },
+            SimError::Violation(_) | SimError::Run(RunError::Deadlock { .. }) => {
+                self.invariant(error.to_string())
+            }
+            _ => LabError::Run {
+                label: self.label.to_owned(),
+                seed: self.seed,
+                message: error.to_string(),
+                hint: error.hint(),
+            },
+        }
+    }
+
+    fn invariant(&self, message: String) -> LabError {
+        LabError::Invariant {
+            label: self.label.to_owned(),
+            seed: self.seed,
+            source: Violation(message),
+            command: self.command.to_owned(),
+        }
     }
 }
 
@@ -100,17 +143,9 @@ fn filesystem(scenario: &Scenario) -> Filesystem {
     asked.unwrap_or(Filesystem::Ext4)
 }
 
-fn recorded(scenario: &Scenario, label: &str, result: SimResult) -> Recording {
-    let identity = Recording::new(
-        label,
-        scenario.workload.name(),
-        scenario.backend.to_string(),
-        scenario.kernel.to_string(),
-        scenario.seed.0,
-    );
+fn filled(identity: Recording, result: SimResult) -> Recording {
     let rows = result.rows.into_iter().map(|(at, values)| (at.get(), values)).collect();
     Recording {
-        scenario_toml: scenario.to_toml(),
         metrics: result.outcome.metrics,
         samples: result.outcome.samples,
         vmstat: result.vmstat,
