@@ -22,8 +22,8 @@
 pub mod batch;
 pub mod compare;
 pub mod error;
-pub mod fidelity;
 pub mod experiment;
+pub mod fidelity;
 pub mod names;
 pub mod replay;
 pub mod resolve;

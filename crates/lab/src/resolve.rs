@@ -12,7 +12,7 @@ use sim::machines::{self, MACHINES, MachineSpec};
 use units::{Bytes, Seed};
 use workload::params::split_pair;
 use workload::scenario::{SEED_DEFAULT, parse_mem, parse_sysctl_value};
-use workload::{Backend, InputError, Params, Scenario, WorkloadSpec};
+use workload::{Backend, Params, Scenario, WorkloadSpec};
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -127,17 +127,11 @@ impl Request {
     }
 }
 
-impl From<workload::ParamError> for LabError {
-    fn from(error: workload::ParamError) -> Self {
-        Self::Input(InputError::from(error))
-    }
-}
-
 fn read_file(path: &Path, names: &Names) -> Result<Scenario, LabError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| LabError::Unreadable { path: path.to_owned(), source })?;
     Scenario::read(&text, &names.vocabulary())
-        .map_err(|source| LabError::File { path: path.to_owned(), source })
+        .map_err(|source| LabError::File { path: path.to_owned(), source: Box::new(source) })
 }
 
 /// The workload in its source's setting, or on the first machine where it has none; on the newest
