@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use lab::names::Listing;
 use lab::{PolicyKind, TraceFormat};
 
@@ -55,7 +55,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Put kernels, or recordings made earlier, side by side
     Compare(CompareArgs),
-    /// Replay a recorded trace on caches
+    /// Replay a recorded trace through page cache and reclaim, or on plain policies
     Replay(ReplayArgs),
 }
 
@@ -191,19 +191,29 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pagetide replay trace.csv --policy lru --capacity 10000
-  pagetide replay trace.csv --policy lru --policy clock --capacity 1000 --capacity 10000 --format csv")]
+  pagetide replay trace.csv --mem 256M --mem 512M --kernel linux-6.12
+  pagetide replay trace.csv --policy lru --policy clock --capacity 10000")]
+#[command(group = ArgGroup::new("caches").args(["policies", "mems"]).required(true).multiple(true))]
 pub(crate) struct ReplayArgs {
     /// Trace file [example: trace.csv]
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Replacement policy: lru, fifo or clock; may be repeated [example: lru]
-    #[arg(long = "policy", value_name = "POLICY", required = true, help_heading = "Run")]
+    #[arg(long = "policy", value_name = "POLICY", requires = "capacities", help_heading = "Cache")]
     #[arg(value_parser = |text: &str| text.parse::<PolicyKind>().map_err(|error| with_hint(&error)))]
     pub(crate) policies: Vec<PolicyKind>,
     /// Objects that fit into the cache; may be repeated [example: 10000]
-    #[arg(long = "capacity", value_name = "OBJECTS", required = true, help_heading = "Run")]
+    #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Cache")]
     pub(crate) capacities: Vec<u64>,
+    /// Memory of a simulated machine whose page cache it is; may be repeated [example: 256M]
+    #[arg(long = "mem", value_name = "SIZE", help_heading = "Cache", allow_hyphen_values = true)]
+    pub(crate) mems: Vec<String>,
+    /// Kernel of that machine; may be repeated [default: the newest] [example: linux-6.1]
+    #[arg(long = "kernel", value_name = "KERNEL", requires = "mems", help_heading = "Cache")]
+    pub(crate) kernels: Vec<String>,
+    /// Sysctl of that kernel; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
+    #[arg(long = "set", value_name = "SYSCTL=VALUE", requires = "mems", help_heading = "Cache")]
+    pub(crate) sysctls: Vec<String>,
     /// Format of the trace: block-csv, object-csv or oracle-general [default: by content] [example: block-csv]
     #[arg(long, value_name = "FORMAT", help_heading = "Run")]
     #[arg(value_parser = |text: &str| text.parse::<TraceFormat>().map_err(|error| with_hint(&error)))]

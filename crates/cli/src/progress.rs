@@ -75,22 +75,35 @@ impl RunProgress {
     }
 }
 
-/// Progress of a replay in bytes; nothing is told where it cannot be drawn.
-pub(crate) struct ReplayBar(ProgressBar);
+/// Progress of a replay: bytes where they can be drawn, and each cache that is done.
+pub(crate) struct ReplayBar<'a> {
+    bar: ProgressBar,
+    printer: &'a Printer,
+    tell: bool,
+}
 
-impl ReplayBar {
-    pub(crate) fn new(printer: &Printer) -> Self {
-        let draw = printer.can_draw() && printer.verbosity() > Verbosity::Quiet;
-        Self(bar(0, draw, "{spinner} {binary_bytes}/{binary_total_bytes} {wide_bar} {eta}"))
+impl<'a> ReplayBar<'a> {
+    pub(crate) fn new(printer: &'a Printer) -> Self {
+        let tell = printer.verbosity() > Verbosity::Quiet;
+        let template = "{spinner} {binary_bytes}/{binary_total_bytes} {wide_bar} {eta}";
+        Self { bar: bar(0, tell && printer.can_draw(), template), printer, tell }
     }
 
     pub(crate) fn advance(&self, progress: ReplayProgress) {
-        self.0.set_length(progress.total);
-        self.0.inc(progress.bytes);
+        match progress {
+            ReplayProgress::Read { bytes, total } => {
+                self.bar.set_length(total);
+                self.bar.inc(bytes);
+            }
+            ReplayProgress::Finished { done, total } if self.tell => {
+                self.bar.suspend(|| self.printer.note(&format!("cache {done}/{total} is done")));
+            }
+            ReplayProgress::Finished { .. } => {}
+        }
     }
 
     pub(crate) fn done(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 

@@ -13,6 +13,9 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
         format: args.trace_format,
         policies: args.policies.clone(),
         capacities: args.capacities.clone(),
+        mems: args.mems.clone(),
+        kernels: args.kernels.clone(),
+        sysctls: args.sysctls.clone(),
     };
     let bar = ReplayBar::new(printer);
     let results = replay::replay(&request, &stop_flag(), |progress| bar.advance(progress));
