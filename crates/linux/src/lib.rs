@@ -24,6 +24,7 @@ mod run;
 mod spec;
 mod system;
 mod tracefs;
+pub mod vm;
 
 pub use error::LinuxError;
 pub use memory::Mapping;
