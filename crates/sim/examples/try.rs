@@ -8,7 +8,15 @@ fn main() {
     let (hardware, layout) = pagetide_sim::machines::build("vm-2cpu", mem, &kernel).unwrap();
     let fs = params.iter().find(|p| p.0 == "filesystem").map_or("ext4", |p| p.1);
     let spec = pagetide_sim::SimRun {
-        program: if let Ok(t) = std::env::var("TRACE") { pagetide_sim::Program::Replay(workload::Replay::open(t.as_ref(), None, Default::default()).unwrap()) } else { pagetide_sim::Program::Workload(workload::Workload::new("hot-and-stream", params.iter().copied()).unwrap()) },
+        program: if let Ok(t) = std::env::var("TRACE") {
+            pagetide_sim::Program::Replay(
+                workload::Replay::open(t.as_ref(), None, Default::default()).unwrap(),
+            )
+        } else {
+            pagetide_sim::Program::Workload(
+                workload::Workload::new("hot-and-stream", params.iter().copied()).unwrap(),
+            )
+        },
         kernel,
         sysctls: Default::default(),
         hardware,
@@ -35,7 +43,27 @@ fn main() {
                 }
             }
             println!("\n{:?}", r.stalls);
-            if std::env::var("ROWS").is_ok() { let want = ["nr_active_file","nr_inactive_file","pgdeactivate","pgscan_direct","pgscan_kswapd","nr_free_pages","cg_A_active_file","cg_A_inactive_file"]; for (t, row) in &r.rows { print!("{t} "); for w in want { if let Some(i)=r.columns.iter().position(|c| c==w) { print!("{w}={} ", row[i]); } } println!(); } }
+            if std::env::var("ROWS").is_ok() {
+                let want = [
+                    "nr_active_file",
+                    "nr_inactive_file",
+                    "pgdeactivate",
+                    "pgscan_direct",
+                    "pgscan_kswapd",
+                    "nr_free_pages",
+                    "cg_A_active_file",
+                    "cg_A_inactive_file",
+                ];
+                for (t, row) in &r.rows {
+                    print!("{t} ");
+                    for w in want {
+                        if let Some(i) = r.columns.iter().position(|c| c == w) {
+                            print!("{w}={} ", row[i]);
+                        }
+                    }
+                    println!();
+                }
+            }
             for (n, m) in &r.memcg {
                 println!("{n}: {:?}", m.iter().filter(|x| *x.1 > 0).collect::<Vec<_>>());
             }
