@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use lab::names::Listing;
 use lab::{PolicyKind, Timing, TraceFormat};
 
@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Put kernels, or recordings made earlier, side by side
     Compare(CompareArgs),
-    /// Replay a recorded trace on caches, or through page cache and reclaim
+    /// Replay a recorded trace through page cache and reclaim, or on plain policies
     Replay(ReplayArgs),
     /// Monitor this host while a command runs
     Record(RecordArgs),
@@ -247,43 +247,34 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pagetide replay trace.csv --policy lru --capacity 10000
-  pagetide replay trace.csv --policy lru --policy clock --capacity 1000 --capacity 10000 --format csv
-  pagetide replay trace.csv --mem 32M --kernel linux-5.5")]
+  pagetide replay trace.csv --mem 256M --mem 512M --kernel linux-6.12
+  pagetide replay trace.csv --policy lru --policy clock --capacity 10000")]
+#[command(group = ArgGroup::new("caches").args(["policies", "mems"]).required(true).multiple(true))]
 pub(crate) struct ReplayArgs {
     /// Trace file [example: trace.csv]
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Replacement policy: lru, fifo or clock; may be repeated [example: lru]
-    #[arg(long = "policy", value_name = "POLICY", required_unless_present = "mem", help_heading = "Policy")]
-    #[arg(requires = "capacities", conflicts_with = "mem")]
+    #[arg(long = "policy", value_name = "POLICY", requires = "capacities", help_heading = "Cache")]
     #[arg(value_parser = |text: &str| text.parse::<PolicyKind>().map_err(|error| with_hint(&error)))]
     pub(crate) policies: Vec<PolicyKind>,
     /// Objects that fit into the cache; may be repeated [example: 10000]
-    #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Policy")]
+    #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Cache")]
     pub(crate) capacities: Vec<u64>,
-    /// Memory of a machine, through whose page cache the trace goes instead [example: 32M]
-    #[arg(long, value_name = "SIZE", help_heading = "Page cache", allow_hyphen_values = true)]
-    pub(crate) mem: Option<String>,
-    /// Its kernel [default: the newest] [example: linux-5.5]
-    #[arg(long, value_name = "KERNEL", requires = "mem", help_heading = "Page cache")]
-    pub(crate) kernel: Option<String>,
-    /// Its other hardware [default: vm-2cpu] [example: vm-2cpu]
-    #[arg(long, value_name = "NAME", requires = "mem", help_heading = "Page cache")]
-    pub(crate) machine: Option<String>,
-    /// Sysctl to set; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
-    #[arg(long = "set", value_name = "SYSCTL=VALUE", requires = "mem", help_heading = "Page cache")]
+    /// Memory of a simulated machine whose page cache it is; may be repeated [example: 256M]
+    #[arg(long = "mem", value_name = "SIZE", help_heading = "Cache", allow_hyphen_values = true)]
+    pub(crate) mems: Vec<String>,
+    /// Kernel of that machine; may be repeated [default: the newest] [example: linux-6.1]
+    #[arg(long = "kernel", value_name = "KERNEL", requires = "mems", help_heading = "Cache")]
+    pub(crate) kernels: Vec<String>,
+    /// Sysctl of that kernel; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
+    #[arg(long = "set", value_name = "SYSCTL=VALUE", requires = "mems", help_heading = "Cache")]
     pub(crate) sysctls: Vec<String>,
-    /// Seed of all randomness in the run [default: 1] [example: 7]
-    #[arg(long, value_name = "N", requires = "mem", help_heading = "Page cache")]
-    pub(crate) seed: Option<u64>,
     /// When requests are made: asap or recorded [default: asap] [example: recorded]
-    #[arg(long, value_name = "WHEN", requires = "mem", help_heading = "Page cache")]
+    #[arg(long, value_name = "WHEN", requires = "mems", default_value = "asap", help_heading = "Run")]
+    #[arg(hide_default_value = true)]
     #[arg(value_parser = |text: &str| text.parse::<Timing>().map_err(|error| with_hint(&error)))]
-    pub(crate) timing: Option<Timing>,
-    /// Keep the recording in this new folder [default: not kept] [example: recordings/trace]
-    #[arg(long, value_name = "DIR", requires = "mem", help_heading = "Output")]
-    pub(crate) out: Option<PathBuf>,
+    pub(crate) timing: Timing,
     /// Format of the trace: block-csv, object-csv or oracle-general [default: by content] [example: block-csv]
     #[arg(long, value_name = "FORMAT")]
     #[arg(value_parser = |text: &str| text.parse::<TraceFormat>().map_err(|error| with_hint(&error)))]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::replay::ReplayProgress;
-use lab::{Backend, Control, HostPolicy, Nanos, RunEvent};
+use lab::{Backend, Control, HostPolicy, RunEvent};
 
 use crate::args::Verbosity;
 use crate::exit;
@@ -80,28 +80,35 @@ impl RunProgress {
     }
 }
 
-/// Progress of a replay in bytes; nothing is told where it cannot be drawn.
-pub(crate) struct ReplayBar(ProgressBar);
+/// Progress of a replay: bytes where they can be drawn, and each cache that is done.
+pub(crate) struct ReplayBar<'a> {
+    bar: ProgressBar,
+    printer: &'a Printer,
+    tell: bool,
+}
 
-impl ReplayBar {
-    pub(crate) fn new(printer: &Printer) -> Self {
-        let draw = printer.can_draw() && printer.verbosity() > Verbosity::Quiet;
-        Self(bar(0, draw, "{spinner} {binary_bytes}/{binary_total_bytes} {wide_bar} {eta}"))
-    }
-
-    /// Shows how far a simulated replay is.
-    pub(crate) fn simulated(&self) -> impl Fn(Nanos) + 'static {
-        let bar = self.0.clone();
-        move |now| bar.set_message(format!("{now} of simulated time"))
+impl<'a> ReplayBar<'a> {
+    pub(crate) fn new(printer: &'a Printer) -> Self {
+        let tell = printer.verbosity() > Verbosity::Quiet;
+        let template = "{spinner} {binary_bytes}/{binary_total_bytes} {wide_bar} {eta}";
+        Self { bar: bar(0, tell && printer.can_draw(), template), printer, tell }
     }
 
     pub(crate) fn advance(&self, progress: ReplayProgress) {
-        self.0.set_length(progress.total);
-        self.0.inc(progress.bytes);
+        match progress {
+            ReplayProgress::Read { bytes, total } => {
+                self.bar.set_length(total);
+                self.bar.inc(bytes);
+            }
+            ReplayProgress::Finished { done, total } if self.tell => {
+                self.bar.suspend(|| self.printer.note(&format!("cache {done}/{total} is done")));
+            }
+            ReplayProgress::Finished { .. } => {}
+        }
     }
 
     pub(crate) fn done(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 use workload::policy::PolicyError;
+use workload::scenario::ScenarioProblem;
 use workload::trace::TraceError;
-use workload::{InputError, KernelError, ScenarioError, UnknownName};
+use workload::{InputError, KernelError, ParamError, ScenarioError, UnknownName};
 
 /// Whose fault an error is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub enum Class {
 pub enum LabError {
     /// An unknown workload or a wrong parameter.
     #[error(transparent)]
-    Input(#[from] InputError),
+    Input(Box<InputError>),
     /// An unknown kernel or feature.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -40,7 +41,7 @@ pub enum LabError {
     Unknown(#[from] UnknownName),
     /// A memory size that makes no sense.
     #[error(transparent)]
-    Value(#[from] workload::scenario::ScenarioProblem),
+    Value(Box<ScenarioProblem>),
     /// A sysctl is given in a form that cannot be read.
     #[error("`{0}` is not of the form `name=value`")]
     SysctlNotAPair(String),
@@ -61,7 +62,7 @@ pub enum LabError {
         /// The file.
         path: PathBuf,
         /// What is wrong, and where.
-        source: ScenarioError,
+        source: Box<ScenarioError>,
     },
     /// The machine cannot be built like this.
     #[error("{message}")]
@@ -147,6 +148,24 @@ pub enum LabError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Violation(pub String);
+
+impl From<InputError> for LabError {
+    fn from(error: InputError) -> Self {
+        Self::Input(Box::new(error))
+    }
+}
+
+impl From<ParamError> for LabError {
+    fn from(error: ParamError) -> Self {
+        InputError::from(error).into()
+    }
+}
+
+impl From<ScenarioProblem> for LabError {
+    fn from(problem: ScenarioProblem) -> Self {
+        Self::Value(Box::new(problem))
+    }
+}
 
 impl LabError {
     /// What to do about it; `None` when the message says it all.

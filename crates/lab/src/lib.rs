@@ -40,7 +40,6 @@ pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
 pub use resolve::{Request, Subject, command};
 pub use simulate::simulate;
-pub use units::Nanos;
 pub use workload::UnknownName;
 pub use workload::policy::PolicyKind;
 pub use workload::replay::Timing;

@@ -17,7 +17,7 @@ use units::Nanos;
 use workload::Scenario;
 
 use crate::error::{LabError, Violation};
-use crate::resolve::{build_machine, command, kernel, sysctls};
+use crate::resolve::{Setting, command};
 
 /// Simulated time after which a run counts as stuck: a day, more than any source's run took.
 const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
@@ -38,6 +38,7 @@ pub fn simulate(
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<Recording, LabError> {
     let program = Program::Workload(scenario.workload.clone());
+    let spec = sim_run(program, Setting::of(scenario)?, filesystem(scenario), scenario.seed.0);
     let identity = Recording {
         scenario_toml: scenario.to_toml(),
         ..Recording::new(
@@ -48,85 +49,61 @@ pub fn simulate(
             scenario.seed.0,
         )
     };
-    let run = SimulatedRun { program, scenario, command: command(scenario) };
-    run.record(identity, stop, progress)
+    run_recorded(&spec, identity, &command(scenario), stop, progress)
 }
 
-/// A program on the machine, kernel and seed of a scenario, whose own workload need not run.
-pub(crate) struct SimulatedRun<'a> {
-    pub(crate) program: Program,
-    pub(crate) scenario: &'a Scenario,
-    /// The command that makes this run again.
-    pub(crate) command: String,
+/// The simulator's view of a run.
+pub(crate) fn sim_run(program: Program, setting: Setting, filesystem: Filesystem, seed: u64) -> SimRun {
+    SimRun {
+        program,
+        kernel: setting.kernel,
+        sysctls: setting.sysctls,
+        hardware: setting.hardware,
+        layout: setting.layout,
+        filesystem,
+        readahead_pages: READAHEAD_PAGES,
+        seed,
+        time_limit: TIME_LIMIT,
+        sample_period: SAMPLE_PERIOD,
+    }
 }
 
-impl SimulatedRun<'_> {
-    /// Runs it and completes `identity` with what it leaves.
-    pub(crate) fn record(
-        self,
-        identity: Recording,
-        stop: &Arc<AtomicBool>,
-        progress: impl FnMut(Progress) + 'static,
-    ) -> Result<Recording, LabError> {
-        let scenario = self.scenario;
-        let (hardware, layout) = build_machine(scenario)?;
-        let spec = SimRun {
-            program: self.program,
-            kernel: kernel(scenario),
-            sysctls: sysctls(scenario)?,
-            hardware,
-            layout,
-            filesystem: filesystem(scenario),
-            readahead_pages: READAHEAD_PAGES,
-            seed: scenario.seed.0,
-            time_limit: TIME_LIMIT,
-            sample_period: SAMPLE_PERIOD,
-        };
-        let begin = Instant::now();
-        // A violated assertion ends this run only; others of the batch go on.
-        let ended = catch_unwind(AssertUnwindSafe(|| sim::run::run(&spec, Arc::clone(stop), progress)));
-        let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let failed = Failed { label: &identity.label, seed: scenario.seed.0, command: &self.command };
-        match ended {
-            Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..filled(identity, result) }),
-            Ok(Err(error)) => Err(failed.with(&error)),
-            Err(panic) => Err(failed.invariant(panic_message(panic.as_ref()))),
+/// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.
+pub(crate) fn run_recorded(
+    spec: &SimRun,
+    identity: Recording,
+    command: &str,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+) -> Result<Recording, LabError> {
+    let begin = Instant::now();
+    // A violated assertion ends this run only; others of the batch go on.
+    let ended = catch_unwind(AssertUnwindSafe(|| sim::run::run(spec, Arc::clone(stop), progress)));
+    let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    match ended {
+        Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..recorded(identity, result) }),
+        Ok(Err(error)) => Err(failure(identity, command, &error)),
+        Err(panic) => Err(violation(identity, command, panic_message(panic.as_ref()))),
+    }
+}
+
+/// Sorts the simulator's errors by whose fault they are.
+fn failure(run: Recording, command: &str, error: &SimError) -> LabError {
+    match error {
+        SimError::Run(RunError::Stopped { .. }) => LabError::Interrupted { finished: 0, total: 1 },
+        SimError::Violation(_) | SimError::Run(RunError::Deadlock { .. }) => {
+            violation(run, command, error.to_string())
+        }
+        _ => {
+            let Recording { label, seed, .. } = run;
+            LabError::Run { label, seed, message: error.to_string(), hint: error.hint() }
         }
     }
 }
 
-/// Which run failed.
-struct Failed<'a> {
-    label: &'a str,
-    seed: u64,
-    command: &'a str,
-}
-
-impl Failed<'_> {
-    /// Sorts the simulator's errors by whose fault they are.
-    fn with(&self, error: &SimError) -> LabError {
-        match error {
-            SimError::Run(RunError::Stopped { .. }) => LabError::Interrupted { finished: 0, total: 1 },
-            SimError::Violation(_) | SimError::Run(RunError::Deadlock { .. }) => {
-                self.invariant(error.to_string())
-            }
-            _ => LabError::Run {
-                label: self.label.to_owned(),
-                seed: self.seed,
-                message: error.to_string(),
-                hint: error.hint(),
-            },
-        }
-    }
-
-    fn invariant(&self, message: String) -> LabError {
-        LabError::Invariant {
-            label: self.label.to_owned(),
-            seed: self.seed,
-            source: Violation(message),
-            command: self.command.to_owned(),
-        }
-    }
+fn violation(run: Recording, command: &str, message: String) -> LabError {
+    let Recording { label, seed, .. } = run;
+    LabError::Invariant { label, seed, source: Violation(message), command: command.to_owned() }
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
@@ -143,7 +120,7 @@ fn filesystem(scenario: &Scenario) -> Filesystem {
     asked.unwrap_or(Filesystem::Ext4)
 }
 
-fn filled(identity: Recording, result: SimResult) -> Recording {
+fn recorded(identity: Recording, result: SimResult) -> Recording {
     let rows = result.rows.into_iter().map(|(at, values)| (at.get(), values)).collect();
     Recording {
         metrics: result.outcome.metrics,

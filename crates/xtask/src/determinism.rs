@@ -86,12 +86,12 @@ fn run(folder: &Path, name: &str, profile: &str, jobs: &str) -> Result<Left, Str
 }
 
 /// The built program: cargo puts it where `CARGO_TARGET_DIR` says, `target` when it does not.
-fn binary(profile: &str) -> PathBuf {
+pub(crate) fn binary(profile: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     target.join(profile).join("pagetide")
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/xtask is two deep").to_owned()
 }
 
