@@ -3,11 +3,12 @@
 //! Names and values of the model are texts here; `pagetide-lab` reads and checks them, so that
 //! a mistake is told the same way wherever it was made.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use lab::names::Listing;
-use lab::{PolicyKind, TraceFormat};
+use lab::{PolicyKind, Timing, TraceFormat};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
 #[derive(Debug, Parser)]
@@ -57,8 +58,61 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run one workload with each of several values of a sysctl
     Sweep(SweepArgs),
-    /// Replay a recorded trace on caches
+    /// Replay a recorded trace through page cache and reclaim, or on plain policies
     Replay(ReplayArgs),
+    /// Monitor this host while a command runs
+    Record(RecordArgs),
+    /// Get kernels for virtual machines
+    Vm(VmArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "The command's exit status is passed on.
+
+Example:
+  pagetide record --out recordings/build -- cargo build")]
+pub(crate) struct RecordArgs {
+    /// Keep the recording in this new folder [default: not kept] [example: recordings/build]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Form of the result on standard error, as standard output is the command's [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+    /// The command and its arguments, after `--` [example: cargo build]
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VmArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: VmCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum VmCommand {
+    /// Bring Debian's newest kernel of a version into the cache folder, with apt, unprivileged
+    #[command(after_help = "Example:\n  pagetide vm fetch 6.12")]
+    Fetch {
+        /// Version: 6.1, 6.12, or a whole release [example: 6.12]
+        #[arg(value_name = "VERSION")]
+        version: String,
+    },
+}
+
+/// What a run on this host may do.
+#[derive(Debug, Args)]
+pub(crate) struct HostArgs {
+    /// With `--on host`: memory of all that the run does [default: 256M] [example: 512M]
+    #[arg(long, value_name = "SIZE", help_heading = "Host")]
+    pub(crate) host_limit: Option<String>,
+    /// With `--on host`: where its files are made [default: for temporary files] [example: /data]
+    #[arg(long, value_name = "DIR", help_heading = "Host")]
+    pub(crate) host_dir: Option<PathBuf>,
+    /// With `--on host`: let it drop all caches of this host and write its sysctls
+    #[arg(long, help_heading = "Host")]
+    pub(crate) allow_host_pressure: bool,
 }
 
 #[derive(Debug, Args)]
@@ -107,9 +161,9 @@ pub(crate) struct ScenarioArgs {
     /// Seed of all randomness in the run [default: 1] [example: 7]
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub(crate) seed: Option<u64>,
-    /// Where to run: sim, host or vm:VERSION; this version has sim only [default: sim] [example: sim]
+    /// Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take several [default: sim] [example: vm:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
-    pub(crate) backend: Option<String>,
+    pub(crate) backends: Vec<String>,
     /// Print the resolved scenario instead of running it
     #[arg(long, help_heading = "Run")]
     pub(crate) dry_run: bool,
@@ -122,6 +176,8 @@ pub(crate) struct ScenarioArgs {
     /// Sysctl to set; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
     #[arg(long = "set", value_name = "SYSCTL=VALUE", help_heading = "Machine", allow_hyphen_values = true)]
     pub(crate) sysctls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -219,21 +275,36 @@ pub(crate) struct SweepArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pagetide replay trace.csv --policy lru --capacity 10000
-  pagetide replay trace.csv --policy lru --policy clock --capacity 1000 --capacity 10000 --format csv")]
+  pagetide replay trace.csv --mem 256M --mem 512M --kernel linux-6.12
+  pagetide replay trace.csv --policy lru --policy clock --capacity 10000")]
+#[command(group = ArgGroup::new("caches").args(["policies", "mems"]).required(true).multiple(true))]
 pub(crate) struct ReplayArgs {
     /// Trace file [example: trace.csv]
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Replacement policy: lru, fifo or clock; may be repeated [example: lru]
-    #[arg(long = "policy", value_name = "POLICY", required = true, help_heading = "Run")]
+    #[arg(long = "policy", value_name = "POLICY", requires = "capacities", help_heading = "Cache")]
     #[arg(value_parser = |text: &str| text.parse::<PolicyKind>().map_err(|error| with_hint(&error)))]
     pub(crate) policies: Vec<PolicyKind>,
     /// Objects that fit into the cache; may be repeated [example: 10000]
-    #[arg(long = "capacity", value_name = "OBJECTS", required = true, help_heading = "Run")]
+    #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Cache")]
     pub(crate) capacities: Vec<u64>,
+    /// Memory of a simulated machine whose page cache it is; may be repeated [example: 256M]
+    #[arg(long = "mem", value_name = "SIZE", help_heading = "Cache", allow_hyphen_values = true)]
+    pub(crate) mems: Vec<String>,
+    /// Kernel of that machine; may be repeated [default: the newest] [example: linux-6.1]
+    #[arg(long = "kernel", value_name = "KERNEL", requires = "mems", help_heading = "Cache")]
+    pub(crate) kernels: Vec<String>,
+    /// Sysctl of that kernel; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
+    #[arg(long = "set", value_name = "SYSCTL=VALUE", requires = "mems", help_heading = "Cache")]
+    pub(crate) sysctls: Vec<String>,
+    /// When requests are made: asap or recorded [default: asap] [example: recorded]
+    #[arg(long, value_name = "WHEN", requires = "mems", default_value = "asap", help_heading = "Run")]
+    #[arg(hide_default_value = true)]
+    #[arg(value_parser = |text: &str| text.parse::<Timing>().map_err(|error| with_hint(&error)))]
+    pub(crate) timing: Timing,
     /// Format of the trace: block-csv, object-csv or oracle-general [default: by content] [example: block-csv]
-    #[arg(long, value_name = "FORMAT", help_heading = "Run")]
+    #[arg(long, value_name = "FORMAT")]
     #[arg(value_parser = |text: &str| text.parse::<TraceFormat>().map_err(|error| with_hint(&error)))]
     pub(crate) trace_format: Option<TraceFormat>,
     /// Form of the result on standard output [example: json]

@@ -19,17 +19,21 @@ use args::{Cli, Command};
 use printer::Printer;
 
 fn main() -> ExitCode {
+    lab::real::become_init_in_a_guest();
     let cli = Cli::parse(); // Wrong usage ends here with exit code 2.
     let printer = Printer::new(cli.verbosity());
+    let done = |()| exit::DONE;
     let run = || match &cli.command {
-        Command::List(args) => commands::list(args, &printer),
-        Command::Run(args) => commands::run(args, &printer),
-        Command::Compare(args) => commands::compare(args, &printer),
-        Command::Sweep(args) => commands::sweep(args, &printer),
-        Command::Replay(args) => commands::replay(args, &printer),
+        Command::List(args) => commands::list(args, &printer).map(done),
+        Command::Run(args) => commands::run(args, &printer).map(done),
+        Command::Compare(args) => commands::compare(args, &printer).map(done),
+        Command::Sweep(args) => commands::sweep(args, &printer).map(done),
+        Command::Replay(args) => commands::replay(args, &printer).map(done),
+        Command::Record(args) => commands::record(args, &printer),
+        Command::Vm(args) => commands::vm(args, &printer).map(done),
     };
     let code = match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(())) => exit::DONE,
+        Ok(Ok(code)) => code,
         Ok(Err(failure)) => printer.failure(&failure),
         Err(_) => exit::INTERNAL, // The panic has told what it is.
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::replay::ReplayProgress;
-use lab::{Control, RunEvent};
+use lab::{Backend, Control, HostPolicy, RunEvent};
 
 use crate::args::Verbosity;
 use crate::exit;
@@ -37,7 +37,7 @@ pub(crate) struct RunProgress {
 }
 
 impl RunProgress {
-    pub(crate) fn new(total: usize, printer: &Printer) -> Self {
+    pub(crate) fn new(total: usize, host: HostPolicy, printer: &Printer) -> Self {
         let verbosity = printer.verbosity();
         let draw = printer.can_draw() && verbosity > Verbosity::Quiet;
         let bar = bar(total as u64, draw, "{spinner} {pos}/{len} runs {wide_msg}");
@@ -54,20 +54,25 @@ impl RunProgress {
                 observed.set_message(format!("run {} at {simulated} of simulated time", index + 1));
             }
             RunEvent::Advanced { .. } => {}
+            RunEvent::Told { text, .. } if draw => observed.set_message(text.to_owned()),
+            RunEvent::Told { text, .. } if verbosity >= Verbosity::Verbose => tell.note(text),
+            RunEvent::Told { .. } => {}
             RunEvent::Finished { index, run, simulated, wall } => {
                 observed.inc(1);
                 if verbosity > Verbosity::Quiet {
                     let (number, seed) = (index + 1, run.scenario.seed.0);
-                    let speed = simulated.as_secs_f64() / wall.as_secs_f64().max(1e-9);
-                    let line = format!(
-                        "run {number}/{total}: {}, seed {seed}: {simulated} simulated in {wall} ({speed:.0} times as fast)",
-                        run.label
-                    );
+                    let line = if run.scenario.backend == Backend::Sim {
+                        let speed = simulated.as_secs_f64() / wall.as_secs_f64().max(1e-9);
+                        format!("{simulated} simulated in {wall} ({speed:.0} times as fast)")
+                    } else {
+                        format!("ran for {wall}")
+                    };
+                    let line = format!("run {number}/{total}: {}, seed {seed}: {line}", run.label);
                     observed.suspend(|| tell.note(&line));
                 }
             }
         };
-        Self { bar, control: Control { stop: stop_flag(), observer: Arc::new(observer) } }
+        Self { bar, control: Control { stop: stop_flag(), observer: Arc::new(observer), host } }
     }
 
     pub(crate) fn done(&self) {
@@ -75,22 +80,35 @@ impl RunProgress {
     }
 }
 
-/// Progress of a replay in bytes; nothing is told where it cannot be drawn.
-pub(crate) struct ReplayBar(ProgressBar);
+/// Progress of a replay: bytes where they can be drawn, and each cache that is done.
+pub(crate) struct ReplayBar<'a> {
+    bar: ProgressBar,
+    printer: &'a Printer,
+    tell: bool,
+}
 
-impl ReplayBar {
-    pub(crate) fn new(printer: &Printer) -> Self {
-        let draw = printer.can_draw() && printer.verbosity() > Verbosity::Quiet;
-        Self(bar(0, draw, "{spinner} {binary_bytes}/{binary_total_bytes} {wide_bar} {eta}"))
+impl<'a> ReplayBar<'a> {
+    pub(crate) fn new(printer: &'a Printer) -> Self {
+        let tell = printer.verbosity() > Verbosity::Quiet;
+        let template = "{spinner} {binary_bytes}/{binary_total_bytes} {wide_bar} {eta}";
+        Self { bar: bar(0, tell && printer.can_draw(), template), printer, tell }
     }
 
     pub(crate) fn advance(&self, progress: ReplayProgress) {
-        self.0.set_length(progress.total);
-        self.0.inc(progress.bytes);
+        match progress {
+            ReplayProgress::Read { bytes, total } => {
+                self.bar.set_length(total);
+                self.bar.inc(bytes);
+            }
+            ReplayProgress::Finished { done, total } if self.tell => {
+                self.bar.suspend(|| self.printer.note(&format!("cache {done}/{total} is done")));
+            }
+            ReplayProgress::Finished { .. } => {}
+        }
     }
 
     pub(crate) fn done(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 

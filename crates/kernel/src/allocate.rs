@@ -98,10 +98,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 return None;
             }
             let progress = self.direct_reclaim(gfp, order).await;
-            if progress > 0 {
-                if let Some(pfn) = self.try_after_reclaim(gfp, order, flags) {
-                    return Some(pfn);
-                }
+            if progress > 0
+                && let Some(pfn) = self.try_after_reclaim(gfp, order, flags)
+            {
+                return Some(pfn);
             }
             let page = self.direct_compact(gfp, order, flags, tries.priority, &mut tries.result).await;
             if page.is_some() {

@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 use recording::Recording;
 use units::Nanos;
-use workload::Scenario;
+use workload::scenario::{Backend, Scenario};
 
 use crate::error::LabError;
+use crate::real::{self, HostPolicy};
 use crate::simulate::simulate;
 
 /// A scenario and what its run is called.
@@ -41,13 +42,20 @@ pub enum RunEvent<'a> {
         /// Simulated time.
         simulated: Nanos,
     },
+    /// A real kernel, or what starts it, has something to say.
+    Told {
+        /// The run's place in the plan.
+        index: usize,
+        /// What it says.
+        text: &'a str,
+    },
     /// A run is over and has a recording.
     Finished {
         /// Its place in the plan.
         index: usize,
         /// The run.
         run: &'a PlannedRun,
-        /// Simulated time of the whole run.
+        /// Simulated time of the whole run; zero on a real kernel.
         simulated: Nanos,
         /// Time on a clock.
         wall: Nanos,
@@ -61,12 +69,14 @@ pub struct Control {
     pub stop: Arc<AtomicBool>,
     /// Called from the threads that run; must not block for long.
     pub observer: Arc<dyn Fn(RunEvent<'_>) + Send + Sync>,
+    /// What runs on this host may do.
+    pub host: HostPolicy,
 }
 
 impl Default for Control {
     /// Nobody watches and nobody stops.
     fn default() -> Self {
-        Self { stop: Arc::default(), observer: Arc::new(|_| {}) }
+        Self { stop: Arc::default(), observer: Arc::new(|_| {}), host: HostPolicy::default() }
     }
 }
 
@@ -109,7 +119,10 @@ pub fn run_all(
     control: &Control,
     keep: impl Fn(usize, &Recording) -> Result<(), LabError> + Sync,
 ) -> Result<Batch, LabError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.min(plan.len().max(1))).build()?;
+    // Real kernels are timed and share this machine: one at a time.
+    let real = plan.iter().any(|run| run.scenario.backend != Backend::Sim);
+    let jobs = if real { 1 } else { jobs.min(plan.len().max(1)) };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
     let failed = AtomicBool::new(false);
     let run_one = |(index, run): (usize, &PlannedRun)| {
         if failed.load(Ordering::Relaxed) || control.stop.load(Ordering::Relaxed) {
@@ -131,7 +144,13 @@ fn run_planned(index: usize, run: &PlannedRun, control: &Control) -> Result<Reco
     let progress = move |progress: sim::Progress| {
         observer(RunEvent::Advanced { index, simulated: progress.now });
     };
-    let recording = simulate(&run.scenario, &run.label, &control.stop, progress)?;
+    let recording = match run.scenario.backend {
+        Backend::Sim => simulate(&run.scenario, &run.label, &control.stop, progress)?,
+        Backend::Host | Backend::Vm(_) => {
+            let tell = |text: &str| (control.observer)(RunEvent::Told { index, text });
+            real::run(&run.scenario, &run.label, &control.host, &control.stop, &tell)?
+        }
+    };
     (control.observer)(RunEvent::Finished {
         index,
         run,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use recording::Recording;
 use report::Group;
-use workload::scenario::{SEED_DEFAULT, Scenario};
+use workload::scenario::{Backend, SEED_DEFAULT, Scenario};
 
 use crate::batch::PlannedRun;
 use crate::error::LabError;
@@ -38,29 +38,71 @@ pub struct Comparison {
 /// Resolves `request` for each of `kernels` and each of `seeds` seeds from the request's own on.
 /// Without kernels it is the source's own before and after.
 ///
+/// With `backends`, every kernel is simulated if `sim` is among them, and each real backend is one
+/// variant more. Where kernels are not named, the simulated ones are the models of the real ones:
+/// `linux-6.12` for `vm:6.12`, the newest for the host.
+///
 /// # Errors
-/// What [`Request::resolve`] reports; fewer than two kernels, one kernel twice, no seeds.
-pub fn plan(request: &Request, kernels: &[String], seeds: u64) -> Result<Comparison, LabError> {
+/// What [`Request::resolve`] reports; fewer than two variants, one of them twice, no seeds.
+pub fn plan(
+    request: &Request,
+    kernels: &[String],
+    backends: &[String],
+    seeds: u64,
+) -> Result<Comparison, LabError> {
     let first = request.resolve()?;
-    let kernels = match kernels {
-        [] => default_kernels(first.workload.name())?,
-        kernels => kernels.to_vec(),
-    };
     if !(1..=SEEDS_MAX).contains(&seeds) {
         return Err(LabError::Seeds(seeds));
     }
-    let mut variants: Vec<Variant> = Vec::new();
-    for kernel in kernels {
-        let scenario = Request { kernel: Some(kernel), ..request.clone() }.resolve()?;
-        let label = scenario.kernel.to_string();
-        if variants.iter().any(|variant| variant.label == label) {
-            return Err(LabError::SameKernel(label));
+    let parsed = backends.iter().map(|text| text.parse().map_err(LabError::from));
+    let mut backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
+    if backends.is_empty() {
+        backends.push(first.backend.clone());
+    }
+    let models: Vec<Option<String>> = match kernels {
+        [] if backends == [Backend::Sim] => {
+            default_kernels(first.workload.name())?.into_iter().map(Some).collect()
         }
-        variants.push(variant(label, &scenario, seeds));
+        [] => {
+            let mut models: Vec<_> = backends.iter().filter(|b| **b != Backend::Sim).map(model_of).collect();
+            models.dedup();
+            models
+        }
+        kernels => kernels.iter().cloned().map(Some).collect(),
+    };
+    let mut variants: Vec<Variant> = Vec::new();
+    for backend in &backends {
+        let own = [model_of(backend)];
+        for kernel in if *backend == Backend::Sim { &models[..] } else { &own[..] } {
+            let kernel = kernel.clone().or_else(|| request.kernel.clone());
+            let backend = Some(backend.to_string());
+            let scenario = Request { kernel, backend, ..request.clone() }.resolve()?;
+            let label = match &scenario.backend {
+                Backend::Sim => scenario.kernel.to_string(),
+                real => real.to_string(),
+            };
+            if variants.iter().any(|variant| variant.label == label) {
+                return Err(LabError::SameKernel(label));
+            }
+            variants.push(variant(label, &scenario, seeds));
+        }
     }
     match &variants[..] {
         [only] => Err(LabError::OneKernel(only.label.clone())),
         _ => Ok(Comparison { variants }),
+    }
+}
+
+/// The model of the kernel that a real backend runs, as far as its name tells.
+fn model_of(backend: &Backend) -> Option<String> {
+    match backend {
+        Backend::Vm(version) if !version.contains('/') => {
+            let mut numbers = version.split(['.', '-']);
+            let (major, minor) = (numbers.next()?, numbers.next()?);
+            let name = format!("linux-{major}.{minor}");
+            mm::Kernel::parse(&name).ok().map(|kernel| kernel.name)
+        }
+        _ => None,
     }
 }
 

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 use workload::policy::PolicyError;
+use workload::scenario::ScenarioProblem;
 use workload::trace::TraceError;
-use workload::{InputError, KernelError, ScenarioError, UnknownName};
+use workload::{InputError, KernelError, ParamError, ScenarioError, UnknownName};
 
 /// Whose fault an error is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub enum Class {
 pub enum LabError {
     /// An unknown workload or a wrong parameter.
     #[error(transparent)]
-    Input(#[from] InputError),
+    Input(Box<InputError>),
     /// An unknown kernel or feature.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -40,7 +41,7 @@ pub enum LabError {
     Unknown(#[from] UnknownName),
     /// A memory size that makes no sense.
     #[error(transparent)]
-    Value(#[from] workload::scenario::ScenarioProblem),
+    Value(Box<ScenarioProblem>),
     /// A sysctl is given in a form that cannot be read.
     #[error("`{0}` is not of the form `name=value`")]
     SysctlNotAPair(String),
@@ -61,7 +62,7 @@ pub enum LabError {
         /// The file.
         path: PathBuf,
         /// What is wrong, and where.
-        source: ScenarioError,
+        source: Box<ScenarioError>,
     },
     /// The machine cannot be built like this.
     #[error("{message}")]
@@ -95,9 +96,6 @@ pub enum LabError {
         /// The command that shows it again.
         command: String,
     },
-    /// The backend is not part of this version.
-    #[error("backend `{0}` is not available yet")]
-    BackendNotAvailable(String),
     /// A comparison without kernels of a workload that has none of its own.
     #[error("`{0}` has no kernels of its own to compare")]
     NoDefaultKernels(String),
@@ -162,6 +160,24 @@ pub enum LabError {
 #[error("{0}")]
 pub struct Violation(pub String);
 
+impl From<InputError> for LabError {
+    fn from(error: InputError) -> Self {
+        Self::Input(Box::new(error))
+    }
+}
+
+impl From<ParamError> for LabError {
+    fn from(error: ParamError) -> Self {
+        InputError::from(error).into()
+    }
+}
+
+impl From<ScenarioProblem> for LabError {
+    fn from(problem: ScenarioProblem) -> Self {
+        Self::Value(Box::new(problem))
+    }
+}
+
 impl LabError {
     /// What to do about it; `None` when the message says it all.
     pub fn hint(&self) -> Option<String> {
@@ -177,9 +193,6 @@ impl LabError {
             Self::Trace { source, .. } => source.hint(),
             Self::SysctlNotAPair(_) => Some("write it as in `--set vm.swappiness=10`".to_owned()),
             Self::Unreadable { .. } => Some("check the path and the file's permissions".to_owned()),
-            Self::BackendNotAvailable(_) => {
-                Some("leave `--on` out to run on the simulated machine".to_owned())
-            }
             Self::NoDefaultKernels(_) => Some("name two or more with `--kernel`".to_owned()),
             Self::OneKernel(_) => Some("name a second one with `--kernel`".to_owned()),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),

@@ -151,9 +151,8 @@ fn verdict(tolerance: Tolerance, measured: &[f64], simulated: &[f64], hot_pages:
 
 fn value(run: &Recording, counter: &str) -> f64 {
     let phase = run.phases.iter().find(|phase| phase.name == PHASE);
-    let event = |name: &str| {
-        phase.and_then(|phase| phase.vmstat.get(name)).map_or(0.0, |&count| count as f64)
-    };
+    let event =
+        |name: &str| phase.and_then(|phase| phase.vmstat.get(name)).map_or(0.0, |&count| count as f64);
     let stalls = || {
         let all = phase.into_iter().flat_map(|phase| &phase.vmstat);
         all.filter(|(name, _)| name.starts_with("allocstall_")).map(|(_, &count)| count as f64).sum::<f64>()
@@ -190,7 +189,8 @@ const INTRODUCTION: &str = include_str!("../data/fidelity.md");
 pub fn to_markdown(rows: &[Row]) -> String {
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let mut text = String::from(INTRODUCTION);
-    text += &format!("\n{} hits, {} misses, {} rows shown only.\n", count("hit"), count("miss"), count("shown"));
+    text +=
+        &format!("\n{} hits, {} misses, {} rows shown only.\n", count("hit"), count("miss"), count("shown"));
     for scenario in rows.chunk_by(|a, b| a.scenario == b.scenario) {
         let first = &scenario[0];
         text += &format!("\n### {}\n\n`{}`\n\n", first.scenario, first.command);
@@ -211,7 +211,8 @@ pub fn to_markdown(rows: &[Row]) -> String {
 
 /// One value, or the smallest and largest of several.
 fn spread(values: &[f64]) -> String {
-    let number = |value: f64| if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") };
+    let number =
+        |value: f64| if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") };
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if low == high { number(low) } else { format!("{} .. {}", number(low), number(high)) }

@@ -14,6 +14,8 @@
 //! | `sweep.rs` | one workload with each of several values of a sysctl |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
+//! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
+//! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
 //! | `replay.rs` | a trace on plain replacement policies |
 //! | `error.rs` | all that can go wrong, what to do about it, and whose fault it is |
 //!
@@ -23,9 +25,10 @@
 pub mod batch;
 pub mod compare;
 pub mod error;
-pub mod fidelity;
 pub mod experiment;
+pub mod fidelity;
 pub mod names;
+pub mod real;
 pub mod replay;
 pub mod resolve;
 mod simulate;
@@ -34,11 +37,13 @@ pub mod sweep;
 pub use batch::{Batch, Control, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
+pub use real::HostPolicy;
 pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
 pub use resolve::{Request, Subject, command};
 pub use simulate::simulate;
 pub use workload::UnknownName;
 pub use workload::policy::PolicyKind;
-pub use workload::scenario::{Backend, Scenario};
+pub use workload::replay::Timing;
+pub use workload::scenario::{Backend, Scenario, parse_mem};
 pub use workload::trace::TraceFormat;

@@ -3,6 +3,7 @@
 //! A [`Request`] is what a person gives: a workload or a scenario file, and what shall differ
 //! from its defaults. All names and values are checked here, before anything runs.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use sim::machines::{self, MACHINES, MachineSpec};
 use units::{Bytes, Seed};
 use workload::params::split_pair;
 use workload::scenario::{SEED_DEFAULT, parse_mem, parse_sysctl_value};
-use workload::{Backend, InputError, Params, Scenario, WorkloadSpec};
+use workload::{Backend, KernelSpec, Params, Scenario, WorkloadSpec};
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -111,12 +112,7 @@ impl Request {
         if let Some(mem) = &self.mem {
             scenario.mem = parse_mem(mem)?;
         }
-        for pair in &self.sysctls {
-            let (name, value) = split_pair(pair).map_err(|_| LabError::SysctlNotAPair(pair.clone()))?;
-            let name = vocabulary.sysctl(name)?;
-            let value = parse_sysctl_value(&name, value)?;
-            scenario.sysctls.insert(name, value);
-        }
+        scenario.sysctls.extend(sysctl_pairs(&self.sysctls, names)?);
         if let Some(seed) = self.seed {
             scenario.seed = Seed(seed);
         }
@@ -127,17 +123,27 @@ impl Request {
     }
 }
 
-impl From<workload::ParamError> for LabError {
-    fn from(error: workload::ParamError) -> Self {
-        Self::Input(InputError::from(error))
-    }
+/// Reads `name=value` texts; of two values for one sysctl the later counts.
+pub(crate) fn sysctl_pairs(texts: &[String], names: &Names) -> Result<BTreeMap<String, String>, LabError> {
+    let pair = |text: &String| {
+        let (name, value) = split_pair(text).map_err(|_| LabError::SysctlNotAPair(text.clone()))?;
+        let name = names.vocabulary().sysctl(name)?;
+        let value = parse_sysctl_value(&name, value)?;
+        Ok((name, value))
+    };
+    texts.iter().map(pair).collect()
+}
+
+/// The kernel when none is named: the newest.
+pub(crate) fn newest_kernel() -> &'static str {
+    Kernel::presets().last().expect("there are kernels").0
 }
 
 fn read_file(path: &Path, names: &Names) -> Result<Scenario, LabError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| LabError::Unreadable { path: path.to_owned(), source })?;
     Scenario::read(&text, &names.vocabulary())
-        .map_err(|source| LabError::File { path: path.to_owned(), source })
+        .map_err(|source| LabError::File { path: path.to_owned(), source: Box::new(source) })
 }
 
 /// The workload in its source's setting, or on the first machine where it has none; on the newest
@@ -145,10 +151,9 @@ fn read_file(path: &Path, names: &Names) -> Result<Scenario, LabError> {
 fn defaults(name: &str, names: &Names) -> Result<Scenario, LabError> {
     let spec = WorkloadSpec::find(name)?;
     let (machine, mem) = default_machine(spec.name);
-    let (newest, _) = Kernel::presets().last().expect("there are kernels");
     Ok(Scenario {
         workload: spec.build(spec.defaults())?,
-        kernel: names.vocabulary().kernel(newest)?,
+        kernel: names.vocabulary().kernel(newest_kernel())?,
         machine: machine.to_owned(),
         mem,
         sysctls: Default::default(),
@@ -173,35 +178,44 @@ fn machine_spec(name: &str) -> &'static MachineSpec {
 
 /// What only shows when all values are known: sysctls in range, a machine that can be built.
 fn check(scenario: &Scenario) -> Result<(), LabError> {
-    if scenario.backend != Backend::Sim {
-        return Err(LabError::BackendNotAvailable(scenario.backend.to_string()));
+    Setting::of(scenario).map(drop)
+}
+
+/// The kernel and the machine of a run, as the simulator takes them.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    pub(crate) kernel: Kernel,
+    pub(crate) sysctls: Sysctls,
+    pub(crate) hardware: sim::Hardware,
+    pub(crate) layout: mm::zone::MemoryLayout,
+}
+
+impl Setting {
+    /// The setting of a scenario.
+    pub(crate) fn of(scenario: &Scenario) -> Result<Self, LabError> {
+        Self::new(&scenario.kernel, &scenario.machine, scenario.mem, &scenario.sysctls)
     }
-    sysctls(scenario)?;
-    build_machine(scenario)?;
-    Ok(())
-}
 
-/// The kernel of a scenario.
-pub(crate) fn kernel(scenario: &Scenario) -> Kernel {
-    Kernel::parse(&scenario.kernel.to_string()).expect("the vocabulary comes from the same table")
-}
-
-/// The values of all sysctls in a scenario.
-pub(crate) fn sysctls(scenario: &Scenario) -> Result<Sysctls, LabError> {
-    let mut sysctls = Sysctls::default();
-    for (name, value) in &scenario.sysctls {
-        let sysctl = Sysctl::parse(name)?;
-        sysctls.set(sysctl, sysctl.parse_value(value)?);
+    /// The setting that these names and values make.
+    ///
+    /// # Errors
+    /// A sysctl out of range, or a machine that cannot be built.
+    pub(crate) fn new(
+        kernel: &KernelSpec,
+        machine: &str,
+        mem: Bytes,
+        pairs: &BTreeMap<String, String>,
+    ) -> Result<Self, LabError> {
+        let kernel = Kernel::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
+        let mut sysctls = Sysctls::default();
+        for (name, value) in pairs {
+            let sysctl = Sysctl::parse(name)?;
+            sysctls.set(sysctl, sysctl.parse_value(value)?);
+        }
+        let (hardware, layout) = machines::build(machine, mem, &kernel)
+            .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;
+        Ok(Self { kernel, sysctls, hardware, layout })
     }
-    Ok(sysctls)
-}
-
-/// The hardware and memory of a scenario.
-pub(crate) fn build_machine(
-    scenario: &Scenario,
-) -> Result<(sim::Hardware, mm::zone::MemoryLayout), LabError> {
-    machines::build(&scenario.machine, scenario.mem, &kernel(scenario))
-        .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })
 }
 
 /// The command that runs `scenario`, with all that differs from the workload's defaults.
@@ -228,13 +242,16 @@ pub fn command(scenario: &Scenario) -> String {
     for (name, value) in &scenario.sysctls {
         add("set", &format!("{name}={value}"));
     }
+    if scenario.backend != Backend::Sim {
+        add("on", &scenario.backend.to_string());
+    }
     if scenario.seed != SEED_DEFAULT {
         add("seed", &scenario.seed.0.to_string());
     }
     command
 }
 
-fn shell_quoted(text: &str) -> String {
+pub(crate) fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:+/%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()

@@ -11,13 +11,13 @@ use std::time::Instant;
 
 use kernel::{Filesystem, WaitReason};
 use recording::{Phase, Recording, Series, Stall, is_gauge};
-use sim::run::{SimError, SimResult, SimRun};
+use sim::run::{Program, SimError, SimResult, SimRun};
 use sim::{PhaseSample, Progress, RunError};
 use units::Nanos;
 use workload::Scenario;
 
 use crate::error::{LabError, Violation};
-use crate::resolve::{build_machine, command, kernel, sysctls};
+use crate::resolve::{Setting, command};
 
 /// Simulated time after which a run counts as stuck: a day, more than any source's run took.
 const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
@@ -37,53 +37,73 @@ pub fn simulate(
     stop: &Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<Recording, LabError> {
-    let (hardware, layout) = build_machine(scenario)?;
-    let spec = SimRun {
-        program: sim::Program::Workload(scenario.workload.clone()),
-        kernel: kernel(scenario),
-        sysctls: sysctls(scenario)?,
-        hardware,
-        layout,
-        filesystem: filesystem(scenario),
+    let program = Program::Workload(scenario.workload.clone());
+    let spec = sim_run(program, Setting::of(scenario)?, filesystem(scenario), scenario.seed.0);
+    let identity = Recording {
+        scenario_toml: scenario.to_toml(),
+        ..Recording::new(
+            label,
+            scenario.workload.name(),
+            scenario.backend.to_string(),
+            scenario.kernel.to_string(),
+            scenario.seed.0,
+        )
+    };
+    run_recorded(&spec, identity, &command(scenario), stop, progress)
+}
+
+/// The simulator's view of a run.
+pub(crate) fn sim_run(program: Program, setting: Setting, filesystem: Filesystem, seed: u64) -> SimRun {
+    SimRun {
+        program,
+        kernel: setting.kernel,
+        sysctls: setting.sysctls,
+        hardware: setting.hardware,
+        layout: setting.layout,
+        filesystem,
         readahead_pages: READAHEAD_PAGES,
-        seed: scenario.seed.0,
+        seed,
         time_limit: TIME_LIMIT,
         sample_period: SAMPLE_PERIOD,
-    };
+    }
+}
+
+/// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.
+pub(crate) fn run_recorded(
+    spec: &SimRun,
+    identity: Recording,
+    command: &str,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+) -> Result<Recording, LabError> {
     let begin = Instant::now();
     // A violated assertion ends this run only; others of the batch go on.
-    let ended = catch_unwind(AssertUnwindSafe(|| sim::run::run(&spec, Arc::clone(stop), progress)));
+    let ended = catch_unwind(AssertUnwindSafe(|| sim::run::run(spec, Arc::clone(stop), progress)));
     let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     match ended {
-        Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..recorded(scenario, label, result) }),
-        Ok(Err(error)) => Err(failure(scenario, label, &error)),
-        Err(panic) => Err(violation(scenario, label, panic_message(panic.as_ref()))),
+        Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..recorded(identity, result) }),
+        Ok(Err(error)) => Err(failure(identity, command, &error)),
+        Err(panic) => Err(violation(identity, command, panic_message(panic.as_ref()))),
     }
 }
 
 /// Sorts the simulator's errors by whose fault they are.
-fn failure(scenario: &Scenario, label: &str, error: &SimError) -> LabError {
+fn failure(run: Recording, command: &str, error: &SimError) -> LabError {
     match error {
         SimError::Run(RunError::Stopped { .. }) => LabError::Interrupted { finished: 0, total: 1 },
         SimError::Violation(_) | SimError::Run(RunError::Deadlock { .. }) => {
-            violation(scenario, label, error.to_string())
+            violation(run, command, error.to_string())
         }
-        _ => LabError::Run {
-            label: label.to_owned(),
-            seed: scenario.seed.0,
-            message: error.to_string(),
-            hint: error.hint(),
-        },
+        _ => {
+            let Recording { label, seed, .. } = run;
+            LabError::Run { label, seed, message: error.to_string(), hint: error.hint() }
+        }
     }
 }
 
-fn violation(scenario: &Scenario, label: &str, message: String) -> LabError {
-    LabError::Invariant {
-        label: label.to_owned(),
-        seed: scenario.seed.0,
-        source: Violation(message),
-        command: command(scenario),
-    }
+fn violation(run: Recording, command: &str, message: String) -> LabError {
+    let Recording { label, seed, .. } = run;
+    LabError::Invariant { label, seed, source: Violation(message), command: command.to_owned() }
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
@@ -100,17 +120,9 @@ fn filesystem(scenario: &Scenario) -> Filesystem {
     asked.unwrap_or(Filesystem::Ext4)
 }
 
-fn recorded(scenario: &Scenario, label: &str, result: SimResult) -> Recording {
-    let identity = Recording::new(
-        label,
-        scenario.workload.name(),
-        scenario.backend.to_string(),
-        scenario.kernel.to_string(),
-        scenario.seed.0,
-    );
+fn recorded(identity: Recording, result: SimResult) -> Recording {
     let rows = result.rows.into_iter().map(|(at, values)| (at.get(), values)).collect();
     Recording {
-        scenario_toml: scenario.to_toml(),
         metrics: result.outcome.metrics,
         samples: result.outcome.samples,
         vmstat: result.vmstat,
@@ -166,10 +178,15 @@ fn reason_name(reason: WaitReason) -> Option<&'static str> {
         WaitReason::Congestion => Some("congestion_wait"),
         WaitReason::PageRead => Some("page read"),
         WaitReason::PageWriteback => Some("page writeback"),
+        WaitReason::DirtyThrottle => Some("balance_dirty_pages"),
+        WaitReason::RequestQueue => Some("request queue"),
         WaitReason::MemcgHigh => Some("memory.high"),
         WaitReason::OomLock => Some("oom_lock"),
         WaitReason::KswapdIdle
         | WaitReason::KswapdDoze
+        | WaitReason::KcompactdIdle
+        | WaitReason::KhugepagedIdle
+        | WaitReason::FlusherIdle
         | WaitReason::UserSleep
         | WaitReason::Join
         | WaitReason::Periodic => None,

@@ -41,6 +41,7 @@ impl<T: Trace> Memory<T> {
         }
         let frames = &mut self.alloc.frames;
         frames.put_flags(new, frames.flags(old));
+        frames.set_private(new, frames.private(old));
         frames.set_memcg(new, frames.memcg(old));
         frames.set_owner(new, owner, index);
         frames.set_owner(old, NO_OWNER, 0);

@@ -167,7 +167,7 @@ mod tests {
         add(&mut memory, 9, true);
         add(&mut memory, 11, false);
         assert_eq!(memory.xfs_buffers.pages(), 12);
-        let mut scan = |memory: &mut Memory<NoTrace>| memory.shrink_clusters(CPU, NODE, 3);
+        let scan = |memory: &mut Memory<NoTrace>| memory.shrink_clusters(CPU, NODE, 3);
         assert_eq!((scan(&mut memory), scan(&mut memory)), (0, 0));
         assert_eq!(memory.cluster_use(ClusterId(9)), ClusterState::Ready);
         assert_eq!(scan(&mut memory), 1, "the one that was not used");

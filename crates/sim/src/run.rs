@@ -188,7 +188,7 @@ pub fn run(
     Ok(SimResult {
         outcome,
         vmstat: kernel.vmstat().into_iter().collect(),
-        memcg: memcg_stats(&kernel),
+        memcg: memcg_stats(&kernel, true),
         phases,
         columns,
         rows,

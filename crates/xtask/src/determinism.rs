@@ -14,12 +14,19 @@ const SCENARIO: &str =
     "compare hot-and-stream --param hot=4M --param stream=512M --mem 64M --seeds 2 --format csv -q";
 
 /// Runs made, all of which must leave the same: a name, the build, and the number of jobs.
-const VARIANTS: [(&str, &str, &str); 4] =
-    [("first", "release", "1"), ("again", "release", "1"), ("two-jobs", "release", "2"), ("debug", "debug", "2")];
+const VARIANTS: [(&str, &str, &str); 4] = [
+    ("first", "release", "1"),
+    ("again", "release", "1"),
+    ("two-jobs", "release", "2"),
+    ("debug", "debug", "2"),
+];
 
 /// Builds both profiles, runs the variants and compares what they leave.
 pub(crate) fn check() -> Outcome {
-    for build in [&["build", "-p", "pagetide-cli", "--locked"][..], &["build", "-p", "pagetide-cli", "--locked", "--release"]] {
+    for build in [
+        &["build", "-p", "pagetide-cli", "--locked"][..],
+        &["build", "-p", "pagetide-cli", "--locked", "--release"],
+    ] {
         if let Outcome::Failed(why) = cargo(build, &[]) {
             return Outcome::Failed(why);
         }
@@ -46,7 +53,9 @@ fn compare_variants(folder: &Path) -> Result<(), String> {
             }
             Some(expected) => {
                 if let Some(difference) = difference(expected, &left) {
-                    return Err(format!("`{name}` ({profile}, {jobs} jobs) differs in {difference}: `pagetide {SCENARIO}`"));
+                    return Err(format!(
+                        "`{name}` ({profile}, {jobs} jobs) differs in {difference}: `pagetide {SCENARIO}`"
+                    ));
                 }
                 say(&format!("{name} ({profile}, {jobs} jobs): the same bytes"));
             }
@@ -77,12 +86,12 @@ fn run(folder: &Path, name: &str, profile: &str, jobs: &str) -> Result<Left, Str
 }
 
 /// The built program: cargo puts it where `CARGO_TARGET_DIR` says, `target` when it does not.
-fn binary(profile: &str) -> PathBuf {
+pub(crate) fn binary(profile: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     target.join(profile).join("pagetide")
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/xtask is two deep").to_owned()
 }
 

@@ -6,7 +6,7 @@ use lab::compare::{self, OutFolder};
 use lab::{LabError, Recording, run_all};
 use report::Group;
 
-use super::request;
+use super::{host_policy, request};
 use crate::args::{CompareArgs, Format};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
@@ -40,7 +40,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--param", !scenario.params.is_empty()),
         ("--seed", scenario.seed.is_some()),
         ("--seeds", args.seeds.is_some()),
-        ("--on", scenario.backend.is_some()),
+        ("--on", !scenario.backends.is_empty()),
         ("--dry-run", scenario.dry_run),
         ("--machine", scenario.machine.is_some()),
         ("--mem", scenario.mem.is_some()),
@@ -53,14 +53,15 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
 
 fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
     let request = request(workload, None, &args.scenario);
-    let comparison = compare::plan(&request, &args.kernels, args.seeds.unwrap_or(1))?;
+    let comparison =
+        compare::plan(&request, &args.kernels, &args.scenario.backends, args.seeds.unwrap_or(1))?;
     let plan = comparison.runs();
     if args.scenario.dry_run {
         let scenarios = plan.iter().map(|run| run.scenario.to_toml());
         return printer.data(&scenarios.collect::<Vec<_>>().join("\n"));
     }
     let out = args.out.as_deref().map(OutFolder::new).transpose()?;
-    let progress = RunProgress::new(plan.len(), printer);
+    let progress = RunProgress::new(plan.len(), host_policy(&args.scenario.host)?, printer);
     let batch = run_all(&plan, args.jobs.unwrap_or(0), &progress.control, |index, recording| match &out {
         Some(out) => out.keep(&plan, index, recording),
         None => Ok(()),

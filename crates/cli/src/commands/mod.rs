@@ -2,19 +2,23 @@
 
 mod compare;
 mod list;
+mod record;
 mod replay;
 mod run;
 mod sweep;
+mod vm;
 
 pub(crate) use compare::compare;
 pub(crate) use list::list;
+pub(crate) use record::record;
 pub(crate) use replay::replay;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
+pub(crate) use vm::vm;
 
-use lab::{Request, Subject};
+use lab::{HostPolicy, LabError, Request, Subject};
 
-use crate::args::ScenarioArgs;
+use crate::args::{HostArgs, ScenarioArgs};
 
 /// The request that `subject` and options make.
 fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Request {
@@ -25,7 +29,17 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
         params: args.params.clone(),
         sysctls: args.sysctls.clone(),
         seed: args.seed,
-        backend: args.backend.clone(),
+        backend: args.backends.first().cloned(),
         ..Request::new(Subject::of_argument(subject))
     }
+}
+
+/// What the options allow on this host.
+fn host_policy(args: &HostArgs) -> Result<HostPolicy, LabError> {
+    let mut policy = HostPolicy { allow_host_pressure: args.allow_host_pressure, ..HostPolicy::default() };
+    if let Some(limit) = &args.host_limit {
+        policy.limit = lab::parse_mem(limit)?;
+    }
+    policy.dir.clone_from(&args.host_dir);
+    Ok(policy)
 }

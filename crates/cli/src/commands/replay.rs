@@ -13,6 +13,10 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
         format: args.trace_format,
         policies: args.policies.clone(),
         capacities: args.capacities.clone(),
+        mems: args.mems.clone(),
+        timing: args.timing,
+        kernels: args.kernels.clone(),
+        sysctls: args.sysctls.clone(),
     };
     let bar = ReplayBar::new(printer);
     let results = replay::replay(&request, &stop_flag(), |progress| bar.advance(progress));
@@ -20,6 +24,10 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
     let results = results?;
     let results: Vec<&Recording> = results.iter().collect();
     let text = match args.format {
+        // One kernel alone is shown with all that its run left, its time line too.
+        Format::Text if results.len() == 1 && !args.mems.is_empty() => {
+            report::run_text(results[0], printer.width())
+        }
         Format::Text => report::metrics_text(&results, printer.width())?,
         Format::Json => report::to_json(&results)?,
         Format::Csv => report::to_csv(&results)?,

@@ -3,12 +3,16 @@
 use lab::{PlannedRun, Recording, check_new_folder, command, run_all};
 use report::Group;
 
-use super::request;
+use super::{host_policy, request};
 use crate::args::{Format, RunArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
+    if let [_, second, ..] = &args.scenario.backends[..] {
+        let problem = format!("`run` takes one backend; `compare` takes `--on {second}` as a second one");
+        return Err(Failure::Usage(problem));
+    }
     let scenario = request(&args.subject, args.kernel.as_ref(), &args.scenario).resolve()?;
     if args.scenario.dry_run {
         return printer.data(&scenario.to_toml());
@@ -18,7 +22,7 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let again = command(&scenario);
     let plan = [PlannedRun { label: scenario.kernel.to_string(), scenario }];
-    let progress = RunProgress::new(plan.len(), printer);
+    let progress = RunProgress::new(plan.len(), host_policy(&args.scenario.host)?, printer);
     let batch = run_all(&plan, 1, &progress.control, |_, recording| match &args.out {
         Some(out) => recording.write(out).map(drop).map_err(Into::into),
         None => Ok(()),

@@ -3,7 +3,7 @@
 use lab::compare::OutFolder;
 use lab::{LabError, Recording, run_all, sweep as lab_sweep};
 
-use super::request;
+use super::{host_policy, request};
 use crate::args::{Format, SweepArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
@@ -15,7 +15,7 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> 
         return printer.data(&scenarios.collect::<Vec<_>>().join("\n"));
     }
     let out = args.out.as_deref().map(OutFolder::new).transpose()?;
-    let progress = RunProgress::new(plan.len(), printer);
+    let progress = RunProgress::new(plan.len(), host_policy(&args.scenario.host)?, printer);
     let batch = run_all(&plan, args.jobs.unwrap_or(0), &progress.control, |index, recording| match &out {
         Some(out) => out.keep(&plan, index, recording),
         None => Ok(()),

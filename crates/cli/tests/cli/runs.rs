@@ -21,7 +21,7 @@ fn help_of_each_command() {
       list     Show the names that other commands take
       run      Run one workload on one kernel
       compare  Put kernels, or recordings made earlier, side by side
-      replay   Replay a recorded trace on caches
+      replay   Replay a recorded trace through page cache and reclaim, or on plain policies
 
     Options:
       -h, --help     Print help
@@ -129,9 +129,9 @@ fn help_of_each_command() {
     exit 0
     "#);
     insta::assert_snapshot!(scene.shown("replay -h"), @r#"
-    Replay a recorded trace on caches
+    Replay a recorded trace through page cache and reclaim, or on plain policies
 
-    Usage: pagetide replay [OPTIONS] --policy <POLICY> --capacity <OBJECTS> <TRACE>
+    Usage: pagetide replay [OPTIONS] <--policy <POLICY>|--mem <SIZE>> <TRACE>
 
     Arguments:
       <TRACE>  Trace file [example: trace.csv]
@@ -139,23 +139,29 @@ fn help_of_each_command() {
     Options:
       -h, --help  Print help (see more with '--help')
 
+    Cache:
+          --policy <POLICY>     Replacement policy: lru, fifo or clock; may be repeated [example: lru]
+          --capacity <OBJECTS>  Objects that fit into the cache; may be repeated [example: 10000]
+          --mem <SIZE>          Memory of a simulated machine whose page cache it is; may be repeated
+                                [example: 256M]
+          --kernel <KERNEL>     Kernel of that machine; may be repeated [default: the newest] [example:
+                                linux-6.1]
+          --set <SYSCTL=VALUE>  Sysctl of that kernel; may be repeated [default: the kernel's own]
+                                [example: vm.swappiness=10]
+
     Run:
-          --policy <POLICY>        Replacement policy: lru, fifo or clock; may be repeated [example:
-                                   lru]
-          --capacity <OBJECTS>     Objects that fit into the cache; may be repeated [example: 10000]
           --trace-format <FORMAT>  Format of the trace: block-csv, object-csv or oracle-general
                                    [default: by content] [example: block-csv]
 
     Output:
-          --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
-                             [possible values: text, json, csv, md]
       -q, --quiet            Say less: no progress
       -v, --verbose          Say more: the start of each run, too
+          --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
+                             [possible values: text, json, csv, md]
 
     Examples:
-      pagetide replay trace.csv --policy lru --capacity 10000
-      pagetide replay trace.csv --policy lru --policy clock --capacity 1000 --capacity 10000 --format
-      csv
+      pagetide replay trace.csv --mem 256M --mem 512M --kernel linux-6.12
+      pagetide replay trace.csv --policy lru --policy clock --capacity 10000
     exit 0
     "#);
 }
@@ -266,7 +272,7 @@ fn a_replay_counts_misses_of_each_policy_at_each_capacity() {
         (0..40).map(|i| format!("{i},{},4096\n", if i % 2 == 0 { 7 } else { i })).collect();
     scene.file("trace.csv", requests);
     let arguments = "replay trace.csv --policy lru --policy fifo --capacity 2 --capacity 100";
-    insta::assert_snapshot!(scene.shown(arguments), @r#"
+    insta::assert_snapshot!(scene.shown(&format!("{arguments} -q")), @r#"
     replay trace.csv
 
      run       evictions  miss_percent %  misses  requests
@@ -276,6 +282,23 @@ fn a_replay_counts_misses_of_each_policy_at_each_capacity() {
      fifo 100          0            50        20        40
     exit 0
     "#);
+}
+
+#[test]
+fn a_replay_through_reclaim_misses_less_with_more_memory() {
+    let scene = Scene::new();
+    // Two rounds over 24 MiB in strides that readahead does not follow.
+    let requests: String =
+        (0..12_288).map(|i| format!("1,{i},28,4096,{}\n", 8 * (i * 2_741 % 6_144))).collect();
+    scene.file("trace.csv", format!("version,time,op,size,lbn\n{requests}"));
+    let json = scene.data("replay trace.csv --mem 20M --mem 64M --kernel linux-6.1 --format json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let metric = |run: usize, name: &str| json["runs"][run]["metrics"][name].as_f64().unwrap();
+    assert_eq!(json["runs"][0]["label"], "linux-6.1 20M");
+    assert_eq!((metric(0, "requests"), metric(1, "requests")), (12_288.0, 12_288.0));
+    let misses = (metric(0, "page_misses"), metric(1, "page_misses"));
+    assert!(misses.0 > 1.5 * misses.1, "{misses:?}");
+    assert_eq!(json["runs"][1]["vmstat"]["pgscan_direct"], 0, "64 MiB hold the trace");
 }
 
 #[test]

@@ -54,8 +54,9 @@ impl Scene {
         let mut names = Vec::new();
         let mut open = vec![self.path().to_owned()];
         while let Some(folder) = open.pop() {
-            for entry in std::fs::read_dir(folder).expect("ours") {
-                let path = entry.expect("ours").path();
+            // A program that still runs may rename what is being listed.
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            for path in entries.map(|entry| entry.path()) {
                 let name = path.strip_prefix(self.path()).expect("below").to_string_lossy().into_owned();
                 if path.is_dir() {
                     open.push(path);

@@ -252,6 +252,11 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
         "replay empty.csv --policy lru --capacity 10",
         "replay text.csv --policy lru --capacity 10",
         "replay text.csv --policy lru --capacity 10 --trace-format oracle-general",
+        "replay text.csv --mem 64M",
+        "replay text.csv --mem -64M",
+        "replay text.csv --mem 64M --kernel linux-5.6",
+        "replay text.csv",
+        "replay text.csv --policy lru",
         "replay none.csv --policy lru --capacity 10",
     ];
     insta::assert_snapshot!(check(&scene, &commands), @r#"
@@ -283,6 +288,40 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
       caused by: the trace ends inside a record: 12 bytes are left where a record has 24
     hint: the file was cut while it was copied, or it is not in this format
     exit 1
+
+    $ replay text.csv --mem 64M
+    error: cannot replay `text.csv`
+      caused by: line 2: column `object`: `x` is not a number
+    hint: objects are numbers; replace names by numbers or hashes first
+    exit 1
+
+    $ replay text.csv --mem -64M
+    error: `mem`: `-64M` is negative
+    hint: write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
+    exit 1
+
+    $ replay text.csv --mem 64M --kernel linux-5.6
+    error: unknown kernel `linux-5.6`
+    hint: did you mean `linux-5.3`?
+    exit 1
+
+    $ replay text.csv
+    error: the following required arguments were not provided:
+      <--policy <POLICY>|--mem <SIZE>>
+
+    Usage: pagetide replay <--policy <POLICY>|--mem <SIZE>> <TRACE>
+
+    For more information, try '--help'.
+    exit 2
+
+    $ replay text.csv --policy lru
+    error: the following required arguments were not provided:
+      --capacity <OBJECTS>
+
+    Usage: pagetide replay --capacity <OBJECTS> <--policy <POLICY>|--mem <SIZE>> <TRACE>
+
+    For more information, try '--help'.
+    exit 2
 
     $ replay none.csv --policy lru --capacity 10
     error: cannot replay `none.csv`

@@ -191,6 +191,11 @@ impl VmError {
             Self::BadVersion { .. } => "write it like `6.12`, `6.1.0-50` or `6.12.117`".to_owned(),
             Self::NoMkfs { program: "mkfs.xfs" } => "install it: `apt-get install xfsprogs`".to_owned(),
             Self::NoMkfs { .. } => "install it: `apt-get install e2fsprogs`".to_owned(),
+            Self::Crashed { line, .. } if line.contains("Attempted to kill init") => {
+                "the guest's program ended too early: its `main` has to begin with \
+                 `vm::guest::become_init_in_a_guest()`"
+                    .to_owned()
+            }
             Self::Hung { .. } | Self::TimedOut { .. } => {
                 "an emulated CPU is slow: give it more time, more memory or a smaller workload".to_owned()
             }

@@ -210,4 +210,22 @@ mod tests {
         cut[0x20e..0x210].copy_from_slice(&u16::MAX.to_le_bytes());
         assert_eq!(release_of(&cut), None);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(tail in proptest::collection::vec(0_u8.., 0..64), offset in 0_u16..) {
+            let mut bytes = image("");
+            bytes[0x20e..0x210].copy_from_slice(&offset.to_le_bytes());
+            bytes.extend_from_slice(&tail);
+            proptest::prop_assert!(release_of(&bytes).is_none_or(|release| release.len() < 100));
+            crate::vm::modules::module_info(&tail);
+        }
+
+        #[test]
+        fn versions_have_one_order(a in "[0-9.+a]{0,12}", b in "[0-9.+a]{0,12}", c in "[0-9.+a]{0,12}") {
+            let le = |a: &str, b: &str| compare_versions(a, b) != Ordering::Greater;
+            proptest::prop_assert_eq!(compare_versions(&a, &b), compare_versions(&b, &a).reverse());
+            proptest::prop_assert!(!(le(&a, &b) && le(&b, &c)) || le(&a, &c));
+        }
+    }
 }

@@ -25,7 +25,7 @@ fn sources_of(crates: &[&str]) -> Vec<Text> {
     let mut sources = texts(&[".rs"]);
     sources.retain(|text| {
         let inside = |name: &&str| text.path.starts_with(&format!("crates/{name}/src/"));
-        crates.iter().any(|name| inside(&name)) && !text.path.contains("/tests")
+        crates.iter().any(inside) && !text.path.contains("/tests")
     });
     assert!(!sources.is_empty(), "no sources of {crates:?}: the check looks at the wrong place");
     sources
