@@ -127,7 +127,7 @@ fn khugepaged_puts_a_huge_page_in_the_place_of_single_ones() {
 /// Fills memory with page cache and asks for huge pages then.
 async fn faults_in_full_memory(kernel: SimKernel, process: Process) {
     kernel.lay_out_file("file", Bytes(256 * MIB)).unwrap();
-    let file = kernel.open("file").unwrap();
+    let file = kernel.open(&process, "file", false).await.unwrap();
     for offset in (0..192 * MIB).step_by(MIB as usize) {
         kernel.read(&process, &file, offset, MIB).await.unwrap();
     }
@@ -188,7 +188,7 @@ fn a_task_fills_its_own_node_first_and_both_kswapds_reclaim() {
         let (counters, _) = run("linux-6.1", two_nodes(), cpu, move |kernel, process| async move {
             let free = || kernel.mem(|mem| mem.alloc.zones.iter().map(|z| z.free_pages().0).collect());
             kernel.lay_out_file("file", Bytes(512 * MIB)).unwrap();
-            let file = kernel.open("file").unwrap();
+            let file = kernel.open(&process, "file", false).await.unwrap();
             for offset in (0..512 * MIB).step_by(MIB as usize) {
                 kernel.read(&process, &file, offset, MIB).await.unwrap();
                 if offset == 32 * MIB || offset == 511 * MIB {
