@@ -77,7 +77,10 @@ mod tests {
     fn what_is_no_sweep_is_refused() {
         for (sysctls, problem) in [
             (&["vm.swappiness=10"][..], "a sweep takes one sysctl with several values, not 0"),
-            (&["vm.swappiness=1,2", "vm.dirty_ratio=1..3"], "a sweep takes one sysctl with several values, not 2"),
+            (
+                &["vm.swappiness=1,2", "vm.dirty_ratio=1..3"],
+                "a sweep takes one sysctl with several values, not 2",
+            ),
             (&["vm.swappiness=3..1"], "`3..1` is no span of values for `vm.swappiness`"),
             (&["vm.swappiness=1..x"], "`1..x` is no span of values for `vm.swappiness`"),
             (&["vm.swappiness=0..99999999999"], "`0..99999999999` is no span of values for `vm.swappiness`"),

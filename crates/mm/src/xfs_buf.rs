@@ -152,7 +152,11 @@ mod tests {
 
     fn add(memory: &mut Memory<NoTrace>, cluster: u32, valid: bool) {
         let page = |_| {
-            memory.alloc.alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::WMARK_MIN).page.expect("memory is free")
+            memory
+                .alloc
+                .alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::WMARK_MIN)
+                .page
+                .expect("memory is free")
         };
         let pages = [0; CLUSTER_PAGES].map(page);
         memory.cluster_add(ClusterId(cluster), pages, valid);

@@ -53,9 +53,7 @@ fn boot(kernel: &str, sysctls: Sysctls) -> (Simulation, Kernel<Sim, KeepTrace>) 
 fn shatter(kernel: &Kernel<Sim, KeepTrace>) {
     kernel.mem(|mem| {
         let mut pages = Vec::new();
-        while let Some(pfn) =
-            mem.alloc.alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::NO_WATERMARKS).page
-        {
+        while let Some(pfn) = mem.alloc.alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::NO_WATERMARKS).page {
             pages.push(pfn);
         }
         let is_normal = |zone: &mm::zone::Zone| zone.kind == ZoneKind::Normal;

@@ -181,7 +181,8 @@ impl HugeFaults {
             let reader = Reader {
                 task,
                 files: sizes.files_per_task,
-                blocks: (0..u32::try_from(self.file_size.get() / PAGE_SIZE).expect("at most 1 GiB")).collect(),
+                blocks: (0..u32::try_from(self.file_size.get() / PAGE_SIZE).expect("at most 1 GiB"))
+                    .collect(),
                 stream: sys.seed().stream(&format!("{NAME}/reader{task}")),
             };
             let program = move |sys: S| async move { reader.read_until_stopped(&sys).await };

@@ -248,10 +248,6 @@ impl System for Fake {
         self.unsupported("memset")
     }
 
-    async fn mapping_resident(&self, (): &(), _: u64, _: u64) -> Result<u64, SystemError> {
-        self.unsupported("mincore")
-    }
-
     async fn advise(&self, (): &(), _: Advice) -> Result<(), SystemError> {
         self.unsupported("madvise")
     }
