@@ -140,8 +140,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             file.readahead.set(window);
             return self.read_window(process, file, window, 0).await;
         }
-        // A random read, or readahead is off: no window, no marker.
-        let count = request.max(1);
+        // A random read takes what was asked for, with readahead off one page: no window, no marker.
+        let count = if max == 0 { 1 } else { request.max(1) };
         self.read_pages(process, &file.inode, index, count, None).await
     }
 

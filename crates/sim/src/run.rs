@@ -150,16 +150,20 @@ pub fn run(
     run_program(spec, simulation, kernel, |system| program.run(system))
 }
 
+/// Events of which each is checked in a verified run; then every second, third and so on.
+const CHECK_SPREAD: u64 = 1000;
+
 /// Runs `program` in place of `spec`'s own and checks all of the machine and its memory after
-/// every `period`-th event, and once more at the end, by when every task of the program must have
-/// been joined. Slow, for small worlds. Returns the machine's own figures beside the result.
+/// each of the first thousand events, then ever more seldom (an event `n` is followed by a check
+/// `n` / 1000 events later), and once more at the end, by when every task of the program must have
+/// been joined. Returns the machine's own figures beside the result.
 ///
 /// # Errors
 /// See [`SimError`].
 ///
 /// # Panics
 /// When an invariant is broken: a bug of the simulator.
-pub fn verify<F, Fut>(spec: &SimRun, period: u64, program: F) -> Result<(SimResult, Statistics), SimError>
+pub fn verify<F, Fut>(spec: &SimRun, program: F) -> Result<(SimResult, Statistics), SimError>
 where
     F: FnOnce(SimSystem) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
@@ -168,12 +172,13 @@ where
     let kernel = boot_kernel(spec, &simulation)?;
     let machine = simulation.machine();
     let (checked_machine, checked_kernel) = (machine.clone(), kernel.clone());
-    let mut events = 0;
+    let (mut events, mut next_check) = (0_u64, 0);
     simulation.after_every_event(move || {
         events += 1;
-        if events % period != 0 {
+        if events < next_check {
             return;
         }
+        next_check = events + (events / CHECK_SPREAD);
         checked_machine.check();
         if let Err(violation) = checked_kernel.mem(|mem| mem.check()) {
             panic!("at {}: {violation}", checked_machine.now());

@@ -16,8 +16,6 @@ use crate::program::Plan;
 pub struct World {
     pub spec: SimRun,
     pub plan: Plan,
-    /// Events from one check to the next: a check takes time in proportion to memory.
-    pub check_period: u64,
 }
 
 const VERSIONS: [&str; 5] = ["linux-5.3", "linux-5.4", "linux-5.5", "linux-6.1", "linux-6.12"];
@@ -48,12 +46,11 @@ impl World {
             filesystem: if stream.chance(1, 2) { Filesystem::Ext4 } else { Filesystem::Xfs },
             readahead_pages: *pick(&mut stream, &[32, 32, 32, 0, 1, 7, 64, 256, 1024]),
             seed,
-            time_limit: Nanos::from_secs(3600),
+            time_limit: Nanos::from_secs(600),
             sample_period: Nanos::from_millis(100),
         };
         let memory = mib << 20;
-        let check_period = if mib <= 12 { 1 } else { mib / 2 };
-        Self { plan: Plan::draw(seed, memory, &mut stream), spec, check_period }
+        Self { plan: Plan::draw(seed, memory, &mut stream), spec }
     }
 }
 
