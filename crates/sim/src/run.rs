@@ -150,20 +150,43 @@ pub fn run(
     run_program(spec, simulation, kernel, |system| program.run(system))
 }
 
-/// Events of which each is checked in a verified run; then every second, third and so on.
-const CHECK_SPREAD: u64 = 1000;
+/// When a verified run is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checks {
+    /// After every event.
+    EveryEvent,
+    /// After each of the first `n` events, then each time that the run has grown by one part in
+    /// `n`: long runs are looked at a few times `n` in all.
+    Spread(u64),
+    /// At the end only.
+    AtTheEnd,
+}
 
-/// Runs `program` in place of `spec`'s own and checks all of the machine and its memory after
-/// each of the first thousand events, then ever more seldom (an event `n` is followed by a check
-/// `n` / 1000 events later), and once more at the end, by when every task of the program must have
-/// been joined. Returns the machine's own figures beside the result.
+impl Checks {
+    /// The event that the check after this one follows.
+    const fn next(self, event: u64) -> u64 {
+        match self {
+            Self::EveryEvent => event + 1,
+            Self::Spread(parts) => event + 1 + (event / parts),
+            Self::AtTheEnd => u64::MAX,
+        }
+    }
+}
+
+/// Runs `program` in place of `spec`'s own, and checks all of the machine and its memory when
+/// `checks` says and at the end, by when every task of the program must have been joined. Returns
+/// the machine's own figures beside the result. The result does not depend on `checks`.
 ///
 /// # Errors
 /// See [`SimError`].
 ///
 /// # Panics
 /// When an invariant is broken: a bug of the simulator.
-pub fn verify<F, Fut>(spec: &SimRun, program: F) -> Result<(SimResult, Statistics), SimError>
+pub fn verify<F, Fut>(
+    spec: &SimRun,
+    checks: Checks,
+    program: F,
+) -> Result<(SimResult, Statistics), SimError>
 where
     F: FnOnce(SimSystem) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
@@ -171,19 +194,21 @@ where
     let mut simulation = Simulation::new(spec.hardware.clone())?;
     let kernel = boot_kernel(spec, &simulation)?;
     let machine = simulation.machine();
-    let (checked_machine, checked_kernel) = (machine.clone(), kernel.clone());
-    let (mut events, mut next_check) = (0_u64, 0);
-    simulation.after_every_event(move || {
-        events += 1;
-        if events < next_check {
-            return;
-        }
-        next_check = events + (events / CHECK_SPREAD);
-        checked_machine.check();
-        if let Err(violation) = checked_kernel.mem(|mem| mem.check()) {
-            panic!("at {}: {violation}", checked_machine.now());
-        }
-    });
+    if checks != Checks::AtTheEnd {
+        let (machine, kernel) = (machine.clone(), kernel.clone());
+        let (mut event, mut next_check) = (0, 0);
+        simulation.after_every_event(move || {
+            event += 1;
+            if event < next_check {
+                return;
+            }
+            next_check = checks.next(event);
+            machine.check();
+            if let Err(violation) = kernel.mem(|mem| mem.check()) {
+                panic!("at {}: {violation}", machine.now());
+            }
+        });
+    }
     let result = run_program(spec, simulation, kernel.clone(), program)?;
     kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;
     Ok((result, machine.statistics()))

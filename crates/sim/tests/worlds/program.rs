@@ -11,7 +11,6 @@ use crate::world::pick;
 #[derive(Debug, Clone)]
 pub struct Plan {
     seed: u64,
-    memory: u64,
     tasks: u64,
     ops: u64,
     groups: Vec<&'static str>,
@@ -31,7 +30,7 @@ impl Plan {
         let files = (0..1 + stream.below(4)).map(|_| stream.below(memory * 2)).collect();
         let limits = groups.iter().map(|_| stream.chance(1, 3).then(|| stream.below(memory))).collect();
         let reach = memory >> stream.below(8);
-        Self { seed, memory, tasks: 1 + stream.below(5), ops: 4 + stream.below(40), groups, files, limits, reach }
+        Self { seed, tasks: 1 + stream.below(5), ops: 4 + stream.below(40), groups, files, limits, reach }
     }
 }
 
@@ -157,7 +156,7 @@ impl<S: System> Task<S> {
         let step = [4096, 16384, 131_072, u64::MAX][usize::try_from(self.stream.below(4)).expect("small")];
         let (mut done, end) = (0, offset + len);
         let mut at = offset;
-        while at < end && done < self.plan.memory * 2 {
+        while at < end && done < self.plan.reach * 2 {
             let read = accept(self.sys.read(&file, at, step.min(end - at)).await)?.unwrap_or(0);
             if read == 0 {
                 break;

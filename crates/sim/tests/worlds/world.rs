@@ -25,7 +25,7 @@ impl World {
     pub fn draw(seed: u64) -> Self {
         let mut stream = Seed(seed).stream("world");
         let kernel = draw_kernel(&mut stream);
-        let mib = *pick(&mut stream, &[8, 8, 8, 12, 16, 16, 20, 32, 64]);
+        let mib = *pick(&mut stream, &[8, 8, 8, 8, 8, 8, 12, 12, 16, 20, 32, 64]);
         let cpus = 1 + u16::try_from(stream.below(4)).expect("small");
         let devices = [DeviceModel::NVME, DeviceModel::VIRTIO_RAM, DeviceModel::INSTANT];
         let mut hardware = Hardware::with_cpus(cpus).with_device(pick(&mut stream, &devices).clone());
@@ -33,7 +33,7 @@ impl World {
             hardware.costs = hardware.costs.scale_percent(4_300);
         }
         let mut layout = MemoryLayout::flat(Pages(mib << 8), cpus);
-        if stream.chance(1, 4) {
+        if stream.chance(1, 6) {
             let second = layout.nodes[0].clone();
             layout.nodes.push(second);
         }
