@@ -85,7 +85,8 @@ impl World {
         true
     }
 
-    fn prepare(&mut self, cpu: CpuId, memcg: MemcgId, index: u32, order: Order) -> bool {
+    /// Makes the tree nodes for a folio at `index`; false when memory or a limit does not allow it.
+    pub fn prepare(&mut self, cpu: CpuId, memcg: MemcgId, index: u32, order: Order) -> bool {
         loop {
             match self.mem.prepare_insert(cpu, self.file, index, order.pages(), memcg) {
                 Prepared::Ready => return true,
