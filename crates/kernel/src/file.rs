@@ -14,7 +14,7 @@ use units::{Bytes, PAGE_SIZE};
 
 use crate::kernel::Kernel;
 use crate::machine::{IoKind, IoRequest, Machine};
-use crate::readahead::Readahead;
+use crate::readahead::{READAHEAD_PAGES_MAX, Readahead};
 use crate::task::Errno;
 
 /// The filesystem of the data disk: what matters to memory management.
@@ -44,14 +44,17 @@ pub(crate) struct Inode {
     pub(crate) mapping: MappingId,
     /// Byte offset of its extent on the disk.
     pub(crate) disk_offset: u64,
-    pub(crate) unlinked: Cell<bool>,
+    /// Descriptors on it: its pages stay while there are any, even without a name.
+    open: Cell<u32>,
+    /// Its mapping is gone: no name, no descriptor, no read on its way.
+    pub(crate) freed: Cell<bool>,
 }
 
-/// An open file with its readahead state. Clones share both, as duplicated descriptors do.
-#[derive(Debug, Clone)]
+/// An open file with its readahead state, until [`Kernel::close`].
+#[derive(Debug)]
 pub struct OpenFile {
     pub(crate) inode: Rc<Inode>,
-    pub(crate) readahead: Rc<Cell<Readahead>>,
+    pub(crate) readahead: Cell<Readahead>,
 }
 
 impl OpenFile {
@@ -65,6 +68,8 @@ impl OpenFile {
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     by_path: BTreeMap<String, Rc<Inode>>,
+    /// Files without a name that are still open or being read.
+    orphans: Vec<Rc<Inode>>,
     directories: Vec<String>,
     next_inode: u32,
     disk_used: u64,
@@ -76,10 +81,13 @@ pub(crate) struct Files {
 /// Extents start at multiples of 1 MiB, so that windows never share a block.
 const EXTENT_ALIGN: u64 = 1 << 20;
 
+/// Largest file in pages: window arithmetic beyond its end must stay within 32 bits.
+const FILE_PAGES_MAX: u64 = (1 << 32) - (4 * (READAHEAD_PAGES_MAX as u64));
+
 impl Files {
     /// Every file and the device: what `drop_caches` visits.
     pub(crate) fn inodes(&self) -> impl Iterator<Item = &Rc<Inode>> {
-        self.by_path.values().chain(&self.device)
+        self.by_path.values().chain(&self.orphans).chain(&self.device)
     }
 
     pub(crate) fn device(&self) -> Option<Rc<Inode>> {
@@ -93,7 +101,8 @@ impl Files {
             size: Cell::new(u64::from(u32::MAX - 1) * PAGE_SIZE),
             mapping,
             disk_offset: 0,
-            unlinked: Cell::new(false),
+            open: Cell::new(1),
+            freed: Cell::new(false),
         }));
     }
 }
@@ -117,9 +126,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Makes a file of `size` that was written long ago: on disk, not in memory.
     ///
     /// # Errors
-    /// `Exist`; `Inval` when the size exceeds what 32-bit page numbers reach (16 TiB).
+    /// `Exist`; `Inval` when the size exceeds what 32-bit page numbers reach (16 TiB, less what
+    /// readahead windows may reach beyond the end).
     pub fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), Errno> {
-        if size.0.div_ceil(PAGE_SIZE) >= u64::from(u32::MAX) {
+        if size.0.div_ceil(PAGE_SIZE) > FILE_PAGES_MAX {
             return Err(Errno::Inval);
         }
         let mut files = self.shared.files.borrow_mut();
@@ -132,7 +142,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             size: Cell::new(size.0),
             mapping,
             disk_offset: files.disk_used,
-            unlinked: Cell::new(false),
+            open: Cell::new(0),
+            freed: Cell::new(false),
         };
         files.next_inode += 1;
         files.disk_used += size.0.next_multiple_of(EXTENT_ALIGN);
@@ -160,23 +171,47 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub fn open(&self, path: &str) -> Result<OpenFile, Errno> {
         let files = self.shared.files.borrow();
         let inode = Rc::clone(files.by_path.get(path).ok_or(Errno::NoEnt)?);
-        Ok(OpenFile { inode, readahead: Rc::new(Cell::new(Readahead::new())) })
+        inode.open.set(inode.open.get() + 1);
+        Ok(OpenFile { inode, readahead: Cell::new(Readahead::new()) })
     }
 
-    /// Removes a file and its pages at once.
+    /// Gives a descriptor back. The last one of a file without a name takes the file along.
+    pub fn close(&self, file: &OpenFile) {
+        file.inode.open.set(file.inode.open.get() - 1);
+        self.free_orphans();
+    }
+
+    /// Removes a file's name. Its pages go at once, or when the last descriptor is closed and the
+    /// last read of it has ended.
     ///
     /// # Errors
-    /// `NoEnt`; `Busy` while pages of it are being read.
+    /// `NoEnt`.
     pub fn unlink(&self, path: &str) -> Result<(), Errno> {
-        let inode = Rc::clone(self.shared.files.borrow().by_path.get(path).ok_or(Errno::NoEnt)?);
-        if self.shared.in_flight.borrow().touches(inode.mapping) {
-            return Err(Errno::Busy);
+        {
+            let mut files = self.shared.files.borrow_mut();
+            let inode = files.by_path.remove(path).ok_or(Errno::NoEnt)?;
+            files.orphans.push(inode);
         }
-        self.shared.files.borrow_mut().by_path.remove(path);
-        inode.unlinked.set(true);
-        let cpu = self.machine().current_cpu();
-        self.mem(|mem| mem.mapping_remove(cpu, inode.mapping));
+        self.free_orphans();
         Ok(())
+    }
+
+    /// Frees the pages of files that nobody can reach any more.
+    fn free_orphans(&self) {
+        let mut files = self.shared.files.borrow_mut();
+        if files.orphans.is_empty() {
+            return;
+        }
+        let in_flight = self.shared.in_flight.borrow();
+        let cpu = self.machine().current_cpu();
+        files.orphans.retain(|inode| {
+            if inode.open.get() > 0 || in_flight.touches(inode.mapping) {
+                return true;
+            }
+            inode.freed.set(true);
+            self.mem(|mem| mem.mapping_remove(cpu, inode.mapping));
+            false
+        });
     }
 
     /// Pages of the range that are in memory. Touches nothing.
@@ -224,6 +259,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if self.machine().has_waiters(self.shared.page_read) {
             self.machine().wake_all(self.shared.page_read);
         }
+        self.free_orphans();
     }
 }
 

@@ -14,6 +14,7 @@ use units::{CpuId, Nanos, NodeId, Order, Seed};
 
 use crate::file::{Files, Filesystem, InFlight};
 use crate::machine::{CostOp, Machine, QueueId, WaitReason};
+use crate::readahead::READAHEAD_PAGES_MAX;
 use crate::task::Processes;
 
 /// What a kernel is booted with.
@@ -102,7 +103,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             shared: Rc::new(Shared {
                 mem: RefCell::new(mem),
                 filesystem: config.filesystem,
-                readahead_pages: config.readahead_pages,
+                readahead_pages: config.readahead_pages.min(READAHEAD_PAGES_MAX),
                 queues,
                 kswapd_requests: RefCell::new(vec![KswapdRequest::default(); node_count]),
                 files: RefCell::new(Files::default()),

@@ -292,11 +292,9 @@ impl Mappings {
     /// number. As in the kernel, a tree first grows at the root, then down to the leaf.
     fn missing_node(&self, mapping: MappingId, index: u32, pages: u32) -> Option<(usize, u32)> {
         let tree = &self.list[mapping.0 as usize];
-        let leaf = index >> 6;
-        if tree.leaves.get(leaf as usize).is_some_and(|&leaf| leaf != NO_NODE) {
-            return None;
-        }
         let last = index + (pages - 1);
+        let is_missing = |leaf: &u32| tree.leaves.get(*leaf as usize).is_none_or(|&id| id == NO_NODE);
+        let leaf = ((index >> 6)..=(last >> 6)).find(is_missing)?;
         if last == 0 && tree.nodes == 0 {
             return None;
         }
@@ -519,16 +517,14 @@ impl<T: Trace> Memory<T> {
         let pages = self.alloc.frames.pages(pfn);
         self.mappings.list[mapping.0 as usize].pages -= u64::from(pages);
         let entry = shadow.map_or(EMPTY, encode_shadow);
-        let mut empty_leaf = None;
         for offset in 0..pages {
-            empty_leaf = self.mappings.set(mapping, index + offset, entry);
+            if let Some(leaf) = self.mappings.set(mapping, index + offset, entry) {
+                self.free_leaf(cpu, leaf);
+            }
         }
         self.alloc.frames.set_owner(pfn, NO_OWNER, 0);
         let (_, node) = self.page_place(pfn);
         self.memcgs.sub_stat(self.page_memcg(pfn), node, MemcgStat::File, u64::from(pages));
-        if let Some(leaf) = empty_leaf {
-            self.free_leaf(cpu, leaf);
-        }
     }
 
     fn free_leaf(&mut self, cpu: CpuId, leaf: u32) -> u64 {

@@ -217,9 +217,28 @@ impl Memcgs {
         self.push(path, Some(parent))
     }
 
-    /// Takes a cgroup offline. Its pages stay charged to it, and reclaim still visits it.
+    /// Whether no identity is left for another cgroup.
+    pub fn is_full(&self) -> bool {
+        self.list.len() > usize::from(u16::MAX)
+    }
+
+    /// Takes a cgroup offline. Its pages stay charged to it and reclaim still visits it, but its
+    /// protection is over (`mem_cgroup_css_offline`).
     pub fn remove(&mut self, memcg: MemcgId) {
-        self.list[memcg.index()].online = false;
+        let group = &mut self.list[memcg.index()];
+        group.online = false;
+        (group.memory.low, group.memory.min) = (0, 0);
+    }
+
+    /// Counts an event of `memcg` in its `memory.events` and in those of its ancestors: the file
+    /// is about the whole subtree.
+    pub fn count_event(&mut self, memcg: MemcgId, event: fn(&mut MemcgEvents) -> &mut u64) {
+        let mut next = Some(memcg);
+        while let Some(id) = next {
+            let group = &mut self.list[id.index()];
+            *event(&mut group.events) += 1;
+            next = group.parent;
+        }
     }
 
     /// The online cgroup with this path.

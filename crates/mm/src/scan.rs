@@ -211,7 +211,7 @@ impl<T: Trace> Memory<T> {
                     sc.memcg_low_skipped = true;
                     return None;
                 }
-                self.memcgs[memcg].events.low += 1;
+                self.memcgs.count_event(memcg, |events| &mut events.low);
             }
             Protection::None => {}
         }

@@ -20,21 +20,36 @@ use crate::sample::Sampler;
 
 /// The simulated kernel as a program sees it.
 #[derive(Clone)]
-pub(crate) struct SimSystem {
+pub struct SimSystem {
     kernel: Kernel<Sim, NoTrace>,
     process: Process,
     sampler: Rc<RefCell<Sampler>>,
 }
 
 /// A spawned task: its result, and who waits for it.
-pub(crate) struct SimTask<T> {
+pub struct SimTask<T> {
     result: Rc<Cell<Option<T>>>,
     done: QueueId,
     process: Process,
 }
 
+/// An open file; it is closed when the last clone is dropped.
+#[derive(Clone)]
+pub struct SimFile(Rc<Descriptor>);
+
+struct Descriptor {
+    kernel: Kernel<Sim, NoTrace>,
+    file: OpenFile,
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        self.kernel.close(&self.file);
+    }
+}
+
 /// A mapping that is unmapped when it is dropped.
-pub(crate) struct SimMapping {
+pub struct SimMapping {
     system: SimSystem,
     mapping: AnonMapping,
 }
@@ -74,7 +89,7 @@ impl SimSystem {
 }
 
 impl System for SimSystem {
-    type File = OpenFile;
+    type File = SimFile;
     type Mapping = SimMapping;
     type Task<T: Portable> = SimTask<T>;
 
@@ -164,22 +179,23 @@ impl System for SimSystem {
         self.kernel.lay_out_file(path, size).map_err(failed("lay out", path))
     }
 
-    async fn open(&self, path: &str, mode: OpenMode) -> Result<OpenFile, SystemError> {
+    async fn open(&self, path: &str, mode: OpenMode) -> Result<SimFile, SystemError> {
         if mode == OpenMode::Create {
             self.kernel.lay_out_file(path, Bytes(0)).map_err(failed("open", path))?;
         }
-        self.kernel.open(path).map_err(failed("open", path))
+        let file = self.kernel.open(path).map_err(failed("open", path))?;
+        Ok(SimFile(Rc::new(Descriptor { kernel: self.kernel.clone(), file })))
     }
 
-    async fn read(&self, file: &OpenFile, offset: u64, len: u64) -> Result<u64, SystemError> {
-        self.kernel.read(&self.process, file, offset, len).await.map_err(failed("read", self.name()))
+    async fn read(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        self.kernel.read(&self.process, &file.0.file, offset, len).await.map_err(failed("read", self.name()))
     }
 
-    async fn write(&self, file: &OpenFile, offset: u64, len: u64) -> Result<u64, SystemError> {
-        self.kernel.write(&self.process, file, offset, len).await.map_err(failed("write", self.name()))
+    async fn write(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        self.kernel.write(&self.process, &file.0.file, offset, len).await.map_err(failed("write", self.name()))
     }
 
-    async fn fsync(&self, _file: &OpenFile) -> Result<(), SystemError> {
+    async fn fsync(&self, _file: &SimFile) -> Result<(), SystemError> {
         Ok(()) // Written pages are taken as written back already, see `kernel::filemap`.
     }
 
@@ -187,8 +203,8 @@ impl System for SimSystem {
         self.kernel.unlink(path).map_err(failed("unlink", path))
     }
 
-    async fn resident_pages(&self, file: &OpenFile, offset: u64, len: u64) -> Result<u64, SystemError> {
-        Ok(self.kernel.resident_pages(file, offset, len))
+    async fn resident_pages(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        Ok(self.kernel.resident_pages(&file.0.file, offset, len))
     }
 
     async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping, SystemError> {
