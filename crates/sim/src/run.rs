@@ -182,11 +182,7 @@ impl Checks {
 ///
 /// # Panics
 /// When an invariant is broken: a bug of the simulator.
-pub fn verify<F, Fut>(
-    spec: &SimRun,
-    checks: Checks,
-    program: F,
-) -> Result<(SimResult, Statistics), SimError>
+pub fn verify<F, Fut>(spec: &SimRun, checks: Checks, program: F) -> Result<(SimResult, Statistics), SimError>
 where
     F: FnOnce(SimSystem) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,

@@ -192,7 +192,10 @@ impl System for SimSystem {
     }
 
     async fn write(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
-        self.kernel.write(&self.process, &file.0.file, offset, len).await.map_err(failed("write", self.name()))
+        self.kernel
+            .write(&self.process, &file.0.file, offset, len)
+            .await
+            .map_err(failed("write", self.name()))
     }
 
     async fn fsync(&self, _file: &SimFile) -> Result<(), SystemError> {
