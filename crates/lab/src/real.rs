@@ -96,7 +96,7 @@ fn in_vm(
         VmKernel::Version(version.to_owned())
     };
     let filesystem = match scenario.workload.params().get("filesystem") {
-        Some(workload::ParamValue::Choice(name)) if name == "xfs" => VmFilesystem::Xfs,
+        Some(workload::ParamValue::Choice("xfs")) => VmFilesystem::Xfs,
         _ => VmFilesystem::Ext4,
     };
     let spec = VmSpec {
