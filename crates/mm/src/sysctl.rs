@@ -1,5 +1,5 @@
 //! The sysctls below `vm.` that the mechanisms read, with their ranges and defaults
-//! (MECHANISMS section 15). Marks are recomputed by [`crate::Memory::set_sysctl`], not here.
+//! (MECHANISMS section 15). Marks are recomputed by [`crate::page_alloc::PageAllocator::set_sysctl`], not here.
 
 use core::fmt;
 use std_alloc::string::{String, ToString};
