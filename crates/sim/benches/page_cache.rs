@@ -1,7 +1,7 @@
 //! How many page cache accesses per second a whole simulated kernel makes with reclaim active:
 //! `hot-and-stream` on small machines. One item is one page that the workload reads.
 //!
-//! Each scene's result hash is printed once: two builds that print the same hashes simulate the
+//! Each scene's result hash is printed first: two builds that print the same hashes simulate the
 //! same, and only then are their rates comparable.
 
 use std::sync::Arc;
@@ -21,7 +21,17 @@ const HOT_MIB: u64 = 16;
 const STREAM_MIB: u64 = 1024;
 const PAGES_PER_MIB: u64 = 256;
 
+const GLOBAL: [&str; 4] = ["linux-5.4", "linux-5.5", "linux-6.1", "linux-6.12"];
+const LIMIT: [&str; 3] = ["linux-5.4", "linux-6.1", "linux-6.12"];
+
+#[allow(clippy::print_stdout)] // The hashes belong to the figures.
 fn main() {
+    let global = GLOBAL.map(|kernel| ("global_reclaim", scene(kernel, "ext4", "siblings")));
+    let limit = LIMIT.map(|kernel| ("limit_reclaim", scene(kernel, "ext4", "parent")));
+    let large = [("large_folios", scene("linux-6.12", "xfs", "parent"))];
+    for (name, spec) in global.iter().chain(&limit).chain(&large) {
+        println!("{name} {}: result {:016x}", spec.kernel.name, hash(&play(spec)));
+    }
     divan::main();
 }
 
@@ -58,27 +68,25 @@ fn hash(result: &SimResult) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-#[allow(clippy::print_stdout)] // The hash belongs to the figures.
-fn measure(bencher: Bencher<'_, '_>, name: &str, spec: &SimRun) {
-    println!("{name}: result {:016x}", hash(&play(spec)));
+fn measure(bencher: Bencher<'_, '_>, spec: &SimRun) {
     let pages = (3 * HOT_MIB + STREAM_MIB) * PAGES_PER_MIB;
     bencher.counter(ItemsCount::new(pages)).bench_local(|| play(spec));
 }
 
 /// kswapd and direct reclaim, the hot set in a sibling cgroup.
-#[divan::bench(args = ["linux-5.4", "linux-5.5", "linux-6.1", "linux-6.12"])]
+#[divan::bench(args = GLOBAL, sample_count = 20)]
 fn global_reclaim(bencher: Bencher<'_, '_>, kernel: &str) {
-    measure(bencher, kernel, &scene(kernel, "ext4", "siblings"));
+    measure(bencher, &scene(kernel, "ext4", "siblings"));
 }
 
 /// Reclaim at a cgroup's limit.
-#[divan::bench(args = ["linux-5.4", "linux-6.1", "linux-6.12"])]
+#[divan::bench(args = LIMIT, sample_count = 20)]
 fn limit_reclaim(bencher: Bencher<'_, '_>, kernel: &str) {
-    measure(bencher, kernel, &scene(kernel, "ext4", "parent"));
+    measure(bencher, &scene(kernel, "ext4", "parent"));
 }
 
 /// Folios of 32 pages.
-#[divan::bench]
+#[divan::bench(sample_count = 20)]
 fn large_folios(bencher: Bencher<'_, '_>) {
-    measure(bencher, "linux-6.12 xfs", &scene("linux-6.12", "xfs", "parent"));
+    measure(bencher, &scene("linux-6.12", "xfs", "parent"));
 }
