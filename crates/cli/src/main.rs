@@ -1,1 +1,40 @@
-fn main() {}
+//! The `pagetide` command: arguments in, tables and numbers out.
+//!
+//! Thin by rule: what a command means is `pagetide-lab`'s, how results look is
+//! `pagetide-report`'s. Here are only arguments ([`args`]), streams ([`printer`]), progress
+//! ([`progress`]) and exit codes ([`exit`]).
+
+mod args;
+mod commands;
+mod exit;
+mod printer;
+mod progress;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use printer::Printer;
+
+fn main() -> ExitCode {
+    lab::real::become_init_in_a_guest();
+    let cli = Cli::parse(); // Wrong usage ends here with exit code 2.
+    let printer = Printer::new(cli.verbosity());
+    let done = |()| exit::DONE;
+    let run = || match &cli.command {
+        Command::List(args) => commands::list(args, &printer).map(done),
+        Command::Run(args) => commands::run(args, &printer).map(done),
+        Command::Compare(args) => commands::compare(args, &printer).map(done),
+        Command::Replay(args) => commands::replay(args, &printer).map(done),
+        Command::Record(args) => commands::record(args, &printer),
+        Command::Vm(args) => commands::vm(args, &printer).map(done),
+    };
+    let code = match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => printer.failure(&failure),
+        Err(_) => exit::INTERNAL, // The panic has told what it is.
+    };
+    ExitCode::from(code)
+}

@@ -82,10 +82,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 return None;
             }
             let progress = self.direct_reclaim(gfp, order).await;
-            if progress > 0 {
-                if let Some(pfn) = self.try_after_reclaim(gfp, order, flags) {
-                    return Some(pfn);
-                }
+            if progress > 0
+                && let Some(pfn) = self.try_after_reclaim(gfp, order, flags)
+            {
+                return Some(pfn);
             }
             let gives_up = gfp.has(Gfp::NORETRY) || (order > COSTLY_ORDER && !gfp.has(Gfp::RETRY_MAYFAIL));
             if gives_up && !gfp.has(Gfp::NOFAIL) {

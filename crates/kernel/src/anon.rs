@@ -102,13 +102,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.mem(|mem| mem.anon_free(cpu, pfn));
             return Err(Errno::Killed);
         }
-        let mut mappings = process.0.anon.borrow_mut();
-        let pages = &mut mappings[mapping.index];
-        if pages.len() <= page {
-            pages.resize(page + 1, None);
+        {
+            let pages = &mut process.0.anon.borrow_mut()[mapping.index];
+            if pages.len() <= page {
+                pages.resize(page + 1, None);
+            }
+            pages[page] = Some(pfn);
         }
-        pages[page] = Some(pfn);
-        drop(mappings);
         self.machine().cond_resched().await; // irqentry_exit: a fault ends in user mode
         Ok(())
     }

@@ -1,1 +1,47 @@
-//! placeholder
+//! The one facade: what the command line, Python and Rust users call to run workloads, compare
+//! kernels and replay traces.
+//!
+//! Start with [`Request`]: names and texts as a person gives them. [`Request::resolve`] makes a
+//! [`Scenario`] of it, [`compare::plan`] the scenarios of a comparison; [`batch::run_all`] runs
+//! scenarios, whole runs in parallel, and returns recordings in the order of the plan.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `names.rs` | every name that can be given: workloads, kernels, features, sysctls, counters, machines |
+//! | `experiment.rs` | what a workload runs on when nobody says: machine, memory, kernels before and after |
+//! | `resolve.rs` | texts to a resolved scenario, and a scenario back to the command that runs it |
+//! | `compare.rs` | kernels x seeds, and recordings read from disk |
+//! | `simulate.rs` | one scenario on the simulated machine to a recording |
+//! | `batch.rs` | many scenarios in parallel, progress, interruption |
+//! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
+//! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
+//! | `replay.rs` | a trace on plain replacement policies |
+//! | `error.rs` | all that can go wrong, what to do about it, and whose fault it is |
+//!
+//! Deliberately absent: terminals, colours and formats (`cli`, `pagetide-report`); process-global
+//! state; any decision of the model. The same scenario gives the same recording.
+
+pub mod batch;
+pub mod compare;
+pub mod error;
+pub mod experiment;
+pub mod fidelity;
+pub mod names;
+pub mod real;
+pub mod replay;
+pub mod resolve;
+mod simulate;
+
+pub use batch::{Batch, Control, PlannedRun, RunEvent, run_all};
+pub use compare::{Comparison, Variant};
+pub use error::{Class, LabError};
+pub use real::HostPolicy;
+pub use recording::folder::check_new_folder;
+pub use recording::{Recording, RecordingError};
+pub use resolve::{Request, Subject, command};
+pub use simulate::simulate;
+pub use workload::UnknownName;
+pub use workload::policy::PolicyKind;
+pub use workload::replay::Timing;
+pub use workload::scenario::{Backend, Scenario, parse_mem};
+pub use workload::trace::TraceFormat;

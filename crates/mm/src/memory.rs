@@ -141,6 +141,11 @@ impl<T: Trace> Memory<T> {
     /// first, as the kernel does for a reader.
     pub fn memcg_stat(&mut self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
         self.memcgs.flush_for_read(memcg);
+        self.memcg_stat_as_flushed(memcg)
+    }
+
+    /// The same as the last flush left it.
+    pub fn memcg_stat_as_flushed(&self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
         let is_size = |stat: MemcgStat| (stat as u8) <= (MemcgStat::Unevictable as u8);
         let in_bytes = |stat| matches!(stat, MemcgStat::FileDirty | MemcgStat::FileWriteback);
         let mut lines: Vec<(&'static str, u64)> = MemcgStat::ALL

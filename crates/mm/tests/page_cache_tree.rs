@@ -141,14 +141,7 @@ enum Event {
 
 /// Places near the start, at the borders of leaves and levels, and far out.
 fn place() -> impl Strategy<Value = u32> {
-    prop_oneof![
-        0_u32..4,
-        0_u32..300,
-        60_u32..70,
-        4090_u32..4100,
-        262_140_u32..262_150,
-        Just(1 << 24),
-    ]
+    prop_oneof![0_u32..4, 0_u32..300, 60_u32..70, 4090_u32..4100, 262_140_u32..262_150, Just(1 << 24),]
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -184,7 +177,8 @@ impl Model {
         }
         if last > 0 {
             self.has_nodes = true;
-            self.height = self.height.max((0..).find(|level| (last >> 6) >> (6 * level) == 0).expect("32 bits"));
+            self.height =
+                self.height.max((0..).find(|level| (last >> 6) >> (6 * level) == 0).expect("32 bits"));
         }
     }
 
@@ -199,7 +193,8 @@ impl Model {
             return 0;
         }
         let at = |level: u32| {
-            let mut numbers: Vec<u32> = self.entries.keys().map(|index| (index >> 6) >> (6 * level)).collect();
+            let mut numbers: Vec<u32> =
+                self.entries.keys().map(|index| (index >> 6) >> (6 * level)).collect();
             numbers.dedup();
             numbers.len() as u64
         };

@@ -12,6 +12,7 @@ mod compare;
 mod export;
 mod findings;
 pub mod measure;
+mod metrics;
 mod mmtests;
 pub mod number;
 mod run;
@@ -23,6 +24,7 @@ use recording::Recording;
 pub use compare::{compare_text, to_markdown};
 pub use export::{to_csv, to_json};
 pub use measure::{Direction, direction, unit};
+pub use metrics::{metrics_markdown, metrics_text};
 pub use mmtests::{mmtests_text, ops_text};
 pub use run::run_text;
 

@@ -182,11 +182,7 @@ impl Checks {
 ///
 /// # Panics
 /// When an invariant is broken: a bug of the simulator.
-pub fn verify<F, Fut>(
-    spec: &SimRun,
-    checks: Checks,
-    program: F,
-) -> Result<(SimResult, Statistics), SimError>
+pub fn verify<F, Fut>(spec: &SimRun, checks: Checks, program: F) -> Result<(SimResult, Statistics), SimError>
 where
     F: FnOnce(SimSystem) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
@@ -261,7 +257,7 @@ where
     Ok(SimResult {
         outcome,
         vmstat: kernel.vmstat().into_iter().collect(),
-        memcg: memcg_stats(&kernel),
+        memcg: memcg_stats(&kernel, true),
         phases,
         columns,
         rows,

@@ -1,8 +1,9 @@
-//! What is read off a running kernel: once a second, and at the end of every phase.
+//! What is read off a running kernel: at a given period, and at the end of every phase.
 //!
-//! Reading the simulated state costs no simulated time. But it does what a monitor on a real
-//! kernel does: it reads `memory.stat` of every cgroup, which flushes statistics there
-//! (MECHANISMS-6X 4.3), so simulated and measured runs see numbers of the same age.
+//! Reading the simulated state costs no simulated time. But once a second, and at the end of a
+//! phase, it does what a monitor on a real kernel does: it reads `memory.stat` of every cgroup,
+//! which flushes statistics there (MECHANISMS-6X 4.3), so simulated and measured runs see numbers
+//! of the same age. Samples in between show cgroups as last flushed.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,9 @@ pub struct PhaseSample {
     pub vmstat: BTreeMap<String, u64>,
 }
 
+/// How often the monitor of a measured guest read `memory.stat`.
+const MONITOR_PERIOD: Nanos = Nanos::from_secs(1);
+
 /// Counters of cgroups that are sampled, under the names of `memory.stat`.
 const MEMCG_COLUMNS: [&str; 9] = [
     "file",
@@ -42,6 +46,8 @@ const MEMCG_COLUMNS: [&str; 9] = [
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
     pub(crate) phases: Vec<PhaseSample>,
+    /// When `memory.stat` was last read.
+    flushed_at: Option<Nanos>,
     /// Rows as names and values: columns appear as cgroups do.
     rows: Vec<(Nanos, BTreeMap<String, u64>)>,
 }
@@ -51,6 +57,7 @@ impl Sampler {
     pub(crate) fn mark(&mut self, phase: &str, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
         let vmstat = kernel.vmstat().into_iter().collect();
         self.phases.push(PhaseSample { name: phase.to_string(), at: now, vmstat });
+        self.flushed_at = None;
         self.sample(now, kernel);
     }
 
@@ -58,7 +65,11 @@ impl Sampler {
     pub(crate) fn sample(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
         let mut row: BTreeMap<String, u64> = kernel.vmstat().into_iter().collect();
         row.extend(zone_columns(kernel));
-        for (path, stats) in memcg_stats(kernel) {
+        let flush = self.flushed_at.is_none_or(|at| now.saturating_sub(at) >= MONITOR_PERIOD);
+        if flush {
+            self.flushed_at = Some(now);
+        }
+        for (path, stats) in memcg_stats(kernel, flush) {
             let group = path.replace('/', "_");
             row.extend(
                 MEMCG_COLUMNS
@@ -101,15 +112,20 @@ fn zone_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
     kernel.mem(|mem| mem.alloc.zones.iter().flat_map(of).collect())
 }
 
-/// `memory.stat` of every cgroup but the root, by path, with `memory.current` as `current`.
-pub(crate) fn memcg_stats(kernel: &Kernel<Sim, NoTrace>) -> BTreeMap<String, BTreeMap<String, u64>> {
+/// `memory.stat` of every cgroup but the root, by path, with `memory.current` as `current`; `flush`
+/// as reading the file does.
+pub(crate) fn memcg_stats(
+    kernel: &Kernel<Sim, NoTrace>,
+    flush: bool,
+) -> BTreeMap<String, BTreeMap<String, u64>> {
     kernel.mem(|mem| {
         let ids: Vec<MemcgId> =
             mem.memcgs.ids().filter(|&id| id != MemcgId::ROOT && mem.memcgs[id].online).collect();
         ids.into_iter()
             .map(|id| {
+                let lines = if flush { mem.memcg_stat(id) } else { mem.memcg_stat_as_flushed(id) };
                 let mut stats: BTreeMap<String, u64> =
-                    mem.memcg_stat(id).into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+                    lines.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
                 stats.insert("current".to_string(), mem.memcgs[id].memory.usage * units::PAGE_SIZE);
                 (mem.memcgs[id].path.clone(), stats)
             })

@@ -13,7 +13,7 @@ use kernel::{Errno, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
 use mm::event::NoTrace;
 use units::{Bytes, Nanos, Pages};
-use workload::system::{Advice, OpenMode, System, SystemError, TaskSpec};
+use workload::system::{Advice, OpenMode, Portable, System, SystemError, TaskSpec};
 
 use crate::machine::Sim;
 use crate::sample::Sampler;
@@ -91,7 +91,7 @@ impl SimSystem {
 impl System for SimSystem {
     type File = SimFile;
     type Mapping = SimMapping;
-    type Task<T: Send + 'static> = SimTask<T>;
+    type Task<T: Portable> = SimTask<T>;
 
     fn now(&self) -> Nanos {
         self.kernel.machine().now()
@@ -115,7 +115,7 @@ impl System for SimSystem {
 
     async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<SimTask<T>, SystemError>
     where
-        T: Send + 'static,
+        T: Portable,
         F: FnOnce(Self) -> Fut + Send + 'static,
         Fut: Future<Output = T> + 'static,
     {
@@ -141,7 +141,7 @@ impl System for SimSystem {
         Ok(SimTask { result, done, process })
     }
 
-    async fn join<T: Send + 'static>(&self, task: SimTask<T>) -> Result<T, SystemError> {
+    async fn join<T: Portable>(&self, task: SimTask<T>) -> Result<T, SystemError> {
         loop {
             if let Some(value) = task.result.take() {
                 if task.process.is_killed() {
@@ -192,7 +192,10 @@ impl System for SimSystem {
     }
 
     async fn write(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
-        self.kernel.write(&self.process, &file.0.file, offset, len).await.map_err(failed("write", self.name()))
+        self.kernel
+            .write(&self.process, &file.0.file, offset, len)
+            .await
+            .map_err(failed("write", self.name()))
     }
 
     async fn fsync(&self, _file: &SimFile) -> Result<(), SystemError> {

@@ -139,7 +139,10 @@ fn a_kswapd_with_no_head_start_leaves_the_work_to_direct_reclaim() {
         result.vmstat["pgscan_direct"]
     };
     let (narrow, wide) = (stalls(1), stalls(1000));
-    assert!(narrow > wide, "pgscan_direct: {narrow} with a narrow gap between the marks, {wide} with a wide one");
+    assert!(
+        narrow > wide,
+        "pgscan_direct: {narrow} with a narrow gap between the marks, {wide} with a wide one"
+    );
 }
 
 /// FNV-1a of everything that a run leaves.

@@ -90,8 +90,7 @@ fn a_large_folio_gives_way_to_pages_that_lie_in_its_place() {
 
 #[test]
 fn windows_may_be_larger_than_any_leaf_of_the_page_cache_tree() {
-    let spec =
-        SimRun { filesystem: Filesystem::Xfs, readahead_pages: 1024, ..machine("linux-6.12") };
+    let spec = SimRun { filesystem: Filesystem::Xfs, readahead_pages: 1024, ..machine("linux-6.12") };
     tell(&spec, |sys| async move {
         sys.lay_out_file("file", Bytes(64 << 20)).await?;
         let file = sys.open("file", OpenMode::Read).await?;

@@ -7,11 +7,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::hot_and_stream::{self, HotAndStream};
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
+use crate::portable;
 use crate::system::{System, SystemError};
 
 /// What there is to know about a workload before it runs.
@@ -140,7 +142,7 @@ impl Workload {
 
 /// What a workload measured. Names carry their unit at the end; ordered, so that a recording of
 /// the same run has the same bytes.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// One number for the run.
     pub metrics: BTreeMap<String, f64>,
@@ -160,7 +162,7 @@ impl Outcome {
 }
 
 /// Why a run ended early.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum WorkloadError {
     /// A system call failed.
     #[error(transparent)]
@@ -184,7 +186,8 @@ pub enum WorkloadError {
         /// The cgroup.
         group: String,
         /// The number's name.
-        key: &'static str,
+        #[serde(deserialize_with = "portable::static_name")]
+        key: portable::StaticName,
     },
 }
 

@@ -17,6 +17,7 @@
 //! Left out: the script's warm-up and its other file systems; `filesystem` is for the machine.
 //! Neighbours: [`crate::system`] for what a task is, [`crate::memory_stat`].
 
+use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
 use crate::catalog::{Outcome, WorkloadError};
@@ -189,7 +190,9 @@ impl HotAndStream {
         sys.mark("reread_done");
         outcome.metric("reread_seconds", total_seconds(&reread));
         let scanned = self.stats(&sys).await?.sum("pgscan")?;
-        outcome.metric("reread_memcg_pgscan", scanned.saturating_sub(reclaim_before) as f64);
+        if let (Some(scanned), Some(before)) = (scanned, reclaim_before) {
+            outcome.metric("reread_memcg_pgscan", scanned.saturating_sub(before) as f64);
+        }
         Ok(outcome)
     }
 
@@ -235,7 +238,11 @@ impl HotAndStream {
     }
 
     /// Reads every group once and records the counters; returns the pages scanned so far.
-    async fn record_groups<S: System>(&self, sys: &S, outcome: &mut Outcome) -> Result<u64, WorkloadError> {
+    async fn record_groups<S: System>(
+        &self,
+        sys: &S,
+        outcome: &mut Outcome,
+    ) -> Result<Option<u64>, WorkloadError> {
         let stats = self.stats(sys).await?;
         for (metric, key) in [
             ("memcg_pgscan", "pgscan"),
@@ -243,7 +250,9 @@ impl HotAndStream {
             ("memcg_pgrefill", "pgrefill"),
             ("memcg_pgdeactivate", "pgdeactivate"),
         ] {
-            outcome.metric(metric, stats.sum(key)? as f64);
+            if let Some(pages) = stats.sum(key)? {
+                outcome.metric(metric, pages as f64);
+            }
         }
         outcome.metric("a_active_file_pages", stats.a.pages("active_file")? as f64);
         outcome.metric("a_inactive_file_pages", stats.a.pages("inactive_file")? as f64);
@@ -273,17 +282,23 @@ struct GroupStats {
 }
 
 impl GroupStats {
-    /// A counter of the whole workload: a parent counts for its children.
-    fn sum(&self, key: &'static str) -> Result<u64, WorkloadError> {
-        match (&self.parent, &self.b) {
+    /// A counter of the whole workload: a parent counts for its children. `None` where the kernel
+    /// has no such counter: cgroup v1 counts no reclaim per group.
+    fn sum(&self, key: &'static str) -> Result<Option<u64>, WorkloadError> {
+        let sum = match (&self.parent, &self.b) {
             (Some(parent), _) => parent.value(key),
             (None, None) => self.a.value(key),
-            (None, Some(b)) => Ok(self.a.value(key)?.saturating_add(b.value(key)?)),
+            (None, Some(b)) => self.a.value(key).and_then(|sum| Ok(sum.saturating_add(b.value(key)?))),
+        };
+        match sum {
+            Err(WorkloadError::MissingStat { .. }) => Ok(None),
+            other => other.map(Some),
         }
     }
 }
 
 /// One pass over a file: how long it took, and the rates along the way.
+#[derive(Serialize, Deserialize)]
 struct Pass {
     length: Nanos,
     rates_mib_per_second: Vec<f64>,

@@ -4,8 +4,8 @@
 //! Start with [`system`], the only thing that a program sees of a kernel; then [`hot_and_stream`],
 //! a whole program, and [`mod@catalog`], where programs have names and [`params`]. [`scenario`] is a
 //! run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
-//! recorded requests, [`replay`] makes them against a kernel, [`zipf`] makes them up, [`policy`] answers how plain replacement policies do
-//! on them.
+//! recorded requests, [`replay`] makes them against a kernel, [`zipf`] makes them up, [`policy`]
+//! answers how plain replacement policies do on them.
 //!
 //! Deliberately absent: which backend a program runs on, clocks other than [`System::now`], and
 //! any knowledge of the mechanisms under test.
@@ -16,6 +16,7 @@ pub mod memory_stat;
 pub mod names;
 pub mod params;
 pub mod policy;
+mod portable;
 pub mod replay;
 pub mod scenario;
 pub mod system;
@@ -28,5 +29,5 @@ pub use names::UnknownName;
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};
 pub use replay::{Replay, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
-pub use system::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
+pub use system::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
 pub use vocabulary::{KernelError, KernelSpec, Vocabulary};

@@ -5,18 +5,29 @@
 //! fail do so with an errno and the name of the call, as on Linux.
 //!
 //! Three implementations: the simulated kernel, this host, a guest in a virtual machine. In the
-//! simulator tasks are futures on one thread; on Linux each task is a thread that runs its future
-//! to completion. Hence a task's closure is `Send` and its future is not.
+//! simulator tasks are futures on one thread; on Linux each task is a process, because a memory
+//! cgroup holds processes and not threads. Hence a task shares no memory with its parent, its
+//! closure is `Send`, and what it returns is [`Portable`]: bytes that can go through a pipe.
 //!
 //! Left out: signals, sockets, content of files (nothing that is modelled depends on it).
 
 use std::fmt;
 use std::future::Future;
 
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, Pages};
 
+use crate::portable;
+
+/// What a task may return. The simulator hands it over as it is; on Linux it leaves the task's
+/// process as bytes.
+pub trait Portable: Send + Serialize + DeserializeOwned + 'static {}
+
+impl<T: Send + Serialize + DeserializeOwned + 'static> Portable for T {}
+
 /// The errors of Linux that the modelled calls can return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Errno {
     /// Operation not permitted.
     Perm,
@@ -71,10 +82,11 @@ impl fmt::Display for Errno {
 }
 
 /// A failed call: what was called, on what, and why it failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemError {
     /// The call, as in a manual page: `read`, `mkdir`, `write memory.max`.
-    pub call: &'static str,
+    #[serde(deserialize_with = "portable::static_name")]
+    pub call: portable::StaticName,
     /// The path or name that the call was made with.
     pub subject: String,
     /// Why.
@@ -154,7 +166,7 @@ pub trait System: Clone + 'static {
     /// A private anonymous mapping. Dropping it unmaps it.
     type Mapping: 'static;
     /// A running task that returns a `T`.
-    type Task<T: Send + 'static>;
+    type Task<T: Portable>;
 
     /// Time since boot (simulated) or since the start of the run (real).
     fn now(&self) -> Nanos;
@@ -174,14 +186,14 @@ pub trait System: Clone + 'static {
     /// `NoEnt` when the cgroup does not exist; `NoMem`.
     async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<Self::Task<T>, SystemError>
     where
-        T: Send + 'static,
+        T: Portable,
         F: FnOnce(Self) -> Fut + Send + 'static,
         Fut: Future<Output = T> + 'static;
     /// Waits until a task has returned.
     ///
     /// # Errors
     /// `Killed` when the OOM killer took it.
-    async fn join<T: Send + 'static>(&self, task: Self::Task<T>) -> Result<T, SystemError>;
+    async fn join<T: Portable>(&self, task: Self::Task<T>) -> Result<T, SystemError>;
 
     /// Creates a cgroup (v2 names) with the memory controller enabled.
     async fn cgroup_create(&self, path: &str) -> Result<(), SystemError>;

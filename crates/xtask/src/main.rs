@@ -1,1 +1,67 @@
-fn main() {}
+//! Developer commands: `cargo xtask test`, `cargo xtask determinism`, `cargo xtask readme`.
+//!
+//! `test` is all that a change must pass, and what CI runs: format, lints, all tests, documents,
+//! benches once over, and the determinism check. Every step runs even when one before it failed,
+//! so that one run tells all. Nothing is skipped silently. Left out: installing anything.
+
+mod determinism;
+mod readme;
+mod step;
+
+use std::process::ExitCode;
+
+use readme::Mode;
+use step::{Outcome, Report, cargo, say};
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  test          everything that a change must pass
+  readme        write the output that README.md shows
+  determinism   the same bytes from two runs, a debug and a release build, one job and two";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let report = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["test"] => test(),
+        ["determinism"] => only("determinism", determinism::check),
+        ["readme"] => only("readme", || readme::run(Mode::Write)),
+        _ => {
+            say(USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    report.end()
+}
+
+fn test() -> Report {
+    let mut report = Report::new(8);
+    report.step("format", || cargo(&["fmt", "--all", "--check"], &[]));
+    report.step("lints", || {
+        cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
+    });
+    report.step("build", || cargo(&["build", "--workspace", "--all-targets", "--locked"], &[]));
+    report.step("documents", || {
+        cargo(&["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
+    });
+    // `--test` runs each bench once: it says that a bench still works, not how fast it is.
+    report.step("benches, once each", || {
+        cargo(&["bench", "--workspace", "--benches", "--locked", "--", "--test"], &[])
+    });
+    report.step("determinism", determinism::check);
+    report.step("output in README.md", || readme::run(Mode::Check));
+    report.step("tests", || cargo(&["test", "--workspace", "--no-fail-fast", "--locked"], &[]));
+    report
+}
+
+fn only(name: &str, run: impl FnOnce() -> Outcome) -> Report {
+    let mut report = Report::new(1);
+    report.step(name, run);
+    report
+}
+
+impl From<std::io::Error> for Outcome {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}

@@ -169,7 +169,7 @@ fn an_interrupt_steals_its_time_from_the_task_on_the_cpu_that_submitted() {
     });
     run(&mut simulation);
     insta::assert_snapshot!(log.text(), @r"
-       20 us cpu0 request 7 is done
+        8 us cpu0 request 7 is done
       105 us cpu0 worked for 100 us
     ");
 }

@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use pagetide_workload::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
+use pagetide_workload::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
 use units::{Bytes, Nanos, Pages};
 
 /// Runs a future that never has to wait.
@@ -36,6 +36,7 @@ struct Kernel {
     groups: BTreeMap<String, Group>,
     files: BTreeMap<String, CachedFile>,
     fail_call: Option<(&'static str, Errno)>,
+    no_reclaim_counters: bool,
 }
 
 #[derive(Default)]
@@ -69,6 +70,13 @@ impl Fake {
         fake
     }
 
+    /// Has no counters of reclaim in `memory.stat`, as cgroup v1.
+    pub fn without_reclaim_counters() -> Self {
+        let fake = Self::new();
+        fake.kernel.borrow_mut().no_reclaim_counters = true;
+        fake
+    }
+
     /// All calls so far, one a line.
     pub fn log(&self) -> Ref<'_, Vec<String>> {
         Ref::map(self.kernel.borrow(), |kernel| &kernel.log)
@@ -92,7 +100,7 @@ impl Fake {
 impl System for Fake {
     type File = String;
     type Mapping = ();
-    type Task<T: Send + 'static> = T;
+    type Task<T: Portable> = T;
 
     fn now(&self) -> Nanos {
         self.kernel.borrow().now
@@ -116,7 +124,7 @@ impl System for Fake {
 
     async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<T, SystemError>
     where
-        T: Send + 'static,
+        T: Portable,
         F: FnOnce(Self) -> Fut + Send + 'static,
         Fut: Future<Output = T> + 'static,
     {
@@ -128,7 +136,7 @@ impl System for Fake {
         Ok(block_on(program(Self { kernel: self.kernel.clone(), cgroup })))
     }
 
-    async fn join<T: Send + 'static>(&self, task: T) -> Result<T, SystemError> {
+    async fn join<T: Portable>(&self, task: T) -> Result<T, SystemError> {
         self.call("join", "", "join".to_owned())?;
         Ok(task)
     }
@@ -155,9 +163,9 @@ impl System for Fake {
         let active: u64 = members().map(|group| group.active).sum();
         let inactive: u64 = members().map(|group| group.inactive).sum();
         let (active, inactive) = (active * 4096, inactive * 4096);
-        Ok(format!(
-            "inactive_file {inactive}\nactive_file {active}\npgscan 5\npgsteal 4\npgrefill 3\npgdeactivate 2\n"
-        ))
+        let reclaim = "pgscan 5\npgsteal 4\npgrefill 3\npgdeactivate 2\n";
+        let reclaim = if kernel.no_reclaim_counters { "" } else { reclaim };
+        Ok(format!("inactive_file {inactive}\nactive_file {active}\n{reclaim}"))
     }
 
     async fn make_dir(&self, _: &str) -> Result<(), SystemError> {

@@ -1,0 +1,315 @@
+//! The command line: commands, options, and their help.
+//!
+//! Names and values of the model are texts here; `pagetide-lab` reads and checks them, so that
+//! a mistake is told the same way wherever it was made.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use lab::names::Listing;
+use lab::{PolicyKind, Timing, TraceFormat};
+
+/// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
+#[derive(Debug, Parser)]
+#[command(name = "pagetide", version, help_expected = true, max_term_width = 100)]
+#[command(after_help = crate::exit::HELP, subcommand_required = true, arg_required_else_help = true)]
+#[command(infer_subcommands = false, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Say less: no progress
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Output")]
+    quiet: bool,
+    /// Say more: the start of each run, too
+    #[arg(short, long, global = true, action = ArgAction::SetTrue, help_heading = "Output")]
+    verbose: bool,
+}
+
+/// How much to say on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verbosity {
+    /// Errors only.
+    Quiet,
+    /// Progress.
+    Normal,
+    /// Progress in detail.
+    Verbose,
+}
+
+impl Cli {
+    pub(crate) fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, false) => Verbosity::Normal,
+            (false, true) => Verbosity::Verbose,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show the names that other commands take
+    List(ListArgs),
+    /// Run one workload on one kernel
+    Run(RunArgs),
+    /// Put kernels, or recordings made earlier, side by side
+    Compare(CompareArgs),
+    /// Replay a recorded trace through page cache and reclaim, or on plain policies
+    Replay(ReplayArgs),
+    /// Monitor this host while a command runs
+    Record(RecordArgs),
+    /// Get kernels for virtual machines
+    Vm(VmArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "The command's exit status is passed on.
+
+Example:
+  pagetide record --out recordings/build -- cargo build")]
+pub(crate) struct RecordArgs {
+    /// Keep the recording in this new folder [default: not kept] [example: recordings/build]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Form of the result on standard error, as standard output is the command's [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+    /// The command and its arguments, after `--` [example: cargo build]
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VmArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: VmCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum VmCommand {
+    /// Bring Debian's newest kernel of a version into the cache folder, with apt, unprivileged
+    #[command(after_help = "Example:\n  pagetide vm fetch 6.12")]
+    Fetch {
+        /// Version: 6.1, 6.12, or a whole release [example: 6.12]
+        #[arg(value_name = "VERSION")]
+        version: String,
+    },
+}
+
+/// What a run on this host may do.
+#[derive(Debug, Args)]
+pub(crate) struct HostArgs {
+    /// With `--on host`: memory of all that the run does [default: 256M] [example: 512M]
+    #[arg(long, value_name = "SIZE", help_heading = "Host")]
+    pub(crate) host_limit: Option<String>,
+    /// With `--on host`: where its files are made [default: for temporary files] [example: /data]
+    #[arg(long, value_name = "DIR", help_heading = "Host")]
+    pub(crate) host_dir: Option<PathBuf>,
+    /// With `--on host`: let it drop all caches of this host and write its sysctls
+    #[arg(long, help_heading = "Host")]
+    pub(crate) allow_host_pressure: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pagetide list kernels")]
+pub(crate) struct ListArgs {
+    /// Which names
+    #[arg(value_enum)]
+    pub(crate) what: ListWhat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ListWhat {
+    /// Workloads with their parameters and defaults
+    Workloads,
+    /// Kernels
+    Kernels,
+    /// Features that a kernel can have or not
+    Features,
+    /// Sysctls with their ranges and defaults
+    Sysctls,
+    /// Counters in recordings
+    Counters,
+    /// Machines
+    Machines,
+}
+
+impl From<ListWhat> for Listing {
+    fn from(what: ListWhat) -> Self {
+        match what {
+            ListWhat::Workloads => Self::Workloads,
+            ListWhat::Kernels => Self::Kernels,
+            ListWhat::Features => Self::Features,
+            ListWhat::Sysctls => Self::Sysctls,
+            ListWhat::Counters => Self::Counters,
+            ListWhat::Machines => Self::Machines,
+        }
+    }
+}
+
+/// What a scenario is made from, but for the kernel.
+#[derive(Debug, Args)]
+pub(crate) struct ScenarioArgs {
+    /// Parameter of the workload; may be repeated [default: see `list workloads`] [example: hot=50M]
+    #[arg(long = "param", value_name = "NAME=VALUE", help_heading = "Run", allow_hyphen_values = true)]
+    pub(crate) params: Vec<String>,
+    /// Seed of all randomness in the run [default: 1] [example: 7]
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    pub(crate) seed: Option<u64>,
+    /// Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take several [default: sim] [example: vm:6.12]
+    #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
+    pub(crate) backends: Vec<String>,
+    /// Print the resolved scenario instead of running it
+    #[arg(long, help_heading = "Run")]
+    pub(crate) dry_run: bool,
+    /// Machine to run on [default: the workload's own] [example: vm-2cpu]
+    #[arg(long, value_name = "NAME", help_heading = "Machine")]
+    pub(crate) machine: Option<String>,
+    /// Memory of the machine [default: the workload's own] [example: 1016336kB]
+    #[arg(long, value_name = "SIZE", help_heading = "Machine", allow_hyphen_values = true)]
+    pub(crate) mem: Option<String>,
+    /// Sysctl to set; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
+    #[arg(long = "set", value_name = "SYSCTL=VALUE", help_heading = "Machine", allow_hyphen_values = true)]
+    pub(crate) sysctls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables for a terminal
+    Text,
+    /// One JSON object
+    Json,
+    /// One row for each number
+    Csv,
+    /// Tables in Markdown
+    Md,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pagetide run hot-and-stream --kernel linux-5.4+root-aging
+  pagetide run hot-and-stream --param stream=2G --mem 512M --format json
+  pagetide run scenario.toml --out recordings/first")]
+pub(crate) struct RunArgs {
+    /// Workload by name, or a scenario file (*.toml) [example: hot-and-stream]
+    #[arg(value_name = "WORKLOAD|SCENARIO.toml")]
+    pub(crate) subject: String,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Kernel, with features added (+) or taken away (-) [default: the newest] [example: linux-5.4+root-aging]
+    #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
+    pub(crate) kernel: Option<String>,
+    /// Keep the recording in this new folder [default: not kept] [example: recordings/first]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Form of the result on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without --kernel, kernels are those of the workload's source before and after its change.
+The first kernel or folder is the baseline. A folder takes precedence over a workload's name.
+
+Examples:
+  pagetide compare hot-and-stream
+  pagetide compare hot-and-stream --kernel linux-6.1 --kernel linux-6.12 --seeds 10
+  pagetide compare recordings/first recordings/second --format md"
+)]
+pub(crate) struct CompareArgs {
+    /// Workload by name, a scenario file (*.toml), or folders with recordings [example: hot-and-stream]
+    #[arg(value_name = "WORKLOAD|DIR", required = true)]
+    pub(crate) subjects: Vec<String>,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Kernel to compare; repeated [default: the source's own before and after] [example: linux-6.1]
+    #[arg(long = "kernel", value_name = "KERNEL", help_heading = "Machine")]
+    pub(crate) kernels: Vec<String>,
+    /// Runs of each kernel, with this many seeds [default: 1] [example: 10]
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    pub(crate) seeds: Option<u64>,
+    /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    pub(crate) jobs: Option<usize>,
+    /// Keep all recordings in this new folder [default: not kept] [example: recordings/aging]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Form of the result on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pagetide replay trace.csv --mem 256M --mem 512M --kernel linux-6.12
+  pagetide replay trace.csv --policy lru --policy clock --capacity 10000")]
+#[command(group = ArgGroup::new("caches").args(["policies", "mems"]).required(true).multiple(true))]
+pub(crate) struct ReplayArgs {
+    /// Trace file [example: trace.csv]
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Replacement policy: lru, fifo or clock; may be repeated [example: lru]
+    #[arg(long = "policy", value_name = "POLICY", requires = "capacities", help_heading = "Cache")]
+    #[arg(value_parser = |text: &str| text.parse::<PolicyKind>().map_err(|error| with_hint(&error)))]
+    pub(crate) policies: Vec<PolicyKind>,
+    /// Objects that fit into the cache; may be repeated [example: 10000]
+    #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Cache")]
+    pub(crate) capacities: Vec<u64>,
+    /// Memory of a simulated machine whose page cache it is; may be repeated [example: 256M]
+    #[arg(long = "mem", value_name = "SIZE", help_heading = "Cache", allow_hyphen_values = true)]
+    pub(crate) mems: Vec<String>,
+    /// Kernel of that machine; may be repeated [default: the newest] [example: linux-6.1]
+    #[arg(long = "kernel", value_name = "KERNEL", requires = "mems", help_heading = "Cache")]
+    pub(crate) kernels: Vec<String>,
+    /// Sysctl of that kernel; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
+    #[arg(long = "set", value_name = "SYSCTL=VALUE", requires = "mems", help_heading = "Cache")]
+    pub(crate) sysctls: Vec<String>,
+    /// When requests are made: asap or recorded [default: asap] [example: recorded]
+    #[arg(long, value_name = "WHEN", requires = "mems", default_value = "asap", help_heading = "Run")]
+    #[arg(hide_default_value = true)]
+    #[arg(value_parser = |text: &str| text.parse::<Timing>().map_err(|error| with_hint(&error)))]
+    pub(crate) timing: Timing,
+    /// Format of the trace: block-csv, object-csv or oracle-general [default: by content] [example: block-csv]
+    #[arg(long, value_name = "FORMAT")]
+    #[arg(value_parser = |text: &str| text.parse::<TraceFormat>().map_err(|error| with_hint(&error)))]
+    pub(crate) trace_format: Option<TraceFormat>,
+    /// Form of the result on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+fn with_hint(error: &lab::UnknownName) -> String {
+    format!("{error}; {}", error.hint())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_argument_is_documented() {
+        Cli::command().debug_assert(); // `help_expected` is checked here.
+    }
+
+    #[test]
+    fn every_option_with_a_value_has_an_example() {
+        for command in Cli::command().get_subcommands() {
+            for argument in command.get_arguments() {
+                let listed = !argument.get_possible_values().is_empty();
+                if argument.get_action().takes_values() && !listed {
+                    let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                    let (name, command) = (argument.get_id(), command.get_name());
+                    assert!(help.contains("[example: "), "`{name}` of `{command}`");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! `pagetide compare`: kernels on one workload, or recordings made earlier.
+
+use std::path::{Path, PathBuf};
+
+use lab::compare::{self, OutFolder};
+use lab::{LabError, Recording, run_all};
+use report::Group;
+
+use super::{host_policy, request};
+use crate::args::{CompareArgs, Format};
+use crate::printer::{Failure, Printer};
+use crate::progress::RunProgress;
+
+pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
+    let is_folder = |subject: &String| Path::new(subject).is_dir();
+    match &args.subjects[..] {
+        subjects if subjects.iter().any(is_folder) => compare_folders(args, printer),
+        [workload] => compare_kernels(workload, args, printer),
+        [first, ..] => Err(LabError::NotARecording(first.clone()).into()),
+        [] => Err(Failure::Usage("name a workload, or folders with recordings".to_owned())),
+    }
+}
+
+fn compare_folders(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
+    if let Some(option) = option_of_runs(args) {
+        let problem = format!("`{option}` is for runs; it changes nothing about recordings");
+        return Err(Failure::Usage(problem));
+    }
+    let folders: Vec<PathBuf> = args.subjects.iter().map(PathBuf::from).collect();
+    let loaded = compare::load(&folders)?;
+    let groups: Vec<Group<'_>> = loaded.iter().map(compare::Loaded::group).collect();
+    printer.data(&shown(&groups, args.format, printer.width())?)
+}
+
+/// An option that was given and that only makes sense for new runs.
+fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
+    let scenario = &args.scenario;
+    let given = [
+        ("--kernel", !args.kernels.is_empty()),
+        ("--param", !scenario.params.is_empty()),
+        ("--seed", scenario.seed.is_some()),
+        ("--seeds", args.seeds.is_some()),
+        ("--on", !scenario.backends.is_empty()),
+        ("--dry-run", scenario.dry_run),
+        ("--machine", scenario.machine.is_some()),
+        ("--mem", scenario.mem.is_some()),
+        ("--set", !scenario.sysctls.is_empty()),
+        ("--jobs", args.jobs.is_some()),
+        ("--out", args.out.is_some()),
+    ];
+    given.into_iter().find_map(|(option, given)| given.then_some(option))
+}
+
+fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
+    let request = request(workload, None, &args.scenario);
+    let comparison =
+        compare::plan(&request, &args.kernels, &args.scenario.backends, args.seeds.unwrap_or(1))?;
+    let plan = comparison.runs();
+    if args.scenario.dry_run {
+        let scenarios = plan.iter().map(|run| run.scenario.to_toml());
+        return printer.data(&scenarios.collect::<Vec<_>>().join("\n"));
+    }
+    let out = args.out.as_deref().map(OutFolder::new).transpose()?;
+    let progress = RunProgress::new(plan.len(), host_policy(&args.scenario.host)?, printer);
+    let batch = run_all(&plan, args.jobs.unwrap_or(0), &progress.control, |index, recording| match &out {
+        Some(out) => out.keep(&plan, index, recording),
+        None => Ok(()),
+    });
+    progress.done();
+    let batch = batch?;
+    let groups = comparison.groups(&batch.recordings);
+    match batch.error {
+        None => printer.data(&shown(&groups, args.format, printer.width())?),
+        Some(error) => {
+            // What has finished is shown where it makes a comparison.
+            if matches!(error, LabError::Interrupted { .. }) && groups.len() > 1 {
+                printer.data(&shown(&groups, args.format, printer.width())?)?;
+            }
+            Err(error.into())
+        }
+    }
+}
+
+fn shown(groups: &[Group<'_>], format: Format, width: usize) -> Result<String, Failure> {
+    let all: Vec<&Recording> = groups.iter().flat_map(|group| group.recordings.iter().copied()).collect();
+    Ok(match format {
+        Format::Text => report::compare_text(groups, width)?,
+        Format::Json => report::to_json(&all)?,
+        Format::Csv => report::to_csv(&all)?,
+        Format::Md => report::to_markdown(groups)?,
+    })
+}

@@ -1,0 +1,43 @@
+//! One function for each command: ask the lab, print what it returns.
+
+mod compare;
+mod list;
+mod record;
+mod replay;
+mod run;
+mod vm;
+
+pub(crate) use compare::compare;
+pub(crate) use list::list;
+pub(crate) use record::record;
+pub(crate) use replay::replay;
+pub(crate) use run::run;
+pub(crate) use vm::vm;
+
+use lab::{HostPolicy, LabError, Request, Subject};
+
+use crate::args::{HostArgs, ScenarioArgs};
+
+/// The request that `subject` and options make.
+fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Request {
+    Request {
+        kernel: kernel.cloned(),
+        machine: args.machine.clone(),
+        mem: args.mem.clone(),
+        params: args.params.clone(),
+        sysctls: args.sysctls.clone(),
+        seed: args.seed,
+        backend: args.backends.first().cloned(),
+        ..Request::new(Subject::of_argument(subject))
+    }
+}
+
+/// What the options allow on this host.
+fn host_policy(args: &HostArgs) -> Result<HostPolicy, LabError> {
+    let mut policy = HostPolicy { allow_host_pressure: args.allow_host_pressure, ..HostPolicy::default() };
+    if let Some(limit) = &args.host_limit {
+        policy.limit = lab::parse_mem(limit)?;
+    }
+    policy.dir.clone_from(&args.host_dir);
+    Ok(policy)
+}

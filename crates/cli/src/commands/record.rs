@@ -1,0 +1,34 @@
+//! `pagetide record`: the monitors around any command.
+//!
+//! Standard output is the command's own; what was recorded is told on standard error.
+
+use lab::check_new_folder;
+
+use crate::args::{Format, RecordArgs};
+use crate::printer::{Failure, Printer};
+use crate::progress::stop_flag;
+
+/// Returns the command's exit status.
+pub(crate) fn record(args: &RecordArgs, printer: &Printer) -> Result<u8, Failure> {
+    if let Some(out) = &args.out {
+        check_new_folder(out)?;
+    }
+    let (recording, status) = lab::real::record(&args.command, &stop_flag())?;
+    match &args.out {
+        Some(out) => {
+            recording.write(out)?;
+            printer.note(&format!("recorded in {}", out.display()));
+        }
+        None => printer.note(
+            match args.format {
+                Format::Text => report::run_text(&recording, printer.width()),
+                Format::Json => report::to_json(&[&recording])?,
+                Format::Csv => report::to_csv(&[&recording])?,
+                Format::Md => report::metrics_markdown(&[&recording])?,
+            }
+            .trim_end(),
+        ),
+    }
+    // A shell's statuses fit a byte; anything else is a failure of no known kind.
+    Ok(u8::try_from(status).unwrap_or(1))
+}

@@ -1,0 +1,37 @@
+//! `pagetide replay`: a trace on caches.
+
+use lab::Recording;
+use lab::replay::{self, ReplayRequest};
+
+use crate::args::{Format, ReplayArgs};
+use crate::printer::{Failure, Printer};
+use crate::progress::{ReplayBar, stop_flag};
+
+pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
+    let request = ReplayRequest {
+        trace: args.trace.clone(),
+        format: args.trace_format,
+        policies: args.policies.clone(),
+        capacities: args.capacities.clone(),
+        mems: args.mems.clone(),
+        timing: args.timing,
+        kernels: args.kernels.clone(),
+        sysctls: args.sysctls.clone(),
+    };
+    let bar = ReplayBar::new(printer);
+    let results = replay::replay(&request, &stop_flag(), |progress| bar.advance(progress));
+    bar.done();
+    let results = results?;
+    let results: Vec<&Recording> = results.iter().collect();
+    let text = match args.format {
+        // One kernel alone is shown with all that its run left, its time line too.
+        Format::Text if results.len() == 1 && !args.mems.is_empty() => {
+            report::run_text(results[0], printer.width())
+        }
+        Format::Text => report::metrics_text(&results, printer.width())?,
+        Format::Json => report::to_json(&results)?,
+        Format::Csv => report::to_csv(&results)?,
+        Format::Md => report::metrics_markdown(&results)?,
+    };
+    printer.data(&text)
+}

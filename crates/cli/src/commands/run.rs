@@ -1,0 +1,47 @@
+//! `pagetide run`: one scenario, one recording.
+
+use lab::{PlannedRun, Recording, check_new_folder, command, run_all};
+use report::Group;
+
+use super::{host_policy, request};
+use crate::args::{Format, RunArgs};
+use crate::printer::{Failure, Printer};
+use crate::progress::RunProgress;
+
+pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
+    if let [_, second, ..] = &args.scenario.backends[..] {
+        let problem = format!("`run` takes one backend; `compare` takes `--on {second}` as a second one");
+        return Err(Failure::Usage(problem));
+    }
+    let scenario = request(&args.subject, args.kernel.as_ref(), &args.scenario).resolve()?;
+    if args.scenario.dry_run {
+        return printer.data(&scenario.to_toml());
+    }
+    if let Some(out) = &args.out {
+        check_new_folder(out)?;
+    }
+    let again = command(&scenario);
+    let plan = [PlannedRun { label: scenario.kernel.to_string(), scenario }];
+    let progress = RunProgress::new(plan.len(), host_policy(&args.scenario.host)?, printer);
+    let batch = run_all(&plan, 1, &progress.control, |_, recording| match &args.out {
+        Some(out) => recording.write(out).map(drop).map_err(Into::into),
+        None => Ok(()),
+    });
+    progress.done();
+    let recordings = batch?.into_result()?;
+    recordings.iter().try_for_each(|recording| {
+        printer.data(&shown(recording, again.clone(), args.format, printer.width())?)
+    })
+}
+
+fn shown(recording: &Recording, command: String, format: Format, width: usize) -> Result<String, Failure> {
+    Ok(match format {
+        Format::Text => report::run_text(recording, width),
+        Format::Json => report::to_json(&[recording])?,
+        Format::Csv => report::to_csv(&[recording])?,
+        Format::Md => {
+            let label = recording.label.clone();
+            report::to_markdown(&[Group { label, command, recordings: vec![recording] }])?
+        }
+    })
+}

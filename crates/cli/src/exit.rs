@@ -1,0 +1,33 @@
+//! Exit codes. Scripts rely on them: a number never changes its meaning.
+
+use lab::Class;
+
+/// All was done.
+pub(crate) const DONE: u8 = 0;
+/// The plan or an input is wrong.
+pub(crate) const INPUT: u8 = 1;
+/// Wrong usage (clap's own code), or an internal error.
+pub(crate) const INTERNAL: u8 = 2;
+/// An invariant of the model is violated: the seed and a command are printed.
+pub(crate) const INVARIANT: u8 = 3;
+/// Interrupted: 128 + SIGINT, as a shell has it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// The part of `--help` that documents the codes.
+pub(crate) const HELP: &str = "\
+Exit codes:
+  0    done; a difference between kernels is no failure
+  1    the plan or an input is wrong
+  2    wrong usage, or an internal error
+  3    an invariant of the model is violated
+  130  interrupted";
+
+/// The code for an error of this class.
+pub(crate) const fn code(class: Class) -> u8 {
+    match class {
+        Class::Input => INPUT,
+        Class::Internal => INTERNAL,
+        Class::Invariant => INVARIANT,
+        Class::Interrupted => INTERRUPTED,
+    }
+}

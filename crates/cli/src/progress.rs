@@ -1,0 +1,127 @@
+//! How far the work is: drawn on a terminal, otherwise one line for each finished run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::replay::ReplayProgress;
+use lab::{Backend, Control, HostPolicy, RunEvent};
+
+use crate::args::Verbosity;
+use crate::exit;
+use crate::printer::Printer;
+
+/// How often a drawing changes at most: seldom enough to cost nothing.
+const REDRAWS_PER_SECOND: u8 = 10;
+
+/// A flag that Ctrl-C sets. A second Ctrl-C ends the program at once.
+pub(crate) fn stop_flag() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let on_signal = Arc::clone(&stop);
+    let set = ctrlc::set_handler(move || {
+        if on_signal.swap(true, Ordering::Relaxed) {
+            std::process::exit(exit::INTERRUPTED.into());
+        }
+    });
+    // Without a handler Ctrl-C ends the program, which is second best and no reason to stop now.
+    drop(set);
+    stop
+}
+
+/// Progress of `total` runs; [`RunProgress::done`] takes the drawing away.
+pub(crate) struct RunProgress {
+    bar: ProgressBar,
+    /// What the runs report to, and how they are stopped.
+    pub(crate) control: Control,
+}
+
+impl RunProgress {
+    pub(crate) fn new(total: usize, host: HostPolicy, printer: &Printer) -> Self {
+        let verbosity = printer.verbosity();
+        let draw = printer.can_draw() && verbosity > Verbosity::Quiet;
+        let bar = bar(total as u64, draw, "{spinner} {pos}/{len} runs {wide_msg}");
+        let observed = bar.clone();
+        let tell = Printer::new(verbosity);
+        let observer = move |event: RunEvent<'_>| match event {
+            RunEvent::Started { index, run } if verbosity >= Verbosity::Verbose => {
+                let (number, seed) = (index + 1, run.scenario.seed.0);
+                let line = format!("run {number}/{total} begins: {}, seed {seed}", run.label);
+                observed.suspend(|| tell.note(&line));
+            }
+            RunEvent::Started { .. } => {}
+            RunEvent::Advanced { index, simulated } if draw => {
+                observed.set_message(format!("run {} at {simulated} of simulated time", index + 1));
+            }
+            RunEvent::Advanced { .. } => {}
+            RunEvent::Told { text, .. } if draw => observed.set_message(text.to_owned()),
+            RunEvent::Told { text, .. } if verbosity >= Verbosity::Verbose => tell.note(text),
+            RunEvent::Told { .. } => {}
+            RunEvent::Finished { index, run, simulated, wall } => {
+                observed.inc(1);
+                if verbosity > Verbosity::Quiet {
+                    let (number, seed) = (index + 1, run.scenario.seed.0);
+                    let line = if run.scenario.backend == Backend::Sim {
+                        let speed = simulated.as_secs_f64() / wall.as_secs_f64().max(1e-9);
+                        format!("{simulated} simulated in {wall} ({speed:.0} times as fast)")
+                    } else {
+                        format!("ran for {wall}")
+                    };
+                    let line = format!("run {number}/{total}: {}, seed {seed}: {line}", run.label);
+                    observed.suspend(|| tell.note(&line));
+                }
+            }
+        };
+        Self { bar, control: Control { stop: stop_flag(), observer: Arc::new(observer), host } }
+    }
+
+    pub(crate) fn done(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Progress of a replay: bytes where they can be drawn, and each cache that is done.
+pub(crate) struct ReplayBar<'a> {
+    bar: ProgressBar,
+    printer: &'a Printer,
+    tell: bool,
+}
+
+impl<'a> ReplayBar<'a> {
+    pub(crate) fn new(printer: &'a Printer) -> Self {
+        let tell = printer.verbosity() > Verbosity::Quiet;
+        let template = "{spinner} {binary_bytes}/{binary_total_bytes} {wide_bar} {eta}";
+        Self { bar: bar(0, tell && printer.can_draw(), template), printer, tell }
+    }
+
+    pub(crate) fn advance(&self, progress: ReplayProgress) {
+        match progress {
+            ReplayProgress::Read { bytes, total } => {
+                self.bar.set_length(total);
+                self.bar.inc(bytes);
+            }
+            ReplayProgress::Finished { done, total } if self.tell => {
+                self.bar.suspend(|| self.printer.note(&format!("cache {done}/{total} is done")));
+            }
+            ReplayProgress::Finished { .. } => {}
+        }
+    }
+
+    pub(crate) fn done(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn bar(length: u64, draw: bool, template: &str) -> ProgressBar {
+    let target = if draw {
+        ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_SECOND)
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let style = ProgressStyle::with_template(template).expect("the template is ours");
+    let bar = ProgressBar::with_draw_target(Some(length), target).with_style(style);
+    if draw {
+        bar.enable_steady_tick(Duration::from_millis(200));
+    }
+    bar
+}

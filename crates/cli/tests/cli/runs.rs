@@ -1,0 +1,372 @@
+//! Commands that succeed: what they print, what they keep, and that it is the same each time.
+
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::support::Scene;
+
+/// A run of a fraction of a second, with reclaim.
+const SMALL: &str = "hot-and-stream --param hot=1M --param stream=64M --mem 32M";
+
+#[test]
+fn help_of_each_command() {
+    let scene = Scene::new();
+    insta::assert_snapshot!(scene.shown("--help"), @r#"
+    Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
+
+    Usage: pagetide [OPTIONS] <COMMAND>
+
+    Commands:
+      list     Show the names that other commands take
+      run      Run one workload on one kernel
+      compare  Put kernels, or recordings made earlier, side by side
+      replay   Replay a recorded trace through page cache and reclaim, or on plain policies
+      record   Monitor this host while a command runs
+      vm       Get kernels for virtual machines
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+
+    Output:
+      -q, --quiet    Say less: no progress
+      -v, --verbose  Say more: the start of each run, too
+
+    Exit codes:
+      0    done; a difference between kernels is no failure
+      1    the plan or an input is wrong
+      2    wrong usage, or an internal error
+      3    an invariant of the model is violated
+      130  interrupted
+    exit 0
+    "#);
+    insta::assert_snapshot!(scene.shown("run -h"), @r#"
+    Run one workload on one kernel
+
+    Usage: pagetide run [OPTIONS] <WORKLOAD|SCENARIO.toml>
+
+    Arguments:
+      <WORKLOAD|SCENARIO.toml>  Workload by name, or a scenario file (*.toml) [example: hot-and-stream]
+
+    Options:
+      -h, --help  Print help (see more with '--help')
+
+    Run:
+          --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
+                                workloads`] [example: hot=50M]
+          --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
+          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take
+                                several [default: sim] [example: vm:6.12]
+          --dry-run             Print the resolved scenario instead of running it
+
+    Machine:
+          --machine <NAME>      Machine to run on [default: the workload's own] [example: vm-2cpu]
+          --mem <SIZE>          Memory of the machine [default: the workload's own] [example: 1016336kB]
+          --set <SYSCTL=VALUE>  Sysctl to set; may be repeated [default: the kernel's own] [example:
+                                vm.swappiness=10]
+          --kernel <KERNEL>     Kernel, with features added (+) or taken away (-) [default: the newest]
+                                [example: linux-5.4+root-aging]
+
+    Host:
+          --host-limit <SIZE>    With `--on host`: memory of all that the run does [default: 256M]
+                                 [example: 512M]
+          --host-dir <DIR>       With `--on host`: where its files are made [default: for temporary
+                                 files] [example: /data]
+          --allow-host-pressure  With `--on host`: let it drop all caches of this host and write its
+                                 sysctls
+
+    Output:
+      -q, --quiet            Say less: no progress
+      -v, --verbose          Say more: the start of each run, too
+          --out <DIR>        Keep the recording in this new folder [default: not kept] [example:
+                             recordings/first]
+          --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
+                             [possible values: text, json, csv, md]
+
+    Examples:
+      pagetide run hot-and-stream --kernel linux-5.4+root-aging
+      pagetide run hot-and-stream --param stream=2G --mem 512M --format json
+      pagetide run scenario.toml --out recordings/first
+    exit 0
+    "#);
+    insta::assert_snapshot!(scene.shown("compare -h"), @r#"
+    Put kernels, or recordings made earlier, side by side
+
+    Usage: pagetide compare [OPTIONS] <WORKLOAD|DIR>...
+
+    Arguments:
+      <WORKLOAD|DIR>...  Workload by name, a scenario file (*.toml), or folders with recordings
+                         [example: hot-and-stream]
+
+    Options:
+      -h, --help  Print help (see more with '--help')
+
+    Run:
+          --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
+                                workloads`] [example: hot=50M]
+          --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
+          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take
+                                several [default: sim] [example: vm:6.12]
+          --dry-run             Print the resolved scenario instead of running it
+          --seeds <N>           Runs of each kernel, with this many seeds [default: 1] [example: 10]
+          --jobs <N>            Runs at a time; results do not depend on it [default: one for each CPU]
+                                [example: 2]
+
+    Machine:
+          --machine <NAME>      Machine to run on [default: the workload's own] [example: vm-2cpu]
+          --mem <SIZE>          Memory of the machine [default: the workload's own] [example: 1016336kB]
+          --set <SYSCTL=VALUE>  Sysctl to set; may be repeated [default: the kernel's own] [example:
+                                vm.swappiness=10]
+          --kernel <KERNEL>     Kernel to compare; repeated [default: the source's own before and after]
+                                [example: linux-6.1]
+
+    Host:
+          --host-limit <SIZE>    With `--on host`: memory of all that the run does [default: 256M]
+                                 [example: 512M]
+          --host-dir <DIR>       With `--on host`: where its files are made [default: for temporary
+                                 files] [example: /data]
+          --allow-host-pressure  With `--on host`: let it drop all caches of this host and write its
+                                 sysctls
+
+    Output:
+      -q, --quiet            Say less: no progress
+      -v, --verbose          Say more: the start of each run, too
+          --out <DIR>        Keep all recordings in this new folder [default: not kept] [example:
+                             recordings/aging]
+          --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
+                             [possible values: text, json, csv, md]
+
+    Without --kernel, kernels are those of the workload's source before and after its change.
+    The first kernel or folder is the baseline. A folder takes precedence over a workload's name.
+
+    Examples:
+      pagetide compare hot-and-stream
+      pagetide compare hot-and-stream --kernel linux-6.1 --kernel linux-6.12 --seeds 10
+      pagetide compare recordings/first recordings/second --format md
+    exit 0
+    "#);
+    insta::assert_snapshot!(scene.shown("replay -h"), @r#"
+    Replay a recorded trace through page cache and reclaim, or on plain policies
+
+    Usage: pagetide replay [OPTIONS] <--policy <POLICY>|--mem <SIZE>> <TRACE>
+
+    Arguments:
+      <TRACE>  Trace file [example: trace.csv]
+
+    Options:
+          --trace-format <FORMAT>  Format of the trace: block-csv, object-csv or oracle-general
+                                   [default: by content] [example: block-csv]
+      -h, --help                   Print help (see more with '--help')
+
+    Cache:
+          --policy <POLICY>     Replacement policy: lru, fifo or clock; may be repeated [example: lru]
+          --capacity <OBJECTS>  Objects that fit into the cache; may be repeated [example: 10000]
+          --mem <SIZE>          Memory of a simulated machine whose page cache it is; may be repeated
+                                [example: 256M]
+          --kernel <KERNEL>     Kernel of that machine; may be repeated [default: the newest] [example:
+                                linux-6.1]
+          --set <SYSCTL=VALUE>  Sysctl of that kernel; may be repeated [default: the kernel's own]
+                                [example: vm.swappiness=10]
+
+    Run:
+          --timing <WHEN>  When requests are made: asap or recorded [default: asap] [example: recorded]
+
+    Output:
+      -q, --quiet            Say less: no progress
+          --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
+                             [possible values: text, json, csv, md]
+      -v, --verbose          Say more: the start of each run, too
+
+    Examples:
+      pagetide replay trace.csv --mem 256M --mem 512M --kernel linux-6.12
+      pagetide replay trace.csv --policy lru --policy clock --capacity 10000
+    exit 0
+    "#);
+}
+
+#[test]
+fn lists_name_what_other_commands_take() {
+    let scene = Scene::new();
+    let all = ["kernels", "machines", "workloads"].map(|what| scene.data(&format!("list {what}")));
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    linux-5.3   Linux 5.3 (2019)
+    linux-5.4   Linux 5.4: 5.3 + shrink-slab-when-boosted
+    linux-5.5   Linux 5.5: 5.4 + root-aging
+    linux-6.1   Linux 6.1 (2022), classic LRU, as packaged by Debian 12
+    linux-6.12  Linux 6.12 (2024), classic LRU, as packaged by Debian 13
+
+    vm-2cpu  a virtual machine with 2 CPUs, one node, a data disk as fast as the host's page cache (1016336k)
+
+    hot-and-stream  a hot file in cgroup A against one pass of streaming reads in cgroup B
+        hot=50M            size of the hot file that A reads
+        hot_reads=2        how often A reads it; 2 puts it on the active list
+        stream=18G         size of the file that B reads once, sequentially
+        topology=siblings  siblings: A and B at the root; parent: P/A and P/B; same: both tasks in A
+        limit=none         memory.max of P; only with topology=parent
+        low=none           memory.low of A, and of P where there is one
+        filesystem=ext4    filesystem that the machine puts the files on
+        read_size=128k     bytes of one read call
+    "#);
+    assert!(scene.data("list features").contains("root-aging"));
+    assert!(scene.data("list sysctls").contains("vm.min_free_kbytes"));
+    assert!(scene.data("list counters").contains("pgscan_kswapd"));
+}
+
+#[test]
+fn a_dry_run_prints_a_scenario_that_runs_the_same() {
+    let scene = Scene::new();
+    let arguments = format!("{SMALL} --kernel linux-5.4+root-aging --set vm.swappiness=10 --seed 7");
+    let toml = scene.data(&format!("run {arguments} --dry-run"));
+    insta::assert_snapshot!(toml, @r#"
+    schema = 1
+    workload = "hot-and-stream"
+    kernel = "linux-5.4+root-aging"
+    machine = "vm-2cpu"
+    mem = "32M"
+    seed = 7
+    backend = "sim"
+
+    [params]
+    filesystem = "ext4"
+    hot = "1M"
+    hot_reads = 2
+    read_size = "128k"
+    stream = "64M"
+    topology = "siblings"
+
+    [sysctls]
+    "vm.swappiness" = 10
+    "#);
+    scene.file("small.toml", &toml);
+    assert_eq!(scene.data("run small.toml --dry-run"), toml);
+    let direct = scene.data(&format!("run {arguments}"));
+    assert_eq!(scene.data("run small.toml"), direct);
+    assert!(direct.contains("hot_pages_cached"), "{direct}");
+}
+
+#[test]
+fn json_has_the_keys_of_the_contract() {
+    let scene = Scene::new();
+    let json = scene.data(&format!("compare {SMALL} --format json"));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["schema"], &json["workload"]), (&1.into(), &"hot-and-stream".into()));
+    let runs = json["runs"].as_array().unwrap();
+    let labels: Vec<_> = runs.iter().map(|run| run["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["linux-5.4", "linux-5.4+root-aging"]);
+    for run in runs {
+        for key in ["backend", "kernel", "seed", "wall_seconds", "simulated_seconds", "events"] {
+            assert!(!run[key].is_null(), "{key}");
+        }
+        for key in ["metrics", "samples", "vmstat"] {
+            assert!(!run[key].as_object().unwrap().is_empty(), "{key}");
+        }
+    }
+}
+
+#[test]
+fn recordings_compare_as_their_runs_did_whatever_the_number_of_jobs() {
+    let scene = Scene::new();
+    let compare = |jobs: usize, out: &str| {
+        scene.data(&format!("compare {SMALL} --seeds 2 --jobs {jobs} --out {out} --format csv"))
+    };
+    let (one, two) = (compare(1, "one"), compare(2, "two"));
+    assert!(one == two, "the number of jobs changes a result");
+    let files: Vec<String> =
+        scene.names().into_iter().filter_map(|name| name.strip_prefix("one/").map(str::to_owned)).collect();
+    assert_eq!(files.iter().filter(|name| name.ends_with("MANIFEST")).count(), 4, "{files:?}");
+    for name in files.iter().filter(|name| scene.path().join("one").join(name).is_file()) {
+        let read = |folder: &str| std::fs::read(scene.path().join(folder).join(name)).unwrap();
+        assert_eq!(read("one"), read("two"), "{name}");
+    }
+    assert!(scene.data("compare one --format csv") == one, "reading back changes a result");
+    let text = scene.data("compare one/1-linux-5.4-seed1 two/1-linux-5.4-seed1");
+    assert!(text.contains("one/1-linux-5.4-seed1/scenario.toml"), "{text}");
+}
+
+#[test]
+fn a_replay_counts_misses_of_each_policy_at_each_capacity() {
+    let scene = Scene::new();
+    let requests: String =
+        (0..40).map(|i| format!("{i},{},4096\n", if i % 2 == 0 { 7 } else { i })).collect();
+    scene.file("trace.csv", requests);
+    let arguments = "replay trace.csv --policy lru --policy fifo --capacity 2 --capacity 100";
+    insta::assert_snapshot!(scene.shown(&format!("{arguments} -q")), @r#"
+    replay trace.csv
+
+     run       evictions  miss_ratio  misses  requests
+     lru 2            18       0.5        20        40
+     lru 100           0       0.5        20        40
+     fifo 2           27       0.725      29        40
+     fifo 100          0       0.5        20        40
+    exit 0
+    "#);
+}
+
+#[test]
+fn a_replay_through_reclaim_misses_less_with_more_memory() {
+    let scene = Scene::new();
+    // Two rounds over 24 MiB in strides that readahead does not follow.
+    let requests: String =
+        (0..12_288).map(|i| format!("1,{i},28,4096,{}\n", 8 * (i * 2_741 % 6_144))).collect();
+    scene.file("trace.csv", format!("version,time,op,size,lbn\n{requests}"));
+    let json = scene.data("replay trace.csv --mem 20M --mem 64M --kernel linux-6.1 --format json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let metric = |run: usize, name: &str| json["runs"][run]["metrics"][name].as_f64().unwrap();
+    assert_eq!(json["runs"][0]["label"], "linux-6.1 20M");
+    assert_eq!((metric(0, "requests"), metric(1, "requests")), (12_288.0, 12_288.0));
+    let misses = (metric(0, "page_misses"), metric(1, "page_misses"));
+    assert!(misses.0 > 1.5 * misses.1, "{misses:?}");
+    assert_eq!(json["runs"][1]["vmstat"]["pgscan_direct"], 0, "64 MiB hold the trace");
+}
+
+#[test]
+fn quiet_says_nothing_and_a_file_gets_one_line_a_run() {
+    let scene = Scene::new();
+    let said = |options: &str| {
+        let output = scene.output(&format!("compare {SMALL} {options}"));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(said("-q"), "");
+    let lines = said("");
+    assert_eq!(lines.lines().count(), 2, "{lines}");
+    assert!(lines.contains("linux-5.4+root-aging, seed 1: 0."), "{lines}");
+    assert_eq!(said("-v").lines().count(), 4);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let scene = Scene::new();
+    let mut child =
+        scene.command("list counters").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn an_interruption_keeps_the_runs_that_finished_and_no_half_ones() {
+    let scene = Scene::new();
+    let child = scene
+        .command(&format!("compare {SMALL} --seeds 10000 --jobs 2 --out kept --format json -q"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let finished = || scene.names().iter().filter(|name| name.ends_with("/MANIFEST")).count();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while finished() < 3 {
+        assert!(Instant::now() < deadline, "no run finished");
+        sleep(Duration::from_millis(20));
+    }
+    let interrupt = format!("kill -INT {}", child.id());
+    assert!(std::process::Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.starts_with("error: interrupted: "), "{said}");
+    let half: Vec<String> = scene.names().into_iter().filter(|name| name.contains("partial")).collect();
+    assert_eq!(half, Vec::<String>::new());
+    let json: serde_json::Value = serde_json::from_str(&scene.data("compare kept --format json")).unwrap();
+    assert!(json["runs"].as_array().unwrap().len() >= 3);
+}

@@ -1,0 +1,394 @@
+//! Every wrong input is told in words, with the remedy and the documented exit code, and leaves
+//! nothing behind.
+
+use crate::support::Scene;
+
+/// What a person sees of each command, in a scene of its own that must not change.
+fn check(scene: &Scene, commands: &[&str]) -> String {
+    let before = scene.names();
+    let shown: Vec<String> =
+        commands.iter().map(|command| format!("$ {command}\n{}\n", scene.shown(command))).collect();
+    assert_eq!(scene.names(), before, "a wrong input leaves nothing behind");
+    shown.join("\n")
+}
+
+#[test]
+fn unknown_names_come_with_the_nearest() {
+    let shown = check(
+        &Scene::new(),
+        &[
+            "run hot-n-stream",
+            "run hot-and-stream --kernel linux-5.6",
+            "run hot-and-stream --kernel linux-5.4+rot-aging",
+            "run hot-and-stream --set vm.swapiness=10",
+            "run hot-and-stream --param hott=1M",
+            "run hot-and-stream --machine vm-2cpus",
+            "run hot-and-stream --on smi",
+            "compare hot-and-steam",
+            "replay trace.csv --policy lruu --capacity 10",
+            "list kernel",
+        ],
+    );
+    insta::assert_snapshot!(shown, @r#"
+    $ run hot-n-stream
+    error: unknown workload `hot-n-stream`
+    hint: did you mean `hot-and-stream`?
+    exit 1
+
+    $ run hot-and-stream --kernel linux-5.6
+    error: unknown kernel `linux-5.6`
+    hint: did you mean `linux-5.3`?
+    exit 1
+
+    $ run hot-and-stream --kernel linux-5.4+rot-aging
+    error: unknown feature `rot-aging`
+    hint: did you mean `root-aging`?
+    exit 1
+
+    $ run hot-and-stream --set vm.swapiness=10
+    error: unknown sysctl `vm.swapiness`
+    hint: did you mean `vm.swappiness`?
+    exit 1
+
+    $ run hot-and-stream --param hott=1M
+    error: unknown parameter `hott`
+    hint: did you mean `hot`?
+    exit 1
+
+    $ run hot-and-stream --machine vm-2cpus
+    error: unknown machine `vm-2cpus`
+    hint: did you mean `vm-2cpu`?
+    exit 1
+
+    $ run hot-and-stream --on smi
+    error: unknown backend `smi`
+    hint: did you mean `sim`?
+    exit 1
+
+    $ compare hot-and-steam
+    error: unknown workload `hot-and-steam`
+    hint: did you mean `hot-and-stream`?
+    exit 1
+
+    $ replay trace.csv --policy lruu --capacity 10
+    error: invalid value 'lruu' for '--policy <POLICY>': unknown policy `lruu`; did you mean `lru`?
+
+    For more information, try '--help'.
+    exit 2
+
+    $ list kernel
+    error: invalid value 'kernel' for '<WHAT>'
+      [possible values: workloads, kernels, features, sysctls, counters, machines]
+
+      tip: a similar value exists: 'kernels'
+
+    For more information, try '--help'.
+    exit 2
+    "#);
+}
+
+#[test]
+fn values_that_make_no_sense_say_what_would() {
+    let shown = check(
+        &Scene::new(),
+        &[
+            "run hot-and-stream --mem -5M",
+            "run hot-and-stream --mem 99999T",
+            "run hot-and-stream --mem 2T",
+            "run hot-and-stream --mem lots",
+            "run hot-and-stream --param topology=parent --param limit=4k",
+            "run hot-and-stream --param limit=100M",
+            "run hot-and-stream --param hot",
+            "run hot-and-stream --set vm.swappiness=900",
+            "run hot-and-stream --set vm.swappiness",
+            "run hot-and-stream --seed -1",
+            "run hot-and-stream --on vm:",
+            "compare hot-and-stream --kernel linux-5.4",
+            "compare hot-and-stream --kernel linux-5.4 --kernel linux-5.4",
+            "compare hot-and-stream --seeds 0",
+            "replay trace.csv --policy lru --capacity 0",
+        ],
+    );
+    insta::assert_snapshot!(shown, @r#"
+    $ run hot-and-stream --mem -5M
+    error: `mem`: `-5M` is negative
+    hint: write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
+    exit 1
+
+    $ run hot-and-stream --mem 99999T
+    error: `mem`: 99999T is outside of 16M to 16T
+    exit 1
+
+    $ run hot-and-stream --mem 2T
+    error: 2T of memory is out of range for a machine
+    hint: give a size from 8M to 1T
+    exit 1
+
+    $ run hot-and-stream --mem lots
+    error: `mem`: `lots` is not a size
+    hint: write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
+    exit 1
+
+    $ run hot-and-stream --param topology=parent --param limit=4k
+    error: parameter `limit`: 4k is outside of 1M to 16T
+    exit 1
+
+    $ run hot-and-stream --param limit=100M
+    error: parameter `limit`: there is no parent cgroup to limit
+    hint: add `topology=parent`, or leave `limit` out
+    exit 1
+
+    $ run hot-and-stream --param hot
+    error: `hot` is not of the form `name=value`
+    hint: write it as in `--param hot=50M`
+    exit 1
+
+    $ run hot-and-stream --set vm.swappiness=900
+    error: `900` is no value for `vm.swappiness`: it takes 0 to 200
+    exit 1
+
+    $ run hot-and-stream --set vm.swappiness
+    error: `vm.swappiness` is not of the form `name=value`
+    hint: write it as in `--set vm.swappiness=10`
+    exit 1
+
+    $ run hot-and-stream --seed -1
+    error: unexpected argument '-1' found
+
+      tip: to pass '-1' as a value, use '-- -1'
+
+    Usage: pagetide run [OPTIONS] <WORKLOAD|SCENARIO.toml>
+
+    For more information, try '--help'.
+    exit 2
+
+    $ run hot-and-stream --on vm:
+    error: unknown backend `vm:`
+    hint: did you mean `vm:VERSION`?
+    exit 1
+
+    $ compare hot-and-stream --kernel linux-5.4
+    error: there is only `linux-5.4`: nothing to compare it with
+    hint: name a second one with `--kernel`
+    exit 1
+
+    $ compare hot-and-stream --kernel linux-5.4 --kernel linux-5.4
+    error: kernel `linux-5.4` is named twice
+    hint: use `--seeds` to repeat a run
+    exit 1
+
+    $ compare hot-and-stream --seeds 0
+    error: a comparison takes 1 to 10000 seeds, not 0
+    exit 1
+
+    $ replay trace.csv --policy lru --capacity 0
+    error: a cache needs room for at least one object
+    hint: write it as in `--capacity 10000`
+    exit 1
+    "#);
+}
+
+#[test]
+fn a_wrong_scenario_file_is_told_by_line_and_column() {
+    let scene = Scene::new();
+    let head = "workload = \"hot-and-stream\"\nkernel = \"linux-5.4\"\nmachine = \"vm-2cpu\"\n";
+    scene
+        .file("key.toml", format!("{head}mem = \"64M\"\nkernal = 1\n"))
+        .file("mem.toml", format!("{head}mem = \"-64M\"\n"))
+        .file("toml.toml", "workload = \n")
+        .file("binary.toml", [0xff, 0xfe, 0x00]);
+    let commands = ["run key.toml", "run mem.toml", "run toml.toml", "run binary.toml", "run none.toml"];
+    insta::assert_snapshot!(check(&scene, &commands), @r#"
+    $ run key.toml
+    error: `key.toml` is no scenario that can run
+      caused by: line 5, column 1: unknown key `kernal`
+    hint: did you mean `kernel`?
+    exit 1
+
+    $ run mem.toml
+    error: `mem.toml` is no scenario that can run
+      caused by: line 4, column 7: `mem`: `-64M` is negative
+    hint: write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
+    exit 1
+
+    $ run toml.toml
+    error: `toml.toml` is no scenario that can run
+      caused by: line 1, column 12: string values must be quoted, expected literal string
+    exit 1
+
+    $ run binary.toml
+    error: cannot read `binary.toml`
+      caused by: stream did not contain valid UTF-8
+    hint: check the path and the file's permissions
+    exit 1
+
+    $ run none.toml
+    error: cannot read `none.toml`
+      caused by: No such file or directory (os error 2)
+    hint: check the path and the file's permissions
+    exit 1
+    "#);
+}
+
+#[test]
+fn traces_that_are_cut_or_binary_or_missing_are_refused() {
+    let scene = Scene::new();
+    let record = |time: u32, object: u64| {
+        let mut bytes = time.to_le_bytes().to_vec();
+        bytes.extend(object.to_le_bytes());
+        bytes.extend(4096_u32.to_le_bytes());
+        bytes.extend((-1_i64).to_le_bytes());
+        bytes
+    };
+    let whole = [record(1, 10), record(2, 11)].concat();
+    scene
+        .file("cut.bin", &whole[..30])
+        .file("noise.bin", [0x7f; 64].map(|byte: u8| byte.wrapping_mul(37) | 0x80))
+        .file("empty.csv", "")
+        .file("text.csv", "1,2,3\n2,x,3\n");
+    let commands = [
+        "replay cut.bin --policy lru --capacity 10",
+        "replay noise.bin --policy lru --capacity 10",
+        "replay empty.csv --policy lru --capacity 10",
+        "replay text.csv --policy lru --capacity 10",
+        "replay text.csv --policy lru --capacity 10 --trace-format oracle-general",
+        "replay text.csv --mem 64M",
+        "replay text.csv --mem -64M",
+        "replay text.csv --mem 64M --kernel linux-5.6",
+        "replay text.csv",
+        "replay text.csv --policy lru",
+        "replay none.csv --policy lru --capacity 10",
+    ];
+    insta::assert_snapshot!(check(&scene, &commands), @r#"
+    $ replay cut.bin --policy lru --capacity 10
+    error: cannot replay `cut.bin`
+      caused by: byte 24: the trace ends inside a record: 6 bytes are left where a record has 24
+    hint: the file was cut while it was copied, or it is not in this format
+    exit 1
+
+    $ replay noise.bin --policy lru --capacity 10
+    error: cannot replay `noise.bin`
+      caused by: line 1: the text is not UTF-8
+    hint: convert the file to UTF-8, or check that it is not cut or damaged
+    exit 1
+
+    $ replay empty.csv --policy lru --capacity 10
+    error: cannot replay `empty.csv`
+      caused by: the trace is empty
+    exit 1
+
+    $ replay text.csv --policy lru --capacity 10
+    error: cannot replay `text.csv`
+      caused by: line 2: column `object`: `x` is not a number
+    hint: objects are numbers; replace names by numbers or hashes first
+    exit 1
+
+    $ replay text.csv --policy lru --capacity 10 --trace-format oracle-general
+    error: cannot replay `text.csv`
+      caused by: the trace ends inside a record: 12 bytes are left where a record has 24
+    hint: the file was cut while it was copied, or it is not in this format
+    exit 1
+
+    $ replay text.csv --mem 64M
+    error: cannot replay `text.csv`
+      caused by: line 2: column `object`: `x` is not a number
+    hint: objects are numbers; replace names by numbers or hashes first
+    exit 1
+
+    $ replay text.csv --mem -64M
+    error: `mem`: `-64M` is negative
+    hint: write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
+    exit 1
+
+    $ replay text.csv --mem 64M --kernel linux-5.6
+    error: unknown kernel `linux-5.6`
+    hint: did you mean `linux-5.3`?
+    exit 1
+
+    $ replay text.csv
+    error: the following required arguments were not provided:
+      <--policy <POLICY>|--mem <SIZE>>
+
+    Usage: pagetide replay <--policy <POLICY>|--mem <SIZE>> <TRACE>
+
+    For more information, try '--help'.
+    exit 2
+
+    $ replay text.csv --policy lru
+    error: the following required arguments were not provided:
+      --capacity <OBJECTS>
+
+    Usage: pagetide replay --capacity <OBJECTS> <--policy <POLICY>|--mem <SIZE>> <TRACE>
+
+    For more information, try '--help'.
+    exit 2
+
+    $ replay none.csv --policy lru --capacity 10
+    error: cannot replay `none.csv`
+      caused by: cannot open `none.csv`: No such file or directory (os error 2)
+    exit 1
+    "#);
+}
+
+#[test]
+fn folders_that_exist_or_cannot_be_written_are_told_before_anything_runs() {
+    let scene = Scene::new();
+    scene.file("taken", "");
+    std::fs::create_dir(scene.path().join("mine")).unwrap();
+    let commands = [
+        "run hot-and-stream --out mine",
+        "run hot-and-stream --out taken",
+        "run hot-and-stream --out taken/below",
+        "run hot-and-stream --out no/such",
+        "run hot-and-stream --out /proc/new",
+        "compare hot-and-stream --out mine",
+        "compare mine mine",
+        "compare mine --seeds 3",
+        "compare no/such other",
+    ];
+    insta::assert_snapshot!(check(&scene, &commands), @r#"
+    $ run hot-and-stream --out mine
+    error: `mine` exists already
+    hint: name a new folder, or remove this one first
+    exit 1
+
+    $ run hot-and-stream --out taken
+    error: `taken` exists already
+    hint: name a new folder, or remove this one first
+    exit 1
+
+    $ run hot-and-stream --out taken/below
+    error: folder `taken` does not exist
+    hint: create it first, or name another folder
+    exit 1
+
+    $ run hot-and-stream --out no/such
+    error: folder `no` does not exist
+    hint: create it first, or name another folder
+    exit 1
+
+    $ run hot-and-stream --out /proc/new
+    error: cannot write `/proc`: No such file or directory (os error 2)
+    hint: check permissions and free space there, or name another folder
+    exit 1
+
+    $ compare hot-and-stream --out mine
+    error: `mine` exists already
+    hint: name a new folder, or remove this one first
+    exit 1
+
+    $ compare mine mine
+    error: there is no recording in `mine`
+    hint: `pagetide run WORKLOAD --out DIR` makes a recording
+    exit 1
+
+    $ compare mine --seeds 3
+    error: `--seeds` is for runs; it changes nothing about recordings
+    exit 2
+
+    $ compare no/such other
+    error: `no/such` is not a folder with recordings
+    hint: `pagetide run WORKLOAD --out DIR` makes a recording
+    exit 1
+    "#);
+}

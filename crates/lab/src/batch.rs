@@ -1,0 +1,182 @@
+//! Many scenarios, whole runs in parallel, results in the order of the plan.
+//!
+//! Runs share nothing, so neither the number of jobs nor who finishes first changes a result. A
+//! stop flag ends what runs and starts nothing more; what has finished is kept. After a run that
+//! failed no other is started either.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+use recording::Recording;
+use units::Nanos;
+use workload::scenario::{Backend, Scenario};
+
+use crate::error::LabError;
+use crate::real::{self, HostPolicy};
+use crate::simulate::simulate;
+
+/// A scenario and what its run is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedRun {
+    /// The label of the recording; often the kernel.
+    pub label: String,
+    /// What to run.
+    pub scenario: Scenario,
+}
+
+/// What an observer is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunEvent<'a> {
+    /// A run begins.
+    Started {
+        /// Its place in the plan, from 0.
+        index: usize,
+        /// The run.
+        run: &'a PlannedRun,
+    },
+    /// A run has come this far; told every few thousand events.
+    Advanced {
+        /// Its place in the plan.
+        index: usize,
+        /// Simulated time.
+        simulated: Nanos,
+    },
+    /// A real kernel, or what starts it, has something to say.
+    Told {
+        /// The run's place in the plan.
+        index: usize,
+        /// What it says.
+        text: &'a str,
+    },
+    /// A run is over and has a recording.
+    Finished {
+        /// Its place in the plan.
+        index: usize,
+        /// The run.
+        run: &'a PlannedRun,
+        /// Simulated time of the whole run; zero on a real kernel.
+        simulated: Nanos,
+        /// Time on a clock.
+        wall: Nanos,
+    },
+}
+
+/// Who watches, and how to stop.
+#[derive(Clone)]
+pub struct Control {
+    /// Set to end all runs soon.
+    pub stop: Arc<AtomicBool>,
+    /// Called from the threads that run; must not block for long.
+    pub observer: Arc<dyn Fn(RunEvent<'_>) + Send + Sync>,
+    /// What runs on this host may do.
+    pub host: HostPolicy,
+}
+
+impl Default for Control {
+    /// Nobody watches and nobody stops.
+    fn default() -> Self {
+        Self { stop: Arc::default(), observer: Arc::new(|_| {}), host: HostPolicy::default() }
+    }
+}
+
+impl std::fmt::Debug for Control {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Control").field("stop", &self.stop).finish_non_exhaustive()
+    }
+}
+
+/// What is left of a batch.
+#[derive(Debug)]
+pub struct Batch {
+    /// The recording of each run of the plan, where it finished.
+    pub recordings: Vec<Option<Recording>>,
+    /// Why some did not: the first failure in the order of the plan, or the interruption.
+    pub error: Option<LabError>,
+}
+
+impl Batch {
+    /// All recordings.
+    ///
+    /// # Errors
+    /// The batch's error.
+    pub fn into_result(self) -> Result<Vec<Recording>, LabError> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.recordings.into_iter().flatten().collect()),
+        }
+    }
+}
+
+/// Runs all of `plan`, up to `jobs` at a time (0: one for each CPU). `keep` is called with each
+/// recording as soon as it is there, for instance to write it to disk.
+///
+/// # Errors
+/// Only when no threads can be started; what goes wrong with a run is part of the [`Batch`].
+pub fn run_all(
+    plan: &[PlannedRun],
+    jobs: usize,
+    control: &Control,
+    keep: impl Fn(usize, &Recording) -> Result<(), LabError> + Sync,
+) -> Result<Batch, LabError> {
+    // Real kernels are timed and share this machine: one at a time.
+    let real = plan.iter().any(|run| run.scenario.backend != Backend::Sim);
+    let jobs = if real { 1 } else { jobs.min(plan.len().max(1)) };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
+    let failed = AtomicBool::new(false);
+    let run_one = |(index, run): (usize, &PlannedRun)| {
+        if failed.load(Ordering::Relaxed) || control.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        let result = run_planned(index, run, control)
+            .and_then(|recording| keep(index, &recording).map(|()| recording));
+        failed.fetch_or(result.is_err(), Ordering::Relaxed);
+        Some(result)
+    };
+    let results: Vec<Option<Result<Recording, LabError>>> =
+        pool.install(|| plan.par_iter().enumerate().with_max_len(1).map(run_one).collect());
+    Ok(collected(results, control.stop.load(Ordering::Relaxed)))
+}
+
+fn run_planned(index: usize, run: &PlannedRun, control: &Control) -> Result<Recording, LabError> {
+    (control.observer)(RunEvent::Started { index, run });
+    let observer = Arc::clone(&control.observer);
+    let progress = move |progress: sim::Progress| {
+        observer(RunEvent::Advanced { index, simulated: progress.now });
+    };
+    let recording = match run.scenario.backend {
+        Backend::Sim => simulate(&run.scenario, &run.label, &control.stop, progress)?,
+        Backend::Host | Backend::Vm(_) => {
+            let tell = |text: &str| (control.observer)(RunEvent::Told { index, text });
+            real::run(&run.scenario, &run.label, &control.host, &control.stop, &tell)?
+        }
+    };
+    (control.observer)(RunEvent::Finished {
+        index,
+        run,
+        simulated: Nanos(recording.simulated_ns),
+        wall: Nanos(recording.wall_ns.unwrap_or(0)),
+    });
+    Ok(recording)
+}
+
+fn collected(results: Vec<Option<Result<Recording, LabError>>>, stopped: bool) -> Batch {
+    let total = results.len();
+    let mut batch = Batch { recordings: Vec::with_capacity(total), error: None };
+    for result in results {
+        let (recording, error) = match result {
+            Some(Ok(recording)) => (Some(recording), None),
+            Some(Err(error)) => (None, Some(error)),
+            None => (None, None),
+        };
+        batch.recordings.push(recording);
+        // An interruption is reported for the batch as a whole, below.
+        let error = error.filter(|error| !matches!(error, LabError::Interrupted { .. }));
+        batch.error = batch.error.take().or(error);
+    }
+    let finished = batch.recordings.iter().flatten().count();
+    if batch.error.is_none() && stopped && finished < total {
+        batch.error = Some(LabError::Interrupted { finished, total });
+    }
+    batch
+}

@@ -1,0 +1,276 @@
+//! Comparisons: one workload on several kernels with several seeds, or recordings from disk.
+//!
+//! The first kernel, or folder, is the baseline. Left out: how a comparison is judged and shown,
+//! see `pagetide-stats` and `pagetide-report`.
+
+use std::path::{Path, PathBuf};
+
+use recording::Recording;
+use report::Group;
+use workload::scenario::{Backend, SEED_DEFAULT, Scenario};
+
+use crate::batch::PlannedRun;
+use crate::error::LabError;
+use crate::experiment::Experiment;
+use crate::resolve::{Request, command};
+
+/// Seeds that one comparison takes at most: more runs than that are a mistake.
+pub const SEEDS_MAX: u64 = 10_000;
+
+/// One column of a comparison before it has run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    /// What the column is called.
+    pub label: String,
+    /// The command that makes its runs again.
+    pub command: String,
+    /// Its runs, one for each seed.
+    pub scenarios: Vec<Scenario>,
+}
+
+/// The runs of several kernels with the same seeds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparison {
+    /// The kernels, the baseline first.
+    pub variants: Vec<Variant>,
+}
+
+/// Resolves `request` for each of `kernels` and each of `seeds` seeds from the request's own on.
+/// Without kernels it is the source's own before and after.
+///
+/// With `backends`, every kernel is simulated if `sim` is among them, and each real backend is one
+/// variant more. Where kernels are not named, the simulated ones are the models of the real ones:
+/// `linux-6.12` for `vm:6.12`, the newest for the host.
+///
+/// # Errors
+/// What [`Request::resolve`] reports; fewer than two variants, one of them twice, no seeds.
+pub fn plan(
+    request: &Request,
+    kernels: &[String],
+    backends: &[String],
+    seeds: u64,
+) -> Result<Comparison, LabError> {
+    let first = request.resolve()?;
+    if !(1..=SEEDS_MAX).contains(&seeds) {
+        return Err(LabError::Seeds(seeds));
+    }
+    let parsed = backends.iter().map(|text| text.parse().map_err(LabError::from));
+    let mut backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
+    if backends.is_empty() {
+        backends.push(first.backend.clone());
+    }
+    let models: Vec<Option<String>> = match kernels {
+        [] if backends == [Backend::Sim] => {
+            default_kernels(first.workload.name())?.into_iter().map(Some).collect()
+        }
+        [] => {
+            let mut models: Vec<_> = backends.iter().filter(|b| **b != Backend::Sim).map(model_of).collect();
+            models.dedup();
+            models
+        }
+        kernels => kernels.iter().cloned().map(Some).collect(),
+    };
+    let mut variants: Vec<Variant> = Vec::new();
+    for backend in &backends {
+        let own = [model_of(backend)];
+        for kernel in if *backend == Backend::Sim { &models[..] } else { &own[..] } {
+            let kernel = kernel.clone().or_else(|| request.kernel.clone());
+            let backend = Some(backend.to_string());
+            let scenario = Request { kernel, backend, ..request.clone() }.resolve()?;
+            let label = match &scenario.backend {
+                Backend::Sim => scenario.kernel.to_string(),
+                real => real.to_string(),
+            };
+            if variants.iter().any(|variant| variant.label == label) {
+                return Err(LabError::SameKernel(label));
+            }
+            variants.push(variant(label, &scenario, seeds));
+        }
+    }
+    match &variants[..] {
+        [only] => Err(LabError::OneKernel(only.label.clone())),
+        _ => Ok(Comparison { variants }),
+    }
+}
+
+/// The model of the kernel that a real backend runs, as far as its name tells.
+fn model_of(backend: &Backend) -> Option<String> {
+    match backend {
+        Backend::Vm(version) if !version.contains('/') => {
+            let mut numbers = version.split(['.', '-']);
+            let (major, minor) = (numbers.next()?, numbers.next()?);
+            let name = format!("linux-{major}.{minor}");
+            mm::Kernel::parse(&name).ok().map(|kernel| kernel.name)
+        }
+        _ => None,
+    }
+}
+
+fn default_kernels(workload: &str) -> Result<Vec<String>, LabError> {
+    let experiment =
+        Experiment::of(workload).ok_or_else(|| LabError::NoDefaultKernels(workload.to_owned()))?;
+    Ok(vec![experiment.before.to_owned(), experiment.after.to_owned()])
+}
+
+fn variant(label: String, scenario: &Scenario, seeds: u64) -> Variant {
+    let first = scenario.seed.0;
+    let seeded = |offset: u64| Scenario { seed: units::Seed(first.wrapping_add(offset)), ..scenario.clone() };
+    let command = match seeds {
+        1 => command(scenario),
+        _ => {
+            let unseeded = command(&Scenario { seed: SEED_DEFAULT, ..scenario.clone() });
+            let last = first.wrapping_add(seeds - 1);
+            format!("for seed in $(seq {first} {last}); do {unseeded} --seed $seed; done")
+        }
+    };
+    Variant { label, command, scenarios: (0..seeds).map(seeded).collect() }
+}
+
+impl Comparison {
+    /// All runs: variant after variant, seed after seed.
+    pub fn runs(&self) -> Vec<PlannedRun> {
+        let runs_of = |variant: &Variant| {
+            let label = variant.label.clone();
+            let run =
+                move |scenario: &Scenario| PlannedRun { label: label.clone(), scenario: scenario.clone() };
+            variant.scenarios.iter().map(run).collect::<Vec<_>>()
+        };
+        self.variants.iter().flat_map(runs_of).collect()
+    }
+
+    /// The columns of a report on `recordings`, which are those of [`Comparison::runs`]. A variant
+    /// of which no run finished has no column.
+    ///
+    /// # Panics
+    /// When there is not one entry for each run.
+    pub fn groups<'a>(&self, recordings: &'a [Option<Recording>]) -> Vec<Group<'a>> {
+        let mut rest = recordings;
+        let mut groups = Vec::new();
+        for variant in &self.variants {
+            let (own, others) = rest.split_at(variant.scenarios.len());
+            rest = others;
+            let recordings: Vec<&Recording> = own.iter().flatten().collect();
+            if !recordings.is_empty() {
+                let (label, command) = (variant.label.clone(), variant.command.clone());
+                groups.push(Group { label, command, recordings });
+            }
+        }
+        assert!(rest.is_empty(), "there are more recordings than runs");
+        groups
+    }
+}
+
+/// A new folder that takes the recordings of a comparison, one folder each, as they are made.
+#[derive(Debug)]
+pub struct OutFolder(PathBuf);
+
+impl OutFolder {
+    /// Checks that `path` can become a folder; it is not made before there is a recording.
+    ///
+    /// # Errors
+    /// It exists already, or cannot be written.
+    pub fn new(path: &Path) -> Result<Self, LabError> {
+        recording::folder::check_new_folder(path)?;
+        Ok(Self(path.to_owned()))
+    }
+
+    /// Writes the recording of run `index` of `plan`. Names begin with the run's number, so that
+    /// they sort in the order of the plan and the baseline stays the baseline.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn keep(&self, plan: &[PlannedRun], index: usize, recording: &Recording) -> Result<(), LabError> {
+        match std::fs::create_dir(&self.0) {
+            Err(source) if source.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(recording::RecordingError::Unwritable { path: self.0.clone(), source }.into());
+            }
+            _ => {}
+        }
+        let (run, digits) = (&plan[index], plan.len().to_string().len());
+        let name = format!("{:0digits$}-{}-seed{}", index + 1, run.label, run.scenario.seed.0);
+        recording.write(&self.0.join(name))?;
+        Ok(())
+    }
+}
+
+/// Recordings of one label that were read from disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// What the column is called.
+    pub label: String,
+    /// The command that makes the first run again.
+    pub command: String,
+    /// The recordings, in the order of their folders' names.
+    pub recordings: Vec<Recording>,
+}
+
+impl Loaded {
+    /// As a column of a report.
+    pub fn group(&self) -> Group<'_> {
+        let (label, command) = (self.label.clone(), self.command.clone());
+        Group { label, command, recordings: self.recordings.iter().collect() }
+    }
+}
+
+/// Reads recordings, or folders of recordings as a comparison writes them, and puts those of one
+/// folder and one label together.
+///
+/// # Errors
+/// A folder that is no recording and has none, or one that cannot be read.
+pub fn load(folders: &[PathBuf]) -> Result<Vec<Loaded>, LabError> {
+    let mut columns: Vec<(PathBuf, Loaded)> = Vec::new();
+    for folder in folders {
+        for path in recordings_in(folder)? {
+            let recording = Recording::read(&path)?;
+            let same =
+                |(of, column): &&mut (PathBuf, Loaded)| of == folder && column.label == recording.label;
+            match columns.iter_mut().find(same) {
+                Some((_, column)) => column.recordings.push(recording),
+                None => {
+                    let command = format!("pagetide run {}", path.join("scenario.toml").display());
+                    let label = recording.label.clone();
+                    columns.push((folder.clone(), Loaded { label, command, recordings: vec![recording] }));
+                }
+            }
+        }
+    }
+    Ok(told_apart(columns))
+}
+
+/// Columns of different folders with the same label take the folder's name.
+fn told_apart(columns: Vec<(PathBuf, Loaded)>) -> Vec<Loaded> {
+    let labels: Vec<String> = columns.iter().map(|(_, column)| column.label.clone()).collect();
+    let ambiguous = |label: &str| labels.iter().filter(|other| *other == label).count() > 1;
+    let named = columns.into_iter().map(|(folder, mut column)| {
+        if ambiguous(&column.label) {
+            column.label = format!("{} ({})", column.label, folder.display());
+        }
+        column
+    });
+    named.collect()
+}
+
+fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    if !folder.is_dir() {
+        return Err(LabError::NotARecording(folder.display().to_string()));
+    }
+    if is_recording(folder) {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let unreadable = |source| LabError::Unreadable { path: folder.to_owned(), source };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if is_recording(&path) && !hidden {
+            found.push(path);
+        }
+    }
+    found.sort();
+    if found.is_empty() { Err(LabError::EmptyFolder(folder.to_owned())) } else { Ok(found) }
+}
+
+/// A recording that lacks files still is one, so that the missing file is named.
+fn is_recording(folder: &Path) -> bool {
+    ["MANIFEST", "recording.json"].iter().any(|name| folder.join(name).is_file())
+}

@@ -1,0 +1,212 @@
+//! All that can go wrong between a person's request and a recording, what to do about it, and
+//! whose fault it is.
+//!
+//! Every error has a message, often a cause ([`std::error::Error::source`]), mostly a hint, and a
+//! [`Class`] that decides the exit code.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+use workload::policy::PolicyError;
+use workload::scenario::ScenarioProblem;
+use workload::trace::TraceError;
+use workload::{InputError, KernelError, ParamError, ScenarioError, UnknownName};
+
+/// Whose fault an error is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// The plan or an input is wrong: something to change and try again.
+    Input,
+    /// This program cannot go on through no fault of the plan.
+    Internal,
+    /// A mechanism reached a state that must not exist: a bug of ours.
+    Invariant,
+    /// The user asked to stop.
+    Interrupted,
+}
+
+/// Why there is no result.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// An unknown workload or a wrong parameter.
+    #[error(transparent)]
+    Input(Box<InputError>),
+    /// An unknown kernel or feature.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// Any other name that does not exist.
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
+    /// A memory size that makes no sense.
+    #[error(transparent)]
+    Value(Box<ScenarioProblem>),
+    /// A sysctl is given in a form that cannot be read.
+    #[error("`{0}` is not of the form `name=value`")]
+    SysctlNotAPair(String),
+    /// A sysctl has a value that it does not take.
+    #[error(transparent)]
+    Sysctl(#[from] mm::sysctl::SysctlError),
+    /// A scenario file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why, by the operating system.
+        source: io::Error,
+    },
+    /// A scenario file is wrong.
+    #[error("`{}` is no scenario that can run", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: Box<ScenarioError>,
+    },
+    /// The machine cannot be built like this.
+    #[error("{message}")]
+    Machine {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// The run ended early.
+    #[error("{label}, seed {seed}: {message}")]
+    Run {
+        /// What the run is called.
+        label: String,
+        /// Its seed.
+        seed: u64,
+        /// Why it ended.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// A mechanism reached a state that must not exist.
+    #[error("{label}, seed {seed}: an invariant of the model is violated")]
+    Invariant {
+        /// What the run is called.
+        label: String,
+        /// Its seed.
+        seed: u64,
+        /// The assertion that failed.
+        source: Violation,
+        /// The command that shows it again.
+        command: String,
+    },
+    /// A comparison without kernels of a workload that has none of its own.
+    #[error("`{0}` has no kernels of its own to compare")]
+    NoDefaultKernels(String),
+    /// A comparison of one kernel.
+    #[error("there is only `{0}`: nothing to compare it with")]
+    OneKernel(String),
+    /// The same kernel twice.
+    #[error("kernel `{0}` is named twice")]
+    SameKernel(String),
+    /// No seeds, or more than anyone can wait for.
+    #[error("a comparison takes 1 to {max} seeds, not {0}", max = crate::compare::SEEDS_MAX)]
+    Seeds(u64),
+    /// Workloads and folders in one comparison.
+    #[error("`{0}` is not a folder with recordings")]
+    NotARecording(String),
+    /// A folder of recordings without any.
+    #[error("there is no recording in `{}`", .0.display())]
+    EmptyFolder(PathBuf),
+    /// A recording cannot be read or written.
+    #[error(transparent)]
+    Recording(#[from] recording::RecordingError),
+    /// The recordings cannot be put side by side.
+    #[error(transparent)]
+    Report(#[from] report::ReportError),
+    /// A trace cannot be read.
+    #[error("cannot replay `{}`", path.display())]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: TraceError,
+    },
+    /// A cache that cannot be made.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// No threads to run on.
+    #[error("cannot start threads")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// The user stopped the work.
+    #[error("interrupted: {finished} of {total} runs finished")]
+    Interrupted {
+        /// How many runs have a recording.
+        finished: usize,
+        /// How many were planned.
+        total: usize,
+    },
+}
+
+/// A failed assertion.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Violation(pub String);
+
+impl From<InputError> for LabError {
+    fn from(error: InputError) -> Self {
+        Self::Input(Box::new(error))
+    }
+}
+
+impl From<ParamError> for LabError {
+    fn from(error: ParamError) -> Self {
+        InputError::from(error).into()
+    }
+}
+
+impl From<ScenarioProblem> for LabError {
+    fn from(problem: ScenarioProblem) -> Self {
+        Self::Value(Box::new(problem))
+    }
+}
+
+impl LabError {
+    /// What to do about it; `None` when the message says it all.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Input(error) => error.hint(),
+            Self::Kernel(error) => error.hint(),
+            Self::Unknown(error) => Some(error.hint()),
+            Self::Value(problem) => problem.hint(),
+            Self::File { source, .. } => source.hint(),
+            Self::Machine { hint, .. } | Self::Run { hint, .. } => hint.clone(),
+            Self::Recording(error) => Some(error.hint().to_owned()),
+            Self::Report(error) => Some(error.hint().to_owned()),
+            Self::Trace { source, .. } => source.hint(),
+            Self::SysctlNotAPair(_) => Some("write it as in `--set vm.swappiness=10`".to_owned()),
+            Self::Unreadable { .. } => Some("check the path and the file's permissions".to_owned()),
+            Self::NoDefaultKernels(_) => Some("name two or more with `--kernel`".to_owned()),
+            Self::OneKernel(_) => Some("name a second one with `--kernel`".to_owned()),
+            Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
+            Self::NotARecording(_) | Self::EmptyFolder(_) => {
+                Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
+            }
+            Self::Invariant { command, .. } => {
+                Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
+            }
+            Self::Policy(PolicyError::ZeroCapacity) => Some("write it as in `--capacity 10000`".to_owned()),
+            Self::Sysctl(_)
+            | Self::Seeds(_)
+            | Self::Policy(_)
+            | Self::Threads(_)
+            | Self::Interrupted { .. } => None,
+        }
+    }
+
+    /// Whose fault it is.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Invariant { .. } => Class::Invariant,
+            Self::Interrupted { .. } => Class::Interrupted,
+            Self::Threads(_) => Class::Internal,
+            _ => Class::Input,
+        }
+    }
+}

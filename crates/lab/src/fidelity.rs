@@ -1,0 +1,241 @@
+//! The model against measured kernels, row by row: what `docs/fidelity.md` is made of.
+//!
+//! `data/reference.toml` holds counters of real kernels. Each scenario in it is run on the
+//! simulator, by several seeds where the kernel's own timing is chance; a row says what was
+//! measured, what was simulated, and whether that is a hit by the tolerance of the counter.
+//! Misses stay in the table. Next: `docs/fidelity.md` explains them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::batch::{Control, PlannedRun, run_all};
+use crate::error::LabError;
+use crate::resolve::{Request, Subject, command};
+use recording::Recording;
+
+const REFERENCE: &str = include_str!("../data/reference.toml");
+/// The phase that the counters were measured over.
+const PHASE: &str = "stream_done";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reference {
+    scenario: Vec<Measured>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Measured {
+    name: String,
+    kernel: String,
+    mem: String,
+    params: BTreeMap<String, String>,
+    measured: BTreeMap<String, Vec<f64>>,
+}
+
+/// How near is near enough.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Tolerance {
+    /// A part of the measured value.
+    Relative(f64),
+    /// A number of pages.
+    Pages(f64),
+    /// A part of the hot set.
+    OfHotSet(f64),
+    /// Shown, not judged: it depends on how the scheduler shares work out.
+    Shown,
+}
+
+/// One counter of one scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The kernel.
+    pub kernel: String,
+    /// The counter.
+    pub counter: String,
+    /// Every measured repeat.
+    pub measured: Vec<f64>,
+    /// Every simulated seed.
+    pub simulated: Vec<f64>,
+    /// `hit`, `miss` or `shown`.
+    pub verdict: &'static str,
+    /// The command that shows it.
+    pub command: String,
+}
+
+impl Row {
+    /// Simulated to measured, medians; none when nothing was measured.
+    pub fn ratio(&self) -> Option<f64> {
+        let (simulated, measured) = (median(&self.simulated), median(&self.measured));
+        (measured != 0.0).then(|| simulated / measured)
+    }
+}
+
+/// Runs every scenario of the reference with these seeds.
+///
+/// # Errors
+/// The first run that fails.
+pub fn rows(seeds: &[u64], jobs: usize, control: &Control) -> Result<Vec<Row>, LabError> {
+    let reference: Reference = toml::from_str(REFERENCE).expect("the embedded reference is well-formed");
+    let mut plan = Vec::new();
+    for measured in &reference.scenario {
+        for &seed in seeds {
+            let scenario = request(measured, seed).resolve()?;
+            plan.push(PlannedRun { label: measured.name.clone(), scenario });
+        }
+    }
+    let recordings = run_all(&plan, jobs, control, |_, _| Ok(()))?.into_result()?;
+    let mut rows = Vec::new();
+    for (index, measured) in reference.scenario.iter().enumerate() {
+        let first = index * seeds.len();
+        let command = command(&plan[first].scenario);
+        let runs = &recordings[first..first + seeds.len()];
+        for (counter, values) in &measured.measured {
+            let simulated: Vec<f64> = runs.iter().map(|run| value(run, counter)).collect();
+            let hot_pages = runs[0].metrics.get("hot_pages_total").copied().unwrap_or(0.0);
+            let verdict = verdict(tolerance(measured, counter), values, &simulated, hot_pages);
+            rows.push(Row {
+                scenario: measured.name.clone(),
+                kernel: measured.kernel.clone(),
+                counter: counter.clone(),
+                measured: values.clone(),
+                simulated,
+                verdict,
+                command: command.clone(),
+            });
+        }
+    }
+    Ok(rows)
+}
+
+fn request(measured: &Measured, seed: u64) -> Request {
+    let mut request = Request::new(Subject::Workload("hot-and-stream".to_owned()));
+    request.kernel = Some(measured.kernel.clone());
+    request.mem = Some(measured.mem.clone());
+    request.params = measured.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    request.seed = Some(seed);
+    request
+}
+
+/// Limit reclaim makes real counters repeat exactly; global reclaim depends on who runs when.
+fn tolerance(measured: &Measured, counter: &str) -> Tolerance {
+    let under_limit = measured.params.contains_key("limit");
+    match (under_limit, counter) {
+        (true, "memcg_pgscan" | "memcg_pgsteal") => Tolerance::Relative(0.001),
+        (true, "hot_pages_cached") => Tolerance::Pages(32.0),
+        (false, "hot_pages_cached") => Tolerance::OfHotSet(0.05),
+        (false, "pgscan_direct_per_stall") => Tolerance::Relative(0.05),
+        (false, "pgscan") => Tolerance::Relative(0.15),
+        _ => Tolerance::Shown,
+    }
+}
+
+fn verdict(tolerance: Tolerance, measured: &[f64], simulated: &[f64], hot_pages: f64) -> &'static str {
+    let allowed = |value: f64| match tolerance {
+        Tolerance::Relative(part) => value.abs() * part,
+        Tolerance::Pages(pages) => pages,
+        Tolerance::OfHotSet(part) => hot_pages * part,
+        Tolerance::Shown => f64::INFINITY,
+    };
+    // One run of a real kernel is one draw from what its timing allows, as one seed is here.
+    let (value, real) = (median(simulated), median(measured));
+    match tolerance {
+        Tolerance::Shown => "shown",
+        _ if (value - real).abs() <= allowed(real) => "hit",
+        _ => "miss",
+    }
+}
+
+fn value(run: &Recording, counter: &str) -> f64 {
+    let phase = run.phases.iter().find(|phase| phase.name == PHASE);
+    let event =
+        |name: &str| phase.and_then(|phase| phase.vmstat.get(name)).map_or(0.0, |&count| count as f64);
+    let stalls = || {
+        let all = phase.into_iter().flat_map(|phase| &phase.vmstat);
+        all.filter(|(name, _)| name.starts_with("allocstall_")).map(|(_, &count)| count as f64).sum::<f64>()
+    };
+    match counter {
+        "pgscan" => {
+            let skipped = ["pgskip_dma", "pgskip_dma32", "pgskip_normal"].map(event).iter().sum::<f64>();
+            event("pgscan_kswapd") + event("pgscan_direct") - skipped
+        }
+        "allocstall" => stalls(),
+        "pgscan_direct_per_stall" => {
+            let stalls = stalls();
+            if stalls > 0.0 { event("pgscan_direct") / stalls } else { 0.0 }
+        }
+        _ => run.metrics.get(counter).copied().unwrap_or_else(|| event(counter)),
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
+    }
+}
+
+/// What is said before the tables: what is compared, what is missed and why, what is left out.
+const INTRODUCTION: &str = include_str!("../data/fidelity.md");
+
+/// `docs/fidelity.md`: the introduction, the count of hits, then one table a scenario with the
+/// command that shows it.
+pub fn to_markdown(rows: &[Row]) -> String {
+    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let mut text = String::from(INTRODUCTION);
+    text +=
+        &format!("\n{} hits, {} misses, {} rows shown only.\n", count("hit"), count("miss"), count("shown"));
+    for scenario in rows.chunk_by(|a, b| a.scenario == b.scenario) {
+        let first = &scenario[0];
+        text += &format!("\n### {}\n\n`{}`\n\n", first.scenario, first.command);
+        text += "| counter | measured | simulated | ratio | verdict |\n|---|---:|---:|---:|---|\n";
+        for row in scenario {
+            let ratio = row.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.4}"));
+            text += &format!(
+                "| `{}` | {} | {} | {ratio} | {} |\n",
+                row.counter,
+                spread(&row.measured),
+                spread(&row.simulated),
+                row.verdict
+            );
+        }
+    }
+    text
+}
+
+/// One value, or the smallest and largest of several.
+fn spread(values: &[f64]) -> String {
+    let number =
+        |value: f64| if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") };
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if low == high { number(low) } else { format!("{} .. {}", number(low), number(high)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_embedded_reference_names_things_that_exist() {
+        let reference: Reference = toml::from_str(REFERENCE).unwrap();
+        for measured in &reference.scenario {
+            request(measured, 1).resolve().unwrap();
+        }
+        assert!(reference.scenario.len() >= 16);
+    }
+
+    #[test]
+    fn a_hit_is_a_median_near_the_measured_median() {
+        let near = Tolerance::Relative(0.001);
+        assert_eq!(verdict(near, &[203_784.0], &[203_742.0], 0.0), "hit");
+        assert_eq!(verdict(near, &[203_784.0], &[203_742.0, 203_000.0, 203_000.0], 0.0), "miss");
+        assert_eq!(verdict(Tolerance::OfHotSet(0.05), &[51_327.0], &[20_000.0], 76_800.0), "miss");
+    }
+}

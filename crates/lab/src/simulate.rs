@@ -1,0 +1,210 @@
+//! One scenario on the simulated machine, and what it leaves as a recording.
+//!
+//! Left out: the model (`pagetide-sim` and below). The wall time is the only number here that
+//! differs between two runs, and it is not written to disk.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use kernel::{Filesystem, WaitReason};
+use recording::{Phase, Recording, Series, Stall, is_gauge};
+use sim::run::{Program, SimError, SimResult, SimRun};
+use sim::{PhaseSample, Progress, RunError};
+use units::Nanos;
+use workload::Scenario;
+
+use crate::error::{LabError, Violation};
+use crate::resolve::{Setting, command};
+
+/// Simulated time after which a run counts as stuck: a day, more than any source's run took.
+const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
+/// Simulated time between two samples of all counters.
+const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
+/// Linux's default readahead window: 128 KiB (`read_ahead_kb`).
+const READAHEAD_PAGES: u32 = 32;
+
+/// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
+///
+/// # Errors
+/// The workload fails, as when its tasks are killed; a mechanism's invariant is violated;
+/// [`LabError::Interrupted`] when `stop` was set.
+pub fn simulate(
+    scenario: &Scenario,
+    label: &str,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+) -> Result<Recording, LabError> {
+    let program = Program::Workload(scenario.workload.clone());
+    let spec = sim_run(program, Setting::of(scenario)?, filesystem(scenario), scenario.seed.0);
+    let identity = Recording {
+        scenario_toml: scenario.to_toml(),
+        ..Recording::new(
+            label,
+            scenario.workload.name(),
+            scenario.backend.to_string(),
+            scenario.kernel.to_string(),
+            scenario.seed.0,
+        )
+    };
+    run_recorded(&spec, identity, &command(scenario), stop, progress)
+}
+
+/// The simulator's view of a run.
+pub(crate) fn sim_run(program: Program, setting: Setting, filesystem: Filesystem, seed: u64) -> SimRun {
+    SimRun {
+        program,
+        kernel: setting.kernel,
+        sysctls: setting.sysctls,
+        hardware: setting.hardware,
+        layout: setting.layout,
+        filesystem,
+        readahead_pages: READAHEAD_PAGES,
+        seed,
+        time_limit: TIME_LIMIT,
+        sample_period: SAMPLE_PERIOD,
+    }
+}
+
+/// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.
+pub(crate) fn run_recorded(
+    spec: &SimRun,
+    identity: Recording,
+    command: &str,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+) -> Result<Recording, LabError> {
+    let begin = Instant::now();
+    // A violated assertion ends this run only; others of the batch go on.
+    let ended = catch_unwind(AssertUnwindSafe(|| sim::run::run(spec, Arc::clone(stop), progress)));
+    let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    match ended {
+        Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..recorded(identity, result) }),
+        Ok(Err(error)) => Err(failure(identity, command, &error)),
+        Err(panic) => Err(violation(identity, command, panic_message(panic.as_ref()))),
+    }
+}
+
+/// Sorts the simulator's errors by whose fault they are.
+fn failure(run: Recording, command: &str, error: &SimError) -> LabError {
+    match error {
+        SimError::Run(RunError::Stopped { .. }) => LabError::Interrupted { finished: 0, total: 1 },
+        SimError::Violation(_) | SimError::Run(RunError::Deadlock { .. }) => {
+            violation(run, command, error.to_string())
+        }
+        _ => {
+            let Recording { label, seed, .. } = run;
+            LabError::Run { label, seed, message: error.to_string(), hint: error.hint() }
+        }
+    }
+}
+
+fn violation(run: Recording, command: &str, message: String) -> LabError {
+    let Recording { label, seed, .. } = run;
+    LabError::Invariant { label, seed, source: Violation(message), command: command.to_owned() }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without text".into())
+}
+
+/// The filesystem that the workload asks for; ext4 when it does not.
+fn filesystem(scenario: &Scenario) -> Filesystem {
+    let asked = match scenario.workload.params().get("filesystem") {
+        Some(workload::ParamValue::Choice(name)) => Filesystem::by_name(name),
+        _ => None,
+    };
+    asked.unwrap_or(Filesystem::Ext4)
+}
+
+fn recorded(identity: Recording, result: SimResult) -> Recording {
+    let rows = result.rows.into_iter().map(|(at, values)| (at.get(), values)).collect();
+    Recording {
+        metrics: result.outcome.metrics,
+        samples: result.outcome.samples,
+        vmstat: result.vmstat,
+        memcg: result.memcg,
+        phases: phases(result.phases),
+        series: Series::new(result.columns, rows),
+        stalls: stalls(result.stalls),
+        events: result.events,
+        simulated_ns: result.simulated.get(),
+        ..identity
+    }
+}
+
+/// From counters as read at the end of each phase to what happened in it; gauges stay as read.
+fn phases(samples: Vec<PhaseSample>) -> Vec<Phase> {
+    let mut before: BTreeMap<String, u64> = BTreeMap::new();
+    let mut phases = Vec::with_capacity(samples.len());
+    for sample in samples {
+        let in_phase = |(name, &value): (&String, &u64)| {
+            let past = if is_gauge(name) { 0 } else { before.get(name).copied().unwrap_or(0) };
+            (name.clone(), value.saturating_sub(past))
+        };
+        let vmstat = sample.vmstat.iter().map(in_phase).collect();
+        phases.push(Phase { name: sample.name, at_ns: sample.at.get(), vmstat });
+        before = sample.vmstat;
+    }
+    phases
+}
+
+/// Waits that somebody suffered. Idle kernel threads, and programs that sleep or wait for their
+/// own tasks by choice, are no stalls.
+fn stalls(stalls: Vec<sim::Stall>) -> Vec<Stall> {
+    let suffered = stalls.into_iter().filter_map(|stall| {
+        let reason = reason_name(stall.reason)?;
+        Some(Stall {
+            task: stall.name,
+            reason: reason.to_owned(),
+            count: stall.count,
+            total_ns: stall.total.get(),
+            max_ns: stall.longest.get(),
+        })
+    });
+    suffered.collect()
+}
+
+fn reason_name(reason: WaitReason) -> Option<&'static str> {
+    match reason {
+        WaitReason::DirectReclaimThrottle => Some("throttle_direct_reclaim"),
+        WaitReason::ThrottleIsolated => Some("reclaim_throttle: isolated"),
+        WaitReason::ThrottleWriteback => Some("reclaim_throttle: writeback"),
+        WaitReason::ThrottleNoProgress => Some("reclaim_throttle: no progress"),
+        WaitReason::Congestion => Some("congestion_wait"),
+        WaitReason::PageRead => Some("page read"),
+        WaitReason::PageWriteback => Some("page writeback"),
+        WaitReason::MemcgHigh => Some("memory.high"),
+        WaitReason::OomLock => Some("oom_lock"),
+        WaitReason::KswapdIdle
+        | WaitReason::KswapdDoze
+        | WaitReason::UserSleep
+        | WaitReason::Join
+        | WaitReason::Periodic => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_counts_its_own_events_and_reads_gauges_at_its_end() {
+        let sample = |name: &str, at, scanned, free| PhaseSample {
+            name: name.to_owned(),
+            at: Nanos(at),
+            vmstat: BTreeMap::from([
+                ("pgscan_kswapd".to_owned(), scanned),
+                ("nr_free_pages".to_owned(), free),
+            ]),
+        };
+        let phases = phases(vec![sample("first", 5, 10, 900), sample("second", 9, 25, 800)]);
+        let shown: Vec<_> = (phases.iter())
+            .map(|phase| (phase.name.as_str(), phase.vmstat["pgscan_kswapd"], phase.vmstat["nr_free_pages"]))
+            .collect();
+        assert_eq!(shown, [("first", 10, 900), ("second", 15, 800)]);
+    }
+}

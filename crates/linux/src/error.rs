@@ -1,0 +1,84 @@
+//! Why a run on a real kernel did not happen or did not end.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use workload::WorkloadError;
+
+/// Why there is no result.
+#[derive(Debug, Error)]
+pub enum LinuxError {
+    /// A system call of the runner (not of the workload) failed.
+    #[error("cannot {what} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// No cgroup with the memory controller can be made here.
+    #[error("no memory cgroup can be created here: {reason}")]
+    NoMemoryController {
+        /// What was tried, and what happened.
+        reason: String,
+    },
+    /// The run would change what other processes share.
+    #[error("{what} would change the whole machine, not only the run's own cgroup")]
+    HostWide {
+        /// What was asked for.
+        what: String,
+    },
+    /// The directory keeps its files in memory only.
+    #[error("`{}` is on {filesystem}, whose files cannot be evicted from memory", path.display())]
+    MemoryFilesystem {
+        /// The directory.
+        path: PathBuf,
+        /// The filesystem's name.
+        filesystem: &'static str,
+    },
+    /// The workload's own call failed.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// The main process of the workload was killed.
+    #[error("the workload's main process was killed by signal {signal}")]
+    Killed {
+        /// The signal; 9 when the OOM killer took it.
+        signal: i32,
+    },
+    /// Somebody asked to stop.
+    #[error("stopped before the workload ended")]
+    Stopped,
+    /// The workload or this crate has a bug.
+    #[error("the workload panicked: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
+}
+
+impl LinuxError {
+    pub(crate) fn io(what: &'static str, path: impl AsRef<Path>, source: impl Into<std::io::Error>) -> Self {
+        Self::Io { what, path: path.as_ref().to_owned(), source: source.into() }
+    }
+
+    /// What to do about it; `None` when the message says it all.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                "run as root, or in a session whose user owns a cgroup with the memory controller".to_owned()
+            }
+            Self::NoMemoryController { .. } => {
+                "run as root, or under `systemd-run --user --scope -p Delegate=yes`; `--on vm:VERSION` needs no rights"
+                    .to_owned()
+            }
+            Self::HostWide { .. } => {
+                "add `--allow-host-pressure` if the machine is yours alone, or use `--on vm:VERSION`".to_owned()
+            }
+            Self::MemoryFilesystem { .. } => "name a directory on a disk with `--dir`".to_owned(),
+            Self::Killed { signal: 9 } => "raise the limit: the workload does not fit into it".to_owned(),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! Workloads on real Linux kernels: [`workload::System`] by real system calls, monitors of what
+//! the kernel counts meanwhile, and the runners that keep both from harming anybody.
+//!
+//! Start with [`run()`]: one workload below one cgroup and one directory, on the kernel that we are
+//! on. [`host`] prepares and removes these on a machine that others use too; a guest in a virtual
+//! machine calls [`run()`] as it is. [`record`] monitors somebody else's command. Below them:
+//! `system` (the calls), `process` (tasks), `cgroup` (v1 and v2), `monitor` and `parse` (counters).
+//!
+//! Deliberately absent: any judgement on the figures, and any write outside of the given cgroup
+//! and directory, other than what [`LinuxRun::host_wide`] allows and a trace instance of our own.
+
+mod cgroup;
+mod control;
+mod discover;
+mod error;
+pub mod host;
+mod memory;
+mod monitor;
+mod owner;
+mod parse;
+mod process;
+pub mod record;
+mod run;
+mod spec;
+mod system;
+mod tracefs;
+pub mod vm;
+
+pub use error::LinuxError;
+pub use memory::Mapping;
+pub use run::run;
+pub use spec::{CgroupVersion, LinuxResult, LinuxRun, PhaseSample, RootPaths, Row, Stall};
+pub use system::{LinuxFile, LinuxSystem, LinuxTask};

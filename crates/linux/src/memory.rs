@@ -1,0 +1,185 @@
+//! Memory of a task: anonymous mappings, page tables of a file, locked buffers.
+//!
+//! All `unsafe` of this crate is here and in [`crate::process`]. Ranges are checked against their
+//! mapping before the kernel or a pointer sees them.
+
+use std::fs::File;
+use std::io;
+use std::ptr::NonNull;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use units::{Bytes, PAGE_SIZE};
+
+/// A mapping that is unmapped when dropped. Neither content nor address leave this file.
+#[derive(Debug)]
+pub struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+impl Mapping {
+    /// Maps private anonymous memory.
+    #[allow(unsafe_code)]
+    pub(crate) fn anonymous(len: Bytes) -> io::Result<Self> {
+        let len = usize::try_from(len.get()).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: no address is asked for, so the kernel picks one that nothing else is mapped at.
+        let start =
+            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, prot, MapFlags::PRIVATE)? };
+        Self::new(start.cast(), len)
+    }
+
+    /// Maps a part of a file, to look at its page table only.
+    #[allow(unsafe_code)]
+    fn of_file(file: &File, offset: u64, len: usize) -> io::Result<Self> {
+        // SAFETY: as above. The pages are never read, so that the file may change meanwhile.
+        let start = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, offset)?
+        };
+        Self::new(start.cast(), len)
+    }
+
+    fn new(start: *mut u8, len: usize) -> io::Result<Self> {
+        let start = NonNull::new(start).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        Ok(Self { start, len })
+    }
+
+    /// The bytes of pages `first..first + count`: where they start and how many they are; the last
+    /// page of the mapping may be a part.
+    fn range(&self, first: u64, count: u64) -> io::Result<(usize, usize)> {
+        let outside = || io::Error::from_raw_os_error(libc::EINVAL);
+        let pages = (self.len as u64).div_ceil(PAGE_SIZE);
+        let end = first.checked_add(count).filter(|&end| end <= pages).ok_or_else(outside)?;
+        let begin = usize::try_from(first * PAGE_SIZE).map_err(|_| outside())?;
+        let end = usize::try_from(end * PAGE_SIZE).map_err(|_| outside())?.min(self.len);
+        Ok((begin, end.saturating_sub(begin)))
+    }
+
+    /// Writes one byte to every page of the range.
+    #[allow(unsafe_code)]
+    pub(crate) fn touch(&self, first: u64, count: u64) -> io::Result<()> {
+        let (begin, len) = self.range(first, count)?;
+        for offset in (begin..begin + len).step_by(PAGE_SIZE as usize) {
+            // SAFETY: `range` keeps `offset` below `len`, and the mapping is ours and writable:
+            // `touch` is called on anonymous mappings only.
+            unsafe { self.start.add(offset).write_volatile(1) };
+        }
+        Ok(())
+    }
+
+    /// Advises on all of it.
+    #[allow(unsafe_code)]
+    pub(crate) fn advise(&self, advice: Advice) -> io::Result<()> {
+        // SAFETY: the range is the mapping. The advices in use keep or zero it, and nobody holds a
+        // reference into it.
+        unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len, advice)? };
+        Ok(())
+    }
+
+    /// Locks pages of the range into memory.
+    #[allow(unsafe_code)]
+    pub(crate) fn lock(&self, first: u64, count: u64) -> io::Result<()> {
+        let (begin, len) = self.range(first, count)?;
+        // SAFETY: `range` keeps it within the mapping; locking changes no content.
+        unsafe { rustix::mm::mlock(self.start.add(begin).as_ptr().cast(), len)? };
+        Ok(())
+    }
+
+    /// How many of its pages are in memory.
+    #[allow(unsafe_code)]
+    fn resident(&self) -> io::Result<u64> {
+        let mut pages = vec![0_u8; self.len.div_ceil(PAGE_SIZE as usize)];
+        // SAFETY: the range is the mapping, and `pages` has a byte for each of its pages.
+        let status = unsafe { libc::mincore(self.start.as_ptr().cast(), self.len, pages.as_mut_ptr()) };
+        if status != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(pages.iter().map(|page| u64::from(page & 1)).sum())
+    }
+}
+
+impl Drop for Mapping {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length and is used by nobody after its drop.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Pages of `file` in the range that are in the page cache, by `mincore` on a mapping of it: the
+/// range is widened to whole pages, and nothing is touched.
+pub(crate) fn resident_pages(file: &File, offset: u64, len: u64) -> io::Result<u64> {
+    /// A window keeps the answer's buffer small: a byte for each page, 256 KiB.
+    const WINDOW: u64 = 1 << 30;
+    let end = offset.checked_add(len).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let mut begin = offset - offset % PAGE_SIZE;
+    let mut resident = 0;
+    while begin < end {
+        let window = WINDOW.min(end - begin);
+        resident += Mapping::of_file(file, begin, window as usize)?.resident()?;
+        begin += window;
+    }
+    Ok(resident)
+}
+
+/// A buffer that stays in memory, so that reading into it faults nothing in.
+#[derive(Debug)]
+pub(crate) struct LockedBuffer {
+    bytes: Box<[u8]>,
+    locked: bool,
+}
+
+impl LockedBuffer {
+    /// `len` bytes, locked where the limit on locked memory permits.
+    #[allow(unsafe_code)]
+    pub(crate) fn new(len: usize) -> Self {
+        let mut bytes = vec![0; len].into_boxed_slice();
+        // SAFETY: the range is the buffer; locking changes no content.
+        let locked = unsafe { rustix::mm::mlock(bytes.as_mut_ptr().cast(), len) }.is_ok();
+        Self { bytes, locked }
+    }
+
+    /// Its bytes.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// Whether it is locked.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.locked
+    }
+}
+
+impl Drop for LockedBuffer {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        if self.locked {
+            // SAFETY: as in `new`. The allocator may keep the pages, unlocked.
+            let _ = unsafe { rustix::mm::munlock(self.bytes.as_mut_ptr().cast(), self.bytes.len()) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_beyond_a_mapping_are_invalid_and_a_partial_last_page_is_a_page() {
+        let mapping = Mapping::anonymous(Bytes(2 * PAGE_SIZE + 1)).unwrap();
+        mapping.touch(0, 3).unwrap();
+        for (first, count) in [(0, 4), (3, 1), (u64::MAX, 1), (1, u64::MAX)] {
+            let error = mapping.touch(first, count).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{first} {count}");
+        }
+        mapping.touch(3, 0).unwrap();
+        assert_eq!(mapping.resident().unwrap(), 3);
+        mapping.advise(Advice::LinuxDontNeed).unwrap();
+        assert_eq!(mapping.resident().unwrap(), 0);
+    }
+
+    #[test]
+    fn an_empty_mapping_is_an_error_of_the_kernel() {
+        assert_eq!(Mapping::anonymous(Bytes(0)).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+    }
+}

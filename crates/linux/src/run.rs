@@ -1,0 +1,332 @@
+//! One workload on this kernel, from the first counter to the last.
+//!
+//! Theory of operation. The caller's thread is the monitor. It forks the workload's main process,
+//! which forks the tasks; then it waits for whichever comes first: the time of the next sample, a
+//! message from a task, the result, a request to stop. So all sampling happens in one place, in a
+//! process that no cgroup of the run limits. Whatever way the run ends, all of its processes are
+//! gone when [`run()`] returns, and sysctls are as they were.
+//!
+//! Left out: making and removing directories, see [`crate::host`].
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, Signal};
+use units::Nanos;
+use workload::{Outcome, WorkloadError};
+
+use crate::cgroup::{self, Tree};
+use crate::control::{self, Message, Receiver};
+use crate::error::LinuxError;
+use crate::monitor::Monitor;
+use crate::process::{Child, Ended, Group, block_on};
+use crate::spec::{CgroupVersion, LinuxResult, LinuxRun};
+use crate::system::{LinuxSystem, Shared, monotonic, sysctl_path};
+use crate::tracefs::Tracing;
+
+/// The longest time without a look at `stop`.
+pub(crate) const STOP_LATENCY: Duration = Duration::from_millis(100);
+/// The shortest time between samples: below, the machine would do little else.
+pub(crate) const PERIOD_MIN: Duration = Duration::from_millis(1);
+
+type WorkloadResult = Result<Outcome, WorkloadError>;
+
+/// Runs `spec` to its end while the counters are sampled.
+///
+/// `progress` is called with a line at the end of each phase. The workload runs in processes of
+/// its own, forked from this one: call it from a program with one thread where that is possible.
+///
+/// # Errors
+/// See [`LinuxError`]. `stop` is looked at every 100 ms; the run then ends with
+/// [`LinuxError::Stopped`], and none of its processes is left.
+pub fn run(spec: &LinuxRun, stop: &AtomicBool, progress: &dyn Fn(&str)) -> Result<LinuxResult, LinuxError> {
+    check_filesystem(&spec.root.files)?;
+    let tree = Tree::open(&spec.root)?;
+    if let Some(limit) = spec.limit {
+        tree.write("", "memory.max", &limit.get().to_string()).map_err(WorkloadError::from)?;
+    }
+    let _restored = Sysctls::set(&spec.sysctls, spec.host_wide)?;
+    let mut monitor = Monitor::of_machine();
+    let _tracing = Tracing::start(&mut monitor);
+    monitor.add_group(&tree, "");
+    if spec.root.version == CgroupVersion::V1 {
+        monitor.note(
+            "cgroup v1 counts no reclaim per group: see pgscan_file and pgsteal_file of the machine"
+                .to_owned(),
+        );
+    }
+    let started = monotonic();
+    monitor.sample(0);
+    let running = Running::start(spec, &tree, started)?;
+    let outcome = running.watch(spec, &tree, &mut monitor, stop, progress)?;
+    let wall_ns = elapsed(started);
+    monitor.sample(wall_ns);
+    Ok(result(outcome, monitor, wall_ns))
+}
+
+/// The result of a run that has ended.
+pub(crate) fn result(outcome: Outcome, monitor: Monitor, wall_ns: u64) -> LinuxResult {
+    let samples = monitor.finish();
+    LinuxResult {
+        outcome,
+        vmstat: samples.vmstat,
+        memcg: samples.memcg,
+        phases: samples.phases,
+        columns: samples.columns,
+        rows: samples.rows,
+        stalls: Vec::new(),
+        wall_ns,
+        kernel_release: rustix::system::uname().release().to_string_lossy().into_owned(),
+        notes: samples.notes,
+    }
+}
+
+pub(crate) fn elapsed(started: Nanos) -> u64 {
+    monotonic().saturating_sub(started).get()
+}
+
+/// The workload's processes, and what they tell.
+struct Running {
+    main: Main,
+    messages: Receiver,
+    started: Nanos,
+}
+
+impl Running {
+    fn start(spec: &LinuxRun, tree: &Tree, started: Nanos) -> Result<Self, LinuxError> {
+        let (control, messages) =
+            control::channel().map_err(|error| LinuxError::io("open a pipe for", "messages", error))?;
+        let path = tree.procs_file(None).map_err(WorkloadError::from)?;
+        let procs = fs::OpenOptions::new().write(true).open(&path);
+        let procs = procs.map_err(|error| LinuxError::io("open", &path, error))?;
+        let program = || {
+            let system = LinuxSystem::new(Shared {
+                files: spec.root.files.clone(),
+                tree: tree.clone(),
+                control,
+                host_wide: spec.host_wide,
+                started,
+                buffer: RefCell::default(),
+            });
+            block_on(spec.workload.run(system))
+        };
+        let child = Child::spawn(Some(&procs), Group::Own, program)
+            .map_err(|error| LinuxError::io("start a process in", path, error))?;
+        Ok(Self { main: Main(Some(child)), messages, started })
+    }
+
+    /// Samples until the workload has ended.
+    fn watch(
+        mut self,
+        spec: &LinuxRun,
+        tree: &Tree,
+        monitor: &mut Monitor,
+        stop: &AtomicBool,
+        progress: &dyn Fn(&str),
+    ) -> Result<Outcome, LinuxError> {
+        let mut pace = Pace::new(spec.sample_period, self.started);
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(LinuxError::Stopped);
+            }
+            let (message, ended) = self.wait(pace.wait());
+            if message {
+                self.answer(tree, monitor, progress)?;
+            } else if ended {
+                return self.main.join();
+            }
+            if let Some(at_ns) = pace.due() {
+                monitor.sample(at_ns);
+            }
+        }
+    }
+
+    /// Waits at most so long; says whether there is a message and whether the main process ended.
+    fn wait(&self, length: Duration) -> (bool, bool) {
+        let Some(main) = &self.main.0 else { return (false, true) };
+        let mut files =
+            [PollFd::new(self.messages.file(), PollFlags::IN), PollFd::new(main.result(), PollFlags::IN)];
+        let timeout = Timespec {
+            tv_sec: i64::try_from(length.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: length.subsec_nanos().into(),
+        };
+        // An interruption is as good as a timeout: the loop looks at everything again.
+        let _ = rustix::event::poll(&mut files, Some(&timeout));
+        let ready = PollFlags::IN | PollFlags::HUP | PollFlags::ERR;
+        let [message, ended] = files.map(|file| file.revents());
+        (message.contains(PollFlags::IN), ended.intersects(ready))
+    }
+
+    fn answer(
+        &mut self,
+        tree: &Tree,
+        monitor: &mut Monitor,
+        progress: &dyn Fn(&str),
+    ) -> Result<(), LinuxError> {
+        let failed = |error| LinuxError::io("read", "messages", error);
+        for message in self.messages.receive().map_err(failed)? {
+            match message {
+                Message::Note(note) => {
+                    monitor.note(note);
+                    continue;
+                }
+                Message::Group(path) => monitor.add_group(tree, &path),
+                Message::Mark(phase) => {
+                    let at_ns = elapsed(self.started);
+                    progress(&format!("{phase} after {:.1} s", Nanos(at_ns).as_secs_f64()));
+                    monitor.mark(phase, at_ns);
+                }
+            }
+            self.messages.acknowledge().map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+/// When to sample next. A sample that is late does not make the next ones early.
+pub(crate) struct Pace {
+    period: Duration,
+    started: Nanos,
+    next_ns: u64,
+}
+
+impl Pace {
+    pub(crate) fn new(period: Duration, started: Nanos) -> Self {
+        let period = period.max(PERIOD_MIN);
+        let mut pace = Self { period, started, next_ns: 0 };
+        pace.next_ns = pace.period_ns();
+        pace
+    }
+
+    fn period_ns(&self) -> u64 {
+        u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// How long to wait for something else.
+    pub(crate) fn wait(&self) -> Duration {
+        Duration::from_nanos(self.next_ns.saturating_sub(elapsed(self.started))).min(STOP_LATENCY)
+    }
+
+    /// The time of a sample that is due now.
+    pub(crate) fn due(&mut self) -> Option<u64> {
+        let now = elapsed(self.started);
+        if now < self.next_ns {
+            return None;
+        }
+        let missed = (now - self.next_ns) / self.period_ns();
+        self.next_ns = self.next_ns.saturating_add(self.period_ns().saturating_mul(missed.saturating_add(1)));
+        Some(now)
+    }
+}
+
+/// The main process. Dropped before it has ended, it is killed with all of its tasks.
+struct Main(Option<Child<WorkloadResult>>);
+
+impl Main {
+    fn join(mut self) -> Result<Outcome, LinuxError> {
+        let child = self.0.take().expect("it is taken here only");
+        // Tasks that nobody joined die with it.
+        match child.join().map_err(|error| LinuxError::io("wait for", "the workload", error))? {
+            Ended::Returned(outcome) => Ok(outcome?),
+            Ended::Panicked(message) => Err(LinuxError::Panicked { message }),
+            Ended::Signalled(signal) => Err(LinuxError::Killed { signal }),
+        }
+    }
+}
+
+impl Drop for Main {
+    fn drop(&mut self) {
+        if let Some(child) = self.0.take() {
+            kill_group(child.pid());
+            let _ = child.join();
+        }
+    }
+}
+
+fn kill_group(leader: Pid) {
+    let _ = rustix::process::kill_process_group(leader, Signal::KILL);
+}
+
+/// Sysctls with the values to put back.
+struct Sysctls(Vec<(PathBuf, String)>);
+
+impl Sysctls {
+    fn set(pairs: &[(String, String)], host_wide: bool) -> Result<Self, LinuxError> {
+        let mut before = Self(Vec::new());
+        for (name, value) in pairs {
+            let what = || format!("setting the sysctl `{name}`");
+            let path = sysctl_path(name).filter(|_| host_wide);
+            let path = path.ok_or_else(|| LinuxError::HostWide { what: what() })?;
+            let old = fs::read_to_string(&path).map_err(|error| LinuxError::io("read", &path, error))?;
+            cgroup::write_existing(&path, value).map_err(|error| LinuxError::io("write", &path, error))?;
+            before.0.push((path, old));
+        }
+        Ok(before)
+    }
+}
+
+impl Drop for Sysctls {
+    fn drop(&mut self) {
+        // The last first: a sysctl that was set twice gets its first value back.
+        for (path, value) in self.0.iter().rev() {
+            let _ = cgroup::write_existing(path, value.trim_end());
+        }
+    }
+}
+
+/// # Errors
+/// Filesystems that live in memory: their pages cannot be dropped, so nothing would be measured.
+pub(crate) fn check_filesystem(path: &Path) -> Result<(), LinuxError> {
+    const TMPFS_MAGIC: i64 = 0x0102_1994;
+    const RAMFS_MAGIC: i64 = 0x8584_58f6;
+    let stat = rustix::fs::statfs(path).map_err(|error| LinuxError::io("look at", path, error))?;
+    #[allow(clippy::unnecessary_cast)] // Its width depends on the architecture.
+    let filesystem = match stat.f_type as i64 {
+        TMPFS_MAGIC => "tmpfs",
+        RAMFS_MAGIC => "ramfs",
+        _ => return Ok(()),
+    };
+    Err(LinuxError::MemoryFilesystem { path: path.to_owned(), filesystem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_sample_skips_those_that_it_missed() {
+        let started = monotonic();
+        let mut pace = Pace::new(Duration::from_millis(10), started);
+        assert_eq!(pace.due(), None);
+        pace.started = Nanos(started.get() - 35_000_000);
+        assert!(pace.due().is_some_and(|at_ns| at_ns >= 35_000_000));
+        assert!(pace.next_ns > elapsed(pace.started) - 10_000_000);
+        assert_eq!(pace.next_ns % 10_000_000, 0);
+    }
+
+    #[test]
+    fn sysctls_are_refused_where_the_machine_is_not_ours() {
+        let pairs = [("vm.swappiness".to_owned(), "1".to_owned())];
+        let error = Sysctls::set(&pairs, false).err().map(|error| (error.to_string(), error.hint()));
+        let (message, hint) = error.unwrap();
+        assert!(message.starts_with("setting the sysctl `vm.swappiness` would change the whole machine"));
+        assert!(hint.unwrap().contains("--allow-host-pressure"));
+    }
+
+    #[test]
+    fn a_filesystem_in_memory_is_refused() {
+        let Ok(()) = fs::metadata("/dev/shm").map(drop) else {
+            return;
+        };
+        if let Err(error) = check_filesystem(Path::new("/dev/shm")) {
+            assert_eq!(
+                error.to_string(),
+                "`/dev/shm` is on tmpfs, whose files cannot be evicted from memory"
+            );
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What a run on a real kernel is made of, and what it leaves.
+//!
+//! Names of counters and columns are those of the simulator: `/proc/vmstat` names as they are,
+//! `cg_<group, / as _>_<stat>` for a cgroup, `z<node>_<zone>_<free|min|low|high|boost|managed>`,
+//! `mi_<meminfo name>`, `buddy_n<node>_<zone>_o<order>`, `slab_<cache>_<active|num>`, `psi_*`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use units::Bytes;
+use workload::{Outcome, Workload};
+
+/// The interface of the memory controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CgroupVersion {
+    /// `memory.limit_in_bytes` and so on, in a hierarchy of the controller's own.
+    V1,
+    /// `memory.max` and so on, in the unified hierarchy.
+    V2,
+}
+
+/// The two directories that a run may change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootPaths {
+    /// Where the workload's files go: an empty directory on a filesystem with a page cache.
+    pub files: PathBuf,
+    /// A cgroup of our own with the memory controller on and no process in it.
+    pub cgroup: PathBuf,
+    /// The interface that `cgroup` has.
+    pub version: CgroupVersion,
+}
+
+/// One workload, on the kernel that we are on.
+#[derive(Debug, Clone)]
+pub struct LinuxRun {
+    /// What to run.
+    pub workload: Workload,
+    /// Where.
+    pub root: RootPaths,
+    /// Sysctls by name (`vm.swappiness` or `vm/swappiness`) and value, written before the run and
+    /// restored after it. Needs `host_wide`.
+    pub sysctls: Vec<(String, String)>,
+    /// Time from one sample of the counters to the next.
+    pub sample_period: Duration,
+    /// `memory.max` of the root cgroup; `None` leaves it as it is.
+    pub limit: Option<Bytes>,
+    /// Whether the run may change what all processes of the machine share: drop all caches, write
+    /// sysctls. In a guest of our own, yes.
+    pub host_wide: bool,
+}
+
+/// All counters at the end of one of the workload's phases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseSample {
+    /// The phase, as the workload calls it.
+    pub name: String,
+    /// Time since the start of the run.
+    pub at_ns: u64,
+    /// `/proc/vmstat` as it was, events included.
+    pub vmstat: BTreeMap<String, u64>,
+    /// Each cgroup's numbers, by its path below the root; the root is the empty path.
+    pub memcg: BTreeMap<String, BTreeMap<String, u64>>,
+}
+
+/// A sample: time since the start of the run in nanoseconds, and one value for each column.
+pub type Row = (u64, Vec<u64>);
+
+/// A time during which a task did not get on. No source of these exists yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// The task.
+    pub task: String,
+    /// What it waited for.
+    pub reason: String,
+    /// Start, since the start of the run.
+    pub at_ns: u64,
+    /// Length.
+    pub length_ns: u64,
+}
+
+/// What a run leaves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinuxResult {
+    /// What the workload measured itself.
+    pub outcome: Outcome,
+    /// `/proc/vmstat`: events as their growth over the run, gauges as they were at its end.
+    pub vmstat: BTreeMap<String, u64>,
+    /// Each cgroup's numbers at the end, by its path below the root; the root is the empty path.
+    pub memcg: BTreeMap<String, BTreeMap<String, u64>>,
+    /// In the order in which they ended.
+    pub phases: Vec<PhaseSample>,
+    /// Names of the columns of `rows`.
+    pub columns: Vec<String>,
+    /// Samples in order of time. A cgroup's columns are 0 before it exists.
+    pub rows: Vec<Row>,
+    /// Empty so far.
+    pub stalls: Vec<Stall>,
+    /// Length of the run.
+    pub wall_ns: u64,
+    /// As `uname -r` prints it.
+    pub kernel_release: String,
+    /// What could not be measured or done here, one sentence each, for the reader of the results.
+    pub notes: Vec<String>,
+}

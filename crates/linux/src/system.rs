@@ -1,0 +1,430 @@
+//! [`System`] by the system calls of the kernel that we are on.
+//!
+//! Every call blocks its process and is complete when it returns, so futures are ready at once.
+//! Tasks are processes, see [`crate::process`].
+//!
+//! `drop_caches` and sysctls belong to the whole machine. Where a run may not touch that
+//! ([`crate::LinuxRun::host_wide`]), sysctls cannot be written, and `drop_caches` drops the pages
+//! of the run's own files and says so in the notes.
+//!
+//! Left out: content (files hold one repeated byte). Next: [`crate::cgroup`], [`crate::memory`].
+
+use std::cell::RefCell;
+use std::fs::{self, File, OpenOptions};
+use std::future::Future;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rustix::fs::{Advice as FileAdvice, FallocateFlags};
+use rustix::mm::Advice as MemoryAdvice;
+use units::{Bytes, Nanos, Pages};
+use workload::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
+
+use crate::cgroup::{self, Tree, errno};
+use crate::control::{Message, Sender};
+use crate::memory::{Mapping, resident_pages};
+use crate::parse;
+use crate::process::{Child, Ended, Group, block_on};
+
+/// One call to the kernel moves at most this much; the buffer is the task's own memory.
+const BUFFER: usize = 1 << 20;
+/// Files are laid out in steps of this many bytes, each on the device before the next: a limited
+/// cgroup without cgroup writeback would otherwise fill up with dirty pages.
+const LAY_OUT_STEP: u64 = 32 << 20;
+/// Content of files. Not zero, which some filesystems store as a hole.
+const CONTENT: u8 = 0xa5;
+
+/// A task's handle on the kernel.
+#[derive(Clone)]
+pub struct LinuxSystem(Rc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) files: PathBuf,
+    pub(crate) tree: Tree,
+    pub(crate) control: Sender,
+    pub(crate) host_wide: bool,
+    pub(crate) started: Nanos,
+    pub(crate) buffer: RefCell<Vec<u8>>,
+}
+
+/// An open file.
+#[derive(Clone)]
+pub struct LinuxFile(Rc<(String, File)>);
+
+/// A task, running or ended.
+pub struct LinuxTask<T> {
+    name: String,
+    child: Child<T>,
+}
+
+/// `CLOCK_MONOTONIC`, which all processes share.
+pub(crate) fn monotonic() -> Nanos {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Nanos(now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs())
+}
+
+impl LinuxSystem {
+    pub(crate) fn new(shared: Shared) -> Self {
+        Self(Rc::new(shared))
+    }
+
+    fn path(&self, call: &'static str, path: &str) -> Result<PathBuf, SystemError> {
+        cgroup::below(&self.0.files, path).ok_or_else(|| SystemError::new(call, path, Errno::Inval))
+    }
+
+    /// Runs `transfer` on parts of a range until one is short; returns the bytes moved.
+    fn transfer(
+        &self,
+        offset: u64,
+        len: u64,
+        mut transfer: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+    ) -> io::Result<u64> {
+        let mut buffer = self.0.buffer.borrow_mut();
+        let wanted = len.min(BUFFER as u64) as usize;
+        if buffer.len() < wanted {
+            buffer.resize(wanted, CONTENT);
+        }
+        let mut done = 0;
+        while done < len {
+            let part = (len - done).min(BUFFER as u64) as usize;
+            let at = offset.checked_add(done).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+            let moved = transfer(&mut buffer[..part], at)? as u64;
+            if moved == 0 {
+                break;
+            }
+            done += moved;
+        }
+        Ok(done)
+    }
+
+    fn lay_out(&self, path: &Path, size: u64) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        if size > 0 {
+            // Contiguous blocks where the filesystem knows how; written blocks come below anyway.
+            let _ = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size);
+        }
+        let mut offset = 0;
+        while offset < size {
+            let len = LAY_OUT_STEP.min(size - offset);
+            self.transfer(offset, len, |bytes, at| {
+                bytes.fill(CONTENT);
+                file.write_at(bytes, at)
+            })?;
+            evict(&file)?;
+            offset += len;
+        }
+        file.sync_all()
+    }
+}
+
+/// Writes a file's dirty pages and drops all of its pages.
+fn evict(file: &File) -> io::Result<()> {
+    file.sync_data()?;
+    rustix::fs::fadvise(file, 0, None, FileAdvice::DontNeed)?;
+    Ok(())
+}
+
+/// Evicts every file below `directory`.
+fn evict_all(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            evict_all(&entry.path())?;
+        } else if kind.is_file() {
+            evict(&File::open(entry.path())?)?;
+        }
+    }
+    Ok(())
+}
+
+/// The file of a sysctl below `/proc/sys`, by either form of its name.
+pub(crate) fn sysctl_path(name: &str) -> Option<PathBuf> {
+    let path = if name.contains('/') { name.to_owned() } else { name.replace('.', "/") };
+    cgroup::below(Path::new("/proc/sys"), &path)
+}
+
+impl System for LinuxSystem {
+    type File = LinuxFile;
+    type Mapping = Mapping;
+    type Task<T: Portable> = LinuxTask<T>;
+
+    fn now(&self) -> Nanos {
+        monotonic().saturating_sub(self.0.started)
+    }
+
+    async fn sleep(&self, length: Nanos) {
+        std::thread::sleep(std::time::Duration::from_nanos(length.get()));
+    }
+
+    fn cpus_online(&self) -> u16 {
+        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        cpus_in(&online).max(1)
+    }
+
+    fn memory_total(&self) -> Pages {
+        let mut total = 0;
+        parse::meminfo(&fs::read_to_string("/proc/meminfo").unwrap_or_default(), &mut |name, kib| {
+            if name == ["mi_", "MemTotal"] {
+                total = kib;
+            }
+        });
+        Bytes(total * 1024).to_pages_floor()
+    }
+
+    fn mark(&self, phase: &str) {
+        self.0.control.send(&Message::Mark(phase.to_owned()));
+    }
+
+    async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<LinuxTask<T>, SystemError>
+    where
+        T: Portable,
+        F: FnOnce(Self) -> Fut + Send + 'static,
+        Fut: Future<Output = T> + 'static,
+    {
+        let failed = |error: io::Error| SystemError::new("spawn", spec.name.clone(), errno(&error));
+        // Without a cgroup of its own a task belongs to the root, whoever its parent is.
+        let procs = self.0.tree.procs_file(spec.cgroup.as_deref())?;
+        let procs = OpenOptions::new().write(true).open(procs).map_err(failed)?;
+        let child = Child::spawn(Some(&procs), Group::Parents, || block_on(program(self.clone())));
+        Ok(LinuxTask { child: child.map_err(failed)?, name: spec.name })
+    }
+
+    async fn join<T: Portable>(&self, task: LinuxTask<T>) -> Result<T, SystemError> {
+        let LinuxTask { name, child } = task;
+        match child.join() {
+            Ok(Ended::Returned(value)) => Ok(value),
+            Ok(Ended::Panicked(message)) => panic!("task {name}: {message}"),
+            Ok(Ended::Signalled(libc::SIGKILL)) => Err(SystemError::new("join", name, Errno::Killed)),
+            Ok(Ended::Signalled(_)) => Err(SystemError::new("join", name, Errno::Io)),
+            Err(error) => Err(SystemError::new("join", name, errno(&error))),
+        }
+    }
+
+    async fn cgroup_create(&self, path: &str) -> Result<(), SystemError> {
+        self.0.tree.create(path)?;
+        self.0.control.send(&Message::Group(path.to_owned()));
+        Ok(())
+    }
+
+    async fn cgroup_remove(&self, path: &str) -> Result<(), SystemError> {
+        self.0.tree.remove(path)
+    }
+
+    async fn cgroup_write(&self, path: &str, file: &str, value: &str) -> Result<(), SystemError> {
+        self.0.tree.write(path, file, value)
+    }
+
+    async fn cgroup_read(&self, path: &str, file: &str) -> Result<String, SystemError> {
+        self.0.tree.read(path, file)
+    }
+
+    async fn make_dir(&self, path: &str) -> Result<(), SystemError> {
+        fs::create_dir(self.path("mkdir", path)?).map_err(|error| failed("mkdir", path, &error))
+    }
+
+    async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError> {
+        let target = self.path("lay_out_file", path)?;
+        self.lay_out(&target, size.get()).map_err(|error| failed("lay_out_file", path, &error))
+    }
+
+    async fn open(&self, path: &str, mode: OpenMode) -> Result<LinuxFile, SystemError> {
+        let mut options = OpenOptions::new();
+        match mode {
+            OpenMode::Read => options.read(true),
+            OpenMode::ReadWrite => options.read(true).write(true),
+            OpenMode::Create => options.read(true).write(true).create_new(true),
+        };
+        let file = options.open(self.path("open", path)?).map_err(|error| failed("open", path, &error))?;
+        Ok(LinuxFile(Rc::new((path.to_owned(), file))))
+    }
+
+    async fn read(&self, file: &LinuxFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        let (path, file) = &*file.0;
+        self.transfer(offset, len, |bytes, at| file.read_at(bytes, at))
+            .map_err(|error| failed("read", path, &error))
+    }
+
+    async fn write(&self, file: &LinuxFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        let (path, file) = &*file.0;
+        self.transfer(offset, len, |bytes, at| file.write_at(bytes, at))
+            .map_err(|error| failed("write", path, &error))
+    }
+
+    async fn fsync(&self, file: &LinuxFile) -> Result<(), SystemError> {
+        file.0.1.sync_all().map_err(|error| failed("fsync", &file.0.0, &error))
+    }
+
+    async fn unlink(&self, path: &str) -> Result<(), SystemError> {
+        fs::remove_file(self.path("unlink", path)?).map_err(|error| failed("unlink", path, &error))
+    }
+
+    async fn resident_pages(&self, file: &LinuxFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        resident_pages(&file.0.1, offset, len).map_err(|error| failed("mincore", &file.0.0, &error))
+    }
+
+    async fn map_anonymous(&self, len: Bytes) -> Result<Mapping, SystemError> {
+        Mapping::anonymous(len).map_err(|error| failed("mmap", &len.get().to_string(), &error))
+    }
+
+    async fn touch(&self, mapping: &Mapping, first: u64, count: u64) -> Result<(), SystemError> {
+        mapping.touch(first, count).map_err(|error| failed("touch", &format!("{first}+{count}"), &error))
+    }
+
+    async fn advise(&self, mapping: &Mapping, advice: Advice) -> Result<(), SystemError> {
+        let linux = match advice {
+            Advice::HugePage => MemoryAdvice::LinuxHugepage,
+            Advice::NoHugePage => MemoryAdvice::LinuxNoHugepage,
+            Advice::DontNeed => MemoryAdvice::LinuxDontNeed,
+        };
+        mapping.advise(linux).map_err(|error| failed("madvise", &format!("{advice:?}"), &error))
+    }
+
+    async fn lock_memory(&self, mapping: &Mapping, first: u64, count: u64) -> Result<(), SystemError> {
+        mapping.lock(first, count).map_err(|error| failed("mlock", &format!("{first}+{count}"), &error))
+    }
+
+    async fn drop_caches(&self, mask: u8) -> Result<(), SystemError> {
+        let failed = |error: io::Error| failed("drop_caches", &mask.to_string(), &error);
+        if self.0.host_wide {
+            rustix::fs::sync();
+            return cgroup::write_existing(Path::new("/proc/sys/vm/drop_caches"), &mask.to_string())
+                .map_err(failed);
+        }
+        if mask & 1 != 0 {
+            evict_all(&self.0.files).map_err(failed)?;
+        }
+        let note = "drop_caches dropped the pages of the run's own files only, and no slab objects";
+        self.0.control.send(&Message::Note(note.to_owned()));
+        Ok(())
+    }
+
+    async fn sysctl_read(&self, name: &str) -> Result<String, SystemError> {
+        let path = sysctl_path(name).ok_or_else(|| SystemError::new("sysctl_read", name, Errno::Inval))?;
+        fs::read_to_string(path).map_err(|error| failed("sysctl_read", name, &error))
+    }
+
+    async fn sysctl_write(&self, name: &str, value: &str) -> Result<(), SystemError> {
+        let refused = |errno| SystemError::new("sysctl_write", name, errno);
+        if !self.0.host_wide {
+            return Err(refused(Errno::Perm));
+        }
+        let path = sysctl_path(name).ok_or_else(|| refused(Errno::Inval))?;
+        cgroup::write_existing(&path, value).map_err(|error| failed("sysctl_write", name, &error))
+    }
+
+    async fn vmstat(&self) -> Result<Vec<(String, u64)>, SystemError> {
+        let text =
+            fs::read_to_string("/proc/vmstat").map_err(|error| failed("read", "/proc/vmstat", &error))?;
+        let mut counters = Vec::new();
+        parse::pairs(&text, &mut |name, value| counters.push((name.concat(), value)));
+        Ok(counters)
+    }
+}
+
+fn failed(call: &'static str, subject: &str, error: &io::Error) -> SystemError {
+    SystemError::new(call, subject, errno(error))
+}
+
+/// How many CPUs a list such as `0-3,5` has.
+fn cpus_in(list: &str) -> u16 {
+    let span = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    };
+    list.trim().split(',').filter_map(span).fold(0, u16::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_have_spans_and_singles() {
+        assert_eq!(["0-3,5\n", "0\n", "", "7-5", "x"].map(cpus_in), [5, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn sysctls_have_two_spellings_and_stay_below_proc_sys() {
+        assert_eq!(sysctl_path("vm.swappiness"), Some(PathBuf::from("/proc/sys/vm/swappiness")));
+        assert_eq!(sysctl_path("vm/swappiness"), sysctl_path("vm.swappiness"));
+        assert_eq!(sysctl_path("vm/../../self/mem"), None);
+    }
+
+    /// A system whose files and "cgroups" are plain directories, and the monitor's end.
+    fn plain(groups: &[&str]) -> (tempfile::TempDir, LinuxSystem, crate::control::Receiver) {
+        let root = tempfile::tempdir().unwrap();
+        let cgroup = root.path().join("cgroup");
+        for group in groups.iter().chain(&[""]) {
+            fs::create_dir_all(cgroup.join(group)).unwrap();
+            fs::write(cgroup.join(group).join("cgroup.procs"), "").unwrap();
+        }
+        let files = root.path().join("files");
+        fs::create_dir(&files).unwrap();
+        let paths =
+            crate::spec::RootPaths { files: files.clone(), cgroup, version: crate::spec::CgroupVersion::V1 };
+        let (control, receiver) = crate::control::channel().unwrap();
+        let tree = Tree::open(&paths).unwrap();
+        let buffer = RefCell::default();
+        let shared = Shared { files, tree, control, host_wide: false, started: monotonic(), buffer };
+        (root, LinuxSystem::new(shared), receiver)
+    }
+
+    #[test]
+    fn a_task_works_on_files_in_its_own_process_and_hands_back_what_it_saw() {
+        let (root, system, _receiver) = plain(&["A"]);
+        let seen = block_on(async {
+            system.lay_out_file("old", Bytes(3 * 4096 + 1)).await?;
+            system.make_dir("d").await?;
+            let program = |system: LinuxSystem| async move {
+                let old = system.open("old", OpenMode::Read).await?;
+                let read = system.read(&old, 4096, 1 << 20).await?;
+                let new = system.open("d/new", OpenMode::Create).await?;
+                let written = system.write(&new, 0, 2 * BUFFER as u64 + 5).await?;
+                system.fsync(&new).await?;
+                let resident = system.resident_pages(&new, 4096, 8192).await?;
+                Ok::<_, SystemError>((std::process::id(), read, written, resident))
+            };
+            let task = system.spawn(TaskSpec::named("worker").in_cgroup("A"), program).await?;
+            system.join(task).await?
+        });
+        let (pid, read, written, resident) = seen.unwrap();
+        assert_ne!(pid, std::process::id());
+        assert_eq!((read, written, resident), (2 * 4096 + 1, 2 * BUFFER as u64 + 5, 2));
+        assert_eq!(fs::read_to_string(root.path().join("cgroup/A/cgroup.procs")).unwrap(), "0");
+        let content = fs::read(root.path().join("files/old")).unwrap();
+        assert!(content.len() == 3 * 4096 + 1 && content.iter().all(|&byte| byte == CONTENT));
+    }
+
+    #[test]
+    fn a_killed_task_and_a_missing_cgroup_are_errors_with_names() {
+        let (_root, system, _receiver) = plain(&[]);
+        let killed = block_on(async {
+            let program = |_: LinuxSystem| async {
+                let _ =
+                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+            };
+            let task = system.spawn(TaskSpec::named("victim"), program).await?;
+            system.join(task).await
+        });
+        assert_eq!(killed.unwrap_err().to_string(), "join `victim`: killed: out of memory");
+        let missing = block_on(system.spawn(TaskSpec::named("t").in_cgroup("A"), |_| async {}));
+        assert_eq!(missing.err().unwrap().to_string(), "spawn `t`: no such file or directory");
+    }
+
+    #[test]
+    fn what_the_whole_machine_shares_stays_as_it_is_unless_allowed() {
+        let (_root, system, mut receiver) = plain(&[]);
+        let refused = block_on(system.sysctl_write("vm.swappiness", "60")).unwrap_err();
+        assert_eq!(refused.to_string(), "sysctl_write `vm.swappiness`: operation not permitted");
+        block_on(system.drop_caches(3)).unwrap();
+        let messages = receiver.receive().unwrap();
+        assert!(matches!(&messages[..], [Message::Note(note)] if note.contains("own files only")));
+        for escape in ["../x", "/etc/passwd"] {
+            assert_eq!(block_on(system.open(escape, OpenMode::Read)).err().unwrap().errno, Errno::Inval);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Counts of trace events that no counter has: page blocks that change their type, reclaim waits.
+//!
+//! A trace instance of our own holds a histogram trigger on each event, so that nobody else's
+//! tracing is touched and nothing is written into a ring buffer; the number of hits is the count.
+//! It needs root, tracefs mounted and `CONFIG_HIST_TRIGGERS`; what is missing goes into the notes.
+//!
+//! Left out: mounting tracefs; the events' fields.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cgroup::write_existing;
+use crate::monitor::Monitor;
+
+const EVENTS: [(&str, &str); 7] = [
+    ("kmem", "mm_page_alloc_extfrag"),
+    ("vmscan", "mm_vmscan_direct_reclaim_begin"),
+    ("vmscan", "mm_vmscan_memcg_reclaim_begin"),
+    ("vmscan", "mm_vmscan_kswapd_wake"),
+    ("vmscan", "mm_vmscan_wakeup_kswapd"),
+    ("vmscan", "mm_vmscan_throttled"),
+    ("compaction", "mm_compaction_begin"),
+];
+/// Any field does; the totals are what is read.
+const TRIGGER: &str = "hist:keys=common_type";
+
+/// An instance that is removed when dropped.
+pub(crate) struct Tracing(Option<PathBuf>);
+
+impl Tracing {
+    /// Starts counting, and samples the counts with `monitor`.
+    pub(crate) fn start(monitor: &mut Monitor) -> Self {
+        let Some(tracefs) = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
+            .map(Path::new)
+            .into_iter()
+            .find(|path| path.join("instances").exists())
+        else {
+            monitor.note("trace events are not counted: tracefs is not mounted or not for us".to_owned());
+            return Self(None);
+        };
+        Self::start_in(tracefs, monitor)
+    }
+
+    fn start_in(tracefs: &Path, monitor: &mut Monitor) -> Self {
+        let name = format!("pagetide-{}", rustix::process::getpid().as_raw_nonzero());
+        let instance = tracefs.join("instances").join(name);
+        if let Err(error) = fs::create_dir(&instance) {
+            monitor.note(format!("trace events are not counted: {}: {error}", instance.display()));
+            return Self(None);
+        }
+        let first = instance.join("events").join(EVENTS[0].0).join(EVENTS[0].1);
+        if !first.join("hist").exists() {
+            let _ = fs::remove_dir(&instance);
+            monitor.note("trace events are not counted: this kernel has no CONFIG_HIST_TRIGGERS".to_owned());
+            return Self(None);
+        }
+        for (system, event) in EVENTS {
+            let directory = instance.join("events").join(system).join(event);
+            match write_existing(&directory.join("trigger"), TRIGGER) {
+                Ok(()) => monitor.add_trace_event(event, &directory.join("hist")),
+                Err(error) => monitor.note(format!("trace event {event} is not counted: {error}")),
+            }
+        }
+        Self(Some(instance))
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        let Some(instance) = &self.0 else { return };
+        for (system, event) in EVENTS {
+            let trigger = instance.join("events").join(system).join(event).join("trigger");
+            let _ = write_existing(&trigger, &format!("!{TRIGGER}"));
+        }
+        let _ = fs::remove_dir(instance);
+    }
+}

@@ -1,0 +1,230 @@
+//! The guest's side: this program as process 1 of a kernel that has nothing else.
+//!
+//! It mounts what programs expect, loads modules, opens the channel to the host, prepares the
+//! machine (data disk, readahead, multi-gen LRU, cgroup) and then calls [`crate::run()`] as any
+//! other caller would. Whatever happens, the last thing is a message and the power going off.
+//!
+//! Left out: network, users, reaping processes that the workload did not wait for (the machine
+//! ends with the run).
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::mount::MountFlags;
+use rustix::system::RebootCommand;
+
+use super::image::VmFilesystem;
+use super::protocol::{GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME};
+use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths};
+
+/// Where the modules lie, in the order of their names.
+pub const MODULE_DIR: &str = "modules";
+
+const DATA_DISK: &str = "/dev/vda";
+const DATA_DIR: &str = "/data";
+const CGROUP_DIR: &str = "/sys/fs/cgroup";
+const DEVICE_PATIENCE: Duration = Duration::from_secs(20);
+/// After the time at which a living host gives the guest up.
+const HOST_LEEWAY: Duration = Duration::from_secs(60);
+
+/// Call this first in `main`: in a guest it runs the job and never returns; elsewhere it does
+/// nothing.
+pub fn become_init_in_a_guest() {
+    if std::process::id() == 1 && std::env::var_os(GUEST_VARIABLE).is_some() {
+        live();
+    }
+}
+
+fn live() -> ! {
+    match open_channel() {
+        Ok(channel) => {
+            let message = match catch_unwind(AssertUnwindSafe(|| work(&channel))) {
+                Ok(Ok(result)) => Message::Done(Box::new(result)),
+                Ok(Err(failure)) => Message::Failed { message: failure.message, hint: failure.hint },
+                Err(_) => Message::Failed {
+                    message: "the program panicked; its words are on the console".to_owned(),
+                    hint: None,
+                },
+            };
+            channel.send(&message);
+        }
+        // Without a channel the console is all there is; the host shows its last lines.
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "pagetide: {}", failure.message);
+        }
+    }
+    rustix::fs::sync();
+    let _ = rustix::system::reboot(RebootCommand::PowerOff);
+    std::process::exit(1)
+}
+
+struct Failure {
+    message: String,
+    hint: Option<String>,
+}
+
+/// `?` on an I/O error, with what was tried on what.
+trait Tried<T> {
+    fn tried(self, action: &str, subject: impl AsRef<Path>) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<io::Error>> Tried<T> for Result<T, E> {
+    fn tried(self, action: &str, subject: impl AsRef<Path>) -> Result<T, Failure> {
+        self.map_err(|error| {
+            let error: io::Error = error.into();
+            failure(format!("cannot {action} `{}`: {error}", subject.as_ref().display()))
+        })
+    }
+}
+
+fn failure(message: String) -> Failure {
+    Failure { message, hint: None }
+}
+
+/// The port to the host. Clones share it; each message goes out whole.
+#[derive(Clone)]
+struct Channel(Arc<Mutex<File>>);
+
+impl Channel {
+    fn send(&self, message: &Message) {
+        let Ok(mut line) = serde_json::to_vec(message) else { return };
+        line.push(b'\n');
+        let mut port = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = port.write_all(&line) {
+            let _ = writeln!(io::stderr(), "pagetide: cannot write to the host: {error}");
+        }
+    }
+}
+
+/// Brings the machine so far that it can talk.
+fn open_channel() -> Result<Channel, Failure> {
+    let plain = MountFlags::NOSUID | MountFlags::NOEXEC | MountFlags::NODEV;
+    mount("proc", "/proc", plain)?;
+    mount("sysfs", "/sys", plain)?;
+    mount("devtmpfs", "/dev", MountFlags::NOSUID)?;
+    load_modules()?;
+    let port = wait_for(&format!("the port `{PORT_NAME}`"), find_port)?;
+    let port = File::options().write(true).open(&port).tried("open", &port)?;
+    let channel = Channel(Arc::new(Mutex::new(port)));
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    channel.send(&Message::Ready { release });
+    Ok(channel)
+}
+
+fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
+    let path = Path::new("/").join(JOB_PATH);
+    let text = fs::read(&path).tried("read", &path)?;
+    let job: Job = serde_json::from_slice(&text).map_err(|error| failure(format!("bad job: {error}")))?;
+    start_heartbeat(channel.clone(), job.timeout);
+    let root = prepare(&job)?;
+    let spec = LinuxRun {
+        workload: job.workload().map_err(failure)?,
+        root,
+        sysctls: job.sysctls,
+        sample_period: job.sample_period,
+        limit: job.limit,
+        host_wide: true,
+    };
+    let progress = |text: &str| channel.send(&Message::Progress(text.to_owned()));
+    crate::run(&spec, &AtomicBool::new(false), &progress)
+        .map_err(|error| Failure { message: error.to_string(), hint: error.hint() })
+}
+
+/// Says "alive" for ever, and ends the machine when the host, which should have done so, is gone.
+fn start_heartbeat(channel: Channel, timeout: Duration) {
+    let begin = Instant::now();
+    thread::spawn(move || {
+        while begin.elapsed() < timeout + HOST_LEEWAY {
+            thread::sleep(HEARTBEAT);
+            channel.send(&Message::Alive);
+        }
+        let _ = rustix::system::reboot(RebootCommand::PowerOff);
+    });
+}
+
+/// Mounts the rest and sets what the job says of the machine.
+fn prepare(job: &Job) -> Result<RootPaths, Failure> {
+    let plain = MountFlags::NOSUID | MountFlags::NOEXEC | MountFlags::NODEV;
+    mount("cgroup2", CGROUP_DIR, plain)?;
+    mount("tracefs", "/sys/kernel/tracing", plain)?;
+    write(Path::new(CGROUP_DIR).join("cgroup.subtree_control"), "+memory")?;
+    let cgroup = Path::new(CGROUP_DIR).join("pagetide");
+    fs::create_dir(&cgroup).tried("create", &cgroup)?;
+
+    let switch = Path::new("/sys/kernel/mm/lru_gen/enabled");
+    if switch.exists() {
+        write(switch, if job.lru_gen { "y" } else { "n" })?;
+    } else if job.lru_gen {
+        return Err(failure("this kernel has no multi-gen LRU".to_owned()));
+    }
+    wait_for(DATA_DISK, || Path::new(DATA_DISK).exists().then_some(()))?;
+    write("/sys/block/vda/queue/read_ahead_kb", &job.read_ahead_kib.to_string())?;
+    mount_data(job.filesystem)?;
+    let files = Path::new(DATA_DIR).join("run");
+    fs::create_dir(&files).tried("create", &files)?;
+    Ok(RootPaths { files, cgroup, version: CgroupVersion::V2 })
+}
+
+fn mount(kind: &str, target: &str, flags: MountFlags) -> Result<(), Failure> {
+    fs::create_dir_all(target).tried("create", target)?;
+    match rustix::mount::mount(kind, target, kind, flags, None) {
+        // Debian's kernel mounts devtmpfs itself.
+        Err(rustix::io::Errno::BUSY) => Ok(()),
+        other => other.tried("mount", target),
+    }
+}
+
+fn mount_data(filesystem: VmFilesystem) -> Result<(), Failure> {
+    fs::create_dir_all(DATA_DIR).tried("create", DATA_DIR)?;
+    rustix::mount::mount(DATA_DISK, DATA_DIR, filesystem.name(), MountFlags::NOATIME, None)
+        .tried("mount", DATA_DISK)
+}
+
+fn load_modules() -> Result<(), Failure> {
+    let dir = Path::new("/").join(MODULE_DIR);
+    let entries = fs::read_dir(&dir).tried("list", &dir)?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let file = File::open(&path).tried("open", &path)?;
+        match rustix::system::finit_module(&file, c"", 0) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(error).tried("load", &path),
+        }
+        // The kernel has its copy; the file would stay in memory for the whole run.
+        fs::remove_file(&path).tried("remove", &path)?;
+    }
+    Ok(())
+}
+
+fn find_port() -> Option<PathBuf> {
+    let ports = fs::read_dir("/sys/class/virtio-ports").ok()?;
+    let port = ports.flatten().find(|port| {
+        fs::read_to_string(port.path().join("name")).is_ok_and(|name| name.trim_end() == PORT_NAME)
+    })?;
+    let device = Path::new("/dev").join(port.file_name());
+    device.exists().then_some(device)
+}
+
+fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> Result<T, Failure> {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return Ok(found);
+        }
+        if begin.elapsed() > DEVICE_PATIENCE {
+            return Err(failure(format!("{what} did not appear")));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn write(path: impl AsRef<Path>, value: &str) -> Result<(), Failure> {
+    fs::write(&path, value).tried("write", path)
+}

@@ -1,0 +1,231 @@
+//! Kernels that guests can boot: the cache of fetched ones, and kernels by path.
+//!
+//! A cached kernel is a folder named after its release (`6.12.117+deb12-cloud-amd64`) with
+//! `vmlinuz` and `modules/`. It appears by a rename, so it is complete or not there. A kernel
+//! given by path may be any x86 `bzImage`; its modules are looked for beside it and in
+//! `/lib/modules`, by the release that the image itself names.
+//!
+//! Left out: kernels for other CPUs, uncompressed images.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+
+use super::error::VmError;
+
+/// Which kernel a guest runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VmKernel {
+    /// The newest fetched kernel of a version: `6.12`, `6.1.0-50`, or a whole release.
+    Version(String),
+    /// A kernel image of your own.
+    Path(PathBuf),
+}
+
+/// A kernel that is there and looks right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// What `uname -r` says in it.
+    pub release: String,
+    /// The image.
+    pub image: PathBuf,
+    /// Where its modules are.
+    pub modules: PathBuf,
+}
+
+impl VmKernel {
+    /// Reads `6.12` as a version and `./vmlinuz` or `/boot/vmlinuz` as a path.
+    pub fn parse(text: &str) -> Self {
+        if text.contains('/') { Self::Path(text.into()) } else { Self::Version(text.to_owned()) }
+    }
+
+    /// Finds the kernel. Versions are looked for in `cache`, see [`cache_dir`].
+    ///
+    /// # Errors
+    /// It is not there, or it is no kernel.
+    pub fn find(&self, cache: &Path) -> Result<Kernel, VmError> {
+        match self {
+            Self::Version(version) => {
+                let have = cached(cache);
+                let newest = have.iter().rfind(|release| is_of_version(release, version));
+                let Some(release) = newest else {
+                    return Err(VmError::KernelMissing {
+                        version: version.clone(),
+                        cache: cache.to_owned(),
+                        have,
+                    });
+                };
+                Kernel::in_folder(&cache.join(release))
+            }
+            Self::Path(image) => Kernel::at_path(image),
+        }
+    }
+}
+
+impl Kernel {
+    /// The kernel in a folder of the cache.
+    ///
+    /// # Errors
+    /// The image is no kernel, or another one than the folder's name says.
+    pub fn in_folder(folder: &Path) -> Result<Self, VmError> {
+        let image = folder.join("vmlinuz");
+        let release = image_release(&image)?;
+        if folder.file_name().and_then(|name| name.to_str()) != Some(&release) {
+            return Err(VmError::bad_kernel(folder, format!("it holds kernel {release}")));
+        }
+        Ok(Self { release, image, modules: folder.join("modules") })
+    }
+
+    fn at_path(image: &Path) -> Result<Self, VmError> {
+        let release = image_release(image)?;
+        let beside = image.parent().unwrap_or(Path::new(".")).join("modules");
+        let installed = Path::new("/lib/modules").join(&release);
+        let modules = [beside, installed].into_iter().find(|dir| dir.is_dir()).ok_or_else(|| {
+            VmError::bad_kernel(image, format!("no modules of {release} beside it or in /lib/modules"))
+        })?;
+        Ok(Self { release, image: image.to_owned(), modules })
+    }
+}
+
+/// Where kernels are kept: `$XDG_CACHE_HOME/pagetide/kernels`, or `~/.cache/pagetide/kernels`.
+pub fn cache_dir() -> PathBuf {
+    let var = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = var("XDG_CACHE_HOME").or_else(|| var("HOME").map(|home| home.join(".cache")));
+    cache.unwrap_or_else(std::env::temp_dir).join("pagetide/kernels")
+}
+
+/// Releases in the cache, oldest version first.
+pub fn cached(cache: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(cache) else { return Vec::new() };
+    let mut releases: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.path().join("vmlinuz").is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    releases.sort_by(|a, b| compare_versions(a, b));
+    releases
+}
+
+/// Whether `release` is of `version`: it begins with it, and no number is cut in half.
+pub fn is_of_version(release: &str, version: &str) -> bool {
+    let rest = release.strip_prefix(version);
+    rest.is_some_and(|rest| !version.is_empty() && !rest.starts_with(|next: char| next.is_ascii_digit()))
+}
+
+/// Orders versions as a person does: numbers by value, all else by its characters.
+pub fn compare_versions(a: &str, b: &str) -> Ordering {
+    let parts = |text: &str| -> Vec<(u64, String)> {
+        let mut parts = vec![(0_u64, String::new())];
+        for c in text.chars() {
+            let last: &mut (u64, String) = parts.last_mut().expect("it begins with one part");
+            match c.to_digit(10) {
+                Some(digit) if last.1.is_empty() => {
+                    last.0 = last.0.saturating_mul(10).saturating_add(digit.into());
+                }
+                Some(digit) => parts.push((digit.into(), String::new())),
+                None => last.1.push(c),
+            }
+        }
+        parts
+    };
+    parts(a).cmp(&parts(b))
+}
+
+/// The release that a kernel image names: the x86 boot protocol has the offset of a text at
+/// 0x20e, counted from 0x200 (kernel documentation, `arch/x86/boot.rst`, `kernel_version`).
+fn image_release(image: &Path) -> Result<String, VmError> {
+    let bytes = std::fs::read(image).map_err(|source| VmError::io("read kernel", image, source))?;
+    release_of(&bytes).ok_or_else(|| VmError::bad_kernel(image, "it is no x86 bzImage with a version in it"))
+}
+
+fn release_of(bytes: &[u8]) -> Option<String> {
+    if bytes.get(0x202..0x206)? != b"HdrS" {
+        return None;
+    }
+    let offset = u16::from_le_bytes(bytes.get(0x20e..0x210)?.try_into().ok()?);
+    let text = bytes.get(0x200 + usize::from(offset)..)?;
+    let text = text.split(|byte| *byte == 0 || *byte == b' ').next()?;
+    let release = std::str::from_utf8(text).ok()?;
+    let is_release = release.starts_with(|c: char| c.is_ascii_digit()) && release.len() < 100;
+    is_release.then(|| release.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(release: &str) -> Vec<u8> {
+        let mut bytes = vec![0; 0x300];
+        bytes[0x202..0x206].copy_from_slice(b"HdrS");
+        bytes[0x20e..0x210].copy_from_slice(&0x80_u16.to_le_bytes());
+        bytes[0x280..0x280 + release.len()].copy_from_slice(release.as_bytes());
+        bytes
+    }
+
+    fn put(cache: &Path, folder: &str, release: &str) {
+        std::fs::create_dir_all(cache.join(folder).join("modules")).unwrap();
+        std::fs::write(cache.join(folder).join("vmlinuz"), image(&format!("{release} (maintainer) #1")))
+            .unwrap();
+    }
+
+    #[test]
+    fn a_version_means_the_newest_kernel_of_it_and_6_1_does_not_mean_6_12() {
+        let cache = tempfile::tempdir().unwrap();
+        let cache = cache.path();
+        for release in ["6.1.0-9-cloud-amd64", "6.1.0-50-cloud-amd64", "6.12.117+deb12-cloud-amd64"] {
+            put(cache, release, release);
+        }
+        let find = |version: &str| VmKernel::parse(version).find(cache).map(|kernel| kernel.release);
+        assert_eq!(find("6.1").unwrap(), "6.1.0-50-cloud-amd64");
+        assert_eq!(find("6.1.0-9").unwrap(), "6.1.0-9-cloud-amd64");
+        assert_eq!(find("6.12").unwrap(), "6.12.117+deb12-cloud-amd64");
+        let error = find("6.18").unwrap_err();
+        assert_eq!(
+            error.hint().unwrap(),
+            "fetch it: `pagetide vm fetch 6.18`; there is 6.1.0-9-cloud-amd64, 6.1.0-50-cloud-amd64, \
+             6.12.117+deb12-cloud-amd64"
+        );
+        put(cache, "6.18.1-cloud-amd64", "6.12.1-cloud-amd64");
+        assert!(find("6.18").unwrap_err().to_string().ends_with("it holds kernel 6.12.1-cloud-amd64"));
+    }
+
+    #[test]
+    fn a_path_is_a_kernel_with_its_modules_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        put(folder.path(), "mine", "6.13.0-rc1+");
+        let path = folder.path().join("mine/vmlinuz");
+        let kernel = VmKernel::parse(path.to_str().unwrap()).find(Path::new("/nowhere")).unwrap();
+        assert_eq!(kernel.release, "6.13.0-rc1+");
+        assert_eq!(kernel.modules, folder.path().join("mine/modules"));
+        std::fs::remove_dir(&kernel.modules).unwrap();
+        let error = VmKernel::Path(path).find(Path::new("/nowhere")).unwrap_err().to_string();
+        assert!(error.ends_with("no modules of 6.13.0-rc1+ beside it or in /lib/modules"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_kernel_image_has_no_release() {
+        assert_eq!(release_of(b""), None);
+        assert_eq!(release_of(&[0; 0x400]), None);
+        assert_eq!(release_of(&image("")), None);
+        let mut cut = image("6.1");
+        cut[0x20e..0x210].copy_from_slice(&u16::MAX.to_le_bytes());
+        assert_eq!(release_of(&cut), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(tail in proptest::collection::vec(0_u8.., 0..64), offset in 0_u16..) {
+            let mut bytes = image("");
+            bytes[0x20e..0x210].copy_from_slice(&offset.to_le_bytes());
+            bytes.extend_from_slice(&tail);
+            proptest::prop_assert!(release_of(&bytes).is_none_or(|release| release.len() < 100));
+            crate::vm::modules::module_info(&tail);
+        }
+
+        #[test]
+        fn versions_have_one_order(a in "[0-9.+a]{0,12}", b in "[0-9.+a]{0,12}", c in "[0-9.+a]{0,12}") {
+            let le = |a: &str, b: &str| compare_versions(a, b) != Ordering::Greater;
+            proptest::prop_assert_eq!(compare_versions(&a, &b), compare_versions(&b, &a).reverse());
+            proptest::prop_assert!(!(le(&a, &b) && le(&b, &c)) || le(&a, &c));
+        }
+    }
+}

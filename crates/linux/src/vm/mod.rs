@@ -1,0 +1,293 @@
+//! Runs a workload on a real kernel in a virtual machine, without privileges.
+//!
+//! Start with [`run()`]: it takes a [`kernels`] image, writes an initramfs ([`cpio`]) with this very
+//! program as its init ([`elf`]), the few [`modules`] that it needs and the job, makes a data disk
+//! ([`image`]), starts [`qemu`] and watches it (`watch`, [`console`]). Inside, [`guest`] prepares
+//! the machine and calls [`crate::run()`]; its result comes back through a serial port
+//! ([`protocol`]). [`fetch()`] brings Debian's kernels here.
+//!
+//! Deliberately absent: anything that depends on a workload; installing anything; network in the
+//! guest.
+
+pub mod console;
+pub mod cpio;
+mod deb;
+pub mod elf;
+mod error;
+mod fetch;
+pub mod guest;
+pub mod image;
+pub mod kernels;
+pub mod modules;
+pub mod protocol;
+pub mod qemu;
+mod watch;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use units::Bytes;
+use workload::Workload;
+
+pub use error::VmError;
+pub use fetch::fetch;
+pub use image::VmFilesystem;
+pub use kernels::{Kernel, VmKernel, cache_dir};
+pub use qemu::{Accelerator, Hardware};
+
+use crate::spec::LinuxResult;
+use cpio::Archive;
+use modules::{GUEST_MODULES, ModuleTree};
+use protocol::{JOB_PATH, Job};
+use watch::{Failure, Finished, Outputs, Patience};
+
+const QEMU: &str = "qemu-system-x86_64";
+/// Folders of runs: `vm-<process>-<random>`.
+const RUN_PREFIX: &str = "vm-";
+const KVM_DEVICE: &str = "/dev/kvm";
+/// With KVM a guest is ready after about a second; where KVM hangs, emulation should have its turn.
+const KVM_BOOT: Duration = Duration::from_secs(20);
+
+/// A virtual machine and how long it may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VmSpec {
+    /// What it boots.
+    pub kernel: VmKernel,
+    /// Memory, CPUs, nodes.
+    pub hardware: Hardware,
+    /// What is on the data disk.
+    pub filesystem: VmFilesystem,
+    /// Size of the data disk; only what is written takes room on the host.
+    pub disk: Bytes,
+    /// Readahead of the data disk in KiB.
+    pub read_ahead_kib: u32,
+    /// Sysctls to set before the run, by name and value.
+    pub sysctls: Vec<(String, String)>,
+    /// Whether the multi-gen LRU is on. The reference measurements have it off.
+    pub lru_gen: bool,
+    /// `memory.max` of the workload's root cgroup.
+    pub limit: Option<Bytes>,
+    /// Time between samples of the counters.
+    pub sample_period: Duration,
+    /// What runs the guest's CPUs; `None` tries KVM and falls back to emulation.
+    pub accelerator: Option<Accelerator>,
+    /// How long the whole may take.
+    pub timeout: Duration,
+    /// How long the guest may say nothing.
+    pub quiet_timeout: Duration,
+    /// The program to run as init: one whose `main` calls [`guest::become_init_in_a_guest`].
+    /// `None` is the running program.
+    pub program: Option<PathBuf>,
+}
+
+impl VmSpec {
+    /// A guest as in the reference measurements: 512 MiB, 2 CPUs, ext4 on 32 GiB, readahead of
+    /// 128 KiB, two-list LRU, a sample each second.
+    pub fn new(kernel: VmKernel) -> Self {
+        Self {
+            kernel,
+            hardware: Hardware { mem: Bytes(512 << 20), cpus: 2, numa_nodes: 1 },
+            filesystem: VmFilesystem::Ext4,
+            disk: Bytes(32 << 30),
+            read_ahead_kib: 128,
+            sysctls: Vec::new(),
+            lru_gen: false,
+            limit: None,
+            sample_period: Duration::from_secs(1),
+            accelerator: None,
+            timeout: Duration::from_secs(3600),
+            quiet_timeout: Duration::from_secs(120),
+            program: None,
+        }
+    }
+}
+
+/// What a run in a guest leaves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VmRun {
+    /// As if the workload had run here; `notes` say what was special about the machine.
+    pub result: LinuxResult,
+    /// What ran the guest's CPUs.
+    pub accelerator: Accelerator,
+    /// From the start of QEMU until the guest's program ran.
+    pub boot: Duration,
+    /// From the start of QEMU until its end.
+    pub total: Duration,
+}
+
+/// Runs `workload` in a machine like `spec`. Kernels by version come from [`cache_dir`].
+///
+/// Nothing is left behind: no process, no file. Counters of a single-threaded workload repeat to
+/// the page, all else as well as the kernel lets it.
+///
+/// # Errors
+/// See [`VmError`], each with a hint where there is something to do.
+pub fn run(
+    spec: &VmSpec,
+    workload: &Workload,
+    stop: &AtomicBool,
+    progress: &dyn Fn(&str),
+) -> Result<VmRun, VmError> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Err(VmError::WrongHost);
+    }
+    spec.hardware.check()?;
+    let qemu = image::find_program(QEMU).ok_or_else(|| VmError::NoQemu { program: QEMU.to_owned() })?;
+    let kernels = cache_dir();
+    let kernel = spec.kernel.find(&kernels)?;
+    let runs = kernels.with_file_name("runs");
+    std::fs::create_dir_all(&runs).map_err(|source| VmError::io("create", &runs, source))?;
+    remove_abandoned(&runs);
+    let failed = |source| VmError::io("create a folder in", &runs, source);
+    let prefix = format!("{RUN_PREFIX}{}-", std::process::id());
+    let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(&runs).map_err(failed)?;
+    let initramfs = dir.path().join("initramfs");
+    let archive = initramfs_of(spec, &kernel, workload)?;
+    std::fs::write(&initramfs, archive).map_err(|source| VmError::io("write", &initramfs, source))?;
+    let machine = Machine { spec, qemu: &qemu, kernel: &kernel, initramfs: &initramfs, dir: dir.path() };
+    machine.run(stop, progress)
+}
+
+struct Machine<'a> {
+    spec: &'a VmSpec,
+    qemu: &'a Path,
+    kernel: &'a Kernel,
+    initramfs: &'a Path,
+    dir: &'a Path,
+}
+
+impl Machine<'_> {
+    fn run(&self, stop: &AtomicBool, progress: &dyn Fn(&str)) -> Result<VmRun, VmError> {
+        if let Some(accelerator) = self.spec.accelerator {
+            let failure = |failure: Failure| failure.error;
+            return self.boot(accelerator, self.spec.quiet_timeout, stop, progress).map_err(failure);
+        }
+        if kvm_opens() {
+            match self.boot(Accelerator::Kvm, KVM_BOOT.min(self.spec.quiet_timeout), stop, progress) {
+                Ok(run) => return Ok(run),
+                Err(Failure { error, was_ready }) if was_ready || matches!(error, VmError::Stopped) => {
+                    return Err(error);
+                }
+                Err(failure) => {
+                    let why = failure.error.to_string();
+                    let why = why.lines().next().unwrap_or_default();
+                    let why = why.split(';').next().unwrap_or_default();
+                    progress(&format!("KVM does not work here ({why}); emulating, which is slower"));
+                }
+            }
+        }
+        let quiet = self.spec.quiet_timeout;
+        self.boot(Accelerator::Tcg, quiet, stop, progress).map_err(|failure| failure.error)
+    }
+
+    fn boot(
+        &self,
+        accelerator: Accelerator,
+        boot_patience: Duration,
+        stop: &AtomicBool,
+        progress: &dyn Fn(&str),
+    ) -> Result<VmRun, Failure> {
+        let [disk, console, channel, errors] =
+            ["disk", "console", "channel", "errors"].map(|name| self.dir.join(name));
+        image::make(&disk, self.spec.filesystem, self.spec.disk)
+            .map_err(|error| Failure { error, was_ready: false })?;
+        let files = qemu::Files {
+            kernel: &self.kernel.image,
+            initramfs: self.initramfs,
+            disk: &disk,
+            console: &console,
+            channel: &channel,
+        };
+        let arguments = qemu::arguments(&self.spec.hardware, accelerator, &files);
+        let outputs = Outputs { console: &console, channel: &channel, errors: &errors };
+        let patience =
+            Patience { total: self.spec.timeout, boot: boot_patience, quiet: self.spec.quiet_timeout };
+        progress(&format!("booting {} with {}", self.kernel.release, accelerator.name()));
+        let begin = Instant::now();
+        let finished = watch::watch(self.qemu, &arguments, &outputs, &patience, stop, progress)?;
+        Ok(self.describe(finished, accelerator, begin.elapsed()))
+    }
+
+    fn describe(&self, finished: Finished, accelerator: Accelerator, total: Duration) -> VmRun {
+        let Finished { mut result, boot, oom_kills } = finished;
+        if accelerator == Accelerator::Tcg {
+            result.notes.push("the CPU was emulated: trust counters, not times".to_owned());
+        }
+        if oom_kills > 0 {
+            result.notes.push(format!("the guest's OOM killer took {oom_kills} processes"));
+        }
+        VmRun { result, accelerator, boot, total }
+    }
+}
+
+/// The guest's root: the program as `/init`, modules numbered in the order of loading, the job.
+fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload) -> Result<Vec<u8>, VmError> {
+    let program = match &spec.program {
+        Some(path) => path.clone(),
+        None => std::env::current_exe()
+            .map_err(|source| VmError::io("find", Path::new("the running program"), source))?,
+    };
+    let mut archive = Archive::new();
+    archive.character_device("dev/console", 5, 1);
+    for dir in ["proc", "sys", "tmp", guest::MODULE_DIR] {
+        archive.directory(dir);
+    }
+    elf::Program::read(&program)?.install(&mut archive)?;
+    let roots: Vec<&str> = GUEST_MODULES.into_iter().chain([spec.filesystem.name()]).collect();
+    for (index, (name, content)) in ModuleTree::scan(&kernel.modules)?.load(&roots)?.iter().enumerate() {
+        archive.file(&format!("{}/{index:02}-{name}.ko", guest::MODULE_DIR), content);
+    }
+    let (workload, params) = Job::describe(workload);
+    let job = Job {
+        workload,
+        params,
+        sysctls: spec.sysctls.clone(),
+        sample_period: spec.sample_period,
+        limit: spec.limit,
+        filesystem: spec.filesystem,
+        lru_gen: spec.lru_gen,
+        read_ahead_kib: spec.read_ahead_kib,
+        timeout: spec.timeout,
+    };
+    let job = serde_json::to_vec(&job).expect("a job is plain data");
+    archive.file(JOB_PATH, &job);
+    Ok(archive.finish())
+}
+
+/// Removes what runs left whose process was killed: nothing else can have kept it. Failing to is
+/// no reason not to run.
+fn remove_abandoned(runs: &Path) {
+    let Ok(entries) = std::fs::read_dir(runs) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(RUN_PREFIX)?.split('-').next());
+        let Some(owner) = owner.and_then(|text| text.parse::<u32>().ok()) else { continue };
+        if !Path::new("/proc").join(owner.to_string()).exists() {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whether this user may use KVM. Whether it works is another question, which a boot answers.
+fn kvm_opens() -> bool {
+    std::fs::File::options().read(true).write(true).open(KVM_DEVICE).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_a_living_runs_folder_is_not() {
+        let runs = tempfile::tempdir().unwrap();
+        // Linux numbers processes below 2^22.
+        let (dead, living) = ("vm-4194305-x".to_owned(), format!("vm-{}-x", std::process::id()));
+        for name in [&dead, &living, &"vm-notes".to_owned()] {
+            std::fs::create_dir(runs.path().join(name)).unwrap();
+        }
+        remove_abandoned(runs.path());
+        let kept = |name: &str| runs.path().join(name).exists();
+        assert_eq!((kept(&dead), kept(&living), kept("vm-notes")), (false, true, true));
+    }
+}

@@ -1,0 +1,167 @@
+//! What host and guest say to each other.
+//!
+//! The host says everything at once: a [`Job`] as a file in the initramfs. The guest answers with
+//! [`Message`]s, one JSON object on each line, through a virtio serial port. Both ends are the
+//! same program, so the format needs no version.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use units::Bytes;
+use workload::Workload;
+
+use super::error::VmError;
+use super::image::VmFilesystem;
+use crate::spec::LinuxResult;
+
+/// Where the job lies in the guest.
+pub const JOB_PATH: &str = "job.json";
+/// The name of the serial port, in `/sys/class/virtio-ports/*/name`.
+pub const PORT_NAME: &str = "pagetide";
+/// The environment variable, from the kernel's command line, that makes a process a guest's init.
+pub const GUEST_VARIABLE: &str = "PAGETIDE_GUEST";
+/// How often the guest says that it is alive.
+pub const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// What a guest shall do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The workload's name.
+    pub workload: String,
+    /// All its parameters, as texts.
+    pub params: Vec<(String, String)>,
+    /// Sysctls to set before the run.
+    pub sysctls: Vec<(String, String)>,
+    /// Time between samples of the counters.
+    pub sample_period: Duration,
+    /// `memory.max` of the workload's root cgroup.
+    pub limit: Option<Bytes>,
+    /// What is on the data disk.
+    pub filesystem: VmFilesystem,
+    /// Whether the multi-gen LRU is on.
+    pub lru_gen: bool,
+    /// Readahead of the data disk in KiB.
+    pub read_ahead_kib: u32,
+    /// When the guest ends by itself, in case nobody is left who watches it.
+    pub timeout: Duration,
+}
+
+/// What a guest says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Message {
+    /// The kernel has booted and the guest's program runs.
+    Ready {
+        /// As `uname -r` prints it.
+        release: String,
+    },
+    /// Nothing new, but alive.
+    Alive,
+    /// How far the workload is.
+    Progress(String),
+    /// The workload has ended.
+    Done(Box<LinuxResult>),
+    /// The workload, or what has to be done before it, failed.
+    Failed {
+        /// Why.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+}
+
+impl Job {
+    /// The name and all parameters of `workload`, defaults included.
+    pub fn describe(workload: &Workload) -> (String, Vec<(String, String)>) {
+        let params = workload.params().iter().map(|(name, value)| (name.to_owned(), value.to_string()));
+        (workload.name().to_owned(), params.collect())
+    }
+
+    /// The workload again.
+    ///
+    /// # Errors
+    /// A text, when the job is not what [`Job::describe`] made.
+    pub fn workload(&self) -> Result<Workload, String> {
+        let pairs = self.params.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        Workload::new(&self.workload, pairs).map_err(|error| error.to_string())
+    }
+}
+
+/// Bytes of the channel, cut into messages as they come.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    pending: Vec<u8>,
+}
+
+impl Inbox {
+    /// Takes bytes and returns the messages that they complete.
+    ///
+    /// # Errors
+    /// A line is no message.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Message>, VmError> {
+        let start = self.pending.len();
+        self.pending.extend_from_slice(bytes);
+        let Some(end) = self.pending[start..].iter().rposition(|byte| *byte == b'\n') else {
+            return Ok(Vec::new());
+        };
+        let rest = self.pending.split_off(start + end + 1);
+        let lines = std::mem::replace(&mut self.pending, rest);
+        lines
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| {
+                serde_json::from_slice(line).map_err(|error| VmError::Protocol { why: error.to_string() })
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_whole_however_the_bytes_are_cut() {
+        let messages = [
+            Message::Ready { release: "6.12.1".to_owned() },
+            Message::Progress("stream 40 %".to_owned()),
+            Message::Alive,
+            Message::Failed { message: "no\nway".to_owned(), hint: None },
+        ];
+        let lines: Vec<String> =
+            messages.iter().map(|message| serde_json::to_string(message).unwrap() + "\n").collect();
+        let bytes = lines.concat().into_bytes();
+        for cut in [1, 2, 7, 40, bytes.len()] {
+            let mut inbox = Inbox::default();
+            let got: Vec<Message> = bytes.chunks(cut).flat_map(|part| inbox.take(part).unwrap()).collect();
+            assert_eq!(got, messages, "in pieces of {cut}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_message_is_an_error() {
+        let error = Inbox::default().take(b"{\"ready\n").unwrap_err();
+        assert!(error.to_string().starts_with("the guest sent a message that cannot be read"), "{error}");
+    }
+
+    #[test]
+    fn a_workload_arrives_as_it_was_sent() {
+        for spec in workload::catalog() {
+            let sent = spec.build(spec.defaults()).unwrap();
+            let (workload, params) = Job::describe(&sent);
+            let job = Job {
+                workload,
+                params,
+                sysctls: Vec::new(),
+                sample_period: Duration::from_secs(1),
+                limit: None,
+                filesystem: VmFilesystem::Ext4,
+                lru_gen: false,
+                read_ahead_kib: 128,
+                timeout: Duration::from_secs(60),
+            };
+            let job: Job = serde_json::from_str(&serde_json::to_string(&job).unwrap()).unwrap();
+            assert_eq!(job.workload(), Ok(sent));
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Starts QEMU and stays with it until there is a result, or a reason why there is none.
+//!
+//! The guest's console and its messages come as two files that grow; both are read every few
+//! milliseconds. A guest is given up when somebody says stop, its kernel crashes, nothing is
+//! heard from it for too long, or the whole takes too long. QEMU never outlives the watcher.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::console::Console;
+use super::error::VmError;
+use super::protocol::{Inbox, Message};
+use crate::spec::LinuxResult;
+
+/// Between two looks at the files.
+const POLL: Duration = Duration::from_millis(20);
+/// How long QEMU may take to end by itself after the last word of the guest.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Times after which a guest is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// For the whole.
+    pub total: Duration,
+    /// Without a word, before the guest is ready.
+    pub boot: Duration,
+    /// Without a word, afterwards.
+    pub quiet: Duration,
+}
+
+/// What a guest that did its work leaves.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its result.
+    pub result: LinuxResult,
+    /// From the start of QEMU to the guest's first message.
+    pub boot: Duration,
+    /// Processes that the guest's OOM killer took, as its console says.
+    pub oom_kills: u32,
+}
+
+/// Why there is no result, and whether the guest's program had started.
+#[derive(Debug)]
+pub struct Failure {
+    /// Why.
+    pub error: VmError,
+    /// Whether the guest had booted: before, another accelerator may be worth a try.
+    pub was_ready: bool,
+}
+
+/// Where the guest's output comes.
+#[derive(Debug, Clone, Copy)]
+pub struct Outputs<'a> {
+    /// Its console.
+    pub console: &'a Path,
+    /// Its messages.
+    pub channel: &'a Path,
+    /// QEMU's own messages.
+    pub errors: &'a Path,
+}
+
+/// Runs `program` until it delivers a result.
+///
+/// # Errors
+/// See [`VmError`]; the program is dead then, too.
+pub fn watch(
+    program: &Path,
+    arguments: &[OsString],
+    outputs: &Outputs<'_>,
+    patience: &Patience,
+    stop: &AtomicBool,
+    progress: &dyn Fn(&str),
+) -> Result<Finished, Failure> {
+    let early = |error| Failure { error, was_ready: false };
+    let mut watcher = Watcher::start(program, arguments, outputs).map_err(early)?;
+    loop {
+        let step = watcher.step(patience, stop, progress);
+        match step {
+            Ok(None) => sleep(POLL),
+            Ok(Some(result)) => {
+                watcher.wait_for_end();
+                let boot = watcher.boot.unwrap_or_default();
+                return Ok(Finished { result, boot, oom_kills: watcher.console.oom_kills() });
+            }
+            Err(error) => return Err(Failure { error, was_ready: watcher.boot.is_some() }),
+        }
+    }
+}
+
+struct Watcher {
+    child: Child,
+    started: Instant,
+    last_heard: Instant,
+    boot: Option<Duration>,
+    console_file: File,
+    console: Console,
+    channel_file: File,
+    inbox: Inbox,
+    errors: File,
+    error_text: String,
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        // Both fail only when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Watcher {
+    fn start(program: &Path, arguments: &[OsString], outputs: &Outputs<'_>) -> Result<Self, VmError> {
+        let create = |path: &Path| File::create(path).map_err(|source| VmError::io("create", path, source));
+        let open = |path: &Path| File::open(path).map_err(|source| VmError::io("read", path, source));
+        create(outputs.console)?;
+        create(outputs.channel)?;
+        let errors = create(outputs.errors)?;
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(errors)
+            // Ctrl-C goes to the terminal's group; we decide when the guest ends.
+            .process_group(0)
+            .spawn()
+            .map_err(|source| match source.kind() {
+                ErrorKind::NotFound => VmError::NoQemu { program: program.display().to_string() },
+                _ => VmError::io("run", program, source),
+            })?;
+        let now = Instant::now();
+        Ok(Self {
+            child,
+            started: now,
+            last_heard: now,
+            boot: None,
+            console_file: open(outputs.console)?,
+            console: Console::default(),
+            channel_file: open(outputs.channel)?,
+            inbox: Inbox::default(),
+            errors: open(outputs.errors)?,
+            error_text: String::new(),
+        })
+    }
+
+    /// Looks at everything once. `Some` is the result.
+    fn step(
+        &mut self,
+        patience: &Patience,
+        stop: &AtomicBool,
+        progress: &dyn Fn(&str),
+    ) -> Result<Option<LinuxResult>, VmError> {
+        if stop.load(Ordering::Relaxed) {
+            return Err(VmError::Stopped);
+        }
+        // Ask this first: what an ended program wrote is all there when the files are read.
+        let has_ended = !matches!(self.child.try_wait(), Ok(None));
+        let messages = self.hear()?;
+        for message in messages {
+            match message {
+                Message::Ready { .. } => self.boot = Some(self.started.elapsed()),
+                Message::Alive => {}
+                Message::Progress(text) => progress(&text),
+                Message::Done(result) => return Ok(Some(*result)),
+                Message::Failed { message, hint } => return Err(VmError::Guest { message, hint }),
+            }
+        }
+        if let Some(line) = self.console.crash() {
+            let line = line.to_owned();
+            self.wait_for_end();
+            return Err(VmError::Crashed { line, tail: self.console.tail() });
+        }
+        if has_ended || self.error_text.contains("KVM internal error") {
+            let message = match self.error_text.trim() {
+                "" => "it said nothing".to_owned(),
+                text => text.lines().take(5).collect::<Vec<_>>().join("; "),
+            };
+            return Err(VmError::Ended { message, tail: self.console.tail() });
+        }
+        self.check_patience(patience)?;
+        Ok(None)
+    }
+
+    fn check_patience(&self, patience: &Patience) -> Result<(), VmError> {
+        let tail = || self.console.tail();
+        if self.started.elapsed() > patience.total {
+            return Err(VmError::TimedOut { seconds: patience.total.as_secs(), tail: tail() });
+        }
+        let quiet = if self.boot.is_some() { patience.quiet } else { patience.boot };
+        if self.last_heard.elapsed() > quiet {
+            return Err(VmError::Hung { seconds: quiet.as_secs(), tail: tail() });
+        }
+        Ok(())
+    }
+
+    /// Reads what is new in all files.
+    fn hear(&mut self) -> Result<Vec<Message>, VmError> {
+        let mut bytes = Vec::new();
+        let mut read = |file: &mut File, what: &str| {
+            bytes.clear();
+            file.read_to_end(&mut bytes).map_err(|source| VmError::io("read", Path::new(what), source))?;
+            Ok::<_, VmError>(bytes.clone())
+        };
+        let from_console = read(&mut self.console_file, "console of the guest")?;
+        let from_channel = read(&mut self.channel_file, "messages of the guest")?;
+        let from_program = read(&mut self.errors, "messages of QEMU")?;
+        if !(from_console.is_empty() && from_channel.is_empty()) {
+            self.last_heard = Instant::now();
+        }
+        self.console.take(&from_console);
+        self.error_text.push_str(&String::from_utf8_lossy(&from_program));
+        self.inbox.take(&from_channel)
+    }
+
+    /// Lets QEMU end by itself, so that the last lines of the console are there.
+    fn wait_for_end(&mut self) {
+        let until = Instant::now() + GRACE;
+        while Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
+            sleep(POLL);
+        }
+        // A message after the result would be a bug of the guest's; the run is over all the same.
+        let _ = self.hear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::os::unix::fs::PermissionsExt;
+
+    const PATIENT: Patience = Patience {
+        total: Duration::from_secs(60),
+        boot: Duration::from_secs(60),
+        quiet: Duration::from_secs(60),
+    };
+
+    /// Runs a shell script in QEMU's place; `$1` is the console, `$2` the channel.
+    fn fake(script: &str, patience: Patience, stop: &AtomicBool) -> (Result<Finished, Failure>, Vec<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        let [program, console, channel, errors] =
+            ["qemu", "console", "channel", "errors"].map(|name| dir.path().join(name));
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        let outputs = Outputs { console: &console, channel: &channel, errors: &errors };
+        let arguments = [console.clone().into(), channel.clone().into()];
+        let heard = RefCell::new(Vec::new());
+        let outcome = watch(&program, &arguments, &outputs, &patience, stop, &|text| {
+            heard.borrow_mut().push(text.to_owned());
+        });
+        (outcome, heard.into_inner())
+    }
+
+    fn failure(script: &str, patience: Patience) -> (VmError, bool) {
+        let failure = fake(script, patience, &AtomicBool::new(false)).0.unwrap_err();
+        (failure.error, failure.was_ready)
+    }
+
+    const READY: &str = r#"echo '{"ready":{"release":"6.12.1"}}' >> "$2""#;
+
+    #[test]
+    fn progress_is_relayed_and_the_guests_own_error_ends_the_run() {
+        let script = format!(
+            r#"{READY}; echo '{{"progress":"stream 40 %"}}' >> "$2"
+               echo '{{"failed":{{"message":"no space","hint":"a larger disk"}}}}' >> "$2"; exec sleep 60"#
+        );
+        let (outcome, heard) = fake(&script, PATIENT, &AtomicBool::new(false));
+        let failure = outcome.unwrap_err();
+        assert_eq!(heard, ["stream 40 %"]);
+        assert_eq!(failure.error.to_string(), "in the guest: no space");
+        assert_eq!(failure.error.hint().as_deref(), Some("a larger disk"));
+        assert!(failure.was_ready);
+    }
+
+    #[test]
+    fn a_guest_that_says_nothing_is_given_up() {
+        let soon = Duration::from_millis(200);
+        let (error, was_ready) =
+            failure("echo hello > \"$1\"; exec sleep 60", Patience { boot: soon, ..PATIENT });
+        assert!(matches!(&error, VmError::Hung { tail, .. } if tail == &["hello"]), "{error}");
+        assert!(!was_ready);
+        let (error, was_ready) =
+            failure(&format!("{READY}; exec sleep 60"), Patience { quiet: soon, ..PATIENT });
+        assert!(matches!(error, VmError::Hung { .. }), "{error}");
+        assert!(was_ready);
+    }
+
+    #[test]
+    fn a_guest_that_only_talks_is_given_up_in_the_end() {
+        let script = r#"while :; do echo '"alive"' >> "$2"; sleep 0.05; done"#;
+        let soon = Duration::from_millis(300);
+        let (error, _) = failure(script, Patience { total: soon, ..PATIENT });
+        assert!(matches!(error, VmError::TimedOut { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_crash_is_told_with_the_console() {
+        let (error, _) =
+            failure(r#"printf 'a\n[ 1.0] Kernel panic - not syncing: VFS\nb\n' > "$1""#, PATIENT);
+        insta::assert_snapshot!(error, @"
+        the guest's kernel crashed: Kernel panic - not syncing: VFS
+        last lines of the guest's console:
+          a
+          [ 1.0] Kernel panic - not syncing: VFS
+          b
+        ");
+    }
+
+    #[test]
+    fn a_machine_that_does_not_start_says_why() {
+        let (error, was_ready) = failure("echo 'qemu: no such machine' >&2; exit 1", PATIENT);
+        assert_eq!(error.to_string(), "the virtual machine ended without a result: qemu: no such machine");
+        assert!(!was_ready);
+    }
+
+    #[test]
+    fn stop_means_now() {
+        let stop = AtomicBool::new(true);
+        let begin = Instant::now();
+        let failure = fake("exec sleep 60", PATIENT, &stop).0.unwrap_err();
+        assert!(matches!(failure.error, VmError::Stopped));
+        assert!(begin.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_missing_program_has_a_hint() {
+        let nowhere = Path::new("/nowhere/qemu");
+        let dir = tempfile::tempdir().unwrap();
+        let [console, channel, errors] = ["console", "channel", "errors"].map(|name| dir.path().join(name));
+        let outputs = Outputs { console: &console, channel: &channel, errors: &errors };
+        let failure = watch(nowhere, &[], &outputs, &PATIENT, &AtomicBool::new(false), &|_| ()).unwrap_err();
+        assert_eq!(failure.error.hint().as_deref(), Some("install it: `apt-get install qemu-system-x86`"));
+    }
+}

@@ -1,0 +1,9 @@
+//! What no compiler checks about this repository.
+//!
+//! `layers` holds the dependencies of crates against the map in `ARCHITECTURE.md`; `sources`
+//! reads every Rust file; `documents` follows the links in texts. A failure lists all places.
+
+mod documents;
+mod layers;
+mod sources;
+mod tree;

@@ -1,0 +1,119 @@
+//! Rules that every Rust file keeps.
+
+use crate::tree::{Text, assert_none, texts};
+
+/// Longest file: beyond this it holds more than one concept.
+const LINES_MAX: usize = 700;
+/// Longest line of a comment; code is rustfmt's, and long texts cannot be broken.
+const COLUMNS_MAX: usize = 120;
+/// Files that are longer today, with the length that they must not pass. Never add one.
+const LONGER_FILES: &[(&str, usize)] = &[("crates/mm/src/memcg.rs", 743)];
+
+/// Crates whose results depend on their inputs alone.
+const DETERMINISTIC: [&str; 5] = ["units", "mm", "kernel", "sim", "workload"];
+/// What would let a clock, the operating system or the order of hashing in.
+const NOT_DETERMINISTIC: [&str; 7] =
+    ["HashMap", "HashSet", "Instant", "SystemTime", "thread_rng", "rand::rng", "std::thread"];
+
+/// Crates of mechanisms, which must not know what runs on them.
+const MECHANISMS: [&str; 3] = ["mm", "kernel", "sim"];
+/// Names of workloads, as files and as types.
+const WORKLOADS: [&str; 5] =
+    ["small-files", "sequential-readers", "hot-and-stream", "inode-storm", "huge-faults"];
+
+fn sources_of(crates: &[&str]) -> Vec<Text> {
+    let mut sources = texts(&[".rs"]);
+    sources.retain(|text| {
+        let inside = |name: &&str| text.path.starts_with(&format!("crates/{name}/src/"));
+        crates.iter().any(inside) && !text.path.contains("/tests")
+    });
+    assert!(!sources.is_empty(), "no sources of {crates:?}: the check looks at the wrong place");
+    sources
+}
+
+/// Lines of code with their numbers: without comments, and without the tests at a file's end.
+fn code(text: &Text) -> impl Iterator<Item = (usize, &str)> {
+    let until_tests = text.content.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let numbered = until_tests.lines().enumerate().map(|(index, line)| (index + 1, line));
+    numbered.map(|(number, line)| (number, line.split("//").next().unwrap_or_default()))
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(at, _)| {
+        !line[..at].ends_with(part_of_word) && !line[at + word.len()..].starts_with(part_of_word)
+    })
+}
+
+#[test]
+fn every_file_opens_with_what_it_is() {
+    let silent = texts(&[".rs"]).into_iter().filter(|text| !text.content.starts_with("//! "));
+    assert_none("files that do not open with `//!`", &silent.map(|text| text.path).collect::<Vec<_>>());
+}
+
+#[test]
+fn files_and_lines_stay_short() {
+    let mut long = Vec::new();
+    for text in texts(&[".rs"]) {
+        let lines = text.content.lines().count();
+        let listed = LONGER_FILES.iter().find(|(path, _)| *path == text.path);
+        if lines > listed.map_or(LINES_MAX, |&(_, max)| max) {
+            long.push(format!("{} has {lines} lines", text.path));
+        }
+        for (index, line) in text.content.lines().enumerate() {
+            let columns = line.chars().count();
+            let comment = line.trim_start().starts_with("//") && !line.contains("://");
+            if comment && columns > COLUMNS_MAX {
+                long.push(format!("{}:{} has {columns} columns", text.path, index + 1));
+            }
+        }
+    }
+    assert_none("too long", &long);
+}
+
+#[test]
+fn deterministic_crates_have_no_clock_no_randomness_and_no_hash_order() {
+    let mut found = Vec::new();
+    for text in sources_of(&DETERMINISTIC) {
+        for (number, line) in code(&text) {
+            let banned = NOT_DETERMINISTIC.iter().filter(|banned| has_word(line, banned));
+            found.extend(banned.map(|banned| format!("{}:{number}: {banned}", text.path)));
+        }
+    }
+    assert_none("not deterministic", &found);
+}
+
+#[test]
+fn no_mechanism_knows_a_workload() {
+    let mut found = Vec::new();
+    for text in sources_of(&MECHANISMS) {
+        for (number, line) in code(&text) {
+            for workload in WORKLOADS {
+                let type_name: String = workload.split('-').map(capitalised).collect();
+                let spellings = [workload.to_owned(), workload.replace('-', "_"), type_name];
+                if spellings.iter().any(|spelling| has_word(line, spelling)) {
+                    found.push(format!("{}:{number}: {workload}", text.path));
+                }
+            }
+        }
+    }
+    assert_none("workloads named by mechanisms", &found);
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[test]
+fn words_are_found_whole_only() {
+    assert!(has_word("let x = HashMap::new();", "HashMap"));
+    assert!(!has_word("let x = MyHashMap::new(); // Instantly", "HashMap"));
+    assert!(!has_word("Instantly", "Instant"));
+    let text = Text {
+        path: String::new(),
+        content: "//! HashMap\nfn f() {} // Instant\n\n#[cfg(test)]\nmod tests {\n    use HashMap;\n}\n"
+            .into(),
+    };
+    assert!(code(&text).all(|(_, line)| !has_word(line, "HashMap") && !has_word(line, "Instant")));
+}
