@@ -127,7 +127,7 @@ impl<S: System> Task<S> {
     }
 
     fn group(&mut self) -> &'static str {
-        if self.plan.groups.is_empty() { "A" } else { pick(&mut self.stream, &self.plan.groups) }
+        if self.plan.groups.is_empty() { "A" } else { pick::<&str>(&mut self.stream, &self.plan.groups) }
     }
 
     async fn open(&mut self) -> Result<u64, WorkloadError> {
