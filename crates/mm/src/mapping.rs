@@ -62,10 +62,12 @@ const LEVELS_MAX: usize = 5;
 const SHADOW_BIT: u64 = 1 << 63;
 const EMPTY: u64 = 0;
 
+#[inline]
 fn encode_page(pfn: Pfn) -> u64 {
     u64::from(pfn.0) + 1
 }
 
+#[inline]
 fn decode(entry: u64) -> Slot {
     if entry == EMPTY {
         Slot::Empty
