@@ -14,7 +14,7 @@ use mm::event::Trace;
 use mm::gfp::Gfp;
 use mm::page_alloc::{AllocFlags, AllocOutcome, class_of};
 use mm::watermark::Mark;
-use mm::zone::{ZoneId, ZoneKind};
+use mm::zone::ZoneKind;
 use units::{NodeId, Order, Pfn};
 
 use crate::kernel::{JIFFY, Kernel};
@@ -128,8 +128,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn reclaim_can_help(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> bool {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            let zones: Vec<ZoneId> = mem.alloc.zonelist(cpu, gfp).to_vec();
-            zones.into_iter().any(|id| {
+            mem.alloc.zonelist(cpu, gfp).iter().any(|&id| {
                 let zone = mem.alloc.zone(id);
                 let available = zone.free_pages().0 + mem.zone_reclaimable_pages(zone.node, zone.kind);
                 zone.watermark_ok(order, zone.watermarks.mark(Mark::Min), class_of(gfp), flags, available)
@@ -170,9 +169,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let cpu = self.machine().current_cpu();
         let mut woken: Option<NodeId> = None;
-        let nodes: Vec<NodeId> = self
-            .mem(|mem| mem.alloc.zonelist(cpu, gfp).iter().map(|&zone| mem.alloc.zone(zone).node).collect());
-        for node in nodes {
+        let node_of = |place| {
+            self.mem(|mem| mem.alloc.zonelist(cpu, gfp).get(place).map(|&zone| mem.alloc.zone(zone).node))
+        };
+        for node in (0..).map_while(node_of) {
             if woken != Some(node) {
                 self.wakeup_kswapd(node, order, class_of(gfp));
                 woken = Some(node);

@@ -13,7 +13,7 @@ use mm::feature::Feature;
 use mm::scan::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
 use mm::vmstat::VmEvent;
 use mm::watermark::Mark;
-use mm::zone::{ZoneId, ZoneKind};
+use mm::zone::{Zone, ZoneId, ZoneKind};
 use units::{Nanos, NodeId, Order, Pages};
 
 use crate::kernel::{Kernel, KswapdRequest};
@@ -77,14 +77,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn prepare_to_sleep(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
         self.machine().wake_all(self.shared.queues[node.index()].pfmemalloc);
         let failures = self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures);
-        if failures < MAX_RECLAIM_RETRIES && !self.balanced(node, order, class) {
-            return false;
-        }
-        self.mem(|mem| {
-            let flags = &mut mem.node_reclaim[node.index()];
-            (flags.dirty, flags.writeback, flags.congested) = (false, false, false);
-        });
-        true
+        failures >= MAX_RECLAIM_RETRIES || self.balanced(node, order, class)
     }
 
     fn zones_up_to(&self, node: NodeId, class: ZoneKind) -> Vec<ZoneId> {
@@ -98,15 +91,21 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         })
     }
 
+    /// Whether some zone of the node up to `class` is as `holds` says.
+    fn any_zone(&self, node: NodeId, class: ZoneKind, holds: impl Fn(&Zone) -> bool) -> bool {
+        self.mem(|mem| {
+            let zones = mem.alloc.nodes[node.index()].zones.iter().map(|&id| mem.alloc.zone(id));
+            zones.take_while(|zone| zone.kind <= class).any(holds)
+        })
+    }
+
     /// `pgdat_balanced`: some zone up to `class` is above its high mark, boost included.
     fn balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        let zones = self.zones_up_to(node, class);
-        self.mem(|mem| zones.iter().any(|&id| mem.alloc.zone(id).above(Mark::High, order, class)))
+        self.any_zone(node, class, |zone| zone.above(Mark::High, order, class))
     }
 
     fn boosted(&self, node: NodeId, class: ZoneKind) -> bool {
-        let zones = self.zones_up_to(node, class);
-        self.mem(|mem| zones.iter().any(|&id| mem.alloc.zone(id).watermarks.boost() > Pages::ZERO))
+        self.any_zone(node, class, |zone| zone.watermarks.boost() > Pages::ZERO)
     }
 
     /// `wakeup_kswapd`: notes the request; wakes if it sleeps and there is something to do.
@@ -189,7 +188,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         sc: &mut ScanControl,
     ) -> bool {
         let spare_slab = self.mem(|mem| boosting && !mem.alloc.features.has(Feature::ShrinkSlabWhenBoosted));
-        sc.may_writepage = !boosting;
         sc.may_shrinkslab = !spare_slab;
         sc.nr_to_reclaim = self
             .mem(|mem| zones.iter().map(|&id| mem.alloc.zone(id).watermarks.mark(Mark::High).max(32)).sum());

@@ -29,20 +29,10 @@ pub enum WaitReason {
     KswapdDoze,
     /// `throttle_direct_reclaim`: on `pfmemalloc_wait` until kswapd has freed some reserve.
     DirectReclaimThrottle,
-    /// `reclaim_throttle`, reason isolated: too many pages are isolated.
-    ThrottleIsolated,
-    /// `reclaim_throttle`, reason writeback.
-    ThrottleWriteback,
     /// `reclaim_throttle`, reason no progress.
     ThrottleNoProgress,
-    /// `congestion_wait` and `wait_iff_congested`.
-    Congestion,
     /// Waiting for a page that is being read: `folio_wait_locked`.
     PageRead,
-    /// Waiting for a page under writeback.
-    PageWriteback,
-    /// The penalty of `memory.high` on return to user mode.
-    MemcgHigh,
     /// One jiffy because another task runs the OOM killer.
     OomLock,
     /// The program itself asked to sleep.

@@ -88,9 +88,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.mem(|mem| mem.alloc.events.add(allocstall(sc.reclaim_idx), 1));
             }
             self.run_priorities(sc).await;
-            let nodes = self.node_ids();
             self.mem(|mem| {
-                for node in nodes {
+                for node in mem.nodes() {
                     mem.snapshot_refaults(sc.target, node);
                 }
             });
@@ -101,10 +100,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn run_priorities(&self, sc: &mut ScanControl) {
-        let nodes = self.node_ids();
         loop {
             sc.nr_scanned = 0;
-            for &node in &nodes {
+            for node in self.mem(|mem| mem.nodes()) {
                 self.shrink_node(node, sc).await;
                 self.throttle_without_progress(node, sc).await;
             }
@@ -146,9 +144,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let queue = self.shared.queues[node.index()].pfmemalloc;
         while !self.allow_direct_reclaim(node) {
             self.wakeup_kswapd_for_reserve(node, class);
-            let woken = self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
+            let _ = self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
             if timeout.is_some() || self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) > 0 {
-                let _ = woken;
                 return;
             }
         }
@@ -168,10 +165,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         } else if sc.reclaimer == Reclaimer::Direct && sc.priority == 1 && sc.nr_reclaimed == 0 {
             let _ = self.machine().wait(queue, WaitReason::ThrottleNoProgress, Some(JIFFY)).await;
         }
-    }
-
-    pub(crate) fn node_ids(&self) -> Vec<NodeId> {
-        self.mem(|mem| mem.nodes().collect())
     }
 
     fn trace_begin(&self, order: Order, memcg: MemcgId) {

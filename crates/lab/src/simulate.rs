@@ -171,13 +171,8 @@ fn stalls(stalls: Vec<sim::Stall>) -> Vec<Stall> {
 fn reason_name(reason: WaitReason) -> Option<&'static str> {
     match reason {
         WaitReason::DirectReclaimThrottle => Some("throttle_direct_reclaim"),
-        WaitReason::ThrottleIsolated => Some("reclaim_throttle: isolated"),
-        WaitReason::ThrottleWriteback => Some("reclaim_throttle: writeback"),
         WaitReason::ThrottleNoProgress => Some("reclaim_throttle: no progress"),
-        WaitReason::Congestion => Some("congestion_wait"),
         WaitReason::PageRead => Some("page read"),
-        WaitReason::PageWriteback => Some("page writeback"),
-        WaitReason::MemcgHigh => Some("memory.high"),
         WaitReason::OomLock => Some("oom_lock"),
         WaitReason::KswapdIdle
         | WaitReason::KswapdDoze

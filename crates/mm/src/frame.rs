@@ -93,10 +93,8 @@ page_flags! {
     YOUNG = 12;
     /// Mapped executable.
     EXEC = 13;
-    /// Has private data, such as buffer heads or extents: no effect on reclaim of clean pages.
-    PRIVATE = 14;
     /// Waits in an activate batch, which holds a reference: reclaim cannot free it.
-    ACTIVATING = 15;
+    ACTIVATING = 14;
 }
 
 impl PageFlags {

@@ -25,7 +25,6 @@ pub mod highatomic;
 pub mod lru;
 pub mod mapping;
 pub mod memcg;
-pub mod memcg_stat;
 pub mod memory;
 pub mod page_alloc;
 pub mod pageblock;

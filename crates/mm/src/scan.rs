@@ -51,8 +51,6 @@ pub struct ScanControl {
     pub priority: u8,
     /// Highest zone that pages are wanted from.
     pub reclaim_idx: ZoneKind,
-    /// Dirty pages may be written.
-    pub may_writepage: bool,
     /// Slab may be shrunk.
     pub may_shrinkslab: bool,
     /// Deactivate whatever the lists' balance says: the last resort of a run without success.
@@ -81,7 +79,6 @@ impl ScanControl {
             nr_to_reclaim,
             priority: DEF_PRIORITY,
             reclaim_idx,
-            may_writepage: true,
             may_shrinkslab: true,
             force_deactivate: false,
             skipped_deactivate: false,
@@ -115,17 +112,11 @@ impl ScanControl {
     }
 }
 
-/// What a node remembers between reclaim runs (flags and counts of `pgdat`).
+/// What a node remembers between reclaim runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeReclaim {
     /// Runs of kswapd in a row that freed nothing.
     pub kswapd_failures: u32,
-    /// Dirty pages at the tail of the lists: kswapd writes them (`PGDAT_DIRTY`).
-    pub dirty: bool,
-    /// Pages under writeback at the tail of the lists (`PGDAT_WRITEBACK`).
-    pub writeback: bool,
-    /// A device is congested (`PGDAT_CONGESTED`).
-    pub congested: bool,
 }
 
 /// Runs without success after which kswapd gives up until somebody else has some.
@@ -142,13 +133,6 @@ pub struct LruvecScan {
     pub(crate) finish_quota: bool,
     /// Next list of the current round.
     pub(crate) next: usize,
-}
-
-impl LruvecScan {
-    /// Pages freed so far.
-    pub const fn reclaimed(&self) -> u64 {
-        self.reclaimed
-    }
 }
 
 impl<T: Trace> Memory<T> {

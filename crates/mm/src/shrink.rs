@@ -27,7 +27,7 @@ use crate::slab::ShrinkPlan;
 use crate::vmstat::{MemcgStat, VmEvent};
 use crate::zone::ZoneKind;
 
-/// What one chunk did: for CPU time and for the node's flags.
+/// What one chunk did: for CPU time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[must_use]
 pub struct ChunkReport {
@@ -37,14 +37,6 @@ pub struct ChunkReport {
     pub reclaimed: u32,
     /// Pages moved from the active to the inactive list.
     pub deactivated: u32,
-    /// Dirty pages met.
-    pub dirty: u32,
-    /// Dirty pages that nobody writes yet.
-    pub unqueued_dirty: u32,
-    /// Pages under writeback met.
-    pub writeback: u32,
-    /// Pages under writeback that came round again already marked for reclaim.
-    pub immediate: u32,
 }
 
 /// What to do with one isolated page.
@@ -167,7 +159,7 @@ impl<T: Trace> Memory<T> {
         let mut isolated = core::mem::take(&mut self.isolated);
         for &pfn in &isolated {
             let pages = self.alloc.frames.pages(pfn);
-            match self.decide(pfn, sc, &mut report) {
+            match self.decide(pfn) {
                 Verdict::Free => {
                     report.reclaimed += pages;
                     self.evict(cpu, pfn, sc.target);
@@ -198,9 +190,8 @@ impl<T: Trace> Memory<T> {
     }
 
     /// `shrink_folio_list` for one page.
-    fn decide(&mut self, pfn: Pfn, sc: &ScanControl, report: &mut ChunkReport) -> Verdict {
+    fn decide(&mut self, pfn: Pfn) -> Verdict {
         let flags = self.alloc.frames.flags(pfn);
-        let pages = self.alloc.frames.pages(pfn);
         // The common page: clean, unmapped, nobody holds it.
         let special = PageFlags::LOCKED
             .set(PageFlags::ACTIVATING)
@@ -216,47 +207,24 @@ impl<T: Trace> Memory<T> {
         if flags.has_any(PageFlags::LOCKED.set(PageFlags::ACTIVATING)) {
             return Verdict::Keep;
         }
-        let (dirty, writeback) = (flags.has(PageFlags::DIRTY), flags.has(PageFlags::WRITEBACK));
-        if dirty || writeback {
-            report.dirty += pages;
-            if !writeback {
-                report.unqueued_dirty += pages;
-            }
-        }
-        if writeback {
-            return self.decide_writeback(pfn, flags, sc, report);
+        if flags.has(PageFlags::WRITEBACK) {
+            // Whoever ends the write frees it then; until then it is out of the way.
+            self.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
+            return Verdict::Activate;
         }
         match self.references(pfn, flags) {
             Some(verdict) => return verdict,
             None if flags.has(PageFlags::SWAP_BACKED) => return Verdict::Activate,
             None => {}
         }
-        if dirty {
+        if flags.has(PageFlags::DIRTY) {
+            let pages = self.alloc.frames.pages(pfn);
             self.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
             self.alloc.events.add(VmEvent::NrVmscanImmediateReclaim, u64::from(pages));
             return Verdict::Activate;
         }
         self.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);
         Verdict::Free
-    }
-
-    fn decide_writeback(
-        &mut self,
-        pfn: Pfn,
-        flags: PageFlags,
-        sc: &ScanControl,
-        report: &mut ChunkReport,
-    ) -> Verdict {
-        let (_, node) = self.page_place(pfn);
-        let pages = self.alloc.frames.pages(pfn);
-        let again = flags.has(PageFlags::RECLAIM);
-        if sc.reclaimer == Reclaimer::Kswapd && again && self.node_reclaim[node.index()].writeback {
-            report.immediate += pages;
-        } else {
-            self.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
-            report.writeback += pages;
-        }
-        Verdict::Activate
     }
 
     /// `folio_check_references`: none when nothing speaks against reclaim.

@@ -8,12 +8,12 @@
 //! `PAGETIDE_WORLDS=5000 cargo test -p pagetide-sim --release --test worlds` runs more of them;
 //! `PAGETIDE_WORLD=17` runs that one. Next: [`world`] draws the machine, [`program`] the tasks.
 
-#![allow(clippy::print_stdout)] // The rate of worlds is this test's output.
-
 mod program;
 mod world;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -23,14 +23,28 @@ use world::World;
 /// How closely most worlds are looked at: a check takes time in proportion to memory.
 const SPREAD: u64 = 40;
 /// How many worlds an ordinary test run makes.
-const WORLDS: u64 = 60;
+const WORLDS: u64 = 96;
 
 /// What a world came to, in full: two runs are compared by it.
 #[derive(Debug, PartialEq, Eq)]
 struct Digest {
     text: String,
     events: u64,
+    vmstat: BTreeMap<String, u64>,
 }
+
+/// What must have happened somewhere in an ordinary test run, or the worlds are too tame.
+const MARKS: [&str; 9] = [
+    "oom_kill",
+    "allocstall_movable",
+    "pgscan_kswapd",
+    "pgscan_direct",
+    "pgrefill",
+    "workingset_activate_file",
+    "workingset_nodereclaim",
+    "unevictable_pgs_mlocked",
+    "kswapd_low_wmark_hit_quickly",
+];
 
 fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
@@ -45,10 +59,13 @@ fn run(world: &World, checks: Checks) -> Result<Digest, String> {
     }));
     match ended {
         Ok(Ok((result, statistics))) => {
-            Ok(Digest { text: format!("{result:?} {statistics:?}"), events: statistics.events })
+            let text = format!("{result:?} {statistics:?}");
+            Ok(Digest { text, events: statistics.events, vmstat: result.vmstat })
         }
         // A machine that is too small for its own reserves is an answer, not a failure.
-        Ok(Err(error)) if world::is_refusal(&error) => Ok(Digest { text: error.to_string(), events: 0 }),
+        Ok(Err(error)) if world::is_refusal(&error) => {
+            Ok(Digest { text: error.to_string(), events: 0, vmstat: BTreeMap::new() })
+        }
         Ok(Err(error)) => Err(error.to_string()),
         Err(panic) => Err(panic
             .downcast_ref::<String>()
@@ -58,8 +75,8 @@ fn run(world: &World, checks: Checks) -> Result<Digest, String> {
     }
 }
 
-/// Runs a world twice.
-fn check(seed: u64) -> u64 {
+/// Runs a world twice; returns the events of both and `/proc/vmstat` at the end.
+fn check(seed: u64) -> (u64, BTreeMap<String, u64>) {
     let world = World::draw(seed);
     let fail = |problem: &str| -> ! {
         panic!(
@@ -67,17 +84,18 @@ fn check(seed: u64) -> u64 {
         )
     };
     // Every event of some worlds, some events of all.
-    let checks = if seed.is_multiple_of(16) { Checks::EveryEvent } else { Checks::Spread(SPREAD) };
+    let checks = if seed.is_multiple_of(24) { Checks::EveryEvent } else { Checks::Spread(SPREAD) };
     let first = run(&world, checks).unwrap_or_else(|problem| fail(&problem));
     // Nobody looks at this one, so that it takes the executor's fast path.
     let second = run(&world, Checks::AtTheEnd).unwrap_or_else(|problem| fail(&problem));
     if first != second {
         fail("a second run of the same seed ended differently");
     }
-    first.events * 2
+    (first.events * 2, first.vmstat)
 }
 
 #[test]
+#[allow(clippy::print_stdout)] // The rate, for whoever asks with `--nocapture`.
 fn every_world_keeps_its_invariants_ends_and_repeats() {
     if let Some(seed) = number_from_env("PAGETIDE_WORLD") {
         check(seed);
@@ -85,7 +103,7 @@ fn every_world_keeps_its_invariants_ends_and_repeats() {
     }
     let count = number_from_env("PAGETIDE_WORLDS").unwrap_or(WORLDS);
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
-    let (next, events) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (next, events, totals) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::new(BTreeMap::new()));
     let begin = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -95,10 +113,11 @@ fn every_world_keeps_its_invariants_ends_and_repeats() {
                     if seed >= count {
                         break;
                     }
-                    let before = Instant::now();
-                    events.fetch_add(check(seed), Ordering::Relaxed);
-                    if std::env::var_os("PAGETIDE_SLOW").is_some() && before.elapsed().as_millis() > 1000 {
-                        println!("world {seed} took {:?}", before.elapsed());
+                    let (count, vmstat) = check(seed);
+                    events.fetch_add(count, Ordering::Relaxed);
+                    let mut totals = totals.lock().expect("no thread panics with the lock");
+                    for (name, value) in vmstat {
+                        *totals.entry(name).or_insert(0) += value;
                     }
                 }
             });
@@ -107,5 +126,8 @@ fn every_world_keeps_its_invariants_ends_and_repeats() {
     let (events, seconds) = (events.into_inner(), begin.elapsed().as_secs_f64());
     let rate = count as f64 * 60.0 / seconds;
     println!("{count} worlds, {events} events in {seconds:.1} s: {rate:.0} worlds a minute");
-    assert!(count < 10 || events > 100 * count, "the worlds are all but empty: {events} events");
+    let totals = totals.into_inner().expect("no thread panics with the lock");
+    let missing: Vec<&str> = MARKS.into_iter().filter(|&mark| totals.get(mark) == Some(&0)).collect();
+    let unknown: Vec<&str> = MARKS.into_iter().filter(|&mark| !totals.contains_key(mark)).collect();
+    assert!(count < WORLDS || (missing.is_empty() && unknown.is_empty()), "never: {missing:?} {unknown:?}");
 }

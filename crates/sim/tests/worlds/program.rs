@@ -127,7 +127,10 @@ impl<S: System> Task<S> {
     }
 
     fn group(&mut self) -> &'static str {
-        if self.plan.groups.is_empty() { "A" } else { pick::<&str>(&mut self.stream, &self.plan.groups) }
+        match self.plan.groups.as_slice() {
+            [] => "A",
+            groups => *pick(&mut self.stream, groups),
+        }
     }
 
     async fn open(&mut self) -> Result<u64, WorkloadError> {

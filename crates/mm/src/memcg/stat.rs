@@ -1,44 +1,12 @@
-//! Counters of cgroups: what `memory.stat` is made of, and how old it is (MECHANISMS-6X 4.3).
+//! Statistics of cgroups: live counters, and what readers see of them (MECHANISMS-6X 4.3).
 //!
-//! Statistics exist twice: the live counters of each cgroup on each node, and what readers *see* of
-//! a whole subtree, which is as fresh as the kernel's flushing rule makes it ([`StatFreshness`]).
-//! That age decides when reclaim stops deactivating.
-//!
-//! Left out: per-CPU deltas as such; updates are counted for the whole machine. Next:
-//! [`crate::scan`] decides by these numbers.
+//! Left out: the per-CPU batches below a counter (a few pages at most). Neighbours: [`super`] for
+//! the tree, [`crate::scan`] for who reads.
 
 use units::NodeId;
 
-use crate::memcg::{MemcgId, Memcgs};
+use crate::memcg::{MemcgId, Memcgs, StatFreshness};
 use crate::vmstat::MemcgStat;
-
-/// Which cgroup counters reclaim looks at (MECHANISMS-6X 4.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatFreshness {
-    /// Always exact (kernels before 5.16 read counters that are at most a few pages off).
-    Live,
-    /// Flushed, whole tree, once about 64 updates per CPU are pending.
-    Threshold,
-    /// As the 2 s worker or the last reader of `memory.stat` left them.
-    Periodic,
-}
-
-type StatArray = [u64; MemcgStat::COUNT];
-
-/// Counters of one cgroup on one node.
-#[derive(Debug, Clone)]
-pub(crate) struct Stats {
-    /// Of the cgroup's own pages, exact.
-    local: StatArray,
-    /// Of the whole subtree, as of the last flush.
-    seen: StatArray,
-}
-
-impl Default for Stats {
-    fn default() -> Self {
-        Self { local: [0; MemcgStat::COUNT], seen: [0; MemcgStat::COUNT] }
-    }
-}
 
 impl Memcgs {
     #[inline]
@@ -103,7 +71,7 @@ impl Memcgs {
     pub fn flush_for_reclaim(&mut self) {
         // Each CPU passes on its updates in units of more than 64, and a flush happens when the
         // units exceed the number of CPUs.
-        let threshold = 65 * (self.cpu_count() as u64 + 1);
+        let threshold = 65 * (self.stocks.len() as u64 + 1);
         if self.freshness == StatFreshness::Threshold && self.pending >= threshold {
             self.flush(MemcgId::ROOT);
         }
