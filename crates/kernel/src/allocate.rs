@@ -55,6 +55,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let (node, kind) = self.mem(|mem| (mem.alloc.zone(zone).node, mem.alloc.zone(zone).kind));
             self.wakeup_kswapd(node, Order(0), kind);
         }
+        if let Some(pfn) = outcome.page {
+            let fresh = self.shared.used_frames.borrow_mut().use_block(pfn, order);
+            if fresh > 0 {
+                machine.charge(CostOp::FirstUse, fresh);
+            }
+        }
         outcome.page
     }
 
@@ -194,5 +200,41 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             (reserve == 0 || free > reserve / 2, mem.node_reclaim[node.index()].kswapd_failures)
         });
         allowed || failures >= mm::scan::MAX_RECLAIM_RETRIES
+    }
+}
+
+/// Which page frames were ever handed out since boot: one bit each.
+#[derive(Debug, Default)]
+pub(crate) struct UsedFrames(Vec<u64>);
+
+impl UsedFrames {
+    /// For a machine with `frames` frames, none of them used.
+    pub(crate) fn new(frames: usize) -> Self {
+        Self(vec![0; frames.div_ceil(64)])
+    }
+
+    /// Marks a block as used; returns how many of its frames had not been.
+    #[inline]
+    fn use_block(&mut self, pfn: Pfn, order: Order) -> u64 {
+        let mut fresh = 0;
+        for index in pfn.index()..pfn.index() + order.pages() as usize {
+            let (word, bit) = (&mut self.0[index / 64], 1 << (index % 64));
+            fresh += u64::from((*word & bit) == 0);
+            *word |= bit;
+        }
+        fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_fresh_once() {
+        let mut frames = UsedFrames::new(200);
+        assert_eq!(frames.use_block(Pfn(62), Order(0)), 1);
+        assert_eq!(frames.use_block(Pfn(60), Order(2)), 3, "one of the four was used before");
+        assert_eq!(frames.use_block(Pfn(60), Order(2)), 0);
     }
 }

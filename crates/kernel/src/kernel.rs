@@ -12,6 +12,7 @@ use mm::zone::{MemoryLayout, ZoneKind};
 use mm::{MemcgId, Memory};
 use units::{CpuId, Nanos, NodeId, Order, Seed};
 
+use crate::allocate::UsedFrames;
 use crate::file::{Files, Filesystem, InFlight};
 use crate::machine::{CostOp, Machine, QueueId, WaitReason};
 use crate::readahead::READAHEAD_PAGES_MAX;
@@ -70,6 +71,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) page_read: QueueId,
     pub(crate) processes: RefCell<Processes>,
     pub(crate) oom_lock: Cell<bool>,
+    pub(crate) used_frames: RefCell<UsedFrames>,
 }
 
 /// A handle on a running kernel.
@@ -99,6 +101,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             })
             .collect();
         let page_read = machine.new_queue();
+        let frames = mem.alloc.frames.len();
         let kernel = Self {
             shared: Rc::new(Shared {
                 mem: RefCell::new(mem),
@@ -111,6 +114,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 page_read,
                 processes: RefCell::new(Processes::default()),
                 oom_lock: Cell::new(false),
+                used_frames: RefCell::new(UsedFrames::new(frames)),
                 machine,
             }),
         };

@@ -94,6 +94,9 @@ pub enum CostOp {
     StealBlock,
     /// Draining the per-CPU lists of all CPUs, for each CPU.
     DrainCpu,
+    /// The first use of a page frame since boot. Free on real memory; behind a hypervisor the host
+    /// has to find a page of its own first.
+    FirstUse,
     /// A context switch.
     ContextSwitch,
 }

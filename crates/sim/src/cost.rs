@@ -58,6 +58,8 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::StealBlock, "steal_block", 2_000),
     // [I] one interrupt or work item for each CPU.
     row(CostOp::DrainCpu, "drain_cpu", 2_000),
+    // Memory of one's own costs nothing to use; a guest's machine sets what its host takes.
+    row(CostOp::FirstUse, "first_use", 0),
     // [K]
     row(CostOp::ContextSwitch, "context_switch", 1_500),
 ];
