@@ -44,7 +44,6 @@ fn a_stream_is_reclaimed_below_its_limit_and_nothing_is_left_behind() {
     let workload = hot_and_stream(&[SMALL[0], SMALL[1], SMALL[2], ("limit", "16M")]);
     let result = run(&host, workload, false).unwrap();
     assert_eq!(result.outcome.metrics["hot_pages_before"], 1024.0);
-    assert!(result.outcome.metrics["hot_pages_cached"] <= 1024.0);
     let phases: Vec<_> = result.phases.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(phases, ["hot_ready", "stream_done", "reread_done"]);
     let groups: Vec<_> = result.memcg.keys().map(String::as_str).collect();
