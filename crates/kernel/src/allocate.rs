@@ -15,7 +15,7 @@ use mm::event::Trace;
 use mm::gfp::Gfp;
 use mm::page_alloc::{AllocFlags, AllocOutcome, class_of};
 use mm::watermark::Mark;
-use mm::zone::{ZoneId, ZoneKind};
+use mm::zone::ZoneKind;
 use units::{NodeId, Order, Pfn};
 
 use crate::compaction::CompactTries;
@@ -56,6 +56,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         for zone in outcome.wake.iter() {
             let (node, kind) = self.mem(|mem| (mem.alloc.zone(zone).node, mem.alloc.zone(zone).kind));
             let _ = self.wakeup_kswapd(node, Order(0), kind);
+        }
+        if let Some(pfn) = outcome.page {
+            let fresh = self.shared.used_frames.borrow_mut().use_block(pfn, order);
+            if fresh > 0 {
+                machine.charge(CostOp::FirstUse, fresh);
+            }
         }
         outcome.page
     }
@@ -152,8 +158,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn reclaim_can_help(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> bool {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            let zones: Vec<ZoneId> = mem.alloc.zonelist(cpu, gfp).to_vec();
-            zones.into_iter().any(|id| {
+            mem.alloc.zonelist(cpu, gfp).iter().any(|&id| {
                 let zone = mem.alloc.zone(id);
                 let available = zone.free_pages().0 + mem.zone_reclaimable_pages(zone.node, zone.kind);
                 zone.watermark_ok(order, zone.watermarks.mark(Mark::Min), class_of(gfp), flags, available)
@@ -194,9 +199,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let cpu = self.machine().current_cpu();
         let mut woken: Option<NodeId> = None;
-        let nodes: Vec<NodeId> = self
-            .mem(|mem| mem.alloc.zonelist(cpu, gfp).iter().map(|&zone| mem.alloc.zone(zone).node).collect());
-        for node in nodes {
+        let node_of = |place| {
+            self.mem(|mem| mem.alloc.zonelist(cpu, gfp).get(place).map(|&zone| mem.alloc.zone(zone).node))
+        };
+        for node in (0..).map_while(node_of) {
             if woken != Some(node) {
                 let sleeps_on = !self.wakeup_kswapd(node, order, class_of(gfp));
                 if sleeps_on && !gfp.has(Gfp::DIRECT_RECLAIM) {
@@ -221,5 +227,41 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             (reserve == 0 || free > reserve / 2, mem.node_reclaim[node.index()].kswapd_failures)
         });
         allowed || failures >= mm::scan::MAX_RECLAIM_RETRIES
+    }
+}
+
+/// Which page frames were ever handed out since boot: one bit each.
+#[derive(Debug, Default)]
+pub(crate) struct UsedFrames(Vec<u64>);
+
+impl UsedFrames {
+    /// For a machine with `frames` frames, none of them used.
+    pub(crate) fn new(frames: usize) -> Self {
+        Self(vec![0; frames.div_ceil(64)])
+    }
+
+    /// Marks a block as used; returns how many of its frames had not been.
+    #[inline]
+    fn use_block(&mut self, pfn: Pfn, order: Order) -> u64 {
+        let mut fresh = 0;
+        for index in pfn.index()..pfn.index() + order.pages() as usize {
+            let (word, bit) = (&mut self.0[index / 64], 1 << (index % 64));
+            fresh += u64::from((*word & bit) == 0);
+            *word |= bit;
+        }
+        fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_fresh_once() {
+        let mut frames = UsedFrames::new(200);
+        assert_eq!(frames.use_block(Pfn(62), Order(0)), 1);
+        assert_eq!(frames.use_block(Pfn(60), Order(2)), 3, "one of the four was used before");
+        assert_eq!(frames.use_block(Pfn(60), Order(2)), 0);
     }
 }

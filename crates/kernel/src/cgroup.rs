@@ -16,14 +16,24 @@ use crate::kernel::Kernel;
 use crate::machine::Machine;
 use crate::task::Errno;
 
-/// Rounds of reclaim that lowering `memory.max` tries (`MAX_RECLAIM_RETRIES`).
-const LIMIT_RECLAIM_ROUNDS: u32 = 16;
+/// Rounds of reclaim without success after which a lowered limit turns to other means
+/// (`MAX_RECLAIM_RETRIES`).
+const FRUITLESS_ROUNDS: u32 = 16;
+
+/// What follows when reclaim alone does not reach a lowered limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WhenStuck {
+    /// The OOM killer, until usage is below the limit or nobody is left.
+    Kill,
+    /// Nothing: charges will reclaim on their way.
+    GiveUp,
+}
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Creates a cgroup; its parent must exist.
     ///
     /// # Errors
-    /// `NoEnt`; `Exist`; `Inval` for an empty name.
+    /// `NoEnt`; `Exist`; `Inval` for an empty name; `NoSpc` after 65535 cgroups.
     pub fn cgroup_create(&self, path: &str) -> Result<MemcgId, Errno> {
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         if name.is_empty() {
@@ -33,6 +43,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(Errno::Exist);
         }
         let parent = self.find_memcg(parent).ok_or(Errno::NoEnt)?;
+        if self.mem(|mem| mem.memcgs.is_full()) {
+            return Err(Errno::NoSpc);
+        }
         Ok(self.mem(|mem| mem.memcg_create(parent, name)))
     }
 
@@ -53,11 +66,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// Writes a cgroup file.
+    /// Writes a cgroup file. A new `memory.max` is enforced by reclaim and then by the OOM killer,
+    /// a new `memory.high` by reclaim alone; neither fails when usage stays above it.
     ///
     /// # Errors
-    /// `NoEnt` for an unknown cgroup or file; `Inval` for a value that is neither a size nor `max`;
-    /// `Busy` when usage cannot be brought below a new `memory.max`.
+    /// `NoEnt` for an unknown cgroup or file; `Inval` for a value that is neither a size nor `max`.
     pub async fn cgroup_write(&self, path: &str, file: &str, value: &str) -> Result<(), Errno> {
         let memcg = self.find_memcg(path).filter(|&id| id != MemcgId::ROOT).ok_or(Errno::NoEnt)?;
         let pages = match value.trim() {
@@ -75,29 +88,35 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             Ok(())
         })?;
-        if file == "memory.max" || file == "memory.high" {
-            self.reclaim_to(memcg, pages).await?;
+        match file {
+            "memory.max" => self.reclaim_to(memcg, pages, WhenStuck::Kill).await,
+            "memory.high" => self.reclaim_to(memcg, pages, WhenStuck::GiveUp).await,
+            _ => {}
         }
         Ok(())
     }
 
-    /// Brings usage below a limit that was just lowered.
-    async fn reclaim_to(&self, memcg: MemcgId, pages: u64) -> Result<(), Errno> {
-        let mut drained = false;
-        for _ in 0..LIMIT_RECLAIM_ROUNDS {
-            let excess = self.mem(|mem| mem.memcgs[memcg].memory.usage.saturating_sub(pages));
-            if excess == 0 {
-                return Ok(());
-            }
-            if !drained {
-                self.mem(|mem| mem.memcgs.drain_all_stocks(memcg));
-                drained = true;
+    /// Brings usage below a limit that was just lowered (`memory_max_write`, `memory_high_write`).
+    async fn reclaim_to(&self, memcg: MemcgId, pages: u64, when_stuck: WhenStuck) {
+        let excess = || self.mem(|mem| mem.memcgs[memcg].memory.usage.saturating_sub(pages));
+        if excess() > 0 {
+            self.mem(|mem| mem.memcgs.drain_all_stocks(memcg));
+        }
+        let mut fruitless = 0;
+        while excess() > 0 {
+            if fruitless < FRUITLESS_ROUNDS {
+                let reclaimed = self.limit_reclaim(memcg, excess(), Gfp::KERNEL).await;
+                fruitless += u32::from(reclaimed == 0);
                 continue;
             }
-            self.limit_reclaim(memcg, excess, Gfp::KERNEL).await;
+            if when_stuck == WhenStuck::GiveUp {
+                return;
+            }
+            self.mem(|mem| mem.memcgs.count_event(memcg, |events| &mut events.oom));
+            if !self.oom_kill(memcg) {
+                return;
+            }
         }
-        let excess = self.mem(|mem| mem.memcgs[memcg].memory.usage.saturating_sub(pages));
-        if excess > 0 { Err(Errno::Busy) } else { Ok(()) }
     }
 
     /// Reads a cgroup file.

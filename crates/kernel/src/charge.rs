@@ -49,7 +49,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if !gfp.has(Gfp::DIRECT_RECLAIM) {
                 return Err(Errno::NoMem);
             }
-            self.mem(|mem| mem.memcgs[over].events.max += 1);
+            self.mem(|mem| mem.memcgs.count_event(over, |events| &mut events.max));
             let reclaimed = self.limit_reclaim(over, u64::from(pages), gfp).await;
             if self.mem(|mem| mem.memcgs.margin(over)) >= u64::from(pages) {
                 continue;
@@ -72,7 +72,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if gfp.has(Gfp::RETRY_MAYFAIL) {
                 return Err(Errno::NoMem);
             }
-            self.mem(|mem| mem.memcgs[over].events.oom += 1);
+            self.mem(|mem| mem.memcgs.count_event(over, |events| &mut events.oom));
             if !self.oom_kill(over) {
                 return Err(Errno::NoMem);
             }
@@ -107,7 +107,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 .collect()
         });
         for id in over {
-            self.mem(|mem| mem.memcgs[id].events.high += 1);
+            self.mem(|mem| mem.memcgs.count_event(id, |events| &mut events.high));
             self.limit_reclaim(id, pages, Gfp::KERNEL).await;
         }
     }

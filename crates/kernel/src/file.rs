@@ -26,7 +26,7 @@ use units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::kernel::Kernel;
 use crate::machine::{CostOp, IoKind, IoRequest, Machine, WaitReason};
-use crate::readahead::Readahead;
+use crate::readahead::{READAHEAD_PAGES_MAX, Readahead};
 use crate::task::{Errno, Process};
 use crate::writeback::DirtyList;
 
@@ -159,7 +159,8 @@ impl Drop for Descriptor {
     }
 }
 
-/// An open file with its readahead state. Clones share both, as duplicated descriptors do.
+/// An open file with its readahead state. Clones share both, as duplicated descriptors do; dropping the
+/// last one closes the file.
 #[derive(Debug, Clone)]
 pub struct OpenFile {
     pub(crate) inode: Rc<Inode>,
@@ -196,10 +197,13 @@ const DEVICE_OFFSET: u64 = 1 << 45;
 const TABLE_FIRST: u32 = 1 << 24;
 const INODES_IN_BLOCK: u32 = 16;
 
+/// Largest file in pages: window arithmetic beyond its end must stay within 32 bits.
+const FILE_PAGES_MAX: u64 = (1 << 32) - (4 * (READAHEAD_PAGES_MAX as u64));
+
 impl Files {
     /// Every file and the device: what `drop_caches` visits.
     pub(crate) fn inodes(&self) -> impl Iterator<Item = &Rc<Inode>> {
-        self.by_path.values().chain(&self.device)
+        self.by_path.values().chain(&self.orphans).chain(&self.device)
     }
 
     pub(crate) fn device(&self) -> Option<Rc<Inode>> {
@@ -277,12 +281,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Makes a file of `size` that was written long ago: on disk, not in memory.
     ///
     /// # Errors
-    /// `Exist`; `Inval` when the size exceeds what 32-bit page numbers reach (16 TiB).
+    /// `Exist`; `Inval` when the size exceeds what 32-bit page numbers reach (16 TiB, less what
+    /// readahead windows may reach beyond the end).
     pub fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), Errno> {
-        let pages = u32::try_from(size.0.div_ceil(PAGE_SIZE)).map_err(|_| Errno::Inval)?;
-        if pages == u32::MAX {
+        let pages = size.0.div_ceil(PAGE_SIZE);
+        if pages > FILE_PAGES_MAX {
             return Err(Errno::Inval);
         }
+        let pages = u32::try_from(pages).expect("checked above");
         let mut files = self.shared.files.borrow_mut();
         if files.by_path.contains_key(path) {
             return Err(Errno::Exist);
@@ -574,13 +580,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let tag = self.shared.in_flight.borrow_mut().add(Transfer::Read(range));
             let len = u64::from(count) * PAGE_SIZE;
             self.mem(|mem| mem.alloc.events.add(mm::vmstat::VmEvent::PgPgIn, len / 1024));
-            self.machine().submit(IoRequest {
-                device: 0,
-                kind: IoKind::Read,
-                offset,
-                len: Bytes(len),
-                tag,
-            });
+            self.machine().submit(IoRequest { device: 0, kind: IoKind::Read, offset, len: Bytes(len), tag });
             first += count;
         }
     }
@@ -607,6 +607,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if self.machine().has_waiters(self.shared.page_read) {
             self.machine().wake_all(self.shared.page_read);
         }
+        self.put_closed();
     }
 }
 

@@ -51,12 +51,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let (first, past) = page_range(offset, end);
         let mut last_folio = self.continued_folio(file, first);
         for index in first..past {
-            let pfn = self.get_page(process, file, index, past - index).await?;
+            let page = self.get_page(process, file, index, past - index).await?;
             // One access for each folio of the call, unless the last call ended in it.
-            if last_folio != Some(pfn) {
+            if let Some(pfn) = page.filter(|_| page != last_folio) {
                 let cpu = self.machine().current_cpu();
                 self.mem(|mem| mem.mark_accessed(cpu, pfn));
-                last_folio = Some(pfn);
+                last_folio = page;
             }
             self.machine().charge(CostOp::CopyPage, 1);
         }
@@ -79,24 +79,28 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         (last == next).then_some(last)
     }
 
-    /// A valid page at `index`; `request` pages are wanted from there (`filemap_get_pages`).
+    /// A valid page at `index`; `request` pages are wanted from there (`filemap_get_pages`). None:
+    /// it was read, and reclaimed again before this task ran. On Linux the task holds a reference
+    /// while it waits, so that it gets at the data in any case; only the access is lost here.
     async fn get_page(
         &self,
         process: &Process,
         file: &OpenFile,
         index: u32,
         request: u32,
-    ) -> Result<Pfn, Errno> {
+    ) -> Result<Option<Pfn>, Errno> {
+        let mut was_read = false;
         loop {
             match self.look(&file.inode, index) {
-                Found::Ready(pfn) => return Ok(pfn),
+                Found::Ready(pfn) => return Ok(Some(pfn)),
+                Found::Missing if was_read => return Ok(None),
                 Found::Marker(order) => {
                     // A failing readahead is no error of the read.
                     let _ = self.async_readahead(process, file, index, request, order).await;
                 }
                 Found::Locked => {
-                    let queue = self.shared.page_read;
-                    let _ = self.machine().wait(queue, WaitReason::PageRead, None).await;
+                    self.wait_for_reads().await;
+                    was_read = true;
                 }
                 Found::Missing => {
                     // Readahead may fail, then this one page matters.
@@ -108,6 +112,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             process.check_alive()?;
         }
+    }
+
+    /// Sleeps until some read completes: reclaim leaves a page alone until its own read has.
+    async fn wait_for_reads(&self) {
+        let _ = self.machine().wait(self.shared.page_read, WaitReason::PageRead, None).await;
     }
 
     fn look(&self, inode: &Inode, index: u32) -> Found {
@@ -237,10 +246,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             match self.look(inode, index) {
                 Found::Ready(pfn) => return Ok((pfn, false)),
                 Found::Marker(_) => {}
-                Found::Locked => {
-                    let queue = self.shared.page_read;
-                    let _ = self.machine().wait(queue, WaitReason::PageRead, None).await;
-                }
+                Found::Locked => self.wait_for_reads().await,
                 Found::Missing if keeps_some => self.read_one_page(process, inode, index).await?,
                 Found::Missing => {
                     self.mem(|mem| mem.note_dirty_full_nodes());
@@ -263,8 +269,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         device: &Inode,
         block: u32,
     ) -> Result<(), Errno> {
+        let mut was_read = false;
         loop {
             match self.look(device, block) {
+                Found::Missing if was_read => return Ok(()),
                 Found::Ready(pfn) => {
                     let cpu = self.machine().current_cpu();
                     self.mem(|mem| mem.mark_accessed(cpu, pfn));
@@ -272,8 +280,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 Found::Marker(_) => {}
                 Found::Locked => {
-                    let queue = self.shared.page_read;
-                    let _ = self.machine().wait(queue, WaitReason::PageRead, None).await;
+                    self.wait_for_reads().await;
+                    was_read = true;
                 }
                 Found::Missing => {
                     if self.add_single(process, device, block, Gfp::HIGHUSER_MOVABLE).await? {

@@ -13,9 +13,11 @@ use mm::zone::{MemoryLayout, ZoneKind};
 use mm::{MemcgId, Memory};
 use units::{CpuId, Nanos, NodeId, Order, Seed};
 
+use crate::allocate::UsedFrames;
 use crate::compaction::KcompactdRequest;
 use crate::file::{Closed, Files, Filesystem, InFlight};
 use crate::machine::{CostOp, Machine, QueueId, WaitReason};
+use crate::readahead::READAHEAD_PAGES_MAX;
 use crate::task::Processes;
 use crate::writeback::Flusher;
 
@@ -109,6 +111,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) oom_lock: Cell<bool>,
     /// Length of every stall on fragmentation in microseconds, in whole ticks.
     pub(crate) fragment_stalls: RefCell<Vec<u64>>,
+    pub(crate) used_frames: RefCell<UsedFrames>,
 }
 
 /// A handle on a running kernel.
@@ -141,6 +144,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             })
             .collect();
         let page_read = machine.new_queue();
+        let frames = mem.alloc.frames.len();
         let compaction = CompactionThreads {
             queues: (0..node_count).map(|_| machine.new_queue()).collect(),
             requests: RefCell::new(vec![KcompactdRequest::default(); node_count]),
@@ -154,7 +158,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             shared: Rc::new(Shared {
                 mem: RefCell::new(mem),
                 filesystem: config.filesystem,
-                readahead_pages: config.readahead_pages,
+                readahead_pages: config.readahead_pages.min(READAHEAD_PAGES_MAX),
                 queues,
                 kswapd_requests: RefCell::new(vec![KswapdRequest::default(); node_count]),
                 compaction,
@@ -169,6 +173,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 processes: RefCell::new(Processes::default()),
                 oom_lock: Cell::new(false),
                 fragment_stalls: RefCell::new(Vec::new()),
+                used_frames: RefCell::new(UsedFrames::new(frames)),
                 machine,
             }),
         };
@@ -191,7 +196,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let kernel = self.clone();
             machine.spawn(&format!("kswapd{node}"), None, async move { kernel.kswapd(node).await });
         }
-        for node in self.node_ids() {
+        for node in self.mem(|mem| mem.nodes()) {
             let kernel = self.clone();
             machine.spawn(&format!("kcompactd{node}"), None, async move { kernel.kcompactd(node).await });
         }

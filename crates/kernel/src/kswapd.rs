@@ -13,7 +13,7 @@ use mm::feature::{Feature, FragmentStall, WatermarkBoost};
 use mm::scan::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
 use mm::vmstat::VmEvent;
 use mm::watermark::Mark;
-use mm::zone::{ZoneId, ZoneKind};
+use mm::zone::{Zone, ZoneId, ZoneKind};
 use units::{NodeId, Order, Pages};
 
 use crate::kernel::{HZ, Kernel, KswapdRequest, ticks_from};
@@ -102,15 +102,21 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         })
     }
 
+    /// Whether some zone of the node up to `class` is as `holds` says.
+    fn any_zone(&self, node: NodeId, class: ZoneKind, holds: impl Fn(&Zone) -> bool) -> bool {
+        self.mem(|mem| {
+            let zones = mem.alloc.nodes[node.index()].zones.iter().map(|&id| mem.alloc.zone(id));
+            zones.take_while(|zone| zone.kind <= class).any(holds)
+        })
+    }
+
     /// `pgdat_balanced`: some zone up to `class` is above its high mark, boost included.
     fn balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        let zones = self.zones_up_to(node, class);
-        self.mem(|mem| zones.iter().any(|&id| mem.alloc.zone(id).above(Mark::High, order, class)))
+        self.any_zone(node, class, |zone| zone.above(Mark::High, order, class))
     }
 
     fn boosted(&self, node: NodeId, class: ZoneKind) -> bool {
-        let zones = self.zones_up_to(node, class);
-        self.mem(|mem| zones.iter().any(|&id| mem.alloc.zone(id).watermarks.boost() > Pages::ZERO))
+        self.any_zone(node, class, |zone| zone.watermarks.boost() > Pages::ZERO)
     }
 
     /// `wakeup_kswapd`: notes the request; wakes if it sleeps and there is something to do. False

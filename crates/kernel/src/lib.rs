@@ -27,8 +27,8 @@ pub mod readahead;
 pub mod reclaim;
 pub mod slab;
 pub mod task;
-mod xfs;
 pub mod writeback;
+mod xfs;
 
 pub use file::{Filesystem, OpenFile};
 pub use kernel::{Kernel, KernelConfig};

@@ -138,6 +138,9 @@ pub enum CostOp {
     InodeEvict,
     /// Preparing a dirty page for its request.
     WritebackPage,
+    /// The first use of a page frame since boot. Free on real memory; behind a hypervisor the host
+    /// has to find a page of its own first.
+    FirstUse,
     /// A context switch.
     ContextSwitch,
 }

@@ -33,7 +33,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         victim.0.killed.set(true);
         self.mem(|mem| {
             mem.alloc.events.add(VmEvent::OomKill, 1);
-            mem.memcgs[victim.memcg()].events.oom_kill += 1;
+            mem.memcgs.count_event(victim.memcg(), |events| &mut events.oom_kill);
         });
         self.reap(&victim);
         self.shared.oom_lock.set(false);

@@ -61,6 +61,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let inodes: Vec<Rc<Inode>> = self.shared.files.borrow().inodes().cloned().collect();
             for inode in inodes {
                 let cpu: CpuId = self.machine().current_cpu();
+                if inode.gone.get() {
+                    continue; // It went while we waited.
+                }
                 let freed = self.mem(|mem| mem.mapping_invalidate(cpu, inode.mapping, true));
                 self.machine().charge(CostOp::PcpFree, freed);
                 self.machine().cond_resched().await; // drop_pagecache_sb

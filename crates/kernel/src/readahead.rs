@@ -119,6 +119,9 @@ impl Readahead {
     }
 }
 
+/// The largest readahead window in pages (256 MiB): larger settings are cut down to it.
+pub(crate) const READAHEAD_PAGES_MAX: u32 = 1 << 16;
+
 /// The largest folio of the page cache that readahead makes: 2^9 pages.
 const LARGEST_FOLIO: u32 = 9;
 
@@ -141,13 +144,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         let max = self.shared.readahead_pages;
         let mut window = file.readahead.get();
+        let wanted = request.min(max + 1); // More than a window is as good as one page more.
         let history = self.pages_before(file, index, max);
-        if max > 0 && !window.random && window.advance(index, request, false, history, max).is_some() {
+        if max > 0 && !window.random && window.advance(index, wanted, false, history, max).is_some() {
             file.readahead.set(window);
             return self.read_window(process, file, window, 0).await;
         }
-        // A random read, or readahead is off: no window, no marker.
-        let count = request.max(1);
+        // A random read takes what was asked for, with readahead off one page: no window, no marker.
+        let count = if max == 0 { 1 } else { request.max(1) };
         self.read_pages(process, &file.inode, index, count, None).await
     }
 
@@ -161,6 +165,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         order: Order,
     ) -> Result<(), Errno> {
         let max = self.shared.readahead_pages;
+        let request = request.min(max + 1);
         let mut window = file.readahead.get();
         let expected =
             index == window.start + window.size - window.async_size || index == window.start + window.size;
@@ -231,38 +236,24 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.map_blocks(process, inode).await?;
         let end = (window.start + window.size).min(last + 1);
         let mut index = window.start;
-        let mut run_start = index;
         while index < end {
-            let mut order = if index == 0 { wanted } else { wanted.min(index.trailing_zeros()) };
-            while index + (1 << order) > end {
-                order -= 1;
-            }
-            // Order 1 has no room for a large folio's own data.
-            let order = if order == 1 { 0 } else { order };
-            let marks = (index..index + (1 << order)).contains(&window.marker());
-            let order = Order(u8::try_from(order).expect("at most 9"));
-            if self.mem(|mem| matches!(mem.mappings.find(inode.mapping, index), Slot::Page(_))) {
-                self.submit_run(inode, run_start, index);
-                index += 1;
-                run_start = index;
-                continue;
-            }
+            let order = folio_order(index, end, wanted);
+            let marks = (index..index + order.pages()).contains(&window.marker());
             match self.add_page(process, inode, index, order, marks).await {
                 Ok(true) => index += order.pages(),
-                Ok(false) => {} // Somebody else added it meanwhile: look again.
-                Err(_) if order > Order(0) => {
-                    // No large block: the rest of the window in single pages.
-                    self.submit_run(inode, run_start, index);
-                    let rest = end - index;
-                    return self.read_pages(process, inode, index, rest, Some(window.marker())).await;
-                }
-                Err(errno) => {
-                    self.submit_run(inode, run_start, index);
+                Err(errno) if order == Order(0) => {
+                    self.submit_run(inode, window.start, index);
                     return Err(errno);
+                }
+                // No large block, or pages of others in its place: the rest in single pages.
+                Ok(false) | Err(_) => {
+                    self.submit_run(inode, window.start, index);
+                    let marker = Some(window.marker());
+                    return self.read_pages(process, inode, index, end - index, marker).await;
                 }
             }
         }
-        self.submit_run(inode, run_start, end.max(run_start));
+        self.submit_run(inode, window.start, end);
         Ok(())
     }
 
@@ -360,7 +351,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(self.mem(|mem| {
             let taken = (index..index + pages)
                 .any(|index| matches!(mem.mappings.find(inode.mapping, index), Slot::Page(_)));
-            if taken || inode.gone.get() {
+            if taken {
                 mem.memcgs.uncharge(memcg, u64::from(pages));
                 return false;
             }
@@ -391,6 +382,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
     }
+}
+
+/// The order of the next folio of a window that ends before `end`: `wanted` or what alignment and
+/// the end leave of it.
+fn folio_order(index: u32, end: u32, wanted: u32) -> Order {
+    let aligned = if index == 0 { wanted } else { wanted.min(index.trailing_zeros()) };
+    let order = aligned.min((end - index).ilog2());
+    // Order 1 has no room for a large folio's own data.
+    let order = if order == 1 { 0 } else { order };
+    Order(u8::try_from(order).expect("at most 9"))
 }
 
 /// Index of the last page of a file; none for an empty one.

@@ -150,7 +150,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if progress > 0 || self.has_throttle() {
             return;
         }
-        let mostly_dirty = self.node_ids().into_iter().any(|node| {
+        let mostly_dirty = self.mem(|mem| mem.nodes()).any(|node| {
             self.mem(|mem| {
                 let reclaimable: u64 =
                     ZoneKind::ALL.iter().map(|&kind| mem.zone_reclaimable_pages(node, kind)).sum();
@@ -202,9 +202,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.mem(|mem| mem.alloc.events.add(allocstall(sc.reclaim_idx), 1));
             }
             let ready = self.run_priorities(sc).await;
-            let nodes = self.node_ids();
             self.mem(|mem| {
-                for node in nodes {
+                for node in mem.nodes() {
                     mem.snapshot_refaults(sc.target, node);
                 }
             });
@@ -284,9 +283,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let queue = self.shared.queues[node.index()].pfmemalloc;
         while !self.allow_direct_reclaim(node) {
             self.wakeup_kswapd_for_reserve(node, class);
-            let woken = self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
+            let _ = self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
             if timeout.is_some() || self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) > 0 {
-                let _ = woken;
                 return;
             }
         }
@@ -303,17 +301,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if self.machine().has_waiters(queue) {
                 self.machine().wake_all(queue);
             }
-        } else if sc.reclaimer == Reclaimer::Direct && sc.priority == 1
+        } else if sc.reclaimer == Reclaimer::Direct
+            && sc.priority == 1
             && sc.nr_reclaimed == 0
             && !self.skips_throttle(node)
         {
             let tick = ticks_from(self.machine().now(), 1);
             let _ = self.machine().wait(queue, WaitReason::ThrottleNoProgress, Some(tick)).await;
         }
-    }
-
-    pub(crate) fn node_ids(&self) -> Vec<NodeId> {
-        self.mem(|mem| mem.nodes().collect())
     }
 
     fn trace_begin(&self, order: Order, memcg: MemcgId) {

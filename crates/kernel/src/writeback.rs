@@ -467,9 +467,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut plug = Plug::default();
         for pfn in pages {
             self.mem(|mem| mem.alloc.events.add(VmEvent::NrVmscanWrite, 1));
-            let (mapping, index) = self.mem(|mem| {
-                (MappingId(mem.alloc.frames.owner(pfn)), mem.alloc.frames.index(pfn))
-            });
+            let (mapping, index) =
+                self.mem(|mem| (MappingId(mem.alloc.frames.owner(pfn)), mem.alloc.frames.index(pfn)));
             let Some(inode) = self.shared.files.borrow().by_mapping(mapping) else { continue };
             if inode.place(index).is_none() || self.shared.flusher.borrow().requests >= REQUESTS_MAX {
                 continue;

@@ -84,6 +84,14 @@ pub enum LabError {
         /// What to do.
         hint: Option<String>,
     },
+    /// This host, or what it has installed, does not do what was asked.
+    #[error("{message}")]
+    Host {
+        /// What it does not do.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
     /// A mechanism reached a state that must not exist.
     #[error("{label}, seed {seed}: an invariant of the model is violated")]
     Invariant {
@@ -187,7 +195,7 @@ impl LabError {
             Self::Unknown(error) => Some(error.hint()),
             Self::Value(problem) => problem.hint(),
             Self::File { source, .. } => source.hint(),
-            Self::Machine { hint, .. } | Self::Run { hint, .. } => hint.clone(),
+            Self::Machine { hint, .. } | Self::Run { hint, .. } | Self::Host { hint, .. } => hint.clone(),
             Self::Recording(error) => Some(error.hint().to_owned()),
             Self::Report(error) => Some(error.hint().to_owned()),
             Self::Trace { source, .. } => source.hint(),

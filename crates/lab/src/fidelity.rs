@@ -32,6 +32,9 @@ struct Measured {
     mem: String,
     params: BTreeMap<String, String>,
     measured: BTreeMap<String, Vec<f64>>,
+    /// The same in a guest that `--on vm:VERSION` made.
+    #[serde(default)]
+    guest: BTreeMap<String, Vec<f64>>,
 }
 
 /// How near is near enough.
@@ -58,6 +61,8 @@ pub struct Row {
     pub counter: String,
     /// Every measured repeat.
     pub measured: Vec<f64>,
+    /// The same scenario in a guest of our own; empty where it was not run.
+    pub guest: Vec<f64>,
     /// Every simulated seed.
     pub simulated: Vec<f64>,
     /// `hit`, `miss` or `shown`.
@@ -102,6 +107,7 @@ pub fn rows(seeds: &[u64], jobs: usize, control: &Control) -> Result<Vec<Row>, L
                 kernel: measured.kernel.clone(),
                 counter: counter.clone(),
                 measured: values.clone(),
+                guest: measured.guest.get(counter).cloned().unwrap_or_default(),
                 simulated,
                 verdict,
                 command: command.clone(),
@@ -194,13 +200,15 @@ pub fn to_markdown(rows: &[Row]) -> String {
     for scenario in rows.chunk_by(|a, b| a.scenario == b.scenario) {
         let first = &scenario[0];
         text += &format!("\n### {}\n\n`{}`\n\n", first.scenario, first.command);
-        text += "| counter | measured | simulated | ratio | verdict |\n|---|---:|---:|---:|---|\n";
+        text += "| counter | measured | own guest | simulated | ratio | verdict |\n";
+        text += "|---|---:|---:|---:|---:|---|\n";
         for row in scenario {
             let ratio = row.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.4}"));
             text += &format!(
-                "| `{}` | {} | {} | {ratio} | {} |\n",
+                "| `{}` | {} | {} | {} | {ratio} | {} |\n",
                 row.counter,
                 spread(&row.measured),
+                spread(&row.guest),
                 spread(&row.simulated),
                 row.verdict
             );
@@ -213,6 +221,9 @@ pub fn to_markdown(rows: &[Row]) -> String {
 fn spread(values: &[f64]) -> String {
     let number =
         |value: f64| if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") };
+    if values.is_empty() {
+        return "-".to_owned();
+    }
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if low == high { number(low) } else { format!("{} .. {}", number(low), number(high)) }

@@ -96,7 +96,7 @@ fn in_vm(
         VmKernel::Version(version.to_owned())
     };
     let filesystem = match scenario.workload.params().get("filesystem") {
-        Some(workload::ParamValue::Choice(name)) if name == "xfs" => VmFilesystem::Xfs,
+        Some(workload::ParamValue::Choice("xfs")) => VmFilesystem::Xfs,
         _ => VmFilesystem::Ext4,
     };
     let spec = VmSpec {
@@ -116,12 +116,8 @@ fn in_vm(
 pub fn record(command: &[OsString], stop: &AtomicBool) -> Result<(Recording, i32), LabError> {
     let (program, args) = command.split_first().expect("the command line asks for a command");
     let shown = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let recorded = linux::record::run(program, args, SAMPLE_PERIOD, stop).map_err(|error| LabError::Run {
-        label: shown.clone(),
-        seed: 0,
-        message: error.to_string(),
-        hint: error.hint(),
-    })?;
+    let recorded = linux::record::run(program, args, SAMPLE_PERIOD, stop)
+        .map_err(|error| LabError::Host { message: error.to_string(), hint: error.hint() })?;
     let release = recorded.result.kernel_release.clone();
     let identity = Recording::new(&shown, "record", "host", release, 0);
     Ok((filled(identity, recorded.result), recorded.exit_code))
@@ -132,12 +128,9 @@ pub fn record(command: &[OsString], stop: &AtomicBool) -> Result<(Recording, i32
 /// # Errors
 /// No apt, no network, no such package, a damaged package.
 pub fn fetch_kernel(version: &str, tell: &mut dyn FnMut(&str)) -> Result<String, LabError> {
-    vm::fetch(version, &vm::cache_dir(), tell).map(|kernel| kernel.release).map_err(|error| LabError::Run {
-        label: format!("vm fetch {version}"),
-        seed: 0,
-        message: error.to_string(),
-        hint: error.hint(),
-    })
+    vm::fetch(version, &vm::cache_dir(), tell)
+        .map(|kernel| kernel.release)
+        .map_err(|error| LabError::Host { message: error.to_string(), hint: error.hint() })
 }
 
 /// In a guest of [`Backend::Vm`] this process is init: it runs its job and never returns. Call it

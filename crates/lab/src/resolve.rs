@@ -61,6 +61,10 @@ pub struct Request {
     pub backend: Option<String>,
 }
 
+/// Memory of a guest when nobody says: that of the measured guests. A source's `MemTotal` is what a
+/// kernel manages, which no size of a guest gives exactly.
+const GUEST_MEM: Bytes = Bytes(512 << 20);
+
 impl Request {
     /// `subject` as it is when nobody says more.
     pub fn new(subject: Subject) -> Self {
@@ -118,6 +122,10 @@ impl Request {
         }
         if let Some(backend) = &self.backend {
             scenario.backend = backend.parse()?;
+            let has_own = matches!(self.subject, Subject::File(_)) || self.mem.is_some();
+            if matches!(scenario.backend, Backend::Vm(_)) && !has_own {
+                scenario.mem = GUEST_MEM;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! `--on host`: a place for a run on a machine that others use too, removed afterwards.
 //!
-//! Theory of operation. [`Host::prepare`] removes what killed runs left, creates a cgroup with a
+//! Theory of operation. [`prepare`] removes what killed runs left, creates a cgroup with a
 //! limit and a directory for files, and hands both to [`crate::run()`]. Everything that the
 //! workload does is charged below that cgroup, also what its own groups do not limit: a workload
 //! that presses on a whole machine in the simulator presses on the limit here. Dropping the

@@ -106,8 +106,7 @@ impl Mapping {
         let (begin, len) = self.range(first, count)?;
         let mut pages = vec![0_u8; len.div_ceil(PAGE_SIZE as usize)];
         // SAFETY: `range` keeps it within the mapping, and `pages` has a byte for each of its pages.
-        let status =
-            unsafe { libc::mincore(self.start.add(begin).as_ptr().cast(), len, pages.as_mut_ptr()) };
+        let status = unsafe { libc::mincore(self.start.add(begin).as_ptr().cast(), len, pages.as_mut_ptr()) };
         if status != 0 {
             return Err(io::Error::last_os_error());
         }

@@ -111,10 +111,11 @@ mod tests {
 
     #[test]
     fn a_commands_status_is_passed_on_and_its_time_is_sampled() {
-        let recorded = shell("sleep 0.1; exit 3", false);
+        let recorded = shell("sleep 0.3; exit 3", false);
         assert_eq!(recorded.exit_code, 3);
         let rows = &recorded.result.rows;
-        assert!(rows.len() >= 5, "{} rows", rows.len());
+        // First, last, and at least one between, however busy the machine is.
+        assert!(rows.len() >= 3, "{} rows", rows.len());
         assert!(rows.is_sorted_by_key(|(at_ns, _)| *at_ns));
         assert!(rows.iter().all(|(_, values)| values.len() == recorded.result.columns.len()));
         assert!(recorded.result.vmstat["pgfault"] > 0);

@@ -1,7 +1,8 @@
 //! `hot-and-stream` on this machine's own kernel, small, where a memory cgroup can be made.
 //!
-//! What cannot run here is said on stderr. The figures hold on any kernel since 5.5: the stream is
-//! larger than the limit, so it must be reclaimed; the hot set is small, so it must stay.
+//! What cannot run here is said on stderr. The figures hold on any kernel: the stream is larger than
+//! the limit, so it must be reclaimed. How much of the hot set stays is not asked: kernels that
+//! decide by statistics of up to two seconds ago can lose all of it in a run this short.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -43,7 +44,6 @@ fn a_stream_is_reclaimed_below_its_limit_and_nothing_is_left_behind() {
     let workload = hot_and_stream(&[SMALL[0], SMALL[1], SMALL[2], ("limit", "16M")]);
     let result = run(&host, workload, false).unwrap();
     assert_eq!(result.outcome.metrics["hot_pages_before"], 1024.0);
-    assert!(result.outcome.metrics["hot_pages_cached"] > 0.0);
     let phases: Vec<_> = result.phases.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(phases, ["hot_ready", "stream_done", "reread_done"]);
     let groups: Vec<_> = result.memcg.keys().map(String::as_str).collect();

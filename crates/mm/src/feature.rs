@@ -316,8 +316,10 @@ const FEATURES_61: FeatureSet = FEATURES_55.with(Feature::SharedMemcgWalk, false
     Feature::ReclaimThrottle,
     Feature::InodeLruWithoutPages,
 ]));
-const FEATURES_612: FeatureSet =
-    FEATURES_61.with(Feature::MemcgStatThreshold, false).with(Feature::WritepageHook, false).union(FeatureSet::of(&[
+const FEATURES_612: FeatureSet = FEATURES_61
+    .with(Feature::MemcgStatThreshold, false)
+    .with(Feature::WritepageHook, false)
+    .union(FeatureSet::of(&[
         Feature::PartialMemcgWalk,
         Feature::PcpAutoSize,
         Feature::ClaimThenSteal,

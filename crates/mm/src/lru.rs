@@ -118,6 +118,16 @@ impl<T: Trace> Memory<T> {
         &self.lruvecs[self.lruvec_index(memcg, node)]
     }
 
+    /// The folios on one list of `memcg` on `node`, the newest first.
+    pub fn lru_list(&self, memcg: MemcgId, node: NodeId, list: LruList) -> impl Iterator<Item = Pfn> + '_ {
+        self.lruvec(memcg, node).lists[list as usize].iter(&self.alloc.frames)
+    }
+
+    /// The folios in the batch of `cpu` on their way to a list, the oldest first.
+    pub fn add_batch(&self, cpu: CpuId) -> &[Pfn] {
+        &self.cpus[cpu.index()].add
+    }
+
     /// The cgroup that `pfn` is charged to.
     #[inline]
     pub fn page_memcg(&self, pfn: Pfn) -> MemcgId {

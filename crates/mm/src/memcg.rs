@@ -11,11 +11,12 @@
 //! Left out: swap, sockets, `memory.oom.group`, cgroup v1. Neighbours: [`crate::walk`] for the
 //! order in which reclaim visits the tree, [`crate::lru`] for the lists of each cgroup.
 
+mod charge;
+mod stat;
+
 use std_alloc::string::{String, ToString};
 use std_alloc::vec;
 use std_alloc::vec::Vec;
-
-use units::{CpuId, NodeId, PAGE_SIZE};
 
 use crate::feature::{Feature, Kernel};
 use crate::vmstat::MemcgStat;
@@ -220,9 +221,28 @@ impl Memcgs {
         self.push(path, Some(parent))
     }
 
-    /// Takes a cgroup offline. Its pages stay charged to it, and reclaim still visits it.
+    /// Whether no identity is left for another cgroup.
+    pub fn is_full(&self) -> bool {
+        self.list.len() > usize::from(u16::MAX)
+    }
+
+    /// Takes a cgroup offline. Its pages stay charged to it and reclaim still visits it, but its
+    /// protection is over (`mem_cgroup_css_offline`).
     pub fn remove(&mut self, memcg: MemcgId) {
-        self.list[memcg.index()].online = false;
+        let group = &mut self.list[memcg.index()];
+        group.online = false;
+        (group.memory.low, group.memory.min) = (0, 0);
+    }
+
+    /// Counts an event of `memcg` in its `memory.events` and in those of its ancestors: the file
+    /// is about the whole subtree.
+    pub fn count_event(&mut self, memcg: MemcgId, event: fn(&mut MemcgEvents) -> &mut u64) {
+        let mut next = Some(memcg);
+        while let Some(id) = next {
+            let group = &mut self.list[id.index()];
+            *event(&mut group.events) += 1;
+            next = group.parent;
+        }
     }
 
     /// The online cgroup with this path.
@@ -250,210 +270,6 @@ impl Memcgs {
     pub fn ancestors(&self, memcg: MemcgId) -> impl Iterator<Item = MemcgId> + '_ {
         core::iter::successors(Some(memcg), |id| self.list[id.index()].parent)
     }
-
-    // ---- charging -----------------------------------------------------------------------------
-
-    /// Tries to charge `pages`, from the CPU's stock or by `batch` pages at once; what is left of
-    /// the batch goes to the stock (`try_charge_memcg`, one round without reclaim). The root is
-    /// never charged.
-    pub fn try_charge(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32, batch: u32) -> Charge {
-        if memcg == MemcgId::ROOT {
-            return Charge::Done;
-        }
-        let stock = &mut self.stocks[cpu.index()];
-        if stock.memcg == Some(memcg) && stock.pages >= pages && pages <= self.charge_batch {
-            stock.pages -= pages;
-            return Charge::Done;
-        }
-        let batch = batch.max(pages);
-        match self.try_charge_counters(memcg, u64::from(batch)) {
-            Charge::Done => {
-                self.refill_stock(cpu, memcg, batch - pages);
-                Charge::Done
-            }
-            Charge::Over(_) if batch > pages => self.try_charge_counters(memcg, u64::from(pages)),
-            over @ Charge::Over(_) => over,
-        }
-    }
-
-    /// Pages that a first try charges at once: the argument `batch` of [`Self::try_charge`].
-    pub fn charge_batch(&self) -> u32 {
-        self.charge_batch
-    }
-
-    fn try_charge_counters(&mut self, memcg: MemcgId, pages: u64) -> Charge {
-        let over = self.ancestors(memcg).find(|id| {
-            let counter = &self.list[id.index()].memory;
-            counter.max != UNLIMITED && counter.usage + pages > counter.max
-        });
-        if let Some(over) = over {
-            return Charge::Over(over);
-        }
-        self.add_usage(memcg, pages);
-        Charge::Done
-    }
-
-    fn add_usage(&mut self, memcg: MemcgId, pages: u64) {
-        let mut next = Some(memcg);
-        while let Some(id) = next {
-            let group = &mut self.list[id.index()];
-            group.memory.usage += pages;
-            next = group.parent;
-        }
-    }
-
-    /// Charges without looking at limits, as for a dying or memory-allocating task.
-    pub fn charge_by_force(&mut self, memcg: MemcgId, pages: u64) {
-        if memcg != MemcgId::ROOT {
-            self.add_usage(memcg, pages);
-        }
-    }
-
-    /// Gives `pages` back.
-    pub fn uncharge(&mut self, memcg: MemcgId, pages: u64) {
-        if memcg == MemcgId::ROOT {
-            return;
-        }
-        let mut next = Some(memcg);
-        while let Some(id) = next {
-            let group = &mut self.list[id.index()];
-            group.memory.usage -= pages;
-            next = group.parent;
-        }
-    }
-
-    /// Pages that `memcg` can still charge before its own limit.
-    pub fn margin(&self, memcg: MemcgId) -> u64 {
-        let counter = &self[memcg].memory;
-        counter.max.saturating_sub(counter.usage)
-    }
-
-    fn refill_stock(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) {
-        if pages == 0 {
-            return;
-        }
-        if self.stocks[cpu.index()].memcg != Some(memcg) {
-            self.drain_page_stock(cpu);
-            self.stocks[cpu.index()].memcg = Some(memcg);
-        }
-        self.stocks[cpu.index()].pages += pages;
-        if self.stocks[cpu.index()].pages > self.charge_batch {
-            self.drain_page_stock(cpu);
-        }
-    }
-
-    fn drain_page_stock(&mut self, cpu: CpuId) {
-        let stock = &mut self.stocks[cpu.index()];
-        let (memcg, pages) = (stock.memcg.take(), core::mem::take(&mut stock.pages));
-        if let Some(memcg) = memcg {
-            self.uncharge(memcg, u64::from(pages));
-        }
-    }
-
-    fn drain_object_stock(&mut self, cpu: CpuId) {
-        let stock = &mut self.stocks[cpu.index()];
-        let (memcg, bytes) = (stock.object_memcg.take(), core::mem::take(&mut stock.object_bytes));
-        if let Some(memcg) = memcg {
-            // A rest below one page stays with the cgroup, for the next CPU that needs it.
-            let bytes = bytes + self.list[memcg.index()].object_rest;
-            self.list[memcg.index()].object_rest = bytes % (PAGE_SIZE as u32);
-            self.uncharge_kernel_pages(memcg, u64::from(bytes) / PAGE_SIZE);
-        }
-    }
-
-    /// Gives back what all CPUs hold in advance for `root` and its descendants
-    /// (`drain_all_stock`).
-    pub fn drain_all_stocks(&mut self, root: MemcgId) {
-        for index in 0..self.stocks.len() {
-            let cpu = CpuId(u16::try_from(index).expect("CPUs are numbered in 16 bits"));
-            let stock = self.stocks[index];
-            if stock.memcg.is_some_and(|memcg| self.is_descendant(memcg, root)) {
-                self.drain_page_stock(cpu);
-            }
-            if stock.object_memcg.is_some_and(|memcg| self.is_descendant(memcg, root)) {
-                self.drain_object_stock(cpu);
-            }
-        }
-    }
-
-    /// Pages held in stocks for `memcg` and its descendants.
-    pub fn stocked_pages(&self, memcg: MemcgId) -> u64 {
-        self.stocks
-            .iter()
-            .filter(|stock| stock.memcg.is_some_and(|id| self.is_descendant(id, memcg)))
-            .map(|stock| u64::from(stock.pages))
-            .sum()
-    }
-
-    // ---- kernel objects -----------------------------------------------------------------------
-
-    /// Takes `bytes` for a kernel object from the CPU's rest of a page; false when whole pages
-    /// must be charged first ([`Self::object_pages_charged`]).
-    pub fn consume_object_stock(&mut self, cpu: CpuId, memcg: MemcgId, bytes: u32) -> bool {
-        let stock = &mut self.stocks[cpu.index()];
-        if memcg == MemcgId::ROOT {
-            return true;
-        }
-        if stock.object_memcg == Some(memcg) && stock.object_bytes >= bytes {
-            stock.object_bytes -= bytes;
-            return true;
-        }
-        false
-    }
-
-    /// Accounts whole pages just charged for objects: they become the CPU's stock, from which
-    /// [`Self::consume_object_stock`] takes.
-    pub fn object_pages_charged(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) {
-        let page_bytes = u64::from(pages) * PAGE_SIZE;
-        self.add_stat(memcg, NodeId(0), MemcgStat::KernelBytes, page_bytes);
-        self.hold_objects_of(cpu, memcg);
-        let bytes = u32::try_from(page_bytes).expect("an object spans few pages");
-        self.stocks[cpu.index()].object_bytes += bytes;
-    }
-
-    /// Makes the CPU's rest of a page that of `memcg`.
-    fn hold_objects_of(&mut self, cpu: CpuId, memcg: MemcgId) {
-        if self.stocks[cpu.index()].object_memcg != Some(memcg) {
-            self.drain_object_stock(cpu);
-            let rest = core::mem::take(&mut self.list[memcg.index()].object_rest);
-            let stock = &mut self.stocks[cpu.index()];
-            (stock.object_memcg, stock.object_bytes) = (Some(memcg), rest);
-        }
-    }
-
-    /// Gives the bytes of a kernel object back; whole pages among the CPU's bytes are uncharged.
-    pub fn uncharge_object(&mut self, cpu: CpuId, memcg: MemcgId, bytes: u32) {
-        if memcg == MemcgId::ROOT {
-            return;
-        }
-        self.hold_objects_of(cpu, memcg);
-        let stock = &mut self.stocks[cpu.index()];
-        stock.object_bytes += bytes;
-        let whole = stock.object_bytes / (PAGE_SIZE as u32);
-        if whole > 0 {
-            stock.object_bytes %= PAGE_SIZE as u32;
-            self.uncharge_kernel_pages(memcg, u64::from(whole));
-        }
-    }
-
-    /// Counts whole pages of kernel memory (stacks, page tables) that were charged.
-    pub fn count_kernel_pages(&mut self, memcg: MemcgId, pages: u64) {
-        self.add_stat(memcg, NodeId(0), MemcgStat::KernelBytes, pages * PAGE_SIZE);
-    }
-
-    /// Takes them off the count; uncharging is the caller's.
-    pub fn uncount_kernel_pages(&mut self, memcg: MemcgId, pages: u64) {
-        self.sub_stat(memcg, NodeId(0), MemcgStat::KernelBytes, pages * PAGE_SIZE);
-    }
-
-    fn uncharge_kernel_pages(&mut self, memcg: MemcgId, pages: u64) {
-        if pages > 0 {
-            self.sub_stat(memcg, NodeId(0), MemcgStat::KernelBytes, pages * PAGE_SIZE);
-            self.uncharge(memcg, pages);
-        }
-    }
-
-    // ---- protection ---------------------------------------------------------------------------
 
     /// Computes the effective protection of `memcg` on a walk that started at `target`, and says
     /// whether it is protected (`mem_cgroup_calculate_protection`). Parents must have been
@@ -506,113 +322,6 @@ impl Memcgs {
         let capped = setting.min(parent);
         if parent > 0 && siblings > 0 { capped.min(mul_div(parent, protected, siblings)) } else { capped }
     }
-
-    // ---- statistics ---------------------------------------------------------------------------
-
-    #[inline]
-    fn slot(&self, memcg: MemcgId, node: NodeId) -> usize {
-        (memcg.index() * self.nodes) + node.index()
-    }
-
-    /// Adds to a counter of `memcg`'s own pages on `node`.
-    #[inline]
-    pub fn add_stat(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, n: u64) {
-        let slot = self.slot(memcg, node);
-        self.stats[slot].local[stat as usize] += n;
-        self.pending += n;
-    }
-
-    /// Subtracts from a counter of `memcg`'s own pages on `node`.
-    #[inline]
-    pub fn sub_stat(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, n: u64) {
-        let slot = self.slot(memcg, node);
-        self.stats[slot].local[stat as usize] -= n;
-        self.pending += n;
-    }
-
-    /// A counter of `memcg`'s own pages on `node`, exact.
-    #[inline]
-    pub fn local_stat(&self, memcg: MemcgId, node: NodeId, stat: MemcgStat) -> u64 {
-        self.stats[self.slot(memcg, node)].local[stat as usize]
-    }
-
-    /// A counter of the subtree below `memcg` on `node`, exact.
-    pub fn live_stat(&self, memcg: MemcgId, node: NodeId, stat: MemcgStat) -> u64 {
-        if memcg == MemcgId::ROOT {
-            return (0..self.list.len())
-                .map(|index| self.stats[(index * self.nodes) + node.index()].local[stat as usize])
-                .sum();
-        }
-        let below: u64 = self[memcg].children.iter().map(|&id| self.live_stat(id, node, stat)).sum();
-        below + self.local_stat(memcg, node, stat)
-    }
-
-    /// A counter of the subtree on `node` as reclaim sees it: see [`StatFreshness`].
-    pub fn reclaim_stat(&self, memcg: MemcgId, node: NodeId, stat: MemcgStat) -> u64 {
-        match self.freshness {
-            StatFreshness::Live => self.live_stat(memcg, node, stat),
-            _ => self.stats[self.slot(memcg, node)].seen[stat as usize],
-        }
-    }
-
-    /// A counter of the subtree over all nodes, as a reader of `memory.stat` sees it. Call
-    /// [`Self::flush_for_read`] before.
-    pub fn read_stat(&self, memcg: MemcgId, stat: MemcgStat) -> u64 {
-        (0..self.nodes)
-            .map(|node| {
-                let node = NodeId(u8::try_from(node).expect("nodes are numbered in 8 bits"));
-                self.reclaim_stat(memcg, node, stat)
-            })
-            .sum()
-    }
-
-    /// Flushes before a reclaim pass if the kernel would: 6.1 does once the pending updates exceed
-    /// its threshold, 6.12 leaves it to the 2 s worker.
-    pub fn flush_for_reclaim(&mut self) {
-        // Each CPU passes on its updates in units of more than 64, and a flush happens when the
-        // units exceed the number of CPUs.
-        let threshold = 65 * (self.stocks.len() as u64 + 1);
-        if self.freshness == StatFreshness::Threshold && self.pending >= threshold {
-            self.flush(MemcgId::ROOT);
-        }
-    }
-
-    /// Flushes the subtree of `memcg` for a reader of its `memory.stat`.
-    pub fn flush_for_read(&mut self, memcg: MemcgId) {
-        let root = if self.freshness == StatFreshness::Threshold { MemcgId::ROOT } else { memcg };
-        self.flush(root);
-    }
-
-    /// Flushes the whole tree: what the 2 s worker does.
-    pub fn flush_periodic(&mut self) {
-        self.flush(MemcgId::ROOT);
-    }
-
-    fn flush(&mut self, root: MemcgId) {
-        if self.freshness == StatFreshness::Live {
-            return;
-        }
-        // Children come after their parents in creation order, so summing backwards is enough.
-        for index in (0..self.list.len()).rev() {
-            let id = MemcgId(u16::try_from(index).expect("checked at creation"));
-            if !self.is_descendant(id, root) {
-                continue;
-            }
-            for node in 0..self.nodes {
-                let mut sum = self.stats[(index * self.nodes) + node].local;
-                for child in &self.list[index].children {
-                    let below = &self.stats[(child.index() * self.nodes) + node].seen;
-                    for (total, part) in sum.iter_mut().zip(below) {
-                        *total += part;
-                    }
-                }
-                self.stats[(index * self.nodes) + node].seen = sum;
-            }
-        }
-        if root == MemcgId::ROOT {
-            self.pending = 0;
-        }
-    }
 }
 
 impl core::ops::Index<MemcgId> for Memcgs {
@@ -643,67 +352,6 @@ mod tests {
         Memcgs::new(&Kernel::parse(kernel).unwrap(), 1, 2)
     }
 
-    const CPU0: CpuId = CpuId(0);
-
-    #[test]
-    fn a_first_charge_takes_a_batch_and_leaves_the_rest_in_the_stock() {
-        let mut tree = tree("linux-6.1");
-        let group = tree.create(MemcgId::ROOT, "A");
-        assert_eq!(tree.try_charge(CPU0, group, 1, 64), Charge::Done);
-        assert_eq!(tree[group].memory.usage, 64);
-        assert_eq!(tree[MemcgId::ROOT].memory.usage, 64, "charges reach the root's counter");
-        for _ in 0..63 {
-            assert_eq!(tree.try_charge(CPU0, group, 1, 64), Charge::Done);
-        }
-        assert_eq!((tree[group].memory.usage, tree.stocked_pages(group)), (64, 0));
-    }
-
-    #[test]
-    fn below_one_batch_of_margin_charges_go_one_by_one_up_to_the_limit() {
-        let mut tree = tree("linux-6.1");
-        let parent = tree.create(MemcgId::ROOT, "P");
-        let child = tree.create(parent, "A");
-        tree[parent].memory.max = 70;
-        for _ in 0..70 {
-            assert_eq!(tree.try_charge(CPU0, child, 1, 64), Charge::Done);
-        }
-        assert_eq!(tree[parent].memory.usage, 70);
-        assert_eq!(
-            tree.try_charge(CPU0, child, 1, 64),
-            Charge::Over(parent),
-            "the parent is full, not the child"
-        );
-    }
-
-    #[test]
-    fn a_stock_for_another_group_is_given_back_first() {
-        let mut tree = tree("linux-6.1");
-        let (a, b) = (tree.create(MemcgId::ROOT, "A"), tree.create(MemcgId::ROOT, "B"));
-        let _ = tree.try_charge(CPU0, a, 1, 64);
-        let _ = tree.try_charge(CPU0, b, 1, 64);
-        assert_eq!((tree[a].memory.usage, tree[b].memory.usage), (1, 64));
-        let _ = tree.try_charge(CpuId(1), a, 1, 64);
-        tree.drain_all_stocks(MemcgId::ROOT);
-        assert_eq!((tree[a].memory.usage, tree[b].memory.usage), (2, 1));
-    }
-
-    #[test]
-    fn objects_are_charged_in_whole_pages() {
-        let mut tree = tree("linux-6.1");
-        let group = tree.create(MemcgId::ROOT, "A");
-        let mut pages = 0;
-        for _ in 0..4172 {
-            if !tree.consume_object_stock(CPU0, group, 592) {
-                pages += 1;
-                tree.object_pages_charged(CPU0, group, 1);
-                assert!(tree.consume_object_stock(CPU0, group, 592));
-            }
-        }
-        // MECHANISMS-6X 4.1: 2469888 B = 603 pages for 4172 nodes of 592 B.
-        assert_eq!(pages, 603);
-        assert_eq!(tree.local_stat(group, NodeId(0), MemcgStat::KernelBytes), 2_469_888);
-    }
-
     #[test]
     fn low_protects_a_child_below_the_target_only() {
         let mut tree = tree("linux-6.1");
@@ -716,37 +364,5 @@ mod tests {
         assert_eq!(tree.protection(MemcgId::ROOT, parent), Protection::None);
         assert_eq!(tree.protection(MemcgId::ROOT, child), Protection::None);
         assert_eq!(tree.protection(child, child), Protection::None);
-    }
-
-    #[test]
-    fn six_twelve_sees_old_numbers_until_somebody_flushes() {
-        let mut tree = tree("linux-6.12");
-        let parent = tree.create(MemcgId::ROOT, "P");
-        let child = tree.create(parent, "A");
-        let see = |tree: &Memcgs, id| tree.reclaim_stat(id, NodeId(0), MemcgStat::InactiveFile);
-        tree.add_stat(child, NodeId(0), MemcgStat::InactiveFile, 1000);
-        tree.flush_for_reclaim();
-        assert_eq!(see(&tree, parent), 0);
-        tree.flush_for_read(parent);
-        assert_eq!(
-            (see(&tree, parent), see(&tree, MemcgId::ROOT)),
-            (1000, 0),
-            "a read refreshes its subtree only"
-        );
-        tree.flush_periodic();
-        assert_eq!(see(&tree, MemcgId::ROOT), 1000);
-    }
-
-    #[test]
-    fn six_one_flushes_once_enough_is_pending() {
-        let mut tree = tree("linux-6.1");
-        let group = tree.create(MemcgId::ROOT, "A");
-        let see = |tree: &Memcgs| tree.reclaim_stat(MemcgId::ROOT, NodeId(0), MemcgStat::File);
-        tree.add_stat(group, NodeId(0), MemcgStat::File, 194);
-        tree.flush_for_reclaim();
-        assert_eq!(see(&tree), 0);
-        tree.add_stat(group, NodeId(0), MemcgStat::File, 1);
-        tree.flush_for_reclaim();
-        assert_eq!(see(&tree), 195);
     }
 }

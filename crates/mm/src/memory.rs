@@ -18,7 +18,7 @@ use crate::frame::FrameState;
 use crate::inode::Inodes;
 use crate::lru::{CpuBatches, LruList, Lruvec};
 use crate::mapping::{Mappings, NodeScratch};
-use crate::memcg::{MemcgId, Memcgs, UNLIMITED};
+use crate::memcg::{MemcgId, Memcgs};
 use crate::page_alloc::PageAllocator;
 use crate::scan::NodeReclaim;
 use crate::shrinker::Deferred;
@@ -114,7 +114,7 @@ impl<T: Trace> Memory<T> {
         id
     }
 
-    /// The node that a CPU belongs to.
+    /// Every node.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<T> {
         (0..self.alloc.nodes.len()).map(|index| NodeId(u8::try_from(index).expect("8 bits of nodes")))
     }
@@ -206,12 +206,7 @@ impl<T: Trace> Memory<T> {
         lines
     }
 
-    /// A number of a cgroup's page counter as its file shows it: bytes, or none for `max`.
-    pub fn limit_bytes(pages: u64) -> Option<u64> {
-        (pages != UNLIMITED).then(|| pages * units::PAGE_SIZE)
-    }
-
-    /// Pages of `pfn`'s folio that are in use by page cache or anonymous memory.
+    /// Whether `pfn` holds page cache or anonymous memory.
     pub fn is_lru_page(&self, pfn: Pfn) -> bool {
         matches!(self.alloc.frames.state(pfn), FrameState::Lru | FrameState::Batch | FrameState::Isolated)
     }

@@ -163,7 +163,7 @@ impl ScanControl {
     }
 }
 
-/// What a node remembers between reclaim runs (flags and counts of `pgdat`).
+/// What a node remembers between reclaim runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeReclaim {
     /// Runs of kswapd in a row that freed nothing.
@@ -190,13 +190,6 @@ pub struct LruvecScan {
     pub(crate) finish_quota: bool,
     /// Next list of the current round.
     pub(crate) next: usize,
-}
-
-impl LruvecScan {
-    /// Pages freed so far.
-    pub const fn reclaimed(&self) -> u64 {
-        self.reclaimed
-    }
 }
 
 impl<T: Trace> Memory<T> {
@@ -260,7 +253,7 @@ impl<T: Trace> Memory<T> {
                     sc.memcg_low_skipped = true;
                     return None;
                 }
-                self.memcgs[memcg].events.low += 1;
+                self.memcgs.count_event(memcg, |events| &mut events.low);
             }
             Protection::None => {}
         }

@@ -28,7 +28,7 @@ use crate::scan::{LruvecScan, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
 use crate::vmstat::{MemcgStat, VmEvent};
 use crate::zone::ZoneKind;
 
-/// What one chunk did: for CPU time and for the node's flags.
+/// What one chunk did: for CPU time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[must_use]
 pub struct ChunkReport {

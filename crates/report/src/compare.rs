@@ -131,6 +131,9 @@ pub(crate) enum Change {
     Tested(Difference),
 }
 
+/// Below this part of the base an exact change is told as none worth a word.
+const ALIKE: f64 = 0.001;
+
 impl Change {
     /// The change from `base` to `new`, two sides of one measure.
     pub(crate) fn between(base: &Side, new: &Side, pairing: Pairing) -> Self {
@@ -150,13 +153,15 @@ impl Change {
         }
     }
 
-    /// The change as text: a percentage of the base, or the plain difference where base is 0.
+    /// The change as text: a percentage of the base, or the plain difference where base is 0. Single
+    /// runs of real kernels are told as the ratio to the base.
     pub(crate) fn text(self, base: f64) -> String {
         let percent = |change: f64| 100.0 * change / base.abs();
         match self {
             Self::Missing => "-".into(),
             Self::Exact(change) | Self::OneRun(change) if base == 0.0 => signed(change),
-            Self::Exact(change) | Self::OneRun(change) => signed_percent(percent(change)),
+            Self::Exact(change) => signed_percent(percent(change)),
+            Self::OneRun(change) => format!("x {:.4}", (base + change) / base),
             Self::Tested(d) if base == 0.0 => {
                 format!("{} [{}, {}]", signed(d.difference), signed(d.low), signed(d.high))
             }
@@ -165,10 +170,11 @@ impl Change {
     }
 
     /// A word for the change, given p after correction.
-    fn verdict(self, direction: Direction, corrected_p: f64) -> &'static str {
+    fn verdict(self, direction: Direction, base: f64, corrected_p: f64) -> &'static str {
         let change = match self {
             Self::Missing => return "-",
-            Self::OneRun(_) => return "not known (one run)",
+            Self::OneRun(_) => return "one run",
+            Self::Exact(change) if change != 0.0 && change.abs() < ALIKE * base.abs() => return "alike",
             Self::Exact(change) => change,
             Self::Tested(d) if d.difference != 0.0 && corrected_p >= 1.0 - LEVEL => return "no clear change",
             Self::Tested(d) if d.difference == 0.0 && d.low < d.high => return "no clear change",
@@ -230,7 +236,8 @@ fn compared(base: &Group<'_>, new: &Group<'_>) -> Vec<Row> {
     let mut corrected = holm(&rows.iter().filter_map(tested).collect::<Vec<_>>()).into_iter();
     for row in &mut rows {
         let p = tested(row).and_then(|_| corrected.next()).unwrap_or(1.0);
-        row.verdict = row.change.verdict(direction(&row.measure), p);
+        let base = row.base.mean().unwrap_or(0.0);
+        row.verdict = row.change.verdict(direction(&row.measure), base, p);
     }
     rows
 }
@@ -297,7 +304,12 @@ fn comparison_table(base: &Group<'_>, new: &Group<'_>, rows: &[Row]) -> (Table, 
         .iter()
         .filter_map(|row| if let Change::Tested(d) = row.change { Some(d.test) } else { None })
         .collect();
-    let change = if tested.is_empty() { "change" } else { "change [95 % CI]" };
+    let only_single = rows.iter().all(|row| matches!(row.change, Change::OneRun(_) | Change::Missing));
+    let change = match (only_single, tested.is_empty()) {
+        (true, _) => "ratio",
+        (false, true) => "change",
+        (false, false) => "change [95 % CI]",
+    };
     let headings = [
         ("metric", Align::Left),
         ("unit", Align::Left),

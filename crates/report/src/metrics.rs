@@ -32,6 +32,7 @@ fn metrics_table(recordings: &[&Recording]) -> Table {
     names.dedup();
     let heading = |name: &&String| match unit(name) {
         "" => ((*name).clone(), Align::Number),
+        unit if name.ends_with(unit) => ((*name).clone(), Align::Number),
         unit => (format!("{name} {unit}"), Align::Number),
     };
     let mut table =

@@ -195,14 +195,14 @@ fn a_missing_metric_is_not_zero_and_one_real_run_is_no_evidence() {
     let table: String =
         text.lines().take_while(|line| !line.starts_with("what")).map(|l| format!("{l}\n")).collect();
     insta::assert_snapshot!(table, @r"
-hot-and-stream: linux-6.12 against 6.12.117
+    hot-and-stream: linux-6.12 against 6.12.117
 
- metric                  unit   linux-6.12  6.12.117   change  verdict
- hot_pages_cached        pages     1710      1650     -3.51 %  not known (one run)
- read_latency_us (mean)  us          98.92     98.92   0 %     not known (one run)
- reread_ms               ms         390.5    missing   -       -
-one run a side: how much repeats vary is not known; make more runs for a verdict
-");
+     metric                  unit   linux-6.12  6.12.117     ratio  verdict
+     hot_pages_cached        pages     1710      1650     x 0.9649  one run
+     read_latency_us (mean)  us          98.92     98.92  x 1.0000  one run
+     reread_ms               ms         390.5    missing         -  -
+    one run a side: how much repeats vary is not known; make more runs for a verdict
+    ");
 }
 
 #[test]

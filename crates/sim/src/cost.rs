@@ -79,6 +79,8 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::InodeEvict, "inode_evict", 900),
     // [I] find the dirty page, map its block, add it to the request.
     row(CostOp::WritebackPage, "writeback_page", 300),
+    // Memory of one's own costs nothing to use; a guest's machine sets what its host takes.
+    row(CostOp::FirstUse, "first_use", 0),
     // [K]
     row(CostOp::ContextSwitch, "context_switch", 1_500),
 ];

@@ -73,7 +73,7 @@ pub(crate) struct Core {
     event_hash: Cell<u64>,
     /// The end of the present run.
     limit: Cell<u64>,
-    /// Off only in the test that compares a run with and without.
+    /// Off where every event is looked at, and in the test that compares a run with and without.
     fast_path: Cell<bool>,
     pub(crate) state: RefCell<State>,
     pub(crate) on_io_done: RefCell<Option<CompletionHandler>>,
@@ -320,12 +320,14 @@ fn list(unfinished: &[Unfinished]) -> String {
 }
 
 type ProgressHook = Box<dyn FnMut(Progress)>;
+type EventHook = Box<dyn FnMut()>;
 
 /// A machine and its run: boots, runs, and drops every program at the end.
 pub struct Simulation {
     core: Rc<Core>,
     stop: Option<Arc<AtomicBool>>,
     progress: Option<ProgressHook>,
+    after_event: Option<EventHook>,
 }
 
 impl Simulation {
@@ -335,7 +337,7 @@ impl Simulation {
     /// When the hardware makes no sense.
     pub fn new(hardware: Hardware) -> Result<Self, HardwareError> {
         hardware.validate()?;
-        Ok(Self { core: Rc::new(Core::new(hardware)), stop: None, progress: None })
+        Ok(Self { core: Rc::new(Core::new(hardware)), stop: None, progress: None, after_event: None })
     }
 
     /// The handle for the kernel and its tasks. Before the first run it serves to set up queues,
@@ -352,6 +354,14 @@ impl Simulation {
     /// Calls `hook` every few thousand events.
     pub fn on_progress(&mut self, hook: impl FnMut(Progress) + 'static) {
         self.progress = Some(Box::new(hook));
+    }
+
+    /// Calls `hook` after every single event, when no program runs: for checks of the whole state.
+    /// The fast path, on which several events pass within one turn of a program, is off then; the
+    /// run is the same without it.
+    pub fn after_every_event(&mut self, hook: impl FnMut() + 'static) {
+        self.core.fast_path.set(false);
+        self.after_event = Some(Box::new(hook));
     }
 
     /// Runs everything that happens up to `time`, which it is then.
@@ -410,6 +420,9 @@ impl Simulation {
             let step = self.core.step();
             if step != Step::Event {
                 return Ok(step);
+            }
+            if let Some(hook) = &mut self.after_event {
+                hook();
             }
         }
     }

@@ -49,4 +49,5 @@ pub use machine::Sim;
 pub use run::{Program, SimError, SimResult, SimRun};
 pub use sample::PhaseSample;
 pub use state::Statistics;
+pub use system::SimSystem;
 pub use wait::{Doing, Stall, Unfinished};

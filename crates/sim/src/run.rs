@@ -20,6 +20,7 @@ use crate::executor::{Progress, RunError, Simulation};
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
 use crate::sample::{PhaseSample, Sampler, memcg_stats};
+use crate::state::Statistics;
 use crate::system::SimSystem;
 use crate::wait::Stall;
 
@@ -148,7 +149,72 @@ pub fn run(
     let mut simulation = Simulation::new(spec.hardware.clone())?;
     simulation.stop_on(stop);
     simulation.on_progress(progress);
+    let kernel = boot_kernel(spec, &simulation)?;
+    let program = spec.program.clone();
+    run_program(spec, simulation, kernel, |system| program.run(system))
+}
+
+/// When a verified run is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checks {
+    /// After every event.
+    EveryEvent,
+    /// After each of the first `n` events, then each time that the run has grown by one part in
+    /// `n`: long runs are looked at a few times `n` in all.
+    Spread(u64),
+    /// At the end only.
+    AtTheEnd,
+}
+
+impl Checks {
+    /// The event that the check after this one follows.
+    const fn next(self, event: u64) -> u64 {
+        match self {
+            Self::EveryEvent => event + 1,
+            Self::Spread(parts) => event + 1 + (event / parts),
+            Self::AtTheEnd => u64::MAX,
+        }
+    }
+}
+
+/// Runs `program` in place of `spec`'s own, and checks all of the machine and its memory when
+/// `checks` says and at the end, by when every task of the program must have been joined. Returns
+/// the machine's own figures beside the result. The result does not depend on `checks`.
+///
+/// # Errors
+/// See [`SimError`].
+///
+/// # Panics
+/// When an invariant is broken: a bug of the simulator.
+pub fn verify<F, Fut>(spec: &SimRun, checks: Checks, program: F) -> Result<(SimResult, Statistics), SimError>
+where
+    F: FnOnce(SimSystem) -> Fut + 'static,
+    Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
+{
+    let mut simulation = Simulation::new(spec.hardware.clone())?;
+    let kernel = boot_kernel(spec, &simulation)?;
     let machine = simulation.machine();
+    if checks != Checks::AtTheEnd {
+        let (machine, kernel) = (machine.clone(), kernel.clone());
+        let (mut event, mut next_check) = (0, 0);
+        simulation.after_every_event(move || {
+            event += 1;
+            if event < next_check {
+                return;
+            }
+            next_check = checks.next(event);
+            machine.check();
+            if let Err(violation) = kernel.mem(|mem| mem.check()) {
+                panic!("at {}: {violation}", machine.now());
+            }
+        });
+    }
+    let result = run_program(spec, simulation, kernel.clone(), program)?;
+    kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;
+    Ok((result, machine.statistics()))
+}
+
+fn boot_kernel(spec: &SimRun, simulation: &Simulation) -> Result<Kernel<Sim, NoTrace>, SimError> {
     let config = KernelConfig {
         version: spec.kernel.clone(),
         sysctls: spec.sysctls.clone(),
@@ -157,18 +223,31 @@ pub fn run(
         readahead_pages: spec.readahead_pages,
         seed: Seed(spec.seed),
     };
-    let kernel = Kernel::boot(machine.clone(), config, NoTrace).map_err(SimError::Boot)?;
+    Kernel::boot(simulation.machine(), config, NoTrace).map_err(SimError::Boot)
+}
+
+/// Runs `program` as the first process of a machine that has just booted.
+fn run_program<F, Fut>(
+    spec: &SimRun,
+    mut simulation: Simulation,
+    kernel: Kernel<Sim, NoTrace>,
+    program: F,
+) -> Result<SimResult, SimError>
+where
+    F: FnOnce(SimSystem) -> Fut + 'static,
+    Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
+{
+    let machine = simulation.machine();
     let sampler = Rc::new(RefCell::new(Sampler::default()));
     start_monitor(&machine, &kernel, &sampler, spec.sample_period);
-
     let outcome = Rc::new(RefCell::new(None));
     let main = {
         let (kernel, sampler, outcome) = (kernel.clone(), Rc::clone(&sampler), Rc::clone(&outcome));
-        let (program, seed) = (spec.program.clone(), Seed(spec.seed));
+        let seed = Seed(spec.seed);
         machine.clone().spawn("workload", None, async move {
             let process = kernel.process_start("workload", MemcgId::ROOT).await;
             let result = match process {
-                Ok(process) => program.run(SimSystem::new(kernel, process, sampler, seed)).await,
+                Ok(process) => program(SimSystem::new(kernel, process, sampler, seed)).await,
                 Err(errno) => Err(out_of_memory_at_start(errno)),
             };
             *outcome.borrow_mut() = Some(result);

@@ -21,7 +21,7 @@ use crate::sample::Sampler;
 
 /// The simulated kernel as a program sees it.
 #[derive(Clone)]
-pub(crate) struct SimSystem {
+pub struct SimSystem {
     kernel: Kernel<Sim, NoTrace>,
     process: Process,
     sampler: Rc<RefCell<Sampler>>,
@@ -29,14 +29,14 @@ pub(crate) struct SimSystem {
 }
 
 /// A spawned task: its result, and who waits for it.
-pub(crate) struct SimTask<T> {
+pub struct SimTask<T> {
     result: Rc<Cell<Option<T>>>,
     done: QueueId,
     process: Process,
 }
 
 /// A mapping that is unmapped when it is dropped.
-pub(crate) struct SimMapping {
+pub struct SimMapping {
     system: SimSystem,
     mapping: AnonMapping,
 }

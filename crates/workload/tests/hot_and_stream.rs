@@ -22,48 +22,49 @@ fn story(params: &[(&'static str, &'static str)]) -> String {
 #[test]
 fn siblings_by_default_and_memory_stat_is_read_at_phase_ends_only() {
     insta::assert_snapshot!(story(&[("hot", "1M"), ("stream", "4M")]), @r"
-        lay_out_file hot 1M
-        lay_out_file stream 4M
-        drop_caches 3
-        cgroup_create A
-        cgroup_create B
-        spawn hot in A
-          open hot Read
-          read hot 131072 x 16
-        join
-        open hot Read
-        resident_pages hot 0 1048576
-        mark hot_ready
-        spawn stream in B
-          open stream Read
-          read stream 131072 x 32
-        join
-        mark stream_done
-        open hot Read
-        resident_pages hot 0 1048576
-        cgroup_read A memory.stat
-        cgroup_read B memory.stat
-        spawn reread in A
-          open hot Read
-          read hot 131072 x 8
-        join
-        mark reread_done
-        cgroup_read A memory.stat
-        cgroup_read B memory.stat
+    lay_out_file hot 1M
+    lay_out_file stream 5M
+    drop_caches 3
+    cgroup_create A
+    cgroup_create B
+    cgroup_create P
+    spawn hot in A
+      open hot Read
+      read hot 131072 x 16
+    join
+    open hot Read
+    resident_pages hot 0 1048576
+    mark hot_ready
+    spawn stream in B
+      open stream Read
+      read stream 131072 x 32
+    join
+    mark stream_done
+    open hot Read
+    resident_pages hot 0 1048576
+    cgroup_read A memory.stat
+    cgroup_read B memory.stat
+    spawn reread in A
+      open hot Read
+      read hot 131072 x 8
+    join
+    mark reread_done
+    cgroup_read A memory.stat
+    cgroup_read B memory.stat
 
-        a_active_file_pages = 256
-        a_inactive_file_pages = 0
-        b_inactive_file_pages = 1024
-        hot_pages_before = 256
-        hot_pages_cached = 256
-        hot_pages_total = 256
-        memcg_pgdeactivate = 4
-        memcg_pgrefill = 6
-        memcg_pgscan = 10
-        memcg_pgsteal = 8
-        reread_memcg_pgscan = 0
-        reread_seconds = 0.000256
-        stream_seconds = 0.001024
+    a_active_file_pages = 256
+    a_inactive_file_pages = 0
+    b_inactive_file_pages = 1024
+    hot_pages_before = 256
+    hot_pages_cached = 256
+    hot_pages_total = 256
+    memcg_pgdeactivate = 4
+    memcg_pgrefill = 6
+    memcg_pgscan = 10
+    memcg_pgsteal = 8
+    reread_memcg_pgscan = 0
+    reread_seconds = 0.000256
+    stream_seconds = 0.001024
     ");
 }
 
@@ -78,92 +79,93 @@ fn a_parent_carries_the_limit_and_counts_for_both() {
         ("stream", "130k"),
         ("read_size", "64k"),
     ]), @r"
-        lay_out_file hot 1M
-        lay_out_file stream 130k
-        drop_caches 3
-        cgroup_create P
-        cgroup_write P memory.max 268435456
-        cgroup_write P memory.low 8388608
-        cgroup_create P/A
-        cgroup_write P/A memory.low 8388608
-        cgroup_create P/B
-        spawn hot in P/A
-          open hot Read
-          read hot 65536 x 16
-        join
-        open hot Read
-        resident_pages hot 0 1048576
-        mark hot_ready
-        spawn stream in P/B
-          open stream Read
-          read stream 65536 x 2
-          read stream 2048 x 1
-        join
-        mark stream_done
-        open hot Read
-        resident_pages hot 0 1048576
-        cgroup_read P memory.stat
-        cgroup_read P/A memory.stat
-        cgroup_read P/B memory.stat
-        spawn reread in P/A
-          open hot Read
-          read hot 65536 x 16
-        join
-        mark reread_done
-        cgroup_read P memory.stat
-        cgroup_read P/A memory.stat
-        cgroup_read P/B memory.stat
+    lay_out_file hot 1M
+    lay_out_file stream 1154k
+    drop_caches 3
+    cgroup_create P
+    cgroup_write P memory.max 268435456
+    cgroup_write P memory.low 8388608
+    cgroup_create P/A
+    cgroup_write P/A memory.low 8388608
+    cgroup_create P/B
+    spawn hot in P/A
+      open hot Read
+      read hot 65536 x 16
+    join
+    open hot Read
+    resident_pages hot 0 1048576
+    mark hot_ready
+    spawn stream in P/B
+      open stream Read
+      read stream 65536 x 2
+      read stream 2048 x 1
+    join
+    mark stream_done
+    open hot Read
+    resident_pages hot 0 1048576
+    cgroup_read P memory.stat
+    cgroup_read P/A memory.stat
+    cgroup_read P/B memory.stat
+    spawn reread in P/A
+      open hot Read
+      read hot 65536 x 16
+    join
+    mark reread_done
+    cgroup_read P memory.stat
+    cgroup_read P/A memory.stat
+    cgroup_read P/B memory.stat
 
-        a_active_file_pages = 0
-        a_inactive_file_pages = 256
-        b_inactive_file_pages = 33
-        hot_pages_before = 256
-        hot_pages_cached = 256
-        hot_pages_total = 256
-        memcg_pgdeactivate = 2
-        memcg_pgrefill = 3
-        memcg_pgscan = 5
-        memcg_pgsteal = 4
-        reread_memcg_pgscan = 0
-        reread_seconds = 0.000256
-        stream_seconds = 0.000033
+    a_active_file_pages = 0
+    a_inactive_file_pages = 256
+    b_inactive_file_pages = 33
+    hot_pages_before = 256
+    hot_pages_cached = 256
+    hot_pages_total = 256
+    memcg_pgdeactivate = 2
+    memcg_pgrefill = 3
+    memcg_pgscan = 5
+    memcg_pgsteal = 4
+    reread_memcg_pgscan = 0
+    reread_seconds = 0.000256
+    stream_seconds = 0.000033
     ");
 }
 
 #[test]
 fn the_same_group_holds_both_tasks_and_empty_files_are_no_trouble() {
     insta::assert_snapshot!(story(&[("topology", "same"), ("hot", "0"), ("stream", "0"), ("hot_reads", "0")]), @r"
-        lay_out_file hot 0
-        lay_out_file stream 0
-        drop_caches 3
-        cgroup_create A
-        spawn hot in A
-          open hot Read
-        join
-        mark hot_ready
-        spawn stream in A
-          open stream Read
-        join
-        mark stream_done
-        cgroup_read A memory.stat
-        spawn reread in A
-          open hot Read
-        join
-        mark reread_done
-        cgroup_read A memory.stat
+    lay_out_file hot 0
+    lay_out_file stream 1M
+    drop_caches 3
+    cgroup_create A
+    cgroup_create P
+    spawn hot in A
+      open hot Read
+    join
+    mark hot_ready
+    spawn stream in A
+      open stream Read
+    join
+    mark stream_done
+    cgroup_read A memory.stat
+    spawn reread in A
+      open hot Read
+    join
+    mark reread_done
+    cgroup_read A memory.stat
 
-        a_active_file_pages = 0
-        a_inactive_file_pages = 0
-        hot_pages_before = 0
-        hot_pages_cached = 0
-        hot_pages_total = 0
-        memcg_pgdeactivate = 2
-        memcg_pgrefill = 3
-        memcg_pgscan = 5
-        memcg_pgsteal = 4
-        reread_memcg_pgscan = 0
-        reread_seconds = 0
-        stream_seconds = 0
+    a_active_file_pages = 0
+    a_inactive_file_pages = 0
+    hot_pages_before = 0
+    hot_pages_cached = 0
+    hot_pages_total = 0
+    memcg_pgdeactivate = 2
+    memcg_pgrefill = 3
+    memcg_pgscan = 5
+    memcg_pgsteal = 4
+    reread_memcg_pgscan = 0
+    reread_seconds = 0
+    stream_seconds = 0
     ");
 }
 

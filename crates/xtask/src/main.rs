@@ -42,7 +42,10 @@ fn test() -> Report {
     });
     report.step("build", || cargo(&["build", "--workspace", "--all-targets", "--locked"], &[]));
     report.step("documents", || {
-        cargo(&["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
+        cargo(
+            &["doc", "--workspace", "--no-deps", "--locked"],
+            &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
+        )
     });
     // `--test` runs each bench once: it says that a bench still works, not how fast it is.
     report.step("benches, once each", || {

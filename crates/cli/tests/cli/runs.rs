@@ -22,6 +22,8 @@ fn help_of_each_command() {
       run      Run one workload on one kernel
       compare  Put kernels, or recordings made earlier, side by side
       replay   Replay a recorded trace through page cache and reclaim, or on plain policies
+      record   Monitor this host while a command runs
+      vm       Get kernels for virtual machines
 
     Options:
       -h, --help     Print help
@@ -54,8 +56,8 @@ fn help_of_each_command() {
           --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
                                 workloads`] [example: hot=50M]
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
-          --on <BACKEND>        Where to run: sim, host or vm:VERSION; this version has sim only
-                                [default: sim] [example: sim]
+          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take
+                                several [default: sim] [example: vm:6.12]
           --dry-run             Print the resolved scenario instead of running it
 
     Machine:
@@ -65,6 +67,14 @@ fn help_of_each_command() {
                                 vm.swappiness=10]
           --kernel <KERNEL>     Kernel, with features added (+) or taken away (-) [default: the newest]
                                 [example: linux-5.4+root-aging]
+
+    Host:
+          --host-limit <SIZE>    With `--on host`: memory of all that the run does [default: 256M]
+                                 [example: 512M]
+          --host-dir <DIR>       With `--on host`: where its files are made [default: for temporary
+                                 files] [example: /data]
+          --allow-host-pressure  With `--on host`: let it drop all caches of this host and write its
+                                 sysctls
 
     Output:
       -q, --quiet            Say less: no progress
@@ -96,8 +106,8 @@ fn help_of_each_command() {
           --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
                                 workloads`] [example: hot=50M]
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
-          --on <BACKEND>        Where to run: sim, host or vm:VERSION; this version has sim only
-                                [default: sim] [example: sim]
+          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take
+                                several [default: sim] [example: vm:6.12]
           --dry-run             Print the resolved scenario instead of running it
           --seeds <N>           Runs of each kernel, with this many seeds [default: 1] [example: 10]
           --jobs <N>            Runs at a time; results do not depend on it [default: one for each CPU]
@@ -110,6 +120,14 @@ fn help_of_each_command() {
                                 vm.swappiness=10]
           --kernel <KERNEL>     Kernel to compare; repeated [default: the source's own before and after]
                                 [example: linux-6.1]
+
+    Host:
+          --host-limit <SIZE>    With `--on host`: memory of all that the run does [default: 256M]
+                                 [example: 512M]
+          --host-dir <DIR>       With `--on host`: where its files are made [default: for temporary
+                                 files] [example: /data]
+          --allow-host-pressure  With `--on host`: let it drop all caches of this host and write its
+                                 sysctls
 
     Output:
       -q, --quiet            Say less: no progress
@@ -137,7 +155,9 @@ fn help_of_each_command() {
       <TRACE>  Trace file [example: trace.csv]
 
     Options:
-      -h, --help  Print help (see more with '--help')
+          --trace-format <FORMAT>  Format of the trace: block-csv, object-csv or oracle-general
+                                   [default: by content] [example: block-csv]
+      -h, --help                   Print help (see more with '--help')
 
     Cache:
           --policy <POLICY>     Replacement policy: lru, fifo or clock; may be repeated [example: lru]
@@ -150,14 +170,13 @@ fn help_of_each_command() {
                                 [example: vm.swappiness=10]
 
     Run:
-          --trace-format <FORMAT>  Format of the trace: block-csv, object-csv or oracle-general
-                                   [default: by content] [example: block-csv]
+          --timing <WHEN>  When requests are made: asap or recorded [default: asap] [example: recorded]
 
     Output:
       -q, --quiet            Say less: no progress
-      -v, --verbose          Say more: the start of each run, too
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
+      -v, --verbose          Say more: the start of each run, too
 
     Examples:
       pagetide replay trace.csv --mem 256M --mem 512M --kernel linux-6.12
@@ -275,11 +294,11 @@ fn a_replay_counts_misses_of_each_policy_at_each_capacity() {
     insta::assert_snapshot!(scene.shown(&format!("{arguments} -q")), @r#"
     replay trace.csv
 
-     run       evictions  miss_percent %  misses  requests
-     lru 2            18            50        20        40
-     lru 100           0            50        20        40
-     fifo 2           27            72.5      29        40
-     fifo 100          0            50        20        40
+     run       evictions  miss_ratio  misses  requests
+     lru 2            18       0.5        20        40
+     lru 100           0       0.5        20        40
+     fifo 2           27       0.725      29        40
+     fifo 100          0       0.5        20        40
     exit 0
     "#);
 }

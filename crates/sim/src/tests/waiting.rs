@@ -131,7 +131,7 @@ fn stalls_are_sorted_by_their_total_and_count_what_still_lasts() {
     let here = sim.clone();
     sim.spawn("reader", None, async move {
         for length in [100, 300, 200] {
-            here.sleep(Nanos::from_micros(length), WaitReason::Congestion).await;
+            here.sleep(Nanos::from_micros(length), WaitReason::ThrottleNoProgress).await;
         }
         nap(&here, 50).await;
     });
@@ -155,7 +155,7 @@ fn stalls_are_sorted_by_their_total_and_count_what_still_lasts() {
     });
     insta::assert_snapshot!(stalls.collect::<Vec<_>>().join("\n"), @r"
     2 kswapd0 KswapdIdle x1 1600 us, longest 1600
-    1 reader Congestion x3 600 us, longest 300
+    1 reader ThrottleNoProgress x3 600 us, longest 300
     1 reader UserSleep x1 50 us, longest 50
     ");
 }

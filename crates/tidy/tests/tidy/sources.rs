@@ -7,7 +7,7 @@ const LINES_MAX: usize = 700;
 /// Longest line of a comment; code is rustfmt's, and long texts cannot be broken.
 const COLUMNS_MAX: usize = 120;
 /// Files that are longer today, with the length that they must not pass. Never add one.
-const LONGER_FILES: &[(&str, usize)] = &[("crates/mm/src/memcg.rs", 743)];
+const LONGER_FILES: &[(&str, usize)] = &[];
 
 /// Crates whose results depend on their inputs alone.
 const DETERMINISTIC: [&str; 5] = ["units", "mm", "kernel", "sim", "workload"];

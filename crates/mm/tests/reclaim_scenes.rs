@@ -1,0 +1,338 @@
+//! Reclaim passes step by step: quotas, the balance of the lists, protection, refaults
+//! (MECHANISMS 6.4 to 7.3, 8.3; MECHANISMS-6X 3, 4, 11).
+
+mod world;
+
+use insta::assert_snapshot;
+use pagetide_mm::MemcgId;
+use pagetide_mm::frame::PageFlags;
+use pagetide_mm::scan::ScanControl;
+use pagetide_mm::vmstat::VmEvent;
+use pagetide_mm::zone::ZoneKind;
+use world::{CPU, NODE, Passed, World};
+
+const ROOT: MemcgId = MemcgId::ROOT;
+
+/// Reclaimed pages of each pass.
+fn reclaimed(passes: &[Passed]) -> Vec<u64> {
+    passes.iter().map(|pass| pass.reclaimed).collect()
+}
+
+#[test]
+fn a_limit_run_takes_14_then_28_of_58_thousand_pages() {
+    // MECHANISMS-6X 11.1: B >> 12 = 14, B >> 11 = 28; 42 in all.
+    let mut world = World::boot("linux-6.1", 512);
+    let group = world.group("B");
+    world.read(group, 0..58_434);
+    world.settle();
+    let passes = world.run(&mut world.limit(group));
+    assert_eq!(reclaimed(&passes), [14, 28]);
+}
+
+#[test]
+fn a_run_ends_with_the_chunk_that_reaches_its_target() {
+    // MECHANISMS-6X 11.2: 9, 19, then a quota of 38 of which one chunk of 32 is taken.
+    let mut world = World::boot("linux-6.1", 512);
+    let group = world.group("B");
+    world.read(group, 0..39_156);
+    world.settle();
+    let passes = world.run(&mut world.limit(group));
+    assert_eq!(reclaimed(&passes), [9, 19, 32]);
+}
+
+#[test]
+fn direct_reclaim_finishes_its_quota_at_the_first_priority() {
+    let mut world = World::boot("linux-6.1", 256);
+    world.read(ROOT, 0..49_152);
+    world.settle();
+    let mut direct = world.direct();
+    direct.nr_to_reclaim = 8;
+    assert_eq!(world.pass(&mut direct).reclaimed, 12, "the whole quota although 8 were enough");
+    let mut limit = world.limit(ROOT);
+    limit.nr_to_reclaim = 8;
+    assert_eq!(world.pass(&mut limit).reclaimed, 11, "a quota below a chunk is one chunk");
+    limit.priority = 10;
+    assert_eq!(world.pass(&mut limit).reclaimed, 32, "47 of quota, but one chunk was enough");
+}
+
+/// A: 1024 hot pages. B: 2048 pages read once.
+fn hot_beside_a_stream(kernel: &str) -> (World, MemcgId, MemcgId) {
+    let mut world = World::boot(kernel, 16);
+    let (a, b) = (world.group("A"), world.group("B"));
+    world.heat(a, 0..1024);
+    world.read(b, 10_000..12_048);
+    world.settle();
+    assert_eq!((world.sizes(a), world.sizes(b)), ((1024, 0), (0, 2048)));
+    (world, a, b)
+}
+
+#[test]
+fn without_root_aging_a_group_without_inactive_pages_opens_its_active_list() {
+    let (mut world, a, b) = hot_beside_a_stream("linux-5.4");
+    let mut sc = world.direct();
+    sc.priority = 4;
+    let passed = world.pass(&mut sc);
+    // A by itself looks short of inactive pages: 1024 >> 4 = 64 of them are deactivated.
+    assert_eq!((world.sizes(a), passed.deactivated), ((960, 64), 64));
+    assert_eq!(world.sizes(b).1, 2048 - 32, "B's quota is 128, a chunk was enough");
+}
+
+#[test]
+fn with_root_aging_the_streams_pages_protect_the_hot_ones() {
+    let (mut world, a, b) = hot_beside_a_stream("linux-5.4+root-aging");
+    let mut sc = world.direct();
+    sc.priority = 4;
+    let passed = world.pass(&mut sc);
+    assert_eq!((world.sizes(a), passed.deactivated), ((1024, 0), 0));
+    assert_eq!(world.sizes(b).1, 2048 - 32);
+    assert!(sc.skipped_deactivate, "a run that freed nothing would open it now");
+}
+
+#[test]
+fn with_root_aging_the_list_opens_once_the_whole_tree_is_short_of_inactive_pages() {
+    let (mut world, a, b) = hot_beside_a_stream("linux-5.5");
+    world.heat(b, 10_000..11_100); // 1100 of B's become active: 2124 active, 948 inactive.
+    let mut sc = world.direct();
+    sc.priority = 4;
+    let passed = world.pass(&mut sc);
+    assert!(passed.deactivated >= 32 && world.sizes(a).0 < 1024, "{passed:?}");
+}
+
+#[test]
+fn deactivated_pages_keep_their_referenced_bit_and_one_more_read_brings_them_back() {
+    let mut world = World::boot("linux-5.5", 8);
+    let group = world.group("A");
+    world.heat(group, 0..8);
+    world.read(group, [2]);
+    let mut sc = world.limit(group);
+    sc.priority = 1;
+    assert_snapshot!(world.draw(group), @"A: active [7 6 5 4 3 2' 1 0] inactive []");
+    let _ = world.pass(&mut sc);
+    assert_snapshot!(world.draw(group), @"A: active [7 6 5 4] inactive [3 2' 1 0]");
+    world.read(group, [2, 3]);
+    world.settle();
+    assert_snapshot!(world.draw(group), @"A: active [2 7 6 5 4] inactive [3' 1 0]");
+}
+
+/// 64 hot pages and 200 cold ones, of which the oldest 96 are evicted; then the one that went
+/// `distance` evictions ago is read again. Returns refaults and activations.
+fn refault(kernel: &str, distance: u32) -> (u64, u64) {
+    let mut world = World::boot(kernel, 8);
+    let group = world.group("A");
+    world.heat(group, 0..64);
+    world.read(group, 1000..1200);
+    world.settle();
+    let mut sc = world.limit(group);
+    (sc.nr_to_reclaim, sc.priority) = (96, 0);
+    assert_eq!(world.pass(&mut sc), Passed { scanned: 96, reclaimed: 96, deactivated: 0 });
+    world.mem.memcgs.flush_periodic();
+    world.read(group, [1000 + (96 - distance)]);
+    (world.event(VmEvent::WorkingsetRefaultFile), world.event(VmEvent::WorkingsetActivateFile))
+}
+
+#[test]
+fn a_refault_within_the_active_lists_length_is_activated() {
+    for kernel in ["linux-5.4", "linux-5.5", "linux-6.1", "linux-6.12"] {
+        assert_eq!(refault(kernel, 64), (1, 1), "{kernel}: 64 evictions ago, 64 active pages");
+        assert_eq!(refault(kernel, 65), (1, 0), "{kernel}: 65 evictions ago");
+    }
+}
+
+#[test]
+fn what_a_sibling_loses_ages_a_shadow_only_with_root_aging() {
+    for (kernel, activated) in [("linux-5.4", 1), ("linux-5.4+root-aging", 0)] {
+        let mut world = World::boot(kernel, 8);
+        let (a, b) = (world.group("A"), world.group("B"));
+        world.heat(a, 0..64);
+        world.read(a, 1000..1200);
+        world.read(b, 2000..2200);
+        world.settle();
+        let mut sc = world.direct();
+        sc.priority = 0;
+        assert_eq!(world.pass(&mut sc).reclaimed, 64, "a chunk of each group");
+        sc.nr_reclaimed = 0;
+        assert_eq!(world.pass(&mut sc).reclaimed, 64);
+        // 64 evictions of A since, 128 of both; 64 pages are active.
+        world.read(a, [1000]);
+        assert_eq!(world.event(VmEvent::WorkingsetActivateFile), activated, "{kernel}");
+    }
+}
+
+#[test]
+fn a_change_of_activations_since_the_last_run_opens_the_active_list() {
+    for kernel in ["linux-5.4", "linux-5.5"] {
+        let mut world = World::boot(kernel, 8);
+        let group = world.group("A");
+        world.heat(group, 0..64);
+        world.read(group, 1000..1128);
+        world.settle();
+        let mut sc = world.limit(group);
+        (sc.nr_to_reclaim, sc.priority) = (32, 1);
+        let _ = world.pass(&mut sc);
+        world.mem.snapshot_refaults(group, NODE);
+        world.read(group, [1000]);
+        world.settle();
+        // Plenty inactive, yet a page that was thrown out came back in time.
+        let mut sc = world.limit(group);
+        sc.priority = 1;
+        assert_eq!(world.pass(&mut sc).deactivated, 32, "{kernel}");
+        world.mem.snapshot_refaults(group, NODE);
+        let mut sc = world.limit(group);
+        sc.priority = 1;
+        assert_eq!(world.pass(&mut sc).deactivated, 0, "{kernel}: the snapshot is up to date");
+    }
+}
+
+#[test]
+fn memory_low_skips_a_group_until_it_is_overridden() {
+    let mut world = World::boot("linux-6.1", 16);
+    let parent = world.group("P");
+    let child = world.group("P/A");
+    world.read(child, 0..512);
+    world.settle();
+    for group in [parent, child] {
+        world.mem.memcgs[group].memory.low = 2048;
+    }
+    let mut sc = world.limit(parent);
+    sc.priority = 0;
+    assert_eq!((world.pass(&mut sc).scanned, sc.memcg_low_skipped), (0, true));
+    sc.memcg_low_reclaim = true;
+    assert_eq!(world.pass(&mut sc).reclaimed, 32);
+    assert_eq!(world.mem.memcgs[child].events.low, 1);
+    assert_eq!(world.mem.memcgs[parent].events.low, 1, "a parent's file counts for the subtree");
+}
+
+#[test]
+fn memory_low_scales_the_scan_of_a_group_above_it() {
+    let mut world = World::boot("linux-6.1", 16);
+    let parent = world.group("P");
+    let child = world.group("P/A");
+    world.read(child, 0..1024);
+    world.settle();
+    let usage = world.mem.memcgs[child].memory.usage;
+    for group in [parent, child] {
+        world.mem.memcgs[group].memory.low = usage / 2;
+    }
+    let mut sc = world.limit(parent);
+    (sc.priority, sc.nr_to_reclaim) = (2, 10_000);
+    // 1024 pages less 1024 * (usage / 2) / (usage + 1), a quarter of the rest.
+    let protected = 1024 * (usage / 2) / (usage + 1);
+    assert_eq!(world.pass(&mut sc).scanned, (1024 - protected) >> 2);
+}
+
+#[test]
+fn memory_min_holds_even_when_low_is_overridden() {
+    let mut world = World::boot("linux-6.1", 16);
+    let parent = world.group("P");
+    let child = world.group("P/A");
+    world.read(child, 0..512);
+    world.settle();
+    for group in [parent, child] {
+        world.mem.memcgs[group].memory.min = 2048;
+    }
+    let mut sc = world.limit(parent);
+    (sc.priority, sc.memcg_low_reclaim) = (0, true);
+    assert_eq!(world.pass(&mut sc).scanned, 0);
+    assert!(!sc.memcg_low_skipped);
+}
+
+#[test]
+fn a_removed_group_loses_its_protection() {
+    let mut world = World::boot("linux-6.1", 16);
+    let parent = world.group("P");
+    let child = world.group("P/A");
+    world.read(child, 0..512);
+    world.settle();
+    for group in [parent, child] {
+        world.mem.memcgs[group].memory.low = 2048;
+    }
+    world.mem.memcgs.remove(child);
+    let mut sc = world.limit(parent);
+    assert_eq!(world.pass(&mut sc).reclaimed, 32, "also at a priority at which its quota is 0");
+}
+
+#[test]
+fn pages_of_higher_zones_are_passed_over_and_go_to_the_head() {
+    let mut world = World::boot("linux-6.1", 64);
+    world.read(ROOT, 0..64);
+    world.settle();
+    let before = world.draw(ROOT);
+    let mut sc = ScanControl::direct(ZoneKind::Dma);
+    sc.priority = 0;
+    assert_eq!(world.pass(&mut sc), Passed::default(), "no quota: no page of the class is on the list");
+    assert_eq!(world.draw(ROOT), before);
+    // One page of the DMA zone at the head of the list, behind everybody else.
+    let dma = dma_page(&mut world, 100);
+    let passed = world.pass(&mut sc);
+    assert_eq!(passed, Passed { scanned: 65, reclaimed: 1, deactivated: 0 });
+    assert_eq!(world.event(VmEvent::PgSkipDma32), 64);
+    assert_eq!(world.event(VmEvent::PgScanDirect), 65);
+    assert_eq!(world.page(100), None, "{dma:?}");
+    // Each skipped page went to the head as it was met, oldest first: the order is kept.
+    assert_eq!(world.draw(ROOT), before);
+}
+
+/// Adds a page of the DMA zone at `index` and settles it.
+fn dma_page(world: &mut World, index: u32) -> units::Pfn {
+    use pagetide_mm::gfp::Gfp;
+    use pagetide_mm::mapping::Prepared;
+    let gfp = Gfp(Gfp::HIGHUSER_MOVABLE.0 | Gfp::DMA.0);
+    let flags = world.mem.alloc.fast_flags(CPU, gfp);
+    let pfn = world.mem.alloc.alloc(CPU, gfp, units::Order(0), flags).page.expect("a DMA page");
+    let file = world.file;
+    while world.mem.prepare_insert(CPU, file, index, 1, ROOT) == Prepared::NeedsSlab {
+        let flags = world.mem.alloc.fast_flags(CPU, Gfp::KERNEL);
+        let slab = world.mem.alloc.alloc(CPU, Gfp::KERNEL, units::Order(0), flags).page;
+        world.mem.grow_slab(pagetide_mm::slab_caches::Cache::TreeNode, slab.expect("memory"));
+    }
+    assert_eq!(world.mem.insert_page(file, index, pfn, ROOT), None);
+    world.mem.lru_add(CPU, pfn);
+    world.settle();
+    pfn
+}
+
+#[test]
+fn a_page_that_is_being_read_is_kept_at_the_head() {
+    let mut world = World::boot("linux-6.1", 8);
+    world.read(ROOT, 0..4);
+    world.settle();
+    let pfn = world.page(0).expect("just read");
+    world.mem.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
+    let mut sc = world.direct();
+    sc.priority = 0;
+    assert_eq!(world.pass(&mut sc), Passed { scanned: 4, reclaimed: 3, deactivated: 0 });
+    assert_snapshot!(world.draw(ROOT), @"root: active [] inactive [0']");
+}
+
+#[test]
+fn a_partial_walk_goes_on_where_the_last_one_met_its_target() {
+    let mut world = World::boot("linux-6.12", 64);
+    let (a, b) = (world.group("A"), world.group("B"));
+    let _ = world.group("P");
+    world.read(a, 0..2048);
+    world.read(b, 10_000..12_048);
+    world.settle();
+    let taken = |world: &World| (2048 - world.sizes(a).1, 2048 - world.sizes(b).1);
+    let run = |world: &mut World| {
+        let mut sc = world.direct();
+        sc.priority = 5; // A quota of 64: one chunk and a half meets the target.
+        world.pass(&mut sc).reclaimed
+    };
+    assert_eq!((run(&mut world), taken(&world)), (32, (32, 0)), "root, A: enough");
+    assert_eq!((run(&mut world), taken(&world)), (32, (32, 32)), "B: enough");
+    assert_eq!((run(&mut world), taken(&world)), (0, (32, 32)), "P is empty, and the round is over");
+    assert_eq!((run(&mut world), taken(&world)), (32, (64, 32)), "root, A again");
+}
+
+#[test]
+fn a_full_walk_takes_from_everybody_every_time() {
+    let mut world = World::boot("linux-6.1", 64);
+    let (a, b) = (world.group("A"), world.group("B"));
+    world.read(a, 0..2048);
+    world.read(b, 10_000..12_048);
+    world.settle();
+    let mut sc = world.direct();
+    sc.priority = 5;
+    let _ = world.pass(&mut sc);
+    assert_eq!((world.sizes(a).1, world.sizes(b).1), (2048 - 32, 2048 - 32));
+}

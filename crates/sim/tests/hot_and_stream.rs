@@ -1,0 +1,166 @@
+//! `hot-and-stream` through the whole simulator: the worked examples that real kernels gave to the
+//! page (MECHANISMS-6X 11), and the directions in which things must move.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use kernel::Filesystem;
+use mm::sysctl::{Sysctl, Sysctls};
+use pagetide_sim::run::run;
+use pagetide_sim::{Program, SimResult, SimRun, machines};
+use units::{Bytes, Nanos};
+use workload::Workload;
+
+/// Runs the workload on `vm-2cpu` with so many MiB.
+fn play(kernel: &str, mib: u64, params: &[(&str, &str)]) -> SimResult {
+    play_with(kernel, mib, params, &Sysctls::default())
+}
+
+fn play_with(kernel: &str, mib: u64, params: &[(&str, &str)], sysctls: &Sysctls) -> SimResult {
+    let kernel = mm::Kernel::parse(kernel).expect("a preset");
+    let (hardware, layout) = machines::build("vm-2cpu", Bytes(mib << 20), &kernel).expect("a machine");
+    let filesystem = params.iter().find(|(name, _)| *name == "filesystem").map_or("ext4", |(_, value)| value);
+    let spec = SimRun {
+        program: Program::Workload(
+            Workload::new("hot-and-stream", params.iter().copied()).expect("parameters of the workload"),
+        ),
+        kernel,
+        sysctls: sysctls.clone(),
+        hardware,
+        layout,
+        filesystem: Filesystem::by_name(filesystem).expect("a filesystem"),
+        readahead_pages: 32,
+        seed: 1,
+        time_limit: Nanos::from_secs(10_000),
+        sample_period: Nanos::from_secs(1),
+    };
+    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+}
+
+fn metric(result: &SimResult, name: &str) -> u64 {
+    result.outcome.metrics[name] as u64
+}
+
+/// The measured guests: 512 MiB, P limited to 256 MiB, a stream of 1 GiB.
+fn guest(kernel: &str, params: &[(&str, &str)]) -> SimResult {
+    let fixed = [("stream", "1G"), ("topology", "parent"), ("limit", "256M")];
+    play(kernel, 512, &[&fixed, params].concat())
+}
+
+/// Within 0.1 % of one of the counts that the repeats of a measured run gave.
+fn assert_near(measured: &[u64], simulated: u64, what: &str) {
+    let near = measured.iter().any(|&count| simulated.abs_diff(count) * 1000 <= count);
+    assert!(near, "{what}: {simulated}, measured {measured:?}");
+}
+
+#[test]
+fn a_stream_beside_25_mib_of_hot_pages_scans_what_real_kernels_scanned() {
+    for kernel in ["linux-6.1", "linux-6.12"] {
+        let result = guest(kernel, &[("hot", "25M")]);
+        assert_near(&[203_742, 203_784], metric(&result, "memcg_pgscan"), kernel);
+        assert_eq!(metric(&result, "memcg_pgsteal"), metric(&result, "memcg_pgscan"), "{kernel}");
+        assert_eq!(metric(&result, "hot_pages_cached"), 6400, "{kernel}: the hot set is untouched");
+    }
+}
+
+#[test]
+fn a_stream_beside_100_mib_of_hot_pages_scans_what_real_kernels_scanned() {
+    for kernel in ["linux-6.1", "linux-6.12"] {
+        let result = guest(kernel, &[("hot", "100M")]);
+        assert_near(&[223_020], metric(&result, "memcg_pgscan"), kernel);
+    }
+}
+
+#[test]
+fn pages_read_once_are_reclaimed_until_their_quota_vanishes() {
+    // Single pages on ext4: 2047 stay. Folios of 32 pages on XFS: 4064.
+    for (filesystem, left) in [("ext4", 2047), ("xfs", 4064)] {
+        let params = [("hot", "25M"), ("hot_reads", "1"), ("filesystem", filesystem)];
+        let result = guest("linux-6.12", &params);
+        let cached = metric(&result, "hot_pages_cached");
+        // One page of ext4's metadata is among A's.
+        assert!(cached.abs_diff(left) <= 1, "{filesystem}: {cached} instead of {left}");
+    }
+}
+
+/// 64 MiB with a hot set of 16 MiB beside a stream of 256 MiB.
+const SMALL: [(&str, &str); 2] = [("hot", "16M"), ("stream", "256M")];
+
+#[test]
+fn a_siblings_stream_drains_the_hot_set_unless_aging_is_at_the_root() {
+    let before = metric(&play("linux-5.4", 64, &SMALL), "hot_pages_cached");
+    let after = metric(&play("linux-5.4+root-aging", 64, &SMALL), "hot_pages_cached");
+    assert!(before < 4096 / 2, "{before} of 4096 hot pages left without root aging");
+    assert_eq!(after, 4096, "with root aging");
+}
+
+#[test]
+fn a_hot_set_that_was_read_once_is_not_hot() {
+    let once = play("linux-5.5", 64, &[SMALL.as_slice(), &[("hot_reads", "1")]].concat());
+    assert!(metric(&once, "hot_pages_cached") < 4096 / 2, "{:?}", once.outcome.metrics);
+}
+
+#[test]
+fn more_memory_means_less_scanning() {
+    let scans: Vec<u64> = [64, 128, 256, 512]
+        .into_iter()
+        .map(|mib| {
+            let result = play("linux-6.1", mib, &SMALL);
+            result.vmstat["pgscan_kswapd"] + result.vmstat["pgscan_direct"]
+        })
+        .collect();
+    assert!(scans.windows(2).all(|pair| pair[0] > pair[1]), "{scans:?}");
+    assert_eq!(scans[3], 0, "everything fits");
+}
+
+#[test]
+fn memory_low_protects_what_would_be_lost() {
+    // At a limit, because protection is shared out below a parent only.
+    let params = |low: bool| {
+        let mut params = vec![("hot", "16M"), ("stream", "256M"), ("topology", "parent"), ("limit", "40M")];
+        if low {
+            params.push(("low", "24M"));
+        }
+        params
+    };
+    let bare = metric(&play("linux-5.4", 64, &params(false)), "hot_pages_cached");
+    let kept = metric(&play("linux-5.4", 64, &params(true)), "hot_pages_cached");
+    assert!(bare < 4096 / 2, "{bare} without protection");
+    assert_eq!(kept, 4096, "with memory.low");
+}
+
+#[test]
+fn a_kswapd_with_no_head_start_leaves_the_work_to_direct_reclaim() {
+    let stalls = |scale: u64| {
+        let mut sysctls = Sysctls::default();
+        sysctls.set(Sysctl::WatermarkScaleFactor, scale);
+        let result = play_with("linux-6.1", 64, &SMALL, &sysctls);
+        result.vmstat["pgscan_direct"]
+    };
+    let (narrow, wide) = (stalls(1), stalls(1000));
+    assert!(
+        narrow > wide,
+        "pgscan_direct: {narrow} with a narrow gap between the marks, {wide} with a wide one"
+    );
+}
+
+/// FNV-1a of everything that a run leaves.
+fn hash(result: &SimResult) -> u64 {
+    format!("{result:?}")
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[test]
+fn every_workload_gives_the_same_twice() {
+    let small: BTreeMap<&str, &[(&str, &str)]> =
+        [("hot-and-stream", [("hot", "4M"), ("stream", "64M")].as_slice())].into();
+    for spec in workload::catalog() {
+        let params = small.get(spec.name).unwrap_or_else(|| panic!("small parameters for {}", spec.name));
+        for kernel in ["linux-5.4", "linux-6.12"] {
+            let (first, second) = (play(kernel, 32, params), play(kernel, 32, params));
+            assert_eq!(hash(&first), hash(&second), "{} on {kernel}", spec.name);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What programs may rely on: small stories, each told with all invariants checked after every
+//! event. Most were bugs once.
+
+use std::future::Future;
+
+use kernel::Filesystem;
+use mm::sysctl::Sysctls;
+use mm::zone::MemoryLayout;
+use pagetide_sim::run::{Checks, verify};
+use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
+use units::{Bytes, Nanos, Pages};
+use workload::system::{OpenMode, System, TaskSpec};
+use workload::{Errno, Outcome, Workload, WorkloadError};
+
+/// A machine of 16 MiB with 2 CPUs.
+fn machine(kernel: &str) -> SimRun {
+    SimRun {
+        program: Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults")),
+        kernel: mm::Kernel::parse(kernel).expect("a preset"),
+        sysctls: Sysctls::default(),
+        hardware: Hardware::with_cpus(2).with_device(DeviceModel::NVME),
+        layout: MemoryLayout::flat(Pages(16 << 8), 2),
+        filesystem: Filesystem::Ext4,
+        readahead_pages: 32,
+        seed: 1,
+        time_limit: Nanos::from_secs(60),
+        sample_period: Nanos::from_secs(1),
+    }
+}
+
+fn tell<F, Fut>(spec: &SimRun, program: F) -> SimResult
+where
+    F: FnOnce(SimSystem) -> Fut + 'static,
+    Fut: Future<Output = Result<(), WorkloadError>> + 'static,
+{
+    let program = |sys| {
+        let story = program(sys);
+        async move { story.await.map(|()| Outcome::default()) }
+    };
+    verify(spec, Checks::EveryEvent, program).expect("the story ends well").0
+}
+
+#[test]
+fn an_unlinked_file_can_be_read_until_it_is_closed() {
+    let result = tell(&machine("linux-6.1"), |sys| async move {
+        sys.lay_out_file("old", Bytes(1 << 20)).await?;
+        let old = sys.open("old", OpenMode::Read).await?;
+        assert_eq!(sys.read(&old, 0, 65536).await?, 65536);
+        sys.unlink("old").await?;
+        assert_eq!(sys.open("old", OpenMode::Read).await.err().map(|error| error.errno), Some(Errno::NoEnt));
+        // A new file does not get the old one's pages, nor the other way round.
+        sys.lay_out_file("new", Bytes(1 << 20)).await?;
+        let new = sys.open("new", OpenMode::Read).await?;
+        assert_eq!(sys.resident_pages(&new, 0, 1 << 20).await?, 0);
+        assert_eq!(sys.read(&old, 0, 1 << 20).await?, 1 << 20);
+        assert_eq!(sys.resident_pages(&old, 0, 1 << 20).await?, 256);
+        Ok(())
+    });
+    assert_eq!(result.vmstat["nr_file_pages"], 1, "one block of metadata; the file went with its descriptor");
+}
+
+#[test]
+fn a_file_may_be_unlinked_while_its_readahead_is_on_its_way() {
+    let result = tell(&machine("linux-6.1"), |sys| async move {
+        sys.lay_out_file("file", Bytes(1 << 20)).await?;
+        let file = sys.open("file", OpenMode::Read).await?;
+        sys.read(&file, 0, 131_072).await?; // The next window is being read now.
+        drop(file);
+        sys.unlink("file").await?;
+        sys.sleep(Nanos::from_secs(1)).await;
+        Ok(())
+    });
+    assert_eq!(result.vmstat["nr_file_pages"], 1);
+}
+
+#[test]
+fn a_large_folio_gives_way_to_pages_that_lie_in_its_place() {
+    let spec = SimRun { filesystem: Filesystem::Xfs, ..machine("linux-6.12") };
+    tell(&spec, |sys| async move {
+        sys.lay_out_file("file", Bytes(1 << 20)).await?;
+        let file = sys.open("file", OpenMode::ReadWrite).await?;
+        for page in (5..256).step_by(9) {
+            sys.write(&file, page * 4096, 4096).await?;
+        }
+        assert_eq!(sys.read(&file, 0, 1 << 20).await?, 1 << 20);
+        assert_eq!(sys.resident_pages(&file, 0, 1 << 20).await?, 256);
+        Ok(())
+    });
+}
+
+#[test]
+fn windows_may_be_larger_than_any_leaf_of_the_page_cache_tree() {
+    let spec = SimRun { filesystem: Filesystem::Xfs, readahead_pages: 1024, ..machine("linux-6.12") };
+    tell(&spec, |sys| async move {
+        sys.lay_out_file("file", Bytes(64 << 20)).await?;
+        let file = sys.open("file", OpenMode::Read).await?;
+        let mut offset = 0;
+        while offset < 64 << 20 {
+            offset += sys.read(&file, offset, 1 << 20).await?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn without_readahead_a_large_read_goes_page_by_page() {
+    let spec = SimRun { readahead_pages: 0, ..machine("linux-6.1") };
+    let result = tell(&spec, |sys| async move {
+        sys.cgroup_create("A").await?;
+        sys.cgroup_write("A", "memory.max", "1M").await?;
+        sys.lay_out_file("file", Bytes(4 << 20)).await?;
+        let reader = |sys: SimSystem| async move {
+            let file = sys.open("file", OpenMode::Read).await.expect("it exists");
+            sys.read(&file, 0, u64::MAX).await
+        };
+        let task = sys.spawn(TaskSpec::named("reader").in_cgroup("A"), reader).await?;
+        assert_eq!(sys.join(task).await?, Ok(4 << 20));
+        Ok(())
+    });
+    // Each page once, and one of metadata; not the whole rest for every page that was evicted.
+    assert_eq!(result.vmstat["pgpgin"], 1025 * 4);
+}
+
+#[test]
+fn a_reader_makes_progress_whatever_reclaim_does_to_its_pages() {
+    let spec = SimRun { readahead_pages: 256, ..machine("linux-5.5") };
+    tell(&spec, |sys| async move {
+        sys.cgroup_create("A").await?;
+        sys.lay_out_file("file", Bytes(8 << 20)).await?;
+        let reader = |sys: SimSystem| async move {
+            let file = sys.open("file", OpenMode::Read).await.expect("it exists");
+            sys.read(&file, 0, 8 << 20).await
+        };
+        let task = sys.spawn(TaskSpec::named("reader").in_cgroup("A"), reader).await?;
+        for _ in 0..20 {
+            sys.cgroup_write("A", "memory.high", "0").await?;
+        }
+        assert_eq!(sys.join(task).await?, Ok(8 << 20));
+        Ok(())
+    });
+}
+
+#[test]
+fn lowering_memory_max_below_what_cannot_be_reclaimed_kills_and_succeeds() {
+    tell(&machine("linux-6.1"), |sys| async move {
+        for group in ["A", "A/x"] {
+            sys.cgroup_create(group).await?;
+        }
+        let eater = |sys: SimSystem| async move {
+            let memory = sys.map_anonymous(Bytes(2 << 20)).await.expect("addresses");
+            sys.touch(&memory, 0, 512).await.expect("memory");
+            sys.sleep(Nanos::from_secs(5)).await;
+        };
+        let task = sys.spawn(TaskSpec::named("eater").in_cgroup("A/x"), eater).await?;
+        sys.sleep(Nanos::from_secs(1)).await;
+        sys.cgroup_write("A", "memory.high", "0").await?;
+        sys.cgroup_write("A", "memory.max", "1M").await?;
+        assert_eq!(sys.join(task).await.err().map(|error| error.errno), Some(Errno::Killed));
+        // memory.events counts for the whole subtree.
+        let events = sys.cgroup_read("A", "memory.events").await?;
+        assert!(events.contains("oom 1\n") && events.contains("oom_kill 1\n"), "{events}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_file_beyond_32_bit_page_numbers_is_refused() {
+    tell(&machine("linux-6.1"), |sys| async move {
+        let error = sys.lay_out_file("huge", Bytes(16 << 40)).await.expect_err("too large");
+        assert_eq!(error.errno, Errno::Inval);
+        Ok(())
+    });
+}
