@@ -85,6 +85,11 @@ impl FreeArea {
         self.lists.iter().map(|lists| u64::from(lists[order.index()].len())).sum()
     }
 
+    /// Free pages on the lists of one type: a row of `/proc/pagetypeinfo`, summed up.
+    pub fn free_of(&self, kind: MigrateType) -> u64 {
+        (0_u8..).zip(&self.lists[kind as usize]).map(|(order, list)| u64::from(list.len()) << order).sum()
+    }
+
     /// The list of free blocks of one type and order, next to be taken first.
     #[inline]
     pub const fn list(&self, kind: MigrateType, order: Order) -> &FrameList {

@@ -61,12 +61,12 @@ pub const MACHINES: &[MachineSpec] = &[
     },
     MachineSpec {
         name: "skylake-1s",
-        help: "one socket of 2017: 8 CPUs, one node with DMA, DMA32 and Normal zones, a SATA SSD",
+        help: "one socket of 2017: 8 CPUs, one node with DMA, DMA32 and Normal zones, a SATA disk",
         default_mem: Bytes(32 << 30),
     },
     MachineSpec {
         name: "haswell-2s",
-        help: "two sockets of 2014: 48 CPUs, two nodes, a SATA SSD",
+        help: "two sockets of 2014: 48 CPUs, two nodes, a SATA disk",
         default_mem: Bytes(64 << 30),
     },
 ];
@@ -174,7 +174,7 @@ const FULL_DMA32_PAGES: u64 = (3 << 30) / units::PAGE_SIZE;
 
 /// A server with `mem` shared out to its nodes. The first one has the low zones.
 fn server(mem: Bytes, cpus: u16, nodes: u64) -> (Hardware, MemoryLayout) {
-    let hardware = Hardware::with_cpus(cpus).with_device(DeviceModel::SATA_EVO);
+    let hardware = Hardware::with_cpus(cpus).with_device(DeviceModel::SATA_HDD);
     let node_bytes = mem.0 / nodes;
     let managed = Bytes(node_bytes / 100 * MANAGED_PERCENT).to_pages_floor().0;
     let share = |full: u64| {

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use kernel::Kernel;
 use mm::MemcgId;
 use mm::event::NoTrace;
+use mm::gfp::MigrateType;
 use mm::zone::Zone;
 use units::Nanos;
 
@@ -104,10 +105,21 @@ impl Sampler {
 fn zone_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
     let of = |zone: &Zone| {
         let prefix = format!("z{}_{}", zone.node, zone.kind.name());
-        [
+        let area = &zone.free_area;
+        let blocks = area.pageblocks().totals();
+        let of_type = |kind: MigrateType| {
+            let name = format!("{kind:?}").to_lowercase();
+            [
+                (format!("{prefix}_free_{name}"), area.free_of(kind)),
+                (format!("{prefix}_blocks_{name}"), u64::from(blocks[kind as usize])),
+            ]
+        };
+        let mut columns = vec![
             (format!("{prefix}_free"), zone.free_pages().0),
             (format!("{prefix}_boost"), zone.watermarks.boost().0),
-        ]
+        ];
+        columns.extend(MigrateType::ALL[..MigrateType::PCP_TYPES].iter().flat_map(|&kind| of_type(kind)));
+        columns
     };
     kernel.mem(|mem| mem.alloc.zones.iter().flat_map(of).collect())
 }
