@@ -160,7 +160,7 @@ impl Drop for Descriptor {
 }
 
 /// An open file with its readahead state. Clones share both, as duplicated descriptors do; dropping the
-/// last one closes the file.
+/// last one closes the file, see [`Kernel::put_closed`].
 #[derive(Debug, Clone)]
 pub struct OpenFile {
     pub(crate) inode: Rc<Inode>,
@@ -461,7 +461,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Takes note of descriptors that were dropped, and removes orphans whose last page is there.
-    pub(crate) fn put_closed(&self) {
+    /// The kernel does so at its next step; whoever drops an [`OpenFile`] and wants it closed at
+    /// once, as `close(2)` is, calls this.
+    pub fn put_closed(&self) {
         loop {
             let Some(inode) = self.shared.closed.borrow_mut().pop() else { break };
             self.close(&inode);
