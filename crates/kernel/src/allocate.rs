@@ -243,11 +243,13 @@ impl UsedFrames {
     /// Marks a block as used; returns how many of its frames had not been.
     #[inline]
     fn use_block(&mut self, pfn: Pfn, order: Order) -> u64 {
+        // A block lies at a multiple of its size: within one word, or in whole words.
+        let (index, pages) = (pfn.index(), order.pages() as usize);
+        let mask = if pages < 64 { ((1 << pages) - 1) << (index % 64) } else { u64::MAX };
         let mut fresh = 0;
-        for index in pfn.index()..pfn.index() + order.pages() as usize {
-            let (word, bit) = (&mut self.0[index / 64], 1 << (index % 64));
-            fresh += u64::from((*word & bit) == 0);
-            *word |= bit;
+        for word in &mut self.0[index / 64..(index + pages).div_ceil(64)] {
+            fresh += u64::from((mask & !*word).count_ones());
+            *word |= mask;
         }
         fresh
     }
@@ -263,5 +265,7 @@ mod tests {
         assert_eq!(frames.use_block(Pfn(62), Order(0)), 1);
         assert_eq!(frames.use_block(Pfn(60), Order(2)), 3, "one of the four was used before");
         assert_eq!(frames.use_block(Pfn(60), Order(2)), 0);
+        assert_eq!(frames.use_block(Pfn(0), Order(7)), 124, "two words");
+        assert_eq!(frames.use_block(Pfn(128), Order(6)), 64);
     }
 }

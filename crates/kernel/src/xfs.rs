@@ -25,7 +25,7 @@ const CLUSTER_BYTES: u64 = CLUSTER_PAGES as u64 * PAGE_SIZE;
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A file is created: the first one of a chunk makes the chunk's buffers.
     pub(crate) async fn make_clusters(&self, process: &Process, number: u32) -> Result<(), Errno> {
-        if number % (CLUSTERS_IN_CHUNK * INODES_IN_CLUSTER) != 0 {
+        if !number.is_multiple_of(CLUSTERS_IN_CHUNK * INODES_IN_CLUSTER) {
             return Ok(());
         }
         let first = number / INODES_IN_CLUSTER;

@@ -334,7 +334,7 @@ const PRESETS: &[Preset] = &[
     Preset { name: "linux-4.19", help: "Linux 4.19 (2018)", features: FEATURES_419, tuning: TUNING_4X },
     Preset {
         name: "linux-4.20-rc1",
-        help: "Linux 4.20-rc1 (Nov 2018): what source 4's series was posted for",
+        help: "Linux 4.20-rc1 (Nov 2018): what the fragmentation avoidance series was posted for",
         features: FEATURES_419,
         tuning: TUNING_4X,
     },

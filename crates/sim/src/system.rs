@@ -35,6 +35,23 @@ pub struct SimTask<T> {
     process: Process,
 }
 
+/// An open file; it is closed, at once, when the last clone is dropped.
+#[derive(Clone)]
+pub struct SimFile {
+    // Fields are dropped in this order: the kernel is told after the descriptor is gone.
+    file: OpenFile,
+    _told: TellKernel,
+}
+
+#[derive(Clone)]
+struct TellKernel(Kernel<Sim, NoTrace>);
+
+impl Drop for TellKernel {
+    fn drop(&mut self) {
+        self.0.put_closed();
+    }
+}
+
 /// A mapping that is unmapped when it is dropped.
 pub struct SimMapping {
     system: SimSystem,
@@ -81,7 +98,7 @@ impl SimSystem {
 }
 
 impl System for SimSystem {
-    type File = OpenFile;
+    type File = SimFile;
     type Mapping = SimMapping;
     type Task<T: Portable> = SimTask<T>;
 
@@ -175,21 +192,22 @@ impl System for SimSystem {
         self.kernel.lay_out_file(path, size).map_err(failed("lay out", path))
     }
 
-    async fn open(&self, path: &str, mode: OpenMode) -> Result<OpenFile, SystemError> {
+    async fn open(&self, path: &str, mode: OpenMode) -> Result<SimFile, SystemError> {
         let create = mode == OpenMode::Create;
-        self.kernel.open(&self.process, path, create).await.map_err(failed("open", path))
+        let file = self.kernel.open(&self.process, path, create).await.map_err(failed("open", path))?;
+        Ok(SimFile { file, _told: TellKernel(self.kernel.clone()) })
     }
 
-    async fn read(&self, file: &OpenFile, offset: u64, len: u64) -> Result<u64, SystemError> {
-        self.kernel.read(&self.process, file, offset, len).await.map_err(failed("read", self.name()))
+    async fn read(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        self.kernel.read(&self.process, &file.file, offset, len).await.map_err(failed("read", self.name()))
     }
 
-    async fn write(&self, file: &OpenFile, offset: u64, len: u64) -> Result<u64, SystemError> {
-        self.kernel.write(&self.process, file, offset, len).await.map_err(failed("write", self.name()))
+    async fn write(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        self.kernel.write(&self.process, &file.file, offset, len).await.map_err(failed("write", self.name()))
     }
 
-    async fn fsync(&self, file: &OpenFile) -> Result<(), SystemError> {
-        self.kernel.fsync(&self.process, file).await.map_err(failed("fsync", self.name()))
+    async fn fsync(&self, file: &SimFile) -> Result<(), SystemError> {
+        self.kernel.fsync(&self.process, &file.file).await.map_err(failed("fsync", self.name()))
     }
 
     async fn sync(&self) -> Result<(), SystemError> {
@@ -197,8 +215,8 @@ impl System for SimSystem {
         Ok(())
     }
 
-    async fn advise_random(&self, file: &OpenFile) -> Result<(), SystemError> {
-        self.kernel.advise_random(file);
+    async fn advise_random(&self, file: &SimFile) -> Result<(), SystemError> {
+        self.kernel.advise_random(&file.file);
         Ok(())
     }
 
@@ -206,8 +224,8 @@ impl System for SimSystem {
         self.kernel.unlink(path).await.map_err(failed("unlink", path))
     }
 
-    async fn resident_pages(&self, file: &OpenFile, offset: u64, len: u64) -> Result<u64, SystemError> {
-        Ok(self.kernel.resident_pages(file, offset, len))
+    async fn resident_pages(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        Ok(self.kernel.resident_pages(&file.file, offset, len))
     }
 
     async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping, SystemError> {

@@ -12,18 +12,29 @@ use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Nanos};
 use workload::Workload;
 
-/// Runs the workload on `vm-2cpu` with so many MiB.
+/// Runs `hot-and-stream` on `vm-2cpu` with so many MiB.
 fn play(kernel: &str, mib: u64, params: &[(&str, &str)]) -> SimResult {
     play_with(kernel, mib, params, &Sysctls::default())
 }
 
 fn play_with(kernel: &str, mib: u64, params: &[(&str, &str)], sysctls: &Sysctls) -> SimResult {
+    play_any("hot-and-stream", "vm-2cpu", kernel, mib, params, sysctls)
+}
+
+fn play_any(
+    workload: &str,
+    machine: &str,
+    kernel: &str,
+    mib: u64,
+    params: &[(&str, &str)],
+    sysctls: &Sysctls,
+) -> SimResult {
     let kernel = mm::Kernel::parse(kernel).expect("a preset");
-    let (hardware, layout) = machines::build("vm-2cpu", Bytes(mib << 20), &kernel).expect("a machine");
+    let (hardware, layout) = machines::build(machine, Bytes(mib << 20), &kernel).expect("a machine");
     let filesystem = params.iter().find(|(name, _)| *name == "filesystem").map_or("ext4", |(_, value)| value);
     let spec = SimRun {
         program: Program::Workload(
-            Workload::new("hot-and-stream", params.iter().copied()).expect("parameters of the workload"),
+            Workload::new(workload, params.iter().copied()).expect("parameters of the workload"),
         ),
         kernel,
         sysctls: sysctls.clone(),
@@ -154,12 +165,20 @@ fn hash(result: &SimResult) -> u64 {
 
 #[test]
 fn every_workload_gives_the_same_twice() {
-    let small: BTreeMap<&str, &[(&str, &str)]> =
-        [("hot-and-stream", [("hot", "4M"), ("stream", "64M")].as_slice())].into();
+    // Machine and MiB, parameters, and a counter that shows that the work was done.
+    type Small<'a> = (&'a str, u64, &'a [(&'a str, &'a str)], &'a str);
+    let small: BTreeMap<&str, Small<'_>> = [
+        ("hot-and-stream", ("vm-2cpu", 32, [("hot", "4M"), ("stream", "64M")].as_slice(), "pgscan_kswapd")),
+        ("huge-faults", ("skylake-1s", 128, [("advice", "madvise")].as_slice(), "thp_fault_alloc")),
+    ]
+    .into();
     for spec in workload::catalog() {
-        let params = small.get(spec.name).unwrap_or_else(|| panic!("small parameters for {}", spec.name));
+        let &(machine, mib, params, counter) =
+            small.get(spec.name).unwrap_or_else(|| panic!("small parameters for {}", spec.name));
         for kernel in ["linux-5.4", "linux-6.12"] {
-            let (first, second) = (play(kernel, 32, params), play(kernel, 32, params));
+            let [first, second] =
+                [(); 2].map(|()| play_any(spec.name, machine, kernel, mib, params, &Sysctls::default()));
+            assert!(first.vmstat[counter] > 0, "{} on {kernel}: {counter}", spec.name);
             assert_eq!(hash(&first), hash(&second), "{} on {kernel}", spec.name);
         }
     }

@@ -155,7 +155,11 @@ fn an_advised_fault_in_full_memory_reclaims_and_compacts_or_falls_back() {
         assert_eq!(counters["compact_stall"], compacted, "{version}: each stall has an end");
         assert!(counters["pgscan_direct"] > 0, "{version}: advised faults reclaim");
         assert!(counters["compact_success"] > 0 && counters["pgmigrate_success"] > 0, "{version}");
-        assert!(huge >= 7, "{version}: most are served, {huge}");
+        // Each page takes its 512 targets from a dozen of the 64 pageblocks, so the scanners meet
+        // after about four. Their skip bits stay until kswapd has slept, which these faults do not
+        // wake: what comes then depends on what reclaim happens to free in one piece. With other
+        // amounts of pinned memory 3 to 8 are served.
+        assert!(huge >= 4, "{version}: half are served at least, {huge}");
     }
 }
 

@@ -21,6 +21,7 @@ fn help_of_each_command() {
       list     Show the names that other commands take
       run      Run one workload on one kernel
       compare  Put kernels, or recordings made earlier, side by side
+      sweep    Run one workload with each of several values of a sysctl
       replay   Replay a recorded trace through page cache and reclaim, or on plain policies
       record   Monitor this host while a command runs
       vm       Get kernels for virtual machines
@@ -173,9 +174,9 @@ fn help_of_each_command() {
           --timing <WHEN>  When requests are made: asap or recorded [default: asap] [example: recorded]
 
     Output:
-      -q, --quiet            Say less: no progress
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
+      -q, --quiet            Say less: no progress
       -v, --verbose          Say more: the start of each run, too
 
     Examples:
@@ -190,13 +191,17 @@ fn lists_name_what_other_commands_take() {
     let scene = Scene::new();
     let all = ["kernels", "machines", "workloads"].map(|what| scene.data(&format!("list {what}")));
     insta::assert_snapshot!(all.join("\n"), @r#"
-    linux-5.3   Linux 5.3 (2019)
-    linux-5.4   Linux 5.4: 5.3 + shrink-slab-when-boosted
-    linux-5.5   Linux 5.5: 5.4 + root-aging
-    linux-6.1   Linux 6.1 (2022), classic LRU, as packaged by Debian 12
-    linux-6.12  Linux 6.12 (2024), classic LRU, as packaged by Debian 13
+    linux-4.19      Linux 4.19 (2018)
+    linux-4.20-rc1  Linux 4.20-rc1 (Nov 2018): what the fragmentation avoidance series was posted for
+    linux-5.3       Linux 5.3 (2019)
+    linux-5.4       Linux 5.4: 5.3 + shrink-slab-when-boosted
+    linux-5.5       Linux 5.5: 5.4 + root-aging
+    linux-6.1       Linux 6.1 (2022), classic LRU, as packaged by Debian 12
+    linux-6.12      Linux 6.12 (2024), classic LRU, as packaged by Debian 13
 
-    vm-2cpu  a virtual machine with 2 CPUs, one node, a data disk as fast as the host's page cache (1016336k)
+    vm-2cpu     a virtual machine with 2 CPUs, one node, a data disk as fast as the host's page cache (1016336k)
+    skylake-1s  one socket of 2017: 8 CPUs, one node with DMA, DMA32 and Normal zones, a SATA SSD (32G)
+    haswell-2s  two sockets of 2014: 48 CPUs, two nodes, a SATA SSD (64G)
 
     hot-and-stream  a hot file in cgroup A against one pass of streaming reads in cgroup B
         hot=50M            size of the hot file that A reads
@@ -207,6 +212,13 @@ fn lists_name_what_other_commands_take() {
         low=none           memory.low of A, and of P where there is one
         filesystem=ext4    filesystem that the machine puts the files on
         read_size=128k     bytes of one read call
+    huge-faults     huge page faults beside the creation and random reads of small files
+        advice=default  madvise: ask for huge pages on the mapping; default: take what the kernel gives
+        threads=none    faulting threads; without it a quarter of a node's CPUs beyond the readers'
+        nodes=1         memory nodes of the machine: the threads map 3/4 of one
+        file_size=64k   size of each file
+        scale=100       percent of the usual amount of files and mappings
+        filesystem=xfs  filesystem that the machine puts the files on
     "#);
     assert!(scene.data("list features").contains("root-aging"));
     assert!(scene.data("list sysctls").contains("vm.min_free_kbytes"));
