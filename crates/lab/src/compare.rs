@@ -262,7 +262,13 @@ pub fn load(folders: &[PathBuf]) -> Result<Vec<Loaded>, LabError> {
             match columns.iter_mut().find(same) {
                 Some((_, column)) => column.recordings.push(recording),
                 None => {
-                    let command = format!("pagetide run {}", path.join("scenario.toml").display());
+                    let scenario = path.join("scenario.toml");
+                    // Replays and commands that were monitored have none: `#` makes it a shell's comment.
+                    let command = if recording.scenario_toml.is_empty() {
+                        format!("# `{}` has no scenario to run again", path.display())
+                    } else {
+                        format!("pagetide run {}", scenario.display())
+                    };
                     let label = recording.label.clone();
                     columns.push((folder.clone(), Loaded { label, command, recordings: vec![recording] }));
                 }

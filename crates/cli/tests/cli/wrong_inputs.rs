@@ -396,7 +396,8 @@ fn folders_that_exist_or_cannot_be_written_are_told_before_anything_runs() {
 #[test]
 fn what_is_said_of_a_virtual_machine_needs_one_and_makes_sense() {
     let scene = Scene::new();
-    let head = "workload = \"hot-and-stream\"\nkernel = \"linux-6.12\"\nmachine = \"vm-2cpu\"\nmem = \"64M\"\n";
+    let head =
+        "workload = \"hot-and-stream\"\nkernel = \"linux-6.12\"\nmachine = \"vm-2cpu\"\nmem = \"64M\"\n";
     scene
         .file("sim.toml", format!("{head}[vm]\ncpus = 4\n"))
         .file("nodes.toml", format!("{head}backend = \"vm:6.12\"\n[vm]\nnuma_nodes = 3\n"));
