@@ -101,6 +101,20 @@ pub(crate) enum VmCommand {
     },
 }
 
+/// The shape of a guest.
+#[derive(Debug, Args)]
+pub(crate) struct GuestArgs {
+    /// With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
+    #[arg(long = "vm-cpus", value_name = "N", help_heading = "Virtual machine")]
+    pub(crate) cpus: Option<u16>,
+    /// With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly [default: 1] [example: 2]
+    #[arg(long = "vm-nodes", value_name = "N", help_heading = "Virtual machine")]
+    pub(crate) numa_nodes: Option<u16>,
+    /// With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled` [default: off] [example: on]
+    #[arg(long, value_name = "on|off", help_heading = "Virtual machine")]
+    pub(crate) lru_gen: Option<String>,
+}
+
 /// What a run on this host may do.
 #[derive(Debug, Args)]
 pub(crate) struct HostArgs {
@@ -176,6 +190,8 @@ pub(crate) struct ScenarioArgs {
     /// Sysctl to set; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
     #[arg(long = "set", value_name = "SYSCTL=VALUE", help_heading = "Machine", allow_hyphen_values = true)]
     pub(crate) sysctls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) vm: GuestArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
 }
@@ -307,6 +323,9 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FORMAT")]
     #[arg(value_parser = |text: &str| text.parse::<TraceFormat>().map_err(|error| with_hint(&error)))]
     pub(crate) trace_format: Option<TraceFormat>,
+    /// Keep the recording, or those of several caches, in this new folder [default: not kept] [example: recordings/trace]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,

@@ -12,7 +12,7 @@ use workload::scenario::{Backend, SEED_DEFAULT, Scenario};
 use crate::batch::PlannedRun;
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::resolve::{Request, command};
+use crate::resolve::{GUEST_MEM, GuestRequest, Request, Subject, command};
 
 /// Seeds that one comparison takes at most: more runs than that are a mistake.
 pub const SEEDS_MAX: u64 = 10_000;
@@ -50,12 +50,26 @@ pub fn plan(
     backends: &[String],
     seeds: u64,
 ) -> Result<Comparison, LabError> {
-    let first = request.resolve()?;
+    let parsed = backends.iter().map(|text| text.parse().map_err(LabError::from));
+    let mut backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
+    // What is said of a guest has to fit one of the backends, not each.
+    let is_guest = |backend: &Backend| matches!(backend, Backend::Vm(_));
+    // Nor would it be a comparison if the model had more memory than the guest.
+    let mut request = request.clone();
+    if backends.iter().any(is_guest)
+        && request.mem.is_none()
+        && matches!(request.subject, Subject::Workload(_))
+    {
+        request.mem = Some(GUEST_MEM.to_string());
+    }
+    let request = &request;
+    let without_guest = Request { guest: GuestRequest::default(), ..request.clone() };
+    let guest = backends.iter().find(|backend| is_guest(backend)).map(ToString::to_string);
+    let first =
+        Request { backend: guest.or_else(|| request.backend.clone()), ..request.clone() }.resolve()?;
     if !(1..=SEEDS_MAX).contains(&seeds) {
         return Err(LabError::Seeds(seeds));
     }
-    let parsed = backends.iter().map(|text| text.parse().map_err(LabError::from));
-    let mut backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
     if backends.is_empty() {
         backends.push(first.backend.clone());
     }
@@ -75,12 +89,10 @@ pub fn plan(
         let own = [model_of(backend)];
         for kernel in if *backend == Backend::Sim { &models[..] } else { &own[..] } {
             let kernel = kernel.clone().or_else(|| request.kernel.clone());
+            let asked = if is_guest(backend) { request } else { &without_guest };
             let backend = Some(backend.to_string());
-            let scenario = Request { kernel, backend, ..request.clone() }.resolve()?;
-            let label = match &scenario.backend {
-                Backend::Sim => scenario.kernel.to_string(),
-                real => real.to_string(),
-            };
+            let scenario = Request { kernel, backend, ..asked.clone() }.resolve()?;
+            let label = label(&scenario);
             if variants.iter().any(|variant| variant.label == label) {
                 return Err(LabError::SameKernel(label));
             }
@@ -90,6 +102,16 @@ pub fn plan(
     match &variants[..] {
         [only] => Err(LabError::OneKernel(only.label.clone())),
         _ => Ok(Comparison { variants }),
+    }
+}
+
+/// What a run is called: the simulated kernel, or where it runs and what is special there.
+pub fn label(scenario: &Scenario) -> String {
+    let differences = scenario.guest.map(|guest| guest.differences()).unwrap_or_default();
+    match &scenario.backend {
+        Backend::Sim => scenario.kernel.to_string(),
+        real if differences.is_empty() => real.to_string(),
+        real => format!("{real},{differences}"),
     }
 }
 
@@ -180,14 +202,27 @@ impl OutFolder {
     /// # Errors
     /// The system refuses.
     pub fn keep(&self, plan: &[PlannedRun], index: usize, recording: &Recording) -> Result<(), LabError> {
+        let run = &plan[index];
+        self.keep_as(&format!("{}-seed{}", run.label, run.scenario.seed.0), index, plan.len(), recording)
+    }
+
+    /// Writes the recording that is number `index` of `count` under its label.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn keep_labelled(&self, index: usize, count: usize, recording: &Recording) -> Result<(), LabError> {
+        self.keep_as(&recording.label, index, count, recording)
+    }
+
+    fn keep_as(&self, name: &str, index: usize, count: usize, recording: &Recording) -> Result<(), LabError> {
         match std::fs::create_dir(&self.0) {
             Err(source) if source.kind() != std::io::ErrorKind::AlreadyExists => {
                 return Err(recording::RecordingError::Unwritable { path: self.0.clone(), source }.into());
             }
             _ => {}
         }
-        let (run, digits) = (&plan[index], plan.len().to_string().len());
-        let name = format!("{:0digits$}-{}-seed{}", index + 1, run.label, run.scenario.seed.0);
+        let digits = count.to_string().len();
+        let name = format!("{:0digits$}-{}", index + 1, name.replace(['/', ' '], "-"));
         recording.write(&self.0.join(name))?;
         Ok(())
     }
@@ -227,7 +262,13 @@ pub fn load(folders: &[PathBuf]) -> Result<Vec<Loaded>, LabError> {
             match columns.iter_mut().find(same) {
                 Some((_, column)) => column.recordings.push(recording),
                 None => {
-                    let command = format!("pagetide run {}", path.join("scenario.toml").display());
+                    let scenario = path.join("scenario.toml");
+                    // Replays and commands that were monitored have none: `#` makes it a shell's comment.
+                    let command = if recording.scenario_toml.is_empty() {
+                        format!("# `{}` has no scenario to run again", path.display())
+                    } else {
+                        format!("pagetide run {}", scenario.display())
+                    };
                     let label = recording.label.clone();
                     columns.push((folder.clone(), Loaded { label, command, recordings: vec![recording] }));
                 }

@@ -113,6 +113,14 @@ pub enum LabError {
     /// The same kernel twice.
     #[error("kernel `{0}` is named twice")]
     SameKernel(String),
+    /// Something is said of a virtual machine, and there is none.
+    #[error("`{what}` is for virtual machines, and this runs on `{backend}`")]
+    NoGuest {
+        /// The option or table.
+        what: &'static str,
+        /// Where it runs.
+        backend: String,
+    },
     /// No seeds, or more than anyone can wait for.
     #[error("a comparison takes 1 to {max} seeds, not {0}", max = crate::compare::SEEDS_MAX)]
     Seeds(u64),
@@ -203,6 +211,9 @@ impl LabError {
             Self::Unreadable { .. } => Some("check the path and the file's permissions".to_owned()),
             Self::NoDefaultKernels(_) => Some("name two or more with `--kernel`".to_owned()),
             Self::OneKernel(_) => Some("name a second one with `--kernel`".to_owned()),
+            Self::NoGuest { .. } => {
+                Some("add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out".to_owned())
+            }
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
             Self::NotOneSweep(_) | Self::Span { .. } => Some(format!(
                 "write it as in `--set vm.fragment_stall_order=0..11` or `=0,4,9`; at most {} values",

@@ -99,10 +99,12 @@ fn in_vm(
         Some(workload::ParamValue::Choice("xfs")) => VmFilesystem::Xfs,
         _ => VmFilesystem::Ext4,
     };
+    let guest = scenario.guest.unwrap_or_default();
     let spec = VmSpec {
-        hardware: Hardware { mem: scenario.mem, cpus: 2, numa_nodes: 1 },
+        hardware: Hardware { mem: scenario.mem, cpus: guest.cpus, numa_nodes: guest.numa_nodes },
         filesystem,
         sysctls: texts(scenario),
+        lru_gen: guest.lru_gen,
         sample_period: SAMPLE_PERIOD,
         ..VmSpec::new(kernel)
     };

@@ -12,7 +12,7 @@ use mm::sysctl::{Sysctl, Sysctls};
 use sim::machines::{self, MACHINES, MachineSpec};
 use units::{Bytes, Seed};
 use workload::params::split_pair;
-use workload::scenario::{SEED_DEFAULT, parse_mem, parse_sysctl_value};
+use workload::scenario::{Guest, LruGen, SEED_DEFAULT, parse_mem, parse_sysctl_value};
 use workload::{Backend, KernelSpec, Params, Scenario, WorkloadSpec};
 
 use crate::error::LabError;
@@ -59,11 +59,46 @@ pub struct Request {
     pub seed: Option<u64>,
     /// Where to run: `sim`, `host`, `vm:6.12`.
     pub backend: Option<String>,
+    /// What a virtual machine shall be like.
+    pub guest: GuestRequest,
+}
+
+/// What a person wants of a virtual machine; only a backend `vm:VERSION` has one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GuestRequest {
+    /// CPUs.
+    pub cpus: Option<u16>,
+    /// NUMA nodes.
+    pub numa_nodes: Option<u16>,
+    /// `on`, `off`, or what `/sys/kernel/mm/lru_gen/enabled` takes.
+    pub lru_gen: Option<String>,
+}
+
+impl GuestRequest {
+    /// The option of the command line that was given, the first of several.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--vm-cpus", self.cpus.is_some()),
+            ("--vm-nodes", self.numa_nodes.is_some()),
+            ("--lru-gen", self.lru_gen.is_some()),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+
+    fn apply_to(&self, mut guest: Guest) -> Result<Guest, LabError> {
+        guest.cpus = self.cpus.unwrap_or(guest.cpus);
+        guest.numa_nodes = self.numa_nodes.unwrap_or(guest.numa_nodes);
+        if let Some(lru_gen) = &self.lru_gen {
+            guest.lru_gen = lru_gen.parse::<LruGen>()?;
+        }
+        guest.check()?;
+        Ok(guest)
+    }
 }
 
 /// Memory of a guest when nobody says: that of the measured guests. A source's `MemTotal` is what a
 /// kernel manages, which no size of a guest gives exactly.
-const GUEST_MEM: Bytes = Bytes(512 << 20);
+pub(crate) const GUEST_MEM: Bytes = Bytes(512 << 20);
 
 impl Request {
     /// `subject` as it is when nobody says more.
@@ -77,6 +112,7 @@ impl Request {
             sysctls: Vec::new(),
             seed: None,
             backend: None,
+            guest: GuestRequest::default(),
         }
     }
 
@@ -127,6 +163,22 @@ impl Request {
                 scenario.mem = GUEST_MEM;
             }
         }
+        self.apply_guest_to(scenario)
+    }
+
+    /// A guest's scenario says all of it, any other nothing. A file's own `[vm]` may go with a
+    /// backend that the request names instead of the file's.
+    fn apply_guest_to(&self, scenario: &mut Scenario) -> Result<(), LabError> {
+        if matches!(scenario.backend, Backend::Vm(_)) {
+            scenario.guest = Some(self.guest.apply_to(scenario.guest.unwrap_or_default())?);
+            return Ok(());
+        }
+        if let Some(option) = self.guest.given() {
+            return Err(LabError::NoGuest { what: option, backend: scenario.backend.to_string() });
+        }
+        if scenario.guest.take().is_some() && self.backend.is_none() {
+            return Err(LabError::NoGuest { what: "[vm]", backend: scenario.backend.to_string() });
+        }
         Ok(())
     }
 }
@@ -167,6 +219,7 @@ fn defaults(name: &str, names: &Names) -> Result<Scenario, LabError> {
         sysctls: Default::default(),
         seed: SEED_DEFAULT,
         backend: Backend::Sim,
+        guest: None,
     })
 }
 
@@ -252,6 +305,18 @@ pub fn command(scenario: &Scenario) -> String {
     }
     if scenario.backend != Backend::Sim {
         add("on", &scenario.backend.to_string());
+    }
+    if let Some(guest) = &scenario.guest {
+        let default = Guest::default();
+        if guest.cpus != default.cpus {
+            add("vm-cpus", &guest.cpus.to_string());
+        }
+        if guest.numa_nodes != default.numa_nodes {
+            add("vm-nodes", &guest.numa_nodes.to_string());
+        }
+        if guest.lru_gen != default.lru_gen {
+            add("lru-gen", &guest.lru_gen.to_string());
+        }
     }
     if scenario.seed != SEED_DEFAULT {
         add("seed", &scenario.seed.0.to_string());

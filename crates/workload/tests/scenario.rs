@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pagetide_workload::scenario::{Backend, MEM_MAX, MEM_MIN, Scenario, ScenarioError};
+use pagetide_workload::scenario::{
+    Backend, GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen, MEM_MAX, MEM_MIN, Scenario, ScenarioError,
+};
 use pagetide_workload::{Vocabulary, Workload};
 use proptest::prelude::*;
 use units::{Bytes, Seed};
@@ -182,6 +184,31 @@ fn every_mistake_is_reported_where_it_stands() {
     ");
 }
 
+#[test]
+fn a_table_vm_shapes_the_guest_and_its_mistakes_have_places() {
+    let guest = |table: &str| {
+        let scenario = read(&format!("{SMALLEST}backend = \"vm:6.12\"\n{table}\n"));
+        scenario.map(|scenario| scenario.guest).map_err(|error| error.to_string())
+    };
+    assert_eq!(guest(""), Ok(None));
+    assert_eq!(guest("[vm]"), Ok(Some(Guest::default())));
+    let whole = Guest { cpus: 4, numa_nodes: 2, lru_gen: LruGen::ON };
+    assert_eq!(guest("[vm]\ncpus = 4\nnuma_nodes = 2\nlru_gen = \"on\""), Ok(Some(whole)));
+    assert_eq!(guest("vm.cpus = 4\nvm.numa_nodes = 2\nvm.lru_gen = 7"), Ok(Some(whole)));
+    let wrong =
+        ["cpus = 0", "cpus = -4", "numa_nodes = 3", "lru_gen = \"maybe\"", "lru_gen = true", "cpu = 4"];
+    let told = wrong.map(|line| guest(&format!("[vm]\n{line}")).unwrap_err());
+    insta::assert_snapshot!(told.join("\n"), @"
+    line 7, column 1: `cpus` of a virtual machine cannot be `0`: a virtual machine has 1 to 64
+    line 8, column 8: `cpus` of a virtual machine cannot be `-4`: it is a whole number
+    line 7, column 1: `numa_nodes` of a virtual machine cannot be `3`: each node needs a CPU, and there are 2
+    line 8, column 11: `lru_gen` of a virtual machine cannot be `maybe`: it is `on`, `off`, or bits of /sys/kernel/mm/lru_gen/enabled: 0x0001, 0x0003, 0x0005
+    line 8, column 11: `lru_gen` is true or false, not a text or a whole number
+    line 8, column 1: unknown key `cpu`
+    ");
+    assert_eq!(guest("vm = 4").unwrap_err(), "line 7, column 6: `vm` is a whole number, not a table");
+}
+
 fn scenarios() -> impl Strategy<Value = Scenario> {
     let params = (0..=MEM_MAX.get(), 0..=1000_u64, any::<bool>(), proptest::option::of(1_u64 << 20..1 << 40));
     let backend = prop_oneof![
@@ -192,8 +219,15 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     let kernel = proptest::sample::select(vec!["linux-5.3", "linux-6.12+root-aging", "linux-5.3-root-aging"]);
     let sysctl = proptest::sample::select(WORDS.sysctls);
     let sysctls = proptest::collection::btree_map(sysctl, "[!-~]{1,6}( [!-~]{1,6}){0,2}", 0..3);
-    (params, kernel, MEM_MIN.get()..=MEM_MAX.get(), sysctls, any::<u64>(), backend).prop_map(
-        |((hot, reads, xfs, limit), kernel, mem, sysctls, seed, backend)| {
+    let lru_gen = proptest::sample::select(vec!["on", "off", "0x3"]).prop_map(|text| text.parse().unwrap());
+    let guest = (1..=GUEST_CPUS_MAX, 1..=GUEST_NODES_MAX, lru_gen).prop_map(|(cpus, nodes, lru_gen)| Guest {
+        cpus,
+        numa_nodes: nodes.min(cpus),
+        lru_gen,
+    });
+    let guest = proptest::option::of(guest);
+    (params, kernel, MEM_MIN.get()..=MEM_MAX.get(), sysctls, any::<u64>(), backend, guest).prop_map(
+        |((hot, reads, xfs, limit), kernel, mem, sysctls, seed, backend, guest)| {
             let mut pairs = vec![("hot", hot.to_string()), ("hot_reads", reads.to_string())];
             pairs.push(("filesystem", if xfs { "xfs" } else { "ext4" }.to_owned()));
             if let Some(limit) = limit {
@@ -209,6 +243,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
                 sysctls: sysctls.into_iter().map(owned).collect::<BTreeMap<_, _>>(),
                 seed: Seed(seed),
                 backend,
+                guest,
             }
         },
     )
@@ -227,7 +262,7 @@ proptest! {
         text in "\\PC{0,60}",
         tokens in proptest::collection::vec(
             proptest::sample::select(vec![
-                "workload", "kernel", "mem", "seed", "params", "sysctls", "hot", "vm", "=", ".", "[", "]",
+                "workload", "kernel", "mem", "seed", "params", "sysctls", "hot", "vm", "cpus", "lru_gen", "=", ".", "[", "]",
                 "\n", "\"hot-and-stream\"", "\"linux-5.3\"", "\"", "-1", "0x", "1e9", "{", "}", ",", "\u{e9}",
                 "\"desktop\"", "\"1G\"", "machine", "#", "true",
             ]),

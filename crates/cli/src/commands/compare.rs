@@ -45,6 +45,9 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--machine", scenario.machine.is_some()),
         ("--mem", scenario.mem.is_some()),
         ("--set", !scenario.sysctls.is_empty()),
+        ("--vm-cpus", scenario.vm.cpus.is_some()),
+        ("--vm-nodes", scenario.vm.numa_nodes.is_some()),
+        ("--lru-gen", scenario.vm.lru_gen.is_some()),
         ("--jobs", args.jobs.is_some()),
         ("--out", args.out.is_some()),
     ];

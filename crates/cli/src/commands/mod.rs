@@ -16,7 +16,7 @@ pub(crate) use run::run;
 pub(crate) use sweep::sweep;
 pub(crate) use vm::vm;
 
-use lab::{HostPolicy, LabError, Request, Subject};
+use lab::{GuestRequest, HostPolicy, LabError, Request, Subject};
 
 use crate::args::{HostArgs, ScenarioArgs};
 
@@ -30,6 +30,11 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
         sysctls: args.sysctls.clone(),
         seed: args.seed,
         backend: args.backends.first().cloned(),
+        guest: GuestRequest {
+            cpus: args.vm.cpus,
+            numa_nodes: args.vm.numa_nodes,
+            lru_gen: args.vm.lru_gen.clone(),
+        },
         ..Request::new(Subject::of_argument(subject))
     }
 }
@@ -38,7 +43,7 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
 fn host_policy(args: &HostArgs) -> Result<HostPolicy, LabError> {
     let mut policy = HostPolicy { allow_host_pressure: args.allow_host_pressure, ..HostPolicy::default() };
     if let Some(limit) = &args.host_limit {
-        policy.limit = lab::parse_mem(limit)?;
+        policy.limit = lab::parse_mem_of("--host-limit", limit)?;
     }
     policy.dir.clone_from(&args.host_dir);
     Ok(policy)

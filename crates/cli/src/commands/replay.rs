@@ -1,7 +1,10 @@
 //! `pagetide replay`: a trace on caches.
 
-use lab::Recording;
+use std::path::Path;
+
+use lab::compare::OutFolder;
 use lab::replay::{self, ReplayRequest};
+use lab::{LabError, Recording, check_new_folder};
 
 use crate::args::{Format, ReplayArgs};
 use crate::printer::{Failure, Printer};
@@ -18,10 +21,16 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
         kernels: args.kernels.clone(),
         sysctls: args.sysctls.clone(),
     };
+    if let Some(out) = &args.out {
+        check_new_folder(out)?;
+    }
     let bar = ReplayBar::new(printer);
     let results = replay::replay(&request, &stop_flag(), |progress| bar.advance(progress));
     bar.done();
     let results = results?;
+    if let Some(out) = &args.out {
+        keep(out, &results)?;
+    }
     let results: Vec<&Recording> = results.iter().collect();
     let text = match args.format {
         // One kernel alone is shown with all that its run left, its time line too.
@@ -34,4 +43,17 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
         Format::Md => report::metrics_markdown(&results)?,
     };
     printer.data(&text)
+}
+
+/// One cache leaves a recording, as a run does; several leave a folder of them, as a comparison.
+fn keep(out: &Path, results: &[Recording]) -> Result<(), LabError> {
+    if let [only] = results {
+        only.write(out)?;
+        return Ok(());
+    }
+    let folder = OutFolder::new(out)?;
+    results
+        .iter()
+        .enumerate()
+        .try_for_each(|(index, recording)| folder.keep_labelled(index, results.len(), recording))
 }

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
         check_new_folder(out)?;
     }
     let again = command(&scenario);
-    let plan = [PlannedRun { label: scenario.kernel.to_string(), scenario }];
+    let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
     let progress = RunProgress::new(plan.len(), host_policy(&args.scenario.host)?, printer);
     let batch = run_all(&plan, 1, &progress.control, |_, recording| match &args.out {
         Some(out) => recording.write(out).map(drop).map_err(Into::into),

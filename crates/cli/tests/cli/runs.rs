@@ -42,7 +42,7 @@ fn help_of_each_command() {
       130  interrupted
     exit 0
     "#);
-    insta::assert_snapshot!(scene.shown("run -h"), @r#"
+    insta::assert_snapshot!(scene.shown("run -h"), @"
     Run one workload on one kernel
 
     Usage: pagetide run [OPTIONS] <WORKLOAD|SCENARIO.toml>
@@ -69,6 +69,13 @@ fn help_of_each_command() {
           --kernel <KERNEL>     Kernel, with features added (+) or taken away (-) [default: the newest]
                                 [example: linux-5.4+root-aging]
 
+    Virtual machine:
+          --vm-cpus <N>       With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
+          --vm-nodes <N>      With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly
+                              [default: 1] [example: 2]
+          --lru-gen <on|off>  With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled`
+                              [default: off] [example: on]
+
     Host:
           --host-limit <SIZE>    With `--on host`: memory of all that the run does [default: 256M]
                                  [example: 512M]
@@ -90,8 +97,8 @@ fn help_of_each_command() {
       pagetide run hot-and-stream --param stream=2G --mem 512M --format json
       pagetide run scenario.toml --out recordings/first
     exit 0
-    "#);
-    insta::assert_snapshot!(scene.shown("compare -h"), @r#"
+    ");
+    insta::assert_snapshot!(scene.shown("compare -h"), @"
     Put kernels, or recordings made earlier, side by side
 
     Usage: pagetide compare [OPTIONS] <WORKLOAD|DIR>...
@@ -122,6 +129,13 @@ fn help_of_each_command() {
           --kernel <KERNEL>     Kernel to compare; repeated [default: the source's own before and after]
                                 [example: linux-6.1]
 
+    Virtual machine:
+          --vm-cpus <N>       With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
+          --vm-nodes <N>      With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly
+                              [default: 1] [example: 2]
+          --lru-gen <on|off>  With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled`
+                              [default: off] [example: on]
+
     Host:
           --host-limit <SIZE>    With `--on host`: memory of all that the run does [default: 256M]
                                  [example: 512M]
@@ -146,8 +160,8 @@ fn help_of_each_command() {
       pagetide compare hot-and-stream --kernel linux-6.1 --kernel linux-6.12 --seeds 10
       pagetide compare recordings/first recordings/second --format md
     exit 0
-    "#);
-    insta::assert_snapshot!(scene.shown("replay -h"), @r#"
+    ");
+    insta::assert_snapshot!(scene.shown("replay -h"), @"
     Replay a recorded trace through page cache and reclaim, or on plain policies
 
     Usage: pagetide replay [OPTIONS] <--policy <POLICY>|--mem <SIZE>> <TRACE>
@@ -174,16 +188,18 @@ fn help_of_each_command() {
           --timing <WHEN>  When requests are made: asap or recorded [default: asap] [example: recorded]
 
     Output:
+      -q, --quiet            Say less: no progress
+          --out <DIR>        Keep the recording, or those of several caches, in this new folder
+                             [default: not kept] [example: recordings/trace]
+      -v, --verbose          Say more: the start of each run, too
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
-      -q, --quiet            Say less: no progress
-      -v, --verbose          Say more: the start of each run, too
 
     Examples:
       pagetide replay trace.csv --mem 256M --mem 512M --kernel linux-6.12
       pagetide replay trace.csv --policy lru --policy clock --capacity 10000
     exit 0
-    "#);
+    ");
 }
 
 #[test]
@@ -381,4 +397,41 @@ fn an_interruption_keeps_the_runs_that_finished_and_no_half_ones() {
     assert_eq!(half, Vec::<String>::new());
     let json: serde_json::Value = serde_json::from_str(&scene.data("compare kept --format json")).unwrap();
     assert!(json["runs"].as_array().unwrap().len() >= 3);
+}
+
+#[test]
+fn a_guest_is_part_of_its_scenario_and_the_model_beside_it_has_its_memory() {
+    let scene = Scene::new();
+    let told = scene
+        .data("compare hot-and-stream --on sim --on vm:6.12 --vm-cpus 4 --vm-nodes 2 --lru-gen y --dry-run");
+    let (model, guest) = told.split_at(told.rfind("schema = 1").unwrap());
+    assert!(model.contains("backend = \"sim\"") && !model.contains("[vm]"), "{model}");
+    assert!(guest.contains("backend = \"vm:6.12\""), "{guest}");
+    assert!(guest.ends_with("\n[vm]\ncpus = 4\nnuma_nodes = 2\nlru_gen = \"on\"\n"), "{guest}");
+    for scenario in [model, guest] {
+        assert!(scenario.contains("mem = \"512M\""), "{scenario}");
+    }
+    scene.file("guest.toml", guest);
+    assert_eq!(scene.data("run guest.toml --dry-run"), guest);
+}
+
+#[test]
+fn a_replay_leaves_one_recording_or_a_folder_of_them() {
+    let scene = Scene::new();
+    scene.file("trace.csv", "1,10,4096\n2,11,4096\n3,10,4096\n");
+    let one = scene.data("replay trace.csv --policy lru --capacity 1 --out one");
+    assert_eq!(one, scene.data("replay trace.csv --policy lru --capacity 1"));
+    scene.data("replay trace.csv --policy lru --policy fifo --capacity 1 --out both");
+    let names = scene.names();
+    let manifests: Vec<&String> = names.iter().filter(|name| name.ends_with("MANIFEST")).collect();
+    assert_eq!(manifests, ["both/1-lru-1/MANIFEST", "both/2-fifo-1/MANIFEST", "one/MANIFEST"]);
+    let shown = scene.shown("compare both");
+    assert!(shown.contains("lru 1") && shown.ends_with("exit 0"), "{shown}");
+    assert!(shown.contains("# `both/1-lru-1` has no scenario to run again"), "{shown}");
+    let shown = scene.shown("replay trace.csv --policy lru --capacity 1 --out one");
+    insta::assert_snapshot!(shown, @"
+    error: `one` exists already
+    hint: name a new folder, or remove this one first
+    exit 1
+    ");
 }

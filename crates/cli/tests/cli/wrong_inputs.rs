@@ -392,3 +392,76 @@ fn folders_that_exist_or_cannot_be_written_are_told_before_anything_runs() {
     exit 1
     "#);
 }
+
+#[test]
+fn what_is_said_of_a_virtual_machine_needs_one_and_makes_sense() {
+    let scene = Scene::new();
+    let head =
+        "workload = \"hot-and-stream\"\nkernel = \"linux-6.12\"\nmachine = \"vm-2cpu\"\nmem = \"64M\"\n";
+    scene
+        .file("sim.toml", format!("{head}[vm]\ncpus = 4\n"))
+        .file("nodes.toml", format!("{head}backend = \"vm:6.12\"\n[vm]\nnuma_nodes = 3\n"));
+    let commands = [
+        "run hot-and-stream --vm-cpus 4",
+        "run hot-and-stream --on host --lru-gen on",
+        "compare hot-and-stream --on sim --on host --vm-nodes 2",
+        "compare hot-and-stream --lru-gen on",
+        "run hot-and-stream --on vm:6.12 --vm-cpus 0",
+        "run hot-and-stream --on vm:6.12 --vm-nodes 3",
+        "run hot-and-stream --on vm:6.12 --lru-gen maybe",
+        "run hot-and-stream --host-limit 5M",
+        "run sim.toml",
+        "run nodes.toml",
+    ];
+    insta::assert_snapshot!(check(&scene, &commands), @r#"
+    $ run hot-and-stream --vm-cpus 4
+    error: `--vm-cpus` is for virtual machines, and this runs on `sim`
+    hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+    exit 1
+
+    $ run hot-and-stream --on host --lru-gen on
+    error: `--lru-gen` is for virtual machines, and this runs on `host`
+    hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+    exit 1
+
+    $ compare hot-and-stream --on sim --on host --vm-nodes 2
+    error: `--vm-nodes` is for virtual machines, and this runs on `sim`
+    hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+    exit 1
+
+    $ compare hot-and-stream --lru-gen on
+    error: `--lru-gen` is for virtual machines, and this runs on `sim`
+    hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+    exit 1
+
+    $ run hot-and-stream --on vm:6.12 --vm-cpus 0
+    error: `cpus` of a virtual machine cannot be `0`: a virtual machine has 1 to 64
+    hint: write it as in `--vm-cpus 4`, or `cpus = 4` below `[vm]`
+    exit 1
+
+    $ run hot-and-stream --on vm:6.12 --vm-nodes 3
+    error: `numa_nodes` of a virtual machine cannot be `3`: each node needs a CPU, and there are 2
+    hint: give it more CPUs or fewer nodes: `--vm-cpus 4 --vm-nodes 2`
+    exit 1
+
+    $ run hot-and-stream --on vm:6.12 --lru-gen maybe
+    error: `lru_gen` of a virtual machine cannot be `maybe`: it is `on`, `off`, or bits of /sys/kernel/mm/lru_gen/enabled: 0x0001, 0x0003, 0x0005
+    hint: write it as in `--lru-gen on`, or `lru_gen = "on"` below `[vm]`
+    exit 1
+
+    $ run hot-and-stream --host-limit 5M
+    error: `--host-limit`: 5M is outside of 16M to 16T
+    exit 1
+
+    $ run sim.toml
+    error: `[vm]` is for virtual machines, and this runs on `sim`
+    hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+    exit 1
+
+    $ run nodes.toml
+    error: `nodes.toml` is no scenario that can run
+      caused by: line 6, column 1: `numa_nodes` of a virtual machine cannot be `3`: each node needs a CPU, and there are 2
+    hint: give it more CPUs or fewer nodes: `--vm-cpus 4 --vm-nodes 2`
+    exit 1
+    "#);
+}

@@ -87,6 +87,12 @@ pub enum VmError {
         /// What it wrote.
         message: String,
     },
+    /// The kernel is older than the multi-gen LRU.
+    #[error("kernel {release} has no multi-gen LRU")]
+    NoLruGen {
+        /// What `uname -r` says in it.
+        release: String,
+    },
     /// The machine makes no sense.
     #[error("{why}")]
     BadSpec {
@@ -199,11 +205,17 @@ impl VmError {
             Self::Hung { .. } | Self::TimedOut { .. } => {
                 "an emulated CPU is slow: give it more time, more memory or a smaller workload".to_owned()
             }
+            Self::BadSpec { .. } => "`--mem`, `--vm-cpus` and `--vm-nodes` shape the machine".to_owned(),
+            Self::NoLruGen { .. } => NO_LRU_GEN_HINT.to_owned(),
             Self::Guest { hint, .. } => return hint.clone(),
             _ => return None,
         })
     }
 }
+
+/// What to do about a kernel without a multi-gen LRU.
+pub(super) const NO_LRU_GEN_HINT: &str =
+    "leave `--lru-gen` out, or take a kernel from 6.1 on that was built with CONFIG_LRU_GEN";
 
 fn tail_text(tail: &[String]) -> String {
     if tail.is_empty() {

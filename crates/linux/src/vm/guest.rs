@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
 
+use super::error::NO_LRU_GEN_HINT;
 use super::image::VmFilesystem;
 use super::protocol::{GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME};
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths};
@@ -159,9 +160,10 @@ fn prepare(job: &Job) -> Result<RootPaths, Failure> {
 
     let switch = Path::new("/sys/kernel/mm/lru_gen/enabled");
     if switch.exists() {
-        write(switch, if job.lru_gen { "y" } else { "n" })?;
-    } else if job.lru_gen {
-        return Err(failure("this kernel has no multi-gen LRU".to_owned()));
+        write(switch, job.lru_gen.as_deref().unwrap_or("n"))?;
+    } else if job.lru_gen.is_some() {
+        let message = "this kernel has no multi-gen LRU".to_owned();
+        return Err(Failure { message, hint: Some(NO_LRU_GEN_HINT.to_owned()) });
     }
     wait_for(DATA_DISK, || Path::new(DATA_DISK).exists().then_some(()))?;
     write("/sys/block/vda/queue/read_ahead_kb", &job.read_ahead_kib.to_string())?;

@@ -23,12 +23,14 @@ pub mod protocol;
 pub mod qemu;
 mod watch;
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use units::Bytes;
 use workload::Workload;
+use workload::scenario::LruGen;
 
 pub use error::VmError;
 pub use fetch::fetch;
@@ -46,6 +48,8 @@ const QEMU: &str = "qemu-system-x86_64";
 /// Folders of runs: `vm-<process>-<random>`.
 const RUN_PREFIX: &str = "vm-";
 const KVM_DEVICE: &str = "/dev/kvm";
+/// The first kernel with a multi-gen LRU.
+const LRU_GEN_SINCE: &str = "6.1";
 /// With KVM a guest is ready after about a second; where KVM hangs, emulation should have its turn.
 const KVM_BOOT: Duration = Duration::from_secs(20);
 
@@ -64,8 +68,8 @@ pub struct VmSpec {
     pub read_ahead_kib: u32,
     /// Sysctls to set before the run, by name and value.
     pub sysctls: Vec<(String, String)>,
-    /// Whether the multi-gen LRU is on. The reference measurements have it off.
-    pub lru_gen: bool,
+    /// The multi-gen LRU. The reference measurements have it off.
+    pub lru_gen: LruGen,
     /// `memory.max` of the workload's root cgroup.
     pub limit: Option<Bytes>,
     /// Time between samples of the counters.
@@ -92,7 +96,7 @@ impl VmSpec {
             disk: Bytes(32 << 30),
             read_ahead_kib: 128,
             sysctls: Vec::new(),
-            lru_gen: false,
+            lru_gen: LruGen::OFF,
             limit: None,
             sample_period: Duration::from_secs(1),
             accelerator: None,
@@ -136,6 +140,7 @@ pub fn run(
     let qemu = image::find_program(QEMU).ok_or_else(|| VmError::NoQemu { program: QEMU.to_owned() })?;
     let kernels = cache_dir();
     let kernel = spec.kernel.find(&kernels)?;
+    check_lru_gen(spec.lru_gen, &kernel.release)?;
     let runs = kernels.with_file_name("runs");
     std::fs::create_dir_all(&runs).map_err(|source| VmError::io("create", &runs, source))?;
     remove_abandoned(&runs);
@@ -147,6 +152,16 @@ pub fn run(
     std::fs::write(&initramfs, archive).map_err(|source| VmError::io("write", &initramfs, source))?;
     let machine = Machine { spec, qemu: &qemu, kernel: &kernel, initramfs: &initramfs, dir: dir.path() };
     machine.run(stop, progress)
+}
+
+/// Refuses what cannot work before anything boots. A kernel that was built without the multi-gen
+/// LRU is found out in the guest.
+fn check_lru_gen(lru_gen: LruGen, release: &str) -> Result<(), VmError> {
+    let is_older = kernels::compare_versions(release, LRU_GEN_SINCE) == Ordering::Less;
+    if lru_gen.is_on() && is_older {
+        return Err(VmError::NoLruGen { release: release.to_owned() });
+    }
+    Ok(())
 }
 
 struct Machine<'a> {
@@ -246,7 +261,7 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload) -> Result<V
         sample_period: spec.sample_period,
         limit: spec.limit,
         filesystem: spec.filesystem,
-        lru_gen: spec.lru_gen,
+        lru_gen: spec.lru_gen.is_on().then(|| spec.lru_gen.to_sysfs()),
         read_ahead_kib: spec.read_ahead_kib,
         timeout: spec.timeout,
     };
@@ -277,6 +292,17 @@ fn kvm_opens() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_multi_gen_lru_is_asked_of_no_kernel_before_6_1() {
+        for (release, has) in [("5.10.0-30-amd64", false), ("6.0.19", false), ("6.1.0-50-cloud-amd64", true)]
+        {
+            assert_eq!(check_lru_gen(LruGen::ON, release).is_ok(), has, "{release}");
+            assert!(check_lru_gen(LruGen::OFF, release).is_ok(), "{release}");
+        }
+        let error = check_lru_gen(LruGen::ON, "5.10.0-30-amd64").unwrap_err();
+        assert_eq!(error.to_string(), "kernel 5.10.0-30-amd64 has no multi-gen LRU");
+    }
 
     #[test]
     fn what_a_killed_run_left_is_removed_and_a_living_runs_folder_is_not() {

@@ -38,8 +38,8 @@ pub struct Job {
     pub limit: Option<Bytes>,
     /// What is on the data disk.
     pub filesystem: VmFilesystem,
-    /// Whether the multi-gen LRU is on.
-    pub lru_gen: bool,
+    /// What `/sys/kernel/mm/lru_gen/enabled` takes to turn the multi-gen LRU on; `None` is off.
+    pub lru_gen: Option<String>,
     /// Readahead of the data disk in KiB.
     pub read_ahead_kib: u32,
     /// When the guest ends by itself, in case nobody is left who watches it.
@@ -156,7 +156,7 @@ mod tests {
                 sample_period: Duration::from_secs(1),
                 limit: None,
                 filesystem: VmFilesystem::Ext4,
-                lru_gen: false,
+                lru_gen: None,
                 read_ahead_kib: 128,
                 timeout: Duration::from_secs(60),
             };

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use units::Bytes;
+use workload::scenario::{GUEST_CPUS_MAX as MOST_CPUS, GUEST_NODES_MAX as MOST_NODES};
 
 use super::elf::LIBRARY_DIR;
 use super::error::VmError;
@@ -64,8 +65,6 @@ pub struct Files<'a> {
 const MIB: u64 = 1 << 20;
 /// Below this a Debian kernel has no room to unpack itself and an initramfs.
 const LEAST_MEMORY: Bytes = Bytes(128 * MIB);
-const MOST_CPUS: u16 = 64;
-const MOST_NODES: u16 = 8;
 
 impl Hardware {
     /// Checks that such a machine can be built.

@@ -100,8 +100,13 @@ pub enum ScenarioProblem {
         source: ParseUnitError,
     },
     /// Memory that no machine has.
-    #[error("`mem`: {0} is outside of {MEM_MIN} to {MEM_MAX}")]
-    MemOutOfRange(Bytes),
+    #[error("`{key}`: {mem} is outside of {MEM_MIN} to {MEM_MAX}")]
+    MemOutOfRange {
+        /// The key or option.
+        key: &'static str,
+        /// The size.
+        mem: Bytes,
+    },
     /// A seed that is no seed.
     #[error("`seed`: `{0}` is not a whole number from 0 to 2^64 - 1")]
     NotASeed(String),
@@ -116,6 +121,16 @@ pub enum ScenarioProblem {
     /// One sysctl under two spellings.
     #[error("sysctl `{0}` is set twice")]
     SysctlTwice(String),
+    /// A virtual machine that makes no sense.
+    #[error("`{key}` of a virtual machine cannot be `{value}`: {why}")]
+    Guest {
+        /// The key in `[vm]`.
+        key: &'static str,
+        /// Its value.
+        value: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A file of another version.
     #[error("the file has schema `{0}`, and this program reads {SCHEMA}")]
     Schema(String),
@@ -131,10 +146,15 @@ impl ScenarioProblem {
             Self::NotASize { source, .. } => Some(source.hint().to_owned()),
             Self::MissingKey(key) => Some(format!("add a line `{key} = ...` at the top of the file")),
             Self::NotASysctlValue { .. } => Some("write a number, or words between blanks".to_owned()),
+            Self::Guest { key, .. } => Some(match *key {
+                "cpus" => "write it as in `--vm-cpus 4`, or `cpus = 4` below `[vm]`".to_owned(),
+                "lru_gen" => "write it as in `--lru-gen on`, or `lru_gen = \"on\"` below `[vm]`".to_owned(),
+                _ => "give it more CPUs or fewer nodes: `--vm-cpus 4 --vm-nodes 2`".to_owned(),
+            }),
             Self::Schema(_) => Some("use the version of this program that wrote the file".to_owned()),
             Self::NotToml(_)
             | Self::WrongKind { .. }
-            | Self::MemOutOfRange(_)
+            | Self::MemOutOfRange { .. }
             | Self::NotASeed(_)
             | Self::SysctlTwice(_) => None,
         }

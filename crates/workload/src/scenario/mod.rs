@@ -5,10 +5,11 @@
 //! bytes and the file reads back equal. Names of kernels, machines and sysctls are checked
 //! against a [`Vocabulary`] that the caller supplies.
 //!
-//! Map: `read` finds the values and their places; `error` says what is wrong where. Left out:
+//! Map: `read` finds the values and their places; `guest` is the table `[vm]`; `error` says what is wrong where. Left out:
 //! whether a machine can run a workload, which the backend finds out.
 
 mod error;
+mod guest;
 mod read;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use std::fmt::Write as _;
 use units::{Bytes, Seed, parse_size};
 
 pub use error::{Position, ScenarioError, ScenarioProblem};
+pub use guest::{GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen};
 
 use crate::catalog::Workload;
 use crate::names::UnknownName;
@@ -50,6 +52,8 @@ pub struct Scenario {
     pub seed: Seed,
     /// Where it runs.
     pub backend: Backend,
+    /// The virtual machine, where the file says something of it. Other backends do not look at it.
+    pub guest: Option<Guest>,
 }
 
 /// Where a scenario runs.
@@ -60,7 +64,8 @@ pub enum Backend {
     Sim,
     /// This Linux: `host`.
     Host,
-    /// A real kernel of this version in a virtual machine: `vm:6.12`.
+    /// A real kernel in a virtual machine, by version or by the path of its image: `vm:6.12`,
+    /// `vm:./vmlinuz`.
     Vm(String),
 }
 
@@ -80,7 +85,8 @@ impl std::str::FromStr for Backend {
     fn from_str(text: &str) -> Result<Self, UnknownName> {
         let is_version = |version: &&str| {
             let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
-            !version.is_empty() && version.chars().all(allowed)
+            let is_path = version.contains('/') && !version.contains(char::is_control);
+            is_path || (!version.is_empty() && version.chars().all(allowed))
         };
         match (text, text.strip_prefix("vm:").filter(is_version)) {
             ("sim", _) => Ok(Self::Sim),
@@ -125,6 +131,15 @@ impl Scenario {
             let pairs = self.sysctls.iter().map(|(name, value)| (quoted(name), number_or_quoted(value)));
             write_pairs(&mut toml, pairs);
         }
+        if let Some(Guest { cpus, numa_nodes, lru_gen }) = &self.guest {
+            toml.push_str("\n[vm]\n");
+            let pairs = [
+                ("cpus", cpus.to_string()),
+                ("numa_nodes", numa_nodes.to_string()),
+                ("lru_gen", quoted(&lru_gen.to_string())),
+            ];
+            write_pairs(&mut toml, pairs.map(|(key, value)| (key.to_owned(), value)));
+        }
         toml
     }
 }
@@ -134,8 +149,16 @@ impl Scenario {
 /// # Errors
 /// No size, or one outside of [`MEM_MIN`] to [`MEM_MAX`].
 pub fn parse_mem(text: &str) -> Result<Bytes, ScenarioProblem> {
-    let mem = parse_size(text).map_err(|source| ScenarioProblem::NotASize { key: "mem", source })?;
-    if mem < MEM_MIN || mem > MEM_MAX { Err(ScenarioProblem::MemOutOfRange(mem)) } else { Ok(mem) }
+    parse_mem_of("mem", text)
+}
+
+/// Reads a size of memory that is called `key`.
+///
+/// # Errors
+/// As [`parse_mem`].
+pub fn parse_mem_of(key: &'static str, text: &str) -> Result<Bytes, ScenarioProblem> {
+    let mem = parse_size(text).map_err(|source| ScenarioProblem::NotASize { key, source })?;
+    if mem < MEM_MIN || mem > MEM_MAX { Err(ScenarioProblem::MemOutOfRange { key, mem }) } else { Ok(mem) }
 }
 
 /// Reads a sysctl's value: words, put between single blanks.

@@ -10,14 +10,15 @@ use toml::de::{DeTable, DeValue};
 use units::Seed;
 
 use super::error::{Position, ScenarioError, ScenarioProblem};
-use super::{Backend, SCHEMA, SEED_DEFAULT, Scenario, parse_mem, parse_sysctl_value};
+use super::{Backend, Guest, SCHEMA, SEED_DEFAULT, Scenario, parse_mem, parse_sysctl_value};
 use crate::catalog::{InputError, Workload, WorkloadSpec};
 use crate::names::UnknownName;
 use crate::params::ParamError;
 use crate::vocabulary::{KernelSpec, Vocabulary};
 
-const KEYS: [&str; 9] =
-    ["schema", "workload", "kernel", "machine", "mem", "seed", "backend", "params", "sysctls"];
+const KEYS: [&str; 10] =
+    ["schema", "workload", "kernel", "machine", "mem", "seed", "backend", "params", "sysctls", "vm"];
+const GUEST_KEYS: [&str; 3] = ["cpus", "numa_nodes", "lru_gen"];
 
 pub(super) fn read(text: &str, vocabulary: &Vocabulary<'_>) -> Result<Scenario, ScenarioError> {
     let table = DeTable::parse(text).map_err(|error| ScenarioError {
@@ -35,11 +36,17 @@ pub(super) fn read(text: &str, vocabulary: &Vocabulary<'_>) -> Result<Scenario, 
         sysctls: file.sysctls(vocabulary)?,
         seed: file.optional("seed", parse_seed)?.unwrap_or(SEED_DEFAULT),
         backend: file.optional("backend", |text| Ok(text.parse::<Backend>()?))?.unwrap_or_default(),
+        guest: file.guest()?,
     })
 }
 
 fn parse_seed(text: &str) -> Result<Seed, ScenarioProblem> {
     text.parse().map(Seed).map_err(|_| ScenarioProblem::NotASeed(text.to_owned()))
+}
+
+fn parse_count(key: &'static str, text: &str) -> Result<u16, ScenarioProblem> {
+    let why = "it is a whole number".to_owned();
+    text.parse().map_err(|_| ScenarioProblem::Guest { key, value: text.to_owned(), why })
 }
 
 /// A file that is TOML.
@@ -154,6 +161,24 @@ impl<'t> File<'t> {
             let position = blamed.map(|entry| Position::of(self.text, entry.value_at));
             ScenarioError { position, problem: InputError::from(error).into() }
         })
+    }
+
+    /// The table `[vm]`: what it leaves out is as in the measured guests.
+    fn guest(&self) -> Result<Option<Guest>, ScenarioError> {
+        let Some(table) = self.entry("vm") else { return Ok(None) };
+        let mut guest = Guest::default();
+        for entry in self.table("vm")? {
+            let text = self.scalar(&entry)?;
+            let fail = |problem: ScenarioProblem| self.fail(entry.value_at, problem);
+            match entry.name.as_str() {
+                "cpus" => guest.cpus = parse_count("cpus", &text).map_err(fail)?,
+                "numa_nodes" => guest.numa_nodes = parse_count("numa_nodes", &text).map_err(fail)?,
+                "lru_gen" => guest.lru_gen = text.parse().map_err(fail)?,
+                name => return Err(self.fail(entry.key_at, UnknownName::new("key", name, GUEST_KEYS))),
+            }
+        }
+        guest.check().map_err(|problem| self.fail(table.value_at, problem))?;
+        Ok(Some(guest))
     }
 
     fn sysctls(&self, vocabulary: &Vocabulary<'_>) -> Result<BTreeMap<String, String>, ScenarioError> {

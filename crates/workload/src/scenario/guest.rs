@@ -1,0 +1,172 @@
+//! What a scenario says of the virtual machine that runs it: CPUs, NUMA nodes, multi-gen LRU.
+//!
+//! Only a backend `vm:VERSION` has it. Left out: whether QEMU can build such a machine and whether
+//! its kernel has a multi-gen LRU, which the backend finds out.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::ScenarioProblem;
+
+/// CPUs that a guest has at most.
+pub const GUEST_CPUS_MAX: u16 = 64;
+/// NUMA nodes that a guest has at most.
+pub const GUEST_NODES_MAX: u16 = 8;
+
+/// The shape of a guest. The default is that of the measured guests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guest {
+    /// CPUs, from 1 to [`GUEST_CPUS_MAX`].
+    pub cpus: u16,
+    /// NUMA nodes, from 1 to [`GUEST_NODES_MAX`], each with a CPU; memory is divided evenly.
+    pub numa_nodes: u16,
+    /// The multi-gen LRU.
+    pub lru_gen: LruGen,
+}
+
+impl Default for Guest {
+    fn default() -> Self {
+        Self { cpus: 2, numa_nodes: 1, lru_gen: LruGen::OFF }
+    }
+}
+
+impl Guest {
+    /// Checks that such a machine makes sense.
+    ///
+    /// # Errors
+    /// [`ScenarioProblem::Guest`].
+    pub fn check(&self) -> Result<(), ScenarioProblem> {
+        let wrong =
+            |key, value: u16, why: String| Err(ScenarioProblem::Guest { key, value: value.to_string(), why });
+        let Self { cpus, numa_nodes, .. } = *self;
+        if !(1..=GUEST_CPUS_MAX).contains(&cpus) {
+            return wrong("cpus", cpus, format!("a virtual machine has 1 to {GUEST_CPUS_MAX}"));
+        }
+        if !(1..=GUEST_NODES_MAX).contains(&numa_nodes) {
+            return wrong("numa_nodes", numa_nodes, format!("a virtual machine has 1 to {GUEST_NODES_MAX}"));
+        }
+        if numa_nodes > cpus {
+            return wrong("numa_nodes", numa_nodes, format!("each node needs a CPU, and there are {cpus}"));
+        }
+        Ok(())
+    }
+
+    /// What differs from the default, for a label: `cpus=4,numa_nodes=2`. Empty when nothing does.
+    pub fn differences(&self) -> String {
+        let default = Self::default();
+        let entries = [
+            ("cpus", self.cpus.to_string(), default.cpus.to_string()),
+            ("numa_nodes", self.numa_nodes.to_string(), default.numa_nodes.to_string()),
+            ("lru_gen", self.lru_gen.to_string(), default.lru_gen.to_string()),
+        ];
+        let different = entries.into_iter().filter(|(_, own, default)| own != default);
+        different.map(|(key, own, _)| format!("{key}={own}")).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// Which parts of the multi-gen LRU are on: the bits of `/sys/kernel/mm/lru_gen/enabled`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LruGen(u8);
+
+impl LruGen {
+    /// None: the kernel keeps two lists.
+    pub const OFF: Self = Self(0);
+    /// All that the kernel has.
+    pub const ON: Self = Self(0x7);
+
+    /// Whether there are generations instead of two lists.
+    pub fn is_on(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// What to write to `/sys/kernel/mm/lru_gen/enabled`.
+    pub fn to_sysfs(self) -> String {
+        match self {
+            Self::OFF => "n".to_owned(),
+            Self::ON => "y".to_owned(),
+            Self(bits) => format!("{bits:#06x}"),
+        }
+    }
+}
+
+impl fmt::Display for LruGen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::OFF => f.write_str("off"),
+            Self::ON => f.write_str("on"),
+            Self(bits) => write!(f, "{bits:#06x}"),
+        }
+    }
+}
+
+impl FromStr for LruGen {
+    type Err = ScenarioProblem;
+
+    /// `on`, `off`, and what the kernel's file takes: `y`, `n`, or bits such as `0x0003`.
+    fn from_str(text: &str) -> Result<Self, ScenarioProblem> {
+        let bits = match text {
+            "on" | "y" | "Y" => Some(Self::ON.0),
+            "off" | "n" | "N" => Some(Self::OFF.0),
+            _ => match text.strip_prefix("0x") {
+                Some(digits) => u8::from_str_radix(digits, 16).ok(),
+                None => text.parse().ok(),
+            },
+        };
+        // The other bits do nothing without the first.
+        bits.filter(|bits| *bits == 0 || (*bits <= Self::ON.0 && bits & 1 == 1)).map(Self).ok_or_else(|| {
+            ScenarioProblem::Guest {
+                key: "lru_gen",
+                value: text.to_owned(),
+                why: "it is `on`, `off`, or bits of /sys/kernel/mm/lru_gen/enabled: 0x0001, 0x0003, 0x0005"
+                    .to_owned(),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lru_gen_takes_what_the_kernels_file_takes() {
+        let read = |text: &str| text.parse::<LruGen>().map(|value| (value.to_string(), value.to_sysfs()));
+        let pair = |shown: &str, written: &str| Ok((shown.to_owned(), written.to_owned()));
+        for text in ["on", "y", "Y", "7", "0x7", "0x0007"] {
+            assert_eq!(read(text), pair("on", "y"), "{text}");
+        }
+        for text in ["off", "n", "N", "0", "0x0000"] {
+            assert_eq!(read(text), pair("off", "n"), "{text}");
+        }
+        assert_eq!(read("3"), pair("0x0003", "0x0003"));
+        for text in ["", "yes", "2", "8", "0x", "-1", "0x1ff", "\u{e9}"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_guest_has_a_cpu_for_each_node() {
+        let check = |cpus, numa_nodes| {
+            let guest = Guest { cpus, numa_nodes, ..Guest::default() };
+            guest.check().map_err(|problem| problem.to_string())
+        };
+        for (cpus, nodes) in [(1, 1), (2, 2), (5, 3), (64, 8)] {
+            assert_eq!(check(cpus, nodes), Ok(()));
+        }
+        let refused = [(0, 1), (65, 1), (2, 0), (64, 9), (2, 3)].map(|(c, n)| check(c, n).unwrap_err());
+        insta::assert_snapshot!(refused.join("\n"), @"
+        `cpus` of a virtual machine cannot be `0`: a virtual machine has 1 to 64
+        `cpus` of a virtual machine cannot be `65`: a virtual machine has 1 to 64
+        `numa_nodes` of a virtual machine cannot be `0`: a virtual machine has 1 to 8
+        `numa_nodes` of a virtual machine cannot be `9`: a virtual machine has 1 to 8
+        `numa_nodes` of a virtual machine cannot be `3`: each node needs a CPU, and there are 2
+        ");
+    }
+
+    #[test]
+    fn a_label_has_only_what_differs() {
+        assert_eq!(Guest::default().differences(), "");
+        let guest = Guest { cpus: 4, numa_nodes: 2, lru_gen: LruGen::ON };
+        assert_eq!(guest.differences(), "cpus=4,numa_nodes=2,lru_gen=on");
+    }
+}
