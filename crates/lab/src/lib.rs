@@ -32,6 +32,7 @@ pub mod real;
 pub mod replay;
 pub mod resolve;
 mod simulate;
+pub mod sources;
 pub mod sweep;
 
 pub use batch::{Batch, Control, PlannedRun, RunEvent, run_all};

@@ -164,6 +164,12 @@ impl System for LinuxSystem {
         cpus_in(&online).max(1)
     }
 
+    fn nodes_online(&self) -> u16 {
+        // The list has the form of that of CPUs; without NUMA there is none.
+        let online = fs::read_to_string("/sys/devices/system/node/online").unwrap_or_default();
+        cpus_in(&online).max(1)
+    }
+
     fn memory_total(&self) -> Pages {
         let mut total = 0;
         parse::meminfo(&fs::read_to_string("/proc/meminfo").unwrap_or_default(), &mut |name, kib| {

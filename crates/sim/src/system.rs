@@ -114,6 +114,10 @@ impl System for SimSystem {
         self.kernel.machine().cpu_count()
     }
 
+    fn nodes_online(&self) -> u16 {
+        self.kernel.mem(|mem| u16::try_from(mem.alloc.nodes.len()).expect("8 bits of nodes"))
+    }
+
     fn memory_total(&self) -> Pages {
         self.kernel.mem(|mem| mem.alloc.zones.iter().map(|zone| zone.managed).sum())
     }

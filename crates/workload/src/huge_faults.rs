@@ -49,8 +49,8 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec {
         name: "nodes",
         kind: ParamKind::Count { min: 1, max: 32 },
-        default: Some("1"),
-        help: "memory nodes of the machine: the threads map 3/4 of one",
+        default: None,
+        help: "memory nodes: the threads map 3/4 of one; without it those of the machine",
     },
     ParamSpec {
         name: "file_size",
@@ -89,7 +89,7 @@ const PROBED_PAGE: u64 = 64;
 pub struct HugeFaults {
     advice: Option<Advice>,
     threads: Option<u64>,
-    nodes: u64,
+    nodes: Option<u64>,
     file_size: Bytes,
     scale_percent: u64,
 }
@@ -113,7 +113,7 @@ impl HugeFaults {
         Ok(Self {
             advice: madvise.then_some(Advice::HugePage),
             threads: params.count("threads"),
-            nodes: params.count("nodes").expect("nodes has a default"),
+            nodes: params.count("nodes"),
             file_size: params.size("file_size").expect("file_size has a default"),
             scale_percent: params.count("scale").expect("scale has a default"),
         })
@@ -121,13 +121,14 @@ impl HugeFaults {
 
     fn sizes<S: System>(&self, sys: &S) -> Sizes {
         let scaled = sys.memory_total().get() * self.scale_percent / 100;
-        let cpus_per_node = u64::from(sys.cpus_online()) / self.nodes;
+        let nodes = self.nodes.unwrap_or_else(|| u64::from(sys.nodes_online()));
+        let cpus_per_node = u64::from(sys.cpus_online()) / nodes;
         let threads = self.threads.unwrap_or(cpus_per_node.saturating_sub(FILE_TASKS) / 4).max(1);
         let files = (scaled * 3 / 2) * PAGE_SIZE / self.file_size.get();
         Sizes {
             files_per_task: (files / FILE_TASKS).max(1),
             threads,
-            regions: (scaled / self.nodes * 3 / 4 / threads / REGION_PAGES).max(2),
+            regions: (scaled / nodes * 3 / 4 / threads / REGION_PAGES).max(2),
         }
     }
 

@@ -174,6 +174,8 @@ pub trait System: Clone + 'static {
     async fn sleep(&self, length: Nanos);
     /// CPUs that are online.
     fn cpus_online(&self) -> u16;
+    /// Memory nodes that are online, at least 1.
+    fn nodes_online(&self) -> u16;
     /// Memory that the kernel manages: `MemTotal`.
     fn memory_total(&self) -> Pages;
     /// The scenario's seed: all that a program draws comes from streams of it, so that two variants

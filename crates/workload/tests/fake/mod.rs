@@ -114,6 +114,10 @@ impl System for Fake {
         1
     }
 
+    fn nodes_online(&self) -> u16 {
+        1
+    }
+
     fn memory_total(&self) -> Pages {
         Pages(u64::MAX)
     }
