@@ -247,6 +247,8 @@ enum Event {
     Lock { which: usize, first: u32, count: u32 },
     Collapse { which: usize },
     Hold { which: usize },
+    Split { which: usize },
+    Reclaim { priority: i32, rounds: usize, split: bool },
     Compact { order: u8, priority: usize, want: usize, direct: bool, may_fs: bool },
 }
 
@@ -263,6 +265,9 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (any::<usize>(), range()).prop_map(|(which, (first, count))| Event::Lock { which, first, count }),
         2 => any::<usize>().prop_map(|which| Event::Collapse { which }),
         1 => any::<usize>().prop_map(|which| Event::Hold { which }),
+        2 => any::<usize>().prop_map(|which| Event::Split { which }),
+        3 => (0..=8_i32, 1..20_usize, any::<bool>())
+            .prop_map(|(priority, rounds, split)| Event::Reclaim { priority, rounds, split }),
         6 => (1..=10_u8, 0..3_usize, 0..3_usize, any::<bool>(), any::<bool>()).prop_map(
             |(order, priority, want, direct, may_fs)| Event::Compact { order, priority, want, direct, may_fs }
         ),
