@@ -14,6 +14,7 @@ mod findings;
 pub mod measure;
 mod metrics;
 mod mmtests;
+mod notes;
 pub mod number;
 mod run;
 mod table;

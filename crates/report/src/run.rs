@@ -7,6 +7,7 @@ use stats::describe::median;
 use stats::ops::ops_rows;
 
 use crate::measure::unit;
+use crate::notes::notes_text;
 use crate::number::{duration, plain};
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
@@ -70,6 +71,7 @@ pub fn run_text(recording: &Recording, width: usize) -> String {
         phases(&recording.phases, width),
         timeline(&recording.series, width),
         stalls(&recording.stalls, width),
+        notes_text(&[recording]),
     ];
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
 }
