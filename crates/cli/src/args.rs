@@ -129,6 +129,18 @@ pub(crate) struct HostArgs {
     pub(crate) allow_host_pressure: bool,
 }
 
+impl HostArgs {
+    /// The option that was given, the first of several.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--host-limit", self.host_limit.is_some()),
+            ("--host-dir", self.host_dir.is_some()),
+            ("--allow-host-pressure", self.allow_host_pressure),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pagetide list kernels")]
 pub(crate) struct ListArgs {
