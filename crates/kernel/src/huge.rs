@@ -91,7 +91,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.mem(|mem| {
             let may = eligible(mem.alloc.sysctls.thp_enabled(), area.advice);
-            let empty = may && mem.anon.resident(area.anon, first, HUGE_PAGES) == 0;
+            let empty = may && mem.anon.is_range_empty(area.anon, first, HUGE_PAGES);
             empty.then_some((area.anon, first, area.advice == HugeAdvice::Huge))
         })
     }

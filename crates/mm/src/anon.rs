@@ -85,6 +85,11 @@ impl AnonMaps {
         present.fold(0, |sum, _| sum + 1)
     }
 
+    /// Whether none of `count` pages from `first` is present (`pmd_none`).
+    pub fn is_range_empty(&self, anon: AnonId, first: u32, count: u32) -> bool {
+        (first..first.saturating_add(count)).all(|index| self.find(anon, index).is_none())
+    }
+
     /// Huge pages of all mappings.
     pub const fn huge_pages(&self) -> u64 {
         self.huge

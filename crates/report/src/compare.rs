@@ -15,6 +15,7 @@ use stats::multiple::holm;
 use stats::{Summary, paired_t_test, welch_t_test};
 
 use crate::findings::findings;
+use crate::histogram::histogram;
 use crate::measure::{Direction, direction, is_rate, unit};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::number::{percent_with_interval, plain, signed, signed_percent, with_spread};
@@ -42,6 +43,10 @@ pub fn compare_text(groups: &[Group<'_>], width: usize) -> Result<String, Report
         let (table, notes) = comparison_table(base, group, &rows);
         text += &format!("\n{}{notes}\n{}", table.to_text(width), findings(base, group, width));
     }
+    let histogram = histogram(groups);
+    if !histogram.is_empty() {
+        text += &format!("\nhow often\n{}", histogram.to_text(width));
+    }
     text += &separated(notes_text(&recordings_of(groups)));
     text += "\nmade by\n";
     for group in groups {
@@ -65,6 +70,10 @@ pub fn to_markdown(groups: &[Group<'_>]) -> Result<String, ReportError> {
     for (index, group) in others.iter().enumerate() {
         let (table, notes) = comparison_table(base, group, &compared(base, group));
         text += &format!("{}{}\n{notes}", if index > 0 { "\n" } else { "" }, table.to_markdown());
+    }
+    let histogram = histogram(groups);
+    if !histogram.is_empty() {
+        text += &format!("\n{}", histogram.to_markdown());
     }
     text += &separated(notes_markdown(&recordings_of(groups)));
     text += "\n```sh\n";
@@ -287,10 +296,13 @@ impl Measure {
 
 fn measures(groups: &[&Group<'_>]) -> BTreeSet<Measure> {
     let recordings = || groups.iter().flat_map(|group| &group.recordings);
-    let metrics = recordings().flat_map(|recording| recording.metrics.keys());
-    let samples = recordings().flat_map(|recording| recording.samples.keys());
+    let metrics: BTreeSet<&String> = recordings().flat_map(|recording| recording.metrics.keys()).collect();
+    // A metric of the same name is what the workload makes of these samples.
+    let samples =
+        recordings().flat_map(|recording| recording.samples.keys()).filter(|name| !metrics.contains(name));
     metrics
-        .map(|name| Measure { name: name.clone(), from_samples: false })
+        .iter()
+        .map(|&name| Measure { name: name.clone(), from_samples: false })
         .chain(samples.map(|name| Measure { name: name.clone(), from_samples: true }))
         .collect()
 }

@@ -11,6 +11,7 @@
 mod compare;
 mod export;
 mod findings;
+mod histogram;
 pub mod measure;
 mod metrics;
 mod mmtests;

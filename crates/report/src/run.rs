@@ -6,6 +6,8 @@ use recording::{Phase, Recording, Stall};
 use stats::describe::median;
 use stats::ops::ops_rows;
 
+use crate::Group;
+use crate::histogram::histogram;
 use crate::measure::unit;
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
@@ -66,6 +68,7 @@ pub fn run_text(recording: &Recording, width: usize) -> String {
         title(recording),
         metrics(recording, width),
         samples(recording, width),
+        section(&histogram(&[of_one(recording)]), width),
         counters(recording, width),
         memcg(recording, width),
         phases(&recording.phases, width),
@@ -74,6 +77,10 @@ pub fn run_text(recording: &Recording, width: usize) -> String {
         notes_text(&[recording]),
     ];
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn of_one(recording: &Recording) -> Group<'_> {
+    Group { label: "count".to_owned(), command: String::new(), recordings: vec![recording] }
 }
 
 fn title(recording: &Recording) -> String {

@@ -304,6 +304,27 @@ w,"a,b",sim,k,3,memcg:A,pgscan,,2
 "#);
 }
 
+/// Stalls last whole ticks; a side without any has none of each length.
+#[test]
+fn samples_of_few_values_are_counted_side_by_side() {
+    let with = |label: &str, stalls: &[f64]| {
+        let mut run = run(label, 1, 6_400.0);
+        run.samples = BTreeMap::from([
+            ("fragment_stall_us".into(), stalls.to_vec()),
+            ("fault_base_us".into(), (0..30).map(|i| 600.0 + f64::from(i)).collect()),
+        ]);
+        run
+    };
+    let (none, some) = ([with("v2", &[])], [with("v3", &[4000.0, 20_000.0, 4000.0, 4000.0])]);
+    let text = crate::histogram::histogram(&[group("v2", &none), group("v3", &some)]).to_text(80);
+    insta::assert_snapshot!(text, @r"
+    samples            value  unit  v2  v3
+    fragment_stall_us   4000  us     0   3
+    fragment_stall_us  20000  us     0   1
+    ");
+    assert!(run_text(&some[0], 80).contains(" fragment_stall_us  20000  us        1\n"));
+}
+
 #[test]
 fn the_mmtests_table_pools_the_samples_of_a_group() {
     let base = [1, 2].map(|seed| run("5.3.0-vanilla", seed, 0.0));

@@ -1,0 +1,59 @@
+//! How often each value came up, for samples that take few values: stalls that last whole ticks.
+//!
+//! Left out: bins for values that hardly repeat; their median and extremes are in the table of
+//! samples. Next: [`crate::run`] and [`crate::compare`], which show it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recording::Recording;
+
+use crate::Group;
+use crate::measure::unit;
+use crate::number::plain;
+use crate::table::{Align, Table};
+
+/// More different values than this are no histogram worth a line each.
+const VALUES_MAX: usize = 24;
+
+/// One row for each value of each sample set that takes few values, with its count for each of
+/// `groups`, whose runs are pooled. Without rows when there is nothing to show.
+pub(crate) fn histogram(groups: &[Group<'_>]) -> Table {
+    let headings = [("samples", Align::Left), ("value", Align::Number), ("unit", Align::Left)]
+        .map(|(text, align)| (text.to_owned(), align));
+    let columns = groups.iter().map(|group| (group.label.clone(), Align::Number));
+    let mut table = Table::new(headings.into_iter().chain(columns));
+    let recordings = || groups.iter().flat_map(|group| group.recordings.iter().copied());
+    let names: BTreeSet<&String> = recordings().flat_map(|recording| recording.samples.keys()).collect();
+    for name in names {
+        let counts: Vec<BTreeMap<u64, usize>> =
+            groups.iter().map(|group| count(name, &group.recordings)).collect();
+        let values: BTreeSet<u64> = counts.iter().flat_map(|counts| counts.keys().copied()).collect();
+        if values.len() > VALUES_MAX || !recordings().any(|recording| repeats(name, recording)) {
+            continue;
+        }
+        for bits in values {
+            let counts = counts.iter().map(|counts| counts.get(&bits).copied().unwrap_or(0).to_string());
+            let row = [name.clone(), plain(f64::from_bits(bits)), unit(name).to_owned()];
+            table.push(row.into_iter().chain(counts));
+        }
+    }
+    table
+}
+
+/// Whether values repeat within a run. That they do from run to run says nothing: each run of a
+/// simulation without randomness has the same.
+fn repeats(name: &str, recording: &Recording) -> bool {
+    let counts = count(name, &[recording]);
+    counts.values().sum::<usize>() >= (2 * counts.len()).max(2)
+}
+
+/// Values that are not below 0, by their bits: those order as the values do.
+fn count(name: &str, recordings: &[&Recording]) -> BTreeMap<u64, usize> {
+    let mut counts = BTreeMap::new();
+    for value in recordings.iter().filter_map(|recording| recording.samples.get(name)).flatten() {
+        if *value >= 0.0 {
+            *counts.entry((value + 0.0).to_bits()).or_insert(0) += 1;
+        }
+    }
+    counts
+}
