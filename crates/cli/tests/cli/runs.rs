@@ -188,12 +188,12 @@ fn help_of_each_command() {
           --timing <WHEN>  When requests are made: asap or recorded [default: asap] [example: recorded]
 
     Output:
-      -q, --quiet            Say less: no progress
           --out <DIR>        Keep the recording, or those of several caches, in this new folder
                              [default: not kept] [example: recordings/trace]
-      -v, --verbose          Say more: the start of each run, too
+      -q, --quiet            Say less: no progress
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
+      -v, --verbose          Say more: the start of each run, too
 
     Examples:
       pagetide replay trace.csv --mem 256M --mem 512M --kernel linux-6.12
