@@ -105,10 +105,10 @@ pub(crate) enum VmCommand {
 #[derive(Debug, Args)]
 pub(crate) struct GuestArgs {
     /// With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
-    #[arg(long = "vm-cpus", value_name = "N", help_heading = "Virtual machine")]
+    #[arg(long = "vm-cpus", value_name = "N", value_parser = small_count, help_heading = "Virtual machine")]
     pub(crate) cpus: Option<u16>,
     /// With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly [default: 1] [example: 2]
-    #[arg(long = "vm-nodes", value_name = "N", help_heading = "Virtual machine")]
+    #[arg(long = "vm-nodes", value_name = "N", value_parser = small_count, help_heading = "Virtual machine")]
     pub(crate) numa_nodes: Option<u16>,
     /// With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled` [default: off] [example: on]
     #[arg(long, value_name = "on|off", help_heading = "Virtual machine")]
@@ -127,6 +127,18 @@ pub(crate) struct HostArgs {
     /// With `--on host`: let it drop all caches of this host and write its sysctls
     #[arg(long, help_heading = "Host")]
     pub(crate) allow_host_pressure: bool,
+}
+
+impl HostArgs {
+    /// The option that was given, the first of several.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--host-limit", self.host_limit.is_some()),
+            ("--host-dir", self.host_dir.is_some()),
+            ("--allow-host-pressure", self.allow_host_pressure),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -329,6 +341,10 @@ pub(crate) struct ReplayArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+}
+
+fn small_count(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "it takes a whole number, such as 2")
 }
 
 fn with_hint(error: &lab::UnknownName) -> String {

@@ -22,6 +22,13 @@ use crate::machine::{CostOp, Machine, WaitReason, Woken};
 /// Ticks that kswapd dozes before it sleeps for good.
 const DOZE_TICKS: u64 = HZ / 10;
 
+/// Whether the end of a pass wakes those on `pfmemalloc_wait`: when enough of the reserve is free
+/// for direct reclaimers, and with the last posting of the stall also when the pass worked off a
+/// boost and scanned enough, whatever is free (MECHANISMS 2.9 e).
+fn wakes_waiters(stall: Option<FragmentStall>, works_boost_off: bool, allow_direct_reclaim: bool) -> bool {
+    allow_direct_reclaim || (works_boost_off && stall == Some(FragmentStall::V5))
+}
+
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The thread.
     pub(crate) async fn kswapd(&self, node: NodeId) {
@@ -221,8 +228,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let queue = self.shared.queues[node.index()].pfmemalloc;
         let met_target = sc.nr_scanned >= sc.nr_to_reclaim;
-        let works_boost_off = boosting && met_target && features.fragment_stall() == Some(FragmentStall::V5);
-        if self.machine().has_waiters(queue) && (works_boost_off || self.allow_direct_reclaim(node)) {
+        let works_boost_off = boosting && met_target;
+        let stall = features.fragment_stall();
+        if self.machine().has_waiters(queue)
+            && wakes_waiters(stall, works_boost_off, self.allow_direct_reclaim(node))
+        {
             self.machine().wake_all(queue);
         }
         self.machine().cond_resched().await; // kthread_freezable_should_stop
@@ -242,5 +252,22 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         });
         self.set_reclaim_active(zones, false);
         self.machine().charge(CostOp::WalkMemcg, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_posting_wakes_stalled_tasks_while_the_reserve_is_low() {
+        use FragmentStall::{V1, V2, V3, V5};
+        for (stall, wakes) in
+            [(None, false), (Some(V1), false), (Some(V2), false), (Some(V3), false), (Some(V5), true)]
+        {
+            assert_eq!(wakes_waiters(stall, true, false), wakes, "{stall:?}");
+            assert!(!wakes_waiters(stall, false, false), "{stall:?}: no boost, or too little scanned");
+            assert!(wakes_waiters(stall, true, true) && wakes_waiters(stall, false, true), "{stall:?}");
+        }
     }
 }

@@ -121,6 +121,14 @@ pub enum LabError {
         /// Where it runs.
         backend: String,
     },
+    /// Something is said of this host, and nothing runs on it.
+    #[error("`{what}` is for runs on this host, and this runs on `{backend}`")]
+    NotOnHost {
+        /// The option.
+        what: &'static str,
+        /// Where it runs.
+        backend: String,
+    },
     /// No seeds, or more than anyone can wait for.
     #[error("a comparison takes 1 to {max} seeds, not {0}", max = crate::compare::SEEDS_MAX)]
     Seeds(u64),
@@ -214,6 +222,7 @@ impl LabError {
             Self::NoGuest { .. } => {
                 Some("add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out".to_owned())
             }
+            Self::NotOnHost { .. } => Some("add `--on host`, or leave it out".to_owned()),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
             Self::NotOneSweep(_) | Self::Span { .. } => Some(format!(
                 "write it as in `--set vm.fragment_stall_order=0..11` or `=0,4,9`; at most {} values",

@@ -160,6 +160,7 @@ fn filled(identity: Recording, result: LinuxResult) -> Recording {
         memcg: result.memcg,
         phases: phases(result.phases, &result.columns, result.rows.first()),
         series: Series::new(result.columns, result.rows),
+        notes: result.notes,
         wall_ns: Some(result.wall_ns),
         ..identity
     }

@@ -30,7 +30,7 @@ use crate::zone::Zone;
 const FALLBACKS: [[MigrateType; 2]; MigrateType::PCP_TYPES] =
     [[Reclaimable, Movable], [Reclaimable, Unmovable], [Unmovable, Movable]];
 
-/// Zones with fewer pages are never boosted: one boost would be a quarter of them.
+/// Since 5.7 zones with fewer pages are never boosted: one boost would be a quarter of them.
 const BOOST_MIN_MANAGED: u64 = 4 * PAGEBLOCK_PAGES as u64;
 
 /// How far the last block taken under the same zone lock had to go (6.12). The pages that follow
@@ -52,6 +52,8 @@ pub(crate) struct LockedZone<'a, T> {
     pub trace: &'a mut T,
     pub features: FeatureSet,
     pub boost_factor: u64,
+    /// Zones below [`BOOST_MIN_MANAGED`] are not boosted.
+    pub spare_small_zones: bool,
     /// `vm.fragment_stall_order`.
     pub stall_order: u64,
     /// Pageblocks whose pages were counted or moved one by one.
@@ -298,7 +300,7 @@ impl<T: Trace> LockedZone<'_, T> {
 
     /// Raises the zone's boost by `pages`; whether it has one to raise.
     fn raise_boost(&mut self, form: WatermarkBoost, pages: u64) -> bool {
-        let too_small = form == WatermarkBoost::Merged && self.zone.managed.0 < BOOST_MIN_MANAGED;
+        let too_small = self.spare_small_zones && self.zone.managed.0 < BOOST_MIN_MANAGED;
         !too_small && self.zone.watermarks.raise_boost(form, self.boost_factor, pages)
     }
 

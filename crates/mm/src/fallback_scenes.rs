@@ -9,6 +9,9 @@
 //! #         kernel memory
 //! U M R H   (drawn only) partly free; the letter tells the list of the first free block
 //! ```
+//! Next: [`rules`] takes the rules one by one, each at its limit.
+
+mod rules;
 
 use std_alloc::string::String;
 use std_alloc::vec;

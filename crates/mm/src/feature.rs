@@ -249,6 +249,8 @@ pub struct Tuning {
     pub walk_starts_over: bool,
     /// `thp.enabled` by default: `always` as SUSE sets it, else `madvise`.
     pub thp_always: bool,
+    /// Whether zones of less than four pageblocks are never boosted (5.7, MECHANISMS 2.8).
+    pub small_zones_unboosted: bool,
 }
 
 /// A version of Linux with features switched on or off.
@@ -283,6 +285,7 @@ const TUNING_5X: Tuning = Tuning {
     huge_pages: true,
     walk_starts_over: true,
     thp_always: true,
+    small_zones_unboosted: false,
 };
 
 const TUNING_4X: Tuning = Tuning { walk_starts_over: false, ..TUNING_5X };
@@ -296,6 +299,7 @@ const TUNING_61: Tuning = Tuning {
     object_cgroup_overhead: 8,
     min_free_kbytes_max: 262_144,
     thp_always: false,
+    small_zones_unboosted: true,
     ..TUNING_5X
 };
 

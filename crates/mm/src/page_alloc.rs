@@ -324,6 +324,7 @@ impl<T: Trace> PageAllocator<T> {
             trace: &mut self.trace,
             features: self.features,
             boost_factor: self.sysctls.get(Sysctl::WatermarkBoostFactor),
+            spare_small_zones: self.kernel.tuning.small_zones_unboosted,
             stall_order: self.sysctls.get(Sysctl::FragmentStallOrder),
             blocks_walked: 0,
         }

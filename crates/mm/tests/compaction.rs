@@ -10,13 +10,14 @@ use mm::frame::{FrameState, PageFlags};
 use mm::gfp::{Gfp, MigrateType};
 use mm::mapping::{MappingId, Prepared, Slot};
 use mm::page_alloc::AllocFlags;
+use mm::scan::ScanControl;
 use mm::sysctl::Sysctls;
 use mm::vmstat::VmEvent;
 use mm::zone::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use mm::{MemcgId, Memory};
 use pagetide_mm as mm;
 use proptest::prelude::*;
-use units::{CpuId, Order, Pages, Pfn};
+use units::{CpuId, NodeId, Order, Pages, Pfn};
 
 const CPU: CpuId = CpuId(0);
 const ZONE: ZoneId = ZoneId(0);
@@ -247,6 +248,8 @@ enum Event {
     Lock { which: usize, first: u32, count: u32 },
     Collapse { which: usize },
     Hold { which: usize },
+    Split { which: usize },
+    Reclaim { priority: u8, split: bool },
     Compact { order: u8, priority: usize, want: usize, direct: bool, may_fs: bool },
 }
 
@@ -263,6 +266,8 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (any::<usize>(), range()).prop_map(|(which, (first, count))| Event::Lock { which, first, count }),
         2 => any::<usize>().prop_map(|which| Event::Collapse { which }),
         1 => any::<usize>().prop_map(|which| Event::Hold { which }),
+        2 => any::<usize>().prop_map(|which| Event::Split { which }),
+        3 => (0..=8_u8, any::<bool>()).prop_map(|(priority, split)| Event::Reclaim { priority, split }),
         6 => (1..=10_u8, 0..3_usize, 0..3_usize, any::<bool>(), any::<bool>()).prop_map(
             |(order, priority, want, direct, may_fs)| Event::Compact { order, priority, want, direct, may_fs }
         ),
@@ -364,6 +369,8 @@ impl World {
                     self.mem.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
                 }
             }
+            Event::Split { which } => self.split_some_huge_page(which),
+            Event::Reclaim { priority, split } => self.reclaim(priority, split),
             Event::Compact { order, priority, want, direct, may_fs } => {
                 use CompactPriority::{Async, SyncFull, SyncLight};
                 let request = CompactRequest {
@@ -377,6 +384,40 @@ impl World {
                 assert_eq!(self.contents(), before, "what was in memory still is");
             }
         }
+    }
+
+    fn split_some_huge_page(&mut self, which: usize) {
+        self.mem.lru_drain_all();
+        let heads = self.anon.iter().flat_map(|&anon| self.mem.anon.heads(anon));
+        let frames = &self.mem.alloc.frames;
+        let huge: Vec<Pfn> =
+            heads.map(|(_, pfn)| pfn).filter(|&pfn| frames.order(pfn) == PAGEBLOCK_ORDER).collect();
+        if !huge.is_empty() {
+            self.mem.split_huge(huge[which % huge.len()]);
+        }
+    }
+
+    /// One pass of direct reclaim. Anonymous pages stay, as there is no swap, but between two chunks
+    /// their huge pages may be split.
+    fn reclaim(&mut self, priority: u8, split: bool) {
+        let anon = |world: &Self| world.anon.iter().map(|&anon| world.mem.anon.pages(anon)).sum::<u64>();
+        let (before, free) = (anon(self), self.mem.alloc.events.get(VmEvent::PgFree));
+        let mut sc = ScanControl { priority, ..ScanControl::direct(ZoneKind::Movable) };
+        let mut walk = self.mem.begin_pass(NodeId(0), &mut sc);
+        let mut visited = None;
+        while let Some(memcg) = self.mem.next_memcg(&mut walk, visited, &sc) {
+            visited = Some(memcg);
+            let Some(mut scan) = self.mem.begin_lruvec(memcg, NodeId(0), &mut sc) else { continue };
+            while self.mem.shrink_chunk(CPU, &mut scan, &mut sc).is_some() {
+                if split {
+                    self.split_some_huge_page(priority.into());
+                }
+                self.mem.check().unwrap();
+            }
+        }
+        let freed = self.mem.alloc.events.get(VmEvent::PgFree) - free;
+        assert!(freed >= sc.nr_reclaimed, "{freed} pages freed, {} said to be", sc.nr_reclaimed);
+        assert_eq!(anon(self), before);
     }
 
     /// Which page of which mapping is in memory, as a folio of which order, with which flags.
@@ -419,7 +460,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_frame_is_lost_by_compaction_huge_pages_or_splits(
+    fn no_frame_is_lost_by_compaction_huge_pages_splits_or_reclaim(
         base in proptest::sample::select(vec!["linux-5.4", "linux-6.1", "linux-6.12"]),
         large in any::<bool>(),
         pageblocks in 8..14_u64,

@@ -66,6 +66,9 @@ pub struct Recording {
     pub series: Series,
     /// Who waited, for what, and how long.
     pub stalls: Vec<Stall>,
+    /// What could not be measured or done on a real kernel, one sentence each, for the reader.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Events that the simulator handled; 0 on a real kernel.
     pub events: u64,
     /// Simulated time that the run took; 0 on a real kernel.
@@ -128,6 +131,7 @@ impl Recording {
             phases: Vec::new(),
             series: Series::default(),
             stalls: Vec::new(),
+            notes: Vec::new(),
             events: 0,
             simulated_ns: 0,
             wall_ns: None,

@@ -17,6 +17,7 @@ use stats::{Summary, paired_t_test, welch_t_test};
 use crate::findings::findings;
 use crate::histogram::histogram;
 use crate::measure::{Direction, direction, is_rate, unit};
+use crate::notes::{notes_markdown, notes_text, separated};
 use crate::number::{percent_with_interval, plain, signed, signed_percent, with_spread};
 use crate::table::{Align, Table, clean};
 use crate::{Group, ReportError, common_workload_of_groups};
@@ -46,6 +47,7 @@ pub fn compare_text(groups: &[Group<'_>], width: usize) -> Result<String, Report
     if !histogram.is_empty() {
         text += &format!("\nhow often\n{}", histogram.to_text(width));
     }
+    text += &separated(notes_text(&recordings_of(groups)));
     text += "\nmade by\n";
     for group in groups {
         text += &format!("  {}: {}\n", clean(&group.label), clean(&group.command));
@@ -73,11 +75,16 @@ pub fn to_markdown(groups: &[Group<'_>]) -> Result<String, ReportError> {
     if !histogram.is_empty() {
         text += &format!("\n{}", histogram.to_markdown());
     }
+    text += &separated(notes_markdown(&recordings_of(groups)));
     text += "\n```sh\n";
     for group in groups {
         text += &format!("{}  # {}\n", clean(&group.command), clean(&group.label));
     }
     Ok(text + "```\n")
+}
+
+fn recordings_of<'a>(groups: &[Group<'a>]) -> Vec<&'a Recording> {
+    groups.iter().flat_map(|group| group.recordings.iter().copied()).collect()
 }
 
 /// The groups with their runs in order of seed, so that equal seeds pair.

@@ -8,8 +8,8 @@ use crate::{ReportError, common_workload};
 /// The object that `--format json` prints, with a newline at its end.
 ///
 /// `{"schema": 1, "workload", "runs": [{"label", "backend", "kernel", "seed", "metrics", "samples",
-/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls"}]}`. What
-/// is not known is `null`: the wall time of a simulated run, the simulated time and events of a
+/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "notes"}]}`.
+/// What is not known is `null`: the wall time of a simulated run, the simulated time and events of a
 /// real one, a metric that is not a number.
 ///
 /// # Errors
@@ -57,6 +57,7 @@ fn run(recording: &Recording) -> Value {
         "memcg": recording.memcg,
         "phases": phases,
         "stalls": stalls,
+        "notes": recording.notes,
     })
 }
 

@@ -15,6 +15,7 @@ mod histogram;
 pub mod measure;
 mod metrics;
 mod mmtests;
+mod notes;
 pub mod number;
 mod run;
 mod table;

@@ -3,6 +3,7 @@
 use recording::Recording;
 
 use crate::measure::unit;
+use crate::notes::{notes_markdown, notes_text, separated};
 use crate::number::plain;
 use crate::table::{Align, Table, clean};
 use crate::{ReportError, common_workload};
@@ -14,7 +15,8 @@ use crate::{ReportError, common_workload};
 /// No recordings, or recordings of different workloads.
 pub fn metrics_text(recordings: &[&Recording], width: usize) -> Result<String, ReportError> {
     let workload = common_workload(recordings.iter().copied())?;
-    Ok(format!("{}\n\n{}", clean(workload), metrics_table(recordings).to_text(width)))
+    let table = metrics_table(recordings).to_text(width);
+    Ok(format!("{}\n\n{table}{}", clean(workload), separated(notes_text(recordings))))
 }
 
 /// [`metrics_text`] in Markdown.
@@ -23,7 +25,8 @@ pub fn metrics_text(recordings: &[&Recording], width: usize) -> Result<String, R
 /// No recordings, or recordings of different workloads.
 pub fn metrics_markdown(recordings: &[&Recording]) -> Result<String, ReportError> {
     let workload = common_workload(recordings.iter().copied())?;
-    Ok(format!("## {}\n\n{}", clean(workload), metrics_table(recordings).to_markdown()))
+    let table = metrics_table(recordings).to_markdown();
+    Ok(format!("## {}\n\n{table}{}", clean(workload), separated(notes_markdown(recordings))))
 }
 
 fn metrics_table(recordings: &[&Recording]) -> Table {

@@ -9,6 +9,7 @@ use stats::ops::ops_rows;
 use crate::Group;
 use crate::histogram::histogram;
 use crate::measure::unit;
+use crate::notes::notes_text;
 use crate::number::{duration, plain};
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
@@ -73,6 +74,7 @@ pub fn run_text(recording: &Recording, width: usize) -> String {
         phases(&recording.phases, width),
         timeline(&recording.series, width),
         stalls(&recording.stalls, width),
+        notes_text(&[recording]),
     ];
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
 }

@@ -240,6 +240,25 @@ pagetide run hot-and-stream --kernel new  # new
 }
 
 #[test]
+fn notes_stand_below_the_figures_that_they_are_about() {
+    let (base, mut new) = ([run("base", 1, 1710.0)], [run("new", 1, 1700.0)]);
+    new[0].notes.push("the CPU was emulated: trust counters, not times".into());
+    let groups = [group("base", &base), group("new", &new)];
+    assert!(run_text(&new[0], 100).ends_with("\nnote: the CPU was emulated: trust counters, not times\n"));
+    let text = compare_text(&groups, 100).unwrap();
+    assert!(
+        text.contains("\n\nnote: new: the CPU was emulated: trust counters, not times\n\nmade by\n"),
+        "{text}"
+    );
+    let text = to_markdown(&groups).unwrap();
+    assert!(text.contains("\n\n- note: new: the CPU was emulated"), "{text}");
+    let text = metrics_text(&[&base[0], &new[0]], 100).unwrap();
+    assert!(text.ends_with("\n\nnote: new: the CPU was emulated: trust counters, not times\n"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&to_json(&[&new[0]]).unwrap()).unwrap();
+    assert_eq!(json["runs"][0]["notes"][0], "the CPU was emulated: trust counters, not times");
+}
+
+#[test]
 fn json_keeps_the_contract() {
     let mut recording = run("linux-6.12", 7, 1710.0);
     recording.metrics.insert("undefined".into(), f64::NAN);
@@ -388,6 +407,7 @@ prop_compose! {
             memcg: BTreeMap::from([("A|B".into(), vmstat.clone())]),
             series: Series::new(vec!["nr_free_pages".into(), "pgscan_kswapd".into()], rows),
             stalls: waits.into_iter().map(stall).collect(),
+            notes: vec!["n\u{1b}[1m".into()],
             metrics, samples, vmstat, wall_ns,
             ..Recording::new("l", "w", backend, "k", seed)
         }

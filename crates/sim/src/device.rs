@@ -142,8 +142,9 @@ impl DeviceModel {
         track_buffer: None,
     };
     /// A disk of 7200 revolutions per minute: 8 ms for a random request, half of it the revolution;
-    /// a buffer of 32 tracks of 1 MiB, as disks of 2014 had. The bandwidth is calibrated: source 4 says that a run took 16 minutes, of which creation and
-    /// the equally long warm-up take all but seconds, so 47 GB were created in 7.5 minutes.
+    /// a buffer of 32 tracks of 1 MiB, as disks of 2014 had. The bandwidth is calibrated: source 4
+    /// says that a run took 16 minutes, of which creation and the equally long warm-up take all but
+    /// seconds, so 47 GB were created in 7.5 minutes.
     pub const SATA_HDD: Self = Self {
         name: "sata_hdd",
         read: Speed {
@@ -457,6 +458,79 @@ mod tests {
         ");
     }
 
+    /// Tracks of 100 bytes, of which two are kept; a move of the head takes 1000 ns, a read from the
+    /// buffer 5 ns and one for each byte.
+    fn disk() -> DeviceModel {
+        let head = Speed { random_op: Nanos(1000), ..even(Nanos(100), Nanos(0), 1_000_000_000) };
+        let buffer = even(Nanos(5), Nanos(0), 1_000_000_000);
+        DeviceModel {
+            read: head,
+            write: head,
+            track_buffer: Some(TrackBuffer { track: Bytes(100), tracks: 2, read: buffer }),
+            ..toy()
+        }
+    }
+
+    #[test]
+    fn a_read_brings_its_track_and_reads_from_there_leave_the_head_alone() {
+        use IoKind::Read;
+        let requests = [
+            (0, Read, 330, 10),     // the head moves: 1000 + 100
+            (2000, Read, 300, 10),  // before it on the track: 10 + 5
+            (3000, Read, 390, 10),  // behind it: 10 + 5
+            (4000, Read, 340, 10),  // where the head stands, but from the buffer
+            (5000, Read, 1000, 10), // another track
+        ];
+        insta::assert_snapshot!(scene(disk(), None, &requests), @r"
+        0 done at 1100
+        1 done at 2015
+        2 done at 3015
+        3 done at 4015
+        4 done at 6100
+        DeviceCounters { reads: 5, writes: 0, read_bytes: 50 B, write_bytes: 0 B, busy: 2030 ns, waited: 2245 ns, most_in_flight: 1 }
+        ");
+    }
+
+    #[test]
+    fn the_track_that_was_used_least_recently_makes_room() {
+        use IoKind::Read;
+        let requests = [
+            (0, Read, 100, 10),
+            (2000, Read, 200, 10),
+            (4000, Read, 110, 10), // track 1 again: 2 is the older one now
+            (5000, Read, 300, 10), // puts 2 out
+            (7000, Read, 120, 10), // still there
+            (8000, Read, 220, 10), // gone
+        ];
+        insta::assert_snapshot!(scene(disk(), None, &requests), @r"
+        0 done at 1100
+        1 done at 3100
+        2 done at 4015
+        3 done at 6100
+        4 done at 7015
+        5 done at 9100
+        DeviceCounters { reads: 6, writes: 0, read_bytes: 60 B, write_bytes: 0 B, busy: 4020 ns, waited: 4430 ns, most_in_flight: 1 }
+        ");
+    }
+
+    #[test]
+    fn writes_move_the_head_and_fill_no_buffer() {
+        use IoKind::{Read, Write};
+        let requests = [
+            (0, Write, 100, 10),    // the head moves
+            (2000, Write, 110, 10), // on from there
+            (3000, Read, 130, 10),  // not in the buffer: it moves
+            (5000, Write, 135, 5),  // a track in the buffer is no help to a write
+        ];
+        insta::assert_snapshot!(scene(disk(), None, &requests), @r"
+        0 done at 1100
+        1 done at 2110
+        2 done at 4100
+        3 done at 6100
+        DeviceCounters { reads: 1, writes: 3, read_bytes: 10 B, write_bytes: 25 B, busy: 3010 ns, waited: 3410 ns, most_in_flight: 1 }
+        ");
+    }
+
     #[test]
     fn the_named_models_reach_the_figures_that_they_quote() {
         // (model, direction, latency of one 4 KiB request in us, operations per second at full depth)
@@ -466,6 +540,9 @@ mod tests {
             (DeviceModel::NVME, IoKind::Read, 85, 450_000),
             (DeviceModel::NVME, IoKind::Write, 25, 250_000),
             (DeviceModel::VIRTIO_RAM, IoKind::Read, 8, 1_000_000),
+            // The second read comes from the track buffer.
+            (DeviceModel::SATA_HDD, IoKind::Read, 8100, 73_242),
+            (DeviceModel::SATA_HDD, IoKind::Write, 8100, 125),
         ] {
             let name = model.name;
             let (mut device, mut link) = (Device::new(model), HostLink::new(None));

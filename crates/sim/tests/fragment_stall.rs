@@ -1,12 +1,13 @@
 //! Stalling on fragmentation, from the slow path to kswapd and back (MECHANISMS 2.9).
 //!
-//! The scene: a node whose DMA32 zone is full and whose Normal zone has single free pages between
-//! unmovable ones, far above its marks. A movable request must mix types, and stalls first.
+//! The scene: a node whose DMA32 zone is full and whose Normal zone has page cache and single free
+//! pages between unmovable ones, far above its marks. A movable request must mix types, and stalls first.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use kernel::{Filesystem, Kernel, KernelConfig};
+use mm::MemcgId;
 use mm::event::{KeepTrace, TraceEvent};
 use mm::gfp::Gfp;
 use mm::page_alloc::AllocFlags;
@@ -14,9 +15,11 @@ use mm::sysctl::{Sysctl, Sysctls};
 use mm::vmstat::VmEvent;
 use mm::zone::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use pagetide_sim::{DeviceModel, Hardware, Sim, Simulation};
-use units::{CpuId, Nanos, Order, Pages, Seed};
+use units::{Bytes, CpuId, Nanos, Order, Pages, Seed};
 
 const CPU: CpuId = CpuId(0);
+/// Page cache, so that kswapd has something to look at in its first pass: 16384 >> 12 = 4 pages.
+const CACHED: Bytes = Bytes(64 << 20);
 
 /// What a run of the scene ended in.
 struct Ending {
@@ -27,7 +30,20 @@ struct Ending {
     took: Nanos,
 }
 
-fn boot(kernel: &str, sysctls: Sysctls) -> (Simulation, Kernel<Sim, KeepTrace>) {
+/// How long kswapd takes to get to the end of a pass: its CPU time for one cgroup.
+#[derive(Clone, Copy)]
+struct Pass(Nanos);
+
+impl Pass {
+    /// As the cost table has it: some microseconds.
+    const QUICK: Self = Self(Nanos::from_micros(0));
+    /// The end of the pass is in the jiffy after that in which the scene begins.
+    const WITHIN_A_JIFFY: Self = Self(Nanos::from_micros(3500));
+    /// kswapd makes no progress for longer than anybody waits for it.
+    const STUCK: Self = Self(Nanos::from_millis(700));
+}
+
+fn boot(kernel: &str, sysctls: Sysctls, pass: Pass) -> (Simulation, Kernel<Sim, KeepTrace>) {
     let zone = |kind, pages| ZoneLayout {
         kind,
         managed: Pages(pages),
@@ -35,7 +51,10 @@ fn boot(kernel: &str, sysctls: Sysctls) -> (Simulation, Kernel<Sim, KeepTrace>) 
         kept_by_kernel: Pages::ZERO,
     };
     let zones = vec![zone(ZoneKind::Dma32, 4096), zone(ZoneKind::Normal, 32_768)];
-    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
+    let mut hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
+    if pass.0 > Nanos::ZERO {
+        hardware.costs.set("walk_memcg", pass.0).unwrap();
+    }
     let config = KernelConfig {
         version: mm::Kernel::parse(kernel).unwrap(),
         sysctls,
@@ -72,13 +91,22 @@ fn shatter(kernel: &Kernel<Sim, KeepTrace>) {
 }
 
 fn run(kernel: &str, sysctls: Sysctls) -> Ending {
-    let (mut simulation, kernel) = boot(kernel, sysctls);
+    run_with(kernel, sysctls, Pass::QUICK)
+}
+
+fn run_with(kernel: &str, sysctls: Sysctls, pass: Pass) -> Ending {
+    let (mut simulation, kernel) = boot(kernel, sysctls, pass);
     let took = Rc::new(RefCell::new(Nanos::ZERO));
     let machine = simulation.machine();
     let (here, slot, clock) = (kernel.clone(), Rc::clone(&took), machine.clone());
     let main = kernel::Machine::spawn(&machine, "faulter", None, async move {
         use kernel::{Machine, WaitReason};
-        clock.sleep(Nanos::from_millis(501), WaitReason::UserSleep).await; // kswapd sleeps by then
+        let process = here.process_start("faulter", MemcgId::ROOT).await.unwrap();
+        here.lay_out_file("file", CACHED).unwrap();
+        let file = here.open(&process, "file", false).await.unwrap();
+        here.read(&process, &file, 0, CACHED.0).await.unwrap();
+        let kswapd_sleeps = Nanos::from_millis(501).saturating_sub(clock.now());
+        clock.sleep(kswapd_sleeps, WaitReason::UserSleep).await;
         shatter(&here);
         let begin = clock.now();
         let page = here.alloc_pages(None, Gfp::HIGHUSER_MOVABLE, Order(0)).await;
@@ -132,4 +160,49 @@ fn without_stalls_a_refill_boosts_once_for_each_page_that_it_steals() {
     let plain = run("linux-4.20-rc1+nofragment+watermark-boost-v2", Sysctls::default());
     assert_eq!(plain.boost, Pages(7 * 512), "a batch of 7, all of them single pages");
     assert!(plain.took < run(SERIES, Sysctls::default()).took);
+}
+
+/// The series with the stall of a posting: its feature, and the form of the boost that it came with.
+fn posting(boost: &str, stall: &str) -> String {
+    format!("linux-4.20-rc1+nofragment+{boost}+{stall}")
+}
+
+const POSTINGS: [(&str, &str); 4] = [
+    ("watermark-boost-v2", "fragment-stall-v1"),
+    ("watermark-boost-v2", "fragment-stall"),
+    ("watermark-boost", "fragment-stall-v3"),
+    ("watermark-boost", "fragment-stall-v5"),
+];
+
+#[test]
+fn when_kswapd_gets_nowhere_a_stall_ends_with_its_timeout() {
+    // 250 jiffies a second: HZ / 10 = 25 of them, HZ / 50 = 5.
+    for ((boost, stall), timeout_usec) in POSTINGS[1..].iter().zip([100_000, 20_000, 20_000]) {
+        let ending = run_with(&posting(boost, stall), Sysctls::default(), Pass::STUCK);
+        assert_eq!(ending.stalls, [timeout_usec], "{stall}");
+        assert_eq!((ending.traced, ending.counted), (vec![timeout_usec], 1), "{stall}");
+        // The scene begins 1 ms after a tick, and timeouts end on one.
+        let waited = Nanos::from_micros(timeout_usec - 1000);
+        let late = ending.took.saturating_sub(waited);
+        assert!(ending.took >= waited && late < Nanos::from_micros(50), "{stall}: {}", ending.took);
+    }
+}
+
+#[test]
+fn a_kswapd_that_ends_its_pass_wakes_who_stalls_a_jiffy_later() {
+    for (boost, stall) in &POSTINGS[1..] {
+        let ending = run_with(&posting(boost, stall), Sysctls::default(), Pass::WITHIN_A_JIFFY);
+        assert_eq!((ending.stalls, ending.traced, ending.counted), (vec![4000], vec![4000], 1), "{stall}");
+        assert!((3500..3600).contains(&(ending.took.0 / 1000)), "{stall}: {}", ending.took);
+    }
+}
+
+#[test]
+fn the_first_posting_stalls_for_each_zone_and_leaves_no_trace_of_it() {
+    let (boost, stall) = POSTINGS[0];
+    let ending = run_with(&posting(boost, stall), Sysctls::default(), Pass::STUCK);
+    assert_eq!((ending.stalls.len(), ending.traced.len(), ending.counted), (0, 0, 0));
+    // DMA32 and Normal: 25 jiffies each, the first one begun 1 ms after a tick.
+    let two = Nanos::from_millis(199);
+    assert!(ending.took >= two && ending.took < Nanos::from_millis(200), "{}", ending.took);
 }

@@ -17,8 +17,12 @@ const SERIES: [&str; 4] = [
 ];
 
 fn simulate(kernel: &str, mem: Bytes, params: &[(&str, &str)], seed: u64) -> SimResult {
+    simulate_on("skylake-1s", kernel, mem, params, seed)
+}
+
+fn simulate_on(machine: &str, kernel: &str, mem: Bytes, params: &[(&str, &str)], seed: u64) -> SimResult {
     let kernel = mm::Kernel::parse(kernel).unwrap();
-    let (hardware, layout) = machines::build("skylake-1s", mem, &kernel).unwrap();
+    let (hardware, layout) = machines::build(machine, mem, &kernel).unwrap();
     let spec = SimRun {
         program: Program::Workload(Workload::new("huge-faults", params.iter().copied()).unwrap()),
         kernel,
@@ -60,5 +64,38 @@ fn every_region_is_a_sample_of_one_kind() {
         assert!((result.outcome.metrics["fragment_stall_seconds"] - seconds).abs() < 1e-9);
         let names: Vec<&str> = result.phases.iter().map(|phase| phase.name.as_str()).collect();
         assert_eq!(names, ["created", "synced", "warm", "faulted"]);
+    }
+}
+
+/// Values of `metric` on two kernels, for three seeds.
+fn three_seeds(machine: &str, kernels: [&str; 2], params: &[(&str, &str)], metric: &str) -> Vec<[f64; 2]> {
+    let one = |kernel: &str, seed| {
+        let result = simulate_on(machine, kernel, Bytes(256 << 20), params, seed);
+        result.outcome.metrics[metric]
+    };
+    std::thread::scope(|scope| {
+        let runs = [1, 2, 3].map(|seed| scope.spawn(move || kernels.map(|kernel| one(kernel, seed))));
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn spreading_to_dma32_leaves_a_tenth_of_the_fragmenting_events_at_most() {
+    for (machine, nodes) in [("skylake-1s", "1"), ("haswell-2s", "2")] {
+        let kernels = [SERIES[0], SERIES[1]];
+        for [before, after] in three_seeds(machine, kernels, &[("nodes", nodes)], "extfrag_events") {
+            assert!(before >= 10.0 && after <= before / 10.0, "{machine}: {before} to {after}");
+        }
+    }
+}
+
+#[test]
+fn with_stalls_more_of_the_advised_faults_get_a_huge_page() {
+    let (kernels, advised) = ([SERIES[2], SERIES[3]], [("advice", "madvise")]);
+    for [before, after] in three_seeds("skylake-1s", kernels, &advised, "percentage_huge") {
+        assert!(before + 25.0 < after, "{before} to {after} percent");
+    }
+    for [without, with] in three_seeds("skylake-1s", kernels, &advised, "fragment_stalls") {
+        assert!(without == 0.0 && with > 0.0, "{without} and {with} stalls");
     }
 }

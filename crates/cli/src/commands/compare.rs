@@ -51,7 +51,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--jobs", args.jobs.is_some()),
         ("--out", args.out.is_some()),
     ];
-    given.into_iter().find_map(|(option, given)| given.then_some(option))
+    given.into_iter().find_map(|(option, given)| given.then_some(option)).or(scenario.host.given())
 }
 
 fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
@@ -59,12 +59,13 @@ fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Res
     let comparison =
         compare::plan(&request, &args.kernels, &args.scenario.backends, args.seeds.unwrap_or(1))?;
     let plan = comparison.runs();
+    let policy = host_policy(&args.scenario.host, plan.iter().map(|run| &run.scenario))?;
     if args.scenario.dry_run {
         let scenarios = plan.iter().map(|run| run.scenario.to_toml());
         return printer.data(&scenarios.collect::<Vec<_>>().join("\n"));
     }
     let out = args.out.as_deref().map(OutFolder::new).transpose()?;
-    let progress = RunProgress::new(plan.len(), host_policy(&args.scenario.host)?, printer);
+    let progress = RunProgress::new(plan.len(), policy, printer);
     let batch = run_all(&plan, args.jobs.unwrap_or(0), &progress.control, |index, recording| match &out {
         Some(out) => out.keep(&plan, index, recording),
         None => Ok(()),

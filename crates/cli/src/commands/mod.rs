@@ -16,7 +16,7 @@ pub(crate) use run::run;
 pub(crate) use sweep::sweep;
 pub(crate) use vm::vm;
 
-use lab::{GuestRequest, HostPolicy, LabError, Request, Subject};
+use lab::{Backend, GuestRequest, HostPolicy, LabError, Request, Scenario, Subject};
 
 use crate::args::{HostArgs, ScenarioArgs};
 
@@ -39,8 +39,18 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
     }
 }
 
-/// What the options allow on this host.
-fn host_policy(args: &HostArgs) -> Result<HostPolicy, LabError> {
+/// What the options allow on this host, for runs of which one at least is there.
+fn host_policy<'a>(
+    args: &HostArgs,
+    scenarios: impl IntoIterator<Item = &'a Scenario>,
+) -> Result<HostPolicy, LabError> {
+    let mut backends = scenarios.into_iter().map(|scenario| &scenario.backend).peekable();
+    let elsewhere = backends.peek().map(ToString::to_string);
+    if let (Some(what), Some(backend)) = (args.given(), elsewhere)
+        && !backends.any(|backend| *backend == Backend::Host)
+    {
+        return Err(LabError::NotOnHost { what, backend });
+    }
     let mut policy = HostPolicy { allow_host_pressure: args.allow_host_pressure, ..HostPolicy::default() };
     if let Some(limit) = &args.host_limit {
         policy.limit = lab::parse_mem_of("--host-limit", limit)?;

@@ -14,6 +14,7 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
         return Err(Failure::Usage(problem));
     }
     let scenario = request(&args.subject, args.kernel.as_ref(), &args.scenario).resolve()?;
+    let policy = host_policy(&args.scenario.host, [&scenario])?;
     if args.scenario.dry_run {
         return printer.data(&scenario.to_toml());
     }
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let again = command(&scenario);
     let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
-    let progress = RunProgress::new(plan.len(), host_policy(&args.scenario.host)?, printer);
+    let progress = RunProgress::new(plan.len(), policy, printer);
     let batch = run_all(&plan, 1, &progress.control, |_, recording| match &args.out {
         Some(out) => recording.write(out).map(drop).map_err(Into::into),
         None => Ok(()),

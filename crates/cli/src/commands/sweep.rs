@@ -10,12 +10,13 @@ use crate::progress::RunProgress;
 
 pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> {
     let plan = lab_sweep::plan(&request(&args.subject, args.kernel.as_ref(), &args.scenario))?;
+    let policy = host_policy(&args.scenario.host, plan.iter().map(|run| &run.scenario))?;
     if args.scenario.dry_run {
         let scenarios = plan.iter().map(|run| run.scenario.to_toml());
         return printer.data(&scenarios.collect::<Vec<_>>().join("\n"));
     }
     let out = args.out.as_deref().map(OutFolder::new).transpose()?;
-    let progress = RunProgress::new(plan.len(), host_policy(&args.scenario.host)?, printer);
+    let progress = RunProgress::new(plan.len(), policy, printer);
     let batch = run_all(&plan, args.jobs.unwrap_or(0), &progress.control, |index, recording| match &out {
         Some(out) => out.keep(&plan, index, recording),
         None => Ok(()),

@@ -188,12 +188,12 @@ fn help_of_each_command() {
           --timing <WHEN>  When requests are made: asap or recorded [default: asap] [example: recorded]
 
     Output:
-      -q, --quiet            Say less: no progress
           --out <DIR>        Keep the recording, or those of several caches, in this new folder
                              [default: not kept] [example: recordings/trace]
-      -v, --verbose          Say more: the start of each run, too
+      -q, --quiet            Say less: no progress
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
+      -v, --verbose          Say more: the start of each run, too
 
     Examples:
       pagetide replay trace.csv --mem 256M --mem 512M --kernel linux-6.12
@@ -216,8 +216,8 @@ fn lists_name_what_other_commands_take() {
     linux-6.12      Linux 6.12 (2024), classic LRU, as packaged by Debian 13
 
     vm-2cpu     a virtual machine with 2 CPUs, one node, a data disk as fast as the host's page cache (1016336k)
-    skylake-1s  one socket of 2017: 8 CPUs, one node with DMA, DMA32 and Normal zones, a SATA SSD (32G)
-    haswell-2s  two sockets of 2014: 48 CPUs, two nodes, a SATA SSD (64G)
+    skylake-1s  one socket of 2017: 8 CPUs, one node with DMA, DMA32 and Normal zones, a SATA disk (32G)
+    haswell-2s  two sockets of 2014: 48 CPUs, two nodes, a SATA disk (64G)
 
     hot-and-stream  a hot file in cgroup A against one pass of streaming reads in cgroup B
         hot=50M            size of the hot file that A reads

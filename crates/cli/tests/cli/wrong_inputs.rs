@@ -409,7 +409,10 @@ fn what_is_said_of_a_virtual_machine_needs_one_and_makes_sense() {
         "run hot-and-stream --on vm:6.12 --vm-cpus 0",
         "run hot-and-stream --on vm:6.12 --vm-nodes 3",
         "run hot-and-stream --on vm:6.12 --lru-gen maybe",
-        "run hot-and-stream --host-limit 5M",
+        "run hot-and-stream --on host --host-limit 5M",
+        "run hot-and-stream --on vm:6.12 --vm-cpus x",
+        "run hot-and-stream --host-limit 64M",
+        "compare hot-and-stream --on sim --on vm:6.12 --allow-host-pressure --dry-run",
         "run sim.toml",
         "run nodes.toml",
     ];
@@ -449,8 +452,24 @@ fn what_is_said_of_a_virtual_machine_needs_one_and_makes_sense() {
     hint: write it as in `--lru-gen on`, or `lru_gen = "on"` below `[vm]`
     exit 1
 
-    $ run hot-and-stream --host-limit 5M
+    $ run hot-and-stream --on host --host-limit 5M
     error: `--host-limit`: 5M is outside of 16M to 16T
+    exit 1
+
+    $ run hot-and-stream --on vm:6.12 --vm-cpus x
+    error: invalid value 'x' for '--vm-cpus <N>': it takes a whole number, such as 2
+
+    For more information, try '--help'.
+    exit 2
+
+    $ run hot-and-stream --host-limit 64M
+    error: `--host-limit` is for runs on this host, and this runs on `sim`
+    hint: add `--on host`, or leave it out
+    exit 1
+
+    $ compare hot-and-stream --on sim --on vm:6.12 --allow-host-pressure --dry-run
+    error: `--allow-host-pressure` is for runs on this host, and this runs on `sim`
+    hint: add `--on host`, or leave it out
     exit 1
 
     $ run sim.toml

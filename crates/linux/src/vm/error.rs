@@ -183,6 +183,11 @@ impl VmError {
                 "give a kernel whose modules are in /lib/modules or in the folder `modules` beside it"
                     .to_owned()
             }
+            Self::Io { action: READ_KERNEL, .. } => {
+                "name a kernel image that can be read, such as `--on vm:/boot/vmlinuz`, or fetch one: \
+                 `pagetide vm fetch 6.12`"
+                    .to_owned()
+            }
             Self::NoApt => {
                 "copy a kernel here and name it by its path: `--on vm:/path/to/vmlinuz`".to_owned()
             }
@@ -212,6 +217,9 @@ impl VmError {
         })
     }
 }
+
+/// What [`VmError::Io`] says when it is about the kernel's image.
+pub(super) const READ_KERNEL: &str = "read kernel";
 
 /// What to do about a kernel without a multi-gen LRU.
 pub(super) const NO_LRU_GEN_HINT: &str =

@@ -10,7 +10,7 @@
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
-use super::error::VmError;
+use super::error::{READ_KERNEL, VmError};
 
 /// Which kernel a guest runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,7 +133,7 @@ pub fn compare_versions(a: &str, b: &str) -> Ordering {
 /// The release that a kernel image names: the x86 boot protocol has the offset of a text at
 /// 0x20e, counted from 0x200 (kernel documentation, `arch/x86/boot.rst`, `kernel_version`).
 fn image_release(image: &Path) -> Result<String, VmError> {
-    let bytes = std::fs::read(image).map_err(|source| VmError::io("read kernel", image, source))?;
+    let bytes = std::fs::read(image).map_err(|source| VmError::io(READ_KERNEL, image, source))?;
     release_of(&bytes).ok_or_else(|| VmError::bad_kernel(image, "it is no x86 bzImage with a version in it"))
 }
 

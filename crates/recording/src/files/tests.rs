@@ -47,6 +47,14 @@ fn a_recording_reads_back_equal() {
 }
 
 #[test]
+fn notes_are_kept_and_take_no_place_where_there_are_none() {
+    let noted = Recording { notes: vec!["the CPU was emulated".into()], ..example() };
+    assert_eq!(decode(&Files::encode(&noted)).unwrap(), noted);
+    let plain = String::from_utf8(Files::encode(&example()).covered[0].clone()).unwrap();
+    assert!(!plain.contains("notes"), "{plain}");
+}
+
+#[test]
 fn an_empty_recording_reads_back_equal() {
     let recording = Recording::new("", "", "host", "", 0);
     assert_eq!(decode(&Files::encode(&recording)).unwrap(), recording);
