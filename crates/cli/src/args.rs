@@ -335,7 +335,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FORMAT")]
     #[arg(value_parser = |text: &str| text.parse::<TraceFormat>().map_err(|error| with_hint(&error)))]
     pub(crate) trace_format: Option<TraceFormat>,
-    /// Keep the recording, or those of several caches, in this new folder [default: not kept] [example: recordings/trace]
+    /// Keep the recording, or those of several caches, in this new folder [default: not kept]
+    /// [example: recordings/trace]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Form of the result on standard output [example: json]

@@ -5,8 +5,8 @@
 //! bytes and the file reads back equal. Names of kernels, machines and sysctls are checked
 //! against a [`Vocabulary`] that the caller supplies.
 //!
-//! Map: `read` finds the values and their places; `guest` is the table `[vm]`; `error` says what is wrong where. Left out:
-//! whether a machine can run a workload, which the backend finds out.
+//! Map: `read` finds the values and their places; `guest` is the table `[vm]`; `error` says what
+//! is wrong where. Left out: whether a machine can run a workload, which the backend finds out.
 
 mod error;
 mod guest;
