@@ -14,6 +14,7 @@ use mm::event::{Trace, TraceEvent};
 use mm::feature::FragmentStall;
 use mm::gfp::Gfp;
 use mm::page_alloc::{AllocFlags, Stall};
+use mm::sysctl::Sysctl;
 use mm::vmstat::VmEvent;
 use mm::zone::ZoneId;
 use units::{NodeId, Order, Pfn};
@@ -34,7 +35,10 @@ const fn timeout_ticks(form: FragmentStall) -> u64 {
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The first attempt of the slow path.
     pub(crate) async fn try_or_stall(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
-        let form = self.mem(|mem| mem.alloc.features.fragment_stall());
+        let form = self.mem(|mem| {
+            let is_on = mem.alloc.sysctls.get(Sysctl::FragmentStallOrder) > 0;
+            mem.alloc.features.fragment_stall().filter(|_| is_on)
+        });
         let may_stall = gfp.has(Gfp::MOVABLE_BIT) && gfp.has(Gfp::DIRECT_RECLAIM);
         let form = form.filter(|_| may_stall);
         let flags = if form.is_some() { flags | AllocFlags::FRAGMENT_STALL } else { flags };
