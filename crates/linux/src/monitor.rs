@@ -143,8 +143,8 @@ impl Monitor {
     }
 
     /// Samples the hits of a trace event.
-    pub(crate) fn add_trace_event(&mut self, event: &str, hist: &Path) {
-        self.add_noted(hist, parse::trace_hits, format!("trace_{event}"), Owner::Other);
+    pub(crate) fn add_trace_event(&mut self, event: &str, hist: &Path, parser: Parser) {
+        self.add_noted(hist, parser, format!("trace_{event}"), Owner::Other);
     }
 
     /// Keeps a remark for the reader of the results, once.

@@ -216,6 +216,9 @@ pub(crate) fn oom_control_v1(text: &str, emit: &mut Emit<'_>) {
     });
 }
 
+/// Pages of a pageblock, log2: a huge page of x86-64 and of arm64 with pages of 4 KiB.
+const PAGEBLOCK_ORDER: u64 = 9;
+
 /// `hist` of a trace event, the line `Hits: N` of its totals.
 pub(crate) fn trace_hits(text: &str, emit: &mut Emit<'_>) {
     for line in text.lines() {
@@ -225,6 +228,21 @@ pub(crate) fn trace_hits(text: &str, emit: &mut Emit<'_>) {
             emit(&[], hits);
         }
     }
+}
+
+/// `hist` of `mm_page_alloc_extfrag` by `fallback_order`: all hits, then `_fragmenting` for those
+/// that took less than a whole pageblock.
+pub(crate) fn trace_extfrag(text: &str, emit: &mut Emit<'_>) {
+    let of_order = |line: &str| {
+        let (order, hits) = line.trim_start().strip_prefix("{ fallback_order:")?.split_once("hitcount:")?;
+        Some((first_number(order)?, first_number(hits)?))
+    };
+    let fragmenting = text.lines().filter_map(of_order).filter(|&(order, _)| order < PAGEBLOCK_ORDER);
+    let fragmenting = fragmenting.map(|(_, hits)| hits).sum();
+    trace_hits(text, &mut |name, all| {
+        emit(name, all);
+        emit(&["_fragmenting"], fragmenting);
+    });
 }
 
 /// The number that begins `text`, behind blanks.
@@ -313,6 +331,10 @@ mod tests {
         let psi = "some avg10=0.00 avg60=0.00 avg300=0.00 total=35467\nfull avg10=0.00 total=1834\n";
         assert_eq!(listed(pressure, psi), "psi_some_us 35467\npsi_full_us 1834");
         assert_eq!(listed(trace_hits, "# event histogram\nTotals:\n    Hits: 42\n    Entries: 1\n"), " 42");
+        let by_order = "# event histogram\n\n{ fallback_order:          3 } hitcount:         10\n\
+                        { fallback_order:          9 } hitcount:         32\n\nTotals:\n    Hits: 42\n";
+        assert_eq!(listed(trace_extfrag, by_order), " 42\n_fragmenting 10");
+        assert_eq!(listed(trace_extfrag, "Totals:\n    Hits: 0\n"), " 0\n_fragmenting 0");
     }
 
     #[test]

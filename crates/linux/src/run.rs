@@ -51,7 +51,7 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, progress: &dyn Fn(&str)) -> Resul
     }
     let _restored = Sysctls::set(&spec.sysctls, spec.host_wide)?;
     let mut monitor = Monitor::of_machine();
-    let _tracing = Tracing::start(&mut monitor);
+    let tracing = Tracing::start(&mut monitor);
     monitor.add_group(&tree, "");
     if spec.root.version == CgroupVersion::V1 {
         monitor.note(
@@ -61,7 +61,7 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, progress: &dyn Fn(&str)) -> Resul
     }
     let started = monotonic();
     monitor.sample(0);
-    let running = Running::start(spec, &tree, started)?;
+    let running = Running::start(spec, &tree, tracing.extfrag_histogram(), started)?;
     let outcome = running.watch(spec, &tree, &mut monitor, stop, progress)?;
     let wall_ns = elapsed(started);
     monitor.sample(wall_ns);
@@ -97,7 +97,12 @@ struct Running {
 }
 
 impl Running {
-    fn start(spec: &LinuxRun, tree: &Tree, started: Nanos) -> Result<Self, LinuxError> {
+    fn start(
+        spec: &LinuxRun,
+        tree: &Tree,
+        extfrag: Option<PathBuf>,
+        started: Nanos,
+    ) -> Result<Self, LinuxError> {
         let (control, messages) =
             control::channel().map_err(|error| LinuxError::io("open a pipe for", "messages", error))?;
         let path = tree.procs_file(None).map_err(WorkloadError::from)?;
@@ -110,6 +115,7 @@ impl Running {
                 control,
                 host_wide: spec.host_wide,
                 started,
+                extfrag: extfrag.clone(),
                 buffer: RefCell::default(),
             });
             block_on(spec.workload.run(system))

@@ -46,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) control: Sender,
     pub(crate) host_wide: bool,
     pub(crate) started: Nanos,
+    /// Counts of fallbacks to other mobility types, where they are traced.
+    pub(crate) extfrag: Option<PathBuf>,
     pub(crate) buffer: RefCell<Vec<u8>>,
 }
 
@@ -350,6 +352,15 @@ impl System for LinuxSystem {
             fs::read_to_string("/proc/vmstat").map_err(|error| failed("read", "/proc/vmstat", &error))?;
         let mut counters = Vec::new();
         parse::pairs(&text, &mut |name, value| counters.push((name.concat(), value)));
+        // Not counters of the kernel but of its trace events, by the names that the simulator has.
+        if let Some(histogram) = &self.0.extfrag
+            && let Ok(text) = fs::read_to_string(histogram)
+        {
+            let names = ["extfrag_events_all", "extfrag_events"].map(str::to_owned);
+            let mut counts = Vec::new();
+            parse::trace_extfrag(&text, &mut |_, value| counts.push(value));
+            counters.extend(names.into_iter().zip(counts));
+        }
         Ok(counters)
     }
 }
@@ -399,7 +410,8 @@ mod tests {
         let (control, receiver) = crate::control::channel().unwrap();
         let tree = Tree::open(&paths).unwrap();
         let buffer = RefCell::default();
-        let shared = Shared { files, tree, control, host_wide: false, started: monotonic(), buffer };
+        let shared =
+            Shared { files, tree, control, host_wide: false, started: monotonic(), extfrag: None, buffer };
         (root, LinuxSystem::new(shared), receiver)
     }
 

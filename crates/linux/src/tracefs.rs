@@ -2,18 +2,21 @@
 //!
 //! A trace instance of our own holds a histogram trigger on each event, so that nobody else's
 //! tracing is touched and nothing is written into a ring buffer; the number of hits is the count.
-//! It needs root, tracefs mounted and `CONFIG_HIST_TRIGGERS`; what is missing goes into the notes.
+//! Fallbacks to another mobility type are counted by the order of the block, as the simulator does:
+//! those below a whole pageblock mix types and are the fragmenting ones. It needs root, tracefs mounted and `CONFIG_HIST_TRIGGERS`; what is missing goes into the notes.
 //!
-//! Left out: mounting tracefs; the events' fields.
+//! Left out: mounting tracefs; all other fields of the events.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cgroup::write_existing;
 use crate::monitor::Monitor;
+use crate::parse::{self, Parser};
 
+const EXTFRAG: &str = "mm_page_alloc_extfrag";
 const EVENTS: [(&str, &str); 7] = [
-    ("kmem", "mm_page_alloc_extfrag"),
+    ("kmem", EXTFRAG),
     ("vmscan", "mm_vmscan_direct_reclaim_begin"),
     ("vmscan", "mm_vmscan_memcg_reclaim_begin"),
     ("vmscan", "mm_vmscan_kswapd_wake"),
@@ -21,8 +24,15 @@ const EVENTS: [(&str, &str); 7] = [
     ("vmscan", "mm_vmscan_throttled"),
     ("compaction", "mm_compaction_begin"),
 ];
-/// Any field does; the totals are what is read.
-const TRIGGER: &str = "hist:keys=common_type";
+
+/// What to count by, and who reads the counts.
+fn histogram(event: &str) -> (&'static str, Parser) {
+    match event {
+        EXTFRAG => ("hist:keys=fallback_order", parse::trace_extfrag),
+        // Any field does; the totals are what is read.
+        _ => ("hist:keys=common_type", parse::trace_hits),
+    }
+}
 
 /// An instance that is removed when dropped.
 pub(crate) struct Tracing(Option<PathBuf>);
@@ -56,12 +66,19 @@ impl Tracing {
         }
         for (system, event) in EVENTS {
             let directory = instance.join("events").join(system).join(event);
-            match write_existing(&directory.join("trigger"), TRIGGER) {
-                Ok(()) => monitor.add_trace_event(event, &directory.join("hist")),
+            let (trigger, parser) = histogram(event);
+            match write_existing(&directory.join("trigger"), trigger) {
+                Ok(()) => monitor.add_trace_event(event, &directory.join("hist"), parser),
                 Err(error) => monitor.note(format!("trace event {event} is not counted: {error}")),
             }
         }
         Self(Some(instance))
+    }
+
+    /// Where [`parse::trace_extfrag`] finds the counts of fallbacks; none where nothing is counted.
+    pub(crate) fn extfrag_histogram(&self) -> Option<PathBuf> {
+        let [(system, event), ..] = EVENTS;
+        self.0.as_ref().map(|instance| instance.join("events").join(system).join(event).join("hist"))
     }
 }
 
@@ -70,7 +87,7 @@ impl Drop for Tracing {
         let Some(instance) = &self.0 else { return };
         for (system, event) in EVENTS {
             let trigger = instance.join("events").join(system).join(event).join("trigger");
-            let _ = write_existing(&trigger, &format!("!{TRIGGER}"));
+            let _ = write_existing(&trigger, &format!("!{}", histogram(event).0));
         }
         let _ = fs::remove_dir(instance);
     }

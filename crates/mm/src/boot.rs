@@ -162,11 +162,7 @@ impl<T: Trace> PageAllocator<T> {
         allocator.compute_boot_marks(layout.huge_pages);
         allocator.make_pcps();
         let tuning = &allocator.kernel.tuning;
-        let enabled = match (layout.huge_pages && tuning.huge_pages, tuning.thp_always) {
-            (false, _) => "never",
-            (true, true) => "always",
-            (true, false) => "madvise",
-        };
+        let enabled = if layout.huge_pages && tuning.huge_pages { "always" } else { "never" };
         for (sysctl, value) in [(Sysctl::ThpEnabled, enabled), (Sysctl::ThpDefrag, "madvise")] {
             let value = sysctl.parse_value(value).expect("a choice");
             allocator.sysctls.set(sysctl, value);

@@ -241,14 +241,13 @@ pub struct Tuning {
     pub object_cgroup_overhead: u16,
     /// Upper bound of `min_free_kbytes` as computed at boot: 65536, since 5.8 262144.
     pub min_free_kbytes_max: u64,
-    /// Whether huge pages raise `min_free_kbytes` at boot (never below 512 MiB of memory).
+    /// Whether huge pages are on, `thp.enabled` = `always` (what Kconfig proposes, and what Debian's
+    /// guests say), and raise `min_free_kbytes` at boot. Neither below 512 MiB of memory.
     pub huge_pages: bool,
     /// Whether a walk over the zones that found nothing while keeping mobility types apart starts
     /// over without that wish (5.1), or goes on where it ended, as the patch was posted: on a
     /// machine of one node such a request then takes the slow path (MECHANISMS 2.6).
     pub walk_starts_over: bool,
-    /// `thp.enabled` by default: `always` as SUSE sets it, else `madvise`.
-    pub thp_always: bool,
     /// Whether zones of less than four pageblocks are never boosted (5.7, MECHANISMS 2.8).
     pub small_zones_unboosted: bool,
 }
@@ -284,7 +283,6 @@ const TUNING_5X: Tuning = Tuning {
     min_free_kbytes_max: 65536,
     huge_pages: true,
     walk_starts_over: true,
-    thp_always: true,
     small_zones_unboosted: false,
 };
 
@@ -298,7 +296,6 @@ const TUNING_61: Tuning = Tuning {
     file_caches: FILE_CACHES_61,
     object_cgroup_overhead: 8,
     min_free_kbytes_max: 262_144,
-    thp_always: false,
     small_zones_unboosted: true,
     ..TUNING_5X
 };

@@ -83,12 +83,17 @@ fn an_advised_mapping_in_empty_memory_is_filled_with_huge_pages() {
 
 #[test]
 fn only_the_setting_always_gives_huge_pages_without_advice() {
-    for (version, huge) in [("linux-5.4", 2), ("linux-6.1", 0), ("linux-6.12", 0)] {
-        let (counters, _) = run(version, flat(128), 0, |kernel, process| async move {
+    let cases = ["linux-5.4", "linux-6.1", "linux-6.12"]
+        .map(|version| [(version, None, 2), (version, Some("madvise"), 0)]);
+    for (version, enabled, huge) in cases.into_iter().flatten() {
+        let (counters, _) = run(version, flat(128), 0, move |kernel, process| async move {
+            if let Some(enabled) = enabled {
+                kernel.sysctl_write("thp.enabled", enabled).unwrap();
+            }
             let mapping = kernel.map_anonymous(&process, Bytes(4 * MIB)).unwrap();
             kernel.touch(&process, mapping, 0, 2 * HUGE).await.unwrap();
         });
-        assert_eq!(pick(&counters, THP), [huge, 0, 0, huge], "{version}");
+        assert_eq!(pick(&counters, THP), [huge, 0, 0, huge], "{version} {enabled:?}");
     }
 }
 
