@@ -1,7 +1,7 @@
 //! Anonymous memory: mappings, faults, `mlock` (MECHANISMS 6.1, 13.2).
 //!
 //! Every page is faulted in by a write, alone or with a huge page ([`crate::huge`]). Left out: swap,
-//! copy on write, page table pages beyond a process's own.
+//! copy on write.
 
 use mm::event::Trace;
 use mm::gfp::Gfp;
@@ -95,6 +95,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if let Some(area) = area {
             let cpu = self.machine().current_cpu();
             self.mem(|mem| mem.anon_remove(cpu, area.anon));
+            self.free_page_tables(process, mapping.index);
         }
     }
 
@@ -177,6 +178,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn fault(&self, process: &Process, mapping: AnonMapping, page: u32) -> Result<(), Errno> {
+        self.make_page_table(process, mapping.index, page).await?;
         if !self.huge_fault(process, mapping.index, page).await? {
             self.machine().charge(CostOp::MinorFault, 1);
             self.add_anon_page(process, mapping.index, page).await?;

@@ -22,6 +22,7 @@ pub mod kernel;
 pub mod kswapd;
 pub mod machine;
 pub mod oom;
+mod page_table;
 pub mod proc;
 pub mod readahead;
 pub mod reclaim;

@@ -7,6 +7,7 @@
 //! run). They are charged while it lives.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -79,6 +80,8 @@ pub(crate) struct ProcessState {
     /// Anonymous mappings; the first holds the process's own pages. None: unmapped.
     pub(crate) anon: RefCell<Vec<Option<AnonArea>>>,
     pub(crate) kernel_pages: RefCell<Vec<Pfn>>,
+    /// Page tables, by mapping and 2 MiB in it.
+    pub(crate) page_tables: RefCell<BTreeMap<(usize, u32), Pfn>>,
     /// Pages charged above some `memory.high` since the last return to user mode.
     pub(crate) over_high_pages: Cell<u64>,
     pub(crate) pace: WriterPace,
@@ -153,6 +156,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 killed: Cell::new(false),
                 anon: RefCell::new(vec![Some(own)]),
                 kernel_pages: RefCell::new(Vec::new()),
+                page_tables: RefCell::default(),
                 over_high_pages: Cell::new(0),
                 pace: WriterPace {
                     dirtied: Cell::new(0),
@@ -183,7 +187,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// An unmovable page of kernel memory, charged to the process's cgroup.
-    async fn alloc_kernel_page(&self, process: &Process) -> Result<Pfn, Errno> {
+    pub(crate) async fn alloc_kernel_page(&self, process: &Process) -> Result<Pfn, Errno> {
         let gfp = Gfp::KERNEL | Gfp::ACCOUNT;
         self.charge_pages(process, process.memcg(), 1, gfp).await?;
         let Some(pfn) = self.alloc_pages(Some(process), gfp, Order(0)).await else {
@@ -204,13 +208,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         for area in process.0.anon.borrow_mut().drain(..).flatten() {
             self.mem(|mem| mem.anon_remove(cpu, area.anon));
         }
-        for pfn in process.0.kernel_pages.borrow_mut().drain(..) {
-            self.mem(|mem| {
-                mem.memcgs.uncount_kernel_pages(process.memcg(), 1);
-                mem.memcgs.uncharge(process.memcg(), 1);
-                mem.alloc.free(cpu, pfn, Order(0));
-            });
-        }
+        let tables = std::mem::take(&mut *process.0.page_tables.borrow_mut());
+        let own = std::mem::take(&mut *process.0.kernel_pages.borrow_mut());
+        tables.into_values().chain(own).for_each(|pfn| self.free_kernel_page(process, pfn));
         self.shared.processes.borrow_mut().list.retain(|other| other.0.id != process.0.id);
     }
 

@@ -171,3 +171,28 @@ fn a_file_beyond_32_bit_page_numbers_is_refused() {
         Ok(())
     });
 }
+
+#[test]
+fn a_mapping_costs_a_page_table_for_every_2_mib_that_was_touched_until_it_goes() {
+    tell(&machine("linux-6.1"), |sys| async move {
+        sys.cgroup_create("A").await?;
+        let toucher = |sys: SimSystem| async move {
+            let kernel_memory = async || {
+                let stat = sys.cgroup_read("A", "memory.stat").await.expect("it exists");
+                let line = stat.lines().find_map(|line| line.strip_prefix("kernel ")).expect("6.1 has it");
+                line.parse::<u64>().expect("bytes")
+            };
+            let before = kernel_memory().await;
+            let mapping = sys.map_anonymous(Bytes(6 << 20)).await.expect("addresses");
+            for page in [0, 1, 600, 511] {
+                sys.touch(&mapping, page, 1).await.expect("memory");
+            }
+            let touched = kernel_memory().await - before;
+            drop(mapping);
+            (touched, kernel_memory().await - before)
+        };
+        let task = sys.spawn(TaskSpec::named("toucher").in_cgroup("A"), toucher).await?;
+        assert_eq!(sys.join(task).await?, (2 * 4096, 0), "pages of two ranges");
+        Ok(())
+    });
+}
