@@ -3,7 +3,8 @@
 //! A trace instance of our own holds a histogram trigger on each event, so that nobody else's
 //! tracing is touched and nothing is written into a ring buffer; the number of hits is the count.
 //! Fallbacks to another mobility type are counted by the order of the block, as the simulator does:
-//! those below a whole pageblock mix types and are the fragmenting ones. It needs root, tracefs mounted and `CONFIG_HIST_TRIGGERS`; what is missing goes into the notes.
+//! those below a whole pageblock mix types and are the fragmenting ones. It needs root, tracefs
+//! mounted and `CONFIG_HIST_TRIGGERS`; what is missing goes into the notes.
 //!
 //! Left out: mounting tracefs; all other fields of the events.
 

@@ -231,7 +231,7 @@ fn lists_name_what_other_commands_take() {
     huge-faults     huge page faults beside the creation and random reads of small files
         advice=default  madvise: ask for huge pages on the mapping; default: take what the kernel gives
         threads=none    faulting threads; without it a quarter of a node's CPUs beyond the readers'
-        nodes=1         memory nodes of the machine: the threads map 3/4 of one
+        nodes=none      memory nodes: the threads map 3/4 of one; without it those of the machine
         file_size=64k   size of each file
         scale=100       percent of the usual amount of files and mappings
         filesystem=xfs  filesystem that the machine puts the files on
