@@ -461,3 +461,25 @@ fn a_high_order_atomic_request_sets_its_pageblock_aside() {
     let _ = small.alloc(CpuId(0), Gfp::ATOMIC, Order(5), flags);
     assert_eq!(small.zones[0].free_area.reserved_highatomic(), 0);
 }
+
+#[test]
+fn a_reserve_that_is_given_back_stays_apart_from_its_buddy_until_a_page_of_it_is_freed() {
+    let half = "M mmmmmmmmmmmmmmmm";
+    let mut memory = scene("linux-6.1", [half, half, "M ################", "M ################"]);
+    let largest = |memory: &Memory| [9, 10].map(|order| memory.zones[0].free_area.blocks_free(Order(order)));
+    assert_eq!(largest(&memory), [0, 1]);
+    let flags = AllocFlags::slow(Gfp::ATOMIC, false, false);
+    let pfn = memory.alloc(CpuId(0), Gfp::ATOMIC, Order(5), flags).page.unwrap();
+    memory.free(CpuId(0), pfn, Order(5));
+    assert_eq!(draw(&memory, 0)[..2], ["H hhhhhhhhhhhhhhhh", "U uuuuuuuuuuuuuuuu"]);
+    assert!(memory.unreserve_highatomic(&[ZoneId(0)], Unmovable, true));
+    assert_eq!(draw(&memory, 0)[..2], ["U uuuuuuuuuuuuuuuu"; 2]);
+    assert_eq!(largest(&memory), [2, 0], "only lists and types changed");
+    let mut take = |order| memory.alloc(CpuId(0), Gfp::KERNEL, order, AllocFlags::NO_WATERMARKS).page;
+    assert_eq!(take(Order(10)), None);
+    let page = take(Order(0)).unwrap();
+    memory.free(CpuId(0), page, Order(0));
+    let _ = memory.drain_all();
+    assert_eq!(largest(&memory), [0, 1]);
+    memory.check().unwrap();
+}

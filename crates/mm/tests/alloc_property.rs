@@ -3,10 +3,11 @@
 //! Small worlds of random zones, kernels and events; [`PageAllocator::check`] after every event.
 //! The naive side says whether a block overlaps another one, and whether a request may fail.
 
+use mm::buddy::{LARGEST_ORDER, PAGEBLOCK_ORDER};
 use mm::event::NoTrace;
 use mm::feature::{Feature, Kernel};
 use mm::frame::FrameState;
-use mm::gfp::Gfp;
+use mm::gfp::{Gfp, MigrateType};
 use mm::page_alloc::{AllocFlags, PageAllocator};
 use mm::sysctl::{Sysctl, Sysctls};
 use mm::zone::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
@@ -122,6 +123,8 @@ struct World {
     /// Pages in use, by frame: boot's own and ours.
     used: Vec<bool>,
     live: Vec<(Pfn, Order)>,
+    /// By zone: whether it ever had a highatomic reserve.
+    had_reserve: Vec<bool>,
     at_boot: u64,
 }
 
@@ -136,7 +139,8 @@ impl World {
             }
         }
         let at_boot = real.free_pages().0;
-        Self { real, used, live: Vec::new(), at_boot }
+        let had_reserve = vec![false; real.zones.len()];
+        Self { real, used, live: Vec::new(), had_reserve, at_boot }
     }
 
     fn cpu(&self, cpu: u16) -> CpuId {
@@ -169,6 +173,9 @@ impl World {
                 let zones = self.real.zonelist(CpuId(0), Gfp::KERNEL).to_vec();
                 let _ = self.real.unreserve_highatomic(&zones, Gfp::KERNEL.migrate_type(), force);
             }
+        }
+        for (had, zone) in self.had_reserve.iter_mut().zip(&self.real.zones) {
+            *had |= zone.free_area.reserved_highatomic() > 0;
         }
     }
 
@@ -204,14 +211,24 @@ impl World {
         }
         for &id in self.real.zonelist(cpu, gfp) {
             let zone = self.real.zone(id);
-            if zone.free_area.reserved_highatomic() > 0 {
+            if zone.free_area.free_of(MigrateType::HighAtomic) > 0 {
                 continue;
             }
-            let frames = zone.start.0 as usize..(zone.start.0 + zone.spanned) as usize;
-            let free =
-                self.used[frames].chunks(order.pages() as usize).position(|block| !block.contains(&true));
+            let starts = (zone.start.0..zone.start.0 + zone.spanned).step_by(order.pages() as usize);
+            let free = starts.map(Pfn).find(|&pfn| {
+                let block = &self.used[pfn.index()..][..order.pages() as usize];
+                !block.contains(&true) && !self.may_be_halves(id, pfn, order)
+            });
             assert_eq!(free, None, "zone {} has a block of {order:?}", id.0);
         }
+    }
+
+    /// Pageblocks of the reserve do not merge with others, nor does giving them back merge them: the
+    /// largest block may be free in two halves.
+    fn may_be_halves(&self, zone: ZoneId, pfn: Pfn, order: Order) -> bool {
+        order == LARGEST_ORDER
+            && self.had_reserve[zone.0 as usize]
+            && self.real.frames.order(pfn) == PAGEBLOCK_ORDER
     }
 
     fn finish(mut self) {
@@ -249,4 +266,26 @@ proptest! {
         }
         world.finish();
     }
+}
+
+/// Found by the property: giving back a reserve leaves two halves of order 9, and no block of order 10.
+#[test]
+fn the_halves_of_a_reserve_that_was_given_back_are_no_largest_block() {
+    let zone = ZoneLayout {
+        kind: ZoneKind::Dma,
+        managed: Pages(2250),
+        managed_at_boot: Pages(1226),
+        kept_by_kernel: Pages(1),
+    };
+    let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: false };
+    let mut world = World::boot(&layout, Kernel::parse("linux-6.1").unwrap());
+    let alloc = |gfp, order, flags| Event::Alloc { cpu: 0, gfp, order, flags };
+    world.step(&alloc(3, 8, 1));
+    world.step(&Event::Free { cpu: 0, which: 0 });
+    world.step(&Event::Unreserve { force: true });
+    world.step(&alloc(1, 0, 0));
+    let area = &world.real.zones[0].free_area;
+    assert_eq!([9, 10].map(|order| area.blocks_free(Order(order))), [3, 0]);
+    world.step(&alloc(0, 10, 3));
+    world.finish();
 }
