@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Monitor this host while a command runs
     Record(RecordArgs),
+    /// Show recordings made earlier, each by itself
+    Report(ReportArgs),
     /// Get kernels for virtual machines
     Vm(VmArgs),
 }
@@ -270,6 +272,19 @@ pub(crate) struct CompareArgs {
     /// Keep all recordings in this new folder [default: not kept] [example: recordings/aging]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
+    /// Form of the result on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pagetide report recordings/run
+  pagetide report recordings/aging --format md")]
+pub(crate) struct ReportArgs {
+    /// Recordings, or folders of recordings as a comparison leaves them [example: recordings/run]
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) folders: Vec<PathBuf>,
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,

@@ -24,6 +24,7 @@ fn help_of_each_command() {
       sweep    Run one workload with each of several values of a sysctl
       replay   Replay a recorded trace through page cache and reclaim, or on plain policies
       record   Monitor this host while a command runs
+      report   Show recordings made earlier, each by itself
       vm       Get kernels for virtual machines
 
     Options:
@@ -190,9 +191,9 @@ fn help_of_each_command() {
     Output:
           --out <DIR>        Keep the recording, or those of several caches, in this new folder
                              [default: not kept] [example: recordings/trace]
-      -q, --quiet            Say less: no progress
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
+      -q, --quiet            Say less: no progress
       -v, --verbose          Say more: the start of each run, too
 
     Examples:
@@ -434,4 +435,18 @@ fn a_replay_leaves_one_recording_or_a_folder_of_them() {
     hint: name a new folder, or remove this one first
     exit 1
     ");
+}
+
+#[test]
+fn a_recording_is_shown_again_as_it_was_when_it_was_made() {
+    let scene = Scene::new();
+    for format in ["text", "csv"] {
+        let made = scene.data(&format!("run {SMALL} --out {format} --format {format}"));
+        assert_eq!(scene.data(&format!("report {format} --format {format}")), made, "{format}");
+    }
+    assert!(scene.data("report text --format md").contains("pagetide run text/scenario.toml"));
+    let both = scene.data("report text csv --format csv");
+    assert!(both.lines().count() > 2 * 100, "two recordings, each with its counters");
+    let shown = scene.shown("report nowhere");
+    assert!(shown.contains("nowhere") && shown.contains("hint:"), "{shown}");
 }

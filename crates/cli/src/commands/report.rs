@@ -1,0 +1,25 @@
+//! `pagetide report`: recordings made earlier, each by itself.
+
+use lab::Recording;
+use lab::compare::{self, Loaded};
+
+use crate::args::{Format, ReportArgs};
+use crate::printer::{Failure, Printer};
+
+pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
+    let loaded = compare::load(&args.folders)?;
+    let all: Vec<&Recording> = loaded.iter().flat_map(|loaded| &loaded.recordings).collect();
+    let text = match args.format {
+        Format::Text => {
+            let texts = all.iter().map(|recording| report::run_text(recording, printer.width()));
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        Format::Json => report::to_json(&all)?,
+        Format::Csv => report::to_csv(&all)?,
+        Format::Md => {
+            let values = |loaded: &Loaded| report::to_markdown(&[loaded.group()]);
+            loaded.iter().map(values).collect::<Result<Vec<_>, _>>()?.join("\n")
+        }
+    };
+    printer.data(&text)
+}
