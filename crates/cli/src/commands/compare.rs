@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::compare::{self, OutFolder};
-use lab::{LabError, Recording, run_all};
+use lab::compare;
+use lab::{LabError, Recording};
 use report::Group;
 
-use super::{host_policy, request};
+use super::{host_policy, request, run_plan};
 use crate::args::{CompareArgs, Format};
 use crate::printer::{Failure, Printer};
-use crate::progress::RunProgress;
 
 pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
     let is_folder = |subject: &String| Path::new(subject).is_dir();
@@ -64,14 +63,7 @@ fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Res
         let scenarios = plan.iter().map(|run| run.scenario.to_toml());
         return printer.data(&scenarios.collect::<Vec<_>>().join("\n"));
     }
-    let out = args.out.as_deref().map(OutFolder::new).transpose()?;
-    let progress = RunProgress::new(plan.len(), policy, printer);
-    let batch = run_all(&plan, args.jobs.unwrap_or(0), &progress.control, |index, recording| match &out {
-        Some(out) => out.keep(&plan, index, recording),
-        None => Ok(()),
-    });
-    progress.done();
-    let batch = batch?;
+    let batch = run_plan(&plan, args.jobs, args.out.as_deref(), policy, printer)?;
     let groups = comparison.groups(&batch.recordings);
     match batch.error {
         None => printer.data(&shown(&groups, args.format, printer.width())?),

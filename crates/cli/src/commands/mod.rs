@@ -18,9 +18,15 @@ pub(crate) use run::run;
 pub(crate) use sweep::sweep;
 pub(crate) use vm::vm;
 
-use lab::{Backend, GuestRequest, HostPolicy, LabError, Request, Scenario, Subject};
+use std::path::Path;
+
+use lab::batch::Batch;
+use lab::compare::OutFolder;
+use lab::{Backend, GuestRequest, HostPolicy, LabError, PlannedRun, Request, Scenario, Subject, run_all};
 
 use crate::args::{HostArgs, ScenarioArgs};
+use crate::printer::Printer;
+use crate::progress::RunProgress;
 
 /// The request that `subject` and options make.
 fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Request {
@@ -59,4 +65,22 @@ fn host_policy<'a>(
     }
     policy.dir.clone_from(&args.host_dir);
     Ok(policy)
+}
+
+/// Runs a plan with its progress shown, keeping each recording in the new folder `out` as it comes.
+fn run_plan(
+    plan: &[PlannedRun],
+    jobs: Option<usize>,
+    out: Option<&Path>,
+    policy: HostPolicy,
+    printer: &Printer,
+) -> Result<Batch, LabError> {
+    let out = out.map(OutFolder::new).transpose()?;
+    let progress = RunProgress::new(plan.len(), policy, printer);
+    let batch = run_all(plan, jobs.unwrap_or(0), &progress.control, |index, recording| match &out {
+        Some(out) => out.keep(plan, index, recording),
+        None => Ok(()),
+    });
+    progress.done();
+    batch
 }
