@@ -560,13 +560,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let tag = self.shared.in_flight.borrow_mut().add(Transfer::Read(range));
             let len = u64::from(count) * PAGE_SIZE;
             self.mem(|mem| mem.alloc.events.add(mm::vmstat::VmEvent::PgPgIn, len / 1024));
-            self.machine().submit(IoRequest {
-                device: 0,
-                kind: IoKind::Read,
-                offset,
-                len: Bytes(len),
-                tag,
-            });
+            self.machine().submit(IoRequest { device: 0, kind: IoKind::Read, offset, len: Bytes(len), tag });
             first += count;
         }
     }

@@ -240,13 +240,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             match self.add_page(process, inode, index, order, marks).await {
                 Ok(true) => index += order.pages(),
-                Ok(false) => {} // Somebody else added it meanwhile: look again.
-                Err(_) if order > Order(0) => {
-                    // No large block: the rest of the window in single pages.
+                Ok(false) | Err(_) if order > Order(0) => {
+                    // A page in the middle is there already, or there is no large block: the rest
+                    // of the window in single pages.
                     self.submit_run(inode, run_start, index);
                     let rest = end - index;
                     return self.read_pages(process, inode, index, rest, Some(window.marker())).await;
                 }
+                Ok(false) => {} // Somebody else added it meanwhile: look again.
                 Err(errno) => {
                     self.submit_run(inode, run_start, index);
                     return Err(errno);

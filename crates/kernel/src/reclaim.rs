@@ -271,7 +271,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if self.machine().has_waiters(queue) {
                 self.machine().wake_all(queue);
             }
-        } else if sc.reclaimer == Reclaimer::Direct && sc.priority == 1
+        } else if sc.reclaimer == Reclaimer::Direct
+            && sc.priority == 1
             && sc.nr_reclaimed == 0
             && !self.skips_throttle(node)
         {

@@ -37,12 +37,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Charges whole pages for objects to the cgroup of `process`.
-    pub(crate) async fn charge_objects(
-        &self,
-        process: &Process,
-        pages: u32,
-        gfp: Gfp,
-    ) -> Result<(), Errno> {
+    pub(crate) async fn charge_objects(&self, process: &Process, pages: u32, gfp: Gfp) -> Result<(), Errno> {
         let memcg = process.memcg();
         self.charge_pages(process, memcg, pages, gfp | Gfp::ACCOUNT).await?;
         let cpu = self.machine().current_cpu();

@@ -401,7 +401,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// `sync`: writes everything that is dirty now and waits for it.
     pub async fn sync(&self) {
+        self.put_closed();
         let inodes = self.shared.flusher.borrow().inodes.all();
+        let mut plug = Plug::default();
+        for inode in &inodes {
+            self.write_pages(inode, u64::MAX, &mut plug).await;
+        }
+        self.submit_plug(&mut plug);
         for inode in inodes {
             self.write_and_wait(&inode).await;
         }
@@ -456,9 +462,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut plug = Plug::default();
         for pfn in pages {
             self.mem(|mem| mem.alloc.events.add(VmEvent::NrVmscanWrite, 1));
-            let (mapping, index) = self.mem(|mem| {
-                (MappingId(mem.alloc.frames.owner(pfn)), mem.alloc.frames.index(pfn))
-            });
+            let (mapping, index) =
+                self.mem(|mem| (MappingId(mem.alloc.frames.owner(pfn)), mem.alloc.frames.index(pfn)));
             let Some(inode) = self.shared.files.borrow().by_mapping(mapping) else { continue };
             if inode.place(index).is_none() || self.shared.flusher.borrow().requests >= REQUESTS_MAX {
                 continue;

@@ -205,9 +205,8 @@ impl<T: Trace> Memory<T> {
         ensure!(written == writeback, "mappings have {written} pages under writeback, not {writeback}");
         ensure!(tagged <= dirty, "{tagged} pages are tagged dirty, {dirty} are");
         for memcg in self.memcgs.ids() {
-            let stat = |stat| -> u64 {
-                self.nodes().map(|node| self.memcgs.local_stat(memcg, node, stat)).sum()
-            };
+            let stat =
+                |stat| -> u64 { self.nodes().map(|node| self.memcgs.local_stat(memcg, node, stat)).sum() };
             let said = (stat(MemcgStat::FileDirty), stat(MemcgStat::FileWriteback));
             let is = by_memcg[memcg.index()];
             ensure!(said == is, "{memcg:?} has {is:?} pages dirty and under writeback and says {said:?}");

@@ -220,8 +220,7 @@ const TUNING_61: Tuning = Tuning {
     ..TUNING_5X
 };
 
-const FEATURES_53: FeatureSet =
-    FeatureSet::of(&[
+const FEATURES_53: FeatureSet = FeatureSet::of(&[
     Feature::NoFragment,
     Feature::WatermarkBoost,
     Feature::SharedMemcgWalk,
@@ -241,8 +240,10 @@ const FEATURES_61: FeatureSet = FEATURES_55.with(Feature::SharedMemcgWalk, false
     Feature::ReclaimThrottle,
     Feature::InodeLruWithoutPages,
 ]));
-const FEATURES_612: FeatureSet =
-    FEATURES_61.with(Feature::MemcgStatThreshold, false).with(Feature::WritepageHook, false).union(FeatureSet::of(&[
+const FEATURES_612: FeatureSet = FEATURES_61
+    .with(Feature::MemcgStatThreshold, false)
+    .with(Feature::WritepageHook, false)
+    .union(FeatureSet::of(&[
         Feature::PartialMemcgWalk,
         Feature::PcpAutoSize,
         Feature::ClaimThenSteal,

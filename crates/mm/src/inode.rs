@@ -280,8 +280,8 @@ impl<T: Trace> Memory<T> {
 
     fn is_inode_busy(&self, mapping: MappingId) -> bool {
         let file = &self.inodes.files[mapping.0 as usize];
-        let pages_keep_it = self.alloc.features.has(Feature::InodeLruWithoutPages)
-            && !self.mappings.is_shrinkable(mapping);
+        let pages_keep_it =
+            self.alloc.features.has(Feature::InodeLruWithoutPages) && !self.mappings.is_shrinkable(mapping);
         file.dentry.is_some() || file.dirty || self.mappings.dirty_pages(mapping) > 0 || pages_keep_it
     }
 

@@ -113,8 +113,7 @@ impl<T: Trace> Memory<T> {
         }
         let decay = self.alloc.kernel.features.has(Feature::DeferredSlabDecay);
         let owed = core::mem::take(self.owed(shrinker, memcg, node));
-        let plan =
-            ShrinkPlan::new(freeable, owed, sc.priority, shrinker.seeks(), shrinker.batch(), decay);
+        let plan = ShrinkPlan::new(freeable, owed, sc.priority, shrinker.seeks(), shrinker.batch(), decay);
         if shrinker == Shrinker::SuperBlock && !sc.may_fs {
             *self.owed(shrinker, memcg, node) = plan.deferred_after();
             return None;

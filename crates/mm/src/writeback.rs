@@ -27,8 +27,8 @@ use crate::frame::{FrameState, PageFlags};
 use crate::lru::LruList;
 use crate::mapping::{MappingId, Slot};
 use crate::memory::Memory;
-use crate::slab_caches::{Cache, Object};
 use crate::slab::SlabId;
+use crate::slab_caches::{Cache, Object};
 use crate::sysctl::Sysctl;
 use crate::vmstat::{MemcgStat, VmEvent};
 use crate::watermark::Mark;
@@ -48,7 +48,12 @@ pub struct Writeback {
 impl Writeback {
     /// Nothing is dirty.
     pub fn new(nodes: usize) -> Self {
-        Self { dirty: vec![0; nodes], under_writeback: vec![0; nodes], pace: Pace::new(), has_writepage_hook: false }
+        Self {
+            dirty: vec![0; nodes],
+            under_writeback: vec![0; nodes],
+            pace: Pace::new(),
+            has_writepage_hook: false,
+        }
     }
 
     /// `nr_dirty`.
@@ -265,7 +270,11 @@ impl Pace {
         let poll = poll_at(rate);
         let period = Nanos(u64::from(pages) * SECOND / rate);
         let length = period.saturating_sub(since_pause);
-        if length < MIN_PAUSE { Balance::Go { poll } } else { Balance::Pause { length: length.min(MAX_PAUSE), poll } }
+        if length < MIN_PAUSE {
+            Balance::Go { poll }
+        } else {
+            Balance::Pause { length: length.min(MAX_PAUSE), poll }
+        }
     }
 }
 
@@ -274,11 +283,8 @@ impl Pace {
 fn poll_at(rate: u64) -> u32 {
     let in_time = |time: Nanos| rate * time.0 / SECOND;
     let pages = in_time(GOOD_PAUSE);
-    let pages = if pages < u64::from(FIRST_POLL) {
-        in_time(MAX_PAUSE).min(u64::from(FIRST_POLL))
-    } else {
-        pages
-    };
+    let pages =
+        if pages < u64::from(FIRST_POLL) { in_time(MAX_PAUSE).min(u64::from(FIRST_POLL)) } else { pages };
     u32::try_from(pages.max(1)).unwrap_or(u32::MAX)
 }
 
