@@ -184,7 +184,7 @@ impl ShrinkPlan {
     /// Plans a pass over `freeable` objects with `deferred` ones owed from earlier passes.
     /// `seeks` is what it costs to make an object again; 0 means it can go by halves.
     pub fn new(freeable: u64, deferred: u64, priority: u8, seeks: u64, batch: u64, decay: bool) -> Self {
-        let delta = if seeks == 0 { freeable / 2 } else { (freeable >> priority) * 4 / seeks };
+        let delta = ((freeable >> priority) * 4).checked_div(seeks).unwrap_or(freeable / 2);
         let total = if decay {
             (deferred >> priority) + delta
         } else if delta < freeable / 4 {
