@@ -412,7 +412,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// `sync`: writes everything that is dirty now and waits for it.
     pub async fn sync(&self) {
+        self.put_closed();
         let inodes = self.shared.flusher.borrow().inodes.all();
+        let mut plug = Plug::default();
+        for inode in &inodes {
+            self.write_pages(inode, u64::MAX, &mut plug).await;
+        }
+        self.submit_plug(&mut plug);
         for inode in inodes {
             self.write_and_wait(&inode).await;
         }

@@ -4,6 +4,7 @@ mod reference;
 mod runs;
 mod scheduling;
 mod waiting;
+mod writing;
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,0 +1,354 @@
+//! Files that are written: where their pages are, when they reach the disk, who waits for that, and
+//! what memory the files themselves cost.
+
+use std::future::Future;
+
+use kernel::{Filesystem, Kernel, KernelConfig, OpenFile, Process};
+use mm::event::NoTrace;
+use mm::inode::VfsLru;
+use mm::sysctl::Sysctls;
+use mm::zone::MemoryLayout;
+use mm::{MemcgId, vmstat::VmEvent};
+use units::Bytes;
+
+use super::*;
+use crate::{DeviceCounters, DeviceModel, Stall, Statistics};
+
+type TestKernel = Kernel<Sim, NoTrace>;
+
+const MIB: u64 = 1 << 20;
+
+/// A machine to write on.
+#[derive(Clone)]
+struct World {
+    kernel: &'static str,
+    filesystem: Filesystem,
+    mem: u64,
+    disk: DeviceModel,
+}
+
+impl World {
+    fn new(kernel: &'static str, mem: u64) -> Self {
+        Self { kernel, filesystem: Filesystem::Ext4, mem, disk: DeviceModel::VIRTIO_RAM }
+    }
+
+    fn boot(&self) -> (Simulation, TestKernel) {
+        let simulation = Simulation::new(Hardware::with_cpus(2).with_device(self.disk.clone())).unwrap();
+        let layout = MemoryLayout::flat(Bytes(self.mem).to_pages_floor(), 2);
+        let config = KernelConfig {
+            version: mm::Kernel::parse(self.kernel).unwrap(),
+            sysctls: Sysctls::default(),
+            layout,
+            filesystem: self.filesystem,
+            readahead_pages: 32,
+            seed: Seed(1),
+        };
+        let kernel = Kernel::boot(simulation.machine(), config, NoTrace).unwrap();
+        (simulation, kernel)
+    }
+
+    /// Runs `program` as one process of the root cgroup; then checks everything.
+    fn run<F: Future<Output = ()> + 'static>(
+        &self,
+        program: impl FnOnce(TestKernel, Process) -> F + 'static,
+    ) -> End {
+        let (mut simulation, kernel) = self.boot();
+        let sim = simulation.machine();
+        let here = kernel.clone();
+        let task = sim.spawn("writer", None, async move {
+            let process = here.process_start("writer", MemcgId::ROOT).await.expect("memory for a process");
+            program(here, process).await;
+        });
+        let elapsed = simulation.run_until_task_done(task, Nanos::from_secs(3_600)).expect("it ends");
+        kernel.mem(|mem| mem.check()).expect("a sound state");
+        sim.check();
+        let disk = sim.device_counters(0).expect("a disk");
+        End {
+            elapsed,
+            disk,
+            statistics: sim.statistics(),
+            stalls: sim.stalls(),
+            kernel,
+            _simulation: simulation,
+        }
+    }
+}
+
+/// What is left after a run.
+struct End {
+    elapsed: Nanos,
+    disk: DeviceCounters,
+    statistics: Statistics,
+    stalls: Vec<Stall>,
+    kernel: TestKernel,
+    _simulation: Simulation,
+}
+
+impl End {
+    fn count(&self, name: &str) -> u64 {
+        self.kernel.vmstat().into_iter().find(|(other, _)| other == name).expect("a counter").1
+    }
+
+    fn waited(&self, reason: WaitReason) -> Nanos {
+        self.stalls.iter().filter(|stall| stall.reason == reason).map(|stall| stall.total).sum()
+    }
+}
+
+async fn create(kernel: &TestKernel, process: &Process, path: &str, len: u64) -> OpenFile {
+    let file = kernel.open(process, path, true).await.expect("a new file");
+    let mut offset = 0;
+    while offset < len {
+        let part = (len - offset).min(128 << 10);
+        assert_eq!(kernel.write(process, &file, offset, part).await, Ok(part));
+        offset += part;
+    }
+    file
+}
+
+#[test]
+fn a_writer_faster_than_the_disk_is_held_to_the_disks_speed_below_the_threshold() {
+    const LEN: u64 = 2 << 30;
+    for kernel in ["linux-5.4", "linux-6.1", "linux-6.12"] {
+        let world = World { disk: DeviceModel::S390_FCP_2010, ..World::new(kernel, 512 * MIB) };
+        let most = Rc::new(RefCell::new((0, 0)));
+        let seen = Rc::clone(&most);
+        let end = world.run(move |kernel, process| async move {
+            let file = kernel.open(&process, "big", true).await.expect("a new file");
+            for part in 0..(LEN >> 17) {
+                assert_eq!(kernel.write(&process, &file, part << 17, 1 << 17).await, Ok(1 << 17));
+                let limits = kernel.mem(|mem| mem.dirty_limits());
+                let mut most = seen.borrow_mut();
+                // A threshold falls when memory is taken; the writer sees it at its next look.
+                most.0 = most.0.max(limits.pending());
+                most.1 = most.1.max(limits.pending().saturating_sub(limits.threshold));
+            }
+        });
+        let (pending, above) = *most.borrow();
+        let written = end.disk.write_bytes.0;
+        let rate = written * 1_000_000_000 / end.elapsed.0;
+        assert!((90_000_000..=100_500_000).contains(&rate), "{kernel}: {rate} bytes/s of 100 MB/s");
+        assert!(LEN - written < 110 * MIB, "{kernel}: {} MiB are left in memory", (LEN - written) / MIB);
+        assert!(pending > 10_000 && above <= 64, "{kernel}: {pending} pages pending, {above} too many");
+        let throttled = end.waited(WaitReason::DirtyThrottle);
+        assert!(throttled > Nanos::from_secs(10), "{kernel}: paused for {throttled:?} of {:?}", end.elapsed);
+        let bandwidth = end.kernel.mem(|mem| mem.writeback.pace.bandwidth());
+        assert!((22_000..=26_000).contains(&bandwidth), "{kernel}: measured {bandwidth} pages/s of 24414");
+        assert_eq!(end.count("allocstall_movable"), 0, "{kernel}: clean pages are there to be reclaimed");
+    }
+}
+
+#[test]
+fn fsync_returns_when_every_page_is_on_the_disk() {
+    let end = World::new("linux-6.1", 64 * MIB).run(|kernel, process| async move {
+        let file = create(&kernel, &process, "log", MIB + 1).await;
+        assert_eq!(kernel.mem(|mem| mem.writeback.dirty()), 257 + 1, "with a block of the inode table");
+        kernel.fsync(&process, &file).await.expect("no error");
+        assert_eq!(kernel.resident_pages(&file, 0, 2 * MIB), 257);
+    });
+    let counts =
+        ["nr_dirty", "nr_writeback", "nr_dirtied", "nr_written", "pgpgout"].map(|name| end.count(name));
+    assert_eq!(counts, [1, 0, 258, 257, 257 * 4]);
+    assert_eq!((end.disk.writes, end.disk.write_bytes), (3, Bytes(257 * 4096)), "512 KiB at a time");
+}
+
+#[test]
+fn old_data_is_written_after_thirty_seconds_and_not_before() {
+    let end = World::new("linux-6.1", 64 * MIB).run(|kernel, process| async move {
+        let _file = create(&kernel, &process, "note", 4096).await;
+        kernel.machine().sleep(Nanos::from_secs(29), WaitReason::UserSleep).await;
+        assert_eq!(kernel.mem(|mem| mem.writeback.dirty()), 2);
+        kernel.machine().sleep(Nanos::from_secs(7), WaitReason::UserSleep).await;
+        assert_eq!(kernel.mem(|mem| mem.writeback.dirty()), 0);
+    });
+    assert_eq!(end.disk.writes, 2, "the page, and the block of the inode table");
+}
+
+#[test]
+fn files_written_one_after_the_other_share_requests() {
+    for filesystem in [Filesystem::Ext4, Filesystem::Xfs] {
+        let world = World { filesystem, ..World::new("linux-6.1", 64 * MIB) };
+        let end = world.run(|kernel, process| async move {
+            for number in 0..1000 {
+                drop(create(&kernel, &process, &format!("{number}"), 4096).await);
+            }
+            kernel.sync().await;
+        });
+        let tables = if filesystem == Filesystem::Ext4 { 63 } else { 0 };
+        assert_eq!(end.disk.write_bytes, Bytes((1000 + tables) * 4096), "{filesystem:?}");
+        assert!(end.disk.writes < 20, "{filesystem:?}: {} requests for 1000 files", end.disk.writes);
+        assert_eq!(end.count("nr_inodes"), 1000, "{filesystem:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_removed_before_it_is_written_never_reaches_the_disk() {
+    let end = World { filesystem: Filesystem::Xfs, ..World::new("linux-6.1", 64 * MIB) }.run(
+        |kernel, process| async move {
+            let file = create(&kernel, &process, "gone", MIB).await;
+            kernel.unlink("gone").await.expect("it is there");
+            assert_eq!(kernel.read(&process, &file, 0, MIB).await, Ok(MIB), "still open, still readable");
+            drop(file);
+            kernel.drop_caches(3).await.expect("a mask");
+        },
+    );
+    assert_eq!(end.disk, DeviceCounters::default());
+    let counts =
+        ["nr_dirty", "nr_file_pages", "nr_dirtied", "nr_inodes", "nr_dentries"].map(|n| end.count(n));
+    assert_eq!(counts, [0, 0, 256, 0, 0]);
+}
+
+#[test]
+fn a_hole_reads_as_zeroes_without_the_disk_and_a_partial_write_reads_first() {
+    let end = World { filesystem: Filesystem::Xfs, ..World::new("linux-6.1", 64 * MIB) }.run(
+        |kernel, process| async move {
+            let file = kernel.open(&process, "sparse", true).await.expect("a new file");
+            assert_eq!(kernel.write(&process, &file, MIB, 4096).await, Ok(4096));
+            assert_eq!(kernel.read(&process, &file, 0, 4096).await, Ok(4096));
+            assert_eq!(kernel.machine().device_counters(0).unwrap().reads, 0);
+            kernel.drop_caches(3).await.expect("a mask");
+            assert_eq!(kernel.resident_pages(&file, 0, 2 * MIB), 0);
+            assert_eq!(kernel.write(&process, &file, MIB + 100, 100).await, Ok(100));
+            assert_eq!(kernel.write(&process, &file, 4096, 4096).await, Ok(4096));
+        },
+    );
+    assert_eq!((end.disk.reads, end.disk.read_bytes), (1, Bytes(4096)), "the page that was changed in part");
+}
+
+#[test]
+fn dropping_slab_frees_what_nobody_has_open() {
+    for kernel in ["linux-5.4", "linux-6.1"] {
+        let end = World::new(kernel, 64 * MIB).run(|kernel, process| async move {
+            let kept = create(&kernel, &process, "kept", 4096).await;
+            for number in 0..500 {
+                drop(create(&kernel, &process, &format!("{number}"), 4096).await);
+            }
+            kernel.drop_caches(2).await.expect("a mask");
+            kernel.drop_caches(1).await.expect("a mask");
+            kernel.drop_caches(2).await.expect("a mask");
+            assert_eq!(kernel.mem(|mem| (mem.inodes.count(), mem.inodes.listed(VfsLru::Dentry))), (1, 0));
+            let again = kernel.open(&process, "250", false).await.expect("still on the disk");
+            assert_eq!(kernel.read(&process, &again, 0, 4096).await, Ok(4096));
+            drop(kept);
+        });
+        assert_eq!((end.count("nr_dentries"), end.disk.reads), (2, 2), "{kernel}: inode table and page");
+    }
+}
+
+/// Creates files of one page until there are `files`, in `mem` of memory.
+fn small_files(kernel: &'static str, filesystem: Filesystem, mem: u64, files: u32) -> End {
+    World { filesystem, ..World::new(kernel, mem) }.run(move |kernel, process| async move {
+        for number in 0..files {
+            drop(create(&kernel, &process, &format!("{number}"), 4096).await);
+        }
+    })
+}
+
+#[test]
+fn a_stream_of_small_files_makes_reclaim_free_their_inodes_too() {
+    for (kernel, filesystem) in [
+        ("linux-5.4", Filesystem::Ext4),
+        ("linux-5.4", Filesystem::Xfs),
+        ("linux-6.1", Filesystem::Ext4),
+        ("linux-6.1", Filesystem::Xfs),
+        ("linux-6.12", Filesystem::Ext4),
+    ] {
+        let end = small_files(kernel, filesystem, 64 * MIB, 40_000);
+        let (inodes, steal) =
+            (end.count("nr_inodes"), end.count("kswapd_inodesteal") + end.count("pginodesteal"));
+        let name = format!("{kernel} {filesystem:?}: {inodes} of 40000 inodes are left");
+        assert!((1_000..39_000).contains(&inodes), "{name}");
+        assert!(end.count("slabs_scanned") > 0 && steal > 0, "{name}, {steal} were stolen");
+        assert_eq!(end.count("oom_kill"), 0, "{name}");
+        let slab = end.count("nr_slab_reclaimable") + end.count("nr_slab_unreclaimable");
+        assert!(slab > inodes / 4, "{name} in {slab} pages");
+    }
+}
+
+#[test]
+fn the_same_run_twice_ends_the_same() {
+    let run = || small_files("linux-6.1", Filesystem::Ext4, 48 * MIB, 20_000);
+    let (one, other) = (run(), run());
+    assert_eq!(one.statistics, other.statistics);
+    assert_eq!(one.kernel.vmstat(), other.kernel.vmstat());
+    assert_eq!((one.disk, one.stalls), (other.disk, other.stalls));
+}
+
+/// Tasks that do to a few files whatever can be done to them, in two small cgroups.
+fn turmoil(kernel: &'static str, filesystem: Filesystem, seed: u64, check_every: u32) -> Vec<(String, u64)> {
+    let disk = DeviceModel::SATA_EVO;
+    let (mut simulation, kernel) = World { filesystem, disk, ..World::new(kernel, 12 * MIB) }.boot();
+    let sim = simulation.machine();
+    for group in ["a", "b"] {
+        kernel.cgroup_create(group).expect("a new cgroup");
+        let memcg = kernel.find_memcg(group).expect("just made");
+        kernel.mem(|mem| mem.memcgs[memcg].memory.max = 400);
+    }
+    for number in 0..4 {
+        let here = kernel.clone();
+        sim.spawn(&format!("task {number}"), None, async move {
+            let memcg = here.find_memcg(["", "a", "b", "a"][number]).expect("there");
+            let process = here.process_start("mixer", memcg).await.expect("memory for a process");
+            let mut stream = Seed(seed).stream(&format!("task {number}"));
+            let mut open: Vec<OpenFile> = Vec::new();
+            for _ in 0..250 {
+                let path = format!("file {}", stream.below(40));
+                let (offset, len) = (stream.below(3 << 20), 1 + stream.below(200_000));
+                let file = (!open.is_empty()).then(|| open[stream.below(open.len() as u64) as usize].clone());
+                match (stream.below(12), file) {
+                    (0..=2, _) => open.extend(here.open(&process, &path, true).await),
+                    (3, _) => open.extend(here.open(&process, &path, false).await),
+                    (4, _) => {
+                        let _ = here.unlink(&path).await;
+                    }
+                    (5, Some(_)) => {
+                        open.remove(0);
+                    }
+                    (6, Some(file)) => {
+                        let _ = here.fsync(&process, &file).await;
+                    }
+                    (7, _) => here.machine().sleep(Nanos(offset * 400), WaitReason::UserSleep).await,
+                    (8, Some(file)) => {
+                        let _ = here.read(&process, &file, offset, len).await;
+                    }
+                    (9, _) if stream.chance(1, 25) => here.drop_caches(3).await.expect("a mask"),
+                    (_, Some(file)) => {
+                        let _ = here.write(&process, &file, offset, len).await;
+                    }
+                    _ => {}
+                }
+            }
+            open.clear();
+            here.process_exit(&process);
+        });
+    }
+    let mut events = 0_u32;
+    while sim.statistics().tasks_done < 4 {
+        assert!(simulation.one_event(), "the tasks end");
+        events += 1;
+        if events.is_multiple_of(check_every) {
+            kernel.mem(|mem| mem.check()).unwrap_or_else(|broken| panic!("event {events}: {broken}"));
+            sim.check();
+        }
+        assert!(events < 3_000_000, "the tasks hang: {:?}", sim.unfinished());
+    }
+    kernel.mem(|mem| mem.check()).expect("a sound state");
+    kernel.vmstat()
+}
+
+#[test]
+fn whatever_tasks_do_to_files_every_invariant_holds() {
+    for (kernel, filesystem, seed) in [
+        ("linux-5.4", Filesystem::Ext4, 1),
+        ("linux-5.4", Filesystem::Xfs, 2),
+        ("linux-6.1", Filesystem::Ext4, 3),
+        ("linux-6.1", Filesystem::Xfs, 4),
+        ("linux-6.12", Filesystem::Ext4, 5),
+        ("linux-6.12", Filesystem::Xfs, 6),
+    ] {
+        let counts = turmoil(kernel, filesystem, seed, 97);
+        let count = |name: &str| counts.iter().find(|(other, _)| other == name).expect("a counter").1;
+        let name = format!("{kernel} {filesystem:?} seed {seed}");
+        assert!(count(VmEvent::NrWritten.name()) > 1000, "{name}: too little is written");
+        assert!(count(VmEvent::PgScanFile.name()) > 500, "{name}: {} pages scanned", count("pgscan_file"));
+    }
+}
