@@ -212,6 +212,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
         self.write_and_wait(&file.inode).await;
+        self.force_log().await;
         self.machine().cond_resched().await; // return to user mode
         Ok(())
     }

@@ -11,7 +11,7 @@ use mm::feature::Feature;
 use mm::sysctl::Sysctls;
 use mm::zone::{MemoryLayout, ZoneKind};
 use mm::{MemcgId, Memory};
-use units::{CpuId, Nanos, NodeId, Order, Seed};
+use units::{Bytes, CpuId, Nanos, NodeId, Order, Seed};
 
 use crate::allocate::UsedFrames;
 use crate::compaction::KcompactdRequest;
@@ -20,6 +20,7 @@ use crate::machine::{CostOp, Machine, QueueId, WaitReason};
 use crate::readahead::READAHEAD_PAGES_MAX;
 use crate::task::Processes;
 use crate::writeback::Flusher;
+use crate::xfs_log::LOG_PERIOD;
 
 /// What a kernel is booted with.
 #[derive(Debug, Clone)]
@@ -32,6 +33,8 @@ pub struct KernelConfig {
     pub layout: MemoryLayout,
     /// Of the data disk.
     pub filesystem: Filesystem,
+    /// Size of the log that the data disk has as XFS.
+    pub xfs_log_size: Bytes,
     /// Readahead window of the data disk in pages (`read_ahead_kb` / 4).
     pub readahead_pages: u32,
     /// Draws when, after boot, the periodic workers first run: on a real machine that is chance.
@@ -67,6 +70,8 @@ pub(crate) struct WriteQueues {
     pub(crate) flusher: QueueId,
     pub(crate) requests: QueueId,
     pub(crate) page_writeback: QueueId,
+    pub(crate) log: QueueId,
+    pub(crate) log_worker: QueueId,
 }
 
 /// Reclaimers of a node that wait for writeback.
@@ -95,6 +100,9 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) machine: M,
     pub(crate) mem: RefCell<Memory<T>>,
     pub(crate) filesystem: Filesystem,
+    pub(crate) xfs_log_size: Bytes,
+    /// Where in the log the next record goes.
+    pub(crate) log_head: Cell<u64>,
     pub(crate) readahead_pages: u32,
     pub(crate) queues: Vec<NodeQueues>,
     pub(crate) kswapd_requests: RefCell<Vec<KswapdRequest>>,
@@ -153,11 +161,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             flusher: machine.new_queue(),
             requests: machine.new_queue(),
             page_writeback: machine.new_queue(),
+            log: machine.new_queue(),
+            log_worker: machine.new_queue(),
         };
         let kernel = Self {
             shared: Rc::new(Shared {
                 mem: RefCell::new(mem),
                 filesystem: config.filesystem,
+                xfs_log_size: config.xfs_log_size,
+                log_head: Cell::new(0),
                 readahead_pages: config.readahead_pages.min(READAHEAD_PAGES_MAX),
                 queues,
                 kswapd_requests: RefCell::new(vec![KswapdRequest::default(); node_count]),
@@ -209,6 +221,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         machine.spawn("vmstat-worker", None, async move { kernel.vmstat_forever(first).await });
         let kernel = self.clone();
         machine.spawn("flusher", None, async move { kernel.flusher().await });
+        if self.shared.filesystem == Filesystem::Xfs {
+            let (kernel, first) = (self.clone(), phase("xfs-log", LOG_PERIOD));
+            machine.spawn("xfs-log", None, async move { kernel.log_worker(first).await });
+        }
     }
 
     async fn flush_stats_forever(&self, first: Nanos) {

@@ -30,6 +30,7 @@ pub mod slab;
 pub mod task;
 pub mod writeback;
 mod xfs;
+mod xfs_log;
 
 pub use file::{Filesystem, OpenFile};
 pub use kernel::{Kernel, KernelConfig};

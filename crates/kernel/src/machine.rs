@@ -51,6 +51,8 @@ pub enum WaitReason {
     DirtyThrottle,
     /// The disk's queue is full: `blk_mq_get_tag`.
     RequestQueue,
+    /// Records of the log of XFS are on their way: `xlog_wait`.
+    LogWrite,
     /// The flusher with nothing to do.
     FlusherIdle,
     /// The penalty of `memory.high` on return to user mode.

@@ -378,7 +378,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             match self.mem(|mem| mem.prepare_insert(cpu, inode.mapping, index, pages, memcg)) {
                 Prepared::Ready => return Ok(()),
                 Prepared::NeedsCharge { pages } => self.charge_objects(process, pages, gfp).await?,
-                Prepared::NeedsSlab => self.grow_slab(process, Cache::TreeNode, gfp).await?,
+                Prepared::NeedsSlab => self.grow_slab(Some(process), Cache::TreeNode, gfp).await?,
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use mm::event::Trace;
 use mm::gfp::Gfp;
+use mm::memcg::MemcgId;
 use mm::slab_caches::{Cache, Object, ObjectAlloc};
 use units::Order;
 
@@ -31,6 +32,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     return Ok(object);
                 }
                 ObjectAlloc::NeedsCharge { pages } => self.charge_objects(process, pages, gfp).await?,
+                ObjectAlloc::NeedsSlab => self.grow_slab(Some(process), cache, gfp).await?,
+            }
+        }
+    }
+
+    /// Allocates an object of a cache that no cgroup pays for; a kernel thread has no process.
+    ///
+    /// # Errors
+    /// `NoMem`; `Killed`.
+    pub(crate) async fn alloc_kernel_object(
+        &self,
+        process: Option<&Process>,
+        cache: Cache,
+        gfp: Gfp,
+    ) -> Result<Object, Errno> {
+        loop {
+            let cpu = self.machine().current_cpu();
+            match self.mem(|mem| mem.alloc_object(cpu, cache, MemcgId::ROOT)) {
+                ObjectAlloc::Done(object) => {
+                    self.machine().charge(CostOp::SlabObject, 1);
+                    return Ok(object);
+                }
+                ObjectAlloc::NeedsCharge { .. } => unreachable!("the root pays for nothing"),
                 ObjectAlloc::NeedsSlab => self.grow_slab(process, cache, gfp).await?,
             }
         }
@@ -47,14 +71,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Gives a cache a new slab: first of its preferred order without reclaim, then one page with
     /// it.
-    pub(crate) async fn grow_slab(&self, process: &Process, cache: Cache, gfp: Gfp) -> Result<(), Errno> {
+    pub(crate) async fn grow_slab(
+        &self,
+        process: Option<&Process>,
+        cache: Cache,
+        gfp: Gfp,
+    ) -> Result<(), Errno> {
         let (order, mobility) = self.mem(|mem| mem.slab_request(cache));
         let gfp = gfp | mobility;
         let easy =
             gfp.without(Gfp::DIRECT_RECLAIM).without(Gfp::KSWAPD_RECLAIM) | Gfp::NORETRY | Gfp::NOMEMALLOC;
-        let block = match self.alloc_pages(Some(process), easy, order).await {
+        let block = match self.alloc_pages(process, easy, order).await {
             Some(pfn) => Some(pfn),
-            None => self.alloc_pages(Some(process), gfp, Order(0)).await,
+            None => self.alloc_pages(process, gfp, Order(0)).await,
         };
         let pfn = block.ok_or(Errno::NoMem)?;
         self.mem(|mem| mem.grow_slab(cache, pfn));

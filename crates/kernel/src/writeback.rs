@@ -298,8 +298,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 continue;
             };
             inode.writeback_index.set(first + count);
+            let grows = first + count > inode.mapped_pages();
             self.allocate_blocks(inode, first, count);
             self.add_to_plug(inode, first, count, plug);
+            if grows {
+                self.log_inode(None, inode).await;
+            }
             written += u64::from(count);
             self.machine().charge(CostOp::WritebackPage, u64::from(count));
             self.machine().cond_resched().await; // write_cache_pages
@@ -426,6 +430,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         for mapping in flushed {
             self.wait_for_writeback(mapping).await;
         }
+        self.force_log().await;
     }
 
     /// After a page was made dirty: every now and then the writer looks whether it goes too fast

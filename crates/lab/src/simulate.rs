@@ -180,6 +180,7 @@ fn reason_name(reason: WaitReason) -> Option<&'static str> {
         WaitReason::PageWriteback => Some("page writeback"),
         WaitReason::DirtyThrottle => Some("balance_dirty_pages"),
         WaitReason::RequestQueue => Some("request queue"),
+        WaitReason::LogWrite => Some("log"),
         WaitReason::MemcgHigh => Some("memory.high"),
         WaitReason::OomLock => Some("oom_lock"),
         WaitReason::KswapdIdle

@@ -196,7 +196,7 @@ impl<T: Trace> Memory<T> {
         let frames = &self.alloc.frames;
         let mut used = [0_u64; Cache::COUNT];
         used[Cache::TreeNode as usize] = self.mappings.nodes();
-        for object in self.inodes.objects() {
+        for object in self.inodes.objects().chain(self.xfs_log.objects()) {
             used[object.cache as usize] += 1;
         }
         let buffered = |&pfn: &Pfn| self.is_lru_page(pfn) && frames.flags(pfn).has(PageFlags::PRIVATE);

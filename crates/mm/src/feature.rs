@@ -12,6 +12,8 @@ use core::fmt;
 use std_alloc::string::{String, ToString};
 use std_alloc::vec::Vec;
 
+use units::Bytes;
+
 use crate::slab_caches::{FILE_CACHES_5X, FILE_CACHES_61, FILE_CACHES_612, FileCaches};
 
 macro_rules! features {
@@ -241,6 +243,8 @@ pub struct Tuning {
     pub object_cgroup_overhead: u16,
     /// Upper bound of `min_free_kbytes` as computed at boot: 65536, since 5.8 262144.
     pub min_free_kbytes_max: u64,
+    /// What a checkpoint of the log of XFS grows to at most: any size, since 5.7 32 MiB.
+    pub xfs_checkpoint_max: Bytes,
     /// Whether huge pages are on, `thp.enabled` = `always` (what Kconfig proposes, and what Debian's
     /// guests say), and raise `min_free_kbytes` at boot. Neither below 512 MiB of memory.
     pub huge_pages: bool,
@@ -281,6 +285,7 @@ const TUNING_5X: Tuning = Tuning {
     file_caches: FILE_CACHES_5X,
     object_cgroup_overhead: 0,
     min_free_kbytes_max: 65536,
+    xfs_checkpoint_max: Bytes(u64::MAX),
     huge_pages: true,
     walk_starts_over: true,
     small_zones_unboosted: false,
@@ -296,6 +301,7 @@ const TUNING_61: Tuning = Tuning {
     file_caches: FILE_CACHES_61,
     object_cgroup_overhead: 8,
     min_free_kbytes_max: 262_144,
+    xfs_checkpoint_max: Bytes(32 << 20),
     small_zones_unboosted: true,
     ..TUNING_5X
 };

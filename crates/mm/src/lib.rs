@@ -46,6 +46,7 @@ pub mod watermark;
 pub mod workingset;
 pub mod writeback;
 pub mod xfs_buf;
+pub mod xfs_log;
 pub mod zone;
 
 pub use check::Violation;

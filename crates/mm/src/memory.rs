@@ -28,6 +28,7 @@ use crate::vmstat::{MemcgStat, VmEvent};
 use crate::walk::WalkPositions;
 use crate::writeback::Writeback;
 use crate::xfs_buf::XfsBuffers;
+use crate::xfs_log::XfsLog;
 use crate::zone::{MemoryLayout, ZoneKind};
 
 /// The memory of a machine and everything that the kernel knows about it.
@@ -45,6 +46,8 @@ pub struct Memory<T: Trace> {
     pub compact: Vec<ZoneCompact>,
     /// Buffers of XFS metadata.
     pub xfs_buffers: XfsBuffers,
+    /// Log vectors of XFS.
+    pub xfs_log: XfsLog,
     /// What each node remembers between reclaim runs.
     pub node_reclaim: Vec<NodeReclaim>,
     pub(crate) lruvecs: Vec<Lruvec>,
@@ -88,6 +91,7 @@ impl<T: Trace> Memory<T> {
             mappings: Mappings::default(),
             anon: AnonMaps::default(),
             xfs_buffers: XfsBuffers::new(nodes),
+            xfs_log: XfsLog::default(),
             node_reclaim: vec![NodeReclaim::default(); nodes],
             lruvecs: vec![Lruvec::default(); nodes],
             cpus: vec![CpuBatches::default(); cpus],

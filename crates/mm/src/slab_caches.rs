@@ -42,8 +42,10 @@ pub enum Cache {
     BufferHead,
     /// What else an inode of ext4 has: security blob, extent status. Not reclaimable by itself.
     Ext4Extra,
-    /// What else an inode of XFS has: log vector, security blob, extent roots.
+    /// What else an inode of XFS has: spare log vector, security blob, extent roots.
     XfsExtra,
+    /// What a changed inode of XFS is in the log, until that is written (`xfs_log_vec`).
+    XfsLogVector,
 }
 
 /// How a cache lays its objects out.
@@ -66,6 +68,11 @@ const fn geometry(object_size: u16, order: u8, reclaimable: bool, accounted: boo
 /// Geometries of all caches but that of tree nodes, in the order of [`Cache`].
 pub type FileCaches = [Geometry; Cache::COUNT - 1];
 
+/// 720 bytes with the share of the buffers that change with an inode. Measured on a guest of 6.1 with
+/// 4 GiB that created files: before its first checkpoint it had 5015 unreclaimable slab pages more
+/// for 28,460 inodes than it kept for as many after its last one.
+const LOG_VECTOR: Geometry = geometry(720, 2, false, false);
+
 /// Linux 5.x (MECHANISMS 9.1): `xfs_ili` was not yet marked reclaimable.
 pub const FILE_CACHES_5X: FileCaches = [
     geometry(192, 0, true, true),
@@ -77,6 +84,7 @@ pub const FILE_CACHES_5X: FileCaches = [
     geometry(136, 0, false, false),
     // 1.13 KB per file.
     geometry(1136, 1, false, false),
+    LOG_VECTOR,
 ];
 
 /// Linux 6.1 (MECHANISMS-6X 7.1).
@@ -88,6 +96,7 @@ pub const FILE_CACHES_61: FileCaches = [
     geometry(104, 0, true, true),
     geometry(136, 0, false, false),
     geometry(1136, 1, false, false),
+    LOG_VECTOR,
 ];
 
 /// Linux 6.12 (MECHANISMS-6X 7.1).
@@ -99,7 +108,7 @@ pub const FILE_CACHES_612: FileCaches = {
 
 impl Cache {
     /// Every cache.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::TreeNode,
         Self::Dentry,
         Self::Ext4Inode,
@@ -108,6 +117,7 @@ impl Cache {
         Self::BufferHead,
         Self::Ext4Extra,
         Self::XfsExtra,
+        Self::XfsLogVector,
     ];
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
@@ -123,6 +133,7 @@ impl Cache {
             Self::BufferHead => "buffer_head",
             Self::Ext4Extra => "kmalloc (ext4)",
             Self::XfsExtra => "kmalloc (xfs)",
+            Self::XfsLogVector => "kmalloc (xfs log)",
         }
     }
 

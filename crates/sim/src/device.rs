@@ -62,6 +62,9 @@ pub struct DeviceModel {
     pub sustained: Option<(Bytes, Speed)>,
     /// Requests that the device works on at a time; at least 1.
     pub depth: u32,
+    /// The log that `mkfs.xfs` makes on a disk of its size: 64 MiB up to 128 GB, from there on
+    /// 1/2048 of the disk.
+    pub xfs_log: Bytes,
     /// A disk's own memory, if it matters.
     pub track_buffer: Option<TrackBuffer>,
 }
@@ -97,6 +100,7 @@ impl DeviceModel {
         write: even(micros(500), Nanos(0), 100 * MB),
         sustained: None,
         depth: 32,
+        xfs_log: Bytes(64 << 20),
         track_buffer: None,
     };
     /// A SATA SSD of 2014: read of 4 KiB 90 us and 98k per second, write 35 us and 88k per
@@ -110,6 +114,7 @@ impl DeviceModel {
             Speed { latency: Nanos(23_640), op: Nanos(11_360), random_op: micros(125), bandwidth: 300 * MB },
         )),
         depth: 32,
+        xfs_log: Bytes(64 << 20),
         track_buffer: None,
     };
     /// An NVMe SSD: 85 us and 450k reads, 25 us and 250k writes per second, 3.0 and 1.8 GB/s.
@@ -119,6 +124,7 @@ impl DeviceModel {
         write: even(micros(21), micros(4), 1_800 * MB),
         sustained: None,
         depth: 1024,
+        xfs_log: Bytes(64 << 20),
         track_buffer: None,
     };
     /// A RAID 6 of slow disks: 50 random read-modify-writes per second (source 3); 8 ms for a
@@ -139,6 +145,7 @@ impl DeviceModel {
         },
         sustained: None,
         depth: 32,
+        xfs_log: Bytes(64 << 20),
         track_buffer: None,
     };
     /// A disk of 7200 revolutions per minute: 8 ms for a random request, half of it the revolution;
@@ -161,6 +168,7 @@ impl DeviceModel {
         },
         sustained: None,
         depth: 32,
+        xfs_log: Bytes(512 << 20),
         track_buffer: Some(TrackBuffer {
             track: Bytes(1 << 20),
             tracks: 32,
@@ -175,6 +183,7 @@ impl DeviceModel {
         write: even(micros(7), micros(1), 12_000 * MB),
         sustained: None,
         depth: 128,
+        xfs_log: Bytes(64 << 20),
         track_buffer: None,
     };
     /// A device that takes no time: for tests.
@@ -184,6 +193,7 @@ impl DeviceModel {
         write: even(Nanos(0), Nanos(0), u64::MAX),
         sustained: None,
         depth: 1024,
+        xfs_log: Bytes(64 << 20),
         track_buffer: None,
     };
     /// Every model that has a name.
@@ -415,7 +425,15 @@ mod tests {
     /// 10 ns an operation, 1 byte/ns, 100 ns of latency, two at a time.
     fn toy() -> DeviceModel {
         let speed = Speed { random_op: Nanos(50), ..even(Nanos(100), Nanos(10), 1_000_000_000) };
-        DeviceModel { name: "toy", read: speed, write: speed, sustained: None, depth: 2, track_buffer: None }
+        DeviceModel {
+            name: "toy",
+            read: speed,
+            write: speed,
+            sustained: None,
+            depth: 2,
+            xfs_log: Bytes(64),
+            track_buffer: None,
+        }
     }
 
     #[test]
@@ -466,6 +484,7 @@ mod tests {
         DeviceModel {
             read: head,
             write: head,
+            xfs_log: Bytes(64 << 20),
             track_buffer: Some(TrackBuffer { track: Bytes(100), tracks: 2, read: buffer }),
             ..toy()
         }

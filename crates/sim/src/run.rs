@@ -13,7 +13,7 @@ use mm::event::NoTrace;
 use mm::sysctl::Sysctls;
 use mm::zone::MemoryLayout;
 use mm::{MemcgId, Violation};
-use units::{Nanos, Seed};
+use units::{Bytes, Nanos, Seed};
 use workload::{Outcome, Replay, Workload, WorkloadError};
 
 use crate::executor::{Progress, RunError, Simulation};
@@ -220,6 +220,7 @@ fn boot_kernel(spec: &SimRun, simulation: &Simulation) -> Result<Kernel<Sim, NoT
         sysctls: spec.sysctls.clone(),
         layout: spec.layout.clone(),
         filesystem: spec.filesystem,
+        xfs_log_size: spec.hardware.devices.first().map_or(Bytes(0), |disk| disk.xfs_log),
         readahead_pages: spec.readahead_pages,
         seed: Seed(spec.seed),
     };

@@ -7,6 +7,7 @@
 use mm::event::Trace;
 use mm::frame::PageFlags;
 use mm::mapping::{MappingId, Slot};
+use mm::xfs_log::CheckpointId;
 use units::{Bytes, PAGE_SIZE};
 
 use super::Inode;
@@ -20,6 +21,8 @@ pub(crate) enum Transfer {
     /// A cluster of XFS inodes is read.
     Cluster(mm::xfs_buf::ClusterId),
     Write(Vec<PageRange>),
+    /// A record of the log of XFS is written.
+    Log(CheckpointId),
 }
 
 /// Requests that are on their way, by tag.
@@ -67,15 +70,23 @@ impl InFlight {
     pub(super) fn reads(&self, mapping: MappingId) -> bool {
         let is_read = |transfer: &Transfer| match transfer {
             Transfer::Read(range) => range.mapping == mapping,
-            Transfer::Write(_) | Transfer::Cluster(_) => false,
+            Transfer::Write(_) | Transfer::Cluster(_) | Transfer::Log(_) => false,
         };
         self.transfers.iter().flatten().any(is_read)
+    }
+
+    /// Whether records of a checkpoint are being written.
+    pub(crate) fn logs(&self, checkpoint: CheckpointId) -> bool {
+        self.transfers
+            .iter()
+            .flatten()
+            .any(|transfer| matches!(transfer, Transfer::Log(id) if *id == checkpoint))
     }
 
     /// Mappings with pages being written.
     pub(crate) fn written_mappings(&self) -> Vec<MappingId> {
         let ranges = |transfer: &Transfer| match transfer {
-            Transfer::Read(_) | Transfer::Cluster(_) => Vec::new(),
+            Transfer::Read(_) | Transfer::Cluster(_) | Transfer::Log(_) => Vec::new(),
             Transfer::Write(ranges) => ranges.iter().map(|range| range.mapping).collect(),
         };
         self.transfers.iter().flatten().flat_map(ranges).collect()
@@ -109,6 +120,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             Transfer::Read(range) => self.unlock_pages(range),
             Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
             Transfer::Write(ranges) => self.write_done(&ranges),
+            Transfer::Log(_) => self.log_arrived(),
         }
     }
 

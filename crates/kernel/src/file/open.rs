@@ -80,6 +80,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let closed = Rc::clone(&self.shared.closed);
         let _descriptor = Rc::new(Descriptor { inode: Rc::clone(&inode), closed });
         if create {
+            self.log_inode(Some(process), &inode).await;
             self.mem(|mem| mem.set_inode_dirty(inode.mapping, true));
             self.note_dirty_inode(&inode);
         }

@@ -11,6 +11,8 @@ use mm::zone::MemoryLayout;
 use mm::{MemcgId, vmstat::VmEvent};
 use units::Bytes;
 
+use std::cell::Cell;
+
 use super::*;
 use crate::{DeviceCounters, DeviceModel, Stall, Statistics};
 
@@ -40,6 +42,7 @@ impl World {
             sysctls: Sysctls::default(),
             layout,
             filesystem: self.filesystem,
+            xfs_log_size: self.disk.xfs_log,
             readahead_pages: 32,
             seed: Seed(1),
         };
@@ -173,11 +176,48 @@ fn files_written_one_after_the_other_share_requests() {
             }
             kernel.sync().await;
         });
-        let tables = if filesystem == Filesystem::Ext4 { 63 } else { 0 };
-        assert_eq!(end.disk.write_bytes, Bytes((1000 + tables) * 4096), "{filesystem:?}");
+        // The inode tables, or the log.
+        let inodes = if filesystem == Filesystem::Ext4 { 63 * 4096 } else { 1000 * 350 };
+        assert_eq!(end.disk.write_bytes, Bytes((1000 * 4096) + inodes), "{filesystem:?}");
         assert!(end.disk.writes < 20, "{filesystem:?}: {} requests for 1000 files", end.disk.writes);
         assert_eq!(end.count("nr_inodes"), 1000, "{filesystem:?}");
     }
+}
+
+/// Unreclaimable slab pages after 1000 new files on a disk with a log of `log` bytes, and 31 s later;
+/// bytes written by then.
+fn log_memory(filesystem: Filesystem, log: u64) -> (u64, u64, Bytes) {
+    let disk = DeviceModel { xfs_log: Bytes(log), ..DeviceModel::VIRTIO_RAM };
+    let world = World { filesystem, disk, ..World::new("linux-4.20-rc1", 64 * MIB) };
+    let seen = Rc::new(Cell::new(0));
+    let created = Rc::clone(&seen);
+    let end = world.run(|kernel, process| async move {
+        for number in 0..1000 {
+            drop(create(&kernel, &process, &format!("{number}"), 0).await);
+        }
+        created.set(kernel.mem(|mem| mem.slab_pages(false)));
+        kernel.machine().sleep(Nanos::from_secs(31), WaitReason::UserSleep).await;
+    });
+    (seen.get(), end.kernel.mem(|mem| mem.slab_pages(false)), end.disk.write_bytes)
+}
+
+#[test]
+fn new_files_of_xfs_hold_unmovable_memory_until_the_log_is_written() {
+    let vectors = 1000_u64.div_ceil(22) * 4;
+    let (created, later, written) = log_memory(Filesystem::Xfs, 64 * MIB);
+    assert_eq!(created - later, vectors - (5 * 4), "all but the empty slabs that a cache keeps");
+    assert_eq!(written, Bytes(1000 * 350));
+    let (created, later, _) = log_memory(Filesystem::Ext4, 64 * MIB);
+    assert_eq!(created, later);
+}
+
+#[test]
+fn an_eighth_of_the_log_is_the_most_that_a_checkpoint_holds() {
+    let (roomy, ..) = log_memory(Filesystem::Xfs, 64 * MIB);
+    let (tight, later, written) = log_memory(Filesystem::Xfs, 8 * 100 * 350);
+    assert!(tight < roomy - 80, "{tight} pages with room for 100 inodes, {roomy} with room for all");
+    assert!(later <= tight);
+    assert_eq!(written, Bytes(1000 * 350), "written in parts, but once");
 }
 
 #[test]
@@ -191,7 +231,12 @@ fn a_file_that_is_removed_before_it_is_written_never_reaches_the_disk() {
             kernel.drop_caches(3).await.expect("a mask");
         },
     );
-    assert_eq!(end.disk, DeviceCounters::default());
+    let logged = DeviceCounters { writes: 1, write_bytes: Bytes(350), ..DeviceCounters::default() };
+    assert_eq!(
+        DeviceCounters { busy: Nanos::ZERO, waited: Nanos::ZERO, ..end.disk },
+        DeviceCounters { most_in_flight: 1, ..logged },
+        "its creation, in the log"
+    );
     let counts =
         ["nr_dirty", "nr_file_pages", "nr_dirtied", "nr_inodes", "nr_dentries"].map(|n| end.count(n));
     assert_eq!(counts, [0, 0, 256, 0, 0]);
