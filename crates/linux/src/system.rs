@@ -275,6 +275,11 @@ impl System for LinuxSystem {
         Ok(())
     }
 
+    async fn file_size(&self, path: &str) -> Result<u64, SystemError> {
+        let status = std::fs::metadata(self.path("stat", path)?);
+        status.map(|status| status.len()).map_err(|error| failed("stat", path, &error))
+    }
+
     async fn advise_random(&self, file: &LinuxFile) -> Result<(), SystemError> {
         rustix::fs::fadvise(&file.0.1, 0, None, FileAdvice::Random)
             .map_err(|error| failed("posix_fadvise", &file.0.0, &error.into()))
@@ -427,6 +432,7 @@ mod tests {
                 let new = system.open("d/new", OpenMode::Create).await?;
                 let written = system.write(&new, 0, 2 * BUFFER as u64 + 5).await?;
                 system.fsync(&new).await?;
+                assert_eq!(system.file_size("d/new").await?, written);
                 let resident = system.resident_pages(&new, 4096, 8192).await?;
                 Ok::<_, SystemError>((std::process::id(), read, written, resident))
             };

@@ -219,6 +219,11 @@ impl System for SimSystem {
         Ok(())
     }
 
+    async fn file_size(&self, path: &str) -> Result<u64, SystemError> {
+        let size = self.kernel.stat(&self.process, path).await.map_err(failed("stat", path))?;
+        Ok(size.get())
+    }
+
     async fn advise_random(&self, file: &SimFile) -> Result<(), SystemError> {
         self.kernel.advise_random(&file.file);
         Ok(())

@@ -60,6 +60,27 @@ fn an_unlinked_file_can_be_read_until_it_is_closed() {
 }
 
 #[test]
+fn looking_at_the_size_of_a_file_brings_its_inode_back_and_no_page() {
+    let spec = SimRun { filesystem: Filesystem::Xfs, ..machine("linux-5.4") };
+    let result = tell(&spec, |sys| async move {
+        let file = sys.open("file", OpenMode::Create).await?;
+        sys.write(&file, 0, 5000).await?;
+        drop(file);
+        sys.drop_caches(3).await?;
+        let inodes = async |sys: &SimSystem| {
+            let counters = sys.vmstat().await.expect("the simulation has it");
+            counters.into_iter().find(|(name, _)| name == "nr_inodes").expect("a counter").1
+        };
+        assert_eq!(inodes(&sys).await, 0);
+        assert_eq!(sys.file_size("file").await?, 5000);
+        assert_eq!(inodes(&sys).await, 1);
+        assert_eq!(sys.file_size("other").await.err().map(|error| error.errno), Some(Errno::NoEnt));
+        Ok(())
+    });
+    assert_eq!((result.vmstat["nr_file_pages"], result.vmstat["nr_dentries"]), (0, 1));
+}
+
+#[test]
 fn a_file_may_be_unlinked_while_its_readahead_is_on_its_way() {
     let result = tell(&machine("linux-6.1"), |sys| async move {
         sys.lay_out_file("file", Bytes(1 << 20)).await?;

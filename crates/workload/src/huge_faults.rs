@@ -8,13 +8,16 @@
 //! Theory of operation, with R the memory of the machine and R_node that of one node:
 //! 1. four writers create 1.5 R of small files, by 4 KiB writes in sequence without preallocation,
 //!    so that inodes and page cache are allocated in turn; phase `created` ends; sync, `synced`;
-//! 2. four readers read them at random, 16 blocks of one file and then the next, until the end;
-//!    they warm up for as long as creation took, then phase `warm` ends;
+//! 2. four readers look at the sizes of all their files, as `fio` does before it starts, which brings
+//!    back every inode; then they read the files at random, 16 blocks of one and then the next,
+//!    until the end. Looking and reading take as long as creation took, then phase `warm` ends;
 //! 3. the faulting threads map 3/4 of R_node together and go through the first half of that, one
 //!    2 MiB region after the other: touch its first byte, look whether its 64th page is there too
 //!    (then the fault was a *huge* one, else *base*), fill it. One sample is the time of all
 //!    three, so a base sample covers 512 faults; phase `faulted` ends;
 //! 4. the readers are stopped by a file that they look for, since tasks share nothing else.
+//!
+//! Left out: what `fio` itself keeps of its files, and that its writers look for them in vain.
 //!
 //! Event counts are those of the whole run, as the reference suite counts them: its tracer runs
 //! from before the first file to the end. The phases tell the parts. A mean is left out when there
@@ -238,6 +241,9 @@ struct Reader {
 
 impl Reader {
     async fn read_until_stopped<S: System>(mut self, sys: &S) -> Result<(), SystemError> {
+        for file in 0..self.files {
+            sys.file_size(&file_path(self.task, file)).await?;
+        }
         loop {
             match sys.open(STOP_FILE, OpenMode::Read).await {
                 Ok(_) => return Ok(()),

@@ -217,6 +217,8 @@ pub trait System: Clone + 'static {
     async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError>;
     /// Opens a file.
     async fn open(&self, path: &str, mode: OpenMode) -> Result<Self::File, SystemError>;
+    /// Bytes of a file, which is not opened: `stat(2)`. Dentry and inode are in memory then.
+    async fn file_size(&self, path: &str) -> Result<u64, SystemError>;
     /// Reads `len` bytes at `offset`; returns how many there were before the end.
     async fn read(&self, file: &Self::File, offset: u64, len: u64) -> Result<u64, SystemError>;
     /// Writes `len` bytes at `offset` into the page cache.

@@ -62,18 +62,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.put_closed();
         self.machine().charge(if create { CostOp::FileCreate } else { CostOp::FileOpen }, 1);
         let inode = if create { self.create_inode(path)? } else { self.lookup(path)? };
-        // From here on it has a descriptor, whoever unlinks it meanwhile.
-        inode.opens.set(inode.opens.get() + 1);
-        if let Err(errno) = self.load_inode(process, &inode, create).await {
+        if let Err(errno) = self.get_inode(process, &inode, create).await {
             if create {
                 self.shared.files.borrow_mut().by_path.remove(path);
                 inode.unlinked.set(true);
             }
-            self.mem(|mem| {
-                if mem.inodes.is_cached(inode.mapping).0 {
-                    mem.dentry_get(inode.mapping);
-                }
-            });
             self.put_descriptor(&inode);
             return Err(errno);
         }
@@ -86,6 +79,38 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.machine().cond_resched().await; // return to user mode
         Ok(OpenFile { inode, readahead: Rc::new(Cell::new(Readahead::new())), _descriptor })
+    }
+
+    /// `stat(2)`: the size of a file that is not opened. Its dentry and inode are in memory then, as
+    /// after an open and a close. Nothing remembers that a name is not there (no negative dentries).
+    ///
+    /// # Errors
+    /// `NoEnt`; `NoMem`; `Killed`.
+    pub async fn stat(&self, process: &Process, path: &str) -> Result<Bytes, Errno> {
+        process.check_alive()?;
+        self.put_closed();
+        self.machine().charge(CostOp::FileOpen, 1);
+        let inode = self.lookup(path)?;
+        let found = self.get_inode(process, &inode, false).await;
+        let size = Bytes(inode.size.get());
+        self.put_descriptor(&inode);
+        self.machine().cond_resched().await; // return to user mode
+        found.map(|()| size)
+    }
+
+    /// Takes a descriptor's reference, whoever unlinks the file from then on, and brings dentry and
+    /// inode into memory. The reference is there after an error, too.
+    async fn get_inode(&self, process: &Process, inode: &Rc<Inode>, create: bool) -> Result<(), Errno> {
+        inode.opens.set(inode.opens.get() + 1);
+        let loaded = self.load_inode(process, inode, create).await;
+        if loaded.is_err() {
+            self.mem(|mem| {
+                if mem.inodes.is_cached(inode.mapping).0 {
+                    mem.dentry_get(inode.mapping);
+                }
+            });
+        }
+        loaded
     }
 
     /// Brings dentry and inode into memory and takes a reference.

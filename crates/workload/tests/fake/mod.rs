@@ -227,6 +227,10 @@ impl System for Fake {
         self.unsupported("sync")
     }
 
+    async fn file_size(&self, _: &str) -> Result<u64, SystemError> {
+        self.unsupported("stat")
+    }
+
     async fn advise_random(&self, _: &String) -> Result<(), SystemError> {
         self.unsupported("posix_fadvise")
     }
