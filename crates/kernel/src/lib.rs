@@ -14,6 +14,7 @@ pub mod anon;
 pub mod cgroup;
 pub mod charge;
 pub mod compaction;
+mod dirty_inodes;
 pub mod file;
 pub mod filemap;
 pub mod fragment;

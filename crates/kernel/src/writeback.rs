@@ -13,11 +13,10 @@
 //! written: files that are written one after the other lie one behind the other, so their pages
 //! are merged into one request.
 //!
-//! Left out: journals and logs (a commit costs nothing, and keeps no page), several devices,
+//! Left out: the journal of ext4 (a commit costs nothing, and keeps no page), several devices,
 //! cgroup writeback, `sync_file_range`. Neighbours: [`mm::writeback`] for thresholds and the pace
 //! of writers, [`crate::file`] for extents.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use mm::event::Trace;
@@ -29,6 +28,7 @@ use mm::vmstat::VmEvent;
 use mm::writeback::Balance;
 use units::{Bytes, Nanos, NodeId, PAGE_SIZE, Pfn};
 
+use crate::dirty_inodes::{DirtyInodes, DirtyList};
 use crate::file::{Filesystem, Inode, PageRange};
 use crate::kernel::Kernel;
 use crate::machine::{CostOp, IoKind, IoRequest, Machine, WaitReason};
@@ -42,78 +42,6 @@ const REQUESTS_MAX: u32 = 128;
 /// (`MIN_WRITEBACK_PAGES`).
 const CHUNK_PAGES: u64 = 1024;
 const CENTISECOND: u64 = 10_000_000;
-
-/// Which list of the flusher an inode is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum DirtyList {
-    /// None: it is clean.
-    #[default]
-    None,
-    /// Waiting for its age, or for its turn.
-    Dirty,
-    /// To be written now.
-    Io,
-    /// Had its turn, has pages left.
-    MoreIo,
-    /// The flusher works on it.
-    Writing,
-}
-
-/// The inodes with something to write, in the order in which the flusher takes them.
-#[derive(Debug, Default)]
-pub(crate) struct DirtyInodes {
-    dirty: VecDeque<Rc<Inode>>,
-    io: VecDeque<Rc<Inode>>,
-    more_io: VecDeque<Rc<Inode>>,
-}
-
-impl DirtyInodes {
-    /// An inode has something to write since `now`; nothing changes if it had before.
-    pub(crate) fn note_dirty(&mut self, inode: &Rc<Inode>, now: Nanos) {
-        if inode.list.get() == DirtyList::None {
-            inode.dirtied_when.set(now);
-            self.put_last(inode, DirtyList::Dirty);
-        }
-    }
-
-    fn put_last(&mut self, inode: &Rc<Inode>, list: DirtyList) {
-        inode.list.set(list);
-        match list {
-            DirtyList::Dirty => self.dirty.push_back(Rc::clone(inode)),
-            DirtyList::MoreIo => self.more_io.push_back(Rc::clone(inode)),
-            DirtyList::Io | DirtyList::None | DirtyList::Writing => {}
-        }
-    }
-
-    /// Makes ready for a round what had a turn already, then what was dirtied up to `cutoff`
-    /// (`queue_io`).
-    fn queue_io(&mut self, cutoff: Nanos) {
-        while let Some(inode) = self.more_io.pop_front() {
-            inode.list.set(DirtyList::Io);
-            self.io.push_back(inode);
-        }
-        while self.dirty.front().is_some_and(|inode| inode.dirtied_when.get() <= cutoff) {
-            let inode = self.dirty.pop_front().expect("just seen");
-            inode.list.set(DirtyList::Io);
-            self.io.push_back(inode);
-        }
-    }
-
-    fn next(&mut self) -> Option<Rc<Inode>> {
-        let inode = self.io.pop_front()?;
-        inode.list.set(DirtyList::Writing);
-        Some(inode)
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.dirty.is_empty() && self.io.is_empty() && self.more_io.is_empty()
-    }
-
-    /// Every inode on a list, those to be written next first.
-    fn all(&self) -> Vec<Rc<Inode>> {
-        self.io.iter().chain(&self.more_io).chain(&self.dirty).cloned().collect()
-    }
-}
 
 /// What the flusher was asked for, and the writes that are on their way.
 #[derive(Debug, Default)]
@@ -234,7 +162,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let round = {
                 let mut flusher = self.shared.flusher.borrow_mut();
                 flusher.inodes.queue_io(cutoff);
-                flusher.inodes.io.len()
+                flusher.inodes.due()
             };
             let mut progress = false;
             for _ in 0..round {
@@ -532,34 +460,5 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         });
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn inode(number: u32) -> Rc<Inode> {
-        Rc::new(Inode::new(number, MappingId(number), 0))
-    }
-
-    fn order(inodes: &mut DirtyInodes) -> Vec<u32> {
-        std::iter::from_fn(|| inodes.next()).map(|inode| inode.number).collect()
-    }
-
-    #[test]
-    fn inodes_are_written_in_the_order_in_which_they_became_dirty() {
-        let mut inodes = DirtyInodes::default();
-        let files: Vec<Rc<Inode>> = (1..=4).map(inode).collect();
-        for (time, file) in (10..).zip(&files) {
-            inodes.note_dirty(file, Nanos(time));
-        }
-        inodes.note_dirty(&files[0], Nanos(99)); // Dirty already: keeps its place and age.
-        inodes.queue_io(Nanos(12));
-        assert_eq!(order(&mut inodes), [1, 2, 3], "the last is too young");
-        inodes.put_last(&files[1], DirtyList::MoreIo);
-        inodes.put_last(&files[0], DirtyList::None);
-        inodes.queue_io(Nanos(13));
-        assert_eq!(order(&mut inodes), [2, 4], "what had a turn goes before what is new");
     }
 }

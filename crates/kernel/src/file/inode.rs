@@ -8,7 +8,7 @@ use mm::mapping::MappingId;
 use mm::xfs_log::CheckpointId;
 use units::{Nanos, PAGE_SIZE};
 
-use crate::writeback::DirtyList;
+use crate::dirty_inodes::DirtyList;
 
 /// Where the metadata of an inode is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
