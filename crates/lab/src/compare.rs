@@ -68,7 +68,7 @@ pub fn plan(
     let first =
         Request { backend: guest.or_else(|| request.backend.clone()), ..request.clone() }.resolve()?;
     if !(1..=SEEDS_MAX).contains(&seeds) {
-        return Err(LabError::Seeds(seeds));
+        return Err(LabError::Seeds { seeds, max: SEEDS_MAX });
     }
     if backends.is_empty() {
         backends.push(first.backend.clone());
