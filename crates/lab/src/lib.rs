@@ -24,6 +24,7 @@
 
 pub mod batch;
 pub mod compare;
+mod counted;
 pub mod error;
 pub mod experiment;
 pub mod fidelity;

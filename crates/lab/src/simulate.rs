@@ -3,19 +3,19 @@
 //! Left out: the model (`pagetide-sim` and below). The wall time is the only number here that
 //! differs between two runs, and it is not written to disk.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use kernel::{Filesystem, WaitReason};
-use recording::{Phase, Recording, Series, Stall, is_gauge};
+use recording::{Recording, Series, Stall};
 use sim::run::{Program, SimError, SimResult, SimRun};
-use sim::{PhaseSample, Progress, RunError};
+use sim::{Progress, RunError};
 use units::Nanos;
 use workload::Scenario;
 
+use crate::counted::{Counters, phases};
 use crate::error::{LabError, Violation};
 use crate::resolve::{Setting, command};
 
@@ -122,34 +122,19 @@ fn filesystem(scenario: &Scenario) -> Filesystem {
 
 fn recorded(identity: Recording, result: SimResult) -> Recording {
     let rows = result.rows.into_iter().map(|(at, values)| (at.get(), values)).collect();
+    let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at.get(), phase.vmstat));
     Recording {
         metrics: result.outcome.metrics,
         samples: result.outcome.samples,
         vmstat: result.vmstat,
         memcg: result.memcg,
-        phases: phases(result.phases),
+        phases: phases(Counters::new(), ended), // the machine has just booted
         series: Series::new(result.columns, rows),
         stalls: stalls(result.stalls),
         events: result.events,
         simulated_ns: result.simulated.get(),
         ..identity
     }
-}
-
-/// From counters as read at the end of each phase to what happened in it; gauges stay as read.
-fn phases(samples: Vec<PhaseSample>) -> Vec<Phase> {
-    let mut before: BTreeMap<String, u64> = BTreeMap::new();
-    let mut phases = Vec::with_capacity(samples.len());
-    for sample in samples {
-        let in_phase = |(name, &value): (&String, &u64)| {
-            let past = if is_gauge(name) { 0 } else { before.get(name).copied().unwrap_or(0) };
-            (name.clone(), value.saturating_sub(past))
-        };
-        let vmstat = sample.vmstat.iter().map(in_phase).collect();
-        phases.push(Phase { name: sample.name, at_ns: sample.at.get(), vmstat });
-        before = sample.vmstat;
-    }
-    phases
 }
 
 /// Waits that somebody suffered. Idle kernel threads, and programs that sleep or wait for their
@@ -191,27 +176,5 @@ fn reason_name(reason: WaitReason) -> Option<&'static str> {
         | WaitReason::UserSleep
         | WaitReason::Join
         | WaitReason::Periodic => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_phase_counts_its_own_events_and_reads_gauges_at_its_end() {
-        let sample = |name: &str, at, scanned, free| PhaseSample {
-            name: name.to_owned(),
-            at: Nanos(at),
-            vmstat: BTreeMap::from([
-                ("pgscan_kswapd".to_owned(), scanned),
-                ("nr_free_pages".to_owned(), free),
-            ]),
-        };
-        let phases = phases(vec![sample("first", 5, 10, 900), sample("second", 9, 25, 800)]);
-        let shown: Vec<_> = (phases.iter())
-            .map(|phase| (phase.name.as_str(), phase.vmstat["pgscan_kswapd"], phase.vmstat["nr_free_pages"]))
-            .collect();
-        assert_eq!(shown, [("first", 10, 900), ("second", 15, 800)]);
     }
 }
