@@ -12,19 +12,11 @@ use kernel::{Filesystem, WaitReason};
 use recording::{Recording, Series, Stall};
 use sim::run::{Program, SimError, SimResult, SimRun};
 use sim::{Progress, RunError};
-use units::Nanos;
 use workload::Scenario;
 
 use crate::counted::{Counters, phases};
 use crate::error::{LabError, Violation};
 use crate::resolve::{Setting, command};
-
-/// Simulated time after which a run counts as stuck: a day, more than any source's run took.
-const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
-/// Simulated time between two samples of all counters.
-const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
-/// Linux's default readahead window: 128 KiB (`read_ahead_kb`).
-const READAHEAD_PAGES: u32 = 32;
 
 /// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
 ///
@@ -54,18 +46,8 @@ pub fn simulate(
 
 /// The simulator's view of a run.
 pub(crate) fn sim_run(program: Program, setting: Setting, filesystem: Filesystem, seed: u64) -> SimRun {
-    SimRun {
-        program,
-        kernel: setting.kernel,
-        sysctls: setting.sysctls,
-        hardware: setting.hardware,
-        layout: setting.layout,
-        filesystem,
-        readahead_pages: READAHEAD_PAGES,
-        seed,
-        time_limit: TIME_LIMIT,
-        sample_period: SAMPLE_PERIOD,
-    }
+    let Setting { kernel, sysctls, hardware, layout } = setting;
+    SimRun { sysctls, filesystem, seed, ..SimRun::new(program, kernel, hardware, layout) }
 }
 
 /// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.
