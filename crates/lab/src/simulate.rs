@@ -139,7 +139,6 @@ fn reason_name(reason: WaitReason) -> Option<&'static str> {
     match reason {
         WaitReason::DirectReclaimThrottle => Some("throttle_direct_reclaim"),
         WaitReason::FragmentStall => Some("stall_fragmentation"),
-        WaitReason::ThrottleIsolated => Some("reclaim_throttle: isolated"),
         WaitReason::ThrottleWriteback => Some("reclaim_throttle: writeback"),
         WaitReason::ThrottleNoProgress => Some("reclaim_throttle: no progress"),
         WaitReason::Congestion => Some("congestion_wait"),
@@ -148,7 +147,6 @@ fn reason_name(reason: WaitReason) -> Option<&'static str> {
         WaitReason::DirtyThrottle => Some("balance_dirty_pages"),
         WaitReason::RequestQueue => Some("request queue"),
         WaitReason::LogWrite => Some("log"),
-        WaitReason::MemcgHigh => Some("memory.high"),
         WaitReason::OomLock => Some("oom_lock"),
         WaitReason::KswapdIdle
         | WaitReason::KswapdDoze

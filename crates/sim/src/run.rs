@@ -152,11 +152,6 @@ impl SimError {
             }
         }
     }
-
-    /// Whether the run was stopped from outside.
-    pub fn is_stopped(&self) -> bool {
-        matches!(self, Self::Run(RunError::Stopped { .. }))
-    }
 }
 
 /// The samples that hold the length of every stall on fragmentation in microseconds, in whole ticks:
