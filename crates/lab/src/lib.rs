@@ -1,4 +1,4 @@
-//! The one facade: what the command line, Python and Rust users call to run workloads, compare
+//! The one facade: what the command line and other programs call to run workloads, compare
 //! kernels and replay traces.
 //!
 //! Start with [`Request`]: names and texts as a person gives them. [`Request::resolve`] makes a
