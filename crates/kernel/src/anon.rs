@@ -3,6 +3,8 @@
 //! Every page is faulted in by a write, alone or with a huge page ([`crate::huge`]). Left out: swap,
 //! copy on write.
 
+use std::ops::Range;
+
 use mm::event::Trace;
 use mm::gfp::Gfp;
 use mm::vmstat::{MemcgStat, VmEvent};
@@ -213,12 +215,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// `madvise(MADV_DONTNEED)` on the whole mapping: frees the pages.
     pub fn drop_pages(&self, process: &Process, mapping: AnonMapping) {
-        let area = process.0.anon.borrow().get(mapping.index).copied().flatten();
-        if let Some(area) = area {
-            let cpu = self.machine().current_cpu();
-            let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, 0, u32::MAX));
-            self.machine().charge(CostOp::PcpFree, freed);
-        }
+        self.unmap_pages(process, mapping, 0..u32::MAX);
     }
 
     /// `madvise(MADV_DONTNEED)` on `count` pages from `first`; a huge page that lies partly in there
@@ -234,16 +231,21 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         count: u64,
     ) -> Result<(), Errno> {
         let range = page_range(mapping, first, count)?;
-        if let Some(area) = process.0.anon.borrow()[mapping.index] {
+        self.unmap_pages(process, mapping, range);
+        Ok(())
+    }
+
+    fn unmap_pages(&self, process: &Process, mapping: AnonMapping, range: Range<u32>) {
+        let area = process.0.anon.borrow().get(mapping.index).copied().flatten();
+        if let Some(area) = area {
             let cpu = self.machine().current_cpu();
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, range.start, range.end - range.start));
             self.machine().charge(CostOp::PcpFree, freed);
         }
-        Ok(())
     }
 }
 
-fn page_range(mapping: AnonMapping, first: u64, count: u64) -> Result<std::ops::Range<u32>, Errno> {
+fn page_range(mapping: AnonMapping, first: u64, count: u64) -> Result<Range<u32>, Errno> {
     let end = first.checked_add(count).ok_or(Errno::Inval)?;
     if end > mapping.pages {
         return Err(Errno::Inval);

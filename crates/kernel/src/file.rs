@@ -8,9 +8,9 @@
 //! them reads as zeroes. A file that was laid out has one extent, as after a sequential write.
 //!
 //! Left out: directories as objects (a path is one name), unwritten holes before written blocks,
-//! permissions, a full disk, metadata of XFS; of ext4, all but a block for each laid-out file and
-//! the inode tables. Next: `file/open.rs` opens and closes, `file/in_flight.rs` has the transfers
-//! on their way, [`crate::filemap`] reads and writes, [`crate::writeback`].
+//! permissions, a full disk; of XFS all metadata but inodes, of ext4 all but a block for each
+//! laid-out file and the inode tables. Next: `file/open.rs` opens and closes, `file/in_flight.rs`
+//! has the transfers on their way, [`crate::filemap`] reads and writes, [`crate::writeback`].
 
 mod in_flight;
 mod inode;

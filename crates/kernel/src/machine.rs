@@ -35,8 +35,6 @@ pub enum WaitReason {
     DirectReclaimThrottle,
     /// `stall_fragmentation`: on `pfmemalloc_wait` until kswapd makes progress (source 4).
     FragmentStall,
-    /// `reclaim_throttle`, reason isolated: too many pages are isolated.
-    ThrottleIsolated,
     /// `reclaim_throttle`, reason writeback.
     ThrottleWriteback,
     /// `reclaim_throttle`, reason no progress.
@@ -55,8 +53,6 @@ pub enum WaitReason {
     LogWrite,
     /// The flusher with nothing to do.
     FlusherIdle,
-    /// The penalty of `memory.high` on return to user mode.
-    MemcgHigh,
     /// One jiffy because another task runs the OOM killer.
     OomLock,
     /// The program itself asked to sleep.

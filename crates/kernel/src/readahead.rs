@@ -5,7 +5,7 @@
 //!   miss at 0:      [ 0 ........ 16m ....... 31 ]            window of 32, marker at 16
 //!   read reaches m: [ 0 ......... 31 ][ 32m ...... 63 ]      one window ahead, marker at its start
 //! ```
-//! Windows are those of kernels up to 6.x for sequential streams; a miss in the middle of nothing
+//! Windows are those of the modelled kernels for sequential streams; a miss in the middle of nothing
 //! reads what was asked for. Large folios (XFS): the order grows by two with every window, up to
 //! the window's own size. Left out: `fadvise` hints but for random reads, mmap read-around.
 

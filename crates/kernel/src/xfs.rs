@@ -1,9 +1,9 @@
 //! XFS inodes on the disk: clusters of 32 that are read and made through buffers (MECHANISMS 11.1).
 //!
 //! A create needs a new chunk of 64 inodes every so often, whose two buffers are made without a
-//! read; an inode that comes back, or is flushed, needs its cluster's buffer. Left out: the log
-//! and its AIL (a clean inode was flushed when its pages were), AGs, and the writes of buffers.
-//! Next: [`crate::file`], `mm::xfs_buf`.
+//! read; an inode that comes back, or is flushed, needs its cluster's buffer. Left out: the
+//! AIL (a clean inode was flushed when its pages were), AGs, and the writes of buffers. Next:
+//! [`crate::xfs_log`], [`crate::file`], `mm::xfs_buf`.
 
 use mm::event::Trace;
 use mm::gfp::Gfp;

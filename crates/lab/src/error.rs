@@ -130,11 +130,21 @@ pub enum LabError {
         backend: String,
     },
     /// No seeds, or more than anyone can wait for.
-    #[error("a comparison takes 1 to {max} seeds, not {0}", max = crate::compare::SEEDS_MAX)]
-    Seeds(u64),
+    #[error("a comparison takes 1 to {max} seeds, not {seeds}")]
+    Seeds {
+        /// As asked for.
+        seeds: u64,
+        /// What a comparison takes.
+        max: u64,
+    },
     /// Not exactly one sysctl with several values.
-    #[error("a sweep takes one sysctl with several values, not {0}")]
-    NotOneSweep(usize),
+    #[error("a sweep takes one sysctl with several values, not {sysctls}")]
+    NotOneSweep {
+        /// Sysctls with several values.
+        sysctls: usize,
+        /// Values that a sweep takes.
+        max: u64,
+    },
     /// A span of values that is empty, too long or not made of numbers.
     #[error("`{text}` is no span of values for `{name}`")]
     Span {
@@ -142,6 +152,8 @@ pub enum LabError {
         name: String,
         /// The span as written.
         text: String,
+        /// Values that a sweep takes.
+        max: u64,
     },
     /// Workloads and folders in one comparison.
     #[error("`{0}` is not a folder with recordings")]
@@ -224,9 +236,8 @@ impl LabError {
             }
             Self::NotOnHost { .. } => Some("add `--on host`, or leave it out".to_owned()),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
-            Self::NotOneSweep(_) | Self::Span { .. } => Some(format!(
-                "write it as in `--set vm.fragment_stall_order=0..11` or `=0,4,9`; at most {} values",
-                crate::sweep::VALUES_MAX
+            Self::NotOneSweep { max, .. } | Self::Span { max, .. } => Some(format!(
+                "write it as in `--set vm.fragment_stall_order=0..11` or `=0,4,9`; at most {max} values"
             )),
             Self::NotARecording(_) | Self::EmptyFolder(_) => {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
@@ -236,7 +247,7 @@ impl LabError {
             }
             Self::Policy(PolicyError::ZeroCapacity) => Some("write it as in `--capacity 10000`".to_owned()),
             Self::Sysctl(_)
-            | Self::Seeds(_)
+            | Self::Seeds { .. }
             | Self::Policy(_)
             | Self::Threads(_)
             | Self::Interrupted { .. } => None,

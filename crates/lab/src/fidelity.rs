@@ -206,13 +206,7 @@ fn value(run: &Recording, counter: &str) -> f64 {
 }
 
 fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
-    }
+    stats::describe::median(values).unwrap_or(0.0)
 }
 
 /// What is said before the tables: what is compared, what is missed and why, what is left out.
@@ -247,14 +241,17 @@ pub fn to_markdown(rows: &[Row]) -> String {
 
 /// One value, or the smallest and largest of several.
 fn spread(values: &[f64]) -> String {
-    let number =
-        |value: f64| if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") };
     if values.is_empty() {
         return "-".to_owned();
     }
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if low == high { number(low) } else { format!("{} .. {}", number(low), number(high)) }
+    if low == high { figure(low) } else { format!("{} .. {}", figure(low), figure(high)) }
+}
+
+/// A count as it is, anything else with two decimals.
+pub(crate) fn figure(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") }
 }
 
 #[cfg(test)]

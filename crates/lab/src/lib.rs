@@ -1,4 +1,4 @@
-//! The one facade: what the command line, Python and Rust users call to run workloads, compare
+//! The one facade: what the command line and other programs call to run workloads, compare
 //! kernels and replay traces.
 //!
 //! Start with [`Request`]: names and texts as a person gives them. [`Request::resolve`] makes a
@@ -10,13 +10,16 @@
 //! | `names.rs` | every name that can be given: workloads, kernels, features, sysctls, counters, machines |
 //! | `experiment.rs` | what a workload runs on when nobody says: machine, memory, kernels before and after |
 //! | `resolve.rs` | texts to a resolved scenario, and a scenario back to the command that runs it |
-//! | `compare.rs` | kernels x seeds, and recordings read from disk |
+//! | `compare.rs` | kernels x seeds to runs, and the runs back to columns of a report |
 //! | `sweep.rs` | one workload with each of several values of a sysctl |
+//! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
+//! | `counted.rs` | counters since boot to what happened in a run and in its phases |
+//! | `folders.rs` | folders of several recordings, written and read |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
-//! | `replay.rs` | a trace on plain replacement policies |
+//! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
 //! | `error.rs` | all that can go wrong, what to do about it, and whose fault it is |
 //!
 //! Deliberately absent: terminals, colours and formats (`cli`, `pagetide-report`); process-global
@@ -24,9 +27,11 @@
 
 pub mod batch;
 pub mod compare;
+mod counted;
 pub mod error;
 pub mod experiment;
 pub mod fidelity;
+pub mod folders;
 pub mod names;
 pub mod real;
 pub mod replay;

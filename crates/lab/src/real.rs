@@ -4,7 +4,6 @@
 //! What a scenario says of the model's kernel does not apply here: the kernel is the one that
 //! runs, and its release is what the recording names. Left out: retries and repeats.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +12,11 @@ use std::time::Duration;
 use linux::host::{self, HostOptions};
 use linux::vm::{self, Hardware, VmFilesystem, VmKernel, VmSpec};
 use linux::{LinuxError, LinuxResult};
-use recording::{Phase, Recording, Series, is_gauge};
+use recording::{Recording, Series};
 use units::Bytes;
 use workload::scenario::{Backend, Scenario};
 
+use crate::counted::{phases, since};
 use crate::error::LabError;
 
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
@@ -153,35 +153,16 @@ fn recorded(scenario: &Scenario, label: &str, result: LinuxResult) -> Recording 
 }
 
 fn filled(identity: Recording, result: LinuxResult) -> Recording {
+    let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at_ns, phase.vmstat));
     Recording {
         metrics: result.outcome.metrics,
         samples: result.outcome.samples,
-        vmstat: result.vmstat,
+        vmstat: since(&result.vmstat_before, &result.vmstat),
         memcg: result.memcg,
-        phases: phases(result.phases, &result.columns, result.rows.first()),
+        phases: phases(result.vmstat_before, ended),
         series: Series::new(result.columns, result.rows),
         notes: result.notes,
         wall_ns: Some(result.wall_ns),
         ..identity
     }
-}
-
-/// From counters as read at the end of each phase to what happened in it. What a real kernel had
-/// counted before the run is in the first sample.
-fn phases(samples: Vec<linux::PhaseSample>, columns: &[String], first: Option<&linux::Row>) -> Vec<Phase> {
-    let mut before: BTreeMap<String, u64> = match first {
-        Some((_, values)) => columns.iter().cloned().zip(values.iter().copied()).collect(),
-        None => BTreeMap::new(),
-    };
-    let mut phases = Vec::with_capacity(samples.len());
-    for sample in samples {
-        let in_phase = |(name, &value): (&String, &u64)| {
-            let past = if is_gauge(name) { 0 } else { before.get(name).copied().unwrap_or(0) };
-            (name.clone(), value.saturating_sub(past))
-        };
-        let vmstat = sample.vmstat.iter().map(in_phase).collect();
-        phases.push(Phase { name: sample.name, at_ns: sample.at_ns, vmstat });
-        before = sample.vmstat;
-    }
-    phases
 }

@@ -3,28 +3,20 @@
 //! Left out: the model (`pagetide-sim` and below). The wall time is the only number here that
 //! differs between two runs, and it is not written to disk.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use kernel::{Filesystem, WaitReason};
-use recording::{Phase, Recording, Series, Stall, is_gauge};
+use recording::{Recording, Series, Stall};
 use sim::run::{Program, SimError, SimResult, SimRun};
-use sim::{PhaseSample, Progress, RunError};
-use units::Nanos;
+use sim::{Progress, RunError};
 use workload::Scenario;
 
+use crate::counted::{Counters, phases};
 use crate::error::{LabError, Violation};
 use crate::resolve::{Setting, command};
-
-/// Simulated time after which a run counts as stuck: a day, more than any source's run took.
-const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
-/// Simulated time between two samples of all counters.
-const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
-/// Linux's default readahead window: 128 KiB (`read_ahead_kb`).
-const READAHEAD_PAGES: u32 = 32;
 
 /// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
 ///
@@ -54,18 +46,8 @@ pub fn simulate(
 
 /// The simulator's view of a run.
 pub(crate) fn sim_run(program: Program, setting: Setting, filesystem: Filesystem, seed: u64) -> SimRun {
-    SimRun {
-        program,
-        kernel: setting.kernel,
-        sysctls: setting.sysctls,
-        hardware: setting.hardware,
-        layout: setting.layout,
-        filesystem,
-        readahead_pages: READAHEAD_PAGES,
-        seed,
-        time_limit: TIME_LIMIT,
-        sample_period: SAMPLE_PERIOD,
-    }
+    let Setting { kernel, sysctls, hardware, layout } = setting;
+    SimRun { sysctls, filesystem, seed, ..SimRun::new(program, kernel, hardware, layout) }
 }
 
 /// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.
@@ -122,34 +104,19 @@ fn filesystem(scenario: &Scenario) -> Filesystem {
 
 fn recorded(identity: Recording, result: SimResult) -> Recording {
     let rows = result.rows.into_iter().map(|(at, values)| (at.get(), values)).collect();
+    let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at.get(), phase.vmstat));
     Recording {
         metrics: result.outcome.metrics,
         samples: result.outcome.samples,
         vmstat: result.vmstat,
         memcg: result.memcg,
-        phases: phases(result.phases),
+        phases: phases(Counters::new(), ended), // the machine has just booted
         series: Series::new(result.columns, rows),
         stalls: stalls(result.stalls),
         events: result.events,
         simulated_ns: result.simulated.get(),
         ..identity
     }
-}
-
-/// From counters as read at the end of each phase to what happened in it; gauges stay as read.
-fn phases(samples: Vec<PhaseSample>) -> Vec<Phase> {
-    let mut before: BTreeMap<String, u64> = BTreeMap::new();
-    let mut phases = Vec::with_capacity(samples.len());
-    for sample in samples {
-        let in_phase = |(name, &value): (&String, &u64)| {
-            let past = if is_gauge(name) { 0 } else { before.get(name).copied().unwrap_or(0) };
-            (name.clone(), value.saturating_sub(past))
-        };
-        let vmstat = sample.vmstat.iter().map(in_phase).collect();
-        phases.push(Phase { name: sample.name, at_ns: sample.at.get(), vmstat });
-        before = sample.vmstat;
-    }
-    phases
 }
 
 /// Waits that somebody suffered. Idle kernel threads, and programs that sleep or wait for their
@@ -172,7 +139,6 @@ fn reason_name(reason: WaitReason) -> Option<&'static str> {
     match reason {
         WaitReason::DirectReclaimThrottle => Some("throttle_direct_reclaim"),
         WaitReason::FragmentStall => Some("stall_fragmentation"),
-        WaitReason::ThrottleIsolated => Some("reclaim_throttle: isolated"),
         WaitReason::ThrottleWriteback => Some("reclaim_throttle: writeback"),
         WaitReason::ThrottleNoProgress => Some("reclaim_throttle: no progress"),
         WaitReason::Congestion => Some("congestion_wait"),
@@ -181,7 +147,6 @@ fn reason_name(reason: WaitReason) -> Option<&'static str> {
         WaitReason::DirtyThrottle => Some("balance_dirty_pages"),
         WaitReason::RequestQueue => Some("request queue"),
         WaitReason::LogWrite => Some("log"),
-        WaitReason::MemcgHigh => Some("memory.high"),
         WaitReason::OomLock => Some("oom_lock"),
         WaitReason::KswapdIdle
         | WaitReason::KswapdDoze
@@ -191,27 +156,5 @@ fn reason_name(reason: WaitReason) -> Option<&'static str> {
         | WaitReason::UserSleep
         | WaitReason::Join
         | WaitReason::Periodic => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_phase_counts_its_own_events_and_reads_gauges_at_its_end() {
-        let sample = |name: &str, at, scanned, free| PhaseSample {
-            name: name.to_owned(),
-            at: Nanos(at),
-            vmstat: BTreeMap::from([
-                ("pgscan_kswapd".to_owned(), scanned),
-                ("nr_free_pages".to_owned(), free),
-            ]),
-        };
-        let phases = phases(vec![sample("first", 5, 10, 900), sample("second", 9, 25, 800)]);
-        let shown: Vec<_> = (phases.iter())
-            .map(|phase| (phase.name.as_str(), phase.vmstat["pgscan_kswapd"], phase.vmstat["nr_free_pages"]))
-            .collect();
-        assert_eq!(shown, [("first", 10, 900), ("second", 15, 800)]);
     }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::batch::{PlannedRun, run_all};
+use crate::fidelity::figure;
 use crate::resolve::{Request, Subject, command};
 use crate::{Control, LabError};
 
@@ -135,7 +136,7 @@ fn steps(kernels: &[String]) -> Vec<String> {
 fn cell(value: Option<f64>, base: Option<f64>, index: usize) -> String {
     const MANY: f64 = 100.0;
     let Some(value) = value.filter(|value| value.is_finite()) else { return "-".to_owned() };
-    let figure = if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") };
+    let figure = figure(value);
     match base {
         Some(base) if index > 0 && base >= MANY && value.fract() == 0.0 && base.fract() == 0.0 => {
             format!("{figure} ({:.2} %)", 100.0 * value / base)

@@ -26,7 +26,9 @@ pub fn plan(request: &Request) -> Result<Vec<PlannedRun>, LabError> {
             spans.push((pair, name, values));
         }
     }
-    let [(swept, name, values)] = &spans[..] else { return Err(LabError::NotOneSweep(spans.len())) };
+    let [(swept, name, values)] = &spans[..] else {
+        return Err(LabError::NotOneSweep { sysctls: spans.len(), max: VALUES_MAX });
+    };
     let run = |value: &String| {
         let label = format!("{name}={value}");
         let set = |pair: &String| if pair == *swept { label.clone() } else { pair.clone() };
@@ -43,7 +45,7 @@ fn values(name: &str, text: &str) -> Result<Option<Vec<String>>, LabError> {
         return Ok(Some(text.split(',').map(|value| value.trim().to_owned()).collect()));
     }
     let Some((first, last)) = text.split_once("..") else { return Ok(None) };
-    let bad = || LabError::Span { name: name.to_owned(), text: text.to_owned() };
+    let bad = || LabError::Span { name: name.to_owned(), text: text.to_owned(), max: VALUES_MAX };
     let number = |text: &str| text.trim().parse::<u64>().map_err(|_| bad());
     let (first, last) = (number(first)?, number(last)?);
     if first > last || last - first >= VALUES_MAX {

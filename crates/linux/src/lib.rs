@@ -29,5 +29,5 @@ pub mod vm;
 pub use error::LinuxError;
 pub use memory::Mapping;
 pub use run::run;
-pub use spec::{CgroupVersion, LinuxResult, LinuxRun, PhaseSample, RootPaths, Row, Stall};
+pub use spec::{CgroupVersion, LinuxResult, LinuxRun, PhaseSample, RootPaths, Row};
 pub use system::{LinuxFile, LinuxSystem, LinuxTask};

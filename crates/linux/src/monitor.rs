@@ -81,6 +81,7 @@ pub(crate) struct Samples {
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<Row>,
     pub(crate) phases: Vec<PhaseSample>,
+    pub(crate) vmstat_before: BTreeMap<String, u64>,
     pub(crate) vmstat: BTreeMap<String, u64>,
     pub(crate) memcg: BTreeMap<String, BTreeMap<String, u64>>,
     pub(crate) notes: Vec<String>,
@@ -217,15 +218,10 @@ impl Monitor {
             (row.at_ns, values)
         });
         let (phases, rows) = (phases.collect(), rows.collect());
-        let mut vmstat = self.rows.last().map(|row| self.vmstat_of(row)).unwrap_or_default();
-        let begin = self.rows.first().map(|row| self.vmstat_of(row)).unwrap_or_default();
-        for (name, value) in &mut vmstat {
-            if !parse::is_gauge(name) {
-                *value = value.saturating_sub(begin.get(name).copied().unwrap_or(0));
-            }
-        }
+        let vmstat_before = self.rows.first().map(|row| self.vmstat_of(row)).unwrap_or_default();
+        let vmstat = self.rows.last().map(|row| self.vmstat_of(row)).unwrap_or_default();
         let memcg = self.rows.last().map(|row| self.memcg_of(row)).unwrap_or_default();
-        Samples { columns: self.columns, rows, phases, vmstat, memcg, notes: self.notes }
+        Samples { columns: self.columns, rows, phases, vmstat_before, vmstat, memcg, notes: self.notes }
     }
 
     fn named<'a>(&'a self, row: &'a RowIndex, source: &'a Source) -> impl Iterator<Item = (&'a str, u64)> {
@@ -300,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_told_as_growth_and_gauges_as_they_are() {
+    fn numbers_are_told_as_they_were_first_at_each_phase_and_last() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "nr_free_pages 100\npgfault 7\n").unwrap();
         let mut monitor = watching(file.path(), "", Owner::Vmstat);
@@ -314,7 +310,8 @@ mod tests {
         assert_eq!(samples.columns, ["nr_free_pages", "pgfault"]);
         assert_eq!(samples.rows, [(0, vec![100, 7]), (5, vec![90, 9]), (8, vec![90, 12])]);
         let numbers = |map: &BTreeMap<String, u64>| map.values().copied().collect::<Vec<_>>();
-        assert_eq!(numbers(&samples.vmstat), [90, 5]);
+        assert_eq!(numbers(&samples.vmstat_before), [100, 7]);
+        assert_eq!(numbers(&samples.vmstat), [90, 12]);
         assert_eq!((samples.phases[0].name.as_str(), samples.phases[0].at_ns), ("ready", 5));
         assert_eq!(numbers(&samples.phases[0].vmstat), [90, 9]);
     }

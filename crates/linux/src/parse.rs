@@ -250,24 +250,6 @@ pub(crate) fn first_number(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Whether a number of `/proc/vmstat` says how things are, rather than how often one happened.
-///
-/// `nr_*` are gauges but for those that only ever grow: see `vmstat_text` in `mm/vmstat.c`.
-pub(crate) fn is_gauge(name: &str) -> bool {
-    const COUNTED: [&str; 9] = [
-        "nr_vmscan_write",
-        "nr_vmscan_immediate_reclaim",
-        "nr_dirtied",
-        "nr_written",
-        "nr_throttled_written",
-        "nr_foll_pin_acquired",
-        "nr_foll_pin_released",
-        "nr_tlb_remote_flush",
-        "nr_tlb_local_flush_all",
-    ];
-    (name.starts_with("nr_") && !COUNTED.contains(&name)) || name == "workingset_nodes"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,11 +325,5 @@ mod tests {
                     total_pgpgin 30\ntotal_active_file 40\n";
         assert_eq!(listed(memory_stat_v1, text), "file 10\nanon 20\nactive_file 40");
         assert_eq!(listed(oom_control_v1, "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"), "oom_kill 2");
-    }
-
-    #[test]
-    fn growing_numbers_are_events_whatever_their_prefix() {
-        let gauges = ["nr_free_pages", "nr_dirtied", "workingset_nodes", "pgscan_file", "nr_dirty"];
-        assert_eq!(gauges.map(is_gauge), [true, false, true, false, true]);
     }
 }

@@ -3,7 +3,7 @@
 //! Theory of operation. A memory cgroup charges page cache to the cgroup of the *process* that
 //! reads it, so a task in a cgroup of its own has to be a process of its own. It is forked and not
 //! executed anew, because what it runs is a closure, and because the program around us may be
-//! anything (a test, Python) that would not know what to do as a task.
+//! anything (a test, an interpreter) that would not know what to do as a task.
 //! The child
 //! 1. dies when its parent does (`PR_SET_PDEATHSIG`): no run survives its runner;
 //! 2. writes itself into the cgroup and reports how that went, in 4 bytes;

@@ -73,12 +73,12 @@ pub(crate) fn result(outcome: Outcome, monitor: Monitor, wall_ns: u64) -> LinuxR
     let samples = monitor.finish();
     LinuxResult {
         outcome,
+        vmstat_before: samples.vmstat_before,
         vmstat: samples.vmstat,
         memcg: samples.memcg,
         phases: samples.phases,
         columns: samples.columns,
         rows: samples.rows,
-        stalls: Vec::new(),
         wall_ns,
         kernel_release: rustix::system::uname().release().to_string_lossy().into_owned(),
         notes: samples.notes,

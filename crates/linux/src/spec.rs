@@ -3,6 +3,9 @@
 //! Names of counters and columns are those of the simulator: `/proc/vmstat` names as they are,
 //! `cg_<group, / as _>_<stat>` for a cgroup, `z<node>_<zone>_<free|min|low|high|boost|managed>`,
 //! `mi_<meminfo name>`, `buddy_n<node>_<zone>_o<order>`, `slab_<cache>_<active|num>`, `psi_*`.
+//!
+//! Left out: which numbers are events and which are gauges, and how long a task waited for what.
+//! Next: [`crate::run`], which carries a run out.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -67,25 +70,14 @@ pub struct PhaseSample {
 /// A sample: time since the start of the run in nanoseconds, and one value for each column.
 pub type Row = (u64, Vec<u64>);
 
-/// A time during which a task did not get on. No source of these exists yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stall {
-    /// The task.
-    pub task: String,
-    /// What it waited for.
-    pub reason: String,
-    /// Start, since the start of the run.
-    pub at_ns: u64,
-    /// Length.
-    pub length_ns: u64,
-}
-
 /// What a run leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinuxResult {
     /// What the workload measured itself.
     pub outcome: Outcome,
-    /// `/proc/vmstat`: events as their growth over the run, gauges as they were at its end.
+    /// `/proc/vmstat` as it was when the run began.
+    pub vmstat_before: BTreeMap<String, u64>,
+    /// `/proc/vmstat` as it was when the run ended, events since boot included.
     pub vmstat: BTreeMap<String, u64>,
     /// Each cgroup's numbers at the end, by its path below the root; the root is the empty path.
     pub memcg: BTreeMap<String, BTreeMap<String, u64>>,
@@ -95,8 +87,6 @@ pub struct LinuxResult {
     pub columns: Vec<String>,
     /// Samples in order of time. A cgroup's columns are 0 before it exists.
     pub rows: Vec<Row>,
-    /// Empty so far.
-    pub stalls: Vec<Stall>,
     /// Length of the run.
     pub wall_ns: u64,
     /// As `uname -r` prints it.

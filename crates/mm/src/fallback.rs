@@ -12,7 +12,8 @@
 //! Mixing types within a pageblock raises the zone's watermarks ([`Feature::WatermarkBoost`]). With
 //! [`AllocFlags::FRAGMENT_STALL`] a badly fragmenting fallback is refused, so that the caller waits
 //! for kswapd first (MECHANISMS 2.9).
-//! Left out: CMA, isolation. The 2.6.32 procedure is not here yet.
+//!
+//! Left out: CMA, isolation, the procedure of kernels before 4.19.
 
 use units::{Order, Pfn};
 

@@ -57,12 +57,7 @@ fn machine(kernel: &str, zones: &[(ZoneKind, [&str; 4])]) -> Memory {
 /// A machine with one CPU on each node.
 fn machine_of_nodes(kernel: &str, nodes: &[&[(ZoneKind, [&str; 4])]]) -> Memory {
     let pages = Pages(BLOCKS * u64::from(PAGEBLOCK_PAGES));
-    let layout = |&(kind, _): &(ZoneKind, [&str; 4])| ZoneLayout {
-        kind,
-        managed: pages,
-        managed_at_boot: pages,
-        kept_by_kernel: Pages::ZERO,
-    };
+    let layout = |&(kind, _): &(ZoneKind, [&str; 4])| ZoneLayout::new(kind, pages);
     let zones = nodes.concat();
     let cpus = u16::try_from(nodes.len()).unwrap();
     let nodes = nodes.iter().map(|zones| NodeLayout { zones: zones.iter().map(layout).collect() }).collect();

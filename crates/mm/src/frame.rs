@@ -1,7 +1,7 @@
 //! The frame table: what every page frame of the machine is used for.
 //!
-//! Struct of arrays, linked by `u32` index (DESIGN, Speed): a list walk touches only links and
-//! flags. A frame is in exactly one place at a time, told by its [`FrameState`]; [`crate::check`]
+//! Struct of arrays, linked by `u32` index, for speed: a list walk touches only links and flags. A
+//! frame is in exactly one place at a time, told by its [`FrameState`]; [`crate::check`]
 //! holds the places against each other. Content is never stored.
 //!
 //! A *block* or *folio* of order o is named by its first frame, the head. The frames behind a

@@ -163,6 +163,11 @@ impl Inodes {
         self.files[id as usize].links[lru as usize] = UNLISTED;
     }
 
+    fn rotate(&mut self, lru: VfsLru, list: usize, id: u32) {
+        self.unlink(lru, list, id);
+        self.push_tail(lru, list, id);
+    }
+
     /// Objects that files in memory hold: for checks.
     pub(crate) fn objects(&self) -> impl Iterator<Item = Object> + '_ {
         self.files.iter().flat_map(|file| {
@@ -368,8 +373,7 @@ impl<T: Trace> Memory<T> {
             if file.users > 0 {
                 self.inodes.unlink(lru, list, id);
             } else if file.links[lru as usize].referenced {
-                self.inodes.unlink(lru, list, id);
-                self.inodes.push_tail(lru, list, id);
+                self.inodes.rotate(lru, list, id);
             } else {
                 self.free_dentry(cpu, mapping);
                 self.put_inode(mapping);
@@ -411,13 +415,11 @@ impl<T: Trace> Memory<T> {
             if self.is_inode_busy(mapping) {
                 self.inodes.unlink(lru, list, id);
             } else if self.inodes.files[id as usize].links[lru as usize].referenced {
-                self.inodes.unlink(lru, list, id);
-                self.inodes.push_tail(lru, list, id);
+                self.inodes.rotate(lru, list, id);
             } else if self.holds_pages(mapping) {
                 pruned.stolen += self.steal_pages(cpu, mapping);
                 if self.mappings.pages(mapping) > 0 {
-                    self.inodes.unlink(lru, list, id);
-                    self.inodes.push_tail(lru, list, id);
+                    self.inodes.rotate(lru, list, id);
                 }
             } else {
                 self.mapping_clear(cpu, mapping);

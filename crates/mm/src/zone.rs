@@ -57,6 +57,13 @@ pub struct ZoneLayout {
     pub kept_by_kernel: Pages,
 }
 
+impl ZoneLayout {
+    /// A zone whose pages were all managed when watermarks were computed, none kept by boot.
+    pub const fn new(kind: ZoneKind, pages: Pages) -> Self {
+        Self { kind, managed: pages, managed_at_boot: pages, kept_by_kernel: Pages::ZERO }
+    }
+}
+
 /// What a node is made from: its zones, lowest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeLayout {
@@ -82,12 +89,7 @@ impl MemoryLayout {
     pub fn flat(total: Pages, cpus: u16) -> Self {
         const DMA_PAGES: u64 = 3840;
         const DMA32_PAGES: u64 = (1 << 20) - 4096;
-        let plain = |kind, pages: u64| ZoneLayout {
-            kind,
-            managed: Pages(pages),
-            managed_at_boot: Pages(pages),
-            kept_by_kernel: Pages::ZERO,
-        };
+        let plain = |kind, pages| ZoneLayout::new(kind, Pages(pages));
         let dma = total.0.min(DMA_PAGES);
         let dma32 = (total.0 - dma).min(DMA32_PAGES);
         let normal = total.0 - dma - dma32;

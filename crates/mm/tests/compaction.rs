@@ -26,8 +26,7 @@ const MOVABLE: Gfp = Gfp::HIGHUSER_MOVABLE;
 
 fn boot(kernel: Kernel, pageblocks: u64) -> Memory<NoTrace> {
     let pages = Pages(pageblocks * u64::from(PAGEBLOCK_PAGES));
-    let kept_by_kernel = Pages::ZERO;
-    let zone = ZoneLayout { kind: ZoneKind::Dma32, managed: pages, managed_at_boot: pages, kept_by_kernel };
+    let zone = ZoneLayout::new(ZoneKind::Dma32, pages);
     let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 2, huge_pages: false };
     Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap()
 }

@@ -15,12 +15,7 @@ const DMA32: ZoneId = ZoneId(1);
 
 /// A guest of 512 or 256 MiB with two CPUs.
 fn guest(kernel: &str, managed: u64) -> PageAllocator<NoTrace> {
-    let zone = |kind, managed| ZoneLayout {
-        kind,
-        managed: Pages(managed),
-        managed_at_boot: Pages(managed),
-        kept_by_kernel: Pages::ZERO,
-    };
+    let zone = |kind, managed| ZoneLayout::new(kind, Pages(managed));
     let zones = vec![zone(ZoneKind::Dma, 3840), zone(ZoneKind::Dma32, managed)];
     let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: false };
     PageAllocator::boot(&layout, Kernel::parse(kernel).unwrap(), Sysctls::default(), NoTrace).unwrap()

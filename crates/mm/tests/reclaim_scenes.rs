@@ -183,13 +183,19 @@ fn a_change_of_activations_since_the_last_run_opens_the_active_list() {
     }
 }
 
-#[test]
-fn memory_low_skips_a_group_until_it_is_overridden() {
+/// P and its child P/A, which has read so many pages.
+fn pages_of_a_child(pages: u32) -> (World, MemcgId, MemcgId) {
     let mut world = World::boot("linux-6.1", 16);
     let parent = world.group("P");
     let child = world.group("P/A");
-    world.read(child, 0..512);
+    world.read(child, 0..pages);
     world.settle();
+    (world, parent, child)
+}
+
+#[test]
+fn memory_low_skips_a_group_until_it_is_overridden() {
+    let (mut world, parent, child) = pages_of_a_child(512);
     for group in [parent, child] {
         world.mem.memcgs[group].memory.low = 2048;
     }
@@ -204,11 +210,7 @@ fn memory_low_skips_a_group_until_it_is_overridden() {
 
 #[test]
 fn memory_low_scales_the_scan_of_a_group_above_it() {
-    let mut world = World::boot("linux-6.1", 16);
-    let parent = world.group("P");
-    let child = world.group("P/A");
-    world.read(child, 0..1024);
-    world.settle();
+    let (mut world, parent, child) = pages_of_a_child(1024);
     let usage = world.mem.memcgs[child].memory.usage;
     for group in [parent, child] {
         world.mem.memcgs[group].memory.low = usage / 2;
@@ -222,11 +224,7 @@ fn memory_low_scales_the_scan_of_a_group_above_it() {
 
 #[test]
 fn memory_min_holds_even_when_low_is_overridden() {
-    let mut world = World::boot("linux-6.1", 16);
-    let parent = world.group("P");
-    let child = world.group("P/A");
-    world.read(child, 0..512);
-    world.settle();
+    let (mut world, parent, child) = pages_of_a_child(512);
     for group in [parent, child] {
         world.mem.memcgs[group].memory.min = 2048;
     }
@@ -238,11 +236,7 @@ fn memory_min_holds_even_when_low_is_overridden() {
 
 #[test]
 fn a_removed_group_loses_its_protection() {
-    let mut world = World::boot("linux-6.1", 16);
-    let parent = world.group("P");
-    let child = world.group("P/A");
-    world.read(child, 0..512);
-    world.settle();
+    let (mut world, parent, child) = pages_of_a_child(512);
     for group in [parent, child] {
         world.mem.memcgs[group].memory.low = 2048;
     }

@@ -9,12 +9,7 @@ use pagetide_mm::zone::{MemoryLayout, NodeLayout, Zone, ZoneId, ZoneKind, ZoneLa
 use units::{CpuId, Pages};
 
 fn zone(kind: ZoneKind, managed: u64, managed_at_boot: u64) -> ZoneLayout {
-    ZoneLayout {
-        kind,
-        managed: Pages(managed),
-        managed_at_boot: Pages(managed_at_boot),
-        kept_by_kernel: Pages::ZERO,
-    }
+    ZoneLayout { managed_at_boot: Pages(managed_at_boot), ..ZoneLayout::new(kind, Pages(managed)) }
 }
 
 fn guest(kernel: &str, managed: u64, managed_at_boot: u64) -> PageAllocator<NoTrace> {

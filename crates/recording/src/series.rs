@@ -81,7 +81,7 @@ pub(crate) mod constant_only {
 /// Whether a counter of `/proc/vmstat` or `memory.stat` says how much there is now, rather than
 /// how often something has happened since boot.
 pub fn is_gauge(name: &str) -> bool {
-    /// `nr_` means a gauge, except for these.
+    /// `nr_` means a gauge, except for these and `nr_tlb_*`: see `vmstat_text` in `mm/vmstat.c`.
     const EVENTS_NAMED_NR: [&str; 7] = [
         "nr_vmscan_write",
         "nr_vmscan_immediate_reclaim",
@@ -117,7 +117,7 @@ pub fn is_gauge(name: &str) -> bool {
         "swapcached",
     ];
     if name.starts_with("nr_") {
-        return !EVENTS_NAMED_NR.contains(&name);
+        return !EVENTS_NAMED_NR.contains(&name) && !name.starts_with("nr_tlb_");
     }
     name == "workingset_nodes" || name.starts_with("memory.") || GAUGES_OF_MEMCG.contains(&name)
 }
@@ -148,6 +148,7 @@ mod tests {
         assert!(is_gauge("nr_free_pages") && is_gauge("nr_dirty") && is_gauge("inactive_file"));
         assert!(
             !is_gauge("nr_vmscan_write")
+                && !is_gauge("nr_tlb_remote_flush")
                 && !is_gauge("pgscan_kswapd")
                 && !is_gauge("workingset_refault_file")
         );

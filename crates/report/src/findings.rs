@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::Recording;
 
 use crate::Group;
-use crate::compare::{Change, Pairing, Side};
+use crate::change::{Change, Pairing, Side};
 use crate::number::duration;
 use crate::table::{Align, Table};
 

@@ -8,6 +8,7 @@
 //! Deliberately absent: I/O (every function returns a `String`), colour, clocks, and any
 //! knowledge of how a recording was made. The same recordings give the same text.
 
+mod change;
 mod compare;
 mod export;
 mod findings;

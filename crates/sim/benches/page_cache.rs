@@ -10,7 +10,6 @@ use std::sync::atomic::AtomicBool;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use kernel::Filesystem;
-use mm::sysctl::Sysctls;
 use pagetide_sim::run::run;
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Nanos};
@@ -43,17 +42,11 @@ fn scene(kernel: &str, filesystem: &str, topology: &str) -> SimRun {
     if topology == "parent" {
         params.push(("limit", "40M"));
     }
+    let program = Program::Workload(Workload::new("hot-and-stream", params).expect("its parameters"));
     SimRun {
-        program: Program::Workload(Workload::new("hot-and-stream", params).expect("its parameters")),
-        kernel,
-        sysctls: Sysctls::default(),
-        hardware,
-        layout,
         filesystem: Filesystem::by_name(filesystem).expect("a filesystem"),
-        readahead_pages: 32,
-        seed: 1,
-        time_limit: Nanos::from_secs(10_000),
         sample_period: Nanos::from_secs(1),
+        ..SimRun::new(program, kernel, hardware, layout)
     }
 }
 

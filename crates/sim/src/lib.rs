@@ -8,7 +8,9 @@
 //! |---|---|
 //! | `event.rs` | the agenda: all events to come in one total order |
 //! | `executor.rs` | the loop that takes events and polls tasks; the fast path; stop and progress |
+//! | `hardware.rs` | [`Hardware`]: CPUs, costs and devices of a machine |
 //! | `machine.rs` | [`Sim`]: charge, sleep, wait, wake, spawn, submit |
+//! | `state.rs` | all that a machine is between two events |
 //! | `cpu.rs` | who runs where and for how long |
 //! | `wait.rs` | wait queues, timeouts, attribution of stalls |
 //! | `task.rs` | what is known of a task |

@@ -48,15 +48,6 @@ impl Sim {
         self.core.state.borrow().devices.get(usize::from(device)).map(|device| device.counters)
     }
 
-    /// A task's name.
-    ///
-    /// # Panics
-    /// When the task is none of this machine.
-    pub fn task_name(&self, task: TaskId) -> String {
-        let state = self.core.state.borrow();
-        state.records[state.index(task)].name.clone()
-    }
-
     /// Checks every invariant of the machine in time linear in its size.
     ///
     /// # Panics

@@ -200,12 +200,7 @@ fn server(mem: Bytes, cpus: u16, nodes: u64) -> (Hardware, MemoryLayout) {
     // A DMA zone has to hold at least one block of the largest order.
     let dma = share(DMA_MANAGED).max(1024).min(managed / 8);
     let dma32 = share(FULL_DMA32_PAGES);
-    let zone = |kind, pages| ZoneLayout {
-        kind,
-        managed: Pages(pages),
-        managed_at_boot: Pages(pages),
-        kept_by_kernel: Pages::ZERO,
-    };
+    let zone = |kind, pages| ZoneLayout::new(kind, Pages(pages));
     let first = vec![
         zone(ZoneKind::Dma, dma),
         zone(ZoneKind::Dma32, dma32),

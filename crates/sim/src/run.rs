@@ -67,6 +67,32 @@ pub struct SimRun {
     pub sample_period: Nanos,
 }
 
+/// Simulated time after which a run counts as stuck: a day, more than any source's run took.
+const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
+/// Simulated time between two samples of all counters.
+const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
+/// Linux's default readahead window: 128 KiB (`read_ahead_kb`).
+const READAHEAD_PAGES: u32 = 32;
+
+impl SimRun {
+    /// `program` on `kernel` and this machine, with seed 1 and everything else as it is when
+    /// nobody says more.
+    pub fn new(program: Program, kernel: mm::Kernel, hardware: Hardware, layout: MemoryLayout) -> Self {
+        Self {
+            program,
+            kernel,
+            sysctls: Sysctls::default(),
+            hardware,
+            layout,
+            filesystem: Filesystem::Ext4,
+            readahead_pages: READAHEAD_PAGES,
+            seed: 1,
+            time_limit: TIME_LIMIT,
+            sample_period: SAMPLE_PERIOD,
+        }
+    }
+}
+
 /// What a simulated run leaves.
 #[derive(Debug, Clone)]
 pub struct SimResult {
@@ -125,11 +151,6 @@ impl SimError {
                 Some("this is a bug of pagetide: please report it with the scenario and seed".to_string())
             }
         }
-    }
-
-    /// Whether the run was stopped from outside.
-    pub fn is_stopped(&self) -> bool {
-        matches!(self, Self::Run(RunError::Stopped { .. }))
     }
 }
 

@@ -44,12 +44,7 @@ impl Pass {
 }
 
 fn boot(kernel: &str, sysctls: Sysctls, pass: Pass) -> (Simulation, Kernel<Sim, KeepTrace>) {
-    let zone = |kind, pages| ZoneLayout {
-        kind,
-        managed: Pages(pages),
-        managed_at_boot: Pages(pages),
-        kept_by_kernel: Pages::ZERO,
-    };
+    let zone = |kind, pages| ZoneLayout::new(kind, Pages(pages));
     let zones = vec![zone(ZoneKind::Dma32, 4096), zone(ZoneKind::Normal, 32_768)];
     let mut hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
     if pass.0 > Nanos::ZERO {

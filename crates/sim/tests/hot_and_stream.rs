@@ -32,19 +32,12 @@ fn play_any(
     let kernel = mm::Kernel::parse(kernel).expect("a preset");
     let (hardware, layout) = machines::build(machine, Bytes(mib << 20), &kernel).expect("a machine");
     let filesystem = params.iter().find(|(name, _)| *name == "filesystem").map_or("ext4", |(_, value)| value);
+    let workload = Workload::new(workload, params.iter().copied()).expect("parameters of the workload");
     let spec = SimRun {
-        program: Program::Workload(
-            Workload::new(workload, params.iter().copied()).expect("parameters of the workload"),
-        ),
-        kernel,
         sysctls: sysctls.clone(),
-        hardware,
-        layout,
         filesystem: Filesystem::by_name(filesystem).expect("a filesystem"),
-        readahead_pages: 32,
-        seed: 1,
-        time_limit: Nanos::from_secs(10_000),
         sample_period: Nanos::from_secs(1),
+        ..SimRun::new(Program::Workload(workload), kernel, hardware, layout)
     };
     run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
 }

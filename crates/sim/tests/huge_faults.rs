@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kernel::Filesystem;
-use mm::sysctl::Sysctls;
 use pagetide_sim::{Program, SimResult, SimRun, machines, run};
 use units::{Bytes, Nanos};
 use workload::Workload;
@@ -24,17 +23,13 @@ fn simulate(kernel: &str, mem: Bytes, params: &[(&str, &str)], seed: u64) -> Sim
 fn simulate_on(machine: &str, kernel: &str, mem: Bytes, params: &[(&str, &str)], seed: u64) -> SimResult {
     let kernel = mm::Kernel::parse(kernel).unwrap();
     let (hardware, layout) = machines::build(machine, mem, &kernel).unwrap();
+    let program = Program::Workload(Workload::new("huge-faults", params.iter().copied()).unwrap());
     let spec = SimRun {
-        program: Program::Workload(Workload::new("huge-faults", params.iter().copied()).unwrap()),
-        kernel,
-        sysctls: Sysctls::default(),
-        hardware,
-        layout,
         filesystem: Filesystem::Xfs,
-        readahead_pages: 32,
         seed,
         time_limit: Nanos::from_secs(1000),
         sample_period: Nanos::from_secs(1),
+        ..SimRun::new(program, kernel, hardware, layout)
     };
     run::run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).unwrap()
 }

@@ -177,12 +177,7 @@ fn the_same_world_runs_the_same_twice() {
 
 /// Two nodes of 64 MiB, one CPU each.
 fn two_nodes() -> MemoryLayout {
-    let zone = |kind, pages| ZoneLayout {
-        kind,
-        managed: Pages(pages),
-        managed_at_boot: Pages(pages),
-        kept_by_kernel: Pages::ZERO,
-    };
+    let zone = |kind, pages| ZoneLayout::new(kind, Pages(pages));
     let nodes = vec![
         NodeLayout { zones: vec![zone(ZoneKind::Dma32, 64 * 256)] },
         NodeLayout { zones: vec![zone(ZoneKind::Normal, 64 * 256)] },

@@ -4,7 +4,6 @@
 use std::future::Future;
 
 use kernel::Filesystem;
-use mm::sysctl::Sysctls;
 use mm::zone::MemoryLayout;
 use pagetide_sim::run::{Checks, verify};
 use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
@@ -14,17 +13,13 @@ use workload::{Errno, Outcome, Workload, WorkloadError};
 
 /// A machine of 16 MiB with 2 CPUs.
 fn machine(kernel: &str) -> SimRun {
+    let program = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
+    let kernel = mm::Kernel::parse(kernel).expect("a preset");
+    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
     SimRun {
-        program: Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults")),
-        kernel: mm::Kernel::parse(kernel).expect("a preset"),
-        sysctls: Sysctls::default(),
-        hardware: Hardware::with_cpus(2).with_device(DeviceModel::NVME),
-        layout: MemoryLayout::flat(Pages(16 << 8), 2),
-        filesystem: Filesystem::Ext4,
-        readahead_pages: 32,
-        seed: 1,
         time_limit: Nanos::from_secs(60),
         sample_period: Nanos::from_secs(1),
+        ..SimRun::new(program, kernel, hardware, MemoryLayout::flat(Pages(16 << 8), 2))
     }
 }
 

@@ -5,17 +5,15 @@
 //!
 //! Left out: which kernel and machine it runs on, see [`crate::scenario`].
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::hot_and_stream::{self, HotAndStream};
 use crate::huge_faults::{self, HugeFaults};
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
-use crate::portable;
-use crate::system::{System, SystemError};
+use crate::system::System;
+
+use crate::outcome::{Outcome, WorkloadError};
 
 /// What there is to know about a workload before it runs.
 #[derive(Debug, Clone, Copy)]
@@ -149,57 +147,6 @@ impl Workload {
             Program::HugeFaults(program) => program.run(sys).await,
         }
     }
-}
-
-/// What a workload measured. Names carry their unit at the end; ordered, so that a recording of
-/// the same run has the same bytes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// One number for the run.
-    pub metrics: BTreeMap<String, f64>,
-    /// Many numbers, in the order in which they were measured.
-    pub samples: BTreeMap<String, Vec<f64>>,
-}
-
-impl Outcome {
-    /// Sets one metric.
-    ///
-    /// # Panics
-    /// When it is set already: two measurements share a name.
-    pub fn metric(&mut self, name: &str, value: f64) {
-        let previous = self.metrics.insert(name.to_owned(), value);
-        assert!(previous.is_none(), "metric `{name}` is measured twice");
-    }
-}
-
-/// Why a run ended early.
-#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
-pub enum WorkloadError {
-    /// A system call failed.
-    #[error(transparent)]
-    System(#[from] SystemError),
-    /// A file ended before its size: somebody else changed it.
-    #[error("file `{path}` ended after {read_bytes} of {size_bytes} bytes")]
-    ShortRead {
-        /// The file.
-        path: String,
-        /// How much there was.
-        read_bytes: u64,
-        /// How much there should be.
-        size_bytes: u64,
-    },
-    /// The trace that is being replayed cannot be read.
-    #[error("{0}")]
-    Trace(String),
-    /// The kernel does not print a number that a metric needs.
-    #[error("memory.stat of cgroup `{group}` has no number `{key}`")]
-    MissingStat {
-        /// The cgroup.
-        group: String,
-        /// The number's name.
-        #[serde(deserialize_with = "portable::static_name")]
-        key: portable::StaticName,
-    },
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
-use crate::catalog::{Outcome, WorkloadError};
 use crate::memory_stat::MemoryStat;
+use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
 use crate::system::{OpenMode, System, TaskSpec};
 

@@ -26,7 +26,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, PAGE_SIZE, Stream};
 
-use crate::catalog::{Outcome, WorkloadError};
+use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
 use crate::system::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
 

@@ -15,6 +15,7 @@ pub mod hot_and_stream;
 pub mod huge_faults;
 pub mod memory_stat;
 pub mod names;
+pub mod outcome;
 pub mod params;
 pub mod policy;
 mod portable;
@@ -25,8 +26,9 @@ pub mod trace;
 pub mod vocabulary;
 pub mod zipf;
 
-pub use catalog::{InputError, Outcome, Workload, WorkloadError, WorkloadSpec, catalog};
+pub use catalog::{InputError, Workload, WorkloadSpec, catalog};
 pub use names::UnknownName;
+pub use outcome::{Outcome, WorkloadError};
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};
 pub use replay::{Replay, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};

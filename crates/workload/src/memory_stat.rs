@@ -5,7 +5,7 @@
 
 use units::PAGE_SIZE;
 
-use crate::catalog::WorkloadError;
+use crate::outcome::WorkloadError;
 use crate::system::System;
 
 /// The text of one group's `memory.stat` at one moment.

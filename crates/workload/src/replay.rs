@@ -18,8 +18,8 @@ use std::str::FromStr;
 
 use units::{Bytes, Nanos, PAGE_SIZE};
 
-use crate::catalog::{Outcome, WorkloadError};
 use crate::names::UnknownName;
+use crate::outcome::{Outcome, WorkloadError};
 use crate::system::{OpenMode, System};
 use crate::trace::{Request, RequestKind, TraceError, TraceFormat, TraceReader};
 

@@ -5,10 +5,11 @@
 //! enough for kswapd, direct reclaim and refaults.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use crate::step::{Outcome, cargo, say};
+use crate::built;
+use crate::step::{Outcome, say};
 
 const SCENARIO: &str =
     "compare hot-and-stream --param hot=4M --param stream=512M --mem 64M --seeds 2 --format csv -q";
@@ -23,11 +24,8 @@ const VARIANTS: [(&str, &str, &str); 4] = [
 
 /// Builds both profiles, runs the variants and compares what they leave.
 pub(crate) fn check() -> Outcome {
-    for build in [
-        &["build", "-p", "pagetide-cli", "--locked"][..],
-        &["build", "-p", "pagetide-cli", "--locked", "--release"],
-    ] {
-        if let Outcome::Failed(why) = cargo(build, &[]) {
+    for profile in ["debug", "release"] {
+        if let Outcome::Failed(why) = built::build(profile) {
             return Outcome::Failed(why);
         }
     }
@@ -69,30 +67,11 @@ type Left = BTreeMap<PathBuf, Vec<u8>>;
 
 fn run(folder: &Path, name: &str, profile: &str, jobs: &str) -> Result<Left, String> {
     let out = folder.join(name);
-    let output = Command::new(binary(profile))
-        .args(SCENARIO.split(' '))
-        .args(["--jobs", jobs, "--out"])
-        .arg(&out)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("pagetide ({profile}): {error}"))?;
-    if !output.status.success() {
-        return Err(format!("pagetide ({profile}): {}", output.status));
-    }
+    let own = ["--jobs", jobs, "--out"].map(OsStr::new).into_iter().chain([out.as_os_str()]);
+    let output = built::output(profile, SCENARIO.split(' ').map(OsStr::new).chain(own))?;
     let mut left = files_below(&out).map_err(|error| format!("{}: {error}", out.display()))?;
-    left.insert(PathBuf::new(), output.stdout);
+    left.insert(PathBuf::new(), output);
     Ok(left)
-}
-
-/// The built program: cargo puts it where `CARGO_TARGET_DIR` says, `target` when it does not.
-pub(crate) fn binary(profile: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join(profile).join("pagetide")
-}
-
-pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/xtask is two deep").to_owned()
 }
 
 fn files_below(folder: &Path) -> std::io::Result<Left> {

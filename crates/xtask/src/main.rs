@@ -4,6 +4,7 @@
 //! benches once over, and the determinism check. Every step runs even when one before it failed,
 //! so that one run tells all. Nothing is skipped silently. Left out: installing anything.
 
+mod built;
 mod determinism;
 mod readme;
 mod step;

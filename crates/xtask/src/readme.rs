@@ -1,11 +1,10 @@
 //! Keeps the output that README.md shows true: `cargo xtask readme` writes it, `cargo xtask test`
 //! compares it.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
-use crate::determinism::{binary, root};
-use crate::step::{Outcome, cargo};
+use crate::built::{self, root};
+use crate::step::Outcome;
 
 const BEGIN: &str = "<!-- begin: pagetide ";
 const BEGIN_END: &str = " -->\n";
@@ -20,7 +19,7 @@ pub(crate) enum Mode {
 
 /// Runs the command that README.md names and compares or replaces what stands there.
 pub(crate) fn run(mode: Mode) -> Outcome {
-    if let Outcome::Failed(why) = cargo(&["build", "-p", "pagetide-cli", "--locked", "--release"], &[]) {
+    if let Outcome::Failed(why) = built::build("release") {
         return Outcome::Failed(why);
     }
     let path = root().join("README.md");
@@ -34,7 +33,8 @@ fn update(path: &Path, mode: Mode) -> Result<(), String> {
     let told = |error: std::io::Error| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(told)?;
     let arguments = arguments(&text).ok_or("README.md has no block of generated output")?;
-    let output = output_of(binary("release"), arguments)?;
+    let output = String::from_utf8(built::output("release", arguments.split(' '))?)
+        .map_err(|error| format!("`pagetide {arguments}`: {error}"))?;
     let renewed = with_output(&text, &output).ok_or("README.md has no end of its generated output")?;
     if renewed == text {
         return Ok(());
@@ -45,19 +45,6 @@ fn update(path: &Path, mode: Mode) -> Result<(), String> {
         }
         Mode::Write => std::fs::write(path, renewed).map_err(told),
     }
-}
-
-fn output_of(binary: PathBuf, arguments: &str) -> Result<String, String> {
-    let output = Command::new(binary)
-        .args(arguments.split(' '))
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("pagetide: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("`pagetide {arguments}`: {}", output.status));
-    }
-    String::from_utf8(output.stdout).map_err(|error| format!("`pagetide {arguments}`: {error}"))
 }
 
 /// The arguments that the block's first line names.

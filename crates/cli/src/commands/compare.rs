@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lab::compare;
+use lab::folders::{Loaded, load};
 use lab::{LabError, Recording};
 use report::Group;
 
@@ -26,8 +27,8 @@ fn compare_folders(args: &CompareArgs, printer: &Printer) -> Result<(), Failure>
         return Err(Failure::Usage(problem));
     }
     let folders: Vec<PathBuf> = args.subjects.iter().map(PathBuf::from).collect();
-    let loaded = compare::load(&folders)?;
-    let groups: Vec<Group<'_>> = loaded.iter().map(compare::Loaded::group).collect();
+    let loaded = load(&folders)?;
+    let groups: Vec<Group<'_>> = loaded.iter().map(Loaded::group).collect();
     printer.data(&shown(&groups, args.format, printer.width())?)
 }
 

@@ -21,7 +21,7 @@ pub(crate) use vm::vm;
 use std::path::Path;
 
 use lab::batch::Batch;
-use lab::compare::OutFolder;
+use lab::folders::OutFolder;
 use lab::{Backend, GuestRequest, HostPolicy, LabError, PlannedRun, Request, Scenario, Subject, run_all};
 
 use crate::args::{HostArgs, ScenarioArgs};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lab::compare::OutFolder;
+use lab::folders::OutFolder;
 use lab::replay::{self, ReplayRequest};
 use lab::{LabError, Recording, check_new_folder};
 

@@ -1,13 +1,13 @@
 //! `pagetide report`: recordings made earlier, each by itself.
 
 use lab::Recording;
-use lab::compare::{self, Loaded};
+use lab::folders::{Loaded, load};
 
 use crate::args::{Format, ReportArgs};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
-    let loaded = compare::load(&args.folders)?;
+    let loaded = load(&args.folders)?;
     let all: Vec<&Recording> = loaded.iter().flat_map(|loaded| &loaded.recordings).collect();
     let text = match args.format {
         Format::Text => {

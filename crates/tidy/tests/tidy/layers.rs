@@ -23,7 +23,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("report", &["recording", "stats"]),
     ("lab", &["sim", "linux", "report"]),
     ("cli", &["lab", "report"]),
-    ("python", &["lab", "report"]),
     ("xtask", &[]),
     ("tidy", &[]),
 ];

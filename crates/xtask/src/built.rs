@@ -1,0 +1,44 @@
+//! The program `pagetide` as cargo builds it, and what it prints.
+//!
+//! Left out: what the commands check about it, see `determinism.rs` and `readme.rs`.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::step::{Outcome, cargo};
+
+/// Builds it as a `debug` or `release` build.
+pub(crate) fn build(profile: &str) -> Outcome {
+    let build = ["build", "-p", "pagetide-cli", "--locked", "--release"];
+    cargo(if profile == "release" { &build } else { &build[..4] }, &[])
+}
+
+/// Runs it to a successful end and returns what it printed on standard output.
+pub(crate) fn output(
+    profile: &str,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Result<Vec<u8>, String> {
+    let mut command = Command::new(binary(profile));
+    let output = command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("{command:?}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}", output.status));
+    }
+    Ok(output.stdout)
+}
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/xtask is two deep").to_owned()
+}
+
+/// Cargo puts it where `CARGO_TARGET_DIR` says, `target` when it does not.
+fn binary(profile: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target.join(profile).join("pagetide")
+}
