@@ -38,8 +38,9 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::CopyPage, "copy_page", 150),
     // [S4] clearing 2 MiB takes 84 us: 25 GB/s.
     row(CostOp::ClearPage, "clear_page", 165),
-    // [I] readahead and extent mapping.
-    row(CostOp::ReadaheadPage, "readahead_page", 80),
+    // [I] its share of a window of 32 pages, of which source 2's reader gives the whole: 2560.
+    row(CostOp::ReadaheadPage, "readahead_page", 5),
+    row(CostOp::IoRequest, "io_request", 2_400),
     // [I] isolate, look, put back.
     row(CostOp::ScanPage, "scan_page", 80),
     // [S2] scan and free of a clean unmapped page: 300, less the scan.
