@@ -96,6 +96,8 @@ pub enum CostOp {
     ClearPage,
     /// Readahead and extent mapping, for each page.
     ReadaheadPage,
+    /// A request to a block device, however long: submission, dispatch, interrupt and wake-up.
+    IoRequest,
     /// Looking at a page on an LRU list and keeping it.
     ScanPage,
     /// Freeing a clean page found by reclaim, beyond the scan.

@@ -272,7 +272,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.shared.flusher.borrow_mut().requests += 1;
         self.mem(|mem| mem.alloc.events.add(VmEvent::PgPgOut, len / 1024));
         let tag = self.shared.in_flight.borrow_mut().add_write(ranges);
-        self.machine().submit(IoRequest { device: 0, kind: IoKind::Write, offset, len: Bytes(len), tag });
+        self.start_io(IoRequest { device: 0, kind: IoKind::Write, offset, len: Bytes(len), tag });
     }
 
     /// A write is complete: its pages are clean, and whoever waits for that runs.

@@ -92,7 +92,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn submit_cluster_read(&self, cluster: ClusterId) {
         let tag = self.shared.in_flight.borrow_mut().add(Transfer::Cluster(cluster));
         self.mem(|mem| mem.alloc.events.add(VmEvent::PgPgIn, CLUSTER_BYTES / 1024));
-        self.machine().submit(IoRequest {
+        self.start_io(IoRequest {
             device: 0,
             kind: IoKind::Read,
             offset: INODES_OFFSET + (u64::from(cluster.0) * CLUSTER_BYTES),

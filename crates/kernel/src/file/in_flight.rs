@@ -12,7 +12,7 @@ use units::{Bytes, PAGE_SIZE};
 
 use super::Inode;
 use crate::kernel::Kernel;
-use crate::machine::{IoKind, IoRequest, Machine};
+use crate::machine::{CostOp, IoKind, IoRequest, Machine};
 
 /// A request on its way.
 #[derive(Debug, Clone)]
@@ -108,9 +108,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let tag = self.shared.in_flight.borrow_mut().add(Transfer::Read(range));
             let len = u64::from(count) * PAGE_SIZE;
             self.mem(|mem| mem.alloc.events.add(mm::vmstat::VmEvent::PgPgIn, len / 1024));
-            self.machine().submit(IoRequest { device: 0, kind: IoKind::Read, offset, len: Bytes(len), tag });
+            self.start_io(IoRequest { device: 0, kind: IoKind::Read, offset, len: Bytes(len), tag });
             first += count;
         }
+    }
+
+    /// Hands a request to its device. All that the kernel does for it as a whole is charged here, also
+    /// what comes with its completion.
+    pub(crate) fn start_io(&self, request: IoRequest) {
+        self.machine().charge(CostOp::IoRequest, 1);
+        self.machine().submit(request);
     }
 
     /// A request is complete.
