@@ -108,7 +108,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let at = self.shared.log_head.get();
             self.shared.log_head.set(at.wrapping_add(len) % self.shared.xfs_log_size.get().max(RECORD_BYTES));
             let offset = LOG_OFFSET + at;
-            self.machine().submit(IoRequest { device: 0, kind: IoKind::Write, offset, len: Bytes(len), tag });
+            self.start_io(IoRequest { device: 0, kind: IoKind::Write, offset, len: Bytes(len), tag });
             left -= len;
         }
     }
