@@ -6,7 +6,7 @@ use std::future::Future;
 use kernel::Filesystem;
 use mm::zone::MemoryLayout;
 use pagetide_sim::run::{Checks, verify};
-use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
+use pagetide_sim::{CostTable, DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
 use units::{Bytes, Nanos, Pages};
 use workload::system::{OpenMode, System, TaskSpec};
 use workload::{Errno, Outcome, Workload, WorkloadError};
@@ -52,6 +52,25 @@ fn an_unlinked_file_can_be_read_until_it_is_closed() {
         Ok(())
     });
     assert_eq!(result.vmstat["nr_file_pages"], 1, "one block of metadata; the file went with its descriptor");
+}
+
+#[test]
+fn a_request_costs_the_same_whatever_its_length() {
+    let mut costs = CostTable::free();
+    costs.set("io_request", Nanos::from_micros(3)).expect("a cost");
+    for (readahead_pages, requests) in [(32, 8), (0, 256)] {
+        let hardware =
+            Hardware { costs: costs.clone(), ..Hardware::with_cpus(2).with_device(DeviceModel::INSTANT) };
+        let spec = SimRun { hardware, readahead_pages, filesystem: Filesystem::Xfs, ..machine("linux-5.4") };
+        tell(&spec, move |sys| async move {
+            sys.lay_out_file("file", Bytes(1 << 20)).await?;
+            let file = sys.open("file", OpenMode::Read).await?;
+            let begin = sys.now();
+            sys.read(&file, 0, 1 << 20).await?;
+            assert_eq!(sys.now().saturating_sub(begin), Nanos::from_micros(3 * requests));
+            Ok(())
+        });
+    }
 }
 
 #[test]
