@@ -207,7 +207,8 @@ pub trait Machine: Clone + 'static {
     /// Starts a task that is ready to run at once, pinned to `cpu` if given.
     fn spawn(&self, name: &str, cpu: Option<CpuId>, program: impl Future<Output = ()> + 'static) -> TaskId;
 
-    /// Hands a request to a block device.
+    /// Hands a request to a block device, which it reaches when the CPU time charged before has
+    /// passed.
     fn submit(&self, request: IoRequest);
     /// Registers what is called (in interrupt context: it may wake, not wait) with the tag of
     /// every completed request. Called once, at boot.

@@ -310,7 +310,8 @@ impl Device {
         }
     }
 
-    /// Takes a request; tells when it will be complete if there is a place for it now.
+    /// Takes a request that is sent at `now`, which may lie ahead by the CPU time that its sender has
+    /// still to pass; tells when it will be complete if there is a place for it now.
     pub(crate) fn submit(
         &mut self,
         now: u64,
@@ -359,7 +360,7 @@ impl Device {
         if kind == IoKind::Write {
             self.admitted_write_bytes += len;
         }
-        let start = self.channel_free_at.max(now);
+        let start = self.channel_free_at.max(now).max(pending.submitted);
         self.channel_free_at = (start + occupancy).max(link.pass(start, len));
         self.counters.busy += Nanos(self.channel_free_at - start);
         Some(Begun { done: self.channel_free_at + speed.latency.0, slot })

@@ -152,7 +152,8 @@ impl Machine for Sim {
 
     fn submit(&self, request: IoRequest) {
         let mut state = self.core.state.borrow_mut();
-        state.submit(self.core.now.get(), request, self.current_cpu());
+        let sent = self.core.now.get() + self.core.debt.get();
+        state.submit(sent, request, self.current_cpu());
         self.core.lower_horizon(&state);
     }
 

@@ -74,6 +74,23 @@ fn a_request_costs_the_same_whatever_its_length() {
 }
 
 #[test]
+fn a_request_leaves_when_the_work_before_it_is_done_and_its_reader_waits() {
+    let mut costs = CostTable::free();
+    costs.set("syscall", Nanos::from_micros(100)).expect("a cost");
+    let hardware = Hardware { costs, ..Hardware::with_cpus(2).with_device(DeviceModel::VIRTIO_RAM) };
+    let spec = SimRun { hardware, readahead_pages: 0, filesystem: Filesystem::Xfs, ..machine("linux-5.4") };
+    tell(&spec, |sys| async move {
+        sys.lay_out_file("file", Bytes(4096)).await?;
+        let file = sys.open("file", OpenMode::Read).await?;
+        let begin = sys.now();
+        sys.read(&file, 0, 4096).await?;
+        // 100 us of work, 1 us in the disk's channel, 7 us until it answers: none beside the other.
+        assert_eq!(sys.now().saturating_sub(begin), Nanos::from_micros(108));
+        Ok(())
+    });
+}
+
+#[test]
 fn looking_at_the_size_of_a_file_brings_its_inode_back_and_no_page() {
     let spec = SimRun { filesystem: Filesystem::Xfs, ..machine("linux-5.4") };
     let result = tell(&spec, |sys| async move {
