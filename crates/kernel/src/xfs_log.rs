@@ -27,7 +27,7 @@ pub(crate) const LOG_PERIOD: Nanos = Nanos::from_secs(30);
 /// The longest write to the log: an in-core log of the largest size.
 const RECORD_BYTES: u64 = 256 << 10;
 /// Where the log lies on the disk: away from all data and inodes.
-const LOG_OFFSET: u64 = 1 << 45;
+const LOG_OFFSET: u64 = 1 << 46;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// An inode changes in a transaction. Without memory for that the change is taken as logged all
