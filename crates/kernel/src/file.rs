@@ -24,7 +24,7 @@ use mm::mapping::{MappingId, Slot};
 use units::{Bytes, PAGE_SIZE};
 
 use crate::kernel::Kernel;
-use crate::machine::{CostOp, Machine, WaitReason};
+use crate::machine::{CostOp, Machine};
 use crate::readahead::READAHEAD_PAGES_MAX;
 use crate::task::{Errno, Process};
 
@@ -193,7 +193,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         inode.unlinked.set(true);
         while inode.is_orphan() && !inode.gone.get() {
             if self.shared.in_flight.borrow().reads(inode.mapping) {
-                let _ = self.machine().wait(self.shared.page_read, WaitReason::PageRead, None).await;
+                self.wait_for_any_read().await;
             } else if self.is_in_transfer(&inode) {
                 self.wait_for_writeback(inode.mapping).await;
             } else {

@@ -18,7 +18,7 @@ use units::{Order, PAGE_SIZE, Pfn};
 
 use crate::file::{Filesystem, Inode, OpenFile, PageRange};
 use crate::kernel::Kernel;
-use crate::machine::{CostOp, Machine, WaitReason};
+use crate::machine::{CostOp, Machine};
 use crate::task::{Errno, Process};
 
 /// What a look at one page found.
@@ -99,7 +99,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     let _ = self.async_readahead(process, file, index, request, order).await;
                 }
                 Found::Locked => {
-                    self.wait_for_reads().await;
+                    self.wait_for_page(file.inode.mapping, index).await;
                     was_read = true;
                 }
                 Found::Missing => {
@@ -112,11 +112,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             process.check_alive()?;
         }
-    }
-
-    /// Sleeps until some read completes: reclaim leaves a page alone until its own read has.
-    async fn wait_for_reads(&self) {
-        let _ = self.machine().wait(self.shared.page_read, WaitReason::PageRead, None).await;
     }
 
     fn look(&self, inode: &Inode, index: u32) -> Found {
@@ -246,7 +241,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             match self.look(inode, index) {
                 Found::Ready(pfn) => return Ok((pfn, false)),
                 Found::Marker(_) => {}
-                Found::Locked => self.wait_for_reads().await,
+                Found::Locked => self.wait_for_page(inode.mapping, index).await,
                 Found::Missing if keeps_some => self.read_one_page(process, inode, index).await?,
                 Found::Missing => {
                     self.mem(|mem| mem.note_dirty_full_nodes());
@@ -280,7 +275,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 Found::Marker(_) => {}
                 Found::Locked => {
-                    self.wait_for_reads().await;
+                    self.wait_for_page(device.mapping, block).await;
                     was_read = true;
                 }
                 Found::Missing => {

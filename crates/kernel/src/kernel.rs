@@ -17,6 +17,7 @@ use crate::allocate::UsedFrames;
 use crate::compaction::KcompactdRequest;
 use crate::file::{Closed, Files, Filesystem, InFlight};
 use crate::machine::{CostOp, Machine, QueueId, WaitReason};
+use crate::page_wait::ReadQueues;
 use crate::readahead::READAHEAD_PAGES_MAX;
 use crate::task::Processes;
 use crate::writeback::Flusher;
@@ -110,7 +111,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) khugepaged: QueueId,
     pub(crate) files: RefCell<Files>,
     pub(crate) in_flight: RefCell<InFlight>,
-    pub(crate) page_read: QueueId,
+    pub(crate) reads: ReadQueues,
     pub(crate) wait: WriteQueues,
     pub(crate) flusher: RefCell<Flusher>,
     pub(crate) throttled: RefCell<Vec<Throttled>>,
@@ -151,7 +152,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 writeback: machine.new_queue(),
             })
             .collect();
-        let page_read = machine.new_queue();
         let frames = mem.alloc.frames.len();
         let compaction = CompactionThreads {
             queues: (0..node_count).map(|_| machine.new_queue()).collect(),
@@ -177,7 +177,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 khugepaged: machine.new_queue(),
                 files: RefCell::new(Files::default()),
                 in_flight: RefCell::new(InFlight::default()),
-                page_read,
+                reads: ReadQueues::new(&machine),
                 wait,
                 flusher: RefCell::new(Flusher::default()),
                 throttled: RefCell::new(vec![Throttled::default(); node_count]),

@@ -24,6 +24,7 @@ pub mod kswapd;
 pub mod machine;
 pub mod oom;
 mod page_table;
+mod page_wait;
 pub mod proc;
 pub mod readahead;
 pub mod reclaim;

@@ -13,7 +13,7 @@ use units::{Bytes, Order, PAGE_SIZE, Pfn};
 
 use crate::file::Transfer;
 use crate::kernel::Kernel;
-use crate::machine::{IoKind, IoRequest, Machine, WaitReason};
+use crate::machine::{IoKind, IoRequest, Machine};
 use crate::task::{Errno, Process};
 
 /// Clusters in a chunk, the unit in which inodes are allocated.
@@ -49,10 +49,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         loop {
             match self.mem(|mem| mem.cluster_use(cluster)) {
                 ClusterState::Ready => return Ok(()),
-                ClusterState::Reading => {
-                    let queue = self.shared.page_read;
-                    let _ = self.machine().wait(queue, WaitReason::PageRead, None).await;
-                }
+                ClusterState::Reading => self.wait_for_any_read().await,
                 ClusterState::Missing => {
                     let pages = self.alloc_buffer(process).await?;
                     let cpu = self.machine().current_cpu();
@@ -104,8 +101,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A cluster has arrived.
     pub(crate) fn cluster_arrived(&self, cluster: ClusterId) {
         self.mem(|mem| mem.cluster_read_done(cluster));
-        if self.machine().has_waiters(self.shared.page_read) {
-            self.machine().wake_all(self.shared.page_read);
-        }
+        self.wake_any_read();
     }
 }

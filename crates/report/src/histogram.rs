@@ -28,7 +28,10 @@ pub(crate) fn histogram(groups: &[Group<'_>]) -> Table {
         let counts: Vec<BTreeMap<u64, usize>> =
             groups.iter().map(|group| count(name, &group.recordings)).collect();
         let values: BTreeSet<u64> = counts.iter().flat_map(|counts| counts.keys().copied()).collect();
-        if values.len() > VALUES_MAX || !recordings().any(|recording| repeats(name, recording)) {
+        let printed: BTreeSet<String> = values.iter().map(|&bits| plain(f64::from_bits(bits))).collect();
+        // Values that print alike differ by chance, not in kind.
+        let few = values.len() <= VALUES_MAX && printed.len() == values.len();
+        if !few || !recordings().any(|recording| repeats(name, recording)) {
             continue;
         }
         for bits in values {

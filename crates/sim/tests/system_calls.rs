@@ -3,7 +3,7 @@
 
 use std::future::Future;
 
-use kernel::Filesystem;
+use kernel::{Filesystem, WaitReason};
 use mm::zone::MemoryLayout;
 use pagetide_sim::run::{Checks, verify};
 use pagetide_sim::{CostTable, DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
@@ -88,6 +88,34 @@ fn a_request_leaves_when_the_work_before_it_is_done_and_its_reader_waits() {
         assert_eq!(sys.now().saturating_sub(begin), Nanos::from_micros(108));
         Ok(())
     });
+}
+
+#[test]
+fn a_reader_sleeps_once_for_each_page_whatever_others_read() {
+    let spec = SimRun { readahead_pages: 0, filesystem: Filesystem::Xfs, ..machine("linux-5.4") };
+    let result = tell(&spec, |sys| async move {
+        let mut readers = Vec::new();
+        for number in 0..4 {
+            let path = format!("file{number}");
+            sys.lay_out_file(&path, Bytes(100 * 4096)).await?;
+            let program = move |sys: SimSystem| async move {
+                let file = sys.open(&path, OpenMode::Read).await?;
+                for page in 0..100 {
+                    sys.read(&file, page * 4096, 4096).await?;
+                }
+                Ok::<_, workload::SystemError>(())
+            };
+            readers.push(sys.spawn(TaskSpec::named(format!("reader{number}")), program).await?);
+        }
+        for reader in readers {
+            sys.join(reader).await??;
+        }
+        Ok(())
+    });
+    let sleeps = result.stalls.iter().filter(|stall| stall.reason == WaitReason::PageRead);
+    let sleeps: Vec<u64> = sleeps.map(|stall| stall.count).collect();
+    // Once each was woken by every read, and went back to sleep for its own. Two pages may still share a queue.
+    assert!(sleeps.len() == 4 && sleeps.iter().all(|count| (100..110).contains(count)), "{sleeps:?}");
 }
 
 #[test]

@@ -140,9 +140,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
             }
         });
-        if self.machine().has_waiters(self.shared.page_read) {
-            self.machine().wake_all(self.shared.page_read);
-        }
+        self.wake_readers(range);
         self.put_closed();
     }
 }
