@@ -14,204 +14,17 @@
 //! depth / (occupancy + latency) are done per second. A device may write slower after a burst
 //! (an SSD whose fast cells are full), and all devices may share one host adapter.
 //!
-//! Left out: merging and sorting of requests, flushes and barriers, refill of the burst while
-//! the device is idle, errors. Models and their sources are at the end of the model section.
+//! Left out: merging and sorting of requests.
 //!
-//! Read next: `executor.rs`, which turns completions into events.
+//! Read next: `device_model.rs` for what devices can do, `executor.rs`, which turns completions
+//! into events.
 
 use std::collections::VecDeque;
 
 use kernel::machine::{IoKind, IoRequest};
 use units::{Bytes, CpuId, Nanos};
 
-/// How fast a device is in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Speed {
-    /// From leaving the channel to completion.
-    pub latency: Nanos,
-    /// The least that a request occupies the channel: 1 / (operations per second).
-    pub op: Nanos,
-    /// The same for a request that does not begin where the one before it ended.
-    pub random_op: Nanos,
-    /// Bytes per second through the channel; at least 1.
-    pub bandwidth: u64,
-}
-
-impl Speed {
-    fn occupancy(&self, len: Bytes, sequential: bool) -> u64 {
-        let op = if sequential { self.op } else { self.random_op };
-        op.0.max(transfer_time(len, self.bandwidth))
-    }
-}
-
-fn transfer_time(len: Bytes, bandwidth: u64) -> u64 {
-    let nanos = u128::from(len.0) * 1_000_000_000 / u128::from(bandwidth);
-    u64::try_from(nanos).expect("a request moves within 584 years")
-}
-
-/// What a device can do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeviceModel {
-    /// The model's name.
-    pub name: &'static str,
-    /// Reading.
-    pub read: Speed,
-    /// Writing.
-    pub write: Speed,
-    /// After so many bytes have been written, writes are this fast.
-    pub sustained: Option<(Bytes, Speed)>,
-    /// Requests that the device works on at a time; at least 1.
-    pub depth: u32,
-    /// The log that `mkfs.xfs` makes on a disk of its size: 64 MiB up to 128 GB, from there on
-    /// 1/2048 of the disk.
-    pub xfs_log: Bytes,
-    /// A disk's own memory, if it matters.
-    pub track_buffer: Option<TrackBuffer>,
-}
-
-/// The memory of a disk: a read that has to move the head brings the whole track along, and reads
-/// from the tracks last brought neither move it nor wait for the platter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrackBuffer {
-    /// Bytes of a track; at least 1.
-    pub track: Bytes,
-    /// Tracks that it keeps, the least recently used one goes first.
-    pub tracks: usize,
-    /// How fast reads from it are.
-    pub read: Speed,
-}
-
-const fn micros(n: u64) -> Nanos {
-    Nanos::from_micros(n)
-}
-
-const fn even(latency: Nanos, op: Nanos, bandwidth: u64) -> Speed {
-    Speed { latency, op, random_op: op, bandwidth }
-}
-
-const MB: u64 = 1_000_000;
-
-impl DeviceModel {
-    /// One LUN behind a storage controller of 2010, all reads from its cache: 0.5 ms (0.25 to
-    /// 0.6) and 100 MB/s. Source 1; 16 such LUNs share a host adapter of 1.4 GB/s.
-    pub const S390_FCP_2010: Self = Self {
-        name: "s390_fcp_2010",
-        read: even(micros(500), Nanos(0), 100 * MB),
-        write: even(micros(500), Nanos(0), 100 * MB),
-        sustained: None,
-        depth: 32,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
-    };
-    /// A SATA SSD of 2014: read of 4 KiB 90 us and 98k per second, write 35 us and 88k per
-    /// second until 6 GB are written, then 300 MB/s and 8k random writes per second. Source 0.
-    pub const SATA_EVO: Self = Self {
-        name: "sata_evo",
-        read: even(Nanos(79_800), Nanos(10_200), 540 * MB),
-        write: even(Nanos(23_640), Nanos(11_360), 520 * MB),
-        sustained: Some((
-            Bytes(6_000 * MB),
-            Speed { latency: Nanos(23_640), op: Nanos(11_360), random_op: micros(125), bandwidth: 300 * MB },
-        )),
-        depth: 32,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
-    };
-    /// An NVMe SSD: 85 us and 450k reads, 25 us and 250k writes per second, 3.0 and 1.8 GB/s.
-    pub const NVME: Self = Self {
-        name: "nvme",
-        read: even(Nanos(82_780), Nanos(2_220), 3_000 * MB),
-        write: even(micros(21), micros(4), 1_800 * MB),
-        sustained: None,
-        depth: 1024,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
-    };
-    /// A RAID 6 of slow disks: 50 random read-modify-writes per second (source 3); 8 ms for a
-    /// random read and 200 and 100 MB/s in sequence are inferred.
-    pub const SLOW_RAID6: Self = Self {
-        name: "slow_raid6",
-        read: Speed {
-            latency: micros(500),
-            op: Nanos(0),
-            random_op: Nanos::from_millis(8),
-            bandwidth: 200 * MB,
-        },
-        write: Speed {
-            latency: micros(500),
-            op: Nanos(0),
-            random_op: Nanos::from_millis(20),
-            bandwidth: 100 * MB,
-        },
-        sustained: None,
-        depth: 32,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
-    };
-    /// A disk of 7200 revolutions per minute: 8 ms for a random request, half of it the revolution;
-    /// a buffer of 32 tracks of 1 MiB, as disks of 2014 had. The bandwidth is calibrated: source 4
-    /// says that a run took 16 minutes, of which creation and the equally long warm-up take all but
-    /// seconds, so 47 GB were created in 7.5 minutes.
-    pub const SATA_HDD: Self = Self {
-        name: "sata_hdd",
-        read: Speed {
-            latency: micros(100),
-            op: Nanos(0),
-            random_op: Nanos::from_millis(8),
-            bandwidth: 105 * MB,
-        },
-        write: Speed {
-            latency: micros(100),
-            op: Nanos(0),
-            random_op: Nanos::from_millis(8),
-            bandwidth: 105 * MB,
-        },
-        sustained: None,
-        depth: 32,
-        xfs_log: Bytes(512 << 20),
-        track_buffer: Some(TrackBuffer {
-            track: Bytes(1 << 20),
-            tracks: 32,
-            read: even(micros(100), micros(10), 300 * MB),
-        }),
-    };
-    /// A virtual disk whose image lies in the host's page cache: 8 us, 12 GB/s. Inferred from source
-    /// 2, where 18 GiB took 4.27 s of which 4.18 s were CPU time: the disk held nobody up.
-    pub const VIRTIO_RAM: Self = Self {
-        name: "virtio_ram",
-        read: even(micros(7), micros(1), 12_000 * MB),
-        write: even(micros(7), micros(1), 12_000 * MB),
-        sustained: None,
-        depth: 128,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
-    };
-    /// A device that takes no time: for tests.
-    pub const INSTANT: Self = Self {
-        name: "instant",
-        read: even(Nanos(0), Nanos(0), u64::MAX),
-        write: even(Nanos(0), Nanos(0), u64::MAX),
-        sustained: None,
-        depth: 1024,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
-    };
-    /// Every model that has a name.
-    pub const ALL: [&Self; 7] = [
-        &Self::S390_FCP_2010,
-        &Self::SATA_EVO,
-        &Self::NVME,
-        &Self::SLOW_RAID6,
-        &Self::SATA_HDD,
-        &Self::VIRTIO_RAM,
-        &Self::INSTANT,
-    ];
-
-    /// The model of that name.
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|model| model.name == name).cloned()
-    }
-}
+use crate::device_model::{DeviceModel, Speed, transfer_time};
 
 /// What a device has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -397,6 +210,7 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device_model::{TrackBuffer, even, micros};
 
     /// Runs `requests` (submission time, kind, offset, length) through a device and draws when
     /// each is done: one line a request.

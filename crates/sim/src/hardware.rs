@@ -5,7 +5,7 @@
 use units::Nanos;
 
 use crate::cost::CostTable;
-use crate::device::{DeviceModel, Speed};
+use crate::device_model::{DeviceModel, Speed};
 
 /// CPUs, their costs, and block devices.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,7 +14,7 @@
 //! | `cpu.rs` | who runs where and for how long |
 //! | `wait.rs` | wait queues, timeouts, attribution of stalls |
 //! | `task.rs` | what is known of a task |
-//! | `device.rs` | block devices |
+//! | `device.rs`, `device_model.rs` | block devices at work; what each kind can do |
 //! | `cost.rs` | nanoseconds for each operation |
 //! | `machines.rs` | the machines that runs can name |
 //! | `run.rs`, `system.rs`, `sample.rs` | a workload from boot to end, its system calls, its samples |
@@ -27,6 +27,7 @@ mod check;
 mod cost;
 mod cpu;
 mod device;
+mod device_model;
 mod event;
 mod executor;
 mod hardware;
@@ -43,7 +44,8 @@ mod wait;
 mod tests;
 
 pub use cost::{CostTable, UnknownCost};
-pub use device::{DeviceCounters, DeviceModel, Speed};
+pub use device::DeviceCounters;
+pub use device_model::{DeviceModel, Speed};
 pub use event::Class;
 pub use executor::{Progress, RunError, Simulation};
 pub use hardware::{Hardware, HardwareError};

@@ -12,7 +12,7 @@ use mm::feature::Kernel;
 use mm::zone::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use units::{Bytes, Nanos, Pages};
 
-use crate::device::DeviceModel;
+use crate::device_model::DeviceModel;
 use crate::hardware::Hardware;
 
 /// A machine by name.
