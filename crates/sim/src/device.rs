@@ -210,7 +210,7 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device_model::{TrackBuffer, even, micros};
+    use crate::device_model::{TrackBuffer, even};
 
     /// Runs `requests` (submission time, kind, offset, length) through a device and draws when
     /// each is done: one line a request.

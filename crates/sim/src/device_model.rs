@@ -63,7 +63,7 @@ pub struct TrackBuffer {
     pub read: Speed,
 }
 
-pub(crate) const fn micros(n: u64) -> Nanos {
+const fn micros(n: u64) -> Nanos {
     Nanos::from_micros(n)
 }
 
