@@ -196,9 +196,10 @@ impl<T: Trace> Memory<T> {
         let frames = &self.alloc.frames;
         let mut used = [0_u64; Cache::COUNT];
         used[Cache::TreeNode as usize] = self.mappings.nodes();
-        for object in self.inodes.objects().chain(self.xfs_log.objects()) {
-            used[object.cache as usize] += 1;
-        }
+        self.inodes
+            .objects()
+            .chain(self.xfs_log.objects())
+            .for_each(|object| used[object.cache as usize] += 1);
         let buffered = |&pfn: &Pfn| self.is_lru_page(pfn) && frames.flags(pfn).has(PageFlags::PRIVATE);
         used[Cache::BufferHead as usize] =
             (0..frames.len()).map(|index| Pfn(index as u32)).filter(buffered).count() as u64;

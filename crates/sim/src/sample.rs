@@ -49,8 +49,10 @@ pub(crate) struct Sampler {
     pub(crate) phases: Vec<PhaseSample>,
     /// When `memory.stat` was last read.
     flushed_at: Option<Nanos>,
-    /// Rows as names and values: columns appear as cgroups do.
-    rows: Vec<(Nanos, BTreeMap<String, u64>)>,
+    /// The place of each column in a row, in the order in which they appeared: cgroups come and go.
+    columns: BTreeMap<String, usize>,
+    /// Values by place; a column that appeared later is not there yet.
+    rows: Vec<(Nanos, Vec<u64>)>,
 }
 
 impl Sampler {
@@ -64,31 +66,46 @@ impl Sampler {
 
     /// Samples everything.
     pub(crate) fn sample(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
-        let mut row: BTreeMap<String, u64> = kernel.vmstat().into_iter().collect();
-        row.extend(zone_columns(kernel));
+        let mut row = Vec::with_capacity(self.columns.len());
+        kernel.mem(|mem| mem.vmstat().for_each(|(name, value)| self.put(&mut row, name, value)));
+        for (name, value) in zone_columns(kernel) {
+            self.put(&mut row, &name, value);
+        }
         let flush = self.flushed_at.is_none_or(|at| now.saturating_sub(at) >= MONITOR_PERIOD);
         if flush {
             self.flushed_at = Some(now);
         }
         for (path, stats) in memcg_stats(kernel, flush) {
             let group = path.replace('/', "_");
-            row.extend(
-                MEMCG_COLUMNS
-                    .iter()
-                    .filter_map(|&name| Some((format!("cg_{group}_{name}"), *stats.get(name)?))),
-            );
+            for name in MEMCG_COLUMNS {
+                if let Some(&value) = stats.get(name) {
+                    self.put(&mut row, &format!("cg_{group}_{name}"), value);
+                }
+            }
         }
         self.rows.push((now, row));
     }
 
+    fn put(&mut self, row: &mut Vec<u64>, name: &str, value: u64) {
+        let place = match self.columns.get(name) {
+            Some(&place) => place,
+            None => {
+                let place = self.columns.len();
+                self.columns.insert(name.to_owned(), place);
+                place
+            }
+        };
+        if row.len() <= place {
+            row.resize(place + 1, 0);
+        }
+        row[place] = value;
+    }
+
     /// The samples as a table: a cgroup that did not exist yet reads 0.
     pub(crate) fn table(&self) -> (Vec<String>, Vec<(Nanos, Vec<u64>)>) {
-        let mut columns: Vec<String> = self.rows.iter().flat_map(|(_, row)| row.keys().cloned()).collect();
-        columns.sort_unstable();
-        columns.dedup();
-        let values = |row: &BTreeMap<String, u64>| {
-            columns.iter().map(|name| row.get(name).copied().unwrap_or(0)).collect()
-        };
+        let columns = self.columns.keys().cloned().collect();
+        let values =
+            |row: &[u64]| self.columns.values().map(|&place| row.get(place).copied().unwrap_or(0)).collect();
         let mut rows: Vec<(Nanos, Vec<u64>)> = self.rows.iter().map(|(at, row)| (*at, values(row))).collect();
         // A phase may end in the instant of a sample; the later reading stands.
         rows.dedup_by(|later, earlier| {
