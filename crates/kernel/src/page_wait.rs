@@ -71,7 +71,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.wake_queue(self.shared.reads.any);
     }
 
-    fn wake_queue(&self, queue: QueueId) {
+    /// Wakes a queue if anybody sleeps on it.
+    pub(crate) fn wake_queue(&self, queue: QueueId) {
         if self.machine().has_waiters(queue) {
             self.machine().wake_all(queue);
         }

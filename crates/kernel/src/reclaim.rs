@@ -298,9 +298,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let queue = self.shared.queues[node.index()].no_progress;
         if sc.nr_reclaimed > (sc.nr_scanned >> 3) {
-            if self.machine().has_waiters(queue) {
-                self.machine().wake_all(queue);
-            }
+            self.wake_queue(queue);
         } else if sc.reclaimer == Reclaimer::Direct
             && sc.priority == 1
             && sc.nr_reclaimed == 0

@@ -93,9 +93,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn wake_flusher(&self) {
-        if self.machine().has_waiters(self.shared.wait.flusher) {
-            self.machine().wake_all(self.shared.wait.flusher);
-        }
+        self.wake_queue(self.shared.wait.flusher);
     }
 
     fn start_background_writeback(&self) {
@@ -285,9 +283,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         for queue in [self.shared.wait.page_writeback, self.shared.wait.requests] {
-            if self.machine().has_waiters(queue) {
-                self.machine().wake_all(queue);
-            }
+            self.wake_queue(queue);
         }
     }
 

@@ -115,8 +115,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Some record of the log is on the disk, or a checkpoint was freed.
     pub(crate) fn log_arrived(&self) {
-        if self.machine().has_waiters(self.shared.wait.log) {
-            self.machine().wake_all(self.shared.wait.log);
-        }
+        self.wake_queue(self.shared.wait.log);
     }
 }
