@@ -42,8 +42,8 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     // [I] beside its request; both together take 2560 for a window of 32 pages.
     row(CostOp::ReadaheadPage, "readahead_page", 5),
     // [I] what 2560 for that window leaves to the request. [M] about 3100 on a guest of 6.12 with 1 GiB
-    // and two emulated CPUs: from `synced` to `warm` of huge-faults 121,083 reads of one page took the
-    // CPUs some 35 s of host CPU time (sampled over 36 of 41 s), 265 us each without hits and opens,
+    // and two emulated CPUs: four tasks that made 121,083 reads of one page took the CPUs some
+    // 35 s of host CPU time (sampled over 36 of 41 s), 265 us each without hits and opens,
     // 6.2 us by the factor of the emulated CPU; less 1.5 context switches and what other rows charge.
     // One run on a busy host, so the difference from 2400 is not held to mean anything.
     row(CostOp::IoRequest, "io_request", 2_400),
