@@ -68,9 +68,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let machine = self.machine();
         let node = self.mem(|mem| mem.alloc.zone(zone).node);
         let queues = self.shared.queues[node.index()];
-        if machine.has_waiters(queues.kswapd) {
-            machine.wake_all(queues.kswapd);
-        }
+        self.wake_queue(queues.kswapd);
         let begin = machine.now();
         let timeout = ticks_from(begin, timeout_ticks(form));
         let _ = machine.wait(queues.pfmemalloc, WaitReason::FragmentStall, Some(timeout)).await;

@@ -13,17 +13,17 @@ use crate::task::{Errno, Process};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Allocates an object for `process` (`kmem_cache_alloc`); accounted caches are charged to its
-    /// cgroup.
+    /// cgroup. A kernel thread has no process, and the root pays for nothing.
     ///
     /// # Errors
     /// `NoMem`; `Killed`.
     pub(crate) async fn alloc_object(
         &self,
-        process: &Process,
+        process: Option<&Process>,
         cache: Cache,
         gfp: Gfp,
     ) -> Result<Object, Errno> {
-        let memcg = process.memcg();
+        let memcg = process.map_or(MemcgId::ROOT, Process::memcg);
         loop {
             let cpu = self.machine().current_cpu();
             match self.mem(|mem| mem.alloc_object(cpu, cache, memcg)) {
@@ -31,30 +31,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.machine().charge(CostOp::SlabObject, 1);
                     return Ok(object);
                 }
-                ObjectAlloc::NeedsCharge { pages } => self.charge_objects(process, pages, gfp).await?,
-                ObjectAlloc::NeedsSlab => self.grow_slab(Some(process), cache, gfp).await?,
-            }
-        }
-    }
-
-    /// Allocates an object of a cache that no cgroup pays for; a kernel thread has no process.
-    ///
-    /// # Errors
-    /// `NoMem`; `Killed`.
-    pub(crate) async fn alloc_kernel_object(
-        &self,
-        process: Option<&Process>,
-        cache: Cache,
-        gfp: Gfp,
-    ) -> Result<Object, Errno> {
-        loop {
-            let cpu = self.machine().current_cpu();
-            match self.mem(|mem| mem.alloc_object(cpu, cache, MemcgId::ROOT)) {
-                ObjectAlloc::Done(object) => {
-                    self.machine().charge(CostOp::SlabObject, 1);
-                    return Ok(object);
+                ObjectAlloc::NeedsCharge { pages } => {
+                    let process = process.expect("only the cgroup of a process is charged");
+                    self.charge_objects(process, pages, gfp).await?;
                 }
-                ObjectAlloc::NeedsCharge { .. } => unreachable!("the root pays for nothing"),
                 ObjectAlloc::NeedsSlab => self.grow_slab(process, cache, gfp).await?,
             }
         }

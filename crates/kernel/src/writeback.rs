@@ -447,7 +447,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if self.mem(bare).is_none() {
             return Ok(());
         }
-        let buffer = self.alloc_object(process, Cache::BufferHead, Gfp::NOFS).await?;
+        let buffer = self.alloc_object(Some(process), Cache::BufferHead, Gfp::NOFS).await?;
         let cpu = self.machine().current_cpu();
         self.mem(|mem| match bare(mem) {
             Some(pfn) if mem.page_memcg(pfn) == buffer.memcg => mem.attach_buffer(cpu, pfn, buffer),

@@ -40,7 +40,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if is_logged() {
             return;
         }
-        let Ok(vector) = self.alloc_kernel_object(process, Cache::XfsLogVector, Gfp::NOFS).await else {
+        let Ok(vector) = self.alloc_object(process, Cache::XfsLogVector, Gfp::NOFS).await else {
             return;
         };
         if is_logged() {
@@ -53,8 +53,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             inode.logged_in.set(Some(mem.xfs_log.open_checkpoint()));
             mem.log_add(vector);
         });
-        if self.is_checkpoint_full() && self.machine().has_waiters(self.shared.wait.log_worker) {
-            self.machine().wake_all(self.shared.wait.log_worker);
+        if self.is_checkpoint_full() {
+            self.wake_queue(self.shared.wait.log_worker);
         }
     }
 
@@ -106,7 +106,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let len = left.min(RECORD_BYTES);
             let tag = self.shared.in_flight.borrow_mut().add(Transfer::Log(id));
             let at = self.shared.log_head.get();
-            self.shared.log_head.set(at.wrapping_add(len) % self.shared.xfs_log_size.get().max(RECORD_BYTES));
+            self.shared.log_head.set((at + len) % self.shared.xfs_log_size.get().max(RECORD_BYTES));
             let offset = LOG_OFFSET + at;
             self.start_io(IoRequest { device: 0, kind: IoKind::Write, offset, len: Bytes(len), tag });
             left -= len;

@@ -73,17 +73,28 @@ pub(crate) const fn even(latency: Nanos, op: Nanos, bandwidth: u64) -> Speed {
 
 const MB: u64 = 1_000_000;
 
+/// The platter of a disk: the same to read and to write.
+const HDD_PLATTER: Speed =
+    Speed { latency: micros(100), op: Nanos(0), random_op: Nanos::from_millis(8), bandwidth: 105 * MB };
+
 impl DeviceModel {
+    /// What most have in common; it takes no time.
+    const PLAIN: Self = Self {
+        name: "",
+        read: even(Nanos(0), Nanos(0), u64::MAX),
+        write: even(Nanos(0), Nanos(0), u64::MAX),
+        sustained: None,
+        depth: 32,
+        xfs_log: Bytes(64 << 20),
+        track_buffer: None,
+    };
     /// One LUN behind a storage controller of 2010, all reads from its cache: 0.5 ms (0.25 to
     /// 0.6) and 100 MB/s. Source 1; 16 such LUNs share a host adapter of 1.4 GB/s.
     pub const S390_FCP_2010: Self = Self {
         name: "s390_fcp_2010",
         read: even(micros(500), Nanos(0), 100 * MB),
         write: even(micros(500), Nanos(0), 100 * MB),
-        sustained: None,
-        depth: 32,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
+        ..Self::PLAIN
     };
     /// A SATA SSD of 2014: read of 4 KiB 90 us and 98k per second, write 35 us and 88k per
     /// second until 6 GB are written, then 300 MB/s and 8k random writes per second. Source 0.
@@ -95,19 +106,15 @@ impl DeviceModel {
             Bytes(6_000 * MB),
             Speed { latency: Nanos(23_640), op: Nanos(11_360), random_op: micros(125), bandwidth: 300 * MB },
         )),
-        depth: 32,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
+        ..Self::PLAIN
     };
     /// An NVMe SSD: 85 us and 450k reads, 25 us and 250k writes per second, 3.0 and 1.8 GB/s.
     pub const NVME: Self = Self {
         name: "nvme",
         read: even(Nanos(82_780), Nanos(2_220), 3_000 * MB),
         write: even(micros(21), micros(4), 1_800 * MB),
-        sustained: None,
         depth: 1024,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
+        ..Self::PLAIN
     };
     /// A RAID 6 of slow disks: 50 random read-modify-writes per second (source 3); 8 ms for a
     /// random read and 200 and 100 MB/s in sequence are inferred.
@@ -125,10 +132,7 @@ impl DeviceModel {
             random_op: Nanos::from_millis(20),
             bandwidth: 100 * MB,
         },
-        sustained: None,
-        depth: 32,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
+        ..Self::PLAIN
     };
     /// A disk of 7200 revolutions per minute: 8 ms for a random request, half of it the revolution;
     /// a buffer of 32 tracks of 1 MiB, as disks of 2014 had. The bandwidth is calibrated: source 4
@@ -136,26 +140,15 @@ impl DeviceModel {
     /// seconds, so 47 GB were created in 7.5 minutes.
     pub const SATA_HDD: Self = Self {
         name: "sata_hdd",
-        read: Speed {
-            latency: micros(100),
-            op: Nanos(0),
-            random_op: Nanos::from_millis(8),
-            bandwidth: 105 * MB,
-        },
-        write: Speed {
-            latency: micros(100),
-            op: Nanos(0),
-            random_op: Nanos::from_millis(8),
-            bandwidth: 105 * MB,
-        },
-        sustained: None,
-        depth: 32,
+        read: HDD_PLATTER,
+        write: HDD_PLATTER,
         xfs_log: Bytes(512 << 20),
         track_buffer: Some(TrackBuffer {
             track: Bytes(1 << 20),
             tracks: 32,
             read: even(micros(100), micros(10), 300 * MB),
         }),
+        ..Self::PLAIN
     };
     /// A virtual disk whose image lies in the host's page cache: 8 us, 12 GB/s. Inferred from source
     /// 2, where 18 GiB took 4.27 s of which 4.18 s were CPU time: the disk held nobody up.
@@ -163,21 +156,11 @@ impl DeviceModel {
         name: "virtio_ram",
         read: even(micros(7), micros(1), 12_000 * MB),
         write: even(micros(7), micros(1), 12_000 * MB),
-        sustained: None,
         depth: 128,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
+        ..Self::PLAIN
     };
     /// A device that takes no time: for tests.
-    pub const INSTANT: Self = Self {
-        name: "instant",
-        read: even(Nanos(0), Nanos(0), u64::MAX),
-        write: even(Nanos(0), Nanos(0), u64::MAX),
-        sustained: None,
-        depth: 1024,
-        xfs_log: Bytes(64 << 20),
-        track_buffer: None,
-    };
+    pub const INSTANT: Self = Self { name: "instant", depth: 1024, ..Self::PLAIN };
     /// Every model that has a name.
     pub const ALL: [&Self; 7] = [
         &Self::S390_FCP_2010,

@@ -123,7 +123,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     return Ok(());
                 }
                 (false, _) => {
-                    let dentry = self.alloc_object(process, Cache::Dentry, Gfp::KERNEL).await?;
+                    let dentry = self.alloc_object(Some(process), Cache::Dentry, Gfp::KERNEL).await?;
                     let cpu = self.machine().current_cpu();
                     self.mem(|mem| {
                         if mem.inodes.is_cached(mapping).0 {
@@ -151,7 +151,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let wanted = [Some(main), Some(extra), (xfs && create).then_some(Cache::XfsLogItem)];
         let mut failed = None;
         for cache in wanted.into_iter().flatten() {
-            match self.alloc_object(process, cache, gfp).await {
+            match self.alloc_object(Some(process), cache, gfp).await {
                 Ok(object) => parts.push(object),
                 Err(errno) => {
                     failed = Some(errno);
