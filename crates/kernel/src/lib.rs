@@ -2,39 +2,39 @@
 //! limit reclaim, page cache with readahead, writeback, files, anonymous memory, cgroups and sysctls, as
 //! short async drivers over the synchronous steps of `mm`.
 //!
-//! Start with [`kernel`] (what a kernel is made of), then [`reclaim`] and [`kswapd`] (drivers that
-//! read as the kernel's own slow paths do) and [`filemap`] (what a read does). [`machine`] is the
+//! Start with [`handle`] (what a kernel is made of), then [`reclaim`] (drivers that read as the
+//! kernel's own slow paths do) and [`cache::filemap`] (what a read does). [`machine`] is the
 //! hardware seen from above.
 //!
 //! Invariants: no borrow and no remembered count crosses an `.await`; an `.await` stands only
-//! where Linux could schedule. Deliberately absent: how time passes, and any real system call.
+//! where Linux could schedule; a file uses only what stands below it. Deliberately absent: how time
+//! passes, and any real system call.
 
-pub mod allocate;
+pub mod alloc;
 pub mod anon;
+pub mod boot;
+pub mod cache;
 pub mod cgroup;
-pub mod charge;
-pub mod compaction;
-mod dirty_inodes;
-pub mod file;
-pub mod filemap;
-pub mod fragment;
-pub mod huge;
-pub mod kernel;
-pub mod kswapd;
+pub mod compact;
+pub mod errno;
+pub mod files;
+pub mod fs;
+pub mod handle;
 pub mod machine;
-pub mod oom;
-mod page_table;
-mod page_wait;
+pub mod objects;
 pub mod proc;
-pub mod readahead;
+mod queues;
 pub mod reclaim;
-pub mod slab;
-pub mod task;
+pub mod tasks;
+pub mod time;
 pub mod writeback;
-mod xfs;
-mod xfs_log;
 
-pub use file::{Filesystem, OpenFile};
-pub use kernel::{Kernel, KernelConfig};
+pub use anon::area::HugeAdvice;
+pub use anon::mapping::AnonMapping;
+pub use boot::KernelConfig;
+pub use errno::Errno;
+pub use files::descriptor::OpenFile;
+pub use fs::Filesystem;
+pub use handle::Kernel;
 pub use machine::{CostOp, IoKind, IoRequest, Machine, QueueId, TaskId, WaitReason, Woken};
-pub use task::{Errno, Process, ProcessId};
+pub use tasks::process::{Process, ProcessId};

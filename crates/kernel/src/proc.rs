@@ -7,10 +7,10 @@ use mm::sysctl::Sysctl;
 use mm::vmstat::VmEvent;
 use units::CpuId;
 
-use crate::file::Inode;
-use crate::kernel::Kernel;
+use crate::errno::Errno;
+use crate::files::inode::Inode;
+use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
-use crate::task::Errno;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Reads a sysctl.

@@ -8,9 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 
-use kernel::anon::AnonMapping;
-use kernel::huge::HugeAdvice;
-use kernel::{Errno, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
+use kernel::{AnonMapping, Errno, HugeAdvice, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
 use mm::event::NoTrace;
 use units::{Bytes, Nanos, Pages, Seed};

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 
-use kernel::huge::HugeAdvice;
-use kernel::{Filesystem, Kernel, KernelConfig, Machine, Process, WaitReason};
+use kernel::{Filesystem, HugeAdvice, Kernel, KernelConfig, Machine, Process, WaitReason};
 use mm::MemcgId;
 use mm::event::NoTrace;
 use mm::sysctl::Sysctls;

@@ -1,0 +1,9 @@
+//! Allocating pages and objects: the slow path, its stalls, and the OOM killer.
+//!
+//! Start with [`page`], then [`slow_path`].
+
+pub mod oom;
+pub mod page;
+pub mod slow_path;
+pub mod stall;
+pub(crate) mod used_frames;

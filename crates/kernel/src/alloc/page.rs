@@ -1,0 +1,57 @@
+//! Allocating pages: one pass at the low mark, and the slow path where that finds none.
+//!
+//! Next: [`super::slow_path`].
+
+use mm::event::Trace;
+use mm::gfp::Gfp;
+use mm::page_alloc::{AllocFlags, AllocOutcome};
+use units::{Order, Pfn};
+
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+use crate::tasks::process::Process;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Allocates a block for `process`, or for the kernel itself if none; waits as far as `gfp`
+    /// allows. None: out of memory, or `gfp` allowed no more.
+    pub async fn alloc_pages(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
+        let cpu = self.machine().current_cpu();
+        let outcome = self.mem(|mem| {
+            let flags = mem.alloc.fast_flags(cpu, gfp);
+            mem.alloc.alloc(cpu, gfp, order, flags)
+        });
+        match self.settle_outcome(outcome, order) {
+            Some(pfn) => Some(pfn),
+            None => self.alloc_slow(process, gfp, order).await,
+        }
+    }
+
+    /// Charges the CPU for one pass and wakes kswapd where the pass boosted a zone.
+    pub(crate) fn settle_outcome(&self, outcome: AllocOutcome, order: Order) -> Option<Pfn> {
+        let machine = self.machine();
+        machine.charge(if order == Order(0) { CostOp::PcpAlloc } else { CostOp::BuddyAlloc }, 1);
+        if outcome.refilled > 0 {
+            machine.charge(CostOp::PcpRefillPage, u64::from(outcome.refilled));
+        }
+        if outcome.stolen_blocks > 0 {
+            machine.charge(CostOp::StealBlock, u64::from(outcome.stolen_blocks));
+        }
+        for zone in outcome.wake.iter() {
+            let (node, kind) = self.mem(|mem| (mem.alloc.zone(zone).node, mem.alloc.zone(zone).kind));
+            let _ = self.wakeup_kswapd(node, Order(0), kind);
+        }
+        if let Some(pfn) = outcome.page {
+            let fresh = self.shared.used_frames.borrow_mut().use_block(pfn, order);
+            if fresh > 0 {
+                machine.charge(CostOp::FirstUse, fresh);
+            }
+        }
+        outcome.page
+    }
+
+    pub(crate) fn try_once(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
+        let cpu = self.machine().current_cpu();
+        let outcome = self.mem(|mem| mem.alloc.alloc(cpu, gfp, order, flags));
+        self.settle_outcome(outcome, order)
+    }
+}

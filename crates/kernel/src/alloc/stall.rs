@@ -1,0 +1,96 @@
+//! Stalling on fragmentation: a movable request waits for kswapd before it breaks into a pageblock
+//! of another mobility type (source 4; MECHANISMS 2.9).
+//!
+//! Only the first attempt of the slow path may stall. The request boosts its preferred zone once
+//! more, wakes kswapd if that sleeps, and queues on `pfmemalloc_wait`, which kswapd wakes after a
+//! pass that left enough of the reserve free, and before it sleeps. Then it goes on, and may mix.
+//!
+//! Huge page requests stall like any other movable one when no zone has a block for them: the
+//! posted code does not look at the order there. Left out: the exemption of tasks that reclaim
+//! themselves (none of them makes movable requests here). Next: [`super::slow_path`],
+//! [`crate::reclaim::kswapd`].
+
+use mm::event::{Trace, TraceEvent};
+use mm::feature::FragmentStall;
+use mm::gfp::Gfp;
+use mm::page_alloc::{AllocFlags, Stall};
+use mm::sysctl::Sysctl;
+use mm::vmstat::VmEvent;
+use mm::zone::ZoneId;
+use units::{NodeId, Order, Pfn};
+
+use crate::handle::Kernel;
+use crate::machine::{Machine, WaitReason};
+use crate::time::{HZ, JIFFY, ticks_from};
+
+const USEC_PER_TICK: u64 = 1_000_000 / HZ;
+
+/// The longest stall in ticks.
+const fn timeout_ticks(form: FragmentStall) -> u64 {
+    match form {
+        FragmentStall::V1 | FragmentStall::V2 => HZ / 10,
+        FragmentStall::V3 | FragmentStall::V5 => HZ / 50,
+    }
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// The first attempt of the slow path.
+    pub(crate) async fn try_or_stall(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
+        let form = self.mem(|mem| {
+            let is_on = mem.alloc.sysctls.get(Sysctl::FragmentStallOrder) > 0;
+            mem.alloc.features.fragment_stall().filter(|_| is_on)
+        });
+        let may_stall = gfp.has(Gfp::MOVABLE_BIT) && gfp.has(Gfp::DIRECT_RECLAIM);
+        let form = form.filter(|_| may_stall);
+        let flags = if form.is_some() { flags | AllocFlags::FRAGMENT_STALL } else { flags };
+        let cpu = self.machine().current_cpu();
+        let outcome = self.mem(|mem| mem.alloc.alloc(cpu, gfp, order, flags));
+        let page = self.settle_outcome(outcome, order);
+        let (Some(form), Some(stall)) = (form, outcome.stall) else { return page };
+        self.stall(form, stall).await;
+        let cpu = self.machine().current_cpu();
+        let outcome = self.mem(|mem| mem.alloc.alloc_after_stall(cpu, gfp, order, flags, stall));
+        self.settle_outcome(outcome, order)
+    }
+
+    async fn stall(&self, form: FragmentStall, stall: Stall) {
+        if form == FragmentStall::V1 {
+            for zone in stall.tried.iter() {
+                self.stall_on(form, zone).await;
+            }
+            return;
+        }
+        self.mem(|mem| mem.alloc.boost_for_stall(stall.zone));
+        self.stall_on(form, stall.zone).await;
+    }
+
+    /// `stall_fragmentation`
+    async fn stall_on(&self, form: FragmentStall, zone: ZoneId) {
+        let machine = self.machine();
+        let node = self.mem(|mem| mem.alloc.zone(zone).node);
+        let queues = self.shared.queues[node.index()];
+        self.wake_queue(queues.kswapd);
+        let begin = machine.now();
+        let timeout = ticks_from(begin, timeout_ticks(form));
+        let _ = machine.wait(queues.pfmemalloc, WaitReason::FragmentStall, Some(timeout)).await;
+        let ticks = (machine.now().0 / JIFFY.0) - (begin.0 / JIFFY.0);
+        if ticks > 0 && form != FragmentStall::V1 {
+            self.note_stall(node, ticks * USEC_PER_TICK);
+        }
+    }
+
+    fn note_stall(&self, nid: NodeId, duration: u64) {
+        self.shared.fragment_stalls.borrow_mut().push(duration);
+        self.mem(|mem| {
+            mem.alloc.events.add(VmEvent::FragmentStall, 1);
+            mem.alloc.events.add(VmEvent::FragmentStallUsec, duration);
+            mem.alloc.trace.event(TraceEvent::FragmentationStall { nid, duration });
+        });
+    }
+
+    /// Length of every stall on fragmentation so far, in microseconds and whole ticks: what the
+    /// tracepoint `mm_fragmentation_stall` would have said.
+    pub fn fragment_stalls(&self) -> Vec<u64> {
+        self.shared.fragment_stalls.borrow().clone()
+    }
+}

@@ -1,0 +1,256 @@
+//! Anonymous memory: mappings, faults, `mlock` (MECHANISMS 6.1, 13.2).
+//!
+//! Every page is faulted in by a write, alone or with a huge page ([`super::huge`]). Left out: swap,
+//! copy on write.
+
+use std::ops::Range;
+
+use mm::event::Trace;
+use mm::gfp::Gfp;
+use mm::vmstat::{MemcgStat, VmEvent};
+use units::{Bytes, NodeId, Order};
+
+use crate::anon::area::{AnonArea, HugeAdvice};
+use crate::errno::Errno;
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+use crate::tasks::process::Process;
+
+/// A private anonymous mapping of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnonMapping {
+    index: usize,
+    pages: u64,
+}
+
+impl AnonMapping {
+    /// Its length in pages.
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Allocates and charges an anonymous page and puts it into mapping `mapping` at `index`.
+    pub(crate) async fn add_anon_page(
+        &self,
+        process: &Process,
+        mapping: usize,
+        index: u32,
+    ) -> Result<(), Errno> {
+        let gfp = Gfp::HIGHUSER_MOVABLE;
+        let memcg = process.memcg();
+        let pfn = self.alloc_pages(Some(process), gfp, Order(0)).await.ok_or(Errno::NoMem)?;
+        let charged = self.charge_pages(process, memcg, 1, gfp).await;
+        let cpu = self.machine().current_cpu();
+        if let Err(errno) = charged {
+            self.mem(|mem| mem.alloc.free(cpu, pfn, Order(0)));
+            return Err(errno);
+        }
+        let area = process.0.anon.borrow()[mapping].filter(|_| !process.is_killed());
+        let Some(area) = area else {
+            self.mem(|mem| {
+                mem.memcgs.uncharge(memcg, 1);
+                mem.alloc.free(cpu, pfn, Order(0));
+            });
+            return Err(Errno::Killed);
+        };
+        // While it waited for memory, khugepaged may have filled the place.
+        self.mem(|mem| match mem.anon.find(area.anon, index) {
+            None => mem.anon_map(cpu, area.anon, index, pfn, memcg),
+            Some(_) => {
+                mem.memcgs.uncharge(memcg, 1);
+                mem.alloc.free(cpu, pfn, Order(0));
+            }
+        });
+        self.machine().charge(CostOp::ClearPage, 1);
+        Ok(())
+    }
+
+    /// `mmap`: reserves addresses, no memory.
+    ///
+    /// # Errors
+    /// `Inval` for an empty mapping; `NoMem` beyond 16 TiB; `Killed`.
+    pub fn map_anonymous(&self, process: &Process, len: Bytes) -> Result<AnonMapping, Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        let pages = len.to_pages_ceil().0;
+        if pages == 0 {
+            return Err(Errno::Inval);
+        }
+        if pages >= u64::from(u32::MAX) {
+            return Err(Errno::NoMem);
+        }
+        let anon = self.mem(|mem| mem.anon_create());
+        let mut areas = process.0.anon.borrow_mut();
+        areas.push(Some(AnonArea { anon, pages, advice: HugeAdvice::None }));
+        let mapping = AnonMapping { index: areas.len() - 1, pages };
+        drop(areas);
+        self.khugepaged_enter(HugeAdvice::None);
+        Ok(mapping)
+    }
+
+    /// `munmap`: frees the pages and the mapping.
+    pub fn unmap_anonymous(&self, process: &Process, mapping: AnonMapping) {
+        self.drop_pages(process, mapping);
+        // A process that has ended unmapped everything.
+        let area = process.0.anon.borrow_mut().get_mut(mapping.index).and_then(Option::take);
+        if let Some(area) = area {
+            let cpu = self.machine().current_cpu();
+            self.mem(|mem| mem.anon_remove(cpu, area.anon));
+            self.free_page_tables(process, mapping.index);
+        }
+    }
+
+    /// `madvise(MADV_HUGEPAGE)` and `madvise(MADV_NOHUGEPAGE)` on the whole mapping.
+    ///
+    /// # Errors
+    /// `Killed`.
+    pub fn advise_huge(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        advice: HugeAdvice,
+    ) -> Result<(), Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        if let Some(area) = &mut process.0.anon.borrow_mut()[mapping.index] {
+            area.advice = advice;
+        }
+        self.khugepaged_enter(advice);
+        Ok(())
+    }
+
+    /// `mincore`: pages present among `count` from `first`.
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping.
+    pub fn mapping_resident(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<u64, Errno> {
+        let range = page_range(mapping, first, count)?;
+        let Some(area) = process.0.anon.borrow()[mapping.index] else { return Ok(0) };
+        Ok(u64::from(self.mem(|mem| mem.anon.resident(area.anon, range.start, range.end - range.start))))
+    }
+
+    /// Writes to each of `count` pages from `first`, faulting in those that are missing.
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping; `NoMem`; `Killed`.
+    pub async fn touch(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        let range = page_range(mapping, first, count)?;
+        for page in range {
+            process.check_alive()?;
+            if !self.has_anon_page(process, mapping, page) {
+                self.fault(process, mapping, page).await?;
+            }
+        }
+        self.handle_over_high(process).await;
+        self.machine().cond_resched().await; // return to user mode
+        Ok(())
+    }
+
+    /// Writes every byte of `count` pages from `first`.
+    ///
+    /// # Errors
+    /// As [`Self::touch`].
+    pub async fn fill(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        self.machine().charge(CostOp::ClearPage, count);
+        self.touch(process, mapping, first, count).await
+    }
+
+    fn has_anon_page(&self, process: &Process, mapping: AnonMapping, page: u32) -> bool {
+        let area = process.0.anon.borrow()[mapping.index];
+        area.is_some_and(|area| self.mem(|mem| mem.anon.find(area.anon, page)).is_some())
+    }
+
+    async fn fault(&self, process: &Process, mapping: AnonMapping, page: u32) -> Result<(), Errno> {
+        self.make_page_table(process, mapping.index, page).await?;
+        if !self.huge_fault(process, mapping.index, page).await? {
+            self.machine().charge(CostOp::MinorFault, 1);
+            self.add_anon_page(process, mapping.index, page).await?;
+        }
+        self.mem(|mem| {
+            mem.alloc.events.add(VmEvent::PgFault, 1);
+            mem.memcgs.add_stat(process.memcg(), NodeId(0), MemcgStat::PgFault, 1);
+        });
+        self.machine().cond_resched().await; // irqentry_exit: a fault ends in user mode
+        Ok(())
+    }
+
+    /// `mlock`: faults the pages in and makes them unevictable.
+    ///
+    /// # Errors
+    /// As [`Self::touch`].
+    pub async fn lock_memory(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        self.touch(process, mapping, first, count).await?;
+        let range = page_range(mapping, first, count)?;
+        let cpu = self.machine().current_cpu();
+        if let Some(area) = process.0.anon.borrow()[mapping.index] {
+            self.mem(|mem| mem.anon_lock(cpu, area.anon, range.start, range.end - range.start));
+        }
+        Ok(())
+    }
+
+    /// `madvise(MADV_DONTNEED)` on the whole mapping: frees the pages.
+    pub fn drop_pages(&self, process: &Process, mapping: AnonMapping) {
+        self.unmap_pages(process, mapping, 0..u32::MAX);
+    }
+
+    /// `madvise(MADV_DONTNEED)` on `count` pages from `first`; a huge page that lies partly in there
+    /// is split.
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping.
+    pub fn drop_page_range(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        let range = page_range(mapping, first, count)?;
+        self.unmap_pages(process, mapping, range);
+        Ok(())
+    }
+
+    fn unmap_pages(&self, process: &Process, mapping: AnonMapping, range: Range<u32>) {
+        let area = process.0.anon.borrow().get(mapping.index).copied().flatten();
+        if let Some(area) = area {
+            let cpu = self.machine().current_cpu();
+            let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, range.start, range.end - range.start));
+            self.machine().charge(CostOp::PcpFree, freed);
+        }
+    }
+}
+
+fn page_range(mapping: AnonMapping, first: u64, count: u64) -> Result<Range<u32>, Errno> {
+    let end = first.checked_add(count).ok_or(Errno::Inval)?;
+    if end > mapping.pages {
+        return Err(Errno::Inval);
+    }
+    let index = |n: u64| u32::try_from(n).map_err(|_| Errno::Inval);
+    Ok(index(first)?..index(end)?)
+}

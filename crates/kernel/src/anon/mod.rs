@@ -1,0 +1,9 @@
+//! Anonymous memory: mappings, their page tables, huge pages and khugepaged.
+//!
+//! Start with [`mapping`].
+
+pub(crate) mod area;
+pub mod huge;
+pub mod khugepaged;
+pub mod mapping;
+pub mod page_table;

@@ -1,0 +1,173 @@
+//! Booting: lays memory out and starts the threads of a kernel, and its periodic workers.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use mm::Memory;
+use mm::event::Trace;
+use mm::feature::Feature;
+use mm::sysctl::Sysctls;
+use mm::zone::MemoryLayout;
+use units::{Bytes, CpuId, Nanos, NodeId, Seed};
+
+use crate::alloc::used_frames::UsedFrames;
+use crate::cache::in_flight::InFlight;
+use crate::cache::window::READAHEAD_PAGES_MAX;
+use crate::files::descriptor::Closed;
+use crate::files::table::Files;
+use crate::fs::Filesystem;
+use crate::fs::xfs_log::LOG_PERIOD;
+use crate::handle::{Kernel, Shared};
+use crate::machine::{CostOp, Machine, WaitReason};
+use crate::queues::{
+    CompactionThreads, KcompactdRequest, KswapdRequest, NodeQueues, ReadQueues, Throttled, WriteQueues,
+};
+use crate::tasks::process::Processes;
+use crate::writeback::inodes::Flusher;
+
+/// What a kernel is booted with.
+#[derive(Debug, Clone)]
+pub struct KernelConfig {
+    /// Version and features.
+    pub version: mm::Kernel,
+    /// Tunables; 0 in `min_free_kbytes` means as computed at boot.
+    pub sysctls: Sysctls,
+    /// Nodes and zones.
+    pub layout: MemoryLayout,
+    /// Of the data disk.
+    pub filesystem: Filesystem,
+    /// Size of the log that the data disk has as XFS.
+    pub xfs_log_size: Bytes,
+    /// Readahead window of the data disk in pages (`read_ahead_kb` / 4).
+    pub readahead_pages: u32,
+    /// Draws when, after boot, the periodic workers first run: on a real machine that is chance.
+    pub seed: Seed,
+}
+
+/// Period of the statistics flusher (`FLUSH_TIME`).
+const STAT_FLUSH_PERIOD: Nanos = Nanos::from_secs(2);
+
+/// Period of the vmstat worker.
+const VMSTAT_PERIOD: Nanos = Nanos::from_secs(1);
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Boots: lays memory out and starts kswapd and kcompactd of each node, khugepaged and the statistics
+    /// workers.
+    ///
+    /// # Errors
+    /// A memory layout that no kernel can run on.
+    pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::boot::BootError> {
+        let mut mem = Memory::boot(&config.layout, config.version, config.sysctls, trace)?;
+        mem.writeback.has_writepage_hook = lets_reclaim_write(&mem, config.filesystem);
+        let node_count = config.layout.nodes.len();
+        let queues = (0..node_count)
+            .map(|_| NodeQueues {
+                kswapd: machine.new_queue(),
+                pfmemalloc: machine.new_queue(),
+                no_progress: machine.new_queue(),
+                writeback: machine.new_queue(),
+            })
+            .collect();
+        let frames = mem.alloc.frames.len();
+        let compaction = CompactionThreads {
+            queues: (0..node_count).map(|_| machine.new_queue()).collect(),
+            requests: RefCell::new(vec![KcompactdRequest::default(); node_count]),
+        };
+        let wait = WriteQueues {
+            flusher: machine.new_queue(),
+            requests: machine.new_queue(),
+            page_writeback: machine.new_queue(),
+            log: machine.new_queue(),
+            log_worker: machine.new_queue(),
+        };
+        let kernel = Self {
+            shared: Rc::new(Shared {
+                mem: RefCell::new(mem),
+                filesystem: config.filesystem,
+                xfs_log_size: config.xfs_log_size,
+                log_head: Cell::new(0),
+                readahead_pages: config.readahead_pages.min(READAHEAD_PAGES_MAX),
+                queues,
+                kswapd_requests: RefCell::new(vec![KswapdRequest::default(); node_count]),
+                compaction,
+                khugepaged: machine.new_queue(),
+                files: RefCell::new(Files::default()),
+                in_flight: RefCell::new(InFlight::default()),
+                reads: ReadQueues::new(&machine),
+                wait,
+                flusher: RefCell::new(Flusher::default()),
+                throttled: RefCell::new(vec![Throttled::default(); node_count]),
+                closed: Closed::default(),
+                processes: RefCell::new(Processes::default()),
+                oom_lock: Cell::new(false),
+                fragment_stalls: RefCell::new(Vec::new()),
+                used_frames: RefCell::new(UsedFrames::new(frames)),
+                machine,
+            }),
+        };
+        let device = kernel.mem(|mem| mem.mapping_create());
+        kernel.shared.files.borrow_mut().set_device(device);
+        kernel.start_threads(config.seed);
+        Ok(kernel)
+    }
+
+    fn start_threads(&self, seed: Seed) {
+        let machine = &self.shared.machine;
+        let weak = Rc::downgrade(&self.shared);
+        machine.on_io_done(Rc::new(move |tag| {
+            if let Some(shared) = weak.upgrade() {
+                Self { shared }.io_done(tag);
+            }
+        }));
+        let nodes: Vec<NodeId> = self.mem(|mem| mem.nodes().collect());
+        for node in nodes {
+            let kernel = self.clone();
+            machine.spawn(&format!("kswapd{node}"), None, async move { kernel.kswapd(node).await });
+        }
+        for node in self.mem(|mem| mem.nodes()) {
+            let kernel = self.clone();
+            machine.spawn(&format!("kcompactd{node}"), None, async move { kernel.kcompactd(node).await });
+        }
+        let kernel = self.clone();
+        machine.spawn("khugepaged", None, async move { kernel.khugepaged().await });
+        let phase = |name, period: Nanos| Nanos(seed.stream(name).below(period.0));
+        let (kernel, first) = (self.clone(), phase("memcg-stat-flush", STAT_FLUSH_PERIOD));
+        machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever(first).await });
+        let (kernel, first) = (self.clone(), phase("vmstat-worker", VMSTAT_PERIOD));
+        machine.spawn("vmstat-worker", None, async move { kernel.vmstat_forever(first).await });
+        let kernel = self.clone();
+        machine.spawn("flusher", None, async move { kernel.flusher().await });
+        if self.shared.filesystem == Filesystem::Xfs {
+            let (kernel, first) = (self.clone(), phase("xfs-log", LOG_PERIOD));
+            machine.spawn("xfs-log", None, async move { kernel.log_worker(first).await });
+        }
+    }
+
+    async fn flush_stats_forever(&self, first: Nanos) {
+        self.machine().sleep(first, WaitReason::Periodic).await;
+        self.mem(|mem| mem.memcgs.flush_periodic());
+        loop {
+            self.machine().sleep(STAT_FLUSH_PERIOD, WaitReason::Periodic).await;
+            self.mem(|mem| mem.memcgs.flush_periodic());
+        }
+    }
+
+    async fn vmstat_forever(&self, first: Nanos) {
+        self.machine().sleep(first, WaitReason::Periodic).await;
+        loop {
+            self.machine().sleep(VMSTAT_PERIOD, WaitReason::Periodic).await;
+            for cpu in 0..self.machine().cpu_count() {
+                let drained = self.mem(|mem| mem.alloc.tick(CpuId(cpu)));
+                self.machine().charge(CostOp::PcpRefillPage, drained.0);
+            }
+        }
+    }
+}
+
+/// Whether the filesystem writes single pages for kswapd: ext4 until its hook went, XFS until it
+/// had large folios.
+fn lets_reclaim_write<T: Trace>(mem: &Memory<T>, filesystem: Filesystem) -> bool {
+    let features = mem.alloc.features;
+    let gone = filesystem == Filesystem::Xfs && features.has(Feature::LargeFolioReadahead);
+    features.has(Feature::WritepageHook) && !gone
+}

@@ -1,0 +1,283 @@
+//! Reading and writing through the page cache (MECHANISMS 6.2, MECHANISMS-6X 2.3, 2.4).
+//!
+//! A read finds each page, starts readahead where one is missing or a marker is reached, waits for
+//! pages that are on their way, marks them accessed and copies. Content is not stored.
+//!
+//! A write finds or adds each page, reading it first where the write covers only a part of what is
+//! on the disk, makes it dirty, and pauses where the writer goes too fast.
+//!
+//! Left out: large folios made by writes, direct I/O. Next: [`crate::writeback`].
+
+use std::rc::Rc;
+
+use mm::event::Trace;
+use mm::frame::PageFlags;
+use mm::gfp::Gfp;
+use mm::mapping::Slot;
+use units::{Order, PAGE_SIZE, Pfn};
+
+use crate::cache::in_flight::PageRange;
+use crate::errno::Errno;
+use crate::files::descriptor::OpenFile;
+use crate::files::inode::Inode;
+use crate::fs::Filesystem;
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+use crate::tasks::process::Process;
+
+/// What a look at one page found.
+pub(crate) enum Found {
+    Missing,
+    Locked,
+    Marker(Order),
+    Ready(Pfn),
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// `read(2)`: returns the bytes that lay before the end of the file.
+    ///
+    /// # Errors
+    /// `NoMem` when not even one page could be had; `Killed`.
+    pub async fn read(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        let size = file.inode.size.get();
+        let end = offset.saturating_add(len).min(size);
+        if end <= offset {
+            return Ok(0);
+        }
+        let (first, past) = page_range(offset, end);
+        let mut last_folio = self.continued_folio(file, first);
+        for index in first..past {
+            let page = self.get_page(process, file, index, past - index).await?;
+            // One access for each folio of the call, unless the last call ended in it.
+            if let Some(pfn) = page.filter(|_| page != last_folio) {
+                let cpu = self.machine().current_cpu();
+                self.mem(|mem| mem.mark_accessed(cpu, pfn));
+                last_folio = page;
+            }
+            self.machine().charge(CostOp::CopyPage, 1);
+        }
+        let mut readahead = file.readahead.get();
+        readahead.previous = Some(past - 1);
+        file.readahead.set(readahead);
+        self.handle_over_high(process).await;
+        self.machine().cond_resched().await; // return to user mode
+        Ok(end - offset)
+    }
+
+    /// The folio in which the last read of this file ended, if this one starts in it.
+    fn continued_folio(&self, file: &OpenFile, first: u32) -> Option<Pfn> {
+        let previous = file.readahead.get().previous?;
+        let find = |index| match self.mem(|mem| mem.mappings.find(file.inode.mapping, index)) {
+            Slot::Page(pfn) => Some(pfn),
+            _ => None,
+        };
+        let (last, next) = (find(previous)?, find(first)?);
+        (last == next).then_some(last)
+    }
+
+    /// A valid page at `index`; `request` pages are wanted from there (`filemap_get_pages`). None:
+    /// it was read, and reclaimed again before this task ran. On Linux the task holds a reference
+    /// while it waits, so that it gets at the data in any case; only the access is lost here.
+    async fn get_page(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        index: u32,
+        request: u32,
+    ) -> Result<Option<Pfn>, Errno> {
+        let mut was_read = false;
+        loop {
+            match self.look(&file.inode, index) {
+                Found::Ready(pfn) => return Ok(Some(pfn)),
+                Found::Missing if was_read => return Ok(None),
+                Found::Marker(order) => {
+                    // A failing readahead is no error of the read.
+                    let _ = self.async_readahead(process, file, index, request, order).await;
+                }
+                Found::Locked => {
+                    self.wait_for_page(file.inode.mapping, index).await;
+                    was_read = true;
+                }
+                Found::Missing => {
+                    // Readahead may fail, then this one page matters.
+                    let _ = self.sync_readahead(process, file, index, request).await;
+                    if matches!(self.look(&file.inode, index), Found::Missing) {
+                        self.read_one_page(process, &file.inode, index).await?;
+                    }
+                }
+            }
+            process.check_alive()?;
+        }
+    }
+
+    pub(crate) fn look(&self, inode: &Inode, index: u32) -> Found {
+        self.mem(|mem| {
+            let Slot::Page(pfn) = mem.mappings.find(inode.mapping, index) else { return Found::Missing };
+            let flags = mem.alloc.frames.flags(pfn);
+            if flags.has(PageFlags::READAHEAD) {
+                mem.alloc.frames.clear_flags(pfn, PageFlags::READAHEAD);
+                return Found::Marker(mem.alloc.frames.order(pfn));
+            }
+            if flags.has(PageFlags::LOCKED) { Found::Locked } else { Found::Ready(pfn) }
+        })
+    }
+
+    /// Reads one page without readahead, retrying and killing if need be
+    /// (`filemap_create_folio`).
+    async fn read_one_page(&self, process: &Process, inode: &Inode, index: u32) -> Result<(), Errno> {
+        self.map_blocks(process, inode).await?;
+        if self.add_single(process, inode, index, self.page_gfp()).await? {
+            self.submit_read(inode, index, 1);
+        }
+        Ok(())
+    }
+
+    /// `write(2)` into the page cache. The file grows if need be.
+    ///
+    /// # Errors
+    /// `NoMem`; `Killed`; `Inval` beyond 16 TiB.
+    pub async fn write(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        let end = offset.checked_add(len).ok_or(Errno::Inval)?;
+        if end.div_ceil(PAGE_SIZE) >= u64::from(u32::MAX) {
+            return Err(Errno::Inval);
+        }
+        if len == 0 {
+            return Ok(0);
+        }
+        let (first, past) = page_range(offset, end);
+        for index in first..past {
+            let start = u64::from(index) * PAGE_SIZE;
+            let covers = offset <= start && (end >= start + PAGE_SIZE || end >= file.inode.size.get());
+            let keeps_some = !covers && index < file.inode.mapped_pages();
+            self.write_page(process, &file.inode, index, keeps_some).await?;
+            self.machine().charge(CostOp::CopyPage, 1);
+            let written = end.min(start + PAGE_SIZE);
+            if written > file.inode.size.get() {
+                file.inode.size.set(written);
+                self.mem(|mem| mem.set_inode_dirty(file.inode.mapping, true));
+            }
+            self.balance_dirty_pages(process).await;
+        }
+        self.handle_over_high(process).await;
+        self.machine().cond_resched().await; // return to user mode
+        Ok(len)
+    }
+
+    /// Makes one page dirty, which is added if it is missing, or read first if the write
+    /// `keeps_some` of it.
+    pub(crate) async fn write_page(
+        &self,
+        process: &Process,
+        inode: &Rc<Inode>,
+        index: u32,
+        keeps_some: bool,
+    ) -> Result<(), Errno> {
+        loop {
+            let (pfn, is_new) = self.page_for_write(process, inode, index, keeps_some).await?;
+            let dirtied = self.dirty_page(process, inode, index).await;
+            if is_new {
+                self.unlock_pages(PageRange { mapping: inode.mapping, first: index, count: 1 });
+            }
+            if dirtied? {
+                let cpu = self.machine().current_cpu();
+                self.mem(|mem| {
+                    if mem.mappings.find(inode.mapping, index) == Slot::Page(pfn) {
+                        mem.mark_accessed(cpu, pfn);
+                    }
+                });
+                return Ok(());
+            }
+        }
+    }
+
+    /// A page to write to, and whether it is new: then it is locked by the caller.
+    async fn page_for_write(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        index: u32,
+        keeps_some: bool,
+    ) -> Result<(Pfn, bool), Errno> {
+        loop {
+            match self.look(inode, index) {
+                Found::Ready(pfn) => return Ok((pfn, false)),
+                Found::Marker(_) => {}
+                Found::Locked => self.wait_for_page(inode.mapping, index).await,
+                Found::Missing if keeps_some => self.read_one_page(process, inode, index).await?,
+                Found::Missing => {
+                    self.mem(|mem| mem.note_dirty_full_nodes());
+                    let gfp = self.page_gfp() | Gfp::WRITE;
+                    if self.add_single(process, inode, index, gfp).await?
+                        && let Slot::Page(pfn) = self.mem(|mem| mem.mappings.find(inode.mapping, index))
+                    {
+                        return Ok((pfn, true)); // Locked by us, and wholly overwritten: nothing to read.
+                    }
+                }
+            }
+            process.check_alive()?;
+        }
+    }
+
+    /// Makes a page of the cache dirty; on ext4 it gets a buffer head, charged with the page.
+    /// False: the page is gone.
+    pub(crate) async fn dirty_page(
+        &self,
+        process: &Process,
+        inode: &Rc<Inode>,
+        index: u32,
+    ) -> Result<bool, Errno> {
+        if self.shared.filesystem == Filesystem::Ext4 {
+            self.give_buffer(process, inode, index).await?;
+        }
+        let found = self.mem(|mem| match mem.mappings.find(inode.mapping, index) {
+            Slot::Page(pfn) => {
+                mem.set_dirty(pfn);
+                true
+            }
+            _ => false,
+        });
+        if found {
+            self.note_dirty_inode(inode);
+        }
+        Ok(found)
+    }
+
+    /// Pages of the range that are in memory. Touches nothing.
+    pub fn resident_pages(&self, file: &OpenFile, offset: u64, len: u64) -> u64 {
+        let end = offset.saturating_add(len).min(file.inode.size.get());
+        if end <= offset {
+            return 0;
+        }
+        let pages = (offset / PAGE_SIZE)..end.div_ceil(PAGE_SIZE);
+        self.mem(|mem| {
+            pages
+                .filter(|&index| {
+                    let index = u32::try_from(index).expect("sizes are checked at creation");
+                    matches!(mem.mappings.find(file.inode.mapping, index), Slot::Page(_))
+                })
+                .count() as u64
+        })
+    }
+}
+
+/// Pages that a byte range covers: the first one and the one behind the last.
+fn page_range(offset: u64, end: u64) -> (u32, u32) {
+    let page = |n: u64| u32::try_from(n).expect("sizes are checked at creation");
+    (page(offset / PAGE_SIZE), page(end.div_ceil(PAGE_SIZE)))
+}

@@ -1,0 +1,83 @@
+//! Requests that are on their way to and from the data disk, by tag. Next: [`super::io`].
+
+use mm::mapping::MappingId;
+use mm::xfs_log::CheckpointId;
+
+/// A request on its way.
+#[derive(Debug, Clone)]
+pub(crate) enum Transfer {
+    Read(PageRange),
+    /// A cluster of XFS inodes is read.
+    Cluster(mm::xfs_buf::ClusterId),
+    Write(Vec<PageRange>),
+    /// A record of the log of XFS is written.
+    Log(CheckpointId),
+}
+
+/// Requests that are on their way, by tag.
+#[derive(Debug, Default)]
+pub(crate) struct InFlight {
+    transfers: Vec<Option<Transfer>>,
+    free: Vec<u32>,
+}
+
+impl InFlight {
+    /// Notes a request; returns its tag.
+    pub(crate) fn add(&mut self, transfer: Transfer) -> u64 {
+        match self.free.pop() {
+            Some(tag) => {
+                self.transfers[tag as usize] = Some(transfer);
+                u64::from(tag)
+            }
+            None => {
+                self.transfers.push(Some(transfer));
+                (self.transfers.len() - 1) as u64
+            }
+        }
+    }
+
+    /// Notes a write of these pages.
+    pub(crate) fn add_write(&mut self, ranges: Vec<PageRange>) -> u64 {
+        self.add(Transfer::Write(ranges))
+    }
+
+    pub(crate) fn remove(&mut self, tag: u64) -> Transfer {
+        let tag = u32::try_from(tag).expect("a tag that was handed out");
+        self.free.push(tag);
+        self.transfers[tag as usize].take().expect("a transfer completes once")
+    }
+
+    /// Whether pages of a mapping are being read.
+    pub(crate) fn reads(&self, mapping: MappingId) -> bool {
+        let is_read = |transfer: &Transfer| match transfer {
+            Transfer::Read(range) => range.mapping == mapping,
+            Transfer::Write(_) | Transfer::Cluster(_) | Transfer::Log(_) => false,
+        };
+        self.transfers.iter().flatten().any(is_read)
+    }
+
+    /// Whether records of a checkpoint are being written.
+    pub(crate) fn logs(&self, checkpoint: CheckpointId) -> bool {
+        self.transfers
+            .iter()
+            .flatten()
+            .any(|transfer| matches!(transfer, Transfer::Log(id) if *id == checkpoint))
+    }
+
+    /// Mappings with pages being written.
+    pub(crate) fn written_mappings(&self) -> Vec<MappingId> {
+        let ranges = |transfer: &Transfer| match transfer {
+            Transfer::Read(_) | Transfer::Cluster(_) | Transfer::Log(_) => Vec::new(),
+            Transfer::Write(ranges) => ranges.iter().map(|range| range.mapping).collect(),
+        };
+        self.transfers.iter().flatten().flat_map(ranges).collect()
+    }
+}
+
+/// Consecutive pages of a mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageRange {
+    pub(crate) mapping: MappingId,
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+}

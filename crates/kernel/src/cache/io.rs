@@ -1,0 +1,66 @@
+//! Sending requests for pages off to the data disk, and what happens when they are complete.
+//!
+//! Left out: errors of the device. Next: [`super::readahead`] decides what to read,
+//! [`crate::writeback`] what to write.
+
+use mm::event::Trace;
+use mm::frame::PageFlags;
+use mm::mapping::Slot;
+use units::{Bytes, PAGE_SIZE};
+
+use crate::cache::in_flight::{PageRange, Transfer};
+use crate::files::inode::Inode;
+use crate::handle::Kernel;
+use crate::machine::{CostOp, IoKind, IoRequest, Machine};
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Starts reading pages that were just added, locked, to `inode`'s mapping. Pages without
+    /// blocks are zeroes at once.
+    pub(crate) fn submit_read(&self, inode: &Inode, first: u32, count: u32) {
+        let (mut first, end) = (first, first + count);
+        while first < end {
+            let Some((offset, contiguous)) = inode.place(first) else {
+                self.unlock_pages(PageRange { mapping: inode.mapping, first, count: end - first });
+                return;
+            };
+            let count = contiguous.min(end - first);
+            let range = PageRange { mapping: inode.mapping, first, count };
+            let tag = self.shared.in_flight.borrow_mut().add(Transfer::Read(range));
+            let len = u64::from(count) * PAGE_SIZE;
+            self.mem(|mem| mem.alloc.events.add(mm::vmstat::VmEvent::PgPgIn, len / 1024));
+            self.start_io(IoRequest { device: 0, kind: IoKind::Read, offset, len: Bytes(len), tag });
+            first += count;
+        }
+    }
+
+    /// Hands a request to its device. All that the kernel does for it as a whole is charged here, also
+    /// what comes with its completion.
+    pub(crate) fn start_io(&self, request: IoRequest) {
+        self.machine().charge(CostOp::IoRequest, 1);
+        self.machine().submit(request);
+    }
+
+    /// A request is complete.
+    pub(crate) fn io_done(&self, tag: u64) {
+        let transfer = self.shared.in_flight.borrow_mut().remove(tag);
+        match transfer {
+            Transfer::Read(range) => self.unlock_pages(range),
+            Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
+            Transfer::Write(ranges) => self.write_done(&ranges),
+            Transfer::Log(_) => self.log_arrived(),
+        }
+    }
+
+    /// Pages become valid and their waiters run.
+    pub(crate) fn unlock_pages(&self, range: PageRange) {
+        self.mem(|mem| {
+            for index in range.first..range.first + range.count {
+                if let Slot::Page(pfn) = mem.mappings.find(range.mapping, index) {
+                    mem.alloc.frames.clear_flags(pfn, PageFlags::LOCKED);
+                }
+            }
+        });
+        self.wake_readers(range);
+        self.put_closed();
+    }
+}

@@ -1,0 +1,217 @@
+//! Readahead: reads the windows that [`super::window`] decides on (MECHANISMS-6X 2.1, 2.2).
+//!
+//! Large folios (XFS): the order grows by two with every window, up to the window's own size.
+//! Next: [`super::add`] adds the pages.
+
+use mm::event::Trace;
+use mm::feature::Feature;
+use mm::mapping::Slot;
+use units::{Order, PAGE_SIZE};
+
+use crate::cache::window::Readahead;
+use crate::errno::Errno;
+use crate::files::descriptor::OpenFile;
+use crate::files::inode::Inode;
+use crate::fs::Filesystem;
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+use crate::tasks::process::Process;
+
+/// The largest folio of the page cache that readahead makes: 2^9 pages.
+const LARGEST_FOLIO: u32 = 9;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// `posix_fadvise(POSIX_FADV_RANDOM)`.
+    pub fn advise_random(&self, file: &OpenFile) {
+        self.machine().charge(CostOp::Syscall, 1);
+        let readahead = Readahead { random: true, ..file.readahead.get() };
+        file.readahead.set(readahead);
+    }
+
+    /// A page is missing at `index` and `request` pages are wanted from there
+    /// (`page_cache_sync_readahead`).
+    pub(crate) async fn sync_readahead(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        index: u32,
+        request: u32,
+    ) -> Result<(), Errno> {
+        let max = self.shared.readahead_pages;
+        let mut window = file.readahead.get();
+        let wanted = request.min(max + 1); // More than a window is as good as one page more.
+        let history = self.pages_before(file, index, max);
+        if max > 0 && !window.random && window.advance(index, wanted, false, history, max).is_some() {
+            file.readahead.set(window);
+            return self.read_window(process, file, window, 0).await;
+        }
+        // A random read takes what was asked for, with readahead off one page: no window, no marker.
+        let count = if max == 0 { 1 } else { request.max(1) };
+        self.read_pages(process, &file.inode, index, count, None).await
+    }
+
+    /// The marker at `index`, on a folio of `order`, was reached (`page_cache_async_readahead`).
+    pub(crate) async fn async_readahead(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        index: u32,
+        request: u32,
+        order: Order,
+    ) -> Result<(), Errno> {
+        let max = self.shared.readahead_pages;
+        let request = request.min(max + 1);
+        let mut window = file.readahead.get();
+        let expected =
+            index == window.start + window.size - window.async_size || index == window.start + window.size;
+        let from = if expected { index } else { self.first_missing_after(file, index, max) };
+        if from > index && from - index > max {
+            return Ok(());
+        }
+        let advanced = if expected {
+            window.advance(index, request, true, 0, max)
+        } else {
+            let size = (from - index) + request;
+            window.advance(from, size, true, 0, max)
+        };
+        if advanced.is_some() {
+            file.readahead.set(window);
+            return self.read_window(process, file, window, order.0).await;
+        }
+        Ok(())
+    }
+
+    /// Pages in memory right before `index`, at most `max`.
+    fn pages_before(&self, file: &OpenFile, index: u32, max: u32) -> u32 {
+        self.mem(|mem| {
+            (1..=max.min(index))
+                .take_while(|back| {
+                    matches!(mem.mappings.find(file.inode.mapping, index - back), Slot::Page(_))
+                })
+                .count() as u32
+        })
+    }
+
+    fn first_missing_after(&self, file: &OpenFile, index: u32, max: u32) -> u32 {
+        self.mem(|mem| {
+            (index + 1..=index + max)
+                .find(|&next| !matches!(mem.mappings.find(file.inode.mapping, next), Slot::Page(_)))
+                .unwrap_or(index + max + 1)
+        })
+    }
+
+    /// Allocates and reads the window's pages, as large folios where they fit
+    /// (`page_cache_ra_order`).
+    async fn read_window(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        window: Readahead,
+        order: u8,
+    ) -> Result<(), Errno> {
+        let large = self.shared.filesystem == Filesystem::Xfs
+            && self.mem(|mem| mem.alloc.features.has(Feature::LargeFolioReadahead))
+            && window.size >= 4;
+        if !large {
+            let marker = Some(window.marker());
+            return self.read_pages(process, &file.inode, window.start, window.size, marker).await;
+        }
+        let wanted = (u32::from(order) + 2).min(LARGEST_FOLIO).min(window.size.ilog2());
+        self.read_folios(process, &file.inode, window, wanted).await
+    }
+
+    async fn read_folios(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        window: Readahead,
+        wanted: u32,
+    ) -> Result<(), Errno> {
+        let Some(last) = last_page(inode) else { return Ok(()) };
+        self.map_blocks(process, inode).await?;
+        let end = (window.start + window.size).min(last + 1);
+        let mut index = window.start;
+        while index < end {
+            let order = folio_order(index, end, wanted);
+            let marks = (index..index + order.pages()).contains(&window.marker());
+            match self.add_page(process, inode, index, order, marks).await {
+                Ok(true) => index += order.pages(),
+                Err(errno) if order == Order(0) => {
+                    self.submit_run(inode, window.start, index);
+                    return Err(errno);
+                }
+                // No large block, or pages of others in its place: the rest in single pages.
+                Ok(false) | Err(_) => {
+                    self.submit_run(inode, window.start, index);
+                    let marker = Some(window.marker());
+                    return self.read_pages(process, inode, index, end - index, marker).await;
+                }
+            }
+        }
+        self.submit_run(inode, window.start, end);
+        Ok(())
+    }
+
+    /// Allocates and reads single pages (`page_cache_ra_unbounded`). Fails only if not even the
+    /// first page could be had.
+    async fn read_pages(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        first: u32,
+        count: u32,
+        marker: Option<u32>,
+    ) -> Result<(), Errno> {
+        let Some(last) = last_page(inode) else { return Ok(()) };
+        self.map_blocks(process, inode).await?;
+        let end = first.saturating_add(count).min(last + 1);
+        let mut run_start = first;
+        let mut index = first;
+        while index < end {
+            let present = self.mem(|mem| matches!(mem.mappings.find(inode.mapping, index), Slot::Page(_)));
+            let added = if present {
+                Ok(false)
+            } else {
+                self.add_page(process, inode, index, Order(0), marker == Some(index)).await
+            };
+            match added {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.submit_run(inode, run_start, index);
+                    run_start = index + 1;
+                }
+                Err(errno) => {
+                    self.submit_run(inode, run_start, index);
+                    return if index == first { Err(errno) } else { Ok(()) };
+                }
+            }
+            index += 1;
+        }
+        self.submit_run(inode, run_start, end);
+        Ok(())
+    }
+
+    fn submit_run(&self, inode: &Inode, first: u32, end: u32) {
+        if end > first {
+            self.machine().charge(CostOp::ReadaheadPage, u64::from(end - first));
+            self.submit_read(inode, first, end - first);
+        }
+    }
+}
+
+/// The order of the next folio of a window that ends before `end`: `wanted` or what alignment and
+/// the end leave of it.
+fn folio_order(index: u32, end: u32, wanted: u32) -> Order {
+    let aligned = if index == 0 { wanted } else { wanted.min(index.trailing_zeros()) };
+    let order = aligned.min((end - index).ilog2());
+    // Order 1 has no room for a large folio's own data.
+    let order = if order == 1 { 0 } else { order };
+    Order(u8::try_from(order).expect("at most 9"))
+}
+
+/// Index of the last page of a file; none for an empty one.
+fn last_page(inode: &Inode) -> Option<u32> {
+    let pages = inode.size.get().div_ceil(PAGE_SIZE);
+    let last = pages.checked_sub(1)?;
+    Some(u32::try_from(last).expect("sizes are checked at creation"))
+}

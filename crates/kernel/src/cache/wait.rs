@@ -1,0 +1,45 @@
+//! Sleeping until a page has been read (`folio_wait_locked`, `folio_wake_bit`).
+//!
+//! Pages share a table of wait queues by a hash of their place, as in Linux (`PAGE_WAIT_TABLE_SIZE`,
+//! 256), so a sleeper is woken by its own page and seldom by another. Whoever waits for anything
+//! else that is read (a cluster of inodes, all reads of a file) is woken by every read.
+//!
+//! Left out: waiting for more than the lock of a read; writeback has a queue of its own. Next:
+//! [`super::filemap`], [`super::io`].
+
+use mm::event::Trace;
+use mm::mapping::MappingId;
+
+use crate::cache::in_flight::PageRange;
+use crate::handle::Kernel;
+use crate::machine::{Machine, WaitReason};
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Sleeps until the page at `index` may have been read: reclaim leaves it alone until it has.
+    pub(crate) async fn wait_for_page(&self, mapping: MappingId, index: u32) {
+        let reads = &self.shared.reads;
+        reads.sleepers.set(reads.sleepers.get() + 1);
+        let _ = self.machine().wait(reads.of_page(mapping, index), WaitReason::PageRead, None).await;
+        reads.sleepers.set(reads.sleepers.get() - 1);
+    }
+
+    /// Sleeps until any read is complete.
+    pub(crate) async fn wait_for_any_read(&self) {
+        let _ = self.machine().wait(self.shared.reads.any, WaitReason::PageRead, None).await;
+    }
+
+    /// Pages have been read: whoever sleeps until then runs.
+    pub(crate) fn wake_readers(&self, range: PageRange) {
+        if self.shared.reads.sleepers.get() > 0 {
+            for index in range.first..range.first + range.count {
+                self.wake_queue(self.shared.reads.of_page(range.mapping, index));
+            }
+        }
+        self.wake_any_read();
+    }
+
+    /// Something else has been read.
+    pub(crate) fn wake_any_read(&self) {
+        self.wake_queue(self.shared.reads.any);
+    }
+}

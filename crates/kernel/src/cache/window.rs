@@ -1,0 +1,165 @@
+//! Readahead windows: how many pages around a miss are read, and when the next window starts
+//! (MECHANISMS-6X 2.1, 2.2).
+//!
+//! ```text
+//!   miss at 0:      [ 0 ........ 16m ....... 31 ]            window of 32, marker at 16
+//!   read reaches m: [ 0 ......... 31 ][ 32m ...... 63 ]      one window ahead, marker at its start
+//! ```
+//! Windows are those of the modelled kernels for sequential streams; a miss in the middle of nothing
+//! reads what was asked for. Pure arithmetic: [`super::readahead`] reads the pages. Left out:
+//! `fadvise` hints but for random reads, mmap read-around.
+
+/// What an open file remembers of its last reads (`file_ra_state`), in pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Readahead {
+    /// First page of the last window.
+    pub(crate) start: u32,
+    /// Its pages.
+    pub(crate) size: u32,
+    /// Pages left in it when the next window is started.
+    pub(crate) async_size: u32,
+    /// The last page that was read, none at first.
+    pub(crate) previous: Option<u32>,
+    /// `FMODE_RANDOM`: only what is asked for is read.
+    pub(crate) random: bool,
+}
+
+impl Readahead {
+    /// A file that was just opened.
+    pub(crate) const fn new() -> Self {
+        Self { start: 0, size: 0, async_size: 0, previous: None, random: false }
+    }
+
+    /// A first window for a request of `request` pages (`get_init_ra_size`).
+    fn initial_size(request: u32, max: u32) -> u32 {
+        let size = request.next_power_of_two();
+        if size <= max / 32 {
+            size * 4
+        } else if size <= max / 4 {
+            size * 2
+        } else {
+            max
+        }
+    }
+
+    /// The window after one of this size (`get_next_ra_size`).
+    fn next_size(self, max: u32) -> u32 {
+        if self.size < max / 16 {
+            self.size * 4
+        } else if self.size <= max / 2 {
+            self.size * 2
+        } else {
+            max
+        }
+    }
+
+    /// Moves on to the window for `index`, of which `request` pages are wanted. `on_marker`: the
+    /// marker was reached, nothing is missing yet. `history`: pages in memory right before
+    /// `index`. None: read just what was asked for (`ondemand_readahead`).
+    pub(crate) fn advance(
+        &mut self,
+        index: u32,
+        request: u32,
+        on_marker: bool,
+        history: u32,
+        max: u32,
+    ) -> Option<()> {
+        let expected = index == self.start + (self.size - self.async_size) || index == self.start + self.size;
+        if index > 0 && self.size > 0 && expected {
+            self.start += self.size;
+            self.size = self.next_size(max);
+            self.async_size = self.size;
+            return Some(());
+        }
+        let sequential = match self.previous {
+            None => index == 0,
+            Some(previous) => index == previous || index == previous + 1,
+        };
+        if on_marker {
+            // A marker left by somebody else: go on from the first missing page (given as index).
+            self.start = index;
+            self.size = request.max(1);
+            self.size = self.next_size(max);
+            self.async_size = self.size;
+        } else if index == 0 || sequential || request > max {
+            self.start = index;
+            self.size = Self::initial_size(request, max);
+            self.async_size = if self.size > request { self.size - request } else { self.size };
+        } else if history >= request && history > 0 {
+            let history = if history >= index { history * 2 } else { history };
+            self.start = index;
+            self.size = (history + request).min(max);
+            self.async_size = 1;
+        } else {
+            return None;
+        }
+        if index == self.start && self.size == self.async_size {
+            // The request itself would hit the marker at once: merge the next window in.
+            let more = self.next_size(max);
+            if self.size + more <= max {
+                self.async_size = more;
+                self.size += more;
+            } else {
+                self.size = max;
+                self.async_size = max / 2;
+            }
+        }
+        Some(())
+    }
+
+    /// Where the marker goes.
+    pub(crate) const fn marker(self) -> u32 {
+        self.start + (self.size - self.async_size)
+    }
+}
+
+/// The largest readahead window in pages (256 MiB): larger settings are cut down to it.
+pub(crate) const READAHEAD_PAGES_MAX: u32 = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn windows(reads: &[(u32, u32, bool)], max: u32) -> Vec<(u32, u32, u32)> {
+        let mut state = Readahead::new();
+        reads
+            .iter()
+            .map(|&(index, request, marker)| {
+                state.advance(index, request, marker, 0, max).expect("a sequential read has a window");
+                (state.start, state.size, state.marker())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_stream_of_128_kib_reads_is_always_one_window_ahead() {
+        // (start, size, marker); MECHANISMS-6X 2.1.
+        assert_eq!(
+            windows(&[(0, 32, false), (16, 16, true), (32, 32, true), (64, 32, true)], 32),
+            [(0, 32, 16), (32, 32, 32), (64, 32, 64), (96, 32, 96)]
+        );
+    }
+
+    #[test]
+    fn small_reads_ramp_up_to_the_full_window() {
+        // One page at a time: 4, then doubling to 32.
+        assert_eq!(
+            windows(&[(0, 1, false), (1, 1, true), (4, 1, true), (12, 1, true), (28, 1, true)], 32),
+            [(0, 4, 1), (4, 8, 4), (12, 16, 12), (28, 32, 28), (60, 32, 60)]
+        );
+    }
+
+    #[test]
+    fn a_miss_in_the_middle_of_nothing_opens_no_window() {
+        let mut state = Readahead::new();
+        assert_eq!(state.advance(1000, 4, false, 0, 32), None);
+        assert_eq!(state, Readahead::new());
+    }
+
+    #[test]
+    fn pages_found_before_a_miss_count_as_a_sequential_past() {
+        let mut state = Readahead::new();
+        assert_eq!(state.advance(1000, 4, false, 8, 32), Some(()));
+        assert_eq!((state.start, state.size, state.async_size), (1000, 12, 1));
+    }
+}

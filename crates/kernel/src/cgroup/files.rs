@@ -1,0 +1,156 @@
+//! Cgroup v2 files: `memory.max`, `memory.high`, `memory.low`, `memory.min`, `memory.current`,
+//! `memory.stat`, `memory.events`.
+//!
+//! Texts are those of the kernel. Left out: controllers other than memory, `cgroup.procs` (a
+//! process is started in its cgroup).
+
+use std::fmt::Write;
+
+use mm::MemcgId;
+use mm::event::Trace;
+use mm::gfp::Gfp;
+use mm::memcg::UNLIMITED;
+use units::{PAGE_SIZE, parse_size};
+
+use crate::errno::Errno;
+use crate::handle::Kernel;
+use crate::machine::Machine;
+
+/// Rounds of reclaim without success after which a lowered limit turns to other means
+/// (`MAX_RECLAIM_RETRIES`).
+const FRUITLESS_ROUNDS: u32 = 16;
+
+/// What follows when reclaim alone does not reach a lowered limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WhenStuck {
+    /// The OOM killer, until usage is below the limit or nobody is left.
+    Kill,
+    /// Nothing: charges will reclaim on their way.
+    GiveUp,
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Creates a cgroup; its parent must exist.
+    ///
+    /// # Errors
+    /// `NoEnt`; `Exist`; `Inval` for an empty name; `NoSpc` after 65535 cgroups.
+    pub fn cgroup_create(&self, path: &str) -> Result<MemcgId, Errno> {
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if name.is_empty() {
+            return Err(Errno::Inval);
+        }
+        if self.find_memcg(path).is_some() {
+            return Err(Errno::Exist);
+        }
+        let parent = self.find_memcg(parent).ok_or(Errno::NoEnt)?;
+        if self.mem(|mem| mem.memcgs.is_full()) {
+            return Err(Errno::NoSpc);
+        }
+        Ok(self.mem(|mem| mem.memcg_create(parent, name)))
+    }
+
+    /// Removes a cgroup without processes and children. Its pages stay until they are reclaimed.
+    ///
+    /// # Errors
+    /// `NoEnt`; `Busy`.
+    pub fn cgroup_remove(&self, path: &str) -> Result<(), Errno> {
+        let memcg = self.find_memcg(path).filter(|&id| id != MemcgId::ROOT).ok_or(Errno::NoEnt)?;
+        let has_processes =
+            self.shared.processes.borrow().list.iter().any(|process| process.memcg() == memcg);
+        let has_children =
+            self.mem(|mem| mem.memcgs[memcg].children.iter().any(|&child| mem.memcgs[child].online));
+        if has_processes || has_children {
+            return Err(Errno::Busy);
+        }
+        self.mem(|mem| mem.memcgs.remove(memcg));
+        Ok(())
+    }
+
+    /// Writes a cgroup file. A new `memory.max` is enforced by reclaim and then by the OOM killer,
+    /// a new `memory.high` by reclaim alone; neither fails when usage stays above it.
+    ///
+    /// # Errors
+    /// `NoEnt` for an unknown cgroup or file; `Inval` for a value that is neither a size nor `max`.
+    pub async fn cgroup_write(&self, path: &str, file: &str, value: &str) -> Result<(), Errno> {
+        let memcg = self.find_memcg(path).filter(|&id| id != MemcgId::ROOT).ok_or(Errno::NoEnt)?;
+        let pages = match value.trim() {
+            "max" => UNLIMITED,
+            text => parse_size(text).map_err(|_| Errno::Inval)?.0 / PAGE_SIZE,
+        };
+        self.mem(|mem| {
+            let counter = &mut mem.memcgs[memcg].memory;
+            match file {
+                "memory.max" => counter.max = pages,
+                "memory.high" => counter.high = pages,
+                "memory.low" => counter.low = pages,
+                "memory.min" => counter.min = pages,
+                _ => return Err(Errno::NoEnt),
+            }
+            Ok(())
+        })?;
+        match file {
+            "memory.max" => self.reclaim_to(memcg, pages, WhenStuck::Kill).await,
+            "memory.high" => self.reclaim_to(memcg, pages, WhenStuck::GiveUp).await,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Brings usage below a limit that was just lowered (`memory_max_write`, `memory_high_write`).
+    async fn reclaim_to(&self, memcg: MemcgId, pages: u64, when_stuck: WhenStuck) {
+        let excess = || self.mem(|mem| mem.memcgs[memcg].memory.usage.saturating_sub(pages));
+        if excess() > 0 {
+            self.mem(|mem| mem.memcgs.drain_all_stocks(memcg));
+        }
+        let mut fruitless = 0;
+        while excess() > 0 {
+            if fruitless < FRUITLESS_ROUNDS {
+                let reclaimed = self.limit_reclaim(memcg, excess(), Gfp::KERNEL).await;
+                fruitless += u32::from(reclaimed == 0);
+                continue;
+            }
+            if when_stuck == WhenStuck::GiveUp {
+                return;
+            }
+            self.mem(|mem| mem.memcgs.count_event(memcg, |events| &mut events.oom));
+            if !self.oom_kill(memcg) {
+                return;
+            }
+        }
+    }
+
+    /// Reads a cgroup file.
+    ///
+    /// # Errors
+    /// `NoEnt`.
+    pub fn cgroup_read(&self, path: &str, file: &str) -> Result<String, Errno> {
+        let memcg = self.find_memcg(path).ok_or(Errno::NoEnt)?;
+        self.mem(|mem| {
+            let group = &mem.memcgs[memcg];
+            let size = |pages: u64| {
+                if pages == UNLIMITED { "max\n".to_string() } else { format!("{}\n", pages * PAGE_SIZE) }
+            };
+            match file {
+                "memory.current" => Ok(size(group.memory.usage)),
+                "memory.max" => Ok(size(group.memory.max)),
+                "memory.high" => Ok(size(group.memory.high)),
+                "memory.low" => Ok(size(group.memory.low)),
+                "memory.min" => Ok(size(group.memory.min)),
+                "memory.events" => {
+                    let events = group.events;
+                    Ok(format!(
+                        "low {}\nhigh {}\nmax {}\noom {}\noom_kill {}\n",
+                        events.low, events.high, events.max, events.oom, events.oom_kill
+                    ))
+                }
+                "memory.stat" => {
+                    Ok(mem.memcg_stat(memcg).iter().fold(String::new(), |mut text, (name, value)| {
+                        let _ = writeln!(text, "{name} {value}");
+                        text
+                    }))
+                }
+                _ => Err(Errno::NoEnt),
+            }
+        })
+    }
+}

@@ -1,0 +1,4 @@
+//! Cgroups: their files, and charges with reclaim at a limit.
+
+pub mod charge;
+pub mod files;

@@ -1,0 +1,96 @@
+//! Direct compaction: a task in the allocator's slow path compacts for its block (MECHANISMS 4.4,
+//! 12.1, MECHANISMS-6X 9).
+//!
+//! [`Kernel::direct_compact`] is one round over the zonelist. Next: [`crate::alloc::slow_path`].
+
+use mm::compact::{CompactPriority, CompactRequest, CompactResult};
+use mm::event::Trace;
+use mm::gfp::Gfp;
+use mm::page_alloc::{AllocFlags, class_of};
+use mm::vmstat::VmEvent;
+use mm::zone::ZoneId;
+use units::{Order, Pfn};
+
+use crate::handle::Kernel;
+use crate::machine::Machine;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// `try_to_compact_pages`: one round over the zones that a request may use, until one has a
+    /// block. The best result counts.
+    async fn compact_zonelist(
+        &self,
+        gfp: Gfp,
+        order: Order,
+        flags: AllocFlags,
+        priority: CompactPriority,
+    ) -> CompactResult {
+        let mut best = CompactResult::Skipped;
+        if !gfp.has(Gfp::IO) {
+            return best;
+        }
+        let class = class_of(gfp);
+        let request = CompactRequest {
+            order,
+            want: gfp.migrate_type(),
+            class,
+            flags,
+            priority,
+            direct: true,
+            may_fs: gfp.has(Gfp::FS),
+        };
+        let cpu = self.machine().current_cpu();
+        let zones: Vec<ZoneId> = self.mem(|mem| mem.alloc.zonelist(cpu, gfp).to_vec());
+        for zone in zones {
+            let can_defer = priority > CompactPriority::SyncFull;
+            if can_defer && self.mem(|mem| mem.compaction_deferred(zone, order)) {
+                best = best.max(CompactResult::Deferred);
+                continue;
+            }
+            let result = self.compact_zone(zone, request).await;
+            best = best.max(result);
+            match result {
+                CompactResult::Success => {
+                    self.mem(|mem| mem.compaction_succeeded(zone, order, false));
+                    return best;
+                }
+                CompactResult::Complete | CompactResult::PartialSkipped
+                    if priority != CompactPriority::Async =>
+                {
+                    self.mem(|mem| mem.defer_compaction(zone, order));
+                }
+                _ => {}
+            }
+        }
+        best
+    }
+
+    /// `__alloc_pages_direct_compact`: compacts, then tries to allocate. Stores the result.
+    pub(crate) async fn direct_compact(
+        &self,
+        gfp: Gfp,
+        order: Order,
+        flags: AllocFlags,
+        priority: CompactPriority,
+        result: &mut CompactResult,
+    ) -> Option<Pfn> {
+        if order == Order(0) {
+            return None;
+        }
+        *result = self.compact_zonelist(gfp, order, flags, priority).await;
+        if *result <= CompactResult::Deferred {
+            return None;
+        }
+        self.mem(|mem| mem.alloc.events.add(VmEvent::CompactStall, 1));
+        if let Some(pfn) = self.try_once(gfp, order, flags) {
+            self.mem(|mem| {
+                let zone = mem.alloc.zone_of(pfn);
+                mem.compaction_succeeded(zone, order, true);
+                mem.alloc.events.add(VmEvent::CompactSuccess, 1);
+            });
+            return Some(pfn);
+        }
+        self.mem(|mem| mem.alloc.events.add(VmEvent::CompactFail, 1));
+        self.machine().cond_resched().await; // after a failed compaction
+        None
+    }
+}

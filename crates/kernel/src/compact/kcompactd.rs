@@ -1,0 +1,83 @@
+//! kcompactd: compacts a node when kswapd has nothing more to do (MECHANISMS-6X 9).
+//!
+//! Left out: proactive compaction, `compact_memory`.
+
+use mm::compact::{CompactPriority, CompactRequest, CompactResult, Suitability};
+use mm::event::Trace;
+use mm::gfp::MigrateType;
+use mm::page_alloc::AllocFlags;
+use mm::vmstat::VmEvent;
+use mm::zone::{ZoneId, ZoneKind};
+use units::{NodeId, Order};
+
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine, WaitReason};
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// The thread.
+    pub(crate) async fn kcompactd(&self, node: NodeId) {
+        let queue = self.shared.compaction.queues[node.index()];
+        loop {
+            let request = std::mem::take(&mut self.shared.compaction.requests.borrow_mut()[node.index()]);
+            if request.order > Order(0) {
+                self.kcompactd_do_work(node, request.order, request.class.unwrap_or(ZoneKind::Movable)).await;
+            } else {
+                let _ = self.machine().wait(queue, WaitReason::KcompactdIdle, None).await;
+            }
+        }
+    }
+
+    /// `wakeup_kcompactd`: notes the request; wakes if some zone can be compacted.
+    pub(crate) fn wakeup_kcompactd(&self, node: NodeId, order: Order, class: ZoneKind) {
+        if order == Order(0) {
+            return;
+        }
+        {
+            let request = &mut self.shared.compaction.requests.borrow_mut()[node.index()];
+            request.order = request.order.max(order);
+            request.class = Some(request.class.map_or(class, |before| before.min(class)));
+        }
+        let queue = self.shared.compaction.queues[node.index()];
+        if self.machine().has_waiters(queue) {
+            let suits = self.zones_up_to(node, class).into_iter().any(|zone| self.suits(zone, order, class));
+            if suits {
+                self.machine().wake_all(queue);
+            }
+        }
+    }
+
+    fn suits(&self, zone: ZoneId, order: Order, class: ZoneKind) -> bool {
+        let flags = AllocFlags::WMARK_MIN;
+        self.mem(|mem| mem.compaction_suitable(zone, order, flags, class)) == Suitability::Suitable
+    }
+
+    async fn kcompactd_do_work(&self, node: NodeId, order: Order, class: ZoneKind) {
+        self.mem(|mem| mem.alloc.events.add(VmEvent::CompactDaemonWake, 1));
+        let request = CompactRequest {
+            order,
+            want: MigrateType::Movable,
+            class,
+            flags: AllocFlags::WMARK_MIN,
+            priority: CompactPriority::SyncLight,
+            direct: false,
+            may_fs: true,
+        };
+        for zone in self.zones_up_to(node, class) {
+            if self.mem(|mem| mem.compaction_deferred(zone, order)) || !self.suits(zone, order, class) {
+                continue;
+            }
+            match self.compact_zone(zone, request).await {
+                CompactResult::Success => self.mem(|mem| mem.compaction_succeeded(zone, order, false)),
+                CompactResult::PartialSkipped | CompactResult::Complete => {
+                    // Pages on per-CPU lists may be all that is missing.
+                    self.mem(|mem| {
+                        let _ = mem.alloc.drain_all();
+                        mem.defer_compaction(zone, order);
+                    });
+                    self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));
+                }
+                _ => {}
+            }
+        }
+    }
+}

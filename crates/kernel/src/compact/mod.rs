@@ -1,0 +1,5 @@
+//! Compaction: tasks in the slow path, and kcompactd. The steps are those of [`mm::compact`].
+
+pub mod direct;
+pub mod kcompactd;
+pub mod zone;

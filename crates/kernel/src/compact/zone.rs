@@ -1,0 +1,48 @@
+//! One run of compaction on one zone: the steps of [`mm::compact`], one after the other.
+
+use mm::compact::{CompactRequest, CompactResult, CompactStep};
+use mm::event::Trace;
+use mm::vmstat::VmEvent;
+use mm::zone::ZoneId;
+
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// One run on one zone.
+    pub(crate) async fn compact_zone(&self, zone: ZoneId, request: CompactRequest) -> CompactResult {
+        let cpu = self.machine().current_cpu();
+        let mut run = match self.mem(|mem| mem.begin_compact(cpu, zone, request)) {
+            Ok(run) => run,
+            Err(result) => return result,
+        };
+        let result = loop {
+            let cpu = self.machine().current_cpu();
+            let step = self.mem(|mem| mem.compact_step(cpu, &mut run));
+            self.pay_for_compaction(&step, request.direct);
+            if let Some(result) = step.done {
+                break result;
+            }
+            self.machine().cond_resched().await; // isolate_migratepages and migrate_pages
+        };
+        let cpu = self.machine().current_cpu();
+        self.mem(|mem| mem.end_compact(cpu, run));
+        result
+    }
+
+    fn pay_for_compaction(&self, step: &CompactStep, direct: bool) {
+        let machine = self.machine();
+        machine.charge(CostOp::CompactScanMigrate, step.migrate_scanned);
+        machine.charge(CostOp::CompactScanFree, step.free_scanned);
+        machine.charge(CostOp::MigratePage, step.moved_file + step.failed);
+        machine.charge(CostOp::MigrateMappedPage, step.moved_anon);
+        machine.charge(CostOp::PcpRefillPage, step.drained);
+        if !direct {
+            self.mem(|mem| {
+                let events = &mut mem.alloc.events;
+                events.add(VmEvent::CompactDaemonMigrateScanned, step.migrate_scanned);
+                events.add(VmEvent::CompactDaemonFreeScanned, step.free_scanned);
+            });
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Why a system call of this kernel fails.
+
+use std::fmt;
+
+/// Why a call failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errno {
+    /// No such file, directory or cgroup.
+    NoEnt,
+    /// It exists already.
+    Exist,
+    /// Not empty.
+    NotEmpty,
+    /// Busy.
+    Busy,
+    /// Invalid argument.
+    Inval,
+    /// No space left on the device.
+    NoSpc,
+    /// Out of memory.
+    NoMem,
+    /// The process was killed by the OOM killer.
+    Killed,
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoEnt => "ENOENT",
+            Self::Exist => "EEXIST",
+            Self::NotEmpty => "ENOTEMPTY",
+            Self::Busy => "EBUSY",
+            Self::Inval => "EINVAL",
+            Self::NoSpc => "ENOSPC",
+            Self::NoMem => "ENOMEM",
+            Self::Killed => "killed",
+        })
+    }
+}

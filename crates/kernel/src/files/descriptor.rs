@@ -1,0 +1,51 @@
+//! Open files: what a descriptor holds, and how the kernel learns that it was dropped.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use units::Bytes;
+
+use crate::cache::window::Readahead;
+use crate::files::inode::Inode;
+
+/// Inodes whose descriptors were dropped: the kernel takes note at its next step.
+pub(crate) type Closed = Rc<RefCell<Vec<Rc<Inode>>>>;
+
+/// A descriptor; dropping it closes the file.
+#[derive(Debug)]
+struct Descriptor {
+    inode: Rc<Inode>,
+    closed: Closed,
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        self.closed.borrow_mut().push(Rc::clone(&self.inode));
+    }
+}
+
+/// An open file with its readahead state. Clones share both, as duplicated descriptors do; dropping the
+/// last one closes the file, see [`put_closed`](crate::Kernel::put_closed).
+#[derive(Debug, Clone)]
+pub struct OpenFile {
+    pub(crate) inode: Rc<Inode>,
+    pub(crate) readahead: Rc<Cell<Readahead>>,
+    _descriptor: Rc<Descriptor>,
+}
+
+impl OpenFile {
+    /// A new descriptor of `inode`, which is put on `closed` when the last clone is dropped.
+    pub(crate) fn new(inode: &Rc<Inode>, closed: &Closed) -> Self {
+        let descriptor = Descriptor { inode: Rc::clone(inode), closed: Rc::clone(closed) };
+        Self {
+            inode: Rc::clone(inode),
+            readahead: Rc::new(Cell::new(Readahead::new())),
+            _descriptor: Rc::new(descriptor),
+        }
+    }
+
+    /// Its size.
+    pub fn size(&self) -> Bytes {
+        Bytes(self.inode.size.get())
+    }
+}

@@ -1,0 +1,7 @@
+//! Files: names, inodes, and what it means to have one open.
+
+pub(crate) mod descriptor;
+pub(crate) mod inode;
+pub mod names;
+pub mod open;
+pub(crate) mod table;

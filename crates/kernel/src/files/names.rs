@@ -1,0 +1,129 @@
+//! Files: names, sizes and where their blocks lie; creating and removing them.
+//!
+//! What is on the disk is here: a name, a size, extents. What of it is in memory (dentry, inode,
+//! pages) is in [`mm::inode`] and [`mm::mapping`], and comes back when the file is opened again.
+//!
+//! Blocks are allocated when pages are first written back, behind everything allocated before, for
+//! the whole file as long as it is then: so blocks are a prefix of the file, and a page behind
+//! them reads as zeroes. A file that was laid out has one extent, as after a sequential write.
+//!
+//! Left out: directories as objects (a path is one name), unwritten holes before written blocks,
+//! permissions, a full disk; of XFS all metadata but inodes, of ext4 all but a block for each
+//! laid-out file and the inode tables. Next: [`super::open`] opens and closes, [`crate::cache`]
+//! reads and writes, [`crate::writeback`].
+
+use std::rc::Rc;
+
+use mm::event::Trace;
+use units::{Bytes, PAGE_SIZE};
+
+use crate::cache::window::READAHEAD_PAGES_MAX;
+use crate::errno::Errno;
+use crate::files::inode::{Inode, Metadata};
+use crate::files::table::EXTENT_ALIGN;
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+
+/// Largest file in pages: window arithmetic beyond its end must stay within 32 bits.
+const FILE_PAGES_MAX: u64 = (1 << 32) - (4 * (READAHEAD_PAGES_MAX as u64));
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Makes a file of `size` that was written long ago: on disk, not in memory.
+    ///
+    /// # Errors
+    /// `Exist`; `Inval` when the size exceeds what 32-bit page numbers reach (16 TiB, less what
+    /// readahead windows may reach beyond the end).
+    pub fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), Errno> {
+        let pages = size.0.div_ceil(PAGE_SIZE);
+        if pages > FILE_PAGES_MAX {
+            return Err(Errno::Inval);
+        }
+        let pages = u32::try_from(pages).expect("checked above");
+        let mut files = self.shared.files.borrow_mut();
+        if files.by_path.contains_key(path) {
+            return Err(Errno::Exist);
+        }
+        let mapping = self.mem(|mem| mem.mapping_create());
+        let inode = files.add(path, mapping, size.0, Metadata::OwnBlock);
+        files.disk_used = files.disk_used.next_multiple_of(EXTENT_ALIGN);
+        files.allocate(&inode, pages);
+        files.disk_used = files.disk_used.next_multiple_of(EXTENT_ALIGN);
+        Ok(())
+    }
+
+    /// Makes a directory. Paths of files may name it, but need not.
+    ///
+    /// # Errors
+    /// `Exist`.
+    pub fn make_dir(&self, path: &str) -> Result<(), Errno> {
+        let mut files = self.shared.files.borrow_mut();
+        if files.directories.iter().any(|other| other == path) {
+            return Err(Errno::Exist);
+        }
+        files.directories.push(path.to_string());
+        Ok(())
+    }
+
+    pub(crate) fn lookup(&self, path: &str) -> Result<Rc<Inode>, Errno> {
+        self.shared.files.borrow().by_path.get(path).cloned().ok_or(Errno::NoEnt)
+    }
+
+    pub(crate) fn create_inode(&self, path: &str) -> Result<Rc<Inode>, Errno> {
+        let mut files = self.shared.files.borrow_mut();
+        if files.by_path.contains_key(path) {
+            return Err(Errno::Exist);
+        }
+        let mapping = self.mem(|mem| mem.mapping_create());
+        Ok(files.add(path, mapping, 0, Metadata::Table))
+    }
+
+    /// Removes a file. Its pages go, dirty or not, once nobody has it open; those that are on their
+    /// way to or from the disk are waited for.
+    ///
+    /// # Errors
+    /// `NoEnt`.
+    pub async fn unlink(&self, path: &str) -> Result<(), Errno> {
+        self.put_closed();
+        self.machine().charge(CostOp::FileUnlink, 1);
+        let inode = self.shared.files.borrow_mut().by_path.remove(path).ok_or(Errno::NoEnt)?;
+        inode.unlinked.set(true);
+        while inode.is_orphan() && !inode.gone.get() {
+            if self.shared.in_flight.borrow().reads(inode.mapping) {
+                self.wait_for_any_read().await;
+            } else if self.is_in_transfer(&inode) {
+                self.wait_for_writeback(inode.mapping).await;
+            } else {
+                self.remove_or_remember(&inode);
+            }
+        }
+        self.machine().cond_resched().await; // return to user mode
+        Ok(())
+    }
+
+    /// Gives blocks to pages that are about to be written, and to the rest of the file with them.
+    pub(crate) fn allocate_blocks(&self, inode: &Inode, first: u32, count: u32) {
+        if first + count > inode.mapped_pages() {
+            let pages = u32::try_from(inode.size.get().div_ceil(PAGE_SIZE)).expect("sizes are checked");
+            self.shared.files.borrow_mut().allocate(inode, pages.max(first + count));
+        }
+    }
+
+    pub(crate) fn is_in_transfer(&self, inode: &Inode) -> bool {
+        self.mem(|mem| mem.mappings.writeback_pages(inode.mapping)) > 0
+            || self.shared.in_flight.borrow().reads(inode.mapping)
+    }
+
+    pub(crate) fn remove_or_remember(&self, inode: &Rc<Inode>) {
+        if inode.gone.get() {
+            return;
+        }
+        if self.is_in_transfer(inode) {
+            self.shared.files.borrow_mut().orphans.push(Rc::clone(inode));
+            return;
+        }
+        inode.gone.set(true);
+        self.shared.files.borrow_mut().by_mapping[inode.mapping.0 as usize] = None;
+        let cpu = self.machine().current_cpu();
+        self.mem(|mem| mem.mapping_remove(cpu, inode.mapping));
+    }
+}

@@ -1,0 +1,109 @@
+//! XFS inodes on the disk: clusters of 32 that are read and made through buffers (MECHANISMS 11.1).
+//!
+//! A create needs a new chunk of 64 inodes every so often, whose two buffers are made without a
+//! read; an inode that comes back, or is flushed, needs its cluster's buffer. Left out: the
+//! AIL (a clean inode was flushed when its pages were), AGs, and the writes of buffers. Next:
+//! [`super::xfs_log`], `mm::xfs_buf`.
+
+use mm::event::Trace;
+use mm::gfp::Gfp;
+use mm::vmstat::VmEvent;
+use mm::xfs_buf::{CLUSTER_PAGES, ClusterId, ClusterState, INODES_IN_CLUSTER};
+use units::{Bytes, Order, PAGE_SIZE, Pfn};
+
+use crate::cache::in_flight::Transfer;
+use crate::errno::Errno;
+use crate::handle::Kernel;
+use crate::machine::{IoKind, IoRequest, Machine};
+use crate::tasks::process::Process;
+
+/// Clusters in a chunk, the unit in which inodes are allocated.
+const CLUSTERS_IN_CHUNK: u32 = 2;
+
+/// Where inodes lie on the disk: away from all data.
+const INODES_OFFSET: u64 = 1 << 44;
+
+const CLUSTER_BYTES: u64 = CLUSTER_PAGES as u64 * PAGE_SIZE;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// A file is created: the first one of a chunk makes the chunk's buffers.
+    pub(crate) async fn make_clusters(&self, process: &Process, number: u32) -> Result<(), Errno> {
+        if !number.is_multiple_of(CLUSTERS_IN_CHUNK * INODES_IN_CLUSTER) {
+            return Ok(());
+        }
+        let first = number / INODES_IN_CLUSTER;
+        for cluster in first..first + CLUSTERS_IN_CHUNK {
+            self.get_cluster(Some(process), ClusterId(cluster), false).await?;
+        }
+        Ok(())
+    }
+
+    /// Brings the cluster of an inode into memory.
+    pub(crate) async fn read_cluster(&self, process: Option<&Process>, number: u32) -> Result<(), Errno> {
+        self.get_cluster(process, ClusterId(number / INODES_IN_CLUSTER), true).await
+    }
+
+    async fn get_cluster(
+        &self,
+        process: Option<&Process>,
+        cluster: ClusterId,
+        on_disk: bool,
+    ) -> Result<(), Errno> {
+        loop {
+            match self.mem(|mem| mem.cluster_use(cluster)) {
+                ClusterState::Ready => return Ok(()),
+                ClusterState::Reading => self.wait_for_any_read().await,
+                ClusterState::Missing => {
+                    let pages = self.alloc_buffer(process).await?;
+                    let cpu = self.machine().current_cpu();
+                    let added = self.mem(|mem| {
+                        let missing = mem.cluster_use(cluster) == ClusterState::Missing;
+                        if missing {
+                            mem.cluster_add(cluster, pages, !on_disk);
+                        } else {
+                            pages.iter().for_each(|&pfn| mem.alloc.free(cpu, pfn, Order(0)));
+                        }
+                        missing
+                    });
+                    if added && on_disk {
+                        self.submit_cluster_read(cluster);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Four pages, one by one: unmovable, and without FS, as a transaction may be open.
+    async fn alloc_buffer(&self, process: Option<&Process>) -> Result<[Pfn; CLUSTER_PAGES], Errno> {
+        let mut pages = Vec::with_capacity(CLUSTER_PAGES);
+        while pages.len() < CLUSTER_PAGES {
+            match self.alloc_pages(process, Gfp::NOFS, Order(0)).await {
+                Some(pfn) => pages.push(pfn),
+                None => {
+                    let cpu = self.machine().current_cpu();
+                    self.mem(|mem| pages.into_iter().for_each(|pfn| mem.alloc.free(cpu, pfn, Order(0))));
+                    return Err(Errno::NoMem);
+                }
+            }
+        }
+        Ok(pages.try_into().expect("as many as were asked for"))
+    }
+
+    fn submit_cluster_read(&self, cluster: ClusterId) {
+        let tag = self.shared.in_flight.borrow_mut().add(Transfer::Cluster(cluster));
+        self.mem(|mem| mem.alloc.events.add(VmEvent::PgPgIn, CLUSTER_BYTES / 1024));
+        self.start_io(IoRequest {
+            device: 0,
+            kind: IoKind::Read,
+            offset: INODES_OFFSET + (u64::from(cluster.0) * CLUSTER_BYTES),
+            len: Bytes(CLUSTER_BYTES),
+            tag,
+        });
+    }
+
+    /// A cluster has arrived.
+    pub(crate) fn cluster_arrived(&self, cluster: ClusterId) {
+        self.mem(|mem| mem.cluster_read_done(cluster));
+        self.wake_any_read();
+    }
+}

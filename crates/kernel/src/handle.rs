@@ -1,0 +1,84 @@
+//! A kernel: memory, files and processes on a machine.
+//!
+//! One `Kernel` is shared by all tasks of a run; clones are handles. State lives in `RefCell`s that
+//! are borrowed for one step at a time. Drivers are methods of [`Kernel`], in the room of their
+//! mechanism; [`crate::boot`] starts a kernel.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use mm::event::Trace;
+use mm::{MemcgId, Memory};
+use units::Bytes;
+
+use crate::alloc::used_frames::UsedFrames;
+use crate::cache::in_flight::InFlight;
+use crate::files::descriptor::Closed;
+use crate::files::table::Files;
+use crate::fs::Filesystem;
+use crate::machine::{Machine, QueueId};
+use crate::queues::{CompactionThreads, KswapdRequest, NodeQueues, ReadQueues, Throttled, WriteQueues};
+use crate::tasks::process::Processes;
+use crate::writeback::inodes::Flusher;
+
+pub(crate) struct Shared<M: Machine, T: Trace> {
+    pub(crate) machine: M,
+    pub(crate) mem: RefCell<Memory<T>>,
+    pub(crate) filesystem: Filesystem,
+    pub(crate) xfs_log_size: Bytes,
+    /// Where in the log the next record goes.
+    pub(crate) log_head: Cell<u64>,
+    pub(crate) readahead_pages: u32,
+    pub(crate) queues: Vec<NodeQueues>,
+    pub(crate) kswapd_requests: RefCell<Vec<KswapdRequest>>,
+    pub(crate) compaction: CompactionThreads,
+    pub(crate) khugepaged: QueueId,
+    pub(crate) files: RefCell<Files>,
+    pub(crate) in_flight: RefCell<InFlight>,
+    pub(crate) reads: ReadQueues,
+    pub(crate) wait: WriteQueues,
+    pub(crate) flusher: RefCell<Flusher>,
+    pub(crate) throttled: RefCell<Vec<Throttled>>,
+    pub(crate) closed: Closed,
+    pub(crate) processes: RefCell<Processes>,
+    pub(crate) oom_lock: Cell<bool>,
+    /// Length of every stall on fragmentation in microseconds, in whole ticks.
+    pub(crate) fragment_stalls: RefCell<Vec<u64>>,
+    pub(crate) used_frames: RefCell<UsedFrames>,
+}
+
+/// A handle on a running kernel.
+pub struct Kernel<M: Machine, T: Trace> {
+    pub(crate) shared: Rc<Shared<M, T>>,
+}
+
+impl<M: Machine, T: Trace> Clone for Kernel<M, T> {
+    fn clone(&self) -> Self {
+        Self { shared: Rc::clone(&self.shared) }
+    }
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// The machine that it runs on.
+    pub fn machine(&self) -> &M {
+        &self.shared.machine
+    }
+
+    /// One step on the memory state. Nothing can happen in between: `step` cannot wait.
+    #[inline]
+    pub fn mem<R>(&self, step: impl FnOnce(&mut Memory<T>) -> R) -> R {
+        step(&mut self.shared.mem.borrow_mut())
+    }
+
+    /// The cgroup with this path below the root; the root for the empty path.
+    pub fn find_memcg(&self, path: &str) -> Option<MemcgId> {
+        if path.is_empty() { Some(MemcgId::ROOT) } else { self.mem(|mem| mem.memcgs.find(path)) }
+    }
+
+    /// Wakes a queue if anybody sleeps on it.
+    pub(crate) fn wake_queue(&self, queue: QueueId) {
+        if self.machine().has_waiters(queue) {
+            self.machine().wake_all(queue);
+        }
+    }
+}

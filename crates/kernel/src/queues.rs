@@ -1,0 +1,85 @@
+//! What the threads of a kernel wait on and were asked for, and who waits for the disk.
+//!
+//! Plain state: the drivers of each mechanism, all above [`crate::handle`], read and write it.
+
+use std::cell::{Cell, RefCell};
+
+use mm::mapping::MappingId;
+use mm::zone::ZoneKind;
+use units::Order;
+
+use crate::machine::{Machine, QueueId};
+
+/// The wait queues of a node.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NodeQueues {
+    pub(crate) kswapd: QueueId,
+    pub(crate) pfmemalloc: QueueId,
+    pub(crate) no_progress: QueueId,
+    pub(crate) writeback: QueueId,
+}
+
+/// The wait queues around the data disk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WriteQueues {
+    pub(crate) flusher: QueueId,
+    pub(crate) requests: QueueId,
+    pub(crate) page_writeback: QueueId,
+    pub(crate) log: QueueId,
+    pub(crate) log_worker: QueueId,
+}
+
+/// Reclaimers of a node that wait for writeback.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Throttled {
+    pub(crate) tasks: u64,
+    /// Pages written since the first of them waits.
+    pub(crate) written: u64,
+}
+
+/// What kswapd of a node was asked for since it last looked.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KswapdRequest {
+    pub(crate) order: Order,
+    pub(crate) class: Option<ZoneKind>,
+}
+
+/// What kcompactd of a node was asked for since it last looked.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KcompactdRequest {
+    pub(crate) order: Order,
+    pub(crate) class: Option<ZoneKind>,
+}
+
+/// What kcompactd of each node waits on and was asked for.
+#[derive(Debug)]
+pub(crate) struct CompactionThreads {
+    pub(crate) queues: Vec<QueueId>,
+    pub(crate) requests: RefCell<Vec<KcompactdRequest>>,
+}
+
+/// log2 of the queues in the table.
+const TABLE_BITS: u32 = 8;
+
+/// The wait queues of reads.
+#[derive(Debug)]
+pub(crate) struct ReadQueues {
+    pages: Vec<QueueId>,
+    /// Tasks that sleep on the table.
+    pub(crate) sleepers: Cell<u32>,
+    pub(crate) any: QueueId,
+}
+
+impl ReadQueues {
+    pub(crate) fn new(machine: &impl Machine) -> Self {
+        let pages = (0..1 << TABLE_BITS).map(|_| machine.new_queue()).collect();
+        Self { pages, sleepers: Cell::new(0), any: machine.new_queue() }
+    }
+
+    pub(crate) fn of_page(&self, mapping: MappingId, index: u32) -> QueueId {
+        let place = (u64::from(mapping.0) << 32) | u64::from(index);
+        // The golden ratio in 64 bits (`GOLDEN_RATIO_64`).
+        let hash = place.wrapping_mul(0x61C8_8646_80B5_83EB) >> (64 - TABLE_BITS);
+        self.pages[usize::try_from(hash).expect("8 bits")]
+    }
+}

@@ -1,0 +1,83 @@
+//! A pass over a node, which all reclaimers share (`shrink_node`; MECHANISMS 6.7).
+//!
+//! It visits the cgroups of the node once. Each chunk of 32 pages is one step of `mm`; between
+//! chunks the task pays for its CPU time and may be scheduled away, so nothing is remembered across
+//! but the run's own [`ScanControl`].
+
+use mm::MemcgId;
+use mm::event::Trace;
+use mm::scan::ScanControl;
+use mm::shrink::ChunkReport;
+use mm::shrinker::Shrinker;
+use units::NodeId;
+
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// One pass over a node at the run's priority (`shrink_node`).
+    pub(crate) async fn shrink_node(&self, node: NodeId, sc: &mut ScanControl) {
+        self.put_closed();
+        loop {
+            let before = sc.nr_reclaimed;
+            let mut walk = self.mem(|mem| mem.begin_pass(node, sc));
+            let mut visited = None;
+            while let Some(memcg) = self.mem(|mem| mem.next_memcg(&mut walk, visited, sc)) {
+                visited = Some(memcg);
+                self.machine().charge(CostOp::WalkMemcg, 1);
+                self.shrink_memcg(memcg, node, sc).await;
+            }
+            let freed = sc.nr_reclaimed - before;
+            if !self.mem(|mem| mem.should_continue_reclaim(node, sc, freed)) {
+                break;
+            }
+        }
+        self.heed_writeback(node, sc).await;
+    }
+
+    async fn shrink_memcg(&self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {
+        let Some(mut scan) = self.mem(|mem| mem.begin_lruvec(memcg, node, sc)) else { return };
+        loop {
+            let cpu = self.machine().current_cpu();
+            let Some(report) = self.mem(|mem| mem.shrink_chunk(cpu, &mut scan, sc)) else { break };
+            self.pay_for_chunk(report);
+            if report.unqueued_dirty > 0 {
+                self.write_for_reclaim(report);
+            }
+            self.machine().cond_resched().await; // shrink_lruvec and shrink_folio_list
+        }
+        for shrinker in Shrinker::ALL {
+            self.shrink_slab(shrinker, memcg, node, sc).await;
+        }
+    }
+
+    async fn shrink_slab(&self, shrinker: Shrinker, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {
+        let Some(mut scan) = self.mem(|mem| mem.begin_slab(shrinker, memcg, node, sc)) else { return };
+        loop {
+            let cpu = self.machine().current_cpu();
+            let Some(report) = self.mem(|mem| mem.shrink_slab_batch(cpu, &mut scan, sc)) else { break };
+            self.machine().charge(CostOp::SlabScanObject, report.scanned);
+            self.machine().charge(CostOp::InodeEvict, report.evicted);
+            self.machine().cond_resched().await; // do_shrink_slab
+        }
+    }
+
+    /// A chunk held dirty pages that nobody writes: if it held nothing else, the flusher is kicked;
+    /// pages that kswapd chose are written one by one.
+    fn write_for_reclaim(&self, report: ChunkReport) {
+        if report.unqueued_dirty == report.taken.pages {
+            self.kick_flusher();
+        }
+        let pages = self.mem(|mem| mem.take_pageout());
+        if !pages.is_empty() {
+            self.pageout(pages);
+        }
+    }
+
+    fn pay_for_chunk(&self, report: ChunkReport) {
+        let machine = self.machine();
+        machine.charge(CostOp::ScanPage, u64::from(report.scanned));
+        machine.charge(CostOp::ReclaimPage, u64::from(report.reclaimed));
+        machine.charge(CostOp::DeactivatePage, u64::from(report.deactivated));
+    }
+}

@@ -1,0 +1,4 @@
+//! Processes.
+
+pub mod process;
+pub mod start;

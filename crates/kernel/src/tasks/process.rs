@@ -1,0 +1,77 @@
+//! Processes as memory management sees them: a cgroup, some memory of their own, and the OOM
+//! killer's verdict. Left out: everything else that a task is. Next: [`super::start`].
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use mm::MemcgId;
+use units::{Nanos, Pfn};
+
+use crate::anon::area::AnonArea;
+use crate::errno::Errno;
+
+/// Identity of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessId(pub u32);
+
+/// A process. Clones are handles on one process.
+#[derive(Debug, Clone)]
+pub struct Process(pub(crate) Rc<ProcessState>);
+
+impl Process {
+    /// Its cgroup.
+    pub fn memcg(&self) -> MemcgId {
+        self.0.memcg
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Whether the OOM killer took it.
+    pub fn is_killed(&self) -> bool {
+        self.0.killed.get()
+    }
+
+    /// Fails if it was killed: checked at every system call.
+    pub(crate) fn check_alive(&self) -> Result<(), Errno> {
+        if self.is_killed() { Err(Errno::Killed) } else { Ok(()) }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct ProcessState {
+    pub(crate) id: ProcessId,
+    pub(crate) name: String,
+    pub(crate) memcg: MemcgId,
+    pub(crate) killed: Cell<bool>,
+    /// Anonymous mappings; the first holds the process's own pages. None: unmapped.
+    pub(crate) anon: RefCell<Vec<Option<AnonArea>>>,
+    pub(crate) kernel_pages: RefCell<Vec<Pfn>>,
+    /// Page tables, by mapping and 2 MiB in it.
+    pub(crate) page_tables: RefCell<BTreeMap<(usize, u32), Pfn>>,
+    /// Pages charged above some `memory.high` since the last return to user mode.
+    pub(crate) over_high_pages: Cell<u64>,
+    pub(crate) pace: WriterPace,
+}
+
+/// How a process goes on making pages dirty (`nr_dirtied`, `nr_dirtied_pause`,
+/// `dirty_paused_when`).
+#[derive(Debug)]
+pub(crate) struct WriterPace {
+    /// Pages since the last look.
+    pub(crate) dirtied: Cell<u32>,
+    /// Pages until the next look.
+    pub(crate) poll: Cell<u32>,
+    /// When the last pause ended.
+    pub(crate) paused_at: Cell<Nanos>,
+}
+
+/// Every living process, by id.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    pub(crate) list: Vec<Process>,
+    pub(crate) next: u32,
+}

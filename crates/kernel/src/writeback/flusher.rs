@@ -1,0 +1,181 @@
+//! The flusher thread of the data disk, and its order of inodes (`wb_workfn`; MECHANISMS 10.4).
+//!
+//! ```text
+//!   write --> dirty list, by the time of the first dirty page
+//!                 |  older than 30 s, or all when above the background threshold or kicked
+//!                 v
+//!             io list --one chunk of each inode in turn--> requests of up to 512 KiB --> disk
+//!                 ^                                                                       |
+//!                 +-- more-io list: inodes with pages left              pages are clean <-+
+//! ```
+//! Left out: the journal of ext4, several devices, cgroup writeback, `sync_file_range`. Neighbours:
+//! [`super::inodes`] for the lists, [`super::request`] for what is sent, [`super::pause`] for writers.
+
+use std::rc::Rc;
+
+use mm::event::Trace;
+use mm::sysctl::Sysctl;
+use units::Nanos;
+
+use crate::files::inode::{DirtyList, Inode};
+use crate::fs::Filesystem;
+use crate::handle::Kernel;
+use crate::machine::{Machine, WaitReason};
+use crate::writeback::request::Plug;
+
+/// Pages of one inode before the next has its turn, and the unit in which that grows
+/// (`MIN_WRITEBACK_PAGES`).
+const CHUNK_PAGES: u64 = 1024;
+
+const CENTISECOND: u64 = 10_000_000;
+
+/// Why the flusher writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// Down to the background threshold.
+    Background,
+    /// What is older than `dirty_expire_centisecs`.
+    Old,
+    /// So many pages, for reclaim.
+    Pages(u64),
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// A page or the inode itself was made dirty.
+    pub(crate) fn note_dirty_inode(&self, inode: &Rc<Inode>) {
+        if inode.list.get() != DirtyList::None {
+            return;
+        }
+        let now = self.machine().now();
+        let was_idle = {
+            let mut flusher = self.shared.flusher.borrow_mut();
+            let was_idle = flusher.inodes.is_empty();
+            flusher.inodes.note_dirty(inode, now);
+            was_idle
+        };
+        if was_idle {
+            self.wake_flusher(); // It starts to look at the clock.
+        }
+    }
+
+    fn wake_flusher(&self) {
+        self.wake_queue(self.shared.wait.flusher);
+    }
+
+    pub(crate) fn start_background_writeback(&self) {
+        self.shared.flusher.borrow_mut().background = true;
+        self.wake_flusher();
+    }
+
+    /// Reclaim met nothing but dirty pages (`wakeup_flusher_threads`).
+    pub(crate) fn kick_flusher(&self) {
+        {
+            let mut flusher = self.shared.flusher.borrow_mut();
+            if flusher.kicked || flusher.inodes.is_empty() {
+                return;
+            }
+            flusher.kicked = true;
+        }
+        self.wake_flusher();
+    }
+
+    fn centisecs(&self, sysctl: Sysctl) -> Nanos {
+        Nanos(self.mem(|mem| mem.alloc.sysctls.get(sysctl)) * CENTISECOND)
+    }
+
+    /// The flusher thread of the data disk (`wb_workfn`).
+    pub(crate) async fn flusher(&self) {
+        loop {
+            self.put_closed();
+            let period = self.centisecs(Sysctl::DirtyWritebackCentisecs);
+            let (asked, idle) = {
+                let flusher = self.shared.flusher.borrow();
+                (flusher.kicked || flusher.background, flusher.inodes.is_empty())
+            };
+            if !asked {
+                let timeout = (!idle && period > Nanos::ZERO).then_some(period);
+                let _ = self.machine().wait(self.shared.wait.flusher, WaitReason::FlusherIdle, timeout).await;
+            }
+            if std::mem::take(&mut self.shared.flusher.borrow_mut().kicked) {
+                let dirty = self.mem(|mem| mem.writeback.dirty());
+                self.write_back(Work::Pages(dirty)).await;
+            }
+            let due = self.shared.flusher.borrow().last_old_flush + period;
+            if period > Nanos::ZERO && self.machine().now() >= due {
+                self.shared.flusher.borrow_mut().last_old_flush = self.machine().now();
+                self.write_back(Work::Old).await;
+            }
+            self.shared.flusher.borrow_mut().background = false;
+            self.write_back(Work::Background).await;
+        }
+    }
+
+    pub(crate) fn is_over_background(&self) -> bool {
+        let limits = self.mem(|mem| mem.dirty_limits());
+        limits.dirty > limits.background
+    }
+
+    /// One piece of work: rounds over the inodes, a chunk of each in turn (`wb_writeback`).
+    async fn write_back(&self, work: Work) {
+        let mut plug = Plug::default();
+        let mut left = if let Work::Pages(pages) = work { pages } else { u64::MAX };
+        let expire = self.centisecs(Sysctl::DirtyExpireCentisecs);
+        while left > 0 && (work != Work::Background || self.is_over_background()) {
+            let now = self.machine().now();
+            let cutoff = if work == Work::Old { now.saturating_sub(expire) } else { now };
+            let round = {
+                let mut flusher = self.shared.flusher.borrow_mut();
+                flusher.inodes.queue_io(cutoff);
+                flusher.inodes.due()
+            };
+            let mut progress = false;
+            for _ in 0..round {
+                let Some(inode) = self.shared.flusher.borrow_mut().inodes.next() else { break };
+                let written = self.write_chunk(&inode, left, &mut plug).await;
+                progress |= written > 0 || inode.list.get() == DirtyList::None;
+                left = left.saturating_sub(written);
+                if left == 0 || (work == Work::Background && !self.is_over_background()) {
+                    break;
+                }
+            }
+            if !progress {
+                break;
+            }
+        }
+        self.submit_plug(&mut plug);
+    }
+
+    /// Writes a chunk of an inode, and the inode itself with its last page; then puts it on the
+    /// list where it belongs. Returns the pages.
+    async fn write_chunk(&self, inode: &Rc<Inode>, left: u64, plug: &mut Plug) -> u64 {
+        let chunk = self.mem(|mem| {
+            let half_second = mem.writeback.pace.bandwidth() / 2;
+            half_second.min(mem.dirty_limits().threshold / 8) / CHUNK_PAGES * CHUNK_PAGES + CHUNK_PAGES
+        });
+        let written = self.write_pages(inode, chunk.min(left), plug).await;
+        if self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) == 0 {
+            self.prepare_flush(inode).await;
+        }
+        let list = if inode.is_orphan() {
+            DirtyList::None
+        } else if self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) > 0 {
+            if written > 0 { DirtyList::MoreIo } else { DirtyList::Dirty }
+        } else {
+            self.mem(|mem| mem.set_inode_dirty(inode.mapping, false));
+            DirtyList::None
+        };
+        if list == DirtyList::Dirty {
+            inode.dirtied_when.set(self.machine().now()); // Dirtied again while it is being written.
+        }
+        self.shared.flusher.borrow_mut().inodes.put_last(inode, list);
+        written
+    }
+
+    /// The inode itself is to be written: on XFS into the buffer of its cluster. Without memory for
+    /// that it is taken as written all the same.
+    async fn prepare_flush(&self, inode: &Inode) {
+        if self.shared.filesystem == Filesystem::Xfs && inode.is_in_table() && !inode.is_orphan() {
+            let _ = self.read_cluster(None, inode.number).await;
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The inodes that have something to write, in the order in which the flusher takes them
+//! (MECHANISMS 10.4).
+//!
+//! ```text
+//!   became dirty --> dirty list --old enough--> io list --its turn--> a chunk is written
+//!                                                  ^                         |
+//!                                                  +----- more-io list <-----+ pages left
+//! ```
+//! An inode is on one list at most. Left out: a list for inodes whose times alone are dirty. Next:
+//! [`super::flusher`].
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use units::Nanos;
+
+use crate::files::inode::{DirtyList, Inode};
+
+/// The inodes with something to write, in the order in which the flusher takes them.
+#[derive(Debug, Default)]
+pub(crate) struct DirtyInodes {
+    dirty: VecDeque<Rc<Inode>>,
+    io: VecDeque<Rc<Inode>>,
+    more_io: VecDeque<Rc<Inode>>,
+}
+
+impl DirtyInodes {
+    /// An inode has something to write since `now`; nothing changes if it had before.
+    pub(crate) fn note_dirty(&mut self, inode: &Rc<Inode>, now: Nanos) {
+        if inode.list.get() == DirtyList::None {
+            inode.dirtied_when.set(now);
+            self.put_last(inode, DirtyList::Dirty);
+        }
+    }
+
+    /// Puts an inode that was being written on a list, last.
+    pub(crate) fn put_last(&mut self, inode: &Rc<Inode>, list: DirtyList) {
+        inode.list.set(list);
+        match list {
+            DirtyList::Dirty => self.dirty.push_back(Rc::clone(inode)),
+            DirtyList::MoreIo => self.more_io.push_back(Rc::clone(inode)),
+            DirtyList::Io | DirtyList::None | DirtyList::Writing => {}
+        }
+    }
+
+    /// Makes ready for a round what had a turn already, then what was dirtied up to `cutoff`
+    /// (`queue_io`).
+    pub(crate) fn queue_io(&mut self, cutoff: Nanos) {
+        while let Some(inode) = self.more_io.pop_front() {
+            inode.list.set(DirtyList::Io);
+            self.io.push_back(inode);
+        }
+        while self.dirty.front().is_some_and(|inode| inode.dirtied_when.get() <= cutoff) {
+            let inode = self.dirty.pop_front().expect("just seen");
+            inode.list.set(DirtyList::Io);
+            self.io.push_back(inode);
+        }
+    }
+
+    /// The next one to be written now; it is being written from here on.
+    pub(crate) fn next(&mut self) -> Option<Rc<Inode>> {
+        let inode = self.io.pop_front()?;
+        inode.list.set(DirtyList::Writing);
+        Some(inode)
+    }
+
+    /// How many are to be written now.
+    pub(crate) fn due(&self) -> usize {
+        self.io.len()
+    }
+
+    /// Whether nothing is dirty.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.dirty.is_empty() && self.io.is_empty() && self.more_io.is_empty()
+    }
+
+    /// Every inode on a list, those to be written next first.
+    pub(crate) fn all(&self) -> Vec<Rc<Inode>> {
+        self.io.iter().chain(&self.more_io).chain(&self.dirty).cloned().collect()
+    }
+}
+
+/// What the flusher was asked for, and the writes that are on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Flusher {
+    pub(crate) inodes: DirtyInodes,
+    /// Reclaim wants everything written (`wakeup_flusher_threads`).
+    pub(crate) kicked: bool,
+    /// Some writer found the background threshold exceeded.
+    pub(crate) background: bool,
+    pub(crate) last_old_flush: Nanos,
+    pub(crate) requests: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use mm::mapping::MappingId;
+
+    use super::*;
+
+    fn inode(number: u32) -> Rc<Inode> {
+        Rc::new(Inode::new(number, MappingId(number), 0))
+    }
+
+    pub(crate) fn order(inodes: &mut DirtyInodes) -> Vec<u32> {
+        std::iter::from_fn(|| inodes.next()).map(|inode| inode.number).collect()
+    }
+
+    #[test]
+    fn inodes_are_written_in_the_order_in_which_they_became_dirty() {
+        let mut inodes = DirtyInodes::default();
+        let files: Vec<Rc<Inode>> = (1..=4).map(inode).collect();
+        for (time, file) in (10..).zip(&files) {
+            inodes.note_dirty(file, Nanos(time));
+        }
+        inodes.note_dirty(&files[0], Nanos(99)); // Dirty already: keeps its place and age.
+        inodes.queue_io(Nanos(12));
+        assert_eq!(order(&mut inodes), [1, 2, 3], "the last is too young");
+        inodes.put_last(&files[1], DirtyList::MoreIo);
+        inodes.put_last(&files[0], DirtyList::None);
+        inodes.queue_io(Nanos(13));
+        assert_eq!(order(&mut inodes), [2, 4], "what had a turn goes before what is new");
+    }
+}

@@ -1,0 +1,69 @@
+//! `sync` and `fsync`: writing what is dirty and waiting for it.
+
+use std::rc::Rc;
+
+use mm::event::Trace;
+use mm::mapping::MappingId;
+
+use crate::errno::Errno;
+use crate::files::descriptor::OpenFile;
+use crate::files::inode::Inode;
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+use crate::tasks::process::Process;
+use crate::writeback::request::Plug;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Writes all dirty pages of a file and waits for them.
+    pub(crate) async fn write_and_wait(&self, inode: &Rc<Inode>) {
+        let mut plug = Plug::default();
+        while !inode.is_orphan() && self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) > 0 {
+            let written = self.write_pages(inode, u64::MAX, &mut plug).await;
+            self.submit_plug(&mut plug);
+            if written == 0 {
+                if inode.is_orphan() {
+                    return;
+                }
+                // What is left is dirty and still being written from before.
+                self.wait_for_writeback(inode.mapping).await;
+            }
+        }
+        self.wait_for_writeback(inode.mapping).await;
+        // It stays on the flusher's list, where the next round finds it clean.
+        if !inode.is_orphan() && self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) == 0 {
+            self.mem(|mem| mem.set_inode_dirty(inode.mapping, false));
+        }
+    }
+
+    /// `sync`: writes everything that is dirty now and waits for it.
+    pub async fn sync(&self) {
+        self.put_closed();
+        let inodes = self.shared.flusher.borrow().inodes.all();
+        let mut plug = Plug::default();
+        for inode in &inodes {
+            self.write_pages(inode, u64::MAX, &mut plug).await;
+        }
+        self.submit_plug(&mut plug);
+        for inode in inodes {
+            self.write_and_wait(&inode).await;
+        }
+        let flushed: Vec<MappingId> = self.shared.in_flight.borrow().written_mappings();
+        for mapping in flushed {
+            self.wait_for_writeback(mapping).await;
+        }
+        self.force_log().await;
+    }
+
+    /// `fsync(2)`: writes the dirty pages of a file and waits until they are on the disk.
+    ///
+    /// # Errors
+    /// `Killed`.
+    pub async fn fsync(&self, process: &Process, file: &OpenFile) -> Result<(), Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        self.write_and_wait(&file.inode).await;
+        self.force_log().await;
+        self.machine().cond_resched().await; // return to user mode
+        Ok(())
+    }
+}
