@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use mm::Memory;
 use mm::event::Trace;
-use mm::feature::Feature;
 use mm::sysctl::Sysctls;
 use mm::zone::MemoryLayout;
 use units::{Bytes, CpuId, Nanos, NodeId, Seed};
@@ -16,12 +15,9 @@ use crate::cache::window::READAHEAD_PAGES_MAX;
 use crate::files::descriptor::Closed;
 use crate::files::table::Files;
 use crate::fs::Filesystem;
-use crate::fs::xfs_log::LOG_PERIOD;
 use crate::handle::{Kernel, Shared};
 use crate::machine::{CostOp, Machine, WaitReason};
-use crate::queues::{
-    CompactionThreads, KcompactdRequest, KswapdRequest, NodeQueues, ReadQueues, Throttled, WriteQueues,
-};
+use crate::queues::{CompactionThreads, KswapdRequest, NodeQueues, ReadQueues, Throttled, WriteQueues};
 use crate::tasks::process::Processes;
 use crate::writeback::inodes::Flusher;
 
@@ -58,28 +54,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A memory layout that no kernel can run on.
     pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::boot::BootError> {
         let mut mem = Memory::boot(&config.layout, config.version, config.sysctls, trace)?;
-        mem.writeback.has_writepage_hook = lets_reclaim_write(&mem, config.filesystem);
+        mem.writeback.has_writepage_hook = config.filesystem.lets_reclaim_write(mem.alloc.features);
         let node_count = config.layout.nodes.len();
-        let queues = (0..node_count)
-            .map(|_| NodeQueues {
-                kswapd: machine.new_queue(),
-                pfmemalloc: machine.new_queue(),
-                no_progress: machine.new_queue(),
-                writeback: machine.new_queue(),
-            })
-            .collect();
+        let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
         let frames = mem.alloc.frames.len();
-        let compaction = CompactionThreads {
-            queues: (0..node_count).map(|_| machine.new_queue()).collect(),
-            requests: RefCell::new(vec![KcompactdRequest::default(); node_count]),
-        };
-        let wait = WriteQueues {
-            flusher: machine.new_queue(),
-            requests: machine.new_queue(),
-            page_writeback: machine.new_queue(),
-            log: machine.new_queue(),
-            log_worker: machine.new_queue(),
-        };
+        let compaction = CompactionThreads::new(&machine, node_count);
+        let wait = WriteQueues::new(&machine);
         let kernel = Self {
             shared: Rc::new(Shared {
                 mem: RefCell::new(mem),
@@ -137,10 +117,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         machine.spawn("vmstat-worker", None, async move { kernel.vmstat_forever(first).await });
         let kernel = self.clone();
         machine.spawn("flusher", None, async move { kernel.flusher().await });
-        if self.shared.filesystem == Filesystem::Xfs {
-            let (kernel, first) = (self.clone(), phase("xfs-log", LOG_PERIOD));
-            machine.spawn("xfs-log", None, async move { kernel.log_worker(first).await });
-        }
+        self.start_filesystem(phase);
     }
 
     async fn flush_stats_forever(&self, first: Nanos) {
@@ -162,12 +139,4 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
     }
-}
-
-/// Whether the filesystem writes single pages for kswapd: ext4 until its hook went, XFS until it
-/// had large folios.
-fn lets_reclaim_write<T: Trace>(mem: &Memory<T>, filesystem: Filesystem) -> bool {
-    let features = mem.alloc.features;
-    let gone = filesystem == Filesystem::Xfs && features.has(Feature::LargeFolioReadahead);
-    features.has(Feature::WritepageHook) && !gone
 }

@@ -19,6 +19,17 @@ pub(crate) struct NodeQueues {
     pub(crate) writeback: QueueId,
 }
 
+impl NodeQueues {
+    pub(crate) fn new(machine: &impl Machine) -> Self {
+        Self {
+            kswapd: machine.new_queue(),
+            pfmemalloc: machine.new_queue(),
+            no_progress: machine.new_queue(),
+            writeback: machine.new_queue(),
+        }
+    }
+}
+
 /// The wait queues around the data disk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteQueues {
@@ -27,6 +38,18 @@ pub(crate) struct WriteQueues {
     pub(crate) page_writeback: QueueId,
     pub(crate) log: QueueId,
     pub(crate) log_worker: QueueId,
+}
+
+impl WriteQueues {
+    pub(crate) fn new(machine: &impl Machine) -> Self {
+        Self {
+            flusher: machine.new_queue(),
+            requests: machine.new_queue(),
+            page_writeback: machine.new_queue(),
+            log: machine.new_queue(),
+            log_worker: machine.new_queue(),
+        }
+    }
 }
 
 /// Reclaimers of a node that wait for writeback.
@@ -56,6 +79,13 @@ pub(crate) struct KcompactdRequest {
 pub(crate) struct CompactionThreads {
     pub(crate) queues: Vec<QueueId>,
     pub(crate) requests: RefCell<Vec<KcompactdRequest>>,
+}
+
+impl CompactionThreads {
+    pub(crate) fn new(machine: &impl Machine, nodes: usize) -> Self {
+        let queues = (0..nodes).map(|_| machine.new_queue()).collect();
+        Self { queues, requests: RefCell::new(vec![KcompactdRequest::default(); nodes]) }
+    }
 }
 
 /// log2 of the queues in the table.

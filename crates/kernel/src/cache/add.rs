@@ -12,60 +12,46 @@ use units::{Order, Pfn};
 
 use crate::errno::Errno;
 use crate::files::inode::Inode;
-use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
 
-impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Flags for pages of files: XFS forbids reclaim to enter the filesystem (MECHANISMS 9.7).
-    pub(crate) fn page_gfp(&self) -> Gfp {
-        match self.shared.filesystem {
-            Filesystem::Ext4 => Gfp::HIGHUSER_MOVABLE,
-            Filesystem::Xfs => Gfp::HIGHUSER_MOVABLE.without(Gfp::FS),
-        }
-    }
+/// Where a page or folio goes in a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// Its first page.
+    pub(crate) index: u32,
+    pub(crate) order: Order,
+    /// A read of it starts the next readahead window.
+    pub(crate) marker: bool,
+}
 
-    pub(crate) async fn add_single(
+impl Place {
+    /// A single page without a marker.
+    pub(crate) const fn page(index: u32) -> Self {
+        Self { index, order: Order(0), marker: false }
+    }
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Allocates, charges and adds one locked page or folio (`filemap_add_folio`). False: the place
+    /// was taken meanwhile.
+    pub(crate) async fn add_folio(
         &self,
         process: &Process,
         inode: &Inode,
-        index: u32,
+        place: Place,
         gfp: Gfp,
     ) -> Result<bool, Errno> {
-        let pfn = self.alloc_pages(Some(process), gfp, Order(0)).await.ok_or(Errno::NoMem)?;
-        let added = self.charge_and_insert(process, inode, index, pfn, gfp).await;
-        let cpu = self.machine().current_cpu();
-        if added == Ok(true) {
-            self.machine().charge(CostOp::PageCacheAdd, 1);
-            self.mem(|mem| mem.lru_add(cpu, pfn));
-        } else {
-            self.mem(|mem| mem.alloc.free(cpu, pfn, Order(0)));
-        }
-        added
-    }
-
-    /// Allocates, charges and adds one locked page or folio (`filemap_add_folio`). False: the slot
-    /// was taken meanwhile.
-    pub(crate) async fn add_page(
-        &self,
-        process: &Process,
-        inode: &Inode,
-        index: u32,
-        order: Order,
-        marker: bool,
-    ) -> Result<bool, Errno> {
-        // Readahead may fail: it neither retries nor kills.
-        let gfp = self.page_gfp() | Gfp::NORETRY;
+        let Place { index, order, marker } = place;
         let pfn = self.alloc_pages(Some(process), gfp, order).await.ok_or(Errno::NoMem)?;
         let added = self.charge_and_insert(process, inode, index, pfn, gfp).await;
+        let cpu = self.machine().current_cpu();
         if added != Ok(true) {
-            let cpu = self.machine().current_cpu();
             self.mem(|mem| mem.alloc.free(cpu, pfn, order));
             return added;
         }
         self.machine().charge(CostOp::PageCacheAdd, u64::from(order.pages()));
-        let cpu = self.machine().current_cpu();
         self.mem(|mem| {
             if marker {
                 mem.alloc.frames.set_flags(pfn, PageFlags::READAHEAD);
@@ -75,7 +61,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(true)
     }
 
-    pub(crate) async fn charge_and_insert(
+    async fn charge_and_insert(
         &self,
         process: &Process,
         inode: &Inode,
@@ -106,7 +92,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Makes the tree nodes on the way to `index`, charging and allocating slab as needed.
-    pub(crate) async fn prepare_tree(
+    async fn prepare_tree(
         &self,
         process: &Process,
         inode: &Inode,

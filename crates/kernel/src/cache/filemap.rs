@@ -16,11 +16,11 @@ use mm::gfp::Gfp;
 use mm::mapping::Slot;
 use units::{Order, PAGE_SIZE, Pfn};
 
+use crate::cache::add::Place;
 use crate::cache::in_flight::PageRange;
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 use crate::files::inode::Inode;
-use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
@@ -134,7 +134,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// (`filemap_create_folio`).
     async fn read_one_page(&self, process: &Process, inode: &Inode, index: u32) -> Result<(), Errno> {
         self.map_blocks(process, inode).await?;
-        if self.add_single(process, inode, index, self.page_gfp()).await? {
+        if self.add_folio(process, inode, Place::page(index), self.shared.filesystem.page_gfp()).await? {
             self.submit_read(inode, index, 1);
         }
         Ok(())
@@ -222,8 +222,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Found::Missing if keeps_some => self.read_one_page(process, inode, index).await?,
                 Found::Missing => {
                     self.mem(|mem| mem.note_dirty_full_nodes());
-                    let gfp = self.page_gfp() | Gfp::WRITE;
-                    if self.add_single(process, inode, index, gfp).await?
+                    let gfp = self.shared.filesystem.page_gfp() | Gfp::WRITE;
+                    if self.add_folio(process, inode, Place::page(index), gfp).await?
                         && let Slot::Page(pfn) = self.mem(|mem| mem.mappings.find(inode.mapping, index))
                     {
                         return Ok((pfn, true)); // Locked by us, and wholly overwritten: nothing to read.
@@ -234,17 +234,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Makes a page of the cache dirty; on ext4 it gets a buffer head, charged with the page.
-    /// False: the page is gone.
+    /// Makes a page of the cache dirty. False: the page is gone.
     pub(crate) async fn dirty_page(
         &self,
         process: &Process,
         inode: &Rc<Inode>,
         index: u32,
     ) -> Result<bool, Errno> {
-        if self.shared.filesystem == Filesystem::Ext4 {
-            self.give_buffer(process, inode, index).await?;
-        }
+        self.prepare_dirty(process, inode, index).await?;
         let found = self.mem(|mem| match mem.mappings.find(inode.mapping, index) {
             Slot::Page(pfn) => {
                 mem.set_dirty(pfn);

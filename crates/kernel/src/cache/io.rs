@@ -33,6 +33,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
+    /// Starts reading the pages of a window from `first` to `end`.
+    pub(crate) fn submit_run(&self, inode: &Inode, first: u32, end: u32) {
+        if end > first {
+            self.machine().charge(CostOp::ReadaheadPage, u64::from(end - first));
+            self.submit_read(inode, first, end - first);
+        }
+    }
+
     /// Hands a request to its device. All that the kernel does for it as a whole is charged here, also
     /// what comes with its completion.
     pub(crate) fn start_io(&self, request: IoRequest) {

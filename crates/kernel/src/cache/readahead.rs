@@ -4,15 +4,15 @@
 //! Next: [`super::add`] adds the pages.
 
 use mm::event::Trace;
-use mm::feature::Feature;
+use mm::gfp::Gfp;
 use mm::mapping::Slot;
 use units::{Order, PAGE_SIZE};
 
+use crate::cache::add::Place;
 use crate::cache::window::Readahead;
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 use crate::files::inode::Inode;
-use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
@@ -100,6 +100,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         })
     }
 
+    /// Readahead may fail: it neither retries nor kills.
+    fn readahead_gfp(&self) -> Gfp {
+        self.shared.filesystem.page_gfp() | Gfp::NORETRY
+    }
+
     /// Allocates and reads the window's pages, as large folios where they fit
     /// (`page_cache_ra_order`).
     async fn read_window(
@@ -109,10 +114,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         window: Readahead,
         order: u8,
     ) -> Result<(), Errno> {
-        let large = self.shared.filesystem == Filesystem::Xfs
-            && self.mem(|mem| mem.alloc.features.has(Feature::LargeFolioReadahead))
-            && window.size >= 4;
-        if !large {
+        let features = self.mem(|mem| mem.alloc.features);
+        if !self.shared.filesystem.reads_large_folios(features) || window.size < 4 {
             let marker = Some(window.marker());
             return self.read_pages(process, &file.inode, window.start, window.size, marker).await;
         }
@@ -129,12 +132,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         let Some(last) = last_page(inode) else { return Ok(()) };
         self.map_blocks(process, inode).await?;
+        let gfp = self.readahead_gfp();
         let end = (window.start + window.size).min(last + 1);
         let mut index = window.start;
         while index < end {
             let order = folio_order(index, end, wanted);
             let marks = (index..index + order.pages()).contains(&window.marker());
-            match self.add_page(process, inode, index, order, marks).await {
+            let place = Place { index, order, marker: marks };
+            match self.add_folio(process, inode, place, gfp).await {
                 Ok(true) => index += order.pages(),
                 Err(errno) if order == Order(0) => {
                     self.submit_run(inode, window.start, index);
@@ -164,6 +169,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         let Some(last) = last_page(inode) else { return Ok(()) };
         self.map_blocks(process, inode).await?;
+        let gfp = self.readahead_gfp();
         let end = first.saturating_add(count).min(last + 1);
         let mut run_start = first;
         let mut index = first;
@@ -172,7 +178,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let added = if present {
                 Ok(false)
             } else {
-                self.add_page(process, inode, index, Order(0), marker == Some(index)).await
+                let place = Place { marker: marker == Some(index), ..Place::page(index) };
+                self.add_folio(process, inode, place, gfp).await
             };
             match added {
                 Ok(true) => {}
@@ -189,13 +196,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.submit_run(inode, run_start, end);
         Ok(())
-    }
-
-    fn submit_run(&self, inode: &Inode, first: u32, end: u32) {
-        if end > first {
-            self.machine().charge(CostOp::ReadaheadPage, u64::from(end - first));
-            self.submit_read(inode, first, end - first);
-        }
     }
 }
 

@@ -13,9 +13,7 @@ use units::Bytes;
 
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
-use crate::files::inode::{Inode, Metadata};
-use crate::fs::Filesystem;
-use crate::fs::ext4::{INODES_IN_BLOCK, TABLE_FIRST};
+use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
@@ -102,23 +100,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     });
                 }
                 (true, false) => {
-                    self.touch_table(process, inode, create).await?;
+                    self.touch_metadata(process, inode, create).await?;
                     self.alloc_inode(process, inode, create).await?;
                 }
             }
         }
     }
 
-    /// Allocates what an inode costs. On XFS a create is inside a transaction: no FS.
+    /// Allocates what an inode costs.
     async fn alloc_inode(&self, process: &Process, inode: &Inode, create: bool) -> Result<(), Errno> {
-        let xfs = self.shared.filesystem == Filesystem::Xfs;
-        let gfp = if xfs && create { Gfp::NOFS } else { Gfp::KERNEL };
-        let (main, extra) =
-            if xfs { (Cache::XfsInode, Cache::XfsExtra) } else { (Cache::Ext4Inode, Cache::Ext4Extra) };
+        let (wanted, gfp) = self.shared.filesystem.inode_objects(create);
         let mut parts = Vec::new();
-        let wanted = [Some(main), Some(extra), (xfs && create).then_some(Cache::XfsLogItem)];
         let mut failed = None;
-        for cache in wanted.into_iter().flatten() {
+        for &cache in wanted {
             match self.alloc_object(Some(process), cache, gfp).await {
                 Ok(object) => parts.push(object),
                 Err(errno) => {
@@ -139,44 +133,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             mem.attach_inode(inode.mapping, objects);
         });
         failed.map_or(Ok(()), Err)
-    }
-
-    /// ext4: the block of the inode tables that a created file is in. It is read when the inode
-    /// comes back; when the file is created, it is made dirty. XFS: the inode's cluster.
-    async fn touch_table(&self, process: &Process, inode: &Inode, create: bool) -> Result<(), Errno> {
-        if self.shared.filesystem == Filesystem::Xfs && inode.metadata == Metadata::Table {
-            return if create {
-                self.make_clusters(process, inode.number).await
-            } else {
-                self.read_cluster(Some(process), inode.number).await
-            };
-        }
-        let device = self.shared.files.borrow().device();
-        let Some(device) = device.filter(|_| self.shared.filesystem == Filesystem::Ext4) else {
-            return Ok(());
-        };
-        if inode.metadata != Metadata::Table {
-            return Ok(());
-        }
-        let block = TABLE_FIRST + (inode.number / INODES_IN_BLOCK);
-        if !create {
-            return self.read_block(process, &device, block).await;
-        }
-        self.write_page(process, &device, block, false).await
-    }
-
-    /// The extents of a file are looked up: on ext4 those of a laid-out file are in a metadata
-    /// block that is read through the block device's own page cache, which repeated use makes
-    /// active; it is charged to whoever reads it first.
-    pub(crate) async fn map_blocks(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
-        if self.shared.filesystem != Filesystem::Ext4 || inode.metadata != Metadata::OwnBlock {
-            return Ok(());
-        }
-        let device = self.shared.files.borrow().device();
-        match device {
-            Some(device) => self.read_block(process, &device, inode.number).await,
-            None => Ok(()),
-        }
     }
 
     /// Takes note of descriptors that were dropped, and removes orphans whose last page is there.

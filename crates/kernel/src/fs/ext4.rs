@@ -3,31 +3,60 @@
 //!
 //! Left out: the journal (a commit costs nothing, and keeps no page).
 
+use std::rc::Rc;
+
 use mm::event::Trace;
 use mm::gfp::Gfp;
 use mm::mapping::Slot;
 use mm::slab_caches::Cache;
 
+use crate::cache::add::Place;
 use crate::cache::filemap::Found;
 use crate::errno::Errno;
-use crate::files::inode::Inode;
+use crate::files::inode::{Inode, Metadata};
 use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 /// The first page of the inode tables in the device's mapping, and inodes in one block of 4 KiB.
-pub(crate) const TABLE_FIRST: u32 = 1 << 24;
-
-pub(crate) const INODES_IN_BLOCK: u32 = 16;
+const TABLE_FIRST: u32 = 1 << 24;
+const INODES_IN_BLOCK: u32 = 16;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Reads a metadata block through the block device's own page cache.
-    pub(crate) async fn read_block(
+    /// The block of the inode tables that a created file is in. It is read when the inode comes back;
+    /// when the file is created, it is made dirty.
+    pub(crate) async fn touch_table(
         &self,
         process: &Process,
-        device: &Inode,
-        block: u32,
+        inode: &Inode,
+        create: bool,
     ) -> Result<(), Errno> {
+        let Some(device) = self.device() else { return Ok(()) };
+        let block = TABLE_FIRST + (inode.number / INODES_IN_BLOCK);
+        if !create {
+            return self.read_block(process, &device, block).await;
+        }
+        self.write_page(process, &device, block, false).await
+    }
+
+    /// The extents of a laid-out file are in a metadata block that is read through the block device's
+    /// own page cache, which repeated use makes active; it is charged to whoever reads it first.
+    pub(crate) async fn read_extents(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
+        if inode.metadata != Metadata::OwnBlock {
+            return Ok(());
+        }
+        match self.device() {
+            Some(device) => self.read_block(process, &device, inode.number).await,
+            None => Ok(()),
+        }
+    }
+
+    fn device(&self) -> Option<Rc<Inode>> {
+        self.shared.files.borrow().device()
+    }
+
+    /// Reads a metadata block through the block device's own page cache.
+    async fn read_block(&self, process: &Process, device: &Inode, block: u32) -> Result<(), Errno> {
         let mut was_read = false;
         loop {
             match self.look(device, block) {
@@ -43,7 +72,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     was_read = true;
                 }
                 Found::Missing => {
-                    if self.add_single(process, device, block, Gfp::HIGHUSER_MOVABLE).await? {
+                    if self.add_folio(process, device, Place::page(block), Gfp::HIGHUSER_MOVABLE).await? {
                         self.submit_read(device, block, 1);
                     }
                 }
@@ -51,6 +80,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
+    /// A page that is dirtied gets a buffer head, charged with the page.
     pub(crate) async fn give_buffer(
         &self,
         process: &Process,

@@ -1,10 +1,17 @@
 //! Filesystems: what ext4 and XFS do differently, as far as memory management sees it.
 //!
-//! Left out: any other filesystem, journals but the log of XFS, a full disk.
+//! What can be said at once is here, by [`Filesystem`]; what waits is in [`hooks`], which everybody
+//! calls and which turn to [`ext4`] or to [`xfs`]. Left out: any other filesystem, journals but the
+//! log of XFS, a full disk.
 
 pub mod ext4;
+pub mod hooks;
 pub mod xfs;
 pub mod xfs_log;
+
+use mm::feature::{Feature, FeatureSet};
+use mm::gfp::Gfp;
+use mm::slab_caches::Cache;
 
 /// The filesystem of the data disk: what matters to memory management.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,5 +29,37 @@ impl Filesystem {
     /// Finds one by name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(other, _)| *other == name).map(|(_, filesystem)| filesystem)
+    }
+
+    /// Flags for pages of files: XFS forbids reclaim to enter the filesystem (MECHANISMS 9.7).
+    pub(crate) const fn page_gfp(self) -> Gfp {
+        match self {
+            Self::Ext4 => Gfp::HIGHUSER_MOVABLE,
+            Self::Xfs => Gfp::HIGHUSER_MOVABLE.without(Gfp::FS),
+        }
+    }
+
+    /// Whether readahead may make large folios.
+    pub(crate) const fn reads_large_folios(self, features: FeatureSet) -> bool {
+        match self {
+            Self::Ext4 => false,
+            Self::Xfs => features.has(Feature::LargeFolioReadahead),
+        }
+    }
+
+    /// Whether it writes single pages for kswapd: ext4 until its hook went, XFS until it had large
+    /// folios.
+    pub(crate) const fn lets_reclaim_write(self, features: FeatureSet) -> bool {
+        features.has(Feature::WritepageHook) && !self.reads_large_folios(features)
+    }
+
+    /// The objects that an inode in memory is made of, and how they are allocated. On XFS a create is
+    /// inside a transaction: no FS, and one object more.
+    pub(crate) const fn inode_objects(self, create: bool) -> (&'static [Cache], Gfp) {
+        match (self, create) {
+            (Self::Ext4, _) => (&[Cache::Ext4Inode, Cache::Ext4Extra], Gfp::KERNEL),
+            (Self::Xfs, false) => (&[Cache::XfsInode, Cache::XfsExtra], Gfp::KERNEL),
+            (Self::Xfs, true) => (&[Cache::XfsInode, Cache::XfsExtra, Cache::XfsLogItem], Gfp::NOFS),
+        }
     }
 }

@@ -19,7 +19,6 @@ use units::{Bytes, Nanos};
 
 use crate::cache::in_flight::Transfer;
 use crate::files::inode::Inode;
-use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, IoKind, IoRequest, Machine, WaitReason};
 use crate::tasks::process::Process;
@@ -36,8 +35,8 @@ const LOG_OFFSET: u64 = 1 << 46;
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// An inode changes in a transaction. Without memory for that the change is taken as logged all
     /// the same: a real transaction would wait until there is some.
-    pub(crate) async fn log_inode(&self, process: Option<&Process>, inode: &Inode) {
-        if self.shared.filesystem != Filesystem::Xfs || !inode.is_in_table() {
+    pub(crate) async fn log_change(&self, process: Option<&Process>, inode: &Inode) {
+        if !inode.is_in_table() {
             return;
         }
         let is_logged = || inode.logged_in.get() == Some(self.mem(|mem| mem.xfs_log.open_checkpoint()));

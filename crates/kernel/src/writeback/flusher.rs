@@ -18,7 +18,6 @@ use mm::sysctl::Sysctl;
 use units::Nanos;
 
 use crate::files::inode::{DirtyList, Inode};
-use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 use crate::writeback::request::Plug;
@@ -169,13 +168,5 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.shared.flusher.borrow_mut().inodes.put_last(inode, list);
         written
-    }
-
-    /// The inode itself is to be written: on XFS into the buffer of its cluster. Without memory for
-    /// that it is taken as written all the same.
-    async fn prepare_flush(&self, inode: &Inode) {
-        if self.shared.filesystem == Filesystem::Xfs && inode.is_in_table() && !inode.is_orphan() {
-            let _ = self.read_cluster(None, inode.number).await;
-        }
     }
 }

@@ -51,7 +51,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         for mapping in flushed {
             self.wait_for_writeback(mapping).await;
         }
-        self.force_log().await;
+        self.commit_metadata().await;
     }
 
     /// `fsync(2)`: writes the dirty pages of a file and waits until they are on the disk.
@@ -62,7 +62,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
         self.write_and_wait(&file.inode).await;
-        self.force_log().await;
+        self.commit_metadata().await;
         self.machine().cond_resched().await; // return to user mode
         Ok(())
     }

@@ -1,0 +1,91 @@
+//! What waits and differs between filesystems: the one place that tells them apart.
+//!
+//! Next: [`super::ext4`], [`super::xfs`], [`super::xfs_log`].
+
+use mm::event::Trace;
+use units::Nanos;
+
+use crate::errno::Errno;
+use crate::files::inode::{Inode, Metadata};
+use crate::fs::Filesystem;
+use crate::fs::xfs_log::LOG_PERIOD;
+use crate::handle::Kernel;
+use crate::machine::Machine;
+use crate::tasks::process::Process;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Starts the filesystem's own threads. `phase` draws when one with this name and period first runs.
+    pub(crate) fn start_filesystem(&self, phase: impl Fn(&'static str, Nanos) -> Nanos) {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => {}
+            Filesystem::Xfs => {
+                let (kernel, first) = (self.clone(), phase("xfs-log", LOG_PERIOD));
+                self.machine().spawn("xfs-log", None, async move { kernel.log_worker(first).await });
+            }
+        }
+    }
+
+    /// An inode comes into memory: its place on the disk is read, or made if the file is created.
+    pub(crate) async fn touch_metadata(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        create: bool,
+    ) -> Result<(), Errno> {
+        match self.shared.filesystem {
+            _ if inode.metadata != Metadata::Table => Ok(()),
+            Filesystem::Ext4 => self.touch_table(process, inode, create).await,
+            Filesystem::Xfs if create => self.make_clusters(process, inode.number).await,
+            Filesystem::Xfs => self.read_cluster(Some(process), inode.number).await,
+        }
+    }
+
+    /// The extents of a file are looked up.
+    pub(crate) async fn map_blocks(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => self.read_extents(process, inode).await,
+            Filesystem::Xfs => Ok(()),
+        }
+    }
+
+    /// A page of the cache is about to be made dirty.
+    pub(crate) async fn prepare_dirty(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        index: u32,
+    ) -> Result<(), Errno> {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => self.give_buffer(process, inode, index).await,
+            Filesystem::Xfs => Ok(()),
+        }
+    }
+
+    /// An inode changes in a transaction.
+    pub(crate) async fn log_inode(&self, process: Option<&Process>, inode: &Inode) {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => {}
+            Filesystem::Xfs => self.log_change(process, inode).await,
+        }
+    }
+
+    /// The inode itself is to be written. Without memory for that it is taken as written all the same.
+    pub(crate) async fn prepare_flush(&self, inode: &Inode) {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => {}
+            Filesystem::Xfs if !inode.is_in_table() || inode.is_orphan() => {}
+            // Into the buffer of its cluster.
+            Filesystem::Xfs => {
+                let _ = self.read_cluster(None, inode.number).await;
+            }
+        }
+    }
+
+    /// All metadata up to now is written, and waited for: what `fsync` ends with.
+    pub(crate) async fn commit_metadata(&self) {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => {}
+            Filesystem::Xfs => self.force_log().await,
+        }
+    }
+}
