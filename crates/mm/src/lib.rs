@@ -34,6 +34,7 @@ pub mod migrate;
 pub mod page_alloc;
 pub mod pageblock;
 pub mod pcp;
+pub mod reclaim;
 pub mod scan;
 pub mod shrink;
 pub mod shrinker;

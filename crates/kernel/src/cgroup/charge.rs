@@ -9,20 +9,17 @@
 use mm::MemcgId;
 use mm::event::Trace;
 use mm::gfp::Gfp;
-use mm::memcg::{Charge, UNLIMITED};
+use mm::memcg::UNLIMITED;
+use mm::reclaim::charge::{ChargeLoop, Next, Outcome};
 
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
 
-/// Progress below this many pages is worth another round for small charges
-/// (1 << PAGE_ALLOC_COSTLY_ORDER).
-const SMALL_CHARGE_PAGES: u32 = 8;
-
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Charges `pages` to `memcg`, reclaiming at whichever limit stands in the way
-    /// (`try_charge_memcg`).
+    /// (`try_charge_memcg`), as [`mm::reclaim::charge`] decides.
     ///
     /// # Errors
     /// `NoMem` when reclaim does not help and nothing can be killed; `Killed`.
@@ -33,51 +30,21 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         pages: u32,
         gfp: Gfp,
     ) -> Result<(), Errno> {
-        let (mut batch, mut retries) =
-            self.mem(|mem| (mem.memcgs.charge_batch(), mem.alloc.kernel.tuning.charge_retries));
-        let mut drained = false;
+        let mut charge = self.mem(|mem| {
+            let retries = u32::from(mem.alloc.kernel.tuning.charge_retries);
+            ChargeLoop::new(&mem.memcgs, memcg, pages, gfp, retries)
+        });
+        let mut outcome = Outcome::Start;
         loop {
-            let cpu = self.machine().current_cpu();
-            let over = match self.mem(|mem| mem.memcgs.try_charge(cpu, memcg, pages, batch)) {
-                Charge::Done => break,
-                Charge::Over(over) => over,
+            let (cpu, dying) = (self.machine().current_cpu(), process.is_killed());
+            outcome = match self.mem(|mem| charge.step(&mut mem.memcgs, cpu, dying, outcome)) {
+                Next::Reclaim(over) => {
+                    Outcome::Reclaimed(self.limit_reclaim(over, u64::from(pages), gfp).await)
+                }
+                Next::Kill(over) => Outcome::Killed(self.oom_kill(over)),
+                Next::Done => break,
+                Next::Fail => return Err(Errno::NoMem),
             };
-            batch = pages;
-            if process.is_killed() {
-                self.mem(|mem| mem.memcgs.charge_by_force(memcg, u64::from(pages)));
-                break;
-            }
-            if !gfp.has(Gfp::DIRECT_RECLAIM) {
-                return Err(Errno::NoMem);
-            }
-            self.mem(|mem| mem.memcgs.count_event(over, |events| &mut events.max));
-            let reclaimed = self.limit_reclaim(over, u64::from(pages), gfp).await;
-            if self.mem(|mem| mem.memcgs.margin(over)) >= u64::from(pages) {
-                continue;
-            }
-            if !drained {
-                self.mem(|mem| mem.memcgs.drain_all_stocks(over));
-                drained = true;
-                continue;
-            }
-            if gfp.has(Gfp::NORETRY) {
-                return Err(Errno::NoMem);
-            }
-            if reclaimed > 0 && pages <= SMALL_CHARGE_PAGES {
-                continue;
-            }
-            if retries > 0 {
-                retries -= 1;
-                continue;
-            }
-            if gfp.has(Gfp::RETRY_MAYFAIL) {
-                return Err(Errno::NoMem);
-            }
-            self.mem(|mem| mem.memcgs.count_event(over, |events| &mut events.oom));
-            if !self.oom_kill(over) {
-                return Err(Errno::NoMem);
-            }
-            retries = self.mem(|mem| mem.alloc.kernel.tuning.charge_retries);
         }
         self.note_over_high(process, memcg, pages);
         Ok(())

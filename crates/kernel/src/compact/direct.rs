@@ -64,21 +64,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         best
     }
 
-    /// `__alloc_pages_direct_compact`: compacts, then tries to allocate. Stores the result.
+    /// `__alloc_pages_direct_compact`: compacts, then tries to allocate.
+    ///
+    /// # Errors
+    /// How compaction ended, if there is no page.
     pub(crate) async fn direct_compact(
         &self,
         gfp: Gfp,
         order: Order,
         flags: AllocFlags,
         priority: CompactPriority,
-        result: &mut CompactResult,
-    ) -> Option<Pfn> {
-        if order == Order(0) {
-            return None;
-        }
-        *result = self.compact_zonelist(gfp, order, flags, priority).await;
-        if *result <= CompactResult::Deferred {
-            return None;
+    ) -> Result<Pfn, CompactResult> {
+        let result = self.compact_zonelist(gfp, order, flags, priority).await;
+        if result <= CompactResult::Deferred {
+            return Err(result);
         }
         self.mem(|mem| mem.alloc.events.add(VmEvent::CompactStall, 1));
         if let Some(pfn) = self.try_once(gfp, order, flags) {
@@ -87,10 +86,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.compaction_succeeded(zone, order, true);
                 mem.alloc.events.add(VmEvent::CompactSuccess, 1);
             });
-            return Some(pfn);
+            return Ok(pfn);
         }
         self.mem(|mem| mem.alloc.events.add(VmEvent::CompactFail, 1));
         self.machine().cond_resched().await; // after a failed compaction
-        None
+        Err(result)
     }
 }

@@ -39,7 +39,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let queue = self.shared.compaction.queues[node.index()];
         if self.machine().has_waiters(queue) {
-            let suits = self.zones_up_to(node, class).into_iter().any(|zone| self.suits(zone, order, class));
+            let suits = self
+                .mem(|mem| mem.zones_up_to(node, class))
+                .into_iter()
+                .any(|zone| self.suits(zone, order, class));
             if suits {
                 self.machine().wake_all(queue);
             }
@@ -62,7 +65,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             direct: false,
             may_fs: true,
         };
-        for zone in self.zones_up_to(node, class) {
+        for zone in self.mem(|mem| mem.zones_up_to(node, class)) {
             if self.mem(|mem| mem.compaction_deferred(zone, order)) || !self.suits(zone, order, class) {
                 continue;
             }

@@ -2,11 +2,10 @@
 //!
 //! Next: [`super::run`], which it shares with [`super::limit`].
 
-use mm::MemcgId;
 use mm::event::Trace;
 use mm::gfp::Gfp;
 use mm::page_alloc::class_of;
-use mm::scan::ScanControl;
+use mm::reclaim::priority::Escalation;
 use units::Order;
 
 use crate::handle::Kernel;
@@ -15,15 +14,10 @@ use crate::machine::Machine;
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Direct reclaim for a request (`__perform_reclaim`): returns the pages freed.
     pub(crate) async fn direct_reclaim(&self, gfp: Gfp, order: Order) -> u64 {
-        let class = class_of(gfp);
         let cpu = self.machine().current_cpu();
         let node = self.mem(|mem| mem.alloc.node_of(cpu));
-        self.throttle_direct_reclaim(node, gfp, class).await;
-        let mut sc = ScanControl::direct(class).for_order(order);
-        sc.may_fs = gfp.has(Gfp::FS);
-        self.trace_begin(order, MemcgId::ROOT);
-        let reclaimed = self.try_to_free_pages(&mut sc).await;
-        self.trace_end(reclaimed, MemcgId::ROOT);
+        self.throttle_direct_reclaim(node, gfp, class_of(gfp)).await;
+        let reclaimed = self.try_to_free_pages(Escalation::direct(gfp, order)).await;
         self.machine().cond_resched().await; // after direct reclaim; others may take the pages
         reclaimed
     }

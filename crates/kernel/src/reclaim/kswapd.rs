@@ -1,20 +1,12 @@
-//! kswapd: the background reclaimer of a node (MECHANISMS 5, MECHANISMS-6X 5.1, 5.2, 6.2).
+//! kswapd: the background reclaimer of a node. What it does is decided by [`mm::reclaim::balance`].
 //!
-//! ```text
-//!   sleep until woken --> balance: priorities 12..1 until some zone is above its high mark
-//!        ^                         (a boosted zone first costs the boost, at priority 10 at most)
-//!        +-- doze 100 ms <---------+
-//! ```
-//! kcompactd is woken after a boosted run and before dozing. Left out: hibernation.
+//! kcompactd is woken after a boosted run and before dozing. Neighbours: [`super::pass`],
+//! [`crate::compact::kcompactd`].
 
-use mm::MemcgId;
 use mm::event::{Trace, TraceEvent};
-use mm::feature::{Feature, FragmentStall, WatermarkBoost};
-use mm::scan::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
-use mm::vmstat::VmEvent;
-use mm::watermark::Mark;
-use mm::zone::{Zone, ZoneId, ZoneKind};
-use units::{NodeId, Order, Pages};
+use mm::reclaim::balance::{Balance, BalanceNext, FallAsleep, SleepNext};
+use mm::zone::ZoneKind;
+use units::{NodeId, Order};
 
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason, Woken};
@@ -23,13 +15,6 @@ use crate::time::{HZ, ticks_from};
 
 /// Ticks that kswapd dozes before it sleeps for good.
 const DOZE_TICKS: u64 = HZ / 10;
-
-/// Whether the end of a pass wakes those on `pfmemalloc_wait`: when enough of the reserve is free
-/// for direct reclaimers, and with the last posting of the stall also when the pass worked off a
-/// boost and scanned enough, whatever is free (MECHANISMS 2.9 e).
-fn wakes_waiters(stall: Option<FragmentStall>, works_boost_off: bool, allow_direct_reclaim: bool) -> bool {
-    allow_direct_reclaim || (works_boost_off && stall == Some(FragmentStall::V5))
-}
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The thread.
@@ -42,14 +27,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             // Take over what was asked for, and reset it for the next requests.
             let request = self.take_request(node);
             last = KswapdRequest { order: request.order, class: Some(request.class.unwrap_or(class)) };
-            self.trace(TraceEvent::VmscanKswapdWake { nid: node, order: last.order });
+            let wake = TraceEvent::VmscanKswapdWake { nid: node, order: last.order };
+            self.mem(|mem| mem.alloc.trace.event(wake));
             reclaim_order =
                 self.balance_pgdat(node, last.order, last.class.unwrap_or(ZoneKind::Movable)).await;
         }
-    }
-
-    fn trace(&self, event: TraceEvent) {
-        self.mem(|mem| mem.alloc.trace.event(event));
     }
 
     fn take_request(&self, node: NodeId) -> KswapdRequest {
@@ -63,69 +45,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn kswapd_try_to_sleep(&self, node: NodeId, order: Order, reclaim_order: Order, class: ZoneKind) {
-        let queue = self.shared.queues[node.index()].kswapd;
-        let mut woken_early = false;
-        if self.prepare_to_sleep(node, reclaim_order, class) {
-            let zones = self.zones_up_to(node, ZoneKind::Movable);
-            self.mem(|mem| zones.iter().for_each(|&zone| mem.reset_skip_bits(zone)));
-            self.wakeup_kcompactd(node, order, class);
-            let doze = ticks_from(self.machine().now(), DOZE_TICKS);
-            let woken = self.machine().wait(queue, WaitReason::KswapdDoze, Some(doze)).await;
-            if woken == Woken::Signalled {
-                woken_early = true;
-                self.add_request(node, reclaim_order, class);
+        let (machine, queues) = (self.machine(), self.shared.queues[node.index()]);
+        let mut fall = FallAsleep::new(node, order, reclaim_order, class);
+        let mut woken = Woken::TimedOut;
+        loop {
+            match self.mem(|mem| fall.step(mem, woken == Woken::Signalled)) {
+                SleepNext::LetWaitersGo => {
+                    machine.wake_all(queues.pfmemalloc);
+                }
+                SleepNext::Doze => {
+                    self.wakeup_kcompactd(node, order, class);
+                    let doze = ticks_from(machine.now(), DOZE_TICKS);
+                    woken = machine.wait(queues.kswapd, WaitReason::KswapdDoze, Some(doze)).await;
+                    if woken == Woken::Signalled {
+                        self.add_request(node, reclaim_order, class);
+                    }
+                }
+                SleepNext::Sleep => {
+                    let _ = machine.wait(queues.kswapd, WaitReason::KswapdIdle, None).await;
+                    return;
+                }
+                SleepNext::Stay => return,
             }
         }
-        if !woken_early && self.prepare_to_sleep(node, order, class) {
-            self.trace(TraceEvent::VmscanKswapdSleep { nid: node });
-            let _ = self.machine().wait(queue, WaitReason::KswapdIdle, None).await;
-            return;
-        }
-        let quickly =
-            if woken_early { VmEvent::KswapdLowWmarkHitQuickly } else { VmEvent::KswapdHighWmarkHitQuickly };
-        self.mem(|mem| mem.alloc.events.add(quickly, 1));
-    }
-
-    /// `prepare_kswapd_sleep`: nobody is left behind, and the node is balanced or hopeless.
-    fn prepare_to_sleep(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        self.machine().wake_all(self.shared.queues[node.index()].pfmemalloc);
-        let failures = self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures);
-        if failures < MAX_RECLAIM_RETRIES && !self.balanced(node, order, class) {
-            return false;
-        }
-        self.mem(|mem| {
-            let flags = &mut mem.node_reclaim[node.index()];
-            (flags.dirty, flags.writeback, flags.congested) = (false, false, false);
-        });
-        true
-    }
-
-    pub(crate) fn zones_up_to(&self, node: NodeId, class: ZoneKind) -> Vec<ZoneId> {
-        self.mem(|mem| {
-            mem.alloc.nodes[node.index()]
-                .zones
-                .iter()
-                .copied()
-                .filter(|&id| mem.alloc.zone(id).kind <= class)
-                .collect()
-        })
-    }
-
-    /// Whether some zone of the node up to `class` is as `holds` says.
-    fn any_zone(&self, node: NodeId, class: ZoneKind, holds: impl Fn(&Zone) -> bool) -> bool {
-        self.mem(|mem| {
-            let zones = mem.alloc.nodes[node.index()].zones.iter().map(|&id| mem.alloc.zone(id));
-            zones.take_while(|zone| zone.kind <= class).any(holds)
-        })
-    }
-
-    /// `pgdat_balanced`: some zone up to `class` is above its high mark, boost included.
-    fn balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        self.any_zone(node, class, |zone| zone.above(Mark::High, order, class))
-    }
-
-    fn boosted(&self, node: NodeId, class: ZoneKind) -> bool {
-        self.any_zone(node, class, |zone| zone.watermarks.boost() > Pages::ZERO)
     }
 
     /// `wakeup_kswapd`: notes the request; wakes if it sleeps and there is something to do. False
@@ -136,12 +78,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if !self.machine().has_waiters(queue) {
             return true;
         }
-        let hopeless = self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) >= MAX_RECLAIM_RETRIES;
-        if hopeless || (self.balanced(node, order, class) && !self.boosted(node, class)) {
-            return false;
+        let wakes = self.mem(|mem| mem.has_work_for_kswapd(node, order, class));
+        if wakes {
+            self.machine().wake_all(queue);
         }
-        self.machine().wake_all(queue);
-        true
+        wakes
     }
 
     /// `allow_direct_reclaim` found the reserve low: kswapd must be awake, for zones up to Normal.
@@ -153,123 +94,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    fn set_reclaim_active(&self, zones: &[ZoneId], active: bool) {
-        self.mem(|mem| zones.iter().for_each(|&id| mem.alloc.set_reclaim_active(id, active)));
-    }
-
     /// `balance_pgdat`: returns the order that it still reclaims for.
-    async fn balance_pgdat(&self, node: NodeId, mut order: Order, class: ZoneKind) -> Order {
-        let zones = self.zones_up_to(node, class);
-        let boosts: Vec<Pages> =
-            self.mem(|mem| zones.iter().map(|&id| mem.alloc.zone(id).watermarks.boost()).collect());
-        let mut boost_left: u64 = boosts.iter().map(|boost| boost.0).sum();
-        let was_boosted = boost_left > 0;
-        self.mem(|mem| mem.alloc.events.add(VmEvent::PageOutRun, 1));
-        self.set_reclaim_active(&zones, true);
-        let mut sc = ScanControl::kswapd(class);
+    async fn balance_pgdat(&self, node: NodeId, order: Order, class: ZoneKind) -> Order {
+        let machine = self.machine();
+        let waiters = self.shared.queues[node.index()].pfmemalloc;
+        let mut run = self.mem(|mem| Balance::begin(mem, node, order, class));
         loop {
-            let balanced = self.balanced(node, order, class);
-            if !balanced && boost_left > 0 {
-                // Ordinary reclaim has precedence; the marks stay boosted until the end.
-                boost_left = 0;
-                sc.priority = DEF_PRIORITY;
-                continue;
-            }
-            if boost_left == 0 && balanced {
-                break;
-            }
-            let before = sc.nr_reclaimed;
-            let met_target = self.kswapd_pass(node, &zones, &mut order, boost_left > 0, &mut sc).await;
-            let freed = sc.nr_reclaimed - before;
-            let boost_was = boost_left;
-            boost_left = boost_left.saturating_sub(freed);
-            if boost_left > 0 && freed == 0 {
-                break;
-            }
-            // Boost reclaim never goes below priority 10.
-            let held = met_target || (boost_was > 0 && sc.priority == DEF_PRIORITY - 2);
-            if !held || freed == 0 {
-                sc.priority -= 1;
-                if sc.priority < 1 {
-                    break;
+            let anybody_waits = machine.has_waiters(waiters);
+            match self.mem(|mem| run.step(mem, anybody_waits)) {
+                BalanceNext::Shrink => self.shrink_node(node, &mut run.sc).await,
+                BalanceNext::Rest { wake } => {
+                    if wake {
+                        machine.wake_all(waiters);
+                    }
+                    machine.cond_resched().await; // kthread_freezable_should_stop
+                }
+                BalanceNext::Done { boosted } => {
+                    machine.charge(CostOp::WalkMemcg, 1);
+                    if boosted {
+                        self.wakeup_kcompactd(node, mm::buddy::PAGEBLOCK_ORDER, class);
+                    }
+                    return run.order();
                 }
             }
-        }
-        self.finish_balance(node, &zones, was_boosted.then_some(&boosts), &sc);
-        if was_boosted {
-            // A pageblock that was mixed may be made whole again.
-            self.wakeup_kcompactd(node, mm::buddy::PAGEBLOCK_ORDER, class);
-        }
-        order
-    }
-
-    /// One pass of kswapd over its node (`kswapd_shrink_node`): true when it scanned as much as
-    /// the high marks add up to, so that the priority need not be raised.
-    async fn kswapd_pass(
-        &self,
-        node: NodeId,
-        zones: &[ZoneId],
-        order: &mut Order,
-        boosting: bool,
-        sc: &mut ScanControl,
-    ) -> bool {
-        let features = self.mem(|mem| mem.alloc.features);
-        let spare_slab = boosting
-            && features.watermark_boost() != Some(WatermarkBoost::V2)
-            && !features.has(Feature::ShrinkSlabWhenBoosted);
-        sc.may_writepage = !boosting;
-        sc.may_shrinkslab = !spare_slab;
-        sc.nr_to_reclaim = self
-            .mem(|mem| zones.iter().map(|&id| mem.alloc.zone(id).watermarks.mark(Mark::High).max(32)).sum());
-        sc.nr_scanned = 0;
-        sc.order = *order;
-        self.shrink_node(node, sc).await;
-        if *order > Order(0) && sc.nr_reclaimed >= (2 << order.0) {
-            *order = Order(0);
-            // Enough for compaction; go on for single pages.
-        }
-        let queue = self.shared.queues[node.index()].pfmemalloc;
-        let met_target = sc.nr_scanned >= sc.nr_to_reclaim;
-        let works_boost_off = boosting && met_target;
-        let stall = features.fragment_stall();
-        if self.machine().has_waiters(queue)
-            && wakes_waiters(stall, works_boost_off, self.allow_direct_reclaim(node))
-        {
-            self.machine().wake_all(queue);
-        }
-        self.machine().cond_resched().await; // kthread_freezable_should_stop
-        met_target
-    }
-
-    fn finish_balance(&self, node: NodeId, zones: &[ZoneId], boosts: Option<&Vec<Pages>>, sc: &ScanControl) {
-        self.mem(|mem| {
-            if sc.nr_reclaimed == 0 && sc.priority < 1 {
-                mem.node_reclaim[node.index()].kswapd_failures += 1;
-            }
-            for (&id, &boost) in zones.iter().zip(boosts.into_iter().flatten()) {
-                // What was boosted meanwhile stays for the next run.
-                mem.alloc.zones[id.index()].watermarks.reduce_boost(boost);
-            }
-            mem.snapshot_refaults(MemcgId::ROOT, node);
-        });
-        self.set_reclaim_active(zones, false);
-        self.machine().charge(CostOp::WalkMemcg, 1);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_last_posting_wakes_stalled_tasks_while_the_reserve_is_low() {
-        use FragmentStall::{V1, V2, V3, V5};
-        for (stall, wakes) in
-            [(None, false), (Some(V1), false), (Some(V2), false), (Some(V3), false), (Some(V5), true)]
-        {
-            assert_eq!(wakes_waiters(stall, true, false), wakes, "{stall:?}");
-            assert!(!wakes_waiters(stall, false, false), "{stall:?}: no boost, or too little scanned");
-            assert!(wakes_waiters(stall, true, true) && wakes_waiters(stall, false, true), "{stall:?}");
         }
     }
 }

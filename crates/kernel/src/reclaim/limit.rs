@@ -5,8 +5,7 @@
 use mm::MemcgId;
 use mm::event::Trace;
 use mm::gfp::Gfp;
-use mm::scan::ScanControl;
-use units::Order;
+use mm::reclaim::priority::Escalation;
 
 use crate::handle::Kernel;
 use crate::machine::Machine;
@@ -14,11 +13,6 @@ use crate::machine::Machine;
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Limit reclaim at `target` for a charge of `pages`: returns the pages freed.
     pub(crate) async fn limit_reclaim(&self, target: MemcgId, pages: u64, gfp: Gfp) -> u64 {
-        let mut sc = ScanControl::limit(target, pages);
-        sc.may_fs = gfp.has(Gfp::FS);
-        self.trace_begin(Order(0), target);
-        let reclaimed = self.try_to_free_pages(&mut sc).await;
-        self.trace_end(reclaimed, target);
-        reclaimed
+        self.try_to_free_pages(Escalation::limit(gfp, target, pages)).await
     }
 }

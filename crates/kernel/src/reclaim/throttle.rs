@@ -3,9 +3,8 @@
 use mm::event::Trace;
 use mm::feature::Feature;
 use mm::gfp::Gfp;
-use mm::scan::{MAX_RECLAIM_RETRIES, Reclaimer, ScanControl};
+use mm::scan::{Reclaimer, ScanControl};
 use mm::vmstat::VmEvent;
-use mm::watermark::Mark;
 use mm::zone::ZoneKind;
 use units::{Nanos, NodeId};
 
@@ -71,39 +70,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| {
             let reclaimable: u64 =
                 ZoneKind::ALL.iter().map(|&kind| mem.zone_reclaimable_pages(node, kind)).sum();
-            mem.node_reclaim[node.index()].kswapd_failures >= MAX_RECLAIM_RETRIES
-                || 2 * mem.writeback.pending(node) <= reclaimable
+            mem.is_hopeless(node) || 2 * mem.writeback.pending(node) <= reclaimable
         })
-    }
-
-    /// Up to 5.15, a request that reclaim did not help waits 100 ms before it tries again if most
-    /// pages that it could get are dirty (`should_reclaim_retry`).
-    pub(crate) async fn wait_for_dirty_pages(&self, progress: u64) {
-        if progress > 0 || self.has_throttle() {
-            return;
-        }
-        let mostly_dirty = self.mem(|mem| mem.nodes()).any(|node| {
-            self.mem(|mem| {
-                let reclaimable: u64 =
-                    ZoneKind::ALL.iter().map(|&kind| mem.zone_reclaimable_pages(node, kind)).sum();
-                2 * mem.writeback.pending(node) > reclaimable
-            })
-        });
-        if mostly_dirty {
-            self.machine().sleep(Nanos::from_millis(100), WaitReason::Congestion).await;
-        }
     }
 
     /// `throttle_direct_reclaim`: waits until kswapd has restored half of the min marks. Without
     /// FS at most one second, as the caller may hold what kswapd needs.
     pub(crate) async fn throttle_direct_reclaim(&self, node: NodeId, gfp: Gfp, class: ZoneKind) {
-        if self.allow_direct_reclaim(node) {
+        if self.mem(|mem| mem.allow_direct_reclaim(node)) {
             return;
         }
         self.mem(|mem| mem.alloc.events.add(VmEvent::PgScanDirectThrottle, 1));
         let timeout = (!gfp.has(Gfp::FS)).then_some(Nanos::from_secs(1));
         let queue = self.shared.queues[node.index()].pfmemalloc;
-        while !self.allow_direct_reclaim(node) {
+        while !self.mem(|mem| mem.allow_direct_reclaim(node)) {
             self.wakeup_kswapd_for_reserve(node, class);
             let _ = self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
             if timeout.is_some() || self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) > 0 {
@@ -129,21 +109,5 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let tick = ticks_from(self.machine().now(), 1);
             let _ = self.machine().wait(queue, WaitReason::ThrottleNoProgress, Some(tick)).await;
         }
-    }
-
-    /// `allow_direct_reclaim`: enough of the reserve is free for direct reclaimers to go on.
-    pub(crate) fn allow_direct_reclaim(&self, node: NodeId) -> bool {
-        let (allowed, failures) = self.mem(|mem| {
-            let (mut free, mut reserve) = (0, 0);
-            for &id in &mem.alloc.nodes[node.index()].zones {
-                let zone = mem.alloc.zone(id);
-                if zone.kind <= ZoneKind::Normal && mem.zone_reclaimable_pages(node, zone.kind) > 0 {
-                    free += zone.free_pages().0;
-                    reserve += zone.watermarks.mark(Mark::Min);
-                }
-            }
-            (reserve == 0 || free > reserve / 2, mem.node_reclaim[node.index()].kswapd_failures)
-        });
-        allowed || failures >= mm::scan::MAX_RECLAIM_RETRIES
     }
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mm::MemcgId;
-use units::{Nanos, Pfn};
+use mm::reclaim::pause::WriterPace;
+use units::Pfn;
 
 use crate::anon::area::AnonArea;
 use crate::errno::Errno;
@@ -54,19 +55,7 @@ pub(crate) struct ProcessState {
     pub(crate) page_tables: RefCell<BTreeMap<(usize, u32), Pfn>>,
     /// Pages charged above some `memory.high` since the last return to user mode.
     pub(crate) over_high_pages: Cell<u64>,
-    pub(crate) pace: WriterPace,
-}
-
-/// How a process goes on making pages dirty (`nr_dirtied`, `nr_dirtied_pause`,
-/// `dirty_paused_when`).
-#[derive(Debug)]
-pub(crate) struct WriterPace {
-    /// Pages since the last look.
-    pub(crate) dirtied: Cell<u32>,
-    /// Pages until the next look.
-    pub(crate) poll: Cell<u32>,
-    /// When the last pause ended.
-    pub(crate) paused_at: Cell<Nanos>,
+    pub(crate) pace: Cell<WriterPace>,
 }
 
 /// Every living process, by id.

@@ -11,14 +11,13 @@ use std::rc::Rc;
 use mm::MemcgId;
 use mm::event::Trace;
 use mm::gfp::Gfp;
-use mm::writeback::FIRST_POLL;
-use units::{Nanos, Order, Pfn};
+use units::{Order, Pfn};
 
 use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
-use crate::tasks::process::{Process, ProcessId, ProcessState, WriterPace};
+use crate::tasks::process::{Process, ProcessId, ProcessState};
 
 /// Private pages of a process besides what the program maps.
 const PROCESS_ANON_PAGES: u32 = 45;
@@ -47,11 +46,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 kernel_pages: RefCell::new(Vec::new()),
                 page_tables: RefCell::default(),
                 over_high_pages: Cell::new(0),
-                pace: WriterPace {
-                    dirtied: Cell::new(0),
-                    poll: Cell::new(FIRST_POLL),
-                    paused_at: Cell::new(Nanos::ZERO),
-                },
+                pace: Cell::default(),
             }));
             processes.list.push(process.clone());
             process
