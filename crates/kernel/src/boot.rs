@@ -10,7 +10,7 @@ use mm::zone::MemoryLayout;
 use units::{Bytes, CpuId, Nanos, NodeId, Seed};
 
 use crate::alloc::used_frames::UsedFrames;
-use crate::cache::in_flight::InFlight;
+use crate::cache::in_flight::{InFlight, Transfer};
 use crate::cache::window::READAHEAD_PAGES_MAX;
 use crate::files::descriptor::Closed;
 use crate::files::table::Files;
@@ -118,6 +118,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let kernel = self.clone();
         machine.spawn("flusher", None, async move { kernel.flusher().await });
         self.start_filesystem(phase);
+    }
+
+    /// A request is complete.
+    pub(crate) fn io_done(&self, tag: u64) {
+        let transfer = self.shared.in_flight.borrow_mut().remove(tag);
+        match transfer {
+            Transfer::Read(range) => self.unlock_pages(range),
+            Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
+            Transfer::Write(ranges) => self.write_done(&ranges),
+            Transfer::Log(_) => self.log_arrived(),
+        }
     }
 
     async fn flush_stats_forever(&self, first: Nanos) {

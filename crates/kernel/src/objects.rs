@@ -1,11 +1,11 @@
-//! Allocating kernel objects: charging their cgroup and growing their slabs, with reclaim where
-//! that is allowed (MECHANISMS 9.1).
+//! Allocating memory of the kernel's own: objects of slab caches and whole pages, charged to a cgroup,
+//! with reclaim where that is allowed (MECHANISMS 9.1).
 
 use mm::MemcgId;
 use mm::event::Trace;
 use mm::gfp::Gfp;
 use mm::slab_caches::{Cache, Object, ObjectAlloc};
-use units::Order;
+use units::{Order, Pfn};
 
 use crate::errno::Errno;
 use crate::handle::Kernel;
@@ -69,5 +69,30 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let pfn = block.ok_or(Errno::NoMem)?;
         self.mem(|mem| mem.grow_slab(cache, pfn));
         Ok(())
+    }
+
+    /// An unmovable page of kernel memory, charged to the process's cgroup.
+    pub(crate) async fn alloc_kernel_page(&self, process: &Process) -> Result<Pfn, Errno> {
+        let gfp = Gfp::KERNEL | Gfp::ACCOUNT;
+        self.charge_pages(process, process.memcg(), 1, gfp).await?;
+        let Some(pfn) = self.alloc_pages(Some(process), gfp, Order(0)).await else {
+            self.mem(|mem| mem.memcgs.uncharge(process.memcg(), 1));
+            return Err(Errno::NoMem);
+        };
+        self.mem(|mem| {
+            mem.memcgs.count_kernel_pages(process.memcg(), 1);
+            mem.alloc.frames.set_memcg(pfn, process.memcg().0);
+        });
+        Ok(pfn)
+    }
+
+    /// Gives a page of kernel memory back.
+    pub(crate) fn free_kernel_page(&self, process: &Process, pfn: Pfn) {
+        let cpu = self.machine().current_cpu();
+        self.mem(|mem| {
+            mem.memcgs.uncount_kernel_pages(process.memcg(), 1);
+            mem.memcgs.uncharge(process.memcg(), 1);
+            mem.alloc.free(cpu, pfn, Order(0));
+        });
     }
 }

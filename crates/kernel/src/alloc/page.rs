@@ -1,6 +1,4 @@
-//! Allocating pages: one pass at the low mark, and the slow path where that finds none.
-//!
-//! Next: [`super::slow_path`].
+//! One pass over the zones for a page, and what it costs. Next: [`super::slow_path`].
 
 use mm::event::Trace;
 use mm::gfp::Gfp;
@@ -9,23 +7,8 @@ use units::{Order, Pfn};
 
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
-use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Allocates a block for `process`, or for the kernel itself if none; waits as far as `gfp`
-    /// allows. None: out of memory, or `gfp` allowed no more.
-    pub async fn alloc_pages(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
-        let cpu = self.machine().current_cpu();
-        let outcome = self.mem(|mem| {
-            let flags = mem.alloc.fast_flags(cpu, gfp);
-            mem.alloc.alloc(cpu, gfp, order, flags)
-        });
-        match self.settle_outcome(outcome, order) {
-            Some(pfn) => Some(pfn),
-            None => self.alloc_slow(process, gfp, order).await,
-        }
-    }
-
     /// Charges the CPU for one pass and wakes kswapd where the pass boosted a zone.
     pub(crate) fn settle_outcome(&self, outcome: AllocOutcome, order: Order) -> Option<Pfn> {
         let machine = self.machine();

@@ -1,6 +1,7 @@
-//! The page allocator's slow path (`__alloc_pages_slowpath`): does what [`mm::reclaim::retry`] decides.
+//! Allocating pages: one pass at the low mark, and the slow path where that finds none
+//! (`__alloc_pages`, `__alloc_pages_slowpath`), which does what [`mm::reclaim::retry`] decides.
 //!
-//! Next: [`crate::reclaim`], [`crate::compact`], [`super::stall`], [`super::oom`].
+//! Next: [`super::page`], [`super::stall`], [`super::oom`], [`crate::reclaim`], [`crate::compact`].
 
 use mm::MemcgId;
 use mm::event::Trace;
@@ -15,6 +16,20 @@ use crate::tasks::process::Process;
 use crate::time::ticks_from;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Allocates a block for `process`, or for the kernel itself if none; waits as far as `gfp`
+    /// allows. None: out of memory, or `gfp` allowed no more.
+    pub async fn alloc_pages(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
+        let cpu = self.machine().current_cpu();
+        let outcome = self.mem(|mem| {
+            let flags = mem.alloc.fast_flags(cpu, gfp);
+            mem.alloc.alloc(cpu, gfp, order, flags)
+        });
+        match self.settle_outcome(outcome, order) {
+            Some(pfn) => Some(pfn),
+            None => self.alloc_slow(process, gfp, order).await,
+        }
+    }
+
     pub(crate) async fn alloc_slow(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
         let mut retry = Retry::new(gfp, order, process.is_some_and(Process::is_killed));
         let mut outcome = Outcome::NoPage;

@@ -11,7 +11,7 @@
 //! start.
 
 use mm::event::Trace;
-use units::{Order, PAGE_SIZE, Pfn};
+use units::PAGE_SIZE;
 
 use crate::errno::Errno;
 use crate::handle::Kernel;
@@ -58,15 +58,5 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         tables.append(&mut others);
         drop(tables);
         behind.into_values().for_each(|pfn| self.free_kernel_page(process, pfn));
-    }
-
-    /// Gives a page of kernel memory back.
-    pub(crate) fn free_kernel_page(&self, process: &Process, pfn: Pfn) {
-        let cpu = self.machine().current_cpu();
-        self.mem(|mem| {
-            mem.memcgs.uncount_kernel_pages(process.memcg(), 1);
-            mem.memcgs.uncharge(process.memcg(), 1);
-            mem.alloc.free(cpu, pfn, Order(0));
-        });
     }
 }

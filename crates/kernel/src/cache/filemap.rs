@@ -11,27 +11,19 @@
 use std::rc::Rc;
 
 use mm::event::Trace;
-use mm::frame::PageFlags;
 use mm::gfp::Gfp;
 use mm::mapping::Slot;
-use units::{Order, PAGE_SIZE, Pfn};
+use units::{PAGE_SIZE, Pfn};
 
 use crate::cache::add::Place;
 use crate::cache::in_flight::PageRange;
+use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
-
-/// What a look at one page found.
-pub(crate) enum Found {
-    Missing,
-    Locked,
-    Marker(Order),
-    Ready(Pfn),
-}
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `read(2)`: returns the bytes that lay before the end of the file.
@@ -116,18 +108,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             process.check_alive()?;
         }
-    }
-
-    pub(crate) fn look(&self, inode: &Inode, index: u32) -> Found {
-        self.mem(|mem| {
-            let Slot::Page(pfn) = mem.mappings.find(inode.mapping, index) else { return Found::Missing };
-            let flags = mem.alloc.frames.flags(pfn);
-            if flags.has(PageFlags::READAHEAD) {
-                mem.alloc.frames.clear_flags(pfn, PageFlags::READAHEAD);
-                return Found::Marker(mem.alloc.frames.order(pfn));
-            }
-            if flags.has(PageFlags::LOCKED) { Found::Locked } else { Found::Ready(pfn) }
-        })
     }
 
     /// Reads one page without readahead, retrying and killing if need be

@@ -1,4 +1,4 @@
-//! Sending requests for pages off to the data disk, and what happens when they are complete.
+//! Sending requests for pages off to the data disk, and what happens when they have arrived.
 //!
 //! Left out: errors of the device. Next: [`super::readahead`] decides what to read,
 //! [`crate::writeback`] what to write.
@@ -46,17 +46,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn start_io(&self, request: IoRequest) {
         self.machine().charge(CostOp::IoRequest, 1);
         self.machine().submit(request);
-    }
-
-    /// A request is complete.
-    pub(crate) fn io_done(&self, tag: u64) {
-        let transfer = self.shared.in_flight.borrow_mut().remove(tag);
-        match transfer {
-            Transfer::Read(range) => self.unlock_pages(range),
-            Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
-            Transfer::Write(ranges) => self.write_done(&ranges),
-            Transfer::Log(_) => self.log_arrived(),
-        }
     }
 
     /// Pages become valid and their waiters run.

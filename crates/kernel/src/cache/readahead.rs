@@ -1,4 +1,4 @@
-//! Readahead: reads the windows that [`super::window`] decides on (MECHANISMS-6X 2.1, 2.2).
+//! Readahead: reads the windows that `window` decides on (MECHANISMS-6X 2.1, 2.2).
 //!
 //! Large folios (XFS): the order grows by two with every window, up to the window's own size.
 //! Next: [`super::add`] adds the pages.

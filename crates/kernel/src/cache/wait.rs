@@ -1,11 +1,9 @@
-//! Sleeping until a page has been read (`folio_wait_locked`, `folio_wake_bit`).
+//! Sleeping until a page has been read (`folio_wait_locked`, `folio_wake_bit`) or written.
 //!
 //! Pages share a table of wait queues by a hash of their place, as in Linux (`PAGE_WAIT_TABLE_SIZE`,
 //! 256), so a sleeper is woken by its own page and seldom by another. Whoever waits for anything
-//! else that is read (a cluster of inodes, all reads of a file) is woken by every read.
-//!
-//! Left out: waiting for more than the lock of a read; writeback has a queue of its own. Next:
-//! [`super::filemap`], [`super::io`].
+//! else that is read (a cluster of inodes, all reads of a file) is woken by every read; writeback has
+//! one queue. Next: [`super::filemap`], [`super::io`].
 
 use mm::event::Trace;
 use mm::mapping::MappingId;
@@ -41,5 +39,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Something else has been read.
     pub(crate) fn wake_any_read(&self) {
         self.wake_queue(self.shared.reads.any);
+    }
+
+    /// Waits until no page of a file is being written.
+    pub(crate) async fn wait_for_writeback(&self, mapping: MappingId) {
+        while self.mem(|mem| mem.mappings.writeback_pages(mapping)) > 0 {
+            let queue = self.shared.wait.page_writeback;
+            let _ = self.machine().wait(queue, WaitReason::PageWriteback, None).await;
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Direct compaction: a task in the allocator's slow path compacts for its block (MECHANISMS 4.4,
 //! 12.1, MECHANISMS-6X 9).
 //!
-//! [`Kernel::direct_compact`] is one round over the zonelist. Next: [`crate::alloc::slow_path`].
+//! `direct_compact` is one round over the zonelist. Next: [`crate::alloc::slow_path`].
 
 use mm::compact::{CompactPriority, CompactRequest, CompactResult};
 use mm::event::Trace;

@@ -99,31 +99,4 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.machine().cond_resched().await; // return to user mode
         Ok(())
     }
-
-    /// Gives blocks to pages that are about to be written, and to the rest of the file with them.
-    pub(crate) fn allocate_blocks(&self, inode: &Inode, first: u32, count: u32) {
-        if first + count > inode.mapped_pages() {
-            let pages = u32::try_from(inode.size.get().div_ceil(PAGE_SIZE)).expect("sizes are checked");
-            self.shared.files.borrow_mut().allocate(inode, pages.max(first + count));
-        }
-    }
-
-    pub(crate) fn is_in_transfer(&self, inode: &Inode) -> bool {
-        self.mem(|mem| mem.mappings.writeback_pages(inode.mapping)) > 0
-            || self.shared.in_flight.borrow().reads(inode.mapping)
-    }
-
-    pub(crate) fn remove_or_remember(&self, inode: &Rc<Inode>) {
-        if inode.gone.get() {
-            return;
-        }
-        if self.is_in_transfer(inode) {
-            self.shared.files.borrow_mut().orphans.push(Rc::clone(inode));
-            return;
-        }
-        inode.gone.set(true);
-        self.shared.files.borrow_mut().by_mapping[inode.mapping.0 as usize] = None;
-        let cpu = self.machine().current_cpu();
-        self.mem(|mem| mem.mapping_remove(cpu, inode.mapping));
-    }
 }

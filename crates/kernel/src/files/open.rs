@@ -1,7 +1,8 @@
-//! Opening and closing: what a descriptor holds in memory, and when an unlinked file goes.
+//! Opening: what a descriptor holds in memory.
 //!
 //! An open file pins its dentry, and that the inode with its objects of the slab. Left out: tables
-//! of descriptors. Next: [`crate::objects`] allocates the objects, [`mm::inode`] keeps them.
+//! of descriptors. Next: [`super::close`], [`crate::objects`] allocates the objects, [`mm::inode`]
+//! keeps them.
 
 use std::rc::Rc;
 
@@ -133,34 +134,5 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             mem.attach_inode(inode.mapping, objects);
         });
         failed.map_or(Ok(()), Err)
-    }
-
-    /// Takes note of descriptors that were dropped, and removes orphans whose last page is there.
-    /// The kernel does so at its next step; whoever drops an [`OpenFile`] and wants it closed at
-    /// once, as `close(2)` is, calls this.
-    pub fn put_closed(&self) {
-        loop {
-            let Some(inode) = self.shared.closed.borrow_mut().pop() else { break };
-            self.put_descriptor(&inode);
-        }
-        if self.shared.files.borrow().orphans.is_empty() {
-            return;
-        }
-        let orphans = std::mem::take(&mut self.shared.files.borrow_mut().orphans);
-        for inode in orphans {
-            self.remove_or_remember(&inode);
-        }
-    }
-
-    fn put_descriptor(&self, inode: &Rc<Inode>) {
-        inode.opens.set(inode.opens.get() - 1);
-        self.mem(|mem| {
-            if mem.inodes.is_cached(inode.mapping).0 {
-                mem.dentry_put(inode.mapping);
-            }
-        });
-        if inode.is_orphan() {
-            self.remove_or_remember(inode);
-        }
     }
 }

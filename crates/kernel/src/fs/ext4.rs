@@ -1,7 +1,7 @@
 //! ext4: metadata blocks in the page cache of the block device, and a buffer head for every page
 //! that is dirtied.
 //!
-//! Left out: the journal (a commit costs nothing, and keeps no page).
+//! Left out: the journal (a commit costs nothing, and keeps no page). Next: [`super::ext4_table`].
 
 use std::rc::Rc;
 
@@ -11,34 +11,14 @@ use mm::mapping::Slot;
 use mm::slab_caches::Cache;
 
 use crate::cache::add::Place;
-use crate::cache::filemap::Found;
+use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::inode::{Inode, Metadata};
 use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
 
-/// The first page of the inode tables in the device's mapping, and inodes in one block of 4 KiB.
-const TABLE_FIRST: u32 = 1 << 24;
-const INODES_IN_BLOCK: u32 = 16;
-
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// The block of the inode tables that a created file is in. It is read when the inode comes back;
-    /// when the file is created, it is made dirty.
-    pub(crate) async fn touch_table(
-        &self,
-        process: &Process,
-        inode: &Inode,
-        create: bool,
-    ) -> Result<(), Errno> {
-        let Some(device) = self.device() else { return Ok(()) };
-        let block = TABLE_FIRST + (inode.number / INODES_IN_BLOCK);
-        if !create {
-            return self.read_block(process, &device, block).await;
-        }
-        self.write_page(process, &device, block, false).await
-    }
-
     /// The extents of a laid-out file are in a metadata block that is read through the block device's
     /// own page cache, which repeated use makes active; it is charged to whoever reads it first.
     pub(crate) async fn read_extents(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
@@ -51,12 +31,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    fn device(&self) -> Option<Rc<Inode>> {
+    pub(crate) fn device(&self) -> Option<Rc<Inode>> {
         self.shared.files.borrow().device()
     }
 
     /// Reads a metadata block through the block device's own page cache.
-    async fn read_block(&self, process: &Process, device: &Inode, block: u32) -> Result<(), Errno> {
+    pub(crate) async fn read_block(
+        &self,
+        process: &Process,
+        device: &Inode,
+        block: u32,
+    ) -> Result<(), Errno> {
         let mut was_read = false;
         loop {
             match self.look(device, block) {

@@ -38,12 +38,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         std::mem::take(&mut self.shared.kswapd_requests.borrow_mut()[node.index()])
     }
 
-    fn add_request(&self, node: NodeId, order: Order, class: ZoneKind) {
-        let request = &mut self.shared.kswapd_requests.borrow_mut()[node.index()];
-        request.order = request.order.max(order);
-        request.class = request.class.max(Some(class));
-    }
-
     async fn kswapd_try_to_sleep(&self, node: NodeId, order: Order, reclaim_order: Order, class: ZoneKind) {
         let (machine, queues) = (self.machine(), self.shared.queues[node.index()]);
         let mut fall = FallAsleep::new(node, order, reclaim_order, class);
@@ -67,30 +61,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 SleepNext::Stay => return,
             }
-        }
-    }
-
-    /// `wakeup_kswapd`: notes the request; wakes if it sleeps and there is something to do. False
-    /// when it sleeps on, as reclaim would not help.
-    pub(crate) fn wakeup_kswapd(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        self.add_request(node, order, class);
-        let queue = self.shared.queues[node.index()].kswapd;
-        if !self.machine().has_waiters(queue) {
-            return true;
-        }
-        let wakes = self.mem(|mem| mem.has_work_for_kswapd(node, order, class));
-        if wakes {
-            self.machine().wake_all(queue);
-        }
-        wakes
-    }
-
-    /// `allow_direct_reclaim` found the reserve low: kswapd must be awake, for zones up to Normal.
-    pub(crate) fn wakeup_kswapd_for_reserve(&self, node: NodeId, class: ZoneKind) {
-        let queue = self.shared.queues[node.index()].kswapd;
-        if self.machine().has_waiters(queue) {
-            self.add_request(node, Order(0), class.min(ZoneKind::Normal));
-            self.machine().wake_all(queue);
         }
     }
 

@@ -9,3 +9,4 @@ pub mod limit;
 pub mod pass;
 pub mod run;
 pub mod throttle;
+pub mod wake;

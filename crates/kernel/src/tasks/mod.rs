@@ -1,4 +1,5 @@
 //! Processes.
 
 pub mod process;
+pub mod reap;
 pub mod start;

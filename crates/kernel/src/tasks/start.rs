@@ -10,13 +10,11 @@ use std::rc::Rc;
 
 use mm::MemcgId;
 use mm::event::Trace;
-use mm::gfp::Gfp;
-use units::{Order, Pfn};
 
 use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
 use crate::handle::Kernel;
-use crate::machine::{CostOp, Machine};
+use crate::machine::Machine;
 use crate::tasks::process::{Process, ProcessId, ProcessState};
 
 /// Private pages of a process besides what the program maps.
@@ -70,21 +68,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// An unmovable page of kernel memory, charged to the process's cgroup.
-    pub(crate) async fn alloc_kernel_page(&self, process: &Process) -> Result<Pfn, Errno> {
-        let gfp = Gfp::KERNEL | Gfp::ACCOUNT;
-        self.charge_pages(process, process.memcg(), 1, gfp).await?;
-        let Some(pfn) = self.alloc_pages(Some(process), gfp, Order(0)).await else {
-            self.mem(|mem| mem.memcgs.uncharge(process.memcg(), 1));
-            return Err(Errno::NoMem);
-        };
-        self.mem(|mem| {
-            mem.memcgs.count_kernel_pages(process.memcg(), 1);
-            mem.alloc.frames.set_memcg(pfn, process.memcg().0);
-        });
-        Ok(pfn)
-    }
-
     /// Ends a process: frees what it maps and what it cost.
     pub fn process_exit(&self, process: &Process) {
         self.reap(process);
@@ -96,20 +79,5 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let own = std::mem::take(&mut *process.0.kernel_pages.borrow_mut());
         tables.into_values().chain(own).for_each(|pfn| self.free_kernel_page(process, pfn));
         self.shared.processes.borrow_mut().list.retain(|other| other.0.id != process.0.id);
-    }
-
-    /// Frees a process's anonymous memory (`exit_mmap`, and the OOM reaper).
-    pub(crate) fn reap(&self, process: &Process) {
-        let cpu = self.machine().current_cpu();
-        for area in process.0.anon.borrow().iter().flatten() {
-            let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, 0, u32::MAX));
-            self.machine().charge(CostOp::PcpFree, freed);
-        }
-    }
-
-    /// Anonymous pages that a process holds: what the OOM killer sorts by.
-    pub(crate) fn anon_pages(&self, process: &Process) -> u64 {
-        let areas = process.0.anon.borrow();
-        self.mem(|mem| areas.iter().flatten().map(|area| mem.anon.pages(area.anon)).sum())
     }
 }

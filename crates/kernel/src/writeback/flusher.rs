@@ -9,7 +9,7 @@
 //!                 +-- more-io list: inodes with pages left              pages are clean <-+
 //! ```
 //! Left out: the journal of ext4, several devices, cgroup writeback, `sync_file_range`. Neighbours:
-//! [`super::inodes`] for the lists, [`super::request`] for what is sent, [`super::pause`] for writers.
+//! `inodes` for the lists, [`super::pages`] for what is sent, [`super::pause`] for writers.
 
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ use units::Nanos;
 use crate::files::inode::{DirtyList, Inode};
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
-use crate::writeback::request::Plug;
+use crate::writeback::plug::Plug;
 
 /// Pages of one inode before the next has its turn, and the unit in which that grows
 /// (`MIN_WRITEBACK_PAGES`).
@@ -40,44 +40,6 @@ enum Work {
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// A page or the inode itself was made dirty.
-    pub(crate) fn note_dirty_inode(&self, inode: &Rc<Inode>) {
-        if inode.list.get() != DirtyList::None {
-            return;
-        }
-        let now = self.machine().now();
-        let was_idle = {
-            let mut flusher = self.shared.flusher.borrow_mut();
-            let was_idle = flusher.inodes.is_empty();
-            flusher.inodes.note_dirty(inode, now);
-            was_idle
-        };
-        if was_idle {
-            self.wake_flusher(); // It starts to look at the clock.
-        }
-    }
-
-    fn wake_flusher(&self) {
-        self.wake_queue(self.shared.wait.flusher);
-    }
-
-    pub(crate) fn start_background_writeback(&self) {
-        self.shared.flusher.borrow_mut().background = true;
-        self.wake_flusher();
-    }
-
-    /// Reclaim met nothing but dirty pages (`wakeup_flusher_threads`).
-    pub(crate) fn kick_flusher(&self) {
-        {
-            let mut flusher = self.shared.flusher.borrow_mut();
-            if flusher.kicked || flusher.inodes.is_empty() {
-                return;
-            }
-            flusher.kicked = true;
-        }
-        self.wake_flusher();
-    }
-
     fn centisecs(&self, sysctl: Sysctl) -> Nanos {
         Nanos(self.mem(|mem| mem.alloc.sysctls.get(sysctl)) * CENTISECOND)
     }

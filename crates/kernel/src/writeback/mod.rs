@@ -4,6 +4,8 @@
 
 pub mod flusher;
 pub(crate) mod inodes;
+pub mod pages;
 pub mod pause;
-pub mod request;
+pub mod plug;
 pub mod sync;
+pub mod wake;

@@ -1,10 +1,7 @@
-//! Writing pages: runs of dirty pages become requests to the disk, and are clean when these are
-//! complete (MECHANISMS 10.4).
+//! Requests to write: pages that lie one behind the other on the disk are merged into one, and are
+//! clean when it is complete (MECHANISMS 10.4).
 //!
-//! Where pages go on the disk is decided when they are first written: files that are written one
-//! after the other lie one behind the other, so their pages are merged into one request.
-
-use std::rc::Rc;
+//! Next: [`super::pages`] fills them for the flusher; kswapd writes single pages.
 
 use mm::event::Trace;
 use mm::mapping::MappingId;
@@ -14,13 +11,13 @@ use units::{Bytes, NodeId, PAGE_SIZE, Pfn};
 use crate::cache::in_flight::PageRange;
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
-use crate::machine::{CostOp, IoKind, IoRequest, Machine, WaitReason};
+use crate::machine::{IoKind, IoRequest, Machine};
 
 /// The longest request: 512 KiB.
-const REQUEST_PAGES: u32 = 128;
+pub(crate) const REQUEST_PAGES: u32 = 128;
 
 /// Writes that the disk's queue holds before the submitter sleeps (`nr_requests`).
-const REQUESTS_MAX: u32 = 128;
+pub(crate) const REQUESTS_MAX: u32 = 128;
 
 /// A request in the making: pages that lie one behind the other on the disk.
 #[derive(Debug, Default)]
@@ -31,47 +28,7 @@ pub(crate) struct Plug {
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Starts writing up to `max` dirty pages of an inode, on from where the last call ended.
-    pub(crate) async fn write_pages(&self, inode: &Rc<Inode>, max: u64, plug: &mut Plug) -> u64 {
-        let mut written = 0;
-        let mut wrapped = inode.writeback_index.get() == 0;
-        while written < max {
-            self.wait_for_request_slot(plug).await;
-            if inode.is_orphan() {
-                break;
-            }
-            let run = u32::try_from((max - written).min(u64::from(REQUEST_PAGES))).expect("at most 128");
-            let from = inode.writeback_index.get();
-            let Some((first, count)) = self.mem(|mem| mem.start_writeback(inode.mapping, from, run)) else {
-                if std::mem::replace(&mut wrapped, true) {
-                    break;
-                }
-                inode.writeback_index.set(0);
-                continue;
-            };
-            inode.writeback_index.set(first + count);
-            let grows = first + count > inode.mapped_pages();
-            self.allocate_blocks(inode, first, count);
-            self.add_to_plug(inode, first, count, plug);
-            if grows {
-                self.log_inode(None, inode).await;
-            }
-            written += u64::from(count);
-            self.machine().charge(CostOp::WritebackPage, u64::from(count));
-            self.machine().cond_resched().await; // write_cache_pages
-        }
-        written
-    }
-
-    async fn wait_for_request_slot(&self, plug: &mut Plug) {
-        while self.shared.flusher.borrow().requests >= REQUESTS_MAX {
-            self.submit_plug(plug);
-            let queue = self.shared.wait.requests;
-            let _ = self.machine().wait(queue, WaitReason::RequestQueue, None).await;
-        }
-    }
-
-    fn add_to_plug(&self, inode: &Inode, first: u32, count: u32, plug: &mut Plug) {
+    pub(crate) fn add_to_plug(&self, inode: &Inode, first: u32, count: u32, plug: &mut Plug) {
         let (mut first, end) = (first, first + count);
         while first < end {
             let (offset, contiguous) = inode.place(first).expect("blocks were just allocated");
@@ -124,14 +81,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         if enough {
             self.machine().wake_all(self.shared.queues[node.index()].writeback);
-        }
-    }
-
-    /// Waits until no page of a file is being written.
-    pub(crate) async fn wait_for_writeback(&self, mapping: MappingId) {
-        while self.mem(|mem| mem.mappings.writeback_pages(mapping)) > 0 {
-            let queue = self.shared.wait.page_writeback;
-            let _ = self.machine().wait(queue, WaitReason::PageWriteback, None).await;
         }
     }
 

@@ -1,6 +1,6 @@
-//! What waits and differs between filesystems: the one place that tells them apart.
+//! What inodes ask of their filesystem, and the filesystem's own threads.
 //!
-//! Next: [`super::ext4`], [`super::xfs`], [`super::xfs_log`].
+//! Next: [`super::ext4_table`], [`super::xfs`], [`super::xfs_log`].
 
 use mm::event::Trace;
 use units::Nanos;
@@ -37,27 +37,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             Filesystem::Ext4 => self.touch_table(process, inode, create).await,
             Filesystem::Xfs if create => self.make_clusters(process, inode.number).await,
             Filesystem::Xfs => self.read_cluster(Some(process), inode.number).await,
-        }
-    }
-
-    /// The extents of a file are looked up.
-    pub(crate) async fn map_blocks(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
-        match self.shared.filesystem {
-            Filesystem::Ext4 => self.read_extents(process, inode).await,
-            Filesystem::Xfs => Ok(()),
-        }
-    }
-
-    /// A page of the cache is about to be made dirty.
-    pub(crate) async fn prepare_dirty(
-        &self,
-        process: &Process,
-        inode: &Inode,
-        index: u32,
-    ) -> Result<(), Errno> {
-        match self.shared.filesystem {
-            Filesystem::Ext4 => self.give_buffer(process, inode, index).await,
-            Filesystem::Xfs => Ok(()),
         }
     }
 

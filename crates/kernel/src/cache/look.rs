@@ -1,0 +1,32 @@
+//! Looking for a page of a file.
+
+use mm::event::Trace;
+use mm::frame::PageFlags;
+use mm::mapping::Slot;
+use units::{Order, Pfn};
+
+use crate::files::inode::Inode;
+use crate::handle::Kernel;
+use crate::machine::Machine;
+
+/// What a look at one page found.
+pub(crate) enum Found {
+    Missing,
+    Locked,
+    Marker(Order),
+    Ready(Pfn),
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    pub(crate) fn look(&self, inode: &Inode, index: u32) -> Found {
+        self.mem(|mem| {
+            let Slot::Page(pfn) = mem.mappings.find(inode.mapping, index) else { return Found::Missing };
+            let flags = mem.alloc.frames.flags(pfn);
+            if flags.has(PageFlags::READAHEAD) {
+                mem.alloc.frames.clear_flags(pfn, PageFlags::READAHEAD);
+                return Found::Marker(mem.alloc.frames.order(pfn));
+            }
+            if flags.has(PageFlags::LOCKED) { Found::Locked } else { Found::Ready(pfn) }
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! The inode tables of ext4, as pages of the block device.
+//!
+//! Left out: bitmaps and group descriptors. Next: [`super::ext4`].
+
+use mm::event::Trace;
+
+use crate::errno::Errno;
+use crate::files::inode::Inode;
+use crate::handle::Kernel;
+use crate::machine::Machine;
+use crate::tasks::process::Process;
+
+/// The first page of the inode tables in the device's mapping.
+const TABLE_FIRST: u32 = 1 << 24;
+/// Inodes in one block of 4 KiB.
+const INODES_IN_BLOCK: u32 = 16;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// The block of the inode tables that a created file is in. It is read when the inode comes back;
+    /// when the file is created, it is made dirty.
+    pub(crate) async fn touch_table(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        create: bool,
+    ) -> Result<(), Errno> {
+        let Some(device) = self.device() else { return Ok(()) };
+        let block = TABLE_FIRST + (inode.number / INODES_IN_BLOCK);
+        if !create {
+            return self.read_block(process, &device, block).await;
+        }
+        self.write_page(process, &device, block, false).await
+    }
+}

@@ -1,0 +1,35 @@
+//! What pages of files ask of their filesystem.
+//!
+//! Next: [`super::ext4`]; XFS keeps extents with the inode, and nothing with a dirty page.
+
+use mm::event::Trace;
+
+use crate::errno::Errno;
+use crate::files::inode::Inode;
+use crate::fs::Filesystem;
+use crate::handle::Kernel;
+use crate::machine::Machine;
+use crate::tasks::process::Process;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// The extents of a file are looked up.
+    pub(crate) async fn map_blocks(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => self.read_extents(process, inode).await,
+            Filesystem::Xfs => Ok(()),
+        }
+    }
+
+    /// A page of the cache is about to be made dirty.
+    pub(crate) async fn prepare_dirty(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        index: u32,
+    ) -> Result<(), Errno> {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => self.give_buffer(process, inode, index).await,
+            Filesystem::Xfs => Ok(()),
+        }
+    }
+}

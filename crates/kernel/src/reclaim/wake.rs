@@ -1,0 +1,42 @@
+//! Waking kswapd: whoever finds memory short asks it for an order and a class.
+//!
+//! Next: [`super::kswapd`] takes the requests.
+
+use mm::event::Trace;
+use mm::zone::ZoneKind;
+use units::{NodeId, Order};
+
+use crate::handle::Kernel;
+use crate::machine::Machine;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    pub(crate) fn add_request(&self, node: NodeId, order: Order, class: ZoneKind) {
+        let request = &mut self.shared.kswapd_requests.borrow_mut()[node.index()];
+        request.order = request.order.max(order);
+        request.class = request.class.max(Some(class));
+    }
+
+    /// `wakeup_kswapd`: notes the request; wakes if it sleeps and there is something to do. False
+    /// when it sleeps on, as reclaim would not help.
+    pub(crate) fn wakeup_kswapd(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
+        self.add_request(node, order, class);
+        let queue = self.shared.queues[node.index()].kswapd;
+        if !self.machine().has_waiters(queue) {
+            return true;
+        }
+        let wakes = self.mem(|mem| mem.has_work_for_kswapd(node, order, class));
+        if wakes {
+            self.machine().wake_all(queue);
+        }
+        wakes
+    }
+
+    /// `allow_direct_reclaim` found the reserve low: kswapd must be awake, for zones up to Normal.
+    pub(crate) fn wakeup_kswapd_for_reserve(&self, node: NodeId, class: ZoneKind) {
+        let queue = self.shared.queues[node.index()].kswapd;
+        if self.machine().has_waiters(queue) {
+            self.add_request(node, Order(0), class.min(ZoneKind::Normal));
+            self.machine().wake_all(queue);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Freeing the memory of a process that is killed or ends.
+
+use mm::event::Trace;
+
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+use crate::tasks::process::Process;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Frees a process's anonymous memory (`exit_mmap`, and the OOM reaper).
+    pub(crate) fn reap(&self, process: &Process) {
+        let cpu = self.machine().current_cpu();
+        for area in process.0.anon.borrow().iter().flatten() {
+            let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, 0, u32::MAX));
+            self.machine().charge(CostOp::PcpFree, freed);
+        }
+    }
+
+    /// Anonymous pages that a process holds: what the OOM killer sorts by.
+    pub(crate) fn anon_pages(&self, process: &Process) -> u64 {
+        let areas = process.0.anon.borrow();
+        self.mem(|mem| areas.iter().flatten().map(|area| mem.anon.pages(area.anon)).sum())
+    }
+}

@@ -1,0 +1,64 @@
+//! Writing the dirty pages of a file.
+//!
+//! Where pages go on the disk is decided when they are first written: files that are written one
+//! after the other lie one behind the other, so their pages are merged. Next: [`super::plug`].
+
+use std::rc::Rc;
+
+use mm::event::Trace;
+use units::PAGE_SIZE;
+
+use crate::files::inode::Inode;
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine, WaitReason};
+use crate::writeback::plug::{Plug, REQUEST_PAGES, REQUESTS_MAX};
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Starts writing up to `max` dirty pages of an inode, on from where the last call ended.
+    pub(crate) async fn write_pages(&self, inode: &Rc<Inode>, max: u64, plug: &mut Plug) -> u64 {
+        let mut written = 0;
+        let mut wrapped = inode.writeback_index.get() == 0;
+        while written < max {
+            self.wait_for_request_slot(plug).await;
+            if inode.is_orphan() {
+                break;
+            }
+            let run = u32::try_from((max - written).min(u64::from(REQUEST_PAGES))).expect("at most 128");
+            let from = inode.writeback_index.get();
+            let Some((first, count)) = self.mem(|mem| mem.start_writeback(inode.mapping, from, run)) else {
+                if std::mem::replace(&mut wrapped, true) {
+                    break;
+                }
+                inode.writeback_index.set(0);
+                continue;
+            };
+            inode.writeback_index.set(first + count);
+            let grows = first + count > inode.mapped_pages();
+            self.allocate_blocks(inode, first, count);
+            self.add_to_plug(inode, first, count, plug);
+            if grows {
+                self.log_inode(None, inode).await;
+            }
+            written += u64::from(count);
+            self.machine().charge(CostOp::WritebackPage, u64::from(count));
+            self.machine().cond_resched().await; // write_cache_pages
+        }
+        written
+    }
+
+    async fn wait_for_request_slot(&self, plug: &mut Plug) {
+        while self.shared.flusher.borrow().requests >= REQUESTS_MAX {
+            self.submit_plug(plug);
+            let queue = self.shared.wait.requests;
+            let _ = self.machine().wait(queue, WaitReason::RequestQueue, None).await;
+        }
+    }
+
+    /// Gives blocks to pages that are about to be written, and to the rest of the file with them.
+    pub(crate) fn allocate_blocks(&self, inode: &Inode, first: u32, count: u32) {
+        if first + count > inode.mapped_pages() {
+            let pages = u32::try_from(inode.size.get().div_ceil(PAGE_SIZE)).expect("sizes are checked");
+            self.shared.files.borrow_mut().allocate(inode, pages.max(first + count));
+        }
+    }
+}
