@@ -20,7 +20,6 @@ use crate::memory::Memory;
 use crate::page_alloc::{AllocFlags, class_of};
 use crate::pcp::COSTLY_ORDER;
 use crate::watermark::Mark;
-use crate::zone::ZoneKind;
 
 /// Rounds without progress before the OOM killer (`MAX_RECLAIM_RETRIES`).
 const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -223,7 +222,7 @@ impl Retry {
         if self.fruitless <= MAX_RECLAIM_RETRIES && self.reclaim_can_help(mem, cpu) {
             // Up to 5.15 a request that reclaim did not help lets the disk catch up first.
             let heeds_disk = self.progress == 0 && !mem.alloc.features.has(Feature::ReclaimThrottle);
-            if heeds_disk && is_mostly_dirty(mem) {
+            if heeds_disk && mem.nodes().any(|node| mem.is_mostly_dirty(node)) {
                 return self.go(At::Wait, Next::WaitForWriteback);
             }
             return self.go(At::Rest, Next::Rest);
@@ -318,24 +317,13 @@ impl Retry {
     }
 }
 
-/// Whether most reclaimable pages of some node are dirty or being written.
-fn is_mostly_dirty<T: Trace>(mem: &Memory<T>) -> bool {
-    mem.nodes().any(|node| {
-        let reclaimable = ZoneKind::ALL.iter().map(|&kind| mem.zone_reclaimable_pages(node, kind));
-        2 * mem.writeback.pending(node) > reclaimable.sum()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std_alloc::string::String;
 
     use super::*;
     use crate::event::NoTrace;
-    use crate::mapping::Prepared;
-    use crate::memcg::MemcgId;
-    use crate::reclaim::tests::machine;
-    use crate::slab_caches::Cache;
+    use crate::reclaim::tests::{add_dirty_page, machine};
 
     const CPU: CpuId = CpuId(0);
     const KILLED: Outcome = Outcome::Killed { any: true, oneself: false };
@@ -464,23 +452,6 @@ mod tests {
         let walked = |gfp| walk(&mem, Retry::new(gfp, Order(0), true), NOTHING_HELPS);
         assert_eq!(walked(Gfp::KERNEL), "wswtx");
         assert_eq!(walked(Gfp::KERNEL | Gfp::NOFAIL), "wswtrLkx");
-    }
-
-    /// Adds a dirty page of a file, still on its way to the lists.
-    fn add_dirty_page(mem: &mut Memory<NoTrace>) {
-        let mapping = mem.mapping_create();
-        let take = |mem: &mut Memory<NoTrace>, gfp, order| {
-            mem.alloc.alloc(CPU, gfp, order, AllocFlags::NO_WATERMARKS).page.unwrap()
-        };
-        while mem.prepare_insert(CPU, mapping, 0, 1, MemcgId::ROOT) != Prepared::Ready {
-            let (order, mobility) = mem.slab_request(Cache::TreeNode);
-            let block = take(mem, Gfp::KERNEL | mobility, order);
-            mem.grow_slab(Cache::TreeNode, block);
-        }
-        let pfn = take(mem, Gfp::HIGHUSER_MOVABLE, Order(0));
-        assert_eq!(mem.insert_page(mapping, 0, pfn, MemcgId::ROOT), None);
-        mem.lru_add(CPU, pfn);
-        assert!(mem.set_dirty(pfn));
     }
 
     #[test]
