@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(flags(STUCK), (false, true, true));
         assert_eq!(flags(Met { writeback: 7, ..STUCK }), (false, false, true), "one is not");
         assert_eq!(flags(Met { congested: 7, ..STUCK }), (false, true, false));
-        assert_eq!(flags(Met { unqueued_dirty: 8, ..STUCK }).0, true, "nobody writes them yet");
+        assert!(flags(Met { unqueued_dirty: 8, ..STUCK }).0, "nobody writes them yet");
         assert_eq!(flags(Met::default()), (true, false, false), "a pass that met nothing says so, too");
     }
 
