@@ -10,12 +10,13 @@
 //! ```
 //! Left out: CPU sets. Next: [`crate::reclaim`], [`crate::compaction`], [`crate::oom`].
 
-use mm::compact::{CompactPriority, CompactResult};
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::page_alloc::{AllocFlags, AllocOutcome, class_of};
-use mm::watermark::Mark;
-use mm::zone::ZoneKind;
+use mm::alloc::flags::{AllocFlags, class_of};
+use mm::alloc::page_alloc::AllocOutcome;
+use mm::alloc::watermark::Mark;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::layout::ZoneKind;
+use mm::compact::run::{CompactPriority, CompactResult};
 use units::{NodeId, Order, Pfn};
 
 use crate::compaction::CompactTries;
@@ -226,7 +227,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             (reserve == 0 || free > reserve / 2, mem.node_reclaim[node.index()].kswapd_failures)
         });
-        allowed || failures >= mm::scan::MAX_RECLAIM_RETRIES
+        allowed || failures >= mm::reclaim::run::MAX_RECLAIM_RETRIES
     }
 }
 

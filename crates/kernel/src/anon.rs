@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::vmstat::{MemcgStat, VmEvent};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::vmstat::{MemcgStat, VmEvent};
 use units::{Bytes, NodeId, Order};
 
 use crate::huge::HugeAdvice;

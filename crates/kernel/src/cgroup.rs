@@ -7,9 +7,9 @@
 use std::fmt::Write;
 
 use mm::MemcgId;
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::memcg::UNLIMITED;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::cgroup::tree::UNLIMITED;
 use units::{PAGE_SIZE, parse_size};
 
 use crate::kernel::Kernel;

@@ -7,9 +7,9 @@
 //! Left out: the penalty sleep of `memory.high`, charges of swap and sockets.
 
 use mm::MemcgId;
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::memcg::{Charge, UNLIMITED};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::cgroup::tree::{Charge, UNLIMITED};
 
 use crate::kernel::Kernel;
 use crate::machine::Machine;

@@ -3,16 +3,16 @@
 //!
 //! [`Kernel::direct_compact`] is one round over the zonelist for a task that waits for a block;
 //! [`Kernel::kcompactd`] does the same for its node when kswapd has nothing more to do. The steps
-//! themselves are those of `mm::compact`.
+//! themselves are those of `mm::compact::run`.
 //!
 //! Left out: proactive compaction, `compact_memory`. Next: [`crate::allocate`].
 
-use mm::compact::{CompactPriority, CompactRequest, CompactResult, CompactStep, Suitability};
-use mm::event::Trace;
-use mm::gfp::{Gfp, MigrateType};
-use mm::page_alloc::{AllocFlags, class_of};
-use mm::vmstat::VmEvent;
-use mm::zone::{ZoneId, ZoneKind};
+use mm::alloc::flags::{AllocFlags, class_of};
+use mm::base::event::Trace;
+use mm::base::gfp::{Gfp, MigrateType};
+use mm::base::layout::{ZoneId, ZoneKind};
+use mm::base::vmstat::VmEvent;
+use mm::compact::run::{CompactPriority, CompactRequest, CompactResult, CompactStep, Suitability};
 use units::{NodeId, Order, Pfn};
 
 use crate::allocate::COSTLY_ORDER;

@@ -98,7 +98,7 @@ impl DirtyInodes {
 
 #[cfg(test)]
 mod tests {
-    use mm::mapping::MappingId;
+    use mm::base::ids::MappingId;
 
     use super::*;
 

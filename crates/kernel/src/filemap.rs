@@ -8,10 +8,10 @@
 //!
 //! Left out: large folios made by writes, direct I/O. Next: [`crate::writeback`].
 
-use mm::event::Trace;
-use mm::frame::PageFlags;
-use mm::gfp::Gfp;
-use mm::mapping::Slot;
+use mm::base::event::Trace;
+use mm::base::frame::PageFlags;
+use mm::base::gfp::Gfp;
+use mm::pages::tree::Slot;
 use std::rc::Rc;
 
 use units::{Order, PAGE_SIZE, Pfn};

@@ -10,13 +10,14 @@
 //! themselves (none of them makes movable requests here). Next: [`crate::allocate`],
 //! [`crate::kswapd`].
 
-use mm::event::{Trace, TraceEvent};
-use mm::feature::FragmentStall;
-use mm::gfp::Gfp;
-use mm::page_alloc::{AllocFlags, Stall};
-use mm::sysctl::Sysctl;
-use mm::vmstat::VmEvent;
-use mm::zone::ZoneId;
+use mm::alloc::flags::AllocFlags;
+use mm::alloc::page_alloc::Stall;
+use mm::base::event::{Trace, TraceEvent};
+use mm::base::gfp::Gfp;
+use mm::base::layout::ZoneId;
+use mm::base::sysctl::Sysctl;
+use mm::base::vmstat::VmEvent;
+use mm::version::feature::FragmentStall;
 use units::{NodeId, Order, Pfn};
 
 use crate::kernel::{HZ, JIFFY, Kernel, ticks_from};

@@ -7,12 +7,12 @@
 //! Left out: the huge zero page, huge pages of other sizes (6.8), `khugepaged` settings other than
 //! their defaults, preference for the local node. Next: [`crate::anon`].
 
-use mm::anon::AnonId;
-use mm::buddy::PAGEBLOCK_ORDER as HUGE_ORDER;
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::sysctl::{ThpDefrag, ThpEnabled};
-use mm::vmstat::VmEvent;
+use mm::alloc::pageblock::PAGEBLOCK_ORDER as HUGE_ORDER;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::ids::AnonId;
+use mm::base::sysctl::{ThpDefrag, ThpEnabled};
+use mm::base::vmstat::VmEvent;
 use units::{Nanos, Pfn};
 
 use crate::kernel::Kernel;

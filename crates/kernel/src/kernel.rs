@@ -6,10 +6,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use mm::event::Trace;
-use mm::feature::Feature;
-use mm::sysctl::Sysctls;
-use mm::zone::{MemoryLayout, ZoneKind};
+use mm::base::event::Trace;
+use mm::base::layout::{MemoryLayout, ZoneKind};
+use mm::base::sysctl::Sysctls;
+use mm::version::feature::Feature;
 use mm::{MemcgId, Memory};
 use units::{Bytes, CpuId, Nanos, NodeId, Order, Seed};
 
@@ -140,7 +140,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ///
     /// # Errors
     /// A memory layout that no kernel can run on.
-    pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::boot::BootError> {
+    pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::alloc::boot::BootError> {
         let mut mem = Memory::boot(&config.layout, config.version, config.sysctls, trace)?;
         mem.writeback.has_writepage_hook = lets_reclaim_write(&mem, config.filesystem);
         let node_count = config.layout.nodes.len();

@@ -8,12 +8,13 @@
 //! kcompactd is woken after a boosted run and before dozing. Left out: hibernation.
 
 use mm::MemcgId;
-use mm::event::{Trace, TraceEvent};
-use mm::feature::{Feature, FragmentStall, WatermarkBoost};
-use mm::scan::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
-use mm::vmstat::VmEvent;
-use mm::watermark::Mark;
-use mm::zone::{Zone, ZoneId, ZoneKind};
+use mm::alloc::watermark::Mark;
+use mm::alloc::zone::Zone;
+use mm::base::event::{Trace, TraceEvent};
+use mm::base::layout::{ZoneId, ZoneKind};
+use mm::base::vmstat::VmEvent;
+use mm::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
+use mm::version::feature::{Feature, FragmentStall, WatermarkBoost};
 use units::{NodeId, Order, Pages};
 
 use crate::kernel::{HZ, Kernel, KswapdRequest, ticks_from};
@@ -196,7 +197,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.finish_balance(node, &zones, was_boosted.then_some(&boosts), &sc);
         if was_boosted {
             // A pageblock that was mixed may be made whole again.
-            self.wakeup_kcompactd(node, mm::buddy::PAGEBLOCK_ORDER, class);
+            self.wakeup_kcompactd(node, mm::alloc::pageblock::PAGEBLOCK_ORDER, class);
         }
         order
     }

@@ -5,8 +5,8 @@
 //! tables in the score, `memory.oom.group`.
 
 use mm::MemcgId;
-use mm::event::Trace;
-use mm::vmstat::VmEvent;
+use mm::base::event::Trace;
+use mm::base::vmstat::VmEvent;
 
 use crate::kernel::Kernel;
 use crate::machine::Machine;

@@ -10,7 +10,7 @@
 //! `nr_page_table_pages`. Next: [`crate::anon`], and [`crate::task`] for what a process costs at its
 //! start.
 
-use mm::event::Trace;
+use mm::base::event::Trace;
 use units::{Order, PAGE_SIZE, Pfn};
 
 use crate::kernel::Kernel;

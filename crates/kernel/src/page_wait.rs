@@ -9,8 +9,8 @@
 
 use std::cell::Cell;
 
-use mm::event::Trace;
-use mm::mapping::MappingId;
+use mm::base::event::Trace;
+use mm::base::ids::MappingId;
 
 use crate::file::PageRange;
 use crate::kernel::Kernel;

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use mm::event::Trace;
-use mm::sysctl::Sysctl;
-use mm::vmstat::VmEvent;
+use mm::base::event::Trace;
+use mm::base::sysctl::Sysctl;
+use mm::base::vmstat::VmEvent;
 use units::CpuId;
 
 use crate::file::Inode;

@@ -9,12 +9,13 @@
 //! reads what was asked for. Large folios (XFS): the order grows by two with every window, up to
 //! the window's own size. Left out: `fadvise` hints but for random reads, mmap read-around.
 
-use mm::event::Trace;
-use mm::feature::Feature;
-use mm::frame::PageFlags;
-use mm::gfp::Gfp;
-use mm::mapping::{Prepared, Slot};
-use mm::slab_caches::Cache;
+use mm::base::event::Trace;
+use mm::base::frame::PageFlags;
+use mm::base::gfp::Gfp;
+use mm::pages::cache::Prepared;
+use mm::pages::tree::Slot;
+use mm::version::feature::Feature;
+use mm::version::geometry::Cache;
 use units::{Order, PAGE_SIZE, Pfn};
 
 use crate::file::{Filesystem, Inode, OpenFile};

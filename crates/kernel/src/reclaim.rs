@@ -7,15 +7,15 @@
 //! own [`ScanControl`].
 
 use mm::MemcgId;
-use mm::event::{Trace, TraceEvent};
-use mm::feature::Feature;
-use mm::gfp::Gfp;
-use mm::page_alloc::class_of;
-use mm::scan::{MAX_RECLAIM_RETRIES, Reclaimer, ScanControl};
-use mm::shrink::ChunkReport;
-use mm::shrinker::Shrinker;
-use mm::vmstat::VmEvent;
-use mm::zone::ZoneKind;
+use mm::alloc::flags::class_of;
+use mm::base::event::{Trace, TraceEvent};
+use mm::base::gfp::Gfp;
+use mm::base::layout::ZoneKind;
+use mm::base::vmstat::VmEvent;
+use mm::reclaim::run::ChunkReport;
+use mm::reclaim::run::{MAX_RECLAIM_RETRIES, Reclaimer, ScanControl};
+use mm::reclaim::shrinker::Shrinker;
+use mm::version::feature::Feature;
 use units::{Nanos, NodeId, Order};
 
 use crate::allocate::COSTLY_ORDER;
@@ -268,7 +268,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         } else {
             return false;
         }
-        sc.priority = mm::scan::DEF_PRIORITY;
+        sc.priority = mm::reclaim::run::DEF_PRIORITY;
         true
     }
 

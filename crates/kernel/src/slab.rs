@@ -1,10 +1,11 @@
 //! Allocating kernel objects: charging their cgroup and growing their slabs, with reclaim where
 //! that is allowed (MECHANISMS 9.1).
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::memcg::MemcgId;
-use mm::slab_caches::{Cache, Object, ObjectAlloc};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::ids::MemcgId;
+use mm::slab::caches::{Object, ObjectAlloc};
+use mm::version::geometry::Cache;
 use units::Order;
 
 use crate::kernel::Kernel;

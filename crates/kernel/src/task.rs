@@ -12,10 +12,10 @@ use std::fmt;
 use std::rc::Rc;
 
 use mm::MemcgId;
-use mm::anon::AnonId;
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::writeback::FIRST_POLL;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::ids::AnonId;
+use mm::pages::pace::FIRST_POLL;
 use units::{Nanos, Order, Pfn};
 
 use crate::huge::HugeAdvice;

@@ -14,18 +14,19 @@
 //! are merged into one request.
 //!
 //! Left out: the journal of ext4 (a commit costs nothing, and keeps no page), several devices,
-//! cgroup writeback, `sync_file_range`. Neighbours: [`mm::writeback`] for thresholds and the pace
+//! cgroup writeback, `sync_file_range`. Neighbours: [`mm::pages::dirty`] for thresholds and the pace
 //! of writers, [`crate::file`] for extents.
 
 use std::rc::Rc;
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::mapping::{MappingId, Slot};
-use mm::slab_caches::Cache;
-use mm::sysctl::Sysctl;
-use mm::vmstat::VmEvent;
-use mm::writeback::Balance;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::ids::MappingId;
+use mm::base::sysctl::Sysctl;
+use mm::base::vmstat::VmEvent;
+use mm::pages::pace::Balance;
+use mm::pages::tree::Slot;
+use mm::version::geometry::Cache;
 use units::{Bytes, Nanos, NodeId, PAGE_SIZE, Pfn};
 
 use crate::dirty_inodes::{DirtyInodes, DirtyList};
@@ -441,7 +442,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn give_buffer(&self, process: &Process, inode: &Inode, index: u32) -> Result<(), Errno> {
         let bare = |mem: &mut mm::Memory<T>| match mem.mappings.find(inode.mapping, index) {
-            Slot::Page(pfn) if !mem.alloc.frames.flags(pfn).has(mm::frame::PageFlags::PRIVATE) => Some(pfn),
+            Slot::Page(pfn) if !mem.alloc.frames.flags(pfn).has(mm::base::frame::PageFlags::PRIVATE) => {
+                Some(pfn)
+            }
             _ => None,
         };
         if self.mem(bare).is_none() {

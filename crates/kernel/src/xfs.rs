@@ -3,12 +3,12 @@
 //! A create needs a new chunk of 64 inodes every so often, whose two buffers are made without a
 //! read; an inode that comes back, or is flushed, needs its cluster's buffer. Left out: the
 //! AIL (a clean inode was flushed when its pages were), AGs, and the writes of buffers. Next:
-//! [`crate::xfs_log`], [`crate::file`], `mm::xfs_buf`.
+//! [`crate::xfs_log`], [`crate::file`], `mm::fs::xfs::buf`.
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::vmstat::VmEvent;
-use mm::xfs_buf::{CLUSTER_PAGES, ClusterId, ClusterState, INODES_IN_CLUSTER};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::vmstat::VmEvent;
+use mm::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState, INODES_IN_CLUSTER};
 use units::{Bytes, Order, PAGE_SIZE, Pfn};
 
 use crate::file::Transfer;

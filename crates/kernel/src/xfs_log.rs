@@ -8,13 +8,13 @@
 //! Left out: the transaction at the end of a write that sets the size (mostly in the same
 //! checkpoint), unlinks, tasks that wait because a checkpoint is twice too large, pinned inodes (an
 //! inode may be evicted while its change is on the way), and the space in the log. Next:
-//! [`mm::xfs_log`].
+//! [`mm::fs::xfs::log`].
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::slab_caches::Cache;
-use mm::vmstat::VmEvent;
-use mm::xfs_log::{CheckpointId, XfsLog};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::vmstat::VmEvent;
+use mm::fs::xfs::log::{CheckpointId, XfsLog};
+use mm::version::geometry::Cache;
 use units::{Bytes, Nanos};
 
 use crate::file::{Filesystem, Inode, Transfer};

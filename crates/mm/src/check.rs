@@ -1,6 +1,6 @@
 //! Invariants over the whole memory state; the first violation is named.
 //!
-//! [`crate::page_alloc::PageAllocator::check`] covers frames, free lists, per-CPU lists and
+//! [`crate::alloc::page_alloc::PageAllocator::check`] covers frames, free lists, per-CPU lists and
 //! pageblocks. Here: every page in use by a list, batch, mapping or slab is where its frame says,
 //! LRU sizes equal recounts, and charges cover what is charged for. O(frames): run after every
 //! event of small worlds, and at the end of large ones.
@@ -17,16 +17,17 @@ use std_alloc::vec::Vec;
 
 use units::{PAGE_SIZE, Pfn};
 
-use crate::anon::anon_owner;
-use crate::event::Trace;
-use crate::frame::{FrameState, NO_OWNER, PageFlags};
-use crate::lru::LruList;
-use crate::mapping::{MappingId, Mappings, Slot};
-use crate::memcg::MemcgId;
+use crate::base::event::Trace;
+use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
+use crate::base::ids::MappingId;
+use crate::base::ids::MemcgId;
+use crate::base::layout::ZoneKind;
+use crate::base::vmstat::MemcgStat;
+use crate::lru::lists::LruList;
 use crate::memory::Memory;
-use crate::slab_caches::Cache;
-use crate::vmstat::MemcgStat;
-use crate::zone::ZoneKind;
+use crate::pages::anon::anon_owner;
+use crate::pages::tree::{Mappings, Slot};
+use crate::version::geometry::Cache;
 
 /// A broken invariant: a bug of ours, never of the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]

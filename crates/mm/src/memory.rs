@@ -9,27 +9,30 @@ use std_alloc::vec::Vec;
 
 use units::{NodeId, Pfn};
 
-use crate::anon::AnonMaps;
-use crate::boot::BootError;
-use crate::compact::ZoneCompact;
-use crate::event::Trace;
-use crate::feature::Kernel;
-use crate::frame::FrameState;
-use crate::inode::Inodes;
-use crate::lru::{CpuBatches, LruList, Lruvec};
-use crate::mapping::{Mappings, NodeScratch};
-use crate::memcg::{MemcgId, Memcgs};
-use crate::page_alloc::PageAllocator;
-use crate::scan::NodeReclaim;
-use crate::shrinker::Deferred;
-use crate::slab_caches::{Cache, Slabs};
-use crate::sysctl::Sysctls;
-use crate::vmstat::{MemcgStat, VmEvent};
-use crate::walk::WalkPositions;
-use crate::writeback::Writeback;
-use crate::xfs_buf::XfsBuffers;
-use crate::xfs_log::XfsLog;
-use crate::zone::{MemoryLayout, ZoneKind};
+use crate::alloc::boot::BootError;
+use crate::alloc::page_alloc::PageAllocator;
+use crate::base::event::Trace;
+use crate::base::frame::FrameState;
+use crate::base::ids::MemcgId;
+use crate::base::layout::{MemoryLayout, ZoneKind};
+use crate::base::sysctl::Sysctls;
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::cgroup::tree::Memcgs;
+use crate::cgroup::walk::WalkPositions;
+use crate::compact::run::ZoneCompact;
+use crate::fs::inode::Inodes;
+use crate::fs::xfs::buf::XfsBuffers;
+use crate::fs::xfs::log::XfsLog;
+use crate::lru::lists::{CpuBatches, LruList, Lruvec};
+use crate::pages::anon::AnonMaps;
+use crate::pages::cache::NodeScratch;
+use crate::pages::dirty::Writeback;
+use crate::pages::tree::Mappings;
+use crate::reclaim::pass::NodeReclaim;
+use crate::reclaim::shrinker::Deferred;
+use crate::slab::caches::Slabs;
+use crate::version::feature::Kernel;
+use crate::version::geometry::Cache;
 
 /// The memory of a machine and everything that the kernel knows about it.
 #[derive(Debug, Clone)]
@@ -42,7 +45,7 @@ pub struct Memory<T: Trace> {
     pub mappings: Mappings,
     /// Page tables of anonymous memory.
     pub anon: AnonMaps,
-    /// What each zone remembers between compaction runs (index [`crate::zone::ZoneId`]).
+    /// What each zone remembers between compaction runs (index [`crate::base::layout::ZoneId`]).
     pub compact: Vec<ZoneCompact>,
     /// Buffers of XFS metadata.
     pub xfs_buffers: XfsBuffers,

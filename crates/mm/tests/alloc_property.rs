@@ -3,14 +3,16 @@
 //! Small worlds of random zones, kernels and events; [`PageAllocator::check`] after every event.
 //! The naive side says whether a block overlaps another one, and whether a request may fail.
 
-use mm::buddy::{LARGEST_ORDER, PAGEBLOCK_ORDER};
-use mm::event::NoTrace;
-use mm::feature::{Feature, Kernel};
-use mm::frame::FrameState;
-use mm::gfp::{Gfp, MigrateType};
-use mm::page_alloc::{AllocFlags, PageAllocator};
-use mm::sysctl::{Sysctl, Sysctls};
-use mm::zone::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::alloc::buddy::LARGEST_ORDER;
+use mm::alloc::flags::AllocFlags;
+use mm::alloc::page_alloc::PageAllocator;
+use mm::alloc::pageblock::PAGEBLOCK_ORDER;
+use mm::base::event::NoTrace;
+use mm::base::frame::FrameState;
+use mm::base::gfp::{Gfp, MigrateType};
+use mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::version::feature::{Feature, Kernel};
 use pagetide_mm as mm;
 use proptest::prelude::*;
 use units::{CpuId, Order, Pages, Pfn};

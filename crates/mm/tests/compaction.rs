@@ -1,19 +1,21 @@
 //! Compaction of a zone, drawn before and after, and worlds of random events in which no frame may
 //! be lost by compaction, huge pages or splits.
 
-use mm::anon::AnonId;
-use mm::buddy::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
-use mm::compact::{CompactPriority, CompactRequest, CompactResult};
-use mm::event::NoTrace;
-use mm::feature::{Feature, Kernel};
-use mm::frame::{FrameState, PageFlags};
-use mm::gfp::{Gfp, MigrateType};
-use mm::mapping::{MappingId, Prepared, Slot};
-use mm::page_alloc::AllocFlags;
-use mm::scan::ScanControl;
-use mm::sysctl::Sysctls;
-use mm::vmstat::VmEvent;
-use mm::zone::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::alloc::flags::AllocFlags;
+use mm::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use mm::base::event::NoTrace;
+use mm::base::frame::{FrameState, PageFlags};
+use mm::base::gfp::{Gfp, MigrateType};
+use mm::base::ids::AnonId;
+use mm::base::ids::MappingId;
+use mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::base::sysctl::Sysctls;
+use mm::base::vmstat::VmEvent;
+use mm::compact::run::{CompactPriority, CompactRequest, CompactResult};
+use mm::pages::cache::Prepared;
+use mm::pages::tree::Slot;
+use mm::reclaim::run::ScanControl;
+use mm::version::feature::{Feature, Kernel};
 use mm::{MemcgId, Memory};
 use pagetide_mm as mm;
 use proptest::prelude::*;
@@ -43,7 +45,7 @@ fn cache(mem: &mut Memory<NoTrace>, file: MappingId, index: u32, pfn: Pfn) {
             Prepared::Ready => break true,
             Prepared::NeedsCharge { .. } => unreachable!("the root is not charged"),
             Prepared::NeedsSlab => match take(mem, Gfp::KERNEL, Order(0)) {
-                Some(slab) => mem.grow_slab(mm::slab_caches::Cache::TreeNode, slab),
+                Some(slab) => mem.grow_slab(mm::version::geometry::Cache::TreeNode, slab),
                 None => break false,
             },
         }
@@ -100,7 +102,7 @@ fn scene(kernel: &str, drawing: &[&str]) -> Memory<NoTrace> {
     for index in (0..total).step_by(64) {
         while mem.prepare_insert(CPU, file, index, 1, MemcgId::ROOT) != Prepared::Ready {
             let slab = take(&mut mem, Gfp::KERNEL, Order(0)).unwrap();
-            mem.grow_slab(mm::slab_caches::Cache::TreeNode, slab);
+            mem.grow_slab(mm::version::geometry::Cache::TreeNode, slab);
         }
     }
     let mut taken = Vec::new();

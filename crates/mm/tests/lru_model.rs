@@ -5,9 +5,9 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pagetide_mm::MemcgId;
-use pagetide_mm::feature::{Feature, Kernel};
-use pagetide_mm::lru::LruList;
-use pagetide_mm::scan::ScanControl;
+use pagetide_mm::lru::lists::LruList;
+use pagetide_mm::reclaim::run::ScanControl;
+use pagetide_mm::version::feature::{Feature, Kernel};
 use proptest::prelude::*;
 use world::{CPU, NODE, World};
 

@@ -4,7 +4,7 @@ mod world;
 
 use insta::assert_snapshot;
 use pagetide_mm::MemcgId;
-use pagetide_mm::lru::LruList;
+use pagetide_mm::lru::lists::LruList;
 use units::{CpuId, Order};
 use world::{CPU, NODE, REMOTE, World};
 
@@ -71,7 +71,7 @@ fn a_large_folio_flushes_its_batch_at_once() {
 
 #[test]
 fn locked_memory_is_on_the_unevictable_list_only() {
-    use pagetide_mm::gfp::Gfp;
+    use pagetide_mm::base::gfp::Gfp;
     let mut world = World::boot("linux-6.1", 8);
     let flags = world.mem.alloc.fast_flags(CPU, Gfp::HIGHUSER_MOVABLE);
     let outcome = world.mem.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags);

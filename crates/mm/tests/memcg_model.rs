@@ -1,8 +1,8 @@
 //! Charges in a tree of cgroups against sums of what each group holds (MECHANISMS 8.2).
 
 use pagetide_mm::MemcgId;
-use pagetide_mm::feature::Kernel;
-use pagetide_mm::memcg::{Charge, Memcgs};
+use pagetide_mm::cgroup::tree::{Charge, Memcgs};
+use pagetide_mm::version::feature::Kernel;
 use proptest::prelude::*;
 use units::CpuId;
 

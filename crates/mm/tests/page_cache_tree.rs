@@ -6,10 +6,10 @@ mod world;
 use std::collections::BTreeMap;
 
 use pagetide_mm::MemcgId;
-use pagetide_mm::frame::PageFlags;
-use pagetide_mm::mapping::Slot;
-use pagetide_mm::scan::ScanControl;
-use pagetide_mm::shrinker::Shrinker;
+use pagetide_mm::base::frame::PageFlags;
+use pagetide_mm::pages::tree::Slot;
+use pagetide_mm::reclaim::run::ScanControl;
+use pagetide_mm::reclaim::shrinker::Shrinker;
 use proptest::prelude::*;
 use units::{NodeId, Order, Pfn};
 use world::{CPU, World};

@@ -5,10 +5,10 @@ mod world;
 
 use insta::assert_snapshot;
 use pagetide_mm::MemcgId;
-use pagetide_mm::frame::PageFlags;
-use pagetide_mm::scan::ScanControl;
-use pagetide_mm::vmstat::VmEvent;
-use pagetide_mm::zone::ZoneKind;
+use pagetide_mm::base::frame::PageFlags;
+use pagetide_mm::base::layout::ZoneKind;
+use pagetide_mm::base::vmstat::VmEvent;
+use pagetide_mm::reclaim::run::ScanControl;
 use world::{CPU, NODE, Passed, World};
 
 const ROOT: MemcgId = MemcgId::ROOT;
@@ -268,8 +268,8 @@ fn pages_of_higher_zones_are_passed_over_and_go_to_the_head() {
 
 /// Adds a page of the DMA zone at `index` and settles it.
 fn dma_page(world: &mut World, index: u32) -> units::Pfn {
-    use pagetide_mm::gfp::Gfp;
-    use pagetide_mm::mapping::Prepared;
+    use pagetide_mm::base::gfp::Gfp;
+    use pagetide_mm::pages::cache::Prepared;
     let gfp = Gfp(Gfp::HIGHUSER_MOVABLE.0 | Gfp::DMA.0);
     let flags = world.mem.alloc.fast_flags(CPU, gfp);
     let pfn = world.mem.alloc.alloc(CPU, gfp, units::Order(0), flags).page.expect("a DMA page");
@@ -277,7 +277,7 @@ fn dma_page(world: &mut World, index: u32) -> units::Pfn {
     while world.mem.prepare_insert(CPU, file, index, 1, ROOT) == Prepared::NeedsSlab {
         let flags = world.mem.alloc.fast_flags(CPU, Gfp::KERNEL);
         let slab = world.mem.alloc.alloc(CPU, Gfp::KERNEL, units::Order(0), flags).page;
-        world.mem.grow_slab(pagetide_mm::slab_caches::Cache::TreeNode, slab.expect("memory"));
+        world.mem.grow_slab(pagetide_mm::version::geometry::Cache::TreeNode, slab.expect("memory"));
     }
     assert_eq!(world.mem.insert_page(file, index, pfn, ROOT), None);
     world.mem.lru_add(CPU, pfn);

@@ -1,11 +1,12 @@
 //! Marks of real machines, as measured (MECHANISMS 1.3; MECHANISMS-6X 1.1, 1.2).
 
-use pagetide_mm::event::NoTrace;
-use pagetide_mm::feature::Kernel;
-use pagetide_mm::page_alloc::PageAllocator;
-use pagetide_mm::sysctl::{Sysctl, Sysctls};
-use pagetide_mm::watermark::Mark;
-use pagetide_mm::zone::{MemoryLayout, NodeLayout, Zone, ZoneId, ZoneKind, ZoneLayout};
+use pagetide_mm::alloc::page_alloc::PageAllocator;
+use pagetide_mm::alloc::watermark::Mark;
+use pagetide_mm::alloc::zone::Zone;
+use pagetide_mm::base::event::NoTrace;
+use pagetide_mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use pagetide_mm::base::sysctl::{Sysctl, Sysctls};
+use pagetide_mm::version::feature::Kernel;
 use units::{CpuId, Pages};
 
 fn zone(kind: ZoneKind, managed: u64, managed_at_boot: u64) -> ZoneLayout {

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use kernel::Kernel;
 use mm::MemcgId;
-use mm::event::NoTrace;
-use mm::gfp::MigrateType;
-use mm::zone::Zone;
+use mm::alloc::zone::Zone;
+use mm::base::event::NoTrace;
+use mm::base::gfp::MigrateType;
 use units::Nanos;
 
 use crate::machine::Sim;

@@ -12,7 +12,7 @@ use kernel::anon::AnonMapping;
 use kernel::huge::HugeAdvice;
 use kernel::{Errno, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
-use mm::event::NoTrace;
+use mm::base::event::NoTrace;
 use units::{Bytes, Nanos, Pages, Seed};
 use workload::system::{Advice, OpenMode, Portable, System, SystemError, TaskSpec};
 

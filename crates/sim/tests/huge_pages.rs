@@ -9,9 +9,9 @@ use std::rc::Rc;
 use kernel::huge::HugeAdvice;
 use kernel::{Filesystem, Kernel, KernelConfig, Machine, Process, WaitReason};
 use mm::MemcgId;
-use mm::event::NoTrace;
-use mm::sysctl::Sysctls;
-use mm::zone::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::event::NoTrace;
+use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::sysctl::Sysctls;
 use pagetide_sim::{DeviceModel, Hardware, Sim, Simulation};
 use units::{Bytes, CpuId, Nanos, Pages, Seed};
 

@@ -4,10 +4,11 @@
 //! Left out: errors of the device. Next: [`crate::readahead`] decides what to read,
 //! [`crate::writeback`] what to write.
 
-use mm::event::Trace;
-use mm::frame::PageFlags;
-use mm::mapping::{MappingId, Slot};
-use mm::xfs_log::CheckpointId;
+use mm::base::event::Trace;
+use mm::base::frame::PageFlags;
+use mm::base::ids::MappingId;
+use mm::fs::xfs::log::CheckpointId;
+use mm::pages::tree::Slot;
 use units::{Bytes, PAGE_SIZE};
 
 use super::Inode;
@@ -19,7 +20,7 @@ use crate::machine::{CostOp, IoKind, IoRequest, Machine};
 pub(crate) enum Transfer {
     Read(PageRange),
     /// A cluster of XFS inodes is read.
-    Cluster(mm::xfs_buf::ClusterId),
+    Cluster(mm::fs::xfs::buf::ClusterId),
     Write(Vec<PageRange>),
     /// A record of the log of XFS is written.
     Log(CheckpointId),
@@ -107,7 +108,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let range = PageRange { mapping: inode.mapping, first, count };
             let tag = self.shared.in_flight.borrow_mut().add(Transfer::Read(range));
             let len = u64::from(count) * PAGE_SIZE;
-            self.mem(|mem| mem.alloc.events.add(mm::vmstat::VmEvent::PgPgIn, len / 1024));
+            self.mem(|mem| mem.alloc.events.add(mm::base::vmstat::VmEvent::PgPgIn, len / 1024));
             self.start_io(IoRequest { device: 0, kind: IoKind::Read, offset, len: Bytes(len), tag });
             first += count;
         }

@@ -1,15 +1,15 @@
 //! Opening and closing: what a descriptor holds in memory, and when an unlinked file goes.
 //!
 //! An open file pins its dentry, and that the inode with its objects of the slab. Left out: tables
-//! of descriptors. Next: [`crate::slab`] allocates the objects, [`mm::inode`] keeps them.
+//! of descriptors. Next: [`crate::slab`] allocates the objects, [`mm::fs::inode`] keeps them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::inode::InodeObjects;
-use mm::slab_caches::Cache;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::fs::inode::InodeObjects;
+use mm::version::geometry::Cache;
 use units::Bytes;
 
 use super::inode::Metadata;

@@ -8,18 +8,20 @@ use std::fmt::Write;
 
 use pagetide_mm as mm;
 
-use mm::event::NoTrace;
-use mm::feature::Kernel;
-use mm::frame::PageFlags;
-use mm::gfp::Gfp;
-use mm::lru::LruList;
-use mm::mapping::{MappingId, Prepared, Slot};
-use mm::memcg::Charge;
-use mm::scan::ScanControl;
-use mm::slab_caches::Cache;
-use mm::sysctl::Sysctls;
-use mm::vmstat::VmEvent;
-use mm::zone::{MemoryLayout, ZoneKind};
+use mm::base::event::NoTrace;
+use mm::base::frame::PageFlags;
+use mm::base::gfp::Gfp;
+use mm::base::ids::MappingId;
+use mm::base::layout::{MemoryLayout, ZoneKind};
+use mm::base::sysctl::Sysctls;
+use mm::base::vmstat::VmEvent;
+use mm::cgroup::tree::Charge;
+use mm::lru::lists::LruList;
+use mm::pages::cache::Prepared;
+use mm::pages::tree::Slot;
+use mm::reclaim::run::ScanControl;
+use mm::version::feature::Kernel;
+use mm::version::geometry::Cache;
 use mm::{MemcgId, Memory};
 use units::{CpuId, NodeId, Order, Pages, Pfn};
 

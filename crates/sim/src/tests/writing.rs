@@ -4,11 +4,12 @@
 use std::future::Future;
 
 use kernel::{Filesystem, Kernel, KernelConfig, OpenFile, Process};
-use mm::event::NoTrace;
-use mm::inode::VfsLru;
-use mm::sysctl::Sysctls;
-use mm::zone::MemoryLayout;
-use mm::{MemcgId, vmstat::VmEvent};
+use mm::MemcgId;
+use mm::base::event::NoTrace;
+use mm::base::layout::MemoryLayout;
+use mm::base::sysctl::Sysctls;
+use mm::base::vmstat::VmEvent;
+use mm::fs::inode::VfsLru;
 use units::Bytes;
 
 use std::cell::Cell;

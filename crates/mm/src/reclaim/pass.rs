@@ -1,0 +1,185 @@
+//! How much of which list a reclaim pass looks at (MECHANISMS 6.4 to 6.6, 7.2, 7.3,
+//! MECHANISMS-6X 3).
+//!
+//! A *run* (one direct reclaim, one limit reclaim, one kswapd balance) goes through priorities 12
+//! to 0. A *pass* visits the cgroups below the run's target once at one priority. For each it cuts
+//! *quotas* from the list sizes, size >> priority, and spends them in chunks of 32 pages.
+//!
+//! Whether active pages may be deactivated is decided once per pass at the target with
+//! `root-aging`, for each cgroup by itself without.
+//!
+//! Left out: swap (so anonymous quotas are always 0; the balance of anon and file is not
+//! computed), the multi-gen LRU. Next: [`crate::reclaim::page`] spends the quotas.
+
+use units::NodeId;
+
+use crate::base::event::Trace;
+use crate::base::ids::MemcgId;
+use crate::base::vmstat::MemcgStat;
+use crate::cgroup::protection::Protection;
+use crate::cgroup::walk::{Walk, WalkKind};
+use crate::lru::lists::LruList;
+use crate::memory::Memory;
+use crate::reclaim::run::{DEF_PRIORITY, Met, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
+use crate::version::feature::Feature;
+
+/// What a node remembers between reclaim runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeReclaim {
+    /// Runs of kswapd in a row that freed nothing.
+    pub kswapd_failures: u32,
+    /// Dirty pages at the tail of the lists: kswapd writes them (`PGDAT_DIRTY`).
+    pub dirty: bool,
+    /// Pages under writeback at the tail of the lists (`PGDAT_WRITEBACK`).
+    pub writeback: bool,
+    /// A device is congested (`PGDAT_CONGESTED`).
+    pub congested: bool,
+}
+
+/// Quotas of one cgroup in one pass, and how far they are spent (`shrink_lruvec`).
+#[derive(Debug, Clone, Copy)]
+pub struct LruvecScan {
+    pub(crate) memcg: MemcgId,
+    pub(crate) node: NodeId,
+    /// Pages left to look at, by [`LruList::EVICTABLE`].
+    pub(crate) quota: [u64; 4],
+    pub(crate) reclaimed: u64,
+    pub(crate) finish_quota: bool,
+    /// Next list of the current round.
+    pub(crate) next: usize,
+}
+
+impl<T: Trace> Memory<T> {
+    /// Starts a pass over `node`: decides whether active file pages may be deactivated
+    /// (`prepare_scan_count`), and returns the walk through the cgroups.
+    pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Walk {
+        sc.met = Met::default();
+        self.memcgs.flush_for_reclaim();
+        if self.alloc.kernel.features.has(Feature::RootAging) {
+            let refaults = self.memcgs.reclaim_stat(sc.target, node, MemcgStat::WorkingsetActivateFile);
+            let snapshot = self.lruvec(sc.target, node).refaults[1];
+            let inactive = self.memcgs.reclaim_stat(sc.target, node, MemcgStat::InactiveFile);
+            let active = self.memcgs.reclaim_stat(sc.target, node, MemcgStat::ActiveFile);
+            sc.may_deactivate_file =
+                sc.force_deactivate || refaults != snapshot || inactive_is_low(inactive, active);
+        }
+        Walk::new(sc.target, node, self.walk_kind(sc))
+    }
+
+    fn walk_kind(&self, sc: &ScanControl) -> WalkKind {
+        let features = self.alloc.kernel.features;
+        let kswapd = sc.reclaimer == Reclaimer::Kswapd;
+        if features.has(Feature::PartialMemcgWalk) && !kswapd && !sc.memcg_full_walk {
+            WalkKind::Saved { key: 0 }
+        } else if features.has(Feature::SharedMemcgWalk) {
+            WalkKind::Saved { key: sc.priority }
+        } else {
+            WalkKind::Full
+        }
+    }
+
+    /// The next cgroup of a pass; none when the pass is over, also because it has enough where
+    /// the kernel stops in mid-tree.
+    pub fn next_memcg(
+        &mut self,
+        walk: &mut Walk,
+        visited: Option<MemcgId>,
+        sc: &ScanControl,
+    ) -> Option<MemcgId> {
+        let features = self.alloc.kernel.features;
+        let stops_early = match sc.reclaimer {
+            Reclaimer::Kswapd => false,
+            Reclaimer::Direct => features.has(Feature::PartialMemcgWalk) && !sc.memcg_full_walk,
+            Reclaimer::Limit => {
+                features.has(Feature::SharedMemcgWalk)
+                    || (features.has(Feature::PartialMemcgWalk) && !sc.memcg_full_walk)
+            }
+        };
+        if visited.is_some() && stops_early && sc.nr_reclaimed >= sc.nr_to_reclaim {
+            return None;
+        }
+        walk.next(&self.memcgs, &mut self.walk_positions)
+    }
+
+    /// Starts on one cgroup: checks its protection and cuts its quotas. None when it is protected.
+    pub fn begin_lruvec(&mut self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) -> Option<LruvecScan> {
+        match self.memcgs.protection(sc.target, memcg) {
+            Protection::BelowMin => return None,
+            Protection::BelowLow => {
+                if !sc.memcg_low_reclaim {
+                    sc.memcg_low_skipped = true;
+                    return None;
+                }
+                self.memcgs.count_event(memcg, |events| &mut events.low);
+            }
+            Protection::None => {}
+        }
+        let mut quota = [0; 4];
+        for list in [LruList::InactiveFile, LruList::ActiveFile] {
+            let size = self.lruvec(memcg, node).size(list, sc.reclaim_idx);
+            quota[list as usize] = self.quota(memcg, size, sc);
+        }
+        let finish_quota = sc.reclaimer == Reclaimer::Direct && sc.priority == DEF_PRIORITY;
+        Some(LruvecScan { memcg, node, quota, reclaimed: 0, finish_quota, next: 0 })
+    }
+
+    /// `get_scan_count` for one list: protected pages are taken off first.
+    fn quota(&self, memcg: MemcgId, size: u64, sc: &ScanControl) -> u64 {
+        let group = &self.memcgs[memcg];
+        let protection = if memcg == sc.target || memcg == MemcgId::ROOT {
+            0
+        } else if sc.memcg_low_reclaim {
+            group.effective_min
+        } else {
+            group.effective_min.max(group.effective_low)
+        };
+        let scan = if protection > 0 {
+            let usage = group.memory.usage.max(protection);
+            let protected = u128::from(size) * u128::from(protection) / (u128::from(usage) + 1);
+            let protected = u64::try_from(protected).expect("a part of the list's size");
+            (size - protected).max(SWAP_CLUSTER_MAX)
+        } else {
+            size
+        };
+        let quota = scan >> sc.priority;
+        if quota == 0 && !group.online { size.min(SWAP_CLUSTER_MAX) } else { quota }
+    }
+
+    /// Whether the active file list of this cgroup may be opened in this pass.
+    pub(crate) fn may_deactivate(&self, scan: &LruvecScan, sc: &ScanControl) -> bool {
+        if self.alloc.kernel.features.has(Feature::RootAging) || sc.force_deactivate {
+            return sc.may_deactivate_file || sc.force_deactivate;
+        }
+        let lruvec = self.lruvec(scan.memcg, scan.node);
+        let active = lruvec.size(LruList::ActiveFile, sc.reclaim_idx);
+        let refaults = self.memcgs.local_stat(scan.memcg, scan.node, MemcgStat::WorkingsetActivateFile);
+        if refaults != lruvec.refaults[1] {
+            return active > 0;
+        }
+        inactive_is_low(lruvec.size(LruList::InactiveFile, sc.reclaim_idx), active)
+    }
+}
+
+/// `inactive_is_low`: the inactive list is short against the active one. The ratio is 1 below
+/// 1 GiB and grows with the square root of the size (MECHANISMS 6.4).
+pub fn inactive_is_low(inactive: u64, active: u64) -> bool {
+    const PAGES_PER_GIB: u64 = 1 << 18;
+    let gib = (inactive + active) / PAGES_PER_GIB;
+    let ratio = if gib == 0 { 1 } else { (10 * gib).isqrt() };
+    inactive * ratio < active
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inactive_list_may_shrink_as_memory_grows() {
+        let gib = |n: u64| n << 18;
+        assert!(inactive_is_low(99, 100));
+        assert!(!inactive_is_low(100, 100));
+        // 10 GiB: ratio 10. A tenth of the active list is enough.
+        assert!(inactive_is_low(gib(1) - 1, gib(10)));
+        assert!(!inactive_is_low(gib(1), gib(10)));
+    }
+}
