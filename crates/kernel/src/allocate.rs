@@ -35,8 +35,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub async fn alloc_pages(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
         let cpu = self.machine().current_cpu();
         let outcome = self.mem(|mem| {
-            let flags = mem.alloc.fast_flags(cpu, gfp);
-            mem.alloc.alloc(cpu, gfp, order, flags)
+            let flags = mem.core.alloc.fast_flags(cpu, gfp);
+            mem.core.alloc.alloc(cpu, gfp, order, flags)
         });
         match self.settle_outcome(outcome, order) {
             Some(pfn) => Some(pfn),
@@ -55,7 +55,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             machine.charge(CostOp::StealBlock, u64::from(outcome.stolen_blocks));
         }
         for zone in outcome.wake.iter() {
-            let (node, kind) = self.mem(|mem| (mem.alloc.zone(zone).node, mem.alloc.zone(zone).kind));
+            let (node, kind) =
+                self.mem(|mem| (mem.core.alloc.zone(zone).node, mem.core.alloc.zone(zone).kind));
             let _ = self.wakeup_kswapd(node, Order(0), kind);
         }
         if let Some(pfn) = outcome.page {
@@ -69,7 +70,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     pub(crate) fn try_once(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
         let cpu = self.machine().current_cpu();
-        let outcome = self.mem(|mem| mem.alloc.alloc(cpu, gfp, order, flags));
+        let outcome = self.mem(|mem| mem.core.alloc.alloc(cpu, gfp, order, flags));
         self.settle_outcome(outcome, order)
     }
 
@@ -147,9 +148,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            let zones = mem.alloc.zonelist(cpu, gfp).to_vec();
-            mem.alloc.unreserve_highatomic(&zones, gfp.migrate_type(), false);
-            let _ = mem.alloc.drain_all();
+            let zones = mem.core.alloc.zonelist(cpu, gfp).to_vec();
+            mem.core.alloc.unreserve_highatomic(&zones, gfp.migrate_type(), false);
+            let _ = mem.core.alloc.drain_all();
         });
         self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));
         self.try_once(gfp, order, flags)
@@ -159,8 +160,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn reclaim_can_help(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> bool {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            mem.alloc.zonelist(cpu, gfp).iter().any(|&id| {
-                let zone = mem.alloc.zone(id);
+            mem.core.alloc.zonelist(cpu, gfp).iter().any(|&id| {
+                let zone = mem.core.alloc.zone(id);
                 let available = zone.free_pages().0 + mem.zone_reclaimable_pages(zone.node, zone.kind);
                 zone.watermark_ok(order, zone.watermarks.mark(Mark::Min), class_of(gfp), flags, available)
             })
@@ -201,7 +202,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let cpu = self.machine().current_cpu();
         let mut woken: Option<NodeId> = None;
         let node_of = |place| {
-            self.mem(|mem| mem.alloc.zonelist(cpu, gfp).get(place).map(|&zone| mem.alloc.zone(zone).node))
+            self.mem(|mem| {
+                mem.core.alloc.zonelist(cpu, gfp).get(place).map(|&zone| mem.core.alloc.zone(zone).node)
+            })
         };
         for node in (0..).map_while(node_of) {
             if woken != Some(node) {
@@ -218,8 +221,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn allow_direct_reclaim(&self, node: NodeId) -> bool {
         let (allowed, failures) = self.mem(|mem| {
             let (mut free, mut reserve) = (0, 0);
-            for &id in &mem.alloc.nodes[node.index()].zones {
-                let zone = mem.alloc.zone(id);
+            for &id in &mem.core.alloc.nodes()[node.index()].zones {
+                let zone = mem.core.alloc.zone(id);
                 if zone.kind <= ZoneKind::Normal && mem.zone_reclaimable_pages(node, zone.kind) > 0 {
                     free += zone.free_pages().0;
                     reserve += zone.watermarks.mark(Mark::Min);

@@ -33,29 +33,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         gfp: Gfp,
     ) -> Result<(), Errno> {
         let (mut batch, mut retries) =
-            self.mem(|mem| (mem.memcgs.charge_batch(), mem.alloc.kernel.tuning.charge_retries));
+            self.mem(|mem| (mem.core.cgroups.charge_batch(), mem.core.alloc.tuning().charge_retries));
         let mut drained = false;
         loop {
             let cpu = self.machine().current_cpu();
-            let over = match self.mem(|mem| mem.memcgs.try_charge(cpu, memcg, pages, batch)) {
+            let over = match self.mem(|mem| mem.core.cgroups.try_charge(cpu, memcg, pages, batch)) {
                 Charge::Done => break,
                 Charge::Over(over) => over,
             };
             batch = pages;
             if process.is_killed() {
-                self.mem(|mem| mem.memcgs.charge_by_force(memcg, u64::from(pages)));
+                self.mem(|mem| mem.core.cgroups.charge_by_force(memcg, u64::from(pages)));
                 break;
             }
             if !gfp.has(Gfp::DIRECT_RECLAIM) {
                 return Err(Errno::NoMem);
             }
-            self.mem(|mem| mem.memcgs.count_event(over, |events| &mut events.max));
+            self.mem(|mem| mem.core.cgroups.count_event(over, |events| &mut events.max));
             let reclaimed = self.limit_reclaim(over, u64::from(pages), gfp).await;
-            if self.mem(|mem| mem.memcgs.margin(over)) >= u64::from(pages) {
+            if self.mem(|mem| mem.core.cgroups.margin(over)) >= u64::from(pages) {
                 continue;
             }
             if !drained {
-                self.mem(|mem| mem.memcgs.drain_all_stocks(over));
+                self.mem(|mem| mem.core.cgroups.drain_all_stocks(over));
                 drained = true;
                 continue;
             }
@@ -72,11 +72,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if gfp.has(Gfp::RETRY_MAYFAIL) {
                 return Err(Errno::NoMem);
             }
-            self.mem(|mem| mem.memcgs.count_event(over, |events| &mut events.oom));
+            self.mem(|mem| mem.core.cgroups.count_event(over, |events| &mut events.oom));
             if !self.oom_kill(over) {
                 return Err(Errno::NoMem);
             }
-            retries = self.mem(|mem| mem.alloc.kernel.tuning.charge_retries);
+            retries = self.mem(|mem| mem.core.alloc.tuning().charge_retries);
         }
         self.note_over_high(process, memcg, pages);
         Ok(())
@@ -84,7 +84,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     fn note_over_high(&self, process: &Process, memcg: MemcgId, pages: u32) {
         let over = self.mem(|mem| {
-            mem.memcgs.ancestors(memcg).any(|id| mem.memcgs[id].memory.usage > mem.memcgs[id].memory.high)
+            mem.core
+                .cgroups
+                .ancestors(memcg)
+                .any(|id| mem.core.cgroups[id].memory.usage > mem.core.cgroups[id].memory.high)
         });
         if over {
             let noted = process.0.over_high_pages.get();
@@ -100,14 +103,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return;
         }
         let over: Vec<MemcgId> = self.mem(|mem| {
-            mem.memcgs
+            mem.core
+                .cgroups
                 .ancestors(process.memcg())
-                .filter(|&id| mem.memcgs[id].memory.high != UNLIMITED)
-                .filter(|&id| mem.memcgs[id].memory.usage > mem.memcgs[id].memory.high)
+                .filter(|&id| mem.core.cgroups[id].memory.high != UNLIMITED)
+                .filter(|&id| mem.core.cgroups[id].memory.usage > mem.core.cgroups[id].memory.high)
                 .collect()
         });
         for id in over {
-            self.mem(|mem| mem.memcgs.count_event(id, |events| &mut events.high));
+            self.mem(|mem| mem.core.cgroups.count_event(id, |events| &mut events.high));
             self.limit_reclaim(id, pages, Gfp::KERNEL).await;
         }
     }

@@ -75,7 +75,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         machine.charge(CostOp::PcpRefillPage, step.drained);
         if !direct {
             self.mem(|mem| {
-                let events = &mut mem.alloc.events;
+                let events = &mut mem.core.alloc.events;
                 events.add(VmEvent::CompactDaemonMigrateScanned, step.migrate_scanned);
                 events.add(VmEvent::CompactDaemonFreeScanned, step.free_scanned);
             });
@@ -106,7 +106,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             may_fs: gfp.has(Gfp::FS),
         };
         let cpu = self.machine().current_cpu();
-        let zones: Vec<ZoneId> = self.mem(|mem| mem.alloc.zonelist(cpu, gfp).to_vec());
+        let zones: Vec<ZoneId> = self.mem(|mem| mem.core.alloc.zonelist(cpu, gfp).to_vec());
         for zone in zones {
             let can_defer = priority > CompactPriority::SyncFull;
             if can_defer && self.mem(|mem| mem.compaction_deferred(zone, order)) {
@@ -147,16 +147,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if *result <= CompactResult::Deferred {
             return None;
         }
-        self.mem(|mem| mem.alloc.events.add(VmEvent::CompactStall, 1));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::CompactStall, 1));
         if let Some(pfn) = self.try_once(gfp, order, flags) {
             self.mem(|mem| {
-                let zone = mem.alloc.zone_of(pfn);
+                let zone = mem.core.alloc.zone_of(pfn);
                 mem.compaction_succeeded(zone, order, true);
-                mem.alloc.events.add(VmEvent::CompactSuccess, 1);
+                mem.core.alloc.events.add(VmEvent::CompactSuccess, 1);
             });
             return Some(pfn);
         }
-        self.mem(|mem| mem.alloc.events.add(VmEvent::CompactFail, 1));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::CompactFail, 1));
         self.machine().cond_resched().await; // after a failed compaction
         None
     }
@@ -204,8 +204,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn compaction_can_help(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> bool {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            mem.alloc.zonelist(cpu, gfp).iter().any(|&id| {
-                let zone = mem.alloc.zone(id);
+            mem.core.alloc.zonelist(cpu, gfp).iter().any(|&id| {
+                let zone = mem.core.alloc.zone(id);
                 let reclaimable = mem.zone_reclaimable_pages(zone.node, zone.kind) / u64::from(order.0);
                 let available = zone.free_pages().0 + reclaimable;
                 let suits = mem.compaction_suitable_with(id, order, flags, class_of(gfp), available);
@@ -254,7 +254,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn kcompactd_do_work(&self, node: NodeId, order: Order, class: ZoneKind) {
-        self.mem(|mem| mem.alloc.events.add(VmEvent::CompactDaemonWake, 1));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::CompactDaemonWake, 1));
         let request = CompactRequest {
             order,
             want: MigrateType::Movable,
@@ -273,7 +273,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 CompactResult::PartialSkipped | CompactResult::Complete => {
                     // Pages on per-CPU lists may be all that is missing.
                     self.mem(|mem| {
-                        let _ = mem.alloc.drain_all();
+                        let _ = mem.core.alloc.drain_all();
                         mem.defer_compaction(zone, order);
                     });
                     self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));

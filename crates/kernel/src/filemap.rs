@@ -117,10 +117,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn look(&self, inode: &Inode, index: u32) -> Found {
         self.mem(|mem| {
             let Slot::Page(pfn) = mem.mappings.find(inode.mapping, index) else { return Found::Missing };
-            let flags = mem.alloc.frames.flags(pfn);
+            let flags = mem.core.alloc.frames.flags(pfn);
             if flags.has(PageFlags::READAHEAD) {
-                mem.alloc.frames.clear_flags(pfn, PageFlags::READAHEAD);
-                return Found::Marker(mem.alloc.frames.order(pfn));
+                mem.core.alloc.frames.clear_flags(pfn, PageFlags::READAHEAD);
+                return Found::Marker(mem.core.alloc.frames.order(pfn));
             }
             if flags.has(PageFlags::LOCKED) { Found::Locked } else { Found::Ready(pfn) }
         })
@@ -158,7 +158,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.machine().charge(CostOp::PageCacheAdd, 1);
             self.mem(|mem| mem.lru_add(cpu, pfn));
         } else {
-            self.mem(|mem| mem.alloc.free(cpu, pfn, Order(0)));
+            self.mem(|mem| mem.core.alloc.free(cpu, pfn, Order(0)));
         }
         added
     }

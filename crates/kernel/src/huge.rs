@@ -90,7 +90,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return None;
         }
         self.mem(|mem| {
-            let may = eligible(mem.alloc.sysctls.thp_enabled(), area.advice);
+            let may = eligible(mem.core.alloc.sysctls().thp_enabled(), area.advice);
             let empty = may && mem.anon.is_range_empty(area.anon, first, HUGE_PAGES);
             empty.then_some((area.anon, first, area.advice == HugeAdvice::Huge))
         })
@@ -108,10 +108,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         page: u32,
     ) -> Result<bool, Errno> {
         let Some((anon, first, advised)) = self.huge_range(process, mapping, page) else { return Ok(false) };
-        let gfp = fault_gfp(self.mem(|mem| mem.alloc.sysctls.thp_defrag()), advised);
+        let gfp = fault_gfp(self.mem(|mem| mem.core.alloc.sysctls().thp_defrag()), advised);
         let huge = self.alloc_huge_page(process, gfp).await;
         let Some(pfn) = huge else {
-            self.mem(|mem| mem.alloc.events.add(VmEvent::ThpFaultFallback, 1));
+            self.mem(|mem| mem.core.alloc.events.add(VmEvent::ThpFaultFallback, 1));
             return Ok(false);
         };
         self.machine().charge(CostOp::ClearHugePage, 1);
@@ -123,7 +123,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.mem(|mem| {
             mem.anon_map(cpu, anon, first, pfn, process.memcg());
-            mem.alloc.events.add(VmEvent::ThpFaultAlloc, 1);
+            mem.core.alloc.events.add(VmEvent::ThpFaultAlloc, 1);
         });
         Ok(true)
     }
@@ -135,7 +135,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let charge = gfp | Gfp::NORETRY;
         if self.charge_pages(process, process.memcg(), HUGE_PAGES, charge).await.is_err() {
             let cpu = self.machine().current_cpu();
-            self.mem(|mem| mem.alloc.free(cpu, pfn, HUGE_ORDER));
+            self.mem(|mem| mem.core.alloc.free(cpu, pfn, HUGE_ORDER));
             return None;
         }
         Some(pfn)
@@ -144,8 +144,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn free_huge_page(&self, process: &Process, pfn: Pfn) {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            mem.memcgs.uncharge(process.memcg(), u64::from(HUGE_PAGES));
-            mem.alloc.free(cpu, pfn, HUGE_ORDER);
+            mem.core.cgroups.uncharge(process.memcg(), u64::from(HUGE_PAGES));
+            mem.core.alloc.free(cpu, pfn, HUGE_ORDER);
         });
     }
 
@@ -153,7 +153,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// A mapping that huge pages may serve exists: khugepaged has work (`khugepaged_enter`).
     pub(crate) fn khugepaged_enter(&self, advice: HugeAdvice) {
-        if self.mem(|mem| eligible(mem.alloc.sysctls.thp_enabled(), advice)) {
+        if self.mem(|mem| eligible(mem.core.alloc.sysctls().thp_enabled(), advice)) {
             self.machine().wake_all(self.shared.khugepaged);
         }
     }
@@ -172,7 +172,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn has_huge_mapping(&self) -> bool {
-        let enabled = self.mem(|mem| mem.alloc.sysctls.thp_enabled());
+        let enabled = self.mem(|mem| mem.core.alloc.sysctls().thp_enabled());
         self.shared.processes.borrow().list.iter().any(|process| {
             process
                 .0
@@ -204,7 +204,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The next aligned 2 MiB of any eligible mapping; none at the end of the list, which starts
     /// over with the next call.
     fn next_range(&self, cursor: &mut Cursor) -> Option<Candidate> {
-        let enabled = self.mem(|mem| mem.alloc.sysctls.thp_enabled());
+        let enabled = self.mem(|mem| mem.core.alloc.sysctls().thp_enabled());
         let processes = self.shared.processes.borrow();
         let first = cursor.process;
         for process in processes.list.iter().filter(|process| process.0.id.0 >= first) {
@@ -234,10 +234,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let Candidate { process, anon, first } = candidate;
         let gfp = Gfp(LIGHT.0 | Gfp::DIRECT_RECLAIM.0);
         let Some(pfn) = self.alloc_huge_page(process, gfp).await else {
-            self.mem(|mem| mem.alloc.events.add(VmEvent::ThpCollapseAllocFailed, 1));
+            self.mem(|mem| mem.core.alloc.events.add(VmEvent::ThpCollapseAllocFailed, 1));
             return false;
         };
-        self.mem(|mem| mem.alloc.events.add(VmEvent::ThpCollapseAlloc, 1));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::ThpCollapseAlloc, 1));
         // Much may have happened meanwhile: the process may be gone, the range be freed.
         let owns = process.0.anon.borrow().iter().flatten().any(|area| area.anon == *anon);
         let census = self.mem(|mem| mem.anon_census(*anon, *first));

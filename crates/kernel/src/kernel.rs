@@ -152,7 +152,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 writeback: machine.new_queue(),
             })
             .collect();
-        let frames = mem.alloc.frames.len();
+        let frames = mem.core.alloc.frames.len();
         let compaction = CompactionThreads {
             queues: (0..node_count).map(|_| machine.new_queue()).collect(),
             requests: RefCell::new(vec![KcompactdRequest::default(); node_count]),
@@ -229,10 +229,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn flush_stats_forever(&self, first: Nanos) {
         self.machine().sleep(first, WaitReason::Periodic).await;
-        self.mem(|mem| mem.memcgs.flush_periodic());
+        self.mem(|mem| mem.core.cgroups.flush_periodic());
         loop {
             self.machine().sleep(STAT_FLUSH_PERIOD, WaitReason::Periodic).await;
-            self.mem(|mem| mem.memcgs.flush_periodic());
+            self.mem(|mem| mem.core.cgroups.flush_periodic());
         }
     }
 
@@ -241,7 +241,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         loop {
             self.machine().sleep(VMSTAT_PERIOD, WaitReason::Periodic).await;
             for cpu in 0..self.machine().cpu_count() {
-                let drained = self.mem(|mem| mem.alloc.tick(CpuId(cpu)));
+                let drained = self.mem(|mem| mem.core.alloc.tick(CpuId(cpu)));
                 self.machine().charge(CostOp::PcpRefillPage, drained.0);
             }
         }
@@ -260,14 +260,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// The cgroup with this path below the root; the root for the empty path.
     pub fn find_memcg(&self, path: &str) -> Option<MemcgId> {
-        if path.is_empty() { Some(MemcgId::ROOT) } else { self.mem(|mem| mem.memcgs.find(path)) }
+        if path.is_empty() { Some(MemcgId::ROOT) } else { self.mem(|mem| mem.core.cgroups.find(path)) }
     }
 }
 
 /// Whether the filesystem writes single pages for kswapd: ext4 until its hook went, XFS until it
 /// had large folios.
 fn lets_reclaim_write<T: Trace>(mem: &Memory<T>, filesystem: Filesystem) -> bool {
-    let features = mem.alloc.features;
+    let features = mem.core.alloc.features();
     let gone = filesystem == Filesystem::Xfs && features.has(Feature::LargeFolioReadahead);
     features.has(Feature::WritepageHook) && !gone
 }

@@ -48,7 +48,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn trace(&self, event: TraceEvent) {
-        self.mem(|mem| mem.alloc.trace.event(event));
+        self.mem(|mem| mem.core.alloc.trace.event(event));
     }
 
     fn take_request(&self, node: NodeId) -> KswapdRequest {
@@ -82,7 +82,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let quickly =
             if woken_early { VmEvent::KswapdLowWmarkHitQuickly } else { VmEvent::KswapdHighWmarkHitQuickly };
-        self.mem(|mem| mem.alloc.events.add(quickly, 1));
+        self.mem(|mem| mem.core.alloc.events.add(quickly, 1));
     }
 
     /// `prepare_kswapd_sleep`: nobody is left behind, and the node is balanced or hopeless.
@@ -101,11 +101,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     pub(crate) fn zones_up_to(&self, node: NodeId, class: ZoneKind) -> Vec<ZoneId> {
         self.mem(|mem| {
-            mem.alloc.nodes[node.index()]
+            mem.core.alloc.nodes()[node.index()]
                 .zones
                 .iter()
                 .copied()
-                .filter(|&id| mem.alloc.zone(id).kind <= class)
+                .filter(|&id| mem.core.alloc.zone(id).kind <= class)
                 .collect()
         })
     }
@@ -113,7 +113,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Whether some zone of the node up to `class` is as `holds` says.
     fn any_zone(&self, node: NodeId, class: ZoneKind, holds: impl Fn(&Zone) -> bool) -> bool {
         self.mem(|mem| {
-            let zones = mem.alloc.nodes[node.index()].zones.iter().map(|&id| mem.alloc.zone(id));
+            let zones = mem.core.alloc.nodes()[node.index()].zones.iter().map(|&id| mem.core.alloc.zone(id));
             zones.take_while(|zone| zone.kind <= class).any(holds)
         })
     }
@@ -153,17 +153,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn set_reclaim_active(&self, zones: &[ZoneId], active: bool) {
-        self.mem(|mem| zones.iter().for_each(|&id| mem.alloc.set_reclaim_active(id, active)));
+        self.mem(|mem| zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, active)));
     }
 
     /// `balance_pgdat`: returns the order that it still reclaims for.
     async fn balance_pgdat(&self, node: NodeId, mut order: Order, class: ZoneKind) -> Order {
         let zones = self.zones_up_to(node, class);
         let boosts: Vec<Pages> =
-            self.mem(|mem| zones.iter().map(|&id| mem.alloc.zone(id).watermarks.boost()).collect());
+            self.mem(|mem| zones.iter().map(|&id| mem.core.alloc.zone(id).watermarks.boost()).collect());
         let mut boost_left: u64 = boosts.iter().map(|boost| boost.0).sum();
         let was_boosted = boost_left > 0;
-        self.mem(|mem| mem.alloc.events.add(VmEvent::PageOutRun, 1));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PageOutRun, 1));
         self.set_reclaim_active(&zones, true);
         let mut sc = ScanControl::kswapd(class);
         loop {
@@ -212,14 +212,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         boosting: bool,
         sc: &mut ScanControl,
     ) -> bool {
-        let features = self.mem(|mem| mem.alloc.features);
+        let features = self.mem(|mem| mem.core.alloc.features());
         let spare_slab = boosting
             && features.watermark_boost() != Some(WatermarkBoost::V2)
             && !features.has(Feature::ShrinkSlabWhenBoosted);
         sc.may_writepage = !boosting;
         sc.may_shrinkslab = !spare_slab;
-        sc.nr_to_reclaim = self
-            .mem(|mem| zones.iter().map(|&id| mem.alloc.zone(id).watermarks.mark(Mark::High).max(32)).sum());
+        sc.nr_to_reclaim = self.mem(|mem| {
+            zones.iter().map(|&id| mem.core.alloc.zone(id).watermarks.mark(Mark::High).max(32)).sum()
+        });
         sc.nr_scanned = 0;
         sc.order = *order;
         self.shrink_node(node, sc).await;
@@ -247,7 +248,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             for (&id, &boost) in zones.iter().zip(boosts.into_iter().flatten()) {
                 // What was boosted meanwhile stays for the next run.
-                mem.alloc.zones[id.index()].watermarks.reduce_boost(boost);
+                mem.core.alloc.reduce_boost(id, boost);
             }
             mem.snapshot_refaults(MemcgId::ROOT, node);
         });

@@ -63,9 +63,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn free_kernel_page(&self, process: &Process, pfn: Pfn) {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            mem.memcgs.uncount_kernel_pages(process.memcg(), 1);
-            mem.memcgs.uncharge(process.memcg(), 1);
-            mem.alloc.free(cpu, pfn, Order(0));
+            mem.core.cgroups.uncount_kernel_pages(process.memcg(), 1);
+            mem.core.cgroups.uncharge(process.memcg(), 1);
+            mem.core.alloc.free(cpu, pfn, Order(0));
         });
     }
 }

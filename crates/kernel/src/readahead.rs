@@ -216,7 +216,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         order: u8,
     ) -> Result<(), Errno> {
         let large = self.shared.filesystem == Filesystem::Xfs
-            && self.mem(|mem| mem.alloc.features.has(Feature::LargeFolioReadahead))
+            && self.mem(|mem| mem.core.alloc.features().has(Feature::LargeFolioReadahead))
             && window.size >= 4;
         if !large {
             let marker = Some(window.marker());
@@ -320,14 +320,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let added = self.charge_and_insert(process, inode, index, pfn, gfp).await;
         if added != Ok(true) {
             let cpu = self.machine().current_cpu();
-            self.mem(|mem| mem.alloc.free(cpu, pfn, order));
+            self.mem(|mem| mem.core.alloc.free(cpu, pfn, order));
             return added;
         }
         self.machine().charge(CostOp::PageCacheAdd, u64::from(order.pages()));
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
             if marker {
-                mem.alloc.frames.set_flags(pfn, PageFlags::READAHEAD);
+                mem.core.alloc.frames.set_flags(pfn, PageFlags::READAHEAD);
             }
             mem.lru_add(cpu, pfn);
         });
@@ -343,20 +343,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         gfp: Gfp,
     ) -> Result<bool, Errno> {
         let memcg = process.memcg();
-        let pages = self.mem(|mem| mem.alloc.frames.pages(pfn));
+        let pages = self.mem(|mem| mem.core.alloc.frames.pages(pfn));
         self.charge_pages(process, memcg, pages, gfp).await?;
         if let Err(errno) = self.prepare_tree(process, inode, index, pages).await {
-            self.mem(|mem| mem.memcgs.uncharge(memcg, u64::from(pages)));
+            self.mem(|mem| mem.core.cgroups.uncharge(memcg, u64::from(pages)));
             return Err(errno);
         }
         Ok(self.mem(|mem| {
             let taken = (index..index + pages)
                 .any(|index| matches!(mem.mappings.find(inode.mapping, index), Slot::Page(_)));
             if taken {
-                mem.memcgs.uncharge(memcg, u64::from(pages));
+                mem.core.cgroups.uncharge(memcg, u64::from(pages));
                 return false;
             }
-            mem.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
+            mem.core.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
             if let Some(shadow) = mem.insert_page(inode.mapping, index, pfn, memcg) {
                 mem.refault(pfn, shadow);
             }

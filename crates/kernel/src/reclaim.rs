@@ -110,7 +110,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn has_throttle(&self) -> bool {
-        self.mem(|mem| mem.alloc.features.has(Feature::ReclaimThrottle))
+        self.mem(|mem| mem.core.alloc.features().has(Feature::ReclaimThrottle))
     }
 
     /// Waits for pages to be written: 100 ms, or (5.16+) until enough are.
@@ -173,7 +173,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) async fn direct_reclaim(&self, gfp: Gfp, order: Order) -> u64 {
         let class = class_of(gfp);
         let cpu = self.machine().current_cpu();
-        let node = self.mem(|mem| mem.alloc.node_of(cpu));
+        let node = self.mem(|mem| mem.core.alloc.node_of(cpu));
         self.throttle_direct_reclaim(node, gfp, class).await;
         let mut sc = ScanControl::direct(class).for_order(order);
         sc.may_fs = gfp.has(Gfp::FS);
@@ -199,7 +199,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn try_to_free_pages(&self, sc: &mut ScanControl) -> u64 {
         loop {
             if sc.reclaimer == Reclaimer::Direct {
-                self.mem(|mem| mem.alloc.events.add(allocstall(sc.reclaim_idx), 1));
+                self.mem(|mem| mem.core.alloc.events.add(allocstall(sc.reclaim_idx), 1));
             }
             let ready = self.run_priorities(sc).await;
             self.mem(|mem| {
@@ -223,9 +223,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let checks = sc.order > COSTLY_ORDER && sc.reclaimer == Reclaimer::Direct;
         self.mem(|mem| {
             let (mut nodes, mut any_ready) = (Vec::new(), false);
-            let here = mem.alloc.node_of(cpu);
-            for &id in &mem.alloc.nodes[here.index()].zonelists[sc.reclaim_idx as usize] {
-                let node = mem.alloc.zone(id).node;
+            let here = mem.core.alloc.node_of(cpu);
+            for &id in &mem.core.alloc.nodes()[here.index()].zonelists[sc.reclaim_idx as usize] {
+                let node = mem.core.alloc.zone(id).node;
                 if checks && mem.compaction_ready(id, sc.order, sc.reclaim_idx) {
                     any_ready = true;
                 } else if !nodes.contains(&node) {
@@ -255,7 +255,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A run that freed nothing is repeated: over the whole tree if it walked a part, opening the
     /// active lists if it left them alone, ignoring `memory.low` if it respected it.
     fn can_try_harder(&self, sc: &mut ScanControl) -> bool {
-        let features = self.mem(|mem| mem.alloc.features);
+        let features = self.mem(|mem| mem.core.alloc.features());
         if features.has(Feature::PartialMemcgWalk) && !sc.memcg_full_walk {
             sc.memcg_full_walk = true;
         } else if features.has(Feature::RootAging) && sc.skipped_deactivate && !sc.force_deactivate {
@@ -278,7 +278,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if self.allow_direct_reclaim(node) {
             return;
         }
-        self.mem(|mem| mem.alloc.events.add(VmEvent::PgScanDirectThrottle, 1));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgScanDirectThrottle, 1));
         let timeout = (!gfp.has(Gfp::FS)).then_some(Nanos::from_secs(1));
         let queue = self.shared.queues[node.index()].pfmemalloc;
         while !self.allow_direct_reclaim(node) {
@@ -293,7 +293,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `consider_reclaim_throttle` (5.16+, MECHANISMS 4.5): a run that frees well wakes those that
     /// do not; a run at its last priority without any page sleeps a tick.
     async fn throttle_without_progress(&self, node: NodeId, sc: &ScanControl) {
-        if !self.mem(|mem| mem.alloc.features.has(Feature::ReclaimThrottle)) || !sc.is_global() {
+        if !self.mem(|mem| mem.core.alloc.features().has(Feature::ReclaimThrottle)) || !sc.is_global() {
             return;
         }
         let queue = self.shared.queues[node.index()].no_progress;
@@ -310,12 +310,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn trace_begin(&self, order: Order, memcg: MemcgId) {
-        self.mem(|mem| mem.alloc.trace.event(TraceEvent::VmscanReclaimBegin { order, memcg: memcg.0 }));
+        self.mem(|mem| mem.core.alloc.trace.event(TraceEvent::VmscanReclaimBegin { order, memcg: memcg.0 }));
     }
 
     fn trace_end(&self, nr_reclaimed: u64, memcg: MemcgId) {
         self.mem(|mem| {
-            mem.alloc.trace.event(TraceEvent::VmscanReclaimEnd { nr_reclaimed, memcg: memcg.0 });
+            mem.core.alloc.trace.event(TraceEvent::VmscanReclaimEnd { nr_reclaimed, memcg: memcg.0 });
         });
     }
 }

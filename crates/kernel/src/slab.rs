@@ -4,7 +4,7 @@
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::base::ids::MemcgId;
-use mm::slab::caches::{Object, ObjectAlloc};
+use mm::slab::object::{Object, ObjectAlloc};
 use mm::version::geometry::Cache;
 use units::Order;
 
@@ -46,7 +46,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let memcg = process.memcg();
         self.charge_pages(process, memcg, pages, gfp | Gfp::ACCOUNT).await?;
         let cpu = self.machine().current_cpu();
-        self.mem(|mem| mem.memcgs.object_pages_charged(cpu, memcg, pages));
+        self.mem(|mem| mem.core.cgroups.object_pages_charged(cpu, memcg, pages));
         Ok(())
     }
 

@@ -191,12 +191,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let gfp = Gfp::KERNEL | Gfp::ACCOUNT;
         self.charge_pages(process, process.memcg(), 1, gfp).await?;
         let Some(pfn) = self.alloc_pages(Some(process), gfp, Order(0)).await else {
-            self.mem(|mem| mem.memcgs.uncharge(process.memcg(), 1));
+            self.mem(|mem| mem.core.cgroups.uncharge(process.memcg(), 1));
             return Err(Errno::NoMem);
         };
         self.mem(|mem| {
-            mem.memcgs.count_kernel_pages(process.memcg(), 1);
-            mem.alloc.frames.set_memcg(pfn, process.memcg().0);
+            mem.core.cgroups.count_kernel_pages(process.memcg(), 1);
+            mem.core.alloc.frames.set_memcg(pfn, process.memcg().0);
         });
         Ok(pfn)
     }

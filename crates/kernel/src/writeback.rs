@@ -115,7 +115,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn centisecs(&self, sysctl: Sysctl) -> Nanos {
-        Nanos(self.mem(|mem| mem.alloc.sysctls.get(sysctl)) * CENTISECOND)
+        Nanos(self.mem(|mem| mem.core.alloc.sysctls().get(sysctl)) * CENTISECOND)
     }
 
     /// The flusher thread of the data disk (`wb_workfn`).
@@ -269,7 +269,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let len = u64::from(pages) * PAGE_SIZE;
         self.shared.flusher.borrow_mut().requests += 1;
-        self.mem(|mem| mem.alloc.events.add(VmEvent::PgPgOut, len / 1024));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, len / 1024));
         let tag = self.shared.in_flight.borrow_mut().add_write(ranges);
         self.start_io(IoRequest { device: 0, kind: IoKind::Write, offset, len: Bytes(len), tag });
     }
@@ -402,9 +402,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn pageout(&self, pages: Vec<Pfn>) {
         let mut plug = Plug::default();
         for pfn in pages {
-            self.mem(|mem| mem.alloc.events.add(VmEvent::NrVmscanWrite, 1));
-            let (mapping, index) =
-                self.mem(|mem| (MappingId(mem.alloc.frames.owner(pfn)), mem.alloc.frames.index(pfn)));
+            self.mem(|mem| mem.core.alloc.events.add(VmEvent::NrVmscanWrite, 1));
+            let (mapping, index) = self
+                .mem(|mem| (MappingId(mem.core.alloc.frames.owner(pfn)), mem.core.alloc.frames.index(pfn)));
             let Some(inode) = self.shared.files.borrow().by_mapping(mapping) else { continue };
             if inode.place(index).is_none() || self.shared.flusher.borrow().requests >= REQUESTS_MAX {
                 continue;
@@ -442,7 +442,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn give_buffer(&self, process: &Process, inode: &Inode, index: u32) -> Result<(), Errno> {
         let bare = |mem: &mut mm::Memory<T>| match mem.mappings.find(inode.mapping, index) {
-            Slot::Page(pfn) if !mem.alloc.frames.flags(pfn).has(mm::base::frame::PageFlags::PRIVATE) => {
+            Slot::Page(pfn) if !mem.core.alloc.frames.flags(pfn).has(mm::base::frame::PageFlags::PRIVATE) => {
                 Some(pfn)
             }
             _ => None,

@@ -58,7 +58,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                         if missing {
                             mem.cluster_add(cluster, pages, !on_disk);
                         } else {
-                            pages.iter().for_each(|&pfn| mem.alloc.free(cpu, pfn, Order(0)));
+                            pages.iter().for_each(|&pfn| mem.core.alloc.free(cpu, pfn, Order(0)));
                         }
                         missing
                     });
@@ -78,7 +78,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Some(pfn) => pages.push(pfn),
                 None => {
                     let cpu = self.machine().current_cpu();
-                    self.mem(|mem| pages.into_iter().for_each(|pfn| mem.alloc.free(cpu, pfn, Order(0))));
+                    self.mem(|mem| pages.into_iter().for_each(|pfn| mem.core.alloc.free(cpu, pfn, Order(0))));
                     return Err(Errno::NoMem);
                 }
             }
@@ -88,7 +88,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     fn submit_cluster_read(&self, cluster: ClusterId) {
         let tag = self.shared.in_flight.borrow_mut().add(Transfer::Cluster(cluster));
-        self.mem(|mem| mem.alloc.events.add(VmEvent::PgPgIn, CLUSTER_BYTES / 1024));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgIn, CLUSTER_BYTES / 1024));
         self.start_io(IoRequest {
             device: 0,
             kind: IoKind::Read,

@@ -74,7 +74,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     fn is_checkpoint_full(&self) -> bool {
         self.mem(|mem| {
-            let limit = XfsLog::checkpoint_limit(self.shared.xfs_log_size, &mem.alloc.kernel.tuning);
+            let limit = XfsLog::checkpoint_limit(self.shared.xfs_log_size, &mem.core.alloc.tuning());
             mem.xfs_log.open_bytes() > limit
         })
     }
@@ -100,7 +100,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn submit_checkpoint(&self, id: CheckpointId, bytes: Bytes) {
-        self.mem(|mem| mem.alloc.events.add(VmEvent::PgPgOut, bytes.get().div_ceil(1024)));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, bytes.get().div_ceil(1024)));
         let mut left = bytes.get();
         while left > 0 {
             let len = left.min(RECORD_BYTES);

@@ -53,12 +53,12 @@ impl Scene {
     /// Reads the whole file into an empty cache.
     fn fill(&mut self) {
         for index in 0..PAGES {
-            let flags = self.mem.alloc.fast_flags(CPU, Gfp::HIGHUSER_MOVABLE);
-            let outcome = self.mem.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags);
+            let flags = self.mem.core.alloc.fast_flags(CPU, Gfp::HIGHUSER_MOVABLE);
+            let outcome = self.mem.core.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags);
             let pfn = outcome.page.expect("memory");
             while self.mem.prepare_insert(CPU, self.file, index, 1, ROOT) == Prepared::NeedsSlab {
-                let flags = self.mem.alloc.fast_flags(CPU, Gfp::KERNEL);
-                let slab = self.mem.alloc.alloc(CPU, Gfp::KERNEL, Order(0), flags).page;
+                let flags = self.mem.core.alloc.fast_flags(CPU, Gfp::KERNEL);
+                let slab = self.mem.core.alloc.alloc(CPU, Gfp::KERNEL, Order(0), flags).page;
                 self.mem.grow_slab(pagetide_mm::version::geometry::Cache::TreeNode, slab.expect("memory"));
             }
             if let Some(shadow) = self.mem.insert_page(self.file, index, pfn, ROOT) {

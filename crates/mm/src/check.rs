@@ -77,7 +77,7 @@ impl<T: Trace> Memory<T> {
     }
 
     fn check_with(&self, charges_hold: fn(u64, u64) -> bool) -> Result<(), Violation> {
-        self.alloc.check().map_err(|violation| Violation(format!("{violation}")))?;
+        self.core.alloc.check().map_err(|violation| Violation(format!("{violation}")))?;
         let census = self.census()?;
         self.check_lists(census.listed)?;
         self.check_mappings(census.cached)?;
@@ -89,8 +89,8 @@ impl<T: Trace> Memory<T> {
 
     /// Goes through all frames once.
     fn census(&self) -> Result<Census, Violation> {
-        let frames = &self.alloc.frames;
-        let mut census = Census { listed: 0, cached: 0, pages_of: vec![0; self.memcgs.ids().count()] };
+        let frames = &self.core.alloc.frames;
+        let mut census = Census { listed: 0, cached: 0, pages_of: vec![0; self.core.cgroups.ids().count()] };
         for index in 0..frames.len() {
             let pfn = Pfn(u32::try_from(index).expect("frames are numbered in 32 bits"));
             match frames.state(pfn) {
@@ -101,7 +101,7 @@ impl<T: Trace> Memory<T> {
                 }
                 _ => continue,
             }
-            census.pages_of[self.page_memcg(pfn).index()] += u64::from(frames.pages(pfn));
+            census.pages_of[self.core.page_memcg(pfn).index()] += u64::from(frames.pages(pfn));
             if frames.owner(pfn) != NO_OWNER && anon_owner(frames.owner(pfn)).is_none() {
                 census.cached += 1;
                 let slot = self.mappings.find(MappingId(frames.owner(pfn)), frames.index(pfn));
@@ -112,9 +112,9 @@ impl<T: Trace> Memory<T> {
     }
 
     fn check_lists(&self, states: u64) -> Result<(), Violation> {
-        let frames = &self.alloc.frames;
+        let frames = &self.core.alloc.frames;
         let mut listed = 0_u64;
-        for memcg in self.memcgs.ids() {
+        for memcg in self.core.cgroups.ids() {
             for node in self.nodes() {
                 let lruvec = self.lruvec(memcg, node);
                 for list in LruList::ALL {
@@ -133,11 +133,11 @@ impl<T: Trace> Memory<T> {
                             frames.flags(pfn)
                         );
                         ensure!(
-                            self.page_memcg(pfn) == memcg,
+                            self.core.page_memcg(pfn) == memcg,
                             "{pfn:?} is on a list of {memcg:?} but charged to {:?}",
-                            self.page_memcg(pfn)
+                            self.core.page_memcg(pfn)
                         );
-                        let (zone, place) = self.page_place(pfn);
+                        let (zone, place) = self.core.page_place(pfn);
                         ensure!(place == node, "{pfn:?} is on a list of {node:?}");
                         pages[zone as usize] += u64::from(frames.pages(pfn));
                     }
@@ -152,7 +152,7 @@ impl<T: Trace> Memory<T> {
                         "{list:?} of {memcg:?} has {pages:?} pages and says {:?}",
                         lruvec.pages[list as usize]
                     );
-                    let stat = self.memcgs.local_stat(memcg, node, list.stat());
+                    let stat = self.core.cgroups.local_stat(memcg, node, list.stat());
                     ensure!(
                         stat == pages.iter().sum::<u64>(),
                         "{} of {memcg:?} is {stat}, its list has {pages:?}",
@@ -173,7 +173,7 @@ impl<T: Trace> Memory<T> {
     }
 
     fn check_mappings(&self, frames_cached: u64) -> Result<(), Violation> {
-        let frames = &self.alloc.frames;
+        let frames = &self.core.alloc.frames;
         let mut cached = 0_u64;
         for mapping in self.mappings.ids() {
             if let Err(problem) = self.mappings.check(mapping) {
@@ -186,7 +186,7 @@ impl<T: Trace> Memory<T> {
                     owner == (mapping.0, index),
                     "{mapping:?} has {pfn:?} at {index}, the frame says {owner:?}"
                 );
-                ensure!(self.is_lru_page(pfn), "{pfn:?} is cached and {:?}", frames.state(pfn));
+                ensure!(frames.is_lru_page(pfn), "{pfn:?} is cached and {:?}", frames.state(pfn));
             }
         }
         ensure!(cached == frames_cached, "{cached} folios are cached, {frames_cached} frames say so");
@@ -194,18 +194,18 @@ impl<T: Trace> Memory<T> {
     }
 
     fn check_slabs(&self) -> Result<(), Violation> {
-        let frames = &self.alloc.frames;
+        let frames = &self.core.alloc.frames;
         let mut used = [0_u64; Cache::COUNT];
         used[Cache::TreeNode as usize] = self.mappings.nodes();
         self.inodes
             .objects()
             .chain(self.xfs_log.objects())
             .for_each(|object| used[object.cache as usize] += 1);
-        let buffered = |&pfn: &Pfn| self.is_lru_page(pfn) && frames.flags(pfn).has(PageFlags::PRIVATE);
+        let buffered = |&pfn: &Pfn| frames.is_lru_page(pfn) && frames.flags(pfn).has(PageFlags::PRIVATE);
         used[Cache::BufferHead as usize] =
             (0..frames.len()).map(|index| Pfn(index as u32)).filter(buffered).count() as u64;
         for cache in Cache::ALL {
-            let slabs = self.slabs.cache(cache);
+            let slabs = self.core.slabs.cache(cache);
             let (name, objects, held) = (cache.name(), slabs.objects(), used[cache as usize]);
             ensure!(objects == held, "{name}: {objects} objects are in use, {held} are held");
             for slab in slabs.slabs() {
@@ -217,19 +217,19 @@ impl<T: Trace> Memory<T> {
     }
 
     fn check_writeback(&self) -> Result<(), Violation> {
-        let frames = &self.alloc.frames;
-        let count = self.memcgs.ids().count();
+        let frames = &self.core.alloc.frames;
+        let count = self.core.cgroups.ids().count();
         let mut by_memcg = vec![(0_u64, 0_u64); count];
         let (mut dirty, mut writeback) = (0, 0);
         for index in 0..frames.len() {
             let pfn = Pfn(index as u32);
             let flags = frames.flags(pfn);
-            if !self.is_lru_page(pfn) || !flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK)) {
+            if !frames.is_lru_page(pfn) || !flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK)) {
                 continue;
             }
             ensure!(frames.owner(pfn) != NO_OWNER, "{pfn:?} is {flags:?} and in no file");
             let pages = u64::from(frames.pages(pfn));
-            let sums = &mut by_memcg[self.page_memcg(pfn).index()];
+            let sums = &mut by_memcg[self.core.page_memcg(pfn).index()];
             if flags.has(PageFlags::DIRTY) {
                 (dirty, sums.0) = (dirty + pages, sums.0 + pages);
                 let (owner, at) = (MappingId(frames.owner(pfn)), frames.index(pfn));
@@ -247,9 +247,10 @@ impl<T: Trace> Memory<T> {
         let (tagged, written) = (mappings(Mappings::dirty_pages), mappings(Mappings::writeback_pages));
         ensure!(written == writeback, "mappings have {written} pages under writeback, not {writeback}");
         ensure!(tagged <= dirty, "{tagged} pages are tagged dirty, {dirty} are");
-        for memcg in self.memcgs.ids() {
-            let stat =
-                |stat| -> u64 { self.nodes().map(|node| self.memcgs.local_stat(memcg, node, stat)).sum() };
+        for memcg in self.core.cgroups.ids() {
+            let stat = |stat| -> u64 {
+                self.nodes().map(|node| self.core.cgroups.local_stat(memcg, node, stat)).sum()
+            };
             let said = (stat(MemcgStat::FileDirty), stat(MemcgStat::FileWriteback));
             let is = by_memcg[memcg.index()];
             ensure!(said == is, "{memcg:?} has {is:?} pages dirty and under writeback and says {said:?}");
@@ -258,27 +259,28 @@ impl<T: Trace> Memory<T> {
     }
 
     fn check_charges(&self, pages_of: &[u64], holds: fn(u64, u64) -> bool) -> Result<(), Violation> {
-        for memcg in self.memcgs.ids().skip(1) {
+        for memcg in self.core.cgroups.ids().skip(1) {
             let below: u64 = self
-                .memcgs
+                .core
+                .cgroups
                 .ids()
-                .filter(|&id| self.memcgs.is_descendant(id, memcg))
+                .filter(|&id| self.core.cgroups.is_descendant(id, memcg))
                 .map(|id| {
                     let kernel: u64 = self
                         .nodes()
-                        .map(|node| self.memcgs.local_stat(id, node, MemcgStat::KernelBytes))
+                        .map(|node| self.core.cgroups.local_stat(id, node, MemcgStat::KernelBytes))
                         .sum();
                     pages_of[id.index()] + (kernel / PAGE_SIZE)
                 })
                 .sum();
-            let stocked = self.memcgs.stocked_pages(memcg);
-            let usage = self.memcgs[memcg].memory.usage;
+            let stocked = self.core.cgroups.stocked_pages(memcg);
+            let usage = self.core.cgroups[memcg].memory.usage;
             ensure!(
                 holds(usage, below + stocked),
                 "{memcg:?} is charged {usage} pages; its pages are {below} and stocks hold {stocked}"
             );
         }
-        ensure!(self.memcgs[MemcgId::ROOT].parent.is_none(), "the root has a parent");
+        ensure!(self.core.cgroups[MemcgId::ROOT].parent.is_none(), "the root has a parent");
         Ok(())
     }
 }

@@ -47,6 +47,7 @@ pub mod alloc {
     mod fallback_scenes;
     pub mod flags;
     pub mod highatomic;
+    mod isolate;
     pub mod page_alloc;
     pub mod pageblock;
     pub mod pcp;
@@ -58,7 +59,10 @@ pub mod alloc {
 pub mod slab {
     pub mod cache;
     pub mod caches;
+    pub mod object;
 }
+
+pub mod core;
 
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {

@@ -7,19 +7,18 @@
 use std_alloc::vec;
 use std_alloc::vec::Vec;
 
-use units::{NodeId, Pfn};
+use units::{CpuId, NodeId, Order, Pfn};
 
 use crate::alloc::boot::BootError;
-use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::Trace;
-use crate::base::frame::FrameState;
+use crate::base::gfp::Gfp;
 use crate::base::ids::MemcgId;
 use crate::base::layout::{MemoryLayout, ZoneKind};
 use crate::base::sysctl::Sysctls;
 use crate::base::vmstat::{MemcgStat, VmEvent};
-use crate::cgroup::tree::Memcgs;
 use crate::cgroup::walk::WalkPositions;
 use crate::compact::run::ZoneCompact;
+use crate::core::Core;
 use crate::fs::inode::Inodes;
 use crate::fs::xfs::buf::XfsBuffers;
 use crate::fs::xfs::log::XfsLog;
@@ -30,17 +29,15 @@ use crate::pages::dirty::Writeback;
 use crate::pages::tree::Mappings;
 use crate::reclaim::pass::NodeReclaim;
 use crate::reclaim::shrinker::Deferred;
-use crate::slab::caches::Slabs;
+use crate::slab::object::{Object, ObjectAlloc};
 use crate::version::feature::Kernel;
 use crate::version::geometry::Cache;
 
 /// The memory of a machine and everything that the kernel knows about it.
 #[derive(Debug, Clone)]
 pub struct Memory<T: Trace> {
-    /// Frames, zones, watermarks, free lists.
-    pub alloc: PageAllocator<T>,
-    /// The cgroup tree with charges and statistics.
-    pub memcgs: Memcgs,
+    /// The page allocator, the cgroup tree and slab caches.
+    pub core: Core<T>,
     /// Page cache trees.
     pub mappings: Mappings,
     /// Page tables of anonymous memory.
@@ -55,8 +52,6 @@ pub struct Memory<T: Trace> {
     pub node_reclaim: Vec<NodeReclaim>,
     pub(crate) lruvecs: Vec<Lruvec>,
     pub(crate) cpus: Vec<CpuBatches>,
-    /// Caches of kernel objects.
-    pub slabs: Slabs,
     /// Dentries and inodes in memory.
     pub inodes: Inodes,
     /// Dirty pages and pages under writeback, and how fast they may grow.
@@ -84,13 +79,10 @@ impl<T: Trace> Memory<T> {
     ) -> Result<Self, BootError> {
         let cpus = usize::from(layout.cpus);
         let nodes = layout.nodes.len();
-        let memcgs = Memcgs::new(&kernel, nodes, cpus);
-        let slabs = Slabs::new(&kernel.tuning);
-        let alloc = PageAllocator::boot(layout, kernel, sysctls, trace)?;
+        let core = Core::boot(layout, kernel, sysctls, trace)?;
         Ok(Self {
-            compact: alloc.zones.iter().map(ZoneCompact::new).collect(),
-            alloc,
-            memcgs,
+            compact: core.alloc.zones().iter().map(ZoneCompact::new).collect(),
+            core,
             mappings: Mappings::default(),
             anon: AnonMaps::default(),
             xfs_buffers: XfsBuffers::new(nodes),
@@ -98,7 +90,6 @@ impl<T: Trace> Memory<T> {
             node_reclaim: vec![NodeReclaim::default(); nodes],
             lruvecs: vec![Lruvec::default(); nodes],
             cpus: vec![CpuBatches::default(); cpus],
-            slabs,
             inodes: Inodes::new(nodes),
             writeback: Writeback::new(nodes),
             deferred: vec![Deferred::default(); nodes],
@@ -112,18 +103,50 @@ impl<T: Trace> Memory<T> {
 
     /// Creates a cgroup.
     pub fn memcg_create(&mut self, parent: MemcgId, name: &str) -> MemcgId {
-        let id = self.memcgs.create(parent, name);
-        for _ in 0..self.alloc.nodes.len() {
+        let id = self.core.cgroups.create(parent, name);
+        for _ in 0..self.core.alloc.nodes().len() {
             self.lruvecs.push(Lruvec::default());
             self.deferred.push(Deferred::default());
-            self.inodes.add_lists();
         }
+        self.inodes.add_lists();
         id
     }
 
     /// Every node.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<T> {
-        (0..self.alloc.nodes.len()).map(|index| NodeId(u8::try_from(index).expect("8 bits of nodes")))
+        self.core.nodes()
+    }
+
+    /// Tries to allocate an object for a task of `memcg`.
+    pub fn alloc_object(&mut self, cpu: CpuId, cache: Cache, memcg: MemcgId) -> ObjectAlloc {
+        self.core.alloc_object(cpu, cache, memcg)
+    }
+
+    /// Frees an object; returns the pages that came free with it.
+    pub fn free_object(&mut self, cpu: CpuId, object: Object) -> u64 {
+        self.core.free_object(cpu, object)
+    }
+
+    /// The order that a slab of `cache` is first tried with, and what is added to the request's
+    /// flags.
+    pub fn slab_request(&self, cache: Cache) -> (Order, Gfp) {
+        self.core.slabs.request(cache)
+    }
+
+    /// Hands a block to a cache.
+    pub fn grow_slab(&mut self, cache: Cache, pfn: Pfn) {
+        self.core.grow_slab(cache, pfn);
+    }
+
+    /// Pages of all slabs of reclaimable or of other caches.
+    pub fn slab_pages(&self, reclaimable: bool) -> u64 {
+        self.core.slabs.pages(reclaimable)
+    }
+
+    /// The cgroup that `pfn` is charged to.
+    #[inline]
+    pub fn page_memcg(&self, pfn: Pfn) -> MemcgId {
+        self.core.page_memcg(pfn)
     }
 
     /// Pages on `list`, of all cgroups and nodes.
@@ -136,7 +159,7 @@ impl<T: Trace> Memory<T> {
         self.lruvecs
             .iter()
             .skip(node.index())
-            .step_by(self.alloc.nodes.len())
+            .step_by(self.core.alloc.nodes().len())
             .map(|lruvec| {
                 lruvec.pages[LruList::InactiveFile as usize][kind as usize]
                     + lruvec.pages[LruList::ActiveFile as usize][kind as usize]
@@ -146,7 +169,7 @@ impl<T: Trace> Memory<T> {
 
     /// Inactive file pages of a node, of all cgroups.
     pub(crate) fn node_inactive_file_pages(&self, node: NodeId) -> u64 {
-        let lruvecs = self.lruvecs.iter().skip(node.index()).step_by(self.alloc.nodes.len());
+        let lruvecs = self.lruvecs.iter().skip(node.index()).step_by(self.core.alloc.nodes().len());
         lruvecs.map(|lruvec| lruvec.size(LruList::InactiveFile, ZoneKind::Movable)).sum()
     }
 
@@ -155,9 +178,9 @@ impl<T: Trace> Memory<T> {
         let lru = |list| self.lru_pages(list);
         let limits = self.dirty_limits();
         let anon: u64 =
-            self.nodes().map(|node| self.memcgs.live_stat(MemcgId::ROOT, node, MemcgStat::Anon)).sum();
+            self.nodes().map(|node| self.core.cgroups.live_stat(MemcgId::ROOT, node, MemcgStat::Anon)).sum();
         [
-            ("nr_free_pages", self.alloc.free_pages().0),
+            ("nr_free_pages", self.core.alloc.free_pages().0),
             ("nr_inactive_anon", lru(LruList::InactiveAnon)),
             ("nr_active_anon", lru(LruList::ActiveAnon)),
             ("nr_inactive_file", lru(LruList::InactiveFile)),
@@ -173,15 +196,15 @@ impl<T: Trace> Memory<T> {
             ("nr_dirty_threshold", limits.threshold),
             ("nr_dirty_background_threshold", limits.background),
             ("workingset_nodes", self.mappings.shadow_leaves()),
-            ("nr_page_cache_tree_nodes", self.slabs.cache(Cache::TreeNode).objects()),
-            ("nr_dentries", self.slabs.cache(Cache::Dentry).objects()),
+            ("nr_page_cache_tree_nodes", self.core.slabs.cache(Cache::TreeNode).objects()),
+            ("nr_dentries", self.core.slabs.cache(Cache::Dentry).objects()),
             ("nr_inodes", self.inodes.count()),
         ]
     }
 
     /// `/proc/vmstat`: gauges, then event counts.
     pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        let events = VmEvent::ALL.iter().map(|&event| (event.name(), self.alloc.events.get(event)));
+        let events = VmEvent::ALL.iter().map(|&event| (event.name(), self.core.alloc.events.get(event)));
         let huge = ("nr_anon_transparent_hugepages", self.anon.huge_pages());
         self.gauges().into_iter().chain([huge]).chain(events)
     }
@@ -189,7 +212,7 @@ impl<T: Trace> Memory<T> {
     /// `memory.stat` of a cgroup in the file's own units: sizes in bytes, events in pages. Flushes
     /// first, as the kernel does for a reader.
     pub fn memcg_stat(&mut self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
-        self.memcgs.flush_for_read(memcg);
+        self.core.cgroups.flush_for_read(memcg);
         self.memcg_stat_as_flushed(memcg)
     }
 
@@ -200,21 +223,16 @@ impl<T: Trace> Memory<T> {
         let mut lines: Vec<(&'static str, u64)> = MemcgStat::ALL
             .iter()
             .map(|&stat| {
-                let value = self.memcgs.read_stat(memcg, stat);
+                let value = self.core.cgroups.read_stat(memcg, stat);
                 let scale = if is_size(stat) || in_bytes(stat) { units::PAGE_SIZE } else { 1 };
                 (stat.name(), value * scale)
             })
             .collect();
-        let read = |stat| self.memcgs.read_stat(memcg, stat);
+        let read = |stat| self.core.cgroups.read_stat(memcg, stat);
         lines.push(("pgscan", read(MemcgStat::PgScanKswapd) + read(MemcgStat::PgScanDirect)));
         lines.push(("pgsteal", read(MemcgStat::PgStealKswapd) + read(MemcgStat::PgStealDirect)));
         let slab = read(MemcgStat::SlabReclaimableBytes) + read(MemcgStat::SlabUnreclaimableBytes);
         lines.push(("slab", slab));
         lines
-    }
-
-    /// Whether `pfn` holds page cache or anonymous memory.
-    pub fn is_lru_page(&self, pfn: Pfn) -> bool {
-        matches!(self.alloc.frames.state(pfn), FrameState::Lru | FrameState::Batch | FrameState::Isolated)
     }
 }

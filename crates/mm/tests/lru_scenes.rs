@@ -73,8 +73,8 @@ fn a_large_folio_flushes_its_batch_at_once() {
 fn locked_memory_is_on_the_unevictable_list_only() {
     use pagetide_mm::base::gfp::Gfp;
     let mut world = World::boot("linux-6.1", 8);
-    let flags = world.mem.alloc.fast_flags(CPU, Gfp::HIGHUSER_MOVABLE);
-    let outcome = world.mem.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags);
+    let flags = world.mem.core.alloc.fast_flags(CPU, Gfp::HIGHUSER_MOVABLE);
+    let outcome = world.mem.core.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags);
     let pfn = outcome.page.expect("memory");
     world.mem.anon_add(CPU, pfn, ROOT);
     world.mem.mlock(REMOTE, pfn);

@@ -42,8 +42,8 @@ fn a_gibibyte_read_in_order_makes_4165_nodes() {
     let file = world.file;
     world.mem.mapping_remove(CPU, file);
     assert_eq!(nodes(&world), 0);
-    world.mem.memcgs.drain_all_stocks(MemcgId::ROOT);
-    assert_eq!(world.mem.memcgs[group].memory.usage, 0, "nothing stays charged");
+    world.mem.core.cgroups.drain_all_stocks(MemcgId::ROOT);
+    assert_eq!(world.mem.core.cgroups[group].memory.usage, 0, "nothing stays charged");
     world.mem.check_at_rest().unwrap();
 }
 
@@ -70,8 +70,8 @@ fn an_unused_preparation_is_freed_with_the_file() {
         assert!(world.prepare(CPU, group, 70_000, Order(0)));
     }
     world.mem.mapping_remove(CPU, file);
-    world.mem.memcgs.drain_all_stocks(MemcgId::ROOT);
-    assert_eq!((nodes(&world), world.mem.memcgs[group].memory.usage), (0, 0));
+    world.mem.core.cgroups.drain_all_stocks(MemcgId::ROOT);
+    assert_eq!((nodes(&world), world.mem.core.cgroups[group].memory.usage), (0, 0));
 }
 
 #[test]
@@ -222,12 +222,12 @@ fn apply(world: &mut World, model: &mut Model, group: MemcgId, event: &Event) {
             let heads = world.mem.mappings.heads(file);
             let kept: Vec<Pfn> =
                 heads.iter().filter(|(index, _)| index % 3 == keep).map(|&(_, pfn)| pfn).collect();
-            let frames = &mut world.mem.alloc.frames;
+            let frames = &mut world.mem.core.alloc.frames;
             kept.iter().for_each(|&pfn| frames.set_flags(pfn, PageFlags::LOCKED));
             let mut sc = ScanControl::limit(group, u64::from(u32::MAX));
             sc.priority = 0;
             let _ = world.pass(&mut sc);
-            let frames = &mut world.mem.alloc.frames;
+            let frames = &mut world.mem.core.alloc.frames;
             kept.iter().for_each(|&pfn| frames.clear_flags(pfn, PageFlags::LOCKED));
             for entry in model.entries.values_mut() {
                 if matches!(entry, Entry::Page(pfn) if !kept.contains(pfn)) {
@@ -276,7 +276,7 @@ proptest! {
         }
         let file = world.file;
         world.mem.mapping_remove(CPU, file);
-        world.mem.memcgs.drain_all_stocks(MemcgId::ROOT);
-        prop_assert_eq!((nodes(&world), world.mem.memcgs[group].memory.usage), (0, 0));
+        world.mem.core.cgroups.drain_all_stocks(MemcgId::ROOT);
+        prop_assert_eq!((nodes(&world), world.mem.core.cgroups[group].memory.usage), (0, 0));
     }
 }

@@ -115,11 +115,11 @@ impl System for SimSystem {
     }
 
     fn nodes_online(&self) -> u16 {
-        self.kernel.mem(|mem| u16::try_from(mem.alloc.nodes.len()).expect("8 bits of nodes"))
+        self.kernel.mem(|mem| u16::try_from(mem.core.alloc.nodes().len()).expect("8 bits of nodes"))
     }
 
     fn memory_total(&self) -> Pages {
-        self.kernel.mem(|mem| mem.alloc.zones.iter().map(|zone| zone.managed).sum())
+        self.kernel.mem(|mem| mem.core.alloc.zones().iter().map(|zone| zone.managed).sum())
     }
 
     fn seed(&self) -> Seed {

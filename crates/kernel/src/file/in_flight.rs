@@ -108,7 +108,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let range = PageRange { mapping: inode.mapping, first, count };
             let tag = self.shared.in_flight.borrow_mut().add(Transfer::Read(range));
             let len = u64::from(count) * PAGE_SIZE;
-            self.mem(|mem| mem.alloc.events.add(mm::base::vmstat::VmEvent::PgPgIn, len / 1024));
+            self.mem(|mem| mem.core.alloc.events.add(mm::base::vmstat::VmEvent::PgPgIn, len / 1024));
             self.start_io(IoRequest { device: 0, kind: IoKind::Read, offset, len: Bytes(len), tag });
             first += count;
         }
@@ -137,7 +137,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| {
             for index in range.first..range.first + range.count {
                 if let Slot::Page(pfn) = mem.mappings.find(range.mapping, index) {
-                    mem.alloc.frames.clear_flags(pfn, PageFlags::LOCKED);
+                    mem.core.alloc.frames.clear_flags(pfn, PageFlags::LOCKED);
                 }
             }
         });

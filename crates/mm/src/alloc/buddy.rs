@@ -11,7 +11,7 @@
 
 use units::{Order, Pfn};
 
-pub use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
 use crate::alloc::pageblock::{Pageblocks, block_start, head_step};
 use crate::base::frame::{FrameList, FrameState, Frames, NO_OWNER};
 use crate::base::gfp::MigrateType;
@@ -31,33 +31,33 @@ pub struct FreeArea {
     /// Bit o of `filled[t]`: list (t, o) has an element.
     filled: [u16; TYPES],
     free: u64,
-    pub(crate) blocks: Pageblocks,
-    pub(crate) reserved_highatomic: u64,
+    pub(super) blocks: Pageblocks,
+    pub(super) reserved_highatomic: u64,
     /// A reserve existed at some time: order-9 buddies may have been left unmerged.
-    pub(crate) had_highatomic: bool,
+    pub(super) had_highatomic: bool,
 }
 
 /// The type that is recorded for a frame on a free or per-CPU list.
 #[inline]
-pub(crate) fn recorded_type(frames: &Frames, pfn: Pfn) -> MigrateType {
+pub(super) fn recorded_type(frames: &Frames, pfn: Pfn) -> MigrateType {
     MigrateType::from_index(frames.index(pfn) as usize)
 }
 
 /// Records the type for a frame that goes on a free or per-CPU list.
 #[inline]
-pub(crate) fn record_type(frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
+pub(super) fn record_type(frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
     frames.set_owner(pfn, NO_OWNER, kind as u32);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(super) enum End {
     Head,
     Tail,
 }
 
 impl FreeArea {
     /// No free block yet; `spanned` frames from `start`.
-    pub(crate) fn new(start: Pfn, spanned: u32) -> Self {
+    pub(super) fn new(start: Pfn, spanned: u32) -> Self {
         Self {
             lists: [[FrameList::EMPTY; ORDERS]; TYPES],
             filled: [0; TYPES],
@@ -102,20 +102,20 @@ impl FreeArea {
     }
 
     /// Whether a block of `order` or larger is free on a list that requests can use.
-    pub(crate) fn has_block(&self, order: Order, with_highatomic: bool) -> bool {
+    pub(super) fn has_block(&self, order: Order, with_highatomic: bool) -> bool {
         let types = if with_highatomic { TYPES } else { MigrateType::PCP_TYPES };
         self.filled[..types].iter().any(|&filled| (filled >> order.0) != 0)
     }
 
     /// Whether a block of exactly `order` is free on the list of `kind`.
     #[inline]
-    pub(crate) const fn has(&self, kind: MigrateType, order: Order) -> bool {
+    pub(super) const fn has(&self, kind: MigrateType, order: Order) -> bool {
         (self.filled[kind as usize] & (1 << order.0)) != 0
     }
 
     /// Puts a block that is on no list on the list of `kind`.
     #[inline]
-    pub(crate) fn push(&mut self, frames: &mut Frames, pfn: Pfn, order: Order, kind: MigrateType, end: End) {
+    pub(super) fn push(&mut self, frames: &mut Frames, pfn: Pfn, order: Order, kind: MigrateType, end: End) {
         frames.set_state(pfn, FrameState::Free);
         frames.set_order(pfn, order);
         record_type(frames, pfn, kind);
@@ -130,7 +130,7 @@ impl FreeArea {
 
     /// Takes a free block off its list. Its state is left to the caller.
     #[inline]
-    pub(crate) fn take(&mut self, frames: &mut Frames, pfn: Pfn) {
+    pub(super) fn take(&mut self, frames: &mut Frames, pfn: Pfn) {
         let kind = recorded_type(frames, pfn) as usize;
         let order = frames.order(pfn);
         let list = &mut self.lists[kind][order.index()];
@@ -144,7 +144,7 @@ impl FreeArea {
     /// Takes the smallest block of `kind` that holds `order`, splits it and hands out its lowest
     /// part as a block in use.
     #[inline]
-    pub(crate) fn take_smallest(
+    pub(super) fn take_smallest(
         &mut self,
         frames: &mut Frames,
         order: Order,
@@ -163,7 +163,7 @@ impl FreeArea {
     /// Takes the free block at `pfn`, hands out its lowest part of `order` as a block in use and
     /// puts the rest on the lists of `rest_kind`, largest half first.
     #[inline]
-    pub(crate) fn take_split(&mut self, frames: &mut Frames, pfn: Pfn, order: Order, rest_kind: MigrateType) {
+    pub(super) fn take_split(&mut self, frames: &mut Frames, pfn: Pfn, order: Order, rest_kind: MigrateType) {
         let mut from = frames.order(pfn);
         self.take(frames, pfn);
         while from > order {
@@ -176,7 +176,7 @@ impl FreeArea {
 
     /// Frees a block: merges it with its buddies as far as they are free and puts the result on
     /// the list of `kind`. With `retype`, a pageblock that is absorbed takes over `kind` (6.12).
-    pub(crate) fn free_block(
+    pub(super) fn free_block(
         &mut self,
         frames: &mut Frames,
         pfn: Pfn,
@@ -210,7 +210,7 @@ impl FreeArea {
     }
 
     /// Moves all free blocks of the pageblock at `start` to the lists of `kind`.
-    pub(crate) fn move_pageblock(&mut self, frames: &mut Frames, start: Pfn, kind: MigrateType) {
+    pub(super) fn move_pageblock(&mut self, frames: &mut Frames, start: Pfn, kind: MigrateType) {
         let end = start.0 + PAGEBLOCK_PAGES;
         let mut at = start;
         while at.0 < end {
@@ -223,14 +223,14 @@ impl FreeArea {
     }
 
     /// Moves one free block to the head of the list of `kind`.
-    pub(crate) fn move_block(&mut self, frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
+    pub(super) fn move_block(&mut self, frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
         let order = frames.order(pfn);
         self.take(frames, pfn);
         self.push(frames, pfn, order, kind, End::Head);
     }
 
     /// Sets the type of the pageblock of `pfn` and moves its free pages along.
-    pub(crate) fn retype_pageblock(&mut self, frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
+    pub(super) fn retype_pageblock(&mut self, frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
         let start = block_start(pfn);
         self.blocks.set(start, kind);
         self.move_pageblock(frames, start, kind);
@@ -239,7 +239,7 @@ impl FreeArea {
 
 /// Whether a free block of `order` starts at `pfn`.
 #[inline]
-pub(crate) fn is_free(frames: &Frames, pfn: Pfn, order: Order) -> bool {
+pub(super) fn is_free(frames: &Frames, pfn: Pfn, order: Order) -> bool {
     frames.state(pfn) == FrameState::Free && frames.order(pfn) == order
 }
 

@@ -38,7 +38,7 @@ const BOOST_MIN_MANAGED: u64 = 4 * PAGEBLOCK_PAGES as u64;
 /// How far the last block taken under the same zone lock had to go (6.12). The pages that follow
 /// start there instead of searching in vain again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(super) enum Mode {
     /// Own type, then claim, then steal.
     #[default]
     Normal,
@@ -47,7 +47,7 @@ pub(crate) enum Mode {
 }
 
 /// A zone with what code under the zone lock sees of the machine.
-pub(crate) struct LockedZone<'a, T> {
+pub(super) struct LockedZone<'a, T> {
     pub zone: &'a mut Zone,
     pub frames: &'a mut Frames,
     pub events: &'a mut VmEvents,

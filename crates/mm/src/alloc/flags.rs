@@ -14,7 +14,7 @@ use crate::base::layout::{ZoneId, ZoneKind};
 
 /// Flags of one pass over the zones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct AllocFlags(pub(crate) u16);
+pub struct AllocFlags(pub(super) u16);
 
 const MARK_MASK: u16 = 3;
 

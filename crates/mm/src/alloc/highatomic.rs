@@ -7,21 +7,20 @@
 use units::{Order, Pfn};
 
 use crate::alloc::buddy::LARGEST_ORDER;
-use crate::alloc::page_alloc::PageAllocator;
 use crate::alloc::pageblock::block_start;
 use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
-use crate::base::event::Trace;
+use crate::alloc::zone::Zone;
+use crate::base::frame::Frames;
 use crate::base::gfp::MigrateType;
-use crate::base::layout::ZoneId;
-use crate::version::feature::Feature;
 
 const BLOCK: u64 = PAGEBLOCK_PAGES as u64;
 
-impl<T: Trace> PageAllocator<T> {
-    /// Pages that the reserve of a zone may hold: about 1 % of it.
-    fn highatomic_limit(&self, id: ZoneId) -> u64 {
-        let share = self.zone(id).managed.0 / 100;
-        if !self.features.has(Feature::SmallZoneNoHighatomic) {
+impl Zone {
+    /// Pages that the reserve of this zone may hold: about 1 % of it. `spare_small`: none in zones
+    /// of which that is less than a pageblock.
+    fn highatomic_limit(&self, spare_small: bool) -> u64 {
+        let share = self.managed.0 / 100;
+        if !spare_small {
             share + BLOCK
         } else if share < BLOCK {
             0
@@ -33,9 +32,15 @@ impl<T: Trace> PageAllocator<T> {
     /// Sets the pageblocks of the block of `order` at `pfn` aside after it served a high-order atomic
     /// request.
     #[cold]
-    pub(crate) fn reserve_highatomic(&mut self, id: ZoneId, pfn: Pfn, order: Order) {
-        let limit = self.highatomic_limit(id);
-        let area = &mut self.zones[id.index()].free_area;
+    pub(super) fn reserve_highatomic(
+        &mut self,
+        frames: &mut Frames,
+        pfn: Pfn,
+        order: Order,
+        spare_small: bool,
+    ) {
+        let limit = self.highatomic_limit(spare_small);
+        let area = &mut self.free_area;
         if area.reserved_highatomic() >= limit || area.blocks.kind(pfn) == MigrateType::HighAtomic {
             return;
         }
@@ -44,31 +49,33 @@ impl<T: Trace> PageAllocator<T> {
             area.blocks.set_covered(pfn, order, MigrateType::HighAtomic);
             area.reserved_highatomic += u64::from(order.pages());
         } else {
-            area.retype_pageblock(&mut self.frames, pfn, MigrateType::HighAtomic);
+            area.retype_pageblock(frames, pfn, MigrateType::HighAtomic);
             area.reserved_highatomic += BLOCK;
         }
     }
 
-    /// Gives one pageblock of the reserves along `zones` to requests of type `want`, if it has a
-    /// free page. Unless `force`, each zone keeps its last one. Returns whether one was given.
-    pub fn unreserve_highatomic(&mut self, zones: &[ZoneId], want: MigrateType, force: bool) -> bool {
-        for &id in zones {
-            let area = &mut self.zones[id.index()].free_area;
-            if !force && area.reserved_highatomic() <= BLOCK {
-                continue;
-            }
-            let free = (0..=LARGEST_ORDER.0)
-                .find_map(|order| area.list(MigrateType::HighAtomic, Order(order)).first());
-            let Some(pfn) = free else { continue };
-            let order = self.frames.order(pfn).max(PAGEBLOCK_ORDER);
-            // A page freed before its block was given back can still be on the reserve's list.
-            if area.blocks.kind(pfn) == MigrateType::HighAtomic {
-                area.reserved_highatomic -= u64::from(order.pages());
-            }
-            area.blocks.set_covered(block_start(pfn), order, want);
-            area.move_pageblock(&mut self.frames, block_start(pfn), want);
-            return true;
+    /// Gives one pageblock of the reserve to requests of type `want`, if it has a free page. Unless
+    /// `force`, the zone keeps its last one. Returns whether one was given.
+    pub(super) fn unreserve_highatomic(
+        &mut self,
+        frames: &mut Frames,
+        want: MigrateType,
+        force: bool,
+    ) -> bool {
+        let area = &mut self.free_area;
+        if !force && area.reserved_highatomic() <= BLOCK {
+            return false;
         }
-        false
+        let free =
+            (0..=LARGEST_ORDER.0).find_map(|order| area.list(MigrateType::HighAtomic, Order(order)).first());
+        let Some(pfn) = free else { return false };
+        let order = frames.order(pfn).max(PAGEBLOCK_ORDER);
+        // A page freed before its block was given back can still be on the reserve's list.
+        if area.blocks.kind(pfn) == MigrateType::HighAtomic {
+            area.reserved_highatomic -= u64::from(order.pages());
+        }
+        area.blocks.set_covered(block_start(pfn), order, want);
+        area.move_pageblock(frames, block_start(pfn), want);
+        true
     }
 }

@@ -14,7 +14,7 @@ use units::{CpuId, NodeId, Order, Pages, Pfn};
 
 use crate::alloc::buddy::LARGEST_ORDER;
 use crate::alloc::fallback::{LockedZone, Mode};
-pub use crate::alloc::flags::{AllocFlags, ZoneSet, class_of};
+use crate::alloc::flags::{AllocFlags, ZoneSet, class_of};
 use crate::alloc::pcp::{Generation, Pcp};
 use crate::alloc::watermark::Mark;
 use crate::alloc::zone::{Node, Zone};
@@ -24,7 +24,7 @@ use crate::base::gfp::{Gfp, MigrateType};
 use crate::base::layout::{ZoneId, ZoneKind};
 use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::base::vmstat::{VmEvent, VmEvents};
-use crate::version::feature::{Feature, FeatureSet, Kernel, WatermarkBoost};
+use crate::version::feature::{Feature, FeatureSet, Kernel, Tuning, WatermarkBoost};
 
 /// Wishes that a walk has at first and drops rather than fail.
 const KEEP_APART: AllocFlags = AllocFlags(AllocFlags::NOFRAGMENT.0 | AllocFlags::FRAGMENT_STALL.0);
@@ -60,32 +60,29 @@ pub struct Stall {
 /// All memory of a machine, free or handed out.
 #[derive(Debug, Clone)]
 pub struct PageAllocator<T> {
-    /// The kernel that runs.
-    pub kernel: Kernel,
+    pub(super) kernel: Kernel,
     /// The kernel's features, at hand.
-    pub features: FeatureSet,
-    /// Values of all sysctls. Set them by [`PageAllocator::set_sysctl`].
-    pub sysctls: Sysctls,
+    pub(super) features: FeatureSet,
+    pub(super) sysctls: Sysctls,
     /// The frame table.
     pub frames: Frames,
-    /// The zones, by [`ZoneId`].
-    pub zones: Vec<Zone>,
-    /// The nodes.
-    pub nodes: Vec<Node>,
+    /// By [`ZoneId`].
+    pub(super) zones: Vec<Zone>,
+    pub(super) nodes: Vec<Node>,
     /// `/proc/vmstat` events.
     pub events: VmEvents,
     /// Receives tracepoints.
     pub trace: T,
     /// Bit n: node n holds its share of dirty pages, so that requests with
     /// [`AllocFlags::SPREAD_DIRTY`] skip it (MECHANISMS 1.9, 10.2).
-    pub dirty_full_nodes: u32,
-    pub(crate) generation: Generation,
-    pub(crate) pcps: Vec<Pcp>,
-    pub(crate) boot_min_free_kbytes: u64,
-    pub(crate) cpu_node: Vec<NodeId>,
-    pub(crate) zone_of_chunk: Vec<ZoneId>,
+    pub(super) dirty_full_nodes: u32,
+    pub(super) generation: Generation,
+    pub(super) pcps: Vec<Pcp>,
+    pub(super) boot_min_free_kbytes: u64,
+    pub(super) cpu_node: Vec<NodeId>,
+    pub(super) zone_of_chunk: Vec<ZoneId>,
     /// For each node and class: whether the preferred zone is Normal and has a DMA32 zone beside it.
-    pub(crate) can_spread: Vec<[bool; ZoneKind::COUNT]>,
+    pub(super) can_spread: Vec<[bool; ZoneKind::COUNT]>,
 }
 
 /// A request on its way along the zonelist.
@@ -100,6 +97,36 @@ struct Request {
 }
 
 impl<T: Trace> PageAllocator<T> {
+    /// What this kernel does differently from others.
+    #[inline]
+    pub fn features(&self) -> FeatureSet {
+        self.features
+    }
+
+    /// Constants of this kernel.
+    #[inline]
+    pub fn tuning(&self) -> &Tuning {
+        &self.kernel.tuning
+    }
+
+    /// Values of all sysctls. Set them by [`PageAllocator::set_sysctl`].
+    #[inline]
+    pub fn sysctls(&self) -> &Sysctls {
+        &self.sysctls
+    }
+
+    /// The zones, by [`ZoneId`].
+    #[inline]
+    pub fn zones(&self) -> &[Zone] {
+        &self.zones
+    }
+
+    /// The nodes.
+    #[inline]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
     /// Logical CPUs.
     pub fn cpu_count(&self) -> u16 {
         u16::try_from(self.cpu_node.len()).expect("made from 16 bits")
@@ -141,7 +168,7 @@ impl<T: Trace> PageAllocator<T> {
     }
 
     #[inline]
-    pub(crate) fn pcp_mut(&mut self, cpu: CpuId, zone: ZoneId) -> &mut Pcp {
+    pub(super) fn pcp_mut(&mut self, cpu: CpuId, zone: ZoneId) -> &mut Pcp {
         let index = (cpu.index() * self.zones.len()) + zone.index();
         &mut self.pcps[index]
     }
@@ -291,7 +318,8 @@ impl<T: Trace> PageAllocator<T> {
         let Some(pfn) = page else { return };
         self.prepare(pfn, order, id);
         if order > Order(0) && request.flags.has_any(AllocFlags::HARDER) {
-            self.reserve_highatomic(id, pfn, order);
+            let spare_small = self.features.has(Feature::SmallZoneNoHighatomic);
+            self.zones[id.index()].reserve_highatomic(&mut self.frames, pfn, order, spare_small);
         }
         out.page = Some(pfn);
     }
@@ -317,7 +345,7 @@ impl<T: Trace> PageAllocator<T> {
     }
 
     /// The zone with what is needed under its lock.
-    pub(crate) fn lock(&mut self, id: ZoneId) -> LockedZone<'_, T> {
+    pub(super) fn lock(&mut self, id: ZoneId) -> LockedZone<'_, T> {
         LockedZone {
             zone: &mut self.zones[id.index()],
             frames: &mut self.frames,
@@ -462,6 +490,23 @@ impl<T: Trace> PageAllocator<T> {
             }
         }
         Pages(drained)
+    }
+
+    /// Gives one pageblock of the reserves along `zones` to requests of type `want`, if it has a
+    /// free page. Unless `force`, each zone keeps its last one. Returns whether one was given.
+    pub fn unreserve_highatomic(&mut self, zones: &[ZoneId], want: MigrateType, force: bool) -> bool {
+        zones.iter().any(|id| self.zones[id.index()].unreserve_highatomic(&mut self.frames, want, force))
+    }
+
+    /// Takes `pages` of the boost of `zone` back: kswapd has reclaimed them.
+    pub fn reduce_boost(&mut self, zone: ZoneId, pages: Pages) {
+        self.zones[zone.index()].watermarks.reduce_boost(pages);
+    }
+
+    /// Says which nodes hold their share of dirty pages, one bit for each: requests with
+    /// [`AllocFlags::SPREAD_DIRTY`] skip them (MECHANISMS 1.9, 10.2).
+    pub(crate) fn set_dirty_full_nodes(&mut self, nodes: u32) {
+        self.dirty_full_nodes = nodes;
     }
 
     /// kswapd starts or ends work on `zone`: per-CPU lists keep less meanwhile (5.13).

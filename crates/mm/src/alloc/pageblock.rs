@@ -28,7 +28,7 @@ pub struct Pageblocks {
 
 impl Pageblocks {
     /// `spanned` frames from `first`, all blocks movable as at boot.
-    pub(crate) fn new(first: Pfn, spanned: u32) -> Self {
+    pub(super) fn new(first: Pfn, spanned: u32) -> Self {
         assert!(first.0.is_multiple_of(PAGEBLOCK_PAGES), "zones start at a pageblock");
         let count = spanned.div_ceil(PAGEBLOCK_PAGES) as usize;
         Self { first: first.0, types: vec![MigrateType::Movable; count] }
@@ -47,13 +47,13 @@ impl Pageblocks {
 
     /// Retypes the block that holds `pfn`.
     #[inline]
-    pub(crate) fn set(&mut self, pfn: Pfn, kind: MigrateType) {
+    pub(super) fn set(&mut self, pfn: Pfn, kind: MigrateType) {
         let index = self.index(pfn);
         self.types[index] = kind;
     }
 
     /// Retypes every pageblock that the block of `order` >= 9 at `pfn` covers.
-    pub(crate) fn set_covered(&mut self, pfn: Pfn, order: Order, kind: MigrateType) {
+    pub(super) fn set_covered(&mut self, pfn: Pfn, order: Order, kind: MigrateType) {
         let first = self.index(pfn);
         let count = (order.pages() / PAGEBLOCK_PAGES) as usize;
         self.types[first..first + count].fill(kind);
@@ -91,7 +91,7 @@ pub struct Census {
 
 impl Census {
     /// Counts the pages of the block at `start`, by heads.
-    pub(crate) fn take(frames: &Frames, start: Pfn) -> Self {
+    pub(super) fn take(frames: &Frames, start: Pfn) -> Self {
         let mut census = Self::default();
         for (pfn, state) in heads(frames, start, PAGEBLOCK_PAGES) {
             match state {
@@ -108,7 +108,7 @@ impl Census {
     /// Pages that go well with type `want` in a block that was `old`: all movable pages for a
     /// movable request; everything else in a movable block for a kernel request; else none, as
     /// unmovable and reclaimable pages cannot be told apart.
-    pub(crate) fn alike(self, old: MigrateType, want: MigrateType) -> u32 {
+    pub(super) fn alike(self, old: MigrateType, want: MigrateType) -> u32 {
         if want == MigrateType::Movable {
             self.movable
         } else if old == MigrateType::Movable {
@@ -129,7 +129,7 @@ pub(crate) fn head_step(frames: &Frames, pfn: Pfn) -> u32 {
 }
 
 /// Heads and reserved frames with their states: `count` frames from `start`, which must be one.
-pub(crate) fn heads(frames: &Frames, start: Pfn, count: u32) -> impl Iterator<Item = (Pfn, FrameState)> + '_ {
+pub(super) fn heads(frames: &Frames, start: Pfn, count: u32) -> impl Iterator<Item = (Pfn, FrameState)> + '_ {
     let end = start.0 + count;
     let mut at = start;
     core::iter::from_fn(move || {

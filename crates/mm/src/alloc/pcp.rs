@@ -126,7 +126,7 @@ pub struct Pcp {
 
 impl Pcp {
     /// Empty lists.
-    pub(crate) fn new(sizes: PcpSizes) -> Self {
+    pub(super) fn new(sizes: PcpSizes) -> Self {
         Self {
             lists: [FrameList::EMPTY; LISTS],
             count: 0,
@@ -155,19 +155,19 @@ impl Pcp {
     }
 
     /// Takes over new sizes after the marks have changed.
-    pub(crate) fn resize(&mut self, sizes: PcpSizes) {
+    pub(super) fn resize(&mut self, sizes: PcpSizes) {
         self.sizes = sizes;
         self.high = self.high.clamp(sizes.high_min, sizes.high_max);
     }
 
     /// The lists with the order of their blocks.
-    pub(crate) fn lists(&self) -> impl Iterator<Item = (Order, &FrameList)> {
+    pub(super) fn lists(&self) -> impl Iterator<Item = (Order, &FrameList)> {
         self.lists.iter().enumerate().map(|(index, list)| (order_of(index), list))
     }
 
     /// Takes the block that was freed or refilled last.
     #[inline]
-    pub(crate) fn take(&mut self, frames: &mut Frames, order: Order, kind: MigrateType) -> Option<Pfn> {
+    pub(super) fn take(&mut self, frames: &mut Frames, order: Order, kind: MigrateType) -> Option<Pfn> {
         let pfn = self.lists[list_index(order, kind)].pop_front(frames)?;
         self.count -= order.pages();
         Some(pfn)
@@ -175,13 +175,13 @@ impl Pcp {
 
     /// Keeps the pace of frees in step with an allocation.
     #[inline]
-    pub(crate) fn note_alloc(&mut self) {
+    pub(super) fn note_alloc(&mut self) {
         self.free_factor >>= 1;
         self.free_count >>= 1;
     }
 
     /// Blocks of `order` that a refill takes from the zone.
-    pub(crate) fn refill_blocks(&mut self, generation: Generation, order: Order, below_high: bool) -> u32 {
+    pub(super) fn refill_blocks(&mut self, generation: Generation, order: Order, below_high: bool) -> u32 {
         let PcpSizes { batch, high_min, high_max } = self.sizes;
         let mut wanted = batch;
         if generation == Generation::AutoSize {
@@ -206,7 +206,7 @@ impl Pcp {
 
     /// Puts a block from the zone behind those that came before it.
     #[inline]
-    pub(crate) fn refill_with(&mut self, frames: &mut Frames, pfn: Pfn, order: Order, kind: MigrateType) {
+    pub(super) fn refill_with(&mut self, frames: &mut Frames, pfn: Pfn, order: Order, kind: MigrateType) {
         frames.set_state(pfn, FrameState::Pcp);
         record_type(frames, pfn, kind);
         self.lists[list_index(order, kind)].push_back(frames, pfn);
@@ -215,7 +215,7 @@ impl Pcp {
 
     /// Puts a freed block, whose order is set, first; returns how many pages must now go back to the zone.
     #[inline]
-    pub(crate) fn put(
+    pub(super) fn put(
         &mut self,
         frames: &mut Frames,
         pfn: Pfn,
@@ -305,7 +305,7 @@ impl Pcp {
 
     /// The periodic decay of `high` (6.7, with the vmstat worker, about once a second). Returns how
     /// many pages must go back to the zone.
-    pub(crate) fn decay(&mut self) -> u32 {
+    pub(super) fn decay(&mut self) -> u32 {
         let PcpSizes { batch, high_min, .. } = self.sizes;
         if self.high > high_min {
             let by_count = self.count.saturating_sub(batch << BATCH_SCALE_MAX);
@@ -316,7 +316,7 @@ impl Pcp {
 
     /// Takes at least `pages` pages (or all) off the lists, oldest first, and frees them into the
     /// zone. `freed`: order and type of the block whose free caused it.
-    pub(crate) fn free_bulk(
+    pub(super) fn free_bulk(
         &mut self,
         pages: u32,
         generation: Generation,
@@ -411,6 +411,6 @@ fn order_of(index: usize) -> Order {
 }
 
 /// The low mark that sizes the lists: without boost.
-pub(crate) const fn sizing_mark(watermarks: &Watermarks) -> u64 {
+pub(super) const fn sizing_mark(watermarks: &Watermarks) -> u64 {
     watermarks.base(Mark::Low)
 }

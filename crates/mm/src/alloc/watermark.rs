@@ -79,7 +79,7 @@ impl Watermarks {
     /// Raises the boost by `pages`, up to `factor` / 10000 of the high mark but at least one
     /// pageblock. As merged that is the mark without boost; in v2 the one with it, so that the cap
     /// grows with the boost. Returns whether boosting is on at all.
-    pub(crate) fn raise_boost(&mut self, form: WatermarkBoost, factor: u64, pages: u64) -> bool {
+    pub(super) fn raise_boost(&mut self, form: WatermarkBoost, factor: u64, pages: u64) -> bool {
         let block = u64::from(PAGEBLOCK_PAGES);
         let cap = match form {
             WatermarkBoost::Merged => self.base(Mark::High) * factor / 10_000,
@@ -95,7 +95,7 @@ impl Watermarks {
 
     /// Sets the marks of a zone of `kind` with `managed` pages out of `lowmem`; drops the boost
     /// (MECHANISMS 1.4, 1.5).
-    pub(crate) fn set_base(&mut self, shares: MarkShares, kind: ZoneKind, managed: u64) {
+    pub(super) fn set_base(&mut self, shares: MarkShares, kind: ZoneKind, managed: u64) {
         let min = if kind == ZoneKind::Movable {
             (managed / 1024).clamp(32, 128)
         } else {
@@ -107,14 +107,14 @@ impl Watermarks {
         self.boost = 0;
     }
 
-    pub(crate) fn set_reserve(&mut self, reserve: [u64; ZoneKind::COUNT]) {
+    pub(super) fn set_reserve(&mut self, reserve: [u64; ZoneKind::COUNT]) {
         self.reserve = reserve;
     }
 }
 
 /// What the marks of all zones are made from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct MarkShares {
+pub(super) struct MarkShares {
     /// kB that the min marks add up to.
     pub min_free_kbytes: u64,
     /// `vm.watermark_scale_factor`.
@@ -143,7 +143,7 @@ const LOWMEM_RESERVE_RATIO: [u64; ZoneKind::COUNT] = [256, 256, 32, 0];
 
 /// Pages that a zone of `kind` keeps from each class; `managed` holds the pages of its node's
 /// zones by kind (MECHANISMS 1.6).
-pub(crate) fn lowmem_reserve(kind: ZoneKind, managed: &[u64; ZoneKind::COUNT]) -> [u64; ZoneKind::COUNT] {
+pub(super) fn lowmem_reserve(kind: ZoneKind, managed: &[u64; ZoneKind::COUNT]) -> [u64; ZoneKind::COUNT] {
     let ratio = LOWMEM_RESERVE_RATIO[kind as usize];
     let mut reserve = [0; ZoneKind::COUNT];
     let mut above = 0;

@@ -181,6 +181,12 @@ impl Frames {
         self.state[pfn.index()]
     }
 
+    /// Whether `pfn` holds page cache or anonymous memory.
+    #[inline]
+    pub fn is_lru_page(&self, pfn: Pfn) -> bool {
+        matches!(self.state(pfn), FrameState::Lru | FrameState::Batch | FrameState::Isolated)
+    }
+
     /// Moves `pfn` to another place. The caller keeps lists and counts in step.
     #[inline]
     pub fn set_state(&mut self, pfn: Pfn, state: FrameState) {

@@ -215,6 +215,7 @@ impl Memcgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cgroup::tree::Limit;
     use crate::version::feature::Kernel;
 
     fn tree(kernel: &str) -> Memcgs {
@@ -241,7 +242,7 @@ mod tests {
         let mut tree = tree("linux-6.1");
         let parent = tree.create(MemcgId::ROOT, "P");
         let child = tree.create(parent, "A");
-        tree[parent].memory.max = 70;
+        tree.set_limit(parent, Limit::Max, 70);
         for _ in 0..70 {
             assert_eq!(tree.try_charge(CPU0, child, 1, 64), Charge::Done);
         }

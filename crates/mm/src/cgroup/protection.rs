@@ -81,6 +81,7 @@ fn mul_div(a: u64, b: u64, c: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cgroup::tree::Limit;
     use crate::version::feature::Kernel;
 
     fn tree(kernel: &str) -> Memcgs {
@@ -92,7 +93,7 @@ mod tests {
         let mut tree = tree("linux-6.1");
         let parent = tree.create(MemcgId::ROOT, "P");
         let child = tree.create(parent, "A");
-        tree[child].memory.low = 100;
+        tree.set_limit(child, Limit::Low, 100);
         tree.charge_by_force(child, 90);
         assert_eq!(tree.protection(parent, child), Protection::BelowLow);
         // Seen from the root, the parent gives no protection to share out.

@@ -37,6 +37,19 @@ pub struct PageCounter {
     pub min: u64,
 }
 
+/// What an administrator sets of a cgroup: the fields of [`PageCounter`] but its usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// `memory.max`.
+    Max,
+    /// `memory.high`.
+    High,
+    /// `memory.low`.
+    Low,
+    /// `memory.min`.
+    Min,
+}
+
 /// `memory.events`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // Named as in the file.
@@ -192,6 +205,17 @@ impl Memcgs {
         self.push(path, Some(parent))
     }
 
+    /// Sets a limit or protection of a cgroup, in pages. What is above a limit stays charged.
+    pub fn set_limit(&mut self, memcg: MemcgId, limit: Limit, pages: u64) {
+        let counter = &mut self.list[memcg.index()].memory;
+        *match limit {
+            Limit::Max => &mut counter.max,
+            Limit::High => &mut counter.high,
+            Limit::Low => &mut counter.low,
+            Limit::Min => &mut counter.min,
+        } = pages;
+    }
+
     /// Whether no identity is left for another cgroup.
     pub fn is_full(&self) -> bool {
         self.list.len() > usize::from(u16::MAX)
@@ -248,12 +272,5 @@ impl core::ops::Index<MemcgId> for Memcgs {
     #[inline]
     fn index(&self, id: MemcgId) -> &Memcg {
         &self.list[id.index()]
-    }
-}
-
-impl core::ops::IndexMut<MemcgId> for Memcgs {
-    #[inline]
-    fn index_mut(&mut self, id: MemcgId) -> &mut Memcg {
-        &mut self.list[id.index()]
     }
 }

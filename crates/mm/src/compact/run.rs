@@ -285,7 +285,7 @@ impl<T: Trace> Memory<T> {
         class: ZoneKind,
         free: u64,
     ) -> Suitability {
-        let zone = self.alloc.zone(zone);
+        let zone = self.core.alloc.zone(zone);
         let mark = zone.watermarks.mark(flags.mark().unwrap_or(Mark::Min));
         if zone.watermark_ok(order, mark, class, flags, free) {
             return Suitability::Fits;
@@ -307,7 +307,7 @@ impl<T: Trace> Memory<T> {
         flags: AllocFlags,
         class: ZoneKind,
     ) -> Suitability {
-        let free = self.alloc.zone(zone).free_pages().0;
+        let free = self.core.alloc.zone(zone).free_pages().0;
         self.compaction_suitable_with(zone, order, flags, class, free)
     }
 
@@ -318,7 +318,7 @@ impl<T: Trace> Memory<T> {
             Suitability::Fits => true,
             Suitability::Skip => false,
             Suitability::Suitable => {
-                let zone = self.alloc.zone(zone);
+                let zone = self.core.alloc.zone(zone);
                 let needed = zone.watermarks.mark(Mark::High) + compact_gap(order);
                 let free = zone.free_pages().0;
                 zone.watermark_ok(Order(0), needed, class, AllocFlags::NO_WATERMARKS, free)
@@ -334,10 +334,10 @@ impl<T: Trace> Memory<T> {
         if !for_compaction || freed == 0 {
             return false;
         }
-        let served = self.alloc.nodes[node.index()]
+        let served = self.core.alloc.nodes()[node.index()]
             .zones
             .iter()
-            .filter(|&&id| self.alloc.zone(id).kind <= sc.reclaim_idx)
+            .filter(|&&id| self.core.alloc.zone(id).kind <= sc.reclaim_idx)
             .any(|&id| {
                 let flags = AllocFlags::WMARK_MIN;
                 self.compaction_suitable(id, sc.order, flags, sc.reclaim_idx) != Suitability::Skip
@@ -421,10 +421,10 @@ impl<T: Trace> Memory<T> {
         if run.last_migrated.is_some_and(|last| last < chunk) {
             // Freed pages merge only once they have left the CPU's lists.
             self.lru_drain(cpu);
-            step.drained = self.alloc.drain_cpu_zone(cpu, run.zone);
+            step.drained = self.core.alloc.drain_cpu_zone(cpu, run.zone);
             run.last_migrated = None;
         }
-        let events = &mut self.alloc.events;
+        let events = &mut self.core.alloc.events;
         events.add(VmEvent::CompactMigrateScanned, step.migrate_scanned);
         events.add(VmEvent::CompactFreeScanned, step.free_scanned);
         events.add(VmEvent::PgMigrateSuccess, step.moved_file + step.moved_anon);
@@ -448,7 +448,7 @@ impl<T: Trace> Memory<T> {
         if !run.migrate_at.is_multiple_of(PAGEBLOCK_PAGES) {
             return None;
         }
-        let area = &self.alloc.zone(run.zone).free_area;
+        let area = &self.core.alloc.zone(run.zone).free_area;
         (run.request.order.0..=LARGEST_ORDER.0)
             .any(|at| crate::alloc::fallback::can_serve(area, Order(at), run.request.want))
             .then_some(CompactResult::Success)
@@ -460,7 +460,7 @@ impl<T: Trace> Memory<T> {
         for (order, blocks) in (0..).map(Order).zip(&run.targets) {
             for &pfn in blocks {
                 highest = highest.max(Some(pfn));
-                self.alloc.free(cpu, pfn, order);
+                self.core.alloc.free(cpu, pfn, order);
             }
         }
         if let Some(pfn) = highest {

@@ -7,13 +7,10 @@
 use units::{CpuId, Order, Pfn};
 
 use crate::alloc::buddy::LARGEST_ORDER;
-use crate::alloc::flags::AllocFlags;
 use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, block_start, head_step};
-use crate::alloc::watermark::Mark;
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, Frames, NO_OWNER, PageFlags};
 use crate::base::gfp::MigrateType;
-use crate::base::layout::ZoneKind;
 use crate::base::vmstat::VmEvent;
 use crate::compact::run::{CompactPriority, CompactStep, Compaction};
 use crate::memory::Memory;
@@ -55,13 +52,13 @@ impl<T: Trace> Memory<T> {
         if isolated > 0 && run.last_migrated.is_none() {
             run.last_migrated = Some(from);
         }
-        self.alloc.events.add(VmEvent::CompactIsolated, u64::from(isolated));
+        self.core.alloc.events.add(VmEvent::CompactIsolated, u64::from(isolated));
         let end = block + PAGEBLOCK_PAGES;
         if isolated == 0 && run.migrate_at >= end {
             self.note_source_done(run, block, end);
         }
         self.migrate_isolated(cpu, run, isolated, step);
-        let large = self.alloc.features.has(Feature::CompactLargeFolios);
+        let large = self.core.alloc.features().has(Feature::CompactLargeFolios);
         if step.failed > 0 && run.request.direct && run.is_async() && !large {
             // The rest of the piece cannot become a block; the 6.12 kernel finishes the block.
             run.migrate_at = chunk_end(run.migrate_at - 1, run.request.order);
@@ -90,7 +87,7 @@ impl<T: Trace> Memory<T> {
     /// `suitable_migration_source_block`: without waiting only blocks of the wanted type are
     /// emptied.
     fn is_source(&self, run: &Compaction, block: u32) -> bool {
-        let kind = self.alloc.zone(run.zone).free_area.blocks.kind(Pfn(block));
+        let kind = self.core.alloc.zone(run.zone).free_area.pageblocks().kind(Pfn(block));
         !run.is_async() || !run.request.direct || kind == run.request.want
     }
 
@@ -108,7 +105,7 @@ impl<T: Trace> Memory<T> {
     fn isolate_source(&mut self, run: &mut Compaction, block: u32, step: &mut CompactStep) -> u32 {
         let end = block + PAGEBLOCK_PAGES;
         let gives_up_pieces = run.is_async() && run.request.direct;
-        let mut at = head_from(&self.alloc.frames, block, run.migrate_at);
+        let mut at = head_from(&self.core.alloc.frames, block, run.migrate_at);
         let mut piece_end = chunk_end(run.migrate_at, run.request.order);
         let mut taken = 0;
         while at < end && taken < COMPACT_CLUSTER_MAX {
@@ -119,10 +116,10 @@ impl<T: Trace> Memory<T> {
                 piece_end = chunk_end(at, run.request.order);
             }
             let pfn = Pfn(at);
-            let pages = head_step(&self.alloc.frames, pfn);
+            let pages = head_step(&self.core.alloc.frames, pfn);
             step.migrate_scanned += 1;
             at += pages;
-            if self.alloc.frames.state(pfn) == FrameState::Free {
+            if self.core.alloc.frames.state(pfn) == FrameState::Free {
                 continue;
             }
             if self.may_isolate(run, pfn) {
@@ -141,9 +138,10 @@ impl<T: Trace> Memory<T> {
     }
 
     fn may_isolate(&self, run: &Compaction, pfn: Pfn) -> bool {
-        let frames = &self.alloc.frames;
+        let frames = &self.core.alloc.frames;
         let (order, flags) = (frames.order(pfn), frames.flags(pfn));
-        let moves_large = self.alloc.features.has(Feature::CompactLargeFolios) && order < run.request.order;
+        let moves_large =
+            self.core.alloc.features().has(Feature::CompactLargeFolios) && order < run.request.order;
         self.is_movable(pfn)
             && (order == Order(0) || moves_large)
             && !flags.has(PageFlags::WRITEBACK)
@@ -162,9 +160,9 @@ impl<T: Trace> Memory<T> {
         let mut left = u64::from(isolated);
         let mut pages = core::mem::take(&mut self.isolated);
         for pfn in pages.drain(..) {
-            let order = self.alloc.frames.order(pfn);
+            let order = self.core.alloc.frames.order(pfn);
             let count = u64::from(order.pages());
-            let is_anon = anon_owner(self.alloc.frames.owner(pfn)).is_some();
+            let is_anon = anon_owner(self.core.alloc.frames.owner(pfn)).is_some();
             let target = if run.given_up { None } else { self.take_target(run, order, left, step) };
             left -= count;
             let Some(target) = target else {
@@ -213,12 +211,12 @@ impl<T: Trace> Memory<T> {
         let pfn = run.targets[from].pop().expect("it is not empty");
         for at in (order.index()..from).rev().map(|at| Order(u8::try_from(at).expect("at most 10"))) {
             let upper = Pfn(pfn.0 + at.pages());
-            self.alloc.frames.set_state(upper, FrameState::InUse);
-            self.alloc.frames.set_order(upper, at);
-            self.alloc.frames.set_owner(upper, NO_OWNER, 0);
+            self.core.alloc.frames.set_state(upper, FrameState::InUse);
+            self.core.alloc.frames.set_order(upper, at);
+            self.core.alloc.frames.set_owner(upper, NO_OWNER, 0);
             run.targets[at.index()].push(upper);
         }
-        self.alloc.frames.set_order(pfn, order);
+        self.core.alloc.frames.set_order(pfn, order);
         run.targets_pages -= u64::from(order.pages());
         Some(pfn)
     }
@@ -248,7 +246,7 @@ impl<T: Trace> Memory<T> {
                 break;
             }
         }
-        self.alloc.events.add(VmEvent::CompactIsolated, isolated);
+        self.core.alloc.events.add(VmEvent::CompactIsolated, isolated);
     }
 
     /// `suitable_migration_target` and the skip bit: movable, and not free in large blocks already.
@@ -259,13 +257,13 @@ impl<T: Trace> Memory<T> {
         if self.compact[run.zone.index()].skips(block) {
             return false;
         }
-        let frames = &self.alloc.frames;
+        let frames = &self.core.alloc.frames;
         let Some(head) = first_head(frames, block) else { return false };
-        let large = self.alloc.features.has(Feature::CompactLargeFolios);
+        let large = self.core.alloc.features().has(Feature::CompactLargeFolios);
         let keep = if large { run.request.order } else { PAGEBLOCK_ORDER };
         let pfn = Pfn(head);
         let is_large_free = frames.state(pfn) == FrameState::Free && frames.order(pfn) >= keep;
-        let kind = self.alloc.zone(run.zone).free_area.blocks.kind(pfn);
+        let kind = self.core.alloc.zone(run.zone).free_area.pageblocks().kind(pfn);
         !is_large_free && kind == MigrateType::Movable
     }
 
@@ -281,11 +279,11 @@ impl<T: Trace> Memory<T> {
     ) -> u64 {
         let end = block + PAGEBLOCK_PAGES;
         let mut isolated = 0;
-        *at = head_from(&self.alloc.frames, block, *at);
+        *at = head_from(&self.core.alloc.frames, block, *at);
         while *at < end && run.targets_pages < wanted {
             let pfn = Pfn(*at);
-            let pages = head_step(&self.alloc.frames, pfn);
-            if self.alloc.frames.state(pfn) == FrameState::Free {
+            let pages = head_step(&self.core.alloc.frames, pfn);
+            if self.core.alloc.frames.state(pfn) == FrameState::Free {
                 if !self.isolate_free_block(run, pfn) {
                     break;
                 }
@@ -300,33 +298,11 @@ impl<T: Trace> Memory<T> {
         isolated
     }
 
-    /// `__isolate_free_page`: takes one free block as a target unless the zone would fall below its
-    /// min mark.
+    /// Takes one free block as a target; false when the zone would fall below its min mark.
     fn isolate_free_block(&mut self, run: &mut Compaction, pfn: Pfn) -> bool {
-        let order = self.alloc.frames.order(pfn);
-        let zone = &mut self.alloc.zones[run.zone.index()];
-        let needed = zone.watermarks.base(Mark::Min) + u64::from(order.pages());
-        let free = zone.free_pages().0;
-        if !zone.watermark_ok(Order(0), needed, ZoneKind::Dma, AllocFlags::NO_WATERMARKS, free) {
+        let order = self.core.alloc.frames.order(pfn);
+        if !self.core.alloc.isolate_free_block(run.zone, pfn) {
             return false;
-        }
-        let frames = &mut self.alloc.frames;
-        zone.free_area.take(frames, pfn);
-        frames.set_state(pfn, FrameState::InUse);
-        frames.set_owner(pfn, NO_OWNER, 0);
-        if order.0 + 1 >= PAGEBLOCK_ORDER.0 {
-            let by_block = self.alloc.features.has(Feature::ClaimThenSteal);
-            for block in (pfn.0..pfn.0 + order.pages()).step_by(PAGEBLOCK_PAGES as usize) {
-                let block = block_start(Pfn(block));
-                let kind = zone.free_area.blocks.kind(block);
-                if matches!(kind, MigrateType::HighAtomic | MigrateType::Movable) {
-                    continue;
-                }
-                zone.free_area.blocks.set(block, MigrateType::Movable);
-                if by_block && order < PAGEBLOCK_ORDER {
-                    zone.free_area.retype_pageblock(frames, block, MigrateType::Movable);
-                }
-            }
         }
         run.targets[order.index()].push(pfn);
         run.targets_pages += u64::from(order.pages());

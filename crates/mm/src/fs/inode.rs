@@ -27,7 +27,7 @@ use crate::base::ids::MappingId;
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
-use crate::slab::caches::Object;
+use crate::slab::object::Object;
 use crate::version::feature::Feature;
 
 /// The two second-chance lists.
@@ -229,9 +229,7 @@ pub struct Pruned {
 impl<T: Trace> Memory<T> {
     /// The list that an object belongs on: by its cgroup and the node of its slab.
     fn vfs_list(&self, object: Object) -> usize {
-        let pfn = self.slabs.cache(object.cache).page(object.slab);
-        let (_, node) = self.page_place(pfn);
-        self.lruvec_index(object.memcg, node)
+        self.core.lruvec_index(object.memcg, self.core.object_node(object))
     }
 
     /// Puts a new dentry on a file, without users yet.
@@ -285,8 +283,8 @@ impl<T: Trace> Memory<T> {
 
     fn is_inode_busy(&self, mapping: MappingId) -> bool {
         let file = &self.inodes.files[mapping.0 as usize];
-        let pages_keep_it =
-            self.alloc.features.has(Feature::InodeLruWithoutPages) && !self.mappings.is_shrinkable(mapping);
+        let pages_keep_it = self.core.alloc.features().has(Feature::InodeLruWithoutPages)
+            && !self.mappings.is_shrinkable(mapping);
         file.dentry.is_some() || file.dirty || self.mappings.dirty_pages(mapping) > 0 || pages_keep_it
     }
 
@@ -305,7 +303,7 @@ impl<T: Trace> Memory<T> {
     /// The last page or node of a mapping went: from 5.16 on its inode may go on the LRU now.
     #[inline]
     pub(crate) fn inode_lost_pages(&mut self, mapping: MappingId) {
-        if self.alloc.features.has(Feature::InodeLruWithoutPages) {
+        if self.core.alloc.features().has(Feature::InodeLruWithoutPages) {
             self.list_inode(mapping);
         }
     }
@@ -327,7 +325,7 @@ impl<T: Trace> Memory<T> {
     fn free_dentry(&mut self, cpu: CpuId, mapping: MappingId) {
         self.take_off_list(VfsLru::Dentry, mapping);
         if let Some(dentry) = self.inodes.files[mapping.0 as usize].dentry.take() {
-            self.free_object(cpu, dentry);
+            self.core.free_object(cpu, dentry);
         }
     }
 
@@ -335,10 +333,10 @@ impl<T: Trace> Memory<T> {
         self.take_off_list(VfsLru::Inode, mapping);
         if let Some(objects) = self.inodes.files[mapping.0 as usize].objects.take() {
             self.inodes.count -= 1;
-            self.free_object(cpu, objects.inode);
-            self.free_object(cpu, objects.extra);
+            self.core.free_object(cpu, objects.inode);
+            self.core.free_object(cpu, objects.extra);
             if let Some(log_item) = objects.log_item {
-                self.free_object(cpu, log_item);
+                self.core.free_object(cpu, log_item);
             }
         }
     }
@@ -355,12 +353,12 @@ impl<T: Trace> Memory<T> {
 
     /// Objects on one list.
     pub(crate) fn vfs_listed(&self, lru: VfsLru, memcg: MemcgId, node: NodeId) -> u64 {
-        self.inodes.lists[self.lruvec_index(memcg, node)][lru as usize].len
+        self.inodes.lists[self.core.lruvec_index(memcg, node)][lru as usize].len
     }
 
     /// Looks at up to `count` dentries of a list, oldest first (`prune_dcache_sb`).
     pub(crate) fn prune_dentries(&mut self, cpu: CpuId, memcg: MemcgId, node: NodeId, count: u64) -> Pruned {
-        let list = self.lruvec_index(memcg, node);
+        let list = self.core.lruvec_index(memcg, node);
         let lru = VfsLru::Dentry;
         let mut pruned = Pruned::default();
         for _ in 0..count {
@@ -403,7 +401,7 @@ impl<T: Trace> Memory<T> {
         count: u64,
         is_kswapd: bool,
     ) -> Pruned {
-        let list = self.lruvec_index(memcg, node);
+        let list = self.core.lruvec_index(memcg, node);
         let lru = VfsLru::Inode;
         let mut pruned = Pruned::default();
         for _ in 0..count {
@@ -428,12 +426,12 @@ impl<T: Trace> Memory<T> {
             }
         }
         let event = if is_kswapd { VmEvent::KswapdInodeSteal } else { VmEvent::PgInodeSteal };
-        self.alloc.events.add(event, pruned.stolen);
+        self.core.alloc.events.add(event, pruned.stolen);
         pruned
     }
 
     fn holds_pages(&self, mapping: MappingId) -> bool {
-        if self.alloc.features.has(Feature::InodeLruWithoutPages) {
+        if self.core.alloc.features().has(Feature::InodeLruWithoutPages) {
             !self.mappings.is_empty(mapping)
         } else {
             self.mappings.pages(mapping) > 0

@@ -108,37 +108,19 @@ pub(crate) struct CpuBatches {
 }
 
 impl<T: Trace> Memory<T> {
-    #[inline]
-    pub(crate) fn lruvec_index(&self, memcg: MemcgId, node: NodeId) -> usize {
-        (memcg.index() * self.alloc.nodes.len()) + node.index()
-    }
-
     /// The lists of `memcg` on `node`.
     pub fn lruvec(&self, memcg: MemcgId, node: NodeId) -> &Lruvec {
-        &self.lruvecs[self.lruvec_index(memcg, node)]
+        &self.lruvecs[self.core.lruvec_index(memcg, node)]
     }
 
     /// The folios on one list of `memcg` on `node`, the newest first.
     pub fn lru_list(&self, memcg: MemcgId, node: NodeId, list: LruList) -> impl Iterator<Item = Pfn> + '_ {
-        self.lruvec(memcg, node).lists[list as usize].iter(&self.alloc.frames)
+        self.lruvec(memcg, node).lists[list as usize].iter(&self.core.alloc.frames)
     }
 
     /// The folios in the batch of `cpu` on their way to a list, the oldest first.
     pub fn add_batch(&self, cpu: CpuId) -> &[Pfn] {
         &self.cpus[cpu.index()].add
-    }
-
-    /// The cgroup that `pfn` is charged to.
-    #[inline]
-    pub fn page_memcg(&self, pfn: Pfn) -> MemcgId {
-        MemcgId(self.alloc.frames.memcg(pfn))
-    }
-
-    /// The zone kind and node of `pfn`.
-    #[inline]
-    pub(crate) fn page_place(&self, pfn: Pfn) -> (ZoneKind, NodeId) {
-        let zone = &self.alloc.zones[self.alloc.zone_of(pfn).index()];
-        (zone.kind, zone.node)
     }
 
     /// Puts a page that is on no list at the head of the one its flags name.
@@ -154,43 +136,43 @@ impl<T: Trace> Memory<T> {
 
     #[inline]
     fn lru_insert_at(&mut self, pfn: Pfn, tail: bool) {
-        let list = LruList::of(self.alloc.frames.flags(pfn));
-        let (zone, node) = self.page_place(pfn);
-        let memcg = self.page_memcg(pfn);
-        let pages = u64::from(self.alloc.frames.pages(pfn));
-        let index = self.lruvec_index(memcg, node);
+        let list = LruList::of(self.core.alloc.frames.flags(pfn));
+        let (zone, node) = self.core.page_place(pfn);
+        let memcg = self.core.page_memcg(pfn);
+        let pages = u64::from(self.core.alloc.frames.pages(pfn));
+        let index = self.core.lruvec_index(memcg, node);
         let lruvec = &mut self.lruvecs[index];
         lruvec.pages[list as usize][zone as usize] += pages;
-        let frames = &mut self.alloc.frames;
+        let frames = &mut self.core.alloc.frames;
         if tail {
             lruvec.lists[list as usize].push_back(frames, pfn);
         } else {
             lruvec.lists[list as usize].push_front(frames, pfn);
         }
         frames.set_state(pfn, FrameState::Lru);
-        self.memcgs.add_stat(memcg, node, list.stat(), pages);
+        self.core.cgroups.add_stat(memcg, node, list.stat(), pages);
     }
 
     /// Takes a page off its list; its state becomes `Isolated`.
     pub(crate) fn lru_remove(&mut self, pfn: Pfn) {
-        let list = LruList::of(self.alloc.frames.flags(pfn));
-        let (zone, node) = self.page_place(pfn);
-        let memcg = self.page_memcg(pfn);
-        let pages = u64::from(self.alloc.frames.pages(pfn));
-        let index = self.lruvec_index(memcg, node);
+        let list = LruList::of(self.core.alloc.frames.flags(pfn));
+        let (zone, node) = self.core.page_place(pfn);
+        let memcg = self.core.page_memcg(pfn);
+        let pages = u64::from(self.core.alloc.frames.pages(pfn));
+        let index = self.core.lruvec_index(memcg, node);
         let lruvec = &mut self.lruvecs[index];
         lruvec.pages[list as usize][zone as usize] -= pages;
-        lruvec.lists[list as usize].remove(&mut self.alloc.frames, pfn);
-        self.alloc.frames.set_state(pfn, FrameState::Isolated);
-        self.memcgs.sub_stat(memcg, node, list.stat(), pages);
+        lruvec.lists[list as usize].remove(&mut self.core.alloc.frames, pfn);
+        self.core.alloc.frames.set_state(pfn, FrameState::Isolated);
+        self.core.cgroups.sub_stat(memcg, node, list.stat(), pages);
     }
 
     /// `folio_add_lru`: queues a new page for the list that its flags name. The batch is flushed
     /// when it is full, and at once for a large folio.
     pub fn lru_add(&mut self, cpu: CpuId, pfn: Pfn) {
-        self.alloc.frames.set_state(pfn, FrameState::Batch);
-        let limit = usize::from(self.alloc.kernel.tuning.lru_batch);
-        let large = self.alloc.frames.pages(pfn) > 1;
+        self.core.alloc.frames.set_state(pfn, FrameState::Batch);
+        let limit = usize::from(self.core.alloc.tuning().lru_batch);
+        let large = self.core.alloc.frames.pages(pfn) > 1;
         let batch = &mut self.cpus[cpu.index()].add;
         batch.push(pfn);
         if large || batch.len() >= limit {
@@ -202,7 +184,7 @@ impl<T: Trace> Memory<T> {
         let mut batch = core::mem::take(&mut self.cpus[cpu.index()].add);
         for pfn in batch.drain(..) {
             // A page that was removed while it waited here is marked by its state.
-            if self.alloc.frames.state(pfn) == FrameState::Batch {
+            if self.core.alloc.frames.state(pfn) == FrameState::Batch {
                 self.lru_insert(pfn);
             }
         }
@@ -212,25 +194,25 @@ impl<T: Trace> Memory<T> {
     fn flush_activate_batch(&mut self, cpu: CpuId) {
         let mut batch = core::mem::take(&mut self.cpus[cpu.index()].activate);
         for pfn in batch.drain(..) {
-            self.alloc.frames.clear_flags(pfn, PageFlags::ACTIVATING);
+            self.core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVATING);
             self.activate_now(pfn);
         }
         self.cpus[cpu.index()].activate = batch;
     }
 
     fn activate_now(&mut self, pfn: Pfn) {
-        let flags = self.alloc.frames.flags(pfn);
-        let settled = self.alloc.frames.state(pfn) == FrameState::Lru;
+        let flags = self.core.alloc.frames.flags(pfn);
+        let settled = self.core.alloc.frames.state(pfn) == FrameState::Lru;
         if !settled || flags.has_any(PageFlags::ACTIVE.set(PageFlags::UNEVICTABLE)) {
             return;
         }
         self.lru_remove(pfn);
-        self.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
+        self.core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
         self.lru_insert(pfn);
-        let pages = u64::from(self.alloc.frames.pages(pfn));
-        let (_, node) = self.page_place(pfn);
-        self.alloc.events.add(VmEvent::PgActivate, pages);
-        self.memcgs.add_stat(self.page_memcg(pfn), node, MemcgStat::PgActivate, pages);
+        let pages = u64::from(self.core.alloc.frames.pages(pfn));
+        let (_, node) = self.core.page_place(pfn);
+        self.core.alloc.events.add(VmEvent::PgActivate, pages);
+        self.core.cgroups.add_stat(self.core.page_memcg(pfn), node, MemcgStat::PgActivate, pages);
     }
 
     /// `lru_add_drain_cpu`: empties the batches of `cpu` onto the lists.
@@ -253,34 +235,34 @@ impl<T: Trace> Memory<T> {
     /// `folio_mark_accessed`, for an access through `read` or `write`: the first one sets
     /// Referenced, the second one activates an inactive page.
     pub fn mark_accessed(&mut self, cpu: CpuId, pfn: Pfn) {
-        let flags = self.alloc.frames.flags(pfn);
+        let flags = self.core.alloc.frames.flags(pfn);
         if !flags.has(PageFlags::REFERENCED) {
-            self.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
+            self.core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
             return;
         }
         if flags.has_any(PageFlags::ACTIVE.set(PageFlags::UNEVICTABLE)) {
             return;
         }
-        match self.alloc.frames.state(pfn) {
+        match self.core.alloc.frames.state(pfn) {
             FrameState::Lru => self.activate(cpu, pfn),
             // Still in an add batch: it goes straight to the active list, if the batch is ours.
             FrameState::Batch if self.cpus[cpu.index()].add.contains(&pfn) => {
-                self.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
+                self.core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
             }
             _ => {}
         }
-        self.alloc.frames.clear_flags(pfn, PageFlags::REFERENCED);
+        self.core.alloc.frames.clear_flags(pfn, PageFlags::REFERENCED);
         self.age_on_activation(pfn);
     }
 
     /// `folio_activate`: through the CPU's batch.
     fn activate(&mut self, cpu: CpuId, pfn: Pfn) {
-        let limit = usize::from(self.alloc.kernel.tuning.lru_batch);
-        let large = self.alloc.frames.pages(pfn) > 1;
-        if self.alloc.frames.flags(pfn).has(PageFlags::ACTIVATING) {
+        let limit = usize::from(self.core.alloc.tuning().lru_batch);
+        let large = self.core.alloc.frames.pages(pfn) > 1;
+        if self.core.alloc.frames.flags(pfn).has(PageFlags::ACTIVATING) {
             return;
         }
-        self.alloc.frames.set_flags(pfn, PageFlags::ACTIVATING);
+        self.core.alloc.frames.set_flags(pfn, PageFlags::ACTIVATING);
         let batch = &mut self.cpus[cpu.index()].activate;
         batch.push(pfn);
         if large || batch.len() >= limit {
@@ -299,60 +281,60 @@ impl<T: Trace> Memory<T> {
     /// Puts a new anonymous page of `memcg` on its way to the lists. Up to 5.8 it starts active.
     pub fn anon_add(&mut self, cpu: CpuId, pfn: Pfn, memcg: MemcgId) {
         let mut flags = PageFlags::SWAP_BACKED.set(PageFlags::MAPPED).set(PageFlags::YOUNG);
-        if !self.alloc.kernel.features.has(Feature::AnonStartsInactive) {
+        if !self.core.alloc.features().has(Feature::AnonStartsInactive) {
             flags = flags.set(PageFlags::ACTIVE);
         }
-        self.alloc.frames.put_flags(pfn, flags);
-        self.alloc.frames.set_memcg(pfn, memcg.0);
-        let (_, node) = self.page_place(pfn);
-        let pages = u64::from(self.alloc.frames.pages(pfn));
-        self.memcgs.add_stat(memcg, node, MemcgStat::Anon, pages);
+        self.core.alloc.frames.put_flags(pfn, flags);
+        self.core.alloc.frames.set_memcg(pfn, memcg.0);
+        let (_, node) = self.core.page_place(pfn);
+        let pages = u64::from(self.core.alloc.frames.pages(pfn));
+        self.core.cgroups.add_stat(memcg, node, MemcgStat::Anon, pages);
         self.lru_add(cpu, pfn);
     }
 
     /// Frees an anonymous page and uncharges it.
     pub fn anon_free(&mut self, cpu: CpuId, pfn: Pfn) {
-        let (_, node) = self.page_place(pfn);
-        let memcg = self.page_memcg(pfn);
-        let pages = self.alloc.frames.pages(pfn);
+        let (_, node) = self.core.page_place(pfn);
+        let memcg = self.core.page_memcg(pfn);
+        let pages = self.core.alloc.frames.pages(pfn);
         self.detach_from_lru(pfn);
-        self.memcgs.sub_stat(memcg, node, MemcgStat::Anon, u64::from(pages));
-        self.memcgs.uncharge(memcg, u64::from(pages));
-        self.alloc.free(cpu, pfn, self.alloc.frames.order(pfn));
+        self.core.cgroups.sub_stat(memcg, node, MemcgStat::Anon, u64::from(pages));
+        self.core.cgroups.uncharge(memcg, u64::from(pages));
+        self.core.alloc.free(cpu, pfn, self.core.alloc.frames.order(pfn));
     }
 
     /// Locks a page into memory: it moves to the unevictable list (`mlock_folio`).
     pub fn mlock(&mut self, cpu: CpuId, pfn: Pfn) {
-        if self.alloc.frames.flags(pfn).has(PageFlags::MLOCKED) {
+        if self.core.alloc.frames.flags(pfn).has(PageFlags::MLOCKED) {
             return;
         }
-        if self.alloc.frames.state(pfn) == FrameState::Batch {
+        if self.core.alloc.frames.state(pfn) == FrameState::Batch {
             self.lru_drain_all();
         }
         self.lru_drain(cpu);
-        if self.alloc.frames.state(pfn) == FrameState::Lru {
+        if self.core.alloc.frames.state(pfn) == FrameState::Lru {
             self.lru_remove(pfn);
         }
-        self.alloc.frames.set_flags(pfn, PageFlags::MLOCKED.set(PageFlags::UNEVICTABLE));
-        self.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
+        self.core.alloc.frames.set_flags(pfn, PageFlags::MLOCKED.set(PageFlags::UNEVICTABLE));
+        self.core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
         self.lru_insert(pfn);
-        let pages = u64::from(self.alloc.frames.pages(pfn));
-        self.alloc.events.add(VmEvent::UnevictablePgsMlocked, pages);
-        self.alloc.events.add(VmEvent::UnevictablePgsCulled, pages);
+        let pages = u64::from(self.core.alloc.frames.pages(pfn));
+        self.core.alloc.events.add(VmEvent::UnevictablePgsMlocked, pages);
+        self.core.alloc.events.add(VmEvent::UnevictablePgsCulled, pages);
     }
 
     /// Takes a page that is being freed off its list or out of its batch.
     pub(crate) fn detach_from_lru(&mut self, pfn: Pfn) {
-        match self.alloc.frames.state(pfn) {
+        match self.core.alloc.frames.state(pfn) {
             FrameState::Lru => {
                 self.lru_remove(pfn);
-                if self.alloc.frames.flags(pfn).has(PageFlags::ACTIVATING) {
+                if self.core.alloc.frames.flags(pfn).has(PageFlags::ACTIVATING) {
                     self.forget_batched(pfn);
                 }
             }
             FrameState::Batch => self.forget_batched(pfn),
             _ => {}
         }
-        self.alloc.frames.set_state(pfn, FrameState::InUse);
+        self.core.alloc.frames.set_state(pfn, FrameState::InUse);
     }
 }

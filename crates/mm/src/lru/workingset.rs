@@ -58,51 +58,51 @@ impl Shadow {
 
 impl<T: Trace> Memory<T> {
     fn root_aging(&self) -> bool {
-        self.alloc.kernel.features.has(Feature::RootAging)
+        self.core.alloc.features().has(Feature::RootAging)
     }
 
     fn add_age(&mut self, memcg: MemcgId, node: NodeId, pages: u64) {
         if !self.root_aging() {
-            let index = self.lruvec_index(memcg, node);
+            let index = self.core.lruvec_index(memcg, node);
             self.lruvecs[index].age += pages;
             return;
         }
         let mut next = Some(memcg);
         while let Some(id) = next {
-            let index = self.lruvec_index(id, node);
+            let index = self.core.lruvec_index(id, node);
             self.lruvecs[index].age += pages;
-            next = self.memcgs[id].parent;
+            next = self.core.cgroups[id].parent;
         }
     }
 
     /// `workingset_eviction`: ages the lists and makes the shadow of `pfn`, evicted by a run that
     /// started at `target`.
     pub(crate) fn evict_shadow(&mut self, pfn: Pfn, target: MemcgId) -> Shadow {
-        let owner = self.page_memcg(pfn);
-        let (_, node) = self.page_place(pfn);
+        let owner = self.core.page_memcg(pfn);
+        let (_, node) = self.core.page_place(pfn);
         let memcg = if self.root_aging() { target } else { owner };
-        let pages = u64::from(self.alloc.frames.pages(pfn));
+        let pages = u64::from(self.core.alloc.frames.pages(pfn));
         // The shadow holds the age before this eviction from 5.5 on, after it up to 5.4; one page
         // in either case.
-        let age = self.lruvecs[self.lruvec_index(memcg, node)].age & AGE_MASK;
+        let age = self.lruvecs[self.core.lruvec_index(memcg, node)].age & AGE_MASK;
         self.add_age(owner, node, pages);
-        let workingset = self.alloc.frames.flags(pfn).has(PageFlags::WORKINGSET);
+        let workingset = self.core.alloc.frames.flags(pfn).has(PageFlags::WORKINGSET);
         Shadow { memcg, node, age, workingset }
     }
 
     /// `workingset_activation`: an activation makes room on the inactive list as an eviction does.
     pub(crate) fn age_on_activation(&mut self, pfn: Pfn) {
-        let (_, node) = self.page_place(pfn);
-        let pages = u64::from(self.alloc.frames.pages(pfn));
-        self.add_age(self.page_memcg(pfn), node, pages);
+        let (_, node) = self.core.page_place(pfn);
+        let pages = u64::from(self.core.alloc.frames.pages(pfn));
+        self.add_age(self.core.page_memcg(pfn), node, pages);
     }
 
     /// `workingset_refault`: `pfn` is back and `shadow` lay in its slot. It is flagged active if
     /// the distance says that it would have stayed with a longer list.
     pub fn refault(&mut self, pfn: Pfn, shadow: Shadow) {
-        let owner = self.page_memcg(pfn);
-        let (_, node) = self.page_place(pfn);
-        let pages = u64::from(self.alloc.frames.pages(pfn));
+        let owner = self.core.page_memcg(pfn);
+        let (_, node) = self.core.page_place(pfn);
+        let pages = u64::from(self.core.alloc.frames.pages(pfn));
         let counted = if self.root_aging() { owner } else { shadow.memcg };
         self.count_workingset(
             counted,
@@ -111,17 +111,17 @@ impl<T: Trace> Memory<T> {
             MemcgStat::WorkingsetRefaultFile,
             pages,
         );
-        let eviction = self.lruvec_index(shadow.memcg, shadow.node);
+        let eviction = self.core.lruvec_index(shadow.memcg, shadow.node);
         let distance = self.lruvecs[eviction].age.wrapping_sub(shadow.age) & AGE_MASK;
         let active = if self.root_aging() {
-            self.memcgs.reclaim_stat(shadow.memcg, shadow.node, MemcgStat::ActiveFile)
+            self.core.cgroups.reclaim_stat(shadow.memcg, shadow.node, MemcgStat::ActiveFile)
         } else {
             self.lruvecs[eviction].size(LruList::ActiveFile, ZoneKind::Movable)
         };
         if distance > active {
             return;
         }
-        self.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
+        self.core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
         if self.root_aging() {
             self.age_on_activation(pfn);
         } else {
@@ -135,7 +135,7 @@ impl<T: Trace> Memory<T> {
             pages,
         );
         if shadow.workingset {
-            self.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
+            self.core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
             self.count_workingset(
                 counted,
                 node,
@@ -154,27 +154,27 @@ impl<T: Trace> Memory<T> {
         stat: MemcgStat,
         pages: u64,
     ) {
-        self.alloc.events.add(event, pages);
-        self.memcgs.add_stat(memcg, node, stat, pages);
+        self.core.alloc.events.add(event, pages);
+        self.core.cgroups.add_stat(memcg, node, stat, pages);
     }
 
     /// `snapshot_refaults`: remembers how many refaulted pages were activated so far. Root aging
     /// does so at the target only, before it in every cgroup below it.
     pub fn snapshot_refaults(&mut self, target: MemcgId, node: NodeId) {
         if self.root_aging() {
-            let index = self.lruvec_index(target, node);
+            let index = self.core.lruvec_index(target, node);
             self.lruvecs[index].refaults = [
-                self.memcgs.reclaim_stat(target, node, MemcgStat::WorkingsetActivateAnon),
-                self.memcgs.reclaim_stat(target, node, MemcgStat::WorkingsetActivateFile),
+                self.core.cgroups.reclaim_stat(target, node, MemcgStat::WorkingsetActivateAnon),
+                self.core.cgroups.reclaim_stat(target, node, MemcgStat::WorkingsetActivateFile),
             ];
             return;
         }
-        for id in self.memcgs.ids() {
-            if self.memcgs.is_descendant(id, target) {
-                let index = self.lruvec_index(id, node);
+        for id in self.core.cgroups.ids() {
+            if self.core.cgroups.is_descendant(id, target) {
+                let index = self.core.lruvec_index(id, node);
                 self.lruvecs[index].refaults = [
-                    self.memcgs.local_stat(id, node, MemcgStat::WorkingsetActivateAnon),
-                    self.memcgs.local_stat(id, node, MemcgStat::WorkingsetActivateFile),
+                    self.core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateAnon),
+                    self.core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateFile),
                 ];
             }
         }

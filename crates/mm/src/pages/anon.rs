@@ -148,13 +148,13 @@ impl<T: Trace> Memory<T> {
     /// # Panics
     /// When a page is there already, or a huge page is not at a multiple of its size.
     pub fn anon_map(&mut self, cpu: CpuId, anon: AnonId, index: u32, pfn: Pfn, memcg: MemcgId) {
-        let pages = self.alloc.frames.pages(pfn);
+        let pages = self.core.alloc.frames.pages(pfn);
         assert!(index.is_multiple_of(pages), "a huge page is aligned");
         let taken = (index..index + pages).any(|index| self.anon.find(anon, index).is_some());
         assert!(!taken, "an anonymous page is mapped twice");
         self.anon.set(anon, index, pages, pfn.0);
         self.anon.huge += u64::from(pages == PAGEBLOCK_PAGES);
-        self.alloc.frames.set_owner(pfn, anon.0 | ANON_OWNER, index);
+        self.core.alloc.frames.set_owner(pfn, anon.0 | ANON_OWNER, index);
         self.anon_add(cpu, pfn, memcg);
     }
 
@@ -169,15 +169,15 @@ impl<T: Trace> Memory<T> {
                 index += 1;
                 continue;
             };
-            let pages = self.alloc.frames.pages(pfn);
-            let start = self.alloc.frames.index(pfn);
+            let pages = self.core.alloc.frames.pages(pfn);
+            let start = self.core.alloc.frames.index(pfn);
             if pages > 1 && (start < first || start + pages > end) {
                 self.split_huge(pfn);
                 continue;
             }
             self.anon.set(anon, start, pages, NIL);
             self.anon.huge -= u64::from(pages == PAGEBLOCK_PAGES);
-            self.alloc.frames.set_owner(pfn, NO_OWNER, 0);
+            self.core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
             self.anon_free(cpu, pfn);
             freed += u64::from(pages);
             index = start + pages;
@@ -195,7 +195,7 @@ impl<T: Trace> Memory<T> {
                 index += 1;
                 continue;
             };
-            let (start, pages) = (self.alloc.frames.index(pfn), self.alloc.frames.pages(pfn));
+            let (start, pages) = (self.core.alloc.frames.index(pfn), self.core.alloc.frames.pages(pfn));
             if pages > 1 && (start < first || start + pages > end) {
                 self.split_huge(pfn);
                 continue;
@@ -207,7 +207,7 @@ impl<T: Trace> Memory<T> {
 
     /// The reverse map: lets the place of `old` name `new` instead.
     pub(crate) fn anon_replace(&mut self, anon: AnonId, old: Pfn, new: Pfn) {
-        let (index, pages) = (self.alloc.frames.index(old), self.alloc.frames.pages(old));
+        let (index, pages) = (self.core.alloc.frames.index(old), self.core.alloc.frames.pages(old));
         assert!(self.anon.find(anon, index) == Some(old), "the page table and the reverse map agree");
         self.anon.set(anon, index, pages, new.0);
     }
@@ -215,19 +215,19 @@ impl<T: Trace> Memory<T> {
     /// `split_huge_page`: makes single pages of a huge page. They stay where the huge page was on
     /// its list, in ascending order behind its first page.
     pub fn split_huge(&mut self, head: Pfn) {
-        let frames = &self.alloc.frames;
+        let frames = &self.core.alloc.frames;
         let (owner, index, pages) = (frames.owner(head), frames.index(head), frames.pages(head));
         let (flags, memcg, state) = (frames.flags(head), frames.memcg(head), frames.state(head));
         let anon = anon_owner(owner).expect("only anonymous huge pages are split");
         assert!(state == FrameState::Lru, "a large folio never waits in a batch");
         let list = crate::lru::lists::LruList::of(flags);
-        let (_, node) = self.page_place(head);
-        let lruvec = self.lruvec_index(MemcgId(memcg), node);
-        self.alloc.frames.set_order(head, units::Order(0));
+        let (_, node) = self.core.page_place(head);
+        let lruvec = self.core.lruvec_index(MemcgId(memcg), node);
+        self.core.alloc.frames.set_order(head, units::Order(0));
         let mut behind = head;
         for offset in 1..pages {
             let tail = Pfn(head.0 + offset);
-            let frames = &mut self.alloc.frames;
+            let frames = &mut self.core.alloc.frames;
             frames.set_order(tail, units::Order(0));
             frames.set_state(tail, FrameState::Lru);
             frames.put_flags(tail, flags.clear(PageFlags::ACTIVATING));
@@ -238,7 +238,7 @@ impl<T: Trace> Memory<T> {
             behind = tail;
         }
         self.anon.huge -= u64::from(pages == PAGEBLOCK_PAGES);
-        self.alloc.events.add(VmEvent::ThpSplitPage, 1);
+        self.core.alloc.events.add(VmEvent::ThpSplitPage, 1);
     }
 
     /// What is in the 2 MiB from page `first`, a multiple of 512.
@@ -246,11 +246,11 @@ impl<T: Trace> Memory<T> {
         let mut census = RangeCensus::default();
         for index in first..first + PAGEBLOCK_PAGES {
             let Some(pfn) = self.anon.find(anon, index) else { continue };
-            let flags = self.alloc.frames.flags(pfn);
+            let flags = self.core.alloc.frames.flags(pfn);
             census.present += 1;
-            census.huge |= self.alloc.frames.pages(pfn) > 1;
+            census.huge |= self.core.alloc.frames.pages(pfn) > 1;
             census.referenced |= flags.has_any(PageFlags::YOUNG.set(PageFlags::REFERENCED));
-            census.busy |= self.alloc.frames.state(pfn) != FrameState::Lru
+            census.busy |= self.core.alloc.frames.state(pfn) != FrameState::Lru
                 || flags.has_any(PageFlags::ACTIVATING.set(PageFlags::MLOCKED));
         }
         census
@@ -262,7 +262,7 @@ impl<T: Trace> Memory<T> {
     /// # Panics
     /// When `huge` is no huge page, or one is there already.
     pub fn anon_collapse(&mut self, cpu: CpuId, anon: AnonId, first: u32, huge: Pfn, memcg: MemcgId) -> u32 {
-        assert!(self.alloc.frames.order(huge) == PAGEBLOCK_ORDER, "collapsed into a huge page");
+        assert!(self.core.alloc.frames.order(huge) == PAGEBLOCK_ORDER, "collapsed into a huge page");
         let census = self.anon_census(anon, first);
         assert!(!census.huge, "single pages are collapsed");
         self.anon_unmap(cpu, anon, first, PAGEBLOCK_PAGES);
@@ -272,12 +272,12 @@ impl<T: Trace> Memory<T> {
 
     /// Holds page tables against reverse maps; returns what differs.
     pub(crate) fn check_anon(&self) -> Result<(), &'static str> {
-        let frames = &self.alloc.frames;
+        let frames = &self.core.alloc.frames;
         let (mut mapped, mut huge) = (0_u64, 0);
         for anon in self.anon.ids() {
             let mut pages = 0;
             for (index, pfn) in self.anon.heads(anon) {
-                if !self.is_lru_page(pfn) || anon_owner(frames.owner(pfn)) != Some(anon) {
+                if !frames.is_lru_page(pfn) || anon_owner(frames.owner(pfn)) != Some(anon) {
                     return Err("a page table names a frame that is not the mapping's");
                 }
                 if frames.index(pfn) != index {
@@ -296,7 +296,7 @@ impl<T: Trace> Memory<T> {
             }
         }
         let owned = (0..u32::try_from(frames.len()).expect("frame numbers are 32 bits"))
-            .filter(|&pfn| self.is_lru_page(Pfn(pfn)) && anon_owner(frames.owner(Pfn(pfn))).is_some());
+            .filter(|&pfn| frames.is_lru_page(Pfn(pfn)) && anon_owner(frames.owner(Pfn(pfn))).is_some());
         if owned.count() as u64 != mapped {
             return Err("a frame says that it is mapped where no page table names it");
         }

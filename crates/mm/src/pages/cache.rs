@@ -26,7 +26,7 @@ use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::lru::workingset::Shadow;
 use crate::memory::Memory;
 use crate::pages::tree::Slot;
-use crate::slab::caches::{Object, ObjectAlloc};
+use crate::slab::object::{Object, ObjectAlloc};
 use crate::version::geometry::Cache;
 
 use crate::pages::tree::{EMPTY, Mapping, NO_NODE, SHADOW_BIT, SLOTS, encode_page, encode_shadow};
@@ -74,7 +74,7 @@ impl<T: Trace> Memory<T> {
         memcg: MemcgId,
     ) -> Prepared {
         while let Some((level, number)) = self.mappings.missing_node(mapping, index, pages) {
-            match self.alloc_object(cpu, Cache::TreeNode, memcg) {
+            match self.core.alloc_object(cpu, Cache::TreeNode, memcg) {
                 ObjectAlloc::Done(object) => self.mappings.add_node(mapping, level, number, object),
                 ObjectAlloc::NeedsCharge { pages } => return Prepared::NeedsCharge { pages },
                 ObjectAlloc::NeedsSlab => return Prepared::NeedsSlab,
@@ -95,7 +95,7 @@ impl<T: Trace> Memory<T> {
         pfn: Pfn,
         memcg: MemcgId,
     ) -> Option<Shadow> {
-        let pages = self.alloc.frames.pages(pfn);
+        let pages = self.core.alloc.frames.pages(pfn);
         let mut shadow = None;
         for offset in 0..pages {
             match self.mappings.find(mapping, index + offset) {
@@ -107,16 +107,16 @@ impl<T: Trace> Memory<T> {
         }
         self.mappings.list[mapping.0 as usize].pages += u64::from(pages);
         self.mappings.total_pages += u64::from(pages);
-        self.alloc.frames.set_owner(pfn, mapping.0, index);
-        self.alloc.frames.set_memcg(pfn, memcg.0);
-        let (_, node) = self.page_place(pfn);
-        self.memcgs.add_stat(memcg, node, MemcgStat::File, u64::from(pages));
+        self.core.alloc.frames.set_owner(pfn, mapping.0, index);
+        self.core.alloc.frames.set_memcg(pfn, memcg.0);
+        let (_, node) = self.core.page_place(pfn);
+        self.core.cgroups.add_stat(memcg, node, MemcgStat::File, u64::from(pages));
         shadow
     }
 
     /// Lets the place of `old` in its mapping name `new`, of the same order, instead.
     pub(crate) fn replace_page(&mut self, mapping: MappingId, old: Pfn, new: Pfn) {
-        let (index, pages) = (self.alloc.frames.index(old), self.alloc.frames.pages(old));
+        let (index, pages) = (self.core.alloc.frames.index(old), self.core.alloc.frames.pages(old));
         for index in index..index + pages {
             assert!(self.mappings.find(mapping, index) == Slot::Page(old), "tree and frame agree");
             let _ = self.mappings.set(mapping, index, encode_page(new));
@@ -125,10 +125,10 @@ impl<T: Trace> Memory<T> {
 
     /// Takes a page out of its mapping, leaving `shadow` or nothing.
     pub(crate) fn remove_page(&mut self, cpu: CpuId, pfn: Pfn, shadow: Option<Shadow>) {
-        let mapping = MappingId(self.alloc.frames.owner(pfn));
-        let index = self.alloc.frames.index(pfn);
-        let pages = self.alloc.frames.pages(pfn);
-        let flags = self.alloc.frames.flags(pfn);
+        let mapping = MappingId(self.core.alloc.frames.owner(pfn));
+        let index = self.core.alloc.frames.index(pfn);
+        let pages = self.core.alloc.frames.pages(pfn);
+        let flags = self.core.alloc.frames.flags(pfn);
         if flags.has_any(PageFlags::DIRTY.set(PageFlags::PRIVATE)) {
             self.clear_private(cpu, pfn);
         }
@@ -140,9 +140,9 @@ impl<T: Trace> Memory<T> {
                 self.free_leaf(cpu, leaf);
             }
         }
-        self.alloc.frames.set_owner(pfn, NO_OWNER, 0);
-        let (_, node) = self.page_place(pfn);
-        self.memcgs.sub_stat(self.page_memcg(pfn), node, MemcgStat::File, u64::from(pages));
+        self.core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
+        let (_, node) = self.core.page_place(pfn);
+        self.core.cgroups.sub_stat(self.core.page_memcg(pfn), node, MemcgStat::File, u64::from(pages));
     }
 
     fn free_leaf(&mut self, cpu: CpuId, leaf: u32) -> u64 {
@@ -154,7 +154,7 @@ impl<T: Trace> Memory<T> {
     fn free_nodes(&mut self, cpu: CpuId, mut objects: NodeScratch) -> u64 {
         let mut pages = 0;
         for object in objects.drain(..) {
-            pages += self.free_object(cpu, object);
+            pages += self.core.free_object(cpu, object);
         }
         self.node_scratch = objects;
         pages
@@ -191,10 +191,10 @@ impl<T: Trace> Memory<T> {
             .set(PageFlags::MLOCKED);
         let mut freed = 0;
         for (_, pfn) in self.mappings.heads(mapping) {
-            if clean_only && self.alloc.frames.flags(pfn).has_any(busy) {
+            if clean_only && self.core.alloc.frames.flags(pfn).has_any(busy) {
                 continue;
             }
-            freed += u64::from(self.alloc.frames.pages(pfn));
+            freed += u64::from(self.core.alloc.frames.pages(pfn));
             self.detach_from_lru(pfn);
             self.remove_page(cpu, pfn, None);
             self.release_file_page(cpu, pfn);
@@ -204,9 +204,9 @@ impl<T: Trace> Memory<T> {
 
     /// Uncharges and frees a page that left its mapping and its list.
     pub(crate) fn release_file_page(&mut self, cpu: CpuId, pfn: Pfn) {
-        let pages = self.alloc.frames.pages(pfn);
-        self.memcgs.uncharge(self.page_memcg(pfn), u64::from(pages));
-        self.alloc.free(cpu, pfn, self.alloc.frames.order(pfn));
+        let pages = self.core.alloc.frames.pages(pfn);
+        self.core.cgroups.uncharge(self.core.page_memcg(pfn), u64::from(pages));
+        self.core.alloc.free(cpu, pfn, self.core.alloc.frames.order(pfn));
     }
 
     /// Empties a leaf of its shadows and frees it, unless it holds pages. Returns the slab pages that came free.
@@ -239,8 +239,8 @@ impl<T: Trace> Memory<T> {
             return 0;
         }
         let of = |stat| -> u64 {
-            (0..self.alloc.nodes.len())
-                .map(|node| self.memcgs.local_stat(memcg, units::NodeId(node as u8), stat))
+            (0..self.core.alloc.nodes().len())
+                .map(|node| self.core.cgroups.local_stat(memcg, units::NodeId(node as u8), stat))
                 .sum()
         };
         let lru: u64 = crate::lru::lists::LruList::ALL.iter().map(|list| of(list.stat())).sum();
@@ -260,8 +260,8 @@ impl<T: Trace> Memory<T> {
             pages += self.clear_shadows(cpu, head);
             freed += 1;
         }
-        self.alloc.events.add(VmEvent::WorkingsetNodeReclaim, freed);
-        self.memcgs.add_stat(memcg, units::NodeId(0), MemcgStat::WorkingsetNodeReclaim, freed);
+        self.core.alloc.events.add(VmEvent::WorkingsetNodeReclaim, freed);
+        self.core.cgroups.add_stat(memcg, units::NodeId(0), MemcgStat::WorkingsetNodeReclaim, freed);
         (freed, pages)
     }
 }

@@ -26,7 +26,7 @@ use crate::memory::Memory;
 use crate::pages::pace::{Balance, DirtyLimits, Pace};
 use crate::pages::tree::Slot;
 use crate::slab::cache::SlabId;
-use crate::slab::caches::Object;
+use crate::slab::object::Object;
 use crate::version::geometry::Cache;
 
 /// How many pages are dirty or being written, by node, and the pace of writers.
@@ -72,14 +72,14 @@ impl<T: Trace> Memory<T> {
     /// (`node_dirtyable_memory`). Slab does not count, so thresholds fall as it grows.
     fn dirtyable_pages(&self, node: NodeId) -> u64 {
         let (mut free, mut reserve) = (0, 0);
-        for &id in &self.alloc.nodes[node.index()].zones {
-            let zone = self.alloc.zone(id);
+        for &id in &self.core.alloc.nodes()[node.index()].zones {
+            let zone = self.core.alloc.zone(id);
             let kept = ZoneKind::ALL.iter().map(|&class| zone.watermarks.reserve(class)).max().unwrap_or(0);
             free += zone.free_pages().0;
             reserve += (zone.watermarks.base(Mark::High) + kept).min(zone.managed.0);
         }
         let file = |list| -> u64 {
-            let lruvecs = self.lruvecs.iter().skip(node.index()).step_by(self.alloc.nodes.len());
+            let lruvecs = self.lruvecs.iter().skip(node.index()).step_by(self.core.alloc.nodes().len());
             lruvecs.map(|lruvec| lruvec.size(list, ZoneKind::Movable)).sum()
         };
         free.saturating_sub(reserve) + file(LruList::InactiveFile) + file(LruList::ActiveFile)
@@ -88,8 +88,8 @@ impl<T: Trace> Memory<T> {
     /// The thresholds now (`global_dirty_limits`).
     pub fn dirty_limits(&self) -> DirtyLimits {
         let dirtyable = self.nodes().map(|node| self.dirtyable_pages(node)).sum();
-        let ratio = self.alloc.sysctls.get(Sysctl::DirtyRatio);
-        let background_ratio = self.alloc.sysctls.get(Sysctl::DirtyBackgroundRatio);
+        let ratio = self.core.alloc.sysctls().get(Sysctl::DirtyRatio);
+        let background_ratio = self.core.alloc.sysctls().get(Sysctl::DirtyBackgroundRatio);
         let (threshold, background) = DirtyLimits::thresholds(dirtyable, ratio, background_ratio);
         let (dirty, writeback) = (self.writeback.dirty(), self.writeback.under_writeback());
         DirtyLimits { threshold, background, dirty, writeback }
@@ -100,10 +100,10 @@ impl<T: Trace> Memory<T> {
     pub fn note_dirty_full_nodes(&mut self) {
         let mut full = 0;
         for node in self.nodes() {
-            let limit = self.dirtyable_pages(node) * self.alloc.sysctls.get(Sysctl::DirtyRatio) / 100;
+            let limit = self.dirtyable_pages(node) * self.core.alloc.sysctls().get(Sysctl::DirtyRatio) / 100;
             full |= u32::from(self.writeback.pending(node) > limit) << node.0;
         }
-        self.alloc.dirty_full_nodes = full;
+        self.core.alloc.set_dirty_full_nodes(full);
     }
 
     /// A writer looks: measures the pace if it is time, and says what the writer does.
@@ -115,36 +115,36 @@ impl<T: Trace> Memory<T> {
 
     /// Measures the pace if it is time: the flusher does so too.
     pub fn measure_pace(&mut self, now: Nanos, limits: &DirtyLimits) {
-        let dirtied = self.alloc.events.get(VmEvent::NrDirtied);
-        let written = self.alloc.events.get(VmEvent::NrWritten);
+        let dirtied = self.core.alloc.events.get(VmEvent::NrDirtied);
+        let written = self.core.alloc.events.get(VmEvent::NrWritten);
         self.writeback.pace.measure(now, limits, dirtied, written);
     }
 
     /// Marks a page of the cache dirty; false if it was already.
     pub fn set_dirty(&mut self, pfn: Pfn) -> bool {
-        if self.alloc.frames.flags(pfn).has(PageFlags::DIRTY) {
+        if self.core.alloc.frames.flags(pfn).has(PageFlags::DIRTY) {
             return false;
         }
-        self.alloc.frames.set_flags(pfn, PageFlags::DIRTY);
-        let mapping = MappingId(self.alloc.frames.owner(pfn));
-        self.mappings.tag_dirty(mapping, self.alloc.frames.index(pfn), true);
-        let pages = u64::from(self.alloc.frames.pages(pfn));
-        let (_, node) = self.page_place(pfn);
+        self.core.alloc.frames.set_flags(pfn, PageFlags::DIRTY);
+        let mapping = MappingId(self.core.alloc.frames.owner(pfn));
+        self.mappings.tag_dirty(mapping, self.core.alloc.frames.index(pfn), true);
+        let pages = u64::from(self.core.alloc.frames.pages(pfn));
+        let (_, node) = self.core.page_place(pfn);
         self.writeback.dirty[node.index()] += pages;
-        self.memcgs.add_stat(self.page_memcg(pfn), node, MemcgStat::FileDirty, pages);
-        self.alloc.events.add(VmEvent::NrDirtied, pages);
+        self.core.cgroups.add_stat(self.core.page_memcg(pfn), node, MemcgStat::FileDirty, pages);
+        self.core.alloc.events.add(VmEvent::NrDirtied, pages);
         true
     }
 
     /// A dirty page is clean without having been written, or is about to be written.
     fn clear_dirty(&mut self, pfn: Pfn) {
-        self.alloc.frames.clear_flags(pfn, PageFlags::DIRTY);
-        let mapping = MappingId(self.alloc.frames.owner(pfn));
-        self.mappings.tag_dirty(mapping, self.alloc.frames.index(pfn), false);
-        let pages = u64::from(self.alloc.frames.pages(pfn));
-        let (_, node) = self.page_place(pfn);
+        self.core.alloc.frames.clear_flags(pfn, PageFlags::DIRTY);
+        let mapping = MappingId(self.core.alloc.frames.owner(pfn));
+        self.mappings.tag_dirty(mapping, self.core.alloc.frames.index(pfn), false);
+        let pages = u64::from(self.core.alloc.frames.pages(pfn));
+        let (_, node) = self.core.page_place(pfn);
         self.writeback.dirty[node.index()] -= pages;
-        self.memcgs.sub_stat(self.page_memcg(pfn), node, MemcgStat::FileDirty, pages);
+        self.core.cgroups.sub_stat(self.core.page_memcg(pfn), node, MemcgStat::FileDirty, pages);
     }
 
     /// Starts writeback of the first run of dirty pages of `mapping` at or behind `from`, at most
@@ -167,7 +167,7 @@ impl<T: Trace> Memory<T> {
 
     fn folio_pages(&self, mapping: MappingId, index: u32) -> u32 {
         match self.mappings.find(mapping, index) {
-            Slot::Page(pfn) => self.alloc.frames.pages(pfn),
+            Slot::Page(pfn) => self.core.alloc.frames.pages(pfn),
             _ => 1,
         }
     }
@@ -176,16 +176,16 @@ impl<T: Trace> Memory<T> {
         let Slot::Page(pfn) = self.mappings.find(mapping, index) else {
             panic!("a tag without a page at {index} of {mapping:?}")
         };
-        if self.alloc.frames.flags(pfn).has(PageFlags::WRITEBACK) {
+        if self.core.alloc.frames.flags(pfn).has(PageFlags::WRITEBACK) {
             return false; // Dirtied again while it is being written: not twice at a time.
         }
         self.clear_dirty(pfn);
-        self.alloc.frames.set_flags(pfn, PageFlags::WRITEBACK);
-        let pages = u64::from(self.alloc.frames.pages(pfn));
-        let (_, node) = self.page_place(pfn);
+        self.core.alloc.frames.set_flags(pfn, PageFlags::WRITEBACK);
+        let pages = u64::from(self.core.alloc.frames.pages(pfn));
+        let (_, node) = self.core.page_place(pfn);
         self.writeback.under_writeback[node.index()] += pages;
         *self.mappings.count_writeback(mapping) += pages;
-        self.memcgs.add_stat(self.page_memcg(pfn), node, MemcgStat::FileWriteback, pages);
+        self.core.cgroups.add_stat(self.core.page_memcg(pfn), node, MemcgStat::FileWriteback, pages);
         true
     }
 
@@ -198,7 +198,7 @@ impl<T: Trace> Memory<T> {
             let Slot::Page(pfn) = self.mappings.find(mapping, index) else {
                 panic!("page {index} of {mapping:?} went while it was written")
             };
-            let pages = self.alloc.frames.pages(pfn);
+            let pages = self.core.alloc.frames.pages(pfn);
             let node = self.end_page(mapping, pfn, u64::from(pages));
             match written.last_mut() {
                 Some((last, sum)) if *last == node => *sum += u64::from(pages),
@@ -210,48 +210,51 @@ impl<T: Trace> Memory<T> {
     }
 
     fn end_page(&mut self, mapping: MappingId, pfn: Pfn, pages: u64) -> NodeId {
-        let flags = self.alloc.frames.flags(pfn);
+        let flags = self.core.alloc.frames.flags(pfn);
         assert!(flags.has(PageFlags::WRITEBACK), "{pfn:?} ends a writeback that never began");
-        self.alloc.frames.clear_flags(pfn, PageFlags::WRITEBACK.set(PageFlags::RECLAIM));
-        let (_, node) = self.page_place(pfn);
+        self.core.alloc.frames.clear_flags(pfn, PageFlags::WRITEBACK.set(PageFlags::RECLAIM));
+        let (_, node) = self.core.page_place(pfn);
         self.writeback.under_writeback[node.index()] -= pages;
         *self.mappings.count_writeback(mapping) -= pages;
-        self.memcgs.sub_stat(self.page_memcg(pfn), node, MemcgStat::FileWriteback, pages);
-        self.alloc.events.add(VmEvent::NrWritten, pages);
+        self.core.cgroups.sub_stat(self.core.page_memcg(pfn), node, MemcgStat::FileWriteback, pages);
+        self.core.alloc.events.add(VmEvent::NrWritten, pages);
         let rotates = flags.has(PageFlags::RECLAIM)
             && !flags.has_any(PageFlags::DIRTY.set(PageFlags::LOCKED).set(PageFlags::UNEVICTABLE))
-            && self.alloc.frames.state(pfn) == FrameState::Lru;
+            && self.core.alloc.frames.state(pfn) == FrameState::Lru;
         if rotates {
             self.lru_remove(pfn);
-            self.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
+            self.core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
             self.lru_insert_tail(pfn);
-            self.alloc.events.add(VmEvent::PgRotated, pages);
+            self.core.alloc.events.add(VmEvent::PgRotated, pages);
         }
         node
     }
 
     /// Gives a page a buffer head, which is freed with the page.
     pub fn attach_buffer(&mut self, cpu: CpuId, pfn: Pfn, buffer: Object) {
-        if self.alloc.frames.flags(pfn).has(PageFlags::PRIVATE) {
-            self.free_object(cpu, buffer);
+        if self.core.alloc.frames.flags(pfn).has(PageFlags::PRIVATE) {
+            self.core.free_object(cpu, buffer);
             return;
         }
-        assert!(buffer.memcg == self.page_memcg(pfn), "a buffer head is charged with its page");
-        self.alloc.frames.set_flags(pfn, PageFlags::PRIVATE);
-        self.alloc.frames.set_private(pfn, buffer.slab.0);
+        assert!(buffer.memcg == self.core.page_memcg(pfn), "a buffer head is charged with its page");
+        self.core.alloc.frames.set_flags(pfn, PageFlags::PRIVATE);
+        self.core.alloc.frames.set_private(pfn, buffer.slab.0);
     }
 
     /// A page leaves the cache: it is no longer dirty, and its buffer head goes.
     pub(crate) fn clear_private(&mut self, cpu: CpuId, pfn: Pfn) {
-        let flags = self.alloc.frames.flags(pfn);
+        let flags = self.core.alloc.frames.flags(pfn);
         assert!(!flags.has(PageFlags::WRITEBACK), "{pfn:?} leaves the cache while it is written");
         if flags.has(PageFlags::DIRTY) {
             self.clear_dirty(pfn);
         }
         if flags.has(PageFlags::PRIVATE) {
-            let slab = SlabId(self.alloc.frames.private(pfn));
-            self.alloc.frames.clear_flags(pfn, PageFlags::PRIVATE);
-            self.free_object(cpu, Object { cache: Cache::BufferHead, slab, memcg: self.page_memcg(pfn) });
+            let slab = SlabId(self.core.alloc.frames.private(pfn));
+            self.core.alloc.frames.clear_flags(pfn, PageFlags::PRIVATE);
+            self.core.free_object(
+                cpu,
+                Object { cache: Cache::BufferHead, slab, memcg: self.core.page_memcg(pfn) },
+            );
         }
     }
 

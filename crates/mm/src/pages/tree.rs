@@ -11,7 +11,7 @@ use units::Pfn;
 use crate::base::ids::MappingId;
 use crate::base::ids::MemcgId;
 use crate::lru::workingset::Shadow;
-use crate::slab::caches::Object;
+use crate::slab::object::Object;
 
 /// What a page index of a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

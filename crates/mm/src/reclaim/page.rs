@@ -95,15 +95,15 @@ impl<T: Trace> Memory<T> {
         node: NodeId,
         class: ZoneKind,
     ) -> (u32, u32) {
-        let index = self.lruvec_index(memcg, node);
+        let index = self.core.lruvec_index(memcg, node);
         let (mut taken, mut skipped) = (0, 0);
         let mut left = self.lruvecs[index].size(list, ZoneKind::Movable);
         while u64::from(taken) < chunk && left > 0 {
             let Some(pfn) = self.lruvecs[index].lists[list as usize].last() else { break };
-            let pages = self.alloc.frames.pages(pfn);
+            let pages = self.core.alloc.frames.pages(pfn);
             left -= u64::from(pages);
             self.lru_remove(pfn);
-            let (zone, _) = self.page_place(pfn);
+            let (zone, _) = self.core.page_place(pfn);
             if zone > class {
                 skipped += pages;
                 self.skipped.push(pfn);
@@ -113,7 +113,7 @@ impl<T: Trace> Memory<T> {
                     ZoneKind::Normal => VmEvent::PgSkipNormal,
                     ZoneKind::Movable => VmEvent::PgSkipMovable,
                 };
-                self.alloc.events.add(event, u64::from(pages));
+                self.core.alloc.events.add(event, u64::from(pages));
             } else {
                 taken += pages;
                 self.isolated.push(pfn);
@@ -146,7 +146,7 @@ impl<T: Trace> Memory<T> {
         let mut activated = 0;
         let mut isolated = core::mem::take(&mut self.isolated);
         for &pfn in &isolated {
-            let pages = self.alloc.frames.pages(pfn);
+            let pages = self.core.alloc.frames.pages(pfn);
             match self.decide(pfn, sc, &mut report) {
                 Verdict::Free => {
                     report.reclaimed += pages;
@@ -155,7 +155,7 @@ impl<T: Trace> Memory<T> {
                 Verdict::Keep => self.lru_insert(pfn),
                 Verdict::Activate => {
                     activated += pages;
-                    self.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
+                    self.core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
                     self.lru_insert(pfn);
                 }
             }
@@ -165,10 +165,10 @@ impl<T: Trace> Memory<T> {
         sc.note_writeback(&report);
         self.count_stolen(memcg, node, sc, list, report.reclaimed);
         if activated > 0 {
-            self.alloc.events.add(VmEvent::PgActivate, u64::from(activated));
-            self.memcgs.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(activated));
+            self.core.alloc.events.add(VmEvent::PgActivate, u64::from(activated));
+            self.core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(activated));
         }
-        self.alloc.trace.event(TraceEvent::VmscanLruShrinkInactive {
+        self.core.alloc.trace.event(TraceEvent::VmscanLruShrinkInactive {
             nid: node,
             memcg: memcg.0,
             nr_scanned: scanned,
@@ -180,8 +180,8 @@ impl<T: Trace> Memory<T> {
 
     /// `shrink_folio_list` for one page.
     fn decide(&mut self, pfn: Pfn, sc: &ScanControl, report: &mut ChunkReport) -> Verdict {
-        let flags = self.alloc.frames.flags(pfn);
-        let pages = self.alloc.frames.pages(pfn);
+        let flags = self.core.alloc.frames.flags(pfn);
+        let pages = self.core.alloc.frames.pages(pfn);
         // The common page: clean, unmapped, nobody holds it.
         let special = PageFlags::LOCKED
             .set(PageFlags::ACTIVATING)
@@ -220,11 +220,11 @@ impl<T: Trace> Memory<T> {
                 self.pageout.push(pfn);
                 return Verdict::Keep;
             }
-            self.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
-            self.alloc.events.add(VmEvent::NrVmscanImmediateReclaim, u64::from(pages));
+            self.core.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
+            self.core.alloc.events.add(VmEvent::NrVmscanImmediateReclaim, u64::from(pages));
             return Verdict::Activate;
         }
-        self.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);
+        self.core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);
         Verdict::Free
     }
 
@@ -235,13 +235,13 @@ impl<T: Trace> Memory<T> {
         sc: &ScanControl,
         report: &mut ChunkReport,
     ) -> Verdict {
-        let (_, node) = self.page_place(pfn);
-        let pages = self.alloc.frames.pages(pfn);
+        let (_, node) = self.core.page_place(pfn);
+        let pages = self.core.alloc.frames.pages(pfn);
         let again = flags.has(PageFlags::RECLAIM);
         if sc.reclaimer == Reclaimer::Kswapd && again && self.node_reclaim[node.index()].writeback {
             report.immediate += pages;
         } else {
-            self.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
+            self.core.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
             report.writeback += pages;
         }
         Verdict::Activate
@@ -250,7 +250,7 @@ impl<T: Trace> Memory<T> {
     /// Whether kswapd writes this dirty page itself: it was marked before, and the last pass met
     /// little but dirty pages that nobody writes.
     fn may_pageout(&self, pfn: Pfn, flags: PageFlags, sc: &ScanControl) -> bool {
-        let (_, node) = self.page_place(pfn);
+        let (_, node) = self.core.page_place(pfn);
         sc.reclaimer == Reclaimer::Kswapd
             && sc.may_writepage
             && flags.has(PageFlags::RECLAIM)
@@ -262,7 +262,7 @@ impl<T: Trace> Memory<T> {
     fn references(&mut self, pfn: Pfn, flags: PageFlags) -> Option<Verdict> {
         let young = flags.has(PageFlags::YOUNG);
         let referenced = flags.has(PageFlags::REFERENCED);
-        self.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
+        self.core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
         if !young {
             let kept = referenced && flags.has(PageFlags::DIRTY);
             return kept.then_some(Verdict::Keep);
@@ -270,16 +270,16 @@ impl<T: Trace> Memory<T> {
         if flags.has(PageFlags::SWAP_BACKED) {
             return Some(Verdict::Activate);
         }
-        self.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
+        self.core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
         if referenced || flags.has(PageFlags::EXEC) { Some(Verdict::Activate) } else { Some(Verdict::Keep) }
     }
 
     /// Frees an isolated clean file page, leaving a shadow in its slot.
     fn evict(&mut self, cpu: CpuId, pfn: Pfn, target: MemcgId) {
-        assert!(self.alloc.frames.owner(pfn) != NO_OWNER, "a file page on a list has a mapping");
+        assert!(self.core.alloc.frames.owner(pfn) != NO_OWNER, "a file page on a list has a mapping");
         let shadow = self.evict_shadow(pfn, target);
         self.remove_page(cpu, pfn, Some(shadow));
-        self.alloc.frames.set_state(pfn, FrameState::InUse);
+        self.core.alloc.frames.set_state(pfn, FrameState::InUse);
         self.release_file_page(cpu, pfn);
     }
 
@@ -298,16 +298,16 @@ impl<T: Trace> Memory<T> {
         let mut deactivated = 0;
         let mut isolated = core::mem::take(&mut self.isolated);
         for &pfn in &isolated {
-            let flags = self.alloc.frames.flags(pfn);
+            let flags = self.core.alloc.frames.flags(pfn);
             let executable = PageFlags::YOUNG.set(PageFlags::EXEC);
-            self.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
+            self.core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
             if list.is_file() && flags.has(executable) {
                 self.lru_insert(pfn);
                 continue;
             }
-            deactivated += self.alloc.frames.pages(pfn);
-            self.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
-            self.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
+            deactivated += self.core.alloc.frames.pages(pfn);
+            self.core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
+            self.core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
             self.lru_insert(pfn);
         }
         isolated.clear();
@@ -316,10 +316,10 @@ impl<T: Trace> Memory<T> {
             (VmEvent::PgRefill, MemcgStat::PgRefill, scanned),
             (VmEvent::PgDeactivate, MemcgStat::PgDeactivate, deactivated),
         ] {
-            self.alloc.events.add(event, u64::from(pages));
-            self.memcgs.add_stat(memcg, node, stat, u64::from(pages));
+            self.core.alloc.events.add(event, u64::from(pages));
+            self.core.cgroups.add_stat(memcg, node, stat, u64::from(pages));
         }
-        self.alloc.trace.event(TraceEvent::VmscanLruShrinkActive {
+        self.core.alloc.trace.event(TraceEvent::VmscanLruShrinkActive {
             nid: node,
             memcg: memcg.0,
             nr_taken: taken,
@@ -344,11 +344,11 @@ impl<T: Trace> Memory<T> {
             Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgScanDirect, MemcgStat::PgScanDirect),
         };
         if sc.is_global() {
-            self.alloc.events.add(event, pages);
+            self.core.alloc.events.add(event, pages);
         }
         let kind = if list.is_file() { VmEvent::PgScanFile } else { VmEvent::PgScanAnon };
-        self.alloc.events.add(kind, pages);
-        self.memcgs.add_stat(memcg, node, stat, pages);
+        self.core.alloc.events.add(kind, pages);
+        self.core.cgroups.add_stat(memcg, node, stat, pages);
     }
 
     fn count_stolen(&mut self, memcg: MemcgId, node: NodeId, sc: &ScanControl, list: LruList, pages: u32) {
@@ -358,11 +358,11 @@ impl<T: Trace> Memory<T> {
             Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgStealDirect, MemcgStat::PgStealDirect),
         };
         if sc.is_global() {
-            self.alloc.events.add(event, pages);
+            self.core.alloc.events.add(event, pages);
         }
         let kind = if list.is_file() { VmEvent::PgStealFile } else { VmEvent::PgStealAnon };
-        self.alloc.events.add(kind, pages);
-        self.memcgs.add_stat(memcg, node, stat, pages);
+        self.core.alloc.events.add(kind, pages);
+        self.core.cgroups.add_stat(memcg, node, stat, pages);
         if pages > 0 && sc.is_global() {
             self.node_reclaim[node.index()].kswapd_failures = 0;
         }

@@ -54,12 +54,12 @@ impl<T: Trace> Memory<T> {
     /// (`prepare_scan_count`), and returns the walk through the cgroups.
     pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Walk {
         sc.met = Met::default();
-        self.memcgs.flush_for_reclaim();
-        if self.alloc.kernel.features.has(Feature::RootAging) {
-            let refaults = self.memcgs.reclaim_stat(sc.target, node, MemcgStat::WorkingsetActivateFile);
+        self.core.cgroups.flush_for_reclaim();
+        if self.core.alloc.features().has(Feature::RootAging) {
+            let refaults = self.core.cgroups.reclaim_stat(sc.target, node, MemcgStat::WorkingsetActivateFile);
             let snapshot = self.lruvec(sc.target, node).refaults[1];
-            let inactive = self.memcgs.reclaim_stat(sc.target, node, MemcgStat::InactiveFile);
-            let active = self.memcgs.reclaim_stat(sc.target, node, MemcgStat::ActiveFile);
+            let inactive = self.core.cgroups.reclaim_stat(sc.target, node, MemcgStat::InactiveFile);
+            let active = self.core.cgroups.reclaim_stat(sc.target, node, MemcgStat::ActiveFile);
             sc.may_deactivate_file =
                 sc.force_deactivate || refaults != snapshot || inactive_is_low(inactive, active);
         }
@@ -67,7 +67,7 @@ impl<T: Trace> Memory<T> {
     }
 
     fn walk_kind(&self, sc: &ScanControl) -> WalkKind {
-        let features = self.alloc.kernel.features;
+        let features = self.core.alloc.features();
         let kswapd = sc.reclaimer == Reclaimer::Kswapd;
         if features.has(Feature::PartialMemcgWalk) && !kswapd && !sc.memcg_full_walk {
             WalkKind::Saved { key: 0 }
@@ -86,7 +86,7 @@ impl<T: Trace> Memory<T> {
         visited: Option<MemcgId>,
         sc: &ScanControl,
     ) -> Option<MemcgId> {
-        let features = self.alloc.kernel.features;
+        let features = self.core.alloc.features();
         let stops_early = match sc.reclaimer {
             Reclaimer::Kswapd => false,
             Reclaimer::Direct => features.has(Feature::PartialMemcgWalk) && !sc.memcg_full_walk,
@@ -98,19 +98,19 @@ impl<T: Trace> Memory<T> {
         if visited.is_some() && stops_early && sc.nr_reclaimed >= sc.nr_to_reclaim {
             return None;
         }
-        walk.next(&self.memcgs, &mut self.walk_positions)
+        walk.next(&self.core.cgroups, &mut self.walk_positions)
     }
 
     /// Starts on one cgroup: checks its protection and cuts its quotas. None when it is protected.
     pub fn begin_lruvec(&mut self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) -> Option<LruvecScan> {
-        match self.memcgs.protection(sc.target, memcg) {
+        match self.core.cgroups.protection(sc.target, memcg) {
             Protection::BelowMin => return None,
             Protection::BelowLow => {
                 if !sc.memcg_low_reclaim {
                     sc.memcg_low_skipped = true;
                     return None;
                 }
-                self.memcgs.count_event(memcg, |events| &mut events.low);
+                self.core.cgroups.count_event(memcg, |events| &mut events.low);
             }
             Protection::None => {}
         }
@@ -125,7 +125,7 @@ impl<T: Trace> Memory<T> {
 
     /// `get_scan_count` for one list: protected pages are taken off first.
     fn quota(&self, memcg: MemcgId, size: u64, sc: &ScanControl) -> u64 {
-        let group = &self.memcgs[memcg];
+        let group = &self.core.cgroups[memcg];
         let protection = if memcg == sc.target || memcg == MemcgId::ROOT {
             0
         } else if sc.memcg_low_reclaim {
@@ -147,12 +147,12 @@ impl<T: Trace> Memory<T> {
 
     /// Whether the active file list of this cgroup may be opened in this pass.
     pub(crate) fn may_deactivate(&self, scan: &LruvecScan, sc: &ScanControl) -> bool {
-        if self.alloc.kernel.features.has(Feature::RootAging) || sc.force_deactivate {
+        if self.core.alloc.features().has(Feature::RootAging) || sc.force_deactivate {
             return sc.may_deactivate_file || sc.force_deactivate;
         }
         let lruvec = self.lruvec(scan.memcg, scan.node);
         let active = lruvec.size(LruList::ActiveFile, sc.reclaim_idx);
-        let refaults = self.memcgs.local_stat(scan.memcg, scan.node, MemcgStat::WorkingsetActivateFile);
+        let refaults = self.core.cgroups.local_stat(scan.memcg, scan.node, MemcgStat::WorkingsetActivateFile);
         if refaults != lruvec.refaults[1] {
             return active > 0;
         }

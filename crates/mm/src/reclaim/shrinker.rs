@@ -88,17 +88,17 @@ impl<T: Trace> Memory<T> {
             Shrinker::ShadowNodes => self.freeable_shadow_leaves(memcg),
             Shrinker::SuperBlock => {
                 let listed: u64 = VfsLru::ALL.iter().map(|&lru| self.vfs_listed(lru, memcg, node)).sum();
-                listed * self.alloc.sysctls.get(Sysctl::VfsCachePressure) / 100
+                listed * self.core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100
             }
             Shrinker::XfsBuffers if memcg == MemcgId::ROOT => {
-                self.xfs_buffers.count(node) * self.alloc.sysctls.get(Sysctl::VfsCachePressure) / 100
+                self.xfs_buffers.count(node) * self.core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100
             }
             Shrinker::XfsBuffers => 0,
         }
     }
 
     fn owed(&mut self, shrinker: Shrinker, memcg: MemcgId, node: NodeId) -> &mut u64 {
-        let index = self.lruvec_index(memcg, node);
+        let index = self.core.lruvec_index(memcg, node);
         &mut self.deferred[index].0[shrinker as usize]
     }
 
@@ -118,7 +118,7 @@ impl<T: Trace> Memory<T> {
         if freeable == 0 {
             return None;
         }
-        let decay = self.alloc.kernel.features.has(Feature::DeferredSlabDecay);
+        let decay = self.core.alloc.features().has(Feature::DeferredSlabDecay);
         let owed = core::mem::take(self.owed(shrinker, memcg, node));
         let plan = ShrinkPlan::new(freeable, owed, sc.priority, shrinker.seeks(), shrinker.batch(), decay);
         if shrinker == Shrinker::SuperBlock && !sc.may_fs {
@@ -154,8 +154,8 @@ impl<T: Trace> Memory<T> {
             }
         };
         scan.plan.scanned(batch);
-        self.alloc.events.add(VmEvent::SlabsScanned, batch);
-        if sc.is_global() || !self.alloc.kernel.features.has(Feature::SlabCreditGlobalOnly) {
+        self.core.alloc.events.add(VmEvent::SlabsScanned, batch);
+        if sc.is_global() || !self.core.alloc.features().has(Feature::SlabCreditGlobalOnly) {
             sc.nr_reclaimed += credit;
         }
         Some(report)
@@ -187,7 +187,7 @@ impl<T: Trace> Memory<T> {
     /// (`drop_slab`). Returns the objects freed.
     pub fn drop_slab(&mut self, cpu: CpuId) -> u64 {
         let mut freed = 0;
-        for memcg in self.memcgs.ids() {
+        for memcg in self.core.cgroups.ids() {
             for node in self.nodes() {
                 // Referenced objects are met a second time, inodes after their dentries and pages.
                 for _ in 0..2 {

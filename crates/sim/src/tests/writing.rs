@@ -327,7 +327,7 @@ fn turmoil(kernel: &'static str, filesystem: Filesystem, seed: u64, check_every:
     for group in ["a", "b"] {
         kernel.cgroup_create(group).expect("a new cgroup");
         let memcg = kernel.find_memcg(group).expect("just made");
-        kernel.mem(|mem| mem.memcgs[memcg].memory.max = 400);
+        kernel.mem(|mem| mem.core.cgroups.set_limit(memcg, mm::cgroup::tree::Limit::Max, 400));
     }
     for number in 0..4 {
         let here = kernel.clone();

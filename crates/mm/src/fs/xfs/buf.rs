@@ -94,7 +94,7 @@ impl<T: Trace> Memory<T> {
     /// # Panics
     /// When the cluster is in memory already.
     pub fn cluster_add(&mut self, cluster: ClusterId, pages: [Pfn; CLUSTER_PAGES], valid: bool) {
-        let node = self.alloc.zone(self.alloc.zone_of(pages[0])).node;
+        let node = self.core.alloc.zone(self.core.alloc.zone_of(pages[0])).node;
         let buffers = &mut self.xfs_buffers;
         let index = cluster.0 as usize;
         if buffers.buffers.len() <= index {
@@ -128,7 +128,7 @@ impl<T: Trace> Memory<T> {
             let pages = buffer.pages;
             self.xfs_buffers.buffers[cluster.0 as usize] = None;
             for pfn in pages {
-                self.alloc.free(cpu, pfn, Order(0));
+                self.core.alloc.free(cpu, pfn, Order(0));
             }
             freed += 1;
         }
@@ -153,6 +153,7 @@ mod tests {
     fn add(memory: &mut Memory<NoTrace>, cluster: u32, valid: bool) {
         let page = |_| {
             memory
+                .core
                 .alloc
                 .alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::WMARK_MIN)
                 .page

@@ -21,7 +21,7 @@ use units::{Bytes, CpuId};
 
 use crate::base::event::Trace;
 use crate::memory::Memory;
-use crate::slab::caches::Object;
+use crate::slab::object::Object;
 use crate::version::feature::Tuning;
 use crate::version::geometry::Cache;
 
@@ -105,7 +105,7 @@ impl<T: Trace> Memory<T> {
         let vectors = self.xfs_log.writing.remove(&id).expect("a checkpoint is written once");
         let count = vectors.len() as u64;
         for vector in vectors {
-            self.free_object(cpu, vector);
+            self.core.free_object(cpu, vector);
         }
         count
     }
@@ -120,7 +120,7 @@ mod tests {
     use crate::base::ids::MemcgId;
     use crate::base::layout::MemoryLayout;
     use crate::base::sysctl::Sysctls;
-    use crate::slab::caches::ObjectAlloc;
+    use crate::slab::object::ObjectAlloc;
     use crate::version::feature::Kernel;
     use units::Pages;
 
@@ -140,7 +140,7 @@ mod tests {
                     ObjectAlloc::NeedsSlab => {
                         let (order, mobility) = memory.slab_request(Cache::XfsLogVector);
                         let gfp = Gfp::NOFS | mobility;
-                        let page = memory.alloc.alloc(CPU, gfp, order, AllocFlags::WMARK_MIN).page;
+                        let page = memory.core.alloc.alloc(CPU, gfp, order, AllocFlags::WMARK_MIN).page;
                         memory.grow_slab(Cache::XfsLogVector, page.expect("memory is free"));
                     }
                     ObjectAlloc::NeedsCharge { .. } => unreachable!("the root pays for nothing"),
@@ -154,7 +154,13 @@ mod tests {
     fn a_checkpoint_gives_all_its_unmovable_memory_back_at_one_blow() {
         let mut memory = boot();
         let free = |memory: &Memory<NoTrace>| {
-            memory.alloc.zones.iter().map(|zone| zone.free_area.free_of(MigrateType::Unmovable)).sum::<u64>()
+            memory
+                .core
+                .alloc
+                .zones()
+                .iter()
+                .map(|zone| zone.free_area.free_of(MigrateType::Unmovable))
+                .sum::<u64>()
         };
         log(&mut memory, 2200);
         let slab = memory.slab_pages(false);
