@@ -16,7 +16,7 @@ use mm::alloc::watermark::Mark;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::base::layout::ZoneKind;
-use mm::compact::run::{CompactPriority, CompactResult};
+use mm::compact::state::{CompactPriority, CompactResult};
 use units::{NodeId, Order, Pfn};
 
 use crate::compaction::CompactTries;
@@ -228,7 +228,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     reserve += zone.watermarks.mark(Mark::Min);
                 }
             }
-            (reserve == 0 || free > reserve / 2, mem.node_reclaim[node.index()].kswapd_failures)
+            (reserve == 0 || free > reserve / 2, mem.reclaim.node(node).kswapd_failures)
         });
         allowed || failures >= mm::reclaim::run::MAX_RECLAIM_RETRIES
     }

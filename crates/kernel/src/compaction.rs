@@ -12,7 +12,8 @@ use mm::base::event::Trace;
 use mm::base::gfp::{Gfp, MigrateType};
 use mm::base::layout::{ZoneId, ZoneKind};
 use mm::base::vmstat::VmEvent;
-use mm::compact::run::{CompactPriority, CompactRequest, CompactResult, CompactStep, Suitability};
+use mm::compact::state::{CompactPriority, CompactRequest, CompactResult, CompactStep};
+use mm::compact::suitable::Suitability;
 use units::{NodeId, Order, Pfn};
 
 use crate::allocate::COSTLY_ORDER;

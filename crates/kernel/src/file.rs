@@ -237,7 +237,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             pages
                 .filter(|&index| {
                     let index = u32::try_from(index).expect("sizes are checked at creation");
-                    matches!(mem.mappings.find(file.inode.mapping, index), Slot::Page(_))
+                    matches!(mem.cache.find(file.inode.mapping, index), Slot::Page(_))
                 })
                 .count() as u64
         })

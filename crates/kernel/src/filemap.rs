@@ -71,7 +71,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The folio in which the last read of this file ended, if this one starts in it.
     fn continued_folio(&self, file: &OpenFile, first: u32) -> Option<Pfn> {
         let previous = file.readahead.get().previous?;
-        let find = |index| match self.mem(|mem| mem.mappings.find(file.inode.mapping, index)) {
+        let find = |index| match self.mem(|mem| mem.cache.find(file.inode.mapping, index)) {
             Slot::Page(pfn) => Some(pfn),
             _ => None,
         };
@@ -116,7 +116,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     fn look(&self, inode: &Inode, index: u32) -> Found {
         self.mem(|mem| {
-            let Slot::Page(pfn) = mem.mappings.find(inode.mapping, index) else { return Found::Missing };
+            let Slot::Page(pfn) = mem.cache.find(inode.mapping, index) else { return Found::Missing };
             let flags = mem.core.alloc.frames.flags(pfn);
             if flags.has(PageFlags::READAHEAD) {
                 mem.core.alloc.frames.clear_flags(pfn, PageFlags::READAHEAD);
@@ -220,7 +220,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if dirtied? {
                 let cpu = self.machine().current_cpu();
                 self.mem(|mem| {
-                    if mem.mappings.find(inode.mapping, index) == Slot::Page(pfn) {
+                    if mem.cache.find(inode.mapping, index) == Slot::Page(pfn) {
                         mem.mark_accessed(cpu, pfn);
                     }
                 });
@@ -247,7 +247,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.mem(|mem| mem.note_dirty_full_nodes());
                     let gfp = self.page_gfp() | Gfp::WRITE;
                     if self.add_single(process, inode, index, gfp).await?
-                        && let Slot::Page(pfn) = self.mem(|mem| mem.mappings.find(inode.mapping, index))
+                        && let Slot::Page(pfn) = self.mem(|mem| mem.cache.find(inode.mapping, index))
                     {
                         return Ok((pfn, true)); // Locked by us, and wholly overwritten: nothing to read.
                     }

@@ -142,7 +142,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A memory layout that no kernel can run on.
     pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::alloc::boot::BootError> {
         let mut mem = Memory::boot(&config.layout, config.version, config.sysctls, trace)?;
-        mem.writeback.has_writepage_hook = lets_reclaim_write(&mem, config.filesystem);
+        let hook = lets_reclaim_write(&mem, config.filesystem);
+        mem.reclaim.set_writepage_hook(hook);
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count)
             .map(|_| NodeQueues {

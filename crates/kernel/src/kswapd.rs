@@ -88,14 +88,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `prepare_kswapd_sleep`: nobody is left behind, and the node is balanced or hopeless.
     fn prepare_to_sleep(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
         self.machine().wake_all(self.shared.queues[node.index()].pfmemalloc);
-        let failures = self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures);
+        let failures = self.mem(|mem| mem.reclaim.node(node).kswapd_failures);
         if failures < MAX_RECLAIM_RETRIES && !self.balanced(node, order, class) {
             return false;
         }
-        self.mem(|mem| {
-            let flags = &mut mem.node_reclaim[node.index()];
-            (flags.dirty, flags.writeback, flags.congested) = (false, false, false);
-        });
+        self.mem(|mem| mem.reclaim.note_sleep(node));
         true
     }
 
@@ -135,7 +132,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if !self.machine().has_waiters(queue) {
             return true;
         }
-        let hopeless = self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) >= MAX_RECLAIM_RETRIES;
+        let hopeless = self.mem(|mem| mem.reclaim.node(node).kswapd_failures) >= MAX_RECLAIM_RETRIES;
         if hopeless || (self.balanced(node, order, class) && !self.boosted(node, class)) {
             return false;
         }
@@ -244,7 +241,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn finish_balance(&self, node: NodeId, zones: &[ZoneId], boosts: Option<&Vec<Pages>>, sc: &ScanControl) {
         self.mem(|mem| {
             if sc.nr_reclaimed == 0 && sc.priority < 1 {
-                mem.node_reclaim[node.index()].kswapd_failures += 1;
+                mem.reclaim.note_failure(node);
             }
             for (&id, &boost) in zones.iter().zip(boosts.into_iter().flatten()) {
                 // What was boosted meanwhile stays for the next run.

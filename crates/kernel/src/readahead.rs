@@ -191,9 +191,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn pages_before(&self, file: &OpenFile, index: u32, max: u32) -> u32 {
         self.mem(|mem| {
             (1..=max.min(index))
-                .take_while(|back| {
-                    matches!(mem.mappings.find(file.inode.mapping, index - back), Slot::Page(_))
-                })
+                .take_while(|back| matches!(mem.cache.find(file.inode.mapping, index - back), Slot::Page(_)))
                 .count() as u32
         })
     }
@@ -201,7 +199,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn first_missing_after(&self, file: &OpenFile, index: u32, max: u32) -> u32 {
         self.mem(|mem| {
             (index + 1..=index + max)
-                .find(|&next| !matches!(mem.mappings.find(file.inode.mapping, next), Slot::Page(_)))
+                .find(|&next| !matches!(mem.cache.find(file.inode.mapping, next), Slot::Page(_)))
                 .unwrap_or(index + max + 1)
         })
     }
@@ -274,7 +272,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut run_start = first;
         let mut index = first;
         while index < end {
-            let present = self.mem(|mem| matches!(mem.mappings.find(inode.mapping, index), Slot::Page(_)));
+            let present = self.mem(|mem| matches!(mem.cache.find(inode.mapping, index), Slot::Page(_)));
             let added = if present {
                 Ok(false)
             } else {
@@ -351,7 +349,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         Ok(self.mem(|mem| {
             let taken = (index..index + pages)
-                .any(|index| matches!(mem.mappings.find(inode.mapping, index), Slot::Page(_)));
+                .any(|index| matches!(mem.cache.find(inode.mapping, index), Slot::Page(_)));
             if taken {
                 mem.core.cgroups.uncharge(memcg, u64::from(pages));
                 return false;

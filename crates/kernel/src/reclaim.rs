@@ -12,9 +12,9 @@ use mm::base::event::{Trace, TraceEvent};
 use mm::base::gfp::Gfp;
 use mm::base::layout::ZoneKind;
 use mm::base::vmstat::VmEvent;
+use mm::reclaim::plan::Shrinker;
 use mm::reclaim::run::ChunkReport;
 use mm::reclaim::run::{MAX_RECLAIM_RETRIES, Reclaimer, ScanControl};
-use mm::reclaim::shrinker::Shrinker;
 use mm::version::feature::Feature;
 use units::{Nanos, NodeId, Order};
 
@@ -86,14 +86,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// (the end of `shrink_node`; MECHANISMS 6.8).
     async fn heed_writeback(&self, node: NodeId, sc: &ScanControl) {
         let met = sc.met;
-        let all_congested = met.dirty > 0 && met.dirty == met.congested;
+        let all_congested = met.all_congested();
         if sc.reclaimer == Reclaimer::Kswapd {
-            self.mem(|mem| {
-                let flags = &mut mem.node_reclaim[node.index()];
-                flags.writeback |= met.writeback > 0 && met.writeback == met.taken;
-                flags.dirty |= met.unqueued_dirty == met.file_taken;
-                flags.congested |= all_congested;
-            });
+            self.mem(|mem| mem.reclaim.note_pass(node, &met));
             if met.immediate > 0 {
                 self.throttle_for_writeback(node).await;
             }
@@ -101,7 +96,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let congested = match sc.reclaimer {
             Reclaimer::Limit => all_congested,
-            _ => self.mem(|mem| mem.node_reclaim[node.index()].congested),
+            _ => self.mem(|mem| mem.reclaim.node(node).congested),
         };
         // Up to 5.15 `wait_iff_congested` looks for a congested device, which none is any more.
         if congested && self.has_throttle() && !self.skips_throttle(node) {
@@ -139,8 +134,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| {
             let reclaimable: u64 =
                 ZoneKind::ALL.iter().map(|&kind| mem.zone_reclaimable_pages(node, kind)).sum();
-            mem.node_reclaim[node.index()].kswapd_failures >= MAX_RECLAIM_RETRIES
-                || 2 * mem.writeback.pending(node) <= reclaimable
+            mem.reclaim.node(node).kswapd_failures >= MAX_RECLAIM_RETRIES
+                || 2 * mem.cache.pending(node) <= reclaimable
         })
     }
 
@@ -154,7 +149,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.mem(|mem| {
                 let reclaimable: u64 =
                     ZoneKind::ALL.iter().map(|&kind| mem.zone_reclaimable_pages(node, kind)).sum();
-                2 * mem.writeback.pending(node) > reclaimable
+                2 * mem.cache.pending(node) > reclaimable
             })
         });
         if mostly_dirty {
@@ -284,7 +279,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         while !self.allow_direct_reclaim(node) {
             self.wakeup_kswapd_for_reserve(node, class);
             let _ = self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
-            if timeout.is_some() || self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) > 0 {
+            if timeout.is_some() || self.mem(|mem| mem.reclaim.node(node).kswapd_failures) > 0 {
                 return;
             }
         }

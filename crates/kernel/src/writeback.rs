@@ -132,7 +132,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 let _ = self.machine().wait(self.shared.wait.flusher, WaitReason::FlusherIdle, timeout).await;
             }
             if std::mem::take(&mut self.shared.flusher.borrow_mut().kicked) {
-                let dirty = self.mem(|mem| mem.writeback.dirty());
+                let dirty = self.mem(|mem| mem.cache.dirty());
                 self.write_back(Work::Pages(dirty)).await;
             }
             let due = self.shared.flusher.borrow().last_old_flush + period;
@@ -184,16 +184,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// list where it belongs. Returns the pages.
     async fn write_chunk(&self, inode: &Rc<Inode>, left: u64, plug: &mut Plug) -> u64 {
         let chunk = self.mem(|mem| {
-            let half_second = mem.writeback.pace.bandwidth() / 2;
+            let half_second = mem.cache.pace().bandwidth() / 2;
             half_second.min(mem.dirty_limits().threshold / 8) / CHUNK_PAGES * CHUNK_PAGES + CHUNK_PAGES
         });
         let written = self.write_pages(inode, chunk.min(left), plug).await;
-        if self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) == 0 {
+        if self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) == 0 {
             self.prepare_flush(inode).await;
         }
         let list = if inode.is_orphan() {
             DirtyList::None
-        } else if self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) > 0 {
+        } else if self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) > 0 {
             if written > 0 { DirtyList::MoreIo } else { DirtyList::Dirty }
         } else {
             self.mem(|mem| mem.set_inode_dirty(inode.mapping, false));
@@ -304,7 +304,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Waits until no page of a file is being written.
     pub(crate) async fn wait_for_writeback(&self, mapping: MappingId) {
-        while self.mem(|mem| mem.mappings.writeback_pages(mapping)) > 0 {
+        while self.mem(|mem| mem.cache.trees().writeback_pages(mapping)) > 0 {
             let queue = self.shared.wait.page_writeback;
             let _ = self.machine().wait(queue, WaitReason::PageWriteback, None).await;
         }
@@ -313,7 +313,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Writes all dirty pages of a file and waits for them.
     pub(crate) async fn write_and_wait(&self, inode: &Rc<Inode>) {
         let mut plug = Plug::default();
-        while !inode.is_orphan() && self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) > 0 {
+        while !inode.is_orphan() && self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) > 0 {
             let written = self.write_pages(inode, u64::MAX, &mut plug).await;
             self.submit_plug(&mut plug);
             if written == 0 {
@@ -326,7 +326,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.wait_for_writeback(inode.mapping).await;
         // It stays on the flusher's list, where the next round finds it clean.
-        if !inode.is_orphan() && self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) == 0 {
+        if !inode.is_orphan() && self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) == 0 {
             self.mem(|mem| mem.set_inode_dirty(inode.mapping, false));
         }
     }
@@ -427,7 +427,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if self.shared.filesystem == Filesystem::Ext4 {
             self.give_buffer(process, inode, index).await?;
         }
-        let found = self.mem(|mem| match mem.mappings.find(inode.mapping, index) {
+        let found = self.mem(|mem| match mem.cache.find(inode.mapping, index) {
             Slot::Page(pfn) => {
                 mem.set_dirty(pfn);
                 true
@@ -441,7 +441,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn give_buffer(&self, process: &Process, inode: &Inode, index: u32) -> Result<(), Errno> {
-        let bare = |mem: &mut mm::Memory<T>| match mem.mappings.find(inode.mapping, index) {
+        let bare = |mem: &mut mm::Memory<T>| match mem.cache.find(inode.mapping, index) {
             Slot::Page(pfn) if !mem.core.alloc.frames.flags(pfn).has(mm::base::frame::PageFlags::PRIVATE) => {
                 Some(pfn)
             }

@@ -36,7 +36,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if self.shared.filesystem != Filesystem::Xfs || !inode.is_in_table() {
             return;
         }
-        let is_logged = || inode.logged_in.get() == Some(self.mem(|mem| mem.xfs_log.open_checkpoint()));
+        let is_logged = || inode.logged_in.get() == Some(self.mem(|mem| mem.fs.xfs_log.open_checkpoint()));
         if is_logged() {
             return;
         }
@@ -50,7 +50,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return;
         }
         self.mem(|mem| {
-            inode.logged_in.set(Some(mem.xfs_log.open_checkpoint()));
+            inode.logged_in.set(Some(mem.fs.xfs_log.open_checkpoint()));
             mem.log_add(vector);
         });
         if self.is_checkpoint_full() {
@@ -75,14 +75,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn is_checkpoint_full(&self) -> bool {
         self.mem(|mem| {
             let limit = XfsLog::checkpoint_limit(self.shared.xfs_log_size, &mem.core.alloc.tuning());
-            mem.xfs_log.open_bytes() > limit
+            mem.fs.xfs_log.open_bytes() > limit
         })
     }
 
     /// Writes all changes up to now and waits for that (`xfs_log_force`).
     pub(crate) async fn force_log(&self) {
         self.write_checkpoint().await;
-        while self.mem(|mem| mem.xfs_log.is_writing()) {
+        while self.mem(|mem| mem.fs.xfs_log.is_writing()) {
             let _ = self.machine().wait(self.shared.wait.log, WaitReason::LogWrite, None).await;
         }
     }

@@ -70,7 +70,7 @@ impl Scene {
 
     fn access_all(&mut self) {
         for index in 0..PAGES {
-            if let Slot::Page(pfn) = self.mem.mappings.find(self.file, index) {
+            if let Slot::Page(pfn) = self.mem.cache.find(self.file, index) {
                 self.mem.mark_accessed(CPU, pfn);
             }
         }

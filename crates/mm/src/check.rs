@@ -81,7 +81,7 @@ impl<T: Trace> Memory<T> {
         let census = self.census()?;
         self.check_lists(census.listed)?;
         self.check_mappings(census.cached)?;
-        self.check_anon().map_err(|problem| Violation(format!("anonymous memory: {problem}")))?;
+        self.anon.check(&self.core).map_err(|problem| Violation(format!("anonymous memory: {problem}")))?;
         self.check_slabs()?;
         self.check_writeback()?;
         self.check_charges(&census.pages_of, charges_hold)
@@ -104,7 +104,7 @@ impl<T: Trace> Memory<T> {
             census.pages_of[self.core.page_memcg(pfn).index()] += u64::from(frames.pages(pfn));
             if frames.owner(pfn) != NO_OWNER && anon_owner(frames.owner(pfn)).is_none() {
                 census.cached += 1;
-                let slot = self.mappings.find(MappingId(frames.owner(pfn)), frames.index(pfn));
+                let slot = self.cache.find(MappingId(frames.owner(pfn)), frames.index(pfn));
                 ensure!(slot == Slot::Page(pfn), "{pfn:?} says that it is cached; its slot holds {slot:?}");
             }
         }
@@ -116,11 +116,11 @@ impl<T: Trace> Memory<T> {
         let mut listed = 0_u64;
         for memcg in self.core.cgroups.ids() {
             for node in self.nodes() {
-                let lruvec = self.lruvec(memcg, node);
+                let lruvec = self.lru.lruvec(memcg, node);
                 for list in LruList::ALL {
                     let mut pages = [0_u64; ZoneKind::COUNT];
                     let mut length = 0;
-                    for pfn in lruvec.lists[list as usize].iter(frames) {
+                    for pfn in lruvec.list(list).iter(frames) {
                         length += 1;
                         ensure!(
                             frames.state(pfn) == FrameState::Lru,
@@ -143,14 +143,14 @@ impl<T: Trace> Memory<T> {
                     }
                     listed += u64::from(length);
                     ensure!(
-                        length == lruvec.lists[list as usize].len(),
+                        length == lruvec.list(list).len(),
                         "{list:?} of {memcg:?} has {length} elements and says {}",
-                        lruvec.lists[list as usize].len()
+                        lruvec.list(list).len()
                     );
                     ensure!(
-                        pages == lruvec.pages[list as usize],
+                        &pages == lruvec.by_zone(list),
                         "{list:?} of {memcg:?} has {pages:?} pages and says {:?}",
-                        lruvec.pages[list as usize]
+                        lruvec.by_zone(list)
                     );
                     let stat = self.core.cgroups.local_stat(memcg, node, list.stat());
                     ensure!(
@@ -161,13 +161,32 @@ impl<T: Trace> Memory<T> {
                 }
             }
         }
+        self.check_node_sizes()?;
         ensure!(states == listed, "{states} frames say that they are on a list, {listed} are");
-        for pfn in self.cpus.iter().flat_map(|cpu| &cpu.add) {
+        for pfn in self.lru.add_batches() {
             ensure!(
-                frames.state(*pfn) == FrameState::Batch,
+                frames.state(pfn) == FrameState::Batch,
                 "{pfn:?} waits in a batch as {:?}",
-                frames.state(*pfn)
+                frames.state(pfn)
             );
+        }
+        Ok(())
+    }
+
+    /// What is kept by node is what the lists of all cgroups there add up to.
+    fn check_node_sizes(&self) -> Result<(), Violation> {
+        for node in self.nodes() {
+            for (list, kind) in
+                LruList::ALL.into_iter().flat_map(|list| ZoneKind::ALL.map(|kind| (list, kind)))
+            {
+                let of = |memcg| self.lru.lruvec(memcg, node).by_zone(list)[kind as usize];
+                let sum: u64 = self.core.cgroups.ids().map(of).sum();
+                let kept = self.lru.zone_pages(list, node, kind);
+                ensure!(
+                    sum == kept,
+                    "{list:?} of {node:?} adds up to {sum} pages of {kind:?} and says {kept}"
+                );
+            }
         }
         Ok(())
     }
@@ -175,11 +194,11 @@ impl<T: Trace> Memory<T> {
     fn check_mappings(&self, frames_cached: u64) -> Result<(), Violation> {
         let frames = &self.core.alloc.frames;
         let mut cached = 0_u64;
-        for mapping in self.mappings.ids() {
-            if let Err(problem) = self.mappings.check(mapping) {
+        for mapping in self.cache.trees().ids() {
+            if let Err(problem) = self.cache.trees().check(mapping) {
                 return Err(Violation(format!("{mapping:?}: {problem}")));
             }
-            for (index, pfn) in self.mappings.heads(mapping) {
+            for (index, pfn) in self.cache.trees().heads(mapping) {
                 cached += 1;
                 let owner = (frames.owner(pfn), frames.index(pfn));
                 ensure!(
@@ -196,10 +215,11 @@ impl<T: Trace> Memory<T> {
     fn check_slabs(&self) -> Result<(), Violation> {
         let frames = &self.core.alloc.frames;
         let mut used = [0_u64; Cache::COUNT];
-        used[Cache::TreeNode as usize] = self.mappings.nodes();
-        self.inodes
+        used[Cache::TreeNode as usize] = self.cache.trees().nodes();
+        self.fs
+            .vfs
             .objects()
-            .chain(self.xfs_log.objects())
+            .chain(self.fs.xfs_log.objects())
             .for_each(|object| used[object.cache as usize] += 1);
         let buffered = |&pfn: &Pfn| frames.is_lru_page(pfn) && frames.flags(pfn).has(PageFlags::PRIVATE);
         used[Cache::BufferHead as usize] =
@@ -213,7 +233,7 @@ impl<T: Trace> Memory<T> {
                 ensure!(state == FrameState::InUse, "slab {:?} of {name} is {state:?}", slab.pfn);
             }
         }
-        self.inodes.check().map_err(|problem| Violation(String::from(problem)))
+        self.fs.vfs.check().map_err(|problem| Violation(String::from(problem)))
     }
 
     fn check_writeback(&self) -> Result<(), Violation> {
@@ -233,16 +253,19 @@ impl<T: Trace> Memory<T> {
             if flags.has(PageFlags::DIRTY) {
                 (dirty, sums.0) = (dirty + pages, sums.0 + pages);
                 let (owner, at) = (MappingId(frames.owner(pfn)), frames.index(pfn));
-                ensure!(self.mappings.next_dirty(owner, at) == Some(at), "{pfn:?} is dirty without a tag");
+                ensure!(
+                    self.cache.trees().next_dirty(owner, at) == Some(at),
+                    "{pfn:?} is dirty without a tag"
+                );
             }
             if flags.has(PageFlags::WRITEBACK) {
                 (writeback, sums.1) = (writeback + pages, sums.1 + pages);
             }
         }
-        let said = (self.writeback.dirty(), self.writeback.under_writeback());
+        let said = (self.cache.dirty(), self.cache.under_writeback());
         ensure!(said == (dirty, writeback), "{said:?} pages are dirty and written, not {dirty}, {writeback}");
         let mappings = |of: fn(&Mappings, MappingId) -> u64| -> u64 {
-            self.mappings.ids().map(|mapping| of(&self.mappings, mapping)).sum()
+            self.cache.trees().ids().map(|mapping| of(self.cache.trees(), mapping)).sum()
         };
         let (tagged, written) = (mappings(Mappings::dirty_pages), mappings(Mappings::writeback_pages));
         ensure!(written == writeback, "mappings have {written} pages under writeback, not {writeback}");

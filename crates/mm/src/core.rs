@@ -55,12 +55,6 @@ impl<T: Trace> Core<T> {
         (0..self.alloc.nodes().len()).map(|index| NodeId(u8::try_from(index).expect("8 bits of nodes")))
     }
 
-    /// The place of `memcg` on `node` in tables that have one entry for each.
-    #[inline]
-    pub(crate) fn lruvec_index(&self, memcg: MemcgId, node: NodeId) -> usize {
-        (memcg.index() * self.alloc.nodes().len()) + node.index()
-    }
-
     /// The cgroup that `pfn` is charged to.
     #[inline]
     pub fn page_memcg(&self, pfn: Pfn) -> MemcgId {

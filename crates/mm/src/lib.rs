@@ -67,6 +67,7 @@ pub mod core;
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
     pub mod lists;
+    pub mod two_lists;
     pub mod workingset;
 }
 
@@ -76,12 +77,14 @@ pub mod pages {
     pub mod cache;
     pub mod dirty;
     pub mod pace;
+    pub mod shadow;
     pub mod tree;
 }
 
 /// Objects of filesystems: dentries, inodes, buffers and the log of XFS.
 pub mod fs {
     pub mod inode;
+    pub mod state;
     /// XFS.
     pub mod xfs {
         pub mod buf;
@@ -96,17 +99,22 @@ pub mod reclaim {
     pub mod plan;
     pub mod run;
     pub mod shrinker;
+    pub mod state;
 }
 
 /// Compaction: scanners, migration, deferral.
 pub mod compact {
+    pub mod defer;
     pub mod migrate;
     pub mod run;
     pub mod scanners;
+    pub mod state;
+    pub mod suitable;
 }
 
 pub mod check;
 pub mod memory;
+mod readings;
 
 pub use base::ids::MemcgId;
 pub use check::Violation;

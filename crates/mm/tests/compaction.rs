@@ -11,7 +11,7 @@ use mm::base::ids::MappingId;
 use mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use mm::base::sysctl::Sysctls;
 use mm::base::vmstat::VmEvent;
-use mm::compact::run::{CompactPriority, CompactRequest, CompactResult};
+use mm::compact::state::{CompactPriority, CompactRequest, CompactResult};
 use mm::pages::cache::Prepared;
 use mm::pages::tree::Slot;
 use mm::reclaim::run::ScanControl;
@@ -365,7 +365,7 @@ impl World {
             }
             Event::Hold { which } => {
                 if let Some(which) = pick(which, self.files.len())
-                    && let Slot::Page(pfn) = self.mem.mappings.find(self.files[which], 0)
+                    && let Slot::Page(pfn) = self.mem.cache.find(self.files[which], 0)
                 {
                     self.mem.core.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
                 }
@@ -429,7 +429,7 @@ impl World {
             (file, id, index, frames.order(pfn).0, flags.0)
         };
         let files = self.files.iter().flat_map(|&file| {
-            self.mem.mappings.heads(file).into_iter().map(move |found| page(true, file.0, found))
+            self.mem.cache.trees().heads(file).into_iter().map(move |found| page(true, file.0, found))
         });
         let anon = self
             .anon

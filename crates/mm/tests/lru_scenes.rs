@@ -76,11 +76,12 @@ fn locked_memory_is_on_the_unevictable_list_only() {
     let flags = world.mem.core.alloc.fast_flags(CPU, Gfp::HIGHUSER_MOVABLE);
     let outcome = world.mem.core.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags);
     let pfn = outcome.page.expect("memory");
-    world.mem.anon_add(CPU, pfn, ROOT);
+    let anon = world.mem.anon_create();
+    world.mem.anon_map(CPU, anon, 0, pfn, ROOT);
     world.mem.mlock(REMOTE, pfn);
     let on = |list| world.mem.lru_list(ROOT, NODE, list).collect::<Vec<_>>();
     assert_eq!((on(LruList::Unevictable), on(LruList::InactiveAnon)), (vec![pfn], vec![]));
-    world.mem.anon_free(CpuId(0), pfn);
+    world.mem.anon_remove(CpuId(0), anon);
     world.mem.check_at_rest().unwrap();
 }
 

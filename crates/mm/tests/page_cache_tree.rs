@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use pagetide_mm::MemcgId;
 use pagetide_mm::base::frame::PageFlags;
 use pagetide_mm::pages::tree::Slot;
+use pagetide_mm::reclaim::plan::Shrinker;
 use pagetide_mm::reclaim::run::ScanControl;
-use pagetide_mm::reclaim::shrinker::Shrinker;
 use proptest::prelude::*;
 use units::{NodeId, Order, Pfn};
 use world::{CPU, World};
@@ -19,7 +19,7 @@ fn nodes(world: &World) -> u64 {
 }
 
 fn shadow_leaves(world: &World) -> u64 {
-    world.mem.mappings.shadow_leaves()
+    world.mem.cache.trees().shadow_leaves()
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn apply(world: &mut World, model: &mut Model, group: MemcgId, event: &Event) {
         Event::Reclaim { keep } => {
             world.settle();
             let file = world.file;
-            let heads = world.mem.mappings.heads(file);
+            let heads = world.mem.cache.trees().heads(file);
             let kept: Vec<Pfn> =
                 heads.iter().filter(|(index, _)| index % 3 == keep).map(|&(_, pfn)| pfn).collect();
             let frames = &mut world.mem.core.alloc.frames;
@@ -262,7 +262,7 @@ proptest! {
         for event in &events {
             apply(&mut world, &mut model, group, event);
             for (&index, &entry) in &model.entries {
-                let slot = match world.mem.mappings.find(world.file, index) {
+                let slot = match world.mem.cache.find(world.file, index) {
                     Slot::Page(pfn) => Some(Entry::Page(pfn)),
                     Slot::Shadow(_) => Some(Entry::Shadow),
                     Slot::Empty => None,
@@ -270,7 +270,7 @@ proptest! {
                 prop_assert_eq!(slot, Some(entry), "at {} after {:?}", index, event);
             }
             let pages = model.entries.values().filter(|entry| **entry != Entry::Shadow).count() as u64;
-            prop_assert_eq!(world.mem.mappings.pages(world.file), pages);
+            prop_assert_eq!(world.mem.cache.trees().pages(world.file), pages);
             prop_assert_eq!(nodes(&world), model.nodes(), "after {:?}", event);
             prop_assert_eq!(world.mem.check_at_rest(), Ok(()));
         }

@@ -136,7 +136,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn unlock_pages(&self, range: PageRange) {
         self.mem(|mem| {
             for index in range.first..range.first + range.count {
-                if let Slot::Page(pfn) = mem.mappings.find(range.mapping, index) {
+                if let Slot::Page(pfn) = mem.cache.find(range.mapping, index) {
                     mem.core.alloc.frames.clear_flags(pfn, PageFlags::LOCKED);
                 }
             }

@@ -105,7 +105,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let loaded = self.load_inode(process, inode, create).await;
         if loaded.is_err() {
             self.mem(|mem| {
-                if mem.inodes.is_cached(inode.mapping).0 {
+                if mem.fs.vfs.is_cached(inode.mapping).0 {
                     mem.dentry_get(inode.mapping);
                 }
             });
@@ -117,7 +117,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn load_inode(&self, process: &Process, inode: &Rc<Inode>, create: bool) -> Result<(), Errno> {
         let mapping = inode.mapping;
         loop {
-            match self.mem(|mem| mem.inodes.is_cached(mapping)) {
+            match self.mem(|mem| mem.fs.vfs.is_cached(mapping)) {
                 (true, true) => {
                     self.mem(|mem| mem.dentry_get(mapping));
                     return Ok(());
@@ -126,7 +126,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     let dentry = self.alloc_object(Some(process), Cache::Dentry, Gfp::KERNEL).await?;
                     let cpu = self.machine().current_cpu();
                     self.mem(|mem| {
-                        if mem.inodes.is_cached(mapping).0 {
+                        if mem.fs.vfs.is_cached(mapping).0 {
                             mem.free_object(cpu, dentry);
                         } else {
                             mem.attach_dentry(mapping, dentry);
@@ -161,7 +161,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            if failed.is_some() || mem.inodes.is_cached(inode.mapping).1 {
+            if failed.is_some() || mem.fs.vfs.is_cached(inode.mapping).1 {
                 for object in parts {
                     mem.free_object(cpu, object);
                 }
@@ -231,7 +231,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn put_descriptor(&self, inode: &Rc<Inode>) {
         inode.opens.set(inode.opens.get() - 1);
         self.mem(|mem| {
-            if mem.inodes.is_cached(inode.mapping).0 {
+            if mem.fs.vfs.is_cached(inode.mapping).0 {
                 mem.dentry_put(inode.mapping);
             }
         });
@@ -241,7 +241,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     pub(super) fn is_in_transfer(&self, inode: &Inode) -> bool {
-        self.mem(|mem| mem.mappings.writeback_pages(inode.mapping)) > 0
+        self.mem(|mem| mem.cache.trees().writeback_pages(inode.mapping)) > 0
             || self.shared.in_flight.borrow().reads(inode.mapping)
     }
 

@@ -26,7 +26,9 @@ use crate::base::event::Trace;
 use crate::base::ids::MappingId;
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::VmEvent;
-use crate::memory::Memory;
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::pages::cache::PageCache;
 use crate::slab::object::Object;
 use crate::version::feature::Feature;
 
@@ -92,7 +94,7 @@ const NOT_CACHED: CachedFile =
 
 /// All dentries and inodes in memory.
 #[derive(Debug, Clone)]
-pub struct Inodes {
+pub struct Vfs {
     /// By mapping.
     files: Vec<CachedFile>,
     /// By lruvec: for each cgroup one for each node.
@@ -101,15 +103,19 @@ pub struct Inodes {
     count: u64,
 }
 
-impl Inodes {
+impl Vfs {
     /// None yet, on a machine of so many nodes with a root cgroup.
     pub fn new(nodes: usize) -> Self {
         Self { files: Vec::new(), lists: vec![[EMPTY; 2]; nodes], nodes, count: 0 }
     }
 
     /// Makes the lists of a new cgroup.
-    pub(crate) fn add_lists(&mut self) {
+    pub(crate) fn add_cgroup(&mut self) {
         self.lists.resize(self.lists.len() + self.nodes, [EMPTY; 2]);
+    }
+
+    fn index(&self, memcg: MemcgId, node: NodeId) -> usize {
+        (memcg.index() * self.nodes) + node.index()
     }
 
     /// Inodes in memory.
@@ -226,90 +232,95 @@ pub struct Pruned {
     pub stolen: u64,
 }
 
-impl<T: Trace> Memory<T> {
+impl Vfs {
     /// The list that an object belongs on: by its cgroup and the node of its slab.
-    fn vfs_list(&self, object: Object) -> usize {
-        self.core.lruvec_index(object.memcg, self.core.object_node(object))
+    fn list_of<T: Trace>(&self, core: &Core<T>, object: Object) -> usize {
+        self.index(object.memcg, core.object_node(object))
     }
 
     /// Puts a new dentry on a file, without users yet.
     pub fn attach_dentry(&mut self, mapping: MappingId, dentry: Object) {
-        let file = self.inodes.file(mapping);
+        let file = self.file(mapping);
         assert!(file.dentry.is_none(), "{mapping:?} has a dentry already");
         file.dentry = Some(dentry);
     }
 
     /// Puts a new inode on a file.
     pub fn attach_inode(&mut self, mapping: MappingId, objects: InodeObjects) {
-        let file = self.inodes.file(mapping);
+        let file = self.file(mapping);
         assert!(file.objects.is_none(), "{mapping:?} has an inode already");
         file.objects = Some(objects);
-        self.inodes.count += 1;
+        self.count += 1;
     }
 
     /// A task opens the file: its dentry has one more user. It stays on the LRU if it is there.
     pub fn dentry_get(&mut self, mapping: MappingId) {
-        let file = self.inodes.file(mapping);
+        let file = self.file(mapping);
         assert!(file.dentry.is_some(), "only a file with a dentry can be opened");
         file.users += 1;
     }
 
     /// A file is closed (`dput`): without users the dentry goes on its LRU, or is referenced there.
-    pub fn dentry_put(&mut self, mapping: MappingId) {
-        let file = self.inodes.file(mapping);
+    pub fn dentry_put<T: Trace>(&mut self, core: &Core<T>, mapping: MappingId) {
+        let file = self.file(mapping);
         file.users -= 1;
         let (Some(dentry), 0) = (file.dentry, file.users) else { return };
         let link = &mut file.links[VfsLru::Dentry as usize];
         if link.listed {
             link.referenced = true;
         } else {
-            let list = self.vfs_list(dentry);
-            self.inodes.push_tail(VfsLru::Dentry, list, mapping.0);
+            let list = self.list_of(core, dentry);
+            self.push_tail(VfsLru::Dentry, list, mapping.0);
         }
     }
 
     /// The inode is to be written, or was: its pages do not matter here.
-    pub fn set_inode_dirty(&mut self, mapping: MappingId, dirty: bool) {
-        self.inodes.file(mapping).dirty = dirty;
+    pub fn set_inode_dirty<T: Trace>(
+        &mut self,
+        core: &Core<T>,
+        cache: &PageCache,
+        mapping: MappingId,
+        dirty: bool,
+    ) {
+        self.file(mapping).dirty = dirty;
         if !dirty {
-            self.list_inode(mapping);
+            self.list_inode(core, cache, mapping);
         }
     }
 
     /// Whether the inode itself, not a page of it, is to be written.
     pub fn is_inode_dirty(&self, mapping: MappingId) -> bool {
-        self.inodes.files.get(mapping.0 as usize).is_some_and(|file| file.dirty)
+        self.files.get(mapping.0 as usize).is_some_and(|file| file.dirty)
     }
 
-    fn is_inode_busy(&self, mapping: MappingId) -> bool {
-        let file = &self.inodes.files[mapping.0 as usize];
-        let pages_keep_it = self.core.alloc.features().has(Feature::InodeLruWithoutPages)
-            && !self.mappings.is_shrinkable(mapping);
-        file.dentry.is_some() || file.dirty || self.mappings.dirty_pages(mapping) > 0 || pages_keep_it
+    fn is_inode_busy<T: Trace>(&self, core: &Core<T>, cache: &PageCache, mapping: MappingId) -> bool {
+        let file = &self.files[mapping.0 as usize];
+        let pages_keep_it = core.has(Feature::InodeLruWithoutPages) && !cache.trees().is_shrinkable(mapping);
+        file.dentry.is_some() || file.dirty || cache.trees().dirty_pages(mapping) > 0 || pages_keep_it
     }
 
     /// Puts an inode on its LRU if nothing needs it (`inode_add_lru`).
-    fn list_inode(&mut self, mapping: MappingId) {
-        let Some(objects) = self.inodes.files.get(mapping.0 as usize).and_then(|file| file.objects) else {
+    fn list_inode<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
+        let Some(objects) = self.files.get(mapping.0 as usize).and_then(|file| file.objects) else {
             return;
         };
-        let listed = self.inodes.files[mapping.0 as usize].links[VfsLru::Inode as usize].listed;
-        if !listed && !self.is_inode_busy(mapping) {
-            let list = self.vfs_list(objects.inode);
-            self.inodes.push_tail(VfsLru::Inode, list, mapping.0);
+        let listed = self.files[mapping.0 as usize].links[VfsLru::Inode as usize].listed;
+        if !listed && !self.is_inode_busy(core, cache, mapping) {
+            let list = self.list_of(core, objects.inode);
+            self.push_tail(VfsLru::Inode, list, mapping.0);
         }
     }
 
     /// The last page or node of a mapping went: from 5.16 on its inode may go on the LRU now.
     #[inline]
-    pub(crate) fn inode_lost_pages(&mut self, mapping: MappingId) {
-        if self.core.alloc.features().has(Feature::InodeLruWithoutPages) {
-            self.list_inode(mapping);
+    pub(crate) fn lost_pages<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
+        if core.has(Feature::InodeLruWithoutPages) {
+            self.list_inode(core, cache, mapping);
         }
     }
 
-    fn take_off_list(&mut self, lru: VfsLru, mapping: MappingId) {
-        let file = &self.inodes.files[mapping.0 as usize];
+    fn take_off_list<T: Trace>(&mut self, core: &Core<T>, lru: VfsLru, mapping: MappingId) {
+        let file = &self.files[mapping.0 as usize];
         let object = match lru {
             VfsLru::Dentry => file.dentry,
             VfsLru::Inode => file.objects.map(|objects| objects.inode),
@@ -317,64 +328,72 @@ impl<T: Trace> Memory<T> {
         if file.links[lru as usize].listed
             && let Some(object) = object
         {
-            let list = self.vfs_list(object);
-            self.inodes.unlink(lru, list, mapping.0);
+            let list = self.list_of(core, object);
+            self.unlink(lru, list, mapping.0);
         }
     }
 
-    fn free_dentry(&mut self, cpu: CpuId, mapping: MappingId) {
-        self.take_off_list(VfsLru::Dentry, mapping);
-        if let Some(dentry) = self.inodes.files[mapping.0 as usize].dentry.take() {
-            self.core.free_object(cpu, dentry);
+    fn free_dentry<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
+        self.take_off_list(core, VfsLru::Dentry, mapping);
+        if let Some(dentry) = self.files[mapping.0 as usize].dentry.take() {
+            core.free_object(cpu, dentry);
         }
     }
 
-    fn free_inode(&mut self, cpu: CpuId, mapping: MappingId) {
-        self.take_off_list(VfsLru::Inode, mapping);
-        if let Some(objects) = self.inodes.files[mapping.0 as usize].objects.take() {
-            self.inodes.count -= 1;
-            self.core.free_object(cpu, objects.inode);
-            self.core.free_object(cpu, objects.extra);
+    fn free_inode<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
+        self.take_off_list(core, VfsLru::Inode, mapping);
+        if let Some(objects) = self.files[mapping.0 as usize].objects.take() {
+            self.count -= 1;
+            core.free_object(cpu, objects.inode);
+            core.free_object(cpu, objects.extra);
             if let Some(log_item) = objects.log_item {
-                self.core.free_object(cpu, log_item);
+                core.free_object(cpu, log_item);
             }
         }
     }
 
     /// Frees all that a file holds besides its pages: it was unlinked.
-    pub(crate) fn inode_forget(&mut self, cpu: CpuId, mapping: MappingId) {
-        if self.inodes.files.len() <= mapping.0 as usize {
+    pub(crate) fn forget<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
+        if self.files.len() <= mapping.0 as usize {
             return;
         }
-        self.free_dentry(cpu, mapping);
-        self.free_inode(cpu, mapping);
-        self.inodes.files[mapping.0 as usize] = NOT_CACHED;
+        self.free_dentry(core, cpu, mapping);
+        self.free_inode(core, cpu, mapping);
+        self.files[mapping.0 as usize] = NOT_CACHED;
     }
 
     /// Objects on one list.
-    pub(crate) fn vfs_listed(&self, lru: VfsLru, memcg: MemcgId, node: NodeId) -> u64 {
-        self.inodes.lists[self.core.lruvec_index(memcg, node)][lru as usize].len
+    pub(crate) fn listed_on(&self, lru: VfsLru, memcg: MemcgId, node: NodeId) -> u64 {
+        self.lists[self.index(memcg, node)][lru as usize].len
     }
 
     /// Looks at up to `count` dentries of a list, oldest first (`prune_dcache_sb`).
-    pub(crate) fn prune_dentries(&mut self, cpu: CpuId, memcg: MemcgId, node: NodeId, count: u64) -> Pruned {
-        let list = self.core.lruvec_index(memcg, node);
+    pub(crate) fn prune_dentries<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &PageCache,
+        cpu: CpuId,
+        memcg: MemcgId,
+        node: NodeId,
+        count: u64,
+    ) -> Pruned {
+        let list = self.index(memcg, node);
         let lru = VfsLru::Dentry;
         let mut pruned = Pruned::default();
         for _ in 0..count {
-            let id = self.inodes.lists[list][lru as usize].head;
+            let id = self.lists[list][lru as usize].head;
             if id == NONE {
                 break;
             }
             let mapping = MappingId(id);
-            let file = &self.inodes.files[id as usize];
+            let file = &self.files[id as usize];
             if file.users > 0 {
-                self.inodes.unlink(lru, list, id);
+                self.unlink(lru, list, id);
             } else if file.links[lru as usize].referenced {
-                self.inodes.rotate(lru, list, id);
+                self.rotate(lru, list, id);
             } else {
-                self.free_dentry(cpu, mapping);
-                self.put_inode(mapping);
+                self.free_dentry(core, cpu, mapping);
+                self.put_inode(core, cache, mapping);
                 pruned.freed += 1;
             }
         }
@@ -382,68 +401,77 @@ impl<T: Trace> Memory<T> {
     }
 
     /// The dentry is gone (`iput_final`).
-    fn put_inode(&mut self, mapping: MappingId) {
-        let link = &mut self.inodes.file(mapping).links[VfsLru::Inode as usize];
+    fn put_inode<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
+        let link = &mut self.file(mapping).links[VfsLru::Inode as usize];
         if link.listed {
             link.referenced = true;
         } else {
-            self.list_inode(mapping);
+            self.list_inode(core, cache, mapping);
         }
     }
 
     /// Looks at up to `count` inodes of a list, oldest first (`prune_icache_sb`). An inode with
     /// pages (or from 5.16 on a shadow) first loses those, and goes at the next look.
-    pub(crate) fn prune_inodes(
+    pub(crate) fn prune_inodes<T: Trace>(
         &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
         cpu: CpuId,
         memcg: MemcgId,
         node: NodeId,
         count: u64,
         is_kswapd: bool,
     ) -> Pruned {
-        let list = self.core.lruvec_index(memcg, node);
-        let lru = VfsLru::Inode;
+        let list = self.index(memcg, node);
+        let kind = VfsLru::Inode;
         let mut pruned = Pruned::default();
         for _ in 0..count {
-            let id = self.inodes.lists[list][lru as usize].head;
+            let id = self.lists[list][kind as usize].head;
             if id == NONE {
                 break;
             }
             let mapping = MappingId(id);
-            if self.is_inode_busy(mapping) {
-                self.inodes.unlink(lru, list, id);
-            } else if self.inodes.files[id as usize].links[lru as usize].referenced {
-                self.inodes.rotate(lru, list, id);
-            } else if self.holds_pages(mapping) {
-                pruned.stolen += self.steal_pages(cpu, mapping);
-                if self.mappings.pages(mapping) > 0 {
-                    self.inodes.rotate(lru, list, id);
+            if self.is_inode_busy(core, cache, mapping) {
+                self.unlink(kind, list, id);
+            } else if self.files[id as usize].links[kind as usize].referenced {
+                self.rotate(kind, list, id);
+            } else if holds_pages(core, cache, mapping) {
+                pruned.stolen += steal_pages(core, lru, cache, cpu, mapping);
+                if cache.trees().pages(mapping) > 0 {
+                    self.rotate(kind, list, id);
                 }
             } else {
-                self.mapping_clear(cpu, mapping);
-                self.free_inode(cpu, mapping);
+                cache.clear(core, cpu, mapping);
+                self.free_inode(core, cpu, mapping);
                 pruned.freed += 1;
             }
         }
         let event = if is_kswapd { VmEvent::KswapdInodeSteal } else { VmEvent::PgInodeSteal };
-        self.core.alloc.events.add(event, pruned.stolen);
+        core.alloc.events.add(event, pruned.stolen);
         pruned
     }
+}
 
-    fn holds_pages(&self, mapping: MappingId) -> bool {
-        if self.core.alloc.features().has(Feature::InodeLruWithoutPages) {
-            !self.mappings.is_empty(mapping)
-        } else {
-            self.mappings.pages(mapping) > 0
-        }
+fn holds_pages<T: Trace>(core: &Core<T>, cache: &PageCache, mapping: MappingId) -> bool {
+    if core.has(Feature::InodeLruWithoutPages) {
+        !cache.trees().is_empty(mapping)
+    } else {
+        cache.trees().pages(mapping) > 0
     }
+}
 
-    /// Drops the clean pages of an inode; a lone shadow counts as one (MECHANISMS-6X 6.6).
-    fn steal_pages(&mut self, cpu: CpuId, mapping: MappingId) -> u64 {
-        if self.mappings.pages(mapping) == 0 {
-            self.mapping_clear(cpu, mapping);
-            return 1;
-        }
-        self.mapping_invalidate(cpu, mapping, true)
+/// Drops the clean pages of an inode; a lone shadow counts as one (MECHANISMS-6X 6.6).
+fn steal_pages<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    mapping: MappingId,
+) -> u64 {
+    if cache.trees().pages(mapping) == 0 {
+        cache.clear(core, cpu, mapping);
+        return 1;
     }
+    cache.invalidate(core, lru, cpu, mapping, true)
 }

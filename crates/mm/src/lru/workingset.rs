@@ -17,8 +17,8 @@ use crate::base::frame::PageFlags;
 use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
-use crate::lru::lists::LruList;
-use crate::memory::Memory;
+use crate::core::Core;
+use crate::lru::lists::{Lru, LruList};
 use crate::version::feature::Feature;
 
 /// What an evicted page leaves in its slot.
@@ -56,78 +56,76 @@ impl Shadow {
     }
 }
 
-impl<T: Trace> Memory<T> {
-    fn root_aging(&self) -> bool {
-        self.core.alloc.features().has(Feature::RootAging)
-    }
-
-    fn add_age(&mut self, memcg: MemcgId, node: NodeId, pages: u64) {
-        if !self.root_aging() {
-            let index = self.core.lruvec_index(memcg, node);
+impl Lru {
+    fn add_age<T: Trace>(&mut self, core: &Core<T>, memcg: MemcgId, node: NodeId, pages: u64) {
+        if !core.has(Feature::RootAging) {
+            let index = self.index(memcg, node);
             self.lruvecs[index].age += pages;
             return;
         }
         let mut next = Some(memcg);
         while let Some(id) = next {
-            let index = self.core.lruvec_index(id, node);
+            let index = self.index(id, node);
             self.lruvecs[index].age += pages;
-            next = self.core.cgroups[id].parent;
+            next = core.cgroups[id].parent;
         }
     }
 
     /// `workingset_eviction`: ages the lists and makes the shadow of `pfn`, evicted by a run that
     /// started at `target`.
-    pub(crate) fn evict_shadow(&mut self, pfn: Pfn, target: MemcgId) -> Shadow {
-        let owner = self.core.page_memcg(pfn);
-        let (_, node) = self.core.page_place(pfn);
-        let memcg = if self.root_aging() { target } else { owner };
-        let pages = u64::from(self.core.alloc.frames.pages(pfn));
+    pub(crate) fn evict_shadow<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn, target: MemcgId) -> Shadow {
+        let owner = core.page_memcg(pfn);
+        let (_, node) = core.page_place(pfn);
+        let memcg = if core.has(Feature::RootAging) { target } else { owner };
+        let pages = u64::from(core.alloc.frames.pages(pfn));
         // The shadow holds the age before this eviction from 5.5 on, after it up to 5.4; one page
         // in either case.
-        let age = self.lruvecs[self.core.lruvec_index(memcg, node)].age & AGE_MASK;
-        self.add_age(owner, node, pages);
-        let workingset = self.core.alloc.frames.flags(pfn).has(PageFlags::WORKINGSET);
+        let age = self.lruvecs[self.index(memcg, node)].age & AGE_MASK;
+        self.add_age(core, owner, node, pages);
+        let workingset = core.alloc.frames.flags(pfn).has(PageFlags::WORKINGSET);
         Shadow { memcg, node, age, workingset }
     }
 
     /// `workingset_activation`: an activation makes room on the inactive list as an eviction does.
-    pub(crate) fn age_on_activation(&mut self, pfn: Pfn) {
-        let (_, node) = self.core.page_place(pfn);
-        let pages = u64::from(self.core.alloc.frames.pages(pfn));
-        self.add_age(self.core.page_memcg(pfn), node, pages);
+    pub(crate) fn age_on_activation<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn) {
+        let (_, node) = core.page_place(pfn);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        self.add_age(core, core.page_memcg(pfn), node, pages);
     }
 
     /// `workingset_refault`: `pfn` is back and `shadow` lay in its slot. It is flagged active if
     /// the distance says that it would have stayed with a longer list.
-    pub fn refault(&mut self, pfn: Pfn, shadow: Shadow) {
-        let owner = self.core.page_memcg(pfn);
-        let (_, node) = self.core.page_place(pfn);
-        let pages = u64::from(self.core.alloc.frames.pages(pfn));
-        let counted = if self.root_aging() { owner } else { shadow.memcg };
-        self.count_workingset(
+    pub fn refault<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, shadow: Shadow) {
+        let owner = core.page_memcg(pfn);
+        let (_, node) = core.page_place(pfn);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let counted = if core.has(Feature::RootAging) { owner } else { shadow.memcg };
+        count_workingset(
+            core,
             counted,
             node,
             VmEvent::WorkingsetRefaultFile,
             MemcgStat::WorkingsetRefaultFile,
             pages,
         );
-        let eviction = self.core.lruvec_index(shadow.memcg, shadow.node);
+        let eviction = self.index(shadow.memcg, shadow.node);
         let distance = self.lruvecs[eviction].age.wrapping_sub(shadow.age) & AGE_MASK;
-        let active = if self.root_aging() {
-            self.core.cgroups.reclaim_stat(shadow.memcg, shadow.node, MemcgStat::ActiveFile)
+        let active = if core.has(Feature::RootAging) {
+            core.cgroups.reclaim_stat(shadow.memcg, shadow.node, MemcgStat::ActiveFile)
         } else {
             self.lruvecs[eviction].size(LruList::ActiveFile, ZoneKind::Movable)
         };
         if distance > active {
             return;
         }
-        self.core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
-        if self.root_aging() {
-            self.age_on_activation(pfn);
+        core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
+        if core.has(Feature::RootAging) {
+            self.age_on_activation(core, pfn);
         } else {
             self.lruvecs[eviction].age += pages;
         }
-        self.count_workingset(
+        count_workingset(
+            core,
             counted,
             node,
             VmEvent::WorkingsetActivateFile,
@@ -135,8 +133,9 @@ impl<T: Trace> Memory<T> {
             pages,
         );
         if shadow.workingset {
-            self.core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
-            self.count_workingset(
+            core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
+            count_workingset(
+                core,
                 counted,
                 node,
                 VmEvent::WorkingsetRestoreFile,
@@ -146,39 +145,39 @@ impl<T: Trace> Memory<T> {
         }
     }
 
-    fn count_workingset(
-        &mut self,
-        memcg: MemcgId,
-        node: NodeId,
-        event: VmEvent,
-        stat: MemcgStat,
-        pages: u64,
-    ) {
-        self.core.alloc.events.add(event, pages);
-        self.core.cgroups.add_stat(memcg, node, stat, pages);
-    }
-
     /// `snapshot_refaults`: remembers how many refaulted pages were activated so far. Root aging
     /// does so at the target only, before it in every cgroup below it.
-    pub fn snapshot_refaults(&mut self, target: MemcgId, node: NodeId) {
-        if self.root_aging() {
-            let index = self.core.lruvec_index(target, node);
+    pub fn snapshot_refaults<T: Trace>(&mut self, core: &Core<T>, target: MemcgId, node: NodeId) {
+        if core.has(Feature::RootAging) {
+            let index = self.index(target, node);
             self.lruvecs[index].refaults = [
-                self.core.cgroups.reclaim_stat(target, node, MemcgStat::WorkingsetActivateAnon),
-                self.core.cgroups.reclaim_stat(target, node, MemcgStat::WorkingsetActivateFile),
+                core.cgroups.reclaim_stat(target, node, MemcgStat::WorkingsetActivateAnon),
+                core.cgroups.reclaim_stat(target, node, MemcgStat::WorkingsetActivateFile),
             ];
             return;
         }
-        for id in self.core.cgroups.ids() {
-            if self.core.cgroups.is_descendant(id, target) {
-                let index = self.core.lruvec_index(id, node);
+        for id in core.cgroups.ids() {
+            if core.cgroups.is_descendant(id, target) {
+                let index = self.index(id, node);
                 self.lruvecs[index].refaults = [
-                    self.core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateAnon),
-                    self.core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateFile),
+                    core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateAnon),
+                    core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateFile),
                 ];
             }
         }
     }
+}
+
+fn count_workingset<T: Trace>(
+    core: &mut Core<T>,
+    memcg: MemcgId,
+    node: NodeId,
+    event: VmEvent,
+    stat: MemcgStat,
+    pages: u64,
+) {
+    core.alloc.events.add(event, pages);
+    core.cgroups.add_stat(memcg, node, stat, pages);
 }
 
 #[cfg(test)]

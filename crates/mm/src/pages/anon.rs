@@ -19,8 +19,10 @@ use crate::base::event::Trace;
 use crate::base::frame::{FrameState, NIL, NO_OWNER, PageFlags};
 use crate::base::ids::AnonId;
 use crate::base::ids::MemcgId;
-use crate::base::vmstat::VmEvent;
-use crate::memory::Memory;
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::version::feature::Feature;
 
 /// Set in the owner of a frame that belongs to an anonymous mapping rather than to a file.
 const ANON_OWNER: u32 = 1 << 31;
@@ -120,25 +122,25 @@ impl AnonMaps {
     }
 }
 
-impl<T: Trace> Memory<T> {
+impl AnonMaps {
     /// A new mapping without pages.
-    pub fn anon_create(&mut self) -> AnonId {
+    pub fn create(&mut self) -> AnonId {
         let fresh = Anon { live: true, ..Anon::default() };
-        if let Some(id) = self.anon.free.pop() {
-            self.anon.list[id as usize] = fresh;
+        if let Some(id) = self.free.pop() {
+            self.list[id as usize] = fresh;
             return AnonId(id);
         }
-        let id = u32::try_from(self.anon.list.len()).expect("fewer mappings than pages");
+        let id = u32::try_from(self.list.len()).expect("fewer mappings than pages");
         assert!((id & ANON_OWNER) == 0, "mappings are numbered in 31 bits");
-        self.anon.list.push(fresh);
+        self.list.push(fresh);
         AnonId(id)
     }
 
     /// Frees all pages of a mapping and the mapping itself; returns the pages freed.
-    pub fn anon_remove(&mut self, cpu: CpuId, anon: AnonId) -> u64 {
-        let freed = self.anon_unmap(cpu, anon, 0, u32::MAX);
-        self.anon.list[anon.0 as usize] = Anon::default();
-        self.anon.free.push(anon.0);
+    pub fn remove<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, anon: AnonId) -> u64 {
+        let freed = self.unmap(core, lru, cpu, anon, 0, u32::MAX);
+        self.list[anon.0 as usize] = Anon::default();
+        self.free.push(anon.0);
         freed
     }
 
@@ -147,38 +149,55 @@ impl<T: Trace> Memory<T> {
     ///
     /// # Panics
     /// When a page is there already, or a huge page is not at a multiple of its size.
-    pub fn anon_map(&mut self, cpu: CpuId, anon: AnonId, index: u32, pfn: Pfn, memcg: MemcgId) {
-        let pages = self.core.alloc.frames.pages(pfn);
+    pub fn map<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        anon: AnonId,
+        index: u32,
+        pfn: Pfn,
+        memcg: MemcgId,
+    ) {
+        let pages = core.alloc.frames.pages(pfn);
         assert!(index.is_multiple_of(pages), "a huge page is aligned");
-        let taken = (index..index + pages).any(|index| self.anon.find(anon, index).is_some());
+        let taken = (index..index + pages).any(|index| self.find(anon, index).is_some());
         assert!(!taken, "an anonymous page is mapped twice");
-        self.anon.set(anon, index, pages, pfn.0);
-        self.anon.huge += u64::from(pages == PAGEBLOCK_PAGES);
-        self.core.alloc.frames.set_owner(pfn, anon.0 | ANON_OWNER, index);
-        self.anon_add(cpu, pfn, memcg);
+        self.set(anon, index, pages, pfn.0);
+        self.huge += u64::from(pages == PAGEBLOCK_PAGES);
+        core.alloc.frames.set_owner(pfn, anon.0 | ANON_OWNER, index);
+        add_page(core, lru, cpu, pfn, memcg);
     }
 
     /// Frees the pages among `count` from `first`; a huge page that lies partly in there is split
     /// before. Returns the pages freed.
-    pub fn anon_unmap(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> u64 {
-        let present = u32::try_from(self.anon.list[anon.0 as usize].slots.len()).expect("a mapping's pages");
+    pub fn unmap<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        anon: AnonId,
+        first: u32,
+        count: u32,
+    ) -> u64 {
+        let present = u32::try_from(self.list[anon.0 as usize].slots.len()).expect("a mapping's pages");
         let end = first.saturating_add(count).min(present);
         let (mut index, mut freed) = (first, 0);
         while index < end {
-            let Some(pfn) = self.anon.find(anon, index) else {
+            let Some(pfn) = self.find(anon, index) else {
                 index += 1;
                 continue;
             };
-            let pages = self.core.alloc.frames.pages(pfn);
-            let start = self.core.alloc.frames.index(pfn);
+            let pages = core.alloc.frames.pages(pfn);
+            let start = core.alloc.frames.index(pfn);
             if pages > 1 && (start < first || start + pages > end) {
-                self.split_huge(pfn);
+                self.split_huge(core, lru, pfn);
                 continue;
             }
-            self.anon.set(anon, start, pages, NIL);
-            self.anon.huge -= u64::from(pages == PAGEBLOCK_PAGES);
-            self.core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
-            self.anon_free(cpu, pfn);
+            self.set(anon, start, pages, NIL);
+            self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+            core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
+            free_page(core, lru, cpu, pfn);
             freed += u64::from(pages);
             index = start + pages;
         }
@@ -187,70 +206,74 @@ impl<T: Trace> Memory<T> {
 
     /// `mlock` of the pages among `count` from `first`; a huge page that lies partly in there is
     /// split before.
-    pub fn anon_lock(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) {
+    pub fn lock<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        anon: AnonId,
+        first: u32,
+        count: u32,
+    ) {
         let end = first.saturating_add(count);
         let mut index = first;
         while index < end {
-            let Some(pfn) = self.anon.find(anon, index) else {
+            let Some(pfn) = self.find(anon, index) else {
                 index += 1;
                 continue;
             };
-            let (start, pages) = (self.core.alloc.frames.index(pfn), self.core.alloc.frames.pages(pfn));
+            let (start, pages) = (core.alloc.frames.index(pfn), core.alloc.frames.pages(pfn));
             if pages > 1 && (start < first || start + pages > end) {
-                self.split_huge(pfn);
+                self.split_huge(core, lru, pfn);
                 continue;
             }
-            self.mlock(cpu, pfn);
+            lru.mlock(core, cpu, pfn);
             index = start + pages;
         }
     }
 
     /// The reverse map: lets the place of `old` name `new` instead.
-    pub(crate) fn anon_replace(&mut self, anon: AnonId, old: Pfn, new: Pfn) {
-        let (index, pages) = (self.core.alloc.frames.index(old), self.core.alloc.frames.pages(old));
-        assert!(self.anon.find(anon, index) == Some(old), "the page table and the reverse map agree");
-        self.anon.set(anon, index, pages, new.0);
+    pub(crate) fn replace<T: Trace>(&mut self, core: &Core<T>, anon: AnonId, old: Pfn, new: Pfn) {
+        let (index, pages) = (core.alloc.frames.index(old), core.alloc.frames.pages(old));
+        assert!(self.find(anon, index) == Some(old), "the page table and the reverse map agree");
+        self.set(anon, index, pages, new.0);
     }
 
     /// `split_huge_page`: makes single pages of a huge page. They stay where the huge page was on
     /// its list, in ascending order behind its first page.
-    pub fn split_huge(&mut self, head: Pfn) {
-        let frames = &self.core.alloc.frames;
+    pub fn split_huge<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, head: Pfn) {
+        let frames = &core.alloc.frames;
         let (owner, index, pages) = (frames.owner(head), frames.index(head), frames.pages(head));
         let (flags, memcg, state) = (frames.flags(head), frames.memcg(head), frames.state(head));
         let anon = anon_owner(owner).expect("only anonymous huge pages are split");
         assert!(state == FrameState::Lru, "a large folio never waits in a batch");
-        let list = crate::lru::lists::LruList::of(flags);
-        let (_, node) = self.core.page_place(head);
-        let lruvec = self.core.lruvec_index(MemcgId(memcg), node);
-        self.core.alloc.frames.set_order(head, units::Order(0));
+        core.alloc.frames.set_order(head, units::Order(0));
         let mut behind = head;
         for offset in 1..pages {
             let tail = Pfn(head.0 + offset);
-            let frames = &mut self.core.alloc.frames;
+            let frames = &mut core.alloc.frames;
             frames.set_order(tail, units::Order(0));
-            frames.set_state(tail, FrameState::Lru);
             frames.put_flags(tail, flags.clear(PageFlags::ACTIVATING));
             frames.set_memcg(tail, memcg);
             frames.set_owner(tail, owner, index + offset);
-            self.lruvecs[lruvec].lists[list as usize].insert_after(frames, behind, tail);
-            self.anon.set(anon, index + offset, 1, tail.0);
+            lru.split_off(core, behind, tail);
+            self.set(anon, index + offset, 1, tail.0);
             behind = tail;
         }
-        self.anon.huge -= u64::from(pages == PAGEBLOCK_PAGES);
-        self.core.alloc.events.add(VmEvent::ThpSplitPage, 1);
+        self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+        core.alloc.events.add(VmEvent::ThpSplitPage, 1);
     }
 
     /// What is in the 2 MiB from page `first`, a multiple of 512.
-    pub fn anon_census(&self, anon: AnonId, first: u32) -> RangeCensus {
+    pub fn census<T: Trace>(&self, core: &Core<T>, anon: AnonId, first: u32) -> RangeCensus {
         let mut census = RangeCensus::default();
         for index in first..first + PAGEBLOCK_PAGES {
-            let Some(pfn) = self.anon.find(anon, index) else { continue };
-            let flags = self.core.alloc.frames.flags(pfn);
+            let Some(pfn) = self.find(anon, index) else { continue };
+            let flags = core.alloc.frames.flags(pfn);
             census.present += 1;
-            census.huge |= self.core.alloc.frames.pages(pfn) > 1;
+            census.huge |= core.alloc.frames.pages(pfn) > 1;
             census.referenced |= flags.has_any(PageFlags::YOUNG.set(PageFlags::REFERENCED));
-            census.busy |= self.core.alloc.frames.state(pfn) != FrameState::Lru
+            census.busy |= core.alloc.frames.state(pfn) != FrameState::Lru
                 || flags.has_any(PageFlags::ACTIVATING.set(PageFlags::MLOCKED));
         }
         census
@@ -261,22 +284,31 @@ impl<T: Trace> Memory<T> {
     ///
     /// # Panics
     /// When `huge` is no huge page, or one is there already.
-    pub fn anon_collapse(&mut self, cpu: CpuId, anon: AnonId, first: u32, huge: Pfn, memcg: MemcgId) -> u32 {
-        assert!(self.core.alloc.frames.order(huge) == PAGEBLOCK_ORDER, "collapsed into a huge page");
-        let census = self.anon_census(anon, first);
+    pub fn collapse<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        anon: AnonId,
+        first: u32,
+        huge: Pfn,
+        memcg: MemcgId,
+    ) -> u32 {
+        assert!(core.alloc.frames.order(huge) == PAGEBLOCK_ORDER, "collapsed into a huge page");
+        let census = self.census(core, anon, first);
         assert!(!census.huge, "single pages are collapsed");
-        self.anon_unmap(cpu, anon, first, PAGEBLOCK_PAGES);
-        self.anon_map(cpu, anon, first, huge, memcg);
+        self.unmap(core, lru, cpu, anon, first, PAGEBLOCK_PAGES);
+        self.map(core, lru, cpu, anon, first, huge, memcg);
         census.present
     }
 
     /// Holds page tables against reverse maps; returns what differs.
-    pub(crate) fn check_anon(&self) -> Result<(), &'static str> {
-        let frames = &self.core.alloc.frames;
+    pub(crate) fn check<T: Trace>(&self, core: &Core<T>) -> Result<(), &'static str> {
+        let frames = &core.alloc.frames;
         let (mut mapped, mut huge) = (0_u64, 0);
-        for anon in self.anon.ids() {
+        for anon in self.ids() {
             let mut pages = 0;
-            for (index, pfn) in self.anon.heads(anon) {
+            for (index, pfn) in self.heads(anon) {
                 if !frames.is_lru_page(pfn) || anon_owner(frames.owner(pfn)) != Some(anon) {
                     return Err("a page table names a frame that is not the mapping's");
                 }
@@ -284,14 +316,14 @@ impl<T: Trace> Memory<T> {
                     return Err("a page table and a reverse map name different places");
                 }
                 let count = frames.pages(pfn);
-                if self.anon.resident(anon, index, count) != count {
+                if self.resident(anon, index, count) != count {
                     return Err("a huge page does not fill its place");
                 }
                 pages += u64::from(count);
                 mapped += 1;
                 huge += u64::from(count == PAGEBLOCK_PAGES);
             }
-            if pages != self.anon.pages(anon) {
+            if pages != self.pages(anon) {
                 return Err("a mapping's page count differs from its table");
             }
         }
@@ -300,6 +332,31 @@ impl<T: Trace> Memory<T> {
         if owned.count() as u64 != mapped {
             return Err("a frame says that it is mapped where no page table names it");
         }
-        if huge == self.anon.huge { Ok(()) } else { Err("the count of huge pages differs") }
+        if huge == self.huge { Ok(()) } else { Err("the count of huge pages differs") }
     }
+}
+
+/// Puts a new anonymous page of `memcg` on its way to the lists. Up to 5.8 it starts active.
+fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, memcg: MemcgId) {
+    let mut flags = PageFlags::SWAP_BACKED.set(PageFlags::MAPPED).set(PageFlags::YOUNG);
+    if !core.has(Feature::AnonStartsInactive) {
+        flags = flags.set(PageFlags::ACTIVE);
+    }
+    core.alloc.frames.put_flags(pfn, flags);
+    core.alloc.frames.set_memcg(pfn, memcg.0);
+    let (_, node) = core.page_place(pfn);
+    let pages = u64::from(core.alloc.frames.pages(pfn));
+    core.cgroups.add_stat(memcg, node, MemcgStat::Anon, pages);
+    lru.add(core, cpu, pfn);
+}
+
+/// Frees an anonymous page and uncharges it.
+fn free_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn) {
+    let (_, node) = core.page_place(pfn);
+    let memcg = core.page_memcg(pfn);
+    let pages = core.alloc.frames.pages(pfn);
+    lru.detach(core, pfn);
+    core.cgroups.sub_stat(memcg, node, MemcgStat::Anon, u64::from(pages));
+    core.cgroups.uncharge(memcg, u64::from(pages));
+    core.alloc.free(cpu, pfn, core.alloc.frames.order(pfn));
 }

@@ -18,75 +18,59 @@ use crate::base::ids::MemcgId;
 use crate::base::vmstat::MemcgStat;
 use crate::cgroup::protection::Protection;
 use crate::cgroup::walk::{Walk, WalkKind};
+use crate::core::Core;
+use crate::lru::lists::Lru;
 use crate::lru::lists::LruList;
-use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, Met, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
+use crate::reclaim::state::Reclaim;
 use crate::version::feature::Feature;
-
-/// What a node remembers between reclaim runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NodeReclaim {
-    /// Runs of kswapd in a row that freed nothing.
-    pub kswapd_failures: u32,
-    /// Dirty pages at the tail of the lists: kswapd writes them (`PGDAT_DIRTY`).
-    pub dirty: bool,
-    /// Pages under writeback at the tail of the lists (`PGDAT_WRITEBACK`).
-    pub writeback: bool,
-    /// A device is congested (`PGDAT_CONGESTED`).
-    pub congested: bool,
-}
 
 /// Quotas of one cgroup in one pass, and how far they are spent (`shrink_lruvec`).
 #[derive(Debug, Clone, Copy)]
 pub struct LruvecScan {
-    pub(crate) memcg: MemcgId,
-    pub(crate) node: NodeId,
+    pub(super) memcg: MemcgId,
+    pub(super) node: NodeId,
     /// Pages left to look at, by [`LruList::EVICTABLE`].
-    pub(crate) quota: [u64; 4],
-    pub(crate) reclaimed: u64,
-    pub(crate) finish_quota: bool,
+    pub(super) quota: [u64; 4],
+    pub(super) reclaimed: u64,
+    pub(super) finish_quota: bool,
     /// Next list of the current round.
-    pub(crate) next: usize,
+    pub(super) next: usize,
 }
 
-impl<T: Trace> Memory<T> {
+impl Reclaim {
     /// Starts a pass over `node`: decides whether active file pages may be deactivated
     /// (`prepare_scan_count`), and returns the walk through the cgroups.
-    pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Walk {
+    pub fn begin_pass<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &Lru,
+        node: NodeId,
+        sc: &mut ScanControl,
+    ) -> Walk {
         sc.met = Met::default();
-        self.core.cgroups.flush_for_reclaim();
-        if self.core.alloc.features().has(Feature::RootAging) {
-            let refaults = self.core.cgroups.reclaim_stat(sc.target, node, MemcgStat::WorkingsetActivateFile);
-            let snapshot = self.lruvec(sc.target, node).refaults[1];
-            let inactive = self.core.cgroups.reclaim_stat(sc.target, node, MemcgStat::InactiveFile);
-            let active = self.core.cgroups.reclaim_stat(sc.target, node, MemcgStat::ActiveFile);
+        core.cgroups.flush_for_reclaim();
+        if core.has(Feature::RootAging) {
+            let refaults = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::WorkingsetActivateFile);
+            let snapshot = lru.lruvec(sc.target, node).file_refaults();
+            let inactive = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::InactiveFile);
+            let active = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::ActiveFile);
             sc.may_deactivate_file =
                 sc.force_deactivate || refaults != snapshot || inactive_is_low(inactive, active);
         }
-        Walk::new(sc.target, node, self.walk_kind(sc))
-    }
-
-    fn walk_kind(&self, sc: &ScanControl) -> WalkKind {
-        let features = self.core.alloc.features();
-        let kswapd = sc.reclaimer == Reclaimer::Kswapd;
-        if features.has(Feature::PartialMemcgWalk) && !kswapd && !sc.memcg_full_walk {
-            WalkKind::Saved { key: 0 }
-        } else if features.has(Feature::SharedMemcgWalk) {
-            WalkKind::Saved { key: sc.priority }
-        } else {
-            WalkKind::Full
-        }
+        Walk::new(sc.target, node, walk_kind(core, sc))
     }
 
     /// The next cgroup of a pass; none when the pass is over, also because it has enough where
     /// the kernel stops in mid-tree.
-    pub fn next_memcg(
+    pub fn next_memcg<T: Trace>(
         &mut self,
+        core: &Core<T>,
         walk: &mut Walk,
         visited: Option<MemcgId>,
         sc: &ScanControl,
     ) -> Option<MemcgId> {
-        let features = self.core.alloc.features();
+        let features = core.alloc.features();
         let stops_early = match sc.reclaimer {
             Reclaimer::Kswapd => false,
             Reclaimer::Direct => features.has(Feature::PartialMemcgWalk) && !sc.memcg_full_walk,
@@ -98,65 +82,88 @@ impl<T: Trace> Memory<T> {
         if visited.is_some() && stops_early && sc.nr_reclaimed >= sc.nr_to_reclaim {
             return None;
         }
-        walk.next(&self.core.cgroups, &mut self.walk_positions)
+        walk.next(&core.cgroups, &mut self.walk_positions)
     }
+}
 
-    /// Starts on one cgroup: checks its protection and cuts its quotas. None when it is protected.
-    pub fn begin_lruvec(&mut self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) -> Option<LruvecScan> {
-        match self.core.cgroups.protection(sc.target, memcg) {
-            Protection::BelowMin => return None,
-            Protection::BelowLow => {
-                if !sc.memcg_low_reclaim {
-                    sc.memcg_low_skipped = true;
-                    return None;
-                }
-                self.core.cgroups.count_event(memcg, |events| &mut events.low);
+/// Starts on one cgroup: checks its protection and cuts its quotas. None when it is protected.
+pub fn begin_lruvec<T: Trace>(
+    core: &mut Core<T>,
+    lru: &Lru,
+    memcg: MemcgId,
+    node: NodeId,
+    sc: &mut ScanControl,
+) -> Option<LruvecScan> {
+    match core.cgroups.protection(sc.target, memcg) {
+        Protection::BelowMin => return None,
+        Protection::BelowLow => {
+            if !sc.memcg_low_reclaim {
+                sc.memcg_low_skipped = true;
+                return None;
             }
-            Protection::None => {}
+            core.cgroups.count_event(memcg, |events| &mut events.low);
         }
-        let mut quota = [0; 4];
-        for list in [LruList::InactiveFile, LruList::ActiveFile] {
-            let size = self.lruvec(memcg, node).size(list, sc.reclaim_idx);
-            quota[list as usize] = self.quota(memcg, size, sc);
-        }
-        let finish_quota = sc.reclaimer == Reclaimer::Direct && sc.priority == DEF_PRIORITY;
-        Some(LruvecScan { memcg, node, quota, reclaimed: 0, finish_quota, next: 0 })
+        Protection::None => {}
     }
-
-    /// `get_scan_count` for one list: protected pages are taken off first.
-    fn quota(&self, memcg: MemcgId, size: u64, sc: &ScanControl) -> u64 {
-        let group = &self.core.cgroups[memcg];
-        let protection = if memcg == sc.target || memcg == MemcgId::ROOT {
-            0
-        } else if sc.memcg_low_reclaim {
-            group.effective_min
-        } else {
-            group.effective_min.max(group.effective_low)
-        };
-        let scan = if protection > 0 {
-            let usage = group.memory.usage.max(protection);
-            let protected = u128::from(size) * u128::from(protection) / (u128::from(usage) + 1);
-            let protected = u64::try_from(protected).expect("a part of the list's size");
-            (size - protected).max(SWAP_CLUSTER_MAX)
-        } else {
-            size
-        };
-        let quota = scan >> sc.priority;
-        if quota == 0 && !group.online { size.min(SWAP_CLUSTER_MAX) } else { quota }
+    let mut quota = [0; 4];
+    for list in [LruList::InactiveFile, LruList::ActiveFile] {
+        let size = lru.lruvec(memcg, node).size(list, sc.reclaim_idx);
+        quota[list as usize] = quota_of(core, memcg, size, sc);
     }
+    let finish_quota = sc.reclaimer == Reclaimer::Direct && sc.priority == DEF_PRIORITY;
+    Some(LruvecScan { memcg, node, quota, reclaimed: 0, finish_quota, next: 0 })
+}
 
-    /// Whether the active file list of this cgroup may be opened in this pass.
-    pub(crate) fn may_deactivate(&self, scan: &LruvecScan, sc: &ScanControl) -> bool {
-        if self.core.alloc.features().has(Feature::RootAging) || sc.force_deactivate {
-            return sc.may_deactivate_file || sc.force_deactivate;
-        }
-        let lruvec = self.lruvec(scan.memcg, scan.node);
-        let active = lruvec.size(LruList::ActiveFile, sc.reclaim_idx);
-        let refaults = self.core.cgroups.local_stat(scan.memcg, scan.node, MemcgStat::WorkingsetActivateFile);
-        if refaults != lruvec.refaults[1] {
-            return active > 0;
-        }
-        inactive_is_low(lruvec.size(LruList::InactiveFile, sc.reclaim_idx), active)
+/// `get_scan_count` for one list: protected pages are taken off first.
+fn quota_of<T: Trace>(core: &Core<T>, memcg: MemcgId, size: u64, sc: &ScanControl) -> u64 {
+    let group = &core.cgroups[memcg];
+    let protection = if memcg == sc.target || memcg == MemcgId::ROOT {
+        0
+    } else if sc.memcg_low_reclaim {
+        group.effective_min
+    } else {
+        group.effective_min.max(group.effective_low)
+    };
+    let scan = if protection > 0 {
+        let usage = group.memory.usage.max(protection);
+        let protected = u128::from(size) * u128::from(protection) / (u128::from(usage) + 1);
+        let protected = u64::try_from(protected).expect("a part of the list's size");
+        (size - protected).max(SWAP_CLUSTER_MAX)
+    } else {
+        size
+    };
+    let quota = scan >> sc.priority;
+    if quota == 0 && !group.online { size.min(SWAP_CLUSTER_MAX) } else { quota }
+}
+
+/// Whether the active file list of this cgroup may be opened in this pass.
+pub(super) fn may_deactivate<T: Trace>(
+    core: &Core<T>,
+    lru: &Lru,
+    scan: &LruvecScan,
+    sc: &ScanControl,
+) -> bool {
+    if core.has(Feature::RootAging) || sc.force_deactivate {
+        return sc.may_deactivate_file || sc.force_deactivate;
+    }
+    let lruvec = lru.lruvec(scan.memcg, scan.node);
+    let active = lruvec.size(LruList::ActiveFile, sc.reclaim_idx);
+    let refaults = core.cgroups.local_stat(scan.memcg, scan.node, MemcgStat::WorkingsetActivateFile);
+    if refaults != lruvec.file_refaults() {
+        return active > 0;
+    }
+    inactive_is_low(lruvec.size(LruList::InactiveFile, sc.reclaim_idx), active)
+}
+
+fn walk_kind<T: Trace>(core: &Core<T>, sc: &ScanControl) -> WalkKind {
+    let features = core.alloc.features();
+    let kswapd = sc.reclaimer == Reclaimer::Kswapd;
+    if features.has(Feature::PartialMemcgWalk) && !kswapd && !sc.memcg_full_walk {
+        WalkKind::Saved { key: 0 }
+    } else if features.has(Feature::SharedMemcgWalk) {
+        WalkKind::Saved { key: sc.priority }
+    } else {
+        WalkKind::Full
     }
 }
 

@@ -1,7 +1,45 @@
-//! How much of what a shrinker can free is looked at in one visit (MECHANISMS 9.2, MECHANISMS-6X
-//! 7.2): pure arithmetic over counts.
+//! Who can free kernel objects, and how much of them is looked at in one visit (MECHANISMS 9.2,
+//! MECHANISMS-6X 7.2): pure arithmetic over counts.
 //!
-//! Neighbour: [`crate::reclaim::shrinker`] works plans off.
+//! The set of shrinkers is closed: page cache tree nodes that hold nothing but shadows, the super
+//! block of the data disk with its dentries and inodes, and buffers of XFS metadata, which belong
+//! to no cgroup. Left out: the other shrinkers of XFS (quotas, reclaimable inodes) and of ext4's
+//! extent status tree. Neighbour: [`crate::reclaim::shrinker`] works plans off.
+
+/// Who can free kernel objects, in the order in which they are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Shrinker {
+    /// Page cache tree nodes without pages: 128 at a time, nothing to make again.
+    ShadowNodes,
+    /// Dentries and inodes: 1024 at a time, two seeks each.
+    SuperBlock,
+    /// Buffers of XFS metadata: 128 at a time, two seeks each.
+    XfsBuffers,
+}
+
+impl Shrinker {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ShadowNodes, Self::SuperBlock, Self::XfsBuffers];
+    /// How many there are.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// Objects that it looks at in one step.
+    pub(super) const fn batch(self) -> u64 {
+        match self {
+            Self::ShadowNodes | Self::XfsBuffers => 128,
+            Self::SuperBlock => 1024,
+        }
+    }
+
+    /// What it costs to make an object again.
+    pub(super) const fn seeks(self) -> u64 {
+        match self {
+            Self::ShadowNodes => 0,
+            Self::SuperBlock | Self::XfsBuffers => 2,
+        }
+    }
+}
 
 /// One shrinker's work on one cgroup at one priority (`do_shrink_slab`; MECHANISMS 9.2 with
 /// `deferred-slab-decay` off, MECHANISMS-6X 7.2 with it on).

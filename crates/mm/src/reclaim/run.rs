@@ -87,6 +87,13 @@ pub struct Met {
     pub immediate: u64,
 }
 
+impl Met {
+    /// Every dirty page was under writeback to a congested device.
+    pub const fn all_congested(&self) -> bool {
+        self.dirty > 0 && self.dirty == self.congested
+    }
+}
+
 impl ScanControl {
     fn new(reclaimer: Reclaimer, target: MemcgId, nr_to_reclaim: u64, reclaim_idx: ZoneKind) -> Self {
         Self {

@@ -64,7 +64,7 @@ impl World {
 
     /// The page at `index`, if it is in memory.
     pub fn page(&self, index: u32) -> Option<Pfn> {
-        match self.mem.mappings.find(self.file, index) {
+        match self.mem.cache.find(self.file, index) {
             Slot::Page(pfn) => Some(pfn),
             _ => None,
         }

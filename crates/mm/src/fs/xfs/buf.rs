@@ -16,7 +16,7 @@ use std_alloc::vec::Vec;
 use units::{CpuId, NodeId, Order, Pfn};
 
 use crate::base::event::Trace;
-use crate::memory::Memory;
+use crate::core::Core;
 
 /// Inodes of 512 bytes in one buffer.
 pub const INODES_IN_CLUSTER: u32 = 32;
@@ -75,12 +75,10 @@ impl XfsBuffers {
     fn get(&mut self, cluster: ClusterId) -> Option<&mut Buffer> {
         self.buffers.get_mut(cluster.0 as usize)?.as_mut()
     }
-}
 
-impl<T: Trace> Memory<T> {
     /// Looks a cluster up in order to use it.
-    pub fn cluster_use(&mut self, cluster: ClusterId) -> ClusterState {
-        match self.xfs_buffers.get(cluster) {
+    pub fn touch(&mut self, cluster: ClusterId) -> ClusterState {
+        match self.get(cluster) {
             None => ClusterState::Missing,
             Some(buffer) => {
                 buffer.references = REFERENCES;
@@ -93,42 +91,53 @@ impl<T: Trace> Memory<T> {
     ///
     /// # Panics
     /// When the cluster is in memory already.
-    pub fn cluster_add(&mut self, cluster: ClusterId, pages: [Pfn; CLUSTER_PAGES], valid: bool) {
-        let node = self.core.alloc.zone(self.core.alloc.zone_of(pages[0])).node;
-        let buffers = &mut self.xfs_buffers;
+    pub fn add<T: Trace>(
+        &mut self,
+        core: &Core<T>,
+        cluster: ClusterId,
+        pages: [Pfn; CLUSTER_PAGES],
+        valid: bool,
+    ) {
+        let (_, node) = core.page_place(pages[0]);
         let index = cluster.0 as usize;
-        if buffers.buffers.len() <= index {
-            buffers.buffers.resize(index + 1, None);
+        if self.buffers.len() <= index {
+            self.buffers.resize(index + 1, None);
         }
-        let before = buffers.buffers[index].replace(Buffer { pages, references: REFERENCES, valid });
+        let before = self.buffers[index].replace(Buffer { pages, references: REFERENCES, valid });
         assert!(before.is_none(), "cluster {} has two buffers", cluster.0);
-        buffers.lists[node.index()].push_back(cluster);
+        self.lists[node.index()].push_back(cluster);
     }
 
     /// A cluster that was being read is valid.
     ///
     /// # Panics
     /// When it is not in memory.
-    pub fn cluster_read_done(&mut self, cluster: ClusterId) {
-        self.xfs_buffers.get(cluster).expect("a buffer that is being read stays").valid = true;
+    pub fn read_done(&mut self, cluster: ClusterId) {
+        self.get(cluster).expect("a buffer that is being read stays").valid = true;
     }
 
     /// Looks at `count` buffers of a node; returns how many it freed.
-    pub(crate) fn shrink_clusters(&mut self, cpu: CpuId, node: NodeId, count: u64) -> u64 {
+    pub(crate) fn shrink<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cpu: CpuId,
+        node: NodeId,
+        count: u64,
+    ) -> u64 {
         let mut freed = 0;
-        for _ in 0..count.min(self.xfs_buffers.count(node)) {
-            let list = &mut self.xfs_buffers.lists[node.index()];
+        for _ in 0..count.min(self.count(node)) {
+            let list = &mut self.lists[node.index()];
             let Some(cluster) = list.pop_front() else { break };
-            let buffer = self.xfs_buffers.get(cluster).expect("a listed buffer exists");
+            let buffer = self.get(cluster).expect("a listed buffer exists");
             if buffer.references > 0 || !buffer.valid {
                 buffer.references = buffer.references.saturating_sub(1);
-                self.xfs_buffers.lists[node.index()].push_back(cluster);
+                self.lists[node.index()].push_back(cluster);
                 continue;
             }
             let pages = buffer.pages;
-            self.xfs_buffers.buffers[cluster.0 as usize] = None;
+            self.buffers[cluster.0 as usize] = None;
             for pfn in pages {
-                self.core.alloc.free(cpu, pfn, Order(0));
+                core.alloc.free(cpu, pfn, Order(0));
             }
             freed += 1;
         }
@@ -150,37 +159,33 @@ mod tests {
     const CPU: CpuId = CpuId(0);
     const NODE: NodeId = NodeId(0);
 
-    fn add(memory: &mut Memory<NoTrace>, cluster: u32, valid: bool) {
+    fn add(core: &mut Core<NoTrace>, buffers: &mut XfsBuffers, cluster: u32, valid: bool) {
         let page = |_| {
-            memory
-                .core
-                .alloc
-                .alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::WMARK_MIN)
-                .page
-                .expect("memory is free")
+            core.alloc.alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::WMARK_MIN).page.expect("memory is free")
         };
         let pages = [0; CLUSTER_PAGES].map(page);
-        memory.cluster_add(ClusterId(cluster), pages, valid);
+        buffers.add(core, ClusterId(cluster), pages, valid);
     }
 
     #[test]
     fn a_buffer_goes_at_the_third_scan_after_its_last_use() {
         let layout = MemoryLayout::flat(Pages(8192), 1);
         let kernel = Kernel::parse("linux-4.20-rc1").unwrap();
-        let mut memory = Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap();
-        add(&mut memory, 7, true);
-        add(&mut memory, 9, true);
-        add(&mut memory, 11, false);
-        assert_eq!(memory.xfs_buffers.pages(), 12);
-        let scan = |memory: &mut Memory<NoTrace>| memory.shrink_clusters(CPU, NODE, 3);
-        assert_eq!((scan(&mut memory), scan(&mut memory)), (0, 0));
-        assert_eq!(memory.cluster_use(ClusterId(9)), ClusterState::Ready);
-        assert_eq!(scan(&mut memory), 1, "the one that was not used");
-        assert_eq!(memory.cluster_use(ClusterId(7)), ClusterState::Missing);
-        assert_eq!((scan(&mut memory), scan(&mut memory)), (0, 1));
-        assert_eq!(memory.cluster_use(ClusterId(11)), ClusterState::Reading, "never while it is read");
-        memory.cluster_read_done(ClusterId(11));
-        assert_eq!(memory.cluster_use(ClusterId(11)), ClusterState::Ready);
-        memory.check().unwrap();
+        let mut core = Core::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap();
+        let mut buffers = XfsBuffers::new(1);
+        add(&mut core, &mut buffers, 7, true);
+        add(&mut core, &mut buffers, 9, true);
+        add(&mut core, &mut buffers, 11, false);
+        assert_eq!(buffers.pages(), 12);
+        let mut scan = |buffers: &mut XfsBuffers| buffers.shrink(&mut core, CPU, NODE, 3);
+        assert_eq!((scan(&mut buffers), scan(&mut buffers)), (0, 0));
+        assert_eq!(buffers.touch(ClusterId(9)), ClusterState::Ready);
+        assert_eq!(scan(&mut buffers), 1, "the one that was not used");
+        assert_eq!(buffers.touch(ClusterId(7)), ClusterState::Missing);
+        assert_eq!((scan(&mut buffers), scan(&mut buffers)), (0, 1));
+        assert_eq!(buffers.touch(ClusterId(11)), ClusterState::Reading, "never while it is read");
+        buffers.read_done(ClusterId(11));
+        assert_eq!(buffers.touch(ClusterId(11)), ClusterState::Ready);
+        core.alloc.check().unwrap();
     }
 }

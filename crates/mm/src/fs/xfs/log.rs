@@ -20,7 +20,7 @@ use std_alloc::vec::Vec;
 use units::{Bytes, CpuId};
 
 use crate::base::event::Trace;
-use crate::memory::Memory;
+use crate::core::Core;
 use crate::slab::object::Object;
 use crate::version::feature::Tuning;
 use crate::version::geometry::Cache;
@@ -73,27 +73,24 @@ impl XfsLog {
     pub(crate) fn objects(&self) -> impl Iterator<Item = Object> + '_ {
         self.open.iter().chain(self.writing.values().flatten()).copied()
     }
-}
 
-impl<T: Trace> Memory<T> {
     /// Adds a log vector to the open checkpoint.
     ///
     /// # Panics
     /// When it is an object of another cache.
-    pub fn log_add(&mut self, vector: Object) {
+    pub fn add(&mut self, vector: Object) {
         assert_eq!(vector.cache, Cache::XfsLogVector, "only log vectors are logged");
-        self.xfs_log.open.push(vector);
+        self.open.push(vector);
     }
 
     /// Closes the open checkpoint in order to write it; none when nothing has changed.
-    pub fn log_close(&mut self) -> Option<(CheckpointId, Bytes)> {
-        let log = &mut self.xfs_log;
-        if log.open.is_empty() {
+    pub fn close(&mut self) -> Option<(CheckpointId, Bytes)> {
+        if self.open.is_empty() {
             return None;
         }
-        let (id, bytes) = (log.open_id, log.open_bytes());
-        log.writing.insert(id, core::mem::take(&mut log.open));
-        log.open_id = CheckpointId(id.0 + 1);
+        let (id, bytes) = (self.open_id, self.open_bytes());
+        self.writing.insert(id, core::mem::take(&mut self.open));
+        self.open_id = CheckpointId(id.0 + 1);
         Some((id, bytes))
     }
 
@@ -101,11 +98,11 @@ impl<T: Trace> Memory<T> {
     ///
     /// # Panics
     /// When it is not being written.
-    pub fn log_written(&mut self, cpu: CpuId, id: CheckpointId) -> u64 {
-        let vectors = self.xfs_log.writing.remove(&id).expect("a checkpoint is written once");
+    pub fn written<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, id: CheckpointId) -> u64 {
+        let vectors = self.writing.remove(&id).expect("a checkpoint is written once");
         let count = vectors.len() as u64;
         for vector in vectors {
-            self.core.free_object(cpu, vector);
+            core.free_object(cpu, vector);
         }
         count
     }
@@ -126,64 +123,59 @@ mod tests {
 
     const CPU: CpuId = CpuId(0);
 
-    fn boot() -> Memory<NoTrace> {
+    fn boot() -> Core<NoTrace> {
         let layout = MemoryLayout::flat(Pages(8192), 1);
         let kernel = Kernel::parse("linux-4.20-rc1").unwrap();
-        Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap()
+        Core::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap()
     }
 
-    fn log(memory: &mut Memory<NoTrace>, vectors: u32) {
+    fn fill(log: &mut XfsLog, core: &mut Core<NoTrace>, vectors: u32) {
         for _ in 0..vectors {
             let vector = loop {
-                match memory.alloc_object(CPU, Cache::XfsLogVector, MemcgId::ROOT) {
+                match core.alloc_object(CPU, Cache::XfsLogVector, MemcgId::ROOT) {
                     ObjectAlloc::Done(object) => break object,
                     ObjectAlloc::NeedsSlab => {
-                        let (order, mobility) = memory.slab_request(Cache::XfsLogVector);
+                        let (order, mobility) = core.slabs.request(Cache::XfsLogVector);
                         let gfp = Gfp::NOFS | mobility;
-                        let page = memory.core.alloc.alloc(CPU, gfp, order, AllocFlags::WMARK_MIN).page;
-                        memory.grow_slab(Cache::XfsLogVector, page.expect("memory is free"));
+                        let page = core.alloc.alloc(CPU, gfp, order, AllocFlags::WMARK_MIN).page;
+                        core.grow_slab(Cache::XfsLogVector, page.expect("memory is free"));
                     }
                     ObjectAlloc::NeedsCharge { .. } => unreachable!("the root pays for nothing"),
                 }
             };
-            memory.log_add(vector);
+            log.add(vector);
         }
     }
 
     #[test]
     fn a_checkpoint_gives_all_its_unmovable_memory_back_at_one_blow() {
-        let mut memory = boot();
-        let free = |memory: &Memory<NoTrace>| {
-            memory
-                .core
-                .alloc
-                .zones()
-                .iter()
-                .map(|zone| zone.free_area.free_of(MigrateType::Unmovable))
-                .sum::<u64>()
+        let (mut core, mut log) = (boot(), XfsLog::default());
+        let free = |core: &Core<NoTrace>| {
+            core.alloc.zones().iter().map(|zone| zone.free_area.free_of(MigrateType::Unmovable)).sum::<u64>()
         };
-        log(&mut memory, 2200);
-        let slab = memory.slab_pages(false);
+        fill(&mut log, &mut core, 2200);
+        let slab = core.slabs.pages(false);
         assert_eq!(slab, 400, "22 vectors in four pages");
-        let (first, bytes) = memory.log_close().expect("there are changes");
+        let (first, bytes) = log.close().expect("there are changes");
         assert_eq!((first, bytes), (CheckpointId(1), Bytes(2200 * 350)));
-        log(&mut memory, 22);
-        memory.check().unwrap();
-        let before = free(&memory);
-        assert_eq!(memory.log_written(CPU, first), 2200);
-        assert!(!memory.xfs_log.is_writing());
+        fill(&mut log, &mut core, 22);
+        assert_eq!(core.slabs.cache(Cache::XfsLogVector).objects(), 2222);
+        core.alloc.check().unwrap();
+        let before = free(&core);
+        assert_eq!(log.written(&mut core, CPU, first), 2200);
+        assert!(!log.is_writing());
         let kept = 5 * 4; // empty slabs
-        assert_eq!(memory.slab_pages(false), 4 + kept);
-        assert_eq!(free(&memory) - before, 400 - kept, "all of it unmovable");
-        assert_eq!(memory.xfs_log.open_bytes(), Bytes(22 * 350), "what came later stays");
-        memory.check().unwrap();
+        assert_eq!(core.slabs.pages(false), 4 + kept);
+        assert_eq!(free(&core) - before, 400 - kept, "all of it unmovable");
+        assert_eq!(log.open_bytes(), Bytes(22 * 350), "what came later stays");
+        core.alloc.check().unwrap();
     }
 
     #[test]
     fn there_is_no_checkpoint_without_changes() {
-        let mut memory = boot();
-        assert_eq!(memory.log_close(), None);
-        assert_eq!(memory.xfs_log.open_checkpoint(), CheckpointId(1));
+        let mut log = XfsLog::default();
+        assert_eq!(log.close(), None);
+        assert_eq!(log.open_checkpoint(), CheckpointId(1));
     }
 
     #[test]
