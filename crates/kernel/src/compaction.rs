@@ -8,12 +8,12 @@
 //! Left out: proactive compaction, `compact_memory`. Next: [`crate::allocate`].
 
 use mm::alloc::flags::{AllocFlags, class_of};
+use mm::alloc::suitable::Suitability;
 use mm::base::event::Trace;
 use mm::base::gfp::{Gfp, MigrateType};
 use mm::base::layout::{ZoneId, ZoneKind};
 use mm::base::vmstat::VmEvent;
 use mm::compact::state::{CompactPriority, CompactRequest, CompactResult, CompactStep};
-use mm::compact::suitable::Suitability;
 use units::{NodeId, Order, Pfn};
 
 use crate::allocate::COSTLY_ORDER;

@@ -51,6 +51,7 @@ pub mod alloc {
     pub mod page_alloc;
     pub mod pageblock;
     pub mod pcp;
+    pub mod suitable;
     pub mod watermark;
     pub mod zone;
 }
@@ -109,7 +110,6 @@ pub mod compact {
     pub mod run;
     pub mod scanners;
     pub mod state;
-    pub mod suitable;
 }
 
 pub mod check;

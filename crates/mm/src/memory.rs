@@ -10,6 +10,7 @@ use units::{Bytes, CpuId, Nanos, NodeId, Order, Pfn};
 
 use crate::alloc::boot::BootError;
 use crate::alloc::flags::AllocFlags;
+use crate::alloc::suitable::{self, Suitability};
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::base::ids::{AnonId, MappingId, MemcgId};
@@ -17,7 +18,6 @@ use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind};
 use crate::base::sysctl::Sysctls;
 use crate::cgroup::walk::Walk;
 use crate::compact::state::{CompactRequest, CompactResult, CompactStep, Compaction, Compactor};
-use crate::compact::suitable::{self, Suitability};
 use crate::core::Core;
 use crate::fs::inode::InodeObjects;
 use crate::fs::state::Fs;
@@ -472,9 +472,9 @@ impl<T: Trace> Memory<T> {
         suitable::is_ready(&self.core.alloc, zone, order, class)
     }
 
-    /// Whether another pass at the same priority is due: [`suitable::should_continue_reclaim`].
+    /// Whether another pass at the same priority is due: [`pass::should_continue`].
     pub fn should_continue_reclaim(&self, node: NodeId, sc: &ScanControl, freed: u64) -> bool {
-        suitable::should_continue_reclaim(&self.core, &self.lru, node, sc, freed)
+        pass::should_continue(&self.core, &self.lru, node, sc, freed)
     }
 
     /// Asks whether compaction of `zone` is put off; counts the question.

@@ -21,13 +21,13 @@ use units::{CpuId, Order};
 use crate::alloc::buddy::{LARGEST_ORDER, ORDERS};
 use crate::alloc::fallback::can_serve;
 use crate::alloc::pageblock::{PAGEBLOCK_PAGES, block_start};
+use crate::alloc::suitable::{Suitability, suitable};
 use crate::base::event::Trace;
 use crate::base::layout::ZoneId;
 use crate::base::vmstat::VmEvent;
 use crate::compact::state::{
     CompactPriority, CompactRequest, CompactResult, CompactStep, Compaction, Compactor,
 };
-use crate::compact::suitable::{Suitability, suitable};
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::pages::anon::AnonMaps;

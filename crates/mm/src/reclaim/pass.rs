@@ -11,8 +11,11 @@
 //! Left out: swap (so anonymous quotas are always 0; the balance of anon and file is not
 //! computed), the multi-gen LRU. Next: [`crate::reclaim::page`] spends the quotas.
 
-use units::NodeId;
+use units::{NodeId, Order};
 
+use crate::alloc::flags::AllocFlags;
+use crate::alloc::pcp::COSTLY_ORDER;
+use crate::alloc::suitable::{Suitability, compact_gap, suitable};
 use crate::base::event::Trace;
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::MemcgStat;
@@ -165,6 +168,31 @@ fn walk_kind<T: Trace>(core: &Core<T>, sc: &ScanControl) -> WalkKind {
     } else {
         WalkKind::Full
     }
+}
+
+/// `should_continue_reclaim`: a pass over `node` for a block freed `freed` pages; another one at
+/// the same priority is due if compaction cannot work yet and there is enough to reclaim.
+pub fn should_continue<T: Trace>(
+    core: &Core<T>,
+    lru: &Lru,
+    node: NodeId,
+    sc: &ScanControl,
+    freed: u64,
+) -> bool {
+    let for_compaction = sc.order > Order(0) && (sc.order > COSTLY_ORDER || sc.priority < DEF_PRIORITY - 2);
+    if !for_compaction || freed == 0 {
+        return false;
+    }
+    let served = core.alloc.nodes()[node.index()]
+        .zones
+        .iter()
+        .filter(|&&id| core.alloc.zone(id).kind <= sc.reclaim_idx)
+        .any(|&id| {
+            let flags = AllocFlags::WMARK_MIN;
+            suitable(&core.alloc, id, sc.order, flags, sc.reclaim_idx) != Suitability::Skip
+        });
+    let inactive = lru.node_pages(LruList::InactiveFile, node);
+    !served && inactive > compact_gap(sc.order)
 }
 
 /// `inactive_is_low`: the inactive list is short against the active one. The ratio is 1 below

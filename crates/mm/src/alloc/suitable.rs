@@ -1,9 +1,9 @@
-//! Whether compaction of a zone makes sense, and whether reclaim has made enough room for it
-//! (MECHANISMS 12.1, MECHANISMS-6X 9.2).
+//! Whether compaction of a zone makes sense (MECHANISMS 12.1, MECHANISMS-6X 9.2): a question to marks
+//! and free lists alone, which reclaim asks as well as compaction.
 //!
-//! Left out: proactive compaction. Neighbour: [`crate::compact::run`].
+//! Left out: proactive compaction. Neighbours: [`crate::compact::run`], [`crate::reclaim::pass`].
 
-use units::{NodeId, Order};
+use units::Order;
 
 use crate::alloc::buddy::{FreeArea, LARGEST_ORDER};
 use crate::alloc::flags::AllocFlags;
@@ -12,9 +12,6 @@ use crate::alloc::pcp::COSTLY_ORDER;
 use crate::alloc::watermark::Mark;
 use crate::base::event::Trace;
 use crate::base::layout::{ZoneId, ZoneKind};
-use crate::core::Core;
-use crate::lru::lists::{Lru, LruList};
-use crate::reclaim::run::{DEF_PRIORITY, ScanControl};
 
 /// `vm.extfrag_threshold`: at or below it a failure is for want of memory, not for fragmentation.
 const EXTFRAG_THRESHOLD: i64 = 500;
@@ -103,29 +100,4 @@ pub fn is_ready<T: Trace>(alloc: &PageAllocator<T>, zone: ZoneId, order: Order, 
             zone.watermark_ok(Order(0), needed, class, AllocFlags::NO_WATERMARKS, free)
         }
     }
-}
-
-/// `should_continue_reclaim`: a pass over `node` for a block freed `freed` pages; another one at
-/// the same priority is due if compaction cannot work yet and there is enough to reclaim.
-pub fn should_continue_reclaim<T: Trace>(
-    core: &Core<T>,
-    lru: &Lru,
-    node: NodeId,
-    sc: &ScanControl,
-    freed: u64,
-) -> bool {
-    let for_compaction = sc.order > Order(0) && (sc.order > COSTLY_ORDER || sc.priority < DEF_PRIORITY - 2);
-    if !for_compaction || freed == 0 {
-        return false;
-    }
-    let served = core.alloc.nodes()[node.index()]
-        .zones
-        .iter()
-        .filter(|&&id| core.alloc.zone(id).kind <= sc.reclaim_idx)
-        .any(|&id| {
-            let flags = AllocFlags::WMARK_MIN;
-            suitable(&core.alloc, id, sc.order, flags, sc.reclaim_idx) != Suitability::Skip
-        });
-    let inactive = lru.node_pages(LruList::InactiveFile, node);
-    !served && inactive > compact_gap(sc.order)
 }
