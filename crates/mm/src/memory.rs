@@ -2,7 +2,7 @@
 //!
 //! A part's state is its own. Its steps borrow the parts below it; the methods here hand them over, so
 //! that whoever drives the machine needs not know what stands on what. What a part has to say to one
-//! above it, it returns. Reads for reports are in [`crate::readings`].
+//! above it, it returns. Reads for reports are in `readings.rs`.
 
 use std_alloc::vec::Vec;
 

@@ -15,11 +15,11 @@ impl MemcgId {
     }
 }
 
-/// A file's page cache, by its place in the table. Places are reused after [`Memory::mapping_remove`].
+/// A file's page cache, by its place in the table. Places are reused after the file is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MappingId(pub u32);
 
-/// An anonymous mapping, by its place in the table. Places are reused after
-/// [`Memory::anon_remove`].
+/// An anonymous mapping, by its place in the table. Places are reused after it is
+/// removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AnonId(pub u32);

@@ -6,7 +6,7 @@
 //!                                      \--> marked for reclaim: to the inactive tail
 //! ```
 //!
-//! Left out: writes that fail. Thresholds and the pace of writers: [`pace`]. Who sleeps and who
+//! Left out: writes that fail. Thresholds and the pace of writers: [`crate::pages::pace`]. Who sleeps and who
 //! writes is up to the driver, `writeback.rs` of the kernel crate.
 
 use std_alloc::vec::Vec;
