@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use mm::Memory;
-use mm::event::Trace;
-use mm::sysctl::Sysctls;
-use mm::zone::MemoryLayout;
+use mm::base::event::Trace;
+use mm::base::layout::MemoryLayout;
+use mm::base::sysctl::Sysctls;
 use units::{Bytes, CpuId, Nanos, NodeId, Seed};
 
 use crate::alloc::used_frames::UsedFrames;
@@ -52,12 +52,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ///
     /// # Errors
     /// A memory layout that no kernel can run on.
-    pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::boot::BootError> {
+    pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::alloc::boot::BootError> {
         let mut mem = Memory::boot(&config.layout, config.version, config.sysctls, trace)?;
-        mem.writeback.has_writepage_hook = config.filesystem.lets_reclaim_write(mem.alloc.features);
+        let hook = config.filesystem.lets_reclaim_write(mem.core.alloc.features());
+        mem.reclaim.set_writepage_hook(hook);
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
-        let frames = mem.alloc.frames.len();
+        let frames = mem.core.alloc.frames.len();
         let compaction = CompactionThreads::new(&machine, node_count);
         let wait = WriteQueues::new(&machine);
         let kernel = Self {
@@ -133,10 +134,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn flush_stats_forever(&self, first: Nanos) {
         self.machine().sleep(first, WaitReason::Periodic).await;
-        self.mem(|mem| mem.memcgs.flush_periodic());
+        self.mem(|mem| mem.core.cgroups.flush_periodic());
         loop {
             self.machine().sleep(STAT_FLUSH_PERIOD, WaitReason::Periodic).await;
-            self.mem(|mem| mem.memcgs.flush_periodic());
+            self.mem(|mem| mem.core.cgroups.flush_periodic());
         }
     }
 
@@ -145,7 +146,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         loop {
             self.machine().sleep(VMSTAT_PERIOD, WaitReason::Periodic).await;
             for cpu in 0..self.machine().cpu_count() {
-                let drained = self.mem(|mem| mem.alloc.tick(CpuId(cpu)));
+                let drained = self.mem(|mem| mem.core.alloc.tick(CpuId(cpu)));
                 self.machine().charge(CostOp::PcpRefillPage, drained.0);
             }
         }

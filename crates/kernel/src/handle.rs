@@ -7,7 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use mm::event::Trace;
+use mm::base::event::Trace;
 use mm::{MemcgId, Memory};
 use units::Bytes;
 
@@ -72,7 +72,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// The cgroup with this path below the root; the root for the empty path.
     pub fn find_memcg(&self, path: &str) -> Option<MemcgId> {
-        if path.is_empty() { Some(MemcgId::ROOT) } else { self.mem(|mem| mem.memcgs.find(path)) }
+        if path.is_empty() { Some(MemcgId::ROOT) } else { self.mem(|mem| mem.core.cgroups.find(path)) }
     }
 
     /// Wakes a queue if anybody sleeps on it.

@@ -2,9 +2,10 @@
 //! with reclaim where that is allowed (MECHANISMS 9.1).
 
 use mm::MemcgId;
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::slab_caches::{Cache, Object, ObjectAlloc};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::slab::object::{Object, ObjectAlloc};
+use mm::version::geometry::Cache;
 use units::{Order, Pfn};
 
 use crate::errno::Errno;
@@ -46,7 +47,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let memcg = process.memcg();
         self.charge_pages(process, memcg, pages, gfp | Gfp::ACCOUNT).await?;
         let cpu = self.machine().current_cpu();
-        self.mem(|mem| mem.memcgs.object_pages_charged(cpu, memcg, pages));
+        self.mem(|mem| mem.core.cgroups.object_pages_charged(cpu, memcg, pages));
         Ok(())
     }
 
@@ -76,12 +77,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let gfp = Gfp::KERNEL | Gfp::ACCOUNT;
         self.charge_pages(process, process.memcg(), 1, gfp).await?;
         let Some(pfn) = self.alloc_pages(Some(process), gfp, Order(0)).await else {
-            self.mem(|mem| mem.memcgs.uncharge(process.memcg(), 1));
+            self.mem(|mem| mem.core.cgroups.uncharge(process.memcg(), 1));
             return Err(Errno::NoMem);
         };
         self.mem(|mem| {
-            mem.memcgs.count_kernel_pages(process.memcg(), 1);
-            mem.alloc.frames.set_memcg(pfn, process.memcg().0);
+            mem.core.cgroups.count_kernel_pages(process.memcg(), 1);
+            mem.core.alloc.frames.set_memcg(pfn, process.memcg().0);
         });
         Ok(pfn)
     }
@@ -90,9 +91,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn free_kernel_page(&self, process: &Process, pfn: Pfn) {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            mem.memcgs.uncount_kernel_pages(process.memcg(), 1);
-            mem.memcgs.uncharge(process.memcg(), 1);
-            mem.alloc.free(cpu, pfn, Order(0));
+            mem.core.cgroups.uncount_kernel_pages(process.memcg(), 1);
+            mem.core.cgroups.uncharge(process.memcg(), 1);
+            mem.core.alloc.free(cpu, pfn, Order(0));
         });
     }
 }

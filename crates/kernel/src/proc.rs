@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use mm::event::Trace;
-use mm::sysctl::Sysctl;
-use mm::vmstat::VmEvent;
+use mm::base::event::Trace;
+use mm::base::sysctl::Sysctl;
+use mm::base::vmstat::VmEvent;
 use units::CpuId;
 
 use crate::errno::Errno;
@@ -19,7 +19,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `NoEnt`.
     pub fn sysctl_read(&self, name: &str) -> Result<String, Errno> {
         let sysctl = Sysctl::parse(name).map_err(|_| Errno::NoEnt)?;
-        Ok(sysctl.value_text(self.mem(|mem| mem.alloc.sysctls.get(sysctl))))
+        Ok(sysctl.value_text(self.mem(|mem| mem.core.alloc.sysctls().get(sysctl))))
     }
 
     /// Writes a sysctl; watermarks follow at once.
@@ -29,7 +29,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub fn sysctl_write(&self, name: &str, value: &str) -> Result<(), Errno> {
         let sysctl = Sysctl::parse(name).map_err(|_| Errno::NoEnt)?;
         let value = sysctl.parse_value(value).map_err(|_| Errno::Inval)?;
-        self.mem(|mem| mem.alloc.set_sysctl(sysctl, value));
+        self.mem(|mem| mem.core.alloc.set_sysctl(sysctl, value));
         if sysctl == Sysctl::ThpEnabled {
             // khugepaged looks again whether it has work.
             self.machine().wake_all(self.shared.khugepaged);
@@ -56,7 +56,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if (mask & 1) != 0 {
             self.mem(|mem| {
                 mem.lru_drain_all();
-                mem.alloc.events.add(VmEvent::DropPageCache, 1);
+                mem.core.alloc.events.add(VmEvent::DropPageCache, 1);
             });
             let inodes: Vec<Rc<Inode>> = self.shared.files.borrow().inodes().cloned().collect();
             for inode in inodes {
@@ -72,7 +72,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if (mask & 2) != 0 {
             let cpu = self.machine().current_cpu();
             let freed = self.mem(|mem| {
-                mem.alloc.events.add(VmEvent::DropSlab, 1);
+                mem.core.alloc.events.add(VmEvent::DropSlab, 1);
                 mem.drop_slab(cpu)
             });
             self.machine().charge(CostOp::SlabScanObject, freed);

@@ -4,8 +4,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use mm::mapping::MappingId;
-use mm::zone::ZoneKind;
+use mm::base::ids::MappingId;
+use mm::base::layout::ZoneKind;
 use units::Order;
 
 use crate::machine::{Machine, QueueId};

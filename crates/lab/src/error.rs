@@ -47,7 +47,7 @@ pub enum LabError {
     SysctlNotAPair(String),
     /// A sysctl has a value that it does not take.
     #[error(transparent)]
-    Sysctl(#[from] mm::sysctl::SysctlError),
+    Sysctl(#[from] mm::base::sysctl::SysctlError),
     /// A scenario file cannot be read.
     #[error("cannot read `{}`", path.display())]
     Unreadable {

@@ -4,9 +4,9 @@
 
 use std::fmt::Write as _;
 
-use mm::feature::{Feature, Kernel};
-use mm::sysctl::{Sysctl, Sysctls};
-use mm::vmstat::{MemcgStat, VmEvent};
+use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::base::vmstat::{MemcgStat, VmEvent};
+use mm::version::feature::{Feature, Kernel};
 use sim::machines::MACHINES;
 use workload::vocabulary::Vocabulary;
 

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use mm::feature::Kernel;
-use mm::sysctl::{Sysctl, Sysctls};
+use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::version::feature::Kernel;
 use sim::machines::{self, MACHINES, MachineSpec};
 use units::{Bytes, Seed};
 use workload::params::split_pair;
@@ -248,7 +248,7 @@ pub(crate) struct Setting {
     pub(crate) kernel: Kernel,
     pub(crate) sysctls: Sysctls,
     pub(crate) hardware: sim::Hardware,
-    pub(crate) layout: mm::zone::MemoryLayout,
+    pub(crate) layout: mm::base::layout::MemoryLayout,
 }
 
 impl Setting {

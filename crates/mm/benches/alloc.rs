@@ -7,12 +7,13 @@
 use buddy_system_allocator::FrameAllocator;
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use pagetide_mm::event::NoTrace;
-use pagetide_mm::feature::Kernel;
-use pagetide_mm::gfp::Gfp;
-use pagetide_mm::page_alloc::{AllocFlags, PageAllocator};
-use pagetide_mm::sysctl::Sysctls;
-use pagetide_mm::zone::MemoryLayout;
+use pagetide_mm::alloc::flags::AllocFlags;
+use pagetide_mm::alloc::page_alloc::PageAllocator;
+use pagetide_mm::base::event::NoTrace;
+use pagetide_mm::base::gfp::Gfp;
+use pagetide_mm::base::layout::MemoryLayout;
+use pagetide_mm::base::sysctl::Sysctls;
+use pagetide_mm::version::feature::Kernel;
 use units::{CpuId, Order, Pages, Pfn};
 
 const MEMORY: Pages = Pages(512 << 8);

@@ -5,14 +5,16 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use pagetide_mm::event::NoTrace;
-use pagetide_mm::feature::Kernel;
-use pagetide_mm::gfp::Gfp;
-use pagetide_mm::lru::LruList;
-use pagetide_mm::mapping::{MappingId, Prepared, Slot};
-use pagetide_mm::scan::ScanControl;
-use pagetide_mm::sysctl::Sysctls;
-use pagetide_mm::zone::{MemoryLayout, ZoneKind};
+use pagetide_mm::base::event::NoTrace;
+use pagetide_mm::base::gfp::Gfp;
+use pagetide_mm::base::ids::MappingId;
+use pagetide_mm::base::layout::{MemoryLayout, ZoneKind};
+use pagetide_mm::base::sysctl::Sysctls;
+use pagetide_mm::lru::lists::LruList;
+use pagetide_mm::pages::cache::Prepared;
+use pagetide_mm::pages::tree::Slot;
+use pagetide_mm::reclaim::run::ScanControl;
+use pagetide_mm::version::feature::Kernel;
 use pagetide_mm::{MemcgId, Memory};
 use units::{CpuId, NodeId, Order, Pages};
 
@@ -51,13 +53,13 @@ impl Scene {
     /// Reads the whole file into an empty cache.
     fn fill(&mut self) {
         for index in 0..PAGES {
-            let flags = self.mem.alloc.fast_flags(CPU, Gfp::HIGHUSER_MOVABLE);
-            let outcome = self.mem.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags);
+            let flags = self.mem.core.alloc.fast_flags(CPU, Gfp::HIGHUSER_MOVABLE);
+            let outcome = self.mem.core.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags);
             let pfn = outcome.page.expect("memory");
             while self.mem.prepare_insert(CPU, self.file, index, 1, ROOT) == Prepared::NeedsSlab {
-                let flags = self.mem.alloc.fast_flags(CPU, Gfp::KERNEL);
-                let slab = self.mem.alloc.alloc(CPU, Gfp::KERNEL, Order(0), flags).page;
-                self.mem.grow_slab(pagetide_mm::slab_caches::Cache::TreeNode, slab.expect("memory"));
+                let flags = self.mem.core.alloc.fast_flags(CPU, Gfp::KERNEL);
+                let slab = self.mem.core.alloc.alloc(CPU, Gfp::KERNEL, Order(0), flags).page;
+                self.mem.grow_slab(pagetide_mm::version::geometry::Cache::TreeNode, slab.expect("memory"));
             }
             if let Some(shadow) = self.mem.insert_page(self.file, index, pfn, ROOT) {
                 self.mem.refault(pfn, shadow);
@@ -68,7 +70,7 @@ impl Scene {
 
     fn access_all(&mut self) {
         for index in 0..PAGES {
-            if let Slot::Page(pfn) = self.mem.mappings.find(self.file, index) {
+            if let Slot::Page(pfn) = self.mem.cache.find(self.file, index) {
                 self.mem.mark_accessed(CPU, pfn);
             }
         }

@@ -1,6 +1,6 @@
 //! Invariants over the whole memory state; the first violation is named.
 //!
-//! [`crate::page_alloc::PageAllocator::check`] covers frames, free lists, per-CPU lists and
+//! [`crate::alloc::page_alloc::PageAllocator::check`] covers frames, free lists, per-CPU lists and
 //! pageblocks. Here: every page in use by a list, batch, mapping or slab is where its frame says,
 //! LRU sizes equal recounts, and charges cover what is charged for. O(frames): run after every
 //! event of small worlds, and at the end of large ones.
@@ -17,16 +17,17 @@ use std_alloc::vec::Vec;
 
 use units::{PAGE_SIZE, Pfn};
 
-use crate::anon::anon_owner;
-use crate::event::Trace;
-use crate::frame::{FrameState, NO_OWNER, PageFlags};
-use crate::lru::LruList;
-use crate::mapping::{MappingId, Mappings, Slot};
-use crate::memcg::MemcgId;
+use crate::base::event::Trace;
+use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
+use crate::base::ids::MappingId;
+use crate::base::ids::MemcgId;
+use crate::base::layout::ZoneKind;
+use crate::base::vmstat::MemcgStat;
+use crate::lru::lists::LruList;
 use crate::memory::Memory;
-use crate::slab_caches::Cache;
-use crate::vmstat::MemcgStat;
-use crate::zone::ZoneKind;
+use crate::pages::anon::anon_owner;
+use crate::pages::tree::{Mappings, Slot};
+use crate::version::geometry::Cache;
 
 /// A broken invariant: a bug of ours, never of the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,11 +77,11 @@ impl<T: Trace> Memory<T> {
     }
 
     fn check_with(&self, charges_hold: fn(u64, u64) -> bool) -> Result<(), Violation> {
-        self.alloc.check().map_err(|violation| Violation(format!("{violation}")))?;
+        self.core.alloc.check().map_err(|violation| Violation(format!("{violation}")))?;
         let census = self.census()?;
         self.check_lists(census.listed)?;
         self.check_mappings(census.cached)?;
-        self.check_anon().map_err(|problem| Violation(format!("anonymous memory: {problem}")))?;
+        self.anon.check(&self.core).map_err(|problem| Violation(format!("anonymous memory: {problem}")))?;
         self.check_slabs()?;
         self.check_writeback()?;
         self.check_charges(&census.pages_of, charges_hold)
@@ -88,8 +89,8 @@ impl<T: Trace> Memory<T> {
 
     /// Goes through all frames once.
     fn census(&self) -> Result<Census, Violation> {
-        let frames = &self.alloc.frames;
-        let mut census = Census { listed: 0, cached: 0, pages_of: vec![0; self.memcgs.ids().count()] };
+        let frames = &self.core.alloc.frames;
+        let mut census = Census { listed: 0, cached: 0, pages_of: vec![0; self.core.cgroups.ids().count()] };
         for index in 0..frames.len() {
             let pfn = Pfn(u32::try_from(index).expect("frames are numbered in 32 bits"));
             match frames.state(pfn) {
@@ -100,10 +101,10 @@ impl<T: Trace> Memory<T> {
                 }
                 _ => continue,
             }
-            census.pages_of[self.page_memcg(pfn).index()] += u64::from(frames.pages(pfn));
+            census.pages_of[self.core.page_memcg(pfn).index()] += u64::from(frames.pages(pfn));
             if frames.owner(pfn) != NO_OWNER && anon_owner(frames.owner(pfn)).is_none() {
                 census.cached += 1;
-                let slot = self.mappings.find(MappingId(frames.owner(pfn)), frames.index(pfn));
+                let slot = self.cache.find(MappingId(frames.owner(pfn)), frames.index(pfn));
                 ensure!(slot == Slot::Page(pfn), "{pfn:?} says that it is cached; its slot holds {slot:?}");
             }
         }
@@ -111,15 +112,15 @@ impl<T: Trace> Memory<T> {
     }
 
     fn check_lists(&self, states: u64) -> Result<(), Violation> {
-        let frames = &self.alloc.frames;
+        let frames = &self.core.alloc.frames;
         let mut listed = 0_u64;
-        for memcg in self.memcgs.ids() {
+        for memcg in self.core.cgroups.ids() {
             for node in self.nodes() {
-                let lruvec = self.lruvec(memcg, node);
+                let lruvec = self.lru.lruvec(memcg, node);
                 for list in LruList::ALL {
                     let mut pages = [0_u64; ZoneKind::COUNT];
                     let mut length = 0;
-                    for pfn in lruvec.lists[list as usize].iter(frames) {
+                    for pfn in lruvec.list(list).iter(frames) {
                         length += 1;
                         ensure!(
                             frames.state(pfn) == FrameState::Lru,
@@ -132,26 +133,26 @@ impl<T: Trace> Memory<T> {
                             frames.flags(pfn)
                         );
                         ensure!(
-                            self.page_memcg(pfn) == memcg,
+                            self.core.page_memcg(pfn) == memcg,
                             "{pfn:?} is on a list of {memcg:?} but charged to {:?}",
-                            self.page_memcg(pfn)
+                            self.core.page_memcg(pfn)
                         );
-                        let (zone, place) = self.page_place(pfn);
+                        let (zone, place) = self.core.page_place(pfn);
                         ensure!(place == node, "{pfn:?} is on a list of {node:?}");
                         pages[zone as usize] += u64::from(frames.pages(pfn));
                     }
                     listed += u64::from(length);
                     ensure!(
-                        length == lruvec.lists[list as usize].len(),
+                        length == lruvec.list(list).len(),
                         "{list:?} of {memcg:?} has {length} elements and says {}",
-                        lruvec.lists[list as usize].len()
+                        lruvec.list(list).len()
                     );
                     ensure!(
-                        pages == lruvec.pages[list as usize],
+                        &pages == lruvec.by_zone(list),
                         "{list:?} of {memcg:?} has {pages:?} pages and says {:?}",
-                        lruvec.pages[list as usize]
+                        lruvec.by_zone(list)
                     );
-                    let stat = self.memcgs.local_stat(memcg, node, list.stat());
+                    let stat = self.core.cgroups.local_stat(memcg, node, list.stat());
                     ensure!(
                         stat == pages.iter().sum::<u64>(),
                         "{} of {memcg:?} is {stat}, its list has {pages:?}",
@@ -160,32 +161,51 @@ impl<T: Trace> Memory<T> {
                 }
             }
         }
+        self.check_node_sizes()?;
         ensure!(states == listed, "{states} frames say that they are on a list, {listed} are");
-        for pfn in self.cpus.iter().flat_map(|cpu| &cpu.add) {
+        for pfn in self.lru.add_batches() {
             ensure!(
-                frames.state(*pfn) == FrameState::Batch,
+                frames.state(pfn) == FrameState::Batch,
                 "{pfn:?} waits in a batch as {:?}",
-                frames.state(*pfn)
+                frames.state(pfn)
             );
         }
         Ok(())
     }
 
+    /// What is kept by node is what the lists of all cgroups there add up to.
+    fn check_node_sizes(&self) -> Result<(), Violation> {
+        for node in self.nodes() {
+            for (list, kind) in
+                LruList::ALL.into_iter().flat_map(|list| ZoneKind::ALL.map(|kind| (list, kind)))
+            {
+                let of = |memcg| self.lru.lruvec(memcg, node).by_zone(list)[kind as usize];
+                let sum: u64 = self.core.cgroups.ids().map(of).sum();
+                let kept = self.lru.zone_pages(list, node, kind);
+                ensure!(
+                    sum == kept,
+                    "{list:?} of {node:?} adds up to {sum} pages of {kind:?} and says {kept}"
+                );
+            }
+        }
+        Ok(())
+    }
+
     fn check_mappings(&self, frames_cached: u64) -> Result<(), Violation> {
-        let frames = &self.alloc.frames;
+        let frames = &self.core.alloc.frames;
         let mut cached = 0_u64;
-        for mapping in self.mappings.ids() {
-            if let Err(problem) = self.mappings.check(mapping) {
+        for mapping in self.cache.trees().ids() {
+            if let Err(problem) = self.cache.trees().check(mapping) {
                 return Err(Violation(format!("{mapping:?}: {problem}")));
             }
-            for (index, pfn) in self.mappings.heads(mapping) {
+            for (index, pfn) in self.cache.trees().heads(mapping) {
                 cached += 1;
                 let owner = (frames.owner(pfn), frames.index(pfn));
                 ensure!(
                     owner == (mapping.0, index),
                     "{mapping:?} has {pfn:?} at {index}, the frame says {owner:?}"
                 );
-                ensure!(self.is_lru_page(pfn), "{pfn:?} is cached and {:?}", frames.state(pfn));
+                ensure!(frames.is_lru_page(pfn), "{pfn:?} is cached and {:?}", frames.state(pfn));
             }
         }
         ensure!(cached == frames_cached, "{cached} folios are cached, {frames_cached} frames say so");
@@ -193,18 +213,19 @@ impl<T: Trace> Memory<T> {
     }
 
     fn check_slabs(&self) -> Result<(), Violation> {
-        let frames = &self.alloc.frames;
+        let frames = &self.core.alloc.frames;
         let mut used = [0_u64; Cache::COUNT];
-        used[Cache::TreeNode as usize] = self.mappings.nodes();
-        self.inodes
+        used[Cache::TreeNode as usize] = self.cache.trees().nodes();
+        self.fs
+            .vfs
             .objects()
-            .chain(self.xfs_log.objects())
+            .chain(self.fs.xfs_log.objects())
             .for_each(|object| used[object.cache as usize] += 1);
-        let buffered = |&pfn: &Pfn| self.is_lru_page(pfn) && frames.flags(pfn).has(PageFlags::PRIVATE);
+        let buffered = |&pfn: &Pfn| frames.is_lru_page(pfn) && frames.flags(pfn).has(PageFlags::PRIVATE);
         used[Cache::BufferHead as usize] =
             (0..frames.len()).map(|index| Pfn(index as u32)).filter(buffered).count() as u64;
         for cache in Cache::ALL {
-            let slabs = self.slabs.cache(cache);
+            let slabs = self.core.slabs.cache(cache);
             let (name, objects, held) = (cache.name(), slabs.objects(), used[cache as usize]);
             ensure!(objects == held, "{name}: {objects} objects are in use, {held} are held");
             for slab in slabs.slabs() {
@@ -212,43 +233,47 @@ impl<T: Trace> Memory<T> {
                 ensure!(state == FrameState::InUse, "slab {:?} of {name} is {state:?}", slab.pfn);
             }
         }
-        self.inodes.check().map_err(|problem| Violation(String::from(problem)))
+        self.fs.vfs.check().map_err(|problem| Violation(String::from(problem)))
     }
 
     fn check_writeback(&self) -> Result<(), Violation> {
-        let frames = &self.alloc.frames;
-        let count = self.memcgs.ids().count();
+        let frames = &self.core.alloc.frames;
+        let count = self.core.cgroups.ids().count();
         let mut by_memcg = vec![(0_u64, 0_u64); count];
         let (mut dirty, mut writeback) = (0, 0);
         for index in 0..frames.len() {
             let pfn = Pfn(index as u32);
             let flags = frames.flags(pfn);
-            if !self.is_lru_page(pfn) || !flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK)) {
+            if !frames.is_lru_page(pfn) || !flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK)) {
                 continue;
             }
             ensure!(frames.owner(pfn) != NO_OWNER, "{pfn:?} is {flags:?} and in no file");
             let pages = u64::from(frames.pages(pfn));
-            let sums = &mut by_memcg[self.page_memcg(pfn).index()];
+            let sums = &mut by_memcg[self.core.page_memcg(pfn).index()];
             if flags.has(PageFlags::DIRTY) {
                 (dirty, sums.0) = (dirty + pages, sums.0 + pages);
                 let (owner, at) = (MappingId(frames.owner(pfn)), frames.index(pfn));
-                ensure!(self.mappings.next_dirty(owner, at) == Some(at), "{pfn:?} is dirty without a tag");
+                ensure!(
+                    self.cache.trees().next_dirty(owner, at) == Some(at),
+                    "{pfn:?} is dirty without a tag"
+                );
             }
             if flags.has(PageFlags::WRITEBACK) {
                 (writeback, sums.1) = (writeback + pages, sums.1 + pages);
             }
         }
-        let said = (self.writeback.dirty(), self.writeback.under_writeback());
+        let said = (self.cache.dirty(), self.cache.under_writeback());
         ensure!(said == (dirty, writeback), "{said:?} pages are dirty and written, not {dirty}, {writeback}");
         let mappings = |of: fn(&Mappings, MappingId) -> u64| -> u64 {
-            self.mappings.ids().map(|mapping| of(&self.mappings, mapping)).sum()
+            self.cache.trees().ids().map(|mapping| of(self.cache.trees(), mapping)).sum()
         };
         let (tagged, written) = (mappings(Mappings::dirty_pages), mappings(Mappings::writeback_pages));
         ensure!(written == writeback, "mappings have {written} pages under writeback, not {writeback}");
         ensure!(tagged <= dirty, "{tagged} pages are tagged dirty, {dirty} are");
-        for memcg in self.memcgs.ids() {
-            let stat =
-                |stat| -> u64 { self.nodes().map(|node| self.memcgs.local_stat(memcg, node, stat)).sum() };
+        for memcg in self.core.cgroups.ids() {
+            let stat = |stat| -> u64 {
+                self.nodes().map(|node| self.core.cgroups.local_stat(memcg, node, stat)).sum()
+            };
             let said = (stat(MemcgStat::FileDirty), stat(MemcgStat::FileWriteback));
             let is = by_memcg[memcg.index()];
             ensure!(said == is, "{memcg:?} has {is:?} pages dirty and under writeback and says {said:?}");
@@ -257,27 +282,28 @@ impl<T: Trace> Memory<T> {
     }
 
     fn check_charges(&self, pages_of: &[u64], holds: fn(u64, u64) -> bool) -> Result<(), Violation> {
-        for memcg in self.memcgs.ids().skip(1) {
+        for memcg in self.core.cgroups.ids().skip(1) {
             let below: u64 = self
-                .memcgs
+                .core
+                .cgroups
                 .ids()
-                .filter(|&id| self.memcgs.is_descendant(id, memcg))
+                .filter(|&id| self.core.cgroups.is_descendant(id, memcg))
                 .map(|id| {
                     let kernel: u64 = self
                         .nodes()
-                        .map(|node| self.memcgs.local_stat(id, node, MemcgStat::KernelBytes))
+                        .map(|node| self.core.cgroups.local_stat(id, node, MemcgStat::KernelBytes))
                         .sum();
                     pages_of[id.index()] + (kernel / PAGE_SIZE)
                 })
                 .sum();
-            let stocked = self.memcgs.stocked_pages(memcg);
-            let usage = self.memcgs[memcg].memory.usage;
+            let stocked = self.core.cgroups.stocked_pages(memcg);
+            let usage = self.core.cgroups[memcg].memory.usage;
             ensure!(
                 holds(usage, below + stocked),
                 "{memcg:?} is charged {usage} pages; its pages are {below} and stocks hold {stocked}"
             );
         }
-        ensure!(self.memcgs[MemcgId::ROOT].parent.is_none(), "the root has a parent");
+        ensure!(self.core.cgroups[MemcgId::ROOT].parent.is_none(), "the root has a parent");
         Ok(())
     }
 }

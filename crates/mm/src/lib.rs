@@ -1,7 +1,9 @@
 //! Linux's page allocator and page reclaim as plain state and synchronous decisions.
 //!
-//! Start with [`page_alloc::PageAllocator`] (frames, zones, watermarks, buddy and per-CPU lists), then
-//! [`Memory`] on top of it (LRU lists, cgroups, page cache trees, reclaim passes).
+//! The modules below are a tower, drawn from its foot upwards: each may use what stands above it in
+//! this file, never what stands below. Start with [`alloc::page_alloc`] (frames, zones, watermarks,
+//! buddy and per-CPU lists), then [`lru`] and [`reclaim`] (what goes, and in which order); [`Memory`]
+//! holds one of each part and hands them to each other.
 //!
 //! Deliberately absent: waiting, clocks, randomness, I/O, hash iteration and `unsafe`. Every step
 //! is bounded and returns what happened; whoever drives it waits.
@@ -9,48 +11,125 @@
 
 extern crate alloc as std_alloc;
 
-pub mod alloc_flags;
-pub mod anon;
-pub mod boot;
-pub mod buddy;
-pub mod check;
-pub mod check_alloc;
-pub mod compact;
-mod compact_scan;
-pub mod event;
-pub mod fallback;
-#[cfg(test)]
-mod fallback_scenes;
-pub mod feature;
-pub mod frame;
-pub mod gfp;
-pub mod highatomic;
-pub mod inode;
-pub mod lru;
-pub mod mapping;
-pub mod memcg;
-pub mod memory;
-pub mod migrate;
-pub mod page_alloc;
-pub mod pageblock;
-pub mod pcp;
-pub mod reclaim;
-pub mod scan;
-pub mod shrink;
-pub mod shrinker;
-pub mod slab;
-pub mod slab_caches;
-pub mod sysctl;
-pub mod vmstat;
-pub mod walk;
-pub mod watermark;
-pub mod workingset;
-pub mod writeback;
-pub mod xfs_buf;
-pub mod xfs_log;
-pub mod zone;
+/// What everybody names: frames, zones, flags, counters, tracepoints, sysctls.
+pub mod base {
+    pub mod event;
+    pub mod frame;
+    pub mod gfp;
+    pub mod ids;
+    pub mod layout;
+    pub mod sysctl;
+    pub mod vmstat;
+}
 
+/// Which Linux this is.
+pub mod version {
+    pub mod feature;
+    pub mod geometry;
+}
+
+/// Memory cgroups: the tree, charges, statistics, protection, and the walk of reclaim through it.
+pub mod cgroup {
+    pub mod charge;
+    pub mod protection;
+    pub mod stat;
+    pub mod tree;
+    pub mod walk;
+}
+
+/// The page allocator.
+pub mod alloc {
+    pub mod boot;
+    pub mod buddy;
+    pub mod check;
+    pub mod fallback;
+    #[cfg(test)]
+    mod fallback_scenes;
+    pub mod flags;
+    pub mod highatomic;
+    mod isolate;
+    pub mod page_alloc;
+    pub mod pageblock;
+    pub mod pcp;
+    pub mod suitable;
+    pub mod watermark;
+    pub mod zone;
+}
+
+/// Slab: pages that hold kernel objects.
+pub mod slab {
+    pub mod cache;
+    pub mod caches;
+    pub mod object;
+}
+
+pub mod core;
+
+/// LRU lists, the batches in front of them, and refaults.
+pub mod lru {
+    pub mod lists;
+    pub mod two_lists;
+    pub mod workingset;
+}
+
+/// What pages hold: the page cache, which of it is dirty, and anonymous memory.
+pub mod pages {
+    pub mod anon;
+    pub mod cache;
+    pub mod dirty;
+    pub mod pace;
+    pub mod shadow;
+    pub mod tree;
+}
+
+/// Objects of filesystems: dentries, inodes, buffers and the log of XFS.
+pub mod fs {
+    pub mod inode;
+    pub mod state;
+    /// XFS.
+    pub mod xfs {
+        pub mod buf;
+        pub mod log;
+    }
+}
+
+/// Reclaim: runs, passes, what becomes of each page, shrinkers.
+pub mod reclaim {
+    pub mod page;
+    pub mod pass;
+    pub mod plan;
+    pub mod run;
+    pub mod shrinker;
+    pub mod state;
+}
+
+/// Compaction: scanners, migration, deferral.
+pub mod compact {
+    pub mod defer;
+    pub mod migrate;
+    pub mod run;
+    pub mod scanners;
+    pub mod state;
+}
+
+pub mod check;
+pub mod memory;
+mod readings;
+
+/// Decisions of those who free memory, and of those who wait for it: small machines whose `step` says
+/// what to do next. Who does it, pays for it and waits is a driver of the kernel.
+pub mod decide {
+    pub mod balance;
+    pub mod charge;
+    pub mod pause;
+    pub mod priority;
+    pub mod retry;
+    #[cfg(test)]
+    mod scene;
+    pub mod throttle;
+}
+
+pub use base::ids::MemcgId;
 pub use check::Violation;
-pub use feature::{Feature, FeatureSet, Kernel};
-pub use memcg::MemcgId;
 pub use memory::Memory;
+pub use version::feature::{Feature, FeatureSet, Kernel};

@@ -1,71 +1,60 @@
-//! The whole memory of a machine: the page allocator with cgroups, LRU lists and page cache trees
-//! on top of it.
+//! The whole memory of a machine: one of each part, and the wires between them.
 //!
-//! All state is here, all steps are `&mut self` methods spread over the modules by concept. Reads
-//! for reports ([`Memory::vmstat`], [`Memory::memcg_stat`]) give the kernel's names and units.
+//! A part's state is its own. Its steps borrow the parts below it; the methods here hand them over, so
+//! that whoever drives the machine needs not know what stands on what. What a part has to say to one
+//! above it, it returns. Reads for reports are in `readings.rs`.
 
-use std_alloc::vec;
 use std_alloc::vec::Vec;
 
-use units::{NodeId, Pfn};
+use units::{Bytes, CpuId, Nanos, NodeId, Order, Pfn};
 
-use crate::anon::AnonMaps;
-use crate::boot::BootError;
-use crate::compact::ZoneCompact;
-use crate::event::Trace;
-use crate::feature::Kernel;
-use crate::frame::FrameState;
-use crate::inode::Inodes;
-use crate::lru::{CpuBatches, LruList, Lruvec};
-use crate::mapping::{Mappings, NodeScratch};
-use crate::memcg::{MemcgId, Memcgs};
-use crate::page_alloc::PageAllocator;
-use crate::scan::NodeReclaim;
-use crate::shrinker::Deferred;
-use crate::slab_caches::{Cache, Slabs};
-use crate::sysctl::Sysctls;
-use crate::vmstat::{MemcgStat, VmEvent};
-use crate::walk::WalkPositions;
-use crate::writeback::Writeback;
-use crate::xfs_buf::XfsBuffers;
-use crate::xfs_log::XfsLog;
-use crate::zone::{MemoryLayout, ZoneKind};
+use crate::alloc::boot::BootError;
+use crate::alloc::flags::AllocFlags;
+use crate::alloc::suitable::{self, Suitability};
+use crate::base::event::Trace;
+use crate::base::gfp::Gfp;
+use crate::base::ids::{AnonId, MappingId, MemcgId};
+use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind};
+use crate::base::sysctl::Sysctls;
+use crate::cgroup::walk::Walk;
+use crate::compact::state::{CompactRequest, CompactResult, CompactStep, Compaction, Compactor};
+use crate::core::Core;
+use crate::fs::inode::InodeObjects;
+use crate::fs::state::Fs;
+use crate::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState};
+use crate::fs::xfs::log::CheckpointId;
+use crate::lru::lists::{Lru, LruList, Lruvec};
+use crate::lru::workingset::Shadow;
+use crate::pages::anon::{AnonMaps, RangeCensus};
+use crate::pages::cache::{PageCache, Prepared};
+use crate::pages::dirty;
+use crate::pages::pace::{Balance, DirtyLimits};
+use crate::reclaim::pass::{self, LruvecScan};
+use crate::reclaim::plan::Shrinker;
+use crate::reclaim::run::{ChunkReport, ScanControl};
+use crate::reclaim::shrinker::{self, SlabReport, SlabScan};
+use crate::reclaim::state::Reclaim;
+use crate::slab::object::{Object, ObjectAlloc};
+use crate::version::feature::Kernel;
+use crate::version::geometry::Cache;
 
 /// The memory of a machine and everything that the kernel knows about it.
 #[derive(Debug, Clone)]
 pub struct Memory<T: Trace> {
-    /// Frames, zones, watermarks, free lists.
-    pub alloc: PageAllocator<T>,
-    /// The cgroup tree with charges and statistics.
-    pub memcgs: Memcgs,
-    /// Page cache trees.
-    pub mappings: Mappings,
+    /// The page allocator, the cgroup tree and slab caches.
+    pub core: Core<T>,
+    /// LRU lists and the batches in front of them.
+    pub lru: Lru,
+    /// Page cache trees, and which of their pages are dirty.
+    pub cache: PageCache,
     /// Page tables of anonymous memory.
     pub anon: AnonMaps,
-    /// What each zone remembers between compaction runs (index [`crate::zone::ZoneId`]).
-    pub compact: Vec<ZoneCompact>,
-    /// Buffers of XFS metadata.
-    pub xfs_buffers: XfsBuffers,
-    /// Log vectors of XFS.
-    pub xfs_log: XfsLog,
-    /// What each node remembers between reclaim runs.
-    pub node_reclaim: Vec<NodeReclaim>,
-    pub(crate) lruvecs: Vec<Lruvec>,
-    pub(crate) cpus: Vec<CpuBatches>,
-    /// Caches of kernel objects.
-    pub slabs: Slabs,
-    /// Dentries and inodes in memory.
-    pub inodes: Inodes,
-    /// Dirty pages and pages under writeback, and how fast they may grow.
-    pub writeback: Writeback,
-    pub(crate) deferred: Vec<Deferred>,
-    pub(crate) walk_positions: WalkPositions,
-    // Scratch lists, empty between steps.
-    pub(crate) isolated: Vec<Pfn>,
-    pub(crate) skipped: Vec<Pfn>,
-    pub(crate) node_scratch: NodeScratch,
-    /// Dirty pages that kswapd wants written one by one: see [`Memory::take_pageout`].
-    pub(crate) pageout: Vec<Pfn>,
+    /// What filesystems keep: dentries, inodes, metadata of XFS.
+    pub fs: Fs,
+    /// What reclaim remembers.
+    pub reclaim: Reclaim,
+    /// What compaction remembers.
+    pub compactor: Compactor,
 }
 
 impl<T: Trace> Memory<T> {
@@ -79,139 +68,456 @@ impl<T: Trace> Memory<T> {
         sysctls: Sysctls,
         trace: T,
     ) -> Result<Self, BootError> {
-        let cpus = usize::from(layout.cpus);
-        let nodes = layout.nodes.len();
-        let memcgs = Memcgs::new(&kernel, nodes, cpus);
-        let slabs = Slabs::new(&kernel.tuning);
-        let alloc = PageAllocator::boot(layout, kernel, sysctls, trace)?;
+        let (nodes, cpus) = (layout.nodes.len(), usize::from(layout.cpus));
+        let core = Core::boot(layout, kernel, sysctls, trace)?;
         Ok(Self {
-            compact: alloc.zones.iter().map(ZoneCompact::new).collect(),
-            alloc,
-            memcgs,
-            mappings: Mappings::default(),
+            lru: Lru::new(nodes, cpus),
+            cache: PageCache::new(nodes),
             anon: AnonMaps::default(),
-            xfs_buffers: XfsBuffers::new(nodes),
-            xfs_log: XfsLog::default(),
-            node_reclaim: vec![NodeReclaim::default(); nodes],
-            lruvecs: vec![Lruvec::default(); nodes],
-            cpus: vec![CpuBatches::default(); cpus],
-            slabs,
-            inodes: Inodes::new(nodes),
-            writeback: Writeback::new(nodes),
-            deferred: vec![Deferred::default(); nodes],
-            walk_positions: WalkPositions::default(),
-            isolated: Vec::new(),
-            skipped: Vec::new(),
-            node_scratch: Vec::new(),
-            pageout: Vec::new(),
+            fs: Fs::new(nodes),
+            reclaim: Reclaim::new(nodes),
+            compactor: Compactor::new(core.alloc.zones()),
+            core,
         })
     }
 
     /// Creates a cgroup.
     pub fn memcg_create(&mut self, parent: MemcgId, name: &str) -> MemcgId {
-        let id = self.memcgs.create(parent, name);
-        for _ in 0..self.alloc.nodes.len() {
-            self.lruvecs.push(Lruvec::default());
-            self.deferred.push(Deferred::default());
-            self.inodes.add_lists();
-        }
+        let id = self.core.cgroups.create(parent, name);
+        self.lru.add_cgroup();
+        self.fs.vfs.add_cgroup();
+        self.reclaim.add_cgroup();
         id
     }
 
     /// Every node.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<T> {
-        (0..self.alloc.nodes.len()).map(|index| NodeId(u8::try_from(index).expect("8 bits of nodes")))
+        self.core.nodes()
+    }
+
+    // ---- kernel objects ----
+
+    /// Tries to allocate an object for a task of `memcg`.
+    pub fn alloc_object(&mut self, cpu: CpuId, cache: Cache, memcg: MemcgId) -> ObjectAlloc {
+        self.core.alloc_object(cpu, cache, memcg)
+    }
+
+    /// Frees an object; returns the pages that came free with it.
+    pub fn free_object(&mut self, cpu: CpuId, object: Object) -> u64 {
+        self.core.free_object(cpu, object)
+    }
+
+    /// The order that a slab of `cache` is first tried with, and what is added to the request's
+    /// flags.
+    pub fn slab_request(&self, cache: Cache) -> (Order, Gfp) {
+        self.core.slabs.request(cache)
+    }
+
+    /// Hands a block to a cache.
+    pub fn grow_slab(&mut self, cache: Cache, pfn: Pfn) {
+        self.core.grow_slab(cache, pfn);
+    }
+
+    /// Pages of all slabs of reclaimable or of other caches.
+    pub fn slab_pages(&self, reclaimable: bool) -> u64 {
+        self.core.slabs.pages(reclaimable)
+    }
+
+    /// The cgroup that `pfn` is charged to.
+    pub fn page_memcg(&self, pfn: Pfn) -> MemcgId {
+        self.core.page_memcg(pfn)
+    }
+
+    // ---- LRU lists ----
+
+    /// The lists of `memcg` on `node`.
+    pub fn lruvec(&self, memcg: MemcgId, node: NodeId) -> &Lruvec {
+        self.lru.lruvec(memcg, node)
+    }
+
+    /// The folios on one list of `memcg` on `node`, the newest first.
+    pub fn lru_list(&self, memcg: MemcgId, node: NodeId, list: LruList) -> impl Iterator<Item = Pfn> + '_ {
+        self.lru.lruvec(memcg, node).list(list).iter(&self.core.alloc.frames)
+    }
+
+    /// The folios in the batch of `cpu` on their way to a list, the oldest first.
+    pub fn add_batch(&self, cpu: CpuId) -> &[Pfn] {
+        self.lru.add_batch(cpu)
     }
 
     /// Pages on `list`, of all cgroups and nodes.
     pub fn lru_pages(&self, list: LruList) -> u64 {
-        self.lruvecs.iter().map(|lruvec| lruvec.size(list, ZoneKind::Movable)).sum()
+        self.lru.pages(list)
     }
 
     /// Reclaimable file pages of one zone kind on a node: what `should_reclaim_retry` counts on.
     pub fn zone_reclaimable_pages(&self, node: NodeId, kind: ZoneKind) -> u64 {
-        self.lruvecs
-            .iter()
-            .skip(node.index())
-            .step_by(self.alloc.nodes.len())
-            .map(|lruvec| {
-                lruvec.pages[LruList::InactiveFile as usize][kind as usize]
-                    + lruvec.pages[LruList::ActiveFile as usize][kind as usize]
-            })
-            .sum()
+        self.lru.zone_pages(LruList::InactiveFile, node, kind)
+            + self.lru.zone_pages(LruList::ActiveFile, node, kind)
     }
 
-    /// Inactive file pages of a node, of all cgroups.
-    pub(crate) fn node_inactive_file_pages(&self, node: NodeId) -> u64 {
-        let lruvecs = self.lruvecs.iter().skip(node.index()).step_by(self.alloc.nodes.len());
-        lruvecs.map(|lruvec| lruvec.size(LruList::InactiveFile, ZoneKind::Movable)).sum()
+    /// Queues a new page for its list: [`Lru::add`].
+    pub fn lru_add(&mut self, cpu: CpuId, pfn: Pfn) {
+        self.lru.add(&mut self.core, cpu, pfn);
     }
 
-    /// Gauges of `/proc/vmstat` in pages, under the kernel's names.
-    pub fn gauges(&self) -> [(&'static str, u64); 19] {
-        let lru = |list| self.lru_pages(list);
-        let limits = self.dirty_limits();
-        let anon: u64 =
-            self.nodes().map(|node| self.memcgs.live_stat(MemcgId::ROOT, node, MemcgStat::Anon)).sum();
-        [
-            ("nr_free_pages", self.alloc.free_pages().0),
-            ("nr_inactive_anon", lru(LruList::InactiveAnon)),
-            ("nr_active_anon", lru(LruList::ActiveAnon)),
-            ("nr_inactive_file", lru(LruList::InactiveFile)),
-            ("nr_active_file", lru(LruList::ActiveFile)),
-            ("nr_unevictable", lru(LruList::Unevictable)),
-            ("nr_mlock", lru(LruList::Unevictable)),
-            ("nr_anon_pages", anon),
-            ("nr_file_pages", self.mappings.total_pages()),
-            ("nr_slab_reclaimable", self.slab_pages(true)),
-            ("nr_slab_unreclaimable", self.slab_pages(false)),
-            ("nr_dirty", self.writeback.dirty()),
-            ("nr_writeback", self.writeback.under_writeback()),
-            ("nr_dirty_threshold", limits.threshold),
-            ("nr_dirty_background_threshold", limits.background),
-            ("workingset_nodes", self.mappings.shadow_leaves()),
-            ("nr_page_cache_tree_nodes", self.slabs.cache(Cache::TreeNode).objects()),
-            ("nr_dentries", self.slabs.cache(Cache::Dentry).objects()),
-            ("nr_inodes", self.inodes.count()),
-        ]
+    /// Empties the batches of `cpu` onto the lists.
+    pub fn lru_drain(&mut self, cpu: CpuId) {
+        self.lru.drain(&mut self.core, cpu);
     }
 
-    /// `/proc/vmstat`: gauges, then event counts.
-    pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        let events = VmEvent::ALL.iter().map(|&event| (event.name(), self.alloc.events.get(event)));
-        let huge = ("nr_anon_transparent_hugepages", self.anon.huge_pages());
-        self.gauges().into_iter().chain([huge]).chain(events)
+    /// Empties the batches of all CPUs onto the lists.
+    pub fn lru_drain_all(&mut self) {
+        self.lru.drain_all(&mut self.core);
     }
 
-    /// `memory.stat` of a cgroup in the file's own units: sizes in bytes, events in pages. Flushes
-    /// first, as the kernel does for a reader.
-    pub fn memcg_stat(&mut self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
-        self.memcgs.flush_for_read(memcg);
-        self.memcg_stat_as_flushed(memcg)
+    /// An access through `read` or `write`: [`Lru::mark_accessed`].
+    pub fn mark_accessed(&mut self, cpu: CpuId, pfn: Pfn) {
+        self.lru.mark_accessed(&mut self.core, cpu, pfn);
     }
 
-    /// The same as the last flush left it.
-    pub fn memcg_stat_as_flushed(&self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
-        let is_size = |stat: MemcgStat| (stat as u8) <= (MemcgStat::Unevictable as u8);
-        let in_bytes = |stat| matches!(stat, MemcgStat::FileDirty | MemcgStat::FileWriteback);
-        let mut lines: Vec<(&'static str, u64)> = MemcgStat::ALL
-            .iter()
-            .map(|&stat| {
-                let value = self.memcgs.read_stat(memcg, stat);
-                let scale = if is_size(stat) || in_bytes(stat) { units::PAGE_SIZE } else { 1 };
-                (stat.name(), value * scale)
-            })
-            .collect();
-        let read = |stat| self.memcgs.read_stat(memcg, stat);
-        lines.push(("pgscan", read(MemcgStat::PgScanKswapd) + read(MemcgStat::PgScanDirect)));
-        lines.push(("pgsteal", read(MemcgStat::PgStealKswapd) + read(MemcgStat::PgStealDirect)));
-        let slab = read(MemcgStat::SlabReclaimableBytes) + read(MemcgStat::SlabUnreclaimableBytes);
-        lines.push(("slab", slab));
-        lines
+    /// Locks a page into memory: [`Lru::mlock`].
+    pub fn mlock(&mut self, cpu: CpuId, pfn: Pfn) {
+        self.lru.mlock(&mut self.core, cpu, pfn);
     }
 
-    /// Whether `pfn` holds page cache or anonymous memory.
-    pub fn is_lru_page(&self, pfn: Pfn) -> bool {
-        matches!(self.alloc.frames.state(pfn), FrameState::Lru | FrameState::Batch | FrameState::Isolated)
+    /// `pfn` is back and `shadow` lay in its slot: [`Lru::refault`].
+    pub fn refault(&mut self, pfn: Pfn, shadow: Shadow) {
+        self.lru.refault(&mut self.core, pfn, shadow);
+    }
+
+    /// Remembers how many refaulted pages were activated so far: [`Lru::snapshot_refaults`].
+    pub fn snapshot_refaults(&mut self, target: MemcgId, node: NodeId) {
+        self.lru.snapshot_refaults(&self.core, target, node);
+    }
+
+    // ---- the page cache ----
+
+    /// A new empty mapping.
+    pub fn mapping_create(&mut self) -> MappingId {
+        self.cache.create()
+    }
+
+    /// Makes the tree nodes that an insertion needs: [`PageCache::prepare_insert`].
+    pub fn prepare_insert(
+        &mut self,
+        cpu: CpuId,
+        mapping: MappingId,
+        index: u32,
+        pages: u32,
+        memcg: MemcgId,
+    ) -> Prepared {
+        self.cache.prepare_insert(&mut self.core, cpu, mapping, index, pages, memcg)
+    }
+
+    /// Adds a page or folio to the page cache: [`PageCache::insert_page`].
+    pub fn insert_page(
+        &mut self,
+        mapping: MappingId,
+        index: u32,
+        pfn: Pfn,
+        memcg: MemcgId,
+    ) -> Option<Shadow> {
+        self.cache.insert_page(&mut self.core, mapping, index, pfn, memcg)
+    }
+
+    /// Frees all that a file has in memory: its dentry and inode, every page, dirty or not, and its
+    /// tree. Truncation on unlink.
+    pub fn mapping_remove(&mut self, cpu: CpuId, mapping: MappingId) {
+        self.fs.vfs.forget(&mut self.core, cpu, mapping);
+        self.cache.remove(&mut self.core, &mut self.lru, cpu, mapping);
+    }
+
+    /// Frees the pages of a file that nothing needs: [`PageCache::invalidate`].
+    pub fn mapping_invalidate(&mut self, cpu: CpuId, mapping: MappingId, clean_only: bool) -> u64 {
+        self.cache.invalidate(&mut self.core, &mut self.lru, cpu, mapping, clean_only)
+    }
+
+    /// The thresholds of dirty pages now.
+    pub fn dirty_limits(&self) -> DirtyLimits {
+        self.cache.dirty_limits(&self.core, &self.lru)
+    }
+
+    /// Notes which nodes hold more than their share of dirty pages: to be called before a page is
+    /// allocated that will be dirtied.
+    pub fn note_dirty_full_nodes(&mut self) {
+        self.cache.note_dirty_full_nodes(&mut self.core, &self.lru);
+    }
+
+    /// A writer looks, and is told what to do: [`PageCache::balance_dirty_pages`].
+    pub fn balance_dirty_pages(&mut self, now: Nanos, pages: u32, since_pause: Nanos) -> Balance {
+        self.cache.balance_dirty_pages(&self.core, &self.lru, now, pages, since_pause)
+    }
+
+    /// Measures the pace of writeback if it is time.
+    pub fn measure_pace(&mut self, now: Nanos, limits: &DirtyLimits) {
+        self.cache.measure_pace(&self.core, now, limits);
+    }
+
+    /// Marks a page of the cache dirty; false if it was already.
+    pub fn set_dirty(&mut self, pfn: Pfn) -> bool {
+        self.cache.set_dirty(&mut self.core, pfn)
+    }
+
+    /// Starts writeback of a run of dirty pages: [`PageCache::start_writeback`].
+    pub fn start_writeback(&mut self, mapping: MappingId, from: u32, max: u32) -> Option<(u32, u32)> {
+        self.cache.start_writeback(&mut self.core, mapping, from, max)
+    }
+
+    /// Pages are written: [`PageCache::end_writeback`].
+    pub fn end_writeback(&mut self, mapping: MappingId, first: u32, count: u32) -> Vec<(NodeId, u64)> {
+        self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count)
+    }
+
+    /// Gives a page a buffer head, which is freed with the page.
+    pub fn attach_buffer(&mut self, cpu: CpuId, pfn: Pfn, buffer: Object) {
+        dirty::attach_buffer(&mut self.core, cpu, pfn, buffer);
+    }
+
+    // ---- anonymous memory ----
+
+    /// A new mapping without pages.
+    pub fn anon_create(&mut self) -> AnonId {
+        self.anon.create()
+    }
+
+    /// Frees all pages of a mapping and the mapping itself; returns the pages freed.
+    pub fn anon_remove(&mut self, cpu: CpuId, anon: AnonId) -> u64 {
+        self.anon.remove(&mut self.core, &mut self.lru, cpu, anon)
+    }
+
+    /// Puts a charged page or huge page into a mapping: [`AnonMaps::map`].
+    pub fn anon_map(&mut self, cpu: CpuId, anon: AnonId, index: u32, pfn: Pfn, memcg: MemcgId) {
+        self.anon.map(&mut self.core, &mut self.lru, cpu, anon, index, pfn, memcg);
+    }
+
+    /// Frees the pages among `count` from `first`: [`AnonMaps::unmap`].
+    pub fn anon_unmap(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> u64 {
+        self.anon.unmap(&mut self.core, &mut self.lru, cpu, anon, first, count)
+    }
+
+    /// `mlock` of the pages among `count` from `first`: [`AnonMaps::lock`].
+    pub fn anon_lock(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) {
+        self.anon.lock(&mut self.core, &mut self.lru, cpu, anon, first, count);
+    }
+
+    /// Makes single pages of a huge page: [`AnonMaps::split_huge`].
+    pub fn split_huge(&mut self, head: Pfn) {
+        self.anon.split_huge(&mut self.core, &mut self.lru, head);
+    }
+
+    /// What is in the 2 MiB from page `first`, a multiple of 512.
+    pub fn anon_census(&self, anon: AnonId, first: u32) -> RangeCensus {
+        self.anon.census(&self.core, anon, first)
+    }
+
+    /// Lets a huge page take the place of single pages: [`AnonMaps::collapse`].
+    pub fn anon_collapse(&mut self, cpu: CpuId, anon: AnonId, first: u32, huge: Pfn, memcg: MemcgId) -> u32 {
+        self.anon.collapse(&mut self.core, &mut self.lru, cpu, anon, first, huge, memcg)
+    }
+
+    // ---- filesystems ----
+
+    /// Puts a new dentry on a file, without users yet.
+    pub fn attach_dentry(&mut self, mapping: MappingId, dentry: Object) {
+        self.fs.vfs.attach_dentry(mapping, dentry);
+    }
+
+    /// Puts a new inode on a file.
+    pub fn attach_inode(&mut self, mapping: MappingId, objects: InodeObjects) {
+        self.fs.vfs.attach_inode(mapping, objects);
+    }
+
+    /// A task opens the file: its dentry has one more user.
+    pub fn dentry_get(&mut self, mapping: MappingId) {
+        self.fs.vfs.dentry_get(mapping);
+    }
+
+    /// A file is closed: without users its dentry goes on its LRU.
+    pub fn dentry_put(&mut self, mapping: MappingId) {
+        self.fs.vfs.dentry_put(&self.core, mapping);
+    }
+
+    /// The inode is to be written, or was: its pages do not matter here.
+    pub fn set_inode_dirty(&mut self, mapping: MappingId, dirty: bool) {
+        self.fs.vfs.set_inode_dirty(&self.core, &self.cache, mapping, dirty);
+    }
+
+    /// Whether the inode itself, not a page of it, is to be written.
+    pub fn is_inode_dirty(&self, mapping: MappingId) -> bool {
+        self.fs.vfs.is_inode_dirty(mapping)
+    }
+
+    /// Looks a cluster of XFS inodes up in order to use it.
+    pub fn cluster_use(&mut self, cluster: ClusterId) -> ClusterState {
+        self.fs.xfs_buffers.touch(cluster)
+    }
+
+    /// Makes these pages in use the buffer of a cluster; `valid`: there is nothing to be read.
+    pub fn cluster_add(&mut self, cluster: ClusterId, pages: [Pfn; CLUSTER_PAGES], valid: bool) {
+        self.fs.xfs_buffers.add(&self.core, cluster, pages, valid);
+    }
+
+    /// A cluster that was being read is valid.
+    pub fn cluster_read_done(&mut self, cluster: ClusterId) {
+        self.fs.xfs_buffers.read_done(cluster);
+    }
+
+    /// Adds a log vector to the open checkpoint.
+    pub fn log_add(&mut self, vector: Object) {
+        self.fs.xfs_log.add(vector);
+    }
+
+    /// Closes the open checkpoint in order to write it; none when nothing has changed.
+    pub fn log_close(&mut self) -> Option<(CheckpointId, Bytes)> {
+        self.fs.xfs_log.close()
+    }
+
+    /// A checkpoint is on the disk: its vectors are freed. Returns how many there were.
+    pub fn log_written(&mut self, cpu: CpuId, id: CheckpointId) -> u64 {
+        self.fs.xfs_log.written(&mut self.core, cpu, id)
+    }
+
+    // ---- reclaim ----
+
+    /// Starts a pass over `node`: [`Reclaim::begin_pass`].
+    pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Walk {
+        self.reclaim.begin_pass(&mut self.core, &self.lru, node, sc)
+    }
+
+    /// The next cgroup of a pass: [`Reclaim::next_memcg`].
+    pub fn next_memcg(
+        &mut self,
+        walk: &mut Walk,
+        visited: Option<MemcgId>,
+        sc: &ScanControl,
+    ) -> Option<MemcgId> {
+        self.reclaim.next_memcg(&self.core, walk, visited, sc)
+    }
+
+    /// Starts on one cgroup: [`pass::begin_lruvec`].
+    pub fn begin_lruvec(&mut self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) -> Option<LruvecScan> {
+        pass::begin_lruvec(&mut self.core, &self.lru, memcg, node, sc)
+    }
+
+    /// Spends the next chunk of a cgroup's quotas: [`Reclaim::shrink_chunk`].
+    pub fn shrink_chunk(
+        &mut self,
+        cpu: CpuId,
+        scan: &mut LruvecScan,
+        sc: &mut ScanControl,
+    ) -> Option<ChunkReport> {
+        self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc)
+    }
+
+    /// Plans a visit to a shrinker: [`Reclaim::begin_slab`].
+    pub fn begin_slab(
+        &mut self,
+        shrinker: Shrinker,
+        memcg: MemcgId,
+        node: NodeId,
+        sc: &ScanControl,
+    ) -> Option<SlabScan> {
+        self.reclaim.begin_slab(&self.core, &self.cache, &self.fs, shrinker, memcg, node, sc)
+    }
+
+    /// Looks at the next batch of objects: [`Reclaim::shrink_slab_batch`].
+    pub fn shrink_slab_batch(
+        &mut self,
+        cpu: CpuId,
+        scan: &mut SlabScan,
+        sc: &mut ScanControl,
+    ) -> Option<SlabReport> {
+        let Self { core, lru, cache, fs, reclaim, .. } = self;
+        reclaim.shrink_slab_batch(core, lru, cache, fs, cpu, scan, sc)
+    }
+
+    /// Frees every dentry and inode that nobody uses, and every node without pages: the objects freed.
+    pub fn drop_slab(&mut self, cpu: CpuId) -> u64 {
+        shrinker::drop_slab(&mut self.core, &mut self.lru, &mut self.cache, &mut self.fs, cpu)
+    }
+
+    /// Dirty pages that kswapd wants written one by one; the list is handed over.
+    pub fn take_pageout(&mut self) -> Vec<Pfn> {
+        self.reclaim.take_pageout()
+    }
+
+    // ---- compaction ----
+
+    /// Whether compaction of `zone` makes sense if `free` pages were free: [`suitable::suitable_with`].
+    pub fn compaction_suitable_with(
+        &self,
+        zone: ZoneId,
+        order: Order,
+        flags: AllocFlags,
+        class: ZoneKind,
+        free: u64,
+    ) -> Suitability {
+        suitable::suitable_with(&self.core.alloc, zone, order, flags, class, free)
+    }
+
+    /// Whether compaction of `zone` makes sense now.
+    pub fn compaction_suitable(
+        &self,
+        zone: ZoneId,
+        order: Order,
+        flags: AllocFlags,
+        class: ZoneKind,
+    ) -> Suitability {
+        suitable::suitable(&self.core.alloc, zone, order, flags, class)
+    }
+
+    /// Whether direct reclaim need not free more of `zone`: [`suitable::is_ready`].
+    pub fn compaction_ready(&self, zone: ZoneId, order: Order, class: ZoneKind) -> bool {
+        suitable::is_ready(&self.core.alloc, zone, order, class)
+    }
+
+    /// Whether another pass at the same priority is due: [`pass::should_continue`].
+    pub fn should_continue_reclaim(&self, node: NodeId, sc: &ScanControl, freed: u64) -> bool {
+        pass::should_continue(&self.core, &self.lru, node, sc, freed)
+    }
+
+    /// Asks whether compaction of `zone` is put off; counts the question.
+    pub fn compaction_deferred(&mut self, zone: ZoneId, order: Order) -> bool {
+        self.compactor.is_deferred(zone, order)
+    }
+
+    /// Puts compaction of `zone` off for some requests: it failed.
+    pub fn defer_compaction(&mut self, zone: ZoneId, order: Order) {
+        self.compactor.defer(zone, order);
+    }
+
+    /// Compaction of `zone` made a block of `order`; `allocated`: the request got one.
+    pub fn compaction_succeeded(&mut self, zone: ZoneId, order: Order, allocated: bool) {
+        self.compactor.succeeded(zone, order, allocated);
+    }
+
+    /// kswapd goes to sleep: [`Compactor::reset_skip_bits`].
+    pub fn reset_skip_bits(&mut self, zone: ZoneId) {
+        self.compactor.reset_skip_bits(zone);
+    }
+
+    /// Starts a run on a zone.
+    ///
+    /// # Errors
+    /// The result, where no run is needed or makes sense.
+    pub fn begin_compact(
+        &mut self,
+        cpu: CpuId,
+        zone: ZoneId,
+        request: CompactRequest,
+    ) -> Result<Compaction, CompactResult> {
+        self.compactor.begin(&mut self.core, &mut self.lru, cpu, zone, request)
+    }
+
+    /// Goes on with a run by up to 32 pages of one pageblock.
+    pub fn compact_step(&mut self, cpu: CpuId, run: &mut Compaction) -> CompactStep {
+        let Self { core, lru, cache, anon, compactor, .. } = self;
+        compactor.step(core, lru, cache, anon, cpu, run)
+    }
+
+    /// Ends a run: targets that were not needed are free again.
+    pub fn end_compact(&mut self, cpu: CpuId, run: Compaction) {
+        self.compactor.end(&mut self.core, cpu, run);
     }
 }

@@ -3,14 +3,16 @@
 //! Small worlds of random zones, kernels and events; [`PageAllocator::check`] after every event.
 //! The naive side says whether a block overlaps another one, and whether a request may fail.
 
-use mm::buddy::{LARGEST_ORDER, PAGEBLOCK_ORDER};
-use mm::event::NoTrace;
-use mm::feature::{Feature, Kernel};
-use mm::frame::FrameState;
-use mm::gfp::{Gfp, MigrateType};
-use mm::page_alloc::{AllocFlags, PageAllocator};
-use mm::sysctl::{Sysctl, Sysctls};
-use mm::zone::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::alloc::buddy::LARGEST_ORDER;
+use mm::alloc::flags::AllocFlags;
+use mm::alloc::page_alloc::PageAllocator;
+use mm::alloc::pageblock::PAGEBLOCK_ORDER;
+use mm::base::event::NoTrace;
+use mm::base::frame::FrameState;
+use mm::base::gfp::{Gfp, MigrateType};
+use mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::version::feature::{Feature, Kernel};
 use pagetide_mm as mm;
 use proptest::prelude::*;
 use units::{CpuId, Order, Pages, Pfn};
@@ -139,7 +141,7 @@ impl World {
             }
         }
         let at_boot = real.free_pages().0;
-        let had_reserve = vec![false; real.zones.len()];
+        let had_reserve = vec![false; real.zones().len()];
         Self { real, used, live: Vec::new(), had_reserve, at_boot }
     }
 
@@ -165,7 +167,7 @@ impl World {
             Event::Drain { cpu } => drop(self.real.drain_cpu(self.cpu(cpu))),
             Event::Tick { cpu } => drop(self.real.tick(self.cpu(cpu))),
             Event::ReclaimActive { zone, active } => {
-                let zone = u8::try_from(zone % self.real.zones.len()).unwrap();
+                let zone = u8::try_from(zone % self.real.zones().len()).unwrap();
                 self.real.set_reclaim_active(ZoneId(zone), active);
             }
             Event::ScaleFactor(factor) => self.real.set_sysctl(Sysctl::WatermarkScaleFactor, factor),
@@ -174,7 +176,7 @@ impl World {
                 let _ = self.real.unreserve_highatomic(&zones, Gfp::KERNEL.migrate_type(), force);
             }
         }
-        for (had, zone) in self.had_reserve.iter_mut().zip(&self.real.zones) {
+        for (had, zone) in self.had_reserve.iter_mut().zip(self.real.zones()) {
             *had |= zone.free_area.reserved_highatomic() > 0;
         }
     }
@@ -284,7 +286,7 @@ fn the_halves_of_a_reserve_that_was_given_back_are_no_largest_block() {
     world.step(&Event::Free { cpu: 0, which: 0 });
     world.step(&Event::Unreserve { force: true });
     world.step(&alloc(1, 0, 0));
-    let area = &world.real.zones[0].free_area;
+    let area = &world.real.zones()[0].free_area;
     assert_eq!([9, 10].map(|order| area.blocks_free(Order(order))), [3, 0]);
     world.step(&alloc(0, 10, 3));
     world.finish();

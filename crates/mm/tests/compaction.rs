@@ -1,19 +1,21 @@
 //! Compaction of a zone, drawn before and after, and worlds of random events in which no frame may
 //! be lost by compaction, huge pages or splits.
 
-use mm::anon::AnonId;
-use mm::buddy::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
-use mm::compact::{CompactPriority, CompactRequest, CompactResult};
-use mm::event::NoTrace;
-use mm::feature::{Feature, Kernel};
-use mm::frame::{FrameState, PageFlags};
-use mm::gfp::{Gfp, MigrateType};
-use mm::mapping::{MappingId, Prepared, Slot};
-use mm::page_alloc::AllocFlags;
-use mm::scan::ScanControl;
-use mm::sysctl::Sysctls;
-use mm::vmstat::VmEvent;
-use mm::zone::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::alloc::flags::AllocFlags;
+use mm::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use mm::base::event::NoTrace;
+use mm::base::frame::{FrameState, PageFlags};
+use mm::base::gfp::{Gfp, MigrateType};
+use mm::base::ids::AnonId;
+use mm::base::ids::MappingId;
+use mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::base::sysctl::Sysctls;
+use mm::base::vmstat::VmEvent;
+use mm::compact::state::{CompactPriority, CompactRequest, CompactResult};
+use mm::pages::cache::Prepared;
+use mm::pages::tree::Slot;
+use mm::reclaim::run::ScanControl;
+use mm::version::feature::{Feature, Kernel};
 use mm::{MemcgId, Memory};
 use pagetide_mm as mm;
 use proptest::prelude::*;
@@ -32,18 +34,18 @@ fn boot(kernel: Kernel, pageblocks: u64) -> Memory<NoTrace> {
 }
 
 fn take(mem: &mut Memory<NoTrace>, gfp: Gfp, order: Order) -> Option<Pfn> {
-    mem.alloc.alloc(CPU, gfp, order, AllocFlags::NO_WATERMARKS).page
+    mem.core.alloc.alloc(CPU, gfp, order, AllocFlags::NO_WATERMARKS).page
 }
 
 /// Adds `pfn` to a file; gives it back where the tree finds no room.
 fn cache(mem: &mut Memory<NoTrace>, file: MappingId, index: u32, pfn: Pfn) {
-    let pages = mem.alloc.frames.pages(pfn);
+    let pages = mem.core.alloc.frames.pages(pfn);
     let room = loop {
         match mem.prepare_insert(CPU, file, index, pages, MemcgId::ROOT) {
             Prepared::Ready => break true,
             Prepared::NeedsCharge { .. } => unreachable!("the root is not charged"),
             Prepared::NeedsSlab => match take(mem, Gfp::KERNEL, Order(0)) {
-                Some(slab) => mem.grow_slab(mm::slab_caches::Cache::TreeNode, slab),
+                Some(slab) => mem.grow_slab(mm::version::geometry::Cache::TreeNode, slab),
                 None => break false,
             },
         }
@@ -52,7 +54,7 @@ fn cache(mem: &mut Memory<NoTrace>, file: MappingId, index: u32, pfn: Pfn) {
         let _ = mem.insert_page(file, index, pfn, MemcgId::ROOT);
         mem.lru_add(CPU, pfn);
     } else {
-        mem.alloc.free(CPU, pfn, mem.alloc.frames.order(pfn));
+        mem.core.alloc.free(CPU, pfn, mem.core.alloc.frames.order(pfn));
     }
 }
 
@@ -82,7 +84,7 @@ fn compact(mem: &mut Memory<NoTrace>, request: CompactRequest) -> CompactResult 
         }
     };
     mem.end_compact(CPU, run);
-    let _ = mem.alloc.drain_all();
+    let _ = mem.core.alloc.drain_all();
     mem.check().unwrap();
     result
 }
@@ -100,7 +102,7 @@ fn scene(kernel: &str, drawing: &[&str]) -> Memory<NoTrace> {
     for index in (0..total).step_by(64) {
         while mem.prepare_insert(CPU, file, index, 1, MemcgId::ROOT) != Prepared::Ready {
             let slab = take(&mut mem, Gfp::KERNEL, Order(0)).unwrap();
-            mem.grow_slab(mm::slab_caches::Cache::TreeNode, slab);
+            mem.grow_slab(mm::version::geometry::Cache::TreeNode, slab);
         }
     }
     let mut taken = Vec::new();
@@ -110,13 +112,13 @@ fn scene(kernel: &str, drawing: &[&str]) -> Memory<NoTrace> {
     let cells: Vec<u8> = drawing.concat().into_bytes();
     for pfn in taken {
         match cells[(pfn.0 / CELL) as usize] {
-            b'.' => mem.alloc.free(CPU, pfn, Order(0)),
+            b'.' => mem.core.alloc.free(CPU, pfn, Order(0)),
             b'L' => cache(&mut mem, file, pfn.0, pfn),
             _ => {}
         }
     }
     mem.lru_drain_all();
-    let _ = mem.alloc.drain_all();
+    let _ = mem.core.alloc.drain_all();
     mem.check().unwrap();
     mem
 }
@@ -125,15 +127,15 @@ fn scene(kernel: &str, drawing: &[&str]) -> Memory<NoTrace> {
 fn draw(mem: &Memory<NoTrace>) -> Vec<String> {
     let mut cells = Vec::new();
     let mut at = 0;
-    let end = u32::try_from(mem.alloc.frames.len()).unwrap();
+    let end = u32::try_from(mem.core.alloc.frames.len()).unwrap();
     while at < end {
         let pfn = Pfn(at);
-        let letter = match mem.alloc.frames.state(pfn) {
+        let letter = match mem.core.alloc.frames.state(pfn) {
             FrameState::Free => '.',
             FrameState::Lru => 'L',
             _ => '#',
         };
-        let pages = mem.alloc.frames.pages(pfn);
+        let pages = mem.core.alloc.frames.pages(pfn);
         cells.extend((0..pages).map(|_| letter));
         at += pages;
     }
@@ -172,7 +174,7 @@ fn pages_move_from_the_bottom_to_the_top_until_a_huge_block_is_free() {
             "LLLLLLLLLLLLLLLL",
         ]
     );
-    assert_eq!(mem.alloc.events.get(VmEvent::PgMigrateSuccess), 256);
+    assert_eq!(mem.core.alloc.events.get(VmEvent::PgMigrateSuccess), 256);
     assert!(take(&mut mem, MOVABLE, PAGEBLOCK_ORDER).is_some());
 }
 
@@ -180,15 +182,15 @@ fn pages_move_from_the_bottom_to_the_top_until_a_huge_block_is_free() {
 fn a_locked_page_makes_async_compaction_give_its_block_up() {
     for (kernel, failed) in [("linux-6.1", 1), ("linux-6.12", 1)] {
         let mut mem = scene(kernel, &HALF);
-        mem.alloc.frames.set_flags(Pfn(512), PageFlags::LOCKED);
+        mem.core.alloc.frames.set_flags(Pfn(512), PageFlags::LOCKED);
         assert_eq!(compact(&mut mem, request(9, CompactPriority::Async)), CompactResult::Success);
         let drawn = draw(&mem);
         assert!(drawn[1].contains('L') || drawn[1].contains('+'), "the locked page stays");
         assert_eq!(drawn[2], "................", "the next block is emptied instead");
-        assert_eq!(mem.alloc.events.get(VmEvent::PgMigrateFail), failed);
+        assert_eq!(mem.core.alloc.events.get(VmEvent::PgMigrateFail), failed);
         // 6.1 leaves the block alone once a page stayed; 6.12 goes on to its end.
         let moved = if kernel == "linux-6.1" { 31 + 256 } else { 255 + 256 };
-        assert_eq!(mem.alloc.events.get(VmEvent::PgMigrateSuccess), moved, "{kernel}");
+        assert_eq!(mem.core.alloc.events.get(VmEvent::PgMigrateSuccess), moved, "{kernel}");
     }
 }
 
@@ -200,7 +202,7 @@ fn a_zone_with_too_little_free_memory_or_large_blocks_is_not_compacted() {
     let mut empty = boot(Kernel::parse("linux-6.1").unwrap(), 8);
     assert_eq!(compact(&mut empty, request(9, CompactPriority::Async)), CompactResult::Success);
     for mem in [full, empty] {
-        assert_eq!(mem.alloc.events.get(VmEvent::CompactMigrateScanned), 0, "nobody looked");
+        assert_eq!(mem.core.alloc.events.get(VmEvent::CompactMigrateScanned), 0, "nobody looked");
     }
 }
 
@@ -216,19 +218,19 @@ fn large_folios_move_only_since_6_12() {
         }
         for pfn in folios {
             if (pfn.0 / 4).is_multiple_of(2) || pfn.0 < 512 {
-                mem.alloc.free(CPU, pfn, Order(2));
+                mem.core.alloc.free(CPU, pfn, Order(2));
             } else {
                 cache(&mut mem, file, index, pfn);
                 index += 4;
             }
         }
         // The first block is kernel memory, as in a scene.
-        let _ = mem.alloc.drain_all();
-        while mem.alloc.frames.order(Pfn(0)) >= PAGEBLOCK_ORDER && take(&mut mem, MOVABLE, Order(9)).is_some()
-        {
-        }
+        let _ = mem.core.alloc.drain_all();
+        while mem.core.alloc.frames.order(Pfn(0)) >= PAGEBLOCK_ORDER
+            && take(&mut mem, MOVABLE, Order(9)).is_some()
+        {}
         let result = compact(&mut mem, request(9, CompactPriority::SyncLight));
-        let moved = mem.alloc.events.get(VmEvent::PgMigrateSuccess);
+        let moved = mem.core.alloc.events.get(VmEvent::PgMigrateSuccess);
         assert_eq!((result == CompactResult::Success, moved > 0), (moves, moves), "{kernel}");
     }
 }
@@ -306,7 +308,7 @@ impl World {
                 let all = std::mem::take(&mut self.kernel);
                 for (n, (pfn, order)) in all.into_iter().enumerate() {
                     if n % every == 0 {
-                        self.mem.alloc.free(CPU, pfn, order);
+                        self.mem.core.alloc.free(CPU, pfn, order);
                     } else {
                         self.kernel.push((pfn, order));
                     }
@@ -363,9 +365,9 @@ impl World {
             }
             Event::Hold { which } => {
                 if let Some(which) = pick(which, self.files.len())
-                    && let Slot::Page(pfn) = self.mem.mappings.find(self.files[which], 0)
+                    && let Slot::Page(pfn) = self.mem.cache.find(self.files[which], 0)
                 {
-                    self.mem.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
+                    self.mem.core.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
                 }
             }
             Event::Split { which } => self.split_some_huge_page(which),
@@ -388,7 +390,7 @@ impl World {
     fn split_some_huge_page(&mut self, which: usize) {
         self.mem.lru_drain_all();
         let heads = self.anon.iter().flat_map(|&anon| self.mem.anon.heads(anon));
-        let frames = &self.mem.alloc.frames;
+        let frames = &self.mem.core.alloc.frames;
         let huge: Vec<Pfn> =
             heads.map(|(_, pfn)| pfn).filter(|&pfn| frames.order(pfn) == PAGEBLOCK_ORDER).collect();
         if !huge.is_empty() {
@@ -400,7 +402,7 @@ impl World {
     /// their huge pages may be split.
     fn reclaim(&mut self, priority: u8, split: bool) {
         let anon = |world: &Self| world.anon.iter().map(|&anon| world.mem.anon.pages(anon)).sum::<u64>();
-        let (before, free) = (anon(self), self.mem.alloc.events.get(VmEvent::PgFree));
+        let (before, free) = (anon(self), self.mem.core.alloc.events.get(VmEvent::PgFree));
         let mut sc = ScanControl { priority, ..ScanControl::direct(ZoneKind::Movable) };
         let mut walk = self.mem.begin_pass(NodeId(0), &mut sc);
         let mut visited = None;
@@ -414,20 +416,20 @@ impl World {
                 self.mem.check().unwrap();
             }
         }
-        let freed = self.mem.alloc.events.get(VmEvent::PgFree) - free;
+        let freed = self.mem.core.alloc.events.get(VmEvent::PgFree) - free;
         assert!(freed >= sc.nr_reclaimed, "{freed} pages freed, {} said to be", sc.nr_reclaimed);
         assert_eq!(anon(self), before);
     }
 
     /// Which page of which mapping is in memory, as a folio of which order, with which flags.
     fn contents(&self) -> Vec<(bool, u32, u32, u8, u16)> {
-        let frames = &self.mem.alloc.frames;
+        let frames = &self.mem.core.alloc.frames;
         let page = |file, id, (index, pfn): (u32, Pfn)| {
             let flags = frames.flags(pfn).clear(PageFlags::ACTIVATING);
             (file, id, index, frames.order(pfn).0, flags.0)
         };
         let files = self.files.iter().flat_map(|&file| {
-            self.mem.mappings.heads(file).into_iter().map(move |found| page(true, file.0, found))
+            self.mem.cache.trees().heads(file).into_iter().map(move |found| page(true, file.0, found))
         });
         let anon = self
             .anon
@@ -445,13 +447,13 @@ impl World {
             self.mem.anon_remove(CPU, anon);
         }
         for (pfn, order) in self.kernel {
-            self.mem.alloc.free(CPU, pfn, order);
+            self.mem.core.alloc.free(CPU, pfn, order);
         }
-        let _ = self.mem.alloc.drain_all();
+        let _ = self.mem.core.alloc.drain_all();
         self.mem.check().unwrap();
         // The cache of tree nodes keeps an empty slab or two.
         let slab = self.mem.gauges().into_iter().find(|(name, _)| *name == "nr_slab_reclaimable");
-        self.mem.alloc.free_pages().0 + slab.unwrap().1
+        self.mem.core.alloc.free_pages().0 + slab.unwrap().1
     }
 }
 

@@ -5,9 +5,9 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pagetide_mm::MemcgId;
-use pagetide_mm::feature::{Feature, Kernel};
-use pagetide_mm::lru::LruList;
-use pagetide_mm::scan::ScanControl;
+use pagetide_mm::lru::lists::LruList;
+use pagetide_mm::reclaim::run::ScanControl;
+use pagetide_mm::version::feature::{Feature, Kernel};
 use proptest::prelude::*;
 use world::{CPU, NODE, World};
 
@@ -150,7 +150,7 @@ fn compare(world: &World, model: &TwoLists, group: MemcgId) -> Result<(), TestCa
     prop_assert_eq!(world.indices(group, LruList::ActiveFile), model.active.clone());
     prop_assert_eq!(world.indices(group, LruList::InactiveFile), model.inactive.clone());
     let adds: Vec<u32> =
-        world.mem.add_batch(CPU).iter().map(|&pfn| world.mem.alloc.frames.index(pfn)).collect();
+        world.mem.add_batch(CPU).iter().map(|&pfn| world.mem.core.alloc.frames.index(pfn)).collect();
     prop_assert_eq!(adds, model.adds.clone());
     Ok(())
 }
@@ -166,7 +166,7 @@ fn play(kernel: &str, events: &[Event]) -> Result<(), TestCaseError> {
     };
     for event in events {
         // Both see fresh statistics: how stale they are is another test's matter.
-        world.mem.memcgs.flush_periodic();
+        world.mem.core.cgroups.flush_periodic();
         match *event {
             Event::Read(page) => {
                 world.read(group, [page]);
@@ -174,7 +174,7 @@ fn play(kernel: &str, events: &[Event]) -> Result<(), TestCaseError> {
             }
             Event::ReadRange(first, count) => {
                 for page in first..first + count {
-                    world.mem.memcgs.flush_periodic();
+                    world.mem.core.cgroups.flush_periodic();
                     world.read(group, [page]);
                     model.read(page);
                 }

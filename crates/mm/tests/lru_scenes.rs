@@ -4,7 +4,7 @@ mod world;
 
 use insta::assert_snapshot;
 use pagetide_mm::MemcgId;
-use pagetide_mm::lru::LruList;
+use pagetide_mm::lru::lists::LruList;
 use units::{CpuId, Order};
 use world::{CPU, NODE, REMOTE, World};
 
@@ -71,16 +71,17 @@ fn a_large_folio_flushes_its_batch_at_once() {
 
 #[test]
 fn locked_memory_is_on_the_unevictable_list_only() {
-    use pagetide_mm::gfp::Gfp;
+    use pagetide_mm::base::gfp::Gfp;
     let mut world = World::boot("linux-6.1", 8);
-    let flags = world.mem.alloc.fast_flags(CPU, Gfp::HIGHUSER_MOVABLE);
-    let outcome = world.mem.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags);
+    let flags = world.mem.core.alloc.fast_flags(CPU, Gfp::HIGHUSER_MOVABLE);
+    let outcome = world.mem.core.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags);
     let pfn = outcome.page.expect("memory");
-    world.mem.anon_add(CPU, pfn, ROOT);
+    let anon = world.mem.anon_create();
+    world.mem.anon_map(CPU, anon, 0, pfn, ROOT);
     world.mem.mlock(REMOTE, pfn);
     let on = |list| world.mem.lru_list(ROOT, NODE, list).collect::<Vec<_>>();
     assert_eq!((on(LruList::Unevictable), on(LruList::InactiveAnon)), (vec![pfn], vec![]));
-    world.mem.anon_free(CpuId(0), pfn);
+    world.mem.anon_remove(CpuId(0), anon);
     world.mem.check_at_rest().unwrap();
 }
 

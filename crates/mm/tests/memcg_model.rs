@@ -1,8 +1,8 @@
 //! Charges in a tree of cgroups against sums of what each group holds (MECHANISMS 8.2).
 
 use pagetide_mm::MemcgId;
-use pagetide_mm::feature::Kernel;
-use pagetide_mm::memcg::{Charge, Memcgs};
+use pagetide_mm::cgroup::tree::{Charge, Limit, Memcgs};
+use pagetide_mm::version::feature::Kernel;
 use proptest::prelude::*;
 use units::CpuId;
 
@@ -56,7 +56,8 @@ proptest! {
                 }
                 // Never below what is used: from here on no charge may pass the limit.
                 Event::Limit { group, pages } => {
-                    tree[groups[group]].memory.max = tree[groups[group]].memory.usage + pages;
+                    let usage = tree[groups[group]].memory.usage;
+                    tree.set_limit(groups[group], Limit::Max, usage + pages);
                 }
                 Event::Drain { group } => {
                     tree.drain_all_stocks(groups[group]);

@@ -6,10 +6,10 @@ mod world;
 use std::collections::BTreeMap;
 
 use pagetide_mm::MemcgId;
-use pagetide_mm::frame::PageFlags;
-use pagetide_mm::mapping::Slot;
-use pagetide_mm::scan::ScanControl;
-use pagetide_mm::shrinker::Shrinker;
+use pagetide_mm::base::frame::PageFlags;
+use pagetide_mm::pages::tree::Slot;
+use pagetide_mm::reclaim::plan::Shrinker;
+use pagetide_mm::reclaim::run::ScanControl;
 use proptest::prelude::*;
 use units::{NodeId, Order, Pfn};
 use world::{CPU, World};
@@ -19,7 +19,7 @@ fn nodes(world: &World) -> u64 {
 }
 
 fn shadow_leaves(world: &World) -> u64 {
-    world.mem.mappings.shadow_leaves()
+    world.mem.cache.trees().shadow_leaves()
 }
 
 #[test]
@@ -42,8 +42,8 @@ fn a_gibibyte_read_in_order_makes_4165_nodes() {
     let file = world.file;
     world.mem.mapping_remove(CPU, file);
     assert_eq!(nodes(&world), 0);
-    world.mem.memcgs.drain_all_stocks(MemcgId::ROOT);
-    assert_eq!(world.mem.memcgs[group].memory.usage, 0, "nothing stays charged");
+    world.mem.core.cgroups.drain_all_stocks(MemcgId::ROOT);
+    assert_eq!(world.mem.core.cgroups[group].memory.usage, 0, "nothing stays charged");
     world.mem.check_at_rest().unwrap();
 }
 
@@ -70,8 +70,8 @@ fn an_unused_preparation_is_freed_with_the_file() {
         assert!(world.prepare(CPU, group, 70_000, Order(0)));
     }
     world.mem.mapping_remove(CPU, file);
-    world.mem.memcgs.drain_all_stocks(MemcgId::ROOT);
-    assert_eq!((nodes(&world), world.mem.memcgs[group].memory.usage), (0, 0));
+    world.mem.core.cgroups.drain_all_stocks(MemcgId::ROOT);
+    assert_eq!((nodes(&world), world.mem.core.cgroups[group].memory.usage), (0, 0));
 }
 
 #[test]
@@ -219,15 +219,15 @@ fn apply(world: &mut World, model: &mut Model, group: MemcgId, event: &Event) {
         Event::Reclaim { keep } => {
             world.settle();
             let file = world.file;
-            let heads = world.mem.mappings.heads(file);
+            let heads = world.mem.cache.trees().heads(file);
             let kept: Vec<Pfn> =
                 heads.iter().filter(|(index, _)| index % 3 == keep).map(|&(_, pfn)| pfn).collect();
-            let frames = &mut world.mem.alloc.frames;
+            let frames = &mut world.mem.core.alloc.frames;
             kept.iter().for_each(|&pfn| frames.set_flags(pfn, PageFlags::LOCKED));
             let mut sc = ScanControl::limit(group, u64::from(u32::MAX));
             sc.priority = 0;
             let _ = world.pass(&mut sc);
-            let frames = &mut world.mem.alloc.frames;
+            let frames = &mut world.mem.core.alloc.frames;
             kept.iter().for_each(|&pfn| frames.clear_flags(pfn, PageFlags::LOCKED));
             for entry in model.entries.values_mut() {
                 if matches!(entry, Entry::Page(pfn) if !kept.contains(pfn)) {
@@ -262,7 +262,7 @@ proptest! {
         for event in &events {
             apply(&mut world, &mut model, group, event);
             for (&index, &entry) in &model.entries {
-                let slot = match world.mem.mappings.find(world.file, index) {
+                let slot = match world.mem.cache.find(world.file, index) {
                     Slot::Page(pfn) => Some(Entry::Page(pfn)),
                     Slot::Shadow(_) => Some(Entry::Shadow),
                     Slot::Empty => None,
@@ -270,13 +270,13 @@ proptest! {
                 prop_assert_eq!(slot, Some(entry), "at {} after {:?}", index, event);
             }
             let pages = model.entries.values().filter(|entry| **entry != Entry::Shadow).count() as u64;
-            prop_assert_eq!(world.mem.mappings.pages(world.file), pages);
+            prop_assert_eq!(world.mem.cache.trees().pages(world.file), pages);
             prop_assert_eq!(nodes(&world), model.nodes(), "after {:?}", event);
             prop_assert_eq!(world.mem.check_at_rest(), Ok(()));
         }
         let file = world.file;
         world.mem.mapping_remove(CPU, file);
-        world.mem.memcgs.drain_all_stocks(MemcgId::ROOT);
-        prop_assert_eq!((nodes(&world), world.mem.memcgs[group].memory.usage), (0, 0));
+        world.mem.core.cgroups.drain_all_stocks(MemcgId::ROOT);
+        prop_assert_eq!((nodes(&world), world.mem.core.cgroups[group].memory.usage), (0, 0));
     }
 }

@@ -1,13 +1,14 @@
 //! Per-CPU lists of the three generations, seen from outside (MECHANISMS 3; MECHANISMS-6X 1.4).
 
-use pagetide_mm::event::NoTrace;
-use pagetide_mm::feature::Kernel;
-use pagetide_mm::gfp::Gfp;
-use pagetide_mm::page_alloc::{AllocFlags, AllocOutcome, PageAllocator};
-use pagetide_mm::sysctl::Sysctls;
-use pagetide_mm::vmstat::VmEvent;
-use pagetide_mm::watermark::Mark;
-use pagetide_mm::zone::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use pagetide_mm::alloc::flags::AllocFlags;
+use pagetide_mm::alloc::page_alloc::{AllocOutcome, PageAllocator};
+use pagetide_mm::alloc::watermark::Mark;
+use pagetide_mm::base::event::NoTrace;
+use pagetide_mm::base::gfp::Gfp;
+use pagetide_mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use pagetide_mm::base::sysctl::Sysctls;
+use pagetide_mm::base::vmstat::VmEvent;
+use pagetide_mm::version::feature::Kernel;
 use units::{CpuId, Order, Pages, Pfn};
 
 const CPU: CpuId = CpuId(0);

@@ -5,10 +5,11 @@ mod world;
 
 use insta::assert_snapshot;
 use pagetide_mm::MemcgId;
-use pagetide_mm::frame::PageFlags;
-use pagetide_mm::scan::ScanControl;
-use pagetide_mm::vmstat::VmEvent;
-use pagetide_mm::zone::ZoneKind;
+use pagetide_mm::base::frame::PageFlags;
+use pagetide_mm::base::layout::ZoneKind;
+use pagetide_mm::base::vmstat::VmEvent;
+use pagetide_mm::cgroup::tree::Limit;
+use pagetide_mm::reclaim::run::ScanControl;
 use world::{CPU, NODE, Passed, World};
 
 const ROOT: MemcgId = MemcgId::ROOT;
@@ -125,7 +126,7 @@ fn refault(kernel: &str, distance: u32) -> (u64, u64) {
     let mut sc = world.limit(group);
     (sc.nr_to_reclaim, sc.priority) = (96, 0);
     assert_eq!(world.pass(&mut sc), Passed { scanned: 96, reclaimed: 96, deactivated: 0 });
-    world.mem.memcgs.flush_periodic();
+    world.mem.core.cgroups.flush_periodic();
     world.read(group, [1000 + (96 - distance)]);
     (world.event(VmEvent::WorkingsetRefaultFile), world.event(VmEvent::WorkingsetActivateFile))
 }
@@ -197,23 +198,23 @@ fn pages_of_a_child(pages: u32) -> (World, MemcgId, MemcgId) {
 fn memory_low_skips_a_group_until_it_is_overridden() {
     let (mut world, parent, child) = pages_of_a_child(512);
     for group in [parent, child] {
-        world.mem.memcgs[group].memory.low = 2048;
+        world.mem.core.cgroups.set_limit(group, Limit::Low, 2048);
     }
     let mut sc = world.limit(parent);
     sc.priority = 0;
     assert_eq!((world.pass(&mut sc).scanned, sc.memcg_low_skipped), (0, true));
     sc.memcg_low_reclaim = true;
     assert_eq!(world.pass(&mut sc).reclaimed, 32);
-    assert_eq!(world.mem.memcgs[child].events.low, 1);
-    assert_eq!(world.mem.memcgs[parent].events.low, 1, "a parent's file counts for the subtree");
+    assert_eq!(world.mem.core.cgroups[child].events.low, 1);
+    assert_eq!(world.mem.core.cgroups[parent].events.low, 1, "a parent's file counts for the subtree");
 }
 
 #[test]
 fn memory_low_scales_the_scan_of_a_group_above_it() {
     let (mut world, parent, child) = pages_of_a_child(1024);
-    let usage = world.mem.memcgs[child].memory.usage;
+    let usage = world.mem.core.cgroups[child].memory.usage;
     for group in [parent, child] {
-        world.mem.memcgs[group].memory.low = usage / 2;
+        world.mem.core.cgroups.set_limit(group, Limit::Low, usage / 2);
     }
     let mut sc = world.limit(parent);
     (sc.priority, sc.nr_to_reclaim) = (2, 10_000);
@@ -226,7 +227,7 @@ fn memory_low_scales_the_scan_of_a_group_above_it() {
 fn memory_min_holds_even_when_low_is_overridden() {
     let (mut world, parent, child) = pages_of_a_child(512);
     for group in [parent, child] {
-        world.mem.memcgs[group].memory.min = 2048;
+        world.mem.core.cgroups.set_limit(group, Limit::Min, 2048);
     }
     let mut sc = world.limit(parent);
     (sc.priority, sc.memcg_low_reclaim) = (0, true);
@@ -238,9 +239,9 @@ fn memory_min_holds_even_when_low_is_overridden() {
 fn a_removed_group_loses_its_protection() {
     let (mut world, parent, child) = pages_of_a_child(512);
     for group in [parent, child] {
-        world.mem.memcgs[group].memory.low = 2048;
+        world.mem.core.cgroups.set_limit(group, Limit::Low, 2048);
     }
-    world.mem.memcgs.remove(child);
+    world.mem.core.cgroups.remove(child);
     let mut sc = world.limit(parent);
     assert_eq!(world.pass(&mut sc).reclaimed, 32, "also at a priority at which its quota is 0");
 }
@@ -268,16 +269,16 @@ fn pages_of_higher_zones_are_passed_over_and_go_to_the_head() {
 
 /// Adds a page of the DMA zone at `index` and settles it.
 fn dma_page(world: &mut World, index: u32) -> units::Pfn {
-    use pagetide_mm::gfp::Gfp;
-    use pagetide_mm::mapping::Prepared;
+    use pagetide_mm::base::gfp::Gfp;
+    use pagetide_mm::pages::cache::Prepared;
     let gfp = Gfp(Gfp::HIGHUSER_MOVABLE.0 | Gfp::DMA.0);
-    let flags = world.mem.alloc.fast_flags(CPU, gfp);
-    let pfn = world.mem.alloc.alloc(CPU, gfp, units::Order(0), flags).page.expect("a DMA page");
+    let flags = world.mem.core.alloc.fast_flags(CPU, gfp);
+    let pfn = world.mem.core.alloc.alloc(CPU, gfp, units::Order(0), flags).page.expect("a DMA page");
     let file = world.file;
     while world.mem.prepare_insert(CPU, file, index, 1, ROOT) == Prepared::NeedsSlab {
-        let flags = world.mem.alloc.fast_flags(CPU, Gfp::KERNEL);
-        let slab = world.mem.alloc.alloc(CPU, Gfp::KERNEL, units::Order(0), flags).page;
-        world.mem.grow_slab(pagetide_mm::slab_caches::Cache::TreeNode, slab.expect("memory"));
+        let flags = world.mem.core.alloc.fast_flags(CPU, Gfp::KERNEL);
+        let slab = world.mem.core.alloc.alloc(CPU, Gfp::KERNEL, units::Order(0), flags).page;
+        world.mem.grow_slab(pagetide_mm::version::geometry::Cache::TreeNode, slab.expect("memory"));
     }
     assert_eq!(world.mem.insert_page(file, index, pfn, ROOT), None);
     world.mem.lru_add(CPU, pfn);
@@ -291,7 +292,7 @@ fn a_page_that_is_being_read_is_kept_at_the_head() {
     world.read(ROOT, 0..4);
     world.settle();
     let pfn = world.page(0).expect("just read");
-    world.mem.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
+    world.mem.core.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
     let mut sc = world.direct();
     sc.priority = 0;
     assert_eq!(world.pass(&mut sc), Passed { scanned: 4, reclaimed: 3, deactivated: 0 });

@@ -1,11 +1,12 @@
 //! Marks of real machines, as measured (MECHANISMS 1.3; MECHANISMS-6X 1.1, 1.2).
 
-use pagetide_mm::event::NoTrace;
-use pagetide_mm::feature::Kernel;
-use pagetide_mm::page_alloc::PageAllocator;
-use pagetide_mm::sysctl::{Sysctl, Sysctls};
-use pagetide_mm::watermark::Mark;
-use pagetide_mm::zone::{MemoryLayout, NodeLayout, Zone, ZoneId, ZoneKind, ZoneLayout};
+use pagetide_mm::alloc::page_alloc::PageAllocator;
+use pagetide_mm::alloc::watermark::Mark;
+use pagetide_mm::alloc::zone::Zone;
+use pagetide_mm::base::event::NoTrace;
+use pagetide_mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use pagetide_mm::base::sysctl::{Sysctl, Sysctls};
+use pagetide_mm::version::feature::Kernel;
 use units::{CpuId, Pages};
 
 fn zone(kind: ZoneKind, managed: u64, managed_at_boot: u64) -> ZoneLayout {
@@ -86,10 +87,10 @@ const GUESTS: [Row; 4] = [
 fn guests_of_256_and_512_mib_have_the_marks_that_were_measured() {
     for row in GUESTS {
         let memory = guest(row.kernel, row.managed, row.managed_at_boot);
-        assert_eq!(memory.sysctls.get(Sysctl::MinFreeKbytes), row.min_free_kbytes);
-        assert_eq!(marks(&memory.zones[1]), row.dma32);
-        assert_eq!(marks(&memory.zones[0]), row.dma);
-        let dma = &memory.zones[0].watermarks;
+        assert_eq!(memory.sysctls().get(Sysctl::MinFreeKbytes), row.min_free_kbytes);
+        assert_eq!(marks(&memory.zones()[1]), row.dma32);
+        assert_eq!(marks(&memory.zones()[0]), row.dma);
+        let dma = &memory.zones()[0].watermarks;
         assert_eq!(dma.reserve(ZoneKind::Dma), 0);
         for class in [ZoneKind::Dma32, ZoneKind::Normal, ZoneKind::Movable] {
             assert_eq!(dma.reserve(class), row.dma_reserve);
@@ -130,8 +131,8 @@ fn one_zone_of_248912_kb_has_a_min_of_1995_kb() {
     let mut kernel = Kernel::parse("linux-5.3").unwrap();
     kernel.tuning.huge_pages = false;
     let memory = PageAllocator::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap();
-    assert_eq!(memory.sysctls.get(Sysctl::MinFreeKbytes), 1995);
-    assert_eq!(marks(&memory.zones[0])[0], 498);
+    assert_eq!(memory.sysctls().get(Sysctl::MinFreeKbytes), 1995);
+    assert_eq!(marks(&memory.zones()[0])[0], 498);
 }
 
 #[test]
@@ -140,12 +141,12 @@ fn huge_pages_raise_a_machine_of_three_zones_to_67584_kb() {
     let memory =
         PageAllocator::boot(&layout, Kernel::parse("linux-5.3").unwrap(), Sysctls::default(), NoTrace)
             .unwrap();
-    assert_eq!(memory.sysctls.get(Sysctl::MinFreeKbytes), 67584);
+    assert_eq!(memory.sysctls().get(Sysctl::MinFreeKbytes), 67584);
     let small = MemoryLayout { huge_pages: true, ..MemoryLayout::flat(Pages(64 << 8), 1) };
     let memory =
         PageAllocator::boot(&small, Kernel::parse("linux-5.3").unwrap(), Sysctls::default(), NoTrace)
             .unwrap();
-    let kbytes = memory.sysctls.get(Sysctl::MinFreeKbytes);
+    let kbytes = memory.sysctls().get(Sysctl::MinFreeKbytes);
     assert_eq!(kbytes, 3200, "5 % of what 64 MiB hold above the high marks of 384 pages");
 }
 
@@ -153,12 +154,12 @@ fn huge_pages_raise_a_machine_of_three_zones_to_67584_kb() {
 fn a_written_min_free_kbytes_counts_the_pages_of_now() {
     let mut memory = guest("linux-6.1", 116_165, 113_381);
     memory.set_sysctl(Sysctl::MinFreeKbytes, 2739);
-    assert_eq!(marks(&memory.zones[1]), [662, 827, 992]);
+    assert_eq!(marks(&memory.zones()[1]), [662, 827, 992]);
     memory.set_sysctl(Sysctl::WatermarkScaleFactor, 1000);
-    assert_eq!(marks(&memory.zones[1]), [662, 662 + 11_616, 662 + 23_232]);
+    assert_eq!(marks(&memory.zones()[1]), [662, 662 + 11_616, 662 + 23_232]);
     assert_eq!(memory.pcp(CpuId(0), ZoneId(1)).sizes().high_min, 6139, "lists follow the low mark");
     memory.set_sysctl(Sysctl::MinFreeKbytes, 0);
-    assert_eq!(memory.sysctls.get(Sysctl::MinFreeKbytes), 2739, "back to the value of boot");
+    assert_eq!(memory.sysctls().get(Sysctl::MinFreeKbytes), 2739, "back to the value of boot");
 }
 
 #[test]

@@ -8,8 +8,8 @@
 //! in proportion, so that a run in a hundredth of the memory goes through the same mechanisms; no
 //! real machine is divided so. Left out: what their boot keeps.
 
-use mm::feature::Kernel;
-use mm::zone::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::version::feature::Kernel;
 use units::{Bytes, Nanos, Pages};
 
 use crate::device_model::DeviceModel;

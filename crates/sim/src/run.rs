@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kernel::{Filesystem, Kernel, KernelConfig, Machine, WaitReason};
-use mm::event::NoTrace;
-use mm::sysctl::Sysctls;
-use mm::zone::MemoryLayout;
+use mm::base::event::NoTrace;
+use mm::base::layout::MemoryLayout;
+use mm::base::sysctl::Sysctls;
 use mm::{MemcgId, Violation};
 use units::{Bytes, Nanos, Seed};
 use workload::{Outcome, Replay, Workload, WorkloadError};
@@ -124,7 +124,7 @@ pub enum SimError {
     Hardware(#[from] HardwareError),
     /// The kernel cannot boot in this memory.
     #[error("{0}")]
-    Boot(mm::boot::BootError),
+    Boot(mm::alloc::boot::BootError),
     /// The workload failed.
     #[error(transparent)]
     Workload(#[from] WorkloadError),

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use kernel::Kernel;
 use mm::MemcgId;
-use mm::event::NoTrace;
-use mm::gfp::MigrateType;
-use mm::zone::Zone;
+use mm::alloc::zone::Zone;
+use mm::base::event::NoTrace;
+use mm::base::gfp::MigrateType;
 use units::Nanos;
 
 use crate::machine::Sim;
@@ -138,7 +138,7 @@ fn zone_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
         columns.extend(MigrateType::ALL[..MigrateType::PCP_TYPES].iter().flat_map(|&kind| of_type(kind)));
         columns
     };
-    kernel.mem(|mem| mem.alloc.zones.iter().flat_map(of).collect())
+    kernel.mem(|mem| mem.core.alloc.zones().iter().flat_map(of).collect())
 }
 
 /// `memory.stat` of every cgroup but the root, by path, with `memory.current` as `current`; `flush`
@@ -149,14 +149,14 @@ pub(crate) fn memcg_stats(
 ) -> BTreeMap<String, BTreeMap<String, u64>> {
     kernel.mem(|mem| {
         let ids: Vec<MemcgId> =
-            mem.memcgs.ids().filter(|&id| id != MemcgId::ROOT && mem.memcgs[id].online).collect();
+            mem.core.cgroups.ids().filter(|&id| id != MemcgId::ROOT && mem.core.cgroups[id].online).collect();
         ids.into_iter()
             .map(|id| {
                 let lines = if flush { mem.memcg_stat(id) } else { mem.memcg_stat_as_flushed(id) };
                 let mut stats: BTreeMap<String, u64> =
                     lines.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-                stats.insert("current".to_string(), mem.memcgs[id].memory.usage * units::PAGE_SIZE);
-                (mem.memcgs[id].path.clone(), stats)
+                stats.insert("current".to_string(), mem.core.cgroups[id].memory.usage * units::PAGE_SIZE);
+                (mem.core.cgroups[id].path.clone(), stats)
             })
             .collect()
     })

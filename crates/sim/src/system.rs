@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use kernel::{AnonMapping, Errno, HugeAdvice, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
-use mm::event::NoTrace;
+use mm::base::event::NoTrace;
 use units::{Bytes, Nanos, Pages, Seed};
 use workload::system::{Advice, OpenMode, Portable, System, SystemError, TaskSpec};
 
@@ -113,11 +113,11 @@ impl System for SimSystem {
     }
 
     fn nodes_online(&self) -> u16 {
-        self.kernel.mem(|mem| u16::try_from(mem.alloc.nodes.len()).expect("8 bits of nodes"))
+        self.kernel.mem(|mem| u16::try_from(mem.core.alloc.nodes().len()).expect("8 bits of nodes"))
     }
 
     fn memory_total(&self) -> Pages {
-        self.kernel.mem(|mem| mem.alloc.zones.iter().map(|zone| zone.managed).sum())
+        self.kernel.mem(|mem| mem.core.alloc.zones().iter().map(|zone| zone.managed).sum())
     }
 
     fn seed(&self) -> Seed {

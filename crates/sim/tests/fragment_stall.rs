@@ -8,12 +8,12 @@ use std::rc::Rc;
 
 use kernel::{Filesystem, Kernel, KernelConfig};
 use mm::MemcgId;
-use mm::event::{KeepTrace, TraceEvent};
-use mm::gfp::Gfp;
-use mm::page_alloc::AllocFlags;
-use mm::sysctl::{Sysctl, Sysctls};
-use mm::vmstat::VmEvent;
-use mm::zone::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::alloc::flags::AllocFlags;
+use mm::base::event::{KeepTrace, TraceEvent};
+use mm::base::gfp::Gfp;
+use mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::base::vmstat::VmEvent;
 use pagetide_sim::{DeviceModel, Hardware, Sim, Simulation};
 use units::{Bytes, CpuId, Nanos, Order, Pages, Seed};
 
@@ -68,20 +68,21 @@ fn boot(kernel: &str, sysctls: Sysctls, pass: Pass) -> (Simulation, Kernel<Sim, 
 fn shatter(kernel: &Kernel<Sim, KeepTrace>) {
     kernel.mem(|mem| {
         let mut pages = Vec::new();
-        while let Some(pfn) = mem.alloc.alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::NO_WATERMARKS).page {
+        while let Some(pfn) = mem.core.alloc.alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::NO_WATERMARKS).page
+        {
             pages.push(pfn);
         }
-        let is_normal = |zone: &mm::zone::Zone| zone.kind == ZoneKind::Normal;
+        let is_normal = |zone: &mm::alloc::zone::Zone| zone.kind == ZoneKind::Normal;
         for pfn in pages {
-            if is_normal(mem.alloc.zone(mem.alloc.zone_of(pfn))) && pfn.0 % 2 == 0 {
-                mem.alloc.free(CPU, pfn, Order(0));
+            if is_normal(mem.core.alloc.zone(mem.core.alloc.zone_of(pfn))) && pfn.0 % 2 == 0 {
+                mem.core.alloc.free(CPU, pfn, Order(0));
             }
         }
-        let _ = mem.alloc.drain_all();
-        mem.alloc.events = mm::vmstat::VmEvents::default();
-        mem.alloc.trace.0.clear();
-        for zone in &mut mem.alloc.zones {
-            zone.watermarks.reduce_boost(Pages(u64::MAX));
+        let _ = mem.core.alloc.drain_all();
+        mem.core.alloc.events = mm::base::vmstat::VmEvents::default();
+        mem.core.alloc.trace.0.clear();
+        for zone in (0..u8::try_from(mem.core.alloc.zones().len()).unwrap()).map(ZoneId) {
+            mem.core.alloc.reduce_boost(zone, Pages(u64::MAX));
         }
     });
 }
@@ -120,9 +121,9 @@ fn run_with(kernel: &str, sysctls: Sysctls, pass: Pass) -> Ending {
         };
         Ending {
             stalls,
-            traced: mem.alloc.trace.0.iter().filter_map(length).collect(),
-            counted: mem.alloc.events.get(VmEvent::FragmentStall),
-            boost: mem.alloc.zones.last().unwrap().watermarks.boost(),
+            traced: mem.core.alloc.trace.0.iter().filter_map(length).collect(),
+            counted: mem.core.alloc.events.get(VmEvent::FragmentStall),
+            boost: mem.core.alloc.zones().last().unwrap().watermarks.boost(),
             took,
         }
     })

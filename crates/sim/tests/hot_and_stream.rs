@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kernel::Filesystem;
-use mm::sysctl::{Sysctl, Sysctls};
+use mm::base::sysctl::{Sysctl, Sysctls};
 use pagetide_sim::run::run;
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Nanos};

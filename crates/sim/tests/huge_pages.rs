@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use kernel::{Filesystem, HugeAdvice, Kernel, KernelConfig, Machine, Process, WaitReason};
 use mm::MemcgId;
-use mm::event::NoTrace;
-use mm::sysctl::Sysctls;
-use mm::zone::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::event::NoTrace;
+use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::sysctl::Sysctls;
 use pagetide_sim::{DeviceModel, Hardware, Sim, Simulation};
 use units::{Bytes, CpuId, Nanos, Pages, Seed};
 
@@ -190,7 +190,7 @@ fn a_task_fills_its_own_node_first_and_both_kswapds_reclaim() {
         let free: Rc<RefCell<Vec<Vec<u64>>>> = Rc::default();
         let seen = Rc::clone(&free);
         let (counters, _) = run("linux-6.1", two_nodes(), cpu, move |kernel, process| async move {
-            let free = || kernel.mem(|mem| mem.alloc.zones.iter().map(|z| z.free_pages().0).collect());
+            let free = || kernel.mem(|mem| mem.core.alloc.zones().iter().map(|z| z.free_pages().0).collect());
             kernel.lay_out_file("file", Bytes(512 * MIB)).unwrap();
             let file = kernel.open(&process, "file", false).await.unwrap();
             for offset in (0..512 * MIB).step_by(MIB as usize) {

@@ -4,7 +4,7 @@
 use std::future::Future;
 
 use kernel::{Filesystem, WaitReason};
-use mm::zone::MemoryLayout;
+use mm::base::layout::MemoryLayout;
 use pagetide_sim::run::{Checks, verify};
 use pagetide_sim::{CostTable, DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
 use units::{Bytes, Nanos, Pages};

@@ -5,8 +5,8 @@
 //! tables in the score, `memory.oom.group`.
 
 use mm::MemcgId;
-use mm::event::Trace;
-use mm::vmstat::VmEvent;
+use mm::base::event::Trace;
+use mm::base::vmstat::VmEvent;
 
 use crate::handle::Kernel;
 use crate::machine::Machine;
@@ -22,7 +22,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             .list
             .iter()
             .filter(|process| !process.is_killed())
-            .filter(|process| self.mem(|mem| mem.memcgs.is_descendant(process.memcg(), memcg)))
+            .filter(|process| self.mem(|mem| mem.core.cgroups.is_descendant(process.memcg(), memcg)))
             .cloned()
             .collect();
         // The first of equals: the oldest process, so that the choice does not depend on chance.
@@ -32,8 +32,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.shared.oom_lock.set(true);
         victim.0.killed.set(true);
         self.mem(|mem| {
-            mem.alloc.events.add(VmEvent::OomKill, 1);
-            mem.memcgs.count_event(victim.memcg(), |events| &mut events.oom_kill);
+            mem.core.alloc.events.add(VmEvent::OomKill, 1);
+            mem.core.cgroups.count_event(victim.memcg(), |events| &mut events.oom_kill);
         });
         self.reap(&victim);
         self.shared.oom_lock.set(false);

@@ -1,8 +1,9 @@
 //! One pass over the zones for a page, and what it costs. Next: [`super::slow_path`].
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::page_alloc::{AllocFlags, AllocOutcome};
+use mm::alloc::flags::AllocFlags;
+use mm::alloc::page_alloc::AllocOutcome;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
 use units::{Order, Pfn};
 
 use crate::handle::Kernel;
@@ -20,7 +21,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             machine.charge(CostOp::StealBlock, u64::from(outcome.stolen_blocks));
         }
         for zone in outcome.wake.iter() {
-            let (node, kind) = self.mem(|mem| (mem.alloc.zone(zone).node, mem.alloc.zone(zone).kind));
+            let (node, kind) =
+                self.mem(|mem| (mem.core.alloc.zone(zone).node, mem.core.alloc.zone(zone).kind));
             let _ = self.wakeup_kswapd(node, Order(0), kind);
         }
         if let Some(pfn) = outcome.page {
@@ -34,7 +36,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     pub(crate) fn try_once(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
         let cpu = self.machine().current_cpu();
-        let outcome = self.mem(|mem| mem.alloc.alloc(cpu, gfp, order, flags));
+        let outcome = self.mem(|mem| mem.core.alloc.alloc(cpu, gfp, order, flags));
         self.settle_outcome(outcome, order)
     }
 }

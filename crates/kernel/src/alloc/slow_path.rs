@@ -1,13 +1,13 @@
 //! Allocating pages: one pass at the low mark, and the slow path where that finds none
-//! (`__alloc_pages`, `__alloc_pages_slowpath`), which does what [`mm::reclaim::retry`] decides.
+//! (`__alloc_pages`, `__alloc_pages_slowpath`), which does what [`mm::decide::retry`] decides.
 //!
 //! Next: [`super::page`], [`super::stall`], [`super::oom`], [`crate::reclaim`], [`crate::compact`].
 
 use mm::MemcgId;
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::page_alloc::{AllocFlags, class_of};
-use mm::reclaim::retry::{Next, Outcome, Retry};
+use mm::alloc::flags::{AllocFlags, class_of};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::decide::retry::{Next, Outcome, Retry};
 use units::{Nanos, NodeId, Order, Pfn};
 
 use crate::handle::Kernel;
@@ -21,8 +21,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub async fn alloc_pages(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
         let cpu = self.machine().current_cpu();
         let outcome = self.mem(|mem| {
-            let flags = mem.alloc.fast_flags(cpu, gfp);
-            mem.alloc.alloc(cpu, gfp, order, flags)
+            let flags = mem.core.alloc.fast_flags(cpu, gfp);
+            mem.core.alloc.alloc(cpu, gfp, order, flags)
         });
         match self.settle_outcome(outcome, order) {
             Some(pfn) => Some(pfn),
@@ -85,9 +85,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn drain_for(&self, gfp: Gfp) {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            let zones = mem.alloc.zonelist(cpu, gfp).to_vec();
-            mem.alloc.unreserve_highatomic(&zones, gfp.migrate_type(), false);
-            let _ = mem.alloc.drain_all();
+            let zones = mem.core.alloc.zonelist(cpu, gfp).to_vec();
+            mem.core.alloc.unreserve_highatomic(&zones, gfp.migrate_type(), false);
+            let _ = mem.core.alloc.drain_all();
         });
         self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));
     }
@@ -99,7 +99,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let cpu = self.machine().current_cpu();
         let mut woken: Option<NodeId> = None;
         let node_of = |place| {
-            self.mem(|mem| mem.alloc.zonelist(cpu, gfp).get(place).map(|&zone| mem.alloc.zone(zone).node))
+            self.mem(|mem| {
+                mem.core.alloc.zonelist(cpu, gfp).get(place).map(|&zone| mem.core.alloc.zone(zone).node)
+            })
         };
         for node in (0..).map_while(node_of) {
             if woken != Some(node) {

@@ -10,13 +10,14 @@
 //! themselves (none of them makes movable requests here). Next: [`super::slow_path`],
 //! [`crate::reclaim::kswapd`].
 
-use mm::event::{Trace, TraceEvent};
-use mm::feature::FragmentStall;
-use mm::gfp::Gfp;
-use mm::page_alloc::{AllocFlags, Stall};
-use mm::sysctl::Sysctl;
-use mm::vmstat::VmEvent;
-use mm::zone::ZoneId;
+use mm::alloc::flags::AllocFlags;
+use mm::alloc::page_alloc::Stall;
+use mm::base::event::{Trace, TraceEvent};
+use mm::base::gfp::Gfp;
+use mm::base::layout::ZoneId;
+use mm::base::sysctl::Sysctl;
+use mm::base::vmstat::VmEvent;
+use mm::version::feature::FragmentStall;
 use units::{NodeId, Order, Pfn};
 
 use crate::handle::Kernel;
@@ -37,19 +38,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The first attempt of the slow path.
     pub(crate) async fn try_or_stall(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
         let form = self.mem(|mem| {
-            let is_on = mem.alloc.sysctls.get(Sysctl::FragmentStallOrder) > 0;
-            mem.alloc.features.fragment_stall().filter(|_| is_on)
+            let is_on = mem.core.alloc.sysctls().get(Sysctl::FragmentStallOrder) > 0;
+            mem.core.alloc.features().fragment_stall().filter(|_| is_on)
         });
         let may_stall = gfp.has(Gfp::MOVABLE_BIT) && gfp.has(Gfp::DIRECT_RECLAIM);
         let form = form.filter(|_| may_stall);
         let flags = if form.is_some() { flags | AllocFlags::FRAGMENT_STALL } else { flags };
         let cpu = self.machine().current_cpu();
-        let outcome = self.mem(|mem| mem.alloc.alloc(cpu, gfp, order, flags));
+        let outcome = self.mem(|mem| mem.core.alloc.alloc(cpu, gfp, order, flags));
         let page = self.settle_outcome(outcome, order);
         let (Some(form), Some(stall)) = (form, outcome.stall) else { return page };
         self.stall(form, stall).await;
         let cpu = self.machine().current_cpu();
-        let outcome = self.mem(|mem| mem.alloc.alloc_after_stall(cpu, gfp, order, flags, stall));
+        let outcome = self.mem(|mem| mem.core.alloc.alloc_after_stall(cpu, gfp, order, flags, stall));
         self.settle_outcome(outcome, order)
     }
 
@@ -60,14 +61,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             return;
         }
-        self.mem(|mem| mem.alloc.boost_for_stall(stall.zone));
+        self.mem(|mem| mem.core.alloc.boost_for_stall(stall.zone));
         self.stall_on(form, stall.zone).await;
     }
 
     /// `stall_fragmentation`
     async fn stall_on(&self, form: FragmentStall, zone: ZoneId) {
         let machine = self.machine();
-        let node = self.mem(|mem| mem.alloc.zone(zone).node);
+        let node = self.mem(|mem| mem.core.alloc.zone(zone).node);
         let queues = self.shared.queues[node.index()];
         self.wake_queue(queues.kswapd);
         let begin = machine.now();
@@ -82,9 +83,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn note_stall(&self, nid: NodeId, duration: u64) {
         self.shared.fragment_stalls.borrow_mut().push(duration);
         self.mem(|mem| {
-            mem.alloc.events.add(VmEvent::FragmentStall, 1);
-            mem.alloc.events.add(VmEvent::FragmentStallUsec, duration);
-            mem.alloc.trace.event(TraceEvent::FragmentationStall { nid, duration });
+            mem.core.alloc.events.add(VmEvent::FragmentStall, 1);
+            mem.core.alloc.events.add(VmEvent::FragmentStallUsec, duration);
+            mem.core.alloc.trace.event(TraceEvent::FragmentationStall { nid, duration });
         });
     }
 

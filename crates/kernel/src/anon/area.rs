@@ -1,6 +1,6 @@
 //! What a process remembers of an anonymous mapping.
 
-use mm::anon::AnonId;
+use mm::base::ids::AnonId;
 
 /// Advice on a mapping.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -6,12 +6,12 @@
 //! Left out: the huge zero page, huge pages of other sizes (6.8), preference for the local node.
 //! Next: [`super::mapping`], [`super::khugepaged`].
 
-use mm::anon::AnonId;
-use mm::buddy::PAGEBLOCK_ORDER as HUGE_ORDER;
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::sysctl::{ThpDefrag, ThpEnabled};
-use mm::vmstat::VmEvent;
+use mm::alloc::pageblock::PAGEBLOCK_ORDER as HUGE_ORDER;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::ids::AnonId;
+use mm::base::sysctl::{ThpDefrag, ThpEnabled};
+use mm::base::vmstat::VmEvent;
 use units::Pfn;
 
 use crate::anon::area::HugeAdvice;
@@ -58,7 +58,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return None;
         }
         self.mem(|mem| {
-            let may = eligible(mem.alloc.sysctls.thp_enabled(), area.advice);
+            let may = eligible(mem.core.alloc.sysctls().thp_enabled(), area.advice);
             let empty = may && mem.anon.is_range_empty(area.anon, first, HUGE_PAGES);
             empty.then_some((area.anon, first, area.advice == HugeAdvice::Huge))
         })
@@ -76,10 +76,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         page: u32,
     ) -> Result<bool, Errno> {
         let Some((anon, first, advised)) = self.huge_range(process, mapping, page) else { return Ok(false) };
-        let gfp = fault_gfp(self.mem(|mem| mem.alloc.sysctls.thp_defrag()), advised);
+        let gfp = fault_gfp(self.mem(|mem| mem.core.alloc.sysctls().thp_defrag()), advised);
         let huge = self.alloc_huge_page(process, gfp).await;
         let Some(pfn) = huge else {
-            self.mem(|mem| mem.alloc.events.add(VmEvent::ThpFaultFallback, 1));
+            self.mem(|mem| mem.core.alloc.events.add(VmEvent::ThpFaultFallback, 1));
             return Ok(false);
         };
         self.machine().charge(CostOp::ClearHugePage, 1);
@@ -91,7 +91,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.mem(|mem| {
             mem.anon_map(cpu, anon, first, pfn, process.memcg());
-            mem.alloc.events.add(VmEvent::ThpFaultAlloc, 1);
+            mem.core.alloc.events.add(VmEvent::ThpFaultAlloc, 1);
         });
         Ok(true)
     }
@@ -103,7 +103,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let charge = gfp | Gfp::NORETRY;
         if self.charge_pages(process, process.memcg(), HUGE_PAGES, charge).await.is_err() {
             let cpu = self.machine().current_cpu();
-            self.mem(|mem| mem.alloc.free(cpu, pfn, HUGE_ORDER));
+            self.mem(|mem| mem.core.alloc.free(cpu, pfn, HUGE_ORDER));
             return None;
         }
         Some(pfn)
@@ -112,8 +112,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn free_huge_page(&self, process: &Process, pfn: Pfn) {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            mem.memcgs.uncharge(process.memcg(), u64::from(HUGE_PAGES));
-            mem.alloc.free(cpu, pfn, HUGE_ORDER);
+            mem.core.cgroups.uncharge(process.memcg(), u64::from(HUGE_PAGES));
+            mem.core.alloc.free(cpu, pfn, HUGE_ORDER);
         });
     }
 }

@@ -1,10 +1,10 @@
 //! khugepaged: looks at mappings a piece at a time and puts a huge page in the place of single ones
 //! (MECHANISMS 12.3). Left out: settings other than their defaults.
 
-use mm::anon::AnonId;
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::vmstat::VmEvent;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::ids::AnonId;
+use mm::base::vmstat::VmEvent;
 use units::Nanos;
 
 use crate::anon::area::HugeAdvice;
@@ -40,7 +40,7 @@ struct Candidate {
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A mapping that huge pages may serve exists: khugepaged has work (`khugepaged_enter`).
     pub(crate) fn khugepaged_enter(&self, advice: HugeAdvice) {
-        if self.mem(|mem| eligible(mem.alloc.sysctls.thp_enabled(), advice)) {
+        if self.mem(|mem| eligible(mem.core.alloc.sysctls().thp_enabled(), advice)) {
             self.machine().wake_all(self.shared.khugepaged);
         }
     }
@@ -59,7 +59,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn has_huge_mapping(&self) -> bool {
-        let enabled = self.mem(|mem| mem.alloc.sysctls.thp_enabled());
+        let enabled = self.mem(|mem| mem.core.alloc.sysctls().thp_enabled());
         self.shared.processes.borrow().list.iter().any(|process| {
             process
                 .0
@@ -91,7 +91,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The next aligned 2 MiB of any eligible mapping; none at the end of the list, which starts
     /// over with the next call.
     fn next_range(&self, cursor: &mut Cursor) -> Option<Candidate> {
-        let enabled = self.mem(|mem| mem.alloc.sysctls.thp_enabled());
+        let enabled = self.mem(|mem| mem.core.alloc.sysctls().thp_enabled());
         let processes = self.shared.processes.borrow();
         let first = cursor.process;
         for process in processes.list.iter().filter(|process| process.0.id.0 >= first) {
@@ -121,10 +121,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let Candidate { process, anon, first } = candidate;
         let gfp = Gfp(LIGHT.0 | Gfp::DIRECT_RECLAIM.0);
         let Some(pfn) = self.alloc_huge_page(process, gfp).await else {
-            self.mem(|mem| mem.alloc.events.add(VmEvent::ThpCollapseAllocFailed, 1));
+            self.mem(|mem| mem.core.alloc.events.add(VmEvent::ThpCollapseAllocFailed, 1));
             return false;
         };
-        self.mem(|mem| mem.alloc.events.add(VmEvent::ThpCollapseAlloc, 1));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::ThpCollapseAlloc, 1));
         // Much may have happened meanwhile: the process may be gone, the range be freed.
         let owns = process.0.anon.borrow().iter().flatten().any(|area| area.anon == *anon);
         let census = self.mem(|mem| mem.anon_census(*anon, *first));

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::vmstat::{MemcgStat, VmEvent};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::vmstat::{MemcgStat, VmEvent};
 use units::{Bytes, NodeId, Order};
 
 use crate::anon::area::{AnonArea, HugeAdvice};
@@ -44,14 +44,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let charged = self.charge_pages(process, memcg, 1, gfp).await;
         let cpu = self.machine().current_cpu();
         if let Err(errno) = charged {
-            self.mem(|mem| mem.alloc.free(cpu, pfn, Order(0)));
+            self.mem(|mem| mem.core.alloc.free(cpu, pfn, Order(0)));
             return Err(errno);
         }
         let area = process.0.anon.borrow()[mapping].filter(|_| !process.is_killed());
         let Some(area) = area else {
             self.mem(|mem| {
-                mem.memcgs.uncharge(memcg, 1);
-                mem.alloc.free(cpu, pfn, Order(0));
+                mem.core.cgroups.uncharge(memcg, 1);
+                mem.core.alloc.free(cpu, pfn, Order(0));
             });
             return Err(Errno::Killed);
         };
@@ -59,8 +59,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| match mem.anon.find(area.anon, index) {
             None => mem.anon_map(cpu, area.anon, index, pfn, memcg),
             Some(_) => {
-                mem.memcgs.uncharge(memcg, 1);
-                mem.alloc.free(cpu, pfn, Order(0));
+                mem.core.cgroups.uncharge(memcg, 1);
+                mem.core.alloc.free(cpu, pfn, Order(0));
             }
         });
         self.machine().charge(CostOp::ClearPage, 1);
@@ -187,8 +187,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.add_anon_page(process, mapping.index, page).await?;
         }
         self.mem(|mem| {
-            mem.alloc.events.add(VmEvent::PgFault, 1);
-            mem.memcgs.add_stat(process.memcg(), NodeId(0), MemcgStat::PgFault, 1);
+            mem.core.alloc.events.add(VmEvent::PgFault, 1);
+            mem.core.cgroups.add_stat(process.memcg(), NodeId(0), MemcgStat::PgFault, 1);
         });
         self.machine().cond_resched().await; // irqentry_exit: a fault ends in user mode
         Ok(())

@@ -10,7 +10,7 @@
 //! `nr_page_table_pages`. Next: [`super::mapping`], and [`crate::tasks::start`] for what a process costs at its
 //! start.
 
-use mm::event::Trace;
+use mm::base::event::Trace;
 use units::PAGE_SIZE;
 
 use crate::errno::Errno;

@@ -3,11 +3,12 @@
 //!
 //! Next: [`super::filemap`] adds one page, [`super::readahead`] a window, [`super::io`] reads them.
 
-use mm::event::Trace;
-use mm::frame::PageFlags;
-use mm::gfp::Gfp;
-use mm::mapping::{Prepared, Slot};
-use mm::slab_caches::Cache;
+use mm::base::event::Trace;
+use mm::base::frame::PageFlags;
+use mm::base::gfp::Gfp;
+use mm::pages::cache::Prepared;
+use mm::pages::tree::Slot;
+use mm::version::geometry::Cache;
 use units::{Order, Pfn};
 
 use crate::errno::Errno;
@@ -48,13 +49,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let added = self.charge_and_insert(process, inode, index, pfn, gfp).await;
         let cpu = self.machine().current_cpu();
         if added != Ok(true) {
-            self.mem(|mem| mem.alloc.free(cpu, pfn, order));
+            self.mem(|mem| mem.core.alloc.free(cpu, pfn, order));
             return added;
         }
         self.machine().charge(CostOp::PageCacheAdd, u64::from(order.pages()));
         self.mem(|mem| {
             if marker {
-                mem.alloc.frames.set_flags(pfn, PageFlags::READAHEAD);
+                mem.core.alloc.frames.set_flags(pfn, PageFlags::READAHEAD);
             }
             mem.lru_add(cpu, pfn);
         });
@@ -70,20 +71,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         gfp: Gfp,
     ) -> Result<bool, Errno> {
         let memcg = process.memcg();
-        let pages = self.mem(|mem| mem.alloc.frames.pages(pfn));
+        let pages = self.mem(|mem| mem.core.alloc.frames.pages(pfn));
         self.charge_pages(process, memcg, pages, gfp).await?;
         if let Err(errno) = self.prepare_tree(process, inode, index, pages).await {
-            self.mem(|mem| mem.memcgs.uncharge(memcg, u64::from(pages)));
+            self.mem(|mem| mem.core.cgroups.uncharge(memcg, u64::from(pages)));
             return Err(errno);
         }
         Ok(self.mem(|mem| {
             let taken = (index..index + pages)
-                .any(|index| matches!(mem.mappings.find(inode.mapping, index), Slot::Page(_)));
+                .any(|index| matches!(mem.cache.find(inode.mapping, index), Slot::Page(_)));
             if taken {
-                mem.memcgs.uncharge(memcg, u64::from(pages));
+                mem.core.cgroups.uncharge(memcg, u64::from(pages));
                 return false;
             }
-            mem.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
+            mem.core.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
             if let Some(shadow) = mem.insert_page(inode.mapping, index, pfn, memcg) {
                 mem.refault(pfn, shadow);
             }

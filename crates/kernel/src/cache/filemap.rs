@@ -10,9 +10,9 @@
 
 use std::rc::Rc;
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::mapping::Slot;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::pages::tree::Slot;
 use units::{PAGE_SIZE, Pfn};
 
 use crate::cache::add::Place;
@@ -67,7 +67,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The folio in which the last read of this file ended, if this one starts in it.
     fn continued_folio(&self, file: &OpenFile, first: u32) -> Option<Pfn> {
         let previous = file.readahead.get().previous?;
-        let find = |index| match self.mem(|mem| mem.mappings.find(file.inode.mapping, index)) {
+        let find = |index| match self.mem(|mem| mem.cache.find(file.inode.mapping, index)) {
             Slot::Page(pfn) => Some(pfn),
             _ => None,
         };
@@ -177,7 +177,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if dirtied? {
                 let cpu = self.machine().current_cpu();
                 self.mem(|mem| {
-                    if mem.mappings.find(inode.mapping, index) == Slot::Page(pfn) {
+                    if mem.cache.find(inode.mapping, index) == Slot::Page(pfn) {
                         mem.mark_accessed(cpu, pfn);
                     }
                 });
@@ -204,7 +204,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.mem(|mem| mem.note_dirty_full_nodes());
                     let gfp = self.shared.filesystem.page_gfp() | Gfp::WRITE;
                     if self.add_folio(process, inode, Place::page(index), gfp).await?
-                        && let Slot::Page(pfn) = self.mem(|mem| mem.mappings.find(inode.mapping, index))
+                        && let Slot::Page(pfn) = self.mem(|mem| mem.cache.find(inode.mapping, index))
                     {
                         return Ok((pfn, true)); // Locked by us, and wholly overwritten: nothing to read.
                     }
@@ -222,7 +222,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         index: u32,
     ) -> Result<bool, Errno> {
         self.prepare_dirty(process, inode, index).await?;
-        let found = self.mem(|mem| match mem.mappings.find(inode.mapping, index) {
+        let found = self.mem(|mem| match mem.cache.find(inode.mapping, index) {
             Slot::Page(pfn) => {
                 mem.set_dirty(pfn);
                 true
@@ -246,7 +246,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             pages
                 .filter(|&index| {
                     let index = u32::try_from(index).expect("sizes are checked at creation");
-                    matches!(mem.mappings.find(file.inode.mapping, index), Slot::Page(_))
+                    matches!(mem.cache.find(file.inode.mapping, index), Slot::Page(_))
                 })
                 .count() as u64
         })

@@ -1,14 +1,14 @@
 //! Requests that are on their way to and from the data disk, by tag. Next: [`super::io`].
 
-use mm::mapping::MappingId;
-use mm::xfs_log::CheckpointId;
+use mm::base::ids::MappingId;
+use mm::fs::xfs::log::CheckpointId;
 
 /// A request on its way.
 #[derive(Debug, Clone)]
 pub(crate) enum Transfer {
     Read(PageRange),
     /// A cluster of XFS inodes is read.
-    Cluster(mm::xfs_buf::ClusterId),
+    Cluster(mm::fs::xfs::buf::ClusterId),
     Write(Vec<PageRange>),
     /// A record of the log of XFS is written.
     Log(CheckpointId),

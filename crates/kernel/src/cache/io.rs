@@ -3,9 +3,9 @@
 //! Left out: errors of the device. Next: [`super::readahead`] decides what to read,
 //! [`crate::writeback`] what to write.
 
-use mm::event::Trace;
-use mm::frame::PageFlags;
-use mm::mapping::Slot;
+use mm::base::event::Trace;
+use mm::base::frame::PageFlags;
+use mm::pages::tree::Slot;
 use units::{Bytes, PAGE_SIZE};
 
 use crate::cache::in_flight::{PageRange, Transfer};
@@ -27,7 +27,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let range = PageRange { mapping: inode.mapping, first, count };
             let tag = self.shared.in_flight.borrow_mut().add(Transfer::Read(range));
             let len = u64::from(count) * PAGE_SIZE;
-            self.mem(|mem| mem.alloc.events.add(mm::vmstat::VmEvent::PgPgIn, len / 1024));
+            self.mem(|mem| mem.core.alloc.events.add(mm::base::vmstat::VmEvent::PgPgIn, len / 1024));
             self.start_io(IoRequest { device: 0, kind: IoKind::Read, offset, len: Bytes(len), tag });
             first += count;
         }
@@ -52,8 +52,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn unlock_pages(&self, range: PageRange) {
         self.mem(|mem| {
             for index in range.first..range.first + range.count {
-                if let Slot::Page(pfn) = mem.mappings.find(range.mapping, index) {
-                    mem.alloc.frames.clear_flags(pfn, PageFlags::LOCKED);
+                if let Slot::Page(pfn) = mem.cache.find(range.mapping, index) {
+                    mem.core.alloc.frames.clear_flags(pfn, PageFlags::LOCKED);
                 }
             }
         });

@@ -1,8 +1,8 @@
 //! Looking for a page of a file.
 
-use mm::event::Trace;
-use mm::frame::PageFlags;
-use mm::mapping::Slot;
+use mm::base::event::Trace;
+use mm::base::frame::PageFlags;
+use mm::pages::tree::Slot;
 use units::{Order, Pfn};
 
 use crate::files::inode::Inode;
@@ -20,11 +20,11 @@ pub(crate) enum Found {
 impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn look(&self, inode: &Inode, index: u32) -> Found {
         self.mem(|mem| {
-            let Slot::Page(pfn) = mem.mappings.find(inode.mapping, index) else { return Found::Missing };
-            let flags = mem.alloc.frames.flags(pfn);
+            let Slot::Page(pfn) = mem.cache.find(inode.mapping, index) else { return Found::Missing };
+            let flags = mem.core.alloc.frames.flags(pfn);
             if flags.has(PageFlags::READAHEAD) {
-                mem.alloc.frames.clear_flags(pfn, PageFlags::READAHEAD);
-                return Found::Marker(mem.alloc.frames.order(pfn));
+                mem.core.alloc.frames.clear_flags(pfn, PageFlags::READAHEAD);
+                return Found::Marker(mem.core.alloc.frames.order(pfn));
             }
             if flags.has(PageFlags::LOCKED) { Found::Locked } else { Found::Ready(pfn) }
         })

@@ -3,9 +3,9 @@
 //! Large folios (XFS): the order grows by two with every window, up to the window's own size.
 //! Next: [`super::add`] adds the pages.
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::mapping::Slot;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::pages::tree::Slot;
 use units::{Order, PAGE_SIZE};
 
 use crate::cache::add::Place;
@@ -85,9 +85,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn pages_before(&self, file: &OpenFile, index: u32, max: u32) -> u32 {
         self.mem(|mem| {
             (1..=max.min(index))
-                .take_while(|back| {
-                    matches!(mem.mappings.find(file.inode.mapping, index - back), Slot::Page(_))
-                })
+                .take_while(|back| matches!(mem.cache.find(file.inode.mapping, index - back), Slot::Page(_)))
                 .count() as u32
         })
     }
@@ -95,7 +93,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn first_missing_after(&self, file: &OpenFile, index: u32, max: u32) -> u32 {
         self.mem(|mem| {
             (index + 1..=index + max)
-                .find(|&next| !matches!(mem.mappings.find(file.inode.mapping, next), Slot::Page(_)))
+                .find(|&next| !matches!(mem.cache.find(file.inode.mapping, next), Slot::Page(_)))
                 .unwrap_or(index + max + 1)
         })
     }
@@ -114,7 +112,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         window: Readahead,
         order: u8,
     ) -> Result<(), Errno> {
-        let features = self.mem(|mem| mem.alloc.features);
+        let features = self.mem(|mem| mem.core.alloc.features());
         if !self.shared.filesystem.reads_large_folios(features) || window.size < 4 {
             let marker = Some(window.marker());
             return self.read_pages(process, &file.inode, window.start, window.size, marker).await;
@@ -174,7 +172,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut run_start = first;
         let mut index = first;
         while index < end {
-            let present = self.mem(|mem| matches!(mem.mappings.find(inode.mapping, index), Slot::Page(_)));
+            let present = self.mem(|mem| matches!(mem.cache.find(inode.mapping, index), Slot::Page(_)));
             let added = if present {
                 Ok(false)
             } else {

@@ -5,8 +5,8 @@
 //! else that is read (a cluster of inodes, all reads of a file) is woken by every read; writeback has
 //! one queue. Next: [`super::filemap`], [`super::io`].
 
-use mm::event::Trace;
-use mm::mapping::MappingId;
+use mm::base::event::Trace;
+use mm::base::ids::MappingId;
 
 use crate::cache::in_flight::PageRange;
 use crate::handle::Kernel;
@@ -43,7 +43,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Waits until no page of a file is being written.
     pub(crate) async fn wait_for_writeback(&self, mapping: MappingId) {
-        while self.mem(|mem| mem.mappings.writeback_pages(mapping)) > 0 {
+        while self.mem(|mem| mem.cache.trees().writeback_pages(mapping)) > 0 {
             let queue = self.shared.wait.page_writeback;
             let _ = self.machine().wait(queue, WaitReason::PageWriteback, None).await;
         }

@@ -7,10 +7,10 @@
 //! Left out: the penalty sleep of `memory.high`, charges of swap and sockets.
 
 use mm::MemcgId;
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::memcg::UNLIMITED;
-use mm::reclaim::charge::{ChargeLoop, Next, Outcome};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::cgroup::tree::UNLIMITED;
+use mm::decide::charge::{ChargeLoop, Next, Outcome};
 
 use crate::errno::Errno;
 use crate::handle::Kernel;
@@ -19,7 +19,7 @@ use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Charges `pages` to `memcg`, reclaiming at whichever limit stands in the way
-    /// (`try_charge_memcg`), as [`mm::reclaim::charge`] decides.
+    /// (`try_charge_memcg`), as [`mm::decide::charge`] decides.
     ///
     /// # Errors
     /// `NoMem` when reclaim does not help and nothing can be killed; `Killed`.
@@ -31,13 +31,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         gfp: Gfp,
     ) -> Result<(), Errno> {
         let mut charge = self.mem(|mem| {
-            let retries = u32::from(mem.alloc.kernel.tuning.charge_retries);
-            ChargeLoop::new(&mem.memcgs, memcg, pages, gfp, retries)
+            let retries = u32::from(mem.core.alloc.tuning().charge_retries);
+            ChargeLoop::new(&mem.core.cgroups, memcg, pages, gfp, retries)
         });
         let mut outcome = Outcome::Start;
         loop {
             let (cpu, dying) = (self.machine().current_cpu(), process.is_killed());
-            outcome = match self.mem(|mem| charge.step(&mut mem.memcgs, cpu, dying, outcome)) {
+            outcome = match self.mem(|mem| charge.step(&mut mem.core.cgroups, cpu, dying, outcome)) {
                 Next::Reclaim(over) => {
                     Outcome::Reclaimed(self.limit_reclaim(over, u64::from(pages), gfp).await)
                 }
@@ -52,7 +52,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     fn note_over_high(&self, process: &Process, memcg: MemcgId, pages: u32) {
         let over = self.mem(|mem| {
-            mem.memcgs.ancestors(memcg).any(|id| mem.memcgs[id].memory.usage > mem.memcgs[id].memory.high)
+            mem.core
+                .cgroups
+                .ancestors(memcg)
+                .any(|id| mem.core.cgroups[id].memory.usage > mem.core.cgroups[id].memory.high)
         });
         if over {
             let noted = process.0.over_high_pages.get();
@@ -68,14 +71,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return;
         }
         let over: Vec<MemcgId> = self.mem(|mem| {
-            mem.memcgs
+            mem.core
+                .cgroups
                 .ancestors(process.memcg())
-                .filter(|&id| mem.memcgs[id].memory.high != UNLIMITED)
-                .filter(|&id| mem.memcgs[id].memory.usage > mem.memcgs[id].memory.high)
+                .filter(|&id| mem.core.cgroups[id].memory.high != UNLIMITED)
+                .filter(|&id| mem.core.cgroups[id].memory.usage > mem.core.cgroups[id].memory.high)
                 .collect()
         });
         for id in over {
-            self.mem(|mem| mem.memcgs.count_event(id, |events| &mut events.high));
+            self.mem(|mem| mem.core.cgroups.count_event(id, |events| &mut events.high));
             self.limit_reclaim(id, pages, Gfp::KERNEL).await;
         }
     }

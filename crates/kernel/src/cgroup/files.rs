@@ -7,9 +7,9 @@
 use std::fmt::Write;
 
 use mm::MemcgId;
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::memcg::UNLIMITED;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::cgroup::tree::{Limit, UNLIMITED};
 use units::{PAGE_SIZE, parse_size};
 
 use crate::errno::Errno;
@@ -43,7 +43,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(Errno::Exist);
         }
         let parent = self.find_memcg(parent).ok_or(Errno::NoEnt)?;
-        if self.mem(|mem| mem.memcgs.is_full()) {
+        if self.mem(|mem| mem.core.cgroups.is_full()) {
             return Err(Errno::NoSpc);
         }
         Ok(self.mem(|mem| mem.memcg_create(parent, name)))
@@ -57,12 +57,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let memcg = self.find_memcg(path).filter(|&id| id != MemcgId::ROOT).ok_or(Errno::NoEnt)?;
         let has_processes =
             self.shared.processes.borrow().list.iter().any(|process| process.memcg() == memcg);
-        let has_children =
-            self.mem(|mem| mem.memcgs[memcg].children.iter().any(|&child| mem.memcgs[child].online));
+        let has_children = self
+            .mem(|mem| mem.core.cgroups[memcg].children.iter().any(|&child| mem.core.cgroups[child].online));
         if has_processes || has_children {
             return Err(Errno::Busy);
         }
-        self.mem(|mem| mem.memcgs.remove(memcg));
+        self.mem(|mem| mem.core.cgroups.remove(memcg));
         Ok(())
     }
 
@@ -77,17 +77,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             "max" => UNLIMITED,
             text => parse_size(text).map_err(|_| Errno::Inval)?.0 / PAGE_SIZE,
         };
-        self.mem(|mem| {
-            let counter = &mut mem.memcgs[memcg].memory;
-            match file {
-                "memory.max" => counter.max = pages,
-                "memory.high" => counter.high = pages,
-                "memory.low" => counter.low = pages,
-                "memory.min" => counter.min = pages,
-                _ => return Err(Errno::NoEnt),
-            }
-            Ok(())
-        })?;
+        let limit = match file {
+            "memory.max" => Limit::Max,
+            "memory.high" => Limit::High,
+            "memory.low" => Limit::Low,
+            "memory.min" => Limit::Min,
+            _ => return Err(Errno::NoEnt),
+        };
+        self.mem(|mem| mem.core.cgroups.set_limit(memcg, limit, pages));
         match file {
             "memory.max" => self.reclaim_to(memcg, pages, WhenStuck::Kill).await,
             "memory.high" => self.reclaim_to(memcg, pages, WhenStuck::GiveUp).await,
@@ -98,9 +95,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Brings usage below a limit that was just lowered (`memory_max_write`, `memory_high_write`).
     async fn reclaim_to(&self, memcg: MemcgId, pages: u64, when_stuck: WhenStuck) {
-        let excess = || self.mem(|mem| mem.memcgs[memcg].memory.usage.saturating_sub(pages));
+        let excess = || self.mem(|mem| mem.core.cgroups[memcg].memory.usage.saturating_sub(pages));
         if excess() > 0 {
-            self.mem(|mem| mem.memcgs.drain_all_stocks(memcg));
+            self.mem(|mem| mem.core.cgroups.drain_all_stocks(memcg));
         }
         let mut fruitless = 0;
         while excess() > 0 {
@@ -112,7 +109,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if when_stuck == WhenStuck::GiveUp {
                 return;
             }
-            self.mem(|mem| mem.memcgs.count_event(memcg, |events| &mut events.oom));
+            self.mem(|mem| mem.core.cgroups.count_event(memcg, |events| &mut events.oom));
             if !self.oom_kill(memcg) {
                 return;
             }
@@ -126,7 +123,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub fn cgroup_read(&self, path: &str, file: &str) -> Result<String, Errno> {
         let memcg = self.find_memcg(path).ok_or(Errno::NoEnt)?;
         self.mem(|mem| {
-            let group = &mem.memcgs[memcg];
+            let group = &mem.core.cgroups[memcg];
             let size = |pages: u64| {
                 if pages == UNLIMITED { "max\n".to_string() } else { format!("{}\n", pages * PAGE_SIZE) }
             };

@@ -3,12 +3,12 @@
 //!
 //! `direct_compact` is one round over the zonelist. Next: [`crate::alloc::slow_path`].
 
-use mm::compact::{CompactPriority, CompactRequest, CompactResult};
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::page_alloc::{AllocFlags, class_of};
-use mm::vmstat::VmEvent;
-use mm::zone::ZoneId;
+use mm::alloc::flags::{AllocFlags, class_of};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::layout::ZoneId;
+use mm::base::vmstat::VmEvent;
+use mm::compact::state::{CompactPriority, CompactRequest, CompactResult};
 use units::{Order, Pfn};
 
 use crate::handle::Kernel;
@@ -39,7 +39,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             may_fs: gfp.has(Gfp::FS),
         };
         let cpu = self.machine().current_cpu();
-        let zones: Vec<ZoneId> = self.mem(|mem| mem.alloc.zonelist(cpu, gfp).to_vec());
+        let zones: Vec<ZoneId> = self.mem(|mem| mem.core.alloc.zonelist(cpu, gfp).to_vec());
         for zone in zones {
             let can_defer = priority > CompactPriority::SyncFull;
             if can_defer && self.mem(|mem| mem.compaction_deferred(zone, order)) {
@@ -79,16 +79,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if result <= CompactResult::Deferred {
             return Err(result);
         }
-        self.mem(|mem| mem.alloc.events.add(VmEvent::CompactStall, 1));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::CompactStall, 1));
         if let Some(pfn) = self.try_once(gfp, order, flags) {
             self.mem(|mem| {
-                let zone = mem.alloc.zone_of(pfn);
+                let zone = mem.core.alloc.zone_of(pfn);
                 mem.compaction_succeeded(zone, order, true);
-                mem.alloc.events.add(VmEvent::CompactSuccess, 1);
+                mem.core.alloc.events.add(VmEvent::CompactSuccess, 1);
             });
             return Ok(pfn);
         }
-        self.mem(|mem| mem.alloc.events.add(VmEvent::CompactFail, 1));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::CompactFail, 1));
         self.machine().cond_resched().await; // after a failed compaction
         Err(result)
     }

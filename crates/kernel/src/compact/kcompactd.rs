@@ -2,12 +2,13 @@
 //!
 //! Left out: proactive compaction, `compact_memory`.
 
-use mm::compact::{CompactPriority, CompactRequest, CompactResult, Suitability};
-use mm::event::Trace;
-use mm::gfp::MigrateType;
-use mm::page_alloc::AllocFlags;
-use mm::vmstat::VmEvent;
-use mm::zone::{ZoneId, ZoneKind};
+use mm::alloc::flags::AllocFlags;
+use mm::alloc::suitable::Suitability;
+use mm::base::event::Trace;
+use mm::base::gfp::MigrateType;
+use mm::base::layout::{ZoneId, ZoneKind};
+use mm::base::vmstat::VmEvent;
+use mm::compact::state::{CompactPriority, CompactRequest, CompactResult};
 use units::{NodeId, Order};
 
 use crate::handle::Kernel;
@@ -55,7 +56,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn kcompactd_do_work(&self, node: NodeId, order: Order, class: ZoneKind) {
-        self.mem(|mem| mem.alloc.events.add(VmEvent::CompactDaemonWake, 1));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::CompactDaemonWake, 1));
         let request = CompactRequest {
             order,
             want: MigrateType::Movable,
@@ -74,7 +75,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 CompactResult::PartialSkipped | CompactResult::Complete => {
                     // Pages on per-CPU lists may be all that is missing.
                     self.mem(|mem| {
-                        let _ = mem.alloc.drain_all();
+                        let _ = mem.core.alloc.drain_all();
                         mem.defer_compaction(zone, order);
                     });
                     self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));

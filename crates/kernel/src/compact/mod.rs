@@ -1,4 +1,4 @@
-//! Compaction: tasks in the slow path, and kcompactd. The steps are those of [`mm::compact`].
+//! Compaction: tasks in the slow path, and kcompactd. The steps are those of [`mm::compact::run`].
 
 pub mod direct;
 pub mod kcompactd;

@@ -1,9 +1,9 @@
-//! One run of compaction on one zone: the steps of [`mm::compact`], one after the other.
+//! One run of compaction on one zone: the steps of [`mm::compact::run`], one after the other.
 
-use mm::compact::{CompactRequest, CompactResult, CompactStep};
-use mm::event::Trace;
-use mm::vmstat::VmEvent;
-use mm::zone::ZoneId;
+use mm::base::event::Trace;
+use mm::base::layout::ZoneId;
+use mm::base::vmstat::VmEvent;
+use mm::compact::state::{CompactRequest, CompactResult, CompactStep};
 
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
@@ -39,7 +39,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         machine.charge(CostOp::PcpRefillPage, step.drained);
         if !direct {
             self.mem(|mem| {
-                let events = &mut mem.alloc.events;
+                let events = &mut mem.core.alloc.events;
                 events.add(VmEvent::CompactDaemonMigrateScanned, step.migrate_scanned);
                 events.add(VmEvent::CompactDaemonFreeScanned, step.free_scanned);
             });

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use mm::event::Trace;
+use mm::base::event::Trace;
 
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
@@ -31,7 +31,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn put_descriptor(&self, inode: &Rc<Inode>) {
         inode.opens.set(inode.opens.get() - 1);
         self.mem(|mem| {
-            if mem.inodes.is_cached(inode.mapping).0 {
+            if mem.fs.vfs.is_cached(inode.mapping).0 {
                 mem.dentry_put(inode.mapping);
             }
         });
@@ -41,7 +41,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     pub(crate) fn is_in_transfer(&self, inode: &Inode) -> bool {
-        self.mem(|mem| mem.mappings.writeback_pages(inode.mapping)) > 0
+        self.mem(|mem| mem.cache.trees().writeback_pages(inode.mapping)) > 0
             || self.shared.in_flight.borrow().reads(inode.mapping)
     }
 

@@ -1,11 +1,11 @@
 //! A file on the disk: its size, its blocks, and what the kernel remembers of it while it runs.
 //!
-//! Left out: times, owners, modes, links. Next: the objects in memory are in [`mm::inode`].
+//! Left out: times, owners, modes, links. Next: the objects in memory are in [`mm::fs::inode`].
 
 use std::cell::{Cell, RefCell};
 
-use mm::mapping::MappingId;
-use mm::xfs_log::CheckpointId;
+use mm::base::ids::MappingId;
+use mm::fs::xfs::log::CheckpointId;
 use units::{Nanos, PAGE_SIZE};
 
 /// Where the metadata of an inode is kept.

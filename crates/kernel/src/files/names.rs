@@ -1,7 +1,7 @@
 //! Files: names, sizes and where their blocks lie; creating and removing them.
 //!
 //! What is on the disk is here: a name, a size, extents. What of it is in memory (dentry, inode,
-//! pages) is in [`mm::inode`] and [`mm::mapping`], and comes back when the file is opened again.
+//! pages) is in [`mm::fs::inode`] and [`mm::pages::cache`], and comes back when the file is opened again.
 //!
 //! Blocks are allocated when pages are first written back, behind everything allocated before, for
 //! the whole file as long as it is then: so blocks are a prefix of the file, and a page behind
@@ -14,7 +14,7 @@
 
 use std::rc::Rc;
 
-use mm::event::Trace;
+use mm::base::event::Trace;
 use units::{Bytes, PAGE_SIZE};
 
 use crate::cache::window::READAHEAD_PAGES_MAX;

@@ -1,15 +1,15 @@
 //! Opening: what a descriptor holds in memory.
 //!
 //! An open file pins its dentry, and that the inode with its objects of the slab. Left out: tables
-//! of descriptors. Next: [`super::close`], [`crate::objects`] allocates the objects, [`mm::inode`]
+//! of descriptors. Next: [`super::close`], [`crate::objects`] allocates the objects, [`mm::fs::inode`]
 //! keeps them.
 
 use std::rc::Rc;
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::inode::InodeObjects;
-use mm::slab_caches::Cache;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::fs::inode::InodeObjects;
+use mm::version::geometry::Cache;
 use units::Bytes;
 
 use crate::errno::Errno;
@@ -72,7 +72,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let loaded = self.load_inode(process, inode, create).await;
         if loaded.is_err() {
             self.mem(|mem| {
-                if mem.inodes.is_cached(inode.mapping).0 {
+                if mem.fs.vfs.is_cached(inode.mapping).0 {
                     mem.dentry_get(inode.mapping);
                 }
             });
@@ -84,7 +84,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn load_inode(&self, process: &Process, inode: &Rc<Inode>, create: bool) -> Result<(), Errno> {
         let mapping = inode.mapping;
         loop {
-            match self.mem(|mem| mem.inodes.is_cached(mapping)) {
+            match self.mem(|mem| mem.fs.vfs.is_cached(mapping)) {
                 (true, true) => {
                     self.mem(|mem| mem.dentry_get(mapping));
                     return Ok(());
@@ -93,7 +93,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     let dentry = self.alloc_object(Some(process), Cache::Dentry, Gfp::KERNEL).await?;
                     let cpu = self.machine().current_cpu();
                     self.mem(|mem| {
-                        if mem.inodes.is_cached(mapping).0 {
+                        if mem.fs.vfs.is_cached(mapping).0 {
                             mem.free_object(cpu, dentry);
                         } else {
                             mem.attach_dentry(mapping, dentry);
@@ -124,7 +124,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            if failed.is_some() || mem.inodes.is_cached(inode.mapping).1 {
+            if failed.is_some() || mem.fs.vfs.is_cached(inode.mapping).1 {
                 for object in parts {
                     mem.free_object(cpu, object);
                 }

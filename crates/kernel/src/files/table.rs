@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use mm::mapping::MappingId;
+use mm::base::ids::MappingId;
 use units::PAGE_SIZE;
 
 use crate::files::inode::{Inode, Metadata};

@@ -5,10 +5,10 @@
 
 use std::rc::Rc;
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::mapping::Slot;
-use mm::slab_caches::Cache;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::pages::tree::Slot;
+use mm::version::geometry::Cache;
 
 use crate::cache::add::Place;
 use crate::cache::look::Found;
@@ -72,8 +72,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         inode: &Inode,
         index: u32,
     ) -> Result<(), Errno> {
-        let bare = |mem: &mut mm::Memory<T>| match mem.mappings.find(inode.mapping, index) {
-            Slot::Page(pfn) if !mem.alloc.frames.flags(pfn).has(mm::frame::PageFlags::PRIVATE) => Some(pfn),
+        let bare = |mem: &mut mm::Memory<T>| match mem.cache.find(inode.mapping, index) {
+            Slot::Page(pfn) if !mem.core.alloc.frames.flags(pfn).has(mm::base::frame::PageFlags::PRIVATE) => {
+                Some(pfn)
+            }
             _ => None,
         };
         if self.mem(bare).is_none() {

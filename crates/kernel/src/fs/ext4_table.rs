@@ -2,7 +2,7 @@
 //!
 //! Left out: bitmaps and group descriptors. Next: [`super::ext4`].
 
-use mm::event::Trace;
+use mm::base::event::Trace;
 
 use crate::errno::Errno;
 use crate::files::inode::Inode;

@@ -2,7 +2,7 @@
 //!
 //! Next: [`super::ext4_table`], [`super::xfs`], [`super::xfs_log`].
 
-use mm::event::Trace;
+use mm::base::event::Trace;
 use units::Nanos;
 
 use crate::errno::Errno;

@@ -11,9 +11,9 @@ pub mod pages;
 pub mod xfs;
 pub mod xfs_log;
 
-use mm::feature::{Feature, FeatureSet};
-use mm::gfp::Gfp;
-use mm::slab_caches::Cache;
+use mm::base::gfp::Gfp;
+use mm::version::feature::{Feature, FeatureSet};
+use mm::version::geometry::Cache;
 
 /// The filesystem of the data disk: what matters to memory management.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! Next: [`super::ext4`]; XFS keeps extents with the inode, and nothing with a dirty page.
 
-use mm::event::Trace;
+use mm::base::event::Trace;
 
 use crate::errno::Errno;
 use crate::files::inode::Inode;

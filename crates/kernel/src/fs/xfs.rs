@@ -3,12 +3,12 @@
 //! A create needs a new chunk of 64 inodes every so often, whose two buffers are made without a
 //! read; an inode that comes back, or is flushed, needs its cluster's buffer. Left out: the
 //! AIL (a clean inode was flushed when its pages were), AGs, and the writes of buffers. Next:
-//! [`super::xfs_log`], `mm::xfs_buf`.
+//! [`super::xfs_log`], `mm::fs::xfs::buf`.
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::vmstat::VmEvent;
-use mm::xfs_buf::{CLUSTER_PAGES, ClusterId, ClusterState, INODES_IN_CLUSTER};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::vmstat::VmEvent;
+use mm::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState, INODES_IN_CLUSTER};
 use units::{Bytes, Order, PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::Transfer;
@@ -61,7 +61,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                         if missing {
                             mem.cluster_add(cluster, pages, !on_disk);
                         } else {
-                            pages.iter().for_each(|&pfn| mem.alloc.free(cpu, pfn, Order(0)));
+                            pages.iter().for_each(|&pfn| mem.core.alloc.free(cpu, pfn, Order(0)));
                         }
                         missing
                     });
@@ -81,7 +81,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Some(pfn) => pages.push(pfn),
                 None => {
                     let cpu = self.machine().current_cpu();
-                    self.mem(|mem| pages.into_iter().for_each(|pfn| mem.alloc.free(cpu, pfn, Order(0))));
+                    self.mem(|mem| pages.into_iter().for_each(|pfn| mem.core.alloc.free(cpu, pfn, Order(0))));
                     return Err(Errno::NoMem);
                 }
             }
@@ -91,7 +91,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     fn submit_cluster_read(&self, cluster: ClusterId) {
         let tag = self.shared.in_flight.borrow_mut().add(Transfer::Cluster(cluster));
-        self.mem(|mem| mem.alloc.events.add(VmEvent::PgPgIn, CLUSTER_BYTES / 1024));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgIn, CLUSTER_BYTES / 1024));
         self.start_io(IoRequest {
             device: 0,
             kind: IoKind::Read,

@@ -8,13 +8,13 @@
 //! Left out: the transaction at the end of a write that sets the size (mostly in the same
 //! checkpoint), unlinks, tasks that wait because a checkpoint is twice too large, pinned inodes (an
 //! inode may be evicted while its change is on the way), and the space in the log. Next:
-//! [`mm::xfs_log`].
+//! [`mm::fs::xfs::log`].
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::slab_caches::Cache;
-use mm::vmstat::VmEvent;
-use mm::xfs_log::{CheckpointId, XfsLog};
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::vmstat::VmEvent;
+use mm::fs::xfs::log::{CheckpointId, XfsLog};
+use mm::version::geometry::Cache;
 use units::{Bytes, Nanos};
 
 use crate::cache::in_flight::Transfer;
@@ -39,7 +39,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if !inode.is_in_table() {
             return;
         }
-        let is_logged = || inode.logged_in.get() == Some(self.mem(|mem| mem.xfs_log.open_checkpoint()));
+        let is_logged = || inode.logged_in.get() == Some(self.mem(|mem| mem.fs.xfs_log.open_checkpoint()));
         if is_logged() {
             return;
         }
@@ -53,7 +53,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return;
         }
         self.mem(|mem| {
-            inode.logged_in.set(Some(mem.xfs_log.open_checkpoint()));
+            inode.logged_in.set(Some(mem.fs.xfs_log.open_checkpoint()));
             mem.log_add(vector);
         });
         if self.is_checkpoint_full() {
@@ -77,15 +77,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     fn is_checkpoint_full(&self) -> bool {
         self.mem(|mem| {
-            let limit = XfsLog::checkpoint_limit(self.shared.xfs_log_size, &mem.alloc.kernel.tuning);
-            mem.xfs_log.open_bytes() > limit
+            let limit = XfsLog::checkpoint_limit(self.shared.xfs_log_size, &mem.core.alloc.tuning());
+            mem.fs.xfs_log.open_bytes() > limit
         })
     }
 
     /// Writes all changes up to now and waits for that (`xfs_log_force`).
     pub(crate) async fn force_log(&self) {
         self.write_checkpoint().await;
-        while self.mem(|mem| mem.xfs_log.is_writing()) {
+        while self.mem(|mem| mem.fs.xfs_log.is_writing()) {
             let _ = self.machine().wait(self.shared.wait.log, WaitReason::LogWrite, None).await;
         }
     }
@@ -103,7 +103,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn submit_checkpoint(&self, id: CheckpointId, bytes: Bytes) {
-        self.mem(|mem| mem.alloc.events.add(VmEvent::PgPgOut, bytes.get().div_ceil(1024)));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, bytes.get().div_ceil(1024)));
         let mut left = bytes.get();
         while left > 0 {
             let len = left.min(RECORD_BYTES);

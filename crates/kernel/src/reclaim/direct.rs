@@ -2,10 +2,10 @@
 //!
 //! Next: [`super::run`], which it shares with [`super::limit`].
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::page_alloc::class_of;
-use mm::reclaim::priority::Escalation;
+use mm::alloc::flags::class_of;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::decide::priority::Escalation;
 use units::Order;
 
 use crate::handle::Kernel;
@@ -15,7 +15,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Direct reclaim for a request (`__perform_reclaim`): returns the pages freed.
     pub(crate) async fn direct_reclaim(&self, gfp: Gfp, order: Order) -> u64 {
         let cpu = self.machine().current_cpu();
-        let node = self.mem(|mem| mem.alloc.node_of(cpu));
+        let node = self.mem(|mem| mem.core.alloc.node_of(cpu));
         self.throttle_direct_reclaim(node, gfp, class_of(gfp)).await;
         let reclaimed = self.try_to_free_pages(Escalation::direct(gfp, order)).await;
         self.machine().cond_resched().await; // after direct reclaim; others may take the pages

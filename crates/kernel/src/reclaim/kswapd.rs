@@ -1,11 +1,11 @@
-//! kswapd: the background reclaimer of a node. What it does is decided by [`mm::reclaim::balance`].
+//! kswapd: the background reclaimer of a node. What it does is decided by [`mm::decide::balance`].
 //!
 //! kcompactd is woken after a boosted run and before dozing. Neighbours: [`super::pass`],
 //! [`crate::compact::kcompactd`].
 
-use mm::event::{Trace, TraceEvent};
-use mm::reclaim::balance::{Balance, BalanceNext, FallAsleep, SleepNext};
-use mm::zone::ZoneKind;
+use mm::base::event::{Trace, TraceEvent};
+use mm::base::layout::ZoneKind;
+use mm::decide::balance::{Balance, BalanceNext, FallAsleep, SleepNext};
 use units::{NodeId, Order};
 
 use crate::handle::Kernel;
@@ -28,7 +28,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let request = self.take_request(node);
             last = KswapdRequest { order: request.order, class: Some(request.class.unwrap_or(class)) };
             let wake = TraceEvent::VmscanKswapdWake { nid: node, order: last.order };
-            self.mem(|mem| mem.alloc.trace.event(wake));
+            self.mem(|mem| mem.core.alloc.trace.event(wake));
             reclaim_order =
                 self.balance_pgdat(node, last.order, last.class.unwrap_or(ZoneKind::Movable)).await;
         }
@@ -82,7 +82,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 BalanceNext::Done { boosted } => {
                     machine.charge(CostOp::WalkMemcg, 1);
                     if boosted {
-                        self.wakeup_kcompactd(node, mm::buddy::PAGEBLOCK_ORDER, class);
+                        self.wakeup_kcompactd(node, mm::alloc::pageblock::PAGEBLOCK_ORDER, class);
                     }
                     return run.order();
                 }

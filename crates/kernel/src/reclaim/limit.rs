@@ -3,9 +3,9 @@
 //! Next: [`super::run`], [`crate::cgroup::charge`].
 
 use mm::MemcgId;
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::reclaim::priority::Escalation;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::decide::priority::Escalation;
 
 use crate::handle::Kernel;
 use crate::machine::Machine;

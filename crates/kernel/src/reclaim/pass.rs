@@ -5,10 +5,10 @@
 //! but the run's own [`ScanControl`].
 
 use mm::MemcgId;
-use mm::event::Trace;
-use mm::scan::ScanControl;
-use mm::shrink::ChunkReport;
-use mm::shrinker::Shrinker;
+use mm::base::event::Trace;
+use mm::reclaim::plan::Shrinker;
+use mm::reclaim::run::ChunkReport;
+use mm::reclaim::run::ScanControl;
 use units::NodeId;
 
 use crate::handle::Kernel;

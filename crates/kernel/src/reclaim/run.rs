@@ -1,9 +1,9 @@
 //! A run of direct or limit reclaim (`do_try_to_free_pages`): the passes that
-//! [`mm::reclaim::priority`] asks for.
+//! [`mm::decide::priority`] asks for.
 
 use mm::MemcgId;
-use mm::event::{Trace, TraceEvent};
-use mm::reclaim::priority::{Escalation, Next};
+use mm::base::event::{Trace, TraceEvent};
+use mm::decide::priority::{Escalation, Next};
 use units::Order;
 
 use crate::handle::Kernel;
@@ -29,12 +29,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn trace_begin(&self, order: Order, memcg: MemcgId) {
-        self.mem(|mem| mem.alloc.trace.event(TraceEvent::VmscanReclaimBegin { order, memcg: memcg.0 }));
+        self.mem(|mem| mem.core.alloc.trace.event(TraceEvent::VmscanReclaimBegin { order, memcg: memcg.0 }));
     }
 
     fn trace_end(&self, nr_reclaimed: u64, memcg: MemcgId) {
         self.mem(|mem| {
-            mem.alloc.trace.event(TraceEvent::VmscanReclaimEnd { nr_reclaimed, memcg: memcg.0 });
+            mem.core.alloc.trace.event(TraceEvent::VmscanReclaimEnd { nr_reclaimed, memcg: memcg.0 });
         });
     }
 }

@@ -1,12 +1,12 @@
-//! Waits of reclaimers that are too fast for writeback or for kswapd, as [`mm::reclaim::throttle`]
+//! Waits of reclaimers that are too fast for writeback or for kswapd, as [`mm::decide::throttle`]
 //! decides.
 
-use mm::event::Trace;
-use mm::gfp::Gfp;
-use mm::reclaim::throttle::{AfterNode, AfterPass};
-use mm::scan::ScanControl;
-use mm::vmstat::VmEvent;
-use mm::zone::ZoneKind;
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::base::layout::ZoneKind;
+use mm::base::vmstat::VmEvent;
+use mm::decide::throttle::{AfterNode, AfterPass};
+use mm::reclaim::run::ScanControl;
 use units::{Nanos, NodeId};
 
 use crate::handle::Kernel;
@@ -48,13 +48,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if self.mem(|mem| mem.allow_direct_reclaim(node)) {
             return;
         }
-        self.mem(|mem| mem.alloc.events.add(VmEvent::PgScanDirectThrottle, 1));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgScanDirectThrottle, 1));
         let timeout = (!gfp.has(Gfp::FS)).then_some(Nanos::from_secs(1));
         let queue = self.shared.queues[node.index()].pfmemalloc;
         while !self.mem(|mem| mem.allow_direct_reclaim(node)) {
             self.wakeup_kswapd_for_reserve(node, class);
             let _ = self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
-            if timeout.is_some() || self.mem(|mem| mem.node_reclaim[node.index()].kswapd_failures) > 0 {
+            if timeout.is_some() || self.mem(|mem| mem.reclaim.node(node).kswapd_failures) > 0 {
                 return;
             }
         }

@@ -2,8 +2,8 @@
 //!
 //! Next: [`super::kswapd`] takes the requests.
 
-use mm::event::Trace;
-use mm::zone::ZoneKind;
+use mm::base::event::Trace;
+use mm::base::layout::ZoneKind;
 use units::{NodeId, Order};
 
 use crate::handle::Kernel;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mm::MemcgId;
-use mm::reclaim::pause::WriterPace;
+use mm::decide::pause::WriterPace;
 use units::Pfn;
 
 use crate::anon::area::AnonArea;

@@ -1,6 +1,6 @@
 //! Freeing the memory of a process that is killed or ends.
 
-use mm::event::Trace;
+use mm::base::event::Trace;
 
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};

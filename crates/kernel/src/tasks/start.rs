@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use mm::MemcgId;
-use mm::event::Trace;
+use mm::base::event::Trace;
 
 use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;

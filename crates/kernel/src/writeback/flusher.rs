@@ -13,8 +13,8 @@
 
 use std::rc::Rc;
 
-use mm::event::Trace;
-use mm::sysctl::Sysctl;
+use mm::base::event::Trace;
+use mm::base::sysctl::Sysctl;
 use units::Nanos;
 
 use crate::files::inode::{DirtyList, Inode};
@@ -41,7 +41,7 @@ enum Work {
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     fn centisecs(&self, sysctl: Sysctl) -> Nanos {
-        Nanos(self.mem(|mem| mem.alloc.sysctls.get(sysctl)) * CENTISECOND)
+        Nanos(self.mem(|mem| mem.core.alloc.sysctls().get(sysctl)) * CENTISECOND)
     }
 
     /// The flusher thread of the data disk (`wb_workfn`).
@@ -58,7 +58,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 let _ = self.machine().wait(self.shared.wait.flusher, WaitReason::FlusherIdle, timeout).await;
             }
             if std::mem::take(&mut self.shared.flusher.borrow_mut().kicked) {
-                let dirty = self.mem(|mem| mem.writeback.dirty());
+                let dirty = self.mem(|mem| mem.cache.dirty());
                 self.write_back(Work::Pages(dirty)).await;
             }
             let due = self.shared.flusher.borrow().last_old_flush + period;
@@ -110,16 +110,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// list where it belongs. Returns the pages.
     async fn write_chunk(&self, inode: &Rc<Inode>, left: u64, plug: &mut Plug) -> u64 {
         let chunk = self.mem(|mem| {
-            let half_second = mem.writeback.pace.bandwidth() / 2;
+            let half_second = mem.cache.pace().bandwidth() / 2;
             half_second.min(mem.dirty_limits().threshold / 8) / CHUNK_PAGES * CHUNK_PAGES + CHUNK_PAGES
         });
         let written = self.write_pages(inode, chunk.min(left), plug).await;
-        if self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) == 0 {
+        if self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) == 0 {
             self.prepare_flush(inode).await;
         }
         let list = if inode.is_orphan() {
             DirtyList::None
-        } else if self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) > 0 {
+        } else if self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) > 0 {
             if written > 0 { DirtyList::MoreIo } else { DirtyList::Dirty }
         } else {
             self.mem(|mem| mem.set_inode_dirty(inode.mapping, false));

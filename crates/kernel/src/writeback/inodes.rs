@@ -94,7 +94,7 @@ pub(crate) struct Flusher {
 
 #[cfg(test)]
 mod tests {
-    use mm::mapping::MappingId;
+    use mm::base::ids::MappingId;
 
     use super::*;
 

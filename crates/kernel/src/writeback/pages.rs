@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use mm::event::Trace;
+use mm::base::event::Trace;
 use units::PAGE_SIZE;
 
 use crate::files::inode::Inode;

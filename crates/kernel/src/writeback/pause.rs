@@ -1,8 +1,8 @@
 //! Pauses of writers that make pages dirty faster than the disk writes them
-//! (`balance_dirty_pages`), as [`mm::reclaim::pause`] decides.
+//! (`balance_dirty_pages`), as [`mm::decide::pause`] decides.
 
-use mm::event::Trace;
-use mm::reclaim::pause::{Next, Pause};
+use mm::base::event::Trace;
+use mm::decide::pause::{Next, Pause};
 
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};

@@ -3,9 +3,9 @@
 //!
 //! Next: [`super::pages`] fills them for the flusher; kswapd writes single pages.
 
-use mm::event::Trace;
-use mm::mapping::MappingId;
-use mm::vmstat::VmEvent;
+use mm::base::event::Trace;
+use mm::base::ids::MappingId;
+use mm::base::vmstat::VmEvent;
 use units::{Bytes, NodeId, PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::PageRange;
@@ -51,7 +51,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let len = u64::from(pages) * PAGE_SIZE;
         self.shared.flusher.borrow_mut().requests += 1;
-        self.mem(|mem| mem.alloc.events.add(VmEvent::PgPgOut, len / 1024));
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, len / 1024));
         let tag = self.shared.in_flight.borrow_mut().add_write(ranges);
         self.start_io(IoRequest { device: 0, kind: IoKind::Write, offset, len: Bytes(len), tag });
     }
@@ -89,9 +89,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn pageout(&self, pages: Vec<Pfn>) {
         let mut plug = Plug::default();
         for pfn in pages {
-            self.mem(|mem| mem.alloc.events.add(VmEvent::NrVmscanWrite, 1));
-            let (mapping, index) =
-                self.mem(|mem| (MappingId(mem.alloc.frames.owner(pfn)), mem.alloc.frames.index(pfn)));
+            self.mem(|mem| mem.core.alloc.events.add(VmEvent::NrVmscanWrite, 1));
+            let (mapping, index) = self
+                .mem(|mem| (MappingId(mem.core.alloc.frames.owner(pfn)), mem.core.alloc.frames.index(pfn)));
             let Some(inode) = self.shared.files.borrow().by_mapping(mapping) else { continue };
             if inode.place(index).is_none() || self.shared.flusher.borrow().requests >= REQUESTS_MAX {
                 continue;

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use mm::event::Trace;
-use mm::mapping::MappingId;
+use mm::base::event::Trace;
+use mm::base::ids::MappingId;
 
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
@@ -17,7 +17,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Writes all dirty pages of a file and waits for them.
     pub(crate) async fn write_and_wait(&self, inode: &Rc<Inode>) {
         let mut plug = Plug::default();
-        while !inode.is_orphan() && self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) > 0 {
+        while !inode.is_orphan() && self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) > 0 {
             let written = self.write_pages(inode, u64::MAX, &mut plug).await;
             self.submit_plug(&mut plug);
             if written == 0 {
@@ -30,7 +30,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.wait_for_writeback(inode.mapping).await;
         // It stays on the flusher's list, where the next round finds it clean.
-        if !inode.is_orphan() && self.mem(|mem| mem.mappings.dirty_pages(inode.mapping)) == 0 {
+        if !inode.is_orphan() && self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) == 0 {
             self.mem(|mem| mem.set_inode_dirty(inode.mapping, false));
         }
     }

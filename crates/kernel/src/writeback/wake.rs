@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use mm::event::Trace;
+use mm::base::event::Trace;
 
 use crate::files::inode::{DirtyList, Inode};
 use crate::handle::Kernel;

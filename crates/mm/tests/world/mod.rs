@@ -8,18 +8,20 @@ use std::fmt::Write;
 
 use pagetide_mm as mm;
 
-use mm::event::NoTrace;
-use mm::feature::Kernel;
-use mm::frame::PageFlags;
-use mm::gfp::Gfp;
-use mm::lru::LruList;
-use mm::mapping::{MappingId, Prepared, Slot};
-use mm::memcg::Charge;
-use mm::scan::ScanControl;
-use mm::slab_caches::Cache;
-use mm::sysctl::Sysctls;
-use mm::vmstat::VmEvent;
-use mm::zone::{MemoryLayout, ZoneKind};
+use mm::base::event::NoTrace;
+use mm::base::frame::PageFlags;
+use mm::base::gfp::Gfp;
+use mm::base::ids::MappingId;
+use mm::base::layout::{MemoryLayout, ZoneKind};
+use mm::base::sysctl::Sysctls;
+use mm::base::vmstat::VmEvent;
+use mm::cgroup::tree::Charge;
+use mm::lru::lists::LruList;
+use mm::pages::cache::Prepared;
+use mm::pages::tree::Slot;
+use mm::reclaim::run::ScanControl;
+use mm::version::feature::Kernel;
+use mm::version::geometry::Cache;
 use mm::{MemcgId, Memory};
 use units::{CpuId, NodeId, Order, Pages, Pfn};
 
@@ -52,14 +54,17 @@ impl World {
 
     pub fn group(&mut self, path: &str) -> MemcgId {
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let parent =
-            if parent.is_empty() { MemcgId::ROOT } else { self.mem.memcgs.find(parent).expect("a parent") };
+        let parent = if parent.is_empty() {
+            MemcgId::ROOT
+        } else {
+            self.mem.core.cgroups.find(parent).expect("a parent")
+        };
         self.mem.memcg_create(parent, name)
     }
 
     /// The page at `index`, if it is in memory.
     pub fn page(&self, index: u32) -> Option<Pfn> {
-        match self.mem.mappings.find(self.file, index) {
+        match self.mem.cache.find(self.file, index) {
             Slot::Page(pfn) => Some(pfn),
             _ => None,
         }
@@ -68,15 +73,15 @@ impl World {
     /// Allocates, charges and adds a folio to the page cache and to a batch of `cpu`; false when
     /// memory or a limit does not allow it.
     pub fn add(&mut self, cpu: CpuId, memcg: MemcgId, index: u32, order: Order) -> bool {
-        let flags = self.mem.alloc.fast_flags(cpu, Gfp::HIGHUSER_MOVABLE);
-        let Some(pfn) = self.mem.alloc.alloc(cpu, Gfp::HIGHUSER_MOVABLE, order, flags).page else {
+        let flags = self.mem.core.alloc.fast_flags(cpu, Gfp::HIGHUSER_MOVABLE);
+        let Some(pfn) = self.mem.core.alloc.alloc(cpu, Gfp::HIGHUSER_MOVABLE, order, flags).page else {
             return false;
         };
-        let batch = self.mem.memcgs.charge_batch();
-        if self.mem.memcgs.try_charge(cpu, memcg, order.pages(), batch) != Charge::Done
+        let batch = self.mem.core.cgroups.charge_batch();
+        if self.mem.core.cgroups.try_charge(cpu, memcg, order.pages(), batch) != Charge::Done
             || !self.prepare(cpu, memcg, index, order)
         {
-            self.mem.alloc.free(cpu, pfn, order);
+            self.mem.core.alloc.free(cpu, pfn, order);
             return false;
         }
         if let Some(shadow) = self.mem.insert_page(self.file, index, pfn, memcg) {
@@ -92,16 +97,16 @@ impl World {
             match self.mem.prepare_insert(cpu, self.file, index, order.pages(), memcg) {
                 Prepared::Ready => return true,
                 Prepared::NeedsCharge { pages } => {
-                    let batch = self.mem.memcgs.charge_batch();
-                    if self.mem.memcgs.try_charge(cpu, memcg, pages, batch) != Charge::Done {
+                    let batch = self.mem.core.cgroups.charge_batch();
+                    if self.mem.core.cgroups.try_charge(cpu, memcg, pages, batch) != Charge::Done {
                         return false;
                     }
-                    self.mem.memcgs.object_pages_charged(cpu, memcg, pages);
+                    self.mem.core.cgroups.object_pages_charged(cpu, memcg, pages);
                 }
                 Prepared::NeedsSlab => {
                     let gfp = Gfp::KERNEL | Gfp::RECLAIMABLE_BIT;
-                    let flags = self.mem.alloc.fast_flags(cpu, gfp);
-                    match self.mem.alloc.alloc(cpu, gfp, Order(0), flags).page {
+                    let flags = self.mem.core.alloc.fast_flags(cpu, gfp);
+                    match self.mem.core.alloc.alloc(cpu, gfp, Order(0), flags).page {
                         Some(pfn) => self.mem.grow_slab(Cache::TreeNode, pfn),
                         None => return false,
                     }
@@ -135,7 +140,7 @@ impl World {
     /// Empties all batches and flushes statistics.
     pub fn settle(&mut self) {
         self.mem.lru_drain_all();
-        self.mem.memcgs.flush_periodic();
+        self.mem.core.cgroups.flush_periodic();
     }
 
     /// One pass at the run's priority.
@@ -183,18 +188,18 @@ impl World {
     }
 
     pub fn event(&self, event: VmEvent) -> u64 {
-        self.mem.alloc.events.get(event)
+        self.mem.core.alloc.events.get(event)
     }
 
     /// File indices on a list, the newest first.
     pub fn indices(&self, memcg: MemcgId, list: LruList) -> Vec<u32> {
-        self.mem.lru_list(memcg, NODE, list).map(|pfn| self.mem.alloc.frames.index(pfn)).collect()
+        self.mem.lru_list(memcg, NODE, list).map(|pfn| self.mem.core.alloc.frames.index(pfn)).collect()
     }
 
     /// The lists of a cgroup, newest first; `'` marks a page that is Referenced. Pages in a batch
     /// are on no list yet.
     pub fn draw(&self, memcg: MemcgId) -> String {
-        let name = &self.mem.memcgs[memcg].path;
+        let name = &self.mem.core.cgroups[memcg].path;
         let mut text = format!("{}:", if name.is_empty() { "root" } else { name });
         for (title, list) in [("active", LruList::ActiveFile), ("inactive", LruList::InactiveFile)] {
             let pages: Vec<Pfn> = self.mem.lru_list(memcg, NODE, list).collect();
@@ -210,7 +215,7 @@ impl World {
     }
 
     fn draw_pages(&self, pages: &[Pfn]) -> String {
-        let frames = &self.mem.alloc.frames;
+        let frames = &self.mem.core.alloc.frames;
         let one = |&pfn: &Pfn| {
             let mark = if frames.flags(pfn).has(PageFlags::REFERENCED) { "'" } else { "" };
             format!("{}{mark}", frames.index(pfn))

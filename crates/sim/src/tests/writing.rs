@@ -4,11 +4,12 @@
 use std::future::Future;
 
 use kernel::{Filesystem, Kernel, KernelConfig, OpenFile, Process};
-use mm::event::NoTrace;
-use mm::inode::VfsLru;
-use mm::sysctl::Sysctls;
-use mm::zone::MemoryLayout;
-use mm::{MemcgId, vmstat::VmEvent};
+use mm::MemcgId;
+use mm::base::event::NoTrace;
+use mm::base::layout::MemoryLayout;
+use mm::base::sysctl::Sysctls;
+use mm::base::vmstat::VmEvent;
+use mm::fs::inode::VfsLru;
 use units::Bytes;
 
 use std::cell::Cell;
@@ -134,7 +135,7 @@ fn a_writer_faster_than_the_disk_is_held_to_the_disks_speed_below_the_threshold(
         assert!(pending > 10_000 && above <= 64, "{kernel}: {pending} pages pending, {above} too many");
         let throttled = end.waited(WaitReason::DirtyThrottle);
         assert!(throttled > Nanos::from_secs(10), "{kernel}: paused for {throttled:?} of {:?}", end.elapsed);
-        let bandwidth = end.kernel.mem(|mem| mem.writeback.pace.bandwidth());
+        let bandwidth = end.kernel.mem(|mem| mem.cache.pace().bandwidth());
         assert!((22_000..=26_000).contains(&bandwidth), "{kernel}: measured {bandwidth} pages/s of 24414");
         assert_eq!(end.count("allocstall_movable"), 0, "{kernel}: clean pages are there to be reclaimed");
     }
@@ -144,7 +145,7 @@ fn a_writer_faster_than_the_disk_is_held_to_the_disks_speed_below_the_threshold(
 fn fsync_returns_when_every_page_is_on_the_disk() {
     let end = World::new("linux-6.1", 64 * MIB).run(|kernel, process| async move {
         let file = create(&kernel, &process, "log", MIB + 1).await;
-        assert_eq!(kernel.mem(|mem| mem.writeback.dirty()), 257 + 1, "with a block of the inode table");
+        assert_eq!(kernel.mem(|mem| mem.cache.dirty()), 257 + 1, "with a block of the inode table");
         kernel.fsync(&process, &file).await.expect("no error");
         assert_eq!(kernel.resident_pages(&file, 0, 2 * MIB), 257);
     });
@@ -159,9 +160,9 @@ fn old_data_is_written_after_thirty_seconds_and_not_before() {
     let end = World::new("linux-6.1", 64 * MIB).run(|kernel, process| async move {
         let _file = create(&kernel, &process, "note", 4096).await;
         kernel.machine().sleep(Nanos::from_secs(29), WaitReason::UserSleep).await;
-        assert_eq!(kernel.mem(|mem| mem.writeback.dirty()), 2);
+        assert_eq!(kernel.mem(|mem| mem.cache.dirty()), 2);
         kernel.machine().sleep(Nanos::from_secs(7), WaitReason::UserSleep).await;
-        assert_eq!(kernel.mem(|mem| mem.writeback.dirty()), 0);
+        assert_eq!(kernel.mem(|mem| mem.cache.dirty()), 0);
     });
     assert_eq!(end.disk.writes, 2, "the page, and the block of the inode table");
 }
@@ -270,7 +271,7 @@ fn dropping_slab_frees_what_nobody_has_open() {
             kernel.drop_caches(2).await.expect("a mask");
             kernel.drop_caches(1).await.expect("a mask");
             kernel.drop_caches(2).await.expect("a mask");
-            assert_eq!(kernel.mem(|mem| (mem.inodes.count(), mem.inodes.listed(VfsLru::Dentry))), (1, 0));
+            assert_eq!(kernel.mem(|mem| (mem.fs.vfs.count(), mem.fs.vfs.listed(VfsLru::Dentry))), (1, 0));
             let again = kernel.open(&process, "250", false).await.expect("still on the disk");
             assert_eq!(kernel.read(&process, &again, 0, 4096).await, Ok(4096));
             drop(kept);
@@ -326,7 +327,7 @@ fn turmoil(kernel: &'static str, filesystem: Filesystem, seed: u64, check_every:
     for group in ["a", "b"] {
         kernel.cgroup_create(group).expect("a new cgroup");
         let memcg = kernel.find_memcg(group).expect("just made");
-        kernel.mem(|mem| mem.memcgs[memcg].memory.max = 400);
+        kernel.mem(|mem| mem.core.cgroups.set_limit(memcg, mm::cgroup::tree::Limit::Max, 400));
     }
     for number in 0..4 {
         let here = kernel.clone();

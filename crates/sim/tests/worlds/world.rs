@@ -3,9 +3,9 @@
 use std::fmt;
 
 use kernel::Filesystem;
-use mm::feature::Feature;
-use mm::sysctl::{Sysctl, Sysctls};
-use mm::zone::MemoryLayout;
+use mm::base::layout::MemoryLayout;
+use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::version::feature::Feature;
 use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimError, SimRun};
 use units::{Nanos, Pages, Seed, random::Stream};
 use workload::Workload;

@@ -1,0 +1,365 @@
+//! Boot: lays out zones and zonelists, hands memory to the buddy lists, computes marks
+//! (MECHANISMS 1.1-1.6; MECHANISMS-6X 1.1, 1.2).
+//!
+//! Zones follow each other without holes, each on a multiple of the largest block. Frames that
+//! the allocator does not manage come first in their zone, as firmware and kernel image do; the
+//! managed ones are freed in ascending order. What boot keeps for good is taken from the front of
+//! the zone. Left out: memory holes, memblock. Neighbours: [`crate::base::layout`] for the layout,
+//! [`crate::alloc::watermark`] for the figures.
+
+use core::fmt;
+
+use std_alloc::string::String;
+use std_alloc::vec::Vec;
+use std_alloc::{format, vec};
+
+use units::{CpuId, NodeId, Order, Pages, Pfn};
+
+use crate::alloc::buddy::{End, FreeArea, LARGEST_ORDER};
+use crate::alloc::flags::ZoneSet;
+use crate::alloc::page_alloc::PageAllocator;
+use crate::alloc::pcp::{Generation, Pcp, PcpSizes, sizing_mark};
+use crate::alloc::watermark::{
+    MarkShares, Watermarks, huge_page_min_free_kbytes, lowmem_reserve, min_free_kbytes,
+};
+use crate::alloc::zone::{Node, Zone};
+use crate::base::event::Trace;
+use crate::base::frame::Frames;
+use crate::base::gfp::MigrateType;
+use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind, ZoneLayout};
+use crate::base::sysctl::{Sysctl, Sysctls};
+use crate::base::vmstat::VmEvents;
+use crate::version::feature::Kernel;
+
+/// The smallest machine: below it the smallest `min_free_kbytes` would be most of the memory.
+const MIN_MANAGED: u64 = 1024;
+/// The largest: 1 TiB. The frame table of a larger one would not fit this process.
+const MAX_FRAMES: u64 = 1 << 28;
+const CHUNK: u64 = LARGEST_ORDER.pages() as u64;
+
+/// Why a machine cannot boot. The text says which zone and what to change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BootError(String);
+
+impl fmt::Display for BootError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for BootError {}
+
+fn check_layout(layout: &MemoryLayout) -> Result<(), BootError> {
+    let fail = |text: String| Err(BootError(text));
+    if layout.cpus == 0 {
+        return fail("the machine has no CPU: it needs at least one".into());
+    }
+    if layout.nodes.is_empty() || layout.nodes.len() > ZoneSet::MAX_ZONES {
+        return fail(format!(
+            "the machine has {} memory nodes: it needs 1 to {}",
+            layout.nodes.len(),
+            ZoneSet::MAX_ZONES
+        ));
+    }
+    let zones: usize = layout.nodes.iter().map(|node| node.zones.len()).sum();
+    if zones > ZoneSet::MAX_ZONES {
+        return fail(format!("the machine has {zones} zones: at most {} are modelled", ZoneSet::MAX_ZONES));
+    }
+    let mut total = 0;
+    for (nid, node) in layout.nodes.iter().enumerate() {
+        if node.zones.is_empty() {
+            return fail(format!("node {nid} has no memory: leave it out"));
+        }
+        if !node.zones.is_sorted_by(|a, b| a.kind < b.kind) {
+            return fail(format!("zones of node {nid} must be listed once each, lowest first"));
+        }
+        for zone in &node.zones {
+            check_zone(nid, zone)?;
+            total += zone.managed.0;
+        }
+    }
+    if total < MIN_MANAGED {
+        return fail(format!("{total} pages of memory are too few: the smallest machine has {MIN_MANAGED}"));
+    }
+    if total > MAX_FRAMES {
+        return fail(format!("{total} pages of memory are too many: the largest machine has {MAX_FRAMES}"));
+    }
+    Ok(())
+}
+
+fn check_zone(nid: usize, zone: &ZoneLayout) -> Result<(), BootError> {
+    let name = zone.kind.name();
+    for pages in [zone.managed, zone.managed_at_boot] {
+        if pages.0 == 0 || pages.0 > MAX_FRAMES {
+            return Err(BootError(format!(
+                "zone {name} of node {nid} has {} pages: it needs 1 to {MAX_FRAMES}; leave empty zones out",
+                pages.0
+            )));
+        }
+    }
+    if zone.kept_by_kernel >= zone.managed {
+        return Err(BootError(format!(
+            "boot keeps {} of {} pages of zone {name} of node {nid}: nothing is left",
+            zone.kept_by_kernel.0, zone.managed.0
+        )));
+    }
+    Ok(())
+}
+
+impl<T: Trace> PageAllocator<T> {
+    /// Boots a machine. Values in `sysctls` that differ from their defaults are set once boot is
+    /// over, as `sysctl.conf` does: they see the memory that is managed by then.
+    ///
+    /// # Errors
+    /// A layout without CPUs or nodes, with empty or repeated zones, too little or too much memory.
+    pub fn boot(
+        layout: &MemoryLayout,
+        kernel: Kernel,
+        sysctls: Sysctls,
+        trace: T,
+    ) -> Result<Self, BootError> {
+        check_layout(layout)?;
+        let zones = lay_out_zones(layout);
+        let end = zones.last().map_or(0, |zone| zone.start.0 + zone.spanned);
+        let mut frames = Frames::new(end as usize);
+        let generation = Generation::of(kernel.features);
+        let node_count = layout.nodes.len();
+        let cpu_node: Vec<NodeId> = (0..layout.cpus)
+            .map(|cpu| {
+                let node = usize::from(cpu) * node_count / usize::from(layout.cpus);
+                NodeId(u8::try_from(node).expect("at most 32 nodes"))
+            })
+            .collect();
+        let mut zone_of_chunk = vec![ZoneId(0); end as usize / LARGEST_ORDER.pages() as usize];
+        let mut zones = zones;
+        let kept = layout.nodes.iter().flat_map(|node| &node.zones).map(|zone| zone.kept_by_kernel);
+        for ((id, zone), kept) in zones.iter_mut().enumerate().zip(kept) {
+            let first = (zone.start.0 >> LARGEST_ORDER.0) as usize;
+            let count = (zone.spanned >> LARGEST_ORDER.0) as usize;
+            zone_of_chunk[first..first + count].fill(zone_id(id));
+            free_at_boot(zone, kept, &mut frames);
+            keep_at_boot(zone, kept, &mut frames);
+        }
+        let nodes = lay_out_nodes(node_count, &zones);
+        let can_spread = nodes
+            .iter()
+            .map(|node| ZoneKind::ALL.map(|class| can_spread(&nodes, &zones, node, class)))
+            .collect();
+        let mut allocator = Self {
+            features: kernel.features,
+            generation,
+            kernel,
+            sysctls: Sysctls::default(),
+            frames,
+            zones,
+            nodes,
+            pcps: Vec::new(),
+            events: VmEvents::default(),
+            trace,
+            dirty_full_nodes: 0,
+            boot_min_free_kbytes: 0,
+            cpu_node,
+            zone_of_chunk,
+            can_spread,
+        };
+        allocator.compute_boot_marks(layout.huge_pages);
+        allocator.make_pcps();
+        let tuning = &allocator.kernel.tuning;
+        let enabled = if layout.huge_pages && tuning.huge_pages { "always" } else { "never" };
+        for (sysctl, value) in [(Sysctl::ThpEnabled, enabled), (Sysctl::ThpDefrag, "madvise")] {
+            let value = sysctl.parse_value(value).expect("a choice");
+            allocator.sysctls.set(sysctl, value);
+        }
+        for &sysctl in Sysctl::ALL {
+            if sysctls.get(sysctl) != Sysctls::default().get(sysctl) {
+                allocator.set_sysctl(sysctl, sysctls.get(sysctl));
+            }
+        }
+        Ok(allocator)
+    }
+
+    /// Marks and reserves from what is managed early at boot, then the raise for huge pages.
+    fn compute_boot_marks(&mut self, huge_pages: bool) {
+        for index in 0..self.zones.len() {
+            let mut managed = [0; ZoneKind::COUNT];
+            for zone in self.zones.iter().filter(|zone| zone.node == self.zones[index].node) {
+                managed[zone.kind as usize] = zone.managed_at_boot.0;
+            }
+            let reserve = lowmem_reserve(self.zones[index].kind, &managed);
+            self.zones[index].watermarks.set_reserve(reserve);
+        }
+        let early = |zone: &Zone| zone.managed_at_boot;
+        let max = self.kernel.tuning.min_free_kbytes_max;
+        let mut kbytes = min_free_kbytes(self.lowmem(early), max);
+        self.set_marks(kbytes, early);
+        if huge_pages && self.kernel.tuning.huge_pages {
+            let populated = self.zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal).count() as u64;
+            let wanted = huge_page_min_free_kbytes(populated, self.lowmem_above_high());
+            if wanted > kbytes {
+                kbytes = wanted;
+                self.set_marks(kbytes, early);
+            }
+        }
+        self.boot_min_free_kbytes = kbytes;
+        self.sysctls.set(Sysctl::MinFreeKbytes, kbytes);
+    }
+
+    /// Pages of all zones up to Normal.
+    fn lowmem(&self, managed: impl Fn(&Zone) -> Pages) -> Pages {
+        self.zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal).map(managed).sum()
+    }
+
+    /// `nr_free_buffer_pages` at boot: lowmem beyond the high marks.
+    fn lowmem_above_high(&self) -> Pages {
+        self.lowmem(|zone| {
+            let high = zone.watermarks.base(crate::alloc::watermark::Mark::High);
+            zone.managed_at_boot.saturating_sub(Pages(high))
+        })
+    }
+
+    fn set_marks(&mut self, min_free_kbytes: u64, managed: impl Fn(&Zone) -> Pages) {
+        let shares = MarkShares {
+            min_free_kbytes,
+            scale_factor: self.sysctls.get(Sysctl::WatermarkScaleFactor),
+            lowmem: self.lowmem(&managed).0,
+        };
+        for zone in &mut self.zones {
+            let managed = managed(zone).0;
+            zone.watermarks.set_base(shares, zone.kind, managed);
+        }
+    }
+
+    fn make_pcps(&mut self) {
+        for cpu in 0..self.cpu_node.len() {
+            for zone in 0..self.zones.len() {
+                let sizes = self.pcp_sizes(zone);
+                debug_assert_eq!(self.pcps.len(), (cpu * self.zones.len()) + zone);
+                self.pcps.push(Pcp::new(sizes));
+            }
+        }
+    }
+
+    /// Sizes of the per-CPU lists of a zone by its present marks.
+    fn pcp_sizes(&self, zone: usize) -> PcpSizes {
+        let zone = &self.zones[zone];
+        let local = self.cpu_node.iter().filter(|&&node| node == zone.node).count();
+        let cpus = if local == 0 { self.cpu_node.len() } else { local };
+        let cpus = u32::try_from(cpus).expect("CPUs are counted by 16 bits");
+        PcpSizes::new(self.generation, zone.managed.0, sizing_mark(&zone.watermarks), cpus)
+    }
+
+    /// Sets a sysctl as root does at run time. Marks are computed anew from what is managed now,
+    /// and boosts end (MECHANISMS-6X 1.2). `min_free_kbytes` = 0 goes back to the value of boot.
+    ///
+    /// # Panics
+    /// When the value is out of the sysctl's range.
+    pub fn set_sysctl(&mut self, sysctl: Sysctl, value: u64) {
+        let value = match (sysctl, value) {
+            (Sysctl::MinFreeKbytes, 0) => self.boot_min_free_kbytes,
+            _ => value,
+        };
+        self.sysctls.set(sysctl, value);
+        if !matches!(sysctl, Sysctl::MinFreeKbytes | Sysctl::WatermarkScaleFactor) {
+            return;
+        }
+        self.set_marks(self.sysctls.get(Sysctl::MinFreeKbytes), |zone| zone.managed);
+        for cpu in 0..self.cpu_count() {
+            for zone in 0..self.zones.len() {
+                let sizes = self.pcp_sizes(zone);
+                self.pcp_mut(CpuId(cpu), zone_id(zone)).resize(sizes);
+            }
+        }
+    }
+}
+
+fn zone_id(index: usize) -> ZoneId {
+    ZoneId(u8::try_from(index).expect("at most 32 zones"))
+}
+
+fn lay_out_zones(layout: &MemoryLayout) -> Vec<Zone> {
+    let mut start = 0;
+    let mut zones = Vec::new();
+    for (nid, node) in layout.nodes.iter().enumerate() {
+        for zone in &node.zones {
+            let spanned = u32::try_from(zone.managed.0.next_multiple_of(CHUNK)).expect("checked before");
+            zones.push(Zone {
+                kind: zone.kind,
+                node: NodeId(u8::try_from(nid).expect("at most 32 nodes")),
+                start: Pfn(start),
+                spanned,
+                managed: zone.managed,
+                managed_at_boot: zone.managed_at_boot,
+                watermarks: Watermarks::default(),
+                free_area: FreeArea::new(Pfn(start), spanned),
+            });
+            start += spanned;
+        }
+    }
+    zones
+}
+
+/// Zonelists in node order: all zones of the nearest node, highest first, then the next node's
+/// (MECHANISMS 1.2). Nodes are as far apart as their numbers, round the ring.
+fn lay_out_nodes(count: usize, zones: &[Zone]) -> Vec<Node> {
+    let ids_of = |node: usize| {
+        let is_here = move |zone: &Zone| zone.node.index() == node;
+        (0..zones.len()).filter(move |&id| is_here(&zones[id])).map(zone_id).collect::<Vec<_>>()
+    };
+    let zonelist = |node: usize, class: ZoneKind| {
+        (0..count)
+            .flat_map(|step| ids_of((node + step) % count).into_iter().rev())
+            .filter(|id| zones[id.index()].kind <= class)
+            .collect()
+    };
+    (0..count)
+        .map(|node| Node { zones: ids_of(node), zonelists: ZoneKind::ALL.map(|class| zonelist(node, class)) })
+        .collect()
+}
+
+/// Whether requests of `class` from `node` prefer a Normal zone with a DMA32 zone beside it.
+fn can_spread(nodes: &[Node], zones: &[Zone], node: &Node, class: ZoneKind) -> bool {
+    let kind_of = |id: &ZoneId| zones[id.index()].kind;
+    node.zonelists[class as usize].first().is_some_and(|preferred| {
+        let home = zones[preferred.index()].node;
+        kind_of(preferred) == ZoneKind::Normal
+            && nodes[home.index()].zones.iter().any(|id| kind_of(id) == ZoneKind::Dma32)
+    })
+}
+
+/// First managed frame of a zone.
+fn first_managed(zone: &Zone) -> u32 {
+    zone.start.0 + zone.spanned - u32::try_from(zone.managed.0).expect("a zone has 32-bit frames")
+}
+
+/// Frees the managed frames in ascending order, in the largest aligned blocks. The part that the
+/// kernel will keep is made unmovable, in whole largest blocks.
+fn free_at_boot(zone: &mut Zone, kept: Pages, frames: &mut Frames) {
+    let (mut at, end) = (first_managed(zone), zone.start.0 + zone.spanned);
+    let kept = u32::try_from(kept.0).expect("less than the zone");
+    let kept_end = if kept == 0 { 0 } else { (at + kept).next_multiple_of(LARGEST_ORDER.pages()) };
+    while at < end {
+        let order = Order(u8::try_from(at.trailing_zeros()).expect("below 33").min(LARGEST_ORDER.0));
+        let kind = if at < kept_end { MigrateType::Unmovable } else { MigrateType::Movable };
+        if kind == MigrateType::Unmovable {
+            for block in (at..at + order.pages()).step_by(crate::alloc::pageblock::PAGEBLOCK_PAGES as usize) {
+                zone.free_area.blocks.set(Pfn(block), kind);
+            }
+        }
+        zone.free_area.push(frames, Pfn(at), order, kind, End::Tail);
+        at += order.pages();
+    }
+}
+
+/// Takes what the kernel keeps out of the unmovable blocks, in blocks as large as possible.
+fn keep_at_boot(zone: &mut Zone, kept: Pages, frames: &mut Frames) {
+    let mut left = u32::try_from(kept.0).expect("less than the zone");
+    let mut order = LARGEST_ORDER;
+    while left > 0 {
+        let fits = order.pages() <= left;
+        if fits && zone.free_area.take_smallest(frames, order, MigrateType::Unmovable).is_some() {
+            left -= order.pages();
+        } else {
+            order = Order(order.0 - 1);
+        }
+    }
+}

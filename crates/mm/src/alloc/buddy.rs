@@ -1,0 +1,256 @@
+//! The free blocks of a zone: one list per mobility type and order (MECHANISMS 2.1-2.3).
+//!
+//! Splitting keeps the lower half, so that single pages are handed out in ascending order.
+//! Merging goes up to order 10 and does not care for types, except that blocks of the highatomic
+//! reserve stay apart from order 9 on. While a frame is free or on a per-CPU list its
+//! `index` field records the type of its list, as the kernel keeps it in `page->index`.
+//! Left out: isolation for memory offlining, page shuffling.
+//!
+//! Neighbours: [`crate::alloc::pageblock`] for types of blocks, [`crate::alloc::fallback`] for taking from lists
+//! of another type.
+
+use units::{Order, Pfn};
+
+use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use crate::alloc::pageblock::{Pageblocks, block_start, head_step};
+use crate::base::frame::{FrameList, FrameState, Frames, NO_OWNER};
+use crate::base::gfp::MigrateType;
+
+/// The order of the largest block.
+pub const LARGEST_ORDER: Order = Order(10);
+/// Number of orders.
+pub const ORDERS: usize = LARGEST_ORDER.0 as usize + 1;
+
+const TYPES: usize = MigrateType::ALL.len();
+const _: () = assert!(PAGEBLOCK_ORDER.0 < LARGEST_ORDER.0 && ORDERS <= 16);
+
+/// A zone's free blocks and the types of its pageblocks.
+#[derive(Debug, Clone)]
+pub struct FreeArea {
+    lists: [[FrameList; ORDERS]; TYPES],
+    /// Bit o of `filled[t]`: list (t, o) has an element.
+    filled: [u16; TYPES],
+    free: u64,
+    pub(super) blocks: Pageblocks,
+    pub(super) reserved_highatomic: u64,
+    /// A reserve existed at some time: order-9 buddies may have been left unmerged.
+    pub(super) had_highatomic: bool,
+}
+
+/// The type that is recorded for a frame on a free or per-CPU list.
+#[inline]
+pub(super) fn recorded_type(frames: &Frames, pfn: Pfn) -> MigrateType {
+    MigrateType::from_index(frames.index(pfn) as usize)
+}
+
+/// Records the type for a frame that goes on a free or per-CPU list.
+#[inline]
+pub(super) fn record_type(frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
+    frames.set_owner(pfn, NO_OWNER, kind as u32);
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Head,
+    Tail,
+}
+
+impl FreeArea {
+    /// No free block yet; `spanned` frames from `start`.
+    pub(super) fn new(start: Pfn, spanned: u32) -> Self {
+        Self {
+            lists: [[FrameList::EMPTY; ORDERS]; TYPES],
+            filled: [0; TYPES],
+            free: 0,
+            blocks: Pageblocks::new(start, spanned),
+            reserved_highatomic: 0,
+            had_highatomic: false,
+        }
+    }
+
+    /// Free pages.
+    #[inline]
+    pub const fn free_pages(&self) -> u64 {
+        self.free
+    }
+
+    /// Pages set aside for high-order atomic requests, free or not.
+    #[inline]
+    pub const fn reserved_highatomic(&self) -> u64 {
+        self.reserved_highatomic
+    }
+
+    /// Free blocks of `order`, of every type: a column of `/proc/buddyinfo`.
+    pub fn blocks_free(&self, order: Order) -> u64 {
+        self.lists.iter().map(|lists| u64::from(lists[order.index()].len())).sum()
+    }
+
+    /// Free pages on the lists of one type: a row of `/proc/pagetypeinfo`, summed up.
+    pub fn free_of(&self, kind: MigrateType) -> u64 {
+        (0_u8..).zip(&self.lists[kind as usize]).map(|(order, list)| u64::from(list.len()) << order).sum()
+    }
+
+    /// The list of free blocks of one type and order, next to be taken first.
+    #[inline]
+    pub const fn list(&self, kind: MigrateType, order: Order) -> &FrameList {
+        &self.lists[kind as usize][order.0 as usize]
+    }
+
+    /// Types of the pageblocks.
+    pub const fn pageblocks(&self) -> &Pageblocks {
+        &self.blocks
+    }
+
+    /// Whether a block of `order` or larger is free on a list that requests can use.
+    pub(super) fn has_block(&self, order: Order, with_highatomic: bool) -> bool {
+        let types = if with_highatomic { TYPES } else { MigrateType::PCP_TYPES };
+        self.filled[..types].iter().any(|&filled| (filled >> order.0) != 0)
+    }
+
+    /// Whether a block of exactly `order` is free on the list of `kind`.
+    #[inline]
+    pub(super) const fn has(&self, kind: MigrateType, order: Order) -> bool {
+        (self.filled[kind as usize] & (1 << order.0)) != 0
+    }
+
+    /// Puts a block that is on no list on the list of `kind`.
+    #[inline]
+    pub(super) fn push(&mut self, frames: &mut Frames, pfn: Pfn, order: Order, kind: MigrateType, end: End) {
+        frames.set_state(pfn, FrameState::Free);
+        frames.set_order(pfn, order);
+        record_type(frames, pfn, kind);
+        let list = &mut self.lists[kind as usize][order.index()];
+        match end {
+            End::Head => list.push_front(frames, pfn),
+            End::Tail => list.push_back(frames, pfn),
+        }
+        self.filled[kind as usize] |= 1 << order.0;
+        self.free += u64::from(order.pages());
+    }
+
+    /// Takes a free block off its list. Its state is left to the caller.
+    #[inline]
+    pub(super) fn take(&mut self, frames: &mut Frames, pfn: Pfn) {
+        let kind = recorded_type(frames, pfn) as usize;
+        let order = frames.order(pfn);
+        let list = &mut self.lists[kind][order.index()];
+        list.remove(frames, pfn);
+        if list.is_empty() {
+            self.filled[kind] &= !(1 << order.0);
+        }
+        self.free -= u64::from(order.pages());
+    }
+
+    /// Takes the smallest block of `kind` that holds `order`, splits it and hands out its lowest
+    /// part as a block in use.
+    #[inline]
+    pub(super) fn take_smallest(
+        &mut self,
+        frames: &mut Frames,
+        order: Order,
+        kind: MigrateType,
+    ) -> Option<Pfn> {
+        let fitting = self.filled[kind as usize] >> order.0;
+        if fitting == 0 {
+            return None;
+        }
+        let from = Order(order.0 + u8::try_from(fitting.trailing_zeros()).expect("at most 16"));
+        let pfn = self.list(kind, from).first().expect("its bit is set");
+        self.take_split(frames, pfn, order, kind);
+        Some(pfn)
+    }
+
+    /// Takes the free block at `pfn`, hands out its lowest part of `order` as a block in use and
+    /// puts the rest on the lists of `rest_kind`, largest half first.
+    #[inline]
+    pub(super) fn take_split(&mut self, frames: &mut Frames, pfn: Pfn, order: Order, rest_kind: MigrateType) {
+        let mut from = frames.order(pfn);
+        self.take(frames, pfn);
+        while from > order {
+            from = Order(from.0 - 1);
+            self.push(frames, Pfn(pfn.0 + from.pages()), from, rest_kind, End::Head);
+        }
+        frames.set_state(pfn, FrameState::InUse);
+        frames.set_order(pfn, order);
+    }
+
+    /// Frees a block: merges it with its buddies as far as they are free and puts the result on
+    /// the list of `kind`. With `retype`, a pageblock that is absorbed takes over `kind` (6.12).
+    pub(super) fn free_block(
+        &mut self,
+        frames: &mut Frames,
+        pfn: Pfn,
+        order: Order,
+        kind: MigrateType,
+        retype: bool,
+    ) {
+        let (mut pfn, mut order) = (pfn, order);
+        while order < LARGEST_ORDER {
+            let buddy = Pfn(pfn.0 ^ order.pages());
+            if !is_free(frames, buddy, order) || !self.may_merge(pfn, buddy, order) {
+                break;
+            }
+            self.take(frames, buddy);
+            if retype && order >= PAGEBLOCK_ORDER {
+                self.blocks.set_covered(buddy, order, kind);
+            }
+            frames.set_state(Pfn(pfn.0 | order.pages()), FrameState::Tail);
+            pfn = Pfn(pfn.0 & !order.pages());
+            order = Order(order.0 + 1);
+        }
+        let end = if merge_is_likely(frames, pfn, order) { End::Tail } else { End::Head };
+        self.push(frames, pfn, order, kind, end);
+    }
+
+    /// Whether two free buddies may merge: below a pageblock always, above unless exactly one of
+    /// them belongs to the highatomic reserve.
+    fn may_merge(&self, pfn: Pfn, buddy: Pfn, order: Order) -> bool {
+        let is_reserve = |pfn| self.blocks.kind(pfn) == MigrateType::HighAtomic;
+        order < PAGEBLOCK_ORDER || is_reserve(pfn) == is_reserve(buddy)
+    }
+
+    /// Moves all free blocks of the pageblock at `start` to the lists of `kind`.
+    pub(super) fn move_pageblock(&mut self, frames: &mut Frames, start: Pfn, kind: MigrateType) {
+        let end = start.0 + PAGEBLOCK_PAGES;
+        let mut at = start;
+        while at.0 < end {
+            let step = head_step(frames, at);
+            if frames.state(at) == FrameState::Free {
+                self.move_block(frames, at, kind);
+            }
+            at = Pfn(at.0 + step);
+        }
+    }
+
+    /// Moves one free block to the head of the list of `kind`.
+    pub(super) fn move_block(&mut self, frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
+        let order = frames.order(pfn);
+        self.take(frames, pfn);
+        self.push(frames, pfn, order, kind, End::Head);
+    }
+
+    /// Sets the type of the pageblock of `pfn` and moves its free pages along.
+    pub(super) fn retype_pageblock(&mut self, frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
+        let start = block_start(pfn);
+        self.blocks.set(start, kind);
+        self.move_pageblock(frames, start, kind);
+    }
+}
+
+/// Whether a free block of `order` starts at `pfn`.
+#[inline]
+pub(super) fn is_free(frames: &Frames, pfn: Pfn, order: Order) -> bool {
+    frames.state(pfn) == FrameState::Free && frames.order(pfn) == order
+}
+
+/// Whether the buddy of the next larger block is free: then this block's own buddy is likely to
+/// come back soon, and it is kept at the tail to merge with it (MECHANISMS 2.3).
+#[inline]
+fn merge_is_likely(frames: &Frames, pfn: Pfn, order: Order) -> bool {
+    if order.0 + 1 >= LARGEST_ORDER.0 {
+        return false;
+    }
+    let larger = Order(order.0 + 1);
+    let merged = Pfn(pfn.0 & !order.pages());
+    is_free(frames, Pfn(merged.0 ^ larger.pages()), larger)
+}

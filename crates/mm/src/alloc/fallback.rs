@@ -1,0 +1,332 @@
+//! Taking a block from the free lists, if need be from those of another mobility type
+//! (MECHANISMS 2.4, 2.8; MECHANISMS-6X 9.3).
+//!
+//! Own type first, smallest block first. Then one of two fallbacks:
+//!
+//! * *classic* (up to 6.11): from the largest block downwards, find a block of another type and
+//!   move it, or all free pages of its pageblock, to the wanted lists; then try again. Movable
+//!   requests that may not claim a pageblock take the smallest block instead.
+//! * *claim, then steal* ([`Feature::ClaimThenSteal`]): claim a pageblock whole if half of it is
+//!   free or alike, else take one block and leave the rest of it to its owner.
+//!
+//! Mixing types within a pageblock raises the zone's watermarks ([`Feature::WatermarkBoost`]). With
+//! [`AllocFlags::FRAGMENT_STALL`] a badly fragmenting fallback is refused, so that the caller waits
+//! for kswapd first (MECHANISMS 2.9).
+//!
+//! Left out: CMA, isolation, the procedure of kernels before 4.19.
+
+use units::{Order, Pfn};
+
+use crate::alloc::buddy::LARGEST_ORDER;
+use crate::alloc::flags::AllocFlags;
+use crate::alloc::pageblock::{Census, block_start};
+use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use crate::alloc::zone::Zone;
+use crate::base::event::{Trace, TraceEvent};
+use crate::base::frame::Frames;
+use crate::base::gfp::MigrateType::{self, HighAtomic, Movable, Reclaimable, Unmovable};
+use crate::base::vmstat::{VmEvent, VmEvents};
+use crate::version::feature::{Feature, FeatureSet, WatermarkBoost};
+
+/// Whose lists to look at next, for each type that requests ask for.
+const FALLBACKS: [[MigrateType; 2]; MigrateType::PCP_TYPES] =
+    [[Reclaimable, Movable], [Reclaimable, Unmovable], [Unmovable, Movable]];
+
+/// Since 5.7 zones with fewer pages are never boosted: one boost would be a quarter of them.
+const BOOST_MIN_MANAGED: u64 = 4 * PAGEBLOCK_PAGES as u64;
+
+/// How far the last block taken under the same zone lock had to go (6.12). The pages that follow
+/// start there instead of searching in vain again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Own type, then claim, then steal.
+    #[default]
+    Normal,
+    /// Steal at once.
+    Steal,
+}
+
+/// A zone with what code under the zone lock sees of the machine.
+pub(super) struct LockedZone<'a, T> {
+    pub zone: &'a mut Zone,
+    pub frames: &'a mut Frames,
+    pub events: &'a mut VmEvents,
+    pub trace: &'a mut T,
+    pub features: FeatureSet,
+    pub boost_factor: u64,
+    /// Zones below [`BOOST_MIN_MANAGED`] are not boosted.
+    pub spare_small_zones: bool,
+    /// `vm.fragment_stall_order`.
+    pub stall_order: u64,
+    /// Pageblocks whose pages were counted or moved one by one.
+    pub blocks_walked: u32,
+}
+
+/// Why no pageblock is claimed at an order.
+enum Fallback {
+    Block(Pfn, MigrateType),
+    /// No block of this order.
+    Empty,
+    /// Too small for this type to claim; smaller ones are so too.
+    TooSmall,
+}
+
+/// Whether a request for `want` may claim the pageblock of a free block of `order`. Kernel types
+/// always may: they cannot be moved out of the wrong block again.
+const fn may_claim(order: Order, want: MigrateType) -> bool {
+    order.0 >= PAGEBLOCK_ORDER.0 / 2 || matches!(want, Unmovable | Reclaimable)
+}
+
+/// Whether a free block of `order` serves a request for `want` without mixing types for good: it is
+/// of the wanted type, or its pageblock may be claimed. What compaction works for.
+pub(crate) fn can_serve(area: &crate::alloc::buddy::FreeArea, order: Order, want: MigrateType) -> bool {
+    let of_others = || FALLBACKS[want as usize].into_iter().any(|kind| area.has(kind, order));
+    area.has(want, order) || (may_claim(order, want) && of_others())
+}
+
+/// The orders from `from` down to `to`.
+fn downwards(from: Order, to: Order) -> impl Iterator<Item = Order> {
+    (to.0..=from.0).rev().map(Order)
+}
+
+/// The orders from `from` up to the largest.
+fn upwards(from: Order) -> impl Iterator<Item = Order> {
+    (from.0..=LARGEST_ORDER.0).map(Order)
+}
+
+impl<T: Trace> LockedZone<'_, T> {
+    /// Takes a block of `order` for a request of type `want`; on return it is in use.
+    pub fn take_block(
+        &mut self,
+        order: Order,
+        want: MigrateType,
+        flags: AllocFlags,
+        mode: &mut Mode,
+    ) -> Option<Pfn> {
+        if *mode == Mode::Normal {
+            if let Some(pfn) = self.take_own(order, want) {
+                return Some(pfn);
+            }
+            if !self.features.has(Feature::ClaimThenSteal) {
+                return if self.classic_fallback(order, want, flags) {
+                    self.take_own(order, want)
+                } else {
+                    None
+                };
+            }
+            if let Some(pfn) = self.claim(order, want, flags) {
+                return Some(pfn);
+            }
+        }
+        if flags.has_any(AllocFlags::NOFRAGMENT) {
+            return None;
+        }
+        let pfn = self.steal_single(order, want, flags)?;
+        *mode = Mode::Steal;
+        Some(pfn)
+    }
+
+    /// Takes a block from the lists of `kind` only.
+    #[inline]
+    pub fn take_own(&mut self, order: Order, kind: MigrateType) -> Option<Pfn> {
+        self.zone.free_area.take_smallest(self.frames, order, kind)
+    }
+
+    /// The first block of `order` of the types that `want` falls back to.
+    fn fallback_block(&self, order: Order, want: MigrateType) -> Option<(Pfn, MigrateType)> {
+        let area = &self.zone.free_area;
+        FALLBACKS[want as usize]
+            .into_iter()
+            .find(|&kind| area.has(kind, order))
+            .map(|kind| (area.list(kind, order).first().expect("it is not empty"), kind))
+    }
+
+    /// With NOFRAGMENT only whole pageblocks change hands.
+    fn smallest_fallback(order: Order, flags: AllocFlags) -> Order {
+        if flags.has_any(AllocFlags::NOFRAGMENT) { order.max(PAGEBLOCK_ORDER) } else { order }
+    }
+
+    // ---- classic ----
+
+    /// Moves free pages of another type to the lists of `want`. Returns whether it did.
+    fn classic_fallback(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> bool {
+        let Some((pfn, kind)) = self.classic_choice(order, want, flags) else { return false };
+        let from = self.frames.order(pfn);
+        let stolen = self.classic_steal(pfn, from, want, flags);
+        if stolen {
+            self.note_extfrag(pfn, order, from, want, kind);
+        }
+        stolen
+    }
+
+    /// Whether the request is to wait before a fallback to a block of order `from`.
+    fn stalls(&self, from: Order, flags: AllocFlags) -> bool {
+        flags.has_any(AllocFlags::FRAGMENT_STALL) && u64::from(from.0) < self.stall_order
+    }
+
+    /// Which block the classic fallback takes: the largest, or for a movable request that would
+    /// not get a pageblock of its own, the smallest.
+    fn classic_choice(
+        &self,
+        order: Order,
+        want: MigrateType,
+        flags: AllocFlags,
+    ) -> Option<(Pfn, MigrateType)> {
+        let smallest = Self::smallest_fallback(order, flags);
+        let largest =
+            downwards(LARGEST_ORDER, smallest).find_map(|at| Some((at, self.fallback_block(at, want)?)));
+        let (at, block) = largest?;
+        if !may_claim(at, want) && want == Movable && at > order {
+            return upwards(order).find_map(|at| self.fallback_block(at, want));
+        }
+        Some(block)
+    }
+
+    /// STEAL of MECHANISMS 2.4 for the free block of order `from` at `pfn`. False: nothing moved, the
+    /// request is to stall first.
+    fn classic_steal(&mut self, pfn: Pfn, from: Order, want: MigrateType, flags: AllocFlags) -> bool {
+        let old = self.zone.free_area.blocks.kind(pfn);
+        if old != HighAtomic {
+            if from >= PAGEBLOCK_ORDER {
+                self.zone.free_area.blocks.set_covered(pfn, from, want);
+            } else {
+                self.boost(flags);
+                if self.stalls(from, flags) {
+                    return false;
+                }
+                if may_claim(from, want) {
+                    self.classic_take_pageblock(pfn, old, want);
+                    return true;
+                }
+            }
+        }
+        self.zone.free_area.move_block(self.frames, pfn, want);
+        true
+    }
+
+    /// Moves all free pages of a pageblock to the lists of `want`; the block changes its type too
+    /// if half of it is then free or alike.
+    fn classic_take_pageblock(&mut self, pfn: Pfn, old: MigrateType, want: MigrateType) {
+        let start = block_start(pfn);
+        let census = self.census(start);
+        self.zone.free_area.move_pageblock(self.frames, start, want);
+        if census.free + census.alike(old, want) >= PAGEBLOCK_PAGES / 2 {
+            self.zone.free_area.blocks.set(start, want);
+        }
+    }
+
+    // ---- claim, then steal ----
+
+    /// Claims a pageblock for `want`, largest free block first, and takes from it.
+    fn claim(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> Option<Pfn> {
+        for at in downwards(LARGEST_ORDER, Self::smallest_fallback(order, flags)) {
+            match self.claimable(at, want) {
+                Fallback::TooSmall => return None,
+                Fallback::Empty => {}
+                Fallback::Block(pfn, kind) => {
+                    if self.claim_block(pfn, at, kind, want, flags) {
+                        let taken = self.take_own(order, want).expect("the claimed block is large enough");
+                        self.note_extfrag(taken, order, at, want, kind);
+                        return Some(taken);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn claimable(&self, order: Order, want: MigrateType) -> Fallback {
+        if !may_claim(order, want) {
+            return Fallback::TooSmall;
+        }
+        match self.fallback_block(order, want) {
+            Some((pfn, kind)) => Fallback::Block(pfn, kind),
+            None => Fallback::Empty,
+        }
+    }
+
+    /// Claims the pageblock of the free block at `pfn`, whole or not at all. An attempt on a block
+    /// in use boosts the watermarks even if it fails.
+    fn claim_block(
+        &mut self,
+        pfn: Pfn,
+        from: Order,
+        kind: MigrateType,
+        want: MigrateType,
+        flags: AllocFlags,
+    ) -> bool {
+        if from >= PAGEBLOCK_ORDER {
+            self.zone.free_area.blocks.set_covered(pfn, from, want);
+            self.zone.free_area.move_block(self.frames, pfn, want);
+            return true;
+        }
+        self.boost(flags);
+        let census = self.census(block_start(pfn));
+        let claimed = census.free + census.alike(kind, want) >= PAGEBLOCK_PAGES / 2;
+        if claimed {
+            self.zone.free_area.retype_pageblock(self.frames, pfn, want);
+        }
+        claimed
+    }
+
+    /// Takes the smallest block of another type; what is left of it stays on its own lists.
+    fn steal_single(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> Option<Pfn> {
+        let (at, (pfn, kind)) = upwards(order).find_map(|at| Some((at, self.fallback_block(at, want)?)))?;
+        if self.stalls(at, flags) {
+            return None;
+        }
+        self.zone.free_area.take_split(self.frames, pfn, order, kind);
+        self.note_extfrag(pfn, order, at, want, kind);
+        Some(pfn)
+    }
+
+    // ---- both ----
+
+    fn census(&mut self, start: Pfn) -> Census {
+        self.blocks_walked += 1;
+        Census::take(self.frames, start)
+    }
+
+    /// Raises the zone's watermarks because types are about to mix (MECHANISMS 2.8).
+    fn boost(&mut self, flags: AllocFlags) {
+        let Some(form) = self.features.watermark_boost() else { return };
+        let on = self.raise_boost(form, u64::from(PAGEBLOCK_PAGES));
+        let wakes = match form {
+            WatermarkBoost::V2 => true,
+            WatermarkBoost::Merged => on && flags.has_any(AllocFlags::KSWAPD),
+        };
+        if wakes {
+            self.zone.watermarks.boosted = true;
+        }
+    }
+
+    /// Raises the zone's boost by `pages`; whether it has one to raise.
+    fn raise_boost(&mut self, form: WatermarkBoost, pages: u64) -> bool {
+        let too_small = self.spare_small_zones && self.zone.managed.0 < BOOST_MIN_MANAGED;
+        !too_small && self.zone.watermarks.raise_boost(form, self.boost_factor, pages)
+    }
+
+    /// A task stalls on this zone: raises the boost seven times as fast (MECHANISMS 2.9 d).
+    pub fn boost_for_stall(&mut self) {
+        /// One pageblock, and one for each pair of types, as for `min_free_kbytes` of huge pages.
+        const FAST: u64 = (1 + (2 * MigrateType::PCP_TYPES as u64)) * PAGEBLOCK_PAGES as u64;
+        if let Some(form) = self.features.watermark_boost() {
+            let _ = self.raise_boost(form, FAST);
+        }
+    }
+
+    fn note_extfrag(&mut self, pfn: Pfn, order: Order, from: Order, want: MigrateType, kind: MigrateType) {
+        self.events.add(VmEvent::ExtfragEvents, 1);
+        if from < PAGEBLOCK_ORDER {
+            self.events.add(VmEvent::ExtfragFragmenting, 1);
+        }
+        self.trace.event(TraceEvent::PageAllocExtfrag {
+            pfn,
+            alloc_order: order,
+            fallback_order: from,
+            alloc_migratetype: want,
+            fallback_migratetype: kind,
+            change_ownership: self.zone.free_area.blocks.kind(pfn) == want,
+        });
+    }
+}

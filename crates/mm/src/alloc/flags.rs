@@ -1,0 +1,186 @@
+//! What one pass over the zones may do: which watermark it must leave, which reserves it may
+//! touch, whether it may mix mobility types (MECHANISMS 1.8, 2.6).
+//!
+//! A [`Gfp`] is what the caller allows; [`AllocFlags`] is what the allocator makes of it for one
+//! attempt. The fast path and each round of the slow path make their own.
+//! Left out: CPU sets, CMA. Neighbours: [`crate::alloc::page_alloc`] walks with them,
+//! [`crate::alloc::watermark`] reads them.
+
+use core::ops::BitOr;
+
+use crate::alloc::watermark::Mark;
+use crate::base::gfp::Gfp;
+use crate::base::layout::{ZoneId, ZoneKind};
+
+/// Flags of one pass over the zones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AllocFlags(pub(super) u16);
+
+const MARK_MASK: u16 = 3;
+
+impl AllocFlags {
+    /// `ALLOC_NO_WATERMARKS`: the last page may be taken.
+    pub const NO_WATERMARKS: Self = Self(0);
+    /// `ALLOC_WMARK_MIN`.
+    pub const WMARK_MIN: Self = Self(1);
+    /// `ALLOC_WMARK_LOW`.
+    pub const WMARK_LOW: Self = Self(2);
+    /// `ALLOC_WMARK_HIGH`: the last try before an OOM kill.
+    pub const WMARK_HIGH: Self = Self(3);
+    /// `ALLOC_HIGH`: half of the mark is enough.
+    pub const HIGH: Self = Self(1 << 2);
+    /// `ALLOC_HARDER`: three quarters of what is left are enough; may use the highatomic reserve.
+    pub const HARDER: Self = Self(1 << 3);
+    /// `ALLOC_OOM`: a victim of the OOM killer; half of what is left is enough.
+    pub const OOM: Self = Self(1 << 4);
+    /// `ALLOC_NOFRAGMENT`: do not mix mobility types within a pageblock.
+    pub const NOFRAGMENT: Self = Self(1 << 5);
+    /// `ALLOC_KSWAPD`: a boost may wake kswapd.
+    pub const KSWAPD: Self = Self(1 << 6);
+    /// Skip nodes that hold their share of dirty pages (fast path, `__GFP_WRITE`).
+    pub const SPREAD_DIRTY: Self = Self(1 << 7);
+
+    /// `ALLOC_FRAGMENT_STALL`: wait for kswapd before a badly fragmenting fallback.
+    pub const FRAGMENT_STALL: Self = Self(1 << 8);
+
+    /// Flags of the fast path. `nofragment`: see [`crate::alloc::page_alloc::PageAllocator::fast_flags`].
+    pub const fn fast(gfp: Gfp, nofragment: bool) -> Self {
+        let mut flags = Self::WMARK_LOW.0;
+        if gfp.has(Gfp::KSWAPD_RECLAIM) {
+            flags |= Self::KSWAPD.0;
+        }
+        if gfp.has(Gfp::WRITE) {
+            flags |= Self::SPREAD_DIRTY.0;
+        }
+        if nofragment {
+            flags |= Self::NOFRAGMENT.0;
+        }
+        Self(flags)
+    }
+
+    /// Flags of the slow path (MECHANISMS 1.8). `is_memalloc_task`: reclaims memory itself, so it
+    /// may take the last page. `oom_victim`: is being killed to free memory.
+    pub const fn slow(gfp: Gfp, is_memalloc_task: bool, oom_victim: bool) -> Self {
+        let reserves = !gfp.has(Gfp::NOMEMALLOC);
+        let mut flags = if is_memalloc_task && reserves { Self::NO_WATERMARKS.0 } else { Self::WMARK_MIN.0 };
+        if gfp.has(Gfp::HIGH) {
+            flags |= Self::HIGH.0;
+        }
+        if gfp.has(Gfp::ATOMIC_BIT) && reserves {
+            flags |= Self::HARDER.0;
+        }
+        if oom_victim && reserves {
+            flags |= Self::OOM.0;
+        }
+        if gfp.has(Gfp::KSWAPD_RECLAIM) {
+            flags |= Self::KSWAPD.0;
+        }
+        Self(flags)
+    }
+
+    /// The mark that must be left, if any.
+    #[inline]
+    pub const fn mark(self) -> Option<Mark> {
+        match self.0 & MARK_MASK {
+            1 => Some(Mark::Min),
+            2 => Some(Mark::Low),
+            3 => Some(Mark::High),
+            _ => None,
+        }
+    }
+
+    /// The same flags with another mark.
+    #[must_use]
+    pub const fn with_mark(self, mark: Option<Mark>) -> Self {
+        let bits = match mark {
+            None => 0,
+            Some(Mark::Min) => 1,
+            Some(Mark::Low) => 2,
+            Some(Mark::High) => 3,
+        };
+        Self((self.0 & !MARK_MASK) | bits)
+    }
+
+    /// Whether any of `flags` is set; marks do not count.
+    #[inline]
+    pub const fn has_any(self, flags: Self) -> bool {
+        (self.0 & flags.0 & !MARK_MASK) != 0
+    }
+
+    /// Without `flags`; the mark stays.
+    #[inline]
+    #[must_use]
+    pub const fn without(self, flags: Self) -> Self {
+        Self(self.0 & (!flags.0 | MARK_MASK))
+    }
+}
+
+impl BitOr for AllocFlags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// The highest kind of zone that a request may use: Movable for page cache and anonymous memory,
+/// DMA for `__GFP_DMA`, Normal for the rest.
+#[inline]
+pub const fn class_of(gfp: Gfp) -> ZoneKind {
+    if gfp.has(Gfp::DMA) {
+        ZoneKind::Dma
+    } else if gfp.has(Gfp::MOVABLE_BIT) {
+        ZoneKind::Movable
+    } else {
+        ZoneKind::Normal
+    }
+}
+
+/// A set of zones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ZoneSet(u32);
+
+impl ZoneSet {
+    /// No zone.
+    pub const EMPTY: Self = Self(0);
+    /// Zones that a machine can have at most.
+    pub const MAX_ZONES: usize = 32;
+
+    /// Adds a zone.
+    #[inline]
+    pub fn insert(&mut self, zone: ZoneId) {
+        self.0 |= 1 << zone.0;
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The zones, lowest number first.
+    pub fn iter(self) -> impl Iterator<Item = ZoneId> {
+        (0..32).filter(move |&zone| (self.0 & (1 << zone)) != 0).map(ZoneId)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_atomic_request_goes_below_the_min_mark_unless_it_forbids_reserves() {
+        let flags = AllocFlags::slow(Gfp::ATOMIC, false, false);
+        let all = AllocFlags::WMARK_MIN | AllocFlags::HIGH | AllocFlags::HARDER | AllocFlags::KSWAPD;
+        assert_eq!(flags, all);
+        let forbids = AllocFlags::slow(Gfp::ATOMIC | Gfp::NOMEMALLOC, true, true);
+        assert_eq!(forbids, AllocFlags::WMARK_MIN | AllocFlags::HIGH | AllocFlags::KSWAPD);
+    }
+
+    #[test]
+    fn only_a_task_that_reclaims_ignores_the_marks() {
+        assert_eq!(AllocFlags::slow(Gfp::NOFS, true, false).mark(), None);
+        assert_eq!(AllocFlags::slow(Gfp::NOFS, false, true).mark(), Some(Mark::Min));
+        assert_eq!(AllocFlags::fast(Gfp::NOFS, true).mark(), Some(Mark::Low));
+        assert_eq!(AllocFlags::fast(Gfp::NOFS, true).with_mark(Some(Mark::High)).mark(), Some(Mark::High));
+    }
+}

@@ -1,0 +1,48 @@
+//! Taking free blocks out of the zone for compaction to move pages to (`__isolate_free_page`).
+//!
+//! Left out: isolation for memory offlining. Neighbour: [`crate::compact::scanners`] says which.
+
+use units::{Order, Pfn};
+
+use crate::alloc::flags::AllocFlags;
+use crate::alloc::page_alloc::PageAllocator;
+use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, block_start};
+use crate::alloc::watermark::Mark;
+use crate::base::event::Trace;
+use crate::base::frame::{FrameState, NO_OWNER};
+use crate::base::gfp::MigrateType;
+use crate::base::layout::{ZoneId, ZoneKind};
+use crate::version::feature::Feature;
+
+impl<T: Trace> PageAllocator<T> {
+    /// Takes the free block at `pfn` out of `zone`, in use then; false when the zone would fall below
+    /// its min mark.
+    pub(crate) fn isolate_free_block(&mut self, zone: ZoneId, pfn: Pfn) -> bool {
+        let order = self.frames.order(pfn);
+        let zone = &mut self.zones[zone.index()];
+        let needed = zone.watermarks.base(Mark::Min) + u64::from(order.pages());
+        let free = zone.free_pages().0;
+        if !zone.watermark_ok(Order(0), needed, ZoneKind::Dma, AllocFlags::NO_WATERMARKS, free) {
+            return false;
+        }
+        let frames = &mut self.frames;
+        zone.free_area.take(frames, pfn);
+        frames.set_state(pfn, FrameState::InUse);
+        frames.set_owner(pfn, NO_OWNER, 0);
+        if order.0 + 1 >= PAGEBLOCK_ORDER.0 {
+            let by_block = self.features.has(Feature::ClaimThenSteal);
+            for block in (pfn.0..pfn.0 + order.pages()).step_by(PAGEBLOCK_PAGES as usize) {
+                let block = block_start(Pfn(block));
+                let kind = zone.free_area.blocks.kind(block);
+                if matches!(kind, MigrateType::HighAtomic | MigrateType::Movable) {
+                    continue;
+                }
+                zone.free_area.blocks.set(block, MigrateType::Movable);
+                if by_block && order < PAGEBLOCK_ORDER {
+                    zone.free_area.retype_pageblock(frames, block, MigrateType::Movable);
+                }
+            }
+        }
+        true
+    }
+}

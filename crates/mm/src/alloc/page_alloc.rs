@@ -1,0 +1,527 @@
+//! The page allocator: zones, marks, buddy lists and per-CPU lists under one roof
+//! (MECHANISMS 1.8, 1.9, 3).
+//!
+//! [`PageAllocator::alloc`] is one pass over the zonelist, the kernel's `get_page_from_freelist`.
+//! It never reclaims, waits or wakes: [`AllocOutcome`] says what is to be done. The slow path is
+//! made of such passes by whoever can wait. Left out: CPU sets, node reclaim, bulk allocation.
+//!
+//! Start with [`PageAllocator::alloc`] and [`PageAllocator::free`]; then [`crate::alloc::fallback`],
+//! [`crate::alloc::pcp`], [`crate::alloc::boot`]; [`crate::alloc::check`] says what always holds.
+
+use std_alloc::vec::Vec;
+
+use units::{CpuId, NodeId, Order, Pages, Pfn};
+
+use crate::alloc::buddy::LARGEST_ORDER;
+use crate::alloc::fallback::{LockedZone, Mode};
+use crate::alloc::flags::{AllocFlags, ZoneSet, class_of};
+use crate::alloc::pcp::{Generation, Pcp};
+use crate::alloc::watermark::Mark;
+use crate::alloc::zone::{Node, Zone};
+use crate::base::event::Trace;
+use crate::base::frame::{FrameState, Frames, PageFlags};
+use crate::base::gfp::{Gfp, MigrateType};
+use crate::base::layout::{ZoneId, ZoneKind};
+use crate::base::sysctl::{Sysctl, Sysctls};
+use crate::base::vmstat::{VmEvent, VmEvents};
+use crate::version::feature::{Feature, FeatureSet, Kernel, Tuning, WatermarkBoost};
+
+/// Wishes that a walk has at first and drops rather than fail.
+const KEEP_APART: AllocFlags = AllocFlags(AllocFlags::NOFRAGMENT.0 | AllocFlags::FRAGMENT_STALL.0);
+
+/// What one pass over the zones came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[must_use]
+pub struct AllocOutcome {
+    /// The head of the new block, [`FrameState::InUse`]; `None`: every zone is below its mark or
+    /// has no fitting block.
+    pub page: Option<Pfn>,
+    /// Zones that were boosted: wake kswapd for each, order 0, class = the zone's own kind.
+    pub wake: ZoneSet,
+    /// Pages that went from the buddy lists to a per-CPU list.
+    pub refilled: u32,
+    /// Pageblocks whose pages were counted or moved one by one.
+    pub stolen_blocks: u32,
+    /// With [`AllocFlags::FRAGMENT_STALL`] and no page: wait, then [`PageAllocator::alloc_after_stall`].
+    pub stall: Option<Stall>,
+}
+
+/// A walk over the zones that broke off for its task to stall on fragmentation (MECHANISMS 2.9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// The zone that the request prefers: the one to boost and whose kswapd to wait for.
+    pub zone: ZoneId,
+    /// Zones that were tried.
+    pub tried: ZoneSet,
+    /// Where in the zonelist the walk goes on.
+    resume: usize,
+}
+
+/// All memory of a machine, free or handed out.
+#[derive(Debug, Clone)]
+pub struct PageAllocator<T> {
+    pub(super) kernel: Kernel,
+    /// The kernel's features, at hand.
+    pub(super) features: FeatureSet,
+    pub(super) sysctls: Sysctls,
+    /// The frame table.
+    pub frames: Frames,
+    /// By [`ZoneId`].
+    pub(super) zones: Vec<Zone>,
+    pub(super) nodes: Vec<Node>,
+    /// `/proc/vmstat` events.
+    pub events: VmEvents,
+    /// Receives tracepoints.
+    pub trace: T,
+    /// Bit n: node n holds its share of dirty pages, so that requests with
+    /// [`AllocFlags::SPREAD_DIRTY`] skip it (MECHANISMS 1.9, 10.2).
+    pub(super) dirty_full_nodes: u32,
+    pub(super) generation: Generation,
+    pub(super) pcps: Vec<Pcp>,
+    pub(super) boot_min_free_kbytes: u64,
+    pub(super) cpu_node: Vec<NodeId>,
+    pub(super) zone_of_chunk: Vec<ZoneId>,
+    /// For each node and class: whether the preferred zone is Normal and has a DMA32 zone beside it.
+    pub(super) can_spread: Vec<[bool; ZoneKind::COUNT]>,
+}
+
+/// A request on its way along the zonelist.
+#[derive(Clone, Copy)]
+struct Request {
+    cpu: CpuId,
+    gfp: Gfp,
+    order: Order,
+    want: MigrateType,
+    class: ZoneKind,
+    flags: AllocFlags,
+}
+
+impl<T: Trace> PageAllocator<T> {
+    /// What this kernel does differently from others.
+    #[inline]
+    pub fn features(&self) -> FeatureSet {
+        self.features
+    }
+
+    /// Constants of this kernel.
+    #[inline]
+    pub fn tuning(&self) -> &Tuning {
+        &self.kernel.tuning
+    }
+
+    /// Values of all sysctls. Set them by [`PageAllocator::set_sysctl`].
+    #[inline]
+    pub fn sysctls(&self) -> &Sysctls {
+        &self.sysctls
+    }
+
+    /// The zones, by [`ZoneId`].
+    #[inline]
+    pub fn zones(&self) -> &[Zone] {
+        &self.zones
+    }
+
+    /// The nodes.
+    #[inline]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Logical CPUs.
+    pub fn cpu_count(&self) -> u16 {
+        u16::try_from(self.cpu_node.len()).expect("made from 16 bits")
+    }
+
+    /// The node that `cpu` belongs to.
+    #[inline]
+    pub fn node_of(&self, cpu: CpuId) -> NodeId {
+        self.cpu_node[cpu.index()]
+    }
+
+    /// The zone that `pfn` belongs to.
+    #[inline]
+    pub fn zone_of(&self, pfn: Pfn) -> ZoneId {
+        self.zone_of_chunk[(pfn.0 >> LARGEST_ORDER.0) as usize]
+    }
+
+    /// A zone.
+    #[inline]
+    pub fn zone(&self, id: ZoneId) -> &Zone {
+        &self.zones[id.index()]
+    }
+
+    /// Zones that a request from `cpu` may use, in the order in which they are tried.
+    #[inline]
+    pub fn zonelist(&self, cpu: CpuId, gfp: Gfp) -> &[ZoneId] {
+        &self.nodes[self.node_of(cpu).index()].zonelists[class_of(gfp) as usize]
+    }
+
+    /// Free pages on all buddy lists.
+    pub fn free_pages(&self) -> Pages {
+        self.zones.iter().map(Zone::free_pages).sum()
+    }
+
+    /// One CPU's lists for one zone.
+    #[inline]
+    pub fn pcp(&self, cpu: CpuId, zone: ZoneId) -> &Pcp {
+        &self.pcps[(cpu.index() * self.zones.len()) + zone.index()]
+    }
+
+    #[inline]
+    pub(super) fn pcp_mut(&mut self, cpu: CpuId, zone: ZoneId) -> &mut Pcp {
+        let index = (cpu.index() * self.zones.len()) + zone.index();
+        &mut self.pcps[index]
+    }
+
+    /// Flags of the fast path. Types are kept apart at first if the preferred zone is Normal and
+    /// its node has a DMA32 zone to go to instead (MECHANISMS 2.6).
+    #[inline]
+    pub fn fast_flags(&self, cpu: CpuId, gfp: Gfp) -> AllocFlags {
+        let can_spread = self.can_spread[self.node_of(cpu).index()][class_of(gfp) as usize];
+        let may = self.features.watermark_boost() != Some(WatermarkBoost::V2) || gfp.has(Gfp::KSWAPD_RECLAIM);
+        AllocFlags::fast(gfp, can_spread && may && self.features.has(Feature::NoFragment))
+    }
+
+    /// Tries once to allocate a block of `order` for a task on `cpu`: walks the zonelist, skips
+    /// zones that would fall below their mark, takes from the first other one that has a block.
+    ///
+    /// The new block has its order set, no flags, no owner (its index is left over), cgroup 0.
+    #[inline]
+    pub fn alloc(&mut self, cpu: CpuId, gfp: Gfp, order: Order, flags: AllocFlags) -> AllocOutcome {
+        assert!(order <= LARGEST_ORDER, "blocks of {order:?} do not exist");
+        let (want, class) = (gfp.migrate_type(), class_of(gfp));
+        let mut out = AllocOutcome::default();
+        self.walk_twice(Request { cpu, gfp, order, want, class, flags }, 0, &mut out);
+        out
+    }
+
+    /// Goes on with a request whose task has stalled (MECHANISMS 2.9 c). This time types may mix.
+    pub fn alloc_after_stall(
+        &mut self,
+        cpu: CpuId,
+        gfp: Gfp,
+        order: Order,
+        flags: AllocFlags,
+        stall: Stall,
+    ) -> AllocOutcome {
+        let (want, class) = (gfp.migrate_type(), class_of(gfp));
+        let flags = flags.without(KEEP_APART);
+        let mut out = AllocOutcome::default();
+        self.walk_twice(Request { cpu, gfp, order, want, class, flags }, stall.resume, &mut out);
+        out
+    }
+
+    /// The boost of a task that stalls on `zone` (MECHANISMS 2.9 d).
+    pub fn boost_for_stall(&mut self, zone: ZoneId) {
+        self.lock(zone).boost_for_stall();
+    }
+
+    /// Walks the zonelist from `start`, then again if the first walk kept types apart in vain.
+    #[inline]
+    fn walk_twice(&mut self, mut request: Request, mut start: usize, out: &mut AllocOutcome) {
+        loop {
+            let (end, tried) = self.walk_zones(&request, start, out);
+            if out.page.is_some() || !request.flags.has_any(KEEP_APART) {
+                return;
+            }
+            // Better mix types than go to another node or fail (MECHANISMS 2.6).
+            start = if self.kernel.tuning.walk_starts_over { 0 } else { end };
+            if request.flags.has_any(AllocFlags::FRAGMENT_STALL) {
+                let zone = self.zonelist(request.cpu, request.gfp)[0];
+                out.stall = Some(Stall { zone, tried, resume: start });
+                return;
+            }
+            request.flags = request.flags.without(KEEP_APART);
+        }
+    }
+
+    /// One walk; while types are kept apart it ends at the first zone of another node. Returns
+    /// where it ended and the zones that it tried.
+    #[inline]
+    fn walk_zones(&mut self, request: &Request, start: usize, out: &mut AllocOutcome) -> (usize, ZoneSet) {
+        let node = self.node_of(request.cpu);
+        let list = request.class as usize;
+        let len = self.nodes[node.index()].zonelists[list].len();
+        let mut tried = ZoneSet::EMPTY;
+        let mut local = None;
+        for index in start..len {
+            let id = self.nodes[node.index()].zonelists[list][index];
+            let zone_node = self.zones[id.index()].node;
+            let local = *local.get_or_insert(zone_node);
+            if self.is_dirty_full(zone_node, request.flags) {
+                continue;
+            }
+            if request.flags.has_any(KEEP_APART) && zone_node != local {
+                return (index, tried);
+            }
+            tried.insert(id);
+            if self.passes_watermark(id, request) {
+                self.take_from_zone(id, request, out);
+                if out.page.is_some() {
+                    return (index, tried);
+                }
+            }
+        }
+        (len, tried)
+    }
+
+    #[inline]
+    fn is_dirty_full(&self, node: NodeId, flags: AllocFlags) -> bool {
+        flags.has_any(AllocFlags::SPREAD_DIRTY) && (self.dirty_full_nodes & (1 << node.0)) != 0
+    }
+
+    /// The watermark test, made before any list is looked at, even if a per-CPU list could serve
+    /// the request.
+    #[inline]
+    fn passes_watermark(&mut self, id: ZoneId, request: &Request) -> bool {
+        let Request { order, class, flags, .. } = *request;
+        let zone = &mut self.zones[id.index()];
+        let free = zone.free_pages().0;
+        if self.generation == Generation::AutoSize && !zone.watermarks.below_high {
+            if zone.watermark_ok(order, zone.watermarks.mark(Mark::High), class, flags, free) {
+                return true;
+            }
+            zone.watermarks.below_high = true;
+        }
+        let Some(mark) = flags.mark() else { return true };
+        if zone.watermark_ok(order, zone.watermarks.mark(mark), class, flags, free) {
+            return true;
+        }
+        let ignores_boost = order == Order(0)
+            && mark == Mark::Min
+            && request.gfp.has(Gfp::ATOMIC_BIT)
+            && self.features.has(Feature::AtomicIgnoresBoost);
+        ignores_boost && zone.watermark_ok(order, zone.watermarks.base(mark), class, flags, free)
+    }
+
+    /// `rmqueue`: from the per-CPU lists if they hold this order, else from the buddy lists.
+    #[inline]
+    fn take_from_zone(&mut self, id: ZoneId, request: &Request, out: &mut AllocOutcome) {
+        let order = request.order;
+        let mut page = None;
+        if self.generation.holds(order) {
+            let pcp = self.pcp_index(request.cpu, id);
+            self.pcps[pcp].note_alloc();
+            page = self.pcps[pcp].take(&mut self.frames, order, request.want);
+            if page.is_none() {
+                self.refill(id, pcp, request, out);
+                page = self.pcps[pcp].take(&mut self.frames, order, request.want);
+            }
+        }
+        if page.is_none() && (order > Order(0) || !self.generation.holds(order)) {
+            page = self.take_from_buddy(id, request, out);
+        }
+        if self.zones[id.index()].watermarks.boosted && self.wakes_kswapd(request.flags) {
+            self.zones[id.index()].watermarks.boosted = false;
+            out.wake.insert(id);
+        }
+        let Some(pfn) = page else { return };
+        self.prepare(pfn, order, id);
+        if order > Order(0) && request.flags.has_any(AllocFlags::HARDER) {
+            let spare_small = self.features.has(Feature::SmallZoneNoHighatomic);
+            self.zones[id.index()].reserve_highatomic(&mut self.frames, pfn, order, spare_small);
+        }
+        out.page = Some(pfn);
+    }
+
+    /// Whether a boost by this request wakes kswapd: in v2 whatever it allows.
+    fn wakes_kswapd(&self, flags: AllocFlags) -> bool {
+        flags.has_any(AllocFlags::KSWAPD) || self.features.watermark_boost() == Some(WatermarkBoost::V2)
+    }
+
+    #[inline]
+    fn pcp_index(&self, cpu: CpuId, zone: ZoneId) -> usize {
+        (cpu.index() * self.zones.len()) + zone.index()
+    }
+
+    /// Makes a block that was taken off a list a page in use. Its order is set and it has no owner
+    /// already: both are so on every free list.
+    #[inline]
+    fn prepare(&mut self, pfn: Pfn, order: Order, zone: ZoneId) {
+        self.frames.set_state(pfn, FrameState::InUse);
+        self.frames.put_flags(pfn, PageFlags::NONE);
+        self.frames.set_memcg(pfn, 0);
+        self.events.add(pgalloc(self.zones[zone.index()].kind), u64::from(order.pages()));
+    }
+
+    /// The zone with what is needed under its lock.
+    pub(super) fn lock(&mut self, id: ZoneId) -> LockedZone<'_, T> {
+        LockedZone {
+            zone: &mut self.zones[id.index()],
+            frames: &mut self.frames,
+            events: &mut self.events,
+            trace: &mut self.trace,
+            features: self.features,
+            boost_factor: self.sysctls.get(Sysctl::WatermarkBoostFactor),
+            spare_small_zones: self.kernel.tuning.small_zones_unboosted,
+            stall_order: self.sysctls.get(Sysctl::FragmentStallOrder),
+            blocks_walked: 0,
+        }
+    }
+
+    /// `rmqueue_bulk`: fills an empty per-CPU list.
+    #[cold]
+    fn refill(&mut self, id: ZoneId, pcp: usize, request: &Request, out: &mut AllocOutcome) {
+        let Request { order, want, flags, .. } = *request;
+        let below_high = self.zones[id.index()].watermarks.below_high;
+        let blocks = self.pcps[pcp].refill_blocks(self.generation, order, below_high);
+        let mut mode = Mode::default();
+        for _ in 0..blocks {
+            let mut locked = self.lock(id);
+            let page = locked.take_block(order, want, flags, &mut mode);
+            out.stolen_blocks += locked.blocks_walked;
+            let Some(pfn) = page else { break };
+            self.pcps[pcp].refill_with(&mut self.frames, pfn, order, want);
+            out.refilled += order.pages();
+        }
+    }
+
+    /// Takes a block past the per-CPU lists.
+    #[cold]
+    fn take_from_buddy(&mut self, id: ZoneId, request: &Request, out: &mut AllocOutcome) -> Option<Pfn> {
+        let Request { order, want, flags, .. } = *request;
+        let mut locked = self.lock(id);
+        let mut page = None;
+        if order > Order(0) && flags.has_any(AllocFlags::HARDER) {
+            page = locked.take_own(order, MigrateType::HighAtomic);
+        }
+        if page.is_none() {
+            page = locked.take_block(order, want, flags, &mut Mode::default());
+        }
+        out.stolen_blocks += locked.blocks_walked;
+        page
+    }
+
+    /// Frees the block of `order` that `pfn` heads, to the lists of `cpu` or to the zone.
+    ///
+    /// # Panics
+    /// When no block of this order in use starts there: it would be freed twice.
+    #[inline]
+    pub fn free(&mut self, cpu: CpuId, pfn: Pfn, order: Order) {
+        let state = self.frames.state(pfn);
+        let in_use =
+            matches!(state, FrameState::InUse | FrameState::Isolated | FrameState::Batch | FrameState::Lru);
+        assert!(in_use && self.frames.order(pfn) == order, "{pfn:?} ({state:?}) freed with {order:?}");
+        self.events.add(VmEvent::PgFree, u64::from(order.pages()));
+        let id = self.zone_of(pfn);
+        let zone = &mut self.zones[id.index()];
+        let kind = zone.free_area.blocks.kind(pfn);
+        if !self.generation.holds(order) {
+            let retype = self.features.has(Feature::ClaimThenSteal);
+            zone.free_area.free_block(&mut self.frames, pfn, order, kind, retype);
+            return;
+        }
+        let index = (cpu.index() * self.zones.len()) + id.index();
+        let zone = &self.zones[id.index()];
+        let excess =
+            self.pcps[index].put(&mut self.frames, pfn, order, kind, self.generation, &zone.watermarks);
+        if excess > 0 {
+            self.free_excess(index, id, excess, order, kind);
+        }
+    }
+
+    /// Frees single pages that a caller has gathered.
+    pub fn free_batch(&mut self, cpu: CpuId, pages: &[Pfn]) {
+        for &pfn in pages {
+            self.free(cpu, pfn, self.frames.order(pfn));
+        }
+    }
+
+    /// Gives pages of a per-CPU list back to the zone; returns how many.
+    #[cold]
+    fn free_excess(&mut self, pcp: usize, id: ZoneId, pages: u32, order: Order, kind: MigrateType) -> u64 {
+        let by_block_type = self.features.has(Feature::ClaimThenSteal);
+        let zone = &mut self.zones[id.index()];
+        let before = self.pcps[pcp].count();
+        self.pcps[pcp].free_bulk(
+            pages,
+            self.generation,
+            (order, kind),
+            &mut self.frames,
+            &mut zone.free_area,
+            by_block_type,
+        );
+        if zone.watermarks.below_high && zone.above(Mark::High, Order(0), ZoneKind::Movable) {
+            zone.watermarks.below_high = false;
+        }
+        u64::from(before - self.pcps[pcp].count())
+    }
+
+    /// Gives all pages on the lists of `cpu` back to their zones; returns how many.
+    pub fn drain_cpu(&mut self, cpu: CpuId) -> Pages {
+        let mut drained = 0;
+        for zone in 0..self.zones.len() {
+            let index = (cpu.index() * self.zones.len()) + zone;
+            let count = self.pcps[index].count();
+            if count > 0 {
+                let id = ZoneId(u8::try_from(zone).expect("at most 32 zones"));
+                drained += self.free_excess(index, id, count, Order(0), MigrateType::Unmovable);
+            }
+        }
+        Pages(drained)
+    }
+
+    /// Gives the pages of one zone on the lists of `cpu` back to it.
+    pub(crate) fn drain_cpu_zone(&mut self, cpu: CpuId, id: ZoneId) -> u64 {
+        let index = self.pcp_index(cpu, id);
+        match self.pcps[index].count() {
+            0 => 0,
+            count => self.free_excess(index, id, count, Order(0), MigrateType::Unmovable),
+        }
+    }
+
+    /// [`PageAllocator::drain_cpu`] for every CPU.
+    pub fn drain_all(&mut self) -> Pages {
+        (0..self.cpu_count()).map(|cpu| self.drain_cpu(CpuId(cpu))).sum()
+    }
+
+    /// The periodic work on the lists of `cpu`, about once a second (6.7): a list that has grown
+    /// shrinks again. Returns the pages that went back to their zones.
+    pub fn tick(&mut self, cpu: CpuId) -> Pages {
+        let mut drained = 0;
+        if self.generation == Generation::AutoSize {
+            for zone in 0..self.zones.len() {
+                let index = (cpu.index() * self.zones.len()) + zone;
+                let excess = self.pcps[index].decay();
+                if excess > 0 {
+                    let id = ZoneId(u8::try_from(zone).expect("at most 32 zones"));
+                    drained += self.free_excess(index, id, excess, Order(0), MigrateType::Unmovable);
+                }
+            }
+        }
+        Pages(drained)
+    }
+
+    /// Gives one pageblock of the reserves along `zones` to requests of type `want`, if it has a
+    /// free page. Unless `force`, each zone keeps its last one. Returns whether one was given.
+    pub fn unreserve_highatomic(&mut self, zones: &[ZoneId], want: MigrateType, force: bool) -> bool {
+        zones.iter().any(|id| self.zones[id.index()].unreserve_highatomic(&mut self.frames, want, force))
+    }
+
+    /// Takes `pages` of the boost of `zone` back: kswapd has reclaimed them.
+    pub fn reduce_boost(&mut self, zone: ZoneId, pages: Pages) {
+        self.zones[zone.index()].watermarks.reduce_boost(pages);
+    }
+
+    /// Says which nodes hold their share of dirty pages, one bit for each: requests with
+    /// [`AllocFlags::SPREAD_DIRTY`] skip them (MECHANISMS 1.9, 10.2).
+    pub(crate) fn set_dirty_full_nodes(&mut self, nodes: u32) {
+        self.dirty_full_nodes = nodes;
+    }
+
+    /// kswapd starts or ends work on `zone`: per-CPU lists keep less meanwhile (5.13).
+    pub fn set_reclaim_active(&mut self, zone: ZoneId, active: bool) {
+        self.zones[zone.index()].watermarks.reclaim_active = active;
+    }
+}
+
+/// The event that counts allocations from a zone of `kind`.
+#[inline]
+const fn pgalloc(kind: ZoneKind) -> VmEvent {
+    match kind {
+        ZoneKind::Dma => VmEvent::PgAllocDma,
+        ZoneKind::Dma32 => VmEvent::PgAllocDma32,
+        ZoneKind::Normal => VmEvent::PgAllocNormal,
+        ZoneKind::Movable => VmEvent::PgAllocMovable,
+    }
+}

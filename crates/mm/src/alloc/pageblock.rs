@@ -1,0 +1,143 @@
+//! Pageblocks: 2 MiB pieces of a zone, each with the mobility type that its pages should have
+//! (MECHANISMS 2.1).
+//!
+//! Models the type bitmap and the census of one block. The skip bit of compaction is kept by
+//! [`crate::compact::run`].
+//! Neighbours: [`crate::alloc::fallback`] decides whether to retype a block, [`crate::alloc::buddy`] asks for
+//! the type on free.
+
+use std_alloc::vec;
+use std_alloc::vec::Vec;
+
+use units::{Order, Pfn};
+
+use crate::base::frame::{FrameState, Frames};
+use crate::base::gfp::MigrateType;
+
+/// log2 of the pages of a pageblock, and the order of a huge page.
+pub const PAGEBLOCK_ORDER: Order = Order(9);
+/// Pages of a pageblock.
+pub const PAGEBLOCK_PAGES: u32 = PAGEBLOCK_ORDER.pages();
+
+/// The types of a zone's pageblocks.
+#[derive(Debug, Clone)]
+pub struct Pageblocks {
+    first: u32,
+    types: Vec<MigrateType>,
+}
+
+impl Pageblocks {
+    /// `spanned` frames from `first`, all blocks movable as at boot.
+    pub(super) fn new(first: Pfn, spanned: u32) -> Self {
+        assert!(first.0.is_multiple_of(PAGEBLOCK_PAGES), "zones start at a pageblock");
+        let count = spanned.div_ceil(PAGEBLOCK_PAGES) as usize;
+        Self { first: first.0, types: vec![MigrateType::Movable; count] }
+    }
+
+    #[inline]
+    fn index(&self, pfn: Pfn) -> usize {
+        ((pfn.0 - self.first) >> PAGEBLOCK_ORDER.0) as usize
+    }
+
+    /// The type of the block that holds `pfn`.
+    #[inline]
+    pub fn kind(&self, pfn: Pfn) -> MigrateType {
+        self.types[self.index(pfn)]
+    }
+
+    /// Retypes the block that holds `pfn`.
+    #[inline]
+    pub(super) fn set(&mut self, pfn: Pfn, kind: MigrateType) {
+        let index = self.index(pfn);
+        self.types[index] = kind;
+    }
+
+    /// Retypes every pageblock that the block of `order` >= 9 at `pfn` covers.
+    pub(super) fn set_covered(&mut self, pfn: Pfn, order: Order, kind: MigrateType) {
+        let first = self.index(pfn);
+        let count = (order.pages() / PAGEBLOCK_PAGES) as usize;
+        self.types[first..first + count].fill(kind);
+    }
+
+    /// First frame of each block with its type, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (Pfn, MigrateType)> + '_ {
+        (self.first..).step_by(PAGEBLOCK_PAGES as usize).map(Pfn).zip(self.types.iter().copied())
+    }
+
+    /// How many blocks have each type (index [`MigrateType`]).
+    pub fn totals(&self) -> [u32; MigrateType::ALL.len()] {
+        let mut totals = [0; MigrateType::ALL.len()];
+        for &kind in &self.types {
+            totals[kind as usize] += 1;
+        }
+        totals
+    }
+}
+
+/// First frame of the pageblock that holds `pfn`.
+#[inline]
+pub const fn block_start(pfn: Pfn) -> Pfn {
+    Pfn(pfn.0 & !(PAGEBLOCK_PAGES - 1))
+}
+
+/// What the pages of one pageblock are used for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Pages on the buddy lists.
+    pub free: u32,
+    /// Pages in use that can be moved: on an LRU list, in a batch, or isolated from one.
+    pub movable: u32,
+}
+
+impl Census {
+    /// Counts the pages of the block at `start`, by heads.
+    pub(super) fn take(frames: &Frames, start: Pfn) -> Self {
+        let mut census = Self::default();
+        for (pfn, state) in heads(frames, start, PAGEBLOCK_PAGES) {
+            match state {
+                FrameState::Free => census.free += frames.pages(pfn),
+                FrameState::Lru | FrameState::Batch | FrameState::Isolated => {
+                    census.movable += frames.pages(pfn);
+                }
+                FrameState::Reserved | FrameState::Tail | FrameState::Pcp | FrameState::InUse => {}
+            }
+        }
+        census
+    }
+
+    /// Pages that go well with type `want` in a block that was `old`: all movable pages for a
+    /// movable request; everything else in a movable block for a kernel request; else none, as
+    /// unmovable and reclaimable pages cannot be told apart.
+    pub(super) fn alike(self, old: MigrateType, want: MigrateType) -> u32 {
+        if want == MigrateType::Movable {
+            self.movable
+        } else if old == MigrateType::Movable {
+            PAGEBLOCK_PAGES - (self.free + self.movable).min(PAGEBLOCK_PAGES)
+        } else {
+            0
+        }
+    }
+}
+
+/// Frames from `pfn`, a head or a reserved frame, to the next one.
+#[inline]
+pub(crate) fn head_step(frames: &Frames, pfn: Pfn) -> u32 {
+    match frames.state(pfn) {
+        FrameState::Reserved | FrameState::Tail => 1,
+        _ => frames.pages(pfn),
+    }
+}
+
+/// Heads and reserved frames with their states: `count` frames from `start`, which must be one.
+pub(super) fn heads(frames: &Frames, start: Pfn, count: u32) -> impl Iterator<Item = (Pfn, FrameState)> + '_ {
+    let end = start.0 + count;
+    let mut at = start;
+    core::iter::from_fn(move || {
+        if at.0 >= end {
+            return None;
+        }
+        let pfn = at;
+        at = Pfn(at.0 + head_step(frames, pfn));
+        Some((pfn, frames.state(pfn)))
+    })
+}

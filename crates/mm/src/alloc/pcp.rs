@@ -1,0 +1,416 @@
+//! Per-CPU page lists: a stock of free pages for each CPU and zone (MECHANISMS 3.1-3.3;
+//! MECHANISMS-6X 1.4).
+//!
+//! Three generations. *Classic*: single pages, fixed batch and high. *High order* (5.13): orders
+//! 0 to 3 and 9, high from the low watermark, frees grow while nothing is allocated. *Auto size*
+//! (6.7): refills double while nothing is freed, high floats. Pages on these lists do not count as
+//! free, and are only looked at after the watermark test.
+//! Left out: draining the lists of remote nodes after some idle seconds.
+//!
+//! Neighbours: [`crate::alloc::page_alloc`] refills and drains, [`crate::alloc::buddy`] takes what is freed.
+
+use units::{Order, Pfn};
+
+use crate::alloc::buddy::{FreeArea, record_type, recorded_type};
+use crate::alloc::pageblock::PAGEBLOCK_ORDER;
+use crate::alloc::watermark::{Mark, Watermarks};
+use crate::base::frame::{FrameList, FrameState, Frames};
+use crate::base::gfp::MigrateType;
+use crate::version::feature::{Feature, FeatureSet};
+
+/// Largest order that the lists hold beside huge pages: `PAGE_ALLOC_COSTLY_ORDER`.
+pub const COSTLY_ORDER: Order = Order(3);
+/// Refills double, and bulk frees grow, at most this often.
+const BATCH_SCALE_MAX: u8 = 5;
+/// A list for each type at each order up to [`COSTLY_ORDER`], then one for movable and one for
+/// other huge pages.
+const LISTS: usize = MigrateType::PCP_TYPES * (COSTLY_ORDER.0 as usize + 1) + 2;
+const HUGE_MOVABLE: usize = LISTS - 2;
+const HUGE_OTHER: usize = LISTS - 1;
+
+/// Which rules the lists follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Generation {
+    /// Order 0 only, high = 6 * batch.
+    Classic,
+    /// [`Feature::PcpHighOrder`].
+    HighOrder,
+    /// [`Feature::PcpAutoSize`].
+    AutoSize,
+}
+
+impl Generation {
+    /// The generation of a kernel with these features.
+    pub const fn of(features: FeatureSet) -> Self {
+        if features.has(Feature::PcpAutoSize) {
+            Self::AutoSize
+        } else if features.has(Feature::PcpHighOrder) {
+            Self::HighOrder
+        } else {
+            Self::Classic
+        }
+    }
+
+    /// Whether blocks of `order` go through the lists.
+    #[inline]
+    pub const fn holds(self, order: Order) -> bool {
+        match self {
+            Self::Classic => order.0 == 0,
+            Self::HighOrder | Self::AutoSize => order.0 <= COSTLY_ORDER.0 || order.0 == PAGEBLOCK_ORDER.0,
+        }
+    }
+}
+
+/// The list for blocks of `order` and type `kind`; the reserve's blocks go with the movable ones.
+#[inline]
+fn list_index(order: Order, kind: MigrateType) -> usize {
+    let kind = if kind == MigrateType::HighAtomic { MigrateType::Movable } else { kind };
+    if order <= COSTLY_ORDER {
+        (order.index() * MigrateType::PCP_TYPES) + (kind as usize)
+    } else if kind == MigrateType::Movable {
+        HUGE_MOVABLE
+    } else {
+        HUGE_OTHER
+    }
+}
+
+/// Sizes of a zone's lists on each CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PcpSizes {
+    /// Pages per refill or bulk free.
+    pub batch: u32,
+    /// Pages that a CPU may hold, at first or always.
+    pub high_min: u32,
+    /// Pages that a CPU may ever hold.
+    pub high_max: u32,
+}
+
+impl PcpSizes {
+    /// Sizes for a zone of `managed` pages with low mark `low`, used by `cpus` local CPUs.
+    pub fn new(generation: Generation, managed: u64, low: u64, cpus: u32) -> Self {
+        // A thousandth of the zone, at most 1 MiB, in quarters; then just below a power of two, so
+        // that batches do not fall into step with the cache's colours.
+        let quarter = ((managed >> 10).min(256) / 4).max(1);
+        let raw = (1 << (quarter + (quarter / 2)).ilog2()) - 1;
+        let batch = raw.max(1);
+        let share =
+            |pages: u64| u32::try_from(pages / u64::from(cpus.max(1))).unwrap_or(u32::MAX / 4).max(4 * batch);
+        let high_min = match generation {
+            Generation::Classic => 6 * raw,
+            Generation::HighOrder | Generation::AutoSize => share(low),
+        };
+        let high_max = match generation {
+            Generation::Classic | Generation::HighOrder => high_min,
+            Generation::AutoSize => share(managed / 8).max(high_min),
+        };
+        Self { batch, high_min, high_max }
+    }
+}
+
+/// One CPU's lists for one zone.
+#[derive(Debug, Clone)]
+pub struct Pcp {
+    lists: [FrameList; LISTS],
+    count: u32,
+    sizes: PcpSizes,
+    high: u32,
+    /// 6.1: how often bulk frees have doubled.
+    free_factor: u8,
+    /// 6.12: how often refills have doubled.
+    alloc_factor: u8,
+    /// 6.12: pages freed lately.
+    free_count: u32,
+    /// 6.12: the block freed last was of order 1 to 3.
+    freed_high_order: bool,
+}
+
+impl Pcp {
+    /// Empty lists.
+    pub(super) fn new(sizes: PcpSizes) -> Self {
+        Self {
+            lists: [FrameList::EMPTY; LISTS],
+            count: 0,
+            sizes,
+            high: sizes.high_min,
+            free_factor: 0,
+            alloc_factor: 0,
+            free_count: 0,
+            freed_high_order: false,
+        }
+    }
+
+    /// Pages on the lists: `count` in `/proc/zoneinfo`.
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Pages beyond which some are freed: `high` in `/proc/zoneinfo`.
+    pub const fn high(&self) -> u32 {
+        self.high
+    }
+
+    /// Sizes.
+    pub const fn sizes(&self) -> PcpSizes {
+        self.sizes
+    }
+
+    /// Takes over new sizes after the marks have changed.
+    pub(super) fn resize(&mut self, sizes: PcpSizes) {
+        self.sizes = sizes;
+        self.high = self.high.clamp(sizes.high_min, sizes.high_max);
+    }
+
+    /// The lists with the order of their blocks.
+    pub(super) fn lists(&self) -> impl Iterator<Item = (Order, &FrameList)> {
+        self.lists.iter().enumerate().map(|(index, list)| (order_of(index), list))
+    }
+
+    /// Takes the block that was freed or refilled last.
+    #[inline]
+    pub(super) fn take(&mut self, frames: &mut Frames, order: Order, kind: MigrateType) -> Option<Pfn> {
+        let pfn = self.lists[list_index(order, kind)].pop_front(frames)?;
+        self.count -= order.pages();
+        Some(pfn)
+    }
+
+    /// Keeps the pace of frees in step with an allocation.
+    #[inline]
+    pub(super) fn note_alloc(&mut self) {
+        self.free_factor >>= 1;
+        self.free_count >>= 1;
+    }
+
+    /// Blocks of `order` that a refill takes from the zone.
+    pub(super) fn refill_blocks(&mut self, generation: Generation, order: Order, below_high: bool) -> u32 {
+        let PcpSizes { batch, high_min, high_max } = self.sizes;
+        let mut wanted = batch;
+        if generation == Generation::AutoSize {
+            if order == Order(0) {
+                wanted <<= self.alloc_factor;
+            }
+            let mut high = self.high;
+            if high_min != high_max && !below_high {
+                high = (high + wanted).min(high_max);
+                self.high = high;
+            }
+            if order == Order(0) {
+                let room = high.saturating_sub(self.count).saturating_sub(batch).max(batch);
+                if wanted <= room && self.alloc_factor < BATCH_SCALE_MAX {
+                    self.alloc_factor += 1;
+                }
+                wanted = wanted.min(room);
+            }
+        }
+        if order > Order(0) && wanted > 1 { (wanted >> order.0).max(2) } else { wanted }
+    }
+
+    /// Puts a block from the zone behind those that came before it.
+    #[inline]
+    pub(super) fn refill_with(&mut self, frames: &mut Frames, pfn: Pfn, order: Order, kind: MigrateType) {
+        frames.set_state(pfn, FrameState::Pcp);
+        record_type(frames, pfn, kind);
+        self.lists[list_index(order, kind)].push_back(frames, pfn);
+        self.count += order.pages();
+    }
+
+    /// Puts a freed block, whose order is set, first; returns how many pages must now go back to the zone.
+    #[inline]
+    pub(super) fn put(
+        &mut self,
+        frames: &mut Frames,
+        pfn: Pfn,
+        order: Order,
+        kind: MigrateType,
+        generation: Generation,
+        zone: &Watermarks,
+    ) -> u32 {
+        frames.set_state(pfn, FrameState::Pcp);
+        record_type(frames, pfn, kind);
+        self.lists[list_index(order, kind)].push_front(frames, pfn);
+        self.count += order.pages();
+        match generation {
+            Generation::Classic => self.excess_classic(),
+            Generation::HighOrder => self.excess_high_order(order, zone),
+            Generation::AutoSize => self.excess_auto_size(order, zone),
+        }
+    }
+
+    #[inline]
+    fn excess_classic(&self) -> u32 {
+        if self.count >= self.high { self.sizes.batch.min(self.count) } else { 0 }
+    }
+
+    fn excess_high_order(&mut self, order: Order, zone: &Watermarks) -> u32 {
+        let batch = self.sizes.batch;
+        if self.free_factor > 0 && (1..=COSTLY_ORDER.0).contains(&order.0) {
+            return self.count;
+        }
+        let high = if zone.reclaim_active { self.high.min(4 * batch) } else { self.high };
+        if self.count < high {
+            return 0;
+        }
+        let most = high - batch;
+        let wanted = batch << self.free_factor;
+        if wanted < most && self.free_factor < BATCH_SCALE_MAX {
+            self.free_factor += 1;
+        }
+        wanted.max(batch).min(most)
+    }
+
+    fn excess_auto_size(&mut self, order: Order, zone: &Watermarks) -> u32 {
+        let batch = self.sizes.batch;
+        self.alloc_factor >>= 1;
+        let is_high_order = (1..=COSTLY_ORDER.0).contains(&order.0);
+        let flush = is_high_order && self.free_count >= batch && self.freed_high_order;
+        self.freed_high_order = is_high_order;
+        if self.free_count < (batch << BATCH_SCALE_MAX) {
+            self.free_count += order.pages();
+        }
+        if flush {
+            self.shrink_high(batch << BATCH_SCALE_MAX);
+            return self.count.min(batch << BATCH_SCALE_MAX);
+        }
+        let high = self.high_now(zone);
+        if self.count < high {
+            return 0;
+        }
+        self.free_count.max(batch).min(high - batch)
+    }
+
+    /// How many pages the CPU may hold at this free (6.12). Moves `high` along.
+    fn high_now(&mut self, zone: &Watermarks) -> u32 {
+        let PcpSizes { batch, high_min, high_max } = self.sizes;
+        if zone.reclaim_active {
+            self.shrink_high(self.free_count.max(batch));
+            return self.high.min(4 * batch);
+        }
+        let high = self.high;
+        if high_min == high_max {
+            return high;
+        }
+        if zone.below_high {
+            self.shrink_high(self.free_count.max(batch));
+            return self.count.max(high_min);
+        }
+        let needed = self.free_count + batch;
+        if self.count >= high && high < needed {
+            self.high = needed.clamp(high_min, high_max);
+        }
+        high
+    }
+
+    fn shrink_high(&mut self, by: u32) {
+        self.high = self.high.saturating_sub(by).max(self.sizes.high_min);
+    }
+
+    /// The periodic decay of `high` (6.7, with the vmstat worker, about once a second). Returns how
+    /// many pages must go back to the zone.
+    pub(super) fn decay(&mut self) -> u32 {
+        let PcpSizes { batch, high_min, .. } = self.sizes;
+        if self.high > high_min {
+            let by_count = self.count.saturating_sub(batch << BATCH_SCALE_MAX);
+            self.high = by_count.max(self.high - (self.high >> 3)).max(high_min);
+        }
+        self.count.saturating_sub(self.high)
+    }
+
+    /// Takes at least `pages` pages (or all) off the lists, oldest first, and frees them into the
+    /// zone. `freed`: order and type of the block whose free caused it.
+    pub(super) fn free_bulk(
+        &mut self,
+        pages: u32,
+        generation: Generation,
+        freed: (Order, MigrateType),
+        frames: &mut Frames,
+        area: &mut FreeArea,
+        by_block_type: bool,
+    ) {
+        let pages = pages.min(self.count);
+        match generation {
+            Generation::Classic => self.bulk_round_robin(pages, frames, area, by_block_type),
+            Generation::HighOrder | Generation::AutoSize => {
+                let first = list_index(freed.0, freed.1);
+                self.bulk_by_list(pages, first, frames, area, by_block_type);
+            }
+        }
+    }
+
+    /// Goes round the three types, taking one page more per empty list met, so that fuller lists
+    /// give more (MECHANISMS 3.3).
+    fn bulk_round_robin(
+        &mut self,
+        pages: u32,
+        frames: &mut Frames,
+        area: &mut FreeArea,
+        by_block_type: bool,
+    ) {
+        const TYPES: usize = MigrateType::PCP_TYPES;
+        let mut left = pages;
+        let mut kind = 0;
+        let mut turn = 0;
+        while left > 0 {
+            loop {
+                turn += 1;
+                kind = (kind + 1) % TYPES;
+                if !self.lists[kind].is_empty() {
+                    break;
+                }
+            }
+            if turn as usize == TYPES {
+                turn = left; // The only list with pages.
+            }
+            while left > 0 && turn > 0 && self.free_last(kind, frames, area, by_block_type) {
+                left -= 1;
+                turn -= 1;
+            }
+        }
+    }
+
+    /// Empties one list after the other, the one that was freed to first.
+    fn bulk_by_list(
+        &mut self,
+        pages: u32,
+        first: usize,
+        frames: &mut Frames,
+        area: &mut FreeArea,
+        by_block_type: bool,
+    ) {
+        let mut left = pages;
+        for index in (first..LISTS).chain(0..first) {
+            while left > 0 && self.free_last(index, frames, area, by_block_type) {
+                left = left.saturating_sub(order_of(index).pages());
+            }
+        }
+    }
+
+    /// Frees the oldest block of a list into the zone; false when there is none.
+    fn free_last(
+        &mut self,
+        index: usize,
+        frames: &mut Frames,
+        area: &mut FreeArea,
+        by_block_type: bool,
+    ) -> bool {
+        let Some(pfn) = self.lists[index].pop_back(frames) else { return false };
+        let order = order_of(index);
+        self.count -= order.pages();
+        let kind = if by_block_type { area.blocks.kind(pfn) } else { recorded_type(frames, pfn) };
+        area.free_block(frames, pfn, order, kind, by_block_type);
+        true
+    }
+}
+
+/// Order of the blocks on a list.
+#[inline]
+fn order_of(index: usize) -> Order {
+    if index >= HUGE_MOVABLE {
+        PAGEBLOCK_ORDER
+    } else {
+        Order(u8::try_from(index / MigrateType::PCP_TYPES).expect("an order up to 3"))
+    }
+}
+
+/// The low mark that sizes the lists: without boost.
+pub(super) const fn sizing_mark(watermarks: &Watermarks) -> u64 {
+    watermarks.base(Mark::Low)
+}

@@ -1,0 +1,103 @@
+//! Whether compaction of a zone makes sense (MECHANISMS 12.1, MECHANISMS-6X 9.2): a question to marks
+//! and free lists alone, which reclaim asks as well as compaction.
+//!
+//! Left out: proactive compaction. Neighbours: [`crate::compact::run`], [`crate::reclaim::pass`].
+
+use units::Order;
+
+use crate::alloc::buddy::{FreeArea, LARGEST_ORDER};
+use crate::alloc::flags::AllocFlags;
+use crate::alloc::page_alloc::PageAllocator;
+use crate::alloc::pcp::COSTLY_ORDER;
+use crate::alloc::watermark::Mark;
+use crate::base::event::Trace;
+use crate::base::layout::{ZoneId, ZoneKind};
+
+/// `vm.extfrag_threshold`: at or below it a failure is for want of memory, not for fragmentation.
+const EXTFRAG_THRESHOLD: i64 = 500;
+
+/// Whether compaction of a zone makes sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suitability {
+    /// The request fits already.
+    Fits,
+    /// Yes.
+    Suitable,
+    /// No.
+    Skip,
+}
+
+/// Fragmentation index of a zone for `order`, in 1/1000: towards 0 a request fails for want of
+/// memory, towards 1000 for fragmentation; -1000 when it would not fail.
+pub fn fragmentation_index(area: &FreeArea, order: Order) -> i64 {
+    let (mut blocks, mut fits) = (0, false);
+    for at in (0..=LARGEST_ORDER.0).map(Order) {
+        let here = area.blocks_free(at);
+        blocks += here;
+        fits |= at >= order && here > 0;
+    }
+    if blocks == 0 {
+        return 0;
+    }
+    if fits {
+        return -1000;
+    }
+    let share = 1000 + ((area.free_pages() * 1000) / u64::from(order.pages()));
+    1000 - i64::try_from(share / blocks).expect("a share of the zone")
+}
+
+/// Pages that compaction for `order` works with (`compact_gap`).
+pub const fn compact_gap(order: Order) -> u64 {
+    2 << order.0
+}
+
+/// `compaction_suitable`: whether compaction of `zone` for `order` makes sense if `free` pages
+/// were free.
+pub fn suitable_with<T: Trace>(
+    alloc: &PageAllocator<T>,
+    zone: ZoneId,
+    order: Order,
+    flags: AllocFlags,
+    class: ZoneKind,
+    free: u64,
+) -> Suitability {
+    let zone = alloc.zone(zone);
+    let mark = zone.watermarks.mark(flags.mark().unwrap_or(Mark::Min));
+    if zone.watermark_ok(order, mark, class, flags, free) {
+        return Suitability::Fits;
+    }
+    let base = if order > COSTLY_ORDER { Mark::Low } else { Mark::Min };
+    let needed = zone.watermarks.mark(base) + compact_gap(order);
+    if !zone.watermark_ok(Order(0), needed, class, AllocFlags::NO_WATERMARKS, free) {
+        return Suitability::Skip;
+    }
+    let index = if order > COSTLY_ORDER { fragmentation_index(&zone.free_area, order) } else { -1000 };
+    if (0..=EXTFRAG_THRESHOLD).contains(&index) { Suitability::Skip } else { Suitability::Suitable }
+}
+
+/// [`suitable_with`] for the pages that are free now.
+pub fn suitable<T: Trace>(
+    alloc: &PageAllocator<T>,
+    zone: ZoneId,
+    order: Order,
+    flags: AllocFlags,
+    class: ZoneKind,
+) -> Suitability {
+    let free = alloc.zone(zone).free_pages().0;
+    suitable_with(alloc, zone, order, flags, class, free)
+}
+
+/// `compaction_ready`: direct reclaim for `order` need not free more of `zone`, as the request
+/// fits or compaction has what it needs.
+pub fn is_ready<T: Trace>(alloc: &PageAllocator<T>, zone: ZoneId, order: Order, class: ZoneKind) -> bool {
+    match suitable(alloc, zone, order, AllocFlags::WMARK_MIN, class) {
+        Suitability::Fits => true,
+        Suitability::Skip => false,
+        Suitability::Suitable => {
+            let zone = alloc.zone(zone);
+            let needed = zone.watermarks.mark(Mark::High) + compact_gap(order);
+            let free = zone.free_pages().0;
+            zone.watermark_ok(Order(0), needed, class, AllocFlags::NO_WATERMARKS, free)
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Watermarks: how much free memory a zone keeps, and for whom (MECHANISMS 1.3-1.7, 2.8;
+//! MECHANISMS-6X 1.2).
+//!
+//! Three marks per zone (min, low, high), raised together by a boost after fragmenting fallbacks,
+//! and a reserve against requests that could also use a higher zone. The free counter is exact:
+//! the kernel's per-CPU drift is left out. All figures are pages.
+//! Neighbours: [`crate::alloc::page_alloc`] tests marks, [`crate::alloc::fallback`] boosts them,
+//! [`crate::alloc::boot`] computes them first.
+
+use units::Pages;
+
+use crate::alloc::pageblock::PAGEBLOCK_PAGES;
+use crate::base::gfp::MigrateType;
+use crate::base::layout::ZoneKind;
+use crate::version::feature::WatermarkBoost;
+
+/// One of a zone's three marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Mark {
+    /// Below it only reserves are left.
+    Min,
+    /// Below it kswapd is woken.
+    Low,
+    /// Above it kswapd is done.
+    High,
+}
+
+impl Mark {
+    /// Every mark, lowest first.
+    pub const ALL: [Self; 3] = [Self::Min, Self::Low, Self::High];
+}
+
+/// A zone's marks, boost, reserve and the flags that go with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Watermarks {
+    pub(super) base: [u64; 3],
+    pub(super) boost: u64,
+    /// Pages kept from requests of each class (index [`ZoneKind`]).
+    pub(super) reserve: [u64; ZoneKind::COUNT],
+    /// `ZONE_BOOSTED_WATERMARK`: boosted by a request that may wake kswapd, which nobody did yet.
+    pub boosted: bool,
+    /// `ZONE_BELOW_HIGH`: an allocation found the zone below its high mark (6.7).
+    pub below_high: bool,
+    /// `ZONE_RECLAIM_ACTIVE`: kswapd works on this zone, per-CPU lists keep less (5.13).
+    pub reclaim_active: bool,
+}
+
+impl Watermarks {
+    /// The mark without boost.
+    #[inline]
+    pub const fn base(&self, mark: Mark) -> u64 {
+        self.base[mark as usize]
+    }
+
+    /// The mark that is in force: base and boost (MECHANISMS 1.5).
+    #[inline]
+    pub const fn mark(&self, mark: Mark) -> u64 {
+        self.base[mark as usize] + self.boost
+    }
+
+    /// The present boost.
+    #[inline]
+    pub const fn boost(&self) -> Pages {
+        Pages(self.boost)
+    }
+
+    /// Takes `pages` of the boost back: kswapd has reclaimed them.
+    pub fn reduce_boost(&mut self, pages: Pages) {
+        self.boost = self.boost.saturating_sub(pages.0);
+    }
+
+    /// Pages kept from requests of `class`.
+    #[inline]
+    pub const fn reserve(&self, class: ZoneKind) -> u64 {
+        self.reserve[class as usize]
+    }
+
+    /// Raises the boost by `pages`, up to `factor` / 10000 of the high mark but at least one
+    /// pageblock. As merged that is the mark without boost; in v2 the one with it, so that the cap
+    /// grows with the boost. Returns whether boosting is on at all.
+    pub(super) fn raise_boost(&mut self, form: WatermarkBoost, factor: u64, pages: u64) -> bool {
+        let block = u64::from(PAGEBLOCK_PAGES);
+        let cap = match form {
+            WatermarkBoost::Merged => self.base(Mark::High) * factor / 10_000,
+            WatermarkBoost::V2 if factor == 0 => 0,
+            WatermarkBoost::V2 => (self.mark(Mark::High) * factor / 10_000).max(block),
+        };
+        if cap == 0 {
+            return false;
+        }
+        self.boost = (self.boost + pages).min(cap.max(block));
+        true
+    }
+
+    /// Sets the marks of a zone of `kind` with `managed` pages out of `lowmem`; drops the boost
+    /// (MECHANISMS 1.4, 1.5).
+    pub(super) fn set_base(&mut self, shares: MarkShares, kind: ZoneKind, managed: u64) {
+        let min = if kind == ZoneKind::Movable {
+            (managed / 1024).clamp(32, 128)
+        } else {
+            (shares.min_free_kbytes / 4) * managed / shares.lowmem.max(1)
+        };
+        let share = (shares.min_free_kbytes / 4) * managed / shares.lowmem.max(1);
+        let gap = (share / 4).max(managed * shares.scale_factor / 10_000);
+        self.base = [min, min + gap, min + (2 * gap)];
+        self.boost = 0;
+    }
+
+    pub(super) fn set_reserve(&mut self, reserve: [u64; ZoneKind::COUNT]) {
+        self.reserve = reserve;
+    }
+}
+
+/// What the marks of all zones are made from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MarkShares {
+    /// kB that the min marks add up to.
+    pub min_free_kbytes: u64,
+    /// `vm.watermark_scale_factor`.
+    pub scale_factor: u64,
+    /// Managed pages of all zones up to Normal.
+    pub lowmem: u64,
+}
+
+/// `min_free_kbytes` as computed at boot for `lowmem` pages: 4 * sqrt(kB), in 128..=`max`
+/// (MECHANISMS 1.3).
+pub fn min_free_kbytes(lowmem: Pages, max: u64) -> u64 {
+    (16 * lowmem.to_kib()).isqrt().clamp(128, max)
+}
+
+/// What huge pages ask for in `min_free_kbytes`: room for two pageblocks and for each pair of
+/// types one more per zone, but at most 5 % of `lowmem` pages (MECHANISMS 1.3).
+pub fn huge_page_min_free_kbytes(populated_zones: u64, lowmem: Pages) -> u64 {
+    const PCP_TYPES: u64 = MigrateType::PCP_TYPES as u64;
+    let block = u64::from(PAGEBLOCK_PAGES);
+    let wanted = block * populated_zones * (2 + (PCP_TYPES * PCP_TYPES));
+    Pages(wanted.min(lowmem.0 / 20)).to_kib()
+}
+
+/// Divisors of `vm.lowmem_reserve_ratio`, by kind of the zone that is protected; 0 = off.
+const LOWMEM_RESERVE_RATIO: [u64; ZoneKind::COUNT] = [256, 256, 32, 0];
+
+/// Pages that a zone of `kind` keeps from each class; `managed` holds the pages of its node's
+/// zones by kind (MECHANISMS 1.6).
+pub(super) fn lowmem_reserve(kind: ZoneKind, managed: &[u64; ZoneKind::COUNT]) -> [u64; ZoneKind::COUNT] {
+    let ratio = LOWMEM_RESERVE_RATIO[kind as usize];
+    let mut reserve = [0; ZoneKind::COUNT];
+    let mut above = 0;
+    for class in (kind as usize + 1)..ZoneKind::COUNT {
+        above += managed[class];
+        reserve[class] = u64::checked_div(above, ratio).unwrap_or(0);
+    }
+    reserve
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boost_raises_all_three_marks_until_it_is_taken_back() {
+        let mut marks = Watermarks { base: [1000, 1250, 1500], ..Watermarks::default() };
+        assert!(marks.raise_boost(WatermarkBoost::Merged, 15_000, 512));
+        assert_eq!(Mark::ALL.map(|mark| marks.mark(mark)), [1512, 1762, 2012]);
+        for _ in 0..9 {
+            marks.raise_boost(WatermarkBoost::Merged, 15_000, 512);
+        }
+        assert_eq!(marks.boost(), Pages(2250), "one and a half times the base high mark");
+        marks.reduce_boost(Pages(250));
+        assert_eq!(marks.boost(), Pages(2000));
+        assert!(!marks.raise_boost(WatermarkBoost::Merged, 0, 512), "switched off");
+        assert!(!marks.raise_boost(WatermarkBoost::V2, 0, 512));
+    }
+
+    #[test]
+    fn as_posted_the_cap_of_a_boost_grows_with_the_boost() {
+        let marks = Watermarks { base: [1000, 1250, 1500], ..Watermarks::default() };
+        let boosted = |form| {
+            let mut marks = marks;
+            (0..100).for_each(|_| assert!(marks.raise_boost(form, 15_000, 512)));
+            marks.boost()
+        };
+        assert_eq!(boosted(WatermarkBoost::Merged), Pages(2250));
+        assert_eq!(boosted(WatermarkBoost::V2), Pages(51_200), "every raise counts");
+    }
+}

@@ -1,0 +1,169 @@
+//! Zones and nodes of a booted machine, and the watermark test (MECHANISMS 1.1, 1.2, 1.7).
+//!
+//! Left out: what [`crate::base::layout`] leaves out. Neighbours: [`crate::alloc::watermark`] for
+//! the marks, [`crate::alloc::buddy`] for free blocks, [`crate::alloc::page_alloc`] walks along zones.
+
+use std_alloc::vec::Vec;
+
+use units::{NodeId, Order, Pages, Pfn};
+
+use crate::alloc::buddy::FreeArea;
+use crate::alloc::flags::AllocFlags;
+use crate::alloc::watermark::{Mark, Watermarks};
+use crate::base::layout::{ZoneId, ZoneKind};
+
+/// One zone.
+#[derive(Debug, Clone)]
+pub struct Zone {
+    /// Its kind.
+    pub kind: ZoneKind,
+    /// The node that it belongs to.
+    pub node: NodeId,
+    /// First frame; a multiple of the largest block.
+    pub start: Pfn,
+    /// Frames from the first to behind the last one, holes included.
+    pub spanned: u32,
+    /// Pages that the allocator manages.
+    pub managed: Pages,
+    /// What it managed when watermarks were computed at boot.
+    pub managed_at_boot: Pages,
+    /// Marks, boost and reserve.
+    pub watermarks: Watermarks,
+    /// Free blocks and pageblock types.
+    pub free_area: FreeArea,
+}
+
+/// One NUMA node.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Its zones, lowest first.
+    pub zones: Vec<ZoneId>,
+    /// For each class (index [`ZoneKind`]), the zones to try, nearest and highest first
+    /// (MECHANISMS 1.2).
+    pub zonelists: [Vec<ZoneId>; ZoneKind::COUNT],
+}
+
+impl Zone {
+    /// Free pages on the buddy lists; pages on per-CPU lists are not among them.
+    #[inline]
+    pub fn free_pages(&self) -> Pages {
+        Pages(self.free_area.free_pages())
+    }
+
+    /// Whether `free` pages are enough to hand out one block of `order` and still leave `mark`
+    /// pages and the reserve against `class` (MECHANISMS 1.7, the rule since 4.4).
+    ///
+    /// `mark` is a number of pages, usually [`Watermarks::mark`]; `free` is usually
+    /// [`Zone::free_pages`], or what could become free when deciding whether to go on reclaiming.
+    #[inline]
+    pub fn watermark_ok(
+        &self,
+        order: Order,
+        mark: u64,
+        class: ZoneKind,
+        flags: AllocFlags,
+        free: u64,
+    ) -> bool {
+        const RESERVE_USERS: AllocFlags = AllocFlags(AllocFlags::HARDER.0 | AllocFlags::OOM.0);
+        let uses_reserve = flags.has_any(RESERVE_USERS);
+        let mut unusable = u64::from(order.pages()) - 1;
+        let mut needed = mark;
+        if flags.has_any(AllocFlags::HIGH) {
+            needed -= needed / 2;
+        }
+        if !uses_reserve {
+            unusable += self.free_area.reserved_highatomic();
+        } else if flags.has_any(AllocFlags::OOM) {
+            needed -= needed / 2;
+        } else {
+            needed -= needed / 4;
+        }
+        if free.saturating_sub(unusable) <= needed + self.watermarks.reserve(class) {
+            return false;
+        }
+        order == Order(0) || self.free_area.has_block(order, uses_reserve)
+    }
+
+    /// [`Zone::watermark_ok`] for one of the zone's own marks and its present free pages: the test
+    /// of kswapd and of the slow path.
+    #[inline]
+    pub fn above(&self, mark: Mark, order: Order, class: ZoneKind) -> bool {
+        self.watermark_ok(
+            order,
+            self.watermarks.mark(mark),
+            class,
+            AllocFlags::NO_WATERMARKS,
+            self.free_pages().0,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::alloc::buddy::End;
+    use crate::base::frame::Frames;
+    use crate::base::gfp::MigrateType;
+
+    /// A DMA zone with marks 100, 125, 150, a reserve of 40 against users, one free block of order
+    /// 3 of each of `kinds`.
+    fn zone(kinds: &[MigrateType]) -> Zone {
+        let mut frames = Frames::new(1024);
+        let mut free_area = FreeArea::new(Pfn(0), 1024);
+        for (block, &kind) in (0..).zip(kinds) {
+            free_area.push(&mut frames, Pfn(16 * block), Order(3), kind, End::Head);
+        }
+        let mut watermarks = Watermarks { base: [100, 125, 150], ..Watermarks::default() };
+        watermarks.set_reserve([0, 40, 40, 40]);
+        Zone {
+            kind: ZoneKind::Dma,
+            node: NodeId(0),
+            start: Pfn(0),
+            spanned: 1024,
+            managed: Pages(1024),
+            managed_at_boot: Pages(1024),
+            watermarks,
+            free_area,
+        }
+    }
+
+    /// The fewest free pages that pass the min mark.
+    fn least(zone: &Zone, order: u8, class: ZoneKind, flags: AllocFlags) -> Option<u64> {
+        (0..2000).find(|&free| zone.watermark_ok(Order(order), 100, class, flags, free))
+    }
+
+    #[test]
+    fn each_reserve_lets_a_request_go_deeper() {
+        let zone = zone(&[]);
+        let flags = |more: &[AllocFlags]| more.iter().fold(AllocFlags::WMARK_MIN, |all, &flag| all | flag);
+        let (high, harder, oom) = (AllocFlags::HIGH, AllocFlags::HARDER, AllocFlags::OOM);
+        for (flags, needed) in [
+            (flags(&[]), 101),
+            (flags(&[high]), 51),
+            (flags(&[harder]), 76),
+            (flags(&[high, harder]), 50 - 12 + 1),
+            (flags(&[oom]), 51),
+            (flags(&[high, oom, harder]), 26),
+        ] {
+            assert_eq!(least(&zone, 0, ZoneKind::Dma, flags), Some(needed), "{flags:?}");
+            assert_eq!(least(&zone, 0, ZoneKind::Movable, flags), Some(needed + 40), "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn a_larger_block_must_leave_the_mark_and_exist() {
+        let zone = zone(&[MigrateType::Reclaimable]);
+        assert_eq!(least(&zone, 3, ZoneKind::Dma, AllocFlags::WMARK_MIN), Some(108));
+        assert_eq!(least(&zone, 4, ZoneKind::Dma, AllocFlags::WMARK_MIN), None);
+    }
+
+    #[test]
+    fn the_highatomic_reserve_counts_for_atomic_requests_only() {
+        let mut zone = zone(&[MigrateType::HighAtomic]);
+        zone.free_area.reserved_highatomic = 512;
+        assert_eq!(least(&zone, 0, ZoneKind::Dma, AllocFlags::WMARK_MIN), Some(613));
+        assert_eq!(least(&zone, 3, ZoneKind::Dma, AllocFlags::WMARK_MIN), None);
+        let harder = AllocFlags::WMARK_MIN | AllocFlags::HARDER;
+        assert_eq!(least(&zone, 3, ZoneKind::Dma, harder), Some(83));
+    }
+}

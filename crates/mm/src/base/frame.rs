@@ -1,0 +1,452 @@
+//! The frame table: what every page frame of the machine is used for.
+//!
+//! Struct of arrays, linked by `u32` index, for speed: a list walk touches only links and flags. A
+//! frame is in exactly one place at a time, told by its [`FrameState`]; [`crate::check`]
+//! holds the places against each other. Content is never stored.
+//!
+//! A *block* or *folio* of order o is named by its first frame, the head. The frames behind a
+//! head carry no state of their own ([`FrameState::Tail`] or whatever was there before): only
+//! heads are looked at. No frame other than a head is ever `Free`.
+//!
+//! Neighbours: [`crate::alloc::buddy`] for free blocks, [`crate::lru::lists`] for pages in use.
+
+use std_alloc::vec;
+use std_alloc::vec::Vec;
+
+use units::{Order, Pfn};
+
+/// No frame: the end of a list.
+pub const NIL: u32 = u32::MAX;
+
+/// Where a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum FrameState {
+    /// Kernel image, memory holes, firmware: never managed.
+    #[default]
+    Reserved,
+    /// Head of a free block on a buddy list.
+    Free,
+    /// Behind a head; see the module's header.
+    Tail,
+    /// Head of a block on a per-CPU list.
+    Pcp,
+    /// Head of a block that was handed out and is on no list: kernel memory, slab, page tables,
+    /// or a page between allocation and its first list.
+    InUse,
+    /// A page in a per-CPU batch on its way to a list.
+    Batch,
+    /// On one of the lists of its lruvec.
+    Lru,
+    /// Taken off its list by reclaim or compaction.
+    Isolated,
+}
+
+macro_rules! page_flags {
+    ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
+        /// Flags of a page or folio head, as in the kernel's page flags.
+        #[derive(Clone, Copy, Default, PartialEq, Eq)]
+        pub struct PageFlags(pub u16);
+
+        impl PageFlags {
+            /// None set.
+            pub const NONE: Self = Self(0);
+            $($(#[$doc])* pub const $name: Self = Self(1 << $bit);)*
+        }
+
+        impl core::fmt::Debug for PageFlags {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let mut list = f.debug_list();
+                $(if self.has(Self::$name) { list.entry(&stringify!($name)); })*
+                list.finish()
+            }
+        }
+    };
+}
+
+page_flags! {
+    /// Accessed once since it became inactive.
+    REFERENCED = 0;
+    /// Belongs to an active list.
+    ACTIVE = 1;
+    /// Was part of the working set: deactivated or refaulted in time.
+    WORKINGSET = 2;
+    /// To be written.
+    DIRTY = 3;
+    /// Being written.
+    WRITEBACK = 4;
+    /// To be freed as soon as writeback ends.
+    RECLAIM = 5;
+    /// Anonymous or shared memory: belongs to the anon lists.
+    SWAP_BACKED = 6;
+    /// Not reclaimable: belongs to the unevictable list.
+    UNEVICTABLE = 7;
+    /// Locked by `mlock`.
+    MLOCKED = 8;
+    /// Being read: its content is not valid yet.
+    LOCKED = 9;
+    /// Readahead marker: reaching it starts the next window.
+    READAHEAD = 10;
+    /// Mapped by a page table.
+    MAPPED = 11;
+    /// The mapping's accessed bit is set.
+    YOUNG = 12;
+    /// Mapped executable.
+    EXEC = 13;
+    /// Has a buffer head, freed with the page: see [`Frames::private`].
+    PRIVATE = 14;
+    /// Waits in an activate batch, which holds a reference: reclaim cannot free it.
+    ACTIVATING = 15;
+}
+
+impl PageFlags {
+    /// Whether all of `flags` are set.
+    #[inline]
+    pub const fn has(self, flags: Self) -> bool {
+        (self.0 & flags.0) == flags.0
+    }
+
+    /// Whether any of `flags` is set.
+    #[inline]
+    pub const fn has_any(self, flags: Self) -> bool {
+        (self.0 & flags.0) != 0
+    }
+
+    /// With `flags` set.
+    #[inline]
+    #[must_use]
+    pub const fn set(self, flags: Self) -> Self {
+        Self(self.0 | flags.0)
+    }
+
+    /// With `flags` cleared.
+    #[inline]
+    #[must_use]
+    pub const fn clear(self, flags: Self) -> Self {
+        Self(self.0 & !flags.0)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    prev: u32,
+    next: u32,
+}
+
+/// The frame table.
+#[derive(Debug, Clone)]
+pub struct Frames {
+    link: Vec<Link>,
+    state: Vec<FrameState>,
+    order: Vec<u8>,
+    flags: Vec<PageFlags>,
+    memcg: Vec<u16>,
+    owner: Vec<u32>,
+    index: Vec<u32>,
+    private: Vec<u32>,
+}
+
+/// Owner of a frame that belongs to no mapping.
+pub const NO_OWNER: u32 = u32::MAX;
+
+impl Frames {
+    /// A table for `count` frames, all reserved.
+    pub fn new(count: usize) -> Self {
+        assert!(count < NIL as usize, "frame numbers are 32 bits");
+        Self {
+            link: vec![Link { prev: NIL, next: NIL }; count],
+            state: vec![FrameState::Reserved; count],
+            order: vec![0; count],
+            flags: vec![PageFlags::NONE; count],
+            memcg: vec![0; count],
+            owner: vec![NO_OWNER; count],
+            index: vec![0; count],
+            private: Vec::new(),
+        }
+    }
+
+    /// Number of frames.
+    pub fn len(&self) -> usize {
+        self.state.len()
+    }
+
+    /// Whether the machine has no memory.
+    pub fn is_empty(&self) -> bool {
+        self.state.is_empty()
+    }
+
+    /// Where `pfn` is.
+    #[inline]
+    pub fn state(&self, pfn: Pfn) -> FrameState {
+        self.state[pfn.index()]
+    }
+
+    /// Whether `pfn` holds page cache or anonymous memory.
+    #[inline]
+    pub fn is_lru_page(&self, pfn: Pfn) -> bool {
+        matches!(self.state(pfn), FrameState::Lru | FrameState::Batch | FrameState::Isolated)
+    }
+
+    /// Moves `pfn` to another place. The caller keeps lists and counts in step.
+    #[inline]
+    pub fn set_state(&mut self, pfn: Pfn, state: FrameState) {
+        self.state[pfn.index()] = state;
+    }
+
+    /// Order of the block or folio that `pfn` heads.
+    #[inline]
+    pub fn order(&self, pfn: Pfn) -> Order {
+        Order(self.order[pfn.index()])
+    }
+
+    /// Sets the order of the block that `pfn` heads.
+    #[inline]
+    pub fn set_order(&mut self, pfn: Pfn, order: Order) {
+        self.order[pfn.index()] = order.0;
+    }
+
+    /// Pages of the folio that `pfn` heads.
+    #[inline]
+    pub fn pages(&self, pfn: Pfn) -> u32 {
+        1 << self.order[pfn.index()]
+    }
+
+    /// Flags of `pfn`.
+    #[inline]
+    pub fn flags(&self, pfn: Pfn) -> PageFlags {
+        self.flags[pfn.index()]
+    }
+
+    /// Replaces the flags of `pfn`.
+    #[inline]
+    pub fn put_flags(&mut self, pfn: Pfn, flags: PageFlags) {
+        self.flags[pfn.index()] = flags;
+    }
+
+    /// Sets `flags` on `pfn`.
+    #[inline]
+    pub fn set_flags(&mut self, pfn: Pfn, flags: PageFlags) {
+        let old = &mut self.flags[pfn.index()];
+        *old = old.set(flags);
+    }
+
+    /// Clears `flags` on `pfn`.
+    #[inline]
+    pub fn clear_flags(&mut self, pfn: Pfn, flags: PageFlags) {
+        let old = &mut self.flags[pfn.index()];
+        *old = old.clear(flags);
+    }
+
+    /// Raw index of the cgroup that `pfn` is charged to.
+    #[inline]
+    pub fn memcg(&self, pfn: Pfn) -> u16 {
+        self.memcg[pfn.index()]
+    }
+
+    /// Sets the cgroup that `pfn` is charged to.
+    #[inline]
+    pub fn set_memcg(&mut self, pfn: Pfn, memcg: u16) {
+        self.memcg[pfn.index()] = memcg;
+    }
+
+    /// Raw index of the mapping that holds `pfn`, or [`NO_OWNER`]; for anonymous memory see
+    /// [`crate::pages::anon`].
+    #[inline]
+    pub fn owner(&self, pfn: Pfn) -> u32 {
+        self.owner[pfn.index()]
+    }
+
+    /// Page index of `pfn` in its mapping.
+    #[inline]
+    pub fn index(&self, pfn: Pfn) -> u32 {
+        self.index[pfn.index()]
+    }
+
+    /// What a page with [`PageFlags::PRIVATE`] has attached: the raw number of a slab. A migration
+    /// copies it along with the flags.
+    #[inline]
+    pub fn private(&self, pfn: Pfn) -> u32 {
+        self.private.get(pfn.index()).copied().unwrap_or(0)
+    }
+
+    /// Attaches something to `pfn`; the table is made on first use.
+    pub fn set_private(&mut self, pfn: Pfn, value: u32) {
+        if self.private.is_empty() {
+            self.private = vec![0; self.state.len()];
+        }
+        self.private[pfn.index()] = value;
+    }
+
+    /// Says which mapping holds `pfn`, and where.
+    #[inline]
+    pub fn set_owner(&mut self, pfn: Pfn, owner: u32, index: u32) {
+        self.owner[pfn.index()] = owner;
+        self.index[pfn.index()] = index;
+    }
+}
+
+/// A doubly linked list of heads through the frame table, with its length in elements.
+///
+/// The list does not own its elements: the same [`Frames`] is passed to every call. The head is
+/// the youngest end for LRU lists and the next to be taken for free lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameList {
+    head: u32,
+    tail: u32,
+    len: u32,
+}
+
+impl Default for FrameList {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl FrameList {
+    /// A list without elements.
+    pub const EMPTY: Self = Self { head: NIL, tail: NIL, len: 0 };
+
+    /// Elements (heads, not pages).
+    #[inline]
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The element at the head.
+    #[inline]
+    pub const fn first(&self) -> Option<Pfn> {
+        if self.head == NIL { None } else { Some(Pfn(self.head)) }
+    }
+
+    /// The element at the tail.
+    #[inline]
+    pub const fn last(&self) -> Option<Pfn> {
+        if self.tail == NIL { None } else { Some(Pfn(self.tail)) }
+    }
+
+    /// The element after `pfn`, towards the tail.
+    #[inline]
+    pub fn next(frames: &Frames, pfn: Pfn) -> Option<Pfn> {
+        let next = frames.link[pfn.index()].next;
+        if next == NIL { None } else { Some(Pfn(next)) }
+    }
+
+    /// The element before `pfn`, towards the head.
+    #[inline]
+    pub fn prev(frames: &Frames, pfn: Pfn) -> Option<Pfn> {
+        let prev = frames.link[pfn.index()].prev;
+        if prev == NIL { None } else { Some(Pfn(prev)) }
+    }
+
+    /// Puts `pfn` at the head.
+    #[inline]
+    pub fn push_front(&mut self, frames: &mut Frames, pfn: Pfn) {
+        frames.link[pfn.index()] = Link { prev: NIL, next: self.head };
+        if self.head == NIL {
+            self.tail = pfn.0;
+        } else {
+            frames.link[self.head as usize].prev = pfn.0;
+        }
+        self.head = pfn.0;
+        self.len += 1;
+    }
+
+    /// Puts `pfn` at the tail.
+    #[inline]
+    pub fn push_back(&mut self, frames: &mut Frames, pfn: Pfn) {
+        frames.link[pfn.index()] = Link { prev: self.tail, next: NIL };
+        if self.tail == NIL {
+            self.head = pfn.0;
+        } else {
+            frames.link[self.tail as usize].next = pfn.0;
+        }
+        self.tail = pfn.0;
+        self.len += 1;
+    }
+
+    /// Puts `pfn` behind `at`, which is on this list, towards the tail.
+    pub fn insert_after(&mut self, frames: &mut Frames, at: Pfn, pfn: Pfn) {
+        let next = frames.link[at.index()].next;
+        frames.link[pfn.index()] = Link { prev: at.0, next };
+        frames.link[at.index()].next = pfn.0;
+        if next == NIL {
+            self.tail = pfn.0;
+        } else {
+            frames.link[next as usize].prev = pfn.0;
+        }
+        self.len += 1;
+    }
+
+    /// Takes `pfn` out. It must be on this list.
+    #[inline]
+    pub fn remove(&mut self, frames: &mut Frames, pfn: Pfn) {
+        let Link { prev, next } = frames.link[pfn.index()];
+        if prev == NIL {
+            self.head = next;
+        } else {
+            frames.link[prev as usize].next = next;
+        }
+        if next == NIL {
+            self.tail = prev;
+        } else {
+            frames.link[next as usize].prev = prev;
+        }
+        self.len -= 1;
+    }
+
+    /// Takes the element at the head.
+    #[inline]
+    pub fn pop_front(&mut self, frames: &mut Frames) -> Option<Pfn> {
+        let pfn = self.first()?;
+        self.remove(frames, pfn);
+        Some(pfn)
+    }
+
+    /// Takes the element at the tail.
+    #[inline]
+    pub fn pop_back(&mut self, frames: &mut Frames) -> Option<Pfn> {
+        let pfn = self.last()?;
+        self.remove(frames, pfn);
+        Some(pfn)
+    }
+
+    /// The elements from head to tail.
+    pub fn iter<'a>(&self, frames: &'a Frames) -> impl Iterator<Item = Pfn> + 'a {
+        core::iter::successors(self.first(), move |&pfn| Self::next(frames, pfn))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pfns(list: &FrameList, frames: &Frames) -> Vec<u32> {
+        list.iter(frames).map(|pfn| pfn.0).collect()
+    }
+
+    #[test]
+    fn a_list_keeps_both_ends_and_its_length() {
+        let mut frames = Frames::new(8);
+        let mut list = FrameList::EMPTY;
+        list.push_front(&mut frames, Pfn(1));
+        list.push_front(&mut frames, Pfn(2));
+        list.push_back(&mut frames, Pfn(3));
+        assert_eq!(pfns(&list, &frames), [2, 1, 3]);
+        list.insert_after(&mut frames, Pfn(3), Pfn(4));
+        list.insert_after(&mut frames, Pfn(2), Pfn(5));
+        assert_eq!(pfns(&list, &frames), [2, 5, 1, 3, 4]);
+        list.remove(&mut frames, Pfn(5));
+        list.remove(&mut frames, Pfn(4));
+        list.remove(&mut frames, Pfn(1));
+        assert_eq!(pfns(&list, &frames), [2, 3]);
+        assert_eq!(list.pop_back(&mut frames), Some(Pfn(3)));
+        assert_eq!(list.pop_front(&mut frames), Some(Pfn(2)));
+        assert_eq!(list, FrameList::EMPTY);
+    }
+}

@@ -1,0 +1,117 @@
+//! Nodes and zones: how physical memory is divided (MECHANISMS 1.1, MECHANISMS-6X 1.1 and 1.2).
+//!
+//! x86-64: DMA below 16 MiB, DMA32 below 4 GiB, Normal above. A zone knows two sizes: what it
+//! manages now, and what it managed when the watermarks were computed early at boot, before init
+//! memory was returned. Left out: Highmem, CMA, hotplug.
+
+use std_alloc::vec::Vec;
+
+use units::Pages;
+
+/// The kind of a zone; also the class that a request may allocate up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ZoneKind {
+    /// Below 16 MiB.
+    Dma,
+    /// Below 4 GiB.
+    Dma32,
+    /// The rest.
+    Normal,
+    /// Movable requests only; without memory on all machines that are modelled, but still the
+    /// class of page cache and anonymous memory.
+    Movable,
+}
+
+impl ZoneKind {
+    /// Every kind, lowest first.
+    pub const ALL: [Self; 4] = [Self::Dma, Self::Dma32, Self::Normal, Self::Movable];
+    /// How many there are.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// The name in `/proc/zoneinfo`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dma => "DMA",
+            Self::Dma32 => "DMA32",
+            Self::Normal => "Normal",
+            Self::Movable => "Movable",
+        }
+    }
+}
+
+/// What a zone is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ZoneLayout {
+    /// Its kind.
+    pub kind: ZoneKind,
+    /// Pages that the allocator manages once boot is over.
+    pub managed: Pages,
+    /// Pages that it managed when watermarks were computed (MECHANISMS-6X 1.2); equal to
+    /// `managed` where nothing else is known.
+    pub managed_at_boot: Pages,
+    /// Pages that boot-time allocations keep for good, out of `managed`.
+    pub kept_by_kernel: Pages,
+}
+
+impl ZoneLayout {
+    /// A zone whose pages were all managed when watermarks were computed, none kept by boot.
+    pub const fn new(kind: ZoneKind, pages: Pages) -> Self {
+        Self { kind, managed: pages, managed_at_boot: pages, kept_by_kernel: Pages::ZERO }
+    }
+}
+
+/// What a node is made from: its zones, lowest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeLayout {
+    /// Zones with memory, lowest first.
+    pub zones: Vec<ZoneLayout>,
+}
+
+/// What a machine's memory is made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryLayout {
+    /// The nodes.
+    pub nodes: Vec<NodeLayout>,
+    /// Logical CPUs, for per-CPU lists. CPU c belongs to node c * nodes / cpus.
+    pub cpus: u16,
+    /// `MemTotal`-independent switch: whether transparent huge pages are on, which raises
+    /// `min_free_kbytes` (only from 512 MiB of memory on).
+    pub huge_pages: bool,
+}
+
+impl MemoryLayout {
+    /// One node with a DMA zone of 15 MiB and the rest in DMA32 (and Normal above 4 GiB), all of
+    /// it managed from the start: a machine of which only `MemTotal` is known.
+    pub fn flat(total: Pages, cpus: u16) -> Self {
+        const DMA_PAGES: u64 = 3840;
+        const DMA32_PAGES: u64 = (1 << 20) - 4096;
+        let plain = |kind, pages| ZoneLayout::new(kind, Pages(pages));
+        let dma = total.0.min(DMA_PAGES);
+        let dma32 = (total.0 - dma).min(DMA32_PAGES);
+        let normal = total.0 - dma - dma32;
+        let zones = [(ZoneKind::Dma, dma), (ZoneKind::Dma32, dma32), (ZoneKind::Normal, normal)]
+            .into_iter()
+            .filter(|&(_, pages)| pages > 0)
+            .map(|(kind, pages)| plain(kind, pages))
+            .collect();
+        Self { nodes: std_alloc::vec![NodeLayout { zones }], cpus, huge_pages: total.0 >= (512 << 8) }
+    }
+
+    /// Pages managed by all zones: `MemTotal`.
+    pub fn managed(&self) -> Pages {
+        self.nodes.iter().flat_map(|node| &node.zones).map(|zone| zone.managed).sum()
+    }
+}
+
+/// Index of a zone in [`crate::Memory`]: nodes in order, zones of a node lowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ZoneId(pub u8);
+
+impl ZoneId {
+    /// As an index.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}

@@ -1,0 +1,276 @@
+//! The sysctls below `vm.` that the mechanisms read, with their ranges and defaults
+//! (MECHANISMS section 15), and two settings of huge pages that Linux keeps in sysfs
+//! (`/sys/kernel/mm/transparent_hugepage`), here under `thp.`. The latter are named choices, stored
+//! by their number; 0 stands for what the kernel sets at boot.
+//! Marks are recomputed by [`crate::alloc::page_alloc::PageAllocator::set_sysctl`], not here.
+
+use core::fmt;
+use std_alloc::string::{String, ToString};
+
+macro_rules! sysctls {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $min:literal ..= $max:literal, $default:literal, $help:literal;)*) => {
+        /// A tunable number below `/proc/sys/vm`, or a choice of the huge page settings.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Sysctl {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Sysctl {
+            /// Every sysctl, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+            const DEFAULTS: &'static [u64] = &[$($default,)*];
+
+            /// The name as `sysctl(8)` prints it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// One line on what it sets.
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$variant => $help,)* }
+            }
+
+            /// Smallest and largest value.
+            pub const fn range(self) -> (u64, u64) {
+                match self { $(Self::$variant => ($min, $max),)* }
+            }
+        }
+    };
+}
+
+sysctls! {
+    /// Free memory that the minimum watermarks add up to; 0 = computed at boot.
+    MinFreeKbytes = "vm.min_free_kbytes", 0 ..= 0xffff_ffff, 0, "kB that the min watermarks add up to (default: from memory size)";
+    /// Distance between watermarks in 1/10000 of a zone.
+    WatermarkScaleFactor = "vm.watermark_scale_factor", 1 ..= 3000, 10, "distance between watermarks, per 10000 of the zone";
+    /// Largest boost in 1/10000 of the high watermark; 0 = no boosting.
+    WatermarkBoostFactor = "vm.watermark_boost_factor", 0 ..= 1_000_000, 15_000, "largest watermark boost, per 10000 of the high mark (0: off)";
+    /// Fallbacks of a smaller order than this make a movable request wait; 0 = none.
+    FragmentStallOrder = "vm.fragment_stall_order", 0 ..= 11, 4, "with fragment-stall: stalls before a fallback of a smaller order (0: off, 9: all that fragment)";
+    /// How eagerly dentries and inodes are reclaimed, in percent.
+    VfsCachePressure = "vm.vfs_cache_pressure", 0 ..= 1_000_000, 100, "reclaim pressure on dentries and inodes, percent";
+    /// Dirty pages above which writers are paused, in percent of dirtyable memory.
+    DirtyRatio = "vm.dirty_ratio", 0 ..= 100, 20, "dirty pages above which writers are throttled, percent of free and cached memory";
+    /// Dirty pages above which the flusher writes in the background, in percent.
+    DirtyBackgroundRatio = "vm.dirty_background_ratio", 0 ..= 100, 10, "dirty pages above which background writeback starts, percent";
+    /// Age in 1/100 s at which dirty data is written whatever the amount.
+    DirtyExpireCentisecs = "vm.dirty_expire_centisecs", 0 ..= 4_000_000, 3000, "age at which dirty data is written, 1/100 s";
+    /// Time in 1/100 s between two looks of the flusher at old data; 0 = it never looks.
+    DirtyWritebackCentisecs = "vm.dirty_writeback_centisecs", 0 ..= 4_000_000, 500, "period of the flusher, 1/100 s (0: off)";
+    /// Relative cost of swapping against dropping page cache.
+    Swappiness = "vm.swappiness", 0 ..= 200, 60, "preference for reclaiming anonymous memory (no effect without swap)";
+    /// Who gets huge pages: see [`ThpEnabled`]; 0 = set at boot.
+    ThpEnabled = "thp.enabled", 0 ..= 3, 0, "huge pages for anonymous memory: always, madvise or never (default: from the kernel)";
+    /// How hard a fault tries for a huge page: see [`ThpDefrag`]; 0 = set at boot.
+    ThpDefrag = "thp.defrag", 0 ..= 5, 0, "effort of a fault for a huge page: always, defer, defer+madvise, madvise or never (default: madvise)";
+}
+
+/// Values of [`Sysctl::ThpEnabled`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThpEnabled {
+    /// Every mapping.
+    Always,
+    /// Mappings advised with `MADV_HUGEPAGE`.
+    Madvise,
+    /// None.
+    Never,
+}
+
+/// Values of [`Sysctl::ThpDefrag`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThpDefrag {
+    /// Every fault reclaims and compacts.
+    Always,
+    /// Faults wake kswapd and kcompactd.
+    Defer,
+    /// Advised faults reclaim and compact, others wake.
+    DeferMadvise,
+    /// Advised faults reclaim and compact, others do nothing.
+    Madvise,
+    /// No fault does anything.
+    Never,
+}
+
+/// Names of the values from 1 on.
+const THP_ENABLED: &[&str] = &["always", "madvise", "never"];
+const THP_DEFRAG: &[&str] = &["always", "defer", "defer+madvise", "madvise", "never"];
+
+impl Sysctl {
+    /// The named values of a choice, stored as 1, 2, ...; none for a number.
+    pub const fn choices(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::ThpEnabled => Some(THP_ENABLED),
+            Self::ThpDefrag => Some(THP_DEFRAG),
+            _ => None,
+        }
+    }
+
+    /// The text of a value: the choice's name, or the number.
+    pub fn value_text(self, value: u64) -> String {
+        let name = self.choices().and_then(|names| names.get(usize::try_from(value).ok()?.checked_sub(1)?));
+        name.map_or_else(|| value.to_string(), ToString::to_string)
+    }
+}
+
+impl fmt::Display for Sysctl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a sysctl cannot be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SysctlError {
+    /// No modelled sysctl has this name.
+    Unknown(String),
+    /// The value is not a whole number in the sysctl's range.
+    OutOfRange {
+        /// Which sysctl.
+        sysctl: Sysctl,
+        /// The text that was given.
+        value: String,
+    },
+}
+
+impl fmt::Display for SysctlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => write!(f, "unknown sysctl `{name}`"),
+            Self::OutOfRange { sysctl, value } if sysctl.choices().is_some() => {
+                let names = sysctl.choices().unwrap_or_default().join(", ");
+                write!(f, "`{value}` is no value for `{sysctl}`: it takes one of {names}")
+            }
+            Self::OutOfRange { sysctl, value } => {
+                let (min, max) = sysctl.range();
+                write!(f, "`{value}` is no value for `{sysctl}`: it takes {min} to {max}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for SysctlError {}
+
+impl Sysctl {
+    /// Finds a sysctl by `vm.name`, `vm/name` or bare `name`; huge page settings by `thp.name`.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn parse(name: &str) -> Result<Self, SysctlError> {
+        let dotted = name.replacen('/', ".", 1);
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|sysctl| sysctl.name() == dotted || sysctl.name().strip_prefix("vm.") == Some(name))
+            .ok_or_else(|| SysctlError::Unknown(name.to_string()))
+    }
+
+    /// Reads a value for this sysctl: a number, or the name of a choice.
+    ///
+    /// # Errors
+    /// No such choice, not a whole number, or out of range.
+    pub fn parse_value(self, text: &str) -> Result<u64, SysctlError> {
+        let (min, max) = self.range();
+        let text = text.trim();
+        let value = match self.choices() {
+            Some(names) => names.iter().position(|&name| name == text).map(|index| index as u64 + 1),
+            None => text.parse().ok().filter(|value| (min..=max).contains(value)),
+        };
+        value.ok_or_else(|| SysctlError::OutOfRange { sysctl: self, value: text.to_string() })
+    }
+}
+
+/// The value of every sysctl.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sysctls([u64; Sysctl::ALL.len()]);
+
+impl Default for Sysctls {
+    fn default() -> Self {
+        let mut values = [0; Sysctl::ALL.len()];
+        values.copy_from_slice(Sysctl::DEFAULTS);
+        Self(values)
+    }
+}
+
+impl Sysctls {
+    /// The value of `sysctl`.
+    #[inline]
+    pub const fn get(&self, sysctl: Sysctl) -> u64 {
+        self.0[sysctl as usize]
+    }
+
+    /// Who gets huge pages. Not set means nobody: boot sets it.
+    pub const fn thp_enabled(&self) -> ThpEnabled {
+        match self.get(Sysctl::ThpEnabled) {
+            1 => ThpEnabled::Always,
+            2 => ThpEnabled::Madvise,
+            _ => ThpEnabled::Never,
+        }
+    }
+
+    /// How hard faults try for a huge page.
+    pub const fn thp_defrag(&self) -> ThpDefrag {
+        match self.get(Sysctl::ThpDefrag) {
+            1 => ThpDefrag::Always,
+            2 => ThpDefrag::Defer,
+            3 => ThpDefrag::DeferMadvise,
+            5 => ThpDefrag::Never,
+            _ => ThpDefrag::Madvise,
+        }
+    }
+
+    /// Sets a value.
+    ///
+    /// # Panics
+    /// When the value is out of the sysctl's range: texts go through [`Sysctl::parse_value`].
+    pub fn set(&mut self, sysctl: Sysctl, value: u64) {
+        let (min, max) = sysctl.range();
+        assert!((min..=max).contains(&value), "{sysctl} = {value} is out of range");
+        self.0[sysctl as usize] = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std_alloc::format;
+
+    #[test]
+    fn names_are_found_in_all_three_spellings() {
+        for name in ["vm.swappiness", "vm/swappiness", "swappiness"] {
+            assert_eq!(Sysctl::parse(name), Ok(Sysctl::Swappiness));
+        }
+    }
+
+    #[test]
+    fn choices_are_read_and_written_by_name() {
+        let enabled = Sysctl::parse("thp.enabled").unwrap();
+        assert_eq!(
+            enabled.parse_value("madvise").map(|value| enabled.value_text(value)),
+            Ok("madvise".into())
+        );
+        let error = enabled.parse_value("2").unwrap_err();
+        assert_eq!(
+            format!("{error}"),
+            "`2` is no value for `thp.enabled`: it takes one of always, madvise, never"
+        );
+        let defrag = Sysctl::parse("thp/defrag").unwrap();
+        let mut sysctls = Sysctls::default();
+        sysctls.set(defrag, defrag.parse_value("defer+madvise").unwrap());
+        assert_eq!(sysctls.thp_defrag(), ThpDefrag::DeferMadvise);
+    }
+
+    #[test]
+    fn a_value_out_of_range_names_the_range() {
+        let error = Sysctl::WatermarkScaleFactor.parse_value("0").unwrap_err();
+        assert_eq!(format!("{error}"), "`0` is no value for `vm.watermark_scale_factor`: it takes 1 to 3000");
+    }
+
+    #[test]
+    fn defaults_are_in_range() {
+        for &sysctl in Sysctl::ALL {
+            let mut sysctls = Sysctls::default();
+            sysctls.set(sysctl, Sysctls::default().get(sysctl));
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Charging pages and kernel objects: per-CPU stocks in front of the page counters (MECHANISMS 8.2,
+//! MECHANISMS-6X 4.1).
+//!
+//! One round without reclaim; who reclaims at a limit and tries again is the kernel's driver. Left
+//! out: swap and socket charges. Neighbours: [`super`] for the tree, [`super::stat`].
+
+use units::{CpuId, NodeId, PAGE_SIZE};
+
+use crate::base::ids::MemcgId;
+use crate::base::vmstat::MemcgStat;
+use crate::cgroup::tree::{Charge, Memcgs, UNLIMITED};
+
+impl Memcgs {
+    /// Tries to charge `pages`, from the CPU's stock or by `batch` pages at once; what is left of
+    /// the batch goes to the stock (`try_charge_memcg`, one round without reclaim). The root is
+    /// never charged.
+    pub fn try_charge(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32, batch: u32) -> Charge {
+        if memcg == MemcgId::ROOT {
+            return Charge::Done;
+        }
+        let stock = &mut self.stocks[cpu.index()];
+        if stock.memcg == Some(memcg) && stock.pages >= pages && pages <= self.charge_batch {
+            stock.pages -= pages;
+            return Charge::Done;
+        }
+        let batch = batch.max(pages);
+        match self.try_charge_counters(memcg, u64::from(batch)) {
+            Charge::Done => {
+                self.refill_stock(cpu, memcg, batch - pages);
+                Charge::Done
+            }
+            Charge::Over(_) if batch > pages => self.try_charge_counters(memcg, u64::from(pages)),
+            over @ Charge::Over(_) => over,
+        }
+    }
+
+    /// Pages that a first try charges at once: the argument `batch` of [`Self::try_charge`].
+    pub fn charge_batch(&self) -> u32 {
+        self.charge_batch
+    }
+
+    fn try_charge_counters(&mut self, memcg: MemcgId, pages: u64) -> Charge {
+        let over = self.ancestors(memcg).find(|id| {
+            let counter = &self.list[id.index()].memory;
+            counter.max != UNLIMITED && counter.usage + pages > counter.max
+        });
+        if let Some(over) = over {
+            return Charge::Over(over);
+        }
+        self.add_usage(memcg, pages);
+        Charge::Done
+    }
+
+    fn add_usage(&mut self, memcg: MemcgId, pages: u64) {
+        let mut next = Some(memcg);
+        while let Some(id) = next {
+            let group = &mut self.list[id.index()];
+            group.memory.usage += pages;
+            next = group.parent;
+        }
+    }
+
+    /// Charges without looking at limits, as for a dying or memory-allocating task.
+    pub fn charge_by_force(&mut self, memcg: MemcgId, pages: u64) {
+        if memcg != MemcgId::ROOT {
+            self.add_usage(memcg, pages);
+        }
+    }
+
+    /// Gives `pages` back.
+    pub fn uncharge(&mut self, memcg: MemcgId, pages: u64) {
+        if memcg == MemcgId::ROOT {
+            return;
+        }
+        let mut next = Some(memcg);
+        while let Some(id) = next {
+            let group = &mut self.list[id.index()];
+            group.memory.usage -= pages;
+            next = group.parent;
+        }
+    }
+
+    /// Pages that `memcg` can still charge before its own limit.
+    pub fn margin(&self, memcg: MemcgId) -> u64 {
+        let counter = &self[memcg].memory;
+        counter.max.saturating_sub(counter.usage)
+    }
+
+    fn refill_stock(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) {
+        if pages == 0 {
+            return;
+        }
+        if self.stocks[cpu.index()].memcg != Some(memcg) {
+            self.drain_page_stock(cpu);
+            self.stocks[cpu.index()].memcg = Some(memcg);
+        }
+        self.stocks[cpu.index()].pages += pages;
+        if self.stocks[cpu.index()].pages > self.charge_batch {
+            self.drain_page_stock(cpu);
+        }
+    }
+
+    fn drain_page_stock(&mut self, cpu: CpuId) {
+        let stock = &mut self.stocks[cpu.index()];
+        let (memcg, pages) = (stock.memcg.take(), core::mem::take(&mut stock.pages));
+        if let Some(memcg) = memcg {
+            self.uncharge(memcg, u64::from(pages));
+        }
+    }
+
+    fn drain_object_stock(&mut self, cpu: CpuId) {
+        let stock = &mut self.stocks[cpu.index()];
+        let (memcg, bytes) = (stock.object_memcg.take(), core::mem::take(&mut stock.object_bytes));
+        if let Some(memcg) = memcg {
+            // A rest below one page stays with the cgroup, for the next CPU that needs it.
+            let bytes = bytes + self.list[memcg.index()].object_rest;
+            self.list[memcg.index()].object_rest = bytes % (PAGE_SIZE as u32);
+            self.uncharge_kernel_pages(memcg, u64::from(bytes) / PAGE_SIZE);
+        }
+    }
+
+    /// Gives back what all CPUs hold in advance for `root` and its descendants
+    /// (`drain_all_stock`).
+    pub fn drain_all_stocks(&mut self, root: MemcgId) {
+        for index in 0..self.stocks.len() {
+            let cpu = CpuId(u16::try_from(index).expect("CPUs are numbered in 16 bits"));
+            let stock = self.stocks[index];
+            if stock.memcg.is_some_and(|memcg| self.is_descendant(memcg, root)) {
+                self.drain_page_stock(cpu);
+            }
+            if stock.object_memcg.is_some_and(|memcg| self.is_descendant(memcg, root)) {
+                self.drain_object_stock(cpu);
+            }
+        }
+    }
+
+    /// Pages held in stocks for `memcg` and its descendants.
+    pub fn stocked_pages(&self, memcg: MemcgId) -> u64 {
+        self.stocks
+            .iter()
+            .filter(|stock| stock.memcg.is_some_and(|id| self.is_descendant(id, memcg)))
+            .map(|stock| u64::from(stock.pages))
+            .sum()
+    }
+
+    // ---- kernel objects -----------------------------------------------------------------------
+
+    /// Takes `bytes` for a kernel object from the CPU's rest of a page; false when whole pages
+    /// must be charged first ([`Self::object_pages_charged`]).
+    pub fn consume_object_stock(&mut self, cpu: CpuId, memcg: MemcgId, bytes: u32) -> bool {
+        let stock = &mut self.stocks[cpu.index()];
+        if memcg == MemcgId::ROOT {
+            return true;
+        }
+        if stock.object_memcg == Some(memcg) && stock.object_bytes >= bytes {
+            stock.object_bytes -= bytes;
+            return true;
+        }
+        false
+    }
+
+    /// Accounts whole pages just charged for objects: they become the CPU's stock, from which
+    /// [`Self::consume_object_stock`] takes.
+    pub fn object_pages_charged(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) {
+        let page_bytes = u64::from(pages) * PAGE_SIZE;
+        self.add_stat(memcg, NodeId(0), MemcgStat::KernelBytes, page_bytes);
+        self.hold_objects_of(cpu, memcg);
+        let bytes = u32::try_from(page_bytes).expect("an object spans few pages");
+        self.stocks[cpu.index()].object_bytes += bytes;
+    }
+
+    /// Makes the CPU's rest of a page that of `memcg`.
+    fn hold_objects_of(&mut self, cpu: CpuId, memcg: MemcgId) {
+        if self.stocks[cpu.index()].object_memcg != Some(memcg) {
+            self.drain_object_stock(cpu);
+            let rest = core::mem::take(&mut self.list[memcg.index()].object_rest);
+            let stock = &mut self.stocks[cpu.index()];
+            (stock.object_memcg, stock.object_bytes) = (Some(memcg), rest);
+        }
+    }
+
+    /// Gives the bytes of a kernel object back; whole pages among the CPU's bytes are uncharged.
+    pub fn uncharge_object(&mut self, cpu: CpuId, memcg: MemcgId, bytes: u32) {
+        if memcg == MemcgId::ROOT {
+            return;
+        }
+        self.hold_objects_of(cpu, memcg);
+        let stock = &mut self.stocks[cpu.index()];
+        stock.object_bytes += bytes;
+        let whole = stock.object_bytes / (PAGE_SIZE as u32);
+        if whole > 0 {
+            stock.object_bytes %= PAGE_SIZE as u32;
+            self.uncharge_kernel_pages(memcg, u64::from(whole));
+        }
+    }
+
+    /// Counts whole pages of kernel memory (stacks, page tables) that were charged.
+    pub fn count_kernel_pages(&mut self, memcg: MemcgId, pages: u64) {
+        self.add_stat(memcg, NodeId(0), MemcgStat::KernelBytes, pages * PAGE_SIZE);
+    }
+
+    /// Takes them off the count; uncharging is the caller's.
+    pub fn uncount_kernel_pages(&mut self, memcg: MemcgId, pages: u64) {
+        self.sub_stat(memcg, NodeId(0), MemcgStat::KernelBytes, pages * PAGE_SIZE);
+    }
+
+    fn uncharge_kernel_pages(&mut self, memcg: MemcgId, pages: u64) {
+        if pages > 0 {
+            self.sub_stat(memcg, NodeId(0), MemcgStat::KernelBytes, pages * PAGE_SIZE);
+            self.uncharge(memcg, pages);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cgroup::tree::Limit;
+    use crate::version::feature::Kernel;
+
+    fn tree(kernel: &str) -> Memcgs {
+        Memcgs::new(&Kernel::parse(kernel).unwrap(), 1, 2)
+    }
+
+    const CPU0: CpuId = CpuId(0);
+
+    #[test]
+    fn a_first_charge_takes_a_batch_and_leaves_the_rest_in_the_stock() {
+        let mut tree = tree("linux-6.1");
+        let group = tree.create(MemcgId::ROOT, "A");
+        assert_eq!(tree.try_charge(CPU0, group, 1, 64), Charge::Done);
+        assert_eq!(tree[group].memory.usage, 64);
+        assert_eq!(tree[MemcgId::ROOT].memory.usage, 64, "charges reach the root's counter");
+        for _ in 0..63 {
+            assert_eq!(tree.try_charge(CPU0, group, 1, 64), Charge::Done);
+        }
+        assert_eq!((tree[group].memory.usage, tree.stocked_pages(group)), (64, 0));
+    }
+
+    #[test]
+    fn below_one_batch_of_margin_charges_go_one_by_one_up_to_the_limit() {
+        let mut tree = tree("linux-6.1");
+        let parent = tree.create(MemcgId::ROOT, "P");
+        let child = tree.create(parent, "A");
+        tree.set_limit(parent, Limit::Max, 70);
+        for _ in 0..70 {
+            assert_eq!(tree.try_charge(CPU0, child, 1, 64), Charge::Done);
+        }
+        assert_eq!(tree[parent].memory.usage, 70);
+        assert_eq!(
+            tree.try_charge(CPU0, child, 1, 64),
+            Charge::Over(parent),
+            "the parent is full, not the child"
+        );
+    }
+
+    #[test]
+    fn a_stock_for_another_group_is_given_back_first() {
+        let mut tree = tree("linux-6.1");
+        let (a, b) = (tree.create(MemcgId::ROOT, "A"), tree.create(MemcgId::ROOT, "B"));
+        let _ = tree.try_charge(CPU0, a, 1, 64);
+        let _ = tree.try_charge(CPU0, b, 1, 64);
+        assert_eq!((tree[a].memory.usage, tree[b].memory.usage), (1, 64));
+        let _ = tree.try_charge(CpuId(1), a, 1, 64);
+        tree.drain_all_stocks(MemcgId::ROOT);
+        assert_eq!((tree[a].memory.usage, tree[b].memory.usage), (2, 1));
+    }
+
+    #[test]
+    fn objects_are_charged_in_whole_pages() {
+        let mut tree = tree("linux-6.1");
+        let group = tree.create(MemcgId::ROOT, "A");
+        let mut pages = 0;
+        for _ in 0..4172 {
+            if !tree.consume_object_stock(CPU0, group, 592) {
+                pages += 1;
+                tree.object_pages_charged(CPU0, group, 1);
+                assert!(tree.consume_object_stock(CPU0, group, 592));
+            }
+        }
+        // MECHANISMS-6X 4.1: 2469888 B = 603 pages for 4172 nodes of 592 B.
+        assert_eq!(pages, 603);
+        assert_eq!(tree.local_stat(group, NodeId(0), MemcgStat::KernelBytes), 2_469_888);
+    }
+}

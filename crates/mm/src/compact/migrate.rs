@@ -1,0 +1,59 @@
+//! Moving a page in use to another frame (`migrate_pages`).
+//!
+//! The new frame takes over the place in the page table or page cache tree, flags, cgroup and list;
+//! it goes to the head of its list as a page does that was isolated and put back. The old frame
+//! goes to the CPU's list of free pages. What a page holds is not stored, so nothing is copied.
+//!
+//! Left out: waiting for a locked page or for writeback, as only the strictest mode does.
+//! Neighbour: [`crate::compact::scanners`] says which pages move where.
+
+use units::{CpuId, Pfn};
+
+use crate::base::event::Trace;
+use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
+use crate::base::ids::MappingId;
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::pages::anon::{AnonMaps, anon_owner};
+use crate::pages::cache::PageCache;
+
+/// Whether the page at `pfn` is one whose users are known and can be told that it moves: it is
+/// on a list, and a file or an anonymous mapping owns it.
+pub fn is_movable<T: Trace>(core: &Core<T>, pfn: Pfn) -> bool {
+    core.alloc.frames.state(pfn) == FrameState::Lru && core.alloc.frames.owner(pfn) != NO_OWNER
+}
+
+/// Whether somebody holds the page so that it cannot move now.
+pub(crate) fn is_busy<T: Trace>(core: &Core<T>, pfn: Pfn) -> bool {
+    let held = PageFlags::LOCKED.set(PageFlags::WRITEBACK).set(PageFlags::ACTIVATING);
+    core.alloc.frames.flags(pfn).has_any(held)
+}
+
+/// Moves the isolated page `old` to the frame `new`, in use, of the same order and zone, and
+/// frees `old` to the lists of `cpu`.
+pub(crate) fn migrate<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    anon: &mut AnonMaps,
+    cpu: CpuId,
+    old: Pfn,
+    new: Pfn,
+) {
+    let frames = &core.alloc.frames;
+    let (owner, index, order) = (frames.owner(old), frames.index(old), frames.order(old));
+    assert!(frames.state(old) == FrameState::Isolated && frames.state(new) == FrameState::InUse);
+    assert!(order == frames.order(new), "a page moves to a block of its own order");
+    match anon_owner(owner) {
+        Some(id) => anon.replace(core, id, old, new),
+        None => cache.replace_page(core, MappingId(owner), old, new),
+    }
+    let frames = &mut core.alloc.frames;
+    frames.put_flags(new, frames.flags(old));
+    frames.set_private(new, frames.private(old));
+    frames.set_memcg(new, frames.memcg(old));
+    frames.set_owner(new, owner, index);
+    frames.set_owner(old, NO_OWNER, 0);
+    lru.insert(core, new);
+    core.alloc.free(cpu, old, order);
+}

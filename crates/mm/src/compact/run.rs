@@ -1,0 +1,142 @@
+//! Compaction of a zone: how a run starts, goes on and ends
+//! (MECHANISMS 12.1, MECHANISMS-6X 9.2).
+//!
+//! ```text
+//!   zone start |--> migrate scanner: pages in use     free pages: free scanner <--| zone end
+//! ```
+//!
+//! A run is [`Compactor::begin`], then [`Compactor::step`] until it says that it is done,
+//! then [`Compactor::end`]. Each step isolates, moves and puts back up to 32 pages of one
+//! pageblock, so that no page is isolated between steps; free pages that were taken as targets
+//! stay with the run.
+//!
+//! Left out: the fast searches through free lists (5.1), capture of the freed block for the waiting
+//! task (5.1), contention on the zone lock, proactive compaction.
+//! Next: [`crate::compact::scanners`] for the two scanners, [`crate::compact::migrate`].
+
+use std_alloc::vec::Vec;
+
+use units::{CpuId, Order};
+
+use crate::alloc::buddy::{LARGEST_ORDER, ORDERS};
+use crate::alloc::fallback::can_serve;
+use crate::alloc::pageblock::{PAGEBLOCK_PAGES, block_start};
+use crate::alloc::suitable::{Suitability, suitable};
+use crate::base::event::Trace;
+use crate::base::layout::ZoneId;
+use crate::base::vmstat::VmEvent;
+use crate::compact::state::{
+    CompactPriority, CompactRequest, CompactResult, CompactStep, Compaction, Compactor,
+};
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::pages::anon::AnonMaps;
+use crate::pages::cache::PageCache;
+
+impl Compactor {
+    /// Starts a run on a zone.
+    ///
+    /// # Errors
+    /// The result, where no run is needed or makes sense.
+    pub fn begin<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        zone: ZoneId,
+        request: CompactRequest,
+    ) -> Result<Compaction, CompactResult> {
+        match suitable(&core.alloc, zone, request.order, request.flags, request.class) {
+            Suitability::Fits => return Err(CompactResult::Success),
+            Suitability::Skip => return Err(CompactResult::Skipped),
+            Suitability::Suitable => {}
+        }
+        lru.drain(core, cpu);
+        let state = &mut self.zones[zone.index()];
+        if state.deferral.is_restarting(request.order) {
+            state.reset_skips();
+        }
+        let whole = request.priority == CompactPriority::SyncFull;
+        let is_sync = usize::from(request.priority != CompactPriority::Async);
+        let migrate_at = if whole { state.start } else { state.migrate_cached[is_sync] };
+        let free_at = if whole { state.last_block() } else { state.free_cached };
+        Ok(Compaction {
+            zone,
+            request,
+            migrate_at,
+            free_at,
+            whole_zone: migrate_at == state.start,
+            targets: [const { Vec::new() }; ORDERS],
+            targets_pages: 0,
+            last_migrated: None,
+            given_up: false,
+        })
+    }
+
+    /// Goes on with a run by up to 32 pages of one pageblock.
+    pub fn step<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        run: &mut Compaction,
+    ) -> CompactStep {
+        let mut step = CompactStep { done: self.finished(core, run), ..CompactStep::default() };
+        if step.done.is_some() {
+            return step;
+        }
+        self.isolate_and_migrate(core, lru, cache, anon, cpu, run, &mut step);
+        let chunk = run.migrate_at & !(run.request.order.pages() - 1);
+        if run.last_migrated.is_some_and(|last| last < chunk) {
+            // Freed pages merge only once they have left the CPU's lists.
+            lru.drain(core, cpu);
+            step.drained = core.alloc.drain_cpu_zone(cpu, run.zone);
+            run.last_migrated = None;
+        }
+        let events = &mut core.alloc.events;
+        events.add(VmEvent::CompactMigrateScanned, step.migrate_scanned);
+        events.add(VmEvent::CompactFreeScanned, step.free_scanned);
+        events.add(VmEvent::PgMigrateSuccess, step.moved_file + step.moved_anon);
+        events.add(VmEvent::PgMigrateFail, step.failed);
+        step
+    }
+
+    /// `compact_finished`.
+    fn finished<T: Trace>(&mut self, core: &Core<T>, run: &Compaction) -> Option<CompactResult> {
+        if run.scanners_met() {
+            let state = &mut self.zones[run.zone.index()];
+            state.reset_positions();
+            state.flush_skip |= run.request.direct;
+            let whole = run.whole_zone;
+            return Some(if whole { CompactResult::Complete } else { CompactResult::PartialSkipped });
+        }
+        if run.given_up {
+            return Some(CompactResult::Contended);
+        }
+        // A block is always finished, to keep types from mixing in it later.
+        if !run.migrate_at.is_multiple_of(PAGEBLOCK_PAGES) {
+            return None;
+        }
+        let area = &core.alloc.zone(run.zone).free_area;
+        (run.request.order.0..=LARGEST_ORDER.0)
+            .any(|at| can_serve(area, Order(at), run.request.want))
+            .then_some(CompactResult::Success)
+    }
+
+    /// Ends a run: targets that were not needed are free again.
+    pub fn end<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, run: Compaction) {
+        let mut highest = None;
+        for (order, blocks) in (0..).map(Order).zip(&run.targets) {
+            for &pfn in blocks {
+                highest = highest.max(Some(pfn));
+                core.alloc.free(cpu, pfn, order);
+            }
+        }
+        if let Some(pfn) = highest {
+            let state = &mut self.zones[run.zone.index()];
+            state.free_cached = state.free_cached.max(block_start(pfn).0);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What every mechanism stands on: the page allocator, cgroups, and slab caches.
+//!
+//! Parts above borrow it for the length of a step. Neighbours: [`crate::alloc`], [`crate::cgroup`],
+//! [`crate::slab`] for its three fields; [`crate::memory`] owns it.
+
+use units::{CpuId, NodeId, Pfn};
+
+use crate::alloc::boot::BootError;
+use crate::alloc::page_alloc::PageAllocator;
+use crate::base::event::Trace;
+use crate::base::ids::MemcgId;
+use crate::base::layout::{MemoryLayout, ZoneKind};
+use crate::base::sysctl::Sysctls;
+use crate::cgroup::tree::Memcgs;
+use crate::slab::caches::Slabs;
+use crate::slab::object::{Object, ObjectAlloc};
+use crate::version::feature::{Feature, Kernel};
+use crate::version::geometry::Cache;
+
+/// Frames, those who pay for them, and the objects on them.
+#[derive(Debug, Clone)]
+pub struct Core<T: Trace> {
+    /// Frames, zones, watermarks, free lists.
+    pub alloc: PageAllocator<T>,
+    /// The cgroup tree with charges and statistics.
+    pub cgroups: Memcgs,
+    /// Caches of kernel objects.
+    pub slabs: Slabs,
+}
+
+impl<T: Trace> Core<T> {
+    /// Boots a machine: everything that boot does not keep is free.
+    ///
+    /// # Errors
+    /// A layout that no kernel could run on.
+    pub fn boot(
+        layout: &MemoryLayout,
+        kernel: Kernel,
+        sysctls: Sysctls,
+        trace: T,
+    ) -> Result<Self, BootError> {
+        let cgroups = Memcgs::new(&kernel, layout.nodes.len(), usize::from(layout.cpus));
+        let slabs = Slabs::new(&kernel.tuning);
+        Ok(Self { alloc: PageAllocator::boot(layout, kernel, sysctls, trace)?, cgroups, slabs })
+    }
+
+    /// Whether this kernel has `feature`.
+    #[inline]
+    pub fn has(&self, feature: Feature) -> bool {
+        self.alloc.features().has(feature)
+    }
+
+    /// Every node.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<T> {
+        (0..self.alloc.nodes().len()).map(|index| NodeId(u8::try_from(index).expect("8 bits of nodes")))
+    }
+
+    /// The cgroup that `pfn` is charged to.
+    #[inline]
+    pub fn page_memcg(&self, pfn: Pfn) -> MemcgId {
+        MemcgId(self.alloc.frames.memcg(pfn))
+    }
+
+    /// The zone kind and node of `pfn`.
+    #[inline]
+    pub(crate) fn page_place(&self, pfn: Pfn) -> (ZoneKind, NodeId) {
+        let zone = self.alloc.zone(self.alloc.zone_of(pfn));
+        (zone.kind, zone.node)
+    }
+
+    /// Tries to allocate an object for a task of `memcg`.
+    pub fn alloc_object(&mut self, cpu: CpuId, cache: Cache, memcg: MemcgId) -> ObjectAlloc {
+        self.slabs.alloc_object(&mut self.cgroups, cpu, cache, memcg)
+    }
+
+    /// Frees an object; returns the pages that came free with it.
+    pub fn free_object(&mut self, cpu: CpuId, object: Object) -> u64 {
+        self.slabs.free_object(&mut self.alloc, &mut self.cgroups, cpu, object)
+    }
+
+    /// Hands a block in use to a cache.
+    pub fn grow_slab(&mut self, cache: Cache, pfn: Pfn) {
+        let order = self.alloc.frames.order(pfn);
+        self.slabs.grow(cache, pfn, order);
+    }
+
+    /// The node that an object lies on.
+    pub(crate) fn object_node(&self, object: Object) -> NodeId {
+        let pfn = self.slabs.cache(object.cache).page(object.slab);
+        self.page_place(pfn).1
+    }
+}

@@ -1,0 +1,481 @@
+//! kswapd's decisions: for which order and how hard it reclaims, how it works a boost off, and when
+//! it sleeps (MECHANISMS 5, MECHANISMS-6X 5.1, 5.2, 6.2).
+//!
+//! ```text
+//!   FallAsleep: doze 100 ms --nobody came--> sleep until woken
+//!   Balance:    passes at priorities 12..1 until some zone is above its high mark
+//!               (a boosted zone first costs the boost, at priority 10 at most)
+//! ```
+//! Left out: hibernation. Neighbours: [`super::priority`] for tasks that reclaim themselves.
+
+use std_alloc::vec::Vec;
+
+use units::{NodeId, Order, Pages};
+
+use crate::alloc::watermark::Mark;
+use crate::alloc::zone::Zone;
+use crate::base::event::{Trace, TraceEvent};
+use crate::base::ids::MemcgId;
+use crate::base::layout::{ZoneId, ZoneKind};
+use crate::base::vmstat::VmEvent;
+use crate::memory::Memory;
+use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
+use crate::version::feature::{Feature, FragmentStall, WatermarkBoost};
+
+impl<T: Trace> Memory<T> {
+    /// Zones of a node up to `class`.
+    pub fn zones_up_to(&self, node: NodeId, class: ZoneKind) -> Vec<ZoneId> {
+        let zones = self.core.alloc.nodes()[node.index()].zones.iter().copied();
+        zones.filter(|&id| self.core.alloc.zone(id).kind <= class).collect()
+    }
+
+    /// Whether some zone of the node up to `class` is as `holds` says.
+    fn any_zone(&self, node: NodeId, class: ZoneKind, holds: impl Fn(&Zone) -> bool) -> bool {
+        let zones = self.core.alloc.nodes()[node.index()].zones.iter().map(|&id| self.core.alloc.zone(id));
+        zones.take_while(|zone| zone.kind <= class).any(holds)
+    }
+
+    /// `pgdat_balanced`: some zone up to `class` is above its high mark, boost included.
+    fn is_balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
+        self.any_zone(node, class, |zone| zone.above(Mark::High, order, class))
+    }
+
+    fn is_boosted(&self, node: NodeId, class: ZoneKind) -> bool {
+        self.any_zone(node, class, |zone| zone.watermarks.boost() > Pages::ZERO)
+    }
+
+    /// Whether kswapd has failed so often that it leaves the node to others.
+    pub fn is_hopeless(&self, node: NodeId) -> bool {
+        self.reclaim.node(node).kswapd_failures >= MAX_RECLAIM_RETRIES
+    }
+
+    /// Whether a sleeping kswapd is worth waking for a request (`wakeup_kswapd`).
+    pub fn has_work_for_kswapd(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
+        !self.is_hopeless(node) && (!self.is_balanced(node, order, class) || self.is_boosted(node, class))
+    }
+
+    /// `allow_direct_reclaim`: enough of the reserve is free for direct reclaimers to go on.
+    pub fn allow_direct_reclaim(&self, node: NodeId) -> bool {
+        let (mut free, mut reserve) = (0, 0);
+        for &id in &self.core.alloc.nodes()[node.index()].zones {
+            let zone = self.core.alloc.zone(id);
+            if zone.kind <= ZoneKind::Normal && self.zone_reclaimable_pages(node, zone.kind) > 0 {
+                free += zone.free_pages().0;
+                reserve += zone.watermarks.mark(Mark::Min);
+            }
+        }
+        reserve == 0 || free > reserve / 2 || self.is_hopeless(node)
+    }
+}
+
+/// What kswapd does next on its way to sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum SleepNext {
+    /// Wake all who wait for the reserve: nobody is left behind.
+    LetWaitersGo,
+    /// Wake kcompactd, then sleep 100 ms, or until woken.
+    Doze,
+    /// Sleep until woken.
+    Sleep,
+    /// Go to work at once.
+    Stay,
+}
+
+/// kswapd after a run: does it sleep, and how long (`kswapd_try_to_sleep`)?
+#[derive(Debug, Clone)]
+pub struct FallAsleep {
+    node: NodeId,
+    /// The order that was asked for.
+    order: Order,
+    /// The order that the last run still reclaimed for at its end.
+    reclaim_order: Order,
+    class: ZoneKind,
+    at: Falling,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Falling {
+    Start,
+    First,
+    Dozed,
+    Second,
+}
+
+impl FallAsleep {
+    /// After a run for `order` that ended as one for `reclaim_order`.
+    pub const fn new(node: NodeId, order: Order, reclaim_order: Order, class: ZoneKind) -> Self {
+        Self { node, order, reclaim_order, class, at: Falling::Start }
+    }
+
+    /// The next step; `woken`: the doze was cut short by a request.
+    pub fn step<T: Trace>(&mut self, mem: &mut Memory<T>, woken: bool) -> SleepNext {
+        match self.at {
+            Falling::Start => {
+                self.at = Falling::First;
+                SleepNext::LetWaitersGo
+            }
+            Falling::First if self.may_sleep(mem, self.reclaim_order) => {
+                for zone in mem.zones_up_to(self.node, ZoneKind::Movable) {
+                    mem.reset_skip_bits(zone);
+                }
+                self.at = Falling::Dozed;
+                SleepNext::Doze
+            }
+            Falling::Dozed if woken => {
+                mem.core.alloc.events.add(VmEvent::KswapdLowWmarkHitQuickly, 1);
+                SleepNext::Stay
+            }
+            Falling::First | Falling::Dozed => {
+                self.at = Falling::Second;
+                SleepNext::LetWaitersGo
+            }
+            Falling::Second if self.may_sleep(mem, self.order) => {
+                mem.core.alloc.trace.event(TraceEvent::VmscanKswapdSleep { nid: self.node });
+                SleepNext::Sleep
+            }
+            Falling::Second => {
+                mem.core.alloc.events.add(VmEvent::KswapdHighWmarkHitQuickly, 1);
+                SleepNext::Stay
+            }
+        }
+    }
+
+    /// `prepare_kswapd_sleep`: the node is balanced or hopeless.
+    fn may_sleep<T: Trace>(&self, mem: &mut Memory<T>, order: Order) -> bool {
+        if !mem.is_hopeless(self.node) && !mem.is_balanced(self.node, order, self.class) {
+            return false;
+        }
+        mem.reclaim.note_sleep(self.node);
+        true
+    }
+}
+
+/// What kswapd does next in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum BalanceNext {
+    /// One pass over the node with [`Balance::sc`].
+    Shrink,
+    /// Let others run, after waking those who wait for the reserve if `wake`.
+    Rest {
+        /// Whether they may go on.
+        wake: bool,
+    },
+    /// The run is over.
+    Done {
+        /// A boost was worked off: a pageblock that was mixed may be made whole again by kcompactd.
+        boosted: bool,
+    },
+}
+
+/// A run of kswapd over its node (`balance_pgdat`).
+#[derive(Debug, Clone)]
+pub struct Balance {
+    node: NodeId,
+    order: Order,
+    class: ZoneKind,
+    zones: Vec<ZoneId>,
+    /// Boosts of `zones` when the run began.
+    boosts: Vec<Pages>,
+    /// Pages to free before the boosts are worked off; 0: ordinary reclaim.
+    boost_left: u64,
+    /// The run, for the passes.
+    pub sc: ScanControl,
+    freed_before: u64,
+    met_target: bool,
+    at: Balancing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Balancing {
+    Look,
+    Passed,
+    Rested,
+}
+
+impl Balance {
+    /// Begins a run for a block of `order` in zones up to `class`.
+    pub fn begin<T: Trace>(mem: &mut Memory<T>, node: NodeId, order: Order, class: ZoneKind) -> Self {
+        let zones = mem.zones_up_to(node, class);
+        let boosts: Vec<Pages> = zones.iter().map(|&id| mem.core.alloc.zone(id).watermarks.boost()).collect();
+        mem.core.alloc.events.add(VmEvent::PageOutRun, 1);
+        zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, true));
+        let boost_left = boosts.iter().map(|boost| boost.0).sum();
+        let sc = ScanControl::kswapd(class);
+        let at = Balancing::Look;
+        Self { node, order, class, zones, boosts, boost_left, sc, freed_before: 0, met_target: false, at }
+    }
+
+    /// The order that it still reclaims for: 0 once compaction has what it needs.
+    pub const fn order(&self) -> Order {
+        self.order
+    }
+
+    /// The next step; `waiters`: somebody waits for the reserve.
+    pub fn step<T: Trace>(&mut self, mem: &mut Memory<T>, waiters: bool) -> BalanceNext {
+        match self.at {
+            Balancing::Look => self.look(mem),
+            Balancing::Passed => {
+                self.at = Balancing::Rested;
+                BalanceNext::Rest { wake: self.settle_pass(mem, waiters) }
+            }
+            Balancing::Rested => {
+                if self.ends() {
+                    self.finish(mem)
+                } else {
+                    self.look(mem)
+                }
+            }
+        }
+    }
+
+    /// Is another pass due, and for what?
+    fn look<T: Trace>(&mut self, mem: &mut Memory<T>) -> BalanceNext {
+        let balanced = mem.is_balanced(self.node, self.order, self.class);
+        if !balanced && self.boost_left > 0 {
+            // Ordinary reclaim has precedence; the marks stay boosted until the end.
+            self.boost_left = 0;
+            self.sc.priority = DEF_PRIORITY;
+        }
+        if self.boost_left == 0 && balanced {
+            return self.finish(mem);
+        }
+        let boosting = self.boost_left > 0;
+        let features = mem.core.alloc.features();
+        let spare_slab = boosting
+            && features.watermark_boost() != Some(WatermarkBoost::V2)
+            && !features.has(Feature::ShrinkSlabWhenBoosted);
+        self.freed_before = self.sc.nr_reclaimed;
+        self.sc.may_writepage = !boosting;
+        self.sc.may_shrinkslab = !spare_slab;
+        let high = |&id: &ZoneId| mem.core.alloc.zone(id).watermarks.mark(Mark::High).max(32);
+        self.sc.nr_to_reclaim = self.zones.iter().map(high).sum();
+        self.sc.nr_scanned = 0;
+        self.sc.order = self.order;
+        self.at = Balancing::Passed;
+        BalanceNext::Shrink
+    }
+
+    /// After a pass (the end of `kswapd_shrink_node`): whether those who wait for the reserve may go on.
+    fn settle_pass<T: Trace>(&mut self, mem: &Memory<T>, waiters: bool) -> bool {
+        if self.order > Order(0) && self.sc.nr_reclaimed >= (2 << self.order.0) {
+            self.order = Order(0); // Enough for compaction; go on for single pages.
+        }
+        self.met_target = self.sc.nr_scanned >= self.sc.nr_to_reclaim;
+        let works_boost_off = self.boost_left > 0 && self.met_target;
+        let stall = mem.core.alloc.features().fragment_stall();
+        waiters && wakes_waiters(stall, works_boost_off, || mem.allow_direct_reclaim(self.node))
+    }
+
+    /// Accounts for the pass: raises the priority if it found too little; true when there is no sense in
+    /// another one.
+    fn ends(&mut self) -> bool {
+        let freed = self.sc.nr_reclaimed - self.freed_before;
+        let boost_was = self.boost_left;
+        self.boost_left = self.boost_left.saturating_sub(freed);
+        if self.boost_left > 0 && freed == 0 {
+            return true;
+        }
+        // Boost reclaim never goes below priority 10.
+        let held = self.met_target || (boost_was > 0 && self.sc.priority == DEF_PRIORITY - 2);
+        if !held || freed == 0 {
+            self.sc.priority -= 1;
+        }
+        self.sc.priority < 1
+    }
+
+    fn finish<T: Trace>(&self, mem: &mut Memory<T>) -> BalanceNext {
+        if self.sc.nr_reclaimed == 0 && self.sc.priority < 1 {
+            mem.reclaim.note_failure(self.node);
+        }
+        for (&id, &boost) in self.zones.iter().zip(&self.boosts) {
+            // What was boosted meanwhile stays for the next run.
+            if boost > Pages::ZERO {
+                mem.core.alloc.reduce_boost(id, boost);
+            }
+        }
+        mem.snapshot_refaults(MemcgId::ROOT, self.node);
+        self.zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, false));
+        BalanceNext::Done { boosted: self.boosts.iter().any(|&boost| boost > Pages::ZERO) }
+    }
+}
+
+/// Whether the end of a pass wakes those who wait for the reserve: when enough of it is free for
+/// direct reclaimers, and with the last posting of the stall also when the pass worked off a boost
+/// and scanned enough, whatever is free (MECHANISMS 2.9 e).
+fn wakes_waiters(
+    stall: Option<FragmentStall>,
+    works_boost_off: bool,
+    allow_direct_reclaim: impl FnOnce() -> bool,
+) -> bool {
+    (works_boost_off && stall == Some(FragmentStall::V5)) || allow_direct_reclaim()
+}
+
+#[cfg(test)]
+mod tests {
+    use units::CpuId;
+
+    use super::*;
+    use crate::alloc::flags::AllocFlags;
+    use crate::base::event::NoTrace;
+    use crate::base::gfp::Gfp;
+    use crate::decide::scene::machine;
+    use crate::reclaim::run::Met;
+
+    const NODE: NodeId = NodeId(0);
+
+    /// A machine without a free page.
+    fn full(kernel: &str) -> Memory<NoTrace> {
+        let (mut mem, flags) = (machine(kernel), AllocFlags::NO_WATERMARKS);
+        while mem.core.alloc.alloc(CpuId(0), Gfp::KERNEL, Order(0), flags).page.is_some() {}
+        mem
+    }
+
+    fn boost(mem: &mut Memory<NoTrace>) {
+        let zone = mem.zones_up_to(NODE, ZoneKind::Normal)[0];
+        mem.core.alloc.boost_for_stall(zone);
+        assert!(mem.is_boosted(NODE, ZoneKind::Normal));
+    }
+
+    /// Walks a run by a script of passes, (pages freed, whether as much as wanted was scanned);
+    /// returns the priority of each pass, and how the run ended.
+    fn walk(mem: &mut Memory<NoTrace>, order: Order, script: &[(u64, bool)]) -> (Vec<u8>, Balance) {
+        let mut run = Balance::begin(mem, NODE, order, ZoneKind::Normal);
+        let mut priorities = Vec::new();
+        loop {
+            match run.step(mem, false) {
+                BalanceNext::Shrink => {
+                    let (freed, met) = script.get(priorities.len()).copied().unwrap_or((0, false));
+                    priorities.push(run.sc.priority);
+                    run.sc.nr_reclaimed += freed;
+                    run.sc.nr_scanned = if met { run.sc.nr_to_reclaim } else { 0 };
+                }
+                BalanceNext::Rest { .. } => {}
+                BalanceNext::Done { .. } => return (priorities, run),
+            }
+        }
+    }
+
+    #[test]
+    fn a_balanced_node_needs_no_pass() {
+        let mut mem = machine("linux-6.1");
+        assert_eq!(walk(&mut mem, Order(0), &[]).0, []);
+        assert_eq!(mem.reclaim.node(NODE).kswapd_failures, 0);
+    }
+
+    #[test]
+    fn a_run_that_frees_nothing_goes_through_all_priorities_and_counts_as_failure() {
+        let mut mem = full("linux-6.1");
+        let all: Vec<u8> = (1..=12).rev().collect();
+        assert_eq!(walk(&mut mem, Order(0), &[]).0, all);
+        assert_eq!(mem.reclaim.node(NODE).kswapd_failures, 1);
+        assert_eq!(walk(&mut mem, Order(0), &[(1, false)]).0, all, "a page is progress, but not enough");
+        assert_eq!(mem.reclaim.node(NODE).kswapd_failures, 1, "a run that freed a page has not failed");
+    }
+
+    #[test]
+    fn the_priority_stays_while_passes_scan_enough_and_free_something() {
+        let mut mem = full("linux-6.1");
+        let script = [(8, true), (8, true), (8, false), (0, true), (8, true)];
+        let (priorities, _) = walk(&mut mem, Order(0), &script);
+        assert_eq!(priorities[..6], [12, 12, 12, 11, 10, 10]);
+    }
+
+    #[test]
+    fn enough_for_compaction_turns_a_run_for_a_block_into_one_for_pages() {
+        let mut mem = full("linux-6.1");
+        let (_, run) = walk(&mut mem, Order(3), &[(15, true)]);
+        assert_eq!(run.order(), Order(3), "15 pages are fewer than twice a block of 8");
+        let (_, run) = walk(&mut mem, Order(3), &[(15, true), (1, true)]);
+        assert_eq!(run.order(), Order(0));
+    }
+
+    #[test]
+    fn a_boost_is_worked_off_without_writing_and_at_priority_10_at_most() {
+        let mut mem = machine("linux-5.4+fragment-stall");
+        boost(&mut mem);
+        let mut run = Balance::begin(&mut mem, NODE, Order(0), ZoneKind::Normal);
+        let boosted = run.boost_left;
+        assert!(boosted > 6, "{boosted}");
+        let mut priorities = Vec::new();
+        let end = loop {
+            match run.step(&mut mem, true) {
+                BalanceNext::Shrink => {
+                    assert!(!run.sc.may_writepage);
+                    priorities.push(run.sc.priority);
+                    run.sc.nr_reclaimed += if priorities.len() < 6 { 1 } else { boosted };
+                }
+                BalanceNext::Rest { wake } => assert!(wake, "enough is free"),
+                end @ BalanceNext::Done { .. } => break end,
+            }
+        };
+        assert_eq!(priorities, [12, 11, 10, 10, 10, 10]);
+        assert_eq!(end, BalanceNext::Done { boosted: true });
+        assert!(!mem.is_boosted(NODE, ZoneKind::Normal), "it is gone");
+    }
+
+    #[test]
+    fn a_boost_round_that_frees_nothing_ends_the_run() {
+        let mut mem = machine("linux-5.4+fragment-stall");
+        boost(&mut mem);
+        assert_eq!(walk(&mut mem, Order(0), &[(1, false)]).0, [12, 11]);
+    }
+
+    #[test]
+    fn slab_is_spared_while_a_boost_is_worked_off_before_5_4() {
+        for (kernel, shrinks) in [
+            ("linux-5.4-shrink-slab-when-boosted+fragment-stall", false),
+            ("linux-5.4+fragment-stall", true),
+            ("linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall", true),
+        ] {
+            let mut mem = machine(kernel);
+            boost(&mut mem);
+            let mut run = Balance::begin(&mut mem, NODE, Order(0), ZoneKind::Normal);
+            assert_eq!(run.step(&mut mem, false), BalanceNext::Shrink);
+            assert_eq!(run.sc.may_shrinkslab, shrinks, "{kernel}");
+        }
+    }
+
+    /// Walks the way to sleep; `woken`: the doze is cut short.
+    fn fall_asleep(mem: &mut Memory<NoTrace>, orders: [u8; 2], woken: bool) -> Vec<SleepNext> {
+        let [order, reclaim_order] = orders.map(Order);
+        let mut fall = FallAsleep::new(NODE, order, reclaim_order, ZoneKind::Normal);
+        let mut steps = Vec::new();
+        while !matches!(steps.last(), Some(SleepNext::Sleep | SleepNext::Stay)) {
+            steps.push(fall.step(mem, woken));
+        }
+        steps
+    }
+
+    #[test]
+    fn kswapd_dozes_first_and_sleeps_only_if_nobody_came() {
+        use SleepNext::{Doze, LetWaitersGo, Sleep, Stay};
+        let mut mem = machine("linux-6.1");
+        mem.reclaim.note_pass(NODE, &Met::default());
+        assert!(mem.reclaim.node(NODE).dirty);
+        assert_eq!(fall_asleep(&mut mem, [0, 0], false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
+        assert!(!mem.reclaim.node(NODE).dirty, "what was known of the lists is stale after a sleep");
+        assert_eq!(fall_asleep(&mut mem, [0, 0], true), [LetWaitersGo, Doze, Stay]);
+        assert_eq!(mem.core.alloc.events.get(VmEvent::KswapdLowWmarkHitQuickly), 1);
+
+        let mut mem = full("linux-6.1");
+        assert_eq!(fall_asleep(&mut mem, [0, 0], false), [LetWaitersGo, LetWaitersGo, Stay]);
+        assert_eq!(mem.core.alloc.events.get(VmEvent::KswapdHighWmarkHitQuickly), 1);
+        (0..MAX_RECLAIM_RETRIES).for_each(|_| mem.reclaim.note_failure(NODE));
+        assert_eq!(fall_asleep(&mut mem, [0, 0], false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
+        assert!(mem.allow_direct_reclaim(NODE), "nobody waits for one who has given up");
+    }
+
+    #[test]
+    fn only_the_last_posting_wakes_stalled_tasks_while_the_reserve_is_low() {
+        use FragmentStall::{V1, V2, V3, V5};
+        for (stall, wakes) in
+            [(None, false), (Some(V1), false), (Some(V2), false), (Some(V3), false), (Some(V5), true)]
+        {
+            assert_eq!(wakes_waiters(stall, true, || false), wakes, "{stall:?}");
+            assert!(!wakes_waiters(stall, false, || false), "{stall:?}: no boost, or too little scanned");
+            assert!(wakes_waiters(stall, true, || true) && wakes_waiters(stall, false, || true));
+        }
+    }
+}

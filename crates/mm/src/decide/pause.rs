@@ -1,0 +1,213 @@
+//! When a writer looks whether it goes too fast, and how long it pauses (`balance_dirty_pages`;
+//! MECHANISMS 10.3).
+//!
+//! ```text
+//!   pages dirtied --as many as the last look said--> look --> go on, or pause once,
+//!                                                      ^      or wait until there is room
+//!                                                      +------------------+
+//! ```
+//! Left out: pauses of cgroups. Neighbour: [`crate::pages::dirty`] for thresholds and the pace of all.
+
+use units::Nanos;
+
+use crate::base::event::Trace;
+use crate::memory::Memory;
+use crate::pages::pace::Balance;
+use crate::pages::pace::FIRST_POLL;
+
+/// How a process goes on making pages dirty (`nr_dirtied`, `nr_dirtied_pause`,
+/// `dirty_paused_when`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriterPace {
+    /// Pages since the last look.
+    dirtied: u32,
+    /// Pages until the next look.
+    poll: u32,
+    /// When the last pause ended.
+    paused_at: Nanos,
+}
+
+impl WriterPace {
+    /// Of a process that has written nothing yet.
+    pub const fn new() -> Self {
+        Self { dirtied: 0, poll: FIRST_POLL, paused_at: Nanos::ZERO }
+    }
+
+    /// A page was made dirty: whether the writer has to look.
+    pub fn dirty_page(&mut self) -> bool {
+        self.dirtied += 1;
+        self.dirtied >= self.poll
+    }
+
+    /// The look is over. What was not slept for is not forgotten, but for a writer below freerun.
+    fn go_on(&mut self, now: Nanos) {
+        self.dirtied = 0;
+        self.paused_at = now;
+    }
+}
+
+impl Default for WriterPace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What a writer does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Next {
+    /// Tell the flusher to write: more is dirty than the background threshold.
+    StartFlusher,
+    /// Sleep for so long.
+    Sleep(Nanos),
+    /// Go on writing.
+    Go,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Look,
+    Act(Balance),
+    Slept { again: bool },
+}
+
+/// One look of a writer, with the pauses that follow.
+#[derive(Debug, Clone, Copy)]
+pub struct Pause(At);
+
+impl Pause {
+    /// A writer is about to look.
+    pub const fn new() -> Self {
+        Self(At::Look)
+    }
+
+    /// The next step of a writer with this `pace` at `now`; `dying`: it was killed, and no pause is
+    /// repeated.
+    pub fn step<T: Trace>(
+        &mut self,
+        mem: &mut Memory<T>,
+        pace: &mut WriterPace,
+        now: Nanos,
+        dying: bool,
+    ) -> Next {
+        if let At::Slept { again } = self.0 {
+            pace.paused_at = now;
+            if !again || dying {
+                pace.go_on(now);
+                return Next::Go;
+            }
+            self.0 = At::Look;
+        }
+        let balance = match self.0 {
+            At::Act(balance) => balance,
+            _ => {
+                let since = now.saturating_sub(pace.paused_at);
+                let balance = mem.balance_dirty_pages(now, pace.dirtied, since);
+                let limits = mem.dirty_limits();
+                if limits.dirty > limits.background {
+                    self.0 = At::Act(balance);
+                    return Next::StartFlusher;
+                }
+                balance
+            }
+        };
+        self.act(balance, pace, now)
+    }
+
+    fn act(&mut self, balance: Balance, pace: &mut WriterPace, now: Nanos) -> Next {
+        let (length, again) = match balance {
+            Balance::Go { poll } => {
+                pace.poll = poll;
+                pace.go_on(now);
+                return Next::Go;
+            }
+            Balance::Pause { length, poll } => {
+                pace.poll = poll;
+                (length, false)
+            }
+            Balance::Wait { length } => (length, true),
+        };
+        self.0 = At::Slept { again };
+        Next::Sleep(length)
+    }
+}
+
+impl Default for Pause {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std_alloc::vec::Vec;
+
+    use super::*;
+    use crate::decide::scene::machine;
+
+    const START: Nanos = Nanos::from_secs(1);
+
+    /// Walks looks that come to these balances, one after the other, with sleeps as long as asked for;
+    /// returns the steps and the pace behind them.
+    fn walk(balances: &[Balance], dying: bool) -> (Vec<Next>, WriterPace) {
+        let mut pace = WriterPace { dirtied: 40, poll: 32, paused_at: Nanos::ZERO };
+        let (mut pause, mut now, mut steps) = (Pause::new(), START, Vec::new());
+        for &balance in balances {
+            // The look itself needs dirty pages; what follows from it does not.
+            let next = pause.act(balance, &mut pace, now);
+            steps.push(next);
+            let Next::Sleep(length) = next else { break };
+            now = Nanos(now.0 + length.0);
+            let mut mem = machine("linux-6.1");
+            let again = pause.0 == At::Slept { again: true };
+            if !again || dying {
+                steps.push(pause.step(&mut mem, &mut pace, now, dying));
+                break;
+            }
+        }
+        (steps, pace)
+    }
+
+    fn pause(millis: u64) -> Balance {
+        Balance::Pause { length: Nanos::from_millis(millis), poll: 7 }
+    }
+
+    fn wait(millis: u64) -> Balance {
+        Balance::Wait { length: Nanos::from_millis(millis) }
+    }
+
+    #[test]
+    fn a_writer_looks_after_as_many_pages_as_its_last_look_said() {
+        let mut pace = WriterPace::new();
+        let looks = |pace: &mut WriterPace| (1..100).find(|_| pace.dirty_page());
+        assert_eq!(looks(&mut pace), Some(32));
+        pace.poll = 5;
+        pace.go_on(START);
+        assert_eq!(looks(&mut pace), Some(5));
+    }
+
+    #[test]
+    fn with_nothing_dirty_a_writer_goes_on_and_looks_seldom() {
+        let (mut mem, mut pace) =
+            (machine("linux-6.1"), WriterPace { dirtied: 1, poll: 1, ..WriterPace::new() });
+        assert_eq!(Pause::new().step(&mut mem, &mut pace, START, false), Next::Go);
+        assert_eq!(pace, WriterPace { dirtied: 0, poll: 32, paused_at: START });
+    }
+
+    #[test]
+    fn a_pause_is_slept_once_and_a_wait_until_there_is_room() {
+        let sleep = |millis| Next::Sleep(Nanos::from_millis(millis));
+        let after = |millis: u64| Nanos::from_millis(1000 + millis);
+        let (steps, pace) = walk(&[pause(30)], false);
+        assert_eq!(steps, [sleep(30), Next::Go]);
+        assert_eq!(pace, WriterPace { dirtied: 0, poll: 7, paused_at: after(30) });
+
+        let (steps, pace) = walk(&[wait(200), wait(200), pause(10)], false);
+        assert_eq!(steps, [sleep(200), sleep(200), sleep(10), Next::Go]);
+        assert_eq!(pace, WriterPace { dirtied: 0, poll: 7, paused_at: after(410) });
+
+        let (steps, pace) = walk(&[wait(200), wait(200)], true);
+        assert_eq!(steps, [sleep(200), Next::Go], "a killed writer waits for nothing");
+        assert_eq!(pace, WriterPace { dirtied: 0, poll: 32, paused_at: after(200) });
+    }
+}

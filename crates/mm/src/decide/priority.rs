@@ -1,0 +1,241 @@
+//! How hard a run of direct or limit reclaim tries (`do_try_to_free_pages`; MECHANISMS 4.6).
+//!
+//! ```text
+//!   priority 12 .. 0: every node in turn, until enough is freed or compaction can work
+//!   nothing freed:    again, over the whole tree, opening active lists, ignoring memory.low
+//! ```
+//! Left out: wake-ups of the flusher by priority. Neighbours: [`crate::reclaim::run`] for one pass,
+//! [`super::balance`] for kswapd.
+
+use std_alloc::vec::Vec;
+
+use units::{CpuId, NodeId, Order};
+
+use crate::alloc::flags::class_of;
+use crate::alloc::pcp::COSTLY_ORDER;
+use crate::base::event::Trace;
+use crate::base::gfp::Gfp;
+use crate::base::ids::MemcgId;
+use crate::base::layout::ZoneKind;
+use crate::base::vmstat::VmEvent;
+use crate::memory::Memory;
+use crate::reclaim::run::{DEF_PRIORITY, Reclaimer, ScanControl};
+use crate::version::feature::Feature;
+
+/// What a run does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Next {
+    /// One pass over this node with [`Escalation::sc`].
+    Shrink(NodeId),
+    /// The run is over: as many pages were freed.
+    Done(u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Start,
+    Priority,
+    Node(usize),
+    End,
+}
+
+/// A run of direct or limit reclaim.
+#[derive(Debug, Clone)]
+pub struct Escalation {
+    /// The run, for the passes.
+    pub sc: ScanControl,
+    /// Nodes to be visited at this priority.
+    nodes: Vec<NodeId>,
+    /// Some zone is ready for compaction.
+    ready: bool,
+    at: At,
+}
+
+impl Escalation {
+    /// A task wants a block of `order`.
+    pub fn direct(gfp: Gfp, order: Order) -> Self {
+        Self::new(gfp, ScanControl::direct(class_of(gfp)).for_order(order))
+    }
+
+    /// A charge of `pages` failed at `target`.
+    pub fn limit(gfp: Gfp, target: MemcgId, pages: u64) -> Self {
+        Self::new(gfp, ScanControl::limit(target, pages))
+    }
+
+    fn new(gfp: Gfp, mut sc: ScanControl) -> Self {
+        sc.may_fs = gfp.has(Gfp::FS);
+        Self { sc, nodes: Vec::new(), ready: false, at: At::Start }
+    }
+
+    /// The next step, for a task on `cpu`.
+    pub fn step<T: Trace>(&mut self, mem: &mut Memory<T>, cpu: CpuId) -> Next {
+        loop {
+            match self.at {
+                At::Start => {
+                    if self.sc.reclaimer == Reclaimer::Direct {
+                        mem.core.alloc.events.add(allocstall(self.sc.reclaim_idx), 1);
+                    }
+                    self.at = At::Priority;
+                }
+                At::Priority => {
+                    self.sc.nr_scanned = 0;
+                    self.choose_nodes(mem, cpu);
+                    self.at = At::Node(0);
+                }
+                At::Node(index) => {
+                    if let Some(&node) = self.nodes.get(index) {
+                        self.at = At::Node(index + 1);
+                        return Next::Shrink(node);
+                    }
+                    let enough = self.sc.nr_reclaimed >= self.sc.nr_to_reclaim;
+                    if self.ready || enough || self.sc.priority == 0 {
+                        self.at = At::End;
+                    } else {
+                        self.sc.priority -= 1;
+                        self.at = At::Priority;
+                    }
+                }
+                At::End => {
+                    for node in mem.nodes() {
+                        mem.snapshot_refaults(self.sc.target, node);
+                    }
+                    if self.ready && self.sc.nr_reclaimed == 0 {
+                        return Next::Done(1); // Compaction has what it needs: that counts as progress.
+                    }
+                    if self.sc.nr_reclaimed > 0 || !self.can_try_harder(mem) {
+                        return Next::Done(self.sc.nr_reclaimed);
+                    }
+                    self.at = At::Start;
+                }
+            }
+        }
+    }
+
+    /// Nodes in the order of the task's zonelist, and whether one of their zones is ready for
+    /// compaction. A node of which every zone is ready is left out (`shrink_zones`).
+    fn choose_nodes<T: Trace>(&mut self, mem: &Memory<T>, cpu: CpuId) {
+        let sc = &self.sc;
+        let checks = sc.order > COSTLY_ORDER && sc.reclaimer == Reclaimer::Direct;
+        let here = mem.core.alloc.node_of(cpu);
+        self.nodes.clear();
+        self.ready = false;
+        for &id in &mem.core.alloc.nodes()[here.index()].zonelists[sc.reclaim_idx as usize] {
+            let node = mem.core.alloc.zone(id).node;
+            if checks && mem.compaction_ready(id, sc.order, sc.reclaim_idx) {
+                self.ready = true;
+            } else if !self.nodes.contains(&node) {
+                self.nodes.push(node);
+            }
+        }
+    }
+
+    /// A run that freed nothing is repeated: over the whole tree if it walked a part, opening the
+    /// active lists if it left them alone, ignoring `memory.low` if it respected it.
+    fn can_try_harder<T: Trace>(&mut self, mem: &Memory<T>) -> bool {
+        let (features, sc) = (mem.core.alloc.features(), &mut self.sc);
+        if features.has(Feature::PartialMemcgWalk) && !sc.memcg_full_walk {
+            sc.memcg_full_walk = true;
+        } else if features.has(Feature::RootAging) && sc.skipped_deactivate && !sc.force_deactivate {
+            sc.force_deactivate = true;
+            sc.skipped_deactivate = false;
+        } else if sc.memcg_low_skipped && !sc.memcg_low_reclaim {
+            sc.memcg_low_reclaim = true;
+            sc.memcg_low_skipped = false;
+            sc.force_deactivate = false;
+        } else {
+            return false;
+        }
+        sc.priority = DEF_PRIORITY;
+        true
+    }
+}
+
+const fn allocstall(class: ZoneKind) -> VmEvent {
+    match class {
+        ZoneKind::Dma => VmEvent::AllocStallDma,
+        ZoneKind::Dma32 => VmEvent::AllocStallDma32,
+        ZoneKind::Normal => VmEvent::AllocStallNormal,
+        ZoneKind::Movable => VmEvent::AllocStallMovable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::scene::machine;
+
+    const CPU: CpuId = CpuId(0);
+
+    /// Walks a run: `pass` says what each pass does to it. Returns the priority of each pass and
+    /// what the run came to.
+    fn walk(kernel: &str, mut run: Escalation, mut pass: impl FnMut(&mut ScanControl)) -> (Vec<u8>, u64) {
+        let mut mem = machine(kernel);
+        let mut priorities = Vec::new();
+        loop {
+            match run.step(&mut mem, CPU) {
+                Next::Shrink(node) => {
+                    assert_eq!(node, NodeId(0));
+                    priorities.push(run.sc.priority);
+                    pass(&mut run.sc);
+                }
+                Next::Done(freed) => return (priorities, freed),
+            }
+        }
+    }
+
+    fn limit() -> Escalation {
+        Escalation::limit(Gfp::KERNEL, MemcgId::ROOT, 1)
+    }
+
+    fn down_to(priority: u8) -> Vec<u8> {
+        (priority..=12).rev().collect()
+    }
+
+    #[test]
+    fn a_run_ends_once_it_has_freed_32_pages() {
+        let (priorities, freed) = walk("linux-5.4", limit(), |sc| sc.nr_reclaimed += 16);
+        assert_eq!((priorities, freed), (down_to(11), 32));
+    }
+
+    #[test]
+    fn a_run_that_frees_too_little_tries_every_priority_once() {
+        let once = |sc: &mut ScanControl| sc.nr_reclaimed = 1;
+        assert_eq!(walk("linux-6.12", limit(), once), (down_to(0), 1));
+    }
+
+    #[test]
+    fn a_run_that_frees_nothing_drops_its_scruples_one_by_one() {
+        let rounds = |kernel, skips: fn(&mut ScanControl)| walk(kernel, limit(), skips).0.len() / 13;
+        assert_eq!(rounds("linux-5.4", |_| {}), 1);
+        assert_eq!(rounds("linux-6.12", |_| {}), 2, "the whole tree");
+        let deactivate = |sc: &mut ScanControl| sc.skipped_deactivate |= !sc.force_deactivate;
+        assert_eq!(rounds("linux-5.5", deactivate), 2, "then the active lists");
+        assert_eq!(rounds("linux-5.4", deactivate), 1, "which older kernels decide for each cgroup");
+        let low = |sc: &mut ScanControl| sc.memcg_low_skipped |= !sc.memcg_low_reclaim;
+        assert_eq!(rounds("linux-5.4", low), 2, "then memory.low");
+        assert_eq!(
+            rounds("linux-6.12", |sc| {
+                sc.skipped_deactivate |= !sc.force_deactivate && !sc.memcg_low_reclaim;
+                sc.memcg_low_skipped |= !sc.memcg_low_reclaim;
+            }),
+            4
+        );
+    }
+
+    #[test]
+    fn a_costly_block_is_left_to_compaction_where_that_can_work() {
+        let direct = |order| walk("linux-6.1", Escalation::direct(Gfp::KERNEL, Order(order)), |_| {});
+        assert_eq!(direct(4), (Vec::new(), 1), "all is free: no pass, and that is progress");
+        assert_eq!(direct(3).0, down_to(0), "a small block is reclaimed for in any case");
+    }
+
+    #[test]
+    fn each_round_of_direct_reclaim_is_a_stall_of_its_class() {
+        let mut mem = machine("linux-6.12");
+        let mut run = Escalation::direct(Gfp::KERNEL, Order(0));
+        while let Next::Shrink(_) = run.step(&mut mem, CPU) {}
+        assert_eq!(mem.core.alloc.events.get(VmEvent::AllocStallNormal), 2);
+        assert!(run.sc.may_fs && !Escalation::direct(Gfp::NOFS, Order(0)).sc.may_fs);
+    }
+}

@@ -1,0 +1,191 @@
+//! Buffers of XFS metadata, as far as inodes need them: one for each cluster of 32 inodes
+//! (MECHANISMS 11.1).
+//!
+//! A buffer is four unmovable pages of 4 KiB that are on no list of reclaim. It stays after its use
+//! until the shrinker has met it twice without a use in between, then its pages go. Reading inodes
+//! back, and making new ones, thus turns over unmovable pages all the time, in a memory that is
+//! full of movable ones.
+//!
+//! Left out: the buffer's own slab object, buffers of directories, free space and inode B-trees,
+//! pinning by the log, and that a dirty buffer is written. Neighbours: [`crate::reclaim::shrinker`].
+
+use std_alloc::collections::VecDeque;
+use std_alloc::vec;
+use std_alloc::vec::Vec;
+
+use units::{CpuId, NodeId, Order, Pfn};
+
+use crate::base::event::Trace;
+use crate::core::Core;
+
+/// Inodes of 512 bytes in one buffer.
+pub const INODES_IN_CLUSTER: u32 = 32;
+/// Pages of a buffer.
+pub const CLUSTER_PAGES: usize = 4;
+/// Scans that a buffer survives after a use (`XFS_INO_REF`).
+const REFERENCES: u8 = 2;
+
+/// A cluster of inodes, by number on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClusterId(pub u32);
+
+#[derive(Debug, Clone, Copy)]
+struct Buffer {
+    pages: [Pfn; CLUSTER_PAGES],
+    references: u8,
+    valid: bool,
+}
+
+/// Whether a cluster is in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClusterState {
+    /// It is not.
+    Missing,
+    /// It is being read.
+    Reading,
+    /// It is.
+    Ready,
+}
+
+/// All buffers in memory.
+#[derive(Debug, Clone)]
+pub struct XfsBuffers {
+    /// By cluster.
+    buffers: Vec<Option<Buffer>>,
+    /// By node, the next one to be scanned first.
+    lists: Vec<VecDeque<ClusterId>>,
+}
+
+impl XfsBuffers {
+    /// None yet, on a machine of so many nodes.
+    pub fn new(nodes: usize) -> Self {
+        Self { buffers: Vec::new(), lists: vec![VecDeque::new(); nodes] }
+    }
+
+    /// Buffers in memory on a node.
+    pub fn count(&self, node: NodeId) -> u64 {
+        self.lists[node.index()].len() as u64
+    }
+
+    /// Pages of all buffers.
+    pub fn pages(&self) -> u64 {
+        self.lists.iter().map(|list| (list.len() * CLUSTER_PAGES) as u64).sum()
+    }
+
+    fn get(&mut self, cluster: ClusterId) -> Option<&mut Buffer> {
+        self.buffers.get_mut(cluster.0 as usize)?.as_mut()
+    }
+
+    /// Looks a cluster up in order to use it.
+    pub fn touch(&mut self, cluster: ClusterId) -> ClusterState {
+        match self.get(cluster) {
+            None => ClusterState::Missing,
+            Some(buffer) => {
+                buffer.references = REFERENCES;
+                if buffer.valid { ClusterState::Ready } else { ClusterState::Reading }
+            }
+        }
+    }
+
+    /// Makes these pages in use the buffer of a cluster; `valid`: there is nothing to be read.
+    ///
+    /// # Panics
+    /// When the cluster is in memory already.
+    pub fn add<T: Trace>(
+        &mut self,
+        core: &Core<T>,
+        cluster: ClusterId,
+        pages: [Pfn; CLUSTER_PAGES],
+        valid: bool,
+    ) {
+        let (_, node) = core.page_place(pages[0]);
+        let index = cluster.0 as usize;
+        if self.buffers.len() <= index {
+            self.buffers.resize(index + 1, None);
+        }
+        let before = self.buffers[index].replace(Buffer { pages, references: REFERENCES, valid });
+        assert!(before.is_none(), "cluster {} has two buffers", cluster.0);
+        self.lists[node.index()].push_back(cluster);
+    }
+
+    /// A cluster that was being read is valid.
+    ///
+    /// # Panics
+    /// When it is not in memory.
+    pub fn read_done(&mut self, cluster: ClusterId) {
+        self.get(cluster).expect("a buffer that is being read stays").valid = true;
+    }
+
+    /// Looks at `count` buffers of a node; returns how many it freed.
+    pub(crate) fn shrink<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cpu: CpuId,
+        node: NodeId,
+        count: u64,
+    ) -> u64 {
+        let mut freed = 0;
+        for _ in 0..count.min(self.count(node)) {
+            let list = &mut self.lists[node.index()];
+            let Some(cluster) = list.pop_front() else { break };
+            let buffer = self.get(cluster).expect("a listed buffer exists");
+            if buffer.references > 0 || !buffer.valid {
+                buffer.references = buffer.references.saturating_sub(1);
+                self.lists[node.index()].push_back(cluster);
+                continue;
+            }
+            let pages = buffer.pages;
+            self.buffers[cluster.0 as usize] = None;
+            for pfn in pages {
+                core.alloc.free(cpu, pfn, Order(0));
+            }
+            freed += 1;
+        }
+        freed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::alloc::flags::AllocFlags;
+    use crate::base::event::NoTrace;
+    use crate::base::gfp::Gfp;
+    use crate::base::layout::MemoryLayout;
+    use crate::base::sysctl::Sysctls;
+    use crate::version::feature::Kernel;
+    use units::Pages;
+
+    const CPU: CpuId = CpuId(0);
+    const NODE: NodeId = NodeId(0);
+
+    fn add(core: &mut Core<NoTrace>, buffers: &mut XfsBuffers, cluster: u32, valid: bool) {
+        let page = |_| {
+            core.alloc.alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::WMARK_MIN).page.expect("memory is free")
+        };
+        let pages = [0; CLUSTER_PAGES].map(page);
+        buffers.add(core, ClusterId(cluster), pages, valid);
+    }
+
+    #[test]
+    fn a_buffer_goes_at_the_third_scan_after_its_last_use() {
+        let layout = MemoryLayout::flat(Pages(8192), 1);
+        let kernel = Kernel::parse("linux-4.20-rc1").unwrap();
+        let mut core = Core::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap();
+        let mut buffers = XfsBuffers::new(1);
+        add(&mut core, &mut buffers, 7, true);
+        add(&mut core, &mut buffers, 9, true);
+        add(&mut core, &mut buffers, 11, false);
+        assert_eq!(buffers.pages(), 12);
+        let mut scan = |buffers: &mut XfsBuffers| buffers.shrink(&mut core, CPU, NODE, 3);
+        assert_eq!((scan(&mut buffers), scan(&mut buffers)), (0, 0));
+        assert_eq!(buffers.touch(ClusterId(9)), ClusterState::Ready);
+        assert_eq!(scan(&mut buffers), 1, "the one that was not used");
+        assert_eq!(buffers.touch(ClusterId(7)), ClusterState::Missing);
+        assert_eq!((scan(&mut buffers), scan(&mut buffers)), (0, 1));
+        assert_eq!(buffers.touch(ClusterId(11)), ClusterState::Reading, "never while it is read");
+        buffers.read_done(ClusterId(11));
+        assert_eq!(buffers.touch(ClusterId(11)), ClusterState::Ready);
+        core.alloc.check().unwrap();
+    }
+}

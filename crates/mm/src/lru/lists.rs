@@ -1,0 +1,239 @@
+//! LRU lists of each cgroup on each node.
+//!
+//! ```text
+//!   inactive head ... tail --> reclaim
+//!   active head   ... tail --> inactive head
+//! ```
+//!
+//! Sizes count pages; a large folio is one list element. Each list's size is kept by zone, and the
+//! sum over all cgroups by node, so that nobody has to add up cgroups to know a node.
+//! Left out: the multi-gen LRU. Neighbours: [`crate::lru::two_lists`] for the batches in front of the
+//! lists and for what an access does, [`crate::lru::workingset`] for ages,
+//! [`crate::reclaim::pass`] decides how much of a list is looked at, [`crate::reclaim::page`] what
+//! becomes of each page.
+
+use std_alloc::vec;
+use std_alloc::vec::Vec;
+
+use units::{NodeId, Pfn};
+
+use crate::base::event::Trace;
+use crate::base::frame::{FrameList, FrameState, PageFlags};
+use crate::base::ids::MemcgId;
+use crate::base::layout::ZoneKind;
+use crate::base::vmstat::MemcgStat;
+use crate::core::Core;
+
+/// The lists of an lruvec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+#[allow(missing_docs)] // Named as in the kernel.
+pub enum LruList {
+    InactiveAnon,
+    ActiveAnon,
+    InactiveFile,
+    ActiveFile,
+    Unevictable,
+}
+
+impl LruList {
+    /// Every list.
+    pub const ALL: [Self; 5] =
+        [Self::InactiveAnon, Self::ActiveAnon, Self::InactiveFile, Self::ActiveFile, Self::Unevictable];
+    /// How many there are.
+    pub const COUNT: usize = Self::ALL.len();
+    /// The lists that reclaim scans, in the order in which it does.
+    pub const EVICTABLE: [Self; 4] =
+        [Self::InactiveAnon, Self::ActiveAnon, Self::InactiveFile, Self::ActiveFile];
+
+    /// The list that a page with these flags belongs on.
+    #[inline]
+    pub const fn of(flags: PageFlags) -> Self {
+        if flags.has(PageFlags::UNEVICTABLE) {
+            return Self::Unevictable;
+        }
+        match (flags.has(PageFlags::SWAP_BACKED), flags.has(PageFlags::ACTIVE)) {
+            (true, false) => Self::InactiveAnon,
+            (true, true) => Self::ActiveAnon,
+            (false, false) => Self::InactiveFile,
+            (false, true) => Self::ActiveFile,
+        }
+    }
+
+    /// Whether it holds file pages.
+    #[inline]
+    pub const fn is_file(self) -> bool {
+        matches!(self, Self::InactiveFile | Self::ActiveFile)
+    }
+
+    /// Whether it is one of the active lists.
+    #[inline]
+    pub const fn is_active(self) -> bool {
+        matches!(self, Self::ActiveAnon | Self::ActiveFile)
+    }
+
+    /// The statistic that counts its pages.
+    pub const fn stat(self) -> MemcgStat {
+        match self {
+            Self::InactiveAnon => MemcgStat::InactiveAnon,
+            Self::ActiveAnon => MemcgStat::ActiveAnon,
+            Self::InactiveFile => MemcgStat::InactiveFile,
+            Self::ActiveFile => MemcgStat::ActiveFile,
+            Self::Unevictable => MemcgStat::Unevictable,
+        }
+    }
+}
+
+/// The lists of one cgroup on one node.
+#[derive(Debug, Clone, Default)]
+pub struct Lruvec {
+    lists: [FrameList; LruList::COUNT],
+    /// Pages on each list by zone: what reclaim's quotas are cut from, always exact.
+    pages: PagesByZone,
+    /// `nonresident_age` (up to 5.4 `inactive_age`): evictions and activations so far.
+    pub(super) age: u64,
+    /// `refaults`: activations of refaulted pages (anon, file) as of the last snapshot.
+    pub(super) refaults: [u64; 2],
+}
+
+/// Pages on each list (index [`LruList`]) in each zone of a node.
+type PagesByZone = [[u64; ZoneKind::COUNT]; LruList::COUNT];
+
+impl Lruvec {
+    /// Pages on `list` in zones up to `class`.
+    #[inline]
+    pub fn size(&self, list: LruList, class: ZoneKind) -> u64 {
+        self.pages[list as usize][..=(class as usize)].iter().sum()
+    }
+
+    /// One of its lists, the newest page first.
+    pub(crate) fn list(&self, list: LruList) -> &FrameList {
+        &self.lists[list as usize]
+    }
+
+    /// Pages on `list` by zone.
+    pub(crate) fn by_zone(&self, list: LruList) -> &[u64; ZoneKind::COUNT] {
+        &self.pages[list as usize]
+    }
+
+    /// Activations of refaulted file pages as of the last snapshot.
+    pub(crate) fn file_refaults(&self) -> u64 {
+        self.refaults[1]
+    }
+}
+
+/// The batches of one CPU.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CpuBatches {
+    pub(super) add: Vec<Pfn>,
+    pub(super) activate: Vec<Pfn>,
+}
+
+/// All lists and batches of the machine.
+#[derive(Debug, Clone)]
+pub struct Lru {
+    /// For each cgroup one for each node.
+    pub(super) lruvecs: Vec<Lruvec>,
+    /// What the lists of all cgroups add up to, by node.
+    nodes: Vec<PagesByZone>,
+    pub(super) cpus: Vec<CpuBatches>,
+}
+
+impl Lru {
+    /// Empty lists of the root cgroup on a machine of so many nodes and CPUs.
+    pub fn new(nodes: usize, cpus: usize) -> Self {
+        Self {
+            lruvecs: vec![Lruvec::default(); nodes],
+            nodes: vec![PagesByZone::default(); nodes],
+            cpus: vec![CpuBatches::default(); cpus],
+        }
+    }
+
+    /// Makes the lists of a new cgroup.
+    pub(crate) fn add_cgroup(&mut self) {
+        self.lruvecs.resize(self.lruvecs.len() + self.nodes.len(), Lruvec::default());
+    }
+
+    #[inline]
+    pub(super) fn index(&self, memcg: MemcgId, node: NodeId) -> usize {
+        (memcg.index() * self.nodes.len()) + node.index()
+    }
+
+    /// The lists of `memcg` on `node`.
+    #[inline]
+    pub fn lruvec(&self, memcg: MemcgId, node: NodeId) -> &Lruvec {
+        &self.lruvecs[self.index(memcg, node)]
+    }
+
+    /// Pages on `list` of one zone kind on a node, of all cgroups.
+    #[inline]
+    pub fn zone_pages(&self, list: LruList, node: NodeId, kind: ZoneKind) -> u64 {
+        self.nodes[node.index()][list as usize][kind as usize]
+    }
+
+    /// Pages on `list` on a node, of all cgroups.
+    #[inline]
+    pub fn node_pages(&self, list: LruList, node: NodeId) -> u64 {
+        self.nodes[node.index()][list as usize].iter().sum()
+    }
+
+    /// Pages on `list`, of all cgroups and nodes.
+    pub fn pages(&self, list: LruList) -> u64 {
+        self.nodes.iter().flat_map(|node| &node[list as usize]).sum()
+    }
+
+    /// Puts a page that is on no list at the head of the one its flags name.
+    #[inline]
+    pub(crate) fn insert<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        self.insert_at(core, pfn, false);
+    }
+
+    /// [`Self::insert`] at the tail, which reclaim takes from.
+    pub(crate) fn insert_tail<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        self.insert_at(core, pfn, true);
+    }
+
+    #[inline]
+    fn insert_at<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, tail: bool) {
+        let list = LruList::of(core.alloc.frames.flags(pfn));
+        let (zone, node) = core.page_place(pfn);
+        let memcg = core.page_memcg(pfn);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let index = self.index(memcg, node);
+        let lruvec = &mut self.lruvecs[index];
+        lruvec.pages[list as usize][zone as usize] += pages;
+        self.nodes[node.index()][list as usize][zone as usize] += pages;
+        let frames = &mut core.alloc.frames;
+        if tail {
+            lruvec.lists[list as usize].push_back(frames, pfn);
+        } else {
+            lruvec.lists[list as usize].push_front(frames, pfn);
+        }
+        frames.set_state(pfn, FrameState::Lru);
+        core.cgroups.add_stat(memcg, node, list.stat(), pages);
+    }
+
+    /// Takes a page off its list; its state becomes `Isolated`.
+    pub(crate) fn remove<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        let list = LruList::of(core.alloc.frames.flags(pfn));
+        let (zone, node) = core.page_place(pfn);
+        let memcg = core.page_memcg(pfn);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let index = self.index(memcg, node);
+        let lruvec = &mut self.lruvecs[index];
+        lruvec.pages[list as usize][zone as usize] -= pages;
+        self.nodes[node.index()][list as usize][zone as usize] -= pages;
+        lruvec.lists[list as usize].remove(&mut core.alloc.frames, pfn);
+        core.alloc.frames.set_state(pfn, FrameState::Isolated);
+        core.cgroups.sub_stat(memcg, node, list.stat(), pages);
+    }
+
+    /// Puts `pfn`, so far a part of the folio at `at`, right behind it on the folio's list.
+    pub(crate) fn split_off<T: Trace>(&mut self, core: &mut Core<T>, at: Pfn, pfn: Pfn) {
+        let list = LruList::of(core.alloc.frames.flags(at));
+        let (_, node) = core.page_place(at);
+        let index = self.index(core.page_memcg(at), node);
+        core.alloc.frames.set_state(pfn, FrameState::Lru);
+        self.lruvecs[index].lists[list as usize].insert_after(&mut core.alloc.frames, at, pfn);
+    }
+}

@@ -1,0 +1,176 @@
+//! The per-CPU batches in front of the LRU lists, and what an access does to a page on the classic
+//! two lists (MECHANISMS 6.1 to 6.3, MECHANISMS-6X 2.3 and 2.4).
+//!
+//! ```text
+//!   new file page --> [batch of 15 or 31] --> inactive head
+//!   second access --> [activate batch]    --> active head
+//! ```
+//!
+//! Pages in a batch are on no list. Left out: rotation and lazy-free batches. Neighbour:
+//! [`crate::lru::lists`].
+
+use units::{CpuId, Pfn};
+
+use crate::base::event::Trace;
+use crate::base::frame::{FrameState, PageFlags};
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::core::Core;
+use crate::lru::lists::Lru;
+
+impl Lru {
+    /// The folios in the batch of `cpu` on their way to a list, the oldest first.
+    pub fn add_batch(&self, cpu: CpuId) -> &[Pfn] {
+        &self.cpus[cpu.index()].add
+    }
+
+    /// The folios in the batches of all CPUs on their way to a list.
+    pub(crate) fn add_batches(&self) -> impl Iterator<Item = Pfn> + '_ {
+        self.cpus.iter().flat_map(|cpu| cpu.add.iter().copied())
+    }
+
+    /// `folio_add_lru`: queues a new page for the list that its flags name. The batch is flushed
+    /// when it is full, and at once for a large folio.
+    pub fn add<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+        core.alloc.frames.set_state(pfn, FrameState::Batch);
+        let limit = usize::from(core.alloc.tuning().lru_batch);
+        let large = core.alloc.frames.pages(pfn) > 1;
+        let batch = &mut self.cpus[cpu.index()].add;
+        batch.push(pfn);
+        if large || batch.len() >= limit {
+            self.flush_add_batch(core, cpu);
+        }
+    }
+
+    fn flush_add_batch<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId) {
+        let mut batch = core::mem::take(&mut self.cpus[cpu.index()].add);
+        for pfn in batch.drain(..) {
+            // A page that was removed while it waited here is marked by its state.
+            if core.alloc.frames.state(pfn) == FrameState::Batch {
+                self.insert(core, pfn);
+            }
+        }
+        self.cpus[cpu.index()].add = batch;
+    }
+
+    fn flush_activate_batch<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId) {
+        let mut batch = core::mem::take(&mut self.cpus[cpu.index()].activate);
+        for pfn in batch.drain(..) {
+            core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVATING);
+            self.activate_now(core, pfn);
+        }
+        self.cpus[cpu.index()].activate = batch;
+    }
+
+    fn activate_now<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        let flags = core.alloc.frames.flags(pfn);
+        let settled = core.alloc.frames.state(pfn) == FrameState::Lru;
+        if !settled || flags.has_any(PageFlags::ACTIVE.set(PageFlags::UNEVICTABLE)) {
+            return;
+        }
+        self.remove(core, pfn);
+        core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
+        self.insert(core, pfn);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let (_, node) = core.page_place(pfn);
+        core.alloc.events.add(VmEvent::PgActivate, pages);
+        core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::PgActivate, pages);
+    }
+
+    /// `lru_add_drain_cpu`: empties the batches of `cpu` onto the lists.
+    pub fn drain<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId) {
+        if !self.cpus[cpu.index()].add.is_empty() {
+            self.flush_add_batch(core, cpu);
+        }
+        if !self.cpus[cpu.index()].activate.is_empty() {
+            self.flush_activate_batch(core, cpu);
+        }
+    }
+
+    /// `lru_add_drain_all`.
+    pub fn drain_all<T: Trace>(&mut self, core: &mut Core<T>) {
+        for index in 0..self.cpus.len() {
+            self.drain(core, CpuId(u16::try_from(index).expect("CPUs are numbered in 16 bits")));
+        }
+    }
+
+    /// `folio_mark_accessed`, for an access through `read` or `write`: the first one sets
+    /// Referenced, the second one activates an inactive page.
+    pub fn mark_accessed<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+        let flags = core.alloc.frames.flags(pfn);
+        if !flags.has(PageFlags::REFERENCED) {
+            core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
+            return;
+        }
+        if flags.has_any(PageFlags::ACTIVE.set(PageFlags::UNEVICTABLE)) {
+            return;
+        }
+        match core.alloc.frames.state(pfn) {
+            FrameState::Lru => self.activate(core, cpu, pfn),
+            // Still in an add batch: it goes straight to the active list, if the batch is ours.
+            FrameState::Batch if self.cpus[cpu.index()].add.contains(&pfn) => {
+                core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
+            }
+            _ => {}
+        }
+        core.alloc.frames.clear_flags(pfn, PageFlags::REFERENCED);
+        self.age_on_activation(core, pfn);
+    }
+
+    /// `folio_activate`: through the CPU's batch.
+    fn activate<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+        let limit = usize::from(core.alloc.tuning().lru_batch);
+        let large = core.alloc.frames.pages(pfn) > 1;
+        if core.alloc.frames.flags(pfn).has(PageFlags::ACTIVATING) {
+            return;
+        }
+        core.alloc.frames.set_flags(pfn, PageFlags::ACTIVATING);
+        let batch = &mut self.cpus[cpu.index()].activate;
+        batch.push(pfn);
+        if large || batch.len() >= limit {
+            self.flush_activate_batch(core, cpu);
+        }
+    }
+
+    /// Forgets a page that waits in some batch: it is being freed.
+    fn forget_batched(&mut self, pfn: Pfn) {
+        for cpu in &mut self.cpus {
+            cpu.add.retain(|&other| other != pfn);
+            cpu.activate.retain(|&other| other != pfn);
+        }
+    }
+
+    /// Locks a page into memory: it moves to the unevictable list (`mlock_folio`).
+    pub fn mlock<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+        if core.alloc.frames.flags(pfn).has(PageFlags::MLOCKED) {
+            return;
+        }
+        if core.alloc.frames.state(pfn) == FrameState::Batch {
+            self.drain_all(core);
+        }
+        self.drain(core, cpu);
+        if core.alloc.frames.state(pfn) == FrameState::Lru {
+            self.remove(core, pfn);
+        }
+        core.alloc.frames.set_flags(pfn, PageFlags::MLOCKED.set(PageFlags::UNEVICTABLE));
+        core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
+        self.insert(core, pfn);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        core.alloc.events.add(VmEvent::UnevictablePgsMlocked, pages);
+        core.alloc.events.add(VmEvent::UnevictablePgsCulled, pages);
+    }
+
+    /// Takes a page that is being freed off its list or out of its batch.
+    pub(crate) fn detach<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        match core.alloc.frames.state(pfn) {
+            FrameState::Lru => {
+                self.remove(core, pfn);
+                if core.alloc.frames.flags(pfn).has(PageFlags::ACTIVATING) {
+                    self.forget_batched(pfn);
+                }
+            }
+            FrameState::Batch => self.forget_batched(pfn),
+            _ => {}
+        }
+        core.alloc.frames.set_state(pfn, FrameState::InUse);
+    }
+}

@@ -1,0 +1,193 @@
+//! Refault detection: shadow entries and refault distance (MECHANISMS 7).
+//!
+//! When a file page is evicted, its slot in the page cache tree keeps a *shadow*: which cgroup
+//! and node it was evicted from, and the age of that lruvec. When the page is read again, the
+//! difference of ages, the refault distance, tells how many more pages the list would have needed
+//! to keep it. If the active list is at least that long, the page is activated at once.
+//!
+//! `root-aging` off: age and distance are those of the owner's own lruvec. On: eviction ages the
+//! owner and all its ancestors, and the shadow belongs to the cgroup at which reclaim started.
+//!
+//! Left out: shadows of swapped-out anonymous pages (there is no swap).
+
+use units::{NodeId, Pfn};
+
+use crate::base::event::Trace;
+use crate::base::frame::PageFlags;
+use crate::base::ids::MemcgId;
+use crate::base::layout::ZoneKind;
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::core::Core;
+use crate::lru::lists::{Lru, LruList};
+use crate::version::feature::Feature;
+
+/// What an evicted page leaves in its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shadow {
+    /// The cgroup that reclaim started at (root aging) or that owned the page.
+    pub memcg: MemcgId,
+    /// Its node.
+    pub node: NodeId,
+    /// Age of that lruvec at eviction, modulo [`AGE_MASK`] + 1.
+    pub age: u64,
+    /// Whether the page had been part of the working set.
+    pub workingset: bool,
+}
+
+/// Ages are kept in 36 bits.
+pub const AGE_MASK: u64 = (1 << 36) - 1;
+
+impl Shadow {
+    /// Packs into 63 bits: the tree marks shadows by the topmost bit.
+    pub(crate) const fn pack(self) -> u64 {
+        self.age
+            | ((self.node.0 as u64) << 36)
+            | ((self.memcg.0 as u64) << 44)
+            | ((self.workingset as u64) << 60)
+    }
+
+    pub(crate) const fn unpack(bits: u64) -> Self {
+        Self {
+            age: bits & AGE_MASK,
+            node: NodeId(((bits >> 36) & 0xff) as u8),
+            memcg: MemcgId(((bits >> 44) & 0xffff) as u16),
+            workingset: ((bits >> 60) & 1) != 0,
+        }
+    }
+}
+
+impl Lru {
+    fn add_age<T: Trace>(&mut self, core: &Core<T>, memcg: MemcgId, node: NodeId, pages: u64) {
+        if !core.has(Feature::RootAging) {
+            let index = self.index(memcg, node);
+            self.lruvecs[index].age += pages;
+            return;
+        }
+        let mut next = Some(memcg);
+        while let Some(id) = next {
+            let index = self.index(id, node);
+            self.lruvecs[index].age += pages;
+            next = core.cgroups[id].parent;
+        }
+    }
+
+    /// `workingset_eviction`: ages the lists and makes the shadow of `pfn`, evicted by a run that
+    /// started at `target`.
+    pub(crate) fn evict_shadow<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn, target: MemcgId) -> Shadow {
+        let owner = core.page_memcg(pfn);
+        let (_, node) = core.page_place(pfn);
+        let memcg = if core.has(Feature::RootAging) { target } else { owner };
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        // The shadow holds the age before this eviction from 5.5 on, after it up to 5.4; one page
+        // in either case.
+        let age = self.lruvecs[self.index(memcg, node)].age & AGE_MASK;
+        self.add_age(core, owner, node, pages);
+        let workingset = core.alloc.frames.flags(pfn).has(PageFlags::WORKINGSET);
+        Shadow { memcg, node, age, workingset }
+    }
+
+    /// `workingset_activation`: an activation makes room on the inactive list as an eviction does.
+    pub(crate) fn age_on_activation<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn) {
+        let (_, node) = core.page_place(pfn);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        self.add_age(core, core.page_memcg(pfn), node, pages);
+    }
+
+    /// `workingset_refault`: `pfn` is back and `shadow` lay in its slot. It is flagged active if
+    /// the distance says that it would have stayed with a longer list.
+    pub fn refault<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, shadow: Shadow) {
+        let owner = core.page_memcg(pfn);
+        let (_, node) = core.page_place(pfn);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let counted = if core.has(Feature::RootAging) { owner } else { shadow.memcg };
+        count_workingset(
+            core,
+            counted,
+            node,
+            VmEvent::WorkingsetRefaultFile,
+            MemcgStat::WorkingsetRefaultFile,
+            pages,
+        );
+        let eviction = self.index(shadow.memcg, shadow.node);
+        let distance = self.lruvecs[eviction].age.wrapping_sub(shadow.age) & AGE_MASK;
+        let active = if core.has(Feature::RootAging) {
+            core.cgroups.reclaim_stat(shadow.memcg, shadow.node, MemcgStat::ActiveFile)
+        } else {
+            self.lruvecs[eviction].size(LruList::ActiveFile, ZoneKind::Movable)
+        };
+        if distance > active {
+            return;
+        }
+        core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
+        if core.has(Feature::RootAging) {
+            self.age_on_activation(core, pfn);
+        } else {
+            self.lruvecs[eviction].age += pages;
+        }
+        count_workingset(
+            core,
+            counted,
+            node,
+            VmEvent::WorkingsetActivateFile,
+            MemcgStat::WorkingsetActivateFile,
+            pages,
+        );
+        if shadow.workingset {
+            core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
+            count_workingset(
+                core,
+                counted,
+                node,
+                VmEvent::WorkingsetRestoreFile,
+                MemcgStat::WorkingsetRestoreFile,
+                pages,
+            );
+        }
+    }
+
+    /// `snapshot_refaults`: remembers how many refaulted pages were activated so far. Root aging
+    /// does so at the target only, before it in every cgroup below it.
+    pub fn snapshot_refaults<T: Trace>(&mut self, core: &Core<T>, target: MemcgId, node: NodeId) {
+        if core.has(Feature::RootAging) {
+            let index = self.index(target, node);
+            self.lruvecs[index].refaults = [
+                core.cgroups.reclaim_stat(target, node, MemcgStat::WorkingsetActivateAnon),
+                core.cgroups.reclaim_stat(target, node, MemcgStat::WorkingsetActivateFile),
+            ];
+            return;
+        }
+        for id in core.cgroups.ids() {
+            if core.cgroups.is_descendant(id, target) {
+                let index = self.index(id, node);
+                self.lruvecs[index].refaults = [
+                    core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateAnon),
+                    core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateFile),
+                ];
+            }
+        }
+    }
+}
+
+fn count_workingset<T: Trace>(
+    core: &mut Core<T>,
+    memcg: MemcgId,
+    node: NodeId,
+    event: VmEvent,
+    stat: MemcgStat,
+    pages: u64,
+) {
+    core.alloc.events.add(event, pages);
+    core.cgroups.add_stat(memcg, node, stat, pages);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shadow_packs_and_unpacks() {
+        let shadow = Shadow { memcg: MemcgId(65535), node: NodeId(200), age: AGE_MASK, workingset: true };
+        assert_eq!(Shadow::unpack(shadow.pack()), shadow);
+        assert_eq!(shadow.pack() >> 63, 0, "the topmost bit is the tree's");
+    }
+}

@@ -1,0 +1,362 @@
+//! Anonymous memory: which page of which mapping lies in which frame, and huge pages in it
+//! (MECHANISMS 12.2, 12.3).
+//!
+//! A mapping's table of frames is its page table; a frame knows its mapping and place in return
+//! (its reverse map), so that compaction can move it. A huge page is one folio of order 9 at a
+//! multiple of 512 pages: each of its 512 slots names its head. Mappings start at a multiple of
+//! 2 MiB.
+//!
+//! Left out: sharing after `fork`, the zero page, swap, huge pages mapped by single pages (a huge
+//! page of which a part goes is split at once, where the kernel defers that). Neighbours:
+//! [`crate::lru::lists`] for the lists, [`crate::compact::migrate`] for moving pages.
+
+use std_alloc::vec::Vec;
+
+use units::{CpuId, Pfn};
+
+use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use crate::base::event::Trace;
+use crate::base::frame::{FrameState, NIL, NO_OWNER, PageFlags};
+use crate::base::ids::AnonId;
+use crate::base::ids::MemcgId;
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::version::feature::Feature;
+
+/// Set in the owner of a frame that belongs to an anonymous mapping rather than to a file.
+const ANON_OWNER: u32 = 1 << 31;
+
+/// The anonymous mapping that an owner names; none for a file's mapping and for no owner.
+#[inline]
+pub(crate) const fn anon_owner(owner: u32) -> Option<AnonId> {
+    if owner == NO_OWNER || (owner & ANON_OWNER) == 0 { None } else { Some(AnonId(owner & !ANON_OWNER)) }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Anon {
+    live: bool,
+    /// Frame of each page, [`NIL`] where there is none.
+    slots: Vec<u32>,
+    pages: u64,
+}
+
+/// All anonymous mappings of the machine.
+#[derive(Debug, Clone, Default)]
+pub struct AnonMaps {
+    list: Vec<Anon>,
+    free: Vec<u32>,
+    huge: u64,
+}
+
+/// What is in a range of 2 MiB: whether huge pages can or do serve it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RangeCensus {
+    /// Pages that are present.
+    pub present: u32,
+    /// One of them belongs to a huge page.
+    pub huge: bool,
+    /// One of them was accessed lately.
+    pub referenced: bool,
+    /// One of them cannot be copied now.
+    pub busy: bool,
+}
+
+impl AnonMaps {
+    /// The head of the page at `index`.
+    #[inline]
+    pub fn find(&self, anon: AnonId, index: u32) -> Option<Pfn> {
+        match self.list[anon.0 as usize].slots.get(index as usize) {
+            None | Some(&NIL) => None,
+            Some(&pfn) => Some(Pfn(pfn)),
+        }
+    }
+
+    /// Pages present in a mapping.
+    pub fn pages(&self, anon: AnonId) -> u64 {
+        self.list[anon.0 as usize].pages
+    }
+
+    /// Pages present among `count` from `first`: `mincore`.
+    pub fn resident(&self, anon: AnonId, first: u32, count: u32) -> u32 {
+        let present = (first..first.saturating_add(count)).filter(|&index| self.find(anon, index).is_some());
+        present.fold(0, |sum, _| sum + 1)
+    }
+
+    /// Whether none of `count` pages from `first` is present (`pmd_none`).
+    pub fn is_range_empty(&self, anon: AnonId, first: u32, count: u32) -> bool {
+        (first..first.saturating_add(count)).all(|index| self.find(anon, index).is_none())
+    }
+
+    /// Huge pages of all mappings.
+    pub const fn huge_pages(&self) -> u64 {
+        self.huge
+    }
+
+    /// Every page of a mapping in ascending order, heads once: their first index and frame.
+    pub fn heads(&self, anon: AnonId) -> impl Iterator<Item = (u32, Pfn)> + '_ {
+        let mut last = NIL;
+        (0_u32..).zip(&self.list[anon.0 as usize].slots).filter_map(move |(index, &pfn)| {
+            let is_head = pfn != NIL && pfn != last;
+            last = pfn;
+            is_head.then_some((index, Pfn(pfn)))
+        })
+    }
+
+    /// Live mappings.
+    pub fn ids(&self) -> impl Iterator<Item = AnonId> + '_ {
+        (0_u32..).zip(&self.list).filter(|(_, anon)| anon.live).map(|(id, _)| AnonId(id))
+    }
+
+    fn set(&mut self, anon: AnonId, first: u32, count: u32, pfn: u32) {
+        let anon = &mut self.list[anon.0 as usize];
+        let (first, end) = (first as usize, first as usize + count as usize);
+        if anon.slots.len() < end {
+            anon.slots.resize(end, NIL);
+        }
+        for slot in &mut anon.slots[first..end] {
+            anon.pages -= u64::from(*slot != NIL);
+            anon.pages += u64::from(pfn != NIL);
+            *slot = pfn;
+        }
+    }
+}
+
+impl AnonMaps {
+    /// A new mapping without pages.
+    pub fn create(&mut self) -> AnonId {
+        let fresh = Anon { live: true, ..Anon::default() };
+        if let Some(id) = self.free.pop() {
+            self.list[id as usize] = fresh;
+            return AnonId(id);
+        }
+        let id = u32::try_from(self.list.len()).expect("fewer mappings than pages");
+        assert!((id & ANON_OWNER) == 0, "mappings are numbered in 31 bits");
+        self.list.push(fresh);
+        AnonId(id)
+    }
+
+    /// Frees all pages of a mapping and the mapping itself; returns the pages freed.
+    pub fn remove<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, anon: AnonId) -> u64 {
+        let freed = self.unmap(core, lru, cpu, anon, 0, u32::MAX);
+        self.list[anon.0 as usize] = Anon::default();
+        self.free.push(anon.0);
+        freed
+    }
+
+    /// Puts a page or huge page that is charged to `memcg` into `anon` at `index`, and on its way
+    /// to the lists.
+    ///
+    /// # Panics
+    /// When a page is there already, or a huge page is not at a multiple of its size.
+    pub fn map<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        anon: AnonId,
+        index: u32,
+        pfn: Pfn,
+        memcg: MemcgId,
+    ) {
+        let pages = core.alloc.frames.pages(pfn);
+        assert!(index.is_multiple_of(pages), "a huge page is aligned");
+        let taken = (index..index + pages).any(|index| self.find(anon, index).is_some());
+        assert!(!taken, "an anonymous page is mapped twice");
+        self.set(anon, index, pages, pfn.0);
+        self.huge += u64::from(pages == PAGEBLOCK_PAGES);
+        core.alloc.frames.set_owner(pfn, anon.0 | ANON_OWNER, index);
+        add_page(core, lru, cpu, pfn, memcg);
+    }
+
+    /// Frees the pages among `count` from `first`; a huge page that lies partly in there is split
+    /// before. Returns the pages freed.
+    pub fn unmap<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        anon: AnonId,
+        first: u32,
+        count: u32,
+    ) -> u64 {
+        let present = u32::try_from(self.list[anon.0 as usize].slots.len()).expect("a mapping's pages");
+        let end = first.saturating_add(count).min(present);
+        let (mut index, mut freed) = (first, 0);
+        while index < end {
+            let Some(pfn) = self.find(anon, index) else {
+                index += 1;
+                continue;
+            };
+            let pages = core.alloc.frames.pages(pfn);
+            let start = core.alloc.frames.index(pfn);
+            if pages > 1 && (start < first || start + pages > end) {
+                self.split_huge(core, lru, pfn);
+                continue;
+            }
+            self.set(anon, start, pages, NIL);
+            self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+            core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
+            free_page(core, lru, cpu, pfn);
+            freed += u64::from(pages);
+            index = start + pages;
+        }
+        freed
+    }
+
+    /// `mlock` of the pages among `count` from `first`; a huge page that lies partly in there is
+    /// split before.
+    pub fn lock<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        anon: AnonId,
+        first: u32,
+        count: u32,
+    ) {
+        let end = first.saturating_add(count);
+        let mut index = first;
+        while index < end {
+            let Some(pfn) = self.find(anon, index) else {
+                index += 1;
+                continue;
+            };
+            let (start, pages) = (core.alloc.frames.index(pfn), core.alloc.frames.pages(pfn));
+            if pages > 1 && (start < first || start + pages > end) {
+                self.split_huge(core, lru, pfn);
+                continue;
+            }
+            lru.mlock(core, cpu, pfn);
+            index = start + pages;
+        }
+    }
+
+    /// The reverse map: lets the place of `old` name `new` instead.
+    pub(crate) fn replace<T: Trace>(&mut self, core: &Core<T>, anon: AnonId, old: Pfn, new: Pfn) {
+        let (index, pages) = (core.alloc.frames.index(old), core.alloc.frames.pages(old));
+        assert!(self.find(anon, index) == Some(old), "the page table and the reverse map agree");
+        self.set(anon, index, pages, new.0);
+    }
+
+    /// `split_huge_page`: makes single pages of a huge page. They stay where the huge page was on
+    /// its list, in ascending order behind its first page.
+    pub fn split_huge<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, head: Pfn) {
+        let frames = &core.alloc.frames;
+        let (owner, index, pages) = (frames.owner(head), frames.index(head), frames.pages(head));
+        let (flags, memcg, state) = (frames.flags(head), frames.memcg(head), frames.state(head));
+        let anon = anon_owner(owner).expect("only anonymous huge pages are split");
+        assert!(state == FrameState::Lru, "a large folio never waits in a batch");
+        core.alloc.frames.set_order(head, units::Order(0));
+        let mut behind = head;
+        for offset in 1..pages {
+            let tail = Pfn(head.0 + offset);
+            let frames = &mut core.alloc.frames;
+            frames.set_order(tail, units::Order(0));
+            frames.put_flags(tail, flags.clear(PageFlags::ACTIVATING));
+            frames.set_memcg(tail, memcg);
+            frames.set_owner(tail, owner, index + offset);
+            lru.split_off(core, behind, tail);
+            self.set(anon, index + offset, 1, tail.0);
+            behind = tail;
+        }
+        self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+        core.alloc.events.add(VmEvent::ThpSplitPage, 1);
+    }
+
+    /// What is in the 2 MiB from page `first`, a multiple of 512.
+    pub fn census<T: Trace>(&self, core: &Core<T>, anon: AnonId, first: u32) -> RangeCensus {
+        let mut census = RangeCensus::default();
+        for index in first..first + PAGEBLOCK_PAGES {
+            let Some(pfn) = self.find(anon, index) else { continue };
+            let flags = core.alloc.frames.flags(pfn);
+            census.present += 1;
+            census.huge |= core.alloc.frames.pages(pfn) > 1;
+            census.referenced |= flags.has_any(PageFlags::YOUNG.set(PageFlags::REFERENCED));
+            census.busy |= core.alloc.frames.state(pfn) != FrameState::Lru
+                || flags.has_any(PageFlags::ACTIVATING.set(PageFlags::MLOCKED));
+        }
+        census
+    }
+
+    /// `collapse_huge_page`: lets `huge`, charged to `memcg`, take the place of the single pages
+    /// from `first`, which are freed. Returns how many there were to copy.
+    ///
+    /// # Panics
+    /// When `huge` is no huge page, or one is there already.
+    pub fn collapse<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        anon: AnonId,
+        first: u32,
+        huge: Pfn,
+        memcg: MemcgId,
+    ) -> u32 {
+        assert!(core.alloc.frames.order(huge) == PAGEBLOCK_ORDER, "collapsed into a huge page");
+        let census = self.census(core, anon, first);
+        assert!(!census.huge, "single pages are collapsed");
+        self.unmap(core, lru, cpu, anon, first, PAGEBLOCK_PAGES);
+        self.map(core, lru, cpu, anon, first, huge, memcg);
+        census.present
+    }
+
+    /// Holds page tables against reverse maps; returns what differs.
+    pub(crate) fn check<T: Trace>(&self, core: &Core<T>) -> Result<(), &'static str> {
+        let frames = &core.alloc.frames;
+        let (mut mapped, mut huge) = (0_u64, 0);
+        for anon in self.ids() {
+            let mut pages = 0;
+            for (index, pfn) in self.heads(anon) {
+                if !frames.is_lru_page(pfn) || anon_owner(frames.owner(pfn)) != Some(anon) {
+                    return Err("a page table names a frame that is not the mapping's");
+                }
+                if frames.index(pfn) != index {
+                    return Err("a page table and a reverse map name different places");
+                }
+                let count = frames.pages(pfn);
+                if self.resident(anon, index, count) != count {
+                    return Err("a huge page does not fill its place");
+                }
+                pages += u64::from(count);
+                mapped += 1;
+                huge += u64::from(count == PAGEBLOCK_PAGES);
+            }
+            if pages != self.pages(anon) {
+                return Err("a mapping's page count differs from its table");
+            }
+        }
+        let owned = (0..u32::try_from(frames.len()).expect("frame numbers are 32 bits"))
+            .filter(|&pfn| frames.is_lru_page(Pfn(pfn)) && anon_owner(frames.owner(Pfn(pfn))).is_some());
+        if owned.count() as u64 != mapped {
+            return Err("a frame says that it is mapped where no page table names it");
+        }
+        if huge == self.huge { Ok(()) } else { Err("the count of huge pages differs") }
+    }
+}
+
+/// Puts a new anonymous page of `memcg` on its way to the lists. Up to 5.8 it starts active.
+fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, memcg: MemcgId) {
+    let mut flags = PageFlags::SWAP_BACKED.set(PageFlags::MAPPED).set(PageFlags::YOUNG);
+    if !core.has(Feature::AnonStartsInactive) {
+        flags = flags.set(PageFlags::ACTIVE);
+    }
+    core.alloc.frames.put_flags(pfn, flags);
+    core.alloc.frames.set_memcg(pfn, memcg.0);
+    let (_, node) = core.page_place(pfn);
+    let pages = u64::from(core.alloc.frames.pages(pfn));
+    core.cgroups.add_stat(memcg, node, MemcgStat::Anon, pages);
+    lru.add(core, cpu, pfn);
+}
+
+/// Frees an anonymous page and uncharges it.
+fn free_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn) {
+    let (_, node) = core.page_place(pfn);
+    let memcg = core.page_memcg(pfn);
+    let pages = core.alloc.frames.pages(pfn);
+    lru.detach(core, pfn);
+    core.cgroups.sub_stat(memcg, node, MemcgStat::Anon, u64::from(pages));
+    core.cgroups.uncharge(memcg, u64::from(pages));
+    core.alloc.free(cpu, pfn, core.alloc.frames.order(pfn));
+}

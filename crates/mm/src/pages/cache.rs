@@ -1,0 +1,286 @@
+//! Page cache trees: which page of which file is in memory, and the shadows of those that were.
+//!
+//! Models `struct address_space` with its xarray: leaves of 64 slots below inner nodes of 64
+//! children. A file whose only page is page 0 needs no node. Nodes are kernel objects: they live
+//! on slab pages and are charged to the cgroup of the task that made them, so a caller first makes
+//! the nodes that an insertion needs ([`PageCache::prepare_insert`]), waiting for memory if it must.
+//!
+//! A leaf that holds nothing but shadows is on the *shadow list* of its cgroup, where the shadow
+//! shrinker finds it ([`crate::pages::shadow`]).
+//!
+//! Leaves carry the tag of dirty pages, so that writeback finds them without looking at each page.
+//!
+//! Left out: the other tags, multi-order entries (a large folio fills each of its slots), DAX. Neighbours:
+//! [`crate::lru::workingset`] for what a shadow says, [`crate::slab::caches`] for the nodes' pages,
+//! [`crate::pages::dirty`] for dirty pages.
+
+use std_alloc::vec;
+use std_alloc::vec::Vec;
+
+use units::{CpuId, Pfn};
+
+use crate::base::event::Trace;
+use crate::base::frame::{NO_OWNER, PageFlags};
+use crate::base::ids::{MappingId, MemcgId};
+use crate::base::vmstat::MemcgStat;
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::lru::workingset::Shadow;
+use crate::pages::pace::Pace;
+use crate::pages::tree::{
+    EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, encode_page, encode_shadow,
+};
+use crate::slab::object::{Object, ObjectAlloc};
+use crate::version::geometry::Cache;
+
+/// What an insertion still needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Prepared {
+    /// Nothing: insert now.
+    Ready,
+    /// Charge this many pages of kernel memory to the cgroup, then tell
+    /// [`crate::cgroup::tree::Memcgs::object_pages_charged`].
+    NeedsCharge {
+        /// Pages to charge.
+        pages: u32,
+    },
+    /// Allocate a reclaimable slab block and hand it to [`Core::grow_slab`].
+    NeedsSlab,
+}
+
+/// The page cache of the machine.
+#[derive(Debug, Clone)]
+pub struct PageCache {
+    pub(super) trees: Mappings,
+    /// Empty between steps.
+    scratch: NodeScratch,
+    /// Dirty pages, by node.
+    pub(super) dirty: Vec<u64>,
+    /// Pages being written, by node.
+    pub(super) under_writeback: Vec<u64>,
+    pub(super) pace: Pace,
+}
+
+impl PageCache {
+    /// Empty, on a machine of so many nodes.
+    pub fn new(nodes: usize) -> Self {
+        Self {
+            trees: Mappings::default(),
+            scratch: Vec::new(),
+            dirty: vec![0; nodes],
+            under_writeback: vec![0; nodes],
+            pace: Pace::new(),
+        }
+    }
+
+    /// The trees, for a look.
+    #[inline]
+    pub fn trees(&self) -> &Mappings {
+        &self.trees
+    }
+
+    /// What a page index of a file holds.
+    #[inline]
+    pub fn find(&self, mapping: MappingId, index: u32) -> Slot {
+        self.trees.find(mapping, index)
+    }
+
+    /// A new empty mapping.
+    pub fn create(&mut self) -> MappingId {
+        let fresh = Mapping { live: true, ..Mapping::default() };
+        match self.trees.free.pop() {
+            Some(id) => {
+                self.trees.list[id as usize] = fresh;
+                MappingId(id)
+            }
+            None => {
+                self.trees.list.push(fresh);
+                MappingId(u32::try_from(self.trees.list.len() - 1).expect("fewer files than pages"))
+            }
+        }
+    }
+
+    /// Makes the tree nodes that inserting `pages` pages at `index` needs, for a task of `memcg`.
+    /// Call again after having done what it asks for; other tasks may have changed the tree.
+    pub fn prepare_insert<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cpu: CpuId,
+        mapping: MappingId,
+        index: u32,
+        pages: u32,
+        memcg: MemcgId,
+    ) -> Prepared {
+        while let Some((level, number)) = self.trees.missing_node(mapping, index, pages) {
+            match core.alloc_object(cpu, Cache::TreeNode, memcg) {
+                ObjectAlloc::Done(object) => self.trees.add_node(mapping, level, number, object),
+                ObjectAlloc::NeedsCharge { pages } => return Prepared::NeedsCharge { pages },
+                ObjectAlloc::NeedsSlab => return Prepared::NeedsSlab,
+            }
+        }
+        Prepared::Ready
+    }
+
+    /// Adds a page or folio to the page cache; [`Prepared::Ready`] must have been returned for it
+    /// just before. The page is charged to `memcg` already. Returns the shadow that lay there.
+    ///
+    /// # Panics
+    /// When a slot is taken: callers look before they insert, with no wait in between.
+    pub fn insert_page<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        mapping: MappingId,
+        index: u32,
+        pfn: Pfn,
+        memcg: MemcgId,
+    ) -> Option<Shadow> {
+        let pages = core.alloc.frames.pages(pfn);
+        let mut shadow = None;
+        for offset in 0..pages {
+            match self.trees.find(mapping, index + offset) {
+                Slot::Page(_) => panic!("a page cache slot is taken twice"),
+                Slot::Shadow(found) => shadow = Some(found),
+                Slot::Empty => {}
+            }
+            let _ = self.trees.set(mapping, index + offset, encode_page(pfn));
+        }
+        self.trees.list[mapping.0 as usize].pages += u64::from(pages);
+        self.trees.total_pages += u64::from(pages);
+        core.alloc.frames.set_owner(pfn, mapping.0, index);
+        core.alloc.frames.set_memcg(pfn, memcg.0);
+        let (_, node) = core.page_place(pfn);
+        core.cgroups.add_stat(memcg, node, MemcgStat::File, u64::from(pages));
+        shadow
+    }
+
+    /// Lets the place of `old` in its mapping name `new`, of the same order, instead.
+    pub(crate) fn replace_page<T: Trace>(&mut self, core: &Core<T>, mapping: MappingId, old: Pfn, new: Pfn) {
+        let (index, pages) = (core.alloc.frames.index(old), core.alloc.frames.pages(old));
+        for index in index..index + pages {
+            assert!(self.trees.find(mapping, index) == Slot::Page(old), "tree and frame agree");
+            let _ = self.trees.set(mapping, index, encode_page(new));
+        }
+    }
+
+    /// Takes a page out of its mapping, leaving `shadow` or nothing.
+    pub(crate) fn remove_page<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cpu: CpuId,
+        pfn: Pfn,
+        shadow: Option<Shadow>,
+    ) {
+        let mapping = MappingId(core.alloc.frames.owner(pfn));
+        let index = core.alloc.frames.index(pfn);
+        let pages = core.alloc.frames.pages(pfn);
+        let flags = core.alloc.frames.flags(pfn);
+        if flags.has_any(PageFlags::DIRTY.set(PageFlags::PRIVATE)) {
+            self.clear_private(core, cpu, pfn);
+        }
+        self.trees.list[mapping.0 as usize].pages -= u64::from(pages);
+        self.trees.total_pages -= u64::from(pages);
+        let entry = shadow.map_or(EMPTY, encode_shadow);
+        for offset in 0..pages {
+            if let Some(leaf) = self.trees.set(mapping, index + offset, entry) {
+                self.free_leaf(core, cpu, leaf);
+            }
+        }
+        core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
+        let (_, node) = core.page_place(pfn);
+        core.cgroups.sub_stat(core.page_memcg(pfn), node, MemcgStat::File, u64::from(pages));
+    }
+
+    fn free_leaf<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) -> u64 {
+        let mut objects = core::mem::take(&mut self.scratch);
+        self.trees.drop_leaf(leaf, &mut objects);
+        self.free_nodes(core, cpu, objects)
+    }
+
+    fn free_nodes<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mut objects: NodeScratch) -> u64 {
+        let mut pages = 0;
+        for object in objects.drain(..) {
+            pages += core.free_object(cpu, object);
+        }
+        self.scratch = objects;
+        pages
+    }
+
+    /// Frees every page of `mapping`, dirty or not, and its tree: truncation on unlink.
+    pub fn remove<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, mapping: MappingId) {
+        self.invalidate(core, lru, cpu, mapping, false);
+        self.clear(core, cpu, mapping);
+        self.trees.list[mapping.0 as usize] = Mapping::default();
+        self.trees.free.push(mapping.0);
+    }
+
+    /// Frees shadows and nodes of a mapping without pages.
+    pub(crate) fn clear<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
+        assert!(self.trees.pages(mapping) == 0, "pages are freed before their tree");
+        for leaf in 0..self.trees.list[mapping.0 as usize].leaves.len() {
+            self.clear_shadows(core, cpu, self.trees.list[mapping.0 as usize].leaves[leaf]);
+        }
+        let mut remains = core::mem::take(&mut self.scratch);
+        self.trees.take_remains(mapping, &mut remains);
+        self.free_nodes(core, cpu, remains);
+        self.trees.list[mapping.0 as usize].head = EMPTY;
+    }
+
+    /// Frees the pages of `mapping` that nothing needs: what `drop_caches` does to a file, with
+    /// `clean_only`. Shadows stay. Returns the pages freed.
+    pub fn invalidate<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        mapping: MappingId,
+        clean_only: bool,
+    ) -> u64 {
+        let busy = PageFlags::DIRTY
+            .set(PageFlags::WRITEBACK)
+            .set(PageFlags::LOCKED)
+            .set(PageFlags::MAPPED)
+            .set(PageFlags::MLOCKED);
+        let mut freed = 0;
+        for (_, pfn) in self.trees.heads(mapping) {
+            if clean_only && core.alloc.frames.flags(pfn).has_any(busy) {
+                continue;
+            }
+            freed += u64::from(core.alloc.frames.pages(pfn));
+            lru.detach(core, pfn);
+            self.remove_page(core, cpu, pfn, None);
+            release_file_page(core, cpu, pfn);
+        }
+        freed
+    }
+
+    /// Empties a leaf of its shadows and frees it, unless it holds pages. Returns the slab pages that came free.
+    pub(super) fn clear_shadows<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) -> u64 {
+        if leaf == NO_NODE {
+            return 0;
+        }
+        let (mapping, first) = {
+            let leaf = &self.trees.leaves[leaf as usize];
+            (MappingId(leaf.mapping), leaf.number << 6)
+        };
+        let mut emptied = self.trees.leaves[leaf as usize].used == 0;
+        for offset in 0..SLOTS {
+            let entry = self.trees.leaves[leaf as usize].slots[offset];
+            if (entry & SHADOW_BIT) != 0 {
+                let index = first + u32::try_from(offset).expect("64 slots");
+                emptied = self.trees.set(mapping, index, EMPTY).is_some();
+            }
+        }
+        if emptied { self.free_leaf(core, cpu, leaf) } else { 0 }
+    }
+}
+
+/// Uncharges and frees a page that left its mapping and its list.
+pub(crate) fn release_file_page<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+    let pages = core.alloc.frames.pages(pfn);
+    core.cgroups.uncharge(core.page_memcg(pfn), u64::from(pages));
+    core.alloc.free(cpu, pfn, core.alloc.frames.order(pfn));
+}
+
+/// Nodes on their way out; kept between calls so that freeing allocates nothing.
+type NodeScratch = Vec<Object>;

@@ -1,0 +1,263 @@
+//! Dirty pages and pages under writeback: how many there are on each node, and how a page goes
+//! from one to the other (MECHANISMS 10, MECHANISMS-6X 8.1).
+//!
+//! ```text
+//!   write() --> DIRTY --flusher--> WRITEBACK --device--> clean
+//!                                      \--> marked for reclaim: to the inactive tail
+//! ```
+//!
+//! Left out: writes that fail. Thresholds and the pace of writers: [`crate::pages::pace`]. Who sleeps and who
+//! writes is up to the driver, `writeback.rs` of the kernel crate.
+
+use std_alloc::vec::Vec;
+
+use units::{CpuId, Nanos, NodeId, Pfn};
+
+use crate::alloc::watermark::Mark;
+use crate::base::event::Trace;
+use crate::base::frame::{FrameState, PageFlags};
+use crate::base::ids::MappingId;
+use crate::base::layout::ZoneKind;
+use crate::base::sysctl::Sysctl;
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::core::Core;
+use crate::lru::lists::{Lru, LruList};
+use crate::pages::cache::PageCache;
+use crate::pages::pace::{Balance, DirtyLimits, Pace};
+use crate::pages::tree::Slot;
+use crate::slab::cache::SlabId;
+use crate::slab::object::Object;
+use crate::version::geometry::Cache;
+
+/// Pages that could be made dirty on `node`: free ones beyond the reserves, and file pages
+/// (`node_dirtyable_memory`). Slab does not count, so thresholds fall as it grows.
+fn dirtyable_pages<T: Trace>(core: &Core<T>, lru: &Lru, node: NodeId) -> u64 {
+    let (mut free, mut reserve) = (0, 0);
+    for &id in &core.alloc.nodes()[node.index()].zones {
+        let zone = core.alloc.zone(id);
+        let kept = ZoneKind::ALL.iter().map(|&class| zone.watermarks.reserve(class)).max().unwrap_or(0);
+        free += zone.free_pages().0;
+        reserve += (zone.watermarks.base(Mark::High) + kept).min(zone.managed.0);
+    }
+    let file = |list| lru.node_pages(list, node);
+    free.saturating_sub(reserve) + file(LruList::InactiveFile) + file(LruList::ActiveFile)
+}
+
+/// Gives a page a buffer head, which is freed with the page.
+pub fn attach_buffer<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: Pfn, buffer: Object) {
+    if core.alloc.frames.flags(pfn).has(PageFlags::PRIVATE) {
+        core.free_object(cpu, buffer);
+        return;
+    }
+    assert!(buffer.memcg == core.page_memcg(pfn), "a buffer head is charged with its page");
+    core.alloc.frames.set_flags(pfn, PageFlags::PRIVATE);
+    core.alloc.frames.set_private(pfn, buffer.slab.0);
+}
+
+impl PageCache {
+    /// `nr_dirty`.
+    pub fn dirty(&self) -> u64 {
+        self.dirty.iter().sum()
+    }
+
+    /// `nr_writeback`.
+    pub fn under_writeback(&self) -> u64 {
+        self.under_writeback.iter().sum()
+    }
+
+    /// Pages of a node that are dirty or being written: `nr_zone_write_pending` of its zones.
+    pub fn pending(&self, node: NodeId) -> u64 {
+        self.dirty[node.index()] + self.under_writeback[node.index()]
+    }
+
+    /// The pace of writers.
+    pub fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The thresholds now (`global_dirty_limits`).
+    pub fn dirty_limits<T: Trace>(&self, core: &Core<T>, lru: &Lru) -> DirtyLimits {
+        let dirtyable = core.nodes().map(|node| dirtyable_pages(core, lru, node)).sum();
+        let ratio = core.alloc.sysctls().get(Sysctl::DirtyRatio);
+        let background_ratio = core.alloc.sysctls().get(Sysctl::DirtyBackgroundRatio);
+        let (threshold, background) = DirtyLimits::thresholds(dirtyable, ratio, background_ratio);
+        let (dirty, writeback) = (self.dirty(), self.under_writeback());
+        DirtyLimits { threshold, background, dirty, writeback }
+    }
+
+    /// Notes which nodes hold more than their share of dirty pages: to be called before a page is
+    /// allocated that will be dirtied (`node_dirty_ok`).
+    pub fn note_dirty_full_nodes<T: Trace>(&mut self, core: &mut Core<T>, lru: &Lru) {
+        let mut full = 0;
+        for node in core.nodes() {
+            let limit = dirtyable_pages(core, lru, node) * core.alloc.sysctls().get(Sysctl::DirtyRatio) / 100;
+            full |= u32::from(self.pending(node) > limit) << node.0;
+        }
+        core.alloc.set_dirty_full_nodes(full);
+    }
+
+    /// A writer looks: measures the pace if it is time, and says what the writer does.
+    pub fn balance_dirty_pages<T: Trace>(
+        &mut self,
+        core: &Core<T>,
+        lru: &Lru,
+        now: Nanos,
+        pages: u32,
+        since_pause: Nanos,
+    ) -> Balance {
+        let limits = self.dirty_limits(core, lru);
+        self.measure_pace(core, now, &limits);
+        self.pace.balance(&limits, pages, since_pause)
+    }
+
+    /// Measures the pace if it is time: the flusher does so too.
+    pub fn measure_pace<T: Trace>(&mut self, core: &Core<T>, now: Nanos, limits: &DirtyLimits) {
+        let dirtied = core.alloc.events.get(VmEvent::NrDirtied);
+        let written = core.alloc.events.get(VmEvent::NrWritten);
+        self.pace.measure(now, limits, dirtied, written);
+    }
+
+    /// Marks a page of the cache dirty; false if it was already.
+    pub fn set_dirty<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) -> bool {
+        if core.alloc.frames.flags(pfn).has(PageFlags::DIRTY) {
+            return false;
+        }
+        core.alloc.frames.set_flags(pfn, PageFlags::DIRTY);
+        let mapping = MappingId(core.alloc.frames.owner(pfn));
+        self.trees.tag_dirty(mapping, core.alloc.frames.index(pfn), true);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let (_, node) = core.page_place(pfn);
+        self.dirty[node.index()] += pages;
+        core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::FileDirty, pages);
+        core.alloc.events.add(VmEvent::NrDirtied, pages);
+        true
+    }
+
+    /// A dirty page is clean without having been written, or is about to be written.
+    fn clear_dirty<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        core.alloc.frames.clear_flags(pfn, PageFlags::DIRTY);
+        let mapping = MappingId(core.alloc.frames.owner(pfn));
+        self.trees.tag_dirty(mapping, core.alloc.frames.index(pfn), false);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let (_, node) = core.page_place(pfn);
+        self.dirty[node.index()] -= pages;
+        core.cgroups.sub_stat(core.page_memcg(pfn), node, MemcgStat::FileDirty, pages);
+    }
+
+    /// Starts writeback of the first run of dirty pages of `mapping` at or behind `from`, at most
+    /// `max` pages that follow each other. Returns the first index and the number of pages; none
+    /// when no page is left that is not already being written.
+    pub fn start_writeback<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        mapping: MappingId,
+        from: u32,
+        max: u32,
+    ) -> Option<(u32, u32)> {
+        let mut first = self.trees.next_dirty(mapping, from)?;
+        while !self.start_page(core, mapping, first) {
+            first = self.trees.next_dirty(mapping, first.checked_add(1)?)?;
+        }
+        let mut end = first + self.folio_pages(core, mapping, first);
+        while end - first < max
+            && self.trees.next_dirty(mapping, end) == Some(end)
+            && self.start_page(core, mapping, end)
+        {
+            end += self.folio_pages(core, mapping, end);
+        }
+        Some((first, end - first))
+    }
+
+    fn folio_pages<T: Trace>(&self, core: &Core<T>, mapping: MappingId, index: u32) -> u32 {
+        match self.trees.find(mapping, index) {
+            Slot::Page(pfn) => core.alloc.frames.pages(pfn),
+            _ => 1,
+        }
+    }
+
+    fn start_page<T: Trace>(&mut self, core: &mut Core<T>, mapping: MappingId, index: u32) -> bool {
+        let Slot::Page(pfn) = self.trees.find(mapping, index) else {
+            panic!("a tag without a page at {index} of {mapping:?}")
+        };
+        if core.alloc.frames.flags(pfn).has(PageFlags::WRITEBACK) {
+            return false; // Dirtied again while it is being written: not twice at a time.
+        }
+        self.clear_dirty(core, pfn);
+        core.alloc.frames.set_flags(pfn, PageFlags::WRITEBACK);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let (_, node) = core.page_place(pfn);
+        self.under_writeback[node.index()] += pages;
+        *self.trees.count_writeback(mapping) += pages;
+        core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::FileWriteback, pages);
+        true
+    }
+
+    /// The pages at `first..first + count` of `mapping` are written (`folio_end_writeback`). Those
+    /// that reclaim met meanwhile go to the inactive tail. Returns their nodes and numbers.
+    pub fn end_writeback<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        mapping: MappingId,
+        first: u32,
+        count: u32,
+    ) -> Vec<(NodeId, u64)> {
+        let mut written: Vec<(NodeId, u64)> = Vec::new();
+        let mut index = first;
+        while index < first + count {
+            let Slot::Page(pfn) = self.trees.find(mapping, index) else {
+                panic!("page {index} of {mapping:?} went while it was written")
+            };
+            let pages = core.alloc.frames.pages(pfn);
+            let node = self.end_page(core, lru, mapping, pfn, u64::from(pages));
+            match written.last_mut() {
+                Some((last, sum)) if *last == node => *sum += u64::from(pages),
+                _ => written.push((node, u64::from(pages))),
+            }
+            index += pages;
+        }
+        written
+    }
+
+    fn end_page<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        mapping: MappingId,
+        pfn: Pfn,
+        pages: u64,
+    ) -> NodeId {
+        let flags = core.alloc.frames.flags(pfn);
+        assert!(flags.has(PageFlags::WRITEBACK), "{pfn:?} ends a writeback that never began");
+        core.alloc.frames.clear_flags(pfn, PageFlags::WRITEBACK.set(PageFlags::RECLAIM));
+        let (_, node) = core.page_place(pfn);
+        self.under_writeback[node.index()] -= pages;
+        *self.trees.count_writeback(mapping) -= pages;
+        core.cgroups.sub_stat(core.page_memcg(pfn), node, MemcgStat::FileWriteback, pages);
+        core.alloc.events.add(VmEvent::NrWritten, pages);
+        let rotates = flags.has(PageFlags::RECLAIM)
+            && !flags.has_any(PageFlags::DIRTY.set(PageFlags::LOCKED).set(PageFlags::UNEVICTABLE))
+            && core.alloc.frames.state(pfn) == FrameState::Lru;
+        if rotates {
+            lru.remove(core, pfn);
+            core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
+            lru.insert_tail(core, pfn);
+            core.alloc.events.add(VmEvent::PgRotated, pages);
+        }
+        node
+    }
+
+    /// A page leaves the cache: it is no longer dirty, and its buffer head goes.
+    pub(crate) fn clear_private<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+        let flags = core.alloc.frames.flags(pfn);
+        assert!(!flags.has(PageFlags::WRITEBACK), "{pfn:?} leaves the cache while it is written");
+        if flags.has(PageFlags::DIRTY) {
+            self.clear_dirty(core, pfn);
+        }
+        if flags.has(PageFlags::PRIVATE) {
+            let slab = SlabId(core.alloc.frames.private(pfn));
+            core.alloc.frames.clear_flags(pfn, PageFlags::PRIVATE);
+            core.free_object(cpu, Object { cache: Cache::BufferHead, slab, memcg: core.page_memcg(pfn) });
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Tree leaves that hold nothing but shadows, and giving them back (MECHANISMS 7.1).
+//!
+//! Kept are as many as an eighth of the cgroup's own pages. Left out: that the kernel isolates a leaf
+//! under the list's lock first. Neighbours: [`crate::reclaim::shrinker`] decides how many are looked at.
+
+use units::{CpuId, PAGE_SIZE};
+
+use crate::base::event::Trace;
+use crate::base::ids::{MappingId, MemcgId};
+use crate::base::vmstat::MemcgStat;
+use crate::core::Core;
+use crate::lru::lists::LruList;
+use crate::pages::cache::PageCache;
+use crate::pages::tree::NO_NODE;
+
+/// A leaf that was freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) struct LeafFreed {
+    /// Slab pages that came free.
+    pub pages: u64,
+    /// The mapping that lost its last node, if it has no page either: its inode may go on the LRU now.
+    pub emptied: Option<MappingId>,
+}
+
+impl PageCache {
+    /// Objects that the shadow shrinker may free for `memcg`: leaves beyond an eighth of the
+    /// cgroup's own pages (`count_shadow_nodes`).
+    pub(crate) fn freeable_shadow_leaves<T: Trace>(&self, core: &Core<T>, memcg: MemcgId) -> u64 {
+        let leaves = self.trees.shadow_lists.get(memcg.index()).map_or(0, |list| list.len);
+        if leaves == 0 {
+            return 0;
+        }
+        let of = |stat| -> u64 { core.nodes().map(|node| core.cgroups.local_stat(memcg, node, stat)).sum() };
+        let lru: u64 = LruList::ALL.iter().map(|list| of(list.stat())).sum();
+        let slab = of(MemcgStat::SlabReclaimableBytes) + of(MemcgStat::SlabUnreclaimableBytes);
+        leaves.saturating_sub((lru + (slab / PAGE_SIZE)) >> 3)
+    }
+
+    /// Frees the oldest leaf of `memcg` that holds only shadows (`scan_shadow_nodes`); none when there is
+    /// none.
+    pub(crate) fn shrink_shadow_leaf<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cpu: CpuId,
+        memcg: MemcgId,
+    ) -> Option<LeafFreed> {
+        let head = self.trees.shadow_list(memcg).head;
+        if head == NO_NODE {
+            return None;
+        }
+        let mapping = MappingId(self.trees.leaves[head as usize].mapping);
+        let pages = self.clear_shadows(core, cpu, head);
+        Some(LeafFreed { pages, emptied: self.trees.is_shrinkable(mapping).then_some(mapping) })
+    }
+}

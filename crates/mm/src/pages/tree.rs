@@ -1,0 +1,474 @@
+//! The trees themselves: leaves of 64 slots below inner nodes, and the lists of leaves that hold
+//! only shadows. Plain data; who pays for a node is told from outside ([`Object`]).
+//!
+//! Growth and what counts as a node follow the kernel's xarray: a tree first grows at the root,
+//! then down to the leaf, and never shrinks in height until it is empty.
+
+use std_alloc::vec::Vec;
+
+use units::Pfn;
+
+use crate::base::ids::MappingId;
+use crate::base::ids::MemcgId;
+use crate::lru::workingset::Shadow;
+use crate::slab::object::Object;
+
+/// What a page index of a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// Nothing, and no memory of anything.
+    Empty,
+    /// A page: the head of its folio.
+    Page(Pfn),
+    /// A page was evicted from here.
+    Shadow(Shadow),
+}
+
+pub(super) const SLOTS: usize = 64;
+pub(super) const NO_NODE: u32 = u32::MAX;
+/// Inner levels above the leaves: 64^5 leaves of 64 pages exceed 32-bit page indices.
+pub(super) const LEVELS_MAX: usize = 5;
+
+pub(super) const SHADOW_BIT: u64 = 1 << 63;
+pub(super) const EMPTY: u64 = 0;
+
+#[inline]
+pub(super) fn encode_page(pfn: Pfn) -> u64 {
+    u64::from(pfn.0) + 1
+}
+
+#[inline]
+pub(super) fn decode(entry: u64) -> Slot {
+    if entry == EMPTY {
+        Slot::Empty
+    } else if (entry & SHADOW_BIT) != 0 {
+        Slot::Shadow(Shadow::unpack(entry & !SHADOW_BIT))
+    } else {
+        Slot::Page(Pfn(u32::try_from(entry - 1).expect("a page entry is a frame number plus one")))
+    }
+}
+
+pub(super) fn encode_shadow(shadow: Shadow) -> u64 {
+    shadow.pack() | SHADOW_BIT
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Leaf {
+    pub(super) slots: [u64; SLOTS],
+    /// Bit n: the page in slot n is dirty.
+    pub(super) dirty: u64,
+    pub(super) used: u8,
+    pub(super) shadows: u8,
+    pub(super) mapping: u32,
+    pub(super) number: u32,
+    pub(super) object: Object,
+    pub(super) prev: u32,
+    pub(super) next: u32,
+    pub(super) listed: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Inner {
+    children: u8,
+    object: Option<Object>,
+}
+
+/// One file's tree.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Mapping {
+    pub(super) live: bool,
+    /// The entry of page 0 while the tree is no more than that.
+    pub(super) head: u64,
+    pub(super) head_dirty: bool,
+    pub(super) leaves: Vec<u32>,
+    pub(super) inner: [Vec<Inner>; LEVELS_MAX],
+    /// Inner levels in use: 0 for at most one leaf.
+    pub(super) height: u8,
+    /// Nodes of all levels, leaves included.
+    pub(super) nodes: u32,
+    pub(super) pages: u64,
+    /// Pages to be written.
+    pub(super) dirty: u64,
+    /// Pages being written.
+    pub(super) writeback: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShadowList {
+    pub(super) head: u32,
+    pub(super) tail: u32,
+    pub(super) len: u64,
+}
+
+pub(super) const NO_SHADOWS: ShadowList = ShadowList { head: NO_NODE, tail: NO_NODE, len: 0 };
+
+/// All trees of the machine.
+#[derive(Debug, Clone, Default)]
+pub struct Mappings {
+    pub(super) list: Vec<Mapping>,
+    pub(super) free: Vec<u32>,
+    pub(super) leaves: Vec<Leaf>,
+    pub(super) free_leaves: Vec<u32>,
+    pub(super) shadow_lists: Vec<ShadowList>,
+    pub(super) total_pages: u64,
+}
+
+impl Mappings {
+    /// Looks a page index up.
+    #[inline]
+    pub fn find(&self, mapping: MappingId, index: u32) -> Slot {
+        decode(self.entry(mapping, index))
+    }
+
+    #[inline]
+    fn entry(&self, mapping: MappingId, index: u32) -> u64 {
+        let tree = &self.list[mapping.0 as usize];
+        match tree.leaves.get((index >> 6) as usize) {
+            Some(&leaf) if leaf != NO_NODE => self.leaves[leaf as usize].slots[(index & 63) as usize],
+            _ if index == 0 => tree.head,
+            _ => EMPTY,
+        }
+    }
+
+    /// Pages of `mapping` in memory.
+    pub fn pages(&self, mapping: MappingId) -> u64 {
+        self.list[mapping.0 as usize].pages
+    }
+
+    /// Pages of all mappings in memory: `nr_file_pages`.
+    pub fn total_pages(&self) -> u64 {
+        self.total_pages
+    }
+
+    /// Pages of `mapping` that are to be written.
+    pub fn dirty_pages(&self, mapping: MappingId) -> u64 {
+        self.list[mapping.0 as usize].dirty
+    }
+
+    /// Pages of `mapping` that are being written.
+    pub fn writeback_pages(&self, mapping: MappingId) -> u64 {
+        self.list[mapping.0 as usize].writeback
+    }
+
+    pub(crate) fn count_writeback(&mut self, mapping: MappingId) -> &mut u64 {
+        &mut self.list[mapping.0 as usize].writeback
+    }
+
+    /// Tags the page at `index` dirty or clean.
+    pub(crate) fn tag_dirty(&mut self, mapping: MappingId, index: u32, dirty: bool) {
+        let tree = &mut self.list[mapping.0 as usize];
+        let bit = 1 << (index & 63);
+        let was = match tree.leaves.get((index >> 6) as usize) {
+            Some(&leaf) if leaf != NO_NODE => {
+                let tags = &mut self.leaves[leaf as usize].dirty;
+                let was = (*tags & bit) != 0;
+                *tags = if dirty { *tags | bit } else { *tags & !bit };
+                was
+            }
+            _ => core::mem::replace(&mut tree.head_dirty, dirty),
+        };
+        tree.dirty -= u64::from(was);
+        tree.dirty += u64::from(dirty);
+    }
+
+    /// The first index from `from` on whose page is tagged dirty.
+    pub fn next_dirty(&self, mapping: MappingId, from: u32) -> Option<u32> {
+        let tree = &self.list[mapping.0 as usize];
+        if tree.dirty == 0 {
+            return None;
+        }
+        if tree.head_dirty {
+            return (from == 0).then_some(0);
+        }
+        let mut mask = u64::MAX << (from & 63);
+        for number in (from >> 6) as usize..tree.leaves.len() {
+            let leaf = tree.leaves[number];
+            if leaf != NO_NODE {
+                let tags = self.leaves[leaf as usize].dirty & mask;
+                if tags != 0 {
+                    let first = u32::try_from(number << 6).expect("page indices have 32 bits");
+                    return Some(first + tags.trailing_zeros());
+                }
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+
+    /// Whether an inode with this mapping may be on the inode LRU (`mapping_shrinkable`): it has
+    /// neither pages nor nodes, at most one shadow at index 0.
+    pub(crate) fn is_shrinkable(&self, mapping: MappingId) -> bool {
+        let tree = &self.list[mapping.0 as usize];
+        tree.pages == 0 && tree.nodes == 0
+    }
+
+    /// Whether nothing at all is left, not even a shadow.
+    pub(crate) fn is_empty(&self, mapping: MappingId) -> bool {
+        self.is_shrinkable(mapping) && self.list[mapping.0 as usize].head == EMPTY
+    }
+
+    /// Live mappings.
+    pub fn ids(&self) -> impl Iterator<Item = MappingId> + '_ {
+        self.list
+            .iter()
+            .enumerate()
+            .filter(|(_, tree)| tree.live)
+            .map(|(index, _)| MappingId(u32::try_from(index).expect("mappings are numbered in 32 bits")))
+    }
+
+    /// Every page of `mapping` in ascending order of index, heads once.
+    pub fn heads(&self, mapping: MappingId) -> Vec<(u32, Pfn)> {
+        let tree = &self.list[mapping.0 as usize];
+        let mut heads = Vec::new();
+        if let Slot::Page(pfn) = decode(tree.head) {
+            heads.push((0, pfn));
+        }
+        for &leaf in tree.leaves.iter().filter(|&&leaf| leaf != NO_NODE) {
+            let leaf = &self.leaves[leaf as usize];
+            for (offset, &entry) in (0..).zip(leaf.slots.iter()) {
+                if let Slot::Page(pfn) = decode(entry)
+                    && heads.last().is_none_or(|&(_, last)| last != pfn)
+                {
+                    heads.push(((leaf.number << 6) + offset, pfn));
+                }
+            }
+        }
+        heads
+    }
+
+    /// Nodes of all trees.
+    pub fn nodes(&self) -> u64 {
+        self.list.iter().map(|tree| u64::from(tree.nodes)).sum()
+    }
+
+    /// Leaves that hold only shadows: `workingset_nodes`.
+    pub fn shadow_leaves(&self) -> u64 {
+        self.shadow_lists.iter().map(|list| list.len).sum()
+    }
+
+    /// Recounts `mapping` and compares with its counters; returns what differs.
+    pub(crate) fn check(&self, mapping: MappingId) -> Result<(), &'static str> {
+        let tree = &self.list[mapping.0 as usize];
+        let mut pages = u64::from(matches!(decode(tree.head), Slot::Page(_)));
+        let mut dirty = u64::from(tree.head_dirty);
+        for &id in tree.leaves.iter().filter(|&&leaf| leaf != NO_NODE) {
+            let leaf = &self.leaves[id as usize];
+            let shadows = leaf.slots.iter().filter(|&&entry| (entry & SHADOW_BIT) != 0).count();
+            let used = leaf.slots.iter().filter(|&&entry| entry != EMPTY).count();
+            if (usize::from(leaf.used), usize::from(leaf.shadows)) != (used, shadows) {
+                return Err("a leaf's counts differ from its slots");
+            }
+            if leaf.listed != (used > 0 && used == shadows) {
+                return Err("a leaf is on the shadow list without being all shadows, or the reverse");
+            }
+            pages += (used - shadows) as u64;
+            dirty += u64::from(leaf.dirty.count_ones());
+        }
+        if dirty != tree.dirty {
+            return Err("the dirty count differs from the tags");
+        }
+        if pages == tree.pages { Ok(()) } else { Err("the page count differs from the slots") }
+    }
+
+    pub(super) fn shadow_list(&mut self, memcg: MemcgId) -> &mut ShadowList {
+        if self.shadow_lists.len() <= memcg.index() {
+            self.shadow_lists.resize(memcg.index() + 1, NO_SHADOWS);
+        }
+        &mut self.shadow_lists[memcg.index()]
+    }
+
+    fn list_leaf(&mut self, id: u32) {
+        let memcg = self.leaves[id as usize].object.memcg;
+        let list = self.shadow_list(memcg);
+        let tail = core::mem::replace(&mut list.tail, id);
+        list.len += 1;
+        if tail == NO_NODE {
+            list.head = id;
+        } else {
+            self.leaves[tail as usize].next = id;
+        }
+        let leaf = &mut self.leaves[id as usize];
+        (leaf.prev, leaf.next, leaf.listed) = (tail, NO_NODE, true);
+    }
+
+    fn unlist_leaf(&mut self, id: u32) {
+        let leaf = &mut self.leaves[id as usize];
+        leaf.listed = false;
+        let (prev, next, memcg) = (leaf.prev, leaf.next, leaf.object.memcg);
+        if prev != NO_NODE {
+            self.leaves[prev as usize].next = next;
+        }
+        if next != NO_NODE {
+            self.leaves[next as usize].prev = prev;
+        }
+        let list = self.shadow_list(memcg);
+        if prev == NO_NODE {
+            list.head = next;
+        }
+        if next == NO_NODE {
+            list.tail = prev;
+        }
+        list.len -= 1;
+    }
+
+    /// Sets one slot; the leaf must exist (or be page 0 of a tree without leaves). Returns a leaf
+    /// that became empty.
+    pub(super) fn set(&mut self, mapping: MappingId, index: u32, entry: u64) -> Option<u32> {
+        let tree = &mut self.list[mapping.0 as usize];
+        let leaf_id = tree.leaves.get((index >> 6) as usize).copied().unwrap_or(NO_NODE);
+        if leaf_id == NO_NODE {
+            assert!(index == 0, "an insertion was not prepared");
+            tree.head = entry;
+            return None;
+        }
+        let leaf = &mut self.leaves[leaf_id as usize];
+        let old = core::mem::replace(&mut leaf.slots[(index & 63) as usize], entry);
+        leaf.used -= u8::from(old != EMPTY);
+        leaf.used += u8::from(entry != EMPTY);
+        leaf.shadows -= u8::from((old & SHADOW_BIT) != 0);
+        leaf.shadows += u8::from((entry & SHADOW_BIT) != 0);
+        let should_list = leaf.used > 0 && leaf.used == leaf.shadows;
+        let (listed, used) = (leaf.listed, leaf.used);
+        if should_list && !listed {
+            self.list_leaf(leaf_id);
+        } else if !should_list && listed {
+            self.unlist_leaf(leaf_id);
+        }
+        (used == 0).then_some(leaf_id)
+    }
+
+    /// The first node that is missing for pages up to `last` at `index`: its level (0 = leaf) and
+    /// number. As in the kernel, a tree first grows at the root, then down to the leaf.
+    pub(super) fn missing_node(&self, mapping: MappingId, index: u32, pages: u32) -> Option<(usize, u32)> {
+        let tree = &self.list[mapping.0 as usize];
+        let last = index + (pages - 1);
+        let is_missing = |leaf: &u32| tree.leaves.get(*leaf as usize).is_none_or(|&id| id == NO_NODE);
+        let leaf = ((index >> 6)..=(last >> 6)).find(is_missing)?;
+        if last == 0 && tree.nodes == 0 {
+            return None;
+        }
+        if tree.nodes == 0 && tree.head != EMPTY {
+            return Some((0, 0)); // page 0 moves into a leaf of its own
+        }
+        let needed = height_for(last);
+        let mut height = usize::from(tree.height);
+        if height < needed {
+            if tree.nodes > 0 {
+                return Some((height + 1, 0));
+            }
+            height = needed;
+        }
+        for level in (1..=height).rev() {
+            let number = leaf >> (6 * level);
+            let present =
+                tree.inner[level - 1].get(number as usize).is_some_and(|inner| inner.object.is_some());
+            if !present {
+                return Some((level, number));
+            }
+        }
+        Some((0, leaf))
+    }
+
+    pub(super) fn add_node(&mut self, mapping: MappingId, level: usize, number: u32, object: Object) {
+        if level == 0 {
+            self.add_leaf(mapping, number, object);
+        } else {
+            let tree = &mut self.list[mapping.0 as usize];
+            // A new root finds what the tree had so far below it; any other node starts empty.
+            let had_below = tree.nodes > 0 && level > usize::from(tree.height);
+            let inner = &mut tree.inner[level - 1];
+            if inner.len() <= number as usize {
+                inner.resize(number as usize + 1, Inner::default());
+            }
+            inner[number as usize] = Inner { children: u8::from(had_below), object: Some(object) };
+            tree.height = tree.height.max(u8::try_from(level).expect("five levels at most"));
+        }
+        let tree = &mut self.list[mapping.0 as usize];
+        tree.nodes += 1;
+        if level < usize::from(tree.height) {
+            tree.inner[level][(number >> 6) as usize].children += 1;
+        }
+    }
+
+    fn add_leaf(&mut self, mapping: MappingId, number: u32, object: Object) {
+        let leaf = Leaf {
+            slots: [EMPTY; SLOTS],
+            dirty: 0,
+            used: 0,
+            shadows: 0,
+            mapping: mapping.0,
+            number,
+            object,
+            prev: NO_NODE,
+            next: NO_NODE,
+            listed: false,
+        };
+        let id = match self.free_leaves.pop() {
+            Some(id) => {
+                self.leaves[id as usize] = leaf;
+                id
+            }
+            None => {
+                self.leaves.push(leaf);
+                u32::try_from(self.leaves.len() - 1).expect("fewer leaves than pages")
+            }
+        };
+        let tree = &mut self.list[mapping.0 as usize];
+        if tree.leaves.len() <= number as usize {
+            tree.leaves.resize(number as usize + 1, NO_NODE);
+        }
+        tree.leaves[number as usize] = id;
+        let head = core::mem::replace(&mut tree.head, EMPTY);
+        if head != EMPTY {
+            assert!(number == 0, "page 0 moves before other leaves are made");
+            let _ = self.set(mapping, 0, head);
+            let tree = &mut self.list[mapping.0 as usize];
+            self.leaves[id as usize].dirty = u64::from(core::mem::take(&mut tree.head_dirty));
+        }
+    }
+
+    /// Drops an empty leaf and the inner nodes that it leaves empty; returns their objects.
+    pub(super) fn drop_leaf(&mut self, id: u32, freed: &mut Vec<Object>) {
+        let leaf = &self.leaves[id as usize];
+        assert!(leaf.used == 0 && !leaf.listed, "dropped a leaf in use");
+        let (mapping, number) = (leaf.mapping, leaf.number);
+        freed.push(leaf.object);
+        self.free_leaves.push(id);
+        let tree = &mut self.list[mapping as usize];
+        tree.leaves[number as usize] = NO_NODE;
+        tree.nodes -= 1;
+        let mut child = number;
+        for level in 0..usize::from(tree.height) {
+            child >>= 6;
+            let inner = &mut tree.inner[level][child as usize];
+            inner.children -= 1;
+            if inner.children > 0 {
+                break;
+            }
+            freed.extend(inner.object.take());
+            tree.nodes -= 1;
+        }
+        if tree.nodes == 0 {
+            tree.height = 0;
+        }
+    }
+
+    /// Takes what is left of a tree without pages and shadows: nodes that were prepared for an
+    /// insertion that never came.
+    pub(super) fn take_remains(&mut self, mapping: MappingId, freed: &mut Vec<Object>) {
+        let tree = &mut self.list[mapping.0 as usize];
+        freed.extend(tree.inner.iter_mut().flatten().filter_map(|inner| inner.object.take()));
+        (tree.nodes, tree.height) = (0, 0);
+    }
+}
+
+/// Inner levels that a tree needs to reach page `last`.
+fn height_for(last: u32) -> usize {
+    let mut height = 0;
+    let mut leaves = last >> 6;
+    while leaves > 0 {
+        leaves >>= 6;
+        height += 1;
+    }
+    height
+}

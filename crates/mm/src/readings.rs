@@ -1,0 +1,79 @@
+//! `/proc/vmstat` and `memory.stat`: what a reader of the machine's memory sees, under the kernel's
+//! names and in its units.
+//!
+//! Neighbours: [`crate::base::vmstat`] for the names,
+//! [`crate::cgroup::stat`] for how fresh a cgroup's figures are.
+
+use std_alloc::vec::Vec;
+
+use crate::base::event::Trace;
+use crate::base::ids::MemcgId;
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::lru::lists::LruList;
+use crate::memory::Memory;
+use crate::version::geometry::Cache;
+
+impl<T: Trace> Memory<T> {
+    /// Gauges of `/proc/vmstat` in pages, under the kernel's names.
+    pub fn gauges(&self) -> [(&'static str, u64); 19] {
+        let lru = |list| self.lru_pages(list);
+        let limits = self.dirty_limits();
+        let anon: u64 =
+            self.nodes().map(|node| self.core.cgroups.live_stat(MemcgId::ROOT, node, MemcgStat::Anon)).sum();
+        [
+            ("nr_free_pages", self.core.alloc.free_pages().0),
+            ("nr_inactive_anon", lru(LruList::InactiveAnon)),
+            ("nr_active_anon", lru(LruList::ActiveAnon)),
+            ("nr_inactive_file", lru(LruList::InactiveFile)),
+            ("nr_active_file", lru(LruList::ActiveFile)),
+            ("nr_unevictable", lru(LruList::Unevictable)),
+            ("nr_mlock", lru(LruList::Unevictable)),
+            ("nr_anon_pages", anon),
+            ("nr_file_pages", self.cache.trees().total_pages()),
+            ("nr_slab_reclaimable", self.slab_pages(true)),
+            ("nr_slab_unreclaimable", self.slab_pages(false)),
+            ("nr_dirty", self.cache.dirty()),
+            ("nr_writeback", self.cache.under_writeback()),
+            ("nr_dirty_threshold", limits.threshold),
+            ("nr_dirty_background_threshold", limits.background),
+            ("workingset_nodes", self.cache.trees().shadow_leaves()),
+            ("nr_page_cache_tree_nodes", self.core.slabs.cache(Cache::TreeNode).objects()),
+            ("nr_dentries", self.core.slabs.cache(Cache::Dentry).objects()),
+            ("nr_inodes", self.fs.vfs.count()),
+        ]
+    }
+
+    /// `/proc/vmstat`: gauges, then event counts.
+    pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let events = VmEvent::ALL.iter().map(|&event| (event.name(), self.core.alloc.events.get(event)));
+        let huge = ("nr_anon_transparent_hugepages", self.anon.huge_pages());
+        self.gauges().into_iter().chain([huge]).chain(events)
+    }
+
+    /// `memory.stat` of a cgroup in the file's own units: sizes in bytes, events in pages. Flushes
+    /// first, as the kernel does for a reader.
+    pub fn memcg_stat(&mut self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
+        self.core.cgroups.flush_for_read(memcg);
+        self.memcg_stat_as_flushed(memcg)
+    }
+
+    /// The same as the last flush left it.
+    pub fn memcg_stat_as_flushed(&self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
+        let is_size = |stat: MemcgStat| (stat as u8) <= (MemcgStat::Unevictable as u8);
+        let in_bytes = |stat| matches!(stat, MemcgStat::FileDirty | MemcgStat::FileWriteback);
+        let mut lines: Vec<(&'static str, u64)> = MemcgStat::ALL
+            .iter()
+            .map(|&stat| {
+                let value = self.core.cgroups.read_stat(memcg, stat);
+                let scale = if is_size(stat) || in_bytes(stat) { units::PAGE_SIZE } else { 1 };
+                (stat.name(), value * scale)
+            })
+            .collect();
+        let read = |stat| self.core.cgroups.read_stat(memcg, stat);
+        lines.push(("pgscan", read(MemcgStat::PgScanKswapd) + read(MemcgStat::PgScanDirect)));
+        lines.push(("pgsteal", read(MemcgStat::PgStealKswapd) + read(MemcgStat::PgStealDirect)));
+        let slab = read(MemcgStat::SlabReclaimableBytes) + read(MemcgStat::SlabUnreclaimableBytes);
+        lines.push(("slab", slab));
+        lines
+    }
+}

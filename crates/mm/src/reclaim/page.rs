@@ -1,0 +1,407 @@
+//! What becomes of the pages that a reclaim pass looks at (MECHANISMS 6.3, 6.6a, 6.8,
+//! MECHANISMS-6X 3.3 to 3.6).
+//!
+//! One step, [`Reclaim::shrink_chunk`], takes up to 32 pages off the tail of one list and decides
+//! for each: free it, keep it, or move it to the other list.
+//!
+//! ```text
+//!   active tail   --> not referenced: inactive head      (opened only if the balance asks for it)
+//!   inactive tail --> clean and not referenced: freed, a shadow stays
+//!                 --> referenced by page tables, dirty, under writeback: active head
+//!                 --> locked, being read, held by a batch: inactive head
+//! ```
+//!
+//! A dirty page is marked for reclaim and the flusher writes it; when kswapd meets nothing else it
+//! has single pages written, where the filesystem lets it ([`Reclaim::take_pageout`]).
+//!
+//! Left out: swap-out (anonymous pages are never isolated without swap), demotion. Next:
+//! [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty pages.
+
+use units::{CpuId, NodeId, Pfn};
+
+use crate::base::event::{Trace, TraceEvent};
+use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
+use crate::base::ids::MemcgId;
+use crate::base::layout::ZoneKind;
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::lru::lists::LruList;
+use crate::pages::cache::{PageCache, release_file_page};
+use crate::reclaim::pass::{LruvecScan, may_deactivate};
+use crate::reclaim::run::{ChunkReport, Reclaimer, SWAP_CLUSTER_MAX, ScanControl, Taken};
+use crate::reclaim::state::Reclaim;
+
+/// What to do with one isolated page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Free,
+    Keep,
+    Activate,
+}
+
+impl Reclaim {
+    /// Spends the next chunk of a cgroup's quotas; none when they are spent or enough is freed.
+    pub fn shrink_chunk<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        cpu: CpuId,
+        scan: &mut LruvecScan,
+        sc: &mut ScanControl,
+    ) -> Option<ChunkReport> {
+        loop {
+            while scan.next < LruList::EVICTABLE.len() {
+                let list = LruList::EVICTABLE[scan.next];
+                scan.next += 1;
+                let left = &mut scan.quota[list as usize];
+                let chunk = (*left).min(SWAP_CLUSTER_MAX);
+                *left -= chunk;
+                if chunk > 0 {
+                    return Some(self.shrink_list(core, lru, cache, cpu, list, chunk, scan, sc));
+                }
+            }
+            scan.next = 0;
+            let enough = scan.reclaimed >= sc.nr_to_reclaim && !scan.finish_quota;
+            if enough || scan.quota.iter().all(|&left| left == 0) {
+                return None;
+            }
+        }
+    }
+
+    fn shrink_list<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        cpu: CpuId,
+        list: LruList,
+        chunk: u64,
+        scan: &mut LruvecScan,
+        sc: &mut ScanControl,
+    ) -> ChunkReport {
+        if !list.is_active() {
+            let report = self.shrink_inactive(core, lru, cache, cpu, list, chunk, scan, sc);
+            scan.reclaimed += u64::from(report.reclaimed);
+            sc.nr_reclaimed += u64::from(report.reclaimed);
+            return report;
+        }
+        if !may_deactivate(core, lru, scan, sc) {
+            sc.skipped_deactivate = true;
+            return ChunkReport::default();
+        }
+        self.shrink_active(core, lru, cpu, list, chunk, scan, sc)
+    }
+
+    /// `isolate_lru_folios`: takes up to `chunk` pages off the tail into the scratch list, oldest
+    /// first. Pages of zones above the wanted ones are passed over and put back.
+    fn isolate<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        list: LruList,
+        chunk: u64,
+        memcg: MemcgId,
+        node: NodeId,
+        class: ZoneKind,
+    ) -> (u32, u32) {
+        let (mut taken, mut skipped) = (0, 0);
+        let mut left = lru.lruvec(memcg, node).size(list, ZoneKind::Movable);
+        while u64::from(taken) < chunk && left > 0 {
+            let Some(pfn) = lru.lruvec(memcg, node).list(list).last() else { break };
+            let pages = core.alloc.frames.pages(pfn);
+            left -= u64::from(pages);
+            lru.remove(core, pfn);
+            let (zone, _) = core.page_place(pfn);
+            if zone > class {
+                skipped += pages;
+                self.skipped.push(pfn);
+                let event = match zone {
+                    ZoneKind::Dma => VmEvent::PgSkipDma,
+                    ZoneKind::Dma32 => VmEvent::PgSkipDma32,
+                    ZoneKind::Normal => VmEvent::PgSkipNormal,
+                    ZoneKind::Movable => VmEvent::PgSkipMovable,
+                };
+                core.alloc.events.add(event, u64::from(pages));
+            } else {
+                taken += pages;
+                self.isolated.push(pfn);
+            }
+        }
+        let mut back = core::mem::take(&mut self.skipped);
+        // They go back to the head in the order in which they were met: the list is disturbed.
+        for pfn in back.drain(..) {
+            lru.insert(core, pfn);
+        }
+        self.skipped = back;
+        (taken, skipped)
+    }
+
+    fn shrink_inactive<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        cpu: CpuId,
+        list: LruList,
+        chunk: u64,
+        scan: &LruvecScan,
+        sc: &mut ScanControl,
+    ) -> ChunkReport {
+        lru.drain(core, cpu);
+        let (memcg, node) = (scan.memcg, scan.node);
+        let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc.reclaim_idx);
+        let scanned = taken + skipped;
+        count_scanned(core, memcg, node, sc, list, scanned);
+        let mut report = ChunkReport { scanned, ..ChunkReport::default() };
+        report.taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
+        let mut activated = 0;
+        let mut isolated = core::mem::take(&mut self.isolated);
+        for &pfn in &isolated {
+            let pages = core.alloc.frames.pages(pfn);
+            match self.decide(core, pfn, sc, &mut report) {
+                Verdict::Free => {
+                    report.reclaimed += pages;
+                    evict(core, lru, cache, cpu, pfn, sc.target);
+                }
+                Verdict::Keep => lru.insert(core, pfn),
+                Verdict::Activate => {
+                    activated += pages;
+                    core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
+                    lru.insert(core, pfn);
+                }
+            }
+        }
+        isolated.clear();
+        self.isolated = isolated;
+        sc.note_writeback(&report);
+        self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
+        if activated > 0 {
+            core.alloc.events.add(VmEvent::PgActivate, u64::from(activated));
+            core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(activated));
+        }
+        core.alloc.trace.event(TraceEvent::VmscanLruShrinkInactive {
+            nid: node,
+            memcg: memcg.0,
+            nr_scanned: scanned,
+            nr_reclaimed: report.reclaimed,
+            priority: sc.priority,
+        });
+        report
+    }
+
+    /// `shrink_folio_list` for one page.
+    fn decide<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        pfn: Pfn,
+        sc: &ScanControl,
+        report: &mut ChunkReport,
+    ) -> Verdict {
+        let flags = core.alloc.frames.flags(pfn);
+        let pages = core.alloc.frames.pages(pfn);
+        // The common page: clean, unmapped, nobody holds it.
+        let special = PageFlags::LOCKED
+            .set(PageFlags::ACTIVATING)
+            .set(PageFlags::DIRTY)
+            .set(PageFlags::WRITEBACK)
+            .set(PageFlags::MAPPED)
+            .set(PageFlags::SWAP_BACKED)
+            .set(PageFlags::UNEVICTABLE);
+        if !flags.has_any(special) {
+            // Referenced once through read(): no reason to keep a clean file page.
+            return Verdict::Free;
+        }
+        if flags.has_any(PageFlags::LOCKED.set(PageFlags::ACTIVATING)) {
+            return Verdict::Keep;
+        }
+        let (dirty, writeback) = (flags.has(PageFlags::DIRTY), flags.has(PageFlags::WRITEBACK));
+        if dirty || writeback {
+            report.dirty += pages;
+            if !writeback {
+                report.unqueued_dirty += pages;
+            }
+        }
+        if writeback && flags.has(PageFlags::RECLAIM) {
+            report.congested += pages;
+        }
+        if writeback {
+            return self.decide_writeback(core, pfn, flags, sc, report);
+        }
+        match references(core, pfn, flags) {
+            Some(verdict) => return verdict,
+            None if flags.has(PageFlags::SWAP_BACKED) => return Verdict::Activate,
+            None => {}
+        }
+        if dirty {
+            if self.may_pageout(core, pfn, flags, sc) {
+                self.pageout.push(pfn);
+                return Verdict::Keep;
+            }
+            core.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
+            core.alloc.events.add(VmEvent::NrVmscanImmediateReclaim, u64::from(pages));
+            return Verdict::Activate;
+        }
+        core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);
+        Verdict::Free
+    }
+
+    fn decide_writeback<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        pfn: Pfn,
+        flags: PageFlags,
+        sc: &ScanControl,
+        report: &mut ChunkReport,
+    ) -> Verdict {
+        let (_, node) = core.page_place(pfn);
+        let pages = core.alloc.frames.pages(pfn);
+        let again = flags.has(PageFlags::RECLAIM);
+        if sc.reclaimer == Reclaimer::Kswapd && again && self.nodes[node.index()].writeback {
+            report.immediate += pages;
+        } else {
+            core.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
+            report.writeback += pages;
+        }
+        Verdict::Activate
+    }
+
+    /// Whether kswapd writes this dirty page itself: it was marked before, and the last pass met
+    /// little but dirty pages that nobody writes.
+    fn may_pageout<T: Trace>(&self, core: &Core<T>, pfn: Pfn, flags: PageFlags, sc: &ScanControl) -> bool {
+        let (_, node) = core.page_place(pfn);
+        sc.reclaimer == Reclaimer::Kswapd
+            && sc.may_writepage
+            && flags.has(PageFlags::RECLAIM)
+            && self.nodes[node.index()].dirty
+            && self.has_writepage_hook
+    }
+
+    fn shrink_active<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        list: LruList,
+        chunk: u64,
+        scan: &LruvecScan,
+        sc: &ScanControl,
+    ) -> ChunkReport {
+        lru.drain(core, cpu);
+        let (memcg, node) = (scan.memcg, scan.node);
+        let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc.reclaim_idx);
+        let scanned = taken + skipped;
+        let mut deactivated = 0;
+        let mut isolated = core::mem::take(&mut self.isolated);
+        for &pfn in &isolated {
+            let flags = core.alloc.frames.flags(pfn);
+            let executable = PageFlags::YOUNG.set(PageFlags::EXEC);
+            core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
+            if list.is_file() && flags.has(executable) {
+                lru.insert(core, pfn);
+                continue;
+            }
+            deactivated += core.alloc.frames.pages(pfn);
+            core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
+            core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
+            lru.insert(core, pfn);
+        }
+        isolated.clear();
+        self.isolated = isolated;
+        for (event, stat, pages) in [
+            (VmEvent::PgRefill, MemcgStat::PgRefill, scanned),
+            (VmEvent::PgDeactivate, MemcgStat::PgDeactivate, deactivated),
+        ] {
+            core.alloc.events.add(event, u64::from(pages));
+            core.cgroups.add_stat(memcg, node, stat, u64::from(pages));
+        }
+        core.alloc.trace.event(TraceEvent::VmscanLruShrinkActive {
+            nid: node,
+            memcg: memcg.0,
+            nr_taken: taken,
+            nr_deactivated: deactivated,
+            priority: sc.priority,
+        });
+        ChunkReport { scanned, deactivated, ..ChunkReport::default() }
+    }
+
+    fn count_stolen<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        memcg: MemcgId,
+        node: NodeId,
+        sc: &ScanControl,
+        list: LruList,
+        pages: u32,
+    ) {
+        let pages = u64::from(pages);
+        let (event, stat) = match sc.reclaimer {
+            Reclaimer::Kswapd => (VmEvent::PgStealKswapd, MemcgStat::PgStealKswapd),
+            Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgStealDirect, MemcgStat::PgStealDirect),
+        };
+        if sc.is_global() {
+            core.alloc.events.add(event, pages);
+        }
+        let kind = if list.is_file() { VmEvent::PgStealFile } else { VmEvent::PgStealAnon };
+        core.alloc.events.add(kind, pages);
+        core.cgroups.add_stat(memcg, node, stat, pages);
+        if pages > 0 && sc.is_global() {
+            self.nodes[node.index()].kswapd_failures = 0;
+        }
+    }
+}
+
+/// `folio_check_references`: none when nothing speaks against reclaim.
+fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> Option<Verdict> {
+    let young = flags.has(PageFlags::YOUNG);
+    let referenced = flags.has(PageFlags::REFERENCED);
+    core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
+    if !young {
+        let kept = referenced && flags.has(PageFlags::DIRTY);
+        return kept.then_some(Verdict::Keep);
+    }
+    if flags.has(PageFlags::SWAP_BACKED) {
+        return Some(Verdict::Activate);
+    }
+    core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
+    if referenced || flags.has(PageFlags::EXEC) { Some(Verdict::Activate) } else { Some(Verdict::Keep) }
+}
+
+/// Frees an isolated clean file page, leaving a shadow in its slot.
+fn evict<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    pfn: Pfn,
+    target: MemcgId,
+) {
+    assert!(core.alloc.frames.owner(pfn) != NO_OWNER, "a file page on a list has a mapping");
+    let shadow = lru.evict_shadow(core, pfn, target);
+    cache.remove_page(core, cpu, pfn, Some(shadow));
+    core.alloc.frames.set_state(pfn, FrameState::InUse);
+    release_file_page(core, cpu, pfn);
+}
+
+fn count_scanned<T: Trace>(
+    core: &mut Core<T>,
+    memcg: MemcgId,
+    node: NodeId,
+    sc: &mut ScanControl,
+    list: LruList,
+    pages: u32,
+) {
+    let pages = u64::from(pages);
+    sc.nr_scanned += pages;
+    let (event, stat) = match sc.reclaimer {
+        Reclaimer::Kswapd => (VmEvent::PgScanKswapd, MemcgStat::PgScanKswapd),
+        Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgScanDirect, MemcgStat::PgScanDirect),
+    };
+    if sc.is_global() {
+        core.alloc.events.add(event, pages);
+    }
+    let kind = if list.is_file() { VmEvent::PgScanFile } else { VmEvent::PgScanAnon };
+    core.alloc.events.add(kind, pages);
+    core.cgroups.add_stat(memcg, node, stat, pages);
+}

@@ -1,0 +1,220 @@
+//! How much of which list a reclaim pass looks at (MECHANISMS 6.4 to 6.6, 7.2, 7.3,
+//! MECHANISMS-6X 3).
+//!
+//! A *run* (one direct reclaim, one limit reclaim, one kswapd balance) goes through priorities 12
+//! to 0. A *pass* visits the cgroups below the run's target once at one priority. For each it cuts
+//! *quotas* from the list sizes, size >> priority, and spends them in chunks of 32 pages.
+//!
+//! Whether active pages may be deactivated is decided once per pass at the target with
+//! `root-aging`, for each cgroup by itself without.
+//!
+//! Left out: swap (so anonymous quotas are always 0; the balance of anon and file is not
+//! computed), the multi-gen LRU. Next: [`crate::reclaim::page`] spends the quotas.
+
+use units::{NodeId, Order};
+
+use crate::alloc::flags::AllocFlags;
+use crate::alloc::pcp::COSTLY_ORDER;
+use crate::alloc::suitable::{Suitability, compact_gap, suitable};
+use crate::base::event::Trace;
+use crate::base::ids::MemcgId;
+use crate::base::vmstat::MemcgStat;
+use crate::cgroup::protection::Protection;
+use crate::cgroup::walk::{Walk, WalkKind};
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::lru::lists::LruList;
+use crate::reclaim::run::{DEF_PRIORITY, Met, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
+use crate::reclaim::state::Reclaim;
+use crate::version::feature::Feature;
+
+/// Quotas of one cgroup in one pass, and how far they are spent (`shrink_lruvec`).
+#[derive(Debug, Clone, Copy)]
+pub struct LruvecScan {
+    pub(super) memcg: MemcgId,
+    pub(super) node: NodeId,
+    /// Pages left to look at, by [`LruList::EVICTABLE`].
+    pub(super) quota: [u64; 4],
+    pub(super) reclaimed: u64,
+    pub(super) finish_quota: bool,
+    /// Next list of the current round.
+    pub(super) next: usize,
+}
+
+impl Reclaim {
+    /// Starts a pass over `node`: decides whether active file pages may be deactivated
+    /// (`prepare_scan_count`), and returns the walk through the cgroups.
+    pub fn begin_pass<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &Lru,
+        node: NodeId,
+        sc: &mut ScanControl,
+    ) -> Walk {
+        sc.met = Met::default();
+        core.cgroups.flush_for_reclaim();
+        if core.has(Feature::RootAging) {
+            let refaults = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::WorkingsetActivateFile);
+            let snapshot = lru.lruvec(sc.target, node).file_refaults();
+            let inactive = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::InactiveFile);
+            let active = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::ActiveFile);
+            sc.may_deactivate_file =
+                sc.force_deactivate || refaults != snapshot || inactive_is_low(inactive, active);
+        }
+        Walk::new(sc.target, node, walk_kind(core, sc))
+    }
+
+    /// The next cgroup of a pass; none when the pass is over, also because it has enough where
+    /// the kernel stops in mid-tree.
+    pub fn next_memcg<T: Trace>(
+        &mut self,
+        core: &Core<T>,
+        walk: &mut Walk,
+        visited: Option<MemcgId>,
+        sc: &ScanControl,
+    ) -> Option<MemcgId> {
+        let features = core.alloc.features();
+        let stops_early = match sc.reclaimer {
+            Reclaimer::Kswapd => false,
+            Reclaimer::Direct => features.has(Feature::PartialMemcgWalk) && !sc.memcg_full_walk,
+            Reclaimer::Limit => {
+                features.has(Feature::SharedMemcgWalk)
+                    || (features.has(Feature::PartialMemcgWalk) && !sc.memcg_full_walk)
+            }
+        };
+        if visited.is_some() && stops_early && sc.nr_reclaimed >= sc.nr_to_reclaim {
+            return None;
+        }
+        walk.next(&core.cgroups, &mut self.walk_positions)
+    }
+}
+
+/// Starts on one cgroup: checks its protection and cuts its quotas. None when it is protected.
+pub fn begin_lruvec<T: Trace>(
+    core: &mut Core<T>,
+    lru: &Lru,
+    memcg: MemcgId,
+    node: NodeId,
+    sc: &mut ScanControl,
+) -> Option<LruvecScan> {
+    match core.cgroups.protection(sc.target, memcg) {
+        Protection::BelowMin => return None,
+        Protection::BelowLow => {
+            if !sc.memcg_low_reclaim {
+                sc.memcg_low_skipped = true;
+                return None;
+            }
+            core.cgroups.count_event(memcg, |events| &mut events.low);
+        }
+        Protection::None => {}
+    }
+    let mut quota = [0; 4];
+    for list in [LruList::InactiveFile, LruList::ActiveFile] {
+        let size = lru.lruvec(memcg, node).size(list, sc.reclaim_idx);
+        quota[list as usize] = quota_of(core, memcg, size, sc);
+    }
+    let finish_quota = sc.reclaimer == Reclaimer::Direct && sc.priority == DEF_PRIORITY;
+    Some(LruvecScan { memcg, node, quota, reclaimed: 0, finish_quota, next: 0 })
+}
+
+/// `get_scan_count` for one list: protected pages are taken off first.
+fn quota_of<T: Trace>(core: &Core<T>, memcg: MemcgId, size: u64, sc: &ScanControl) -> u64 {
+    let group = &core.cgroups[memcg];
+    let protection = if memcg == sc.target || memcg == MemcgId::ROOT {
+        0
+    } else if sc.memcg_low_reclaim {
+        group.effective_min
+    } else {
+        group.effective_min.max(group.effective_low)
+    };
+    let scan = if protection > 0 {
+        let usage = group.memory.usage.max(protection);
+        let protected = u128::from(size) * u128::from(protection) / (u128::from(usage) + 1);
+        let protected = u64::try_from(protected).expect("a part of the list's size");
+        (size - protected).max(SWAP_CLUSTER_MAX)
+    } else {
+        size
+    };
+    let quota = scan >> sc.priority;
+    if quota == 0 && !group.online { size.min(SWAP_CLUSTER_MAX) } else { quota }
+}
+
+/// Whether the active file list of this cgroup may be opened in this pass.
+pub(super) fn may_deactivate<T: Trace>(
+    core: &Core<T>,
+    lru: &Lru,
+    scan: &LruvecScan,
+    sc: &ScanControl,
+) -> bool {
+    if core.has(Feature::RootAging) || sc.force_deactivate {
+        return sc.may_deactivate_file || sc.force_deactivate;
+    }
+    let lruvec = lru.lruvec(scan.memcg, scan.node);
+    let active = lruvec.size(LruList::ActiveFile, sc.reclaim_idx);
+    let refaults = core.cgroups.local_stat(scan.memcg, scan.node, MemcgStat::WorkingsetActivateFile);
+    if refaults != lruvec.file_refaults() {
+        return active > 0;
+    }
+    inactive_is_low(lruvec.size(LruList::InactiveFile, sc.reclaim_idx), active)
+}
+
+fn walk_kind<T: Trace>(core: &Core<T>, sc: &ScanControl) -> WalkKind {
+    let features = core.alloc.features();
+    let kswapd = sc.reclaimer == Reclaimer::Kswapd;
+    if features.has(Feature::PartialMemcgWalk) && !kswapd && !sc.memcg_full_walk {
+        WalkKind::Saved { key: 0 }
+    } else if features.has(Feature::SharedMemcgWalk) {
+        WalkKind::Saved { key: sc.priority }
+    } else {
+        WalkKind::Full
+    }
+}
+
+/// `should_continue_reclaim`: a pass over `node` for a block freed `freed` pages; another one at
+/// the same priority is due if compaction cannot work yet and there is enough to reclaim.
+pub fn should_continue<T: Trace>(
+    core: &Core<T>,
+    lru: &Lru,
+    node: NodeId,
+    sc: &ScanControl,
+    freed: u64,
+) -> bool {
+    let for_compaction = sc.order > Order(0) && (sc.order > COSTLY_ORDER || sc.priority < DEF_PRIORITY - 2);
+    if !for_compaction || freed == 0 {
+        return false;
+    }
+    let served = core.alloc.nodes()[node.index()]
+        .zones
+        .iter()
+        .filter(|&&id| core.alloc.zone(id).kind <= sc.reclaim_idx)
+        .any(|&id| {
+            let flags = AllocFlags::WMARK_MIN;
+            suitable(&core.alloc, id, sc.order, flags, sc.reclaim_idx) != Suitability::Skip
+        });
+    let inactive = lru.node_pages(LruList::InactiveFile, node);
+    !served && inactive > compact_gap(sc.order)
+}
+
+/// `inactive_is_low`: the inactive list is short against the active one. The ratio is 1 below
+/// 1 GiB and grows with the square root of the size (MECHANISMS 6.4).
+pub fn inactive_is_low(inactive: u64, active: u64) -> bool {
+    const PAGES_PER_GIB: u64 = 1 << 18;
+    let gib = (inactive + active) / PAGES_PER_GIB;
+    let ratio = if gib == 0 { 1 } else { (10 * gib).isqrt() };
+    inactive * ratio < active
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inactive_list_may_shrink_as_memory_grows() {
+        let gib = |n: u64| n << 18;
+        assert!(inactive_is_low(99, 100));
+        assert!(!inactive_is_low(100, 100));
+        // 10 GiB: ratio 10. A tenth of the active list is enough.
+        assert!(inactive_is_low(gib(1) - 1, gib(10)));
+        assert!(!inactive_is_low(gib(1), gib(10)));
+    }
+}

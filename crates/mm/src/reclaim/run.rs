@@ -1,0 +1,192 @@
+//! A run of reclaim: who runs it, for what, and what it has met so far (`struct scan_control`).
+//!
+//! Left out: swap. Neighbours: [`crate::reclaim::pass`] for how much is looked at,
+//! [`crate::reclaim::page`] for what becomes of it.
+
+use units::Order;
+
+use crate::base::ids::MemcgId;
+use crate::base::layout::ZoneKind;
+
+/// Runs without success after which kswapd gives up until somebody else has some.
+pub const MAX_RECLAIM_RETRIES: u32 = 16;
+
+/// Pages that reclaim takes at a time.
+pub const SWAP_CLUSTER_MAX: u64 = 32;
+/// The priority that a run starts with: 1/4096 of every list.
+pub const DEF_PRIORITY: u8 = 12;
+
+/// Who reclaims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reclaimer {
+    /// kswapd of a node.
+    Kswapd,
+    /// A task that found no free page.
+    Direct,
+    /// A task whose charge hit a limit.
+    Limit,
+}
+
+/// One run of reclaim (`struct scan_control`).
+#[derive(Debug, Clone)]
+pub struct ScanControl {
+    /// Who runs it.
+    pub reclaimer: Reclaimer,
+    /// Where in the cgroup tree it starts; the root for global reclaim.
+    pub target: MemcgId,
+    /// Order of the block that is wanted: above 0 reclaim goes on until compaction can work.
+    pub order: Order,
+    /// Pages that are enough.
+    pub nr_to_reclaim: u64,
+    /// log2 of the divisor of list sizes.
+    pub priority: u8,
+    /// Highest zone that pages are wanted from.
+    pub reclaim_idx: ZoneKind,
+    /// Dirty pages may be written.
+    pub may_writepage: bool,
+    /// The filesystem may be entered: `__GFP_FS` of whoever reclaims.
+    pub may_fs: bool,
+    /// Slab may be shrunk.
+    pub may_shrinkslab: bool,
+    /// Deactivate whatever the lists' balance says: the last resort of a run without success.
+    pub force_deactivate: bool,
+    /// An active list was left alone in this run.
+    pub skipped_deactivate: bool,
+    /// Ignore `memory.low`.
+    pub memcg_low_reclaim: bool,
+    /// A cgroup was skipped for its `memory.low` in this run.
+    pub memcg_low_skipped: bool,
+    /// Walk the whole tree even where positions are saved.
+    pub memcg_full_walk: bool,
+    /// Pages looked at in this run.
+    pub nr_scanned: u64,
+    /// Pages freed in this run, slab pages included.
+    pub nr_reclaimed: u64,
+    /// File pages may be deactivated: decided at the target for the current pass.
+    pub may_deactivate_file: bool,
+    /// What the current pass met on the inactive lists.
+    pub met: Met,
+}
+
+/// Pages that a pass over one node met on the inactive lists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Met {
+    /// Taken off the lists.
+    pub taken: u64,
+    /// Of files.
+    pub file_taken: u64,
+    /// Dirty or under writeback.
+    pub dirty: u64,
+    /// Under writeback and marked for reclaim before.
+    pub congested: u64,
+    /// Dirty, and nobody writes them yet.
+    pub unqueued_dirty: u64,
+    /// Under writeback.
+    pub writeback: u64,
+    /// Under writeback, and met again although kswapd knows that there are many.
+    pub immediate: u64,
+}
+
+impl Met {
+    /// Every dirty page was under writeback to a congested device.
+    pub const fn all_congested(&self) -> bool {
+        self.dirty > 0 && self.dirty == self.congested
+    }
+}
+
+impl ScanControl {
+    fn new(reclaimer: Reclaimer, target: MemcgId, nr_to_reclaim: u64, reclaim_idx: ZoneKind) -> Self {
+        Self {
+            reclaimer,
+            target,
+            order: Order(0),
+            nr_to_reclaim,
+            priority: DEF_PRIORITY,
+            reclaim_idx,
+            may_writepage: true,
+            may_fs: true,
+            may_shrinkslab: true,
+            force_deactivate: false,
+            skipped_deactivate: false,
+            memcg_low_reclaim: false,
+            memcg_low_skipped: false,
+            memcg_full_walk: false,
+            nr_scanned: 0,
+            nr_reclaimed: 0,
+            may_deactivate_file: false,
+            met: Met::default(),
+        }
+    }
+
+    /// `try_to_free_pages`: a task wants pages of zones up to `class`.
+    pub fn direct(class: ZoneKind) -> Self {
+        Self::new(Reclaimer::Direct, MemcgId::ROOT, SWAP_CLUSTER_MAX, class)
+    }
+
+    /// `try_to_free_mem_cgroup_pages`: a charge of `pages` failed at `target`.
+    pub fn limit(target: MemcgId, pages: u64) -> Self {
+        Self::new(Reclaimer::Limit, target, pages.max(SWAP_CLUSTER_MAX), ZoneKind::Movable)
+    }
+
+    /// `balance_pgdat`: kswapd balances zones up to `class`.
+    pub fn kswapd(class: ZoneKind) -> Self {
+        Self::new(Reclaimer::Kswapd, MemcgId::ROOT, 0, class)
+    }
+
+    /// The same run for a block of `order`.
+    #[must_use]
+    pub const fn for_order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Adds what a chunk met to what the pass met.
+    pub(crate) fn note_writeback(&mut self, report: &ChunkReport) {
+        let met = &mut self.met;
+        met.taken += u64::from(report.taken.pages);
+        met.file_taken += u64::from(report.taken.file);
+        met.dirty += u64::from(report.dirty);
+        met.congested += u64::from(report.congested);
+        met.unqueued_dirty += u64::from(report.unqueued_dirty);
+        met.writeback += u64::from(report.writeback);
+        met.immediate += u64::from(report.immediate);
+    }
+
+    /// Whether it reclaims for the machine rather than for a limit.
+    pub const fn is_global(&self) -> bool {
+        !matches!(self.reclaimer, Reclaimer::Limit)
+    }
+}
+
+/// What one chunk did: for CPU time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[must_use]
+pub struct ChunkReport {
+    /// Pages looked at, those of wrong zones included.
+    pub scanned: u32,
+    /// Pages freed.
+    pub reclaimed: u32,
+    /// Pages moved from the active to the inactive list.
+    pub deactivated: u32,
+    /// Pages taken off an inactive list, and of which kind.
+    pub taken: Taken,
+    /// Dirty pages met, and pages under writeback.
+    pub dirty: u32,
+    /// Pages under writeback that were marked for reclaim before.
+    pub congested: u32,
+    /// Dirty pages that nobody writes yet.
+    pub unqueued_dirty: u32,
+    /// Pages under writeback met.
+    pub writeback: u32,
+    /// Pages under writeback that came round again already marked for reclaim.
+    pub immediate: u32,
+}
+
+/// Pages taken off an inactive list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// All.
+    pub pages: u32,
+    /// Of files.
+    pub file: u32,
+}

@@ -1,0 +1,216 @@
+//! Shrinkers: who can free kernel objects, and how much each is asked to look at (MECHANISMS 9.2,
+//! 9.3, MECHANISMS-6X 7.2, 7.3).
+//!
+//! A reclaim pass visits every shrinker of a cgroup on a node after the cgroup's LRU lists. Each
+//! visit is a [`SlabScan`]: a [`ShrinkPlan`] that is worked off in batches, one step each.
+//!
+//! Left out: what [`crate::reclaim::plan`] says. Neighbours: that for the plan, [`crate::fs::inode`] and
+//! [`crate::pages::shadow`] for what is freed.
+
+use units::{CpuId, NodeId};
+
+use crate::base::event::Trace;
+use crate::base::ids::MemcgId;
+use crate::base::sysctl::Sysctl;
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::core::Core;
+use crate::fs::inode::VfsLru;
+use crate::fs::state::Fs;
+use crate::lru::lists::Lru;
+use crate::pages::cache::PageCache;
+use crate::reclaim::plan::{ShrinkPlan, Shrinker};
+use crate::reclaim::run::{Reclaimer, ScanControl};
+use crate::reclaim::state::Reclaim;
+use crate::version::feature::Feature;
+
+/// One visit to one shrinker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlabScan {
+    shrinker: Shrinker,
+    memcg: MemcgId,
+    node: NodeId,
+    plan: ShrinkPlan,
+}
+
+/// What one batch did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[must_use]
+pub struct SlabReport {
+    /// Objects looked at.
+    pub scanned: u64,
+    /// Inodes evicted.
+    pub evicted: u64,
+    /// Objects freed, whatever they are.
+    pub freed: u64,
+}
+
+impl Reclaim {
+    /// Plans a visit; none when there is nothing to free or slab is spared. A caller without FS
+    /// may not enter the super block: what it should have done is added to what is owed.
+    pub fn begin_slab<T: Trace>(
+        &mut self,
+        core: &Core<T>,
+        cache: &PageCache,
+        fs: &Fs,
+        shrinker: Shrinker,
+        memcg: MemcgId,
+        node: NodeId,
+        sc: &ScanControl,
+    ) -> Option<SlabScan> {
+        if !sc.may_shrinkslab {
+            return None;
+        }
+        let freeable = freeable(core, cache, fs, shrinker, memcg, node);
+        if freeable == 0 {
+            return None;
+        }
+        let decay = core.has(Feature::DeferredSlabDecay);
+        let owed = core::mem::take(self.owed(shrinker, memcg, node));
+        let plan = ShrinkPlan::new(freeable, owed, sc.priority, shrinker.seeks(), shrinker.batch(), decay);
+        if shrinker == Shrinker::SuperBlock && !sc.may_fs {
+            *self.owed(shrinker, memcg, node) = plan.deferred_after();
+            return None;
+        }
+        Some(SlabScan { shrinker, memcg, node, plan })
+    }
+
+    /// Looks at the next batch of objects; none when the visit is over.
+    pub fn shrink_slab_batch<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        fs: &mut Fs,
+        cpu: CpuId,
+        scan: &mut SlabScan,
+        sc: &mut ScanControl,
+    ) -> Option<SlabReport> {
+        let SlabScan { shrinker, memcg, node, .. } = *scan;
+        let Some(batch) = scan.plan.next_batch() else {
+            *self.owed(shrinker, memcg, node) += scan.plan.deferred_after();
+            return None;
+        };
+        let mut report = SlabReport { scanned: batch, ..SlabReport::default() };
+        let credit = match shrinker {
+            Shrinker::ShadowNodes => {
+                let (leaves, pages) = shrink_shadow_leaves(core, cache, fs, cpu, memcg, batch);
+                report.freed = leaves;
+                pages
+            }
+            Shrinker::SuperBlock => {
+                shrink_super_block(core, lru, cache, fs, cpu, memcg, node, batch, sc, &mut report)
+            }
+            Shrinker::XfsBuffers => {
+                report.freed = fs.xfs_buffers.shrink(core, cpu, node, batch);
+                0
+            }
+        };
+        scan.plan.scanned(batch);
+        core.alloc.events.add(VmEvent::SlabsScanned, batch);
+        if sc.is_global() || !core.has(Feature::SlabCreditGlobalOnly) {
+            sc.nr_reclaimed += credit;
+        }
+        Some(report)
+    }
+}
+
+fn freeable<T: Trace>(
+    core: &Core<T>,
+    cache: &PageCache,
+    fs: &Fs,
+    shrinker: Shrinker,
+    memcg: MemcgId,
+    node: NodeId,
+) -> u64 {
+    match shrinker {
+        Shrinker::ShadowNodes => cache.freeable_shadow_leaves(core, memcg),
+        Shrinker::SuperBlock => {
+            let listed: u64 = VfsLru::ALL.iter().map(|&lru| fs.vfs.listed_on(lru, memcg, node)).sum();
+            listed * core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100
+        }
+        Shrinker::XfsBuffers if memcg == MemcgId::ROOT => {
+            fs.xfs_buffers.count(node) * core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100
+        }
+        Shrinker::XfsBuffers => 0,
+    }
+}
+
+/// Splits a batch by the lengths of the two lists, dentries first. Slab pages that come free
+/// are not credited, as RCU frees them later; pages of evicted inodes are.
+fn shrink_super_block<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    fs: &mut Fs,
+    cpu: CpuId,
+    memcg: MemcgId,
+    node: NodeId,
+    batch: u64,
+    sc: &ScanControl,
+    report: &mut SlabReport,
+) -> u64 {
+    let [dentries, inodes] = VfsLru::ALL.map(|lru| fs.vfs.listed_on(lru, memcg, node));
+    let total = dentries + inodes + 1;
+    let share = |listed: u64| (batch * listed / total) + 1;
+    let dentry = fs.vfs.prune_dentries(core, cache, cpu, memcg, node, share(dentries));
+    let is_kswapd = sc.reclaimer == Reclaimer::Kswapd;
+    let inode = fs.vfs.prune_inodes(core, lru, cache, cpu, memcg, node, share(inodes), is_kswapd);
+    report.evicted = inode.freed;
+    report.freed = dentry.freed + inode.freed;
+    inode.stolen
+}
+
+/// Frees every dentry and inode that nobody uses, and every node without pages
+/// (`drop_slab`). Returns the objects freed.
+pub fn drop_slab<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    fs: &mut Fs,
+    cpu: CpuId,
+) -> u64 {
+    let mut freed = 0;
+    for memcg in core.cgroups.ids() {
+        for node in core.nodes() {
+            // Referenced objects are met a second time, inodes after their dentries and pages.
+            for _ in 0..2 {
+                let dentries = fs.vfs.listed_on(VfsLru::Dentry, memcg, node);
+                freed += fs.vfs.prune_dentries(core, cache, cpu, memcg, node, dentries).freed;
+            }
+            if memcg == MemcgId::ROOT {
+                freed += fs.xfs_buffers.shrink(core, cpu, node, 3 * fs.xfs_buffers.count(node));
+            }
+            for _ in 0..3 {
+                let inodes = fs.vfs.listed_on(VfsLru::Inode, memcg, node);
+                freed += fs.vfs.prune_inodes(core, lru, cache, cpu, memcg, node, inodes, false).freed;
+            }
+        }
+        freed += shrink_shadow_leaves(core, cache, fs, cpu, memcg, u64::MAX).0;
+    }
+    freed
+}
+
+/// Frees up to `count` of the oldest leaves of `memcg` that hold only shadows. Returns leaves freed
+/// and slab pages that came free.
+fn shrink_shadow_leaves<T: Trace>(
+    core: &mut Core<T>,
+    cache: &mut PageCache,
+    fs: &mut Fs,
+    cpu: CpuId,
+    memcg: MemcgId,
+    count: u64,
+) -> (u64, u64) {
+    let (mut freed, mut pages) = (0, 0);
+    while freed < count
+        && let Some(leaf) = cache.shrink_shadow_leaf(core, cpu, memcg)
+    {
+        if let Some(mapping) = leaf.emptied {
+            fs.vfs.lost_pages(core, cache, mapping);
+        }
+        pages += leaf.pages;
+        freed += 1;
+    }
+    core.alloc.events.add(VmEvent::WorkingsetNodeReclaim, freed);
+    core.cgroups.add_stat(memcg, NodeId(0), MemcgStat::WorkingsetNodeReclaim, freed);
+    (freed, pages)
+}

@@ -1,0 +1,106 @@
+//! What reclaim remembers between runs.
+//!
+//! Neighbours: [`crate::reclaim::pass`], [`crate::reclaim::page`] and [`crate::reclaim::shrinker`],
+//! which work on it.
+
+use std_alloc::vec;
+use std_alloc::vec::Vec;
+
+use units::{NodeId, Pfn};
+
+use crate::base::ids::MemcgId;
+use crate::cgroup::walk::WalkPositions;
+use crate::reclaim::plan::Shrinker;
+use crate::reclaim::run::Met;
+
+/// What a node remembers between reclaim runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeReclaim {
+    /// Runs of kswapd in a row that freed nothing.
+    pub kswapd_failures: u32,
+    /// Dirty pages at the tail of the lists: kswapd writes them (`PGDAT_DIRTY`).
+    pub dirty: bool,
+    /// Pages under writeback at the tail of the lists (`PGDAT_WRITEBACK`).
+    pub writeback: bool,
+    /// A device is congested (`PGDAT_CONGESTED`).
+    pub congested: bool,
+}
+
+/// Reclaim: what nodes and shrinkers remember, and where walks stopped.
+#[derive(Debug, Clone)]
+pub struct Reclaim {
+    pub(super) nodes: Vec<NodeReclaim>,
+    /// What the shrinkers of each cgroup on each node still owe.
+    deferred: Vec<[u64; Shrinker::COUNT]>,
+    pub(super) walk_positions: WalkPositions,
+    /// The filesystem lets kswapd write single pages.
+    pub(super) has_writepage_hook: bool,
+    /// Dirty pages that kswapd wants written one by one.
+    pub(super) pageout: Vec<Pfn>,
+    // Scratch lists, empty between steps.
+    pub(super) isolated: Vec<Pfn>,
+    pub(super) skipped: Vec<Pfn>,
+}
+
+impl Reclaim {
+    /// Nothing happened yet, on a machine of so many nodes.
+    pub fn new(nodes: usize) -> Self {
+        Self {
+            nodes: vec![NodeReclaim::default(); nodes],
+            deferred: vec![[0; Shrinker::COUNT]; nodes],
+            walk_positions: WalkPositions::default(),
+            has_writepage_hook: false,
+            pageout: Vec::new(),
+            isolated: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+
+    /// Makes room for a new cgroup.
+    pub(crate) fn add_cgroup(&mut self) {
+        self.deferred.resize(self.deferred.len() + self.nodes.len(), [0; Shrinker::COUNT]);
+    }
+
+    /// Says whether the filesystem lets kswapd write single pages.
+    pub fn set_writepage_hook(&mut self, exists: bool) {
+        self.has_writepage_hook = exists;
+    }
+
+    /// What a node remembers.
+    #[inline]
+    pub fn node(&self, node: NodeId) -> &NodeReclaim {
+        &self.nodes[node.index()]
+    }
+
+    /// A pass of kswapd over a node is over: what it met tells later passes about the state of
+    /// writeback (the end of `shrink_node`; MECHANISMS 6.8).
+    pub fn note_pass(&mut self, node: NodeId, met: &Met) {
+        let flags = &mut self.nodes[node.index()];
+        flags.writeback |= met.writeback > 0 && met.writeback == met.taken;
+        flags.dirty |= met.unqueued_dirty == met.file_taken;
+        flags.congested |= met.all_congested();
+    }
+
+    /// kswapd of a node goes to sleep: what passes said about writeback is forgotten.
+    pub fn note_sleep(&mut self, node: NodeId) {
+        let flags = &mut self.nodes[node.index()];
+        (flags.dirty, flags.writeback, flags.congested) = (false, false, false);
+    }
+
+    /// A run of kswapd freed nothing.
+    pub fn note_failure(&mut self, node: NodeId) {
+        self.nodes[node.index()].kswapd_failures += 1;
+    }
+
+    /// Dirty pages that kswapd met at the tail of the lists again and again and wants written one
+    /// by one; the list is handed over.
+    pub fn take_pageout(&mut self) -> Vec<Pfn> {
+        core::mem::take(&mut self.pageout)
+    }
+
+    /// What a shrinker still owes a cgroup on a node.
+    pub(super) fn owed(&mut self, shrinker: Shrinker, memcg: MemcgId, node: NodeId) -> &mut u64 {
+        let index = (memcg.index() * self.nodes.len()) + node.index();
+        &mut self.deferred[index][shrinker as usize]
+    }
+}
