@@ -1,4 +1,4 @@
-//! Memory cgroups: the tree, its page counters, charging, protection and statistics
+//! Memory cgroups: the tree and its page counters; charges, protection and statistics beside it
 //! (MECHANISMS 8, MECHANISMS-6X 4).
 //!
 //! A page is charged to one cgroup and to all its ancestors. Each CPU keeps a small *stock* of

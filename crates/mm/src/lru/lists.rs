@@ -107,6 +107,7 @@ impl Lruvec {
     }
 
     /// One of its lists, the newest page first.
+    #[inline]
     pub(crate) fn list(&self, list: LruList) -> &FrameList {
         &self.lists[list as usize]
     }
@@ -214,6 +215,7 @@ impl Lru {
     }
 
     /// Takes a page off its list; its state becomes `Isolated`.
+    #[inline]
     pub(crate) fn remove<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
         let list = LruList::of(core.alloc.frames.flags(pfn));
         let (zone, node) = core.page_place(pfn);
@@ -226,6 +228,64 @@ impl Lru {
         lruvec.lists[list as usize].remove(&mut core.alloc.frames, pfn);
         core.alloc.frames.set_state(pfn, FrameState::Isolated);
         core.cgroups.sub_stat(memcg, node, list.stat(), pages);
+    }
+
+    /// Moves a page from its list to the head of the one that `flags` name, and gives it these flags.
+    #[inline]
+    pub(super) fn relist<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, flags: PageFlags) {
+        let frames = &mut core.alloc.frames;
+        let (from, to) = (LruList::of(frames.flags(pfn)), LruList::of(flags));
+        frames.put_flags(pfn, flags);
+        let pages = u64::from(frames.pages(pfn));
+        let (zone, node) = core.page_place(pfn);
+        let memcg = core.page_memcg(pfn);
+        let index = self.index(memcg, node);
+        let (lruvec, sums) = (&mut self.lruvecs[index], &mut self.nodes[node.index()]);
+        lruvec.pages[from as usize][zone as usize] -= pages;
+        lruvec.pages[to as usize][zone as usize] += pages;
+        sums[from as usize][zone as usize] -= pages;
+        sums[to as usize][zone as usize] += pages;
+        lruvec.lists[from as usize].remove(&mut core.alloc.frames, pfn);
+        lruvec.lists[to as usize].push_front(&mut core.alloc.frames, pfn);
+        core.cgroups.sub_stat(memcg, node, from.stat(), pages);
+        core.cgroups.add_stat(memcg, node, to.stat(), pages);
+    }
+
+    /// Takes pages off the tail of a list, oldest first, until `wanted` pages of zones up to `class`
+    /// are in `taken`; those of zones above go to `passed`. Their state becomes `Isolated`. Returns how
+    /// many pages there were of each zone kind.
+    pub(crate) fn isolate_tail<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        (memcg, node, list): (MemcgId, NodeId, LruList),
+        class: ZoneKind,
+        wanted: u64,
+        taken: &mut Vec<Pfn>,
+        passed: &mut Vec<Pfn>,
+    ) -> [u64; ZoneKind::COUNT] {
+        let index = self.index(memcg, node);
+        let lruvec = &mut self.lruvecs[index];
+        let (mut found, mut left) = ([0; ZoneKind::COUNT], wanted);
+        while left > 0 {
+            let Some(pfn) = lruvec.lists[list as usize].pop_back(&mut core.alloc.frames) else { break };
+            core.alloc.frames.set_state(pfn, FrameState::Isolated);
+            let pages = u64::from(core.alloc.frames.pages(pfn));
+            let (zone, _) = core.page_place(pfn);
+            found[zone as usize] += pages;
+            if zone > class {
+                passed.push(pfn);
+            } else {
+                taken.push(pfn);
+                left = left.saturating_sub(pages);
+            }
+        }
+        let sums = &mut self.nodes[node.index()];
+        for (zone, &pages) in found.iter().enumerate() {
+            lruvec.pages[list as usize][zone] -= pages;
+            sums[list as usize][zone] -= pages;
+        }
+        core.cgroups.sub_stat(memcg, node, list.stat(), found.iter().sum());
+        found
     }
 
     /// Puts `pfn`, so far a part of the folio at `at`, right behind it on the folio's list.

@@ -67,9 +67,7 @@ impl Lru {
         if !settled || flags.has_any(PageFlags::ACTIVE.set(PageFlags::UNEVICTABLE)) {
             return;
         }
-        self.remove(core, pfn);
-        core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
-        self.insert(core, pfn);
+        self.relist(core, pfn, flags.set(PageFlags::ACTIVE));
         let pages = u64::from(core.alloc.frames.pages(pfn));
         let (_, node) = core.page_place(pfn);
         core.alloc.events.add(VmEvent::PgActivate, pages);

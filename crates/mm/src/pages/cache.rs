@@ -30,6 +30,7 @@ use crate::pages::pace::Pace;
 use crate::pages::tree::{
     EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, encode_page, encode_shadow,
 };
+use crate::slab::cache::SlabId;
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::version::geometry::Cache;
 
@@ -189,6 +190,31 @@ impl PageCache {
         core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
         let (_, node) = core.page_place(pfn);
         core.cgroups.sub_stat(core.page_memcg(pfn), node, MemcgStat::File, u64::from(pages));
+    }
+
+    /// A dirty page is clean without having been written, or is about to be written.
+    pub(super) fn clear_dirty<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        core.alloc.frames.clear_flags(pfn, PageFlags::DIRTY);
+        let mapping = MappingId(core.alloc.frames.owner(pfn));
+        self.trees.tag_dirty(mapping, core.alloc.frames.index(pfn), false);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let (_, node) = core.page_place(pfn);
+        self.dirty[node.index()] -= pages;
+        core.cgroups.sub_stat(core.page_memcg(pfn), node, MemcgStat::FileDirty, pages);
+    }
+
+    /// A page leaves the cache: it is no longer dirty, and its buffer head goes.
+    fn clear_private<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+        let flags = core.alloc.frames.flags(pfn);
+        assert!(!flags.has(PageFlags::WRITEBACK), "{pfn:?} leaves the cache while it is written");
+        if flags.has(PageFlags::DIRTY) {
+            self.clear_dirty(core, pfn);
+        }
+        if flags.has(PageFlags::PRIVATE) {
+            let slab = SlabId(core.alloc.frames.private(pfn));
+            core.alloc.frames.clear_flags(pfn, PageFlags::PRIVATE);
+            core.free_object(cpu, Object { cache: Cache::BufferHead, slab, memcg: core.page_memcg(pfn) });
+        }
     }
 
     fn free_leaf<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) -> u64 {

@@ -25,9 +25,7 @@ use crate::lru::lists::{Lru, LruList};
 use crate::pages::cache::PageCache;
 use crate::pages::pace::{Balance, DirtyLimits, Pace};
 use crate::pages::tree::Slot;
-use crate::slab::cache::SlabId;
 use crate::slab::object::Object;
-use crate::version::geometry::Cache;
 
 /// Pages that could be made dirty on `node`: free ones beyond the reserves, and file pages
 /// (`node_dirtyable_memory`). Slab does not count, so thresholds fall as it grows.
@@ -133,17 +131,6 @@ impl PageCache {
         true
     }
 
-    /// A dirty page is clean without having been written, or is about to be written.
-    fn clear_dirty<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
-        core.alloc.frames.clear_flags(pfn, PageFlags::DIRTY);
-        let mapping = MappingId(core.alloc.frames.owner(pfn));
-        self.trees.tag_dirty(mapping, core.alloc.frames.index(pfn), false);
-        let pages = u64::from(core.alloc.frames.pages(pfn));
-        let (_, node) = core.page_place(pfn);
-        self.dirty[node.index()] -= pages;
-        core.cgroups.sub_stat(core.page_memcg(pfn), node, MemcgStat::FileDirty, pages);
-    }
-
     /// Starts writeback of the first run of dirty pages of `mapping` at or behind `from`, at most
     /// `max` pages that follow each other. Returns the first index and the number of pages; none
     /// when no page is left that is not already being written.
@@ -245,19 +232,5 @@ impl PageCache {
             core.alloc.events.add(VmEvent::PgRotated, pages);
         }
         node
-    }
-
-    /// A page leaves the cache: it is no longer dirty, and its buffer head goes.
-    pub(crate) fn clear_private<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
-        let flags = core.alloc.frames.flags(pfn);
-        assert!(!flags.has(PageFlags::WRITEBACK), "{pfn:?} leaves the cache while it is written");
-        if flags.has(PageFlags::DIRTY) {
-            self.clear_dirty(core, pfn);
-        }
-        if flags.has(PageFlags::PRIVATE) {
-            let slab = SlabId(core.alloc.frames.private(pfn));
-            core.alloc.frames.clear_flags(pfn, PageFlags::PRIVATE);
-            core.free_object(cpu, Object { cache: Cache::BufferHead, slab, memcg: core.page_memcg(pfn) });
-        }
     }
 }

@@ -106,27 +106,15 @@ impl Reclaim {
         node: NodeId,
         class: ZoneKind,
     ) -> (u32, u32) {
+        let from = (memcg, node, list);
+        let found = lru.isolate_tail(core, from, class, chunk, &mut self.isolated, &mut self.skipped);
         let (mut taken, mut skipped) = (0, 0);
-        let mut left = lru.lruvec(memcg, node).size(list, ZoneKind::Movable);
-        while u64::from(taken) < chunk && left > 0 {
-            let Some(pfn) = lru.lruvec(memcg, node).list(list).last() else { break };
-            let pages = core.alloc.frames.pages(pfn);
-            left -= u64::from(pages);
-            lru.remove(core, pfn);
-            let (zone, _) = core.page_place(pfn);
+        for (zone, pages) in ZoneKind::ALL.into_iter().zip(found) {
             if zone > class {
                 skipped += pages;
-                self.skipped.push(pfn);
-                let event = match zone {
-                    ZoneKind::Dma => VmEvent::PgSkipDma,
-                    ZoneKind::Dma32 => VmEvent::PgSkipDma32,
-                    ZoneKind::Normal => VmEvent::PgSkipNormal,
-                    ZoneKind::Movable => VmEvent::PgSkipMovable,
-                };
-                core.alloc.events.add(event, u64::from(pages));
+                core.alloc.events.add(pgskip(zone), pages);
             } else {
                 taken += pages;
-                self.isolated.push(pfn);
             }
         }
         let mut back = core::mem::take(&mut self.skipped);
@@ -135,7 +123,8 @@ impl Reclaim {
             lru.insert(core, pfn);
         }
         self.skipped = back;
-        (taken, skipped)
+        let pages = |count| u32::try_from(count).expect("a list has 32 bits of pages");
+        (pages(taken), pages(skipped))
     }
 
     fn shrink_inactive<T: Trace>(
@@ -404,4 +393,14 @@ fn count_scanned<T: Trace>(
     let kind = if list.is_file() { VmEvent::PgScanFile } else { VmEvent::PgScanAnon };
     core.alloc.events.add(kind, pages);
     core.cgroups.add_stat(memcg, node, stat, pages);
+}
+
+/// The event that counts pages passed over in a zone of `kind`.
+const fn pgskip(kind: ZoneKind) -> VmEvent {
+    match kind {
+        ZoneKind::Dma => VmEvent::PgSkipDma,
+        ZoneKind::Dma32 => VmEvent::PgSkipDma32,
+        ZoneKind::Normal => VmEvent::PgSkipNormal,
+        ZoneKind::Movable => VmEvent::PgSkipMovable,
+    }
 }
