@@ -14,7 +14,7 @@ use sim::run::{Program, SimError, SimResult, SimRun};
 use sim::{Progress, RunError};
 use workload::Scenario;
 
-use crate::counted::{Counters, phases};
+use crate::counted::{phases, since};
 use crate::error::{LabError, Violation};
 use crate::resolve::{Setting, command};
 
@@ -108,9 +108,9 @@ fn recorded(identity: Recording, result: SimResult) -> Recording {
     Recording {
         metrics: result.outcome.metrics,
         samples: result.outcome.samples,
-        vmstat: result.vmstat,
+        vmstat: since(&result.vmstat_before, &result.vmstat),
         memcg: result.memcg,
-        phases: phases(Counters::new(), ended), // the machine has just booted
+        phases: phases(result.vmstat_before, ended),
         series: Series::new(result.columns, rows),
         stalls: stalls(result.stalls),
         events: result.events,

@@ -71,8 +71,8 @@ pub fn run_text(recording: &Recording, width: usize) -> String {
         section(&histogram(&[of_one(recording)]), width),
         counters(recording, width),
         memcg(recording, width),
-        phases(&recording.phases, width),
-        timeline(&recording.series, width),
+        phases(&recording.phases_to_the_end(), width),
+        timeline(recording, width),
         stalls(&recording.stalls, width),
         notes_text(&[recording]),
     ];

@@ -19,7 +19,7 @@ use workload::{Outcome, Replay, Workload, WorkloadError};
 use crate::executor::{Progress, RunError, Simulation};
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
-use crate::sample::{PhaseSample, Sampler, memcg_stats};
+use crate::sample::{PhaseSample, Sampler};
 use crate::state::Statistics;
 use crate::system::SimSystem;
 use crate::wait::Stall;
@@ -98,7 +98,9 @@ impl SimRun {
 pub struct SimResult {
     /// The workload's own figures.
     pub outcome: Outcome,
-    /// `/proc/vmstat` at the end: events since boot, gauges as they are.
+    /// `/proc/vmstat` when the program began: what booting and starting its process counted.
+    pub vmstat_before: BTreeMap<String, u64>,
+    /// `/proc/vmstat` when it had ended: events since boot, gauges as they are.
     pub vmstat: BTreeMap<String, u64>,
     /// `memory.stat` of every cgroup at the end, by path.
     pub memcg: BTreeMap<String, BTreeMap<String, u64>>,
@@ -112,7 +114,7 @@ pub struct SimResult {
     pub stalls: Vec<Stall>,
     /// Events that the simulator handled.
     pub events: u64,
-    /// Simulated time at the end.
+    /// Simulated time when the program ended.
     pub simulated: Nanos,
 }
 
@@ -269,33 +271,39 @@ where
         machine.clone().spawn("workload", None, async move {
             let process = kernel.process_start("workload", MemcgId::ROOT).await;
             let result = match process {
-                Ok(process) => program(SimSystem::new(kernel, process, sampler, seed)).await,
+                Ok(process) => {
+                    sampler.borrow_mut().begin(kernel.machine().now(), &kernel);
+                    let system = SimSystem::new(kernel.clone(), process, Rc::clone(&sampler), seed);
+                    program(system).await
+                }
                 Err(errno) => Err(out_of_memory_at_start(errno)),
             };
-            *outcome.borrow_mut() = Some(result);
+            // What the program read last and what the recording holds are readings of one instant.
+            let end = sampler.borrow_mut().end(kernel.machine().now(), &kernel);
+            *outcome.borrow_mut() = Some((result, end));
         })
     };
-    let simulated = simulation.run_until_task_done(main, spec.time_limit)?;
+    simulation.run_until_task_done(main, spec.time_limit)?;
     kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
-    let mut outcome = outcome.borrow_mut().take().expect("the main task stores its outcome")?;
-    let stalls = kernel.fragment_stalls();
-    if !stalls.is_empty() {
-        let samples = stalls.into_iter().map(|usec| usec as f64).collect();
+    let (outcome, end) = outcome.borrow_mut().take().expect("the main task stores its outcome");
+    let mut outcome = outcome?;
+    if !end.fragment_stalls.is_empty() {
+        let samples = end.fragment_stalls.into_iter().map(|usec| usec as f64).collect();
         outcome.samples.insert(FRAGMENT_STALL_SAMPLES.to_owned(), samples);
     }
-    sampler.borrow_mut().sample(simulated, &kernel);
     let (columns, rows) = sampler.borrow().table();
-    let phases = std::mem::take(&mut sampler.borrow_mut().phases);
+    let Sampler { phases, vmstat_before, .. } = sampler.take();
     Ok(SimResult {
         outcome,
-        vmstat: kernel.vmstat().into_iter().collect(),
-        memcg: memcg_stats(&kernel, true),
+        vmstat_before,
+        vmstat: end.vmstat,
+        memcg: end.memcg,
         phases,
         columns,
         rows,
         stalls: machine.stalls().into_iter().filter(|stall| !is_idleness(stall.reason)).collect(),
         events: machine.statistics().events,
-        simulated,
+        simulated: end.at,
     })
 }
 
