@@ -83,7 +83,9 @@ fn assert_columns_add_up(text: &str, recording: &Recording) {
     let mut lines = text.lines().skip_while(|line| !line.starts_with(" phase "));
     let heading = lines.next().unwrap();
     let rows: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
-    assert!(rows.len() > recording.phases.len(), "no row for what came after the last phase:\n{text}");
+    // `hot-and-stream` ends with its last phase, the readers of `huge-faults` go on for a while.
+    let goes_on = usize::from(recording.workload == "huge-faults");
+    assert_eq!(rows.len(), recording.phases.len() + goes_on, "{text}");
     let mut seen = 0;
     for (name, counter) in columns {
         let Some(at) = heading.find(name) else { continue };
@@ -91,8 +93,10 @@ fn assert_columns_add_up(text: &str, recording: &Recording) {
             let digits = row[..at + name.len()].rsplit(' ').next().unwrap();
             digits.parse::<f64>().unwrap_or_else(|error| panic!("`{digits}` under {name}: {error}"))
         };
-        let is_part = |key: &str| key == counter || key.strip_prefix(counter).is_some_and(|rest| rest.starts_with('_'));
-        let total: u64 = recording.vmstat.iter().filter(|(key, _)| is_part(key)).map(|(_, &count)| count).sum();
+        // `pgscan_direct_throttle` counts waits, and is no part of `pgscan_direct`.
+        let is_part = |key: &str| key.starts_with(counter) && !key.ends_with("_throttle");
+        let total: u64 =
+            recording.vmstat.iter().filter(|(key, _)| is_part(key)).map(|(_, &count)| count).sum();
         assert_eq!(rows.iter().map(cell).sum::<f64>(), total as f64, "{name}:\n{text}");
         seen += 1;
     }

@@ -88,7 +88,8 @@ fn what_came_after_the_last_phase_belongs_to_the_run_too() {
     let rest = recording.phases_to_the_end().pop().unwrap();
     let expected: std::collections::BTreeMap<_, _> = counters([("pgactivate", 64), ("nr_free_pages", 70)]);
     assert_eq!((rest.name.as_str(), rest.at_ns, rest.vmstat), ("after faulted", 9, expected));
-    let ends_with_its_phase = Recording { vmstat: recording.phases[0].vmstat.clone(), simulated_ns: 5, ..recording };
+    let ends_with_its_phase =
+        Recording { vmstat: recording.phases[0].vmstat.clone(), simulated_ns: 5, ..recording };
     assert_eq!(ends_with_its_phase.phases_to_the_end().len(), 1);
 }
 
