@@ -16,7 +16,7 @@ use recording::{Recording, Series};
 use units::Bytes;
 use workload::scenario::{Backend, Scenario};
 
-use crate::counted::{phases, since};
+use crate::counted::{as_counted, phases, since};
 use crate::error::LabError;
 
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
@@ -154,10 +154,11 @@ fn recorded(scenario: &Scenario, label: &str, result: LinuxResult) -> Recording 
 
 fn filled(identity: Recording, result: LinuxResult) -> Recording {
     let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at_ns, phase.vmstat));
+    let vmstat = since(&result.vmstat_before, &result.vmstat);
     Recording {
-        metrics: result.outcome.metrics,
+        metrics: as_counted(result.outcome.metrics, &vmstat),
         samples: result.outcome.samples,
-        vmstat: since(&result.vmstat_before, &result.vmstat),
+        vmstat,
         memcg: result.memcg,
         phases: phases(result.vmstat_before, ended),
         series: Series::new(result.columns, result.rows),

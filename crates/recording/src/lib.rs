@@ -186,9 +186,9 @@ impl Recording {
         self
     }
 
-    /// The kill that ended the run, if the OOM killer did.
+    /// The kill that the run ended by, if the OOM killer ended it: the first one.
     pub fn ended_by(&self) -> Option<&OomKill> {
-        self.oom_kills.last()
+        self.oom_kills.first()
     }
 
     /// The phases, and behind them the rest of the run where it went on after the last one ended:

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use kernel::{Filesystem, Kernel, KernelConfig, Machine, WaitReason};
+use kernel::{Filesystem, Kernel, KernelConfig, Machine, OomKill, WaitReason};
 use mm::event::NoTrace;
 use mm::sysctl::Sysctls;
 use mm::zone::MemoryLayout;
@@ -96,8 +96,10 @@ impl SimRun {
 /// What a simulated run leaves.
 #[derive(Debug, Clone)]
 pub struct SimResult {
-    /// The workload's own figures.
+    /// The workload's own figures; none if it was killed.
     pub outcome: Outcome,
+    /// What the OOM killer took, which ended the run; mostly empty.
+    pub oom_kills: Vec<OomKill>,
     /// `/proc/vmstat` when the program began: what booting and starting its process counted.
     pub vmstat_before: BTreeMap<String, u64>,
     /// `/proc/vmstat` when it had ended: events since boot, gauges as they are.
@@ -127,7 +129,7 @@ pub enum SimError {
     /// The kernel cannot boot in this memory.
     #[error("{0}")]
     Boot(mm::boot::BootError),
-    /// The workload failed.
+    /// The workload failed, and not because the OOM killer took one of its tasks.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// The run was stopped, deadlocked or took too long.
@@ -286,7 +288,12 @@ where
     simulation.run_until_task_done(main, spec.time_limit)?;
     kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
     let (outcome, end) = outcome.borrow_mut().take().expect("the main task stores its outcome");
-    let mut outcome = outcome?;
+    let oom_kills = kernel.oom_kills();
+    let mut outcome = match outcome {
+        // Half of a measurement is none; what was counted up to then is the result.
+        Err(_) if !oom_kills.is_empty() => Outcome::default(),
+        other => other?,
+    };
     if !end.fragment_stalls.is_empty() {
         let samples = end.fragment_stalls.into_iter().map(|usec| usec as f64).collect();
         outcome.samples.insert(FRAGMENT_STALL_SAMPLES.to_owned(), samples);
@@ -295,6 +302,7 @@ where
     let Sampler { phases, vmstat_before, .. } = sampler.take();
     Ok(SimResult {
         outcome,
+        oom_kills,
         vmstat_before,
         vmstat: end.vmstat,
         memcg: end.memcg,
