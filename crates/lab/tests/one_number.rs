@@ -104,3 +104,20 @@ fn assert_columns_add_up(text: &str, recording: &Recording) {
     let last = recording.series.times_ns().last();
     assert_eq!(last, recording.duration_ns(), "the last reading is that of the run's end");
 }
+
+#[test]
+fn the_catalog_knows_the_phases_and_the_document_the_metrics_of_every_workload() {
+    let document = include_str!("../../../docs/workloads.md");
+    for recording in both_workloads() {
+        let spec = workload::WorkloadSpec::find(&recording.workload).unwrap();
+        let phases: Vec<&str> = recording.phases.iter().map(|phase| phase.name.as_str()).collect();
+        assert_eq!(phases, spec.phases);
+        for name in recording.metrics.keys().chain(recording.samples.keys()) {
+            assert!(
+                document.contains(&format!("`{name}`")),
+                "{name} of {} is not explained",
+                recording.workload
+            );
+        }
+    }
+}

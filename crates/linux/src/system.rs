@@ -45,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) tree: Tree,
     pub(crate) control: Sender,
     pub(crate) host_wide: bool,
+    pub(crate) seed: Seed,
     pub(crate) started: Nanos,
     /// Counts of fallbacks to other mobility types, where they are traced.
     pub(crate) extfrag: Option<PathBuf>,
@@ -182,9 +183,8 @@ impl System for LinuxSystem {
         Bytes(total * 1024).to_pages_floor()
     }
 
-    /// Seed 1 whatever the scenario says: the run's description has no seed yet.
     fn seed(&self) -> Seed {
-        Seed(1)
+        self.0.seed
     }
 
     fn mark(&self, phase: &str) {

@@ -15,7 +15,7 @@ use crate::findings::findings;
 use crate::histogram::histogram;
 use crate::measure::{Direction, direction, is_rate, unit};
 use crate::notes::{notes_markdown, notes_text, separated};
-use crate::oom::{group_oom_killed, in_markdown, oom_lines};
+use crate::oom::{group_ended, in_markdown, oom_lines};
 use crate::table::{Align, Table, clean};
 use crate::{Group, ReportError, common_workload_of_groups};
 
@@ -206,10 +206,8 @@ fn comparison_table(base: &Group<'_>, new: &Group<'_>, rows: &[Row]) -> (Table, 
         ("verdict", Align::Left),
     ];
     let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
-    if let [None, None] = [base, new].map(group_oom_killed) {
-        // Both sides ended by themselves.
-    } else {
-        let [base, new] = [base, new].map(|group| group_oom_killed(group).unwrap_or_else(|| "ended".into()));
+    if !oom_lines(&[base.clone(), new.clone()]).is_empty() {
+        let [base, new] = [base, new].map(group_ended);
         table.push(["how it ended".into(), String::new(), base, new, String::new(), String::new()]);
     }
     for row in rows {
