@@ -20,7 +20,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
-use crate::chance;
+use crate::chance::{self, Started};
 use crate::memory_stat::MemoryStat;
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
@@ -346,7 +346,7 @@ impl Reader {
         let spec = TaskSpec::named(name).in_cgroup(group);
         let name = name.to_owned();
         let program = move |sys: S| async move {
-            chance::begin(&sys, NAME, &name).await;
+            chance::begin(&sys, NAME, &name, Started::ByShell).await;
             self.read_all(&sys, passes).await
         };
         let task = sys.spawn(spec, program).await?;

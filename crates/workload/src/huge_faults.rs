@@ -26,7 +26,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, PAGE_SIZE, Stream};
 
-use crate::chance;
+use crate::chance::{self, Started};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
 use crate::system::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
@@ -41,7 +41,7 @@ pub const PHASES: &[&str] = &["created", "synced", "warm", "faulted"];
 
 /// What its draws decide, and what those of the kernel below it do.
 pub const VARIES: &[&str] = &[
-    "when each writer, reader and faulting thread begins, up to 20 ms after it was started: their order",
+    "when each writer, reader and faulting thread begins, up to 2 ms after it was forked: their order",
     "which files and blocks the readers read",
     "simulated: the phase of the kernel's periodic workers (vmstat, memory.stat, the log of XFS)",
 ];
@@ -180,7 +180,7 @@ impl HugeFaults {
             let name = format!("writer{task}");
             let spec = TaskSpec::named(name.clone());
             let program = move |sys: S| async move {
-                chance::begin(&sys, NAME, &name).await;
+                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
                 write_files(&sys, task, files, size).await
             };
             writers.push(sys.spawn(spec, program).await?);
@@ -208,7 +208,7 @@ impl HugeFaults {
             let name = format!("reader{task}");
             let spec = TaskSpec::named(name.clone());
             let program = move |sys: S| async move {
-                chance::begin(&sys, NAME, &name).await;
+                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
                 reader.read_until_stopped(&sys).await
             };
             readers.push(sys.spawn(spec, program).await?);
@@ -223,7 +223,7 @@ impl HugeFaults {
             let name = format!("faulter{thread}");
             let spec = TaskSpec::named(name.clone());
             let program = move |sys: S| async move {
-                chance::begin(&sys, NAME, &name).await;
+                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
                 fault_regions(&sys, regions, advice).await
             };
             threads.push(sys.spawn(spec, program).await?);
