@@ -415,8 +415,16 @@ mod tests {
         let (control, receiver) = crate::control::channel().unwrap();
         let tree = Tree::open(&paths).unwrap();
         let buffer = RefCell::default();
-        let shared =
-            Shared { files, tree, control, host_wide: false, started: monotonic(), extfrag: None, buffer };
+        let shared = Shared {
+            files,
+            tree,
+            control,
+            host_wide: false,
+            seed: Seed(1),
+            started: monotonic(),
+            extfrag: None,
+            buffer,
+        };
         (root, LinuxSystem::new(shared), receiver)
     }
 
