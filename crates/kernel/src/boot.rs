@@ -81,6 +81,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 closed: Closed::default(),
                 processes: RefCell::new(Processes::default()),
                 oom_lock: Cell::new(false),
+                oom_kills: RefCell::default(),
                 fragment_stalls: RefCell::new(Vec::new()),
                 used_frames: RefCell::new(UsedFrames::new(frames)),
                 machine,

@@ -11,6 +11,7 @@ use mm::base::event::Trace;
 use mm::{MemcgId, Memory};
 use units::Bytes;
 
+use crate::alloc::kills::OomKill;
 use crate::alloc::used_frames::UsedFrames;
 use crate::cache::in_flight::InFlight;
 use crate::files::descriptor::Closed;
@@ -42,6 +43,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) closed: Closed,
     pub(crate) processes: RefCell<Processes>,
     pub(crate) oom_lock: Cell<bool>,
+    pub(crate) oom_kills: RefCell<Vec<OomKill>>,
     /// Length of every stall on fragmentation in microseconds, in whole ticks.
     pub(crate) fragment_stalls: RefCell<Vec<u64>>,
     pub(crate) used_frames: RefCell<UsedFrames>,

@@ -29,6 +29,7 @@ pub mod tasks;
 pub mod time;
 pub mod writeback;
 
+pub use alloc::kills::OomKill;
 pub use anon::area::HugeAdvice;
 pub use anon::mapping::AnonMapping;
 pub use boot::KernelConfig;

@@ -27,7 +27,8 @@ pub enum Listing {
     Machines,
 }
 
-/// One line of a list: a name and what it is. Parameters of a workload are `details`.
+/// One line of a list: a name and what it is. Parameters of a workload, and what its seed decides,
+/// are `details`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The name as it is written everywhere.
@@ -69,7 +70,8 @@ fn workload_entry(spec: &workload::WorkloadSpec) -> Entry {
         let default = param.default.unwrap_or("none");
         Entry::new(format!("{}={default}", param.name), param.help)
     });
-    Entry { details: details.collect(), ..Entry::new(spec.name, spec.help) }
+    let varies = spec.varies.iter().map(|&what| Entry::new("--seed", what));
+    Entry { details: details.chain(varies).collect(), ..Entry::new(spec.name, spec.help) }
 }
 
 fn sysctl_entry(sysctl: Sysctl) -> Entry {

@@ -12,11 +12,11 @@ use std::time::Duration;
 use linux::host::{self, HostOptions};
 use linux::vm::{self, Hardware, VmFilesystem, VmKernel, VmSpec};
 use linux::{LinuxError, LinuxResult};
-use recording::{Recording, Series};
+use recording::{OomKill, Recording, Series};
 use units::Bytes;
 use workload::scenario::{Backend, Scenario};
 
-use crate::counted::{phases, since};
+use crate::counted::{as_counted, phases, since};
 use crate::error::LabError;
 
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
@@ -80,7 +80,7 @@ fn on_host(
     tell: &dyn Fn(&str),
 ) -> Result<LinuxResult, LinuxError> {
     let HostPolicy { limit, dir, allow_host_pressure } = policy.clone();
-    let host = host::prepare(HostOptions { limit, dir, allow_host_pressure })?;
+    let host = host::prepare(HostOptions { limit, dir, allow_host_pressure, seed: scenario.seed })?;
     host.run(scenario.workload.clone(), texts(scenario), SAMPLE_PERIOD, stop, tell)
 }
 
@@ -104,6 +104,7 @@ fn in_vm(
         hardware: Hardware { mem: scenario.mem, cpus: guest.cpus, numa_nodes: guest.numa_nodes },
         filesystem,
         sysctls: texts(scenario),
+        seed: scenario.seed,
         lru_gen: guest.lru_gen,
         sample_period: SAMPLE_PERIOD,
         ..VmSpec::new(kernel)
@@ -154,15 +155,22 @@ fn recorded(scenario: &Scenario, label: &str, result: LinuxResult) -> Recording 
 
 fn filled(identity: Recording, result: LinuxResult) -> Recording {
     let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at_ns, phase.vmstat));
-    Recording {
-        metrics: result.outcome.metrics,
+    let vmstat = since(&result.vmstat_before, &result.vmstat);
+    let recording = Recording {
+        metrics: as_counted(result.outcome.metrics, &vmstat),
         samples: result.outcome.samples,
-        vmstat: since(&result.vmstat_before, &result.vmstat),
+        vmstat,
         memcg: result.memcg,
         phases: phases(result.vmstat_before, ended),
         series: Series::new(result.columns, result.rows),
         notes: result.notes,
         wall_ns: Some(result.wall_ns),
         ..identity
-    }
+    };
+    recording.killed(result.oom_kill.into_iter().map(oom_kill).collect())
+}
+
+fn oom_kill(kill: linux::OomKill) -> OomKill {
+    let linux::OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory } = kill;
+    OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory }
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use units::Bytes;
+use units::{Bytes, Seed};
 use workload::Workload;
 
 use crate::discover;
@@ -43,11 +43,13 @@ pub struct HostOptions {
     pub dir: Option<PathBuf>,
     /// Whether the run may drop the machine's caches and write its sysctls.
     pub allow_host_pressure: bool,
+    /// From which all follows that a workload draws.
+    pub seed: Seed,
 }
 
 impl Default for HostOptions {
     fn default() -> Self {
-        Self { limit: DEFAULT_LIMIT, dir: None, allow_host_pressure: false }
+        Self { limit: DEFAULT_LIMIT, dir: None, allow_host_pressure: false, seed: Seed(1) }
     }
 }
 
@@ -99,6 +101,7 @@ impl Host {
     ) -> Result<LinuxResult, LinuxError> {
         let spec = LinuxRun {
             workload,
+            seed: self.options.seed,
             root: self.root(),
             sysctls,
             sample_period,

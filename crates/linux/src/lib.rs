@@ -4,7 +4,7 @@
 //! Start with [`run()`]: one workload below one cgroup and one directory, on the kernel that we are
 //! on. [`host`] prepares and removes these on a machine that others use too; a guest in a virtual
 //! machine calls [`run()`] as it is. [`record`] monitors somebody else's command. Below them:
-//! `system` (the calls), `process` (tasks), `cgroup` (v1 and v2), `monitor` and `parse` (counters).
+//! `system` (the calls), `process` (tasks), `cgroup` (v1 and v2), `monitor` and `parse` (counters), `kmsg` (what the kernel said of a kill).
 //!
 //! Deliberately absent: any judgement on the figures, and any write outside of the given cgroup
 //! and directory, other than what [`LinuxRun::host_wide`] allows and a trace instance of our own.
@@ -14,6 +14,7 @@ mod control;
 mod discover;
 mod error;
 pub mod host;
+mod kmsg;
 mod memory;
 mod monitor;
 mod owner;
@@ -29,5 +30,5 @@ pub mod vm;
 pub use error::LinuxError;
 pub use memory::Mapping;
 pub use run::run;
-pub use spec::{CgroupVersion, LinuxResult, LinuxRun, PhaseSample, RootPaths, Row};
+pub use spec::{CgroupVersion, LinuxResult, LinuxRun, OomKill, PhaseSample, RootPaths, Row};
 pub use system::{LinuxFile, LinuxSystem, LinuxTask};

@@ -45,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) tree: Tree,
     pub(crate) control: Sender,
     pub(crate) host_wide: bool,
+    pub(crate) seed: Seed,
     pub(crate) started: Nanos,
     /// Counts of fallbacks to other mobility types, where they are traced.
     pub(crate) extfrag: Option<PathBuf>,
@@ -182,9 +183,8 @@ impl System for LinuxSystem {
         Bytes(total * 1024).to_pages_floor()
     }
 
-    /// Seed 1 whatever the scenario says: the run's description has no seed yet.
     fn seed(&self) -> Seed {
-        Seed(1)
+        self.0.seed
     }
 
     fn mark(&self, phase: &str) {
@@ -415,8 +415,16 @@ mod tests {
         let (control, receiver) = crate::control::channel().unwrap();
         let tree = Tree::open(&paths).unwrap();
         let buffer = RefCell::default();
-        let shared =
-            Shared { files, tree, control, host_wide: false, started: monotonic(), extfrag: None, buffer };
+        let shared = Shared {
+            files,
+            tree,
+            control,
+            host_wide: false,
+            seed: Seed(1),
+            started: monotonic(),
+            extfrag: None,
+            buffer,
+        };
         (root, LinuxSystem::new(shared), receiver)
     }
 

@@ -17,7 +17,7 @@ use workload::Workload;
 #[allow(clippy::print_stderr)] // A test that does not run must not look like one that passed.
 fn place(limit: Bytes) -> Option<host::Host> {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).to_owned();
-    match host::prepare(HostOptions { limit, dir: Some(dir), allow_host_pressure: false }) {
+    match host::prepare(HostOptions { limit, dir: Some(dir), ..HostOptions::default() }) {
         Ok(host) => Some(host),
         Err(error @ (LinuxError::NoMemoryController { .. } | LinuxError::MemoryFilesystem { .. })) => {
             eprintln!("SKIPPED: {error}");

@@ -113,6 +113,7 @@ pub mod compact {
 }
 
 pub mod check;
+mod mem_info;
 pub mod memory;
 mod readings;
 

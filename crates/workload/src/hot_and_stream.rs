@@ -20,6 +20,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
+use crate::chance::{self, Started};
 use crate::memory_stat::MemoryStat;
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
@@ -38,6 +39,16 @@ const SIZE_MAX: Bytes = Bytes(16 << 40);
 /// cannot take: 768 KiB. The rest is for page tables, stacks and the page cache's own tree.
 const LIMIT_MIN: Bytes = Bytes(1 << 20);
 const _: () = assert!(LIMIT_MIN.0 > 2 * (128 << 10) + 2 * 64 * units::PAGE_SIZE);
+
+/// Its phases, in order.
+pub const PHASES: &[&str] = &["hot_ready", "stream_done", "reread_done"];
+
+/// What its draws decide, and what those of the kernel below it do.
+pub const VARIES: &[&str] = &[
+    "when each task begins, up to 20 ms after it was started: the distance to the kernel's ticks",
+    "where on the disk the files lie, within 1 MiB",
+    "simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)",
+];
 
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
@@ -199,6 +210,7 @@ impl HotAndStream {
     async fn set_up<S: System>(&self, sys: &S) -> Result<(), WorkloadError> {
         /// Page cache and slab: the files' inodes and dentries go too.
         const ALL_CACHES: u8 = 3;
+        chance::place_files(sys, NAME).await?;
         sys.lay_out_file(HOT_FILE, self.hot).await?;
         sys.lay_out_file(STREAM_FILE, Bytes(self.stream.get() + READAHEAD_BEYOND)).await?;
         sys.drop_caches(ALL_CACHES).await?;
@@ -332,7 +344,12 @@ impl Reader {
         passes: u64,
     ) -> Result<Vec<Pass>, WorkloadError> {
         let spec = TaskSpec::named(name).in_cgroup(group);
-        let task = sys.spawn(spec, move |sys: S| async move { self.read_all(&sys, passes).await }).await?;
+        let name = name.to_owned();
+        let program = move |sys: S| async move {
+            chance::begin(&sys, NAME, &name, Started::ByShell).await;
+            self.read_all(&sys, passes).await
+        };
+        let task = sys.spawn(spec, program).await?;
         sys.join(task).await?
     }
 

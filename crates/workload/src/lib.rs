@@ -11,6 +11,7 @@
 //! any knowledge of the mechanisms under test.
 
 pub mod catalog;
+mod chance;
 pub mod hot_and_stream;
 pub mod huge_faults;
 pub mod memory_stat;

@@ -12,7 +12,7 @@ const SMALL: &str = "hot-and-stream --param hot=1M --param stream=64M --mem 32M"
 #[test]
 fn help_of_each_command() {
     let scene = Scene::new();
-    insta::assert_snapshot!(scene.shown("--help"), @r#"
+    insta::assert_snapshot!(scene.shown("--help"), @r"
     Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
 
     Usage: pagetide [OPTIONS] <COMMAND>
@@ -36,13 +36,13 @@ fn help_of_each_command() {
       -v, --verbose  Say more: the start of each run, too
 
     Exit codes:
-      0    done; a difference between kernels is no failure
+      0    done; a difference between kernels is no failure, nor is a run that the OOM killer ended
       1    the plan or an input is wrong
       2    wrong usage, or an internal error
       3    an invariant of the model is violated
       130  interrupted
     exit 0
-    "#);
+    ");
     insta::assert_snapshot!(scene.shown("run -h"), @"
     Run one workload on one kernel
 
@@ -207,7 +207,7 @@ fn help_of_each_command() {
 fn lists_name_what_other_commands_take() {
     let scene = Scene::new();
     let all = ["kernels", "machines", "workloads"].map(|what| scene.data(&format!("list {what}")));
-    insta::assert_snapshot!(all.join("\n"), @r#"
+    insta::assert_snapshot!(all.join("\n"), @r"
     linux-4.19      Linux 4.19 (2018)
     linux-4.20-rc1  Linux 4.20-rc1 (Nov 2018): what the fragmentation avoidance series was posted for
     linux-5.3       Linux 5.3 (2019)
@@ -229,6 +229,9 @@ fn lists_name_what_other_commands_take() {
         low=none           memory.low of A, and of P where there is one
         filesystem=ext4    filesystem that the machine puts the files on
         read_size=128k     bytes of one read call
+        --seed             when each task begins, up to 20 ms after it was started: the distance to the kernel's ticks
+        --seed             where on the disk the files lie, within 1 MiB
+        --seed             simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)
     huge-faults     huge page faults beside the creation and random reads of small files
         advice=default  madvise: ask for huge pages on the mapping; default: take what the kernel gives
         threads=none    faulting threads; without it a quarter of a node's CPUs beyond the readers'
@@ -236,7 +239,10 @@ fn lists_name_what_other_commands_take() {
         file_size=64k   size of each file
         scale=100       percent of the usual amount of files and mappings
         filesystem=xfs  filesystem that the machine puts the files on
-    "#);
+        --seed          when each writer, reader and faulting thread begins, up to 2 ms after it was forked: their order
+        --seed          which files and blocks the readers read
+        --seed          simulated: the phase of the kernel's periodic workers (vmstat, memory.stat, the log of XFS)
+    ");
     assert!(scene.data("list features").contains("root-aging"));
     assert!(scene.data("list sysctls").contains("vm.min_free_kbytes"));
     assert!(scene.data("list counters").contains("pgscan_kswapd"));

@@ -2,6 +2,7 @@
 //!
 //! Start with [`page`], then [`slow_path`].
 
+pub mod kills;
 pub mod oom;
 pub mod page;
 pub mod slow_path;

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
+use units::Seed;
 
 use super::error::NO_LRU_GEN_HINT;
 use super::image::VmFilesystem;
@@ -126,6 +127,7 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
     let root = prepare(&job)?;
     let spec = LinuxRun {
         workload: job.workload().map_err(failure)?,
+        seed: Seed(job.seed),
         root,
         sysctls: job.sysctls,
         sample_period: job.sample_period,

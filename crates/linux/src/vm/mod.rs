@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use units::Bytes;
+use units::{Bytes, Seed};
 use workload::Workload;
 use workload::scenario::LruGen;
 
@@ -68,6 +68,8 @@ pub struct VmSpec {
     pub read_ahead_kib: u32,
     /// Sysctls to set before the run, by name and value.
     pub sysctls: Vec<(String, String)>,
+    /// From which all follows that the workload draws.
+    pub seed: Seed,
     /// The multi-gen LRU. The reference measurements have it off.
     pub lru_gen: LruGen,
     /// `memory.max` of the workload's root cgroup.
@@ -96,6 +98,7 @@ impl VmSpec {
             disk: Bytes(32 << 30),
             read_ahead_kib: 128,
             sysctls: Vec::new(),
+            seed: Seed(1),
             lru_gen: LruGen::OFF,
             limit: None,
             sample_period: Duration::from_secs(1),
@@ -257,6 +260,7 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload) -> Result<V
     let job = Job {
         workload,
         params,
+        seed: spec.seed.0,
         sysctls: spec.sysctls.clone(),
         sample_period: spec.sample_period,
         limit: spec.limit,

@@ -77,6 +77,7 @@ const KERNEL: &[&str] = &[
     "files/inode",
     "cache/in_flight",
     "cache/window",
+    "alloc/kills",
     "alloc/used_frames",
     "time",
     "errno",

@@ -29,9 +29,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// The storeys of `mm`, from the foot upwards: folders, and files beside them.
-const STOREYS_OF_MM: [&str; 15] = [
+const STOREYS_OF_MM: [&str; 16] = [
     "base", "version", "cgroup", "alloc", "slab", "core", "lru", "pages", "fs", "reclaim", "compact",
-    "memory", "decide", "readings", "check",
+    "memory", "decide", "mem_info", "readings", "check",
 ];
 
 /// Crates that hold mechanisms or decide what a run does: no async runtime, no clock, no hash
