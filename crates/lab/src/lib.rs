@@ -41,6 +41,7 @@ pub mod sources;
 pub mod sweep;
 
 pub use batch::{Batch, Control, PlannedRun, RunEvent, run_all};
+pub use linux::Told;
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
 pub use real::HostPolicy;

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 const PREFIX: &str = "pagetide-";
 const MARK: &str = "owner";
+/// Directories that one process may have at once.
+const DIRECTORIES_MAX: u32 = 1000;
 
 /// A process, for good: its id and when it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +70,31 @@ impl Processes {
     }
 
     /// Writes the mark of `name` into its directory.
-    pub(crate) fn write_mark(&self, directory: &Path, name: &str) -> io::Result<()> {
+    fn write_mark(&self, directory: &Path, name: &str) -> io::Result<()> {
         fs::write(directory.join(MARK), self.mark(name))
+    }
+
+    /// Makes a directory of our own in `parent`, with its mark; returns its name, too.
+    pub(crate) fn create_directory(&self, parent: &Path) -> io::Result<(String, OwnDirectory)> {
+        let owner = self.current()?;
+        for n in 0..DIRECTORIES_MAX {
+            let name = owner.name(n);
+            let path = parent.join(&name);
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                other => other?,
+            }
+            let directory = OwnDirectory(path);
+            self.write_mark(&directory.0, &name)?;
+            return Ok((name, directory));
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Removes what dead owners left in `parent`; returns a sentence on each directory.
+    pub(crate) fn remove_dead_directories(&self, parent: &Path) -> Vec<String> {
+        let removed = self.dead_directories(parent).into_iter().filter(|path| remove(path).is_ok());
+        removed.map(|path| leftover(&path)).collect()
     }
 
     /// Cgroups below `parent` whose owners are dead. Cgroups do not outlive a boot, and one that
@@ -101,6 +126,40 @@ impl Processes {
             entry.file_type().ok()?.is_dir().then(|| (owner, entry.path()))
         })
     }
+}
+
+/// What is said of something that was removed.
+pub(crate) fn leftover(path: &Path) -> String {
+    format!("removed {}, left by a run that was killed", path.display())
+}
+
+/// A directory with our mark in it; removed when dropped.
+#[derive(Debug)]
+pub(crate) struct OwnDirectory(PathBuf);
+
+impl OwnDirectory {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for OwnDirectory {
+    fn drop(&mut self) {
+        let _ = remove(&self.0);
+    }
+}
+
+/// Removes a directory, its mark last: whoever is killed meanwhile leaves what can be judged.
+fn remove(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false if entry.file_name() == MARK => {}
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    fs::remove_dir_all(directory)
 }
 
 impl Owner {
