@@ -126,9 +126,9 @@ pub(crate) struct HostArgs {
     /// With `--on host`: where its files are made [default: for temporary files] [example: /data]
     #[arg(long, value_name = "DIR", help_heading = "Host")]
     pub(crate) host_dir: Option<PathBuf>,
-    /// With `--on host` or `--on vm:VERSION`: what of the free disk its files may take, as a size or
-    /// a percentage [default: 50%] [example: 20G]
-    #[arg(long, value_name = "SIZE|PERCENT", help_heading = "Host", allow_hyphen_values = true)]
+    /// With `--on host` or `vm:VERSION`: what its files may take of the free disk, such as 80% or 20G
+    /// [default: 50%] [example: 20G]
+    #[arg(long, value_name = "SHARE", help_heading = "Host", allow_hyphen_values = true)]
     pub(crate) host_disk: Option<String>,
     /// With `--on host`: let it drop all caches of this host and write its sysctls
     #[arg(long, help_heading = "Host")]

@@ -57,7 +57,8 @@ pub fn parse_host_limit(text: &str) -> Result<Bytes, LabError> {
 /// It is neither.
 pub fn parse_disk_share(text: &str) -> Result<DiskShare, LabError> {
     let hint = Some("write it as in `--host-disk 10G` or `--host-disk 80%`".to_owned());
-    text.parse().map_err(|error: NotAShare| LabError::Host { message: format!("`--host-disk`: {error}"), hint })
+    text.parse()
+        .map_err(|error: NotAShare| LabError::Host { message: format!("`--host-disk`: {error}"), hint })
 }
 
 /// Looks whether the real runs among `plan` fit this host, before any begins: memory, free disk, the

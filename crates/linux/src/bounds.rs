@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use thiserror::Error;
-use units::text::parse_size;
 use units::Bytes;
+use units::text::parse_size;
 use workload::{Footprint, MachineSize, Workload};
 
 /// How much of the free disk a run may fill.
@@ -176,7 +176,9 @@ impl Disk {
     /// What of it may be used.
     pub(crate) fn allowed(&self, share: DiskShare) -> Bytes {
         match share {
-            DiskShare::Percent(percent) => Bytes((u128::from(self.free.get()) * u128::from(percent) / 100) as u64),
+            DiskShare::Percent(percent) => {
+                Bytes((u128::from(self.free.get()) * u128::from(percent) / 100) as u64)
+            }
             DiskShare::Size(size) => size.min(self.free),
         }
     }
@@ -251,7 +253,8 @@ impl Memory {
         if self.suffices(workload) {
             return Ok(());
         }
-        let mut enough = powers_of_two().filter(|&bytes| bytes <= most && self.with(bytes).suffices(workload));
+        let mut enough =
+            powers_of_two().filter(|&bytes| bytes <= most && self.with(bytes).suffices(workload));
         let instead = match enough.next() {
             Some(bytes) => format!("give it more, as in `{} {bytes}`", self.option),
             None => smaller(),
@@ -352,7 +355,8 @@ impl Rounded {
 
     fn new(size: Bytes, divided: fn(u128, u128) -> u128) -> Self {
         let units = [(40, "TiB"), (30, "GiB"), (20, "MiB")];
-        let (shift, unit) = units.into_iter().find(|(shift, _)| size.get() >> shift > 0).unwrap_or((10, "KiB"));
+        let (shift, unit) =
+            units.into_iter().find(|(shift, _)| size.get() >> shift > 0).unwrap_or((10, "KiB"));
         let (decimals, scale) = match size.get() >> shift {
             100.. => (0, 1),
             10.. => (1, 10),
@@ -397,7 +401,8 @@ mod tests {
     fn on_disk(free: u64, share: DiskShare, limit: u64, workload: &Workload) -> String {
         let disk = Disk { path: "/data".into(), free: Bytes(free), inodes: Some(100_000) };
         let (memory, made) = (memory(limit), memory(limit).footprint(workload));
-        let check = disk.check("it makes files", made.files, share, |room| memory.smaller_files(workload, room));
+        let check =
+            disk.check("it makes files", made.files, share, |room| memory.smaller_files(workload, room));
         shown(check.and_then(|()| disk.check_inodes(workload.name(), made.file_count)))
     }
 

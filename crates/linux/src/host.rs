@@ -28,6 +28,7 @@ use crate::machine;
 use crate::owner::{OwnDirectory, Processes, leftover};
 use crate::run::{check_filesystem, run};
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths, TELL_EVERY, Told};
+use crate::tracefs;
 
 /// The limit of a run that names none.
 pub const DEFAULT_LIMIT: Bytes = Bytes(256 << 20);
@@ -146,6 +147,7 @@ impl Host {
             root: self.root(),
             seed,
             sysctls,
+            keep_in: Some(self.files.path().to_owned()),
             sample_period,
             limit: Some(self.options.limit),
             tell_every: Some(TELL_EVERY),
@@ -189,12 +191,13 @@ fn remove_tree(directory: &Path) -> io::Result<()> {
     fs::remove_dir(directory)
 }
 
-/// Removes what dead runs left in `dir` and in the cgroups where runs are put.
+/// Removes what dead runs left in `dir`, in the cgroups where runs are put, and in tracefs.
 fn remove_leftovers(processes: &Processes, dir: &Path) -> Result<Vec<String>, LinuxError> {
     let mut said = processes.remove_dead_directories(dir);
+    said.extend(tracefs::remove_dead(processes));
     for hierarchy in discover::hierarchies()? {
         let parents = hierarchy.own.ancestors().take_while(|path| path.starts_with(&hierarchy.mount));
-        let dead = parents.flat_map(|parent| processes.dead_cgroups(parent));
+        let dead = parents.flat_map(|parent| processes.dead(parent));
         said.extend(dead.filter(|path| remove_tree(path).is_ok()).map(|path| leftover(&path)));
     }
     Ok(said)

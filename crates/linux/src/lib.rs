@@ -25,6 +25,7 @@ mod process;
 pub mod record;
 mod run;
 mod spec;
+mod sysctls;
 mod system;
 mod tracefs;
 pub mod vm;

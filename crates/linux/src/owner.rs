@@ -12,6 +12,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::sysctls;
+
 const PREFIX: &str = "pagetide-";
 const MARK: &str = "owner";
 /// Directories that one process may have at once.
@@ -91,15 +93,27 @@ impl Processes {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Removes what dead owners left in `parent`; returns a sentence on each directory.
+    /// Removes what dead owners left in `parent`, and puts back sysctls that they had set; returns a
+    /// sentence on each.
     pub(crate) fn remove_dead_directories(&self, parent: &Path) -> Vec<String> {
-        let removed = self.dead_directories(parent).into_iter().filter(|path| remove(path).is_ok());
-        removed.map(|path| leftover(&path)).collect()
+        let mut said = Vec::new();
+        for path in self.dead_directories(parent) {
+            if self.is_of_this_boot(&path) {
+                said.extend(sysctls::put_back(&path));
+            }
+            said.extend(remove(&path).is_ok().then(|| leftover(&path)));
+        }
+        said
     }
 
-    /// Cgroups below `parent` whose owners are dead. Cgroups do not outlive a boot, and one that
-    /// still has processes or cannot be removed is left to its own.
-    pub(crate) fn dead_cgroups(&self, parent: &Path) -> Vec<PathBuf> {
+    fn is_of_this_boot(&self, directory: &Path) -> bool {
+        let mark = fs::read_to_string(directory.join(MARK)).unwrap_or_default();
+        mark.lines().nth(1).and_then(|line| line.strip_prefix("boot ")) == Some(&self.boot())
+    }
+
+    /// Directories of the kernel's below `parent` (cgroups, trace instances) whose owners are dead. They
+    /// do not outlive a boot, and one that is in use or cannot be removed is left to its own.
+    pub(crate) fn dead(&self, parent: &Path) -> Vec<PathBuf> {
         self.ours(parent).filter(|(owner, _)| !self.is_alive(*owner)).map(|(_, path)| path).collect()
     }
 
@@ -218,8 +232,8 @@ mod tests {
             fs::create_dir_all(parent.join(name)).unwrap();
         }
         fs::write(parent.join("pagetide-9-9"), "a file").unwrap();
-        assert_eq!(names(processes.dead_cgroups(&parent)), ["pagetide-7-69", "pagetide-8-70-2"]);
-        assert!(processes.dead_cgroups(&root.path().join("nothing")).is_empty());
+        assert_eq!(names(processes.dead(&parent)), ["pagetide-7-69", "pagetide-8-70-2"]);
+        assert!(processes.dead(&root.path().join("nothing")).is_empty());
     }
 
     #[test]

@@ -20,14 +20,15 @@ use units::{Bytes, Nanos};
 use workload::{Outcome, WorkloadError};
 
 use crate::bounds::{Disk, Rounded};
-use crate::cgroup::{self, Tree};
+use crate::cgroup::Tree;
 use crate::control::{self, Message, Receiver};
 use crate::error::LinuxError;
 use crate::machine;
 use crate::monitor::Monitor;
 use crate::process::{Child, Ended, Group, block_on};
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, Told};
-use crate::system::{LinuxSystem, Shared, monotonic, sysctl_path};
+use crate::sysctls::Sysctls;
+use crate::system::{LinuxSystem, Shared, monotonic};
 use crate::tracefs::Tracing;
 
 /// The longest time without a look at `stop`.
@@ -52,7 +53,7 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
     if let Some(limit) = spec.limit {
         tree.write("", "memory.max", &limit.get().to_string()).map_err(WorkloadError::from)?;
     }
-    let _restored = Sysctls::set(&spec.sysctls, spec.host_wide)?;
+    let _restored = Sysctls::set(&spec.sysctls, spec.host_wide, spec.keep_in.as_deref())?;
     let mut monitor = Monitor::of_machine();
     let tracing = Tracing::start(&mut monitor);
     monitor.add_group(&tree, "");
@@ -285,33 +286,6 @@ fn kill_group(leader: Pid) {
     let _ = rustix::process::kill_process_group(leader, Signal::KILL);
 }
 
-/// Sysctls with the values to put back.
-struct Sysctls(Vec<(PathBuf, String)>);
-
-impl Sysctls {
-    fn set(pairs: &[(String, String)], host_wide: bool) -> Result<Self, LinuxError> {
-        let mut before = Self(Vec::new());
-        for (name, value) in pairs {
-            let what = || format!("setting the sysctl `{name}`");
-            let path = sysctl_path(name).filter(|_| host_wide);
-            let path = path.ok_or_else(|| LinuxError::HostWide { what: what() })?;
-            let old = fs::read_to_string(&path).map_err(|error| LinuxError::io("read", &path, error))?;
-            cgroup::write_existing(&path, value).map_err(|error| LinuxError::io("write", &path, error))?;
-            before.0.push((path, old));
-        }
-        Ok(before)
-    }
-}
-
-impl Drop for Sysctls {
-    fn drop(&mut self) {
-        // The last first: a sysctl that was set twice gets its first value back.
-        for (path, value) in self.0.iter().rev() {
-            let _ = cgroup::write_existing(path, value.trim_end());
-        }
-    }
-}
-
 /// # Errors
 /// Filesystems that live in memory: their pages cannot be dropped, so nothing would be measured.
 pub(crate) fn check_filesystem(path: &Path) -> Result<(), LinuxError> {
@@ -340,15 +314,6 @@ mod tests {
         assert!(pace.due().is_some_and(|at_ns| at_ns >= 35_000_000));
         assert!(pace.next_ns > elapsed(pace.started) - 10_000_000);
         assert_eq!(pace.next_ns % 10_000_000, 0);
-    }
-
-    #[test]
-    fn sysctls_are_refused_where_the_machine_is_not_ours() {
-        let pairs = [("vm.swappiness".to_owned(), "1".to_owned())];
-        let error = Sysctls::set(&pairs, false).err().map(|error| (error.to_string(), error.hint()));
-        let (message, hint) = error.unwrap();
-        assert!(message.starts_with("setting the sysctl `vm.swappiness` would change the whole machine"));
-        assert!(hint.unwrap().contains("--allow-host-pressure"));
     }
 
     #[test]

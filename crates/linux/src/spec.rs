@@ -47,6 +47,8 @@ pub struct LinuxRun {
     /// Sysctls by name (`vm.swappiness` or `vm/swappiness`) and value, written before the run and
     /// restored after it. Needs `host_wide`.
     pub sysctls: Vec<(String, String)>,
+    /// Where the old values are kept meanwhile, so that a run that is killed can be cleaned up after.
+    pub keep_in: Option<PathBuf>,
     /// Time from one sample of the counters to the next.
     pub sample_period: Duration,
     /// `memory.max` of the root cgroup; `None` leaves it as it is.

@@ -18,6 +18,7 @@ use super::error::VmError;
 use super::kernels::{self, Kernel, compare_versions, is_of_version};
 use super::modules::{GUEST_MODULES, ModuleTree};
 use crate::owner::Processes;
+use crate::process::dying_with_us;
 
 const PREFIX: &str = "linux-image-";
 const SUFFIX: &str = "-cloud-amd64";
@@ -129,10 +130,11 @@ impl Apt {
             // Else apt downloads as a user who cannot write into our folders, and warns of it.
             command.args(["-o", "APT::Sandbox::User=root"]);
         }
-        let output = command.env("LC_ALL", "C").output().map_err(|source| match source.kind() {
-            ErrorKind::NotFound => VmError::NoApt,
-            _ => VmError::io("run", Path::new(program), source),
-        })?;
+        let output =
+            dying_with_us(command.env("LC_ALL", "C")).output().map_err(|source| match source.kind() {
+                ErrorKind::NotFound => VmError::NoApt,
+                _ => VmError::io("run", Path::new(program), source),
+            })?;
         if output.status.success() {
             return Ok(output);
         }

@@ -130,6 +130,7 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
         root,
         seed: Seed(job.seed),
         sysctls: job.sysctls,
+        keep_in: None,
         sample_period: job.sample_period,
         limit: job.limit,
         tell_every: None,

@@ -14,6 +14,7 @@ use workload::Footprint;
 
 use super::error::VmError;
 use crate::bounds::Rounded;
+use crate::process::dying_with_us;
 
 /// The filesystem of the guest's data disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,11 +97,12 @@ pub fn make(path: &Path, filesystem: VmFilesystem, size: Bytes) -> Result<(), Vm
     File::create(path).and_then(|file| file.set_len(size.get())).map_err(failed)?;
     let (program, mut arguments) = filesystem.mkfs();
     let found = find_program(program).ok_or(VmError::NoMkfs { program })?;
-    let mut output = Command::new(&found).args(&arguments).arg(path).output().map_err(failed)?;
+    let mkfs = |arguments: &[String]| dying_with_us(Command::new(&found).args(arguments).arg(path)).output();
+    let mut output = mkfs(&arguments).map_err(failed)?;
     if !output.status.success() && matches!(filesystem, VmFilesystem::XfsWithLog(_)) {
         // Since xfsprogs 5.19 a log below 64 MiB takes this word, which older ones do not know.
         arguments.push("--unsupported".to_owned());
-        output = Command::new(&found).args(&arguments).arg(path).output().map_err(failed)?;
+        output = mkfs(&arguments).map_err(failed)?;
     }
     if !output.status.success() {
         // A page of usage often follows; the first line says what is wrong.

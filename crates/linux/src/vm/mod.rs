@@ -204,11 +204,11 @@ fn check_bounds(spec: &VmSpec, workload: &Workload, runs: &Path) -> Result<Strin
         files: made.files,
         disk: spec.disk,
         room,
-        instead: memory.smaller_files(workload, Bytes(spec.disk.get() / 2)),
+        instead: memory.smaller_files(workload, Bytes(spec.disk.get() / 8 * 7)),
     })?;
     let disk = Disk::at(runs).map_err(|source| VmError::io("look at", runs, source))?;
     let (files, image) = (Rounded::up(made.files), image::grows_to(&made));
-    let grown = format!("the guest's disk grows to {} at most", Rounded::up(image));
+    let grown = format!("the guest's disk takes up to {}", Rounded::up(image));
     let what = format!("`{name}` makes {} files of {files} together: {grown}", made.file_count);
     disk.check(&what, image, spec.share, |allowed| {
         let files = Bytes(allowed.get().saturating_sub(image.get() - made.files.get()));

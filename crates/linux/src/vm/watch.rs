@@ -208,7 +208,7 @@ impl Watcher {
         let seconds = self.started.elapsed().as_secs();
         let phase = match (self.boot, &self.last_phase[..]) {
             (None, _) => "booting",
-            (Some(_), "") => "first phase",
+            (Some(_), "") => "in the first phase",
             (Some(_), phase) => phase,
         };
         // Blocks that the sparse image has, in units of 512 bytes (stat(2)).
