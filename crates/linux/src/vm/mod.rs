@@ -187,11 +187,10 @@ fn look(spec: &VmSpec, workload: &Workload) -> Result<Found, VmError> {
 /// Holds what the workload makes against the guest's memory and disk, and those against this host's.
 fn check_bounds(spec: &VmSpec, workload: &Workload, runs: &Path) -> Result<String, VmError> {
     let Hardware { mem, cpus, numa_nodes } = spec.hardware;
-    let host = machine::memory_total().to_bytes();
+    let (host, cgroup) =
+        machine::memory_here().unwrap_or_else(|_| (machine::memory_total().to_bytes(), None));
     if mem > host {
-        return Err(
-            BoundsError::BeyondMemory { what: "--mem", asked: mem, memory: host, cgroup: None }.into()
-        );
+        return Err(BoundsError::BeyondMemory { what: "--mem", asked: mem, memory: host, cgroup }.into());
     }
     let size = MachineSize { memory: mem.to_pages_floor(), nodes: numa_nodes, cpus };
     let memory = Memory { option: "--mem", size };
@@ -353,5 +352,33 @@ mod tests {
         }
         let error = check_lru_gen(LruGen::ON, "5.10.0-30-amd64").unwrap_err();
         assert_eq!(error.to_string(), "kernel 5.10.0-30-amd64 has no multi-gen LRU");
+    }
+
+    #[test]
+    fn a_guest_that_does_not_fit_this_host_is_refused_before_its_disk_is_made() {
+        let runs = tempfile::tempdir().unwrap();
+        let refused = |mem: u64, disk: u64, share, pairs: &[(&'static str, &'static str)]| {
+            let workload = Workload::new("hot-and-stream", pairs.iter().copied()).unwrap();
+            let hardware = Hardware { mem: Bytes(mem << 20), cpus: 2, numa_nodes: 1 };
+            let (disk, kernel) = (Bytes(disk << 30), VmKernel::parse("6.12"));
+            let spec = VmSpec { hardware, disk, share, ..VmSpec::new(kernel) };
+            match check_bounds(&spec, &workload, &runs.path().join("runs")) {
+                Ok(_) => "fits".to_owned(),
+                Err(error) => error.to_string(),
+            }
+        };
+        let small = [("hot", "1M"), ("stream", "6M")];
+        let all = DiskShare::Percent(100);
+        assert_eq!(refused(128, 32, all, &small), "fits");
+        let mem = refused(1 << 40, 32, all, &small);
+        assert!(mem.starts_with("`--mem 1048576T` is more than the "), "{mem}");
+        assert_eq!(
+            refused(128, 1, all, &[("stream", "2G")]),
+            "`hot-and-stream` makes 2 files of 2.05 GiB together, and the guest's disk of 1G holds 960 MiB"
+        );
+        let disk = refused(128, 32, DiskShare::Size(Bytes(64 << 20)), &small);
+        assert!(disk.contains("the guest's disk takes up to 329 MiB in "), "{disk}");
+        assert!(disk.ends_with(" and 64 MiB may be used (64M)"), "{disk}");
+        assert!(!runs.path().join("runs").exists());
     }
 }
