@@ -121,11 +121,15 @@ pub(crate) struct GuestArgs {
 #[derive(Debug, Args)]
 pub(crate) struct HostArgs {
     /// With `--on host`: memory of all that the run does [default: 256M] [example: 512M]
-    #[arg(long, value_name = "SIZE", help_heading = "Host")]
+    #[arg(long, value_name = "SIZE", help_heading = "Host", allow_hyphen_values = true)]
     pub(crate) host_limit: Option<String>,
     /// With `--on host`: where its files are made [default: for temporary files] [example: /data]
     #[arg(long, value_name = "DIR", help_heading = "Host")]
     pub(crate) host_dir: Option<PathBuf>,
+    /// With `--on host` or `vm:VERSION`: what its files may take of the free disk, such as 80% or 20G
+    /// [default: 50%] [example: 20G]
+    #[arg(long, value_name = "SHARE", help_heading = "Host", allow_hyphen_values = true)]
+    pub(crate) host_disk: Option<String>,
     /// With `--on host`: let it drop all caches of this host and write its sysctls
     #[arg(long, help_heading = "Host")]
     pub(crate) allow_host_pressure: bool,
@@ -138,6 +142,7 @@ impl HostArgs {
             ("--host-limit", self.host_limit.is_some()),
             ("--host-dir", self.host_dir.is_some()),
             ("--allow-host-pressure", self.allow_host_pressure),
+            ("--host-disk", self.host_disk.is_some()),
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }

@@ -43,6 +43,7 @@ pub mod sweep;
 pub use batch::{Batch, Control, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
+pub use linux::Told;
 pub use real::HostPolicy;
 pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use workload::WorkloadError;
 
+use crate::bounds::BoundsError;
+
 /// Why there is no result.
 #[derive(Debug, Error)]
 pub enum LinuxError {
@@ -38,6 +40,9 @@ pub enum LinuxError {
         /// The filesystem's name.
         filesystem: &'static str,
     },
+    /// It would take more of this host than it may.
+    #[error(transparent)]
+    Bounds(#[from] BoundsError),
     /// The workload's own call failed.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
@@ -76,8 +81,11 @@ impl LinuxError {
             Self::HostWide { .. } => {
                 "add `--allow-host-pressure` if the machine is yours alone, or use `--on vm:VERSION`".to_owned()
             }
-            Self::MemoryFilesystem { .. } => "name a directory on a disk with `--dir`".to_owned(),
-            Self::Killed { signal: 9 } => "raise the limit: the workload does not fit into it".to_owned(),
+            Self::MemoryFilesystem { .. } => "name a folder on a disk with `--host-dir`".to_owned(),
+            Self::Killed { signal: 9 } => {
+                "the workload does not fit into its limit: raise it with `--host-limit`".to_owned()
+            }
+            Self::Bounds(error) => return error.hint(),
             _ => return None,
         })
     }

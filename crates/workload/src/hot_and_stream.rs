@@ -20,6 +20,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
+use crate::footprint::{Footprint, MachineSize};
 use crate::memory_stat::MemoryStat;
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
@@ -162,6 +163,21 @@ impl HotAndStream {
         })
     }
 
+    /// Sizes of the two files.
+    fn file_sizes(&self) -> [Bytes; 2] {
+        [self.hot, Bytes(self.stream.get() + READAHEAD_BEYOND)]
+    }
+
+    /// What it makes, on any machine: two files, read by one task after the other.
+    pub(crate) fn footprint(&self, _machine: MachineSize) -> Footprint {
+        Footprint {
+            files: Bytes(self.file_sizes().iter().map(|size| size.get()).sum()),
+            file_count: self.file_sizes().len() as u64,
+            anonymous: Bytes(0),
+            tasks: 1,
+        }
+    }
+
     /// Runs it. The metrics are those of the module's theory of operation.
     ///
     /// # Errors
@@ -199,8 +215,9 @@ impl HotAndStream {
     async fn set_up<S: System>(&self, sys: &S) -> Result<(), WorkloadError> {
         /// Page cache and slab: the files' inodes and dentries go too.
         const ALL_CACHES: u8 = 3;
-        sys.lay_out_file(HOT_FILE, self.hot).await?;
-        sys.lay_out_file(STREAM_FILE, Bytes(self.stream.get() + READAHEAD_BEYOND)).await?;
+        let [hot, stream] = self.file_sizes();
+        sys.lay_out_file(HOT_FILE, hot).await?;
+        sys.lay_out_file(STREAM_FILE, stream).await?;
         sys.drop_caches(ALL_CACHES).await?;
 
         let (parent, group_a, group_b) = self.topology.groups();

@@ -40,7 +40,7 @@ fn help_of_each_command() {
       1    the plan or an input is wrong
       2    wrong usage, or an internal error
       3    an invariant of the model is violated
-      130  interrupted
+      130  interrupted; 143 by SIGTERM, 129 by SIGHUP
     exit 0
     "#);
     insta::assert_snapshot!(scene.shown("run -h"), @"
@@ -82,6 +82,8 @@ fn help_of_each_command() {
                                  [example: 512M]
           --host-dir <DIR>       With `--on host`: where its files are made [default: for temporary
                                  files] [example: /data]
+          --host-disk <SHARE>    With `--on host` or `vm:VERSION`: what its files may take of the free
+                                 disk, such as 80% or 20G [default: 50%] [example: 20G]
           --allow-host-pressure  With `--on host`: let it drop all caches of this host and write its
                                  sysctls
 
@@ -142,6 +144,8 @@ fn help_of_each_command() {
                                  [example: 512M]
           --host-dir <DIR>       With `--on host`: where its files are made [default: for temporary
                                  files] [example: /data]
+          --host-disk <SHARE>    With `--on host` or `vm:VERSION`: what its files may take of the free
+                                 disk, such as 80% or 20G [default: 50%] [example: 20G]
           --allow-host-pressure  With `--on host`: let it drop all caches of this host and write its
                                  sysctls
 

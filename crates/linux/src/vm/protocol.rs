@@ -30,6 +30,8 @@ pub struct Job {
     pub workload: String,
     /// All its parameters, as texts.
     pub params: Vec<(String, String)>,
+    /// What its random draws come from.
+    pub seed: u64,
     /// Sysctls to set before the run.
     pub sysctls: Vec<(String, String)>,
     /// Time between samples of the counters.
@@ -152,6 +154,7 @@ mod tests {
             let job = Job {
                 workload,
                 params,
+                seed: 7,
                 sysctls: Vec::new(),
                 sample_period: Duration::from_secs(1),
                 limit: None,
