@@ -69,10 +69,13 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "The command's exit status is passed on.
+#[command(
+    after_help = "The command's exit status is passed on: 128 and the signal's number if it was killed,
+127 if it is not found, 126 if it cannot be run.
 
 Example:
-  pagetide record --out recordings/build -- cargo build")]
+  pagetide record --out recordings/build -- cargo build"
+)]
 pub(crate) struct RecordArgs {
     /// Keep the recording in this new folder [default: not kept] [example: recordings/build]
     #[arg(long, value_name = "DIR", help_heading = "Output")]

@@ -5,7 +5,7 @@
 //! [`Class`] that decides the exit code.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use workload::policy::PolicyError;
@@ -24,6 +24,10 @@ pub enum Class {
     Invariant,
     /// The user asked to stop.
     Interrupted,
+    /// The command to record does not exist.
+    CommandNotFound,
+    /// The command to record exists and cannot be run.
+    CommandNotExecutable,
 }
 
 /// Why there is no result.
@@ -113,13 +117,21 @@ pub enum LabError {
     /// The same kernel twice.
     #[error("kernel `{0}` is named twice")]
     SameKernel(String),
-    /// Something is said of a virtual machine, and there is none.
-    #[error("`{what}` is for virtual machines, and this runs on `{backend}`")]
-    NoGuest {
-        /// The option or table.
-        what: &'static str,
-        /// Where it runs.
-        backend: String,
+    /// The same value twice for an option that takes several.
+    #[error("`{option} {value}` is given twice")]
+    Twice {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// A command that cannot be started.
+    #[error("cannot run `{command}`")]
+    Command {
+        /// The command, without its arguments.
+        command: PathBuf,
+        /// Why, by the operating system.
+        source: io::Error,
     },
     /// Something is said of this host, and nothing runs on it.
     #[error("`{what}` is for runs on this host, and this runs on `{backend}`")]
@@ -228,11 +240,12 @@ impl LabError {
             Self::Report(error) => Some(error.hint().to_owned()),
             Self::Trace { source, .. } => source.hint(),
             Self::SysctlNotAPair(_) => Some("write it as in `--set vm.swappiness=10`".to_owned()),
-            Self::Unreadable { .. } => Some("check the path and the file's permissions".to_owned()),
+            Self::Unreadable { source, .. } => unreadable_hint(source).map(str::to_owned),
+            Self::Command { command, source } => Some(command_hint(command, source).to_owned()),
+            Self::Twice { .. } => Some("leave one of them out; `--seeds` repeats a run".to_owned()),
             Self::NoDefaultKernels(_) => Some("name two or more with `--kernel`".to_owned()),
-            Self::OneKernel(_) => Some("name a second one with `--kernel`".to_owned()),
-            Self::NoGuest { .. } => {
-                Some("add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out".to_owned())
+            Self::OneKernel(_) => {
+                Some("name a second kernel with `--kernel`, or a second place with `--on`".to_owned())
             }
             Self::NotOnHost { .. } => Some("add `--on host`, or leave it out".to_owned()),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
@@ -260,7 +273,43 @@ impl LabError {
             Self::Invariant { .. } => Class::Invariant,
             Self::Interrupted { .. } => Class::Interrupted,
             Self::Threads(_) => Class::Internal,
+            Self::Command { command, source } if is_missing(command, source) => Class::CommandNotFound,
+            Self::Command { .. } => Class::CommandNotExecutable,
             _ => Class::Input,
         }
+    }
+}
+
+/// What to do about a file of text that cannot be read.
+fn unreadable_hint(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            Some("check the path; `pagetide run WORKLOAD --dry-run > FILE.toml` writes a scenario")
+        }
+        io::ErrorKind::PermissionDenied => Some("check the permissions of the file and its folders"),
+        io::ErrorKind::InvalidData => {
+            Some("a scenario is a text in UTF-8, as `--dry-run` prints it; this file is something else")
+        }
+        io::ErrorKind::IsADirectory => Some("name a file in it; a recording's scenario is `scenario.toml`"),
+        _ => None,
+    }
+}
+
+/// Whether there is no such command. A script whose interpreter is missing fails in the same way.
+fn is_missing(command: &Path, error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound && !command.exists()
+}
+
+fn command_hint(command: &Path, error: &io::Error) -> &'static str {
+    match error.kind() {
+        _ if is_missing(command, error) => {
+            "check its name; for a line of a shell write `pagetide record -- sh -c 'LINE'`"
+        }
+        io::ErrorKind::NotFound => "it is there, but the interpreter that its first line names is not",
+        _ if command.is_dir() => "name a program; this is a folder",
+        io::ErrorKind::PermissionDenied => {
+            "make it executable with `chmod +x`, or name its interpreter first"
+        }
+        _ => "name a program; a script begins with a line such as `#!/bin/sh`",
     }
 }

@@ -18,6 +18,7 @@ use workload::scenario::{Backend, Scenario};
 
 use crate::counted::{phases, since};
 use crate::error::LabError;
+use crate::resolve::GUEST_MEM;
 
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
 /// What a workload on this host may use unless said otherwise.
@@ -101,7 +102,11 @@ fn in_vm(
     };
     let guest = scenario.guest.unwrap_or_default();
     let spec = VmSpec {
-        hardware: Hardware { mem: scenario.mem, cpus: guest.cpus, numa_nodes: guest.numa_nodes },
+        hardware: Hardware {
+            mem: scenario.mem.unwrap_or(GUEST_MEM),
+            cpus: guest.cpus,
+            numa_nodes: guest.numa_nodes,
+        },
         filesystem,
         sysctls: texts(scenario),
         lru_gen: guest.lru_gen,
@@ -118,8 +123,10 @@ fn in_vm(
 pub fn record(command: &[OsString], stop: &AtomicBool) -> Result<(Recording, i32), LabError> {
     let (program, args) = command.split_first().expect("the command line asks for a command");
     let shown = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let recorded = linux::record::run(program, args, SAMPLE_PERIOD, stop)
-        .map_err(|error| LabError::Host { message: error.to_string(), hint: error.hint() })?;
+    let recorded = linux::record::run(program, args, SAMPLE_PERIOD, stop).map_err(|error| match error {
+        LinuxError::Command { command, source } => LabError::Command { command, source },
+        error => LabError::Host { message: error.to_string(), hint: error.hint() },
+    })?;
     let release = recorded.result.kernel_release.clone();
     let identity = Recording::new(&shown, "record", "host", release, 0);
     Ok((filled(identity, recorded.result), recorded.exit_code))

@@ -18,6 +18,14 @@ pub enum LinuxError {
         /// Why it failed.
         source: std::io::Error,
     },
+    /// The command to record cannot be started.
+    #[error("cannot run `{}`: {source}", command.display())]
+    Command {
+        /// The command, without its arguments.
+        command: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// No cgroup with the memory controller can be made here.
     #[error("no memory cgroup can be created here: {reason}")]
     NoMemoryController {
@@ -76,7 +84,7 @@ impl LinuxError {
             Self::HostWide { .. } => {
                 "add `--allow-host-pressure` if the machine is yours alone, or use `--on vm:VERSION`".to_owned()
             }
-            Self::MemoryFilesystem { .. } => "name a directory on a disk with `--dir`".to_owned(),
+            Self::MemoryFilesystem { .. } => "name a directory on a disk with `--host-dir`".to_owned(),
             Self::Killed { signal: 9 } => "raise the limit: the workload does not fit into it".to_owned(),
             _ => return None,
         })

@@ -114,6 +114,16 @@ pub enum ParamError {
         /// The largest allowed.
         max: ParamValue,
     },
+    /// One parameter is given twice.
+    #[error("parameter `{name}` is given twice, as `{first}` and as `{second}`")]
+    Twice {
+        /// The parameter.
+        name: String,
+        /// The value that comes first.
+        first: String,
+        /// The value that comes then.
+        second: String,
+    },
     /// Two parameters do not go together.
     #[error("parameter `{name}`: {problem}")]
     Conflict {
@@ -127,6 +137,12 @@ pub enum ParamError {
 }
 
 impl ParamError {
+    /// Parameter `name` with two values.
+    pub fn twice(name: &str, first: &str, second: &str) -> Self {
+        let [name, first, second] = [name, first, second].map(str::to_owned);
+        Self::Twice { name, first, second }
+    }
+
     /// What to do about it; `None` when the message says it all.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -134,6 +150,7 @@ impl ParamError {
             Self::NotAPair(_) => Some("write it as in `--param hot=50M`".to_owned()),
             Self::NotASize { source, .. } => Some(source.hint().to_owned()),
             Self::Conflict { hint, .. } => Some(hint.clone()),
+            Self::Twice { .. } => Some("leave one of them out".to_owned()),
             Self::NotACount { .. } | Self::OutOfRange { .. } => None,
         }
     }

@@ -13,7 +13,11 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
         let problem = format!("`run` takes one backend; `compare` takes `--on {second}` as a second one");
         return Err(Failure::Usage(problem));
     }
-    let scenario = request(&args.subject, args.kernel.as_ref(), &args.scenario).resolve()?;
+    let request = request(&args.subject, args.kernel.as_ref(), &args.scenario);
+    let (scenario, told) = request.resolve_telling()?;
+    if let Some(told) = told {
+        printer.note(&told);
+    }
     let policy = host_policy(&args.scenario.host, [&scenario])?;
     if args.scenario.dry_run {
         return printer.data(&scenario.to_toml());
