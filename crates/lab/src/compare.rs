@@ -5,12 +5,13 @@
 
 use recording::Recording;
 use report::Group;
-use workload::scenario::{Backend, GUEST_MACHINE, SEED_DEFAULT, Scenario};
+use workload::scenario::{Backend, GUEST_MACHINE, SEED_DEFAULT, Scenario, check_kernel};
 
 use crate::batch::PlannedRun;
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::resolve::{GUEST_MEM, GuestRequest, Request, Subject, command, in_vain};
+use crate::names::Names;
+use crate::resolve::{GUEST_MEM, GuestRequest, Request, Subject, command, kernel_named, listed};
 
 /// Seeds that one comparison takes at most: more runs than that are a mistake.
 pub const SEEDS_MAX: u64 = 10_000;
@@ -105,7 +106,8 @@ pub fn plan(
         }
     }
     match &variants[..] {
-        [only] => Err(LabError::OneKernel(only.label.clone())),
+        [only] if only.scenarios[0].backend == Backend::Sim => Err(LabError::OneKernel(only.label.clone())),
+        [only] => Err(LabError::OneBackend(only.label.clone())),
         _ => Ok(Comparison { variants, assumed }),
     }
 }
@@ -140,7 +142,11 @@ impl Sides<'_> {
             return (asked, None);
         }
         let mut others = Vec::new();
-        if !self.kernels.is_empty() || asked.kernel.take().is_some() {
+        let is_other = |text: &String| {
+            kernel_named(text, &Names::default())
+                .is_ok_and(|kernel| check_kernel("", &kernel, backend).is_err())
+        };
+        if self.kernels.iter().chain(&asked.kernel.take()).any(is_other) {
             others.push("--kernel");
         }
         if asked.machine.take_if(|machine| !is_guest(backend) || machine != GUEST_MACHINE).is_some() {
@@ -149,7 +155,8 @@ impl Sides<'_> {
         if *backend == Backend::Host && asked.mem.take().is_some() {
             others.push("--mem");
         }
-        let told = in_vain(&others, &format!("for what is simulated, as `{backend}` has its own"));
+        let told = listed(&others)
+            .map(|options| format!("`{backend}` is what it is: {options} for the simulated side only"));
         (asked, told)
     }
 }

@@ -114,6 +114,20 @@ pub enum LabError {
     /// A comparison of one kernel.
     #[error("there is only `{0}`: nothing to compare it with")]
     OneKernel(String),
+    /// A comparison of one real kernel.
+    #[error("there is only `{0}`: nothing to compare it with")]
+    OneBackend(String),
+    /// A path in place of a workload's name.
+    #[error("`{0}` is neither a workload nor a scenario file")]
+    NotAWorkload(String),
+    /// A sysctl that only the model has, or that only the model sets.
+    #[error("sysctl `{name}` cannot be set on `{backend}`, only on simulated kernels")]
+    NotOnReal {
+        /// The sysctl.
+        name: String,
+        /// Where it runs.
+        backend: String,
+    },
     /// The same kernel twice.
     #[error("kernel `{0}` is named twice")]
     SameKernel(String),
@@ -242,19 +256,27 @@ impl LabError {
             Self::SysctlNotAPair(_) => Some("write it as in `--set vm.swappiness=10`".to_owned()),
             Self::Unreadable { source, .. } => unreadable_hint(source).map(str::to_owned),
             Self::Command { command, source } => Some(command_hint(command, source).to_owned()),
-            Self::Twice { .. } => Some("leave one of them out; `--seeds` repeats a run".to_owned()),
+            Self::Twice { .. } => Some("leave one of them out".to_owned()),
             Self::NoDefaultKernels(_) => Some("name two or more with `--kernel`".to_owned()),
-            Self::OneKernel(_) => {
-                Some("name a second kernel with `--kernel`, or a second place with `--on`".to_owned())
-            }
+            Self::OneKernel(_) => Some("name a second one with `--kernel`".to_owned()),
+            Self::OneBackend(_) => Some("name a second one with `--on`, such as `--on sim`".to_owned()),
+            Self::NotOnReal { .. } => Some("leave it out, or run it with `--on sim`".to_owned()),
+            Self::NotAWorkload(_) => Some(
+                "a scenario file is called `*.toml`, a recording's is `scenario.toml` in its folder; \
+                 `pagetide report DIR` shows recordings"
+                    .to_owned(),
+            ),
             Self::NotOnHost { .. } => Some("add `--on host`, or leave it out".to_owned()),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
             Self::NotOneSweep { max, .. } | Self::Span { max, .. } => Some(format!(
                 "write it as in `--set vm.fragment_stall_order=0..11` or `=0,4,9`; at most {max} values"
             )),
-            Self::NotARecording(_) | Self::EmptyFolder(_) => {
-                Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
-            }
+            Self::NotARecording(_) => Some(
+                "compare folders, or one workload, whose kernels are named with `--kernel`; \
+                 `pagetide run WORKLOAD --out DIR` makes a recording"
+                    .to_owned(),
+            ),
+            Self::EmptyFolder(_) => Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned()),
             Self::Invariant { command, .. } => {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
             }

@@ -144,7 +144,7 @@ fn kernel_caches(request: &ReplayRequest) -> Result<Vec<Cache>, LabError> {
     for kernel in &kernels {
         let kernel = kernel_named(kernel, &names)?;
         if settings.iter().any(|(other, ..)| *other == kernel) {
-            return Err(LabError::SameKernel(kernel.to_string()));
+            return Err(LabError::Twice { option: "--kernel", value: kernel.to_string() });
         }
         for (index, mem) in request.mems.iter().enumerate() {
             let mem = parse_mem_of("--mem", mem)?;

@@ -137,6 +137,10 @@ impl Request {
         let moved_to = self.backend.as_deref().map(str::parse::<Backend>).transpose()?;
         let (scenario, unused) = match &self.subject {
             Subject::Workload(name) => {
+                let is_path = name.contains('/') || Path::new(name).exists();
+                if is_path && WorkloadSpec::find(name).is_err() {
+                    return Err(LabError::NotAWorkload(name.clone()));
+                }
                 let mut scenario = defaults(name, moved_to.unwrap_or_default())?;
                 self.apply_to(&mut scenario, &names)?;
                 check(&scenario)?;
@@ -151,7 +155,9 @@ impl Request {
                 (scenario, written.unused)
             }
         };
-        let told = in_vain(&unused, &format!("left out on `{}`, where they mean nothing", scenario.backend));
+        let told = listed(&unused).map(|keys| {
+            format!("`{}` is what it is: left out what the file says of {keys}", scenario.backend)
+        });
         Ok((scenario, told))
     }
 
@@ -230,13 +236,13 @@ impl Request {
     }
 }
 
-/// A sentence on what was said in vain: `--kernel` and `--mem` are ...; nothing where nothing was.
-pub(crate) fn in_vain(said: &[&str], are: &str) -> Option<String> {
-    let quoted: Vec<String> = said.iter().map(|said| format!("`{said}`")).collect();
+/// `--kernel`, `--machine` and `--mem`; nothing where there is nothing.
+pub(crate) fn listed(names: &[&str]) -> Option<String> {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match &quoted[..] {
         [] => None,
-        [only] => Some(format!("{only}: {are}")),
-        [first @ .., last] => Some(format!("{} and {last}: {are}", first.join(", "))),
+        [only] => Some(only.clone()),
+        [first @ .., last] => Some(format!("{} and {last}", first.join(", "))),
     }
 }
 
@@ -357,8 +363,23 @@ fn machine_spec(name: &str) -> &'static MachineSpec {
 fn check(scenario: &Scenario) -> Result<(), LabError> {
     match scenario.backend {
         Backend::Sim => Setting::of(scenario).map(drop),
-        Backend::Host | Backend::Vm(_) => sysctls(&scenario.sysctls).map(drop),
+        Backend::Host | Backend::Vm(_) => {
+            sysctls(&scenario.sysctls)?;
+            let simulated = |name: &&String| is_simulated_only(name);
+            match scenario.sysctls.keys().find(simulated) {
+                Some(name) => {
+                    Err(LabError::NotOnReal { name: name.clone(), backend: scenario.backend.to_string() })
+                }
+                None => Ok(()),
+            }
+        }
     }
+}
+
+/// Whether a real kernel has no such file below `/proc/sys`: the huge page settings are in sysfs,
+/// which no run writes, and no kernel was released with the stall on fragmentation.
+fn is_simulated_only(sysctl: &str) -> bool {
+    !sysctl.starts_with("vm.") || sysctl == Sysctl::FragmentStallOrder.name()
 }
 
 fn sysctls(pairs: &BTreeMap<String, String>) -> Result<Sysctls, LabError> {
@@ -465,3 +486,6 @@ pub(crate) fn shell_quoted(text: &str) -> String {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
+
+#[cfg(test)]
+mod tests;

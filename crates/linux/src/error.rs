@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use workload::WorkloadError;
 
+/// What [`LinuxError::Io`] says when there is no place for the files of a run.
+pub(crate) const CREATE_DIRECTORY: &str = "create a directory in";
+
 /// Why there is no result.
 #[derive(Debug, Error)]
 pub enum LinuxError {
@@ -74,6 +77,9 @@ impl LinuxError {
     /// What to do about it; `None` when the message says it all.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            Self::Io { what: CREATE_DIRECTORY, .. } => {
+                "name a folder that is there and that you may write to with `--host-dir`".to_owned()
+            }
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 "run as root, or in a session whose user owns a cgroup with the memory controller".to_owned()
             }
@@ -85,7 +91,9 @@ impl LinuxError {
                 "add `--allow-host-pressure` if the machine is yours alone, or use `--on vm:VERSION`".to_owned()
             }
             Self::MemoryFilesystem { .. } => "name a directory on a disk with `--host-dir`".to_owned(),
-            Self::Killed { signal: 9 } => "raise the limit: the workload does not fit into it".to_owned(),
+            Self::Killed { signal: 9 } => {
+                "give it more memory (`--host-limit` on this host, `--mem` in a guest), or make it smaller".to_owned()
+            }
             _ => return None,
         })
     }

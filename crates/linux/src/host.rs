@@ -20,7 +20,7 @@ use units::Bytes;
 use workload::Workload;
 
 use crate::discover;
-use crate::error::LinuxError;
+use crate::error::{CREATE_DIRECTORY, LinuxError};
 use crate::owner::Processes;
 use crate::run::{check_filesystem, run};
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths};
@@ -122,7 +122,7 @@ impl Drop for OwnDirectory {
 }
 
 fn create_directory(processes: &Processes, dir: &Path) -> Result<(String, OwnDirectory), LinuxError> {
-    let failed = |error| LinuxError::io("create a directory in", dir, error);
+    let failed = |error| LinuxError::io(CREATE_DIRECTORY, dir, error);
     let owner = processes.current().map_err(failed)?;
     for n in 0..DIRECTORIES_MAX {
         let name = owner.name(n);

@@ -143,9 +143,9 @@ impl SimError {
             Self::Hardware(_) => None,
             Self::Boot(_) => Some("give the machine more memory with `--mem`".to_string()),
             Self::Workload(_) => None,
-            Self::Run(RunError::TimeLimit { .. }) => {
-                Some("raise the limit of simulated time, or make the workload smaller".to_string())
-            }
+            Self::Run(RunError::TimeLimit { .. }) => Some(
+                "make the workload smaller with `--param`, or give it more memory with `--mem`".to_string(),
+            ),
             Self::Run(_) => None,
             Self::Violation(_) => {
                 Some("this is a bug of pagetide: please report it with the scenario and seed".to_string())

@@ -193,9 +193,10 @@ impl ScenarioProblem {
                 _ => "give it more CPUs or fewer nodes: `--vm-cpus 4 --vm-nodes 2`".to_owned(),
             }),
             Self::Schema(_) => Some("use the version of this program that wrote the file".to_owned()),
-            Self::NotToml(_) | Self::WrongKind { .. } | Self::MemOutOfRange { .. } | Self::NotASeed(_) => {
-                None
+            Self::NotToml(_) => {
+                Some("a line is `key = 5` or `key = \"text\"`; `--dry-run` prints a whole file".to_owned())
             }
+            Self::WrongKind { .. } | Self::MemOutOfRange { .. } | Self::NotASeed(_) => None,
         }
     }
 }

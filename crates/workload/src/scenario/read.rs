@@ -59,7 +59,7 @@ pub(super) fn read(
         workload: file.workload()?,
         kernel: file.optional("kernel", |text| Ok::<KernelSpec, _>(vocabulary.kernel(text)?))?,
         machine: file.optional("machine", |text| match moved_to.unwrap_or(&backend) {
-            Backend::Vm(_) if text == GUEST_MACHINE => Ok(text.to_owned()),
+            Backend::Host | Backend::Vm(_) if text == GUEST_MACHINE => Ok(text.to_owned()),
             _ => Ok(vocabulary.machine(text)?),
         })?,
         mem: file.optional("mem", parse_mem)?,
