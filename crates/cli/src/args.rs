@@ -81,7 +81,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Form of the result on standard error, as standard output is the command's [example: json]
-    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "out", help_heading = "Output")]
     pub(crate) format: Format,
     /// The command and its arguments, after `--` [example: cargo build]
     #[arg(last = true, required = true, value_name = "COMMAND")]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use workload::WorkloadError;
+use workload::system::{Errno, SystemError};
 
 /// What [`LinuxError::Io`] says when there is no place for the files of a run.
 pub(crate) const CREATE_DIRECTORY: &str = "create a directory in";
@@ -91,7 +92,7 @@ impl LinuxError {
                 "add `--allow-host-pressure` if the machine is yours alone, or use `--on vm:VERSION`".to_owned()
             }
             Self::MemoryFilesystem { .. } => "name a directory on a disk with `--host-dir`".to_owned(),
-            Self::Killed { signal: 9 } => {
+            Self::Killed { signal: 9 } | Self::Workload(WorkloadError::System(SystemError { errno: Errno::Killed, .. })) => {
                 "give it more memory (`--host-limit` on this host, `--mem` in a guest), or make it smaller".to_owned()
             }
             _ => return None,

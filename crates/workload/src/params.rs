@@ -337,7 +337,7 @@ mod tests {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
             report += &format!("{error}{hint}\n");
         }
-        insta::assert_snapshot!(report, @r"
+        insta::assert_snapshot!(report, @"
         unknown parameter `raeds`; did you mean `reads`?
         parameter `reads`: `ten` is not a whole number from 0 to 2^64 - 1
         parameter `reads`: `+1` is not a whole number from 0 to 2^64 - 1
@@ -346,7 +346,7 @@ mod tests {
         parameter `size`: `-5M` is negative; write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
         parameter `size`: 1 is outside of 4k to 1G
         parameter `size`: 2G is outside of 4k to 1G
-        parameter `disk`: unknown choice `sdd`; did you mean `hdd`?
+        parameter `disk`: unknown choice `sdd`; did you mean `hdd` or `ssd`?
     ");
         assert_eq!(params, Params::defaults(SPECS), "a mistake changes nothing");
     }

@@ -141,12 +141,13 @@ fn every_mistake_is_reported_where_it_stands() {
         format!("{error}{hint}\n")
     })
     .concat();
-    insta::assert_snapshot!(said, @"
+    insta::assert_snapshot!(said, @r#"
     line 5, column 1: unknown key `kernle`
       did you mean `kernel`?
     line 5, column 8: `seed`: `-1` is not a whole number from 0 to 2^64 - 1
     line 5, column 8: `seed` is a number with a point, not a text or a whole number
     line 5, column 7: string values must be quoted, expected literal string
+      a line is `key = 5` or `key = "text"`; `--dry-run` prints a whole file
     line 5, column 10: the file has schema `2`, and this program reads 1
       use the version of this program that wrote the file
     line 5, column 10: `params` is a whole number, not a table
@@ -177,7 +178,7 @@ fn every_mistake_is_reported_where_it_stands() {
     line 2, column 10: `kernel` cannot be `linux-5.3`: the guest runs Debian's 6.12
       leave it out, or simulate it with `--on sim`
     line 5, column 2: `[vm]` is for virtual machines, and this runs on `sim`
-      run it with `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+      add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
     key `mem` is missing
       add a line `mem = ...` at the top of the file
     line 5, column 7: `mem`: 1 is outside of 16M to 1T
@@ -191,7 +192,7 @@ fn every_mistake_is_reported_where_it_stands() {
       known names: `desktop`, `server`
     key `workload` is missing
       add a line `workload = ...` at the top of the file
-    ");
+    "#);
 }
 
 #[test]

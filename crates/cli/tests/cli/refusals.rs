@@ -394,6 +394,8 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
         "run scenario.tml",
         "compare hot-and-stream huge-faults",
         "report none",
+        "compare recordings/none",
+        "replay folder.toml --policy lru --capacity 10",
     ];
     insta::assert_snapshot!(check(&scene, &commands), @"
     $ run binary.toml
@@ -433,6 +435,17 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
     error: `none` is not a folder with recordings
     hint: compare folders, or one workload, whose kernels are named with `--kernel`; `pagetide run WORKLOAD --out DIR` makes a recording
     exit 1
+
+    $ compare recordings/none
+    error: `recordings/none` is not a folder with recordings
+    hint: compare folders, or one workload, whose kernels are named with `--kernel`; `pagetide run WORKLOAD --out DIR` makes a recording
+    exit 1
+
+    $ replay folder.toml --policy lru --capacity 10
+    error: cannot replay `folder.toml`
+      caused by: cannot read the trace: Is a directory (os error 21)
+    hint: name the file of the trace; this is a folder
+    exit 1
     ");
 }
 
@@ -443,6 +456,7 @@ fn a_command_that_cannot_be_recorded_ended_as_a_wrong_input() {
     let runnable = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
     std::fs::set_permissions(scene.path().join("orphan"), runnable).unwrap();
     let commands = [
+        "record --out new --format json -- ./plain",
         "record -- ./none",
         "record -- no-such-command",
         "record -- ./plain",
@@ -450,6 +464,14 @@ fn a_command_that_cannot_be_recorded_ended_as_a_wrong_input() {
         "record -- /",
     ];
     insta::assert_snapshot!(check(&scene, &commands), @"
+    $ record --out new --format json -- ./plain
+    error: the argument '--out <DIR>' cannot be used with '--format <FORMAT>'
+
+    Usage: pagetide record --out <DIR> -- <COMMAND>...
+
+    For more information, try '--help'.
+    exit 2
+
     $ record -- ./none
     error: cannot run `./none`
       caused by: No such file or directory (os error 2)

@@ -29,7 +29,7 @@ fn unknown_names_come_with_the_nearest() {
             "list kernel",
         ],
     );
-    insta::assert_snapshot!(shown, @r#"
+    insta::assert_snapshot!(shown, @"
     $ run hot-n-stream
     error: unknown workload `hot-n-stream`
     hint: did you mean `hot-and-stream`?
@@ -37,7 +37,7 @@ fn unknown_names_come_with_the_nearest() {
 
     $ run hot-and-stream --kernel linux-5.6
     error: unknown kernel `linux-5.6`
-    hint: did you mean `linux-5.3`?
+    hint: did you mean `linux-5.3`, `linux-5.4` or `linux-5.5`?
     exit 1
 
     $ run hot-and-stream --kernel linux-5.4+rot-aging
@@ -84,7 +84,7 @@ fn unknown_names_come_with_the_nearest() {
 
     For more information, try '--help'.
     exit 2
-    "#);
+    ");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
 
     $ replay text.csv --mem 64M --kernel linux-5.6
     error: unknown kernel `linux-5.6`
-    hint: did you mean `linux-5.3`?
+    hint: did you mean `linux-5.3`, `linux-5.4` or `linux-5.5`?
     exit 1
 
     $ replay text.csv
