@@ -73,9 +73,6 @@ fn workload_entry(spec: &workload::WorkloadSpec) -> Entry {
 }
 
 fn sysctl_entry(sysctl: Sysctl) -> Entry {
-    if sysctl.choices().is_some() {
-        return Entry::new(sysctl.name(), sysctl.help()); // It names the choices.
-    }
     let (min, max) = sysctl.range();
     let mut help = format!("{}, {min} to {max}", sysctl.help());
     let default = Sysctls::default().get(sysctl);

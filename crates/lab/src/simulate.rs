@@ -30,16 +30,14 @@ pub fn simulate(
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<Recording, LabError> {
     let program = Program::Workload(scenario.workload.clone());
-    let setting = Setting::of(scenario)?;
-    let kernel = setting.kernel.name.clone();
-    let spec = sim_run(program, setting, filesystem(scenario), scenario.seed.0);
+    let spec = sim_run(program, Setting::of(scenario)?, filesystem(scenario), scenario.seed.0);
     let identity = Recording {
         scenario_toml: scenario.to_toml(),
         ..Recording::new(
             label,
             scenario.workload.name(),
             scenario.backend.to_string(),
-            kernel,
+            scenario.kernel.as_ref().map(ToString::to_string).unwrap_or_default(),
             scenario.seed.0,
         )
     };
