@@ -184,6 +184,9 @@ pub enum LabError {
     /// Workloads and folders in one comparison.
     #[error("`{0}` is not a folder with recordings")]
     NotARecording(String),
+    /// Several workloads in one comparison, or a folder that is not there.
+    #[error("`{0}` is not a folder with recordings")]
+    NotComparable(String),
     /// A folder of recordings without any.
     #[error("there is no recording in `{}`", .0.display())]
     EmptyFolder(PathBuf),
@@ -271,12 +274,14 @@ impl LabError {
             Self::NotOneSweep { max, .. } | Self::Span { max, .. } => Some(format!(
                 "write it as in `--set vm.fragment_stall_order=0..11` or `=0,4,9`; at most {max} values"
             )),
-            Self::NotARecording(_) => Some(
+            Self::NotComparable(_) => Some(
                 "compare folders, or one workload, whose kernels are named with `--kernel`; \
                  `pagetide run WORKLOAD --out DIR` makes a recording"
                     .to_owned(),
             ),
-            Self::EmptyFolder(_) => Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned()),
+            Self::NotARecording(_) | Self::EmptyFolder(_) => {
+                Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
+            }
             Self::Invariant { command, .. } => {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
             }

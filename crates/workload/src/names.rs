@@ -22,10 +22,8 @@ impl UnknownName {
     /// `name` is none of `known`; both the message and the hint follow from that.
     pub fn new<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
-        /// More names than these are equally near by accident.
-        const NEAREST_MAX: usize = 4;
         let mut nearest = nearest_all(name, known.iter().copied());
-        nearest.truncate(NEAREST_MAX);
+        nearest.truncate(LISTED_MAX);
         let quoted: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
         let hint = match &quoted[..] {
             [] if known.is_empty() => format!("no {what} has a name here"),
@@ -42,9 +40,10 @@ impl UnknownName {
     }
 }
 
+/// More names than this are a table, not a hint; `pagetide list` prints it.
+const LISTED_MAX: usize = 12;
+
 fn listed(known: &[&str]) -> String {
-    /// More names than this are a table, not a hint; `pagetide list` prints it.
-    const LISTED_MAX: usize = 12;
     let names: Vec<String> = known.iter().take(LISTED_MAX).map(|name| format!("`{name}`")).collect();
     let more = known.len().saturating_sub(LISTED_MAX);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };

@@ -16,10 +16,10 @@ pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failu
     match &args.subjects[..] {
         subjects if subjects.iter().any(is_folder) => compare_folders(args, printer),
         [path] if path.contains('/') && !path.ends_with(".toml") => {
-            Err(LabError::NotARecording(path.clone()).into())
+            Err(LabError::NotComparable(path.clone()).into())
         }
         [workload] => compare_kernels(workload, args, printer),
-        [first, ..] => Err(LabError::NotARecording(first.clone()).into()),
+        [first, ..] => Err(LabError::NotComparable(first.clone()).into()),
         [] => Err(Failure::Usage("name a workload, or folders with recordings".to_owned())),
     }
 }

@@ -179,6 +179,7 @@ fn one_name_was_given_twice_and_the_last_value_taken() {
             "run hot-and-stream --set vm.swappiness=1 --set vm/swappiness=2",
             "compare hot-and-stream --on sim --on sim",
             "compare hot-and-stream --on vm:6.12 --on sim --on vm:6.12",
+            "sweep hot-and-stream --on sim --on host --set vm.swappiness=1,2",
             "compare hot-and-stream --kernel linux-5.4 --kernel linux-5.4",
             "replay trace.csv --policy lru --policy lru --capacity 10",
             "replay trace.csv --policy lru --capacity 10 --capacity 10",
@@ -207,6 +208,10 @@ fn one_name_was_given_twice_and_the_last_value_taken() {
     error: `--on vm:6.12` is given twice
     hint: leave one of them out
     exit 1
+
+    $ sweep hot-and-stream --on sim --on host --set vm.swappiness=1,2
+    error: `sweep` takes one backend; `compare` takes `--on host` as a second one
+    exit 2
 
     $ compare hot-and-stream --kernel linux-5.4 --kernel linux-5.4
     error: kernel `linux-5.4` is named twice
@@ -394,6 +399,7 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
         "run scenario.tml",
         "compare hot-and-stream huge-faults",
         "report none",
+        "report scenario.tml",
         "compare recordings/none",
         "replay folder.toml --policy lru --capacity 10",
     ];
@@ -433,7 +439,12 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
 
     $ report none
     error: `none` is not a folder with recordings
-    hint: compare folders, or one workload, whose kernels are named with `--kernel`; `pagetide run WORKLOAD --out DIR` makes a recording
+    hint: `pagetide run WORKLOAD --out DIR` makes a recording
+    exit 1
+
+    $ report scenario.tml
+    error: `scenario.tml` is not a folder with recordings
+    hint: `pagetide run WORKLOAD --out DIR` makes a recording
     exit 1
 
     $ compare recordings/none
@@ -445,6 +456,17 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
     error: cannot replay `folder.toml`
       caused by: cannot read the trace: Is a directory (os error 21)
     hint: name the file of the trace; this is a folder
+    exit 1
+    ");
+}
+
+#[test]
+fn a_run_without_memory_had_no_remedy() {
+    let command = "run hot-and-stream --set vm.min_free_kbytes=99999999 --param stream=1M -q";
+    insta::assert_snapshot!(check(&Scene::new(), &[command]), @"
+    $ run hot-and-stream --set vm.min_free_kbytes=99999999 --param stream=1M -q
+    error: linux-6.12, seed 1: spawn `workload`: cannot allocate memory
+    hint: give it more memory with `--mem`, or make it smaller with `--param`
     exit 1
     ");
 }
