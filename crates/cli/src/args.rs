@@ -69,16 +69,19 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "The command's exit status is passed on.
+#[command(
+    after_help = "The command's exit status is passed on: 128 and the signal's number if it was killed,
+127 if it is not found, 126 if it cannot be run.
 
 Example:
-  pagetide record --out recordings/build -- cargo build")]
+  pagetide record --out recordings/build -- cargo build"
+)]
 pub(crate) struct RecordArgs {
     /// Keep the recording in this new folder [default: not kept] [example: recordings/build]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Form of the result on standard error, as standard output is the command's [example: json]
-    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "out", help_heading = "Output")]
     pub(crate) format: Format,
     /// The command and its arguments, after `--` [example: cargo build]
     #[arg(last = true, required = true, value_name = "COMMAND")]
@@ -107,10 +110,10 @@ pub(crate) enum VmCommand {
 #[derive(Debug, Args)]
 pub(crate) struct GuestArgs {
     /// With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
-    #[arg(long = "vm-cpus", value_name = "N", value_parser = small_count, help_heading = "Virtual machine")]
+    #[arg(long = "vm-cpus", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
     pub(crate) cpus: Option<u16>,
     /// With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly [default: 1] [example: 2]
-    #[arg(long = "vm-nodes", value_name = "N", value_parser = small_count, help_heading = "Virtual machine")]
+    #[arg(long = "vm-nodes", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
     pub(crate) numa_nodes: Option<u16>,
     /// With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled` [default: off] [example: on]
     #[arg(long, value_name = "on|off", help_heading = "Virtual machine")]
@@ -192,7 +195,7 @@ pub(crate) struct ScenarioArgs {
     #[arg(long = "param", value_name = "NAME=VALUE", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) params: Vec<String>,
     /// Seed of all randomness in the run [default: 1] [example: 7]
-    #[arg(long, value_name = "N", help_heading = "Run")]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take several [default: sim] [example: vm:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
@@ -200,10 +203,10 @@ pub(crate) struct ScenarioArgs {
     /// Print the resolved scenario instead of running it
     #[arg(long, help_heading = "Run")]
     pub(crate) dry_run: bool,
-    /// Machine to run on [default: the workload's own] [example: vm-2cpu]
+    /// Simulated machine to run on [default: the workload's own] [example: vm-2cpu]
     #[arg(long, value_name = "NAME", help_heading = "Machine")]
     pub(crate) machine: Option<String>,
-    /// Memory of the machine [default: the workload's own] [example: 1016336kB]
+    /// Memory of a simulated or virtual machine [default: the workload's own] [example: 1016336kB]
     #[arg(long, value_name = "SIZE", help_heading = "Machine", allow_hyphen_values = true)]
     pub(crate) mem: Option<String>,
     /// Sysctl to set; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
@@ -238,7 +241,8 @@ pub(crate) struct RunArgs {
     pub(crate) subject: String,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Kernel, with features added (+) or taken away (-) [default: the newest] [example: linux-5.4+root-aging]
+    /// Simulated kernel, with features added (+) or taken away (-) [default: the newest]
+    /// [example: linux-5.4+root-aging]
     #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernel: Option<String>,
     /// Keep the recording in this new folder [default: not kept] [example: recordings/first]
@@ -265,14 +269,14 @@ pub(crate) struct CompareArgs {
     pub(crate) subjects: Vec<String>,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Kernel to compare; repeated [default: the source's own before and after] [example: linux-6.1]
+    /// Simulated kernel to compare; repeated [default: the source's own before and after] [example: linux-6.1]
     #[arg(long = "kernel", value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernels: Vec<String>,
     /// Runs of each kernel, with this many seeds [default: 1] [example: 10]
-    #[arg(long, value_name = "N", help_heading = "Run")]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
-    #[arg(long, value_name = "N", help_heading = "Run")]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// Keep all recordings in this new folder [default: not kept] [example: recordings/aging]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -299,7 +303,8 @@ pub(crate) struct ReportArgs {
 #[command(after_help = "One of the --set options lists values, as A..B (both included) or A,B,C.
 
 Examples:
-  pagetide sweep huge-faults --set vm.fragment_stall_order=0..11 --param advice=madvise
+  pagetide sweep huge-faults --set vm.fragment_stall_order=0..11 --param advice=madvise --mem 256M \\
+    --kernel linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall
   pagetide sweep hot-and-stream --set vm.watermark_scale_factor=10,100,1000 --kernel linux-6.12")]
 pub(crate) struct SweepArgs {
     /// Workload by name, or a scenario file (*.toml) [example: huge-faults]
@@ -307,11 +312,12 @@ pub(crate) struct SweepArgs {
     pub(crate) subject: String,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Kernel, with features added (+) or taken away (-) [default: the newest] [example: linux-5.4+root-aging]
+    /// Simulated kernel, with features added (+) or taken away (-) [default: the newest]
+    /// [example: linux-5.4+root-aging]
     #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernel: Option<String>,
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
-    #[arg(long, value_name = "N", help_heading = "Run")]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// Keep all recordings in this new folder [default: not kept] [example: recordings/sweep]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -335,7 +341,13 @@ pub(crate) struct ReplayArgs {
     #[arg(value_parser = |text: &str| text.parse::<PolicyKind>().map_err(|error| with_hint(&error)))]
     pub(crate) policies: Vec<PolicyKind>,
     /// Objects that fit into the cache; may be repeated [example: 10000]
-    #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Cache")]
+    #[arg(
+        long = "capacity",
+        value_name = "OBJECTS",
+        allow_negative_numbers = true,
+        requires = "policies",
+        help_heading = "Cache"
+    )]
     pub(crate) capacities: Vec<u64>,
     /// Memory of a simulated machine whose page cache it is; may be repeated [example: 256M]
     #[arg(long = "mem", value_name = "SIZE", help_heading = "Cache", allow_hyphen_values = true)]

@@ -19,6 +19,7 @@ use workload::scenario::{Backend, Scenario, ScenarioProblem};
 use crate::batch::PlannedRun;
 use crate::counted::{phases, since};
 use crate::error::LabError;
+use crate::resolve::GUEST_MEM;
 
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
 
@@ -149,7 +150,11 @@ fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
     };
     let guest = scenario.guest.unwrap_or_default();
     VmSpec {
-        hardware: Hardware { mem: scenario.mem, cpus: guest.cpus, numa_nodes: guest.numa_nodes },
+        hardware: Hardware {
+            mem: scenario.mem.unwrap_or(GUEST_MEM),
+            cpus: guest.cpus,
+            numa_nodes: guest.numa_nodes,
+        },
         filesystem,
         share: policy.share,
         seed: scenario.seed,
@@ -168,8 +173,10 @@ fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
 pub fn record(command: &[OsString], signal: &AtomicUsize) -> Result<(Recording, i32), LabError> {
     let (program, args) = command.split_first().expect("the command line asks for a command");
     let shown = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let recorded = linux::record::run(program, args, SAMPLE_PERIOD, signal)
-        .map_err(|error| LabError::Host { message: error.to_string(), hint: error.hint() })?;
+    let recorded = linux::record::run(program, args, SAMPLE_PERIOD, signal).map_err(|error| match error {
+        LinuxError::Command { command, source } => LabError::Command { command, source },
+        error => LabError::Host { message: error.to_string(), hint: error.hint() },
+    })?;
     let release = recorded.result.kernel_release.clone();
     let identity = Recording::new(&shown, "record", "host", release, 0);
     Ok((filled(identity, recorded.result), recorded.exit_code))

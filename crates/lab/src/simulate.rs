@@ -37,7 +37,7 @@ pub fn simulate(
             label,
             scenario.workload.name(),
             scenario.backend.to_string(),
-            scenario.kernel.to_string(),
+            scenario.kernel.as_ref().map(ToString::to_string).unwrap_or_default(),
             scenario.seed.0,
         )
     };

@@ -23,7 +23,7 @@ use workload::Workload;
 
 use crate::bounds::{BoundsError, DEFAULT_SHARE, Disk, DiskShare, Memory, Rounded};
 use crate::discover;
-use crate::error::LinuxError;
+use crate::error::{CREATE_DIRECTORY, LinuxError};
 use crate::machine;
 use crate::owner::{OwnDirectory, Processes, leftover};
 use crate::run::{check_filesystem, run};
@@ -112,7 +112,7 @@ pub fn check(options: &HostOptions, workload: &Workload) -> Result<Vec<String>, 
 pub fn prepare(options: HostOptions, workload: Workload) -> Result<Host, LinuxError> {
     let mut notes = check(&options, &workload)?;
     let dir = options.dir();
-    let failed = |error| LinuxError::io("create a directory in", &dir, error);
+    let failed = |error| LinuxError::io(CREATE_DIRECTORY, &dir, error);
     let (name, files) = Processes::of_machine().create_directory(&dir).map_err(failed)?;
     fs::create_dir(files.path().join("files")).map_err(failed)?;
     let (path, version) = discover::create_cgroup(&name)?;

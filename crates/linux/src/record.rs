@@ -49,7 +49,7 @@ pub fn run(
     let started = monotonic();
     monitor.sample(0);
     let child = Command::new(command).args(args).spawn();
-    let mut child = child.map_err(|error| LinuxError::io("run", path, error))?;
+    let mut child = child.map_err(|source| LinuxError::Command { command: path.to_owned(), source })?;
     let ended = watch(&mut child, &mut monitor, Pace::new(period, started), signal);
     let status = match ended {
         Ok(status) => status,

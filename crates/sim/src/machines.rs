@@ -11,6 +11,7 @@
 use mm::feature::Kernel;
 use mm::zone::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use units::{Bytes, Nanos, Pages};
+pub use workload::scenario::{MEM_MAX, MEM_MIN};
 
 use crate::device_model::DeviceModel;
 use crate::hardware::Hardware;
@@ -46,11 +47,6 @@ impl MachineError {
         }
     }
 }
-
-/// Below this no modelled kernel has room for its own reserves and one process.
-pub const MEM_MIN: Bytes = Bytes(8 << 20);
-/// 2^28 frames: 1 TiB; the frame table of a run takes a hundredth of it.
-pub const MEM_MAX: Bytes = Bytes(1 << 40);
 
 /// Every machine.
 pub const MACHINES: &[MachineSpec] = &[

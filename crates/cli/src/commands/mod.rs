@@ -25,7 +25,7 @@ use lab::folders::OutFolder;
 use lab::{Backend, GuestRequest, HostPolicy, LabError, PlannedRun, Request, Scenario, Subject, run_all};
 
 use crate::args::{HostArgs, ScenarioArgs, Verbosity};
-use crate::printer::Printer;
+use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 /// The request that `subject` and options make.
@@ -44,6 +44,16 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
             lru_gen: args.vm.lru_gen.clone(),
         },
         ..Request::new(Subject::of_argument(subject))
+    }
+}
+
+/// Refuses a second backend, which only comparisons take.
+fn one_backend(command: &str, backends: &[String]) -> Result<(), Failure> {
+    match backends {
+        [_, second, ..] => Err(Failure::Usage(format!(
+            "`{command}` takes one backend; `compare` takes `--on {second}` as a second one"
+        ))),
+        _ => Ok(()),
     }
 }
 

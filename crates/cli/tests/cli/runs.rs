@@ -12,7 +12,7 @@ const SMALL: &str = "hot-and-stream --param hot=1M --param stream=64M --mem 32M"
 #[test]
 fn help_of_each_command() {
     let scene = Scene::new();
-    insta::assert_snapshot!(scene.shown("--help"), @r#"
+    insta::assert_snapshot!(scene.shown("--help"), @"
     Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
 
     Usage: pagetide [OPTIONS] <COMMAND>
@@ -40,9 +40,11 @@ fn help_of_each_command() {
       1    the plan or an input is wrong
       2    wrong usage, or an internal error
       3    an invariant of the model is violated
+      126  `record`: the command cannot be run
+      127  `record`: the command is not found
       130  interrupted; 143 by SIGTERM, 129 by SIGHUP
     exit 0
-    "#);
+    ");
     insta::assert_snapshot!(scene.shown("run -h"), @"
     Run one workload on one kernel
 
@@ -63,12 +65,14 @@ fn help_of_each_command() {
           --dry-run             Print the resolved scenario instead of running it
 
     Machine:
-          --machine <NAME>      Machine to run on [default: the workload's own] [example: vm-2cpu]
-          --mem <SIZE>          Memory of the machine [default: the workload's own] [example: 1016336kB]
+          --machine <NAME>      Simulated machine to run on [default: the workload's own] [example:
+                                vm-2cpu]
+          --mem <SIZE>          Memory of a simulated or virtual machine [default: the workload's own]
+                                [example: 1016336kB]
           --set <SYSCTL=VALUE>  Sysctl to set; may be repeated [default: the kernel's own] [example:
                                 vm.swappiness=10]
-          --kernel <KERNEL>     Kernel, with features added (+) or taken away (-) [default: the newest]
-                                [example: linux-5.4+root-aging]
+          --kernel <KERNEL>     Simulated kernel, with features added (+) or taken away (-) [default:
+                                the newest] [example: linux-5.4+root-aging]
 
     Virtual machine:
           --vm-cpus <N>       With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
@@ -125,12 +129,14 @@ fn help_of_each_command() {
                                 [example: 2]
 
     Machine:
-          --machine <NAME>      Machine to run on [default: the workload's own] [example: vm-2cpu]
-          --mem <SIZE>          Memory of the machine [default: the workload's own] [example: 1016336kB]
+          --machine <NAME>      Simulated machine to run on [default: the workload's own] [example:
+                                vm-2cpu]
+          --mem <SIZE>          Memory of a simulated or virtual machine [default: the workload's own]
+                                [example: 1016336kB]
           --set <SYSCTL=VALUE>  Sysctl to set; may be repeated [default: the kernel's own] [example:
                                 vm.swappiness=10]
-          --kernel <KERNEL>     Kernel to compare; repeated [default: the source's own before and after]
-                                [example: linux-6.1]
+          --kernel <KERNEL>     Simulated kernel to compare; repeated [default: the source's own before
+                                and after] [example: linux-6.1]
 
     Virtual machine:
           --vm-cpus <N>       With `--on vm:VERSION`: CPUs [default: 2] [example: 4]

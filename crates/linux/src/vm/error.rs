@@ -221,7 +221,7 @@ impl VmError {
                     .to_owned()
             }
             Self::Hung { .. } | Self::TimedOut { .. } => {
-                "an emulated CPU is slow: give it more time, more memory or a smaller workload".to_owned()
+                "an emulated CPU is slow: make the workload smaller with `--param`, or give it more memory with `--mem`".to_owned()
             }
             Self::BadSpec { .. } => "`--mem`, `--vm-cpus` and `--vm-nodes` shape the machine".to_owned(),
             Self::Bounds(error) => return error.hint(),
