@@ -5,12 +5,13 @@
 
 use recording::Recording;
 use report::Group;
+use sim::machines::GUEST;
 use workload::scenario::{Backend, SEED_DEFAULT, Scenario};
 
 use crate::batch::PlannedRun;
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::resolve::{GUEST_MEM, GuestRequest, Request, Subject, command};
+use crate::resolve::{GuestRequest, Request, Subject, command, machine_spec};
 
 /// Seeds that one comparison takes at most: more runs than that are a mistake.
 pub const SEEDS_MAX: u64 = 10_000;
@@ -31,6 +32,8 @@ pub struct Variant {
 pub struct Comparison {
     /// The kernels, the baseline first.
     pub variants: Vec<Variant>,
+    /// What was assumed to make them comparable, a sentence each; nobody asked for it in so many words.
+    pub assumed: Vec<String>,
 }
 
 /// Resolves `request` for each of `kernels` and each of `seeds` seeds from the request's own on.
@@ -38,7 +41,8 @@ pub struct Comparison {
 ///
 /// With `backends`, every kernel is simulated if `sim` is among them, and each real backend is one
 /// variant more. Where kernels are not named, the simulated ones are the models of the real ones:
-/// `linux-6.12` for `vm:6.12`, the newest for the host.
+/// `linux-6.12` for `vm:6.12`, the newest for the host. Where no machine is named, a guest is compared
+/// with the machine that stands for it.
 ///
 /// # Errors
 /// What [`Request::resolve`] reports; fewer than two variants, one of them twice, no seeds.
@@ -52,19 +56,23 @@ pub fn plan(
     let mut backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
     // What is said of a guest has to fit one of the backends, not each.
     let is_guest = |backend: &Backend| matches!(backend, Backend::Vm(_));
-    // Nor would it be a comparison if the model had more memory than the guest.
+    // Nor would it be a comparison if the model were another machine, or had more memory.
     let mut request = request.clone();
-    if backends.iter().any(is_guest)
-        && request.mem.is_none()
-        && matches!(request.subject, Subject::Workload(_))
-    {
-        request.mem = Some(GUEST_MEM.to_string());
+    let has_guest = backends.iter().any(is_guest) && matches!(request.subject, Subject::Workload(_));
+    let stands_for_guest = has_guest && request.machine.is_none();
+    if has_guest {
+        request.machine.get_or_insert_with(|| GUEST.to_owned());
+        let guest_mem = || machine_spec(GUEST).default_mem.to_string();
+        request.mem.get_or_insert_with(guest_mem);
     }
-    let request = &request;
-    let without_guest = Request { guest: GuestRequest::default(), ..request.clone() };
-    let guest = backends.iter().find(|backend| is_guest(backend)).map(ToString::to_string);
-    let first =
-        Request { backend: guest.or_else(|| request.backend.clone()), ..request.clone() }.resolve()?;
+    // A machine that is named is for what is simulated: a guest is what it is.
+    let machine = if has_guest { None } else { request.machine.clone() };
+    let of_guest = &Request { machine, ..request.clone() };
+    let without_guest = &Request { guest: GuestRequest::default(), ..request.clone() };
+    let first = match backends.iter().find(|backend| is_guest(backend)) {
+        Some(guest) => Request { backend: Some(guest.to_string()), ..of_guest.clone() }.resolve()?,
+        None => request.resolve()?,
+    };
     if !(1..=SEEDS_MAX).contains(&seeds) {
         return Err(LabError::Seeds { seeds, max: SEEDS_MAX });
     }
@@ -87,7 +95,7 @@ pub fn plan(
         let own = [model_of(backend)];
         for kernel in if *backend == Backend::Sim { &models[..] } else { &own[..] } {
             let kernel = kernel.clone().or_else(|| request.kernel.clone());
-            let asked = if is_guest(backend) { request } else { &without_guest };
+            let asked = if is_guest(backend) { of_guest } else { without_guest };
             let backend = Some(backend.to_string());
             let scenario = Request { kernel, backend, ..asked.clone() }.resolve()?;
             let label = label(&scenario);
@@ -99,8 +107,31 @@ pub fn plan(
     }
     match &variants[..] {
         [only] => Err(LabError::OneKernel(only.label.clone())),
-        _ => Ok(Comparison { variants }),
+        _ => {
+            let assumed = if stands_for_guest { assumed_machine(&variants) } else { None };
+            Ok(Comparison { variants, assumed: assumed.into_iter().collect() })
+        }
     }
+}
+
+/// Says on which machine the simulated variants run because a guest is among the others, and where
+/// that guest is of another shape; nothing when none is simulated.
+fn assumed_machine(variants: &[Variant]) -> Option<String> {
+    let mut scenarios = variants.iter().flat_map(|variant| variant.scenarios.first());
+    scenarios.clone().find(|scenario| scenario.backend == Backend::Sim)?;
+    let real = scenarios.find(|scenario| scenario.guest.is_some())?;
+    let spec = machine_spec(GUEST);
+    let mut text = format!(
+        "assumed: machine {GUEST} for what is simulated, as it is compared with {}; `--machine` names another",
+        real.backend
+    );
+    if let Some(guest) = real.guest.filter(|g| (g.cpus, g.numa_nodes) != (spec.cpus, spec.nodes)) {
+        text += &format!(
+            " (it has {} CPUs and {} node, the guest {} and {})",
+            spec.cpus, spec.nodes, guest.cpus, guest.numa_nodes
+        );
+    }
+    Some(text)
 }
 
 /// What a run is called: the simulated kernel, or where it runs and what is special there.

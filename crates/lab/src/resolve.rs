@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use mm::feature::Kernel;
 use mm::sysctl::{Sysctl, Sysctls};
-use sim::machines::{self, MACHINES, MachineSpec};
+use sim::machines::{self, GUEST, MACHINES, MachineSpec};
 use units::{Bytes, Seed};
 use workload::params::split_pair;
 use workload::scenario::{Guest, LruGen, SEED_DEFAULT, parse_mem, parse_sysctl_value};
@@ -96,10 +96,6 @@ impl GuestRequest {
     }
 }
 
-/// Memory of a guest when nobody says: that of the measured guests. A source's `MemTotal` is what a
-/// kernel manages, which no size of a guest gives exactly.
-pub(crate) const GUEST_MEM: Bytes = Bytes(512 << 20);
-
 impl Request {
     /// `subject` as it is when nobody says more.
     pub fn new(subject: Subject) -> Self {
@@ -158,9 +154,14 @@ impl Request {
         }
         if let Some(backend) = &self.backend {
             scenario.backend = backend.parse()?;
-            let has_own = matches!(self.subject, Subject::File(_)) || self.mem.is_some();
+            let has_own = matches!(self.subject, Subject::File(_));
             if matches!(scenario.backend, Backend::Vm(_)) && !has_own {
-                scenario.mem = GUEST_MEM;
+                if self.machine.is_none() {
+                    scenario.machine = GUEST.to_owned();
+                }
+                if self.mem.is_none() {
+                    scenario.mem = machine_spec(GUEST).default_mem;
+                }
             }
         }
         self.apply_guest_to(scenario)
@@ -233,8 +234,8 @@ fn default_machine(workload: &str) -> (&'static str, Bytes) {
     }
 }
 
-fn machine_spec(name: &str) -> &'static MachineSpec {
-    (MACHINES.iter().find(|machine| machine.name == name)).expect("the name was checked")
+pub(crate) fn machine_spec(name: &str) -> &'static MachineSpec {
+    MachineSpec::find(name).expect("the name was checked")
 }
 
 /// What only shows when all values are known: sysctls in range, a machine that can be built.
@@ -249,6 +250,8 @@ pub(crate) struct Setting {
     pub(crate) sysctls: Sysctls,
     pub(crate) hardware: sim::Hardware,
     pub(crate) layout: mm::zone::MemoryLayout,
+    /// What is assumed where nobody measured.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Setting {
@@ -275,7 +278,8 @@ impl Setting {
         }
         let (hardware, layout) = machines::build(machine, mem, &kernel)
             .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;
-        Ok(Self { kernel, sysctls, hardware, layout })
+        let notes = machine_spec(machine).assumed(&kernel).into_iter().collect();
+        Ok(Self { kernel, sysctls, hardware, layout, notes })
     }
 }
 
@@ -285,7 +289,10 @@ pub fn command(scenario: &Scenario) -> String {
     let mut add = |option: &str, value: &str| {
         command.push_str(&format!(" --{option} {}", shell_quoted(value)));
     };
-    let (machine, mem) = default_machine(scenario.workload.name());
+    let (machine, mem) = match &scenario.backend {
+        Backend::Vm(_) => (GUEST, machine_spec(GUEST).default_mem),
+        _ => default_machine(scenario.workload.name()),
+    };
     if scenario.machine != machine {
         add("machine", &scenario.machine);
     }

@@ -60,6 +60,9 @@ fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Res
         compare::plan(&request, &args.kernels, &args.scenario.backends, args.seeds.unwrap_or(1))?;
     let plan = comparison.runs();
     let policy = host_policy(&args.scenario.host, plan.iter().map(|run| &run.scenario))?;
+    for assumption in &comparison.assumed {
+        printer.note(assumption);
+    }
     if args.scenario.dry_run {
         let scenarios = plan.iter().map(|run| run.scenario.to_toml());
         return printer.data(&scenarios.collect::<Vec<_>>().join("\n"));
