@@ -78,7 +78,7 @@ fn unknown_names_come_with_the_nearest() {
 
     $ list kernel
     error: invalid value 'kernel' for '<WHAT>'
-      [possible values: workloads, kernels, features, sysctls, counters, machines]
+      [possible values: workloads, kernels, features, sysctls, counters, machines, zones]
 
       tip: a similar value exists: 'kernels'
 
@@ -120,7 +120,7 @@ fn values_that_make_no_sense_say_what_would() {
     exit 1
 
     $ run hot-and-stream --mem 2T
-    error: 2T of memory is out of range for a machine
+    error: 2T of memory is out of range for machine `vm-2cpu`
     hint: give a size from 8M to 1T
     exit 1
 
