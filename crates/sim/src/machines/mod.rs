@@ -200,7 +200,7 @@ mod tests {
             let (hardware, layout) = build(spec.name, spec.default_mem, &kernel).unwrap();
             assert_eq!((hardware.cpus, layout.cpus), (spec.cpus, spec.cpus), "{}", spec.name);
             assert_eq!(layout.nodes.len(), usize::from(spec.nodes), "{}", spec.name);
-            assert_eq!(hardware.devices, [spec.disk.clone()], "{}", spec.name);
+            assert_eq!(hardware.devices, std::slice::from_ref(spec.disk), "{}", spec.name);
             let cost = |hardware: &Hardware| hardware.costs.wakeup_latency().0;
             let percent = cost(&hardware) * 100 / cost(&Hardware::with_cpus(1));
             assert_eq!(percent, u64::from(spec.cpu_percent), "{}", spec.name);
