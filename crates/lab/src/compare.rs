@@ -11,7 +11,9 @@ use crate::batch::PlannedRun;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::names::Names;
-use crate::resolve::{GUEST_MEM, GuestRequest, Request, Subject, command, kernel_named, listed};
+use crate::resolve::{
+    GuestRequest, Request, Subject, command, guest_mem, kernel_named, listed, machine_spec,
+};
 
 /// Seeds that one comparison takes at most: more runs than that are a mistake.
 pub const SEEDS_MAX: u64 = 10_000;
@@ -42,7 +44,8 @@ pub struct Comparison {
 /// With `backends`, every kernel is simulated if `sim` is among them, and each real backend is one
 /// variant more. Where kernels are not named, the simulated ones are the models of the real ones:
 /// `linux-6.12` for `vm:6.12`, the newest for the host. What a real kernel does not leave to choose is
-/// for the simulated side, and refused where there is none.
+/// for the simulated side, and refused where there is none. Where no machine is named, a guest is
+/// compared with the machine that stands for it.
 ///
 /// # Errors
 /// What [`Request::resolve`] reports; fewer than two variants, one of them twice, no seeds.
@@ -108,7 +111,12 @@ pub fn plan(
     match &variants[..] {
         [only] if only.scenarios[0].backend == Backend::Sim => Err(LabError::OneKernel(only.label.clone())),
         [only] => Err(LabError::OneBackend(only.label.clone())),
-        _ => Ok(Comparison { variants, assumed }),
+        _ => {
+            if sides.guest_stands_for_machine() {
+                assumed.extend(assumed_machine(&variants));
+            }
+            Ok(Comparison { variants, assumed })
+        }
     }
 }
 
@@ -127,6 +135,13 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
+    /// Whether what is simulated runs on the guest's machine without anybody having named it.
+    fn guest_stands_for_machine(&self) -> bool {
+        self.has_guest
+            && self.request.machine.is_none()
+            && matches!(self.request.subject, Subject::Workload(_))
+    }
+
     /// The request for `backend`, and a sentence on what is for the simulated side only. What is said
     /// of a guest has to fit one of the sides, not each.
     fn of(&self, backend: &Backend) -> (Request, Option<String>) {
@@ -135,8 +150,9 @@ impl Sides<'_> {
             asked.guest = GuestRequest::default();
         }
         if *backend == Backend::Sim && self.has_guest && matches!(asked.subject, Subject::Workload(_)) {
-            // It would be no comparison if the model had more memory than the guest.
-            asked.mem.get_or_insert_with(|| GUEST_MEM.to_string());
+            // It would be no comparison if the model were another machine, or had more memory.
+            asked.machine.get_or_insert_with(|| GUEST_MACHINE.to_owned());
+            asked.mem.get_or_insert_with(|| guest_mem().to_string());
         }
         if !self.simulated || *backend == Backend::Sim {
             return (asked, None);
@@ -159,6 +175,26 @@ impl Sides<'_> {
             .map(|options| format!("`{backend}` is what it is: {options} for the simulated side only"));
         (asked, told)
     }
+}
+
+/// Says on which machine the simulated variants run because a guest is among the others, and where
+/// that guest is of another shape; nothing when none is simulated.
+fn assumed_machine(variants: &[Variant]) -> Option<String> {
+    let mut scenarios = variants.iter().flat_map(|variant| variant.scenarios.first());
+    scenarios.clone().find(|scenario| scenario.backend == Backend::Sim)?;
+    let real = scenarios.find(|scenario| scenario.guest.is_some())?;
+    let spec = machine_spec(GUEST_MACHINE);
+    let mut text = format!(
+        "assumed: machine {GUEST_MACHINE} for what is simulated, as it is compared with {}; `--machine` names another",
+        real.backend
+    );
+    if let Some(guest) = real.guest.filter(|g| (g.cpus, g.numa_nodes) != (spec.cpus, spec.nodes)) {
+        text += &format!(
+            " (it has {} CPUs and {} node, the guest {} and {})",
+            spec.cpus, spec.nodes, guest.cpus, guest.numa_nodes
+        );
+    }
+    Some(text)
 }
 
 /// What a run is called: the simulated kernel, or where it runs and what is special there.

@@ -19,7 +19,7 @@ use workload::scenario::{Backend, Scenario, ScenarioProblem};
 use crate::batch::PlannedRun;
 use crate::counted::{phases, since};
 use crate::error::LabError;
-use crate::resolve::GUEST_MEM;
+use crate::resolve::guest_mem;
 
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
 
@@ -151,7 +151,7 @@ fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
     let guest = scenario.guest.unwrap_or_default();
     VmSpec {
         hardware: Hardware {
-            mem: scenario.mem.unwrap_or(GUEST_MEM),
+            mem: scenario.mem.unwrap_or_else(guest_mem),
             cpus: guest.cpus,
             numa_nodes: guest.numa_nodes,
         },

@@ -99,10 +99,6 @@ impl GuestRequest {
     }
 }
 
-/// Memory of a guest when nobody says: that of the measured guests. A source's `MemTotal` is what a
-/// kernel manages, which no size of a guest gives exactly.
-pub(crate) const GUEST_MEM: Bytes = Bytes(512 << 20);
-
 impl Request {
     /// `subject` as it is when nobody says more.
     pub fn new(subject: Subject) -> Self {
@@ -338,7 +334,7 @@ fn fill_in(scenario: &mut Scenario) -> Result<(), LabError> {
         }
         Backend::Vm(_) => {
             scenario.machine = Some(GUEST_MACHINE.to_owned());
-            scenario.mem.get_or_insert(GUEST_MEM);
+            scenario.mem.get_or_insert_with(guest_mem);
         }
         Backend::Host => {}
     }
@@ -355,8 +351,13 @@ fn default_machine(workload: &str) -> (&'static str, Bytes) {
     }
 }
 
-fn machine_spec(name: &str) -> &'static MachineSpec {
-    (MACHINES.iter().find(|machine| machine.name == name)).expect("the name was checked")
+/// Memory of a guest when nobody says.
+pub(crate) fn guest_mem() -> Bytes {
+    machine_spec(GUEST_MACHINE).default_mem
+}
+
+pub(crate) fn machine_spec(name: &str) -> &'static MachineSpec {
+    MachineSpec::find(name).expect("the name was checked")
 }
 
 /// What only shows when all values are known: sysctls in range, a machine that can be built.
@@ -398,6 +399,8 @@ pub(crate) struct Setting {
     pub(crate) sysctls: Sysctls,
     pub(crate) hardware: sim::Hardware,
     pub(crate) layout: mm::zone::MemoryLayout,
+    /// What is assumed where nobody measured.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Setting {
@@ -424,7 +427,8 @@ impl Setting {
         let sysctls = sysctls(pairs)?;
         let (hardware, layout) = machines::build(machine, mem, &kernel)
             .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;
-        Ok(Self { kernel, sysctls, hardware, layout })
+        let notes = machine_spec(machine).assumed(&kernel).into_iter().collect();
+        Ok(Self { kernel, sysctls, hardware, layout, notes })
     }
 }
 

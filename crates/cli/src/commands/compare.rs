@@ -66,6 +66,9 @@ fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Res
     }
     let plan = comparison.runs();
     let policy = host_policy(&args.scenario.host, plan.iter().map(|run| &run.scenario))?;
+    for assumption in &comparison.assumed {
+        printer.note(assumption);
+    }
     if args.scenario.dry_run {
         let scenarios = plan.iter().map(|run| run.scenario.to_toml());
         return printer.data(&scenarios.collect::<Vec<_>>().join("\n"));

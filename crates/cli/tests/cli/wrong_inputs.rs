@@ -78,7 +78,7 @@ fn unknown_names_come_with_the_nearest() {
 
     $ list kernel
     error: invalid value 'kernel' for '<WHAT>'
-      [possible values: workloads, kernels, features, sysctls, counters, machines]
+      [possible values: workloads, kernels, features, sysctls, counters, machines, zones]
 
       tip: a similar value exists: 'kernels'
 
