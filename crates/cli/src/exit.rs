@@ -2,7 +2,7 @@
 
 use lab::Class;
 
-/// All was done.
+/// All was done: a run that the OOM killer ended is a result, too.
 pub(crate) const DONE: u8 = 0;
 /// The plan or an input is wrong.
 pub(crate) const INPUT: u8 = 1;
@@ -22,7 +22,7 @@ pub(crate) const INTERRUPTED: u8 = SIGNALLED + 2;
 /// The part of `--help` that documents the codes.
 pub(crate) const HELP: &str = "\
 Exit codes:
-  0    done; a difference between kernels is no failure
+  0    done; a difference between kernels is no failure, nor is a run that the OOM killer ended
   1    the plan or an input is wrong
   2    wrong usage, or an internal error
   3    an invariant of the model is violated

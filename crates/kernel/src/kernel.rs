@@ -17,6 +17,7 @@ use crate::allocate::UsedFrames;
 use crate::compaction::KcompactdRequest;
 use crate::file::{Closed, Files, Filesystem, InFlight};
 use crate::machine::{CostOp, Machine, QueueId, WaitReason};
+use crate::oom::OomKill;
 use crate::page_wait::ReadQueues;
 use crate::readahead::READAHEAD_PAGES_MAX;
 use crate::task::Processes;
@@ -118,6 +119,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) closed: Closed,
     pub(crate) processes: RefCell<Processes>,
     pub(crate) oom_lock: Cell<bool>,
+    pub(crate) oom_kills: RefCell<Vec<OomKill>>,
     /// Length of every stall on fragmentation in microseconds, in whole ticks.
     pub(crate) fragment_stalls: RefCell<Vec<u64>>,
     pub(crate) used_frames: RefCell<UsedFrames>,
@@ -184,6 +186,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 closed: Closed::default(),
                 processes: RefCell::new(Processes::default()),
                 oom_lock: Cell::new(false),
+                oom_kills: RefCell::default(),
                 fragment_stalls: RefCell::new(Vec::new()),
                 used_frames: RefCell::new(UsedFrames::new(frames)),
                 machine,

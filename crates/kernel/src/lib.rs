@@ -37,4 +37,5 @@ mod xfs_log;
 pub use file::{Filesystem, OpenFile};
 pub use kernel::{Kernel, KernelConfig};
 pub use machine::{CostOp, IoKind, IoRequest, Machine, QueueId, TaskId, WaitReason, Woken};
+pub use oom::OomKill;
 pub use task::{Errno, Process, ProcessId};

@@ -1,16 +1,36 @@
 //! The OOM killer (MECHANISMS 13.1, MECHANISMS-6X 10): who is killed when reclaim cannot help.
 //!
 //! The victim is the process with the most anonymous memory in the cgroup that ran out; its memory
-//! is reaped at once and its next system call fails. Left out: `oom_score_adj`, swap and page
-//! tables in the score, `memory.oom.group`.
+//! is reaped at once and its next system call fails. Each kill is kept with what the kernel prints
+//! of it (`dump_header`, `oom_kill_process`). Left out: `oom_score_adj`, swap and page tables in the
+//! score, `memory.oom.group`.
 
 use mm::MemcgId;
 use mm::event::Trace;
 use mm::vmstat::VmEvent;
 
+use units::{Nanos, PAGE_SIZE};
+
 use crate::kernel::Kernel;
 use crate::machine::Machine;
 use crate::task::Process;
+
+/// A process that the OOM killer took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OomKill {
+    /// When.
+    pub at: Nanos,
+    /// Its name.
+    pub task: String,
+    /// Path of its cgroup; empty for the root.
+    pub cgroup: String,
+    /// Whether a cgroup's limit was reached, rather than the end of the machine's memory.
+    pub by_limit: bool,
+    /// Anonymous pages that it held.
+    pub anon_pages: u64,
+    /// Memory just before, as the kernel prints it, line by line.
+    pub memory: Vec<String>,
+}
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Kills one process below `memcg`; false when none is left to kill.
@@ -26,9 +46,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             .cloned()
             .collect();
         // The first of equals: the oldest process, so that the choice does not depend on chance.
-        let Some(victim) = candidates.into_iter().rev().max_by_key(|process| self.anon_pages(process)) else {
-            return false;
-        };
+        let victim = candidates.iter().rev().max_by_key(|process| self.anon_pages(process));
+        let Some(victim) = victim.cloned() else { return false };
+        let kill = self.described(&victim, memcg, &candidates);
+        self.shared.oom_kills.borrow_mut().push(kill);
         self.shared.oom_lock.set(true);
         victim.0.killed.set(true);
         self.mem(|mem| {
@@ -38,5 +59,35 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.reap(&victim);
         self.shared.oom_lock.set(false);
         true
+    }
+
+    /// Every kill so far, the first one first.
+    pub fn oom_kills(&self) -> Vec<OomKill> {
+        self.shared.oom_kills.borrow().clone()
+    }
+
+    fn described(&self, victim: &Process, memcg: MemcgId, candidates: &[Process]) -> OomKill {
+        let by_limit = memcg != MemcgId::ROOT;
+        let path = |id: MemcgId| self.mem(|mem| mem.memcgs[id].path.clone());
+        let cgroup = path(victim.memcg());
+        let anon_pages = self.anon_pages(victim);
+        let mut memory = self.mem(|mem| if by_limit { mem.memcg_info(memcg) } else { mem.mem_info() });
+        memory.push("Tasks state (memory values in pages):".to_string());
+        memory.push("[  pid  ]      rss name".to_string());
+        let task = |process: &Process| {
+            format!("[{:>7}] {:>8} {}", process.0.id.0, self.anon_pages(process), process.name())
+        };
+        memory.extend(candidates.iter().map(task));
+        let constraint = if by_limit {
+            format!("CONSTRAINT_MEMCG,oom_memcg=/{}", path(memcg))
+        } else {
+            "CONSTRAINT_NONE,global_oom".to_string()
+        };
+        let (name, pid) = (victim.name(), victim.0.id.0);
+        memory.push(format!("oom-kill:constraint={constraint},task_memcg=/{cgroup},task={name},pid={pid}"));
+        let whose = if by_limit { "Memory cgroup out of memory" } else { "Out of memory" };
+        let held = anon_pages * PAGE_SIZE / 1024;
+        memory.push(format!("{whose}: Killed process {pid} ({name}) anon-rss:{held}kB"));
+        OomKill { at: self.machine().now(), task: name.to_string(), cgroup, by_limit, anon_pages, memory }
     }
 }

@@ -34,6 +34,17 @@ pub(crate) fn phases(
     ended.into_iter().map(phase).collect()
 }
 
+/// The workload's metrics, those that are called as a counter with that counter's value: the
+/// workload and the monitor read it one after the other, and one name is one number.
+pub(crate) fn as_counted(mut metrics: BTreeMap<String, f64>, vmstat: &Counters) -> BTreeMap<String, f64> {
+    for (name, metric) in &mut metrics {
+        if let Some(&count) = vmstat.get(name).filter(|_| !is_gauge(name)) {
+            *metric = count as f64;
+        }
+    }
+    metrics
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +61,15 @@ mod tests {
         };
         assert_eq!(shown(Counters::new()), [(5, counters(10, 900)), (9, counters(15, 800))]);
         assert_eq!(shown(counters(7, 950)), [(5, counters(3, 900)), (9, counters(15, 800))]);
+    }
+
+    /// A guest's kernel counts on between the workload's reading and the monitor's.
+    #[test]
+    fn a_metric_with_a_counters_name_is_that_counter_over_the_whole_run() {
+        let metrics = [("thp_fault_alloc", 34.0), ("percentage_huge", 15.0), ("nr_free_pages", 3.0)];
+        let metrics = metrics.map(|(name, value)| (name.to_owned(), value)).into();
+        let vmstat = [("thp_fault_alloc", 35), ("nr_free_pages", 9)];
+        let told = as_counted(metrics, &vmstat.map(|(name, count)| (name.to_owned(), count)).into());
+        assert_eq!(told.into_values().collect::<Vec<_>>(), [3.0, 15.0, 35.0]);
     }
 }

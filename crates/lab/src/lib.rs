@@ -22,6 +22,7 @@
 //! | `folders.rs` | folders of several recordings, written and read |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
+//! | `workloads.rs` | what the workloads are: `docs/workloads.md` |
 //! | `error.rs` | all that can go wrong, what to do about it, and whose fault it is |
 //!
 //! Deliberately absent: terminals, colours and formats (`cli`, `pagetide-report`); process-global
@@ -42,6 +43,7 @@ pub mod resolve;
 mod simulate;
 pub mod sources;
 pub mod sweep;
+pub mod workloads;
 pub mod zones;
 
 pub use batch::{Batch, Control, PlannedRun, RunEvent, run_all};

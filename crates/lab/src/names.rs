@@ -46,7 +46,7 @@ fn named<'a>(name: &'static str, what: &'static str, all: impl Iterator<Item = (
     list
 }
 
-/// A row for each workload, and one for each of its parameters below it.
+/// A row for each workload; below it one for each of its parameters, and for what its seed decides.
 fn workloads() -> List {
     let mut list = List::new("workloads", &["workload", "parameter", "default", "help"]);
     for spec in workload::catalog() {
@@ -54,6 +54,9 @@ fn workloads() -> List {
         for param in spec.params {
             let default = param.default.unwrap_or("none").into();
             list.push([spec.name.into(), param.name.into(), default, param.help.into()]);
+        }
+        for &what in spec.varies {
+            list.push([spec.name.into(), "--seed".into(), Cell::None, what.into()]);
         }
     }
     list

@@ -12,12 +12,12 @@ use std::time::Duration;
 use linux::host::{self, HostOptions};
 use linux::vm::{self, Hardware, VmFilesystem, VmKernel, VmSpec};
 use linux::{DiskShare, LinuxError, LinuxResult, NotAShare, Told};
-use recording::{Recording, Series};
+use recording::{OomKill, Recording, Series};
 use units::{Bytes, parse_size};
 use workload::scenario::{Backend, Scenario, ScenarioProblem};
 
 use crate::batch::PlannedRun;
-use crate::counted::{phases, since};
+use crate::counted::{as_counted, phases, since};
 use crate::error::LabError;
 use crate::resolve::guest_mem;
 
@@ -212,15 +212,22 @@ fn recorded(scenario: &Scenario, label: &str, result: LinuxResult) -> Recording 
 
 fn filled(identity: Recording, result: LinuxResult) -> Recording {
     let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at_ns, phase.vmstat));
-    Recording {
-        metrics: result.outcome.metrics,
+    let vmstat = since(&result.vmstat_before, &result.vmstat);
+    let recording = Recording {
+        metrics: as_counted(result.outcome.metrics, &vmstat),
         samples: result.outcome.samples,
-        vmstat: since(&result.vmstat_before, &result.vmstat),
+        vmstat,
         memcg: result.memcg,
         phases: phases(result.vmstat_before, ended),
         series: Series::new(result.columns, result.rows),
         notes: result.notes,
         wall_ns: Some(result.wall_ns),
         ..identity
-    }
+    };
+    recording.killed(result.oom_kill.into_iter().map(oom_kill).collect())
+}
+
+fn oom_kill(kill: linux::OomKill) -> OomKill {
+    let linux::OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory } = kill;
+    OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory }
 }

@@ -9,19 +9,19 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use kernel::{Filesystem, WaitReason};
-use recording::{Recording, Series, Stall};
+use recording::{OomKill, Recording, Series, Stall};
 use sim::run::{Program, SimError, SimResult, SimRun};
 use sim::{Progress, RunError};
 use workload::Scenario;
 
-use crate::counted::{Counters, phases};
+use crate::counted::{phases, since};
 use crate::error::{LabError, Violation};
 use crate::resolve::{Setting, command};
 
 /// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
 ///
 /// # Errors
-/// The workload fails, as when its tasks are killed; a mechanism's invariant is violated;
+/// The workload fails, but not when the OOM killer takes its tasks: that is a result; a mechanism's invariant is violated;
 /// [`LabError::Interrupted`] when `stop` was set.
 pub fn simulate(
     scenario: &Scenario,
@@ -108,18 +108,24 @@ fn filesystem(scenario: &Scenario) -> Filesystem {
 fn recorded(identity: Recording, result: SimResult) -> Recording {
     let rows = result.rows.into_iter().map(|(at, values)| (at.get(), values)).collect();
     let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at.get(), phase.vmstat));
-    Recording {
+    let recording = Recording {
         metrics: result.outcome.metrics,
         samples: result.outcome.samples,
-        vmstat: result.vmstat,
+        vmstat: since(&result.vmstat_before, &result.vmstat),
         memcg: result.memcg,
-        phases: phases(Counters::new(), ended), // the machine has just booted
+        phases: phases(result.vmstat_before, ended),
         series: Series::new(result.columns, rows),
         stalls: stalls(result.stalls),
         events: result.events,
         simulated_ns: result.simulated.get(),
         ..identity
-    }
+    };
+    recording.killed(result.oom_kills.into_iter().map(oom_kill).collect())
+}
+
+fn oom_kill(kill: kernel::OomKill) -> OomKill {
+    let kernel::OomKill { at, task, cgroup, by_limit, anon_pages, memory } = kill;
+    OomKill { at_ns: at.get(), task, cgroup, by_limit, anon_pages: Some(anon_pages), memory }
 }
 
 /// Waits that somebody suffered. Idle kernel threads, and programs that sleep or wait for their

@@ -9,6 +9,7 @@
 //! Left out: making and removing directories, see [`crate::host`].
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,16 +18,17 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal};
 use units::{Bytes, Nanos};
-use workload::{Outcome, WorkloadError};
+use workload::{Errno, Outcome, SystemError, WorkloadError};
 
 use crate::bounds::{Disk, Rounded};
 use crate::cgroup::Tree;
 use crate::control::{self, Message, Receiver};
 use crate::error::LinuxError;
+use crate::kmsg::{KernelLog, Report};
 use crate::machine;
 use crate::monitor::Monitor;
 use crate::process::{Child, Ended, Group, block_on};
-use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, Told};
+use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, OomKill, Told};
 use crate::sysctls::Sysctls;
 use crate::system::{LinuxSystem, Shared, monotonic};
 use crate::tracefs::Tracing;
@@ -45,7 +47,7 @@ type WorkloadResult = Result<Outcome, WorkloadError>;
 /// its own, forked from this one: call it from a program with one thread where that is possible.
 ///
 /// # Errors
-/// See [`LinuxError`]. `stop` is looked at every 100 ms; the run then ends with
+/// See [`LinuxError`]; a task that the OOM killer took is no error. `stop` is looked at every 100 ms; the run then ends with
 /// [`LinuxError::Stopped`], and none of its processes is left.
 pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Result<LinuxResult, LinuxError> {
     check_filesystem(&spec.root.files)?;
@@ -63,13 +65,67 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
                 .to_owned(),
         );
     }
+    let log = KernelLog::from_now();
     let started = monotonic();
     monitor.sample(0);
     let running = Running::start(spec, &tree, tracing.extfrag_histogram(), started)?;
-    let outcome = running.watch(spec, &tree, &mut monitor, stop, tell)?;
+    let outcome = running.watch(spec, &tree, &mut monitor, stop, tell);
     let wall_ns = elapsed(started);
     monitor.sample(wall_ns);
-    Ok(result(outcome, monitor, wall_ns))
+    let error = match outcome {
+        Ok(outcome) => return Ok(result(outcome, monitor, wall_ns)),
+        Err(error) => error,
+    };
+    let Some(task) = killed_task(&error) else { return Err(error) };
+    let said = log.map(|mut log| log.first_kill());
+    if let Err(reason) = &said {
+        monitor.note(format!("what the kernel printed of the kill is not known: /dev/kmsg: {reason}"));
+    }
+    let result = result(Outcome::default(), monitor, wall_ns);
+    // A SIGKILL by somebody else is an error, not a result.
+    let counter = |counters: &BTreeMap<String, u64>| counters.get("oom_kill").copied();
+    let said = said.ok().flatten();
+    if said.is_none() && counter(&result.vmstat) <= counter(&result.vmstat_before) {
+        return Err(error);
+    }
+    Ok(LinuxResult { oom_kill: Some(oom_kill(task, said, spec, started, wall_ns)), ..result })
+}
+
+/// The task that was killed, if that is why the workload failed.
+fn killed_task(error: &LinuxError) -> Option<String> {
+    match error {
+        LinuxError::Workload(WorkloadError::System(SystemError {
+            subject, errno: Errno::Killed, ..
+        })) => Some(subject.clone()),
+        LinuxError::Killed { signal: libc::SIGKILL } => Some("workload".to_owned()),
+        _ => None,
+    }
+}
+
+/// A kill as the run's result has it: on its clock, with paths below its root.
+fn oom_kill(task: String, said: Option<Report>, spec: &LinuxRun, started: Nanos, wall_ns: u64) -> OomKill {
+    const PAGE_KB: u64 = units::PAGE_SIZE / 1024;
+    let Some(Report { at_ns, by_limit, cgroup, anon_kb, lines }) = said else {
+        let by_limit = spec.limit.is_some();
+        return OomKill {
+            at_ns: wall_ns,
+            task,
+            cgroup: String::new(),
+            by_limit,
+            anon_pages: None,
+            memory: Vec::new(),
+        };
+    };
+    let root = spec.root.cgroup.file_name().map(|name| format!("/{}", name.to_string_lossy()));
+    let below = |path: &str| Some(path.split_once(root.as_deref()?)?.1.trim_start_matches('/').to_owned());
+    OomKill {
+        at_ns: at_ns.saturating_sub(started.get()).min(wall_ns),
+        task,
+        cgroup: cgroup.as_deref().and_then(below).unwrap_or_default(),
+        by_limit,
+        anon_pages: anon_kb.map(|kb| kb / PAGE_KB),
+        memory: lines,
+    }
 }
 
 /// The result of a run that has ended.
@@ -77,6 +133,7 @@ pub(crate) fn result(outcome: Outcome, monitor: Monitor, wall_ns: u64) -> LinuxR
     let samples = monitor.finish();
     LinuxResult {
         outcome,
+        oom_kill: None,
         vmstat_before: samples.vmstat_before,
         vmstat: samples.vmstat,
         memcg: samples.memcg,

@@ -40,10 +40,10 @@ pub struct RootPaths {
 pub struct LinuxRun {
     /// What to run.
     pub workload: Workload,
+    /// From which all follows that the workload draws.
+    pub seed: Seed,
     /// Where.
     pub root: RootPaths,
-    /// What all random draws of the workload come from.
-    pub seed: Seed,
     /// Sysctls by name (`vm.swappiness` or `vm/swappiness`) and value, written before the run and
     /// restored after it. Needs `host_wide`.
     pub sysctls: Vec<(String, String)>,
@@ -88,14 +88,34 @@ pub struct PhaseSample {
     pub memcg: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
+/// A task that the OOM killer took, which ended the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OomKill {
+    /// Time since the start of the run.
+    pub at_ns: u64,
+    /// The task, as the workload calls it.
+    pub task: String,
+    /// Its cgroup below the root; empty for the root, or where the kernel did not tell.
+    pub cgroup: String,
+    /// Whether a cgroup's limit was reached.
+    pub by_limit: bool,
+    /// Anonymous pages that it held, where the kernel told.
+    pub anon_pages: Option<u64>,
+    /// What the kernel printed of memory; empty where its log is not for us.
+    pub memory: Vec<String>,
+}
+
 /// A sample: time since the start of the run in nanoseconds, and one value for each column.
 pub type Row = (u64, Vec<u64>);
 
 /// What a run leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinuxResult {
-    /// What the workload measured itself.
+    /// What the workload measured itself; nothing if it was killed.
     pub outcome: Outcome,
+    /// What the OOM killer took, if that ended the run.
+    #[serde(default)]
+    pub oom_kill: Option<OomKill>,
     /// `/proc/vmstat` as it was when the run began.
     pub vmstat_before: BTreeMap<String, u64>,
     /// `/proc/vmstat` as it was when the run ended, events since boot included.

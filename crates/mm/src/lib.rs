@@ -28,6 +28,7 @@ pub mod highatomic;
 pub mod inode;
 pub mod lru;
 pub mod mapping;
+mod mem_info;
 pub mod memcg;
 pub mod memory;
 pub mod migrate;

@@ -63,7 +63,7 @@ pub enum RecordingError {
         source: io::Error,
     },
     /// The recording is of a format that this program does not know.
-    #[error("`{}` has schema {found}, this program reads schema {}", path.display(), crate::SCHEMA)]
+    #[error("`{}` has schema {found}, this program reads up to schema {}", path.display(), crate::SCHEMA)]
     Schema {
         /// File that says so.
         path: PathBuf,

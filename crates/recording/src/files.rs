@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::{Recording, RecordingError, SCHEMA, Series};
+use crate::{Recording, RecordingError, SCHEMA, SCHEMA_OLDEST, Series};
 
 /// Name of the file with lengths and hashes.
 pub const MANIFEST: &str = "MANIFEST";
@@ -21,6 +21,8 @@ pub const MANIFEST: &str = "MANIFEST";
 pub const COVERED: [&str; 3] = ["recording.json", "scenario.toml", "series.csv"];
 /// First line of `MANIFEST`.
 const TITLE: &str = "pagetide recording";
+/// What its last line begins with, and the end of the line before.
+const CONTENT: &str = "\ncontent ";
 
 /// 128 bits that name the bytes of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +54,7 @@ impl Files {
             recording.scenario_toml.clone().into_bytes(),
             encode_series(&recording.series),
         ];
-        let manifest = encode_manifest(&covered);
+        let manifest = encode_manifest(recording.schema, &covered);
         Self { covered, manifest }
     }
 
@@ -81,7 +83,8 @@ impl Files {
 
     /// The hash over all of it, as the last line of `MANIFEST` has it.
     pub fn content_hash(&self) -> ContentHash {
-        ContentHash(xxh3_128(manifest_lines(&self.covered).as_bytes()))
+        let end = self.manifest.windows(CONTENT.len()).position(|bytes| bytes == CONTENT.as_bytes());
+        ContentHash(xxh3_128(&self.manifest[..end.map_or(self.manifest.len(), |end| end + 1)]))
     }
 }
 
@@ -113,8 +116,8 @@ impl Listed {
 }
 
 /// All of `MANIFEST` but its last line.
-fn manifest_lines(covered: &[Vec<u8>; 3]) -> String {
-    let mut text = format!("{TITLE}\nschema {SCHEMA}\n");
+fn manifest_lines(schema: u32, covered: &[Vec<u8>; 3]) -> String {
+    let mut text = format!("{TITLE}\nschema {schema}\n");
     for (name, bytes) in COVERED.iter().zip(covered) {
         let Listed { length, hash } = Listed::of(bytes);
         text.push_str(&format!("file {name} {length} {hash:032x}\n"));
@@ -122,8 +125,8 @@ fn manifest_lines(covered: &[Vec<u8>; 3]) -> String {
     text
 }
 
-fn encode_manifest(covered: &[Vec<u8>; 3]) -> Vec<u8> {
-    let lines = manifest_lines(covered);
+fn encode_manifest(schema: u32, covered: &[Vec<u8>; 3]) -> Vec<u8> {
+    let lines = manifest_lines(schema, covered);
     let hash = ContentHash(xxh3_128(lines.as_bytes()));
     format!("{lines}content {hash}\n").into_bytes()
 }
@@ -138,7 +141,7 @@ fn decode_manifest(bytes: &[u8], path: &Path) -> Result<[Listed; 3], RecordingEr
         return malformed(1, format!("expected `{TITLE}`"));
     }
     match lines.next().and_then(|line| line.strip_prefix("schema ")?.parse::<u64>().ok()) {
-        Some(schema) if schema == u64::from(SCHEMA) => {}
+        Some(schema) if is_known(schema) => {}
         Some(found) => return Err(RecordingError::Schema { path: path.to_owned(), found }),
         None => return malformed(2, "expected `schema` and a number".into()),
     }
@@ -149,12 +152,16 @@ fn decode_manifest(bytes: &[u8], path: &Path) -> Result<[Listed; 3], RecordingEr
         };
         *slot = found;
     }
-    let covered_end = text.find("\ncontent ").map_or(text.len(), |end| end + 1);
+    let covered_end = text.find(CONTENT).map_or(text.len(), |end| end + 1);
     let hash = ContentHash(xxh3_128(&bytes[..covered_end]));
     if text[covered_end..] != format!("content {hash}\n") {
         return malformed(6, "expected `content` and the hash of the lines above".into());
     }
     Ok(listed)
+}
+
+fn is_known(schema: u64) -> bool {
+    (u64::from(SCHEMA_OLDEST)..=u64::from(SCHEMA)).contains(&schema)
 }
 
 fn decode_file_line(line: &str, name: &str) -> Option<Listed> {
@@ -191,7 +198,7 @@ fn decode_json(bytes: &[u8], path: &Path) -> Result<Recording, RecordingError> {
         let problem = message.strip_suffix(&place).unwrap_or(&message).to_owned();
         RecordingError::Malformed { path: path.to_owned(), line: line.max(1), column: column.max(1), problem }
     })?;
-    if recording.schema != SCHEMA {
+    if !is_known(recording.schema.into()) {
         return Err(RecordingError::Schema { path: path.to_owned(), found: recording.schema.into() });
     }
     if recording.is_simulated() {

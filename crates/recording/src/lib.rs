@@ -24,8 +24,13 @@ pub use error::RecordingError;
 pub use files::ContentHash;
 pub use series::{Series, is_gauge};
 
-/// The version of the format on disk. A reader refuses any other.
-pub const SCHEMA: u32 = 1;
+/// The newest version of the format on disk. A reader refuses any that is newer.
+///
+/// A recording is written in the oldest version that holds it, so that older programs read what
+/// they can: version 2 has [`Recording::oom_kills`].
+pub const SCHEMA: u32 = 2;
+/// The version of a recording that has nothing newer in it.
+const SCHEMA_OLDEST: u32 = 1;
 
 /// What one run leaves.
 ///
@@ -33,7 +38,7 @@ pub const SCHEMA: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object with the keys of a recording")]
 pub struct Recording {
-    /// Version of the format: [`SCHEMA`].
+    /// Version of the format, at most [`SCHEMA`].
     pub schema: u32,
     /// What the run is called in tables; often the kernel.
     pub label: String,
@@ -66,6 +71,10 @@ pub struct Recording {
     pub series: Series,
     /// Who waited, for what, and how long.
     pub stalls: Vec<Stall>,
+    /// What the OOM killer took, if that ended the run: there are no metrics then, and all else is
+    /// as it was up to that moment. Set it by [`Recording::killed`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub oom_kills: Vec<OomKill>,
     /// What could not be measured or done on a real kernel, one sentence each, for the reader.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -107,6 +116,26 @@ pub struct Stall {
     pub max_ns: u64,
 }
 
+/// A process that the OOM killer took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OomKill {
+    /// When, on the run's own clock.
+    pub at_ns: u64,
+    /// The process, as the workload calls its task.
+    pub task: String,
+    /// Its cgroup, or the one whose limit was reached where that is all that is known; empty for
+    /// the root.
+    pub cgroup: String,
+    /// Whether a cgroup's limit was reached, rather than the end of the machine's memory.
+    pub by_limit: bool,
+    /// Anonymous pages that it held; `None` where a kernel did not tell.
+    pub anon_pages: Option<u64>,
+    /// Memory at that moment as the kernel prints it, line by line; empty where it could not be
+    /// read.
+    pub memory: Vec<String>,
+}
+
 impl Recording {
     /// A recording of nothing yet: identity filled in, everything else empty.
     pub fn new(
@@ -117,7 +146,7 @@ impl Recording {
         seed: u64,
     ) -> Self {
         Self {
-            schema: SCHEMA,
+            schema: SCHEMA_OLDEST,
             label: label.into(),
             workload: workload.into(),
             backend: backend.into(),
@@ -131,6 +160,7 @@ impl Recording {
             phases: Vec::new(),
             series: Series::default(),
             stalls: Vec::new(),
+            oom_kills: Vec::new(),
             notes: Vec::new(),
             events: 0,
             simulated_ns: 0,
@@ -146,6 +176,38 @@ impl Recording {
     /// How long the run took on its own clock: simulated time, or wall time on a real kernel.
     pub fn duration_ns(&self) -> Option<u64> {
         if self.is_simulated() { Some(self.simulated_ns) } else { self.wall_ns }
+    }
+
+    /// This recording as that of a run which the OOM killer ended; unchanged without `kills`.
+    #[must_use]
+    pub fn killed(mut self, kills: Vec<OomKill>) -> Self {
+        self.schema = if kills.is_empty() { SCHEMA_OLDEST } else { SCHEMA };
+        self.oom_kills = kills;
+        self
+    }
+
+    /// The kill that the run ended by, if the OOM killer ended it: the first one.
+    pub fn ended_by(&self) -> Option<&OomKill> {
+        self.oom_kills.first()
+    }
+
+    /// The phases, and behind them the rest of the run where it went on after the last one ended:
+    /// their events add up to those of the whole run. Empty without phases.
+    pub fn phases_to_the_end(&self) -> Vec<Phase> {
+        let mut phases = self.phases.clone();
+        let Some(last) = phases.last() else { return phases };
+        let end = self.duration_ns().unwrap_or(0).max(last.at_ns);
+        let rest = |(name, &total): (&String, &u64)| {
+            let told = |phase: &Phase| phase.vmstat.get(name).copied().unwrap_or(0);
+            let past = if is_gauge(name) { 0 } else { self.phases.iter().map(told).sum() };
+            (name.clone(), total.saturating_sub(past))
+        };
+        let vmstat: BTreeMap<String, u64> = self.vmstat.iter().map(rest).collect();
+        let is_over = end == last.at_ns && vmstat.iter().all(|(name, &count)| is_gauge(name) || count == 0);
+        if !is_over {
+            phases.push(Phase { name: format!("after {}", last.name), at_ns: end, vmstat });
+        }
+        phases
     }
 
     /// The hash of the bytes that this recording is written as.

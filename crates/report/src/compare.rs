@@ -15,6 +15,7 @@ use crate::findings::findings;
 use crate::histogram::histogram;
 use crate::measure::{Direction, direction, is_rate, unit};
 use crate::notes::{notes_markdown, notes_text, separated};
+use crate::oom::{group_ended, in_markdown, oom_lines};
 use crate::table::{Align, Table, clean};
 use crate::{Group, ReportError, common_workload_of_groups};
 
@@ -30,7 +31,7 @@ pub fn compare_text(groups: &[Group<'_>], width: usize) -> Result<String, Report
     if others.is_empty() {
         return Err(ReportError::OneGroup { label: base.label.clone() });
     }
-    let mut text = format!("{}: {}\n", clean(workload), clean(&versus(groups)));
+    let mut text = format!("{}: {}\n{}", clean(workload), clean(&versus(groups)), oom_lines(groups));
     for group in others {
         let rows = compared(base, group);
         let (table, notes) = comparison_table(base, group, &rows);
@@ -57,6 +58,7 @@ pub fn to_markdown(groups: &[Group<'_>]) -> Result<String, ReportError> {
     let groups = &by_seed(groups)[..];
     let [base, others @ ..] = groups else { return Err(ReportError::NoRecordings) };
     let mut text = format!("## {}: {}\n\n", clean(workload), clean(&versus(groups)));
+    text += &in_markdown(&oom_lines(groups));
     if others.is_empty() {
         text += &values_table(base).to_markdown();
     }
@@ -204,6 +206,10 @@ fn comparison_table(base: &Group<'_>, new: &Group<'_>, rows: &[Row]) -> (Table, 
         ("verdict", Align::Left),
     ];
     let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
+    if !oom_lines(&[base.clone(), new.clone()]).is_empty() {
+        let [base, new] = [base, new].map(group_ended);
+        table.push(["how it ended".into(), String::new(), base, new, String::new(), String::new()]);
+    }
     for row in rows {
         table.push([
             row.name.clone() + &partly_missing(row),

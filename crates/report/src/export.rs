@@ -3,12 +3,14 @@
 use recording::Recording;
 use serde_json::{Value, json};
 
+use crate::oom::oom_json;
 use crate::{ReportError, common_workload};
 
 /// The object that `--format json` prints, with a newline at its end.
 ///
 /// `{"schema": 1, "workload", "runs": [{"label", "backend", "kernel", "seed", "metrics", "samples",
-/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "notes"}]}`.
+/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "oom_kills",
+/// "notes"}]}`.
 /// What is not known is `null`: the wall time of a simulated run, the simulated time and events of a
 /// real one, a metric that is not a number.
 ///
@@ -24,7 +26,7 @@ pub fn to_json(recordings: &[&Recording]) -> Result<String, ReportError> {
 fn run(recording: &Recording) -> Value {
     let simulated = recording.is_simulated();
     let phases: Vec<Value> = recording
-        .phases
+        .phases_to_the_end()
         .iter()
         .map(
             |phase| json!({ "name": phase.name, "at_seconds": seconds(phase.at_ns), "vmstat": phase.vmstat }),
@@ -57,6 +59,7 @@ fn run(recording: &Recording) -> Value {
         "memcg": recording.memcg,
         "phases": phases,
         "stalls": stalls,
+        "oom_kills": oom_json(recording),
         "notes": recording.notes,
     })
 }
@@ -68,7 +71,8 @@ fn seconds(nanoseconds: u64) -> f64 {
 /// One row for each number, for spreadsheets and data frames:
 /// `workload,label,backend,kernel,seed,kind,name,index,value`.
 ///
-/// `kind` is `metric`, `sample`, `vmstat` or `memcg:PATH`; `index` counts samples from 0 and is
+/// `kind` is `metric`, `sample`, `vmstat`, `memcg:PATH` or `oom_kill` (who, and after how many
+/// seconds); `index` counts samples from 0 and is
 /// empty elsewhere; a value that is not a number is empty.
 ///
 /// # Errors
@@ -109,6 +113,10 @@ fn numbers(recording: &Recording) -> Vec<Number<'_>> {
         for (index, &value) in samples.iter().enumerate() {
             all.push(Number { kind: "sample".into(), name, index: index.to_string(), value: float(value) });
         }
+    }
+    for (index, kill) in recording.oom_kills.iter().enumerate() {
+        let (index, value) = (index.to_string(), seconds(kill.at_ns).to_string());
+        all.push(Number { kind: "oom_kill".into(), name: &kill.task, index, value });
     }
     let kinds = std::iter::once(("vmstat".to_owned(), &recording.vmstat))
         .chain(recording.memcg.iter().map(|(path, counters)| (format!("memcg:{path}"), counters)));

@@ -19,6 +19,7 @@ mod metrics;
 mod mmtests;
 mod notes;
 pub mod number;
+mod oom;
 mod run;
 mod table;
 mod timeline;

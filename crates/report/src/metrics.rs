@@ -5,6 +5,7 @@ use recording::Recording;
 use crate::measure::unit;
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::number::plain;
+use crate::oom::oom_killed;
 use crate::table::{Align, Table, clean};
 use crate::{ReportError, common_workload};
 
@@ -42,7 +43,11 @@ fn metrics_table(recordings: &[&Recording]) -> Table {
         Table::new(std::iter::once(("run".to_owned(), Align::Left)).chain(names.iter().map(heading)));
     for recording in recordings {
         let value = |name: &&String| recording.metrics.get(*name).map_or("-".into(), |&value| plain(value));
-        table.push(std::iter::once(recording.label.clone()).chain(names.iter().map(value)));
+        let run = match oom_killed(recording) {
+            Some(killed) => format!("{}: {killed}", recording.label),
+            None => recording.label.clone(),
+        };
+        table.push(std::iter::once(run).chain(names.iter().map(value)));
     }
     table
 }

@@ -11,6 +11,7 @@ use crate::histogram::histogram;
 use crate::measure::unit;
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
+use crate::oom::{oom_killed, oom_section};
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
 
@@ -66,13 +67,14 @@ const STALLS_MAX: usize = 12;
 pub fn run_text(recording: &Recording, width: usize) -> String {
     let sections = [
         title(recording),
+        oom_section(recording),
         metrics(recording, width),
         samples(recording, width),
         section(&histogram(&[of_one(recording)]), width),
         counters(recording, width),
         memcg(recording, width),
-        phases(&recording.phases, width),
-        timeline(&recording.series, width),
+        phases(&recording.phases_to_the_end(), width),
+        timeline(recording, width),
         stalls(&recording.stalls, width),
         notes_text(&[recording]),
     ];
@@ -93,7 +95,8 @@ fn title(recording: &Recording) -> String {
             .wall_ns
             .map_or("time not known".into(), |wall| format!("{} on the clock", duration(wall as f64)))
     };
-    clean(&format!("{label}{workload} on {kernel} ({backend}, seed {seed}), {took}")) + "\n"
+    let ended = oom_killed(recording).map_or(String::new(), |killed| format!(", {killed}"));
+    clean(&format!("{label}{workload} on {kernel} ({backend}, seed {seed}){ended}, {took}")) + "\n"
 }
 
 fn metrics(recording: &Recording, width: usize) -> String {

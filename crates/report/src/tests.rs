@@ -106,15 +106,17 @@ hot-and-stream on linux-6.12 (sim, seed 7), 23.14 s simulated, 123456 events
  inactive_file         7004160  429871104
  pgscan                   4690     157227
 
- phase         ends at     took  kswapd scanned  alloc stalls
- hot_ready     0.703 s   703 ms               0             -
- stream_done  22.666 s  21.96 s          157036           147
+ phase               ends at     took   kswapd   direct  refaults  alloc stalls
+                                       scanned  scanned
+ hot_ready           0.703 s   703 ms        0        -         -             -
+ stream_done        22.666 s  21.96 s   157036        -         -           147
+ after stream_done  23.142 s   476 ms        7     4881      4690             3
 
-over time, 20 intervals of 1 s
-                                     per interval
- free          ███▇▇▇▆▆▆▅▅▅▄▄▄▃▃▃▂▂  10000 to 48000
- kswapd scans  ·····███████████████  0 to 7850
- refaults      ···················█  0 to 4690
+over time, 20 parts of 1.157 s; blank: not read
+                                     least to most
+ free          ███▇▇▇▆▆▅▅▅▄▄▃▃▃▂▂    10000 to 48000  pages
+ kswapd scans  ····▆█████████████    0 to 7850       per s
+ refaults      ················▅█    0 to 4690       per s
 
  who                 waited for               times  in all      mean  longest
  reader-* (2 tasks)  page read                   78  1.78 s  22.82 ms   450 ms

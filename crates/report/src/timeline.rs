@@ -1,10 +1,12 @@
 //! A run over time on a few lines: one line of small bars for each quantity.
 //!
-//! The series holds raw samples; here levels are shown as the last sample of each interval, and
-//! events as how many fell into it. A bar's height is its share of the line's largest value; a
-//! dot means none.
+//! The series holds raw readings. A level is shown as last read; of events the rate is shown, taken
+//! from the readings around a bar: between two of them it counts as even, so that a bar into which
+//! no reading fell shows the rate of the interval that covers it, and all bars together hold what
+//! was counted. A bar's height is its share of the line's largest value, a dot means none, and a
+//! blank that nothing was read: the axis ends with the run, not with the last reading.
 
-use recording::Series;
+use recording::{Recording, Series};
 
 use crate::number::plain;
 use crate::table::{Align, Table};
@@ -22,56 +24,101 @@ const LINES: [(&str, Kind, &[&str]); 9] = [
     ("pages written", Kind::Events, &["nr_written"]),
 ];
 
+/// Columns of the terminal that names and figures take.
+const BESIDE_BARS: usize = 50;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Level,
     Events,
 }
 
-/// The time line for `width` columns; empty when the series is shorter than two samples or has
-/// none of the quantities.
-pub(crate) fn timeline(series: &Series, width: usize) -> String {
+/// The time line for `width` columns; empty when there are fewer than two readings or none of the
+/// quantities.
+pub(crate) fn timeline(recording: &Recording, width: usize) -> String {
+    let series = &recording.series;
     let times: Vec<u64> = series.times_ns().collect();
-    let (Some(&start), Some(&end)) = (times.first(), times.last()) else { return String::new() };
-    if end <= start {
+    let (Some(&start), Some(&last)) = (times.first(), times.last()) else { return String::new() };
+    let axis = Axis { start, end: last.max(recording.duration_ns().unwrap_or(0)) };
+    if last <= start || !times.is_sorted() {
         return String::new();
     }
-    let intervals = width.saturating_sub(44).clamp(10, 60).min(times.len().saturating_sub(1)).max(1);
-    let last_samples = last_sample_of_each(&times, intervals);
-    let mut table = Table::new(["", "", "per interval"].map(String::from).into_iter().zip([
-        Align::Left,
-        Align::Left,
-        Align::Left,
-    ]));
+    // More bars than readings would look like more than is known.
+    let bars = width.saturating_sub(BESIDE_BARS).clamp(10, 60).min(times.len() - 1);
+    let mut table = Table::new(["", "", "least to most", ""].map(|text| (text.to_owned(), Align::Left)));
+    let mut has_blanks = false;
     for (name, kind, counters) in LINES {
         let Some(values) = summed(series, counters) else { continue };
-        let shown = per_interval(&values, &last_samples, kind);
-        let (least, most) = shown.iter().fold((f64::MAX, 0.0_f64), |(l, m), &x| (l.min(x), m.max(x)));
+        let shown: Vec<Option<f64>> =
+            (0..bars).map(|bar| value_of_bar(&times, &values, axis.bar(bar, bars), kind)).collect();
+        let known = || shown.iter().flatten().copied();
+        let (least, most) = known().fold((f64::MAX, 0.0_f64), |(l, m), x| (l.min(x), m.max(x)));
         if most > 0.0 {
-            table.push([name.into(), bars(&shown, most), format!("{} to {}", plain(least), plain(most))]);
+            has_blanks |= shown.contains(&None);
+            let unit = if kind == Kind::Level { "pages" } else { "per s" };
+            table.push([
+                name.into(),
+                drawn(&shown, most),
+                format!("{} to {}", plain(least), plain(most)),
+                unit.into(),
+            ]);
         }
     }
     if table.is_empty() {
         return String::new();
     }
-    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
     format!(
-        "over time, {} intervals of {} s\n{}",
-        intervals,
-        plain(seconds(end - start) / intervals as f64),
+        "over time, {bars} {} of {} s{}\n{}",
+        if bars == 1 { "part" } else { "parts" },
+        plain((axis.end - axis.start) as f64 / 1e9 / bars as f64),
+        if has_blanks { "; blank: not read" } else { "" },
         table.to_text(width)
     )
 }
 
-/// Index of the last sample at or before the end of each interval.
-fn last_sample_of_each(times: &[u64], intervals: usize) -> Vec<usize> {
-    let (start, end) = (times[0], times[times.len() - 1]);
-    (1..=intervals)
-        .map(|number| {
-            let share = u128::from(end - start) * number as u128 / intervals as u128;
-            times.partition_point(|&time| u128::from(time.saturating_sub(start)) <= share).saturating_sub(1)
-        })
-        .collect()
+/// From the first reading to the end of the run, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Axis {
+    start: u64,
+    end: u64,
+}
+
+impl Axis {
+    /// Where bar `number` of `bars` begins and ends.
+    fn bar(self, number: usize, bars: usize) -> (f64, f64) {
+        let length = (self.end - self.start) as f64;
+        let at = |number: usize| self.start as f64 + length * number as f64 / bars as f64;
+        (at(number), at(number + 1))
+    }
+}
+
+/// The level at the end of a bar, or the events of a second in it; `None` where nothing was read.
+fn value_of_bar(times: &[u64], values: &[f64], (from, to): (f64, f64), kind: Kind) -> Option<f64> {
+    let last = *times.last()? as f64;
+    if from >= last {
+        return None;
+    }
+    let to = to.min(last);
+    Some(match kind {
+        Kind::Level => values[last_reading(times, to)],
+        Kind::Events => {
+            let events = counted(times, values, to) - counted(times, values, from);
+            events.max(0.0) / ((to - from) / 1e9)
+        }
+    })
+}
+
+/// Index of the last reading at or before `at`, which is not before the first.
+fn last_reading(times: &[u64], at: f64) -> usize {
+    times.partition_point(|&time| time as f64 <= at).saturating_sub(1)
+}
+
+/// What a counter had counted by `at`, if it went evenly between two readings.
+fn counted(times: &[u64], values: &[f64], at: f64) -> f64 {
+    let before = last_reading(times, at);
+    let Some(&next) = times.get(before + 1) else { return values[before] };
+    let past = (at - times[before] as f64) / (next - times[before]) as f64;
+    values[before] + (values[before + 1] - values[before]) * past
 }
 
 fn summed(series: &Series, counters: &[&str]) -> Option<Vec<f64>> {
@@ -81,26 +128,12 @@ fn summed(series: &Series, counters: &[&str]) -> Option<Vec<f64>> {
         .reduce(|a, b| a.iter().zip(b).map(|(a, b)| a + b).collect())
 }
 
-fn per_interval(values: &[f64], last_samples: &[usize], kind: Kind) -> Vec<f64> {
-    let mut before = values[0];
-    last_samples
-        .iter()
-        .map(|&sample| {
-            let now = values[sample];
-            let events = (now - before).max(0.0);
-            before = now;
-            if kind == Kind::Level { now } else { events }
-        })
-        .collect()
-}
-
-fn bars(values: &[f64], most: f64) -> String {
+fn drawn(values: &[Option<f64>], most: f64) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let bar = |&value: &f64| {
-        if value <= 0.0 {
-            return '·';
-        }
-        BARS[((value / most * 8.0).ceil() as usize).clamp(1, 8) - 1]
+    let bar = |value: &Option<f64>| match *value {
+        None => ' ',
+        Some(value) if value <= 0.0 => '·',
+        Some(value) => BARS[((value / most * 8.0).ceil() as usize).clamp(1, 8) - 1],
     };
     values.iter().map(bar).collect()
 }
@@ -109,30 +142,80 @@ fn bars(values: &[f64], most: f64) -> String {
 mod tests {
     use super::*;
 
+    fn run(columns: &[&str], rows: Vec<(u64, Vec<u64>)>) -> Recording {
+        let series = Series::new(columns.iter().map(|&name| name.to_owned()).collect(), rows);
+        let simulated_ns = series.times_ns().last().unwrap_or(0);
+        Recording { series, simulated_ns, ..Recording::new("", "", "sim", "", 1) }
+    }
+
+    const SECOND: u64 = 1_000_000_000;
+
     #[test]
-    fn events_fall_into_the_interval_in_which_they_happened() {
+    fn events_fall_into_the_part_in_which_they_happened() {
         let rows =
             (0..=8).map(|i| (i * 500_000_000, vec![1000 - 100 * i, if i < 4 { 0 } else { 640 }])).collect();
-        let series = Series::new(["nr_free_pages", "pgscan_kswapd"].map(String::from).to_vec(), rows);
-        insta::assert_snapshot!(timeline(&series, 80), @r"
-over time, 8 intervals of 0.5 s
-                         per interval
- free          ██▇▆▅▄▃▂  200 to 900
- kswapd scans  ···█····  0 to 640
+        insta::assert_snapshot!(timeline(&run(&["nr_free_pages", "pgscan_kswapd"], rows), 80), @r"
+over time, 8 parts of 0.5 s
+                         least to most
+ free          ██▇▆▅▄▃▂  200 to 900     pages
+ kswapd scans  ···█····  0 to 1280      per s
+");
+    }
+
+    /// Readings at the ends of phases are dense, the monitor's own are rare: bars between two of
+    /// the monitor's used to show 0, and the next one all that had been counted meanwhile.
+    #[test]
+    fn a_part_without_a_reading_shows_the_rate_of_the_interval_that_covers_it_and_not_zero() {
+        let readings = [0, 1, 2, 3, 4, 5, 6, 7, 8, 96, 104];
+        let rows = readings.map(|tenths| (tenths * SECOND / 10, vec![tenths * 32])).to_vec();
+        insta::assert_snapshot!(timeline(&run(&["pgscan_kswapd"], rows), 80), @r"
+over time, 10 parts of 1.04 s
+                           least to most
+ kswapd scans  ██████████  320 to 320     per s
 ");
     }
 
     #[test]
+    fn the_axis_ends_with_the_run_and_what_was_not_read_is_blank() {
+        let rows = (0..=5).map(|second| (second * SECOND, vec![second * 100, 7 + second])).collect();
+        let recording = run(&["nr_written", "nr_free_pages"], rows);
+        let longer = Recording { simulated_ns: 10 * SECOND, ..recording };
+        insta::assert_snapshot!(timeline(&longer, 80), @r"
+over time, 5 parts of 2 s; blank: not read
+                       least to most
+ free           ▆██    9 to 12        pages
+ pages written  ███    100 to 100     per s
+");
+    }
+
+    /// Whatever the readings' distances: rate times length is what was counted.
+    #[test]
+    fn all_bars_together_hold_what_was_counted() {
+        let times = [3, 4, 10, 11, 12, 40, 41, 77].map(|second| second * SECOND);
+        let values = [5.0, 5.0, 9.0, 100.0, 101.0, 101.0, 400.0, 407.0];
+        let axis = Axis { start: times[0], end: 90 * SECOND };
+        for bars in 1..=60 {
+            let held = |bar: usize| {
+                let (from, to) = axis.bar(bar, bars);
+                let length = (to.min(times[7] as f64) - from) / 1e9;
+                value_of_bar(&times, &values, (from, to), Kind::Events).map_or(0.0, |rate| rate * length)
+            };
+            let total: f64 = (0..bars).map(held).sum();
+            assert!((total - 402.0).abs() < 1e-6, "{total} in {bars} bars");
+        }
+    }
+
+    #[test]
     fn too_little_to_show_is_nothing() {
-        assert_eq!(timeline(&Series::default(), 80), "");
-        let one = Series::new(vec!["nr_free_pages".into()], vec![(5, vec![1])]);
-        assert_eq!(timeline(&one, 80), "");
+        assert_eq!(timeline(&Recording::new("", "", "sim", "", 1), 80), "");
+        assert_eq!(timeline(&run(&["nr_free_pages"], vec![(5, vec![1])]), 80), "");
     }
 
     /// A hand-made series need not be in order; it must not stop the report.
     #[test]
     fn time_that_runs_backwards_does_no_harm() {
         let rows = vec![(5, vec![3]), (1, vec![9]), (u64::MAX, vec![0])];
-        let _ = timeline(&Series::new(vec!["pgscan_kswapd".into()], rows), 80);
+        assert_eq!(timeline(&run(&["pgscan_kswapd"], rows), 80), "");
+        let _ = timeline(&run(&["pgscan_kswapd"], vec![(5, vec![3]), (5, vec![9]), (u64::MAX, vec![0])]), 80);
     }
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use kernel::{Filesystem, Kernel, KernelConfig, Machine, WaitReason};
+use kernel::{Filesystem, Kernel, KernelConfig, Machine, OomKill, WaitReason};
 use mm::event::NoTrace;
 use mm::sysctl::Sysctls;
 use mm::zone::MemoryLayout;
@@ -19,7 +19,7 @@ use workload::{Errno, Outcome, Replay, SystemError, Workload, WorkloadError};
 use crate::executor::{Progress, RunError, Simulation};
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
-use crate::sample::{PhaseSample, Sampler, memcg_stats};
+use crate::sample::{PhaseSample, Sampler};
 use crate::state::Statistics;
 use crate::system::SimSystem;
 use crate::wait::Stall;
@@ -96,9 +96,13 @@ impl SimRun {
 /// What a simulated run leaves.
 #[derive(Debug, Clone)]
 pub struct SimResult {
-    /// The workload's own figures.
+    /// The workload's own figures; none if it was killed.
     pub outcome: Outcome,
-    /// `/proc/vmstat` at the end: events since boot, gauges as they are.
+    /// What the OOM killer took, which ended the run; mostly empty.
+    pub oom_kills: Vec<OomKill>,
+    /// `/proc/vmstat` when the program began: what booting and starting its process counted.
+    pub vmstat_before: BTreeMap<String, u64>,
+    /// `/proc/vmstat` when it had ended: events since boot, gauges as they are.
     pub vmstat: BTreeMap<String, u64>,
     /// `memory.stat` of every cgroup at the end, by path.
     pub memcg: BTreeMap<String, BTreeMap<String, u64>>,
@@ -112,7 +116,7 @@ pub struct SimResult {
     pub stalls: Vec<Stall>,
     /// Events that the simulator handled.
     pub events: u64,
-    /// Simulated time at the end.
+    /// Simulated time when the program ended.
     pub simulated: Nanos,
 }
 
@@ -125,7 +129,7 @@ pub enum SimError {
     /// The kernel cannot boot in this memory.
     #[error("{0}")]
     Boot(mm::boot::BootError),
-    /// The workload failed.
+    /// The workload failed, and not because the OOM killer took one of its tasks.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// The run was stopped, deadlocked or took too long.
@@ -273,33 +277,45 @@ where
         machine.clone().spawn("workload", None, async move {
             let process = kernel.process_start("workload", MemcgId::ROOT).await;
             let result = match process {
-                Ok(process) => program(SimSystem::new(kernel, process, sampler, seed)).await,
+                Ok(process) => {
+                    sampler.borrow_mut().begin(kernel.machine().now(), &kernel);
+                    let system = SimSystem::new(kernel.clone(), process, Rc::clone(&sampler), seed);
+                    program(system).await
+                }
                 Err(errno) => Err(out_of_memory_at_start(errno)),
             };
-            *outcome.borrow_mut() = Some(result);
+            // What the program read last and what the recording holds are readings of one instant.
+            let end = sampler.borrow_mut().end(kernel.machine().now(), &kernel);
+            *outcome.borrow_mut() = Some((result, end));
         })
     };
-    let simulated = simulation.run_until_task_done(main, spec.time_limit)?;
+    simulation.run_until_task_done(main, spec.time_limit)?;
     kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
-    let mut outcome = outcome.borrow_mut().take().expect("the main task stores its outcome")?;
-    let stalls = kernel.fragment_stalls();
-    if !stalls.is_empty() {
-        let samples = stalls.into_iter().map(|usec| usec as f64).collect();
+    let (outcome, end) = outcome.borrow_mut().take().expect("the main task stores its outcome");
+    let oom_kills = kernel.oom_kills();
+    let mut outcome = match outcome {
+        // Half of a measurement is none; what was counted up to then is the result.
+        Err(_) if !oom_kills.is_empty() => Outcome::default(),
+        other => other?,
+    };
+    if !end.fragment_stalls.is_empty() {
+        let samples = end.fragment_stalls.into_iter().map(|usec| usec as f64).collect();
         outcome.samples.insert(FRAGMENT_STALL_SAMPLES.to_owned(), samples);
     }
-    sampler.borrow_mut().sample(simulated, &kernel);
     let (columns, rows) = sampler.borrow().table();
-    let phases = std::mem::take(&mut sampler.borrow_mut().phases);
+    let Sampler { phases, vmstat_before, .. } = sampler.take();
     Ok(SimResult {
         outcome,
-        vmstat: kernel.vmstat().into_iter().collect(),
-        memcg: memcg_stats(&kernel, true),
+        oom_kills,
+        vmstat_before,
+        vmstat: end.vmstat,
+        memcg: end.memcg,
         phases,
         columns,
         rows,
         stalls: machine.stalls().into_iter().filter(|stall| !is_idleness(stall.reason)).collect(),
         events: machine.statistics().events,
-        simulated,
+        simulated: end.at,
     })
 }
 

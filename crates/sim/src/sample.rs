@@ -1,4 +1,5 @@
-//! What is read off a running kernel: at a given period, and at the end of every phase.
+//! What is read off a running kernel: when the program begins, at a given period, at the end of
+//! every phase, and when the program has ended.
 //!
 //! Reading the simulated state costs no simulated time. But once a second, and at the end of a
 //! phase, it does what a monitor on a real kernel does: it reads `memory.stat` of every cgroup,
@@ -27,6 +28,17 @@ pub struct PhaseSample {
     pub vmstat: BTreeMap<String, u64>,
 }
 
+/// All that is read when a program has ended, at one instant.
+#[derive(Debug)]
+pub(crate) struct AtEnd {
+    /// When that was.
+    pub(crate) at: Nanos,
+    pub(crate) vmstat: BTreeMap<String, u64>,
+    pub(crate) memcg: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Length of every stall on fragmentation in microseconds.
+    pub(crate) fragment_stalls: Vec<u64>,
+}
+
 /// How often the monitor of a measured guest read `memory.stat`.
 const MONITOR_PERIOD: Nanos = Nanos::from_secs(1);
 
@@ -47,6 +59,8 @@ const MEMCG_COLUMNS: [&str; 9] = [
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
     pub(crate) phases: Vec<PhaseSample>,
+    /// `/proc/vmstat` when the program began.
+    pub(crate) vmstat_before: BTreeMap<String, u64>,
     /// When `memory.stat` was last read.
     flushed_at: Option<Nanos>,
     /// The place of each column in a row, in the order in which they appeared: cgroups come and go.
@@ -56,6 +70,25 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
+    /// The program begins: what was sampled before is not of the run.
+    pub(crate) fn begin(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
+        self.rows.clear();
+        self.vmstat_before = kernel.vmstat().into_iter().collect();
+        self.sample(now, kernel);
+    }
+
+    /// The program has ended: the last sample.
+    pub(crate) fn end(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) -> AtEnd {
+        self.flushed_at = None;
+        self.sample(now, kernel);
+        AtEnd {
+            at: now,
+            vmstat: kernel.vmstat().into_iter().collect(),
+            memcg: memcg_stats(kernel, true),
+            fragment_stalls: kernel.fragment_stalls(),
+        }
+    }
+
     /// Samples at the end of a phase.
     pub(crate) fn mark(&mut self, phase: &str, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
         let vmstat = kernel.vmstat().into_iter().collect();

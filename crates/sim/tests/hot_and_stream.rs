@@ -163,7 +163,7 @@ fn every_workload_gives_the_same_twice() {
     type Small<'a> = (&'a str, u64, &'a [(&'a str, &'a str)], &'a str);
     let small: BTreeMap<&str, Small<'_>> = [
         ("hot-and-stream", ("vm-2cpu", 32, [("hot", "4M"), ("stream", "64M")].as_slice(), "pgscan_kswapd")),
-        ("huge-faults", ("skylake-1s", 128, [("advice", "madvise")].as_slice(), "thp_fault_alloc")),
+        ("huge-faults", ("skylake-1s", 128, [("advice", "madvise")].as_slice(), "nr_written")),
     ]
     .into();
     for spec in workload::catalog() {

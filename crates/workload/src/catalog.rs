@@ -25,6 +25,10 @@ pub struct WorkloadSpec {
     pub help: &'static str,
     /// Its parameters, in the order in which help shows them.
     pub params: &'static [ParamSpec],
+    /// Its phases, in the order in which they end.
+    pub phases: &'static [&'static str],
+    /// What a seed decides, one line each.
+    pub varies: &'static [&'static str],
     build: fn(&Params) -> Result<Program, ParamError>,
 }
 
@@ -38,12 +42,16 @@ const CATALOG: &[WorkloadSpec] = &[
         name: hot_and_stream::NAME,
         help: hot_and_stream::HELP,
         params: hot_and_stream::PARAMS,
+        phases: hot_and_stream::PHASES,
+        varies: hot_and_stream::VARIES,
         build: |params| HotAndStream::from_params(params).map(Program::HotAndStream),
     },
     WorkloadSpec {
         name: huge_faults::NAME,
         help: huge_faults::HELP,
         params: huge_faults::PARAMS,
+        phases: huge_faults::PHASES,
+        varies: huge_faults::VARIES,
         build: |params| HugeFaults::from_params(params).map(Program::HugeFaults),
     },
 ];

@@ -20,6 +20,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
+use crate::chance::{self, Started};
 use crate::footprint::{Footprint, MachineSize};
 use crate::memory_stat::MemoryStat;
 use crate::outcome::{Outcome, WorkloadError};
@@ -39,6 +40,16 @@ const SIZE_MAX: Bytes = Bytes(16 << 40);
 /// cannot take: 768 KiB. The rest is for page tables, stacks and the page cache's own tree.
 const LIMIT_MIN: Bytes = Bytes(1 << 20);
 const _: () = assert!(LIMIT_MIN.0 > 2 * (128 << 10) + 2 * 64 * units::PAGE_SIZE);
+
+/// Its phases, in order.
+pub const PHASES: &[&str] = &["hot_ready", "stream_done", "reread_done"];
+
+/// What its draws decide, and what those of the kernel below it do.
+pub const VARIES: &[&str] = &[
+    "when each task begins, up to 20 ms after it was started: the distance to the kernel's ticks",
+    "where on the disk the files lie, within 1 MiB",
+    "simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)",
+];
 
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
@@ -168,11 +179,13 @@ impl HotAndStream {
         [self.hot, Bytes(self.stream.get() + READAHEAD_BEYOND)]
     }
 
-    /// What it makes, on any machine: two files, read by one task after the other.
+    /// What it makes at most, on any machine: two files, read by one task after the other, and the one
+    /// that moves them to another place of the disk.
     pub(crate) fn footprint(&self, _machine: MachineSize) -> Footprint {
+        let sizes = self.file_sizes().into_iter().chain([chance::PLACED_WITHIN]);
         Footprint {
-            files: Bytes(self.file_sizes().iter().map(|size| size.get()).sum()),
-            file_count: self.file_sizes().len() as u64,
+            file_count: sizes.clone().count() as u64,
+            files: Bytes(sizes.map(|size| size.get()).sum()),
             anonymous: Bytes(0),
             tasks: 1,
         }
@@ -215,6 +228,7 @@ impl HotAndStream {
     async fn set_up<S: System>(&self, sys: &S) -> Result<(), WorkloadError> {
         /// Page cache and slab: the files' inodes and dentries go too.
         const ALL_CACHES: u8 = 3;
+        chance::place_files(sys, NAME).await?;
         let [hot, stream] = self.file_sizes();
         sys.lay_out_file(HOT_FILE, hot).await?;
         sys.lay_out_file(STREAM_FILE, stream).await?;
@@ -349,7 +363,12 @@ impl Reader {
         passes: u64,
     ) -> Result<Vec<Pass>, WorkloadError> {
         let spec = TaskSpec::named(name).in_cgroup(group);
-        let task = sys.spawn(spec, move |sys: S| async move { self.read_all(&sys, passes).await }).await?;
+        let name = name.to_owned();
+        let program = move |sys: S| async move {
+            chance::begin(&sys, NAME, &name, Started::ByShell).await;
+            self.read_all(&sys, passes).await
+        };
+        let task = sys.spawn(spec, program).await?;
         sys.join(task).await?
     }
 

@@ -26,6 +26,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, PAGE_SIZE, Stream};
 
+use crate::chance::{self, Started};
 use crate::footprint::{Footprint, MachineSize};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
@@ -35,6 +36,16 @@ use crate::system::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
 pub const NAME: &str = "huge-faults";
 /// One line for lists.
 pub const HELP: &str = "huge page faults beside the creation and random reads of small files";
+
+/// Its phases, in order.
+pub const PHASES: &[&str] = &["created", "synced", "warm", "faulted"];
+
+/// What its draws decide, and what those of the kernel below it do.
+pub const VARIES: &[&str] = &[
+    "when each writer, reader and faulting thread begins, up to 2 ms after it was forked: their order",
+    "which files and blocks the readers read",
+    "simulated: the phase of the kernel's periodic workers (vmstat, memory.stat, the log of XFS)",
+];
 
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
@@ -180,8 +191,13 @@ impl HugeFaults {
         let mut writers = Vec::new();
         for task in 0..FILE_TASKS {
             let (files, size) = (sizes.files_per_task, self.file_size);
-            let program = move |sys: S| async move { write_files(&sys, task, files, size).await };
-            writers.push(sys.spawn(TaskSpec::named(format!("writer{task}")), program).await?);
+            let name = format!("writer{task}");
+            let spec = TaskSpec::named(name.clone());
+            let program = move |sys: S| async move {
+                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+                write_files(&sys, task, files, size).await
+            };
+            writers.push(sys.spawn(spec, program).await?);
         }
         for writer in writers {
             sys.join(writer).await??;
@@ -203,8 +219,13 @@ impl HugeFaults {
                     .collect(),
                 stream: sys.seed().stream(&format!("{NAME}/reader{task}")),
             };
-            let program = move |sys: S| async move { reader.read_until_stopped(&sys).await };
-            readers.push(sys.spawn(TaskSpec::named(format!("reader{task}")), program).await?);
+            let name = format!("reader{task}");
+            let spec = TaskSpec::named(name.clone());
+            let program = move |sys: S| async move {
+                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+                reader.read_until_stopped(&sys).await
+            };
+            readers.push(sys.spawn(spec, program).await?);
         }
         Ok(readers)
     }
@@ -213,8 +234,13 @@ impl HugeFaults {
         let mut threads = Vec::new();
         for thread in 0..sizes.threads {
             let (advice, regions) = (self.advice, sizes.regions);
-            let program = move |sys: S| async move { fault_regions(&sys, regions, advice).await };
-            threads.push(sys.spawn(TaskSpec::named(format!("faulter{thread}")), program).await?);
+            let name = format!("faulter{thread}");
+            let spec = TaskSpec::named(name.clone());
+            let program = move |sys: S| async move {
+                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+                fault_regions(&sys, regions, advice).await
+            };
+            threads.push(sys.spawn(spec, program).await?);
         }
         let mut faults = Vec::new();
         for thread in threads {

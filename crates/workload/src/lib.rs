@@ -12,6 +12,7 @@
 //! any knowledge of the mechanisms under test.
 
 pub mod catalog;
+mod chance;
 pub mod footprint;
 pub mod hot_and_stream;
 pub mod huge_faults;

@@ -2,8 +2,10 @@
 
 mod fake;
 
+use std::collections::BTreeSet;
+
 use fake::{Fake, block_on};
-use pagetide_workload::{Errno, Outcome, Workload, WorkloadError};
+use pagetide_workload::{Errno, Outcome, System, Workload, WorkloadError};
 
 fn run_on(fake: &Fake, params: &[(&'static str, &'static str)]) -> Result<Outcome, WorkloadError> {
     let workload = Workload::new("hot-and-stream", params.iter().copied()).unwrap();
@@ -22,6 +24,7 @@ fn story(params: &[(&'static str, &'static str)]) -> String {
 #[test]
 fn siblings_by_default_and_memory_stat_is_read_at_phase_ends_only() {
     insta::assert_snapshot!(story(&[("hot", "1M"), ("stream", "4M")]), @r"
+    lay_out_file gap 328k
     lay_out_file hot 1M
     lay_out_file stream 5M
     drop_caches 3
@@ -79,6 +82,7 @@ fn a_parent_carries_the_limit_and_counts_for_both() {
         ("stream", "130k"),
         ("read_size", "64k"),
     ]), @r"
+    lay_out_file gap 328k
     lay_out_file hot 1M
     lay_out_file stream 1154k
     drop_caches 3
@@ -134,6 +138,7 @@ fn a_parent_carries_the_limit_and_counts_for_both() {
 #[test]
 fn the_same_group_holds_both_tasks_and_empty_files_are_no_trouble() {
     insta::assert_snapshot!(story(&[("topology", "same"), ("hot", "0"), ("stream", "0"), ("hot_reads", "0")]), @r"
+    lay_out_file gap 328k
     lay_out_file hot 0
     lay_out_file stream 1M
     drop_caches 3
@@ -190,7 +195,7 @@ fn the_first_failing_call_ends_the_run_and_is_named() {
         ("read", "read `hot`: input/output error"),
         ("join", "join ``: input/output error"),
         ("cgroup_read", "cgroup_read `A`: input/output error"),
-        ("lay_out_file", "lay_out_file `hot`: input/output error"),
+        ("lay_out_file", "lay_out_file `gap`: input/output error"),
     ] {
         let error = run_on(&Fake::failing(call, Errno::Io), &[("stream", "1M")]).unwrap_err();
         assert_eq!(error.to_string(), message);
@@ -218,4 +223,26 @@ fn a_kernel_that_counts_no_reclaim_per_group_leaves_these_metrics_out() {
         missing,
         ["memcg_pgdeactivate", "memcg_pgrefill", "memcg_pgscan", "memcg_pgsteal", "reread_memcg_pgscan"]
     );
+}
+
+/// A seed decided nothing of this program: every distance to the kernel's ticks was the same in all
+/// runs, and ten seeds were one run ten times.
+#[test]
+fn a_seed_decides_when_tasks_begin_and_where_files_lie_and_nothing_of_what_is_measured() {
+    let told = |seed: u64| {
+        let fake = Fake::with_seed(seed);
+        let outcome = run_on(&fake, &[("hot", "1M"), ("stream", "4M")]).unwrap();
+        let place = fake.log()[0].clone();
+        (outcome, fake.now(), place)
+    };
+    let runs: Vec<_> = (0..20).map(told).collect();
+    assert_eq!(told(7), runs[7], "a seed repeats");
+    for (outcome, ended, _) in &runs {
+        assert_eq!(outcome, &runs[0].0);
+        assert!(ended.get() < 3 * 20_000_000 + 3_000_000, "three tasks, each at most 20 ms late: {ended}");
+    }
+    let ends: BTreeSet<u64> = runs.iter().map(|(_, ended, _)| ended.get()).collect();
+    let places: BTreeSet<&str> = runs.iter().map(|(_, _, place)| place.as_str()).collect();
+    assert_eq!(ends.len(), 20);
+    assert!(places.len() > 15, "{places:?}");
 }

@@ -61,9 +61,6 @@ fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Res
     let request = request(workload, None, &args.scenario);
     let comparison =
         compare::plan(&request, &args.kernels, &args.scenario.backends, args.seeds.unwrap_or(1))?;
-    for assumption in &comparison.assumed {
-        printer.note(assumption);
-    }
     let plan = comparison.runs();
     let policy = host_policy(&args.scenario.host, plan.iter().map(|run| &run.scenario))?;
     for assumption in &comparison.assumed {

@@ -36,7 +36,7 @@ fn help_of_each_command() {
       -v, --verbose  Say more: the start of each run, too
 
     Exit codes:
-      0    done; a difference between kernels is no failure
+      0    done; a difference between kernels is no failure, nor is a run that the OOM killer ended
       1    the plan or an input is wrong
       2    wrong usage, or an internal error
       3    an invariant of the model is violated

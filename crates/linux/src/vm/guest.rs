@@ -127,8 +127,8 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
     let root = prepare(&job)?;
     let spec = LinuxRun {
         workload: job.workload().map_err(failure)?,
-        root,
         seed: Seed(job.seed),
+        root,
         sysctls: job.sysctls,
         keep_in: None,
         sample_period: job.sample_period,

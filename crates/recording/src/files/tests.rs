@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Phase, Stall};
+use crate::{OomKill, Phase, Stall};
 
 /// A small recording that has something everywhere.
 pub(crate) fn example() -> Recording {
@@ -52,6 +52,45 @@ fn notes_are_kept_and_take_no_place_where_there_are_none() {
     assert_eq!(decode(&Files::encode(&noted)).unwrap(), noted);
     let plain = String::from_utf8(Files::encode(&example()).covered[0].clone()).unwrap();
     assert!(!plain.contains("notes"), "{plain}");
+}
+
+/// Programs that know schema 1 only read every recording without a kill.
+#[test]
+fn what_the_oom_killer_took_is_kept_and_only_then_the_schema_is_newer() {
+    let kill = OomKill {
+        at_ns: 3_200_000_000,
+        task: "stream".into(),
+        cgroup: "P/B".into(),
+        by_limit: true,
+        anon_pages: Some(45),
+        memory: vec!["memory: usage 1024kB, limit 1024kB, failcnt 7".into()],
+    };
+    let killed = example().killed(vec![kill]);
+    let files = Files::encode(&killed);
+    assert!(files.manifest.starts_with(b"pagetide recording\nschema 2\n"));
+    assert_eq!(decode(&files).unwrap(), killed);
+    assert_eq!(Files::encode(&example().killed(Vec::new())), Files::encode(&example()));
+}
+
+#[test]
+fn what_came_after_the_last_phase_belongs_to_the_run_too() {
+    let counters = |pairs: [(&str, u64); 2]| pairs.map(|(name, count)| (name.to_owned(), count)).into();
+    let recording = Recording {
+        vmstat: counters([("pgactivate", 240), ("nr_free_pages", 70)]),
+        phases: vec![Phase {
+            name: "faulted".into(),
+            at_ns: 5,
+            vmstat: counters([("pgactivate", 176), ("nr_free_pages", 90)]),
+        }],
+        simulated_ns: 9,
+        ..Recording::new("", "", "sim", "", 1)
+    };
+    let rest = recording.phases_to_the_end().pop().unwrap();
+    let expected: std::collections::BTreeMap<_, _> = counters([("pgactivate", 64), ("nr_free_pages", 70)]);
+    assert_eq!((rest.name.as_str(), rest.at_ns, rest.vmstat), ("after faulted", 9, expected));
+    let ends_with_its_phase =
+        Recording { vmstat: recording.phases[0].vmstat.clone(), simulated_ns: 5, ..recording };
+    assert_eq!(ends_with_its_phase.phases_to_the_end().len(), 1);
 }
 
 #[test]
@@ -154,7 +193,7 @@ time_ns,nr_free_pages,pgscan_kswapd
 fn with_file(index: usize, bytes: &[u8]) -> RecordingError {
     let mut files = Files::encode(&example());
     files.covered[index] = bytes.to_vec();
-    files.manifest = encode_manifest(&files.covered);
+    files.manifest = encode_manifest(1, &files.covered);
     decode(&files).unwrap_err()
 }
 
@@ -165,7 +204,7 @@ fn every_broken_file_is_named_with_the_place() {
     let mut flipped = Files::encode(&example());
     flipped.covered[2] = flipped.covered[2].iter().map(|&b| if b == b'9' { b'8' } else { b }).collect();
     let mut newer = Files::encode(&example());
-    newer.manifest = newer.manifest.iter().map(|&b| if b == b'1' { b'2' } else { b }).collect();
+    newer.manifest = newer.manifest.iter().map(|&b| if b == b'1' { b'9' } else { b }).collect();
     let mut cut = Files::encode(&example());
     cut.manifest.truncate(90);
     let mut short = Files::encode(&example());
@@ -196,7 +235,7 @@ fn every_broken_file_is_named_with_the_place() {
 `runs/first/series.csv` was changed after it was written: it has 60 bytes, `MANIFEST` says 61
 `runs/first/scenario.toml` was changed after it was written: it has 49 bytes, `MANIFEST` says 37
 `runs/first/series.csv` was changed after it was written: its hash is 93b2be4b82cd7de854f4903eb6c0f40e, `MANIFEST` says b62813c4a259296ae60bee63bee5fc44
-`runs/first/MANIFEST` has schema 2, this program reads schema 1
+`runs/first/MANIFEST` has schema 9, this program reads up to schema 2
 `runs/first/MANIFEST`, line 4, column 1: expected `file scenario.toml`, its length and its hash
 ");
     insta::assert_snapshot!(message(&errors[0]), @r"
@@ -239,7 +278,7 @@ proptest! {
     fn arbitrary_files_never_panic(file in 0_usize..3, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut files = Files::encode(&example());
         files.covered[file] = bytes;
-        files.manifest = encode_manifest(&files.covered);
+        files.manifest = encode_manifest(1, &files.covered);
         let _ = decode(&files).map(|recording| Files::encode(&recording));
     }
 

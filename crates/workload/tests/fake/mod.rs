@@ -37,6 +37,7 @@ struct Kernel {
     files: BTreeMap<String, CachedFile>,
     fail_call: Option<(&'static str, Errno)>,
     no_reclaim_counters: bool,
+    seed: u64,
 }
 
 #[derive(Default)]
@@ -60,7 +61,7 @@ fn extend_read(line: &str, path: &str, len: u64) -> Option<String> {
 
 impl Fake {
     pub fn new() -> Self {
-        Self { kernel: Rc::default(), cgroup: "the root".to_owned() }
+        Self::with_seed(1)
     }
 
     /// Lets every call of this name fail.
@@ -68,6 +69,12 @@ impl Fake {
         let fake = Self::new();
         fake.kernel.borrow_mut().fail_call = Some((call, errno));
         fake
+    }
+
+    /// The same run by another seed.
+    pub fn with_seed(seed: u64) -> Self {
+        let kernel = Kernel { seed, ..Kernel::default() };
+        Self { kernel: Rc::new(RefCell::new(kernel)), cgroup: "the root".to_owned() }
     }
 
     /// Has no counters of reclaim in `memory.stat`, as cgroup v1.
@@ -123,7 +130,7 @@ impl System for Fake {
     }
 
     fn seed(&self) -> Seed {
-        Seed(1)
+        Seed(self.kernel.borrow().seed)
     }
 
     fn mark(&self, phase: &str) {

@@ -1,0 +1,181 @@
+//! Runs that the OOM killer ended: said first, with what was killed, when, and the memory then.
+//!
+//! Such a run has counters, phases and series up to that moment, and no metrics. Next:
+//! [`recording::OomKill`].
+
+use recording::{OomKill, Recording};
+use serde_json::{Value, json};
+
+use crate::Group;
+use crate::number::duration;
+use crate::table::clean;
+
+/// `OOM-killed after 3.2 s`; `None` for a run that its workload ended.
+pub(crate) fn oom_killed(recording: &Recording) -> Option<String> {
+    let kill = recording.ended_by()?;
+    Some(format!("OOM-killed after {}", duration(kill.at_ns as f64)))
+}
+
+/// How the runs of a group ended, for a cell of a table.
+pub(crate) fn group_ended(group: &Group<'_>) -> String {
+    let killed = group.recordings.iter().filter(|recording| recording.ended_by().is_some()).count();
+    match (killed, group.recordings[..].first().and_then(|first| oom_killed(first))) {
+        (0, _) => "by itself".to_owned(),
+        (1, Some(killed)) if group.recordings.len() == 1 => killed,
+        (some, _) => format!("{some} of {} OOM-killed", group.recordings.len()),
+    }
+}
+
+/// One line for each group of which runs were killed; nothing where none was.
+pub(crate) fn oom_lines(groups: &[Group<'_>]) -> String {
+    let line = |group: &Group<'_>| {
+        let mut killed: Vec<&Recording> =
+            group.recordings.iter().copied().filter(|recording| recording.ended_by().is_some()).collect();
+        killed.sort_by_key(|recording| recording.ended_by().map(|kill| kill.at_ns));
+        let (first, last) = (*killed.first()?, *killed.last()?);
+        let mut text = oom_killed(first)?;
+        if killed.len() > 1 {
+            text += &format!(" to {}", duration(last.ended_by()?.at_ns as f64));
+        }
+        if group.recordings.len() > 1 {
+            text = format!("{} of {} runs {text}", killed.len(), group.recordings.len());
+        }
+        Some(clean(&format!("{}: {text}: {}", group.label, whom(first.ended_by()?))) + "\n")
+    };
+    groups.iter().filter_map(line).collect()
+}
+
+/// Lines of text as paragraphs of their own.
+pub(crate) fn in_markdown(lines: &str) -> String {
+    lines.lines().map(|line| format!("**{line}**\n\n")).collect()
+}
+
+/// What was killed, and the memory then.
+pub(crate) fn oom_section(recording: &Recording) -> String {
+    let Some(kill) = recording.ended_by() else { return String::new() };
+    let mut text = format!("OOM-killed after {}: {}\n", duration(kill.at_ns as f64), whom(kill));
+    text += "the workload did not end, so there are no metrics; counters are up to then\n";
+    let more = recording.oom_kills.len() - 1;
+    if more > 0 {
+        text += &format!("killed after it: {more} more, see `--format json`\n");
+    }
+    if !kill.memory.is_empty() {
+        text += "memory then, as the kernel prints it\n";
+    }
+    for line in &kill.memory {
+        text += &format!(" {}\n", clean(line));
+    }
+    text
+}
+
+fn whom(kill: &OomKill) -> String {
+    let held = kill.anon_pages.map_or(String::new(), |pages| format!(" with {pages} anonymous pages"));
+    let cgroup = if kill.cgroup.is_empty() { String::new() } else { format!(" in cgroup `{}`", kill.cgroup) };
+    let why = if kill.by_limit { "a cgroup's limit was reached" } else { "the machine was out of memory" };
+    clean(&format!("`{}`{cgroup}{held}; {why}", kill.task))
+}
+
+/// The kills of a run as `--format json` has them.
+pub(crate) fn oom_json(recording: &Recording) -> Vec<Value> {
+    let kill = |kill: &OomKill| {
+        json!({
+            "at_seconds": kill.at_ns as f64 / 1e9,
+            "task": kill.task,
+            "cgroup": kill.cgroup,
+            "by_limit": kill.by_limit,
+            "anon_pages": kill.anon_pages,
+            "memory": kill.memory,
+        })
+    };
+    recording.oom_kills.iter().map(kill).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{compare_text, metrics_text, run_text, to_csv, to_json};
+
+    fn ended(label: &str, seed: u64) -> Recording {
+        let mut recording = Recording::new(label, "huge-faults", "sim", "linux-6.12", seed);
+        recording.metrics.insert("percentage_huge".into(), 15.0);
+        recording.vmstat.insert("pgscan_direct".into(), 320);
+        recording.simulated_ns = 7_402_000_000;
+        recording
+    }
+
+    fn killed(label: &str, seed: u64) -> Recording {
+        let kill = OomKill {
+            at_ns: 3_214_000_000 + seed * 100_000_000,
+            task: "faulter0".into(),
+            cgroup: "P/B".into(),
+            by_limit: true,
+            anon_pages: Some(12_214),
+            memory: vec!["memory: usage 1024kB, limit 1024kB, failcnt 7".into()],
+        };
+        let mut recording = ended(label, seed);
+        recording.metrics.clear();
+        recording.simulated_ns = kill.at_ns;
+        recording.killed(vec![kill])
+    }
+
+    fn group<'a>(label: &str, recordings: &'a [Recording]) -> Group<'a> {
+        let recordings = recordings.iter().collect();
+        Group { label: label.to_owned(), command: format!("pagetide run {label}"), recordings }
+    }
+
+    /// It was an error without a recording: hours of a run were lost, and what killed it with them.
+    #[test]
+    fn a_run_that_was_killed_says_so_in_its_first_line_and_shows_the_memory_then() {
+        insta::assert_snapshot!(run_text(&killed("linux-6.12", 0), 100), @r"
+huge-faults on linux-6.12 (sim, seed 0), OOM-killed after 3.214 s, 3.214 s simulated, 0 events
+
+OOM-killed after 3.214 s: `faulter0` in cgroup `P/B` with 12214 anonymous pages; a cgroup's limit was reached
+the workload did not end, so there are no metrics; counters are up to then
+memory then, as the kernel prints it
+ memory: usage 1024kB, limit 1024kB, failcnt 7
+
+ counter (/proc/vmstat)  total
+ pgscan_direct             320
+");
+    }
+
+    #[test]
+    fn a_killed_run_has_no_metrics_in_any_format_and_no_zeros_either() {
+        let run = killed("linux-6.12", 0);
+        let json: Value = serde_json::from_str(&to_json(&[&run]).unwrap()).unwrap();
+        let kill = &json["runs"][0]["oom_kills"][0];
+        assert_eq!((&kill["task"], &kill["at_seconds"]), (&"faulter0".into(), &3.214.into()));
+        assert_eq!(json["runs"][0]["metrics"], json!({}));
+        let csv = to_csv(&[&run]).unwrap();
+        assert!(csv.contains(",oom_kill,faulter0,0,3.214\n") && !csv.contains(",metric,"), "{csv}");
+    }
+
+    #[test]
+    fn a_comparison_and_a_sweep_say_which_runs_were_killed() {
+        let base = [ended("base", 0), ended("base", 1)];
+        let new = [killed("new", 0), killed("new", 1)];
+        let text = compare_text(&[group("base", &base), group("new", &new)], 100).unwrap();
+        insta::assert_snapshot!(text, @r"
+huge-faults: base against new
+new: 2 of 2 runs OOM-killed after 3.214 s to 3.314 s: `faulter0` in cgroup `P/B` with 12214 anonymous pages; a cgroup's limit was reached
+
+ metric           unit           base                new  ratio  verdict
+ how it ended           by itself      2 of 2 OOM-killed
+ percentage_huge               15 ± 0            missing      -  -
+one run a side: how much repeats vary is not known; make more runs for a verdict
+
+what the runs say: no counter moved by a tenth or more
+
+made by
+  base: pagetide run base
+  new: pagetide run new
+");
+        insta::assert_snapshot!(metrics_text(&[&base[0], &new[0]], 100).unwrap(), @r"
+huge-faults
+
+ run                            percentage_huge
+ base                                        15
+ new: OOM-killed after 3.214 s                -
+");
+    }
+}
