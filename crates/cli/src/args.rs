@@ -50,7 +50,7 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show the names that other commands take
+    /// Show the names that other commands take, and the zones of a machine
     List(ListArgs),
     /// Run one workload on one kernel
     Run(RunArgs),
@@ -69,16 +69,19 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "The command's exit status is passed on.
+#[command(
+    after_help = "The command's exit status is passed on: 128 and the signal's number if it was killed,
+127 if it is not found, 126 if it cannot be run.
 
 Example:
-  pagetide record --out recordings/build -- cargo build")]
+  pagetide record --out recordings/build -- cargo build"
+)]
 pub(crate) struct RecordArgs {
     /// Keep the recording in this new folder [default: not kept] [example: recordings/build]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Form of the result on standard error, as standard output is the command's [example: json]
-    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "out", help_heading = "Output")]
     pub(crate) format: Format,
     /// The command and its arguments, after `--` [example: cargo build]
     #[arg(last = true, required = true, value_name = "COMMAND")]
@@ -107,10 +110,10 @@ pub(crate) enum VmCommand {
 #[derive(Debug, Args)]
 pub(crate) struct GuestArgs {
     /// With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
-    #[arg(long = "vm-cpus", value_name = "N", value_parser = small_count, help_heading = "Virtual machine")]
+    #[arg(long = "vm-cpus", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
     pub(crate) cpus: Option<u16>,
     /// With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly [default: 1] [example: 2]
-    #[arg(long = "vm-nodes", value_name = "N", value_parser = small_count, help_heading = "Virtual machine")]
+    #[arg(long = "vm-nodes", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
     pub(crate) numa_nodes: Option<u16>,
     /// With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled` [default: off] [example: on]
     #[arg(long, value_name = "on|off", help_heading = "Virtual machine")]
@@ -121,11 +124,15 @@ pub(crate) struct GuestArgs {
 #[derive(Debug, Args)]
 pub(crate) struct HostArgs {
     /// With `--on host`: memory of all that the run does [default: 256M] [example: 512M]
-    #[arg(long, value_name = "SIZE", help_heading = "Host")]
+    #[arg(long, value_name = "SIZE", help_heading = "Host", allow_hyphen_values = true)]
     pub(crate) host_limit: Option<String>,
     /// With `--on host`: where its files are made [default: for temporary files] [example: /data]
     #[arg(long, value_name = "DIR", help_heading = "Host")]
     pub(crate) host_dir: Option<PathBuf>,
+    /// With `--on host` or `vm:VERSION`: what its files may take of the free disk, such as 80% or 20G
+    /// [default: 50%] [example: 20G]
+    #[arg(long, value_name = "SHARE", help_heading = "Host", allow_hyphen_values = true)]
+    pub(crate) host_disk: Option<String>,
     /// With `--on host`: let it drop all caches of this host and write its sysctls
     #[arg(long, help_heading = "Host")]
     pub(crate) allow_host_pressure: bool,
@@ -138,17 +145,49 @@ impl HostArgs {
             ("--host-limit", self.host_limit.is_some()),
             ("--host-dir", self.host_dir.is_some()),
             ("--allow-host-pressure", self.allow_host_pressure),
+            ("--host-disk", self.host_disk.is_some()),
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  pagetide list kernels")]
+#[command(after_help = "Examples:
+  pagetide list kernels
+  pagetide list counters --format csv
+  pagetide list zones --machine guest-tcg --mem 512M --set vm.min_free_kbytes=10000")]
 pub(crate) struct ListArgs {
-    /// Which names
+    /// What to list
     #[arg(value_enum)]
     pub(crate) what: ListWhat,
+    /// With `zones`: kernel that boots [default: the newest] [example: linux-6.1]
+    #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
+    pub(crate) kernel: Option<String>,
+    /// With `zones`: machine [default: vm-2cpu] [example: guest-tcg]
+    #[arg(long, value_name = "NAME", help_heading = "Machine")]
+    pub(crate) machine: Option<String>,
+    /// With `zones`: memory of the machine [default: the machine's own] [example: 512M]
+    #[arg(long, value_name = "SIZE", help_heading = "Machine", allow_hyphen_values = true)]
+    pub(crate) mem: Option<String>,
+    /// With `zones`: sysctl to set; may be repeated [default: the kernel's own] [example: vm.min_free_kbytes=10000]
+    #[arg(long = "set", value_name = "SYSCTL=VALUE", help_heading = "Machine", allow_hyphen_values = true)]
+    pub(crate) sysctls: Vec<String>,
+    /// Form of the list on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+impl ListArgs {
+    /// The option of a machine that was given, the first of several.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--kernel", self.kernel.is_some()),
+            ("--machine", self.machine.is_some()),
+            ("--mem", self.mem.is_some()),
+            ("--set", !self.sysctls.is_empty()),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -161,21 +200,25 @@ pub(crate) enum ListWhat {
     Features,
     /// Sysctls with their ranges and defaults
     Sysctls,
-    /// Counters in recordings
+    /// Counters in recordings: where they come from, events or gauges
     Counters,
-    /// Machines
+    /// Machines: nodes, CPUs, memory, speed, disk, and where the figures come from
     Machines,
+    /// Zones of a machine as they are after boot: watermarks, reserves, per-CPU lists
+    Zones,
 }
 
-impl From<ListWhat> for Listing {
-    fn from(what: ListWhat) -> Self {
-        match what {
-            ListWhat::Workloads => Self::Workloads,
-            ListWhat::Kernels => Self::Kernels,
-            ListWhat::Features => Self::Features,
-            ListWhat::Sysctls => Self::Sysctls,
-            ListWhat::Counters => Self::Counters,
-            ListWhat::Machines => Self::Machines,
+impl ListWhat {
+    /// The list of names; zones depend on a machine.
+    pub(crate) fn listing(self) -> Option<Listing> {
+        match self {
+            Self::Workloads => Some(Listing::Workloads),
+            Self::Kernels => Some(Listing::Kernels),
+            Self::Features => Some(Listing::Features),
+            Self::Sysctls => Some(Listing::Sysctls),
+            Self::Counters => Some(Listing::Counters),
+            Self::Machines => Some(Listing::Machines),
+            Self::Zones => None,
         }
     }
 }
@@ -187,7 +230,7 @@ pub(crate) struct ScenarioArgs {
     #[arg(long = "param", value_name = "NAME=VALUE", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) params: Vec<String>,
     /// Seed of all randomness in the run [default: 1] [example: 7]
-    #[arg(long, value_name = "N", help_heading = "Run")]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take several [default: sim] [example: vm:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
@@ -195,10 +238,10 @@ pub(crate) struct ScenarioArgs {
     /// Print the resolved scenario instead of running it
     #[arg(long, help_heading = "Run")]
     pub(crate) dry_run: bool,
-    /// Machine to run on [default: the workload's own] [example: vm-2cpu]
+    /// Simulated machine to run on [default: the workload's own] [example: vm-2cpu]
     #[arg(long, value_name = "NAME", help_heading = "Machine")]
     pub(crate) machine: Option<String>,
-    /// Memory of the machine [default: the workload's own] [example: 1016336kB]
+    /// Memory of a simulated or virtual machine [default: the workload's own] [example: 1016336kB]
     #[arg(long, value_name = "SIZE", help_heading = "Machine", allow_hyphen_values = true)]
     pub(crate) mem: Option<String>,
     /// Sysctl to set; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
@@ -233,7 +276,8 @@ pub(crate) struct RunArgs {
     pub(crate) subject: String,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Kernel, with features added (+) or taken away (-) [default: the newest] [example: linux-5.4+root-aging]
+    /// Simulated kernel, with features added (+) or taken away (-) [default: the newest]
+    /// [example: linux-5.4+root-aging]
     #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernel: Option<String>,
     /// Keep the recording in this new folder [default: not kept] [example: recordings/first]
@@ -260,14 +304,14 @@ pub(crate) struct CompareArgs {
     pub(crate) subjects: Vec<String>,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Kernel to compare; repeated [default: the source's own before and after] [example: linux-6.1]
+    /// Simulated kernel to compare; repeated [default: the source's own before and after] [example: linux-6.1]
     #[arg(long = "kernel", value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernels: Vec<String>,
     /// Runs of each kernel, with this many seeds [default: 1] [example: 10]
-    #[arg(long, value_name = "N", help_heading = "Run")]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
-    #[arg(long, value_name = "N", help_heading = "Run")]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// Keep all recordings in this new folder [default: not kept] [example: recordings/aging]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -294,7 +338,8 @@ pub(crate) struct ReportArgs {
 #[command(after_help = "One of the --set options lists values, as A..B (both included) or A,B,C.
 
 Examples:
-  pagetide sweep huge-faults --set vm.fragment_stall_order=0..11 --param advice=madvise
+  pagetide sweep huge-faults --set vm.fragment_stall_order=0..11 --param advice=madvise --mem 256M \\
+    --kernel linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall
   pagetide sweep hot-and-stream --set vm.watermark_scale_factor=10,100,1000 --kernel linux-6.12")]
 pub(crate) struct SweepArgs {
     /// Workload by name, or a scenario file (*.toml) [example: huge-faults]
@@ -302,11 +347,12 @@ pub(crate) struct SweepArgs {
     pub(crate) subject: String,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Kernel, with features added (+) or taken away (-) [default: the newest] [example: linux-5.4+root-aging]
+    /// Simulated kernel, with features added (+) or taken away (-) [default: the newest]
+    /// [example: linux-5.4+root-aging]
     #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernel: Option<String>,
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
-    #[arg(long, value_name = "N", help_heading = "Run")]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// Keep all recordings in this new folder [default: not kept] [example: recordings/sweep]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -330,7 +376,13 @@ pub(crate) struct ReplayArgs {
     #[arg(value_parser = |text: &str| text.parse::<PolicyKind>().map_err(|error| with_hint(&error)))]
     pub(crate) policies: Vec<PolicyKind>,
     /// Objects that fit into the cache; may be repeated [example: 10000]
-    #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Cache")]
+    #[arg(
+        long = "capacity",
+        value_name = "OBJECTS",
+        allow_negative_numbers = true,
+        requires = "policies",
+        help_heading = "Cache"
+    )]
     pub(crate) capacities: Vec<u64>,
     /// Memory of a simulated machine whose page cache it is; may be repeated [example: 256M]
     #[arg(long = "mem", value_name = "SIZE", help_heading = "Cache", allow_hyphen_values = true)]

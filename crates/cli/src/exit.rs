@@ -10,8 +10,14 @@ pub(crate) const INPUT: u8 = 1;
 pub(crate) const INTERNAL: u8 = 2;
 /// An invariant of the model is violated: the seed and a command are printed.
 pub(crate) const INVARIANT: u8 = 3;
-/// Interrupted: 128 + SIGINT, as a shell has it.
-pub(crate) const INTERRUPTED: u8 = 130;
+/// The command to record cannot be run, as a shell has it.
+pub(crate) const NOT_EXECUTABLE: u8 = 126;
+/// The command to record is not found, as a shell has it.
+pub(crate) const NOT_FOUND: u8 = 127;
+/// Stopped by a signal: this and its number, as a shell has it.
+pub(crate) const SIGNALLED: u8 = 128;
+/// Interrupted: by SIGINT.
+pub(crate) const INTERRUPTED: u8 = SIGNALLED + 2;
 
 /// The part of `--help` that documents the codes.
 pub(crate) const HELP: &str = "\
@@ -20,7 +26,9 @@ Exit codes:
   1    the plan or an input is wrong
   2    wrong usage, or an internal error
   3    an invariant of the model is violated
-  130  interrupted";
+  126  `record`: the command cannot be run
+  127  `record`: the command is not found
+  130  interrupted; 143 by SIGTERM, 129 by SIGHUP";
 
 /// The code for an error of this class.
 pub(crate) const fn code(class: Class) -> u8 {
@@ -29,5 +37,7 @@ pub(crate) const fn code(class: Class) -> u8 {
         Class::Internal => INTERNAL,
         Class::Invariant => INVARIANT,
         Class::Interrupted => INTERRUPTED,
+        Class::CommandNotFound => NOT_FOUND,
+        Class::CommandNotExecutable => NOT_EXECUTABLE,
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! Thin by rule: what a command means is `pagetide-lab`'s, how results look is
 //! `pagetide-report`'s. Here are only arguments ([`args`]), streams ([`printer`]), progress
-//! ([`progress`]) and exit codes ([`exit`]).
+//! ([`progress`]), [`signals`] and exit codes ([`exit`]).
 
 mod args;
 mod commands;
 mod exit;
 mod printer;
 mod progress;
+mod signals;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

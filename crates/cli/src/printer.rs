@@ -7,10 +7,10 @@ use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
-use lab::LabError;
+use lab::{Class, LabError};
 
 use crate::args::Verbosity;
-use crate::exit;
+use crate::{exit, signals};
 
 /// Why a command did not do what it was told.
 #[derive(Debug)]
@@ -79,7 +79,10 @@ impl Printer {
         match failure {
             Failure::Lab(error) => {
                 self.error(error, error.hint().as_deref());
-                exit::code(error.class())
+                match error.class() {
+                    Class::Interrupted => signals::exit_code(),
+                    class => exit::code(class),
+                }
             }
             Failure::Usage(problem) => {
                 self.labelled("error", AnsiColor::Red, problem);

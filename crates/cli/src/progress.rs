@@ -1,33 +1,19 @@
-//! How far the work is: drawn on a terminal, otherwise one line for each finished run.
+//! How far the work is: drawn on a terminal, otherwise one line for each finished run, and every few
+//! seconds one on a run on a real kernel.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::replay::ReplayProgress;
-use lab::{Backend, Control, HostPolicy, RunEvent};
+use lab::{Backend, Control, HostPolicy, RunEvent, Told};
 
 use crate::args::Verbosity;
-use crate::exit;
 use crate::printer::Printer;
+use crate::signals::stop_flag;
 
 /// How often a drawing changes at most: seldom enough to cost nothing.
 const REDRAWS_PER_SECOND: u8 = 10;
-
-/// A flag that Ctrl-C sets. A second Ctrl-C ends the program at once.
-pub(crate) fn stop_flag() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let on_signal = Arc::clone(&stop);
-    let set = ctrlc::set_handler(move || {
-        if on_signal.swap(true, Ordering::Relaxed) {
-            std::process::exit(exit::INTERRUPTED.into());
-        }
-    });
-    // Without a handler Ctrl-C ends the program, which is second best and no reason to stop now.
-    drop(set);
-    stop
-}
 
 /// Progress of `total` runs; [`RunProgress::done`] takes the drawing away.
 pub(crate) struct RunProgress {
@@ -54,9 +40,18 @@ impl RunProgress {
                 observed.set_message(format!("run {} at {simulated} of simulated time", index + 1));
             }
             RunEvent::Advanced { .. } => {}
-            RunEvent::Told { text, .. } if draw => observed.set_message(text.to_owned()),
-            RunEvent::Told { text, .. } if verbosity >= Verbosity::Verbose => tell.note(text),
-            RunEvent::Told { .. } => {}
+            RunEvent::Told { told: Told::Note(text), .. } if verbosity > Verbosity::Quiet => {
+                observed.suspend(|| tell.note(text));
+            }
+            RunEvent::Told { told: Told::Note(_), .. } => {}
+            RunEvent::Told { told: Told::Phase(text) | Told::Progress(text), .. } if draw => {
+                observed.set_message(text.to_owned());
+            }
+            RunEvent::Told { told, .. } => match told {
+                Told::Phase(text) if verbosity >= Verbosity::Verbose => tell.note(text),
+                Told::Progress(text) if verbosity > Verbosity::Quiet => tell.note(text),
+                _ => {}
+            },
             RunEvent::Finished { index, run, simulated, wall } => {
                 observed.inc(1);
                 if verbosity > Verbosity::Quiet {

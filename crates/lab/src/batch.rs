@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use linux::Told;
 use rayon::prelude::*;
 use recording::Recording;
 use units::Nanos;
@@ -47,7 +48,7 @@ pub enum RunEvent<'a> {
         /// The run's place in the plan.
         index: usize,
         /// What it says.
-        text: &'a str,
+        told: Told<'a>,
     },
     /// A run is over and has a recording.
     Finished {
@@ -147,7 +148,7 @@ fn run_planned(index: usize, run: &PlannedRun, control: &Control) -> Result<Reco
     let recording = match run.scenario.backend {
         Backend::Sim => simulate(&run.scenario, &run.label, &control.stop, progress)?,
         Backend::Host | Backend::Vm(_) => {
-            let tell = |text: &str| (control.observer)(RunEvent::Told { index, text });
+            let tell = |told: Told<'_>| (control.observer)(RunEvent::Told { index, told });
             real::run(&run.scenario, &run.label, &control.host, &control.stop, &tell)?
         }
     };

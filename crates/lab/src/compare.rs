@@ -5,12 +5,15 @@
 
 use recording::Recording;
 use report::Group;
-use workload::scenario::{Backend, SEED_DEFAULT, Scenario};
+use workload::scenario::{Backend, GUEST_MACHINE, SEED_DEFAULT, Scenario, check_kernel};
 
 use crate::batch::PlannedRun;
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::resolve::{GUEST_MEM, GuestRequest, Request, Subject, command};
+use crate::names::Names;
+use crate::resolve::{
+    GuestRequest, Request, Subject, command, guest_mem, kernel_named, listed, machine_spec,
+};
 
 /// Seeds that one comparison takes at most: more runs than that are a mistake.
 pub const SEEDS_MAX: u64 = 10_000;
@@ -31,6 +34,8 @@ pub struct Variant {
 pub struct Comparison {
     /// The kernels, the baseline first.
     pub variants: Vec<Variant>,
+    /// What was assumed to make them comparable, or applies to some only: a sentence each.
+    pub assumed: Vec<String>,
 }
 
 /// Resolves `request` for each of `kernels` and each of `seeds` seeds from the request's own on.
@@ -38,7 +43,9 @@ pub struct Comparison {
 ///
 /// With `backends`, every kernel is simulated if `sim` is among them, and each real backend is one
 /// variant more. Where kernels are not named, the simulated ones are the models of the real ones:
-/// `linux-6.12` for `vm:6.12`, the newest for the host.
+/// `linux-6.12` for `vm:6.12`, the newest for the host. What a real kernel does not leave to choose is
+/// for the simulated side, and refused where there is none. Where no machine is named, a guest is
+/// compared with the machine that stands for it.
 ///
 /// # Errors
 /// What [`Request::resolve`] reports; fewer than two variants, one of them twice, no seeds.
@@ -50,21 +57,17 @@ pub fn plan(
 ) -> Result<Comparison, LabError> {
     let parsed = backends.iter().map(|text| text.parse().map_err(LabError::from));
     let mut backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
-    // What is said of a guest has to fit one of the backends, not each.
-    let is_guest = |backend: &Backend| matches!(backend, Backend::Vm(_));
-    // Nor would it be a comparison if the model had more memory than the guest.
-    let mut request = request.clone();
-    if backends.iter().any(is_guest)
-        && request.mem.is_none()
-        && matches!(request.subject, Subject::Workload(_))
-    {
-        request.mem = Some(GUEST_MEM.to_string());
+    for (index, backend) in backends.iter().enumerate() {
+        if backends[..index].contains(backend) {
+            return Err(LabError::Twice { option: "--on", value: backend.to_string() });
+        }
     }
-    let request = &request;
-    let without_guest = Request { guest: GuestRequest::default(), ..request.clone() };
-    let guest = backends.iter().find(|backend| is_guest(backend)).map(ToString::to_string);
-    let first =
-        Request { backend: guest.or_else(|| request.backend.clone()), ..request.clone() }.resolve()?;
+    let simulated = backends.contains(&Backend::Sim);
+    let sides = Sides { request, kernels, simulated, has_guest: backends.iter().any(is_guest) };
+    let first = match backends.iter().find(|backend| is_guest(backend)).or(backends.first()) {
+        Some(backend) => sides.of(backend).0.resolve()?,
+        None => request.resolve()?,
+    };
     if !(1..=SEEDS_MAX).contains(&seeds) {
         return Err(LabError::Seeds { seeds, max: SEEDS_MAX });
     }
@@ -83,31 +86,122 @@ pub fn plan(
         kernels => kernels.iter().cloned().map(Some).collect(),
     };
     let mut variants: Vec<Variant> = Vec::new();
+    let mut assumed = Vec::new();
     for backend in &backends {
-        let own = [model_of(backend)];
+        let (asked, in_vain) = sides.of(backend);
+        assumed.extend(in_vain);
+        let own = [None];
         for kernel in if *backend == Backend::Sim { &models[..] } else { &own[..] } {
-            let kernel = kernel.clone().or_else(|| request.kernel.clone());
-            let asked = if is_guest(backend) { request } else { &without_guest };
-            let backend = Some(backend.to_string());
-            let scenario = Request { kernel, backend, ..asked.clone() }.resolve()?;
+            let kernel = kernel.clone().or_else(|| asked.kernel.clone());
+            let (scenario, told) = Request { kernel, ..asked.clone() }.resolve_telling()?;
+            assumed.extend(told);
             let label = label(&scenario);
             if variants.iter().any(|variant| variant.label == label) {
                 return Err(LabError::SameKernel(label));
             }
             variants.push(variant(label, &scenario, seeds));
         }
+        if *backend != Backend::Sim && !sides.simulated {
+            // Nobody else is there whom they could be for.
+            for kernel in kernels {
+                Request { kernel: Some(kernel.clone()), ..asked.clone() }.resolve()?;
+            }
+        }
     }
     match &variants[..] {
-        [only] => Err(LabError::OneKernel(only.label.clone())),
-        _ => Ok(Comparison { variants }),
+        [only] if only.scenarios[0].backend == Backend::Sim => Err(LabError::OneKernel(only.label.clone())),
+        [only] => Err(LabError::OneBackend(only.label.clone())),
+        _ => {
+            if sides.guest_stands_for_machine() {
+                assumed.extend(assumed_machine(&variants));
+            }
+            Ok(Comparison { variants, assumed })
+        }
     }
+}
+
+fn is_guest(backend: &Backend) -> bool {
+    matches!(backend, Backend::Vm(_))
+}
+
+/// What is asked of each side of a comparison.
+struct Sides<'a> {
+    request: &'a Request,
+    kernels: &'a [String],
+    /// Whether one of the sides is simulated.
+    simulated: bool,
+    /// Whether one of them is a guest.
+    has_guest: bool,
+}
+
+impl Sides<'_> {
+    /// Whether what is simulated runs on the guest's machine without anybody having named it.
+    fn guest_stands_for_machine(&self) -> bool {
+        self.has_guest
+            && self.request.machine.is_none()
+            && matches!(self.request.subject, Subject::Workload(_))
+    }
+
+    /// The request for `backend`, and a sentence on what is for the simulated side only. What is said
+    /// of a guest has to fit one of the sides, not each.
+    fn of(&self, backend: &Backend) -> (Request, Option<String>) {
+        let mut asked = Request { backend: Some(backend.to_string()), ..self.request.clone() };
+        if self.has_guest && !is_guest(backend) {
+            asked.guest = GuestRequest::default();
+        }
+        if *backend == Backend::Sim && self.has_guest && matches!(asked.subject, Subject::Workload(_)) {
+            // It would be no comparison if the model were another machine, or had more memory.
+            asked.machine.get_or_insert_with(|| GUEST_MACHINE.to_owned());
+            asked.mem.get_or_insert_with(|| guest_mem().to_string());
+        }
+        if !self.simulated || *backend == Backend::Sim {
+            return (asked, None);
+        }
+        let mut others = Vec::new();
+        let is_other = |text: &String| {
+            kernel_named(text, &Names::default())
+                .is_ok_and(|kernel| check_kernel("", &kernel, backend).is_err())
+        };
+        if self.kernels.iter().chain(&asked.kernel.take()).any(is_other) {
+            others.push("--kernel");
+        }
+        if asked.machine.take_if(|machine| !is_guest(backend) || machine != GUEST_MACHINE).is_some() {
+            others.push("--machine");
+        }
+        if *backend == Backend::Host && asked.mem.take().is_some() {
+            others.push("--mem");
+        }
+        let told = listed(&others)
+            .map(|options| format!("`{backend}` is what it is: {options} for the simulated side only"));
+        (asked, told)
+    }
+}
+
+/// Says on which machine the simulated variants run because a guest is among the others, and where
+/// that guest is of another shape; nothing when none is simulated.
+fn assumed_machine(variants: &[Variant]) -> Option<String> {
+    let mut scenarios = variants.iter().flat_map(|variant| variant.scenarios.first());
+    scenarios.clone().find(|scenario| scenario.backend == Backend::Sim)?;
+    let real = scenarios.find(|scenario| scenario.guest.is_some())?;
+    let spec = machine_spec(GUEST_MACHINE);
+    let mut text = format!(
+        "assumed: machine {GUEST_MACHINE} for what is simulated, as it is compared with {}; `--machine` names another",
+        real.backend
+    );
+    if let Some(guest) = real.guest.filter(|g| (g.cpus, g.numa_nodes) != (spec.cpus, spec.nodes)) {
+        text += &format!(
+            " (it has {} CPUs and {} node, the guest {} and {})",
+            spec.cpus, spec.nodes, guest.cpus, guest.numa_nodes
+        );
+    }
+    Some(text)
 }
 
 /// What a run is called: the simulated kernel, or where it runs and what is special there.
 pub fn label(scenario: &Scenario) -> String {
     let differences = scenario.guest.map(|guest| guest.differences()).unwrap_or_default();
     match &scenario.backend {
-        Backend::Sim => scenario.kernel.to_string(),
+        Backend::Sim => scenario.kernel.as_ref().map(ToString::to_string).unwrap_or_default(),
         real if differences.is_empty() => real.to_string(),
         real => format!("{real},{differences}"),
     }

@@ -5,7 +5,7 @@
 //! [`Class`] that decides the exit code.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use workload::policy::PolicyError;
@@ -24,6 +24,10 @@ pub enum Class {
     Invariant,
     /// The user asked to stop.
     Interrupted,
+    /// The command to record does not exist.
+    CommandNotFound,
+    /// The command to record exists and cannot be run.
+    CommandNotExecutable,
 }
 
 /// Why there is no result.
@@ -110,16 +114,38 @@ pub enum LabError {
     /// A comparison of one kernel.
     #[error("there is only `{0}`: nothing to compare it with")]
     OneKernel(String),
+    /// A comparison of one real kernel.
+    #[error("there is only `{0}`: nothing to compare it with")]
+    OneBackend(String),
+    /// A path in place of a workload's name.
+    #[error("`{0}` is neither a workload nor a scenario file")]
+    NotAWorkload(String),
+    /// A sysctl that only the model has, or that only the model sets.
+    #[error("sysctl `{name}` cannot be set on `{backend}`, only on simulated kernels")]
+    NotOnReal {
+        /// The sysctl.
+        name: String,
+        /// Where it runs.
+        backend: String,
+    },
     /// The same kernel twice.
     #[error("kernel `{0}` is named twice")]
     SameKernel(String),
-    /// Something is said of a virtual machine, and there is none.
-    #[error("`{what}` is for virtual machines, and this runs on `{backend}`")]
-    NoGuest {
-        /// The option or table.
-        what: &'static str,
-        /// Where it runs.
-        backend: String,
+    /// The same value twice for an option that takes several.
+    #[error("`{option} {value}` is given twice")]
+    Twice {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// A command that cannot be started.
+    #[error("cannot run `{command}`")]
+    Command {
+        /// The command, without its arguments.
+        command: PathBuf,
+        /// Why, by the operating system.
+        source: io::Error,
     },
     /// Something is said of this host, and nothing runs on it.
     #[error("`{what}` is for runs on this host, and this runs on `{backend}`")]
@@ -158,6 +184,9 @@ pub enum LabError {
     /// Workloads and folders in one comparison.
     #[error("`{0}` is not a folder with recordings")]
     NotARecording(String),
+    /// Several workloads in one comparison, or a folder that is not there.
+    #[error("`{0}` is not a folder with recordings")]
+    NotComparable(String),
     /// A folder of recordings without any.
     #[error("there is no recording in `{}`", .0.display())]
     EmptyFolder(PathBuf),
@@ -228,17 +257,28 @@ impl LabError {
             Self::Report(error) => Some(error.hint().to_owned()),
             Self::Trace { source, .. } => source.hint(),
             Self::SysctlNotAPair(_) => Some("write it as in `--set vm.swappiness=10`".to_owned()),
-            Self::Unreadable { .. } => Some("check the path and the file's permissions".to_owned()),
+            Self::Unreadable { source, .. } => unreadable_hint(source).map(str::to_owned),
+            Self::Command { command, source } => Some(command_hint(command, source).to_owned()),
+            Self::Twice { .. } => Some("leave one of them out".to_owned()),
             Self::NoDefaultKernels(_) => Some("name two or more with `--kernel`".to_owned()),
             Self::OneKernel(_) => Some("name a second one with `--kernel`".to_owned()),
-            Self::NoGuest { .. } => {
-                Some("add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out".to_owned())
-            }
+            Self::OneBackend(_) => Some("name a second one with `--on`, such as `--on sim`".to_owned()),
+            Self::NotOnReal { .. } => Some("leave it out, or run it with `--on sim`".to_owned()),
+            Self::NotAWorkload(_) => Some(
+                "a scenario file is called `*.toml`, a recording's is `scenario.toml` in its folder; \
+                 `pagetide report DIR` shows recordings"
+                    .to_owned(),
+            ),
             Self::NotOnHost { .. } => Some("add `--on host`, or leave it out".to_owned()),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
             Self::NotOneSweep { max, .. } | Self::Span { max, .. } => Some(format!(
                 "write it as in `--set vm.fragment_stall_order=0..11` or `=0,4,9`; at most {max} values"
             )),
+            Self::NotComparable(_) => Some(
+                "compare folders, or one workload, whose kernels are named with `--kernel`; \
+                 `pagetide run WORKLOAD --out DIR` makes a recording"
+                    .to_owned(),
+            ),
             Self::NotARecording(_) | Self::EmptyFolder(_) => {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
             }
@@ -260,7 +300,43 @@ impl LabError {
             Self::Invariant { .. } => Class::Invariant,
             Self::Interrupted { .. } => Class::Interrupted,
             Self::Threads(_) => Class::Internal,
+            Self::Command { command, source } if is_missing(command, source) => Class::CommandNotFound,
+            Self::Command { .. } => Class::CommandNotExecutable,
             _ => Class::Input,
         }
+    }
+}
+
+/// What to do about a file of text that cannot be read.
+fn unreadable_hint(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            Some("check the path; `pagetide run WORKLOAD --dry-run > FILE.toml` writes a scenario")
+        }
+        io::ErrorKind::PermissionDenied => Some("check the permissions of the file and its folders"),
+        io::ErrorKind::InvalidData => {
+            Some("a scenario is a text in UTF-8, as `--dry-run` prints it; this file is something else")
+        }
+        io::ErrorKind::IsADirectory => Some("name a file in it; a recording's scenario is `scenario.toml`"),
+        _ => None,
+    }
+}
+
+/// Whether there is no such command. A script whose interpreter is missing fails in the same way.
+fn is_missing(command: &Path, error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound && !command.exists()
+}
+
+fn command_hint(command: &Path, error: &io::Error) -> &'static str {
+    match error.kind() {
+        _ if is_missing(command, error) => {
+            "check its name; for a line of a shell write `pagetide record -- sh -c 'LINE'`"
+        }
+        io::ErrorKind::NotFound => "it is there, but the interpreter that its first line names is not",
+        _ if command.is_dir() => "name a program; this is a folder",
+        io::ErrorKind::PermissionDenied => {
+            "make it executable with `chmod +x`, or name its interpreter first"
+        }
+        _ => "name a program; a script begins with a line such as `#!/bin/sh`",
     }
 }

@@ -17,12 +17,12 @@ use recording::Recording;
 const REFERENCE: &str = include_str!("../data/reference.toml");
 /// The phase that the counters were measured over; the whole run where a workload has no such phase.
 const PHASE: &str = "stream_done";
-/// What stands for the measured guests.
-const MACHINE: &str = "vm-2cpu";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Reference {
+    /// What stands for the measured guests.
+    machine: String,
     scenario: Vec<Measured>,
 }
 
@@ -110,7 +110,7 @@ pub fn rows(seeds: &[u64], jobs: usize, control: &Control) -> Result<Vec<Row>, L
     let mut plan = Vec::new();
     for measured in &reference.scenario {
         for &seed in seeds {
-            let scenario = request(measured, seed).resolve()?;
+            let scenario = request(measured, &reference.machine, seed).resolve()?;
             plan.push(PlannedRun { label: measured.name.clone(), scenario });
         }
     }
@@ -139,10 +139,10 @@ pub fn rows(seeds: &[u64], jobs: usize, control: &Control) -> Result<Vec<Row>, L
     Ok(rows)
 }
 
-fn request(measured: &Measured, seed: u64) -> Request {
+fn request(measured: &Measured, machine: &str, seed: u64) -> Request {
     let mut request = Request::new(Subject::Workload(measured.workload.clone()));
     request.kernel = Some(measured.kernel.clone());
-    request.machine = Some(MACHINE.to_owned());
+    request.machine = Some(machine.to_owned());
     request.mem = Some(measured.mem.clone());
     let pairs = |map: &BTreeMap<String, String>| {
         map.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
@@ -262,7 +262,8 @@ mod tests {
     fn the_embedded_reference_names_things_that_exist() {
         let reference: Reference = toml::from_str(REFERENCE).unwrap();
         for measured in &reference.scenario {
-            request(measured, 1).resolve().unwrap();
+            let scenario = request(measured, &reference.machine, 1).resolve().unwrap();
+            assert_eq!(scenario.machine.as_deref(), Some(sim::machines::GUEST));
         }
         assert!(reference.scenario.len() >= 16);
     }

@@ -11,6 +11,7 @@ use report::Group;
 
 use crate::batch::PlannedRun;
 use crate::error::LabError;
+use crate::resolve::shell_quoted;
 
 /// A new folder that takes the recordings of a comparison, one folder each, as they are made.
 #[derive(Debug)]
@@ -97,7 +98,7 @@ pub fn load(folders: &[PathBuf]) -> Result<Vec<Loaded>, LabError> {
                     let command = if recording.scenario_toml.is_empty() {
                         format!("# `{}` has no scenario to run again", path.display())
                     } else {
-                        format!("pagetide run {}", scenario.display())
+                        format!("pagetide run {}", shell_quoted(&scenario.to_string_lossy()))
                     };
                     let label = recording.label.clone();
                     columns.push((folder.clone(), Loaded { label, command, recordings: vec![recording] }));

@@ -8,6 +8,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `names.rs` | every name that can be given: workloads, kernels, features, sysctls, counters, machines |
+//! | `counters.rs` | what recordings hold: every counter, where it comes from, whether it counts up |
+//! | `zones.rs` | the zones of a machine as they are after boot |
 //! | `experiment.rs` | what a workload runs on when nobody says: machine, memory, kernels before and after |
 //! | `resolve.rs` | texts to a resolved scenario, and a scenario back to the command that runs it |
 //! | `compare.rs` | kernels x seeds to runs, and the runs back to columns of a report |
@@ -29,6 +31,7 @@
 pub mod batch;
 pub mod compare;
 mod counted;
+mod counters;
 pub mod error;
 pub mod experiment;
 pub mod fidelity;
@@ -41,10 +44,12 @@ mod simulate;
 pub mod sources;
 pub mod sweep;
 pub mod workloads;
+pub mod zones;
 
 pub use batch::{Batch, Control, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
+pub use linux::Told;
 pub use real::HostPolicy;
 pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};

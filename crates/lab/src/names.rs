@@ -1,16 +1,15 @@
 //! Every name that can be given on the command line or in a scenario, with one line about it.
 //!
-//! Left out: what a name means; each crate keeps its own. Neighbours: [`crate::resolve`].
-
-use std::fmt::Write as _;
+//! Left out: what a name means; each crate keeps its own. Neighbours: [`crate::counters`] for what
+//! recordings hold, [`crate::zones`] for a machine's zones, [`crate::resolve`] for who reads the names.
 
 use mm::base::sysctl::{Sysctl, Sysctls};
-use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::version::feature::{Feature, Kernel};
+use report::{Cell, List};
 use sim::machines::MACHINES;
 use workload::vocabulary::Vocabulary;
 
-/// A list that `pagetide list` can show.
+/// A list of names that `pagetide list` can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listing {
     /// Workloads with their parameters.
@@ -27,62 +26,74 @@ pub enum Listing {
     Machines,
 }
 
-/// One line of a list: a name and what it is. Parameters of a workload, and what its seed decides,
-/// are `details`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The name as it is written everywhere.
-    pub name: String,
-    /// One line about it, without a full stop.
-    pub help: String,
-    /// What belongs to it, in the same form.
-    pub details: Vec<Entry>,
-}
-
-impl Entry {
-    fn new(name: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { name: name.into(), help: help.into(), details: Vec::new() }
-    }
-}
-
 /// The entries of a list, in the order in which they are shown.
-pub fn list(listing: Listing) -> Vec<Entry> {
+pub fn list(listing: Listing) -> List {
     match listing {
-        Listing::Workloads => workload::catalog().iter().map(workload_entry).collect(),
-        Listing::Kernels => Kernel::presets().map(|(name, help)| Entry::new(name, help)).collect(),
+        Listing::Workloads => workloads(),
+        Listing::Kernels => named("kernels", "kernel", Kernel::presets()),
         Listing::Features => {
-            Feature::ALL.iter().map(|feature| Entry::new(feature.name(), feature.help())).collect()
+            named("features", "feature", Feature::ALL.iter().map(|feature| (feature.name(), feature.help())))
         }
-        Listing::Sysctls => Sysctl::ALL.iter().map(|&sysctl| sysctl_entry(sysctl)).collect(),
-        Listing::Counters => {
-            let of_machine = VmEvent::ALL.iter().map(|event| (event.name(), "/proc/vmstat"));
-            let of_cgroup = MemcgStat::ALL.iter().map(|stat| (stat.name(), "memory.stat"));
-            of_machine.chain(of_cgroup).map(|(name, file)| Entry::new(name, file)).collect()
-        }
-        Listing::Machines => (MACHINES.iter())
-            .map(|machine| Entry::new(machine.name, format!("{} ({})", machine.help, machine.default_mem)))
-            .collect(),
+        Listing::Sysctls => sysctls(),
+        Listing::Counters => crate::counters::list(),
+        Listing::Machines => machines(),
     }
 }
 
-fn workload_entry(spec: &workload::WorkloadSpec) -> Entry {
-    let details = spec.params.iter().map(|param| {
-        let default = param.default.unwrap_or("none");
-        Entry::new(format!("{}={default}", param.name), param.help)
-    });
-    let varies = spec.varies.iter().map(|&what| Entry::new("--seed", what));
-    Entry { details: details.chain(varies).collect(), ..Entry::new(spec.name, spec.help) }
+fn named<'a>(name: &'static str, what: &'static str, all: impl Iterator<Item = (&'a str, &'a str)>) -> List {
+    let mut list = List::new(name, &[what, "help"]);
+    all.for_each(|(name, help)| list.push([name.into(), help.into()]));
+    list
 }
 
-fn sysctl_entry(sysctl: Sysctl) -> Entry {
-    let (min, max) = sysctl.range();
-    let mut help = format!("{}, {min} to {max}", sysctl.help());
-    let default = Sysctls::default().get(sysctl);
-    // 0 is no default but "computed at boot" where the help says so.
-    if sysctl != Sysctl::MinFreeKbytes {
-        write!(help, ", default {default}").expect("a String takes all that is written");
+/// A row for each workload; below it one for each of its parameters, and for what its seed decides.
+fn workloads() -> List {
+    let mut list = List::new("workloads", &["workload", "parameter", "default", "help"]);
+    for spec in workload::catalog() {
+        list.push([spec.name.into(), Cell::None, Cell::None, spec.help.into()]);
+        for param in spec.params {
+            let default = param.default.unwrap_or("none").into();
+            list.push([spec.name.into(), param.name.into(), default, param.help.into()]);
+        }
+        for &what in spec.varies {
+            list.push([spec.name.into(), "--seed".into(), Cell::None, what.into()]);
+        }
     }
-    Entry::new(sysctl.name(), help)
+    list
+}
+
+fn sysctls() -> List {
+    let mut list = List::new("sysctls", &["sysctl", "takes", "default", "help"]);
+    for &sysctl in Sysctl::ALL {
+        let takes = match (sysctl.choices(), sysctl.range()) {
+            (Some(names), _) => names.join(", "),
+            (None, (min, max)) => format!("{min} to {max}"),
+        };
+        // 0 is no default but "computed at boot" where the help says so.
+        let at_boot = sysctl == Sysctl::MinFreeKbytes || sysctl.choices().is_some();
+        let default = if at_boot { Cell::None } else { Sysctls::default().get(sysctl).into() };
+        list.push([sysctl.name().into(), takes.into(), default, sysctl.help().into()]);
+    }
+    list
+}
+
+fn machines() -> List {
+    let columns = ["machine", "nodes", "cpus", "default_mem", "cpu_percent", "disk", "help", "source"];
+    let mut list = List::new("machines", &columns).in_tables(1, &["help"]);
+    list.fact("cpu_percent", "CPU time of an operation in percent of the reference cost table");
+    for machine in MACHINES {
+        list.push([
+            machine.name.into(),
+            u64::from(machine.nodes).into(),
+            u64::from(machine.cpus).into(),
+            machine.default_mem.into(),
+            u64::from(machine.cpu_percent).into(),
+            machine.disk.name.into(),
+            machine.help.into(),
+            machine.source.into(),
+        ]);
+    }
+    list
 }
 
 /// All names that a scenario may use, owned so that a [`Vocabulary`] can borrow them.
@@ -123,27 +134,25 @@ mod tests {
 
     #[test]
     fn every_list_has_entries_and_every_entry_says_what_it_is() {
-        for listing in [
-            Listing::Workloads,
-            Listing::Kernels,
-            Listing::Features,
-            Listing::Sysctls,
-            Listing::Counters,
-            Listing::Machines,
+        for (listing, about) in [
+            (Listing::Workloads, "help"),
+            (Listing::Kernels, "help"),
+            (Listing::Features, "help"),
+            (Listing::Sysctls, "help"),
+            (Listing::Counters, "file"),
+            (Listing::Machines, "source"),
         ] {
-            let entries = list(listing);
-            assert!(!entries.is_empty(), "{listing:?}");
-            let silent = entries.iter().find(|entry| entry.name.is_empty() || entry.help.is_empty());
-            assert_eq!(silent, None, "{listing:?}");
+            let about = list(listing).column(about);
+            assert!(!about.is_empty() && about.iter().all(|text| !text.is_empty()), "{listing:?}");
         }
     }
 
     #[test]
     fn every_listed_kernel_and_feature_reads_as_a_kernel() {
         let names = Names::default();
-        for kernel in list(Listing::Kernels) {
-            for feature in list(Listing::Features) {
-                let text = format!("{}+{}", kernel.name, feature.name);
+        for kernel in list(Listing::Kernels).column("kernel") {
+            for feature in list(Listing::Features).column("feature") {
+                let text = format!("{kernel}+{feature}");
                 let spec = names.vocabulary().kernel(&text).unwrap();
                 assert!(Kernel::parse(&spec.to_string()).is_ok(), "{text}");
             }

@@ -6,28 +6,30 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use linux::host::{self, HostOptions};
 use linux::vm::{self, Hardware, VmFilesystem, VmKernel, VmSpec};
-use linux::{LinuxError, LinuxResult};
+use linux::{DiskShare, LinuxError, LinuxResult, NotAShare, Told};
 use recording::{OomKill, Recording, Series};
-use units::Bytes;
-use workload::scenario::{Backend, Scenario};
+use units::{Bytes, parse_size};
+use workload::scenario::{Backend, Scenario, ScenarioProblem};
 
+use crate::batch::PlannedRun;
 use crate::counted::{as_counted, phases, since};
 use crate::error::LabError;
+use crate::resolve::guest_mem;
 
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
-/// What a workload on this host may use unless said otherwise.
-const HOST_LIMIT: Bytes = Bytes(256 << 20);
 
 /// What a run may do to this host, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPolicy {
     /// `memory.max` of all that a run does.
     pub limit: Bytes,
+    /// What of the free disk its files may take, or the disk of its virtual machine.
+    pub share: DiskShare,
     /// Where the workload's files are made; none is the folder for temporary files.
     pub dir: Option<PathBuf>,
     /// Whether it may drop all caches and write sysctls.
@@ -36,8 +38,62 @@ pub struct HostPolicy {
 
 impl Default for HostPolicy {
     fn default() -> Self {
-        Self { limit: HOST_LIMIT, dir: None, allow_host_pressure: false }
+        let HostOptions { limit, dir, share, allow_host_pressure } = HostOptions::default();
+        Self { limit, share, dir, allow_host_pressure }
     }
+}
+
+/// Reads a size that a run on this host is limited to. Whether it is sensible is told by [`check`].
+///
+/// # Errors
+/// It is not a size.
+pub fn parse_host_limit(text: &str) -> Result<Bytes, LabError> {
+    let key = "--host-limit";
+    Ok(parse_size(text).map_err(|source| ScenarioProblem::NotASize { key, source })?)
+}
+
+/// Reads a share of the free disk: a size or a percentage.
+///
+/// # Errors
+/// It is neither.
+pub fn parse_disk_share(text: &str) -> Result<DiskShare, LabError> {
+    let hint = Some("write it as in `--host-disk 10G` or `--host-disk 80%`".to_owned());
+    text.parse()
+        .map_err(|error: NotAShare| LabError::Host { message: format!("`--host-disk`: {error}"), hint })
+}
+
+/// Looks whether the real runs among `plan` fit this host, before any begins: memory, free disk, the
+/// kernel of a guest. Removes what killed runs left and writes nothing. Returns what is worth
+/// knowing, a sentence each.
+///
+/// # Errors
+/// The first run that does not fit, with figures, and what would.
+pub fn check(plan: &[PlannedRun], policy: &HostPolicy) -> Result<Vec<String>, LabError> {
+    let mut said: Vec<String> = Vec::new();
+    for PlannedRun { scenario, .. } in plan {
+        let found = match &scenario.backend {
+            Backend::Sim => Ok(Vec::new()),
+            Backend::Host => host::check(&host_options(policy), &scenario.workload).map_err(told),
+            Backend::Vm(version) => {
+                vm::check(&vm_spec(scenario, version, policy), &scenario.workload).map_err(vm_told)
+            }
+        };
+        let found = found.map_err(|(message, hint)| LabError::Host { message, hint })?;
+        // Seeds of one scenario have the same to say.
+        said.extend(found.into_iter().filter(|text| !said.contains(text)).collect::<Vec<_>>());
+    }
+    Ok(said)
+}
+
+/// An error of a backend: its message and its hint.
+type ToldError = (String, Option<String>);
+
+fn told(error: LinuxError) -> ToldError {
+    (error.to_string(), error.hint())
+}
+
+fn vm_told(error: vm::VmError) -> ToldError {
+    (error.to_string(), error.hint())
 }
 
 /// Runs `scenario` on its real backend.
@@ -49,15 +105,14 @@ pub(crate) fn run(
     label: &str,
     policy: &HostPolicy,
     stop: &AtomicBool,
-    tell: &dyn Fn(&str),
+    tell: &dyn Fn(Told<'_>),
 ) -> Result<Recording, LabError> {
     let result = match &scenario.backend {
         Backend::Sim => unreachable!("the simulator has a module of its own"),
-        Backend::Host => {
-            on_host(scenario, policy, stop, tell).map_err(|error| (error.to_string(), error.hint()))
-        }
+        Backend::Host => on_host(scenario, policy, stop, tell).map_err(told),
         Backend::Vm(version) => {
-            in_vm(scenario, version, stop, tell).map_err(|error| (error.to_string(), error.hint()))
+            let spec = vm_spec(scenario, version, policy);
+            vm::run(&spec, &scenario.workload, stop, tell).map(|run| run.result).map_err(vm_told)
         }
     };
     match result {
@@ -73,54 +128,55 @@ fn texts(scenario: &Scenario) -> Vec<(String, String)> {
     scenario.sysctls.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
 }
 
+fn host_options(policy: &HostPolicy) -> HostOptions {
+    let HostPolicy { limit, share, dir, allow_host_pressure } = policy.clone();
+    HostOptions { limit, dir, share, allow_host_pressure }
+}
+
 fn on_host(
     scenario: &Scenario,
     policy: &HostPolicy,
     stop: &AtomicBool,
-    tell: &dyn Fn(&str),
+    tell: &dyn Fn(Told<'_>),
 ) -> Result<LinuxResult, LinuxError> {
-    let HostPolicy { limit, dir, allow_host_pressure } = policy.clone();
-    let host = host::prepare(HostOptions { limit, dir, allow_host_pressure, seed: scenario.seed })?;
-    host.run(scenario.workload.clone(), texts(scenario), SAMPLE_PERIOD, stop, tell)
+    let host = host::prepare(host_options(policy), scenario.workload.clone())?;
+    host.run(scenario.seed, texts(scenario), SAMPLE_PERIOD, stop, tell)
 }
 
-fn in_vm(
-    scenario: &Scenario,
-    version: &str,
-    stop: &AtomicBool,
-    tell: &dyn Fn(&str),
-) -> Result<LinuxResult, vm::VmError> {
-    let kernel = if version.contains('/') {
-        VmKernel::Path(PathBuf::from(version))
-    } else {
-        VmKernel::Version(version.to_owned())
-    };
+fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
     let filesystem = match scenario.workload.params().get("filesystem") {
         Some(workload::ParamValue::Choice("xfs")) => VmFilesystem::Xfs,
         _ => VmFilesystem::Ext4,
     };
     let guest = scenario.guest.unwrap_or_default();
-    let spec = VmSpec {
-        hardware: Hardware { mem: scenario.mem, cpus: guest.cpus, numa_nodes: guest.numa_nodes },
+    VmSpec {
+        hardware: Hardware {
+            mem: scenario.mem.unwrap_or_else(guest_mem),
+            cpus: guest.cpus,
+            numa_nodes: guest.numa_nodes,
+        },
         filesystem,
-        sysctls: texts(scenario),
+        share: policy.share,
         seed: scenario.seed,
+        sysctls: texts(scenario),
         lru_gen: guest.lru_gen,
         sample_period: SAMPLE_PERIOD,
-        ..VmSpec::new(kernel)
-    };
-    Ok(vm::run(&spec, &scenario.workload, stop, tell)?.result)
+        ..VmSpec::new(VmKernel::parse(version))
+    }
 }
 
-/// Monitors a command on this host from its start to its end; returns its exit status, too.
+/// Monitors a command on this host from its start to its end; returns its exit status, too. A
+/// signal whose number is put into `signal` is passed on to it.
 ///
 /// # Errors
-/// A command that cannot be started; [`LabError::Interrupted`].
-pub fn record(command: &[OsString], stop: &AtomicBool) -> Result<(Recording, i32), LabError> {
+/// A command that cannot be started.
+pub fn record(command: &[OsString], signal: &AtomicUsize) -> Result<(Recording, i32), LabError> {
     let (program, args) = command.split_first().expect("the command line asks for a command");
     let shown = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let recorded = linux::record::run(program, args, SAMPLE_PERIOD, stop)
-        .map_err(|error| LabError::Host { message: error.to_string(), hint: error.hint() })?;
+    let recorded = linux::record::run(program, args, SAMPLE_PERIOD, signal).map_err(|error| match error {
+        LinuxError::Command { command, source } => LabError::Command { command, source },
+        error => LabError::Host { message: error.to_string(), hint: error.hint() },
+    })?;
     let release = recorded.result.kernel_release.clone();
     let identity = Recording::new(&shown, "record", "host", release, 0);
     Ok((filled(identity, recorded.result), recorded.exit_code))
@@ -131,7 +187,8 @@ pub fn record(command: &[OsString], stop: &AtomicBool) -> Result<(Recording, i32
 /// # Errors
 /// No apt, no network, no such package, a damaged package.
 pub fn fetch_kernel(version: &str, tell: &mut dyn FnMut(&str)) -> Result<String, LabError> {
-    vm::fetch(version, &vm::cache_dir(), tell)
+    let fetched = vm::cache_dir().and_then(|cache| vm::fetch(version, &cache, tell));
+    fetched
         .map(|kernel| kernel.release)
         .map_err(|error| LabError::Host { message: error.to_string(), hint: error.hint() })
 }

@@ -14,15 +14,16 @@ use rayon::prelude::*;
 use recording::Recording;
 use sim::machines::MACHINES;
 use sim::run::{Program, SimRun};
-use workload::Replay;
+use units::Bytes;
 use workload::policy::{self, Capacity, PolicyKind};
 use workload::replay::Timing;
-use workload::scenario::{SEED_DEFAULT, parse_mem};
+use workload::scenario::{SEED_DEFAULT, parse_mem_of};
 use workload::trace::{TraceError, TraceFormat, TraceReader};
+use workload::{KernelSpec, Replay};
 
 use crate::error::LabError;
 use crate::names::Names;
-use crate::resolve::{Setting, newest_kernel, shell_quoted, sysctl_pairs};
+use crate::resolve::{Setting, kernel_named, newest_kernel, shell_quoted, sysctl_pairs};
 use crate::simulate::{run_recorded, sim_run};
 
 /// A trace and the caches to replay it on.
@@ -117,8 +118,18 @@ pub fn replay(
 fn policy_caches(request: &ReplayRequest) -> Result<Vec<Cache>, LabError> {
     let capacities = request.capacities.iter().map(|&objects| Capacity::new(objects));
     let capacities: Vec<Capacity> = capacities.collect::<Result<_, _>>()?;
+    if let Some(value) = first_twice(&request.capacities) {
+        return Err(LabError::Twice { option: "--capacity", value: value.to_string() });
+    }
+    if let Some(kind) = first_twice(&request.policies) {
+        return Err(LabError::Twice { option: "--policy", value: kind.name().to_owned() });
+    }
     let caches_of = |&kind| capacities.iter().map(move |&capacity| Cache::Policy(kind, capacity));
     Ok(request.policies.iter().flat_map(caches_of).collect())
+}
+
+fn first_twice<T: PartialEq>(values: &[T]) -> Option<&T> {
+    values.iter().enumerate().find(|(index, value)| values[..*index].contains(value)).map(|(_, value)| value)
 }
 
 fn kernel_caches(request: &ReplayRequest) -> Result<Vec<Cache>, LabError> {
@@ -129,11 +140,18 @@ fn kernel_caches(request: &ReplayRequest) -> Result<Vec<Cache>, LabError> {
         [] => vec![newest_kernel().to_owned()],
         named => named.to_vec(),
     };
-    let mut settings = Vec::new();
+    let mut settings: Vec<(KernelSpec, Bytes, Setting)> = Vec::new();
     for kernel in &kernels {
-        let kernel = names.vocabulary().kernel(kernel)?;
-        for mem in &request.mems {
-            let mem = parse_mem(mem)?;
+        let kernel = kernel_named(kernel, &names)?;
+        if settings.iter().any(|(other, ..)| *other == kernel) {
+            return Err(LabError::Twice { option: "--kernel", value: kernel.to_string() });
+        }
+        for (index, mem) in request.mems.iter().enumerate() {
+            let mem = parse_mem_of("--mem", mem)?;
+            let twice = |given: &String| parse_mem_of("--mem", given) == Ok(mem);
+            if request.mems[..index].iter().any(twice) {
+                return Err(LabError::Twice { option: "--mem", value: mem.to_string() });
+            }
             settings.push((kernel.clone(), mem, Setting::new(&kernel, machine, mem, &sysctls)?));
         }
     }

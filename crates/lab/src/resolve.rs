@@ -8,12 +8,15 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use mm::base::sysctl::{Sysctl, Sysctls};
-use mm::version::feature::Kernel;
+use mm::version::feature::{Feature, Kernel};
 use sim::machines::{self, MACHINES, MachineSpec};
 use units::{Bytes, Seed};
 use workload::params::split_pair;
-use workload::scenario::{Guest, LruGen, SEED_DEFAULT, parse_mem, parse_sysctl_value};
-use workload::{Backend, KernelSpec, Params, Scenario, WorkloadSpec};
+use workload::scenario::{
+    GUEST_MACHINE, Guest, LruGen, SEED_DEFAULT, ScenarioProblem, Written, check_kernel, check_machine,
+    check_mem, parse_mem_of, parse_sysctl_value,
+};
+use workload::{Backend, KernelSpec, ParamError, Params, Scenario, ScenarioError, WorkloadSpec};
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -96,10 +99,6 @@ impl GuestRequest {
     }
 }
 
-/// Memory of a guest when nobody says: that of the measured guests. A source's `MemTotal` is what a
-/// kernel manages, which no size of a guest gives exactly.
-pub(crate) const GUEST_MEM: Bytes = Bytes(512 << 20);
-
 impl Request {
     /// `subject` as it is when nobody says more.
     pub fn new(subject: Subject) -> Self {
@@ -119,79 +118,162 @@ impl Request {
     /// The scenario that was asked for, with every name and value checked.
     ///
     /// # Errors
-    /// The first name or value that cannot be used.
+    /// The first name or value that cannot be used, or that means nothing where it runs.
     pub fn resolve(&self) -> Result<Scenario, LabError> {
+        self.resolve_telling().map(|(scenario, _)| scenario)
+    }
+
+    /// The scenario that was asked for, and a sentence on what a file says in vain, because it is
+    /// moved to another backend than its own.
+    ///
+    /// # Errors
+    /// As [`Request::resolve`].
+    pub fn resolve_telling(&self) -> Result<(Scenario, Option<String>), LabError> {
         let names = Names::default();
-        let mut scenario = match &self.subject {
-            Subject::Workload(name) => defaults(name, &names)?,
-            Subject::File(path) => read_file(path, &names)?,
+        let moved_to = self.backend.as_deref().map(str::parse::<Backend>).transpose()?;
+        let (scenario, unused) = match &self.subject {
+            Subject::Workload(name) => {
+                let is_path = name.contains('/') || Path::new(name).exists();
+                if is_path && WorkloadSpec::find(name).is_err() {
+                    return Err(LabError::NotAWorkload(name.clone()));
+                }
+                let mut scenario = defaults(name, moved_to.unwrap_or_default())?;
+                self.apply_to(&mut scenario, &names)?;
+                check(&scenario)?;
+                (scenario, Vec::new())
+            }
+            Subject::File(path) => {
+                let written = read_file(path, moved_to.as_ref(), &names)?;
+                let mut scenario = written.scenario.clone();
+                fill_in(&mut scenario)?;
+                self.apply_to(&mut scenario, &names)?;
+                check(&scenario).map_err(|error| self.place_of_mem(path, &written, error))?;
+                (scenario, written.unused)
+            }
         };
-        self.apply_to(&mut scenario, &names)?;
-        check(&scenario)?;
-        Ok(scenario)
+        let told = listed(&unused).map(|keys| {
+            format!("`{}` is what it is: left out what the file says of {keys}", scenario.backend)
+        });
+        Ok((scenario, told))
+    }
+
+    /// A machine that cannot be built, told at the file's line if its memory is the file's.
+    fn place_of_mem(&self, path: &Path, written: &Written, error: LabError) -> LabError {
+        match (error, written.place("mem")) {
+            (LabError::Machine { message, hint }, Some(position))
+                if self.mem.is_none() && self.machine.is_none() =>
+            {
+                let problem = ScenarioProblem::Model { message, hint };
+                let source = Box::new(ScenarioError { position: Some(position), problem });
+                LabError::File { path: path.to_owned(), source }
+            }
+            (error, _) => error,
+        }
     }
 
     fn apply_to(&self, scenario: &mut Scenario, names: &Names) -> Result<(), LabError> {
-        let vocabulary = names.vocabulary();
         if !self.params.is_empty() {
             let spec = WorkloadSpec::find(scenario.workload.name())?;
             let mut params: Params = scenario.workload.params().clone();
+            let mut given = BTreeMap::new();
             for pair in &self.params {
                 let (name, value) = split_pair(pair)?;
                 params.set(name, value)?;
+                if let Some(first) = given.insert(name, value) {
+                    return Err(ParamError::twice(name, first, value).into());
+                }
             }
             scenario.workload = spec.build(params)?;
         }
-        if let Some(kernel) = &self.kernel {
-            scenario.kernel = vocabulary.kernel(kernel)?;
-        }
-        if let Some(machine) = &self.machine {
-            scenario.machine = vocabulary.machine(machine)?;
-            scenario.mem = machine_spec(machine).default_mem;
-        }
-        if let Some(mem) = &self.mem {
-            scenario.mem = parse_mem(mem)?;
-        }
+        self.apply_machine_to(scenario, names)?;
         scenario.sysctls.extend(sysctl_pairs(&self.sysctls, names)?);
         if let Some(seed) = self.seed {
             scenario.seed = Seed(seed);
         }
-        if let Some(backend) = &self.backend {
-            scenario.backend = backend.parse()?;
-            let has_own = matches!(self.subject, Subject::File(_)) || self.mem.is_some();
-            if matches!(scenario.backend, Backend::Vm(_)) && !has_own {
-                scenario.mem = GUEST_MEM;
-            }
-        }
         self.apply_guest_to(scenario)
     }
 
-    /// A guest's scenario says all of it, any other nothing. A file's own `[vm]` may go with a
-    /// backend that the request names instead of the file's.
+    /// Kernel, machine and memory, where the backend leaves them to choose.
+    fn apply_machine_to(&self, scenario: &mut Scenario, names: &Names) -> Result<(), LabError> {
+        let simulated = scenario.backend == Backend::Sim;
+        if let Some(kernel) = &self.kernel {
+            let kernel = kernel_named(kernel, names)?;
+            check_kernel("--kernel", &kernel, &scenario.backend)?;
+            scenario.kernel = simulated.then_some(kernel);
+        }
+        if let Some(machine) = &self.machine {
+            let is_guest = matches!(scenario.backend, Backend::Vm(_)) && machine == GUEST_MACHINE;
+            if !is_guest {
+                let machine = names.vocabulary().machine(machine)?;
+                check_machine("--machine", &machine, &scenario.backend)?;
+                scenario.mem = Some(machine_spec(&machine).default_mem);
+                scenario.machine = Some(machine);
+            }
+        }
+        if let Some(mem) = &self.mem {
+            check_mem("--mem", mem, &scenario.backend)?;
+            scenario.mem = Some(parse_mem_of("--mem", mem)?);
+        }
+        Ok(())
+    }
+
+    /// A guest's scenario says all of it, any other nothing.
     fn apply_guest_to(&self, scenario: &mut Scenario) -> Result<(), LabError> {
         if matches!(scenario.backend, Backend::Vm(_)) {
             scenario.guest = Some(self.guest.apply_to(scenario.guest.unwrap_or_default())?);
             return Ok(());
         }
-        if let Some(option) = self.guest.given() {
-            return Err(LabError::NoGuest { what: option, backend: scenario.backend.to_string() });
+        match self.guest.given() {
+            Some(what) => {
+                Err(ScenarioProblem::NoGuest { what, backend: scenario.backend.to_string() }.into())
+            }
+            None => Ok(()),
         }
-        if scenario.guest.take().is_some() && self.backend.is_none() {
-            return Err(LabError::NoGuest { what: "[vm]", backend: scenario.backend.to_string() });
-        }
-        Ok(())
     }
 }
 
-/// Reads `name=value` texts; of two values for one sysctl the later counts.
+/// `--kernel`, `--machine` and `--mem`; nothing where there is nothing.
+pub(crate) fn listed(names: &[&str]) -> Option<String> {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match &quoted[..] {
+        [] => None,
+        [only] => Some(only.clone()),
+        [first @ .., last] => Some(format!("{} and {last}", first.join(", "))),
+    }
+}
+
+/// Reads the name of a kernel with features added and taken away.
+///
+/// # Errors
+/// An unknown name; a change that changes nothing; two forms of one decision.
+pub(crate) fn kernel_named(text: &str, names: &Names) -> Result<KernelSpec, LabError> {
+    let kernel = names.vocabulary().kernel(text)?;
+    check_changes(&kernel)?;
+    Ok(kernel)
+}
+
+fn check_changes(kernel: &KernelSpec) -> Result<(), ScenarioProblem> {
+    let feature = |name: &str| {
+        let found = Feature::ALL.iter().find(|feature| feature.name() == name);
+        *found.expect("the vocabulary comes from the same table")
+    };
+    let changes: Vec<_> = kernel.features.iter().map(|(name, &on)| (feature(name), on)).collect();
+    Kernel::check_changes(&kernel.base, &changes)
+        .map_err(|error| ScenarioProblem::Model { message: error.to_string(), hint: Some(error.hint()) })
+}
+
+/// Reads `name=value` texts.
 pub(crate) fn sysctl_pairs(texts: &[String], names: &Names) -> Result<BTreeMap<String, String>, LabError> {
-    let pair = |text: &String| {
+    let mut pairs = BTreeMap::new();
+    for text in texts {
         let (name, value) = split_pair(text).map_err(|_| LabError::SysctlNotAPair(text.clone()))?;
         let name = names.vocabulary().sysctl(name)?;
-        let value = parse_sysctl_value(&name, value)?;
-        Ok((name, value))
-    };
-    texts.iter().map(pair).collect()
+        let second = parse_sysctl_value(&name, value)?;
+        if let Some(first) = pairs.insert(name.clone(), second.clone()) {
+            return Err(ScenarioProblem::SysctlTwice { name, first, second }.into());
+        }
+    }
+    Ok(pairs)
 }
 
 /// The kernel when none is named: the newest.
@@ -199,28 +281,64 @@ pub(crate) fn newest_kernel() -> &'static str {
     Kernel::presets().last().expect("there are kernels").0
 }
 
-fn read_file(path: &Path, names: &Names) -> Result<Scenario, LabError> {
+/// Reads a file, and checks what only the model knows: each mistake is told at its line.
+fn read_file(path: &Path, moved_to: Option<&Backend>, names: &Names) -> Result<Written, LabError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| LabError::Unreadable { path: path.to_owned(), source })?;
-    Scenario::read(&text, &names.vocabulary())
-        .map_err(|source| LabError::File { path: path.to_owned(), source: Box::new(source) })
+    let failed = |source| LabError::File { path: path.to_owned(), source: Box::new(source) };
+    let written = Scenario::read_to_run_on(&text, &names.vocabulary(), moved_to).map_err(failed)?;
+    let at = |key: &str, problem| failed(ScenarioError { position: written.place(key), problem });
+    if let Some(kernel) = &written.scenario.kernel {
+        check_changes(kernel).map_err(|problem| at("kernel", problem))?;
+    }
+    for (name, value) in &written.scenario.sysctls {
+        Sysctl::parse(name)
+            .and_then(|sysctl| sysctl.parse_value(value))
+            .map_err(|error| at(name, ScenarioProblem::Model { message: error.to_string(), hint: None }))?;
+    }
+    Ok(written)
 }
 
 /// The workload in its source's setting, or on the first machine where it has none; on the newest
-/// kernel.
-fn defaults(name: &str, names: &Names) -> Result<Scenario, LabError> {
+/// kernel. On a real one what is there.
+fn defaults(name: &str, backend: Backend) -> Result<Scenario, LabError> {
     let spec = WorkloadSpec::find(name)?;
-    let (machine, mem) = default_machine(spec.name);
-    Ok(Scenario {
+    let mut scenario = Scenario {
         workload: spec.build(spec.defaults())?,
-        kernel: names.vocabulary().kernel(newest_kernel())?,
-        machine: machine.to_owned(),
-        mem,
+        kernel: None,
+        machine: None,
+        mem: None,
         sysctls: Default::default(),
         seed: SEED_DEFAULT,
-        backend: Backend::Sim,
+        backend,
         guest: None,
-    })
+    };
+    fill_in(&mut scenario)?;
+    Ok(scenario)
+}
+
+/// Gives a scenario what its backend needs and nobody said.
+fn fill_in(scenario: &mut Scenario) -> Result<(), LabError> {
+    match &scenario.backend {
+        Backend::Sim => {
+            let (machine, mem) = default_machine(scenario.workload.name());
+            let mem = match &scenario.machine {
+                Some(named) if named != machine => machine_spec(named).default_mem,
+                _ => mem,
+            };
+            if scenario.kernel.is_none() {
+                scenario.kernel = Some(kernel_named(newest_kernel(), &Names::default())?);
+            }
+            scenario.machine.get_or_insert_with(|| machine.to_owned());
+            scenario.mem.get_or_insert(mem);
+        }
+        Backend::Vm(_) => {
+            scenario.machine = Some(GUEST_MACHINE.to_owned());
+            scenario.mem.get_or_insert_with(guest_mem);
+        }
+        Backend::Host => {}
+    }
+    Ok(())
 }
 
 fn default_machine(workload: &str) -> (&'static str, Bytes) {
@@ -233,13 +351,45 @@ fn default_machine(workload: &str) -> (&'static str, Bytes) {
     }
 }
 
-fn machine_spec(name: &str) -> &'static MachineSpec {
-    (MACHINES.iter().find(|machine| machine.name == name)).expect("the name was checked")
+/// Memory of a guest when nobody says.
+pub(crate) fn guest_mem() -> Bytes {
+    machine_spec(GUEST_MACHINE).default_mem
+}
+
+pub(crate) fn machine_spec(name: &str) -> &'static MachineSpec {
+    MachineSpec::find(name).expect("the name was checked")
 }
 
 /// What only shows when all values are known: sysctls in range, a machine that can be built.
 fn check(scenario: &Scenario) -> Result<(), LabError> {
-    Setting::of(scenario).map(drop)
+    match scenario.backend {
+        Backend::Sim => Setting::of(scenario).map(drop),
+        Backend::Host | Backend::Vm(_) => {
+            sysctls(&scenario.sysctls)?;
+            let simulated = |name: &&String| is_simulated_only(name);
+            match scenario.sysctls.keys().find(simulated) {
+                Some(name) => {
+                    Err(LabError::NotOnReal { name: name.clone(), backend: scenario.backend.to_string() })
+                }
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// Whether a real kernel has no such file below `/proc/sys`: the huge page settings are in sysfs,
+/// which no run writes, and no kernel was released with the stall on fragmentation.
+fn is_simulated_only(sysctl: &str) -> bool {
+    !sysctl.starts_with("vm.") || sysctl == Sysctl::FragmentStallOrder.name()
+}
+
+fn sysctls(pairs: &BTreeMap<String, String>) -> Result<Sysctls, LabError> {
+    let mut sysctls = Sysctls::default();
+    for (name, value) in pairs {
+        let sysctl = Sysctl::parse(name)?;
+        sysctls.set(sysctl, sysctl.parse_value(value)?);
+    }
+    Ok(sysctls)
 }
 
 /// The kernel and the machine of a run, as the simulator takes them.
@@ -249,12 +399,18 @@ pub(crate) struct Setting {
     pub(crate) sysctls: Sysctls,
     pub(crate) hardware: sim::Hardware,
     pub(crate) layout: mm::base::layout::MemoryLayout,
+    /// What is assumed where nobody measured.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Setting {
-    /// The setting of a scenario.
+    /// The setting of a scenario that is simulated.
     pub(crate) fn of(scenario: &Scenario) -> Result<Self, LabError> {
-        Self::new(&scenario.kernel, &scenario.machine, scenario.mem, &scenario.sysctls)
+        let Scenario { kernel, machine, mem, sysctls, .. } = scenario;
+        let (Some(kernel), Some(machine), Some(mem)) = (kernel, machine, *mem) else {
+            panic!("a scenario for the simulator without a kernel or a machine: {scenario:?}");
+        };
+        Self::new(kernel, machine, mem, sysctls)
     }
 
     /// The setting that these names and values make.
@@ -268,33 +424,35 @@ impl Setting {
         pairs: &BTreeMap<String, String>,
     ) -> Result<Self, LabError> {
         let kernel = Kernel::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
-        let mut sysctls = Sysctls::default();
-        for (name, value) in pairs {
-            let sysctl = Sysctl::parse(name)?;
-            sysctls.set(sysctl, sysctl.parse_value(value)?);
-        }
+        let sysctls = sysctls(pairs)?;
         let (hardware, layout) = machines::build(machine, mem, &kernel)
             .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;
-        Ok(Self { kernel, sysctls, hardware, layout })
+        let notes = machine_spec(machine).assumed(&kernel).into_iter().collect();
+        Ok(Self { kernel, sysctls, hardware, layout, notes })
     }
 }
 
 /// The command that runs `scenario`, with all that differs from the workload's defaults.
 pub fn command(scenario: &Scenario) -> String {
-    let mut command = format!("pagetide run {} --kernel {}", scenario.workload.name(), scenario.kernel);
+    let mut command = format!("pagetide run {}", scenario.workload.name());
     let mut add = |option: &str, value: &str| {
         command.push_str(&format!(" --{option} {}", shell_quoted(value)));
     };
-    let (machine, mem) = default_machine(scenario.workload.name());
-    if scenario.machine != machine {
-        add("machine", &scenario.machine);
+    if let Some(kernel) = &scenario.kernel {
+        add("kernel", &kernel.to_string());
     }
-    let implied = if scenario.machine == machine { mem } else { machine_spec(&scenario.machine).default_mem };
-    if scenario.mem != implied {
-        add("mem", &scenario.mem.to_string());
+    let defaults = self::defaults(scenario.workload.name(), scenario.backend.clone());
+    let defaults = defaults.expect("the workload was made from it");
+    let mut implied = defaults.mem;
+    if let Some(machine) = scenario.machine.as_deref().filter(|own| Some(*own) != defaults.machine.as_deref())
+    {
+        add("machine", machine);
+        implied = Some(machine_spec(machine).default_mem);
     }
-    let spec = WorkloadSpec::find(scenario.workload.name()).expect("the workload was made from it");
-    let defaults = spec.defaults();
+    if let Some(mem) = scenario.mem.filter(|_| scenario.mem != implied) {
+        add("mem", &mem.to_string());
+    }
+    let defaults = defaults.workload.params();
     for (name, value) in scenario.workload.params().iter() {
         if defaults.get(name) != Some(value) {
             add("param", &format!("{name}={value}"));
@@ -332,3 +490,6 @@ pub(crate) fn shell_quoted(text: &str) -> String {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
+
+#[cfg(test)]
+mod tests;

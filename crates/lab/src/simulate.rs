@@ -30,14 +30,17 @@ pub fn simulate(
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<Recording, LabError> {
     let program = Program::Workload(scenario.workload.clone());
-    let spec = sim_run(program, Setting::of(scenario)?, filesystem(scenario), scenario.seed.0);
+    let setting = Setting::of(scenario)?;
+    let notes = setting.notes.clone();
+    let spec = sim_run(program, setting, filesystem(scenario), scenario.seed.0);
     let identity = Recording {
         scenario_toml: scenario.to_toml(),
+        notes,
         ..Recording::new(
             label,
             scenario.workload.name(),
             scenario.backend.to_string(),
-            scenario.kernel.to_string(),
+            scenario.kernel.as_ref().map(ToString::to_string).unwrap_or_default(),
             scenario.seed.0,
         )
     };
@@ -46,7 +49,7 @@ pub fn simulate(
 
 /// The simulator's view of a run.
 pub(crate) fn sim_run(program: Program, setting: Setting, filesystem: Filesystem, seed: u64) -> SimRun {
-    let Setting { kernel, sysctls, hardware, layout } = setting;
+    let Setting { kernel, sysctls, hardware, layout, notes: _ } = setting;
     SimRun { sysctls, filesystem, seed, ..SimRun::new(program, kernel, hardware, layout) }
 }
 

@@ -12,6 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use units::Bytes;
 use workload::{Errno, SystemError};
 
 use crate::error::LinuxError;
@@ -163,6 +164,13 @@ impl Tree {
     }
 }
 
+/// The limit on the memory of the group in `directory`, where it has one.
+pub(crate) fn limit_of(directory: &Path, version: CgroupVersion) -> Option<Bytes> {
+    let (root, name) = (directory.parent()?, directory.file_name()?.to_str()?);
+    let limit = Tree { root: root.to_owned(), version }.read(name, "memory.max").ok()?;
+    limit.trim().parse().ok().map(Bytes)
+}
+
 /// `memory.max` of v2 from `memory.limit_in_bytes`: no limit is the largest multiple of a page.
 fn limit_of_v1(text: String) -> String {
     let unlimited = text.trim().parse::<u64>().is_ok_and(|limit| limit >= (i64::MAX as u64) & !0xffff);
@@ -258,9 +266,10 @@ mod tests {
     fn v1_answers_to_the_names_of_v2_or_says_that_it_cannot() {
         let (root, tree) = fake_v1();
         assert_eq!(tree.read("P", "memory.max").unwrap(), "max\n");
+        assert_eq!(limit_of(&root.path().join("P"), CgroupVersion::V1), None);
         assert_eq!(tree.read("P", "memory.stat").unwrap(), "file 40960\ninactive_file 36864\nkernel 4096\n");
         assert_eq!(tree.read("P", "memory.events").unwrap(), "max 3\noom_kill 1\n");
-        tree.write("P", "memory.max", "4096").unwrap();
+        tree.write("P", "memory.max", "4096\n").unwrap();
         assert!(fs::read_to_string(root.path().join("P/memory.limit_in_bytes")).unwrap().starts_with("4096"));
         for file in ["memory.low", "memory.high", "memory.min"] {
             let error = tree.write("P", file, "1").unwrap_err();

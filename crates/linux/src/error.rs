@@ -4,6 +4,12 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use workload::WorkloadError;
+use workload::system::{Errno, SystemError};
+
+/// What [`LinuxError::Io`] says when there is no place for the files of a run.
+pub(crate) const CREATE_DIRECTORY: &str = "create a directory in";
+
+use crate::bounds::BoundsError;
 
 /// Why there is no result.
 #[derive(Debug, Error)]
@@ -16,6 +22,14 @@ pub enum LinuxError {
         /// On what.
         path: PathBuf,
         /// Why it failed.
+        source: std::io::Error,
+    },
+    /// The command to record cannot be started.
+    #[error("cannot run `{}`: {source}", command.display())]
+    Command {
+        /// The command, without its arguments.
+        command: PathBuf,
+        /// Why.
         source: std::io::Error,
     },
     /// No cgroup with the memory controller can be made here.
@@ -38,6 +52,9 @@ pub enum LinuxError {
         /// The filesystem's name.
         filesystem: &'static str,
     },
+    /// It would take more of this host than it may.
+    #[error(transparent)]
+    Bounds(#[from] BoundsError),
     /// The workload's own call failed.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
@@ -66,6 +83,9 @@ impl LinuxError {
     /// What to do about it; `None` when the message says it all.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            Self::Io { what: CREATE_DIRECTORY, .. } => {
+                "name a folder that is there and that you may write to with `--host-dir`".to_owned()
+            }
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 "run as root, or in a session whose user owns a cgroup with the memory controller".to_owned()
             }
@@ -76,8 +96,11 @@ impl LinuxError {
             Self::HostWide { .. } => {
                 "add `--allow-host-pressure` if the machine is yours alone, or use `--on vm:VERSION`".to_owned()
             }
-            Self::MemoryFilesystem { .. } => "name a directory on a disk with `--dir`".to_owned(),
-            Self::Killed { signal: 9 } => "raise the limit: the workload does not fit into it".to_owned(),
+            Self::MemoryFilesystem { .. } => "name a folder on a disk with `--host-dir`".to_owned(),
+            Self::Killed { signal: 9 } | Self::Workload(WorkloadError::System(SystemError { errno: Errno::Killed, .. })) => {
+                "give it more memory (`--host-limit` on this host, `--mem` in a guest), or make it smaller".to_owned()
+            }
+            Self::Bounds(error) => return error.hint(),
             _ => return None,
         })
     }

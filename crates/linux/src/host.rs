@@ -1,8 +1,10 @@
 //! `--on host`: a place for a run on a machine that others use too, removed afterwards.
 //!
-//! Theory of operation. [`prepare`] removes what killed runs left, creates a cgroup with a
-//! limit and a directory for files, and hands both to [`crate::run()`]. Everything that the
-//! workload does is charged below that cgroup, also what its own groups do not limit: a workload
+//! Theory of operation. [`check`] writes nothing: it removes what killed runs left, and refuses a run
+//! that needs more memory or more of the free disk than it may have, see `bounds`. [`prepare`] does so
+//! again, creates a cgroup with a limit and a directory for files, and hands both to
+//! [`crate::run()`]. Everything that the workload does is charged below that cgroup, also what its
+//! own groups do not limit, and the limit is what it takes for the machine's memory: a workload
 //! that presses on a whole machine in the simulator presses on the limit here. Dropping the
 //! [`Host`] removes both; the stop flag given to the run is what a handler of SIGINT and SIGTERM
 //! should set, so that the drop happens. After SIGKILL the run's processes die with us, and the
@@ -19,17 +21,18 @@ use std::time::Duration;
 use units::{Bytes, Seed};
 use workload::Workload;
 
+use crate::bounds::{BoundsError, DEFAULT_SHARE, Disk, DiskShare, Memory, Rounded};
 use crate::discover;
-use crate::error::LinuxError;
-use crate::owner::Processes;
+use crate::error::{CREATE_DIRECTORY, LinuxError};
+use crate::machine;
+use crate::owner::{OwnDirectory, Processes, leftover};
 use crate::run::{check_filesystem, run};
-use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths};
+use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths, TELL_EVERY, Told};
+use crate::tracefs;
 
 /// The limit of a run that names none.
 pub const DEFAULT_LIMIT: Bytes = Bytes(256 << 20);
 
-/// Directories that one process may have at once.
-const DIRECTORIES_MAX: u32 = 1000;
 /// A cgroup can be removed once the kernel is done with its last process.
 const REMOVE_TRIES: u32 = 100;
 const REMOVE_PAUSE: Duration = Duration::from_millis(20);
@@ -41,106 +44,119 @@ pub struct HostOptions {
     pub limit: Bytes,
     /// Where the directory for files is made; `None` is `$TMPDIR`, or `/tmp`.
     pub dir: Option<PathBuf>,
+    /// What of the free disk there the files may take.
+    pub share: DiskShare,
     /// Whether the run may drop the machine's caches and write its sysctls.
     pub allow_host_pressure: bool,
-    /// From which all follows that a workload draws.
-    pub seed: Seed,
 }
 
 impl Default for HostOptions {
     fn default() -> Self {
-        Self { limit: DEFAULT_LIMIT, dir: None, allow_host_pressure: false, seed: Seed(1) }
+        Self { limit: DEFAULT_LIMIT, dir: None, share: DEFAULT_SHARE, allow_host_pressure: false }
     }
 }
 
-/// A cgroup and a directory of our own. Dropping it removes both.
+impl HostOptions {
+    fn dir(&self) -> PathBuf {
+        self.dir.clone().unwrap_or_else(std::env::temp_dir)
+    }
+
+    /// The machine that the workload is told to run on.
+    fn memory(&self) -> Memory {
+        Memory { option: "--host-limit", size: machine::size(self.limit) }
+    }
+}
+
+/// A cgroup and a directory of our own, for one workload. Dropping it removes both.
 #[derive(Debug)]
 pub struct Host {
+    workload: Workload,
     options: HostOptions,
     files: OwnDirectory,
     cgroup: OwnCgroup,
     notes: Vec<String>,
 }
 
+/// Says what a run would take of this host: a sentence for each thing worth knowing. Leftovers of
+/// killed runs are removed first, and nothing is written.
+///
+/// # Errors
+/// The directory is not there, or in memory; the run needs more than it may have.
+pub fn check(options: &HostOptions, workload: &Workload) -> Result<Vec<String>, LinuxError> {
+    let (memory_here, cgroup) = machine::memory_here()?;
+    if options.limit > memory_here {
+        let (what, asked) = ("--host-limit", options.limit);
+        return Err(BoundsError::BeyondMemory { what, asked, memory: memory_here, cgroup }.into());
+    }
+    let (memory, dir) = (options.memory(), options.dir());
+    memory.check(workload, memory_here)?;
+    check_filesystem(&dir)?;
+    let mut notes = remove_leftovers(&Processes::of_machine(), &dir)?;
+    let disk = Disk::at(&dir).map_err(|error| LinuxError::io("look at", &dir, error))?;
+    let made = memory.footprint(workload);
+    let (name, files) = (workload.name(), Rounded::up(made.files));
+    let what = format!("`{name}` makes {} files of {files} together", made.file_count);
+    disk.check(&what, made.files, options.share, |allowed| {
+        format!("{}; `--host-dir` names a folder with more room", memory.smaller_files(workload, allowed))
+    })?;
+    disk.check_inodes(name, made.file_count)?;
+    let limit = Rounded::down(options.limit);
+    notes.push(format!("{what} {}; its memory is limited to {limit}", disk.room(options.share)));
+    Ok(notes)
+}
+
 /// Prepares this machine for one run at a time.
 ///
 /// # Errors
-/// No memory cgroup can be made here; the directory is not writable, or in memory.
-pub fn prepare(options: HostOptions) -> Result<Host, LinuxError> {
-    let processes = Processes::of_machine();
-    let dir = options.dir.clone().unwrap_or_else(std::env::temp_dir);
-    let mut notes = remove_leftovers(&processes, &dir)?;
-    let (name, files) = create_directory(&processes, &dir)?;
-    check_filesystem(&files.0)?;
+/// Those of [`check`]; no memory cgroup can be made here; the directory is not writable.
+pub fn prepare(options: HostOptions, workload: Workload) -> Result<Host, LinuxError> {
+    let mut notes = check(&options, &workload)?;
+    let dir = options.dir();
+    let failed = |error| LinuxError::io(CREATE_DIRECTORY, &dir, error);
+    let (name, files) = Processes::of_machine().create_directory(&dir).map_err(failed)?;
+    fs::create_dir(files.path().join("files")).map_err(failed)?;
     let (path, version) = discover::create_cgroup(&name)?;
     notes.push(format!("limited to {} in {}", options.limit, path.display()));
-    Ok(Host { options, files, cgroup: OwnCgroup { path, version }, notes })
+    Ok(Host { workload, options, files, cgroup: OwnCgroup { path, version }, notes })
 }
 
 impl Host {
     /// Where a run may put things. Drop the [`Host`] after the run.
     pub fn root(&self) -> RootPaths {
         RootPaths {
-            files: self.files.0.join("files"),
+            files: self.files.path().join("files"),
             cgroup: self.cgroup.path.clone(),
             version: self.cgroup.version,
         }
     }
 
-    /// Runs a workload here, with `sysctls` if the host may be changed.
+    /// Runs the workload here, with `sysctls` if the host may be changed.
     ///
     /// # Errors
     /// Those of [`crate::run()`].
     pub fn run(
         &self,
-        workload: Workload,
+        seed: Seed,
         sysctls: Vec<(String, String)>,
         sample_period: Duration,
         stop: &AtomicBool,
-        progress: &dyn Fn(&str),
+        tell: &dyn Fn(Told<'_>),
     ) -> Result<LinuxResult, LinuxError> {
         let spec = LinuxRun {
-            workload,
-            seed: self.options.seed,
+            workload: self.workload.clone(),
             root: self.root(),
+            seed,
             sysctls,
+            keep_in: Some(self.files.path().to_owned()),
             sample_period,
             limit: Some(self.options.limit),
+            tell_every: Some(TELL_EVERY),
             host_wide: self.options.allow_host_pressure,
         };
-        let mut result = run(&spec, stop, progress)?;
+        let mut result = run(&spec, stop, tell)?;
         result.notes.splice(0..0, self.notes.iter().cloned());
         Ok(result)
     }
-}
-
-/// The directory, with its mark, and `files` in it; removed when dropped.
-#[derive(Debug)]
-struct OwnDirectory(PathBuf);
-
-impl Drop for OwnDirectory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn create_directory(processes: &Processes, dir: &Path) -> Result<(String, OwnDirectory), LinuxError> {
-    let failed = |error| LinuxError::io("create a directory in", dir, error);
-    let owner = processes.current().map_err(failed)?;
-    for n in 0..DIRECTORIES_MAX {
-        let name = owner.name(n);
-        let path = dir.join(&name);
-        match fs::create_dir(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            Err(error) => return Err(failed(error)),
-            Ok(()) => {}
-        }
-        let directory = OwnDirectory(path);
-        processes.write_mark(&directory.0, &name).map_err(failed)?;
-        fs::create_dir(directory.0.join("files")).map_err(failed)?;
-        return Ok((name, directory));
-    }
-    Err(failed(io::ErrorKind::AlreadyExists.into()))
 }
 
 /// A cgroup with all that is below it; removed when dropped.
@@ -175,24 +191,14 @@ fn remove_tree(directory: &Path) -> io::Result<()> {
     fs::remove_dir(directory)
 }
 
-/// Removes what dead runs left in `dir` and in the cgroups where runs are put.
+/// Removes what dead runs left in `dir`, in the cgroups where runs are put, and in tracefs.
 fn remove_leftovers(processes: &Processes, dir: &Path) -> Result<Vec<String>, LinuxError> {
-    let mut removed = Vec::new();
-    for path in processes.dead_directories(dir) {
-        if fs::remove_dir_all(&path).is_ok() {
-            removed.push(path);
-        }
-    }
+    let mut said = processes.remove_dead_directories(dir);
+    said.extend(tracefs::remove_dead(processes));
     for hierarchy in discover::hierarchies()? {
         let parents = hierarchy.own.ancestors().take_while(|path| path.starts_with(&hierarchy.mount));
-        for path in parents.flat_map(|parent| processes.dead_cgroups(parent)) {
-            if remove_tree(&path).is_ok() {
-                removed.push(path);
-            }
-        }
+        let dead = parents.flat_map(|parent| processes.dead(parent));
+        said.extend(dead.filter(|path| remove_tree(path).is_ok()).map(|path| leftover(&path)));
     }
-    Ok(removed
-        .iter()
-        .map(|path| format!("removed {}, left by a run that was killed", path.display()))
-        .collect())
+    Ok(said)
 }

@@ -3,18 +3,22 @@
 //!
 //! Start with [`run()`]: one workload below one cgroup and one directory, on the kernel that we are
 //! on. [`host`] prepares and removes these on a machine that others use too; a guest in a virtual
-//! machine calls [`run()`] as it is. [`record`] monitors somebody else's command. Below them:
-//! `system` (the calls), `process` (tasks), `cgroup` (v1 and v2), `monitor` and `parse` (counters), `kmsg` (what the kernel said of a kill).
+//! machine calls [`run()`] as it is. `bounds` computes before it what a run may take of this host.
+//! [`record`] monitors somebody else's command. Below them:
+//! `system` (the calls), `process` (tasks), `cgroup` (v1 and v2), `monitor` and `parse` (counters),
+//! `kmsg` (what the kernel said of a kill).
 //!
 //! Deliberately absent: any judgement on the figures, and any write outside of the given cgroup
 //! and directory, other than what [`LinuxRun::host_wide`] allows and a trace instance of our own.
 
+mod bounds;
 mod cgroup;
 mod control;
 mod discover;
 mod error;
 pub mod host;
 mod kmsg;
+mod machine;
 mod memory;
 mod monitor;
 mod owner;
@@ -23,12 +27,16 @@ mod process;
 pub mod record;
 mod run;
 mod spec;
+mod sysctls;
 mod system;
 mod tracefs;
 pub mod vm;
 
+pub use bounds::{BoundsError, DEFAULT_SHARE, DiskShare, NotAShare};
 pub use error::LinuxError;
 pub use memory::Mapping;
 pub use run::run;
-pub use spec::{CgroupVersion, LinuxResult, LinuxRun, OomKill, PhaseSample, RootPaths, Row};
+pub use spec::{
+    CgroupVersion, LinuxResult, LinuxRun, OomKill, PhaseSample, RootPaths, Row, TELL_EVERY, Told,
+};
 pub use system::{LinuxFile, LinuxSystem, LinuxTask};

@@ -12,8 +12,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::sysctls;
+
 const PREFIX: &str = "pagetide-";
 const MARK: &str = "owner";
+/// Directories that one process may have at once.
+const DIRECTORIES_MAX: u32 = 1000;
 
 /// A process, for good: its id and when it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,13 +72,48 @@ impl Processes {
     }
 
     /// Writes the mark of `name` into its directory.
-    pub(crate) fn write_mark(&self, directory: &Path, name: &str) -> io::Result<()> {
+    fn write_mark(&self, directory: &Path, name: &str) -> io::Result<()> {
         fs::write(directory.join(MARK), self.mark(name))
     }
 
-    /// Cgroups below `parent` whose owners are dead. Cgroups do not outlive a boot, and one that
-    /// still has processes or cannot be removed is left to its own.
-    pub(crate) fn dead_cgroups(&self, parent: &Path) -> Vec<PathBuf> {
+    /// Makes a directory of our own in `parent`, with its mark; returns its name, too.
+    pub(crate) fn create_directory(&self, parent: &Path) -> io::Result<(String, OwnDirectory)> {
+        let owner = self.current()?;
+        for n in 0..DIRECTORIES_MAX {
+            let name = owner.name(n);
+            let path = parent.join(&name);
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                other => other?,
+            }
+            let directory = OwnDirectory(path);
+            self.write_mark(&directory.0, &name)?;
+            return Ok((name, directory));
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Removes what dead owners left in `parent`, and puts back sysctls that they had set; returns a
+    /// sentence on each.
+    pub(crate) fn remove_dead_directories(&self, parent: &Path) -> Vec<String> {
+        let mut said = Vec::new();
+        for path in self.dead_directories(parent) {
+            if self.is_of_this_boot(&path) {
+                said.extend(sysctls::put_back(&path));
+            }
+            said.extend(remove(&path).is_ok().then(|| leftover(&path)));
+        }
+        said
+    }
+
+    fn is_of_this_boot(&self, directory: &Path) -> bool {
+        let mark = fs::read_to_string(directory.join(MARK)).unwrap_or_default();
+        mark.lines().nth(1).and_then(|line| line.strip_prefix("boot ")) == Some(&self.boot())
+    }
+
+    /// Directories of the kernel's below `parent` (cgroups, trace instances) whose owners are dead. They
+    /// do not outlive a boot, and one that is in use or cannot be removed is left to its own.
+    pub(crate) fn dead(&self, parent: &Path) -> Vec<PathBuf> {
         self.ours(parent).filter(|(owner, _)| !self.is_alive(*owner)).map(|(_, path)| path).collect()
     }
 
@@ -101,6 +140,40 @@ impl Processes {
             entry.file_type().ok()?.is_dir().then(|| (owner, entry.path()))
         })
     }
+}
+
+/// What is said of something that was removed.
+pub(crate) fn leftover(path: &Path) -> String {
+    format!("removed {}, left by a run that was killed", path.display())
+}
+
+/// A directory with our mark in it; removed when dropped.
+#[derive(Debug)]
+pub(crate) struct OwnDirectory(PathBuf);
+
+impl OwnDirectory {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for OwnDirectory {
+    fn drop(&mut self) {
+        let _ = remove(&self.0);
+    }
+}
+
+/// Removes a directory, its mark last: whoever is killed meanwhile leaves what can be judged.
+fn remove(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false if entry.file_name() == MARK => {}
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    fs::remove_dir_all(directory)
 }
 
 impl Owner {
@@ -159,8 +232,8 @@ mod tests {
             fs::create_dir_all(parent.join(name)).unwrap();
         }
         fs::write(parent.join("pagetide-9-9"), "a file").unwrap();
-        assert_eq!(names(processes.dead_cgroups(&parent)), ["pagetide-7-69", "pagetide-8-70-2"]);
-        assert!(processes.dead_cgroups(&root.path().join("nothing")).is_empty());
+        assert_eq!(names(processes.dead(&parent)), ["pagetide-7-69", "pagetide-8-70-2"]);
+        assert!(processes.dead(&root.path().join("nothing")).is_empty());
     }
 
     #[test]

@@ -16,8 +16,10 @@ use std::fs::File;
 use std::future::Future;
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
+use std::os::unix::process::CommandExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::process::Command;
 use std::task::{Context, Poll, Waker};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
@@ -182,6 +184,23 @@ fn enter(parent: Pid, procs: Option<&File>, group: Group) -> io::Result<()> {
         procs.write_all(b"0")?;
     }
     Ok(())
+}
+
+/// Makes a program of somebody else's die when the thread that starts it does, which a signal that
+/// kills this process ends, too.
+#[allow(unsafe_code)]
+pub(crate) fn dying_with_us(command: &mut Command) -> &mut Command {
+    let parent = rustix::process::getpid();
+    let bind = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        if rustix::process::getppid() == Some(parent) {
+            return Ok(());
+        }
+        Err(io::Error::from_raw_os_error(libc::ESRCH)) // It died before the line above.
+    };
+    // SAFETY: between fork and exec `bind` makes two system calls; it takes no lock, allocates
+    // nothing and touches no memory of the parent's.
+    unsafe { command.pre_exec(bind) }
 }
 
 /// Forks: `None` in the child, the child's id in the parent.

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -32,8 +32,8 @@ pub struct Recorded {
     pub exit_code: i32,
 }
 
-/// Runs `command` with `args` and samples every `period` until it has ended. When `stop` is set
-/// the command is asked to end by SIGTERM, once, and waited for.
+/// Runs `command` with `args` and samples every `period` until it has ended. A signal whose number
+/// is put into `signal` is passed on to the command, which decides itself what to do.
 ///
 /// # Errors
 /// The command cannot be started or waited for.
@@ -41,7 +41,7 @@ pub fn run(
     command: &OsStr,
     args: &[OsString],
     period: Duration,
-    stop: &AtomicBool,
+    signal: &AtomicUsize,
 ) -> Result<Recorded, LinuxError> {
     let path = Path::new(command);
     let mut monitor = Monitor::of_machine();
@@ -49,8 +49,8 @@ pub fn run(
     let started = monotonic();
     monitor.sample(0);
     let child = Command::new(command).args(args).spawn();
-    let mut child = child.map_err(|error| LinuxError::io("run", path, error))?;
-    let ended = watch(&mut child, &mut monitor, Pace::new(period, started), stop);
+    let mut child = child.map_err(|source| LinuxError::Command { command: path.to_owned(), source })?;
+    let ended = watch(&mut child, &mut monitor, Pace::new(period, started), signal);
     let status = match ended {
         Ok(status) => status,
         Err(error) => {
@@ -69,26 +69,37 @@ fn watch(
     child: &mut Child,
     monitor: &mut Monitor,
     mut pace: Pace,
-    stop: &AtomicBool,
+    signal: &AtomicUsize,
 ) -> std::io::Result<ExitStatus> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // Before Linux 5.3 there is no such file; the wait below is then a sleep.
     let file: Option<OwnedFd> =
         pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
-    let mut asked = false;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if let Some(pid) = pid.filter(|_| !asked && stop.load(Ordering::Relaxed)) {
-            let _ = rustix::process::kill_process(pid, Signal::TERM);
-            asked = true;
+        let signal = i32::try_from(signal.swap(0, Ordering::Relaxed)).ok().and_then(Signal::from_named_raw);
+        if let (Some(pid), Some(signal)) = (pid, signal)
+            && !(signal == Signal::INT && terminal_signals_us())
+        {
+            let _ = rustix::process::kill_process(pid, signal);
         }
         wait(file.as_ref(), pace.wait());
         if let Some(at_ns) = pace.due() {
             monitor.sample(at_ns);
         }
     }
+}
+
+/// Whether a Ctrl-C at the terminal goes to this process, and with it to the command: some programs
+/// take a second one for impatience. Its group is then the terminal's (`pgrp` and `tpgid`, the third
+/// and sixth field behind the name in proc_pid_stat(5)).
+fn terminal_signals_us() -> bool {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let mut fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_ascii_whitespace().skip(2);
+    let (group, terminals) = (fields.next(), fields.nth(2));
+    group.is_some() && group == terminals
 }
 
 fn wait(file: Option<&OwnedFd>, length: Duration) {
@@ -104,14 +115,14 @@ fn wait(file: Option<&OwnedFd>, length: Duration) {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, stop: bool) -> Recorded {
+    fn shell(script: &str, signal: usize) -> Recorded {
         let args = ["-c", script].map(OsString::from);
-        run(OsStr::new("sh"), &args, Duration::from_millis(5), &AtomicBool::new(stop)).unwrap()
+        run(OsStr::new("sh"), &args, Duration::from_millis(5), &AtomicUsize::new(signal)).unwrap()
     }
 
     #[test]
     fn a_commands_status_is_passed_on_and_its_time_is_sampled() {
-        let recorded = shell("sleep 0.3; exit 3", false);
+        let recorded = shell("sleep 0.3; exit 3", 0);
         assert_eq!(recorded.exit_code, 3);
         let rows = &recorded.result.rows;
         // First, last, and at least one between, however busy the machine is.
@@ -123,14 +134,16 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_command_ends_by_sigterm() {
-        assert_eq!(shell("sleep 60", true).exit_code, 128 + 15);
+    fn a_command_ends_by_the_signal_that_came() {
+        for signal in [1, 15] {
+            assert_eq!(shell("exec sleep 60", signal).exit_code, 128 + signal as i32);
+        }
     }
 
     #[test]
     fn a_command_that_does_not_exist_is_an_error_with_its_name() {
-        let stop = AtomicBool::new(false);
-        let error = run(OsStr::new("no-such-command"), &[], Duration::from_secs(1), &stop).unwrap_err();
+        let signal = AtomicUsize::new(0);
+        let error = run(OsStr::new("no-such-command"), &[], Duration::from_secs(1), &signal).unwrap_err();
         assert_eq!(error.to_string(), "cannot run `no-such-command`: No such file or directory (os error 2)");
     }
 }

@@ -17,17 +17,20 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal};
-use units::Nanos;
+use units::{Bytes, Nanos};
 use workload::{Errno, Outcome, SystemError, WorkloadError};
 
-use crate::cgroup::{self, Tree};
+use crate::bounds::{Disk, Rounded};
+use crate::cgroup::Tree;
 use crate::control::{self, Message, Receiver};
 use crate::error::LinuxError;
 use crate::kmsg::{KernelLog, Report};
+use crate::machine;
 use crate::monitor::Monitor;
 use crate::process::{Child, Ended, Group, block_on};
-use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, OomKill};
-use crate::system::{LinuxSystem, Shared, monotonic, sysctl_path};
+use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, OomKill, Told};
+use crate::sysctls::Sysctls;
+use crate::system::{LinuxSystem, Shared, monotonic};
 use crate::tracefs::Tracing;
 
 /// The longest time without a look at `stop`.
@@ -39,19 +42,20 @@ type WorkloadResult = Result<Outcome, WorkloadError>;
 
 /// Runs `spec` to its end while the counters are sampled.
 ///
-/// `progress` is called with a line at the end of each phase. The workload runs in processes of
+/// `tell` hears of the end of each phase, and every [`LinuxRun::tell_every`] how far the run is, in
+/// terms of what can be seen: time, memory of the cgroup, room on the disk. The workload runs in processes of
 /// its own, forked from this one: call it from a program with one thread where that is possible.
 ///
 /// # Errors
 /// See [`LinuxError`]; a task that the OOM killer took is no error. `stop` is looked at every 100 ms; the run then ends with
 /// [`LinuxError::Stopped`], and none of its processes is left.
-pub fn run(spec: &LinuxRun, stop: &AtomicBool, progress: &dyn Fn(&str)) -> Result<LinuxResult, LinuxError> {
+pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Result<LinuxResult, LinuxError> {
     check_filesystem(&spec.root.files)?;
     let tree = Tree::open(&spec.root)?;
     if let Some(limit) = spec.limit {
         tree.write("", "memory.max", &limit.get().to_string()).map_err(WorkloadError::from)?;
     }
-    let _restored = Sysctls::set(&spec.sysctls, spec.host_wide)?;
+    let _restored = Sysctls::set(&spec.sysctls, spec.host_wide, spec.keep_in.as_deref())?;
     let mut monitor = Monitor::of_machine();
     let tracing = Tracing::start(&mut monitor);
     monitor.add_group(&tree, "");
@@ -65,7 +69,7 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, progress: &dyn Fn(&str)) -> Resul
     let started = monotonic();
     monitor.sample(0);
     let running = Running::start(spec, &tree, tracing.extfrag_histogram(), started)?;
-    let outcome = running.watch(spec, &tree, &mut monitor, stop, progress);
+    let outcome = running.watch(spec, &tree, &mut monitor, stop, tell);
     let wall_ns = elapsed(started);
     monitor.sample(wall_ns);
     let error = match outcome {
@@ -151,6 +155,7 @@ struct Running {
     main: Main,
     messages: Receiver,
     started: Nanos,
+    last_phase: Option<String>,
 }
 
 impl Running {
@@ -165,12 +170,14 @@ impl Running {
         let path = tree.procs_file(None).map_err(WorkloadError::from)?;
         let procs = fs::OpenOptions::new().write(true).open(&path);
         let procs = procs.map_err(|error| LinuxError::io("open", &path, error))?;
+        let total = machine::memory_total();
         let program = || {
             let system = LinuxSystem::new(Shared {
                 files: spec.root.files.clone(),
                 tree: tree.clone(),
                 control,
                 host_wide: spec.host_wide,
+                memory: spec.limit.map_or(total, |limit| limit.to_pages_floor().min(total)),
                 seed: spec.seed,
                 started,
                 extfrag: extfrag.clone(),
@@ -180,7 +187,7 @@ impl Running {
         };
         let child = Child::spawn(Some(&procs), Group::Own, program)
             .map_err(|error| LinuxError::io("start a process in", path, error))?;
-        Ok(Self { main: Main(Some(child)), messages, started })
+        Ok(Self { main: Main(Some(child)), messages, started, last_phase: None })
     }
 
     /// Samples until the workload has ended.
@@ -190,23 +197,43 @@ impl Running {
         tree: &Tree,
         monitor: &mut Monitor,
         stop: &AtomicBool,
-        progress: &dyn Fn(&str),
+        tell: &dyn Fn(Told<'_>),
     ) -> Result<Outcome, LinuxError> {
         let mut pace = Pace::new(spec.sample_period, self.started);
+        let mut telling = spec.tell_every.map(|every| Pace::new(every, self.started));
         loop {
             if stop.load(Ordering::Relaxed) {
                 return Err(LinuxError::Stopped);
             }
             let (message, ended) = self.wait(pace.wait());
             if message {
-                self.answer(tree, monitor, progress)?;
+                self.answer(tree, monitor, tell)?;
             } else if ended {
                 return self.main.join();
             }
             if let Some(at_ns) = pace.due() {
                 monitor.sample(at_ns);
             }
+            if let Some(at_ns) = telling.as_mut().and_then(Pace::due) {
+                tell(Told::Progress(&self.so_far(spec, tree, at_ns)));
+            }
         }
+    }
+
+    /// How far the run is.
+    fn so_far(&self, spec: &LinuxRun, tree: &Tree, at_ns: u64) -> String {
+        let mut text = format!("{} s", at_ns / 1_000_000_000);
+        if let Some(phase) = &self.last_phase {
+            text.push_str(&format!(", after `{phase}`"));
+        }
+        let used = tree.read("", "memory.current").ok().and_then(|used| used.trim().parse().ok());
+        if let (Some(used), Some(limit)) = (used, spec.limit) {
+            text.push_str(&format!("; memory {} of {}", Rounded::down(Bytes(used)), Rounded::down(limit)));
+        }
+        if let Ok(disk) = Disk::at(&spec.root.files) {
+            text.push_str(&format!("; {} free on disk", Rounded::down(disk.free)));
+        }
+        text
     }
 
     /// Waits at most so long; says whether there is a message and whether the main process ended.
@@ -229,7 +256,7 @@ impl Running {
         &mut self,
         tree: &Tree,
         monitor: &mut Monitor,
-        progress: &dyn Fn(&str),
+        tell: &dyn Fn(Told<'_>),
     ) -> Result<(), LinuxError> {
         let failed = |error| LinuxError::io("read", "messages", error);
         for message in self.messages.receive().map_err(failed)? {
@@ -241,8 +268,9 @@ impl Running {
                 Message::Group(path) => monitor.add_group(tree, &path),
                 Message::Mark(phase) => {
                     let at_ns = elapsed(self.started);
-                    progress(&format!("{phase} after {:.1} s", Nanos(at_ns).as_secs_f64()));
-                    monitor.mark(phase, at_ns);
+                    tell(Told::Phase(&format!("{phase} after {:.1} s", Nanos(at_ns).as_secs_f64())));
+                    monitor.mark(phase.clone(), at_ns);
+                    self.last_phase = Some(phase);
                 }
             }
             self.messages.acknowledge().map_err(failed)?;
@@ -315,33 +343,6 @@ fn kill_group(leader: Pid) {
     let _ = rustix::process::kill_process_group(leader, Signal::KILL);
 }
 
-/// Sysctls with the values to put back.
-struct Sysctls(Vec<(PathBuf, String)>);
-
-impl Sysctls {
-    fn set(pairs: &[(String, String)], host_wide: bool) -> Result<Self, LinuxError> {
-        let mut before = Self(Vec::new());
-        for (name, value) in pairs {
-            let what = || format!("setting the sysctl `{name}`");
-            let path = sysctl_path(name).filter(|_| host_wide);
-            let path = path.ok_or_else(|| LinuxError::HostWide { what: what() })?;
-            let old = fs::read_to_string(&path).map_err(|error| LinuxError::io("read", &path, error))?;
-            cgroup::write_existing(&path, value).map_err(|error| LinuxError::io("write", &path, error))?;
-            before.0.push((path, old));
-        }
-        Ok(before)
-    }
-}
-
-impl Drop for Sysctls {
-    fn drop(&mut self) {
-        // The last first: a sysctl that was set twice gets its first value back.
-        for (path, value) in self.0.iter().rev() {
-            let _ = cgroup::write_existing(path, value.trim_end());
-        }
-    }
-}
-
 /// # Errors
 /// Filesystems that live in memory: their pages cannot be dropped, so nothing would be measured.
 pub(crate) fn check_filesystem(path: &Path) -> Result<(), LinuxError> {
@@ -370,15 +371,6 @@ mod tests {
         assert!(pace.due().is_some_and(|at_ns| at_ns >= 35_000_000));
         assert!(pace.next_ns > elapsed(pace.started) - 10_000_000);
         assert_eq!(pace.next_ns % 10_000_000, 0);
-    }
-
-    #[test]
-    fn sysctls_are_refused_where_the_machine_is_not_ours() {
-        let pairs = [("vm.swappiness".to_owned(), "1".to_owned())];
-        let error = Sysctls::set(&pairs, false).err().map(|error| (error.to_string(), error.hint()));
-        let (message, hint) = error.unwrap();
-        assert!(message.starts_with("setting the sysctl `vm.swappiness` would change the whole machine"));
-        assert!(hint.unwrap().contains("--allow-host-pressure"));
     }
 
     #[test]

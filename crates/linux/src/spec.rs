@@ -47,14 +47,33 @@ pub struct LinuxRun {
     /// Sysctls by name (`vm.swappiness` or `vm/swappiness`) and value, written before the run and
     /// restored after it. Needs `host_wide`.
     pub sysctls: Vec<(String, String)>,
+    /// Where the old values are kept meanwhile, so that a run that is killed can be cleaned up after.
+    pub keep_in: Option<PathBuf>,
     /// Time from one sample of the counters to the next.
     pub sample_period: Duration,
     /// `memory.max` of the root cgroup; `None` leaves it as it is.
     pub limit: Option<Bytes>,
+    /// How often to say how far the run is; `None` says only when a phase ends. In a guest nobody
+    /// watches the monitor, and what it allocates is counted.
+    pub tell_every: Option<Duration>,
     /// Whether the run may change what all processes of the machine share: drop all caches, write
     /// sysctls. In a guest of our own, yes.
     pub host_wide: bool,
 }
+
+/// What a run says while it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told<'a> {
+    /// Worth keeping: what was removed, what is not as it was asked for.
+    Note(&'a str),
+    /// A phase of the workload or of the machine has begun or ended.
+    Phase(&'a str),
+    /// How far it is; the next one takes its place.
+    Progress(&'a str),
+}
+
+/// Time between two words on how far a run is, so that there is one in any 5 s.
+pub const TELL_EVERY: Duration = Duration::from_secs(4);
 
 /// All counters at the end of one of the workload's phases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

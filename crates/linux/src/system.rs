@@ -24,6 +24,7 @@ use workload::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec}
 
 use crate::cgroup::{self, Tree, errno};
 use crate::control::{Message, Sender};
+use crate::machine;
 use crate::memory::{Mapping, resident_pages};
 use crate::parse;
 use crate::process::{Child, Ended, Group, block_on};
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) tree: Tree,
     pub(crate) control: Sender,
     pub(crate) host_wide: bool,
+    pub(crate) memory: Pages,
     pub(crate) seed: Seed,
     pub(crate) started: Nanos,
     /// Counts of fallbacks to other mobility types, where they are traced.
@@ -163,24 +165,16 @@ impl System for LinuxSystem {
     }
 
     fn cpus_online(&self) -> u16 {
-        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-        cpus_in(&online).max(1)
+        machine::cpus_online()
     }
 
     fn nodes_online(&self) -> u16 {
-        // The list has the form of that of CPUs; without NUMA there is none.
-        let online = fs::read_to_string("/sys/devices/system/node/online").unwrap_or_default();
-        cpus_in(&online).max(1)
+        machine::nodes_online()
     }
 
+    /// The limit of the run's root cgroup where it has one: what it calls the machine is that.
     fn memory_total(&self) -> Pages {
-        let mut total = 0;
-        parse::meminfo(&fs::read_to_string("/proc/meminfo").unwrap_or_default(), &mut |name, kib| {
-            if name == ["mi_", "MemTotal"] {
-                total = kib;
-            }
-        });
-        Bytes(total * 1024).to_pages_floor()
+        self.0.memory
     }
 
     fn seed(&self) -> Seed {
@@ -374,24 +368,9 @@ fn failed(call: &'static str, subject: &str, error: &io::Error) -> SystemError {
     SystemError::new(call, subject, errno(error))
 }
 
-/// How many CPUs a list such as `0-3,5` has.
-fn cpus_in(list: &str) -> u16 {
-    let span = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
-        last.checked_sub(first)?.checked_add(1)
-    };
-    list.trim().split(',').filter_map(span).fold(0, u16::saturating_add)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cpu_lists_have_spans_and_singles() {
-        assert_eq!(["0-3,5\n", "0\n", "", "7-5", "x"].map(cpus_in), [5, 1, 0, 0, 0]);
-    }
 
     #[test]
     fn sysctls_have_two_spellings_and_stay_below_proc_sys() {
@@ -415,16 +394,9 @@ mod tests {
         let (control, receiver) = crate::control::channel().unwrap();
         let tree = Tree::open(&paths).unwrap();
         let buffer = RefCell::default();
-        let shared = Shared {
-            files,
-            tree,
-            control,
-            host_wide: false,
-            seed: Seed(1),
-            started: monotonic(),
-            extfrag: None,
-            buffer,
-        };
+        let (memory, seed, started) = (Pages(1 << 16), Seed(1), monotonic());
+        let shared =
+            Shared { files, tree, control, host_wide: false, memory, seed, started, extfrag: None, buffer };
         (root, LinuxSystem::new(shared), receiver)
     }
 

@@ -9,10 +9,12 @@
 //! Left out: mounting tracefs; all other fields of the events.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cgroup::write_existing;
 use crate::monitor::Monitor;
+use crate::owner::{Processes, leftover};
 use crate::parse::{self, Parser};
 
 const EXTFRAG: &str = "mm_page_alloc_extfrag";
@@ -41,11 +43,7 @@ pub(crate) struct Tracing(Option<PathBuf>);
 impl Tracing {
     /// Starts counting, and samples the counts with `monitor`.
     pub(crate) fn start(monitor: &mut Monitor) -> Self {
-        let Some(tracefs) = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
-            .map(Path::new)
-            .into_iter()
-            .find(|path| path.join("instances").exists())
-        else {
+        let Some(tracefs) = tracefs() else {
             monitor.note("trace events are not counted: tracefs is not mounted or not for us".to_owned());
             return Self(None);
         };
@@ -53,8 +51,11 @@ impl Tracing {
     }
 
     fn start_in(tracefs: &Path, monitor: &mut Monitor) -> Self {
-        let name = format!("pagetide-{}", rustix::process::getpid().as_raw_nonzero());
-        let instance = tracefs.join("instances").join(name);
+        let Ok(owner) = Processes::of_machine().current() else {
+            monitor.note("trace events are not counted: /proc is not mounted".to_owned());
+            return Self(None);
+        };
+        let instance = tracefs.join("instances").join(owner.name(0));
         if let Err(error) = fs::create_dir(&instance) {
             monitor.note(format!("trace events are not counted: {}: {error}", instance.display()));
             return Self(None);
@@ -85,11 +86,27 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
-        let Some(instance) = &self.0 else { return };
-        for (system, event) in EVENTS {
-            let trigger = instance.join("events").join(system).join(event).join("trigger");
-            let _ = write_existing(&trigger, &format!("!{}", histogram(event).0));
+        if let Some(instance) = &self.0 {
+            let _ = remove(instance);
         }
-        let _ = fs::remove_dir(instance);
     }
+}
+
+fn tracefs() -> Option<&'static Path> {
+    let places = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(Path::new);
+    places.into_iter().find(|path| path.join("instances").exists())
+}
+
+fn remove(instance: &Path) -> io::Result<()> {
+    for (system, event) in EVENTS {
+        let trigger = instance.join("events").join(system).join(event).join("trigger");
+        let _ = write_existing(&trigger, &format!("!{}", histogram(event).0));
+    }
+    fs::remove_dir(instance)
+}
+
+/// Removes instances of runs that were killed; returns a sentence on each.
+pub(crate) fn remove_dead(processes: &Processes) -> Vec<String> {
+    let instances = tracefs().map(|tracefs| processes.dead(&tracefs.join("instances"))).unwrap_or_default();
+    instances.iter().filter(|path| remove(path).is_ok()).map(|path| leftover(path)).collect()
 }

@@ -25,7 +25,8 @@ fn main() -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for version in VERSIONS {
         if set("PAGETIDE_VM_FETCH")
-            && let Err(error) = vm::fetch(version, &vm::cache_dir(), &mut |text| eprintln!("  {text}"))
+            && let Err(error) = vm::cache_dir()
+                .and_then(|cache| vm::fetch(version, &cache, &mut |text| eprintln!("  {text}")))
         {
             eprintln!("fetch of {version} failed: {error}");
             code = ExitCode::FAILURE;
@@ -54,7 +55,7 @@ fn a_stream_under_a_limit_leaves_the_hot_file_alone(version: &str) -> Result<(),
     let workload = Workload::new("hot-and-stream", PAIRS).expect("the parameters are right");
     let spec = VmSpec::new(VmKernel::Version(version.to_owned()));
     let VmRun { result, accelerator, boot, total } =
-        vm::run(&spec, &workload, &AtomicBool::new(false), &|text| eprintln!("  {text}"))?;
+        vm::run(&spec, &workload, &AtomicBool::new(false), &|told| eprintln!("  {told:?}"))?;
     eprintln!(
         "  {} on {}: ready after {boot:.1?}, done after {total:.1?}",
         result.kernel_release,

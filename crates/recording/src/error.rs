@@ -103,7 +103,10 @@ impl RecordingError {
             Self::NoFolder { .. } => "check the path; `pagetide run ... --out DIR` makes a recording",
             Self::NotAFolder { .. } => "name the folder that holds the recording, not a file in it",
             Self::Missing { .. } => "copy the whole folder again, or make the run again",
-            Self::Unreadable { .. } => "check the file's permissions",
+            Self::Unreadable { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                "check the permissions of the file and its folders"
+            }
+            Self::Unreadable { .. } => "copy the whole folder again, or make the run again",
             Self::Schema { .. } => "read it with the pagetide that wrote it, or make the run again",
             Self::Malformed { .. } | Self::Changed { .. } => {
                 "it was cut short or edited: copy the folder again, or make the run again"

@@ -13,6 +13,7 @@ mod compare;
 mod export;
 mod findings;
 mod histogram;
+mod list;
 pub mod measure;
 mod metrics;
 mod mmtests;
@@ -27,6 +28,7 @@ use recording::Recording;
 
 pub use compare::{compare_text, to_markdown};
 pub use export::{to_csv, to_json};
+pub use list::{Cell, List};
 pub use measure::{Direction, direction, unit};
 pub use metrics::{metrics_markdown, metrics_text};
 pub use mmtests::{mmtests_text, ops_text};

@@ -16,7 +16,7 @@
 //! | `task.rs` | what is known of a task |
 //! | `device.rs`, `device_model.rs` | block devices at work; what each kind can do |
 //! | `cost.rs` | nanoseconds for each operation |
-//! | `machines.rs` | the machines that runs can name |
+//! | `machines/` | the machines that runs can name |
 //! | `run.rs`, `system.rs`, `sample.rs` | a workload from boot to end, its system calls, its samples |
 //! | `check.rs` | the invariants that hold between two events |
 //!

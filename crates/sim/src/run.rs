@@ -14,7 +14,7 @@ use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use mm::{MemcgId, Violation};
 use units::{Bytes, Nanos, Seed};
-use workload::{Outcome, Replay, Workload, WorkloadError};
+use workload::{Errno, Outcome, Replay, SystemError, Workload, WorkloadError};
 
 use crate::executor::{Progress, RunError, Simulation};
 use crate::hardware::{Hardware, HardwareError};
@@ -146,10 +146,14 @@ impl SimError {
         match self {
             Self::Hardware(_) => None,
             Self::Boot(_) => Some("give the machine more memory with `--mem`".to_string()),
+            Self::Workload(WorkloadError::System(SystemError {
+                errno: Errno::NoMem | Errno::Killed,
+                ..
+            })) => Some("give it more memory with `--mem`, or make it smaller with `--param`".to_string()),
             Self::Workload(_) => None,
-            Self::Run(RunError::TimeLimit { .. }) => {
-                Some("raise the limit of simulated time, or make the workload smaller".to_string())
-            }
+            Self::Run(RunError::TimeLimit { .. }) => Some(
+                "make the workload smaller with `--param`, or give it more memory with `--mem`".to_string(),
+            ),
             Self::Run(_) => None,
             Self::Violation(_) => {
                 Some("this is a bug of pagetide: please report it with the scenario and seed".to_string())

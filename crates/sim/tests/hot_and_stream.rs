@@ -49,7 +49,8 @@ fn metric(result: &SimResult, name: &str) -> u64 {
 /// The measured guests: 512 MiB, P limited to 256 MiB, a stream of 1 GiB.
 fn guest(kernel: &str, params: &[(&str, &str)]) -> SimResult {
     let fixed = [("stream", "1G"), ("topology", "parent"), ("limit", "256M")];
-    play(kernel, 512, &[&fixed, params].concat())
+    let params = [&fixed, params].concat();
+    play_any("hot-and-stream", machines::GUEST, kernel, 512, &params, &Sysctls::default())
 }
 
 /// Within 0.1 % of one of the counts that the repeats of a measured run gave.

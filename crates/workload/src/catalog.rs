@@ -1,12 +1,13 @@
 //! The catalog: every workload by name, with its parameters, and how to run one.
 //!
 //! A workload is a file of its own that has a constant list of [`ParamSpec`]s, a constructor from
-//! [`Params`] and a `run`; it is wired in at `CATALOG` and `Program`, both below.
+//! [`Params`], a `footprint` and a `run`; it is wired in at `CATALOG` and `Program`, both below.
 //!
 //! Left out: which kernel and machine it runs on, see [`crate::scenario`].
 
 use thiserror::Error;
 
+use crate::footprint::{Footprint, MachineSize};
 use crate::hot_and_stream::{self, HotAndStream};
 use crate::huge_faults::{self, HugeFaults};
 use crate::names::UnknownName;
@@ -143,6 +144,14 @@ impl Workload {
     /// All parameters that it runs with, defaults included.
     pub fn params(&self) -> &Params {
         &self.params
+    }
+
+    /// What it makes on a machine of this size, by the code that makes it.
+    pub fn footprint(&self, machine: MachineSize) -> Footprint {
+        match &self.program {
+            Program::HotAndStream(program) => program.footprint(machine),
+            Program::HugeFaults(program) => program.footprint(machine),
+        }
     }
 
     /// Runs it to its end. Deterministic where `sys` is.

@@ -33,7 +33,7 @@ impl Started {
 }
 
 /// Files begin within this distance from where the disk had room: longer than a track.
-const PLACED_WITHIN: Bytes = Bytes(1 << 20);
+pub(crate) const PLACED_WITHIN: Bytes = Bytes(1 << 20);
 const GAP_FILE: &str = "gap";
 
 /// Waits until the task called `task` of `workload` begins. To be called first in it, before

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
 use crate::chance::{self, Started};
+use crate::footprint::{Footprint, MachineSize};
 use crate::memory_stat::MemoryStat;
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
@@ -173,6 +174,23 @@ impl HotAndStream {
         })
     }
 
+    /// Sizes of the two files.
+    fn file_sizes(&self) -> [Bytes; 2] {
+        [self.hot, Bytes(self.stream.get() + READAHEAD_BEYOND)]
+    }
+
+    /// What it makes at most, on any machine: two files, read by one task after the other, and the one
+    /// that moves them to another place of the disk.
+    pub(crate) fn footprint(&self, _machine: MachineSize) -> Footprint {
+        let sizes = self.file_sizes().into_iter().chain([chance::PLACED_WITHIN]);
+        Footprint {
+            file_count: sizes.clone().count() as u64,
+            files: Bytes(sizes.map(|size| size.get()).sum()),
+            anonymous: Bytes(0),
+            tasks: 1,
+        }
+    }
+
     /// Runs it. The metrics are those of the module's theory of operation.
     ///
     /// # Errors
@@ -211,8 +229,9 @@ impl HotAndStream {
         /// Page cache and slab: the files' inodes and dentries go too.
         const ALL_CACHES: u8 = 3;
         chance::place_files(sys, NAME).await?;
-        sys.lay_out_file(HOT_FILE, self.hot).await?;
-        sys.lay_out_file(STREAM_FILE, Bytes(self.stream.get() + READAHEAD_BEYOND)).await?;
+        let [hot, stream] = self.file_sizes();
+        sys.lay_out_file(HOT_FILE, hot).await?;
+        sys.lay_out_file(STREAM_FILE, stream).await?;
         sys.drop_caches(ALL_CACHES).await?;
 
         let (parent, group_a, group_b) = self.topology.groups();

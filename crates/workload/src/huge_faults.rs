@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, PAGE_SIZE, Stream};
 
 use crate::chance::{self, Started};
+use crate::footprint::{Footprint, MachineSize};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
 use crate::system::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
@@ -133,10 +134,10 @@ impl HugeFaults {
         })
     }
 
-    fn sizes<S: System>(&self, sys: &S) -> Sizes {
-        let scaled = sys.memory_total().get() * self.scale_percent / 100;
-        let nodes = self.nodes.unwrap_or_else(|| u64::from(sys.nodes_online()));
-        let cpus_per_node = u64::from(sys.cpus_online()) / nodes;
+    fn sizes(&self, machine: MachineSize) -> Sizes {
+        let scaled = machine.memory.get() * self.scale_percent / 100;
+        let nodes = self.nodes.unwrap_or_else(|| u64::from(machine.nodes));
+        let cpus_per_node = u64::from(machine.cpus) / nodes;
         let threads = self.threads.unwrap_or(cpus_per_node.saturating_sub(FILE_TASKS) / 4).max(1);
         let files = (scaled * 3 / 2) * PAGE_SIZE / self.file_size.get();
         Sizes {
@@ -146,12 +147,25 @@ impl HugeFaults {
         }
     }
 
+    /// What it makes on `machine`: the files of all writers, and the half of the mappings that the
+    /// threads go through.
+    pub(crate) fn footprint(&self, machine: MachineSize) -> Footprint {
+        let Sizes { files_per_task, threads, regions } = self.sizes(machine);
+        let file_count = files_per_task * FILE_TASKS;
+        Footprint {
+            files: Bytes(file_count.saturating_mul(self.file_size.get())),
+            file_count: file_count + 1, // STOP_FILE
+            anonymous: Bytes(threads * (regions / 2) * REGION_PAGES * PAGE_SIZE),
+            tasks: FILE_TASKS + threads,
+        }
+    }
+
     /// Runs it. The metrics are those of the module's theory of operation.
     ///
     /// # Errors
     /// The first failing system call; `Killed` when the OOM killer took a task.
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
-        let sizes = self.sizes(&sys);
+        let sizes = self.sizes(MachineSize::of(&sys));
         let before = Counters::read(&sys).await?;
         let begin = sys.now();
         self.create_files(&sys, sizes).await?;

@@ -22,10 +22,14 @@ impl UnknownName {
     /// `name` is none of `known`; both the message and the hint follow from that.
     pub fn new<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
-        let hint = match nearest(name, known.iter().copied()) {
-            Some(nearest) => format!("did you mean `{nearest}`?"),
-            None if known.is_empty() => format!("no {what} has a name here"),
-            None => listed(&known),
+        let mut nearest = nearest_all(name, known.iter().copied());
+        nearest.truncate(LISTED_MAX);
+        let quoted: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
+        let hint = match &quoted[..] {
+            [] if known.is_empty() => format!("no {what} has a name here"),
+            [] => listed(&known),
+            [only] => format!("did you mean {only}?"),
+            [first @ .., last] => format!("did you mean {} or {last}?", first.join(", ")),
         };
         Self { what, name: name.to_owned(), hint }
     }
@@ -36,9 +40,10 @@ impl UnknownName {
     }
 }
 
+/// More names than this are a table, not a hint; `pagetide list` prints it.
+const LISTED_MAX: usize = 12;
+
 fn listed(known: &[&str]) -> String {
-    /// More names than this are a table, not a hint; `pagetide list` prints it.
-    const LISTED_MAX: usize = 12;
     let names: Vec<String> = known.iter().take(LISTED_MAX).map(|name| format!("`{name}`")).collect();
     let more = known.len().saturating_sub(LISTED_MAX);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -54,15 +59,20 @@ impl fmt::Display for UnknownName {
 impl std::error::Error for UnknownName {}
 
 /// The candidate that a person most likely meant by `typed`; the first of equals.
+pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_all(typed, candidates).first().copied()
+}
+
+/// The candidates that a person most likely meant by `typed`: equally near, in their own order.
 ///
 /// Typing slips are counted as in Damerau-Levenshtein (a swap is one slip); a third of the letters
 /// may be wrong. A name that was only left unfinished, or written without its prefix
 /// (`min_free_kbytes` for `vm.min_free_kbytes`), counts as one slip.
-pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+fn nearest_all<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     /// Longer texts are not a slip of the fingers, and the measure takes quadratic time.
     const TYPED_LEN_MAX: usize = 128;
     if typed.is_empty() || typed.len() > TYPED_LEN_MAX {
-        return None;
+        return Vec::new();
     }
     let typed = typed.to_lowercase();
     let slips = |candidate: &str| {
@@ -70,12 +80,10 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
         if part { 1 } else { damerau_levenshtein(&typed, &candidate.to_lowercase()) }
     };
     let slips_max = (typed.chars().count() / 3).max(1);
-    candidates
-        .into_iter()
-        .map(|candidate| (slips(candidate), candidate))
-        .filter(|&(slips, _)| slips <= slips_max)
-        .min_by_key(|&(slips, _)| slips)
-        .map(|(_, candidate)| candidate)
+    let measured: Vec<(usize, &str)> =
+        candidates.into_iter().map(|candidate| (slips(candidate), candidate)).collect();
+    let least = measured.iter().map(|(slips, _)| *slips).min().filter(|least| *least <= slips_max);
+    measured.into_iter().filter(|(slips, _)| Some(*slips) == least).map(|(_, name)| name).collect()
 }
 
 #[cfg(test)]
@@ -97,6 +105,13 @@ mod tests {
             assert_eq!(nearest(typed, NAMES), meant, "{typed}");
         }
         assert_eq!(nearest(&"x".repeat(1 << 20), NAMES), None);
+    }
+
+    #[test]
+    fn the_first_of_equally_near_names_was_suggested_as_if_it_were_the_only_one() {
+        let hint = |name| UnknownName::new("kernel", name, ["linux-5.3", "linux-5.4", "linux-5.5"]).hint();
+        assert_eq!(hint("linux-5.6"), "did you mean `linux-5.3`, `linux-5.4` or `linux-5.5`?");
+        assert_eq!(hint("linux-5.44"), "did you mean `linux-5.4`?");
     }
 
     #[test]

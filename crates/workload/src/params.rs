@@ -114,6 +114,16 @@ pub enum ParamError {
         /// The largest allowed.
         max: ParamValue,
     },
+    /// One parameter is given twice.
+    #[error("parameter `{name}` is given twice, as `{first}` and as `{second}`")]
+    Twice {
+        /// The parameter.
+        name: String,
+        /// The value that comes first.
+        first: String,
+        /// The value that comes then.
+        second: String,
+    },
     /// Two parameters do not go together.
     #[error("parameter `{name}`: {problem}")]
     Conflict {
@@ -127,6 +137,12 @@ pub enum ParamError {
 }
 
 impl ParamError {
+    /// Parameter `name` with two values.
+    pub fn twice(name: &str, first: &str, second: &str) -> Self {
+        let [name, first, second] = [name, first, second].map(str::to_owned);
+        Self::Twice { name, first, second }
+    }
+
     /// What to do about it; `None` when the message says it all.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -134,6 +150,7 @@ impl ParamError {
             Self::NotAPair(_) => Some("write it as in `--param hot=50M`".to_owned()),
             Self::NotASize { source, .. } => Some(source.hint().to_owned()),
             Self::Conflict { hint, .. } => Some(hint.clone()),
+            Self::Twice { .. } => Some("leave one of them out".to_owned()),
             Self::NotACount { .. } | Self::OutOfRange { .. } => None,
         }
     }
@@ -320,7 +337,7 @@ mod tests {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
             report += &format!("{error}{hint}\n");
         }
-        insta::assert_snapshot!(report, @r"
+        insta::assert_snapshot!(report, @"
         unknown parameter `raeds`; did you mean `reads`?
         parameter `reads`: `ten` is not a whole number from 0 to 2^64 - 1
         parameter `reads`: `+1` is not a whole number from 0 to 2^64 - 1
@@ -329,7 +346,7 @@ mod tests {
         parameter `size`: `-5M` is negative; write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
         parameter `size`: 1 is outside of 4k to 1G
         parameter `size`: 2G is outside of 4k to 1G
-        parameter `disk`: unknown choice `sdd`; did you mean `hdd`?
+        parameter `disk`: unknown choice `sdd`; did you mean `hdd` or `ssd`?
     ");
         assert_eq!(params, Params::defaults(SPECS), "a mistake changes nothing");
     }

@@ -176,7 +176,8 @@ pub trait System: Clone + 'static {
     fn cpus_online(&self) -> u16;
     /// Memory nodes that are online, at least 1.
     fn nodes_online(&self) -> u16;
-    /// Memory that the kernel manages: `MemTotal`.
+    /// Memory of the machine: what the kernel manages (`MemTotal`), or the limit of a run on a host
+    /// that others use, too.
     fn memory_total(&self) -> Pages;
     /// The scenario's seed: all that a program draws comes from streams of it, so that two variants
     /// of a scenario see the same arrivals.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use pagetide_workload::scenario::{
-    Backend, GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen, MEM_MAX, MEM_MIN, Scenario, ScenarioError,
+    Backend, GUEST_CPUS_MAX, GUEST_MACHINE, GUEST_NODES_MAX, Guest, LruGen, MEM_MAX, MEM_MIN, Scenario,
+    ScenarioError,
 };
 use pagetide_workload::{Vocabulary, Workload};
 use proptest::prelude::*;
@@ -58,7 +59,6 @@ fn order_spelling_and_quotes_do_not_change_what_is_written() {
         workload = "hot-and-stream"
         seed = 18446744073709551615
         mem = 1073741824
-        backend = "vm:6.12"
         [params]
         hot = "1M"
         [sysctls]
@@ -67,7 +67,7 @@ fn order_spelling_and_quotes_do_not_change_what_is_written() {
     "#;
     let untidy = r#"
         mem = "1G"
-        backend = "vm:6.12"
+        backend = "sim"
         seed = "18446744073709551615"
         sysctls = { "vm/swappiness" = "60", vm.lowmem_reserve_ratio = " 256\t32" }
         params.hot = 0x10_0000
@@ -84,7 +84,7 @@ fn order_spelling_and_quotes_do_not_change_what_is_written() {
         machine = "server"
         mem = "1G"
         seed = "18446744073709551615"
-        backend = "vm:6.12"
+        backend = "sim"
 
         [params]
         filesystem = "ext4"
@@ -124,6 +124,9 @@ fn every_mistake_is_reported_where_it_stands() {
         with("[sysctls]\nvm.swappiness = true"),
         with("[sysctls]\nvm.swappiness = 1\n\"vm/swappiness\" = 2"),
         with("backend = \"vm:\""),
+        with("backend = \"host\""),
+        with("backend = \"vm:6.12\""),
+        with("[vm]\ncpus = 4"),
         without("mem = \"1016336 kB\""),
         SMALLEST.replace("1016336 kB", "1"),
         SMALLEST.replace("1016336 kB", "much"),
@@ -138,56 +141,65 @@ fn every_mistake_is_reported_where_it_stands() {
         format!("{error}{hint}\n")
     })
     .concat();
-    insta::assert_snapshot!(said, @r"
-        line 5, column 1: unknown key `kernle`
-          did you mean `kernel`?
-        line 5, column 8: `seed`: `-1` is not a whole number from 0 to 2^64 - 1
-        line 5, column 8: `seed` is a number with a point, not a text or a whole number
-        line 5, column 7: string values must be quoted, expected literal string
-        line 5, column 10: the file has schema `2`, and this program reads 1
-          use the version of this program that wrote the file
-        line 5, column 10: `params` is a whole number, not a table
-        line 6, column 7: parameter `hot`: `-5M` is negative
-          write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
-        line 6, column 7: parameter `hot`: 99999T is outside of 0 to 16T
-        line 6, column 1: unknown parameter `hott`
-          did you mean `hot`?
-        line 6, column 13: parameter `hot_reads`: 100000 is outside of 0 to 1000
-        line 6, column 12: parameter `topology`: unknown choice `sibling`
-          did you mean `siblings`?
-        line 6, column 7: `hot` is a whole number, not a number of at most 127 bits
-        line 8, column 11: parameter `limit`: there is no parent cgroup to limit
-          add `topology=parent`, or leave `limit` out
-        line 6, column 1: unknown sysctl `min_free_kbytes`
-          did you mean `vm.min_free_kbytes`?
-        line 6, column 4: unknown sysctl `vm.swapiness`
-          did you mean `vm.swappiness`?
-        line 6, column 17: sysctl `vm.swappiness`: `` is not a value
-          write a number, or words between blanks
-        line 6, column 17: `vm.swappiness` is true or false, not a text or a whole number
-        line 7, column 1: sysctl `vm.swappiness` is set twice
-        line 5, column 11: unknown backend `vm:`
-          did you mean `vm:VERSION`?
-        key `mem` is missing
-          add a line `mem = ...` at the top of the file
-        line 5, column 7: `mem`: 1 is outside of 16M to 16T
-        line 5, column 7: `mem`: `much` is not a size
-          write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
-        line 2, column 12: unknown workload `hot-and-steam`
-          did you mean `hot-and-stream`?
-        line 3, column 10: unknown feature `rootaging`
-          did you mean `root-aging`?
-        line 4, column 11: unknown machine `böse`
-          known names: `desktop`, `server`
-        key `workload` is missing
-          add a line `workload = ...` at the top of the file
-    ");
+    insta::assert_snapshot!(said, @r#"
+    line 5, column 1: unknown key `kernle`
+      did you mean `kernel`?
+    line 5, column 8: `seed`: `-1` is not a whole number from 0 to 2^64 - 1
+    line 5, column 8: `seed` is a number with a point, not a text or a whole number
+    line 5, column 7: string values must be quoted, expected literal string
+      a line is `key = 5` or `key = "text"`; `--dry-run` prints a whole file
+    line 5, column 10: the file has schema `2`, and this program reads 1
+      use the version of this program that wrote the file
+    line 5, column 10: `params` is a whole number, not a table
+    line 6, column 7: parameter `hot`: `-5M` is negative
+      write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
+    line 6, column 7: parameter `hot`: 99999T is outside of 0 to 16T
+    line 6, column 1: unknown parameter `hott`
+      did you mean `hot`?
+    line 6, column 13: parameter `hot_reads`: 100000 is outside of 0 to 1000
+    line 6, column 12: parameter `topology`: unknown choice `sibling`
+      did you mean `siblings`?
+    line 6, column 7: `hot` is a whole number, not a number of at most 127 bits
+    line 8, column 11: parameter `limit`: there is no parent cgroup to limit
+      add `topology=parent`, or leave `limit` out
+    line 6, column 1: unknown sysctl `min_free_kbytes`
+      did you mean `vm.min_free_kbytes`?
+    line 6, column 4: unknown sysctl `vm.swapiness`
+      did you mean `vm.swappiness`?
+    line 6, column 17: sysctl `vm.swappiness`: `` is not a value
+      write a number, or words between blanks
+    line 6, column 17: `vm.swappiness` is true or false, not a text or a whole number
+    line 7, column 1: sysctl `vm.swappiness` is set twice, to `1` and to `2`
+      leave one of them out
+    line 5, column 11: unknown backend `vm:`
+      did you mean `vm:VERSION`?
+    line 2, column 10: `kernel` cannot be `linux-5.3`: this host runs its own kernel
+      leave it out, or boot another one with `--on vm:VERSION`
+    line 2, column 10: `kernel` cannot be `linux-5.3`: the guest runs Debian's 6.12
+      leave it out, or simulate it with `--on sim`
+    line 5, column 2: `[vm]` is for virtual machines, and this runs on `sim`
+      add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+    key `mem` is missing
+      add a line `mem = ...` at the top of the file
+    line 5, column 7: `mem`: 1 is outside of 16M to 1T
+    line 5, column 7: `mem`: `much` is not a size
+      write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
+    line 2, column 12: unknown workload `hot-and-steam`
+      did you mean `hot-and-stream`?
+    line 3, column 10: unknown feature `rootaging`
+      did you mean `root-aging`?
+    line 4, column 11: unknown machine `böse`
+      known names: `desktop`, `server`
+    key `workload` is missing
+      add a line `workload = ...` at the top of the file
+    "#);
 }
 
 #[test]
 fn a_table_vm_shapes_the_guest_and_its_mistakes_have_places() {
     let guest = |table: &str| {
-        let scenario = read(&format!("{SMALLEST}backend = \"vm:6.12\"\n{table}\n"));
+        let smallest = "\n\n\nworkload = \"hot-and-stream\"\nmem = \"1G\"\n";
+        let scenario = read(&format!("{smallest}backend = \"vm:6.12\"\n{table}\n"));
         scenario.map(|scenario| scenario.guest).map_err(|error| error.to_string())
     };
     assert_eq!(guest(""), Ok(None));
@@ -207,6 +219,46 @@ fn a_table_vm_shapes_the_guest_and_its_mistakes_have_places() {
     line 8, column 1: unknown key `cpu`
     ");
     assert_eq!(guest("vm = 4").unwrap_err(), "line 7, column 6: `vm` is a whole number, not a table");
+}
+
+#[test]
+fn what_a_real_kernel_leaves_to_choose_is_all_that_is_written_of_it() {
+    let written = |text: &str| read(text).unwrap().to_toml();
+    let host = written("workload = \"hot-and-stream\"\nbackend = \"host\"\n");
+    assert_eq!(written(&host), host, "what was written can be run again");
+    let head = |toml: &str| toml.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+    let guest = written(
+        "workload = \"hot-and-stream\"\nbackend = \"vm:6.12\"\nkernel = \"linux-6.12\"\nmem = \"1G\"\n",
+    );
+    insta::assert_snapshot!(format!("{}\n\n{}", head(&host), head(&guest)), @r#"
+    schema = 1
+    workload = "hot-and-stream"
+    seed = 1
+    backend = "host"
+
+    schema = 1
+    workload = "hot-and-stream"
+    mem = "1G"
+    seed = 1
+    backend = "vm:6.12"
+    "#);
+}
+
+#[test]
+fn a_file_that_is_moved_leaves_out_what_means_nothing_there() {
+    let moved = |text: &str, to: Backend| {
+        let written = Scenario::read_to_run_on(text, &WORDS, Some(&to)).unwrap();
+        let Scenario { kernel, machine, mem, .. } = written.scenario;
+        (written.unused.join(" "), kernel.is_some(), machine.is_some(), mem.is_some())
+    };
+    assert_eq!(moved(SMALLEST, Backend::Sim), (String::new(), true, true, true));
+    assert_eq!(moved(SMALLEST, Backend::Host), ("kernel machine mem".to_owned(), false, false, false));
+    let guest = Backend::Vm("6.12".to_owned());
+    assert_eq!(moved(SMALLEST, guest.clone()), ("kernel machine".to_owned(), false, false, true));
+    let same = SMALLEST.replace("linux-5.3", "linux-6.12");
+    assert_eq!(moved(&same, guest), ("machine".to_owned(), false, false, true));
+    let wrong = format!("{SMALLEST}backend = \"host\"\n");
+    assert_eq!(moved(&wrong, Backend::Sim), (String::new(), true, true, true));
 }
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
@@ -235,11 +287,21 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
             }
             let pairs = pairs.iter().map(|(name, value)| (*name, value.as_str()));
             let owned = |(name, value): (&str, String)| (name.to_owned(), value);
+            let (simulated, guest) = match backend {
+                Backend::Sim => (true, None),
+                Backend::Host => (false, None),
+                Backend::Vm(_) => (false, guest),
+            };
+            let machine = match backend {
+                Backend::Sim => Some("server"),
+                Backend::Host => None,
+                Backend::Vm(_) => Some(GUEST_MACHINE),
+            };
             Scenario {
                 workload: Workload::new("hot-and-stream", pairs).unwrap(),
-                kernel: WORDS.kernel(kernel).unwrap(),
-                machine: "server".to_owned(),
-                mem: Bytes(mem),
+                kernel: simulated.then(|| WORDS.kernel(kernel).unwrap()),
+                machine: machine.map(str::to_owned),
+                mem: (backend != Backend::Host).then_some(Bytes(mem)),
                 sysctls: sysctls.into_iter().map(owned).collect::<BTreeMap<_, _>>(),
                 seed: Seed(seed),
                 backend,

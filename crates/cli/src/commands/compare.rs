@@ -15,8 +15,11 @@ pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failu
     let is_folder = |subject: &String| Path::new(subject).is_dir();
     match &args.subjects[..] {
         subjects if subjects.iter().any(is_folder) => compare_folders(args, printer),
+        [path] if path.contains('/') && !path.ends_with(".toml") => {
+            Err(LabError::NotComparable(path.clone()).into())
+        }
         [workload] => compare_kernels(workload, args, printer),
-        [first, ..] => Err(LabError::NotARecording(first.clone()).into()),
+        [first, ..] => Err(LabError::NotComparable(first.clone()).into()),
         [] => Err(Failure::Usage("name a workload, or folders with recordings".to_owned())),
     }
 }
@@ -60,6 +63,9 @@ fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Res
         compare::plan(&request, &args.kernels, &args.scenario.backends, args.seeds.unwrap_or(1))?;
     let plan = comparison.runs();
     let policy = host_policy(&args.scenario.host, plan.iter().map(|run| &run.scenario))?;
+    for assumption in &comparison.assumed {
+        printer.note(assumption);
+    }
     if args.scenario.dry_run {
         let scenarios = plan.iter().map(|run| run.scenario.to_toml());
         return printer.data(&scenarios.collect::<Vec<_>>().join("\n"));

@@ -1,19 +1,29 @@
-//! `pagetide list`: names in columns.
+//! `pagetide list`: names in columns, and the zones of a machine.
 
-use lab::names::{self, Entry};
+use lab::names;
+use lab::zones::{ZonesRequest, zones};
 
-use crate::args::ListArgs;
+use crate::args::{Format, ListArgs};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn list(args: &ListArgs, printer: &Printer) -> Result<(), Failure> {
-    printer.data(&columns(&names::list(args.what.into()), 0))
-}
-
-fn columns(entries: &[Entry], indent: usize) -> String {
-    let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
-    let line = |entry: &Entry| {
-        let head = format!("{:indent$}{:width$}  {}\n", "", entry.name, entry.help);
-        head + &columns(&entry.details, indent + 4)
+    let list = match (args.what.listing(), args.given()) {
+        (Some(listing), None) => names::list(listing),
+        (Some(_), Some(option)) => {
+            let problem = format!("`{option}` is for `list zones`; it changes nothing about names");
+            return Err(Failure::Usage(problem));
+        }
+        (None, _) => zones(&ZonesRequest {
+            kernel: args.kernel.clone(),
+            machine: args.machine.clone(),
+            mem: args.mem.clone(),
+            sysctls: args.sysctls.clone(),
+        })?,
     };
-    entries.iter().map(line).collect()
+    printer.data(&match args.format {
+        Format::Text => list.to_text(printer.width()),
+        Format::Json => list.to_json(),
+        Format::Csv => list.to_csv(),
+        Format::Md => list.to_markdown(),
+    })
 }

@@ -24,8 +24,8 @@ use lab::batch::Batch;
 use lab::folders::OutFolder;
 use lab::{Backend, GuestRequest, HostPolicy, LabError, PlannedRun, Request, Scenario, Subject, run_all};
 
-use crate::args::{HostArgs, ScenarioArgs};
-use crate::printer::Printer;
+use crate::args::{HostArgs, ScenarioArgs, Verbosity};
+use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 /// The request that `subject` and options make.
@@ -47,6 +47,16 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
     }
 }
 
+/// Refuses a second backend, which only comparisons take.
+fn one_backend(command: &str, backends: &[String]) -> Result<(), Failure> {
+    match backends {
+        [_, second, ..] => Err(Failure::Usage(format!(
+            "`{command}` takes one backend; `compare` takes `--on {second}` as a second one"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// What the options allow on this host, for runs of which one at least is there.
 fn host_policy<'a>(
     args: &HostArgs,
@@ -54,17 +64,35 @@ fn host_policy<'a>(
 ) -> Result<HostPolicy, LabError> {
     let mut backends = scenarios.into_iter().map(|scenario| &scenario.backend).peekable();
     let elsewhere = backends.peek().map(ToString::to_string);
-    if let (Some(what), Some(backend)) = (args.given(), elsewhere)
-        && !backends.any(|backend| *backend == Backend::Host)
-    {
-        return Err(LabError::NotOnHost { what, backend });
+    if let (Some(what), Some(backend)) = (args.given(), elsewhere) {
+        // The disk of a virtual machine is a file of this host.
+        let is_for = |backend: &Backend| match what {
+            "--host-disk" => *backend != Backend::Sim,
+            _ => *backend == Backend::Host,
+        };
+        if !backends.any(is_for) {
+            return Err(LabError::NotOnHost { what, backend });
+        }
     }
     let mut policy = HostPolicy { allow_host_pressure: args.allow_host_pressure, ..HostPolicy::default() };
     if let Some(limit) = &args.host_limit {
-        policy.limit = lab::parse_mem_of("--host-limit", limit)?;
+        policy.limit = lab::real::parse_host_limit(limit)?;
+    }
+    if let Some(share) = &args.host_disk {
+        policy.share = lab::real::parse_disk_share(share)?;
     }
     policy.dir.clone_from(&args.host_dir);
     Ok(policy)
+}
+
+/// Refuses real runs that do not fit this host, and tells what the others will take of it.
+fn told_of_real_runs(plan: &[PlannedRun], policy: &HostPolicy, printer: &Printer) -> Result<(), LabError> {
+    for text in lab::real::check(plan, policy)? {
+        if printer.verbosity() > Verbosity::Quiet {
+            printer.note(&text);
+        }
+    }
+    Ok(())
 }
 
 /// Runs a plan with its progress shown, keeping each recording in the new folder `out` as it comes.
@@ -75,6 +103,7 @@ fn run_plan(
     policy: HostPolicy,
     printer: &Printer,
 ) -> Result<Batch, LabError> {
+    told_of_real_runs(plan, &policy, printer)?;
     let out = out.map(OutFolder::new).transpose()?;
     let progress = RunProgress::new(plan.len(), policy, printer);
     let batch = run_all(plan, jobs.unwrap_or(0), &progress.control, |index, recording| match &out {

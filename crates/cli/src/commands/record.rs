@@ -6,14 +6,14 @@ use lab::check_new_folder;
 
 use crate::args::{Format, RecordArgs};
 use crate::printer::{Failure, Printer};
-use crate::progress::stop_flag;
+use crate::signals::last_signal;
 
 /// Returns the command's exit status.
 pub(crate) fn record(args: &RecordArgs, printer: &Printer) -> Result<u8, Failure> {
     if let Some(out) = &args.out {
         check_new_folder(out)?;
     }
-    let (recording, status) = lab::real::record(&args.command, &stop_flag())?;
+    let (recording, status) = lab::real::record(&args.command, &last_signal())?;
     match &args.out {
         Some(out) => {
             recording.write(out)?;

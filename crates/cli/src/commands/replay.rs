@@ -8,7 +8,8 @@ use lab::{LabError, Recording, check_new_folder};
 
 use crate::args::{Format, ReplayArgs};
 use crate::printer::{Failure, Printer};
-use crate::progress::{ReplayBar, stop_flag};
+use crate::progress::ReplayBar;
+use crate::signals::stop_flag;
 
 pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
     let request = ReplayRequest {

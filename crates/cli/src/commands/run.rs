@@ -3,17 +3,18 @@
 use lab::{PlannedRun, Recording, check_new_folder, command, run_all};
 use report::Group;
 
-use super::{host_policy, request};
+use super::{host_policy, one_backend, request, told_of_real_runs};
 use crate::args::{Format, RunArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
-    if let [_, second, ..] = &args.scenario.backends[..] {
-        let problem = format!("`run` takes one backend; `compare` takes `--on {second}` as a second one");
-        return Err(Failure::Usage(problem));
+    one_backend("run", &args.scenario.backends)?;
+    let request = request(&args.subject, args.kernel.as_ref(), &args.scenario);
+    let (scenario, told) = request.resolve_telling()?;
+    if let Some(told) = told {
+        printer.note(&told);
     }
-    let scenario = request(&args.subject, args.kernel.as_ref(), &args.scenario).resolve()?;
     let policy = host_policy(&args.scenario.host, [&scenario])?;
     if args.scenario.dry_run {
         return printer.data(&scenario.to_toml());
@@ -23,6 +24,7 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let again = command(&scenario);
     let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
+    told_of_real_runs(&plan, &policy, printer)?;
     let progress = RunProgress::new(plan.len(), policy, printer);
     let batch = run_all(&plan, 1, &progress.control, |_, recording| match &args.out {
         Some(out) => recording.write(out).map(drop).map_err(Into::into),

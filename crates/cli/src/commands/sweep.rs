@@ -2,11 +2,12 @@
 
 use lab::{LabError, Recording, sweep as lab_sweep};
 
-use super::{host_policy, request, run_plan};
+use super::{host_policy, one_backend, request, run_plan};
 use crate::args::{Format, SweepArgs};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> {
+    one_backend("sweep", &args.scenario.backends)?;
     let plan = lab_sweep::plan(&request(&args.subject, args.kernel.as_ref(), &args.scenario))?;
     let policy = host_policy(&args.scenario.host, plan.iter().map(|run| &run.scenario))?;
     if args.scenario.dry_run {

@@ -1,8 +1,14 @@
 //! The command line as a person meets it: golden texts of help, results and errors.
 //!
-//! `support` runs the program; `runs` holds what succeeds, `wrong_inputs` what does not.
+//! `support` runs the program; `runs`, `lists` and `machines` hold what succeeds, `wrong_inputs` what
+//! does not, `refusals` what would succeed if it were taken for something else than was said,
+//! `real_runs` what happens on this host.
 
 mod killed;
+mod lists;
+mod machines;
+mod real_runs;
+mod refusals;
 mod runs;
 mod support;
 mod wrong_inputs;

@@ -101,7 +101,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Found::Missing => {
                     // Readahead may fail, then this one page matters.
                     let _ = self.sync_readahead(process, file, index, request).await;
-                    if matches!(self.look(&file.inode, index), Found::Missing) {
+                    // A look would take the marker, which may be on this very page, and lose it.
+                    let slot = self.mem(|mem| mem.cache.find(file.inode.mapping, index));
+                    if !matches!(slot, Slot::Page(_)) {
                         self.read_one_page(process, &file.inode, index).await?;
                     }
                 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::bounds::BoundsError;
+
 /// Why there is no result. [`VmError::hint`] says what to do.
 #[derive(Debug, Error)]
 pub enum VmError {
@@ -97,6 +99,17 @@ pub enum VmError {
     #[error("{why}")]
     BadSpec {
         /// What is wrong.
+        why: String,
+    },
+    /// It would take more of this host, or of the guest, than there is.
+    #[error(transparent)]
+    Bounds(#[from] BoundsError),
+    /// The cache folder could be changed by others.
+    #[error("`{}`, where kernels would be kept, {why}", path.display())]
+    SharedCache {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
         why: String,
     },
     /// QEMU ended before the guest had sent its result.
@@ -208,9 +221,13 @@ impl VmError {
                     .to_owned()
             }
             Self::Hung { .. } | Self::TimedOut { .. } => {
-                "an emulated CPU is slow: give it more time, more memory or a smaller workload".to_owned()
+                "an emulated CPU is slow: make the workload smaller with `--param`, or give it more memory with `--mem`".to_owned()
             }
             Self::BadSpec { .. } => "`--mem`, `--vm-cpus` and `--vm-nodes` shape the machine".to_owned(),
+            Self::Bounds(error) => return error.hint(),
+            Self::SharedCache { .. } => {
+                "set HOME or XDG_CACHE_HOME to a folder of your own, or remove that one".to_owned()
+            }
             Self::NoLruGen { .. } => NO_LRU_GEN_HINT.to_owned(),
             Self::Guest { hint, .. } => return hint.clone(),
             _ => return None,

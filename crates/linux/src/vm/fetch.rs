@@ -15,8 +15,10 @@ use std::process::{Command, Output};
 
 use super::deb;
 use super::error::VmError;
-use super::kernels::{Kernel, compare_versions, is_of_version};
+use super::kernels::{self, Kernel, compare_versions, is_of_version};
 use super::modules::{GUEST_MODULES, ModuleTree};
+use crate::owner::Processes;
+use crate::process::dying_with_us;
 
 const PREFIX: &str = "linux-image-";
 const SUFFIX: &str = "-cloud-amd64";
@@ -31,7 +33,10 @@ pub fn fetch(version: &str, cache: &Path, progress: &mut dyn FnMut(&str)) -> Res
     if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.chars().all(fits) {
         return Err(VmError::BadVersion { text: version.to_owned() });
     }
-    std::fs::create_dir_all(cache).map_err(|source| VmError::io("create", cache, source))?;
+    kernels::create_private(cache)?;
+    for said in Processes::of_machine().remove_dead_directories(cache) {
+        progress(&said);
+    }
     progress("refreshing package lists");
     let own = Apt::with_own_lists(cache)?;
     let apt = match own.run(&["update"]) {
@@ -49,7 +54,7 @@ pub fn fetch(version: &str, cache: &Path, progress: &mut dyn FnMut(&str)) -> Res
         return Kernel::in_folder(&folder);
     }
     let failed = |source| VmError::io("create a folder in", cache, source);
-    let work = tempfile::Builder::new().prefix(".fetch-").tempdir_in(cache).map_err(failed)?;
+    let (_, work) = Processes::of_machine().create_directory(cache).map_err(failed)?;
     progress(&format!("downloading {PREFIX}{release}"));
     let deb = apt.download(&format!("{PREFIX}{release}"), work.path())?;
     progress("unpacking");
@@ -125,10 +130,11 @@ impl Apt {
             // Else apt downloads as a user who cannot write into our folders, and warns of it.
             command.args(["-o", "APT::Sandbox::User=root"]);
         }
-        let output = command.env("LC_ALL", "C").output().map_err(|source| match source.kind() {
-            ErrorKind::NotFound => VmError::NoApt,
-            _ => VmError::io("run", Path::new(program), source),
-        })?;
+        let output =
+            dying_with_us(command.env("LC_ALL", "C")).output().map_err(|source| match source.kind() {
+                ErrorKind::NotFound => VmError::NoApt,
+                _ => VmError::io("run", Path::new(program), source),
+            })?;
         if output.status.success() {
             return Ok(output);
         }

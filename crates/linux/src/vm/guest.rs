@@ -23,7 +23,7 @@ use units::Seed;
 use super::error::NO_LRU_GEN_HINT;
 use super::image::VmFilesystem;
 use super::protocol::{GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME};
-use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths};
+use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths, Told};
 
 /// Where the modules lie, in the order of their names.
 pub const MODULE_DIR: &str = "modules";
@@ -130,12 +130,18 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
         seed: Seed(job.seed),
         root,
         sysctls: job.sysctls,
+        keep_in: None,
         sample_period: job.sample_period,
         limit: job.limit,
+        tell_every: None,
         host_wide: true,
     };
-    let progress = |text: &str| channel.send(&Message::Progress(text.to_owned()));
-    crate::run(&spec, &AtomicBool::new(false), &progress)
+    let tell = |told: Told<'_>| {
+        if let Told::Phase(text) = told {
+            channel.send(&Message::Progress(text.to_owned()));
+        }
+    };
+    crate::run(&spec, &AtomicBool::new(false), &tell)
         .map_err(|error| Failure { message: error.to_string(), hint: error.hint() })
 }
 

@@ -10,8 +10,11 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 use units::Bytes;
+use workload::Footprint;
 
 use super::error::VmError;
+use crate::bounds::Rounded;
+use crate::process::dying_with_us;
 
 /// The filesystem of the guest's data disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +27,15 @@ pub enum VmFilesystem {
     /// XFS with a log of this many MiB. A small one makes log space a bottleneck of its own.
     XfsWithLog(u16),
 }
+
+/// What of a disk is left for files: a filesystem's own tables and log take about 3 % of it.
+const FILES_SHARE: (u64, u64) = (15, 16);
+/// `mkfs.ext4` makes an inode for as many bytes (`inode_ratio` in mke2fs.conf); XFS as they come.
+const EXT4_BYTES_PER_INODE: u64 = 16 << 10;
+/// What a new image takes on the host: 261 MiB with ext4 and 65 MiB with XFS, for 32 GiB.
+const EMPTY_IMAGE: u64 = 320 << 20;
+/// What a file takes besides its content: inode, directory entry, its share of the log.
+const BYTES_PER_FILE: u64 = 1 << 10;
 
 const DISK_ID: &str = "7a6e7469-6465-4000-8000-000000000001";
 
@@ -54,6 +66,28 @@ impl VmFilesystem {
     }
 }
 
+/// Whether the files of `made` fit on a disk of `size`; else what does, in words.
+pub(crate) fn fits(made: &Footprint, filesystem: VmFilesystem, size: Bytes) -> Result<(), String> {
+    let room = Bytes(size.get() / FILES_SHARE.1 * FILES_SHARE.0);
+    if taken(made) > room {
+        return Err(Rounded::down(room).to_string());
+    }
+    let inodes = size.get() / EXT4_BYTES_PER_INODE;
+    match filesystem {
+        VmFilesystem::Ext4 if made.file_count > inodes => Err(format!("{inodes} files")),
+        _ => Ok(()),
+    }
+}
+
+/// What the image takes on the host when all files are made.
+pub(crate) fn grows_to(made: &Footprint) -> Bytes {
+    Bytes(taken(made).get().saturating_add(EMPTY_IMAGE))
+}
+
+fn taken(made: &Footprint) -> Bytes {
+    Bytes(made.files.get().saturating_add(made.file_count.saturating_mul(BYTES_PER_FILE)))
+}
+
 /// Makes a disk image of `size` at `path`.
 ///
 /// # Errors
@@ -63,11 +97,12 @@ pub fn make(path: &Path, filesystem: VmFilesystem, size: Bytes) -> Result<(), Vm
     File::create(path).and_then(|file| file.set_len(size.get())).map_err(failed)?;
     let (program, mut arguments) = filesystem.mkfs();
     let found = find_program(program).ok_or(VmError::NoMkfs { program })?;
-    let mut output = Command::new(&found).args(&arguments).arg(path).output().map_err(failed)?;
+    let mkfs = |arguments: &[String]| dying_with_us(Command::new(&found).args(arguments).arg(path)).output();
+    let mut output = mkfs(&arguments).map_err(failed)?;
     if !output.status.success() && matches!(filesystem, VmFilesystem::XfsWithLog(_)) {
         // Since xfsprogs 5.19 a log below 64 MiB takes this word, which older ones do not know.
         arguments.push("--unsupported".to_owned());
-        output = Command::new(&found).args(&arguments).arg(path).output().map_err(failed)?;
+        output = mkfs(&arguments).map_err(failed)?;
     }
     if !output.status.success() {
         // A page of usage often follows; the first line says what is wrong.
@@ -100,6 +135,24 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let error = make(&dir.path().join("disk"), VmFilesystem::Ext4, Bytes(4096)).unwrap_err();
         assert!(matches!(&error, VmError::Mkfs { message, .. } if !message.is_empty()), "{error}");
+    }
+
+    #[test]
+    fn files_that_do_not_fit_on_the_disk_are_found_out_before_it_is_made() {
+        let made = |gib: u64, file_count| Footprint {
+            files: Bytes(gib << 30),
+            file_count,
+            anonymous: Bytes(0),
+            tasks: 1,
+        };
+        let disk = Bytes(32 << 30);
+        let check = |files, filesystem| fits(&files, filesystem, disk);
+        assert_eq!(check(made(29, 2), VmFilesystem::Ext4), Ok(()));
+        assert_eq!(check(made(30, 2), VmFilesystem::Ext4), Err("30 GiB".to_owned()));
+        assert_eq!(check(made(10, 3 << 20), VmFilesystem::Ext4), Err("2097152 files".to_owned()));
+        assert_eq!(check(made(10, 3 << 20), VmFilesystem::Xfs), Ok(()));
+        // With its inodes a file of one page is a fourth larger.
+        assert_eq!(check(made(28, 7 << 20), VmFilesystem::Xfs), Err("30 GiB".to_owned()));
     }
 
     #[test]

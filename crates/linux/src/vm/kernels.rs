@@ -8,6 +8,9 @@
 //! Left out: kernels for other CPUs, uncompressed images.
 
 use std::cmp::Ordering;
+use std::fs::DirBuilder;
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use super::error::{READ_KERNEL, VmError};
@@ -87,10 +90,45 @@ impl Kernel {
 }
 
 /// Where kernels are kept: `$XDG_CACHE_HOME/pagetide/kernels`, or `~/.cache/pagetide/kernels`.
-pub fn cache_dir() -> PathBuf {
+/// Without either it is below `$TMPDIR` or `/tmp`, where everybody may write, in a folder that
+/// nobody but this user can: what boots from there runs with this user's rights.
+///
+/// # Errors
+/// [`VmError::SharedCache`]: that folder is there and not this user's alone.
+pub fn cache_dir() -> Result<PathBuf, VmError> {
     let var = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = var("XDG_CACHE_HOME").or_else(|| var("HOME").map(|home| home.join(".cache")));
-    cache.unwrap_or_else(std::env::temp_dir).join("pagetide/kernels")
+    // A relative path is invalid and to be ignored (XDG Base Directory Specification).
+    let own = var("XDG_CACHE_HOME").filter(|path| path.is_absolute());
+    if let Some(cache) = own.or_else(|| var("HOME").map(|home| home.join(".cache"))) {
+        return Ok(cache.join("pagetide/kernels"));
+    }
+    let user = rustix::process::geteuid().as_raw();
+    let folder = std::env::temp_dir().join(format!("pagetide-{user}"));
+    check_private(&folder, user)?;
+    Ok(folder.join("kernels"))
+}
+
+/// Makes a folder of the cache; all that are missing above it, too, are this user's alone.
+pub(crate) fn create_private(folder: &Path) -> Result<(), VmError> {
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    created.map_err(|source| VmError::io("create", folder, source))?;
+    cache_dir().map(drop) // Somebody else may have been faster.
+}
+
+/// Refuses a folder in which others than `user` could put a kernel. One that is not there is fine.
+fn check_private(folder: &Path, user: u32) -> Result<(), VmError> {
+    let why = match folder.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(VmError::io("look at", folder, source)),
+        Ok(found) if found.is_symlink() => "is a symbolic link".to_owned(),
+        Ok(found) if !found.is_dir() => "is not a folder".to_owned(),
+        Ok(found) if found.uid() != user => format!("belongs to user {}, not to {user}", found.uid()),
+        Ok(found) if found.mode() & 0o022 != 0 => {
+            format!("can be written by others (mode {:04o})", found.mode() & 0o7777)
+        }
+        Ok(_) => return Ok(()),
+    };
+    Err(VmError::SharedCache { path: folder.to_owned(), why })
 }
 
 /// Releases in the cache, oldest version first.
@@ -209,6 +247,33 @@ mod tests {
         let mut cut = image("6.1");
         cut[0x20e..0x210].copy_from_slice(&u16::MAX.to_le_bytes());
         assert_eq!(release_of(&cut), None);
+    }
+
+    #[test]
+    fn a_cache_in_a_shared_folder_is_used_only_if_it_is_this_users_alone() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let shared = tempfile::tempdir().unwrap();
+        let at = |name: &str| shared.path().join(name);
+        let user = rustix::process::geteuid().as_raw();
+        let why = |name: &str, user| match check_private(&at(name), user) {
+            Ok(()) => "fine".to_owned(),
+            Err(error) => {
+                assert!(error.hint().unwrap().contains("HOME"), "{error}");
+                error.to_string().split_once(", where kernels would be kept, ").unwrap().1.to_owned()
+            }
+        };
+        assert_eq!(why("nothing", user), "fine");
+        DirBuilder::new().mode(0o700).create(at("own")).unwrap();
+        assert_eq!(why("own", user), "fine");
+        assert_eq!(why("own", user + 1), format!("belongs to user {user}, not to {}", user + 1));
+        symlink(at("own"), at("link")).unwrap();
+        assert_eq!(why("link", user), "is a symbolic link");
+        std::fs::write(at("file"), "").unwrap();
+        assert_eq!(why("file", user), "is not a folder");
+        for (mode, shown) in [(0o770, "0770"), (0o1777, "1777")] {
+            std::fs::set_permissions(at("own"), std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(why("own", user), format!("can be written by others (mode {shown})"));
+        }
     }
 
     proptest::proptest! {

@@ -29,8 +29,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use units::{Bytes, Seed};
-use workload::Workload;
 use workload::scenario::LruGen;
+use workload::{MachineSize, Workload};
 
 pub use error::VmError;
 pub use fetch::fetch;
@@ -38,15 +38,16 @@ pub use image::VmFilesystem;
 pub use kernels::{Kernel, VmKernel, cache_dir};
 pub use qemu::{Accelerator, Hardware};
 
-use crate::spec::LinuxResult;
+use crate::bounds::{BoundsError, DEFAULT_SHARE, Disk, DiskShare, Memory, Rounded};
+use crate::machine;
+use crate::owner::Processes;
+use crate::spec::{LinuxResult, Told};
 use cpio::Archive;
 use modules::{GUEST_MODULES, ModuleTree};
 use protocol::{JOB_PATH, Job};
 use watch::{Failure, Finished, Outputs, Patience};
 
 const QEMU: &str = "qemu-system-x86_64";
-/// Folders of runs: `vm-<process>-<random>`.
-const RUN_PREFIX: &str = "vm-";
 const KVM_DEVICE: &str = "/dev/kvm";
 /// The first kernel with a multi-gen LRU.
 const LRU_GEN_SINCE: &str = "6.1";
@@ -64,12 +65,14 @@ pub struct VmSpec {
     pub filesystem: VmFilesystem,
     /// Size of the data disk; only what is written takes room on the host.
     pub disk: Bytes,
+    /// What of the free disk of this host that may be.
+    pub share: DiskShare,
     /// Readahead of the data disk in KiB.
     pub read_ahead_kib: u32,
+    /// What the workload's random draws come from.
+    pub seed: Seed,
     /// Sysctls to set before the run, by name and value.
     pub sysctls: Vec<(String, String)>,
-    /// From which all follows that the workload draws.
-    pub seed: Seed,
     /// The multi-gen LRU. The reference measurements have it off.
     pub lru_gen: LruGen,
     /// `memory.max` of the workload's root cgroup.
@@ -96,9 +99,10 @@ impl VmSpec {
             hardware: Hardware { mem: Bytes(512 << 20), cpus: 2, numa_nodes: 1 },
             filesystem: VmFilesystem::Ext4,
             disk: Bytes(32 << 30),
+            share: DEFAULT_SHARE,
             read_ahead_kib: 128,
-            sysctls: Vec::new(),
             seed: Seed(1),
+            sysctls: Vec::new(),
             lru_gen: LruGen::OFF,
             limit: None,
             sample_period: Duration::from_secs(1),
@@ -134,27 +138,82 @@ pub fn run(
     spec: &VmSpec,
     workload: &Workload,
     stop: &AtomicBool,
-    progress: &dyn Fn(&str),
+    tell: &dyn Fn(Told<'_>),
 ) -> Result<VmRun, VmError> {
+    let Found { qemu, kernel, runs, .. } = look(spec, workload)?;
+    kernels::create_private(&runs)?;
+    let failed = |source| VmError::io("create a folder in", &runs, source);
+    let (_, dir) = Processes::of_machine().create_directory(&runs).map_err(failed)?;
+    let initramfs = dir.path().join("initramfs");
+    let archive = initramfs_of(spec, &kernel, workload)?;
+    std::fs::write(&initramfs, archive).map_err(|source| VmError::io("write", &initramfs, source))?;
+    let machine = Machine { spec, qemu: &qemu, kernel: &kernel, initramfs: &initramfs, dir: dir.path() };
+    machine.run(stop, tell)
+}
+
+/// Says what a run would take of this host: a sentence for each thing worth knowing. Folders of
+/// killed runs are removed first, and nothing is written.
+///
+/// # Errors
+/// There is no such machine or kernel; the run needs more than there is, in the guest or here.
+pub fn check(spec: &VmSpec, workload: &Workload) -> Result<Vec<String>, VmError> {
+    look(spec, workload).map(|found| found.notes)
+}
+
+/// What a run uses of this host.
+struct Found {
+    qemu: PathBuf,
+    kernel: Kernel,
+    /// Where folders of runs are made.
+    runs: PathBuf,
+    notes: Vec<String>,
+}
+
+fn look(spec: &VmSpec, workload: &Workload) -> Result<Found, VmError> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Err(VmError::WrongHost);
     }
     spec.hardware.check()?;
     let qemu = image::find_program(QEMU).ok_or_else(|| VmError::NoQemu { program: QEMU.to_owned() })?;
-    let kernels = cache_dir();
+    let kernels = cache_dir()?;
     let kernel = spec.kernel.find(&kernels)?;
     check_lru_gen(spec.lru_gen, &kernel.release)?;
     let runs = kernels.with_file_name("runs");
-    std::fs::create_dir_all(&runs).map_err(|source| VmError::io("create", &runs, source))?;
-    remove_abandoned(&runs);
-    let failed = |source| VmError::io("create a folder in", &runs, source);
-    let prefix = format!("{RUN_PREFIX}{}-", std::process::id());
-    let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(&runs).map_err(failed)?;
-    let initramfs = dir.path().join("initramfs");
-    let archive = initramfs_of(spec, &kernel, workload)?;
-    std::fs::write(&initramfs, archive).map_err(|source| VmError::io("write", &initramfs, source))?;
-    let machine = Machine { spec, qemu: &qemu, kernel: &kernel, initramfs: &initramfs, dir: dir.path() };
-    machine.run(stop, progress)
+    let mut notes = Processes::of_machine().remove_dead_directories(&runs);
+    notes.push(check_bounds(spec, workload, &runs)?);
+    Ok(Found { qemu, kernel, runs, notes })
+}
+
+/// Holds what the workload makes against the guest's memory and disk, and those against this host's.
+fn check_bounds(spec: &VmSpec, workload: &Workload, runs: &Path) -> Result<String, VmError> {
+    let Hardware { mem, cpus, numa_nodes } = spec.hardware;
+    let (host, cgroup) =
+        machine::memory_here().unwrap_or_else(|_| (machine::memory_total().to_bytes(), None));
+    if mem > host {
+        return Err(BoundsError::BeyondMemory { what: "--mem", asked: mem, memory: host, cgroup }.into());
+    }
+    let size = MachineSize { memory: mem.to_pages_floor(), nodes: numa_nodes, cpus };
+    let memory = Memory { option: "--mem", size };
+    memory.check(workload, host)?;
+    let made = memory.footprint(workload);
+    let name = workload.name();
+    image::fits(&made, spec.filesystem, spec.disk).map_err(|room| BoundsError::GuestDisk {
+        workload: name,
+        count: made.file_count,
+        files: made.files,
+        disk: spec.disk,
+        room,
+        instead: memory.smaller_files(workload, Bytes(spec.disk.get() / 8 * 7)),
+    })?;
+    let disk = Disk::at(runs).map_err(|source| VmError::io("look at", runs, source))?;
+    let (files, image) = (Rounded::up(made.files), image::grows_to(&made));
+    let grown = format!("the guest's disk takes up to {}", Rounded::up(image));
+    let what = format!("`{name}` makes {} files of {files} together: {grown}", made.file_count);
+    disk.check(&what, image, spec.share, |allowed| {
+        let files = Bytes(allowed.get().saturating_sub(image.get() - made.files.get()));
+        memory.smaller_files(workload, files)
+    })?;
+    Ok(format!("{what} {}", disk.room(spec.share)))
 }
 
 /// Refuses what cannot work before anything boots. A kernel that was built without the multi-gen
@@ -176,13 +235,13 @@ struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    fn run(&self, stop: &AtomicBool, progress: &dyn Fn(&str)) -> Result<VmRun, VmError> {
+    fn run(&self, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Result<VmRun, VmError> {
         if let Some(accelerator) = self.spec.accelerator {
             let failure = |failure: Failure| failure.error;
-            return self.boot(accelerator, self.spec.quiet_timeout, stop, progress).map_err(failure);
+            return self.boot(accelerator, self.spec.quiet_timeout, stop, tell).map_err(failure);
         }
         if kvm_opens() {
-            match self.boot(Accelerator::Kvm, KVM_BOOT.min(self.spec.quiet_timeout), stop, progress) {
+            match self.boot(Accelerator::Kvm, KVM_BOOT.min(self.spec.quiet_timeout), stop, tell) {
                 Ok(run) => return Ok(run),
                 Err(Failure { error, was_ready }) if was_ready || matches!(error, VmError::Stopped) => {
                     return Err(error);
@@ -191,12 +250,13 @@ impl Machine<'_> {
                     let why = failure.error.to_string();
                     let why = why.lines().next().unwrap_or_default();
                     let why = why.split(';').next().unwrap_or_default();
-                    progress(&format!("KVM does not work here ({why}); emulating, which is slower"));
+                    let note = format!("KVM does not work here ({why}); emulating, which is slower");
+                    tell(Told::Note(&note));
                 }
             }
         }
         let quiet = self.spec.quiet_timeout;
-        self.boot(Accelerator::Tcg, quiet, stop, progress).map_err(|failure| failure.error)
+        self.boot(Accelerator::Tcg, quiet, stop, tell).map_err(|failure| failure.error)
     }
 
     fn boot(
@@ -204,7 +264,7 @@ impl Machine<'_> {
         accelerator: Accelerator,
         boot_patience: Duration,
         stop: &AtomicBool,
-        progress: &dyn Fn(&str),
+        tell: &dyn Fn(Told<'_>),
     ) -> Result<VmRun, Failure> {
         let [disk, console, channel, errors] =
             ["disk", "console", "channel", "errors"].map(|name| self.dir.join(name));
@@ -218,12 +278,12 @@ impl Machine<'_> {
             channel: &channel,
         };
         let arguments = qemu::arguments(&self.spec.hardware, accelerator, &files);
-        let outputs = Outputs { console: &console, channel: &channel, errors: &errors };
+        let outputs = Outputs { console: &console, channel: &channel, errors: &errors, disk: &disk };
         let patience =
             Patience { total: self.spec.timeout, boot: boot_patience, quiet: self.spec.quiet_timeout };
-        progress(&format!("booting {} with {}", self.kernel.release, accelerator.name()));
+        tell(Told::Phase(&format!("booting {} with {}", self.kernel.release, accelerator.name())));
         let begin = Instant::now();
-        let finished = watch::watch(self.qemu, &arguments, &outputs, &patience, stop, progress)?;
+        let finished = watch::watch(self.qemu, &arguments, &outputs, &patience, stop, tell)?;
         Ok(self.describe(finished, accelerator, begin.elapsed()))
     }
 
@@ -274,20 +334,6 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload) -> Result<V
     Ok(archive.finish())
 }
 
-/// Removes what runs left whose process was killed: nothing else can have kept it. Failing to is
-/// no reason not to run.
-fn remove_abandoned(runs: &Path) {
-    let Ok(entries) = std::fs::read_dir(runs) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(RUN_PREFIX)?.split('-').next());
-        let Some(owner) = owner.and_then(|text| text.parse::<u32>().ok()) else { continue };
-        if !Path::new("/proc").join(owner.to_string()).exists() {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
 /// Whether this user may use KVM. Whether it works is another question, which a boot answers.
 fn kvm_opens() -> bool {
     std::fs::File::options().read(true).write(true).open(KVM_DEVICE).is_ok()
@@ -309,15 +355,30 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_run_left_is_removed_and_a_living_runs_folder_is_not() {
+    fn a_guest_that_does_not_fit_this_host_is_refused_before_its_disk_is_made() {
         let runs = tempfile::tempdir().unwrap();
-        // Linux numbers processes below 2^22.
-        let (dead, living) = ("vm-4194305-x".to_owned(), format!("vm-{}-x", std::process::id()));
-        for name in [&dead, &living, &"vm-notes".to_owned()] {
-            std::fs::create_dir(runs.path().join(name)).unwrap();
-        }
-        remove_abandoned(runs.path());
-        let kept = |name: &str| runs.path().join(name).exists();
-        assert_eq!((kept(&dead), kept(&living), kept("vm-notes")), (false, true, true));
+        let refused = |mem: u64, disk: u64, share, pairs: &[(&'static str, &'static str)]| {
+            let workload = Workload::new("hot-and-stream", pairs.iter().copied()).unwrap();
+            let hardware = Hardware { mem: Bytes(mem << 20), cpus: 2, numa_nodes: 1 };
+            let (disk, kernel) = (Bytes(disk << 30), VmKernel::parse("6.12"));
+            let spec = VmSpec { hardware, disk, share, ..VmSpec::new(kernel) };
+            match check_bounds(&spec, &workload, &runs.path().join("runs")) {
+                Ok(_) => "fits".to_owned(),
+                Err(error) => error.to_string(),
+            }
+        };
+        let small = [("hot", "1M"), ("stream", "6M")];
+        let all = DiskShare::Percent(100);
+        assert_eq!(refused(128, 32, all, &small), "fits");
+        let mem = refused(1 << 40, 32, all, &small);
+        assert!(mem.starts_with("`--mem 1048576T` is more than the "), "{mem}");
+        assert_eq!(
+            refused(128, 1, all, &[("stream", "2G")]),
+            "`hot-and-stream` makes 2 files of 2.05 GiB together, and the guest's disk of 1G holds 960 MiB"
+        );
+        let disk = refused(128, 32, DiskShare::Size(Bytes(64 << 20)), &small);
+        assert!(disk.contains("the guest's disk takes up to 329 MiB in "), "{disk}");
+        assert!(disk.ends_with(" and 64 MiB may be used (64M)"), "{disk}");
+        assert!(!runs.path().join("runs").exists());
     }
 }

@@ -30,7 +30,7 @@ pub struct Job {
     pub workload: String,
     /// All its parameters, as texts.
     pub params: Vec<(String, String)>,
-    /// From which all follows that the workload draws.
+    /// What its random draws come from.
     pub seed: u64,
     /// Sysctls to set before the run.
     pub sysctls: Vec<(String, String)>,

@@ -2,22 +2,28 @@
 //!
 //! The guest's console and its messages come as two files that grow; both are read every few
 //! milliseconds. A guest is given up when somebody says stop, its kernel crashes, nothing is
-//! heard from it for too long, or the whole takes too long. QEMU never outlives the watcher.
+//! heard from it for too long, or the whole takes too long. QEMU never outlives the watcher,
+//! also not one that is killed.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use units::Bytes;
+
 use super::console::Console;
 use super::error::VmError;
 use super::protocol::{Inbox, Message};
-use crate::spec::LinuxResult;
+use crate::bounds::Rounded;
+use crate::process::dying_with_us;
+use crate::spec::{LinuxResult, TELL_EVERY, Told};
 
 /// Between two looks at the files.
 const POLL: Duration = Duration::from_millis(20);
@@ -64,6 +70,8 @@ pub struct Outputs<'a> {
     pub channel: &'a Path,
     /// QEMU's own messages.
     pub errors: &'a Path,
+    /// Its data disk, which grows.
+    pub disk: &'a Path,
 }
 
 /// Runs `program` until it delivers a result.
@@ -76,12 +84,12 @@ pub fn watch(
     outputs: &Outputs<'_>,
     patience: &Patience,
     stop: &AtomicBool,
-    progress: &dyn Fn(&str),
+    tell: &dyn Fn(Told<'_>),
 ) -> Result<Finished, Failure> {
     let early = |error| Failure { error, was_ready: false };
     let mut watcher = Watcher::start(program, arguments, outputs).map_err(early)?;
     loop {
-        let step = watcher.step(patience, stop, progress);
+        let step = watcher.step(patience, stop, tell);
         match step {
             Ok(None) => sleep(POLL),
             Ok(Some(result)) => {
@@ -105,6 +113,9 @@ struct Watcher {
     inbox: Inbox,
     errors: File,
     error_text: String,
+    disk: PathBuf,
+    last_phase: String,
+    last_told: Instant,
 }
 
 impl Drop for Watcher {
@@ -122,18 +133,13 @@ impl Watcher {
         create(outputs.console)?;
         create(outputs.channel)?;
         let errors = create(outputs.errors)?;
-        let child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(errors)
-            // Ctrl-C goes to the terminal's group; we decide when the guest ends.
-            .process_group(0)
-            .spawn()
-            .map_err(|source| match source.kind() {
-                ErrorKind::NotFound => VmError::NoQemu { program: program.display().to_string() },
-                _ => VmError::io("run", program, source),
-            })?;
+        let mut command = Command::new(program);
+        // Ctrl-C goes to the terminal's group; we decide when the guest ends.
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
+        let child = dying_with_us(&mut command).spawn().map_err(|source| match source.kind() {
+            ErrorKind::NotFound => VmError::NoQemu { program: program.display().to_string() },
+            _ => VmError::io("run", program, source),
+        })?;
         let now = Instant::now();
         Ok(Self {
             child,
@@ -146,6 +152,9 @@ impl Watcher {
             inbox: Inbox::default(),
             errors: open(outputs.errors)?,
             error_text: String::new(),
+            disk: outputs.disk.to_owned(),
+            last_phase: String::new(),
+            last_told: now,
         })
     }
 
@@ -154,7 +163,7 @@ impl Watcher {
         &mut self,
         patience: &Patience,
         stop: &AtomicBool,
-        progress: &dyn Fn(&str),
+        tell: &dyn Fn(Told<'_>),
     ) -> Result<Option<LinuxResult>, VmError> {
         if stop.load(Ordering::Relaxed) {
             return Err(VmError::Stopped);
@@ -166,7 +175,10 @@ impl Watcher {
             match message {
                 Message::Ready { .. } => self.boot = Some(self.started.elapsed()),
                 Message::Alive => {}
-                Message::Progress(text) => progress(&text),
+                Message::Progress(text) => {
+                    tell(Told::Phase(&text));
+                    self.last_phase = text;
+                }
                 Message::Done(result) => return Ok(Some(*result)),
                 Message::Failed { message, hint } => return Err(VmError::Guest { message, hint }),
             }
@@ -184,7 +196,24 @@ impl Watcher {
             return Err(VmError::Ended { message, tail: self.console.tail() });
         }
         self.check_patience(patience)?;
+        if self.last_told.elapsed() >= TELL_EVERY {
+            self.last_told = Instant::now();
+            tell(Told::Progress(&self.so_far()));
+        }
         Ok(None)
+    }
+
+    /// How far the guest is, by what can be seen from outside.
+    fn so_far(&self) -> String {
+        let seconds = self.started.elapsed().as_secs();
+        let phase = match (self.boot, &self.last_phase[..]) {
+            (None, _) => "booting",
+            (Some(_), "") => "in the first phase",
+            (Some(_), phase) => phase,
+        };
+        // Blocks that the sparse image has, in units of 512 bytes (stat(2)).
+        let image = std::fs::metadata(&self.disk).map_or(0, |file| file.blocks() * 512);
+        format!("{seconds} s of guest; {phase}; its disk has grown to {}", Rounded::down(Bytes(image)))
     }
 
     fn check_patience(&self, patience: &Patience) -> Result<(), VmError> {
@@ -248,11 +277,13 @@ mod tests {
             ["qemu", "console", "channel", "errors"].map(|name| dir.path().join(name));
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-        let outputs = Outputs { console: &console, channel: &channel, errors: &errors };
+        let outputs = Outputs { console: &console, channel: &channel, errors: &errors, disk: &program };
         let arguments = [console.clone().into(), channel.clone().into()];
         let heard = RefCell::new(Vec::new());
-        let outcome = watch(&program, &arguments, &outputs, &patience, stop, &|text| {
-            heard.borrow_mut().push(text.to_owned());
+        let outcome = watch(&program, &arguments, &outputs, &patience, stop, &|told| {
+            if let Told::Phase(text) = told {
+                heard.borrow_mut().push(text.to_owned());
+            }
         });
         (outcome, heard.into_inner())
     }
@@ -333,7 +364,7 @@ mod tests {
         let nowhere = Path::new("/nowhere/qemu");
         let dir = tempfile::tempdir().unwrap();
         let [console, channel, errors] = ["console", "channel", "errors"].map(|name| dir.path().join(name));
-        let outputs = Outputs { console: &console, channel: &channel, errors: &errors };
+        let outputs = Outputs { console: &console, channel: &channel, errors: &errors, disk: &console };
         let failure = watch(nowhere, &[], &outputs, &PATIENT, &AtomicBool::new(false), &|_| ()).unwrap_err();
         assert_eq!(failure.error.hint().as_deref(), Some("install it: `apt-get install qemu-system-x86`"));
     }

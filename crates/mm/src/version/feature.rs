@@ -6,13 +6,18 @@
 //! is Linux 5.5 with one less.
 //!
 //! Only what this crate implements is listed. Source of each row: MECHANISMS sections 0 and 6.x
-//! of `docs/mechanisms`. Neighbours: [`crate::base::sysctl`] for what an administrator can change.
+//! of `docs/mechanisms`. Neighbours: `forms` for features that do not go together,
+//! [`crate::base::sysctl`] for what an administrator can change.
+
+mod forms;
 
 use core::fmt;
 use std_alloc::string::{String, ToString};
 use std_alloc::vec::Vec;
 
 use units::Bytes;
+
+pub use forms::{ChangeError, FORMS};
 
 use crate::version::geometry::{FILE_CACHES_5X, FILE_CACHES_61, FILE_CACHES_612, FileCaches};
 

@@ -81,6 +81,26 @@ pub enum ScenarioProblem {
     /// A key that must be there.
     #[error("key `{0}` is missing")]
     MissingKey(&'static str),
+    /// A kernel or a machine for a run that has its own.
+    #[error("`{what}` cannot be `{value}`: {why}")]
+    NotChosen {
+        /// The key or option.
+        what: String,
+        /// Its value.
+        value: String,
+        /// What the run has instead.
+        why: String,
+        /// What to do other than to leave it out.
+        or: &'static str,
+    },
+    /// A value that the model does not take.
+    #[error("{message}")]
+    Model {
+        /// What is wrong with it.
+        message: String,
+        /// What to write instead.
+        hint: Option<String>,
+    },
     /// A value of the wrong kind.
     #[error("`{key}` is {found}, not {expected}")]
     WrongKind {
@@ -118,9 +138,24 @@ pub enum ScenarioProblem {
         /// The text that was given.
         value: String,
     },
-    /// One sysctl under two spellings.
-    #[error("sysctl `{0}` is set twice")]
-    SysctlTwice(String),
+    /// One sysctl twice, perhaps in two spellings.
+    #[error("sysctl `{name}` is set twice, to `{first}` and to `{second}`")]
+    SysctlTwice {
+        /// The sysctl.
+        name: String,
+        /// The value that comes first.
+        first: String,
+        /// The value that comes then.
+        second: String,
+    },
+    /// Something is said of a virtual machine, and there is none.
+    #[error("`{what}` is for virtual machines, and this runs on `{backend}`")]
+    NoGuest {
+        /// The option or table.
+        what: &'static str,
+        /// Where it runs.
+        backend: String,
+    },
     /// A virtual machine that makes no sense.
     #[error("`{key}` of a virtual machine cannot be `{value}`: {why}")]
     Guest {
@@ -144,7 +179,13 @@ impl ScenarioProblem {
             Self::Kernel(error) => error.hint(),
             Self::Input(error) => error.hint(),
             Self::NotASize { source, .. } => Some(source.hint().to_owned()),
+            Self::NotChosen { or, .. } => Some(format!("leave it out, or {or}")),
+            Self::Model { hint, .. } => hint.clone(),
             Self::MissingKey(key) => Some(format!("add a line `{key} = ...` at the top of the file")),
+            Self::SysctlTwice { .. } => Some("leave one of them out".to_owned()),
+            Self::NoGuest { .. } => {
+                Some("add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out".to_owned())
+            }
             Self::NotASysctlValue { .. } => Some("write a number, or words between blanks".to_owned()),
             Self::Guest { key, .. } => Some(match *key {
                 "cpus" => "write it as in `--vm-cpus 4`, or `cpus = 4` below `[vm]`".to_owned(),
@@ -152,11 +193,10 @@ impl ScenarioProblem {
                 _ => "give it more CPUs or fewer nodes: `--vm-cpus 4 --vm-nodes 2`".to_owned(),
             }),
             Self::Schema(_) => Some("use the version of this program that wrote the file".to_owned()),
-            Self::NotToml(_)
-            | Self::WrongKind { .. }
-            | Self::MemOutOfRange { .. }
-            | Self::NotASeed(_)
-            | Self::SysctlTwice(_) => None,
+            Self::NotToml(_) => {
+                Some("a line is `key = 5` or `key = \"text\"`; `--dry-run` prints a whole file".to_owned())
+            }
+            Self::WrongKind { .. } | Self::MemOutOfRange { .. } | Self::NotASeed(_) => None,
         }
     }
 }

@@ -6,11 +6,13 @@
 //! against a [`Vocabulary`] that the caller supplies.
 //!
 //! Map: `read` finds the values and their places; `guest` is the table `[vm]`; `error` says what
-//! is wrong where. Left out: whether a machine can run a workload, which the backend finds out.
+//! is wrong where; `real` what a real kernel leaves to say. Left out: whether a machine can run a
+//! workload, which the backend finds out.
 
 mod error;
 mod guest;
 mod read;
+mod real;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,6 +22,8 @@ use units::{Bytes, Seed, parse_size};
 
 pub use error::{Position, ScenarioError, ScenarioProblem};
 pub use guest::{GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen};
+pub use read::Written;
+pub use real::{GUEST_MACHINE, check_kernel, check_machine, check_mem};
 
 use crate::catalog::Workload;
 use crate::names::UnknownName;
@@ -28,24 +32,25 @@ use crate::vocabulary::{KernelSpec, Vocabulary};
 
 /// The version of the file form; it changes when an older reader would misread a newer file.
 pub const SCHEMA: u64 = 1;
-/// The smallest memory that a kernel boots in: its own image, and reserves of a few MiB.
+/// The smallest memory that a kernel boots in: its own image, reserves of a few MiB, one process.
 pub const MEM_MIN: Bytes = Bytes(16 << 20);
-/// The largest memory: what 2^32 page frames hold.
-pub const MEM_MAX: Bytes = Bytes(16 << 40);
+/// The largest memory: 2^28 page frames. The frame table of a simulated run takes a hundredth of it.
+pub const MEM_MAX: Bytes = Bytes(1 << 40);
 /// The seed when none is given.
 pub const SEED_DEFAULT: Seed = Seed(1);
 
-/// A run, fully resolved.
+/// A run, fully resolved. A simulated one has a kernel, a machine and memory; a guest has memory and
+/// is a machine of its own; this host has nothing to choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scenario {
     /// What runs, with all its parameters.
     pub workload: Workload,
-    /// The kernel that it runs on.
-    pub kernel: KernelSpec,
-    /// The machine that the kernel runs on, by name.
-    pub machine: String,
+    /// The simulated kernel. A real one is what it is.
+    pub kernel: Option<KernelSpec>,
+    /// The machine that the kernel runs on, by name; [`GUEST_MACHINE`] for a guest.
+    pub machine: Option<String>,
     /// The machine's memory, from [`MEM_MIN`] to [`MEM_MAX`].
-    pub mem: Bytes,
+    pub mem: Option<Bytes>,
     /// Sysctls that differ from the kernel's own, by dotted name; values in single blanks.
     pub sysctls: BTreeMap<String, String>,
     /// Where all randomness comes from.
@@ -103,23 +108,37 @@ impl Scenario {
     /// # Errors
     /// The first mistake, with its line and column where it has one.
     pub fn read(text: &str, vocabulary: &Vocabulary<'_>) -> Result<Self, ScenarioError> {
-        read::read(text, vocabulary)
+        read::read(text, vocabulary, None).map(|written| written.scenario)
+    }
+
+    /// Reads a scenario file that may run elsewhere than it says, and keeps where it says what, for
+    /// checks that come later.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn read_to_run_on(
+        text: &str,
+        vocabulary: &Vocabulary<'_>,
+        moved_to: Option<&Backend>,
+    ) -> Result<Written, ScenarioError> {
+        read::read(text, vocabulary, moved_to)
     }
 
     /// The scenario as TOML: every value, always in this order, ending in a line feed. A table
-    /// without entries is left out.
+    /// without entries is left out, and so is what a real kernel does not leave to choose.
     pub fn to_toml(&self) -> String {
         let mut toml = String::new();
         let head = [
-            ("schema", SCHEMA.to_string()),
-            ("workload", quoted(self.workload.name())),
-            ("kernel", quoted(&self.kernel.to_string())),
-            ("machine", quoted(&self.machine)),
-            ("mem", quoted(&self.mem.to_string())),
-            ("seed", number_or_quoted(&self.seed.0.to_string())),
-            ("backend", quoted(&self.backend.to_string())),
+            ("schema", Some(SCHEMA.to_string())),
+            ("workload", Some(quoted(self.workload.name()))),
+            ("kernel", self.kernel.as_ref().map(|kernel| quoted(&kernel.to_string()))),
+            ("machine", self.machine.as_deref().map(quoted)),
+            ("mem", self.mem.map(|mem| quoted(&mem.to_string()))),
+            ("seed", Some(number_or_quoted(&self.seed.0.to_string()))),
+            ("backend", Some(quoted(&self.backend.to_string()))),
         ];
-        write_pairs(&mut toml, head.map(|(key, value)| (key.to_owned(), value)));
+        let said = head.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        write_pairs(&mut toml, said);
         let params = self.workload.params().iter().map(|(name, value)| match value {
             ParamValue::Count(count) => (name.to_owned(), number_or_quoted(&count.to_string())),
             other => (name.to_owned(), quoted(&other.to_string())),

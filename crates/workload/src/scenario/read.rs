@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 use units::Seed;
 
 use super::error::{Position, ScenarioError, ScenarioProblem};
+use super::real::{GUEST_MACHINE, check_kernel, check_machine, check_mem};
 use super::{Backend, Guest, SCHEMA, SEED_DEFAULT, Scenario, parse_mem, parse_sysctl_value};
 use crate::catalog::{InputError, Workload, WorkloadSpec};
 use crate::names::UnknownName;
@@ -20,7 +21,31 @@ const KEYS: [&str; 10] =
     ["schema", "workload", "kernel", "machine", "mem", "seed", "backend", "params", "sysctls", "vm"];
 const GUEST_KEYS: [&str; 3] = ["cpus", "numa_nodes", "lru_gen"];
 
-pub(super) fn read(text: &str, vocabulary: &Vocabulary<'_>) -> Result<Scenario, ScenarioError> {
+/// What a file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Keys of the file that mean nothing where the run was moved to.
+    pub unused: Vec<&'static str>,
+    places: BTreeMap<String, Position>,
+}
+
+impl Written {
+    /// Where the file gives the value of `key`, if it does: `kernel`, `mem`, or a sysctl by its dotted
+    /// name.
+    pub fn place(&self, key: &str) -> Option<Position> {
+        self.places.get(key).copied()
+    }
+}
+
+/// Reads a file. With `moved_to` it runs there, whatever its own `backend`: what it says of a kernel
+/// and a machine is then left out where it means nothing, and a mistake otherwise.
+pub(super) fn read(
+    text: &str,
+    vocabulary: &Vocabulary<'_>,
+    moved_to: Option<&Backend>,
+) -> Result<Written, ScenarioError> {
     let table = DeTable::parse(text).map_err(|error| ScenarioError {
         position: error.span().map(|span| Position::of(text, span.start)),
         problem: ScenarioProblem::NotToml(error.message().trim_end().replace('\n', "; ")),
@@ -28,16 +53,39 @@ pub(super) fn read(text: &str, vocabulary: &Vocabulary<'_>) -> Result<Scenario, 
     let file = File { text, table: table.get_ref() };
     file.check_keys()?;
     file.check_schema()?;
-    Ok(Scenario {
+    let backend = file.optional("backend", |text| Ok(text.parse::<Backend>()?))?.unwrap_or_default();
+    let own = moved_to.is_none_or(|other| *other == backend);
+    let mut scenario = Scenario {
         workload: file.workload()?,
-        kernel: file.required("kernel", |text| Ok::<KernelSpec, _>(vocabulary.kernel(text)?))?,
-        machine: file.required("machine", |text| Ok(vocabulary.machine(text)?))?,
-        mem: file.required("mem", parse_mem)?,
+        kernel: file.optional("kernel", |text| Ok::<KernelSpec, _>(vocabulary.kernel(text)?))?,
+        machine: file.optional("machine", |text| match moved_to.unwrap_or(&backend) {
+            Backend::Host | Backend::Vm(_) if text == GUEST_MACHINE => Ok(text.to_owned()),
+            _ => Ok(vocabulary.machine(text)?),
+        })?,
+        mem: file.optional("mem", parse_mem)?,
         sysctls: file.sysctls(vocabulary)?,
         seed: file.optional("seed", parse_seed)?.unwrap_or(SEED_DEFAULT),
-        backend: file.optional("backend", |text| Ok(text.parse::<Backend>()?))?.unwrap_or_default(),
+        backend: moved_to.cloned().unwrap_or(backend),
         guest: file.guest()?,
-    })
+    };
+    let unused = if own {
+        file.check_real(&scenario)?;
+        Vec::new()
+    } else {
+        file.unused(&scenario)
+    };
+    if scenario.backend != Backend::Sim {
+        scenario.kernel = None; // The backend tells which it is.
+    }
+    for key in &unused {
+        match *key {
+            "machine" => scenario.machine = None,
+            "mem" => scenario.mem = None,
+            "[vm]" => scenario.guest = None,
+            _ => {}
+        }
+    }
+    Ok(Written { scenario, unused, places: file.places() })
 }
 
 fn parse_seed(text: &str) -> Result<Seed, ScenarioProblem> {
@@ -106,6 +154,55 @@ impl<'t> File<'t> {
     ) -> Result<T, ScenarioError> {
         let missing = ScenarioError { position: None, problem: ScenarioProblem::MissingKey(key) };
         self.optional(key, parse)?.ok_or(missing)
+    }
+
+    /// Whether the file says no more and no less of kernel and machine than its backend lets it.
+    fn check_real(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+        let Scenario { kernel, machine, mem, guest, backend, .. } = scenario;
+        if *backend == Backend::Sim {
+            for key in ["kernel", "machine", "mem"] {
+                self.required(key, |_| Ok(()))?;
+            }
+        }
+        let at = |key: &str, problem| self.fail(self.entry(key).map_or(0, |entry| entry.value_at), problem);
+        if let Some(kernel) = kernel {
+            check_kernel("kernel", kernel, backend).map_err(|problem| at("kernel", problem))?;
+        }
+        if let Some(machine) = machine {
+            check_machine("machine", machine, backend).map_err(|problem| at("machine", problem))?;
+        }
+        if let Some(mem) = mem {
+            check_mem("mem", &mem.to_string(), backend).map_err(|problem| at("mem", problem))?;
+        }
+        if guest.is_some() && !matches!(backend, Backend::Vm(_)) {
+            let backend = backend.to_string();
+            let key_at = self.entry("vm").map_or(0, |entry| entry.key_at);
+            return Err(self.fail(key_at, ScenarioProblem::NoGuest { what: "[vm]", backend }));
+        }
+        Ok(())
+    }
+
+    /// What the file says of kernel and machine and that means nothing on the scenario's backend.
+    fn unused(&self, scenario: &Scenario) -> Vec<&'static str> {
+        let Scenario { kernel, machine, mem, guest, backend, .. } = scenario;
+        let is_guest = matches!(backend, Backend::Vm(_));
+        let refused = [
+            ("kernel", kernel.as_ref().is_some_and(|kernel| check_kernel("", kernel, backend).is_err())),
+            ("machine", machine.as_ref().is_some_and(|machine| check_machine("", machine, backend).is_err())),
+            ("mem", mem.is_some_and(|mem| check_mem("", &mem.to_string(), backend).is_err())),
+            ("[vm]", guest.is_some() && !is_guest),
+        ];
+        refused.into_iter().filter_map(|(key, refused)| refused.then_some(key)).collect()
+    }
+
+    /// Where values are that can still be wrong to those who know more.
+    fn places(&self) -> BTreeMap<String, Position> {
+        let mut places = BTreeMap::new();
+        for entry in entries(self.table).into_iter().chain(self.flat_table("sysctls").unwrap_or_default()) {
+            let name = entry.name.replace('/', ".");
+            places.insert(name, Position::of(self.text, entry.value_at));
+        }
+        places
     }
 
     /// The entries of a table at the top; none when it is not there.
@@ -181,25 +278,37 @@ impl<'t> File<'t> {
         Ok(Some(guest))
     }
 
-    fn sysctls(&self, vocabulary: &Vocabulary<'_>) -> Result<BTreeMap<String, String>, ScenarioError> {
-        let mut sysctls = BTreeMap::new();
-        let mut open = self.table("sysctls")?;
+    /// The entries of a table at the top and of tables in it, by their dotted names:
+    /// `vm.swappiness = 60` without quotes is a table `vm` to TOML.
+    fn flat_table(&self, key: &'static str) -> Result<Vec<Entry<'t>>, ScenarioError> {
+        let mut flat = Vec::new();
+        let mut open = self.table(key)?;
         open.reverse(); // Taken from the end.
         while let Some(entry) = open.pop() {
-            // `vm.swappiness = 60` without quotes is a table `vm` to TOML.
-            if let DeValue::Table(below) = entry.value {
-                let inner = entries(below).into_iter().rev();
-                open.extend(
-                    inner.map(|below| Entry { name: format!("{}.{}", entry.name, below.name), ..below }),
-                );
-                continue;
+            match entry.value {
+                DeValue::Table(below) => {
+                    let inner = entries(below).into_iter().rev();
+                    open.extend(
+                        inner.map(|below| Entry { name: format!("{}.{}", entry.name, below.name), ..below }),
+                    );
+                }
+                _ => flat.push(entry),
             }
+        }
+        Ok(flat)
+    }
+
+    fn sysctls(&self, vocabulary: &Vocabulary<'_>) -> Result<BTreeMap<String, String>, ScenarioError> {
+        let mut sysctls: BTreeMap<String, String> = BTreeMap::new();
+        for entry in self.flat_table("sysctls")? {
             let name = vocabulary.sysctl(&entry.name).map_err(|error| self.fail(entry.key_at, error))?;
             let text = self.scalar(&entry)?;
             let value =
                 parse_sysctl_value(&name, &text).map_err(|problem| self.fail(entry.value_at, problem))?;
-            if sysctls.insert(name.clone(), value).is_some() {
-                return Err(self.fail(entry.key_at, ScenarioProblem::SysctlTwice(name)));
+            if let Some(first) = sysctls.insert(name.clone(), value.clone()) {
+                return Err(
+                    self.fail(entry.key_at, ScenarioProblem::SysctlTwice { name, first, second: value })
+                );
             }
         }
         Ok(sysctls)

@@ -132,6 +132,10 @@ impl TraceProblem {
     fn hint(&self) -> Option<String> {
         let names = TraceFormat::ALL.map(|format| format!("`{}`", format.name())).join(", ");
         let hint = match self {
+            Self::Io(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                "name the file of the trace; this is a folder".to_owned()
+            }
+            Self::Open { .. } => "check the path and the permissions of the file and its folders".to_owned(),
             Self::Compressed(tool) => format!("decompress it first: `{tool} -d`"),
             Self::UnknownFormat(_) => format!("if you know better, name the format: one of {names}"),
             Self::BinaryData(_) => {

@@ -1,0 +1,168 @@
+//! `pagetide list`: names, counters, machines and zones, in every form.
+
+use crate::support::Scene;
+
+#[test]
+fn lists_name_what_other_commands_take() {
+    let scene = Scene::new();
+    let all = ["kernels", "machines", "workloads"].map(|what| scene.data(&format!("list {what}")));
+    insta::assert_snapshot!(all.join("\n"), @"
+     kernel          help
+     linux-4.19      Linux 4.19 (2018)
+     linux-4.20-rc1  Linux 4.20-rc1 (Nov 2018): what the fragmentation avoidance
+                     series was posted for
+     linux-5.3       Linux 5.3 (2019)
+     linux-5.4       Linux 5.4: 5.3 + shrink-slab-when-boosted
+     linux-5.5       Linux 5.5: 5.4 + root-aging
+     linux-6.1       Linux 6.1 (2022), classic LRU, as packaged by Debian 12
+     linux-6.12      Linux 6.12 (2024), classic LRU, as packaged by Debian 13
+
+    cpu_percent: CPU time of an operation in percent of the reference cost table
+
+     machine     nodes  cpus  default mem  cpu percent  disk
+     vm-2cpu         1     2     1016336k          100  virtio_ram
+     guest-tcg       1     2         512M         4300  virtio_ram
+     skylake-1s      1     8          32G          100  sata_hdd
+     haswell-2s      2    48          64G          100  sata_hdd
+
+     machine     help                              source
+     vm-2cpu     a virtual machine on fast         source 2; zones follow from
+                 hardware; its memory is what the  MemTotal
+                 kernel manages
+     guest-tcg   a guest of QEMU without KVM, as   measured: guests of 6.1 and 6.12
+                 `--on vm:VERSION` makes it        (docs/fidelity.md)
+     skylake-1s  one socket of 2017                source 4; zones in proportion to
+                                                   memory
+     haswell-2s  two sockets of 2014               source 4; zones in proportion to
+                                                   memory
+
+     workload        parameter   default   help
+     hot-and-stream                        a hot file in cgroup A against one pass
+                                           of streaming reads in cgroup B
+     hot-and-stream  hot         50M       size of the hot file that A reads
+     hot-and-stream  hot_reads   2         how often A reads it; 2 puts it on the
+                                           active list
+     hot-and-stream  stream      18G       size of the file that B reads once,
+                                           sequentially
+     hot-and-stream  topology    siblings  siblings: A and B at the root; parent:
+                                           P/A and P/B; same: both tasks in A
+     hot-and-stream  limit       none      memory.max of P; only with
+                                           topology=parent
+     hot-and-stream  low         none      memory.low of A, and of P where there is
+                                           one
+     hot-and-stream  filesystem  ext4      filesystem that the machine puts the
+                                           files on
+     hot-and-stream  read_size   128k      bytes of one read call
+     huge-faults                           huge page faults beside the creation and
+                                           random reads of small files
+     huge-faults     advice      default   madvise: ask for huge pages on the
+                                           mapping; default: take what the kernel
+                                           gives
+     huge-faults     threads     none      faulting threads; without it a quarter
+                                           of a node's CPUs beyond the readers'
+     huge-faults     nodes       none      memory nodes: the threads map 3/4 of
+                                           one; without it those of the machine
+     huge-faults     file_size   64k       size of each file
+     huge-faults     scale       100       percent of the usual amount of files and
+                                           mappings
+     huge-faults     filesystem  xfs       filesystem that the machine puts the
+                                           files on
+    ");
+    assert!(scene.data("list features").contains("root-aging"));
+    assert!(scene.data("list sysctls").contains("vm.min_free_kbytes"));
+    for what in ["kernels", "machines", "workloads", "features", "sysctls", "counters", "zones"] {
+        let widest = scene.data(&format!("list {what}")).lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "list {what} is {widest:?} columns wide");
+    }
+}
+
+/// It listed events and `memory.stat` only.
+#[test]
+fn counters_are_listed_with_gauges_zones_and_cgroups() {
+    let counters = Scene::new().data("list counters --format csv");
+    let lines: Vec<&str> = counters.lines().collect();
+    assert_eq!(lines[0], "counter,kind,kept_by,file");
+    for line in [
+        "nr_free_pages,gauge,\"sim, real\",/proc/vmstat",
+        "pgscan_kswapd,event,\"sim, real\",/proc/vmstat",
+        "zN_ZONE_free,gauge,\"sim, real\",/proc/zoneinfo",
+        "cg_PATH_inactive_file,gauge,\"sim, real\",memory.stat",
+        "cg_PATH_events_oom_kill,event,real,memory.events",
+    ] {
+        assert!(lines.contains(&line), "{line}");
+    }
+}
+
+#[test]
+fn every_list_has_every_form() {
+    let scene = Scene::new();
+    for what in ["kernels", "machines", "workloads", "features", "sysctls", "counters", "zones"] {
+        let form = |format: &str| scene.data(&format!("list {what} --format {format}"));
+        let json: serde_json::Value = serde_json::from_str(&form("json")).unwrap();
+        assert_eq!((&json["schema"], &json["list"]), (&1.into(), &what.into()));
+        let rows = json["rows"].as_array().unwrap().len();
+        assert!(rows > 0, "{what}");
+        assert_eq!(form("csv").lines().count(), rows + 1, "{what}");
+        assert_eq!(form("md").lines().filter(|line| line.starts_with('|')).count(), rows + 2, "{what}");
+    }
+    let machines: serde_json::Value =
+        serde_json::from_str(&scene.data("list machines --format json")).unwrap();
+    let guest =
+        machines["rows"].as_array().unwrap().iter().find(|row| row["machine"] == "guest-tcg").unwrap();
+    assert_eq!((&guest["default_mem"], &guest["cpu_percent"]), (&(512 << 20).into(), &4300.into()));
+}
+
+#[test]
+fn zones_are_those_that_a_run_would_start_with() {
+    let scene = Scene::new();
+    let options = "--kernel linux-5.4 --machine guest-tcg --mem 256M --set vm.min_free_kbytes=8000";
+    insta::assert_snapshot!(scene.shown(&format!("list zones {options}")), @"
+    kernel: linux-5.4
+    machine: guest-tcg
+    mem: 256M
+    vm.min_free_kbytes: 8000
+    vm.watermark_scale_factor: 10
+    thp.enabled: never
+    note: assumed: linux-5.4 boots as a guest of linux-6.1 does; no guest of linux-5.4 was measured
+    unit: pages
+
+     node  zone   managed   free   min   low  high
+        0  DMA       3840   3808   138   172   206
+        0  DMA32    51749  42821  1861  2326  2791
+
+     node  zone   pcp batch  pcp high  pcp high max  reserve  reserve  reserve
+                                                       dma32   normal  movable
+        0  DMA            1         0             0      191      191      191
+        0  DMA32         15        90            90        0        0        0
+    exit 0
+    ");
+}
+
+/// What is wrong for a run is wrong here, in the same words; what changes nothing is refused.
+#[test]
+fn a_list_refuses_what_a_run_refuses() {
+    let scene = Scene::new();
+    for options in [
+        "--machine vm-2cpus",
+        "--machine guest-tcg --mem 64M",
+        "--mem 100T",
+        "--mem much",
+        "--set vm.nope=1",
+        "--set vm.swappiness=many",
+        "--kernel linux-7",
+        "--kernel linux-5.4+rot-aging",
+    ] {
+        let run = scene.shown(&format!("run hot-and-stream {options}"));
+        assert_eq!(scene.shown(&format!("list zones {options}")), run, "{options}");
+        assert!(run.ends_with("exit 1"), "{run}");
+    }
+    insta::assert_snapshot!(scene.shown("list kernels --mem 1G"), @"
+    error: `--mem` is for `list zones`; it changes nothing about names
+    exit 2
+    ");
+    insta::assert_snapshot!(scene.shown("list zones --machine guest-tcg --mem 64M"), @"
+    error: 64M of memory is out of range for machine `guest-tcg`
+    hint: give a size from 128M to 1T
+    exit 1
+    ");
+}

@@ -1,0 +1,276 @@
+//! `guest-tcg`: a guest of Debian's kernels in QEMU without KVM, at any size of memory
+//! (MECHANISMS-6X 1.1, 1.2).
+//!
+//! # What the kernel manages
+//! ```text
+//!   frames = DMA below 16 MiB | DMA32 ................... | Normal above the hole, from 3.5 GiB on
+//!                             | image, firmware, per-CPU  | struct pages, hash tables
+//!                             | pages returned when boot  | (in DMA32 where there is no Normal)
+//!                             |   is over: initramfs, init|
+//! ```
+//! Three parts follow from rules of the kernel: 64 bytes of struct page for each frame, in whole
+//! sections of 128 MiB; the hash tables of dentries (one bucket of 8 bytes for two pages) and inodes
+//! (half as many), each rounded up to a power of two; and 64 MiB of bounce buffers in DMA32 once
+//! there is memory above 4 GiB. What is left was [reserved](Boot::reserved) alike in every guest.
+//!
+//! What boot returned later and what it keeps is linear between measured sizes and constant beyond.
+//! The guests that it is from had two sorts of initramfs: 3 MiB up to 512 MiB of memory, at 1 GiB
+//! pagetide's own of that time.
+//!
+//! # How far the rule is off
+//! Beside the measured guests, which it gives page by page, 42 guests that pagetide made
+//! (`pagetide run hot-and-stream --on vm:VERSION --mem SIZE`, 128M to 6G, 6.1.0-56 and 6.12.117, one
+//! run each): pages managed by all zones, at most 3; at 4 and 6 GiB, between DMA32 and Normal,
+//! 440 and 9,900; huge pages on or off, never. Their initramfs is larger, which the rule leaves out:
+//! `min_free_kbytes` was 1 % less at 512 MiB, 5 % less at 128 MiB; `MemTotal` - `MemFree`, which has
+//! the pages on per-CPU lists too, by 3,500 (128 MiB) to 8,000 pages (4 GiB) more under 6.1, by 3,200
+//! less to 9,300 more under 6.12.
+//!
+//! # How fast it is
+//! An emulated CPU takes 43 times as long, and the first use of a page frame costs its host time.
+//!
+//! Left out: where a randomised kernel image lies (with memory above 4 GiB it may be there, which
+//! moves some 9,500 pages between the zones); smaller hash tables above 64 GiB.
+
+use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::version::feature::Kernel;
+use units::{Bytes, Nanos, Pages};
+
+/// Below this QEMU's guests do not unpack themselves: the least that `--on vm:VERSION` takes.
+pub(super) const LEAST_MEM: Bytes = Bytes(128 << 20);
+
+/// The measured guests ran on an emulated CPU (QEMU's TCG). 1 GiB streamed through page cache and
+/// limit reclaim took them 7.2 s (`a_par256_hot25`, best of the repeats); with this factor on the
+/// cost table the simulated stream takes 7.8 s. Calibrated to that time, not derived.
+pub(super) const CPU_PERCENT: u32 = 4_300;
+
+/// What the host takes when a measured guest uses a page for the first time. A file that was read
+/// into fresh memory took 49 us a page on the fastest guests (`a_par256_hot200_low200_k61`: 51200
+/// pages in 2.5 s of its first read), a stream through memory in use 27 us.
+pub(super) const FIRST_USE: Nanos = Nanos::from_micros(22);
+
+/// A kernel of which guests were measured.
+struct MeasuredKernel {
+    name: &'static str,
+    /// Frames, beside struct pages, that hash tables are not sized by: 6.1 takes all that is
+    /// present, 6.12 what is free when they are made, without image and initramfs: its tables double
+    /// between 316 and 320 MiB.
+    not_hashed: u64,
+    /// By MiB of memory, smallest first.
+    boots: &'static [(u64, Boot)],
+}
+
+/// What boot did to a guest, in pages.
+#[derive(Debug, Clone, Copy)]
+struct Boot {
+    /// Never managed, beside struct pages and hash tables: firmware, kernel image, per-CPU areas.
+    reserved: u64,
+    /// Managed only after watermarks were computed: initramfs and init memory. From
+    /// `min_free_kbytes`, which tells what was managed before.
+    returned: u64,
+    /// `MemTotal` - `MemFree` before the workload: kernel memory, unpacked initramfs, daemons.
+    kept: u64,
+}
+
+const fn boot(mib: u64, reserved: u64, returned: u64, kept: u64) -> (u64, Boot) {
+    (mib, Boot { reserved, returned, kept })
+}
+
+/// MECHANISMS-6X 1.1 and 1.2; `kept` from `memtotal_kb` - `memfree_start_kb` of the reference
+/// runs. Those of 1 GiB are from `/proc/zoneinfo` of a guest that pagetide made: `returned` is the
+/// middle of the 256 pages that its protection (935 and 930 pages) allows, and what lay on per-CPU
+/// lists is not kept, as it is there to be allocated.
+const MEASURED: [MeasuredKernel; 2] = [
+    MeasuredKernel {
+        name: "linux-6.1",
+        not_hashed: 0,
+        boots: &[
+            boot(192, 8_827, 2_796, 8_610),
+            boot(256, 8_827, 2_803, 8_960),
+            boot(512, 8_827, 2_784, 8_960),
+            boot(1024, 8_824, 5_512, 10_314),
+        ],
+    },
+    MeasuredKernel {
+        name: "linux-6.12",
+        not_hashed: 14_300,
+        boots: &[
+            boot(192, 10_148, 2_564, 7_303),
+            boot(256, 10_148, 2_568, 11_800),
+            boot(512, 10_148, 2_573, 11_800),
+            boot(1024, 10_148, 5_468, 7_704),
+        ],
+    },
+];
+
+/// Pages of the DMA zone: all, managed, and free after boot.
+const DMA_PAGES: u64 = 4_096;
+const DMA_MANAGED: u64 = 3_840;
+const DMA_FREE: u64 = 3_808;
+const DMA_KEPT: u64 = DMA_MANAGED - DMA_FREE;
+
+/// From 3.5 GiB on a PC of QEMU's has 3 GiB below the hole for devices and the rest above 4 GiB.
+const HOLE_FROM: u64 = (7 << 29) / units::PAGE_SIZE;
+const BELOW_HOLE: u64 = (3 << 30) / units::PAGE_SIZE;
+/// Bounce buffers for devices that do not reach beyond 4 GiB.
+const SWIOTLB: u64 = (64 << 20) / units::PAGE_SIZE;
+/// Page tables and the like for memory above the hole, as measured at 4 and 6 GiB.
+const RESERVED_ABOVE_HOLE: u64 = 192;
+/// Huge pages are off unless so much is managed when they are set up (`hugepage_init`), which is
+/// before the initramfs is returned (MECHANISMS-6X 1.2): guests of 568 MiB have none, though they
+/// manage 518 MiB in the end.
+const HUGE_PAGES_FROM: u64 = (512 << 20) / units::PAGE_SIZE;
+
+/// `struct page` for every frame of a section, whether it is there or not.
+fn struct_pages(frames: u64) -> u64 {
+    const SECTION: u64 = (128 << 20) / units::PAGE_SIZE;
+    const STRUCT_PAGE: u64 = 64;
+    frames.div_ceil(SECTION) * (SECTION * STRUCT_PAGE / units::PAGE_SIZE)
+}
+
+/// The tables of dentries and inodes, sized by `pages` (`alloc_large_system_hash`).
+fn hash_tables(pages: u64) -> u64 {
+    const BUCKET: u64 = 8;
+    let dentries = (pages / 2).next_power_of_two() * BUCKET / units::PAGE_SIZE;
+    dentries + (dentries / 2)
+}
+
+impl MeasuredKernel {
+    /// The kernel itself, or the nearest of those that are modelled: in their order, not in time.
+    fn nearest(base: &str) -> &'static Self {
+        let place = |name: &str| Kernel::presets().position(|(preset, _)| preset == name);
+        let wanted = place(base).expect("a kernel starts from one that is modelled");
+        let distance = |measured: &&Self| place(measured.name).map(|place| place.abs_diff(wanted));
+        MEASURED.iter().min_by_key(distance).expect("guests were measured")
+    }
+
+    /// Linear between measured sizes, and as at the nearest one beyond them.
+    fn boot(&self, frames: u64) -> Boot {
+        let pages = |mib: u64| Bytes(mib << 20).to_pages_floor().0;
+        let next = self.boots.partition_point(|&(mib, _)| pages(mib) < frames);
+        let (less, more) = (next.saturating_sub(1), next.min(self.boots.len() - 1));
+        let ((less_mib, less), (more_mib, more)) = (self.boots[less], self.boots[more]);
+        if less_mib == more_mib {
+            return less;
+        }
+        let (part, whole) = (frames - pages(less_mib), pages(more_mib) - pages(less_mib));
+        let between = |from: u64, to: u64| ((from * (whole - part)) + (to * part)) / whole;
+        Boot {
+            reserved: between(less.reserved, more.reserved),
+            returned: between(less.returned, more.returned),
+            kept: between(less.kept, more.kept),
+        }
+    }
+}
+
+/// The guest's zones with `mem` of memory.
+pub(super) fn layout(mem: Bytes, kernel: &Kernel, cpus: u16) -> MemoryLayout {
+    let measured = MeasuredKernel::nearest(kernel.base);
+    let frames = mem.to_pages_floor().0;
+    let boot = measured.boot(frames);
+    let structs = struct_pages(frames);
+    let tables = structs + hash_tables(frames - structs - measured.not_hashed);
+    let reserved = boot.reserved - (DMA_PAGES - DMA_MANAGED);
+    let zone = |kind, managed: u64, returned, kept| ZoneLayout {
+        kind,
+        managed: Pages(managed),
+        managed_at_boot: Pages(managed - returned),
+        kept_by_kernel: Pages(kept),
+    };
+    let dma = zone(ZoneKind::Dma, DMA_MANAGED, 0, DMA_KEPT);
+    let kept = boot.kept - DMA_KEPT;
+    let zones = if frames < HOLE_FROM {
+        let dma32 = frames - DMA_PAGES - reserved - tables;
+        vec![dma, zone(ZoneKind::Dma32, dma32, boot.returned, kept)]
+    } else {
+        let dma32 = BELOW_HOLE - DMA_PAGES - reserved - SWIOTLB;
+        let normal = frames - BELOW_HOLE - tables - RESERVED_ABOVE_HOLE;
+        // The highest zone is the first that boot takes from.
+        vec![dma, zone(ZoneKind::Dma32, dma32, boot.returned, 0), zone(ZoneKind::Normal, normal, 0, kept)]
+    };
+    let early: u64 = zones.iter().map(|zone| zone.managed_at_boot.0).sum();
+    MemoryLayout { nodes: vec![NodeLayout { zones }], cpus, huge_pages: early >= HUGE_PAGES_FROM }
+}
+
+/// What stands for the boot of a kernel of which no guest was measured.
+pub(super) fn assumed(kernel: &Kernel) -> Option<String> {
+    let measured = MeasuredKernel::nearest(kernel.base);
+    let base = kernel.base;
+    (measured.name != base).then(|| {
+        let measured = measured.name;
+        format!("assumed: {base} boots as a guest of {measured} does; no guest of {base} was measured")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn guest(kernel: &str, mib: u64) -> MemoryLayout {
+        layout(Bytes(mib * MIB), &Kernel::parse(kernel).unwrap(), 2)
+    }
+
+    /// `guest-tcg` replaced a table of six guests that was part of `vm-2cpu`.
+    #[test]
+    fn a_kernel_without_a_measured_guest_says_what_is_assumed() {
+        let assumed = |name: &str| assumed(&Kernel::parse(name).unwrap());
+        let text =
+            "assumed: linux-5.4 boots as a guest of linux-6.1 does; no guest of linux-5.4 was measured";
+        assert_eq!(assumed("linux-5.4+root-aging").as_deref(), Some(text));
+        assert_eq!(assumed("linux-6.12-pcp-auto-size"), None);
+        assert_eq!(guest("linux-5.4", 512), guest("linux-6.1", 512));
+    }
+
+    /// Guests that were looked at later: `managed` of DMA32 and Normal as `/proc/zoneinfo` had it.
+    #[test]
+    fn the_rule_is_near_guests_of_other_sizes() {
+        for (kernel, mib, managed, huge_pages) in [
+            ("linux-6.1", 128, 19_543, false),
+            ("linux-6.1", 384, 83_911, false),
+            ("linux-6.1", 568, 129_799, false),
+            ("linux-6.1", 580, 132_871, true),
+            ("linux-6.1", 3072, 759_943, true),
+            ("linux-6.1", 4096, 757_814 + 243_599, true),
+            ("linux-6.12", 192, 34_045, false),
+            ("linux-6.12", 257, 50_172, false),
+            ("linux-6.12", 316, 65_276, false),
+            ("linux-6.12", 320, 66_204, false),
+            ("linux-6.12", 768, 179_165, true),
+            ("linux-6.12", 3600, 756_503 + 118_147, true),
+            ("linux-6.12", 6144, 765_917 + 748_735, true),
+        ] {
+            let layout = guest(kernel, mib);
+            let off = (layout.managed().0 - DMA_MANAGED).abs_diff(managed);
+            assert!(off <= 3, "{kernel} with {mib} MiB: {off} pages off");
+            assert_eq!(layout.huge_pages, huge_pages, "{kernel} with {mib} MiB");
+        }
+    }
+
+    #[test]
+    fn the_rule_gives_the_measured_guests_page_by_page() {
+        for (kernel, mib, managed, at_boot, kept) in [
+            ("linux-6.1", 512, 116_165, 113_381, 8_960),
+            ("linux-6.12", 512, 114_844, 112_271, 11_800),
+            ("linux-6.1", 256, 51_749, 48_946, 8_960),
+            ("linux-6.12", 256, 50_428, 47_860, 11_800),
+            ("linux-6.1", 1024, 245_000, 239_488, 10_314),
+            ("linux-6.12", 1024, 243_676, 238_208, 7_704),
+        ] {
+            let zone = |kind, managed, managed_at_boot, kept| ZoneLayout {
+                kind,
+                managed: Pages(managed),
+                managed_at_boot: Pages(managed_at_boot),
+                kept_by_kernel: Pages(kept),
+            };
+            let zones = vec![
+                zone(ZoneKind::Dma, 3_840, 3_840, 32),
+                zone(ZoneKind::Dma32, managed, at_boot, kept - 32),
+            ];
+            let expected =
+                MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: mib == 1024 };
+            assert_eq!(guest(kernel, mib), expected, "{kernel} with {mib} MiB");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Machines as runs see them: the same at every size of memory, and what they are called.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use pagetide_sim::machines::{self, GUEST};
+use pagetide_sim::run::run;
+use pagetide_sim::{Program, SimResult, SimRun};
+use units::Bytes;
+use workload::replay::Timing;
+use workload::{Replay, Workload};
+
+const KERNELS: [&str; 3] = ["linux-5.5", "linux-6.1", "linux-6.12"];
+
+fn play(program: Program, machine: &str, kernel: &str, mib: u64) -> SimResult {
+    let kernel = mm::Kernel::parse(kernel).expect("a preset");
+    let (hardware, layout) = machines::build(machine, Bytes(mib << 20), &kernel).expect("a machine");
+    let spec = SimRun::new(program, kernel, hardware, layout);
+    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+}
+
+/// A stream of 300 MiB beside a hot set of 128 MiB: just more than the machine holds.
+fn hot_and_stream() -> Program {
+    let params = [("hot", "128M"), ("stream", "300M")];
+    Program::Workload(Workload::new("hot-and-stream", params).expect("parameters of the workload"))
+}
+
+/// With exactly 256M, 512M or 1G the first machine was the emulated guest: 43 times as slow, with
+/// zones of its own. So the value at 256 MiB was far from those at 255 and 257, which are alike.
+#[test]
+fn a_curve_over_memory_has_no_step_at_a_power_of_two() {
+    for kernel in KERNELS {
+        let figures = [255, 256, 257].map(|mib| {
+            let metrics = play(hot_and_stream(), "vm-2cpu", kernel, mib).outcome.metrics;
+            // How the reader meets the disk may halve the speed of a short stream.
+            [("stream_seconds", 3.0), ("hot_pages_cached", 1.03), ("memcg_pgscan", 1.03)]
+                .map(|(name, near)| (metrics[name], near))
+        });
+        let [less, exact, more] = figures;
+        for (index, (exact, near)) in exact.into_iter().enumerate() {
+            let (less, more) = (less[index].0, more[index].0);
+            let alike = (less.min(more) / near)..=(less.max(more) * near);
+            assert!(alike.contains(&exact), "{kernel}: {figures:?}");
+        }
+    }
+}
+
+/// The same of the pages that a replay finds in memory.
+#[test]
+fn a_replay_has_no_step_at_a_power_of_two() {
+    const REQUEST: u64 = 512 << 10;
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("three-rounds.csv");
+    // Rounds through 280 MiB, and as often somewhere in the first 40 MiB.
+    let line = |index: u64| {
+        let (cold, hot) = ((index / 2) % 560, (index * 7) % 80);
+        let place = if index.is_multiple_of(2) { cold } else { hot };
+        format!("1,{index},28,{REQUEST},{}\n", place * (REQUEST / 512))
+    };
+    let rows: String = (0..2400).map(line).collect();
+    fs::write(&path, format!("version,time,op,size,lbn\n{rows}")).expect("a folder for temporary files");
+    for kernel in KERNELS {
+        let hits = [255, 256, 257].map(|mib| {
+            let trace = Replay::open(&path, None, Timing::Asap).expect("a trace");
+            play(Program::Replay(trace), "vm-2cpu", kernel, mib).outcome.metrics["page_hits"]
+        });
+        let (low, high) = (hits[0].min(hits[2]), hits[0].max(hits[2]));
+        assert!((0.97 * low..=1.03 * high).contains(&hits[1]), "{kernel}: {hits:?}");
+    }
+}
+
+/// Readahead that failed left a window of which the first page has the marker; a look at that page
+/// took the marker away, so every later window was waited for. With this memory and no other near it
+/// the stream took twice as long.
+#[test]
+fn a_reader_that_lost_its_window_gets_ahead_of_the_disk_again() {
+    let params = [("hot", "179M"), ("stream", "768M")];
+    let seconds = [255, 256, 257].map(|mib| {
+        let program = Program::Workload(Workload::new("hot-and-stream", params).expect("its parameters"));
+        play(program, "vm-2cpu", "linux-6.1", mib).outcome.metrics["stream_seconds"]
+    });
+    let (low, high) = (seconds[0].min(seconds[2]), seconds[0].max(seconds[2]));
+    assert!((0.9 * low..=1.1 * high).contains(&seconds[1]), "{seconds:?}");
+}
+
+#[test]
+fn the_emulated_guest_is_slow_at_every_size() {
+    let seconds =
+        |machine, mib| play(hot_and_stream(), machine, "linux-6.1", mib).outcome.metrics["stream_seconds"];
+    let fast = seconds("vm-2cpu", 300);
+    for mib in [300, 512] {
+        let slow = seconds(GUEST, mib);
+        assert!(slow > 30.0 * fast, "{mib} MiB: {slow} s, {fast} s on vm-2cpu");
+    }
+}

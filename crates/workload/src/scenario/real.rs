@@ -1,0 +1,141 @@
+//! What a real kernel leaves to say of the kernel and the machine: nothing on this host, the memory
+//! and the shape of a guest.
+//!
+//! `what` is how the caller calls what was said: the option `--kernel`, the key `kernel`. Left out:
+//! which releases there are, which the backend finds out.
+
+use super::{Backend, ScenarioProblem};
+use crate::vocabulary::KernelSpec;
+
+/// The name of the machine that a guest is: its model for simulations, and the only machine that
+/// `vm:VERSION` can be.
+pub const GUEST_MACHINE: &str = "guest-tcg";
+
+/// Checks that `backend` can run `kernel`. A guest runs the version that the backend names.
+///
+/// # Errors
+/// [`ScenarioProblem::NotChosen`].
+pub fn check_kernel(what: &str, kernel: &KernelSpec, backend: &Backend) -> Result<(), ScenarioProblem> {
+    let (why, or) = match backend {
+        Backend::Sim => return Ok(()),
+        Backend::Host => {
+            ("this host runs its own kernel".to_owned(), "boot another one with `--on vm:VERSION`")
+        }
+        Backend::Vm(path) if path.contains('/') => {
+            (format!("the guest runs the kernel in `{path}`"), "name another one with `--on`")
+        }
+        Backend::Vm(version) if is_of(kernel, version) && !kernel.features.is_empty() => {
+            (format!("the guest runs Debian's {version}, whose features cannot be switched"), SIMULATE)
+        }
+        Backend::Vm(version) if is_of(kernel, version) => return Ok(()),
+        Backend::Vm(version) => (format!("the guest runs Debian's {version}"), SIMULATE),
+    };
+    Err(not_chosen(what, &kernel.to_string(), why, or))
+}
+
+/// Checks that `backend` can be `machine`.
+///
+/// # Errors
+/// [`ScenarioProblem::NotChosen`].
+pub fn check_machine(what: &str, machine: &str, backend: &Backend) -> Result<(), ScenarioProblem> {
+    let (why, or) = match backend {
+        Backend::Sim => return Ok(()),
+        Backend::Host => ("this host is the machine that it is".to_owned(), SIMULATE),
+        Backend::Vm(_) if machine == GUEST_MACHINE => return Ok(()),
+        Backend::Vm(_) => (
+            format!("a guest is a machine of its own, `{GUEST_MACHINE}`"),
+            "shape it with `--mem`, `--vm-cpus` and `--vm-nodes`",
+        ),
+    };
+    Err(not_chosen(what, machine, why, or))
+}
+
+/// Checks that `backend` can have `mem` of memory.
+///
+/// # Errors
+/// [`ScenarioProblem::NotChosen`].
+pub fn check_mem(what: &str, mem: &str, backend: &Backend) -> Result<(), ScenarioProblem> {
+    match backend {
+        Backend::Sim | Backend::Vm(_) => Ok(()),
+        Backend::Host => {
+            let why = "this host has the memory that it has".to_owned();
+            Err(not_chosen(what, mem, why, "bound what the run may use with `--host-limit`"))
+        }
+    }
+}
+
+const SIMULATE: &str = "simulate it with `--on sim`";
+
+fn not_chosen(what: &str, value: &str, why: String, or: &'static str) -> ScenarioProblem {
+    ScenarioProblem::NotChosen { what: what.to_owned(), value: value.to_owned(), why, or }
+}
+
+/// Whether `version` (`6.12`, `6.12.0-50`) is one of the kernel's own.
+fn is_of(kernel: &KernelSpec, version: &str) -> bool {
+    let mut numbers = version.split(['.', '-']);
+    let major_minor = numbers.next().zip(numbers.next());
+    major_minor.is_some_and(|(major, minor)| kernel.base == format!("linux-{major}.{minor}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn kernel(base: &str, feature: Option<&str>) -> KernelSpec {
+        let features = feature.map(|name| (name.to_owned(), true));
+        KernelSpec { base: base.to_owned(), features: BTreeMap::from_iter(features) }
+    }
+
+    #[test]
+    fn a_guest_takes_the_name_of_the_kernel_that_it_runs_and_no_other() {
+        let told = |base, feature, version: &str| {
+            check_kernel("--kernel", &kernel(base, feature), &Backend::Vm(version.to_owned()))
+                .map_err(|problem| problem.to_string())
+        };
+        for (base, version) in
+            [("linux-6.12", "6.12"), ("linux-6.12", "6.12.117"), ("linux-6.1", "6.1.0-50-cloud-amd64")]
+        {
+            assert_eq!(told(base, None, version), Ok(()), "{version}");
+        }
+        let refused = [
+            told("linux-5.4", None, "6.12"),
+            told("linux-6.1", None, "6.12"),
+            told("linux-6.12", None, "6.1"),
+            told("linux-6.12", None, "6"),
+            told("linux-6.12", Some("root-aging"), "6.12"),
+            told("linux-6.12", None, "./vmlinuz"),
+        ];
+        insta::assert_snapshot!(refused.map(Result::unwrap_err).join("\n"), @"
+        `--kernel` cannot be `linux-5.4`: the guest runs Debian's 6.12
+        `--kernel` cannot be `linux-6.1`: the guest runs Debian's 6.12
+        `--kernel` cannot be `linux-6.12`: the guest runs Debian's 6.1
+        `--kernel` cannot be `linux-6.12`: the guest runs Debian's 6
+        `--kernel` cannot be `linux-6.12+root-aging`: the guest runs Debian's 6.12, whose features cannot be switched
+        `--kernel` cannot be `linux-6.12`: the guest runs the kernel in `./vmlinuz`
+        ");
+    }
+
+    #[test]
+    fn this_host_is_what_it_is() {
+        let told = [
+            check_kernel("--kernel", &kernel("linux-6.12", None), &Backend::Host),
+            check_machine("--machine", "vm-2cpu", &Backend::Host),
+            check_mem("--mem", "512M", &Backend::Host),
+            check_machine("machine", "skylake-1s", &Backend::Vm("6.12".to_owned())),
+        ]
+        .map(|result| {
+            let problem = result.unwrap_err();
+            format!("{problem}; {}", problem.hint().unwrap())
+        });
+        insta::assert_snapshot!(told.join("\n"), @"
+        `--kernel` cannot be `linux-6.12`: this host runs its own kernel; leave it out, or boot another one with `--on vm:VERSION`
+        `--machine` cannot be `vm-2cpu`: this host is the machine that it is; leave it out, or simulate it with `--on sim`
+        `--mem` cannot be `512M`: this host has the memory that it has; leave it out, or bound what the run may use with `--host-limit`
+        `machine` cannot be `skylake-1s`: a guest is a machine of its own, `guest-tcg`; leave it out, or shape it with `--mem`, `--vm-cpus` and `--vm-nodes`
+        ");
+        assert_eq!(check_machine("machine", GUEST_MACHINE, &Backend::Vm("6.12".to_owned())), Ok(()));
+        assert_eq!(check_mem("mem", "512M", &Backend::Vm("6.12".to_owned())), Ok(()));
+    }
+}
