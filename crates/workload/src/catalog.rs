@@ -1,7 +1,7 @@
 //! The catalog: every workload by name, with its parameters, and how to run one.
 //!
-//! A workload is a file of its own that has a constant list of [`ParamSpec`]s, a constructor from
-//! [`Params`] and a `run`; it is wired in at `CATALOG` and `Program`, both below.
+//! A workload is a file of its own that has constant lists of [`ParamSpec`]s and [`MetricSpec`]s, a
+//! constructor from [`Params`] and a `run`; it is wired in at `CATALOG` and `Program`, both below.
 //!
 //! Left out: which kernel and machine it runs on, see [`crate::scenario`].
 
@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::hot_and_stream::{self, HotAndStream};
 use crate::huge_faults::{self, HugeFaults};
+use crate::metric::MetricSpec;
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
 use crate::system::System;
@@ -24,6 +25,8 @@ pub struct WorkloadSpec {
     pub help: &'static str,
     /// Its parameters, in the order in which help shows them.
     pub params: &'static [ParamSpec],
+    /// The metrics that head its reports, most telling first.
+    pub metrics: &'static [MetricSpec],
     build: fn(&Params) -> Result<Program, ParamError>,
 }
 
@@ -37,12 +40,14 @@ const CATALOG: &[WorkloadSpec] = &[
         name: hot_and_stream::NAME,
         help: hot_and_stream::HELP,
         params: hot_and_stream::PARAMS,
+        metrics: hot_and_stream::METRICS,
         build: |params| HotAndStream::from_params(params).map(Program::HotAndStream),
     },
     WorkloadSpec {
         name: huge_faults::NAME,
         help: huge_faults::HELP,
         params: huge_faults::PARAMS,
+        metrics: huge_faults::METRICS,
         build: |params| HugeFaults::from_params(params).map(Program::HugeFaults),
     },
 ];

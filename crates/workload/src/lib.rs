@@ -2,10 +2,10 @@
 //! in the simulator and on a real kernel; the traces and scenario files that describe runs.
 //!
 //! Start with [`system`], the only thing that a program sees of a kernel; then [`hot_and_stream`],
-//! a whole program, and [`mod@catalog`], where programs have names and [`params`]. [`scenario`] is a
-//! run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
-//! recorded requests, [`replay`] makes them against a kernel, [`zipf`] makes them up, [`policy`]
-//! answers how plain replacement policies do on them.
+//! a whole program, and [`mod@catalog`], where programs have names, [`params`] and the metrics that
+//! head their reports ([`metric`]). [`scenario`] is a run in full, as a file; [`vocabulary`] the names
+//! that a scenario may use. [`trace`] reads recorded requests, [`replay`] makes them against a
+//! kernel, [`zipf`] makes them up, [`policy`] answers how plain replacement policies do on them.
 //!
 //! Deliberately absent: which backend a program runs on, clocks other than [`System::now`], and
 //! any knowledge of the mechanisms under test.
@@ -14,6 +14,7 @@ pub mod catalog;
 pub mod hot_and_stream;
 pub mod huge_faults;
 pub mod memory_stat;
+pub mod metric;
 pub mod names;
 pub mod outcome;
 pub mod params;
@@ -27,6 +28,7 @@ pub mod vocabulary;
 pub mod zipf;
 
 pub use catalog::{InputError, Workload, WorkloadSpec, catalog};
+pub use metric::{Better, MetricSpec};
 pub use names::UnknownName;
 pub use outcome::{Outcome, WorkloadError};
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};
