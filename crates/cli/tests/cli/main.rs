@@ -2,6 +2,7 @@
 //!
 //! `support` runs the program; `runs` holds what succeeds, `wrong_inputs` what does not.
 
+mod comparing;
 mod runs;
 mod support;
 mod wrong_inputs;
