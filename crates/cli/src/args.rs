@@ -83,6 +83,9 @@ pub(crate) struct RecordArgs {
     /// Form of the result on standard error, as standard output is the command's [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "out", help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
     /// The command and its arguments, after `--` [example: cargo build]
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -286,12 +289,16 @@ pub(crate) struct RunArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without --kernel, kernels are those of the workload's source before and after its change.
 The first kernel or folder is the baseline. A folder takes precedence over a workload's name.
+JSON has a key `comparison`, CSV rows of the kind `comparison`: change, interval, p and verdict of each metric.
 
 Examples:
   pagetide compare hot-and-stream
@@ -319,6 +326,9 @@ pub(crate) struct CompareArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]
@@ -332,6 +342,9 @@ pub(crate) struct ReportArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]
@@ -360,6 +373,9 @@ pub(crate) struct SweepArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]
@@ -409,6 +425,9 @@ pub(crate) struct ReplayArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
 }
 
 fn small_count(text: &str) -> Result<u16, &'static str> {

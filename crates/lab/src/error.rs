@@ -187,6 +187,9 @@ pub enum LabError {
     /// Several workloads in one comparison, or a folder that is not there.
     #[error("`{0}` is not a folder with recordings")]
     NotComparable(String),
+    /// The same folder twice in one comparison.
+    #[error("`{}` is named twice", .0.display())]
+    SameFolder(PathBuf),
     /// A folder of recordings without any.
     #[error("there is no recording in `{}`", .0.display())]
     EmptyFolder(PathBuf),
@@ -282,6 +285,7 @@ impl LabError {
             Self::NotARecording(_) | Self::EmptyFolder(_) => {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
             }
+            Self::SameFolder(_) => Some("name another folder to put beside it".to_owned()),
             Self::Invariant { command, .. } => {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
             }

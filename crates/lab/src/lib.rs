@@ -19,6 +19,8 @@
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
+//! | `differences.rs` | what distinguishes recordings that are put side by side |
+//! | `view.rs` | what a report of a workload shows first |
 //! | `folders.rs` | folders of several recordings, written and read |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
@@ -32,6 +34,7 @@ pub mod batch;
 pub mod compare;
 mod counted;
 mod counters;
+mod differences;
 pub mod error;
 pub mod experiment;
 pub mod fidelity;
@@ -43,6 +46,7 @@ pub mod resolve;
 mod simulate;
 pub mod sources;
 pub mod sweep;
+mod view;
 pub mod workloads;
 pub mod zones;
 
@@ -55,6 +59,7 @@ pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
 pub use resolve::{GuestRequest, Request, Subject, command};
 pub use simulate::simulate;
+pub use view::view;
 pub use workload::UnknownName;
 pub use workload::policy::PolicyKind;
 pub use workload::replay::Timing;

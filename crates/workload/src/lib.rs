@@ -2,9 +2,9 @@
 //! in the simulator and on a real kernel; the traces and scenario files that describe runs.
 //!
 //! Start with [`system`], the only thing that a program sees of a kernel; then [`hot_and_stream`],
-//! a whole program, and [`mod@catalog`], where programs have names and [`params`]; [`footprint`] is what
-//! one makes, known before it runs. [`scenario`] is a
-//! run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
+//! a whole program, and [`mod@catalog`], where programs have names, [`params`] and the metrics that
+//! head their reports ([`metric`]); [`footprint`] is what one makes, known before it runs. [`scenario`]
+//! is a run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
 //! recorded requests, [`replay`] makes them against a kernel, [`zipf`] makes them up, [`policy`]
 //! answers how plain replacement policies do on them.
 //!
@@ -17,6 +17,7 @@ pub mod footprint;
 pub mod hot_and_stream;
 pub mod huge_faults;
 pub mod memory_stat;
+pub mod metric;
 pub mod names;
 pub mod outcome;
 pub mod params;
@@ -31,6 +32,7 @@ pub mod zipf;
 
 pub use catalog::{InputError, Workload, WorkloadSpec, catalog};
 pub use footprint::{Footprint, MachineSize};
+pub use metric::{Better, MetricSpec};
 pub use names::UnknownName;
 pub use outcome::{Outcome, WorkloadError};
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};

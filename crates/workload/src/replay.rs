@@ -18,10 +18,39 @@ use std::str::FromStr;
 
 use units::{Bytes, Nanos, PAGE_SIZE};
 
+use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
 use crate::names::UnknownName;
 use crate::outcome::{Outcome, WorkloadError};
 use crate::system::{OpenMode, System};
 use crate::trace::{Request, RequestKind, TraceError, TraceFormat, TraceReader};
+
+/// The metrics that head the report of a replay on a machine.
+pub const METRICS: &[MetricSpec] = &[
+    MetricSpec {
+        name: "page_miss_ratio",
+        unit: "ratio",
+        better: Better::Less,
+        of: None,
+        resolution: 0.0,
+        help: "pages not in memory when asked",
+    },
+    MetricSpec {
+        name: "page_misses",
+        unit: "pages",
+        better: Better::Less,
+        of: Some("pages_accessed"),
+        resolution: 0.0,
+        help: "pages not in memory when asked",
+    },
+    MetricSpec {
+        name: "replay_seconds",
+        unit: "s",
+        better: Better::Less,
+        of: None,
+        resolution: TIME_RESOLUTION_SECONDS,
+        help: "until the last request is done",
+    },
+];
 
 /// When requests are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lab::folders::OutFolder;
 use lab::replay::{self, ReplayRequest};
-use lab::{LabError, Recording, check_new_folder};
+use lab::{LabError, Recording, check_new_folder, view};
 
 use crate::args::{Format, ReplayArgs};
 use crate::printer::{Failure, Printer};
@@ -33,15 +33,14 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
         keep(out, &results)?;
     }
     let results: Vec<&Recording> = results.iter().collect();
+    let view = view(results.iter().copied(), printer.width(), args.all, Vec::new());
     let text = match args.format {
         // One kernel alone is shown with all that its run left, its time line too.
-        Format::Text if results.len() == 1 && !args.mems.is_empty() => {
-            report::run_text(results[0], printer.width())
-        }
-        Format::Text => report::metrics_text(&results, printer.width())?,
+        Format::Text if results.len() == 1 && !args.mems.is_empty() => report::run_text(results[0], view),
+        Format::Text => report::metrics_text(&results, view)?,
         Format::Json => report::to_json(&results)?,
         Format::Csv => report::to_csv(&results)?,
-        Format::Md => report::metrics_markdown(&results)?,
+        Format::Md => report::metrics_markdown(&results, view)?,
     };
     printer.data(&text)
 }

@@ -1,6 +1,7 @@
 //! `pagetide sweep`: one workload with several values of a sysctl, a row for each.
 
-use lab::{LabError, Recording, sweep as lab_sweep};
+use lab::{LabError, Recording, sweep as lab_sweep, view};
+use report::View;
 
 use super::{host_policy, one_backend, request, run_plan};
 use crate::args::{Format, SweepArgs};
@@ -18,16 +19,17 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> 
     let finished: Vec<&Recording> = batch.recordings.iter().flatten().collect();
     let interrupted = matches!(batch.error, Some(LabError::Interrupted { .. }));
     if batch.error.is_none() || (interrupted && !finished.is_empty()) {
-        printer.data(&shown(&finished, args.format, printer.width())?)?;
+        let view = view(finished.iter().copied(), printer.width(), args.all, Vec::new());
+        printer.data(&shown(&finished, args.format, view)?)?;
     }
     batch.error.map_or(Ok(()), |error| Err(error.into()))
 }
 
-fn shown(recordings: &[&Recording], format: Format, width: usize) -> Result<String, Failure> {
+fn shown(recordings: &[&Recording], format: Format, view: View) -> Result<String, Failure> {
     Ok(match format {
-        Format::Text => report::metrics_text(recordings, width)?,
+        Format::Text => report::metrics_text(recordings, view)?,
         Format::Json => report::to_json(recordings)?,
         Format::Csv => report::to_csv(recordings)?,
-        Format::Md => report::metrics_markdown(recordings)?,
+        Format::Md => report::metrics_markdown(recordings, view)?,
     })
 }

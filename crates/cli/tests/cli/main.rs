@@ -4,6 +4,7 @@
 //! does not, `refusals` what would succeed if it were taken for something else than was said,
 //! `real_runs` what happens on this host.
 
+mod comparing;
 mod killed;
 mod lists;
 mod machines;

@@ -16,11 +16,32 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::metric::{Better, MetricSpec};
 use crate::names::UnknownName;
 
 pub use clock::Clock;
 pub use fifo::Fifo;
 pub use lru::Lru;
+
+/// The metrics that head the report of a replay on policies.
+pub const METRICS: &[MetricSpec] = &[
+    MetricSpec {
+        name: "miss_ratio",
+        unit: "ratio",
+        better: Better::Less,
+        of: None,
+        resolution: 0.0,
+        help: "requests for objects not held",
+    },
+    MetricSpec {
+        name: "misses",
+        unit: "",
+        better: Better::Less,
+        of: Some("requests"),
+        resolution: 0.0,
+        help: "requests for objects not held",
+    },
+];
 
 /// A cache of at most [`Policy::capacity`] objects that decides whom to evict.
 ///
