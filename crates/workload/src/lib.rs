@@ -5,11 +5,12 @@
 //! a whole program, and [`mod@catalog`], where programs have names and [`params`]. [`scenario`] is a
 //! run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
 //! recorded requests, [`replay`] makes them against a kernel, [`zipf`] makes them up, [`policy`]
-//! answers how plain replacement policies do on them.
+//! answers how plain replacement policies do on them, [`amount`] reads how many and how much of them.
 //!
 //! Deliberately absent: which backend a program runs on, clocks other than [`System::now`], and
 //! any knowledge of the mechanisms under test.
 
+pub mod amount;
 pub mod catalog;
 pub mod hot_and_stream;
 pub mod huge_faults;
@@ -30,7 +31,7 @@ pub use catalog::{InputError, Workload, WorkloadSpec, catalog};
 pub use names::UnknownName;
 pub use outcome::{Outcome, WorkloadError};
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};
-pub use replay::{Replay, Timing};
+pub use replay::{Replay, ReplayOptions, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
 pub use system::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
 pub use vocabulary::{KernelError, KernelSpec, Vocabulary};
