@@ -97,7 +97,9 @@ pub fn load(folders: &[PathBuf]) -> Result<Vec<Loaded>, LabError> {
                     let command = if recording.scenario_toml.is_empty() {
                         format!("# `{}` has no scenario to run again", path.display())
                     } else {
-                        format!("pagetide run {}", scenario.display())
+                        let verb =
+                            if crate::replay::is_replay(&recording.scenario_toml) { "replay" } else { "run" };
+                        format!("pagetide {verb} {}", scenario.display())
                     };
                     let label = recording.label.clone();
                     columns.push((folder.clone(), Loaded { label, command, recordings: vec![recording] }));

@@ -3,6 +3,7 @@
 use lab::Recording;
 use lab::folders::{Loaded, load};
 
+use super::made_by;
 use crate::args::{Format, ReportArgs};
 use crate::printer::{Failure, Printer};
 
@@ -11,7 +12,9 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
     let all: Vec<&Recording> = loaded.iter().flat_map(|loaded| &loaded.recordings).collect();
     let text = match args.format {
         Format::Text => {
-            let texts = all.iter().map(|recording| report::run_text(recording, printer.width()));
+            let text =
+                |recording: &&Recording| report::run_text(recording, printer.width()) + &made_by(recording);
+            let texts = all.iter().map(text);
             texts.collect::<Vec<_>>().join("\n")
         }
         Format::Json => report::to_json(&all)?,
