@@ -21,7 +21,7 @@ pub fn to_json(recordings: &[&Recording]) -> Result<String, ReportError> {
     Ok(format!("{object:#}\n"))
 }
 
-fn run(recording: &Recording) -> Value {
+pub(crate) fn run(recording: &Recording) -> Value {
     let simulated = recording.is_simulated();
     let phases: Vec<Value> = recording
         .phases
@@ -61,7 +61,7 @@ fn run(recording: &Recording) -> Value {
     })
 }
 
-fn seconds(nanoseconds: u64) -> f64 {
+pub(crate) fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
 }
 

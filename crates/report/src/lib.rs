@@ -19,6 +19,7 @@ mod mmtests;
 mod notes;
 pub mod number;
 mod run;
+mod sweep;
 mod table;
 mod timeline;
 
@@ -30,6 +31,7 @@ pub use measure::{Direction, direction, unit};
 pub use metrics::{metrics_markdown, metrics_text};
 pub use mmtests::{mmtests_text, ops_text};
 pub use run::run_text;
+pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, sweep_text};
 
 /// Runs of one variant that differ in their seed only: one column of a comparison.
 #[derive(Debug, Clone)]

@@ -259,7 +259,7 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
         "replay text.csv --policy lru",
         "replay none.csv --policy lru --capacity 10",
     ];
-    insta::assert_snapshot!(check(&scene, &commands), @r#"
+    insta::assert_snapshot!(check(&scene, &commands), @"
     $ replay cut.bin --policy lru --capacity 10
     error: cannot replay `cut.bin`
       caused by: byte 24: the trace ends inside a record: 6 bytes are left where a record has 24
@@ -306,19 +306,15 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
     exit 1
 
     $ replay text.csv
-    error: the following required arguments were not provided:
-      <--policy <POLICY>|--mem <SIZE>>
-
-    Usage: pagetide replay <--policy <POLICY>|--mem <SIZE>> <TRACE>
-
-    For more information, try '--help'.
-    exit 2
+    error: there is no cache to replay the trace on
+    hint: `--mem 256M` is a kernel's page cache, `--policy lru --capacity 10k` a plain policy
+    exit 1
 
     $ replay text.csv --policy lru
     error: the following required arguments were not provided:
       --capacity <OBJECTS>
 
-    Usage: pagetide replay --capacity <OBJECTS> <--policy <POLICY>|--mem <SIZE>> <TRACE>
+    Usage: pagetide replay --policy <POLICY> --capacity <OBJECTS> <TRACE|SCENARIO.toml>
 
     For more information, try '--help'.
     exit 2
@@ -327,7 +323,7 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
     error: cannot replay `none.csv`
       caused by: cannot open `none.csv`: No such file or directory (os error 2)
     exit 1
-    "#);
+    ");
 }
 
 #[test]
