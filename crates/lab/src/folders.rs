@@ -15,6 +15,7 @@ use crate::batch::PlannedRun;
 use crate::differences::{self, Column, Differences};
 use crate::error::LabError;
 use crate::names::Names;
+use crate::replay::is_replay;
 use crate::resolve::shell_quoted;
 
 /// A new folder that takes the recordings of a comparison, one folder each, as they are made.
@@ -141,9 +142,11 @@ pub fn load(folders: &[PathBuf]) -> Result<SideBySide, LabError> {
 /// The command that runs the scenario of the recording at `path` again.
 fn command_of(path: &Path, recording: &Recording) -> String {
     let names = Names::default();
-    // Replays and commands that were monitored have none: `#` makes it a shell's comment.
+    let scenario = shell_quoted(&path.join("scenario.toml").to_string_lossy());
     match Scenario::read(&recording.scenario_toml, &names.vocabulary()) {
-        Ok(_) => format!("pagetide run {}", shell_quoted(&path.join("scenario.toml").to_string_lossy())),
+        Ok(_) => format!("pagetide run {scenario}"),
+        Err(_) if is_replay(&recording.scenario_toml) => format!("pagetide replay {scenario}"),
+        // Commands that were monitored have none: `#` makes it a shell's comment.
         Err(_) => format!("# `{}` has no scenario to run again", path.display()),
     }
 }

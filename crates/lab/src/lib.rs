@@ -13,7 +13,7 @@
 //! | `experiment.rs` | what a workload runs on when nobody says: machine, memory, kernels before and after |
 //! | `resolve.rs` | texts to a resolved scenario, and a scenario back to the command that runs it |
 //! | `compare.rs` | kernels x seeds to runs, and the runs back to columns of a report |
-//! | `sweep.rs` | one workload with each of several values of a sysctl |
+//! | `sweep.rs` | one workload or trace with every combination of several values |
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
@@ -59,9 +59,10 @@ pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
 pub use resolve::{GuestRequest, Request, Subject, command};
 pub use simulate::simulate;
-pub use view::view;
+pub use view::{headlines, view};
 pub use workload::UnknownName;
+pub use workload::amount::Warmup;
 pub use workload::policy::PolicyKind;
-pub use workload::replay::Timing;
+pub use workload::replay::{ReplayOptions, Timing};
 pub use workload::scenario::{Backend, Scenario, parse_mem, parse_mem_of};
 pub use workload::trace::TraceFormat;

@@ -21,7 +21,7 @@ pub fn view<'a>(
 }
 
 /// The headlines of `workload`, most telling first; none of what is no workload of ours.
-fn headlines(workload: &str) -> Vec<Headline> {
+pub fn headlines(workload: &str) -> Vec<Headline> {
     match WorkloadSpec::find(workload) {
         Ok(spec) => spec.metrics.iter().map(headline).collect(),
         // A trace has its file's name in the workload's, and is replayed on machines or on policies.
@@ -49,7 +49,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::replay::{ReplayRequest, replay as replay_trace};
+    use crate::replay::{ReplayControl, ReplayRequest};
     use crate::resolve::{Request, Subject};
     use crate::simulate::simulate;
 
@@ -105,11 +105,13 @@ mod tests {
         let request = ReplayRequest {
             trace,
             policies: vec![workload::policy::PolicyKind::Lru],
-            capacities: vec![1],
+            capacities: vec!["1".to_owned()],
             mems: vec!["64M".to_owned()],
             ..ReplayRequest::default()
         };
-        let recordings = replay_trace(&request, &Arc::new(AtomicBool::new(false)), |_| {}).unwrap();
+        let control = ReplayControl { stop: Arc::default(), observer: Arc::new(|_| {}) };
+        let outcomes = request.plan().unwrap().run(0, &control, |_, _| Ok(())).unwrap();
+        let recordings: Vec<Recording> = outcomes.into_iter().flatten().map(Result::unwrap).collect();
         check(&[replay::METRICS, policy::METRICS].concat(), &names(&recordings));
         assert_eq!(headlines(&recordings[0].workload).len(), replay::METRICS.len() + policy::METRICS.len());
     }

@@ -98,7 +98,7 @@ fn percent(row: &Row, index: usize) -> Option<f64> {
     (row.base() != 0.0).then(|| 100.0 * change / row.base().abs())
 }
 
-fn run(recording: &Recording) -> Value {
+pub(crate) fn run(recording: &Recording) -> Value {
     let simulated = recording.is_simulated();
     let phases: Vec<Value> = recording
         .phases_to_the_end()
@@ -139,7 +139,7 @@ fn run(recording: &Recording) -> Value {
     })
 }
 
-fn seconds(nanoseconds: u64) -> f64 {
+pub(crate) fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
 }
 

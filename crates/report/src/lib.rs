@@ -24,6 +24,7 @@ mod notes;
 pub mod number;
 mod oom;
 mod run;
+mod sweep;
 mod table;
 mod timeline;
 mod view;
@@ -38,6 +39,7 @@ pub use measure::{Direction, direction, unit};
 pub use metrics::{metrics_markdown, metrics_text};
 pub use mmtests::{mmtests_text, ops_text};
 pub use run::run_text;
+pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, sweep_text};
 pub use view::{Headline, View};
 
 /// Runs of one variant that differ in their seed only: one column of a comparison.

@@ -60,9 +60,7 @@ fn metrics_table(recordings: &[&Recording], measures: &[Measure]) -> Table {
         })
         .collect();
     let heading = |(measure, _, scale): &(&Measure, Vec<Option<f64>>, Scale)| {
-        let heading = measure.heading();
-        let is_told = heading.ends_with(scale.unit);
-        (if is_told { heading } else { format!("{heading}, {}", scale.unit) }, Align::Number)
+        (measure.heading_in(scale), Align::Number)
     };
     let mut table =
         Table::new(std::iter::once(("run".to_owned(), Align::Left)).chain(columns.iter().map(heading)));

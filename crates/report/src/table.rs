@@ -2,8 +2,8 @@
 //!
 //! Names are left-aligned, numbers right-aligned on the decimal point (and on the `±`). A table
 //! that is too wide breaks its headings, then its texts, and at last goes on below itself: groups
-//! of columns that belong together stay together, and the first column is repeated. Nothing is cut,
-//! and no line is longer than the width. Names that came with a recording are cleaned of control
+//! of columns that belong together stay together, and the columns that name a row are repeated.
+//! Nothing is cut, and no line is longer than the width. Names that came with a recording are cleaned of control
 //! characters here, so that no file can steer a terminal.
 
 use crate::wrap::{display_width, lines, longest_part};
@@ -24,7 +24,9 @@ pub(crate) enum Align {
 pub(crate) struct Table {
     headings: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
-    /// How many columns after the first belong together; those beyond are each for themselves.
+    /// How many columns, from the first on, name a row: each block has them.
+    names: usize,
+    /// How many columns after those belong together; those beyond are each for themselves.
     groups: Vec<usize>,
 }
 
@@ -51,11 +53,18 @@ impl Table {
         Self {
             headings: headings.into_iter().map(|(text, align)| (clean(&text), align)).collect(),
             rows: Vec::new(),
+            names: 1,
             groups: Vec::new(),
         }
     }
 
-    /// Keeps columns together: of those after the first, so many each time.
+    /// Takes so many columns to name a row; without it that is the first.
+    pub(crate) fn named_by(mut self, names: usize) -> Self {
+        self.names = names.clamp(1, self.headings.len().max(1));
+        self
+    }
+
+    /// Keeps columns together: of those that do not name a row, so many each time.
     pub(crate) fn grouped(mut self, groups: impl IntoIterator<Item = usize>) -> Self {
         self.groups = groups.into_iter().collect();
         self
@@ -92,7 +101,7 @@ impl Table {
         if let Some(block) = self.fitted((0..cells.len()).collect(), cells, width) {
             return vec![block];
         }
-        let alone = |group: std::ops::Range<usize>| std::iter::once(0).chain(group).collect::<Vec<_>>();
+        let alone = |group: std::ops::Range<usize>| (0..self.names).chain(group).collect::<Vec<_>>();
         let mut blocks: Vec<Block> = Vec::new();
         for group in self.column_groups() {
             // A group that is too wide for any block comes apart.
@@ -111,12 +120,12 @@ impl Table {
                 blocks.push(own.unwrap_or_else(|| self.forced(alone(part), cells, width)));
             }
         }
-        if blocks.is_empty() { vec![self.forced(vec![0], cells, width)] } else { blocks }
+        if blocks.is_empty() { vec![self.forced(alone(0..0), cells, width)] } else { blocks }
     }
 
     fn column_groups(&self) -> Vec<std::ops::Range<usize>> {
         let mut groups = Vec::new();
-        let mut begin = 1;
+        let mut begin = self.names;
         let mut sizes = self.groups.iter().copied();
         while begin < self.headings.len() {
             let end = (begin + sizes.next().unwrap_or(1).max(1)).min(self.headings.len());

@@ -125,6 +125,12 @@ impl Measure {
         }
     }
 
+    /// The heading of a column with numbers in `scale`, which says the unit once.
+    pub(crate) fn heading_in(&self, scale: &Scale) -> String {
+        let heading = self.heading();
+        if heading.ends_with(scale.unit) { heading } else { format!("{heading}, {}", scale.unit) }
+    }
+
     pub(crate) fn is_headline(&self) -> bool {
         self.is_headline
     }

@@ -6,11 +6,12 @@
 //! head their reports ([`metric`]); [`footprint`] is what one makes, known before it runs. [`scenario`]
 //! is a run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
 //! recorded requests, [`replay`] makes them against a kernel, [`zipf`] makes them up, [`policy`]
-//! answers how plain replacement policies do on them.
+//! answers how plain replacement policies do on them, [`amount`] reads how many and how much of them.
 //!
 //! Deliberately absent: which backend a program runs on, clocks other than [`System::now`], and
 //! any knowledge of the mechanisms under test.
 
+pub mod amount;
 pub mod catalog;
 mod chance;
 pub mod footprint;
@@ -36,7 +37,7 @@ pub use metric::{Better, MetricSpec};
 pub use names::UnknownName;
 pub use outcome::{Outcome, WorkloadError};
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};
-pub use replay::{Replay, Timing};
+pub use replay::{Replay, ReplayOptions, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
 pub use system::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
 pub use vocabulary::{KernelError, KernelSpec, Vocabulary};

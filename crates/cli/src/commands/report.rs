@@ -3,6 +3,7 @@
 use lab::folders::{Loaded, load};
 use lab::{Recording, view};
 
+use super::made_by;
 use crate::args::{Format, ReportArgs};
 use crate::printer::{Failure, Printer};
 
@@ -12,7 +13,8 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
     let text = match args.format {
         Format::Text => {
             let texts = all.iter().map(|&recording| {
-                report::run_text(recording, view([recording], printer.width(), args.all, Vec::new()))
+                let view = view([recording], printer.width(), args.all, Vec::new());
+                report::run_text(recording, view) + &made_by(recording)
             });
             texts.collect::<Vec<_>>().join("\n")
         }

@@ -302,19 +302,15 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
     exit 1
 
     $ replay text.csv
-    error: the following required arguments were not provided:
-      <--policy <POLICY>|--mem <SIZE>>
-
-    Usage: pagetide replay <--policy <POLICY>|--mem <SIZE>> <TRACE>
-
-    For more information, try '--help'.
-    exit 2
+    error: there is no cache to replay the trace on
+    hint: `--mem 256M` is a kernel's page cache, `--policy lru --capacity 10k` a plain policy
+    exit 1
 
     $ replay text.csv --policy lru
     error: the following required arguments were not provided:
       --capacity <OBJECTS>
 
-    Usage: pagetide replay --capacity <OBJECTS> <--policy <POLICY>|--mem <SIZE>> <TRACE>
+    Usage: pagetide replay --policy <POLICY> --capacity <OBJECTS> <TRACE|SCENARIO.toml>
 
     For more information, try '--help'.
     exit 2
