@@ -420,6 +420,9 @@ pub(crate) struct SweepArgs {
     /// Form of the result on standard output; JSON and CSV have one record for each run [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
     /// What can be an axis, in the order of the command line.
     #[arg(skip)]
     pub(crate) swept: Vec<(Swept, String)>,

@@ -325,11 +325,11 @@ mod tests {
         insta::assert_snapshot!(sweep_text(&sweep(&sim, &real), 120).unwrap(), @"
         hot-and-stream, kernel=linux-6.1: 3 of 4 runs
 
-         mem   vm.swappiness  hot_pages_cached pages  pgscan_kswapd  pgscan_direct  allocstall  refaults  stalled s  error
-         20M   10                                  -              -              -           -         -       -     it cannot
-                                                                                                                     boot
-         256M  10                                 77           1000        missing           5   missing       1.75
-         1G    10                                 80             12        missing           5   missing    missing
+         mem   vm.swappiness  hot_pages_cached,  pgscan_kswapd  pgscan_direct  allocstall  refaults  stalled, s  how it ended
+                                          pages
+         20M   10                             -              -              -           -         -        -     it cannot boot
+         256M  10                            77           1000        missing           5   missing        1.75
+         1G    10                            80             12        missing           5   missing     missing
         ");
     }
 

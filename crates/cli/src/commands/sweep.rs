@@ -30,7 +30,7 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> 
         printer.note(&format!("{}{done}", plan.size()));
     }
     let (outcomes, stopped) = run(args, &plan, folder.as_ref(), finished, printer)?;
-    let rows = rows(&plan, &outcomes);
+    let rows = rows(&plan, &outcomes, args.all);
     if !rows.rows.is_empty() {
         printer.data(&shown(&rows, args.format, printer.width())?)?;
     }
@@ -99,7 +99,7 @@ fn run(
     Ok((outcomes?, bar.control.stop.load(Ordering::Relaxed)))
 }
 
-fn rows<'a>(plan: &SweepPlan, outcomes: &'a Outcomes) -> SweepRows<'a> {
+fn rows<'a>(plan: &SweepPlan, outcomes: &'a Outcomes, all: bool) -> SweepRows<'a> {
     let over = plan.runs.iter().zip(outcomes).filter_map(|(run, outcome)| {
         let outcome = outcome.as_ref()?.as_ref().map_err(LabError::told);
         Some(SweepRow { values: run.values.clone(), outcome })
@@ -111,7 +111,7 @@ fn rows<'a>(plan: &SweepPlan, outcomes: &'a Outcomes) -> SweepRows<'a> {
         fixed: plan.fixed.clone(),
         rows: over.collect(),
         planned: plan.runs.len(),
-        headlines: lab::headlines(&workload),
+        headlines: if all { Vec::new() } else { lab::headlines(&workload) },
         workload,
     }
 }

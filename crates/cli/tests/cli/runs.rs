@@ -220,6 +220,7 @@ fn help_of_each_command() {
                              [default: not kept] [example: recordings/trace]
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
+          --all              Show all metrics, counters and cgroups, as JSON and CSV always do
 
     The trace may be compressed (gzip, zstd) and have quotes. A first line that names columns tells
     their order: time, object (or key, id), size; or time, op, size, lbn (or lba, offset).
@@ -316,12 +317,12 @@ fn a_replay_counts_misses_of_each_policy_at_each_capacity() {
     insta::assert_snapshot!(scene.shown(&format!("{arguments} -q")), @"
     replay trace.csv
 
-     run       miss_ratio  misses
-     lru 2          0.5        20
-     lru 100        0.5        20
-     fifo 2         0.725      29
-     fifo 100       0.5        20
-    2 more metrics with `--all`
+     run       miss_ratio  byte_miss_ratio  misses
+     lru 2          0.5              0.5        20
+     lru 100        0.5              0.5        20
+     fifo 2         0.725            0.725      29
+     fifo 100       0.5              0.5        20
+    4 more metrics with `--all`
     exit 0
     ");
 }

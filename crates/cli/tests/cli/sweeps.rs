@@ -109,11 +109,11 @@ fn a_trace_is_swept_over_policies_and_over_kernels() {
     insta::assert_snapshot!(scene.shown(&format!("{policies} -q")), @"
     replay trace.csv: 4 of 4 runs
 
-     policy  capacity  requests  miss_ratio  byte_miss_ratio
-     lru     1k            8192        1                1
-     lru     10k           8192        0.75             0.75
-     clock   1k            8192        1                1
-     clock   10k           8192        0.75             0.75
+     policy  capacity  miss_ratio  byte_miss_ratio  misses
+     lru     1k              1                1       8192
+     lru     10k             0.75             0.75    6144
+     clock   1k              1                1       8192
+     clock   10k             0.75             0.75    6144
     exit 0
     ");
     let kernels =
@@ -140,7 +140,7 @@ fn runs_that_fail_have_a_row_that_says_why_and_an_exit_code() {
     insta::assert_snapshot!(shown, @"
     hot-and-stream, hot=2M, stream=60M: 2 of 2 runs
 
-     mem  error
+     mem  how it ended
      64M  mem=64M, seed 1: a virtual machine needs at least 128M of memory, not 64M
      96M  mem=96M, seed 1: a virtual machine needs at least 128M of memory, not 96M
     error: 2 of 2 runs failed
@@ -203,6 +203,7 @@ fn what_is_no_sweep_is_told_with_its_remedy() {
     $ sweep nothing.csv --mem 64M,128M -q
     error: cannot replay `nothing.csv`
       caused by: cannot open `nothing.csv`: No such file or directory (os error 2)
+    hint: check the path and the permissions of the file and its folders
     exit 1
 
     $ sweep nothing --mem 64M,128M
