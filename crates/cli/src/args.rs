@@ -6,9 +6,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use lab::names::Listing;
-use lab::{PolicyKind, Timing, TraceFormat};
+use lab::sweep::Swept;
+use lab::{PolicyKind, ReplayOptions, Timing, TraceFormat, Warmup};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
 #[derive(Debug, Parser)]
@@ -56,7 +57,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Put kernels, or recordings made earlier, side by side
     Compare(CompareArgs),
-    /// Run one workload with each of several values of a sysctl
+    /// Run one workload, or replay a trace, with every combination of several values
     Sweep(SweepArgs),
     /// Replay a recorded trace through page cache and reclaim, or on plain policies
     Replay(ReplayArgs),
@@ -83,6 +84,9 @@ pub(crate) struct RecordArgs {
     /// Form of the result on standard error, as standard output is the command's [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "out", help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
     /// The command and its arguments, after `--` [example: cargo build]
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -286,12 +290,16 @@ pub(crate) struct RunArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without --kernel, kernels are those of the workload's source before and after its change.
 The first kernel or folder is the baseline. A folder takes precedence over a workload's name.
+JSON has a key `comparison`, CSV rows of the kind `comparison`: change, interval, p and verdict of each metric.
 
 Examples:
   pagetide compare hot-and-stream
@@ -319,6 +327,9 @@ pub(crate) struct CompareArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]
@@ -332,76 +343,160 @@ pub(crate) struct ReportArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "One of the --set options lists values, as A..B (both included) or A,B,C.
+#[command(
+    after_help = "Options with several values are axes; every combination is run, the first axis slowest.
+  A,B,C         a list, in which each may be a range
+  A..B          both included: numbers go up by one, sizes and capacities double
+  A..B+STEP     in steps: 256M..512M+32M
+  A..B*FACTOR   by a factor: 1..1000*10
+  \"A,B\"         one value with its commas or points
+At most 1000 runs. A run that fails does not stop the others; its row says why, and the exit code tells.
 
 Examples:
+  pagetide sweep hot-and-stream --mem 256M..2G --kernel linux-6.1,linux-6.12 --out recordings/mem
   pagetide sweep huge-faults --set vm.fragment_stall_order=0..11 --param advice=madvise --mem 256M \\
     --kernel linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall
-  pagetide sweep hot-and-stream --set vm.watermark_scale_factor=10,100,1000 --kernel linux-6.12")]
+  pagetide sweep trace.csv --mem 256M..2G --kernel linux-5.5 --kernel linux-6.12
+  pagetide sweep trace.csv --policy lru,clock --capacity 1k,10k"
+)]
 pub(crate) struct SweepArgs {
-    /// Workload by name, or a scenario file (*.toml) [example: huge-faults]
-    #[arg(value_name = "WORKLOAD|SCENARIO.toml")]
+    /// Workload by name, a scenario file (*.toml), or a trace [example: huge-faults]
+    #[arg(value_name = "WORKLOAD|SCENARIO.toml|TRACE")]
     pub(crate) subject: String,
-    #[command(flatten)]
-    pub(crate) scenario: ScenarioArgs,
-    /// Simulated kernel, with features added (+) or taken away (-) [default: the newest]
-    /// [example: linux-5.4+root-aging]
-    #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
-    pub(crate) kernel: Option<String>,
+    /// Parameter of the workload with its values; may be repeated [example: hot=25M..100M]
+    #[arg(long = "param", value_name = "NAME=VALUES", help_heading = "Run", allow_hyphen_values = true)]
+    params: Vec<String>,
+    /// Seeds [default: 1] [example: 1..5]
+    #[arg(long = "seed", value_name = "VALUES", help_heading = "Run")]
+    seed: Vec<String>,
+    /// Runs of each combination, with this many seeds [default: 1] [example: 5]
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    pub(crate) seeds: Option<u64>,
+    /// Where to run: sim, host, vm:VERSION or vm:IMAGE [default: sim] [example: vm:6.12]
+    #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
+    pub(crate) backend: Option<String>,
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
     #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
-    /// Keep all recordings in this new folder [default: not kept] [example: recordings/sweep]
+    /// Print the resolved scenarios instead of running them
+    #[arg(long, help_heading = "Run")]
+    pub(crate) dry_run: bool,
+    /// Kernels, with features added (+) or taken away (-) [default: the newest] [example: linux-6.1,linux-6.12]
+    #[arg(long = "kernel", value_name = "VALUES", help_heading = "Machine")]
+    kernels: Vec<String>,
+    /// Machines [default: the workload's own] [example: vm-2cpu]
+    #[arg(long = "machine", value_name = "VALUES", help_heading = "Machine")]
+    machines: Vec<String>,
+    /// Memory of the machine [default: the workload's own] [example: 256M..2G]
+    #[arg(long = "mem", value_name = "VALUES", help_heading = "Machine", allow_hyphen_values = true)]
+    mems: Vec<String>,
+    /// Sysctl with its values; may be repeated [default: the kernel's own] [example: vm.swappiness=10,60]
+    #[arg(long = "set", value_name = "SYSCTL=VALUES", help_heading = "Machine", allow_hyphen_values = true)]
+    sysctls: Vec<String>,
+    /// Of a trace: policies: lru, fifo, clock [example: lru,clock]
+    #[arg(long = "policy", value_name = "VALUES", requires = "capacities", help_heading = "Trace")]
+    policies: Vec<String>,
+    /// Of a trace: objects that fit into the cache, k is 1000 [example: 1k,10k]
+    #[arg(long = "capacity", value_name = "VALUES", requires = "policies", help_heading = "Trace")]
+    capacities: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(crate) vm: GuestArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    /// Keep all recordings in this folder as they come [default: not kept] [example: recordings/sweep]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
-    /// Form of the result on standard output [example: json]
+    /// Go on with the sweep in that folder: what has finished is not run again
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) resume: bool,
+    /// Form of the result on standard output; JSON and CSV have one record for each run [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
+    /// What can be an axis, in the order of the command line.
+    #[arg(skip)]
+    pub(crate) swept: Vec<(Swept, String)>,
+}
+
+impl SweepArgs {
+    /// Fills in what only the order of the command line tells.
+    pub(crate) fn in_order_of(&mut self, matches: &ArgMatches) {
+        let options = [
+            ("kernels", Swept::Kernel),
+            ("machines", Swept::Machine),
+            ("mems", Swept::Mem),
+            ("sysctls", Swept::Set),
+            ("params", Swept::Param),
+            ("seed", Swept::Seed),
+            ("policies", Swept::Policy),
+            ("capacities", Swept::Capacity),
+        ];
+        let mut given: Vec<(usize, Swept, String)> = Vec::new();
+        for (id, swept) in options {
+            let texts = matches.get_many::<String>(id).into_iter().flatten();
+            let places = matches.indices_of(id).into_iter().flatten();
+            given.extend(places.zip(texts).map(|(place, text)| (place, swept, text.clone())));
+        }
+        given.sort_by_key(|(place, ..)| *place);
+        self.swept = given.into_iter().map(|(_, swept, text)| (swept, text)).collect();
+    }
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  pagetide replay trace.csv --mem 256M --mem 512M --kernel linux-6.12
-  pagetide replay trace.csv --policy lru --policy clock --capacity 10000")]
-#[command(group = ArgGroup::new("caches").args(["policies", "mems"]).required(true).multiple(true))]
+#[command(
+    after_help = "The trace may be compressed (gzip, zstd) and have quotes. A first line that names columns tells
+their order: time, object (or key, id), size; or time, op, size, lbn (or lba, offset).
+All policies are fed from one reading of the trace, also of standard input (`-`); each kernel
+reads it for itself, so standard input is then kept in a temporary file.
+
+Examples:
+  pagetide replay trace.csv --mem 256M,512M --kernel linux-6.12 --warmup 10%
+  pagetide replay trace.csv.zst --policy lru,clock --capacity 1k,10k,100k
+  zcat trace.gz | pagetide replay - --policy lru --capacity 10k
+  pagetide replay recordings/first/scenario.toml"
+)]
 pub(crate) struct ReplayArgs {
-    /// Trace file [example: trace.csv]
-    #[arg(value_name = "TRACE")]
+    /// Trace file, `-` for standard input, or the scenario of a replay made earlier (*.toml) [example: trace.csv]
+    #[arg(value_name = "TRACE|SCENARIO.toml")]
     pub(crate) trace: PathBuf,
-    /// Replacement policy: lru, fifo or clock; may be repeated [example: lru]
+    /// Replacement policy: lru, fifo or clock; a list, or repeated [example: lru,clock]
     #[arg(long = "policy", value_name = "POLICY", requires = "capacities", help_heading = "Cache")]
+    #[arg(value_delimiter = ',')]
     #[arg(value_parser = |text: &str| text.parse::<PolicyKind>().map_err(|error| with_hint(&error)))]
     pub(crate) policies: Vec<PolicyKind>,
-    /// Objects that fit into the cache; may be repeated [example: 10000]
-    #[arg(
-        long = "capacity",
-        value_name = "OBJECTS",
-        allow_negative_numbers = true,
-        requires = "policies",
-        help_heading = "Cache"
-    )]
-    pub(crate) capacities: Vec<u64>,
-    /// Memory of a simulated machine whose page cache it is; may be repeated [example: 256M]
+    /// Objects that fit into the cache, k is 1000; a list, or repeated [example: 1k,10k,100k]
+    #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Cache")]
+    #[arg(value_delimiter = ',')]
+    pub(crate) capacities: Vec<String>,
+    /// Memory of a simulated machine whose page cache it is; a list, or repeated [example: 256M,512M]
     #[arg(long = "mem", value_name = "SIZE", help_heading = "Cache", allow_hyphen_values = true)]
+    #[arg(value_delimiter = ',')]
     pub(crate) mems: Vec<String>,
-    /// Kernel of that machine; may be repeated [default: the newest] [example: linux-6.1]
+    /// Kernel of that machine; a list, or repeated [default: the newest] [example: linux-6.1,linux-6.12]
     #[arg(long = "kernel", value_name = "KERNEL", requires = "mems", help_heading = "Cache")]
+    #[arg(value_delimiter = ',')]
     pub(crate) kernels: Vec<String>,
+    /// That machine, by name [default: vm-2cpu] [example: vm-2cpu]
+    #[arg(long, value_name = "NAME", requires = "mems", help_heading = "Cache")]
+    pub(crate) machine: Option<String>,
     /// Sysctl of that kernel; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
     #[arg(long = "set", value_name = "SYSCTL=VALUE", requires = "mems", help_heading = "Cache")]
     pub(crate) sysctls: Vec<String>,
-    /// When requests are made: asap or recorded [default: asap] [example: recorded]
-    #[arg(long, value_name = "WHEN", requires = "mems", default_value = "asap", help_heading = "Run")]
-    #[arg(hide_default_value = true)]
-    #[arg(value_parser = |text: &str| text.parse::<Timing>().map_err(|error| with_hint(&error)))]
-    pub(crate) timing: Timing,
-    /// Format of the trace: block-csv, object-csv or oracle-general [default: by content] [example: block-csv]
-    #[arg(long, value_name = "FORMAT")]
-    #[arg(value_parser = |text: &str| text.parse::<TraceFormat>().map_err(|error| with_hint(&error)))]
-    pub(crate) trace_format: Option<TraceFormat>,
+    /// Seed of all randomness in that machine [default: 1] [example: 7]
+    #[arg(long, value_name = "N", requires = "mems", help_heading = "Run")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
     /// Keep the recording, or those of several caches, in this new folder [default: not kept]
     /// [example: recordings/trace]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -409,6 +504,53 @@ pub(crate) struct ReplayArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
+}
+
+/// How a trace is read, and what of it counts.
+#[derive(Debug, Args)]
+pub(crate) struct ReadingArgs {
+    /// When requests are made of a kernel: asap or recorded [default: asap] [example: recorded]
+    #[arg(long, value_name = "WHEN", help_heading = "Trace")]
+    #[arg(value_parser = |text: &str| text.parse::<Timing>().map_err(|error| with_hint(&error)))]
+    pub(crate) timing: Option<Timing>,
+    /// Beginning that is not counted: a part (10%), requests (5k), or a time of the trace (30s) [default: 0]
+    /// [example: 10%]
+    #[arg(long, value_name = "HOW MUCH", help_heading = "Trace")]
+    #[arg(value_parser = |text: &str| text.parse::<Warmup>().map_err(|error| format!("{error}; {}", error.hint())))]
+    pub(crate) warmup: Option<Warmup>,
+    /// Format of the trace: block-csv, object-csv or oracle-general [default: by content] [example: block-csv]
+    #[arg(long, value_name = "FORMAT", help_heading = "Trace")]
+    #[arg(value_parser = |text: &str| text.parse::<TraceFormat>().map_err(|error| with_hint(&error)))]
+    pub(crate) trace_format: Option<TraceFormat>,
+    /// Take requests in the order of the trace though its times decrease
+    #[arg(long, help_heading = "Trace")]
+    pub(crate) unsorted: bool,
+}
+
+impl ReadingArgs {
+    /// As the lab takes it.
+    pub(crate) fn options(&self) -> ReplayOptions {
+        ReplayOptions {
+            format: self.trace_format,
+            unsorted: self.unsorted,
+            timing: self.timing.unwrap_or_default(),
+            warmup: self.warmup.unwrap_or_default(),
+        }
+    }
+
+    /// The option that was given, the first of several.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--timing", self.timing.is_some()),
+            ("--warmup", self.warmup.is_some()),
+            ("--trace-format", self.trace_format.is_some()),
+            ("--unsorted", self.unsorted),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
 }
 
 fn small_count(text: &str) -> Result<u16, &'static str> {

@@ -14,14 +14,18 @@ mod signals;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
 use printer::Printer;
 
 fn main() -> ExitCode {
     lab::real::become_init_in_a_guest();
-    let cli = Cli::parse(); // Wrong usage ends here with exit code 2.
+    let matches = Cli::command().get_matches(); // Wrong usage ends here with exit code 2.
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let (Command::Sweep(args), Some((_, matches))) = (&mut cli.command, matches.subcommand()) {
+        args.in_order_of(matches);
+    }
     let printer = Printer::new(cli.verbosity());
     let done = |()| exit::DONE;
     let run = || match &cli.command {

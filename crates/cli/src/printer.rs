@@ -74,6 +74,13 @@ impl Printer {
         let _ = writeln!(anstream::stderr().lock(), "{text}");
     }
 
+    /// Something that the reader of a result has to know, unless nothing shall be said.
+    pub(crate) fn warning(&self, text: &str) {
+        if self.verbosity > Verbosity::Quiet {
+            self.labelled("warning", AnsiColor::Yellow, text);
+        }
+    }
+
     /// Tells a failure and its remedy; returns the exit code.
     pub(crate) fn failure(&self, failure: &Failure) -> u8 {
         match failure {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::replay::ReplayProgress;
+use lab::replay::{ReplayControl, ReplayProgress};
 use lab::{Backend, Control, HostPolicy, RunEvent, Told};
 
 use crate::args::Verbosity;
@@ -75,35 +75,52 @@ impl RunProgress {
     }
 }
 
-/// Progress of a replay: bytes where they can be drawn, and each cache that is done.
-pub(crate) struct ReplayBar<'a> {
+/// Progress of a replay: bytes where they can be drawn, and a line for each kernel and for all policies.
+pub(crate) struct ReplayBar {
     bar: ProgressBar,
-    printer: &'a Printer,
-    tell: bool,
+    /// What the replays report to, and how they are stopped.
+    pub(crate) control: ReplayControl,
 }
 
-impl<'a> ReplayBar<'a> {
-    pub(crate) fn new(printer: &'a Printer) -> Self {
-        let tell = printer.verbosity() > Verbosity::Quiet;
+impl ReplayBar {
+    pub(crate) fn new(printer: &Printer) -> Self {
+        let (verbosity, tells) = (printer.verbosity(), printer.verbosity() > Verbosity::Quiet);
         let template = "{spinner} {binary_bytes}/{binary_total_bytes} {wide_bar} {eta}";
-        Self { bar: bar(0, tell && printer.can_draw(), template), printer, tell }
-    }
-
-    pub(crate) fn advance(&self, progress: ReplayProgress) {
-        match progress {
-            ReplayProgress::Read { bytes, total } => {
-                self.bar.set_length(total);
-                self.bar.inc(bytes);
+        let bar = bar(0, tells && printer.can_draw(), template);
+        let (observed, tell) = (bar.clone(), Printer::new(verbosity));
+        let observer = move |progress: ReplayProgress| {
+            if let ReplayProgress::Read { bytes, total } = progress {
+                observed.set_length(total);
+                observed.inc(bytes);
+            } else if let (true, Some(line)) = (tells, replay_line(progress)) {
+                observed.suspend(|| tell.note(&line));
             }
-            ReplayProgress::Finished { done, total } if self.tell => {
-                self.bar.suspend(|| self.printer.note(&format!("cache {done}/{total} is done")));
-            }
-            ReplayProgress::Finished { .. } => {}
-        }
+        };
+        Self { bar, control: ReplayControl { stop: stop_flag(), observer: Arc::new(observer) } }
     }
 
     pub(crate) fn done(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+fn replay_line(progress: ReplayProgress) -> Option<String> {
+    let pace = |requests: u64, seconds: f64| {
+        let rate = requests as f64 / seconds.max(1e-9);
+        format!("{requests} requests in {seconds:.3} s ({rate:.0} requests/s)")
+    };
+    match progress {
+        ReplayProgress::Read { .. } => None,
+        ReplayProgress::Kept { bytes } => Some(format!(
+            "standard input is kept in a temporary file of {bytes} bytes until all have read it"
+        )),
+        ReplayProgress::Fed { caches, requests, seconds } => {
+            let caches = if caches == 1 { "1 policy".to_owned() } else { format!("{caches} policies") };
+            Some(format!("{caches} from one reading: {}", pace(requests, seconds)))
+        }
+        ReplayProgress::Finished { done, total, requests, seconds } => {
+            Some(format!("kernel {done}/{total}: {}", pace(requests, seconds)))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Runs share nothing, so neither the number of jobs nor who finishes first changes a result. A
 //! stop flag ends what runs and starts nothing more; what has finished is kept. After a run that
-//! failed no other is started either.
+//! failed no other is started either, but in sweeps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -120,6 +120,19 @@ pub fn run_all(
     control: &Control,
     keep: impl Fn(usize, &Recording) -> Result<(), LabError> + Sync,
 ) -> Result<Batch, LabError> {
+    let results = outcomes(plan, jobs, control, false, keep)?;
+    Ok(collected(results, control.stop.load(Ordering::Relaxed)))
+}
+
+/// [`run_all`] with what became of each run: none where it was not started. With `go_on` a failure
+/// does not keep others from starting.
+pub(crate) fn outcomes(
+    plan: &[PlannedRun],
+    jobs: usize,
+    control: &Control,
+    go_on: bool,
+    keep: impl Fn(usize, &Recording) -> Result<(), LabError> + Sync,
+) -> Result<Vec<Option<Result<Recording, LabError>>>, LabError> {
     // Real kernels are timed and share this machine: one at a time.
     let real = plan.iter().any(|run| run.scenario.backend != Backend::Sim);
     let jobs = if real { 1 } else { jobs.min(plan.len().max(1)) };
@@ -131,12 +144,10 @@ pub fn run_all(
         }
         let result = run_planned(index, run, control)
             .and_then(|recording| keep(index, &recording).map(|()| recording));
-        failed.fetch_or(result.is_err(), Ordering::Relaxed);
+        failed.fetch_or(result.is_err() && !go_on, Ordering::Relaxed);
         Some(result)
     };
-    let results: Vec<Option<Result<Recording, LabError>>> =
-        pool.install(|| plan.par_iter().enumerate().with_max_len(1).map(run_one).collect());
-    Ok(collected(results, control.stop.load(Ordering::Relaxed)))
+    Ok(pool.install(|| plan.par_iter().enumerate().with_max_len(1).map(run_one).collect()))
 }
 
 fn run_planned(index: usize, run: &PlannedRun, control: &Control) -> Result<Recording, LabError> {

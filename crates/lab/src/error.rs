@@ -163,30 +163,18 @@ pub enum LabError {
         /// What a comparison takes.
         max: u64,
     },
-    /// Not exactly one sysctl with several values.
-    #[error("a sweep takes one sysctl with several values, not {sysctls}")]
-    NotOneSweep {
-        /// Sysctls with several values.
-        sysctls: usize,
-        /// Values that a sweep takes.
-        max: u64,
-    },
-    /// A span of values that is empty, too long or not made of numbers.
-    #[error("`{text}` is no span of values for `{name}`")]
-    Span {
-        /// The sysctl.
-        name: String,
-        /// The span as written.
-        text: String,
-        /// Values that a sweep takes.
-        max: u64,
-    },
+    /// A sweep that cannot be, or that has gone wrong in part.
+    #[error(transparent)]
+    Sweep(#[from] crate::sweep::SweepError),
     /// Workloads and folders in one comparison.
     #[error("`{0}` is not a folder with recordings")]
     NotARecording(String),
     /// Several workloads in one comparison, or a folder that is not there.
     #[error("`{0}` is not a folder with recordings")]
     NotComparable(String),
+    /// The same folder twice in one comparison.
+    #[error("`{}` is named twice", .0.display())]
+    SameFolder(PathBuf),
     /// A folder of recordings without any.
     #[error("there is no recording in `{}`", .0.display())]
     EmptyFolder(PathBuf),
@@ -207,6 +195,36 @@ pub enum LabError {
     /// A cache that cannot be made.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    /// A number of objects or requests that cannot be read.
+    #[error(transparent)]
+    Amount(#[from] workload::amount::AmountError),
+    /// A replay on nothing.
+    #[error("there is no cache to replay the trace on")]
+    NoCache,
+    /// A warm-up as long as the trace.
+    #[error("{0}")]
+    AllWarmup(String),
+    /// Standard input would have to be read twice.
+    #[error("a sweep that is kept cannot read its trace from standard input")]
+    StdinOnce,
+    /// A trace that is not the one that a scenario is about.
+    #[error("`{}` has {found} bytes and is not the trace of this scenario, which had {expected}", path.display())]
+    OtherTrace {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that it had.
+        expected: u64,
+        /// Bytes that it has.
+        found: u64,
+    },
+    /// The scenario of a replay that is wrong.
+    #[error("`{}` is no scenario of a replay: {problem}", path.display())]
+    ReplayFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// No threads to run on.
     #[error("cannot start threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -271,20 +289,30 @@ impl LabError {
             ),
             Self::NotOnHost { .. } => Some("add `--on host`, or leave it out".to_owned()),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
-            Self::NotOneSweep { max, .. } | Self::Span { max, .. } => Some(format!(
-                "write it as in `--set vm.fragment_stall_order=0..11` or `=0,4,9`; at most {max} values"
-            )),
             Self::NotComparable(_) => Some(
                 "compare folders, or one workload, whose kernels are named with `--kernel`; \
                  `pagetide run WORKLOAD --out DIR` makes a recording"
                     .to_owned(),
             ),
+            Self::Sweep(error) => error.hint(),
             Self::NotARecording(_) | Self::EmptyFolder(_) => {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
             }
+            Self::SameFolder(_) => Some("name another folder to put beside it".to_owned()),
             Self::Invariant { command, .. } => {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
             }
+            Self::Amount(error) => Some(error.hint().to_owned()),
+            Self::NoCache => Some(
+                "`--mem 256M` is a kernel's page cache, `--policy lru --capacity 10k` a plain policy"
+                    .to_owned(),
+            ),
+            Self::AllWarmup(_) => Some("give a shorter `--warmup`".to_owned()),
+            Self::StdinOnce => Some("put the trace into a file first, or leave `--out` away".to_owned()),
+            Self::OtherTrace { .. } => {
+                Some("get the trace that it was made with, or replay this one by its own name".to_owned())
+            }
+            Self::ReplayFile { .. } => Some("a replay's recording has one, as `scenario.toml`".to_owned()),
             Self::Policy(PolicyError::ZeroCapacity) => Some("write it as in `--capacity 10000`".to_owned()),
             Self::Sysctl(_)
             | Self::Seeds { .. }
@@ -292,6 +320,20 @@ impl LabError {
             | Self::Threads(_)
             | Self::Interrupted { .. } => None,
         }
+    }
+
+    /// The message with its causes, in one line.
+    pub fn told(&self) -> String {
+        let mut told = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !told.contains(&text) {
+                told = format!("{told}: {text}");
+            }
+            cause = error.source();
+        }
+        told
     }
 
     /// Whose fault it is.
@@ -302,6 +344,7 @@ impl LabError {
             Self::Threads(_) => Class::Internal,
             Self::Command { command, source } if is_missing(command, source) => Class::CommandNotFound,
             Self::Command { .. } => Class::CommandNotExecutable,
+            Self::Sweep(crate::sweep::SweepError::SomeFailed { class, .. }) => *class,
             _ => Class::Input,
         }
     }

@@ -3,14 +3,19 @@
 //! Left out: what one recording is on disk, see `pagetide-recording`. Next: [`crate::batch`], which
 //! hands recordings over as runs finish.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use recording::Recording;
 use recording::folder::check_new_folder;
-use recording::{Recording, RecordingError};
 use report::Group;
+use workload::Scenario;
 
 use crate::batch::PlannedRun;
+use crate::differences::{self, Column, Differences};
 use crate::error::LabError;
+use crate::names::Names;
+use crate::replay::is_replay;
 use crate::resolve::shell_quoted;
 
 /// A new folder that takes the recordings of a comparison, one folder each, as they are made.
@@ -18,7 +23,8 @@ use crate::resolve::shell_quoted;
 pub struct OutFolder(PathBuf);
 
 impl OutFolder {
-    /// Checks that `path` can become a folder; it is not made before there is a recording.
+    /// Checks that `path` can become a folder; it is made, with its parents, when there is a
+    /// recording.
     ///
     /// # Errors
     /// It exists already, or cannot be written.
@@ -46,12 +52,6 @@ impl OutFolder {
     }
 
     fn keep_as(&self, name: &str, index: usize, count: usize, recording: &Recording) -> Result<(), LabError> {
-        match std::fs::create_dir(&self.0) {
-            Err(source) if source.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(RecordingError::Unwritable { path: self.0.clone(), source }.into());
-            }
-            _ => {}
-        }
         let digits = count.to_string().len();
         let name = format!("{:0digits$}-{}", index + 1, name.replace(['/', ' '], "-"));
         recording.write(&self.0.join(name))?;
@@ -59,14 +59,14 @@ impl OutFolder {
     }
 }
 
-/// Recordings of one label that were read from disk.
+/// Recordings that differ in their seed only, read from disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
     /// What the column is called.
     pub label: String,
     /// The command that makes the first run again.
     pub command: String,
-    /// The recordings, in the order of their folders' names.
+    /// The recordings, in the order of their folders' names; labelled as the column.
     pub recordings: Vec<Recording>,
 }
 
@@ -78,48 +78,77 @@ impl Loaded {
     }
 }
 
+/// Recordings as columns, and what the reader has to know about their differences.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SideBySide {
+    /// The columns, in the order of the folders.
+    pub columns: Vec<Loaded>,
+    /// What differs beyond what is compared.
+    pub warnings: Vec<String>,
+}
+
 /// Reads recordings, or folders of recordings as a comparison writes them, and puts those of one
-/// folder and one label together.
+/// folder that differ in their seed only together. Columns are labelled by what they differ in;
+/// those of a single folder, which were made together, keep labels that tell them apart.
 ///
 /// # Errors
-/// A folder that is no recording and has none, or one that cannot be read.
-pub fn load(folders: &[PathBuf]) -> Result<Vec<Loaded>, LabError> {
-    let mut columns: Vec<(PathBuf, Loaded)> = Vec::new();
-    for folder in folders {
+/// A folder that is named twice, is no recording and has none, or cannot be read.
+pub fn load(folders: &[PathBuf]) -> Result<SideBySide, LabError> {
+    let mut read: Vec<(Column, Loaded)> = Vec::new();
+    for (index, folder) in folders.iter().enumerate() {
+        let same = |other: &PathBuf| other.canonicalize().ok() == folder.canonicalize().ok();
+        if folder.exists() && folders[..index].iter().any(same) {
+            return Err(LabError::SameFolder(folder.clone()));
+        }
+        let begin = read.len();
         for path in recordings_in(folder)? {
             let recording = Recording::read(&path)?;
-            let same =
-                |(of, column): &&mut (PathBuf, Loaded)| of == folder && column.label == recording.label;
-            match columns.iter_mut().find(same) {
-                Some((_, column)) => column.recordings.push(recording),
+            let keys = differences::keys(&recording);
+            let own = |(column, _): &&mut (Column, Loaded)| {
+                column.recorded == recording.label && column.keys == keys
+            };
+            match read[begin..].iter_mut().find(own) {
+                Some((_, loaded)) => loaded.recordings.push(recording),
                 None => {
-                    let scenario = path.join("scenario.toml");
-                    // Replays and commands that were monitored have none: `#` makes it a shell's comment.
-                    let command = if recording.scenario_toml.is_empty() {
-                        format!("# `{}` has no scenario to run again", path.display())
-                    } else {
-                        format!("pagetide run {}", shell_quoted(&scenario.to_string_lossy()))
-                    };
-                    let label = recording.label.clone();
-                    columns.push((folder.clone(), Loaded { label, command, recordings: vec![recording] }));
+                    let recorded = recording.label.clone();
+                    let folder = folder.display().to_string();
+                    let (label, command) = (recorded.clone(), command_of(&path, &recording));
+                    let loaded = Loaded { label, command, recordings: vec![recording] };
+                    read.push((Column { recorded, folder, keys }, loaded));
                 }
             }
         }
     }
-    Ok(told_apart(columns))
+    for (column, loaded) in &mut read {
+        if !column.keys.is_empty() {
+            column.keys.insert("seed".to_owned(), differences::seeds(&loaded.recordings));
+        }
+    }
+    let (columns, mut loaded): (Vec<Column>, Vec<Loaded>) = read.into_iter().unzip();
+    let distinct: BTreeSet<&String> = columns.iter().map(|column| &column.recorded).collect();
+    if folders.len() == 1 && distinct.len() == columns.len() {
+        return Ok(SideBySide { columns: loaded, warnings: Vec::new() });
+    }
+    let Differences { labels, warnings } = Differences::of(&columns);
+    for (loaded, label) in loaded.iter_mut().zip(labels) {
+        for recording in &mut loaded.recordings {
+            recording.label.clone_from(&label);
+        }
+        loaded.label = label;
+    }
+    Ok(SideBySide { columns: loaded, warnings })
 }
 
-/// Columns of different folders with the same label take the folder's name.
-fn told_apart(columns: Vec<(PathBuf, Loaded)>) -> Vec<Loaded> {
-    let labels: Vec<String> = columns.iter().map(|(_, column)| column.label.clone()).collect();
-    let ambiguous = |label: &str| labels.iter().filter(|other| *other == label).count() > 1;
-    let named = columns.into_iter().map(|(folder, mut column)| {
-        if ambiguous(&column.label) {
-            column.label = format!("{} ({})", column.label, folder.display());
-        }
-        column
-    });
-    named.collect()
+/// The command that runs the scenario of the recording at `path` again.
+fn command_of(path: &Path, recording: &Recording) -> String {
+    let names = Names::default();
+    let scenario = shell_quoted(&path.join("scenario.toml").to_string_lossy());
+    match Scenario::read(&recording.scenario_toml, &names.vocabulary()) {
+        Ok(_) => format!("pagetide run {scenario}"),
+        Err(_) if is_replay(&recording.scenario_toml) => format!("pagetide replay {scenario}"),
+        // Commands that were monitored have none: `#` makes it a shell's comment.
+        Err(_) => format!("# `{}` has no scenario to run again", path.display()),
+    }
 }
 
 fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {

@@ -13,12 +13,14 @@
 //! | `experiment.rs` | what a workload runs on when nobody says: machine, memory, kernels before and after |
 //! | `resolve.rs` | texts to a resolved scenario, and a scenario back to the command that runs it |
 //! | `compare.rs` | kernels x seeds to runs, and the runs back to columns of a report |
-//! | `sweep.rs` | one workload with each of several values of a sysctl |
+//! | `sweep.rs` | one workload or trace with every combination of several values |
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
+//! | `differences.rs` | what distinguishes recordings that are put side by side |
+//! | `view.rs` | what a report of a workload shows first |
 //! | `folders.rs` | folders of several recordings, written and read |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
@@ -32,6 +34,7 @@ pub mod batch;
 pub mod compare;
 mod counted;
 mod counters;
+mod differences;
 pub mod error;
 pub mod experiment;
 pub mod fidelity;
@@ -43,6 +46,7 @@ pub mod resolve;
 mod simulate;
 pub mod sources;
 pub mod sweep;
+mod view;
 pub mod workloads;
 pub mod zones;
 
@@ -55,8 +59,10 @@ pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
 pub use resolve::{GuestRequest, Request, Subject, command};
 pub use simulate::simulate;
+pub use view::{headlines, view};
 pub use workload::UnknownName;
+pub use workload::amount::Warmup;
 pub use workload::policy::PolicyKind;
-pub use workload::replay::Timing;
+pub use workload::replay::{ReplayOptions, Timing};
 pub use workload::scenario::{Backend, Scenario, parse_mem, parse_mem_of};
 pub use workload::trace::TraceFormat;

@@ -2,129 +2,159 @@
 //! how much of it misses?
 //!
 //! A kernel is limited by memory and serves pages, with readahead and writeback; a policy is
-//! limited by a number of objects and knows no sizes. Each cache reads the trace for itself,
-//! several in parallel; the file is never held in memory.
+//! limited by a number of objects, and sizes decide nothing. All policies are fed from one reading of
+//! the trace; each kernel reads it for itself, several in parallel. The file is never held in memory.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `replay/scenario.rs` | a replay in full, as text, and the command that makes it again |
+//! | `replay/input.rs` | a file or standard input, and the hash of what is read |
+//! | `replay/policies.rs` | one reading for all policies |
+
+mod input;
+mod policies;
+mod scenario;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use kernel::Filesystem;
 use rayon::prelude::*;
 use recording::Recording;
 use sim::machines::MACHINES;
 use sim::run::{Program, SimRun};
-use units::Bytes;
-use workload::policy::{self, Capacity, PolicyKind};
-use workload::replay::Timing;
+use workload::Replay;
+use workload::amount::{Warmup, WarmupEnd, parse_count};
+use workload::policy::{Capacity, PolicyKind};
+use workload::replay::{ReplayOptions, warmup_is_all};
 use workload::scenario::{SEED_DEFAULT, parse_mem_of};
 use workload::trace::{TraceError, TraceFormat, TraceReader};
-use workload::{KernelSpec, Replay};
+
+pub use scenario::{CacheSpec, ReplayScenario, TraceId, command_of, is_replay};
 
 use crate::error::LabError;
 use crate::names::Names;
-use crate::resolve::{Setting, kernel_named, newest_kernel, shell_quoted, sysctl_pairs};
+use crate::resolve::{Setting, kernel_named, newest_kernel, sysctl_pairs};
 use crate::simulate::{run_recorded, sim_run};
+use input::{Hashing, Input};
 
-/// A trace and the caches to replay it on.
+/// The name of standard input.
+pub const STDIN: &str = "-";
+
+/// A trace and the caches to replay it on, as a person names them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplayRequest {
-    /// The trace file.
+    /// The trace file; `-` is standard input.
     pub trace: PathBuf,
-    /// Its format; `None` looks at its content.
-    pub format: Option<TraceFormat>,
+    /// How it is read, and what counts.
+    pub options: ReplayOptions,
     /// Policies: each is replayed at each capacity.
     pub policies: Vec<PolicyKind>,
-    /// Capacities in objects.
-    pub capacities: Vec<u64>,
+    /// Capacities in objects: `5000`, `10k`.
+    pub capacities: Vec<String>,
     /// Memory sizes of a simulated machine: each is replayed under each kernel.
     pub mems: Vec<String>,
-    /// When requests are made of a simulated machine.
-    pub timing: Timing,
     /// Kernels; none means the newest.
     pub kernels: Vec<String>,
+    /// The machine; none means the first.
+    pub machine: Option<String>,
     /// Sysctls of all of these kernels, each `name=value`.
     pub sysctls: Vec<String>,
+    /// The seed of the machines.
+    pub seed: Option<u64>,
+}
+
+/// A replay that can run: all names and values are checked, the trace is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayPlan {
+    /// The trace file; `-` is standard input.
+    pub trace: PathBuf,
+    /// How it is read, and what counts.
+    pub options: ReplayOptions,
+    /// The caches, each with what its recording is called.
+    pub caches: Vec<(String, CacheSpec)>,
+    /// The bytes that the trace must have, where somebody said so.
+    pub expected: Option<TraceId>,
 }
 
 /// How far a replay is: told every few thousand requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ReplayProgress {
-    /// More of the trace was read.
+    /// Standard input is read more than once, so it was put into a temporary file of this length.
+    Kept {
+        /// Its length.
+        bytes: u64,
+    },
+    /// More of the trace was replayed.
     Read {
         /// Bytes since the last report, by all caches together.
         bytes: u64,
-        /// Bytes to read, by all caches together.
+        /// Bytes to read, by all caches together; 0 when not known.
         total: u64,
     },
-    /// A cache has come to the end of the trace.
+    /// All policies have come to the end of the trace, which was read once.
+    Fed {
+        /// How many policies at how many capacities.
+        caches: usize,
+        /// Requests in the trace.
+        requests: u64,
+        /// How long it took on a clock.
+        seconds: f64,
+    },
+    /// A kernel has come to the end of the trace.
     Finished {
         /// How many did so far, with this one.
         done: usize,
         /// How many there are.
         total: usize,
+        /// Requests in the trace.
+        requests: u64,
+        /// How long it took on a clock.
+        seconds: f64,
     },
 }
 
-/// One cache to replay the trace on.
-enum Cache {
-    Policy(PolicyKind, Capacity),
-    /// The label, the kernel's name, the command, and the run.
-    Kernel(Box<(String, String, String, SimRun)>),
+/// Who watches, and how to stop.
+#[derive(Clone)]
+pub struct ReplayControl {
+    /// Set to end all replays soon.
+    pub stop: Arc<AtomicBool>,
+    /// Called from the threads that replay; must not block for long.
+    pub observer: Arc<dyn Fn(ReplayProgress) + Send + Sync>,
 }
 
-/// Replays the trace on every policy at every capacity, then under every kernel with every size of
-/// memory; names vary slowest. The same trace gives the same recordings: those of policies are of
-/// backend `policy` with the metrics `requests`, `misses`, `evictions` and `miss_ratio`, those of
-/// kernels are of backend `sim` and count pages.
-///
-/// # Errors
-/// A name, capacity or size that cannot be; a trace that cannot be read to its end;
-/// [`LabError::Interrupted`].
-pub fn replay(
-    request: &ReplayRequest,
-    stop: &Arc<AtomicBool>,
-    progress: impl Fn(ReplayProgress) + Sync,
-) -> Result<Vec<Recording>, LabError> {
-    let mut caches = policy_caches(request)?;
-    caches.extend(kernel_caches(request)?);
-    let length = std::fs::metadata(&request.trace).map_or(0, |metadata| metadata.len());
-    let total = length.saturating_mul(caches.len() as u64);
-    let report = |bytes| progress(ReplayProgress::Read { bytes, total });
-    let done = AtomicUsize::new(0);
-    let run = |cache: &Cache| {
-        let result = match cache {
-            Cache::Policy(kind, capacity) => replay_policy(request, (*kind, *capacity), stop, &report),
-            Cache::Kernel(run) => {
-                let (label, kernel, command, run) = &**run;
-                let identity = Recording::new(label, workload_name(request), "sim", kernel, run.seed);
-                let result = run_recorded(run, identity, command, stop, |_| {});
-                report(length); // The simulator does not tell how far in the trace it is.
-                result
-            }
-        }?;
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        progress(ReplayProgress::Finished { done, total: caches.len() });
-        Ok(result)
-    };
-    let results: Vec<Result<Recording, LabError>> = caches.par_iter().map(run).collect();
-    let finished = results.iter().flatten().count();
-    if stop.load(Ordering::Relaxed) && finished < caches.len() {
-        return Err(LabError::Interrupted { finished, total: caches.len() });
+/// What each cache of a plan left: none where it was not run because of an interruption.
+pub type Outcomes = Vec<Option<Result<Recording, LabError>>>;
+
+impl ReplayRequest {
+    /// Every policy at every capacity, then every kernel with every size of memory; names vary slowest.
+    ///
+    /// # Errors
+    /// A name, capacity or size that cannot be, or no cache at all.
+    pub fn plan(&self) -> Result<ReplayPlan, LabError> {
+        let mut caches = policy_caches(self)?;
+        caches.extend(kernel_caches(self)?);
+        if caches.is_empty() {
+            return Err(LabError::NoCache);
+        }
+        let caches = caches.into_iter().map(|cache| (cache.label(), cache)).collect();
+        Ok(ReplayPlan { trace: self.trace.clone(), options: self.options, caches, expected: None })
     }
-    results.into_iter().collect()
 }
 
-fn policy_caches(request: &ReplayRequest) -> Result<Vec<Cache>, LabError> {
-    let capacities = request.capacities.iter().map(|&objects| Capacity::new(objects));
-    let capacities: Vec<Capacity> = capacities.collect::<Result<_, _>>()?;
-    if let Some(value) = first_twice(&request.capacities) {
-        return Err(LabError::Twice { option: "--capacity", value: value.to_string() });
+fn policy_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
+    let capacity = |text: &String| Ok(Capacity::new(parse_count(text)?)?);
+    let capacities: Vec<Capacity> =
+        request.capacities.iter().map(capacity).collect::<Result<_, LabError>>()?;
+    if let Some(value) = first_twice(&capacities) {
+        return Err(LabError::Twice { option: "--capacity", value: value.get().to_string() });
     }
     if let Some(kind) = first_twice(&request.policies) {
         return Err(LabError::Twice { option: "--policy", value: kind.name().to_owned() });
     }
-    let caches_of = |&kind| capacities.iter().map(move |&capacity| Cache::Policy(kind, capacity));
+    let caches_of = |&kind| capacities.iter().map(move |&capacity| CacheSpec::Policy { kind, capacity });
     Ok(request.policies.iter().flat_map(caches_of).collect())
 }
 
@@ -132,96 +162,304 @@ fn first_twice<T: PartialEq>(values: &[T]) -> Option<&T> {
     values.iter().enumerate().find(|(index, value)| values[..*index].contains(value)).map(|(_, value)| value)
 }
 
-fn kernel_caches(request: &ReplayRequest) -> Result<Vec<Cache>, LabError> {
+fn kernel_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
     let names = Names::default();
     let sysctls = sysctl_pairs(&request.sysctls, &names)?;
-    let machine = MACHINES.first().expect("there are machines").name;
+    let machine = request.machine.as_deref().unwrap_or(default_machine());
+    let machine = names.vocabulary().machine(machine)?;
     let kernels = match &request.kernels[..] {
         [] => vec![newest_kernel().to_owned()],
         named => named.to_vec(),
     };
-    let mut settings: Vec<(KernelSpec, Bytes, Setting)> = Vec::new();
+    let mut caches = Vec::new();
+    let mut earlier = Vec::new();
     for kernel in &kernels {
         let kernel = kernel_named(kernel, &names)?;
-        if settings.iter().any(|(other, ..)| *other == kernel) {
+        if earlier.contains(&kernel) {
             return Err(LabError::Twice { option: "--kernel", value: kernel.to_string() });
         }
+        earlier.push(kernel.clone());
         for (index, mem) in request.mems.iter().enumerate() {
             let mem = parse_mem_of("--mem", mem)?;
             let twice = |given: &String| parse_mem_of("--mem", given) == Ok(mem);
             if request.mems[..index].iter().any(twice) {
                 return Err(LabError::Twice { option: "--mem", value: mem.to_string() });
             }
-            settings.push((kernel.clone(), mem, Setting::new(&kernel, machine, mem, &sysctls)?));
+            Setting::new(&kernel, &machine, mem, &sysctls)?;
+            let seed = request.seed.unwrap_or(SEED_DEFAULT.0);
+            let (kernel, machine, sysctls) = (kernel.clone(), machine.clone(), sysctls.clone());
+            caches.push(CacheSpec::Kernel { kernel, machine, mem, sysctls, seed });
         }
     }
-    if settings.is_empty() {
-        return Ok(Vec::new());
+    Ok(caches)
+}
+
+/// The machine when none is named.
+fn default_machine() -> &'static str {
+    MACHINES.first().expect("there are machines").name
+}
+
+/// A scenario that a recording kept, to be run again.
+impl From<ReplayScenario> for ReplayPlan {
+    fn from(scenario: ReplayScenario) -> Self {
+        let ReplayScenario { trace, id, options, cache } = scenario;
+        Self { trace, options, caches: vec![(cache.label(), cache)], expected: Some(id) }
     }
-    let failed = |source: TraceError| LabError::Trace { path: request.trace.clone(), source };
-    let trace = Replay::open(&request.trace, request.format, request.timing).map_err(failed)?;
-    let caches = settings.into_iter().map(|(kernel, mem, setting)| {
-        let run = sim_run(Program::Replay(trace.clone()), setting, Filesystem::Ext4, SEED_DEFAULT.0);
-        let path = shell_quoted(&request.trace.to_string_lossy());
-        let timing = request.timing.name();
-        let command = format!("pagetide replay {path} --mem {mem} --kernel {kernel} --timing {timing}");
-        Cache::Kernel(Box::new((format!("{kernel} {mem}"), kernel.to_string(), command, run)))
-    });
-    Ok(caches.collect())
 }
 
-fn workload_name(request: &ReplayRequest) -> String {
-    format!("replay {}", file_name(&request.trace))
+impl ReplayPlan {
+    /// The same plan with only those caches for which `wanted` is set.
+    #[must_use]
+    pub fn only(&self, wanted: &[bool]) -> Self {
+        let kept = self.caches.iter().zip(wanted).filter(|&(_, &wanted)| wanted);
+        Self { caches: kept.map(|(cache, _)| cache.clone()).collect(), ..self.clone() }
+    }
+
+    /// What the trace's bytes are: reads it once.
+    ///
+    /// # Errors
+    /// It cannot be read, or is standard input, which cannot be read again afterwards.
+    pub fn trace_id(&self) -> Result<TraceId, LabError> {
+        if self.trace == Path::new(STDIN) {
+            return Err(LabError::StdinOnce);
+        }
+        let mut source = Input::new(&self.trace, true)?.open()?;
+        std::io::copy(&mut source, &mut std::io::sink())
+            .map_err(|source| LabError::Unreadable { path: self.trace.clone(), source })?;
+        Ok(source.id())
+    }
+
+    /// Replays the trace on all caches, up to `jobs` at a time (0: one for each CPU). The same trace
+    /// gives the same recordings, whatever the jobs: those of policies are of backend `policy`, those
+    /// of kernels of backend `sim` and count pages, too. `keep` is called with each as soon as it is
+    /// there, and with its place in the plan.
+    ///
+    /// # Errors
+    /// A trace that cannot be read to its end, is not the expected one, or has nothing to count. What
+    /// goes wrong on one kernel is part of the outcomes.
+    pub fn run(
+        &self,
+        jobs: usize,
+        control: &ReplayControl,
+        keep: impl Fn(usize, &Recording) -> Result<(), LabError> + Sync,
+    ) -> Result<Outcomes, LabError> {
+        let is_kernel = |(_, cache): &&(String, CacheSpec)| matches!(cache, CacheSpec::Kernel { .. });
+        let kernels = self.caches.iter().filter(is_kernel).count();
+        let policies = self.caches.len() - kernels;
+        let counts_first = policies > 0 && matches!(self.options.warmup, Warmup::Percent(_));
+        let input = Input::new(&self.trace, kernels > 0 || counts_first)?;
+        if input.is_kept() {
+            (control.observer)(ReplayProgress::Kept { bytes: input.length() });
+        }
+        let readings = kernels as u64 + u64::from(policies > 0);
+        let length = input.length();
+        let job = Job { plan: self, input, length, total: length.saturating_mul(readings), control };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
+        pool.install(|| {
+            let mut outcomes: Outcomes = self.caches.iter().map(|_| None).collect();
+            if policies > 0 {
+                job.policies(counts_first, &mut outcomes)?;
+                for (index, outcome) in outcomes.iter().enumerate() {
+                    if let Some(Ok(recording)) = outcome {
+                        keep(index, recording)?;
+                    }
+                }
+            }
+            if kernels > 0 && !control.stop.load(Ordering::Relaxed) {
+                job.kernels(kernels, &mut outcomes, &keep)?;
+            }
+            Ok(outcomes)
+        })
+    }
 }
 
-fn replay_policy(
-    request: &ReplayRequest,
-    (kind, capacity): (PolicyKind, Capacity),
-    stop: &AtomicBool,
-    report: &(dyn Fn(u64) + Sync),
-) -> Result<Recording, LabError> {
-    let failed = |source: TraceError| LabError::Trace { path: request.trace.clone(), source };
-    let reader = TraceReader::open(&request.trace, request.format).map_err(failed)?;
-    let counted = policy::replay(kind, capacity, Objects { reader, report, stop, count: 0, reported: 0 })
-        .map_err(failed)?;
+/// A plan while it runs.
+struct Job<'a> {
+    plan: &'a ReplayPlan,
+    input: Input,
+    /// Of the trace.
+    length: u64,
+    /// To read in all.
+    total: u64,
+    control: &'a ReplayControl,
+}
 
-    let label = format!("{} {}", kind.name(), capacity.get());
-    let mut recording = Recording::new(label, workload_name(request), "policy", kind.name(), 0);
-    recording.metrics.insert("requests".to_owned(), counted.requests as f64);
-    recording.metrics.insert("misses".to_owned(), counted.misses as f64);
-    recording.metrics.insert("evictions".to_owned(), counted.evictions as f64);
-    let ratio = counted.miss_ratio().unwrap_or(f64::NAN);
-    recording.metrics.insert("miss_ratio".to_owned(), ratio);
-    Ok(recording)
+impl Job<'_> {
+    fn failed(&self, source: TraceError) -> LabError {
+        self.input.failed(source)
+    }
+
+    fn reader<'s>(&self, source: &'s mut Hashing) -> Result<TraceReader<&'s mut Hashing>, LabError> {
+        let ReplayOptions { format, unsorted, .. } = self.plan.options;
+        let reader = TraceReader::new(source, format).map_err(|error| self.failed(error))?;
+        Ok(reader.unsorted(unsorted))
+    }
+
+    fn check(&self, found: TraceId) -> Result<(), LabError> {
+        match self.plan.expected {
+            Some(expected) if expected != found => Err(LabError::OtherTrace {
+                path: self.plan.trace.clone(),
+                expected: expected.bytes,
+                found: found.bytes,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn identity(&self, index: usize, format: TraceFormat, id: TraceId) -> (Recording, ReplayScenario) {
+        let (label, cache) = &self.plan.caches[index];
+        let options = ReplayOptions { format: Some(format), ..self.plan.options };
+        let scenario = ReplayScenario { trace: self.plan.trace.clone(), id, options, cache: cache.clone() };
+        let workload = format!("replay {}", file_name(&self.plan.trace));
+        let recording = match cache {
+            CacheSpec::Policy { kind, .. } => Recording::new(label, workload, "policy", kind.name(), 0),
+            CacheSpec::Kernel { kernel, seed, .. } => {
+                Recording::new(label, workload, "sim", kernel.to_string(), *seed)
+            }
+        };
+        (Recording { scenario_toml: scenario.to_toml(), ..recording }, scenario)
+    }
+
+    /// Fills in the outcomes of policies; leaves them out when stopped.
+    fn policies(&self, counts_first: bool, outcomes: &mut Outcomes) -> Result<(), LabError> {
+        let options = self.plan.options;
+        let requests = if counts_first {
+            let mut source = self.input.open()?;
+            let mut reader = self.reader(&mut source)?;
+            let counted = reader.try_fold(0, |count, request| request.map(|_| count + 1));
+            counted.map_err(|error| self.failed(error))?
+        } else {
+            u64::MAX // Only a part of the requests asks for it.
+        };
+        let kinds: Vec<(usize, PolicyKind, Capacity)> = (self.plan.caches.iter().enumerate())
+            .filter_map(|(index, (_, cache))| match cache {
+                CacheSpec::Policy { kind, capacity } => Some((index, *kind, *capacity)),
+                CacheSpec::Kernel { .. } => None,
+            })
+            .collect();
+        let begin = Instant::now();
+        let mut source = self.input.open()?;
+        let mut reader = self.reader(&mut source)?;
+        let watch = policies::Watch {
+            stop: &self.control.stop,
+            report: &|bytes| (self.control.observer)(ReplayProgress::Read { bytes, total: self.total }),
+        };
+        let caches = kinds.iter().map(|&(_, kind, capacity)| (kind, capacity));
+        let fed = policies::feed(&mut reader, options.warmup.of(requests), caches, &watch);
+        let Some(fed) = fed.map_err(|error| self.failed(error))? else { return Ok(()) };
+        let format = reader.format();
+        drop(reader);
+        let wall = begin.elapsed();
+        self.check(source.id())?;
+        if fed.warmup == fed.requests {
+            return Err(LabError::AllWarmup(warmup_is_all(options.warmup, fed.requests)));
+        }
+        let (caches, seconds) = (kinds.len(), wall.as_secs_f64());
+        (self.control.observer)(ReplayProgress::Fed { caches, requests: fed.requests, seconds });
+        for ((index, ..), counted) in kinds.into_iter().zip(&fed.counted) {
+            let (identity, _) = self.identity(index, format, source.id());
+            let recording = Recording {
+                metrics: policies::metrics(counted, options.warmup, fed.warmup),
+                notes: warmup_note(options.warmup, "").into_iter().collect(),
+                wall_ns: u64::try_from(wall.as_nanos()).ok(),
+                ..identity
+            };
+            outcomes[index] = Some(Ok(recording));
+        }
+        Ok(())
+    }
+
+    /// Fills in the outcomes of `count` kernels.
+    fn kernels(
+        &self,
+        count: usize,
+        outcomes: &mut Outcomes,
+        keep: &(impl Fn(usize, &Recording) -> Result<(), LabError> + Sync),
+    ) -> Result<(), LabError> {
+        let mut source = self.input.open()?;
+        let trace = Replay::new(self.input.path(), &mut source, self.plan.options)
+            .map_err(|error| self.failed(error))?;
+        let id = source.id();
+        self.check(id)?;
+        let (requests, format) = (trace.layout().requests, trace.format());
+        if self.plan.options.warmup.of(requests) == WarmupEnd::Requests(requests) {
+            return Err(LabError::AllWarmup(warmup_is_all(self.plan.options.warmup, requests)));
+        }
+        let finished = AtomicUsize::new(0);
+        let run = |(index, outcome): (usize, &mut Option<Result<Recording, LabError>>)| {
+            let CacheSpec::Kernel { kernel, machine, mem, sysctls, seed } = &self.plan.caches[index].1 else {
+                return;
+            };
+            if self.control.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let (mut identity, scenario) = self.identity(index, format, id);
+            let of_all = "counters are of the whole run, those of phase `replayed` of what was counted";
+            identity.notes.extend(warmup_note(self.plan.options.warmup, of_all));
+            let result = Setting::new(kernel, machine, *mem, sysctls).and_then(|setting| {
+                identity.notes.extend(setting.notes.iter().cloned());
+                let program = |done| Program::Replay(trace.watched(done));
+                let build = |done| sim_run(program(done), setting, Filesystem::Ext4, *seed);
+                self.simulated(build, requests, identity, &scenario.command())
+            });
+            let result = result.and_then(|recording| keep(index, &recording).map(|()| recording));
+            if let Ok(recording) = &result {
+                let done = finished.fetch_add(1, Ordering::Relaxed) + 1;
+                let seconds = recording.wall_ns.unwrap_or(0) as f64 / 1e9;
+                (self.control.observer)(ReplayProgress::Finished { done, total: count, requests, seconds });
+            }
+            *outcome = match result {
+                Err(LabError::Interrupted { .. }) => None,
+                result => Some(result),
+            };
+        };
+        outcomes.par_iter_mut().enumerate().with_max_len(1).for_each(run);
+        Ok(())
+    }
+
+    /// One kernel's run, whose progress is told as bytes of the trace.
+    fn simulated(
+        &self,
+        build: impl FnOnce(Arc<AtomicU64>) -> SimRun,
+        requests: u64,
+        identity: Recording,
+        command: &str,
+    ) -> Result<Recording, LabError> {
+        let done = Arc::new(AtomicU64::new(0));
+        let told = Arc::new(AtomicU64::new(0));
+        let (length, total) = (self.length, self.total);
+        let observer = Arc::clone(&self.control.observer);
+        let tell = {
+            let (done, told) = (Arc::clone(&done), Arc::clone(&told));
+            move || {
+                let part = u128::from(length) * u128::from(done.load(Ordering::Relaxed));
+                let bytes = (part / u128::from(requests.max(1))) as u64; // At most `length`.
+                let before = told.swap(bytes, Ordering::Relaxed);
+                observer(ReplayProgress::Read { bytes: bytes.saturating_sub(before), total });
+            }
+        };
+        let result = run_recorded(&build(done), identity, command, &self.control.stop, move |_| tell());
+        let rest = length.saturating_sub(told.load(Ordering::Relaxed));
+        (self.control.observer)(ReplayProgress::Read { bytes: rest, total });
+        result
+    }
+}
+
+/// What a reader must know of a warm-up.
+fn warmup_note(warmup: Warmup, more: &str) -> Option<String> {
+    let first = match warmup {
+        Warmup::None => return None,
+        Warmup::Percent(_) => format!("the first {warmup} of the requests are"),
+        Warmup::Requests(_) => format!("the first {warmup} requests are"),
+        Warmup::Time(_) => format!("the first {warmup} of the trace are"),
+    };
+    let more = if more.is_empty() { String::new() } else { format!("; {more}") };
+    Some(format!("{first} warm-up and not counted{more}"))
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-}
-
-/// The objects of a trace; looks up now and then to report and to see whether to stop.
-struct Objects<'a> {
-    reader: TraceReader<std::fs::File>,
-    report: &'a (dyn Fn(u64) + Sync),
-    stop: &'a AtomicBool,
-    count: u64,
-    reported: u64,
-}
-
-impl Iterator for Objects<'_> {
-    type Item = Result<u64, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        const LOOK_UP_EVERY: u64 = 1 << 14;
-        self.count += 1;
-        if self.count.is_multiple_of(LOOK_UP_EVERY) {
-            let read = self.reader.bytes_read();
-            (self.report)(read - self.reported);
-            self.reported = read;
-            if self.stop.load(Ordering::Relaxed) {
-                return None;
-            }
-        }
-        Some(self.reader.next()?.map(|request| request.object))
+    if path == Path::new(STDIN) {
+        return "standard input".to_owned();
     }
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }

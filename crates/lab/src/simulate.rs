@@ -21,7 +21,8 @@ use crate::resolve::{Setting, command};
 /// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
 ///
 /// # Errors
-/// The workload fails, but not when the OOM killer takes its tasks: that is a result; a mechanism's invariant is violated;
+/// The workload fails, but not when the OOM killer takes its tasks: that is a result; a mechanism's
+/// invariant is violated;
 /// [`LabError::Interrupted`] when `stop` was set.
 pub fn simulate(
     scenario: &Scenario,

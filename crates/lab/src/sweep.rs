@@ -1,94 +1,562 @@
-//! Sweeps: one workload with each of several values of a sysctl.
+//! Sweeps: one workload, or one trace, with every combination of several values of several things.
 //!
-//! `vm.fragment_stall_order=0..11` stands for every value from 0 to 11, `0,4,9` for three. Left
-//! out: more than one sysctl at a time, and parameters of the workload.
+//! What has several values is an axis; the plan is the product of all axes, the first one slowest, in
+//! the order in which they were given. A run that fails does not stop the others.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `sweep/values.rs` | lists and ranges as a person writes them |
+//! | `sweep/folder.rs` | what has finished, on disk, so that a sweep can go on |
+//!
+//! Left out: backends as an axis (`compare` has them), and which combination is the best one.
 
-use workload::params::split_pair;
+mod folder;
+mod values;
 
-use crate::batch::PlannedRun;
-use crate::error::LabError;
-use crate::resolve::Request;
+use std::path::{Path, PathBuf};
 
-/// Values that one sweep takes at most: more runs than that are a mistake.
-pub const VALUES_MAX: u64 = 1_000;
+use recording::Recording;
+use thiserror::Error;
+use workload::WorkloadSpec;
+use workload::policy::PolicyKind;
+use workload::replay::ReplayOptions;
 
-/// Resolves `request` for each value that its sysctls list. Runs are labelled `name=value` and are
-/// in the order of the values.
-///
-/// # Errors
-/// What [`Request::resolve`] reports; no sysctl with several values, or two of them; an empty or
-/// endless span.
-pub fn plan(request: &Request) -> Result<Vec<PlannedRun>, LabError> {
-    let mut spans = Vec::new();
-    for pair in &request.sysctls {
-        let (name, text) = split_pair(pair).map_err(|_| LabError::SysctlNotAPair(pair.clone()))?;
-        if let Some(values) = values(name, text)? {
-            spans.push((pair, name, values));
-        }
-    }
-    let [(swept, name, values)] = &spans[..] else {
-        return Err(LabError::NotOneSweep { sysctls: spans.len(), max: VALUES_MAX });
-    };
-    let run = |value: &String| {
-        let label = format!("{name}={value}");
-        let set = |pair: &String| if pair == *swept { label.clone() } else { pair.clone() };
-        let sysctls = request.sysctls.iter().map(set).collect();
-        let scenario = Request { sysctls, ..request.clone() }.resolve()?;
-        Ok(PlannedRun { label, scenario })
-    };
-    values.iter().map(run).collect()
+pub use folder::SweepFolder;
+
+use crate::batch::{self, Control, PlannedRun};
+use crate::error::{Class, LabError};
+use crate::replay::{CacheSpec, Outcomes, ReplayControl, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
+use crate::resolve::{Request, Subject};
+use values::{Kind, values};
+
+/// Runs that one sweep takes at most: more than that are a mistake.
+pub const RUNS_MAX: usize = 1_000;
+
+/// An option that can have several values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Swept {
+    /// `--kernel`.
+    Kernel,
+    /// `--machine`.
+    Machine,
+    /// `--mem`.
+    Mem,
+    /// `--set`, with the name of a sysctl before its values.
+    Set,
+    /// `--param`, with the name of a parameter before its values.
+    Param,
+    /// `--seed`.
+    Seed,
+    /// `--policy`.
+    Policy,
+    /// `--capacity`.
+    Capacity,
 }
 
-/// The values that `text` lists; `None` when it is a single one.
-fn values(name: &str, text: &str) -> Result<Option<Vec<String>>, LabError> {
-    if text.contains(',') {
-        return Ok(Some(text.split(',').map(|value| value.trim().to_owned()).collect()));
+impl Swept {
+    /// The name of the axis, which for sysctls and parameters is their own.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Machine => "machine",
+            Self::Mem => "mem",
+            Self::Set => "set",
+            Self::Param => "param",
+            Self::Seed => "seed",
+            Self::Policy => "policy",
+            Self::Capacity => "capacity",
+        }
     }
-    let Some((first, last)) = text.split_once("..") else { return Ok(None) };
-    let bad = || LabError::Span { name: name.to_owned(), text: text.to_owned(), max: VALUES_MAX };
-    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| bad());
-    let (first, last) = (number(first)?, number(last)?);
-    if first > last || last - first >= VALUES_MAX {
-        return Err(bad());
+
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Kernel | Self::Machine | Self::Policy => Kind::Name,
+            Self::Mem => Kind::Size,
+            Self::Capacity => Kind::Count,
+            Self::Set | Self::Param | Self::Seed => Kind::Any,
+        }
     }
-    Ok(Some((first..=last).map(|value| value.to_string()).collect()))
+}
+
+/// A sweep as a person asks for it.
+#[derive(Debug, Clone)]
+pub struct SweepRequest {
+    /// A workload, a scenario file (`*.toml`), or a trace; `-` is a trace on standard input.
+    pub subject: String,
+    /// The options that were given, in that order, as they were written.
+    pub options: Vec<(Swept, String)>,
+    /// Runs with so many seeds, from the first one on.
+    pub seeds: Option<u64>,
+    /// What else is asked of a workload's runs: backend and guest. What `options` name is not looked at.
+    pub base: Request,
+    /// How a trace is read.
+    pub reading: ReplayOptions,
+}
+
+/// Something with its values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    what: Swept,
+    /// `kernel`, `mem`, the name of a sysctl or parameter, ...
+    pub name: String,
+    /// As they were written, in their order.
+    pub values: Vec<String>,
+}
+
+/// One combination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepRun {
+    /// What its recording is called: `name=value` for each axis.
+    pub label: String,
+    /// The value of each axis.
+    pub values: Vec<String>,
+}
+
+/// A sweep that can run: all names and values of all runs are checked.
+#[derive(Debug, Clone)]
+pub struct SweepPlan {
+    /// What was asked for.
+    pub subject: String,
+    /// What has several values, the slowest first.
+    pub axes: Vec<Axis>,
+    /// What was given and has one value: `name=value`.
+    pub fixed: Vec<String>,
+    /// The runs.
+    pub runs: Vec<SweepRun>,
+    work: Work,
+}
+
+#[derive(Debug, Clone)]
+enum Work {
+    Scenarios(Vec<PlannedRun>),
+    Replays(ReplayPlan),
+}
+
+/// Why there is no sweep.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SweepError {
+    /// Nothing has several values.
+    #[error("there is nothing to sweep over: no option has several values")]
+    NoAxis,
+    /// A text that is no value, list or range.
+    #[error("`{axis}`: `{text}` {problem}")]
+    Values {
+        /// The axis.
+        axis: String,
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// More values than anyone can mean.
+    #[error("`{axis}` has more than {max} values")]
+    TooManyValues {
+        /// The axis.
+        axis: String,
+        /// How many are allowed.
+        max: usize,
+    },
+    /// A value that is listed twice.
+    #[error("`{axis}` has the value `{value}` twice")]
+    ValueTwice {
+        /// The axis.
+        axis: String,
+        /// The value.
+        value: String,
+    },
+    /// One sysctl or parameter in two options.
+    #[error("`{0}` is given twice")]
+    AxisTwice(String),
+    /// `--seed` beside `--seeds`, with several values.
+    #[error("`--seeds` counts from one `--seed`, and several are given")]
+    Seeds,
+    /// A combination of all that is too large.
+    #[error("this makes {runs} runs; a sweep takes {max} at most")]
+    TooManyRuns {
+        /// How many it would be.
+        runs: u128,
+        /// How many are allowed.
+        max: usize,
+    },
+    /// An option that the subject does not have.
+    #[error("`--{option}` is {of}, and `{subject}` is {is}")]
+    NotFor {
+        /// The option.
+        option: &'static str,
+        /// Whose it is.
+        of: &'static str,
+        /// The subject.
+        subject: String,
+        /// What it is.
+        is: &'static str,
+    },
+    /// Policies and kernels at once.
+    #[error("a sweep is over policies or over kernels, not over both")]
+    TwoKinds,
+    /// A folder of a sweep, without `--resume`.
+    #[error("`{}` has a sweep already", .0.display())]
+    Exists(PathBuf),
+    /// A folder without a sweep, with `--resume`.
+    #[error("`{}` is no folder of a sweep", .0.display())]
+    NoSweep(PathBuf),
+    /// A folder with the sweep of another plan.
+    #[error("`{}` has a sweep of another plan: {}", path.display(), differences.join("; "))]
+    OtherPlan {
+        /// The folder.
+        path: PathBuf,
+        /// What differs.
+        differences: Vec<String>,
+    },
+    /// Runs that failed, while others did not.
+    #[error("{failed} of {total} runs failed")]
+    SomeFailed {
+        /// How many failed.
+        failed: usize,
+        /// How many there are.
+        total: usize,
+        /// Whose fault the worst one is.
+        class: Class,
+    },
+}
+
+impl SweepError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        const SYNTAX: &str = "write values as `10,100,1000`, numbers also as `0..11` or `0..100+10`, sizes as \
+                              `256M..2G` (doubling) or `256M..512M+32M`; what has commas or `..` itself goes in \
+                              double quotes";
+        Some(match self {
+            Self::NoAxis => {
+                "give one option several values, as in `--mem 256M..2G` or `--set vm.swappiness=10,60`"
+                    .to_owned()
+            }
+            Self::Values { .. } => SYNTAX.to_owned(),
+            Self::TooManyValues { .. } | Self::TooManyRuns { .. } => {
+                "take larger steps, as in `0..1000+100` or `1..1000*10`".to_owned()
+            }
+            Self::ValueTwice { .. } => "use `--seeds N` to repeat runs".to_owned(),
+            Self::AxisTwice(name) => format!("list its values in one option: `{name}=A,B`"),
+            Self::Seeds => "give `--seeds N`, or list them: `--seed 1..N`".to_owned(),
+            Self::NotFor { .. } => "leave it out".to_owned(),
+            Self::TwoKinds => "make two sweeps, or `pagetide replay` with both".to_owned(),
+            Self::Exists(_) => "add `--resume` to go on with it, or name a new folder".to_owned(),
+            Self::NoSweep(_) => "leave `--resume` out and name a new folder".to_owned(),
+            Self::OtherPlan { .. } => {
+                "give the options that it was begun with, or name a new folder".to_owned()
+            }
+            Self::SomeFailed { .. } => {
+                "the column `error` says why; with `--out DIR`, `--resume` runs them again".to_owned()
+            }
+        })
+    }
+}
+
+/// Resolves every combination of `request`.
+///
+/// # Errors
+/// Values that cannot be read or do not go together, nothing to sweep over, too many runs, and what
+/// [`Request::resolve`] and [`ReplayRequest::plan`] report.
+pub fn plan(request: &SweepRequest) -> Result<SweepPlan, LabError> {
+    let is_trace = is_trace(&request.subject);
+    let mut all = axes(&request.options)?;
+    check_options(&all, &request.subject, is_trace)?;
+    if let Some(seeds) = request.seeds {
+        add_seeds(&mut all, seeds, request, is_trace)?;
+    }
+    let runs: u128 = all.iter().map(|axis| axis.values.len() as u128).product();
+    if runs > RUNS_MAX as u128 {
+        return Err(SweepError::TooManyRuns { runs, max: RUNS_MAX }.into());
+    }
+    let combinations = product(&all);
+    let is_axis = |axis: &Axis| axis.values.len() > 1;
+    if !all.iter().any(is_axis) {
+        return Err(SweepError::NoAxis.into());
+    }
+    let run = |values: &Vec<&str>| {
+        let pairs = all.iter().zip(values).filter(|(axis, _)| is_axis(axis));
+        let label: Vec<String> =
+            pairs.clone().map(|(axis, value)| format!("{}={value}", axis.name)).collect();
+        SweepRun { label: label.join(", "), values: pairs.map(|(_, value)| (*value).to_owned()).collect() }
+    };
+    let runs: Vec<SweepRun> = combinations.iter().map(run).collect();
+    let work = if is_trace {
+        Work::Replays(replays(request, &all, &combinations, &runs)?)
+    } else {
+        Work::Scenarios(scenarios(request, &all, &combinations, &runs)?)
+    };
+    let (axes, fixed): (Vec<Axis>, Vec<Axis>) = all.into_iter().partition(is_axis);
+    let fixed = fixed.into_iter().map(|axis| format!("{}={}", axis.name, axis.values[0])).collect();
+    Ok(SweepPlan { subject: request.subject.clone(), axes, fixed, runs, work })
+}
+
+/// A workload's name or a scenario file is none; of the rest, what could be a file is one.
+fn is_trace(subject: &str) -> bool {
+    let is_file = matches!(Subject::of_argument(subject), Subject::File(_));
+    let could_be = subject == STDIN || subject.contains(['.', '/']) || Path::new(subject).is_file();
+    !is_file && WorkloadSpec::find(subject).is_err() && could_be
+}
+
+/// Options to axes: one for each sysctl and parameter, and one for each other option, which may be
+/// repeated.
+fn axes(options: &[(Swept, String)]) -> Result<Vec<Axis>, LabError> {
+    let mut axes: Vec<Axis> = Vec::new();
+    for (what, text) in options {
+        let what = *what;
+        let (name, text) = match what {
+            Swept::Set => {
+                workload::params::split_pair(text).map_err(|_| LabError::SysctlNotAPair(text.clone()))?
+            }
+            Swept::Param => workload::params::split_pair(text)?,
+            _ => (what.name(), text.as_str()),
+        };
+        let listed = values(name, text, what.kind())?;
+        match axes.iter_mut().find(|axis| axis.what == what && axis.name == name) {
+            None => axes.push(Axis { what, name: name.to_owned(), values: listed }),
+            Some(axis) if matches!(what, Swept::Set | Swept::Param) => {
+                return Err(SweepError::AxisTwice(axis.name.clone()).into());
+            }
+            Some(axis) => {
+                if let Some(value) = listed.iter().find(|value| axis.values.contains(value)) {
+                    return Err(
+                        SweepError::ValueTwice { axis: axis.name.clone(), value: value.clone() }.into()
+                    );
+                }
+                axis.values.extend(listed);
+            }
+        }
+    }
+    Ok(axes)
+}
+
+fn check_options(axes: &[Axis], subject: &str, is_trace: bool) -> Result<(), SweepError> {
+    let has = |what: Swept| axes.iter().any(|axis| axis.what == what);
+    let refused = |what: Swept, of, is| {
+        let refusal = SweepError::NotFor { option: what.name(), of, subject: subject.to_owned(), is };
+        if has(what) { Err(refusal) } else { Ok(()) }
+    };
+    if !is_trace {
+        refused(Swept::Policy, "for traces", "a workload")?;
+        return refused(Swept::Capacity, "for traces", "a workload");
+    }
+    refused(Swept::Param, "for workloads", "a trace")?;
+    let of_kernels = [Swept::Kernel, Swept::Machine, Swept::Mem, Swept::Set, Swept::Seed];
+    if (has(Swept::Policy) || has(Swept::Capacity)) && of_kernels.into_iter().any(has) {
+        return Err(SweepError::TwoKinds);
+    }
+    Ok(())
+}
+
+/// `--seeds N` is an axis of N seeds from the first one on.
+fn add_seeds(
+    axes: &mut Vec<Axis>,
+    seeds: u64,
+    request: &SweepRequest,
+    is_trace: bool,
+) -> Result<(), LabError> {
+    if !(1..=RUNS_MAX as u64).contains(&seeds) {
+        return Err(LabError::Seeds { seeds, max: RUNS_MAX as u64 });
+    }
+    let given = axes.iter().position(|axis| axis.what == Swept::Seed).map(|at| axes.remove(at));
+    let first = match given {
+        Some(axis) if axis.values.len() > 1 => return Err(SweepError::Seeds.into()),
+        Some(axis) => seed(&axis.values[0])?,
+        None if is_trace => workload::scenario::SEED_DEFAULT.0,
+        None => {
+            let first: Vec<&str> = axes.iter().map(|axis| axis.values[0].as_str()).collect();
+            scenario_request(request, axes, &first)?.resolve()?.seed.0
+        }
+    };
+    let values = (0..seeds).map(|offset| first.wrapping_add(offset).to_string()).collect();
+    axes.push(Axis { what: Swept::Seed, name: Swept::Seed.name().to_owned(), values });
+    Ok(())
+}
+
+fn seed(text: &str) -> Result<u64, LabError> {
+    let problem = "is no seed, a whole number from 0 to 2^64 - 1";
+    let bad = || SweepError::Values { axis: "seed".to_owned(), text: text.to_owned(), problem };
+    Ok(text.parse().map_err(|_| bad())?)
+}
+
+/// All combinations of values, those of the last axis next to each other.
+fn product(axes: &[Axis]) -> Vec<Vec<&str>> {
+    let mut all: Vec<Vec<&str>> = vec![Vec::new()];
+    for axis in axes {
+        let mut longer = Vec::with_capacity(all.len() * axis.values.len());
+        for begun in &all {
+            longer.extend(axis.values.iter().map(|value| [&begun[..], &[value.as_str()]].concat()));
+        }
+        all = longer;
+    }
+    all
+}
+
+fn scenario_request(request: &SweepRequest, axes: &[Axis], values: &[&str]) -> Result<Request, LabError> {
+    let subject = Subject::of_argument(&request.subject);
+    let mut own = Request {
+        subject,
+        kernel: None,
+        machine: None,
+        mem: None,
+        params: Vec::new(),
+        sysctls: Vec::new(),
+        seed: None,
+        ..request.base.clone()
+    };
+    for (axis, &value) in axes.iter().zip(values) {
+        let (text, pair) = (|| Some(value.to_owned()), || format!("{}={value}", axis.name));
+        match axis.what {
+            Swept::Kernel => own.kernel = text(),
+            Swept::Machine => own.machine = text(),
+            Swept::Mem => own.mem = text(),
+            Swept::Set => own.sysctls.push(pair()),
+            Swept::Param => own.params.push(pair()),
+            Swept::Seed => own.seed = Some(seed(value)?),
+            Swept::Policy | Swept::Capacity => unreachable!("refused for workloads"),
+        }
+    }
+    Ok(own)
+}
+
+fn scenarios(
+    request: &SweepRequest,
+    axes: &[Axis],
+    combinations: &[Vec<&str>],
+    runs: &[SweepRun],
+) -> Result<Vec<PlannedRun>, LabError> {
+    let planned = |(values, run): (&Vec<&str>, &SweepRun)| {
+        let scenario = scenario_request(request, axes, values)?.resolve()?;
+        Ok(PlannedRun { label: run.label.clone(), scenario })
+    };
+    combinations.iter().zip(runs).map(planned).collect()
+}
+
+fn replays(
+    request: &SweepRequest,
+    axes: &[Axis],
+    combinations: &[Vec<&str>],
+    runs: &[SweepRun],
+) -> Result<ReplayPlan, LabError> {
+    let cache = |(values, run): (&Vec<&str>, &SweepRun)| {
+        let mut own = ReplayRequest { trace: PathBuf::from(&request.subject), ..ReplayRequest::default() };
+        for (axis, &value) in axes.iter().zip(values) {
+            match axis.what {
+                Swept::Kernel => own.kernels.push(value.to_owned()),
+                Swept::Machine => own.machine = Some(value.to_owned()),
+                Swept::Mem => own.mems.push(value.to_owned()),
+                Swept::Set => own.sysctls.push(format!("{}={value}", axis.name)),
+                Swept::Seed => own.seed = Some(seed(value)?),
+                Swept::Policy => own.policies.push(value.parse::<PolicyKind>()?),
+                Swept::Capacity => own.capacities.push(value.to_owned()),
+                Swept::Param => unreachable!("refused for traces"),
+            }
+        }
+        let (_, cache) = own.plan()?.caches.remove(0);
+        Ok((run.label.clone(), cache))
+    };
+    let caches: Vec<(String, CacheSpec)> =
+        combinations.iter().zip(runs).map(cache).collect::<Result<_, LabError>>()?;
+    let trace = PathBuf::from(&request.subject);
+    Ok(ReplayPlan { trace, options: request.reading, caches, expected: None })
+}
+
+impl SweepPlan {
+    /// The runs of a workload; `None` when it is a trace that is swept.
+    pub fn planned(&self) -> Option<&[PlannedRun]> {
+        match &self.work {
+            Work::Scenarios(runs) => Some(runs),
+            Work::Replays(_) => None,
+        }
+    }
+
+    /// The trace that is swept.
+    pub fn trace(&self) -> Option<&Path> {
+        match &self.work {
+            Work::Scenarios(_) => None,
+            Work::Replays(plan) => Some(&plan.trace),
+        }
+    }
+
+    /// How many runs there are and why: `12 runs: mem (4) x kernel (3)`.
+    pub fn size(&self) -> String {
+        let axes: Vec<String> =
+            self.axes.iter().map(|axis| format!("{} ({})", axis.name, axis.values.len())).collect();
+        format!("{} runs: {}", self.runs.len(), axes.join(" x "))
+    }
+
+    /// The scenario of each run as TOML. A trace is read for its hash.
+    ///
+    /// # Errors
+    /// A trace that cannot be read, or not twice.
+    pub fn scenarios(&self) -> Result<Vec<String>, LabError> {
+        match &self.work {
+            Work::Scenarios(runs) => Ok(runs.iter().map(|run| run.scenario.to_toml()).collect()),
+            Work::Replays(plan) => {
+                let id = plan.trace_id()?;
+                let toml = |(_, cache): &(String, CacheSpec)| {
+                    let (trace, options, cache) = (plan.trace.clone(), plan.options, cache.clone());
+                    ReplayScenario { trace, id, options, cache }.to_toml()
+                };
+                Ok(plan.caches.iter().map(toml).collect())
+            }
+        }
+    }
+
+    /// Runs what is not `finished` and returns all outcomes, finished ones included; those that an
+    /// interruption kept from running are none. `keep` is called as runs end, with their place.
+    ///
+    /// # Errors
+    /// No threads can be started; a trace cannot be read.
+    pub fn run(
+        &self,
+        finished: Vec<Option<Recording>>,
+        jobs: usize,
+        control: &SweepControl,
+        keep: impl Fn(usize, &Recording) -> Result<(), LabError> + Sync,
+    ) -> Result<Outcomes, LabError> {
+        let missing: Vec<bool> = finished.iter().map(Option::is_none).collect();
+        let places: Vec<usize> = (0..missing.len()).filter(|&place| missing[place]).collect();
+        let keep = |index: usize, recording: &Recording| keep(places[index], recording);
+        let new = match (&self.work, control) {
+            _ if places.is_empty() => Vec::new(),
+            (Work::Scenarios(runs), SweepControl::Runs(control)) => {
+                let left: Vec<PlannedRun> = places.iter().map(|&place| runs[place].clone()).collect();
+                batch::outcomes(&left, jobs, control, true, keep)?
+            }
+            (Work::Replays(plan), SweepControl::Replays(control)) => {
+                plan.only(&missing).run(jobs, control, keep)?
+            }
+            _ => unreachable!("the control is that of this kind of work"),
+        };
+        let mut all: Outcomes = finished.into_iter().map(|recording| recording.map(Ok)).collect();
+        for (place, outcome) in places.into_iter().zip(new) {
+            all[place] = outcome.filter(|outcome| !matches!(outcome, Err(LabError::Interrupted { .. })));
+        }
+        Ok(all)
+    }
+}
+
+/// Who watches a sweep, and how to stop it.
+pub enum SweepControl {
+    /// Of a workload.
+    Runs(Control),
+    /// Of a trace.
+    Replays(ReplayControl),
+}
+
+/// What is wrong with a sweep as a whole: that runs failed, or that it was interrupted.
+pub fn problem(outcomes: &Outcomes, stopped: bool) -> Option<LabError> {
+    let total = outcomes.len();
+    let failures: Vec<Class> =
+        outcomes.iter().flatten().filter_map(|outcome| Some(outcome.as_ref().err()?.class())).collect();
+    let finished = outcomes.iter().flatten().count() - failures.len();
+    let worst =
+        failures.iter().copied().find(|class| *class == Class::Invariant).or(failures.first().copied());
+    match worst {
+        _ if stopped && finished + failures.len() < total => Some(LabError::Interrupted { finished, total }),
+        Some(class) => Some(SweepError::SomeFailed { failed: failures.len(), total, class }.into()),
+        None => None,
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::resolve::Subject;
-
-    fn planned(sysctls: &[&str]) -> Result<Vec<String>, String> {
-        let sysctls = sysctls.iter().map(|&pair| pair.to_owned()).collect();
-        let request = Request { sysctls, ..Request::new(Subject::Workload("hot-and-stream".to_owned())) };
-        let shown = |run: PlannedRun| format!("{} of {:?}", run.label, run.scenario.sysctls);
-        plan(&request).map(|runs| runs.into_iter().map(shown).collect()).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn a_span_or_a_list_makes_one_run_for_each_value_and_keeps_the_rest() {
-        let runs = planned(&["vm.swappiness=10", "vm.fragment_stall_order=0..2"]).unwrap();
-        assert_eq!(runs.len(), 3);
-        assert!(runs[2].starts_with("vm.fragment_stall_order=2 of "), "{}", runs[2]);
-        assert!(runs[2].contains("swappiness"), "{}", runs[2]);
-        assert_eq!(planned(&["vm.swappiness=1,60"]).unwrap().len(), 2);
-    }
-
-    #[test]
-    fn what_is_no_sweep_is_refused() {
-        for (sysctls, problem) in [
-            (&["vm.swappiness=10"][..], "a sweep takes one sysctl with several values, not 0"),
-            (
-                &["vm.swappiness=1,2", "vm.dirty_ratio=1..3"],
-                "a sweep takes one sysctl with several values, not 2",
-            ),
-            (&["vm.swappiness=3..1"], "`3..1` is no span of values for `vm.swappiness`"),
-            (&["vm.swappiness=1..x"], "`1..x` is no span of values for `vm.swappiness`"),
-            (&["vm.swappiness=0..99999999999"], "`0..99999999999` is no span of values for `vm.swappiness`"),
-        ] {
-            assert_eq!(planned(sysctls), Err(problem.to_owned()));
-        }
-        assert!(planned(&["vm.swappiness=199..201"]).is_err(), "201 is out of range");
-    }
-}
+mod tests;

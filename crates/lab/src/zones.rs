@@ -13,7 +13,7 @@ use mm::base::sysctl::Sysctl;
 use report::{Cell, List};
 use sim::machines::MACHINES;
 use units::CpuId;
-use workload::scenario::parse_mem;
+use workload::scenario::parse_mem_of;
 
 use crate::error::LabError;
 use crate::names::Names;
@@ -62,7 +62,7 @@ pub fn zones(request: &ZonesRequest) -> Result<List, LabError> {
         None => MACHINES.first().expect("there are machines").name.to_owned(),
     };
     let mem = match &request.mem {
-        Some(text) => parse_mem(text)?,
+        Some(text) => parse_mem_of("--mem", text)?,
         None => machine_spec(&machine).default_mem,
     };
     let sysctls = sysctl_pairs(&request.sysctls, &names)?;

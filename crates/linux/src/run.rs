@@ -47,7 +47,8 @@ type WorkloadResult = Result<Outcome, WorkloadError>;
 /// its own, forked from this one: call it from a program with one thread where that is possible.
 ///
 /// # Errors
-/// See [`LinuxError`]; a task that the OOM killer took is no error. `stop` is looked at every 100 ms; the run then ends with
+/// See [`LinuxError`]; a task that the OOM killer took is no error. `stop` is looked at every 100 ms;
+/// the run then ends with
 /// [`LinuxError::Stopped`], and none of its processes is left.
 pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Result<LinuxResult, LinuxError> {
     check_filesystem(&spec.root.files)?;

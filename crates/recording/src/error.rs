@@ -22,10 +22,10 @@ pub enum RecordingError {
         /// The path as given.
         path: PathBuf,
     },
-    /// The folder in which the recording was to be put does not exist.
-    #[error("folder `{}` does not exist", path.display())]
+    /// What the recording was to be put into is no folder.
+    #[error("`{}` is not a folder that could hold another", path.display())]
     NoParent {
-        /// The missing folder.
+        /// What there is.
         path: PathBuf,
     },
     /// The system refused to write.
@@ -98,7 +98,7 @@ impl RecordingError {
         match self {
             Self::Exists { .. } => "name a new folder, or remove this one first",
             Self::NotAName { .. } => "name a folder that does not exist yet, such as `runs/first`",
-            Self::NoParent { .. } => "create it first, or name another folder",
+            Self::NoParent { .. } => "name another folder",
             Self::Unwritable { .. } => "check permissions and free space there, or name another folder",
             Self::NoFolder { .. } => "check the path; `pagetide run ... --out DIR` makes a recording",
             Self::NotAFolder { .. } => "name the folder that holds the recording, not a file in it",

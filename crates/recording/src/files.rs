@@ -182,7 +182,7 @@ struct Document<'a> {
 }
 
 fn encode_json(recording: &Recording) -> Vec<u8> {
-    let wall_ns = recording.wall_ns.filter(|_| !recording.is_simulated());
+    let wall_ns = recording.wall_ns.filter(|_| !recording.is_computed());
     let document = Document { recording, wall_ns };
     let mut bytes = serde_json::to_vec_pretty(&document).expect("maps with text keys always serialise");
     bytes.push(b'\n');
@@ -201,7 +201,7 @@ fn decode_json(bytes: &[u8], path: &Path) -> Result<Recording, RecordingError> {
     if !is_known(recording.schema.into()) {
         return Err(RecordingError::Schema { path: path.to_owned(), found: recording.schema.into() });
     }
-    if recording.is_simulated() {
+    if recording.is_computed() {
         recording.wall_ns = None;
     }
     Ok(recording)

@@ -12,11 +12,12 @@ use crate::files::{COVERED, Files, MANIFEST};
 use crate::{ContentHash, Recording, RecordingError};
 
 impl Recording {
-    /// Writes the recording as a new folder `path`; returns the hash of what was written.
+    /// Writes the recording as a new folder `path`, whose parents are made where they are missing;
+    /// returns the hash of what was written.
     ///
     /// # Errors
-    /// Something is there already, the parent folder does not exist, the system refuses. Nothing
-    /// is left behind then.
+    /// Something is there already, the system refuses. Nothing is left behind then, no parents
+    /// either.
     pub fn write(&self, path: &Path) -> Result<ContentHash, RecordingError> {
         let files = Files::encode(self);
         let partial = PartialFolder::create_for(path)?;
@@ -63,6 +64,8 @@ fn read_file(path: &Path) -> Result<Vec<u8>, RecordingError> {
 /// A hidden folder beside the target; removed when dropped, unless it was renamed.
 struct PartialFolder {
     path: PathBuf,
+    /// Parents that were made for it, innermost first; removed with it.
+    parents: Vec<PathBuf>,
 }
 
 impl PartialFolder {
@@ -75,19 +78,37 @@ impl PartialFolder {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        if !parent.is_dir() {
-            return Err(RecordingError::NoParent { path: parent.to_owned() });
-        }
+        let mut partial = Self { path: PathBuf::new(), parents: Vec::new() };
+        partial.make_parents(parent)?;
         // Another writer, or one that was killed, may have left its own: take the next number.
         for number in 0_u32.. {
             let path = parent.join(format!(".{}.partial-{number}", name.to_string_lossy()));
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self { path }),
+                Ok(()) => return Ok(Self { path, parents: std::mem::take(&mut partial.parents) }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(RecordingError::Unwritable { path: parent.to_owned(), source }),
             }
         }
         unreachable!("four billion writers at once")
+    }
+
+    /// Makes `folder` and those above it, as far as they are missing.
+    fn make_parents(&mut self, folder: &Path) -> Result<(), RecordingError> {
+        let above = folder.ancestors().take_while(|above| *above != Path::new(""));
+        let missing: Vec<&Path> = above.take_while(|above| above.symlink_metadata().is_err()).collect();
+        let existing = missing.last().map_or(Some(folder), |outermost| outermost.parent());
+        if let Some(path) = existing.filter(|path| *path != Path::new("") && !path.is_dir()) {
+            return Err(RecordingError::NoParent { path: path.to_owned() });
+        }
+        for &path in missing.iter().rev() {
+            match fs::create_dir(path) {
+                Ok(()) => self.parents.insert(0, path.to_owned()),
+                // Another run may have been faster.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(RecordingError::Unwritable { path: path.to_owned(), source }),
+            }
+        }
+        Ok(())
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), RecordingError> {
@@ -101,20 +122,27 @@ impl PartialFolder {
     }
 
     /// Linux refuses to rename a folder onto one that has files: of two writers one wins.
-    fn rename_to(self, target: &Path) -> Result<(), RecordingError> {
+    fn rename_to(mut self, target: &Path) -> Result<(), RecordingError> {
         fs::rename(&self.path, target).map_err(|source| match source.kind() {
             io::ErrorKind::DirectoryNotEmpty
             | io::ErrorKind::AlreadyExists
             | io::ErrorKind::NotADirectory => RecordingError::Exists { path: target.to_owned() },
             _ => RecordingError::Unwritable { path: target.to_owned(), source },
-        })
+        })?;
+        self.parents.clear();
+        Ok(())
     }
 }
 
 impl Drop for PartialFolder {
     fn drop(&mut self) {
         // After the rename there is nothing left to remove; nobody can be told in a drop.
-        let _ = fs::remove_dir_all(&self.path);
+        if self.path != Path::new("") {
+            let _ = fs::remove_dir_all(&self.path);
+        }
+        for parent in &self.parents {
+            let _ = fs::remove_dir(parent); // Refused where others have put something there.
+        }
     }
 }
 
@@ -168,14 +196,33 @@ mod tests {
         assert_eq!(names_in(parent.path()), ["raced"]);
     }
 
+    /// `--out a/b` was refused where there was no `a`.
+    #[test]
+    fn missing_parents_are_made_and_go_away_with_what_fails() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("a/b/first");
+        let partial = PartialFolder::create_for(&target).unwrap();
+        assert_eq!(names_in(&parent.path().join("a/b")), [".first.partial-0"]);
+        drop(partial);
+        assert!(names_in(parent.path()).is_empty(), "a run that failed leaves no folders behind");
+        example().write(&target).unwrap();
+        example().write(&parent.path().join("a/b/second")).unwrap();
+        assert!(example().write(&target).is_err());
+        assert_eq!(names_in(&parent.path().join("a/b")), ["first", "second"]);
+        let relative = PartialFolder::create_for(Path::new("no-such-folder/below")).unwrap();
+        drop(relative);
+        assert!(!Path::new("no-such-folder").exists());
+    }
+
     #[test]
     fn a_target_can_be_checked_before_the_run() {
         let parent = tempfile::tempdir().unwrap();
         check_new_folder(&parent.path().join("later")).unwrap();
+        check_new_folder(&parent.path().join("much/later/still")).unwrap();
         assert!(names_in(parent.path()).is_empty());
         for (target, kind) in [
-            ("no/such/parent", "does not exist"),
-            ("a-file/below", "does not exist"),
+            ("a-file/below", "is not a folder"),
+            ("a-file/far/below", "is not a folder"),
             ("..", "does not name"),
         ] {
             fs::write(parent.path().join("a-file"), b"").unwrap();

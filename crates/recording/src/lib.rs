@@ -82,7 +82,7 @@ pub struct Recording {
     pub events: u64,
     /// Simulated time that the run took; 0 on a real kernel.
     pub simulated_ns: u64,
-    /// Time that the run took on a clock. A simulated run's is not written to disk, because it
+    /// Time that the run took on a clock. A computed run's is not written to disk, because it
     /// differs from machine to machine.
     #[serde(default, skip_serializing)] // files.rs writes it where it may
     pub wall_ns: Option<u64>,
@@ -171,6 +171,12 @@ impl Recording {
     /// Whether the run was simulated, so that the same scenario gives the same recording.
     pub fn is_simulated(&self) -> bool {
         self.backend == "sim"
+    }
+
+    /// Whether the time that the run took on a clock is no part of its result: it was computed, by the
+    /// simulator or a plain policy.
+    pub fn is_computed(&self) -> bool {
+        matches!(self.backend.as_str(), "sim" | "policy")
     }
 
     /// How long the run took on its own clock: simulated time, or wall time on a real kernel.

@@ -1,50 +1,60 @@
 //! Groups of runs side by side: the tables of a comparison, for a terminal and in Markdown.
 //!
-//! Next: [`crate::change`] has the rules by which two sides of one measure are judged,
-//! [`crate::findings`] what moved most in the counters.
+//! However many groups there are, there is one table with a column for each, and the change to the
+//! first beside it. Next: [`crate::compared`] has the rows, [`crate::judge`] the rules by which two
+//! sides are judged, [`crate::findings`] what moved most in the counters.
 
-use std::collections::BTreeSet;
-
-use recording::Recording;
-use stats::describe::{harmonic_mean, mean};
 use stats::difference::Test;
-use stats::multiple::holm;
 
-use crate::change::{Change, Pairing, Side};
-use crate::findings::findings;
+use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
+use crate::findings::{all_counters, findings};
 use crate::histogram::histogram;
-use crate::measure::{Direction, direction, is_rate, unit};
+use crate::judge::{Change, Side};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
 use crate::table::{Align, Table, clean};
+use crate::view::View;
+use crate::wrap::{command, paragraph};
 use crate::{Group, ReportError, common_workload_of_groups};
 
-/// The comparison for a terminal of `width` columns: the first group is the baseline, every
-/// other one gets a table, what moved most in its counters, and the commands at the end.
+/// The comparison for a terminal: what came out, a table in which the first group is the baseline,
+/// what moved most in the counters, and the commands at the end.
 ///
 /// # Errors
 /// Fewer than two groups, a group without recordings, different workloads.
-pub fn compare_text(groups: &[Group<'_>], width: usize) -> Result<String, ReportError> {
+pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<String, ReportError> {
+    let view = &view.into();
     let workload = common_workload_of_groups(groups)?;
     let groups = &by_seed(groups)[..];
-    let [base, others @ ..] = groups else { return Err(ReportError::NoRecordings) };
-    if others.is_empty() {
-        return Err(ReportError::OneGroup { label: base.label.clone() });
+    if let [only] = groups {
+        return Err(ReportError::OneGroup { label: only.label.clone() });
     }
-    let mut text = format!("{}: {}\n{}", clean(workload), clean(&versus(groups)), oom_lines(groups));
-    for group in others {
-        let rows = compared(base, group);
-        let (table, notes) = comparison_table(base, group, &rows);
-        text += &format!("\n{}{notes}\n{}", table.to_text(width), findings(base, group, width));
+    let width = view.width;
+    let compared = Compared::of(groups, view);
+    let mut text =
+        result(&compared.first, groups).map_or_else(String::new, |line| paragraph(&line, width, 2));
+    text += &paragraph(&title(workload, groups), width, 2);
+    for line in oom_lines(groups).lines() {
+        text += &paragraph(line, width, 2);
     }
-    let histogram = histogram(groups);
-    if !histogram.is_empty() {
-        text += &format!("\nhow often\n{}", histogram.to_text(width));
+    for warning in &view.warnings {
+        text += &paragraph(&format!("warning: {}", clean(warning)), width, 2);
     }
-    text += &separated(notes_text(&recordings_of(groups)));
+    text += &format!("\n{}", table(&compared.first, groups).to_text(width));
+    for line in footer(&compared.first, groups) {
+        text += &paragraph(&line, width, 2);
+    }
+    text += &separated(findings(groups, width));
+    if view.all {
+        text += &in_full(&compared.rest, groups, width);
+    } else {
+        text += &more(&compared.rest, groups, width);
+    }
+    let notes = notes_text(&recordings_of(groups), width);
+    text += &separated(notes);
     text += "\nmade by\n";
     for group in groups {
-        text += &format!("  {}: {}\n", clean(&group.label), clean(&group.command));
+        text += &made_by(group, width);
     }
     Ok(text)
 }
@@ -53,22 +63,30 @@ pub fn compare_text(groups: &[Group<'_>], width: usize) -> Result<String, Report
 ///
 /// # Errors
 /// No group, a group without recordings, different workloads.
-pub fn to_markdown(groups: &[Group<'_>]) -> Result<String, ReportError> {
+pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String, ReportError> {
+    let view = &view.into();
     let workload = common_workload_of_groups(groups)?;
     let groups = &by_seed(groups)[..];
-    let [base, others @ ..] = groups else { return Err(ReportError::NoRecordings) };
-    let mut text = format!("## {}: {}\n\n", clean(workload), clean(&versus(groups)));
+    let compared = Compared::of(groups, view);
+    let mut text = format!("## {}\n\n", title(workload, groups));
+    text += &result(&compared.first, groups).map_or_else(String::new, |line| format!("{line}\n\n"));
     text += &in_markdown(&oom_lines(groups));
-    if others.is_empty() {
-        text += &values_table(base).to_markdown();
+    for warning in &view.warnings {
+        text += &format!("**warning**: {}\n\n", clean(warning));
     }
-    for (index, group) in others.iter().enumerate() {
-        let (table, notes) = comparison_table(base, group, &compared(base, group));
-        text += &format!("{}{}\n{notes}", if index > 0 { "\n" } else { "" }, table.to_markdown());
-    }
-    let histogram = histogram(groups);
-    if !histogram.is_empty() {
-        text += &format!("\n{}", histogram.to_markdown());
+    text += &table(&compared.first, groups).to_markdown();
+    let lines =
+        |rows: &Rows| footer(rows, groups).into_iter().map(|line| format!("\n{line}\n")).collect::<String>();
+    text += &lines(&compared.first);
+    if view.all {
+        let rest = &compared.rest;
+        if !rest.rows.is_empty() {
+            text += &format!("\n{}{}", table(rest, groups).to_markdown(), lines(rest));
+        }
+        let histogram = histogram(groups);
+        if !histogram.is_empty() {
+            text += &format!("\n{}", histogram.to_markdown());
+        }
     }
     text += &separated(notes_markdown(&recordings_of(groups)));
     text += "\n```sh\n";
@@ -78,173 +96,193 @@ pub fn to_markdown(groups: &[Group<'_>]) -> Result<String, ReportError> {
     Ok(text + "```\n")
 }
 
-fn recordings_of<'a>(groups: &[Group<'a>]) -> Vec<&'a Recording> {
-    groups.iter().flat_map(|group| group.recordings.iter().copied()).collect()
+fn title(workload: &str, groups: &[Group<'_>]) -> String {
+    let labels = groups.iter().map(|group| group.label.as_str()).collect::<Vec<_>>();
+    format!("{}: {}", clean(workload), clean(&labels.join(" against ")))
 }
 
-/// The groups with their runs in order of seed, so that equal seeds pair.
-fn by_seed<'a>(groups: &[Group<'a>]) -> Vec<Group<'a>> {
-    let mut groups = groups.to_vec();
-    for group in &mut groups {
-        group.recordings.sort_by_key(|recording| recording.seed);
+/// What came out of the most telling measure, in words; `None` where that takes a table.
+fn result(rows: &Rows, groups: &[Group<'_>]) -> Option<String> {
+    const GROUPS_MAX: usize = 4;
+    let row = rows.rows.first().filter(|row| row.measure.is_headline())?;
+    let simple = (2..=GROUPS_MAX).contains(&groups.len());
+    if !simple || row.sides.iter().any(|side| side.values.is_empty()) {
+        return None;
     }
-    groups
+    let values: Vec<String> = (0..groups.len()).map(|index| row.value(index)).collect();
+    let whole = whole(row, groups).map_or_else(String::new, |whole| format!(" of {whole}"));
+    let unit = if row.scale.unit.is_empty() { String::new() } else { format!(" {}", row.scale.unit) };
+    let name = &row.measure.name;
+    Some(match &row.changes[..] {
+        [(Change::OneRun(_), _)] => format!("{name}: {} -> {}{whole}{unit}", values[0], values[1]),
+        [(_, verdict)] => format!("{name}: {} -> {}{whole}{unit}, {verdict}", values[0], values[1]),
+        changes => {
+            let told =
+                values[1..].iter().zip(changes).map(|(value, (_, verdict))| format!("{value} ({verdict})"));
+            format!("{name}{whole}{unit}: {} -> {}", values[0], told.collect::<Vec<_>>().join(", "))
+        }
+    })
 }
 
-fn versus(groups: &[Group<'_>]) -> String {
-    groups.iter().map(|group| group.label.as_str()).collect::<Vec<_>>().join(" against ")
+/// What the row's measure is a part of, if that is the same for all.
+fn whole(row: &Row, groups: &[Group<'_>]) -> Option<String> {
+    let of = row.measure.of?;
+    let values = groups.iter().map(|group| {
+        let side = Side::of(group, |recording| recording.metrics.get(of).copied());
+        if side.missing == 0 { side.text(row.scale.factor) } else { None }
+    });
+    let values: Vec<String> = values.collect::<Option<_>>()?;
+    values.iter().all(|value| *value == values[0]).then(|| values[0].clone())
 }
 
-/// One row: a metric, or the mean of a kind of sample.
-struct Row {
-    name: String,
-    measure: String,
-    base: Side,
-    new: Side,
-    change: Change,
-    verdict: &'static str,
-}
-
-fn compared(base: &Group<'_>, new: &Group<'_>) -> Vec<Row> {
-    let pairing = Pairing::of(base, new);
-    let mut rows: Vec<Row> = measures(&[base, new])
-        .into_iter()
-        .map(|measure| {
-            let [base, new] = [base, new].map(|group| Side::of(group, |recording| measure.value(recording)));
-            let change = Change::between(&base, &new, pairing);
-            Row { name: measure.heading(), measure: measure.name, base, new, change, verdict: "" }
-        })
-        .collect();
-    let tested =
-        |row: &Row| if let Change::Tested(difference) = row.change { Some(difference.p) } else { None };
-    let mut corrected = holm(&rows.iter().filter_map(tested).collect::<Vec<_>>()).into_iter();
-    for row in &mut rows {
-        let p = tested(row).and_then(|_| corrected.next()).unwrap_or(1.0);
-        let base = row.base.mean().unwrap_or(0.0);
-        row.verdict = row.change.verdict(direction(&row.measure), base, p);
-    }
-    rows
-}
-
-/// Something that recordings have a number for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Measure {
-    name: String,
-    from_samples: bool,
-}
-
-impl Measure {
-    fn heading(&self) -> String {
-        match (self.from_samples, self.is_harmonic()) {
-            (false, _) => self.name.clone(),
-            (true, false) => format!("{} (mean)", self.name),
-            (true, true) => format!("{} (harmonic mean)", self.name),
+/// One row for each measure; for each group its value, and for all but the first the change and a
+/// verdict, which stay together.
+fn table(rows: &Rows, groups: &[Group<'_>]) -> Table {
+    let change = if rows.tests().next().is_some() { "change [95 %]" } else { "change" };
+    let mut headings = vec![("metric", Align::Left), ("unit", Align::Left)];
+    let mut together = vec![2];
+    for (index, group) in groups.iter().enumerate() {
+        headings.push((&group.label, Align::Number));
+        if index > 0 {
+            headings.extend([(change, Align::Number), ("verdict", Align::Left)]);
+            together.push(3);
         }
     }
-
-    /// Rates of work are averaged harmonically; rates of trouble, which may be 0, are not.
-    fn is_harmonic(&self) -> bool {
-        is_rate(&self.name) && direction(&self.name) == Direction::Higher
-    }
-
-    /// A metric's value, or the mean of a run's samples. A rate of 0 makes the harmonic mean 0,
-    /// its limit: an interval without any work is not a missing one.
-    fn value(&self, recording: &Recording) -> Option<f64> {
-        if !self.from_samples {
-            return recording.metrics.get(&self.name).copied();
+    let headings = headings.into_iter().map(|(text, align)| (text.to_owned(), align));
+    let mut table = Table::new(headings).grouped(together);
+    if !oom_lines(groups).is_empty() {
+        let mut cells = vec!["how it ended".to_owned(), String::new(), group_ended(&groups[0])];
+        for group in &groups[1..] {
+            cells.extend([group_ended(group), String::new(), String::new()]);
         }
-        let samples = recording.samples.get(&self.name)?;
-        match self.is_harmonic() {
-            false => mean(samples),
-            true if samples.contains(&0.0) => Some(0.0),
-            true => harmonic_mean(samples),
-        }
+        table.push(cells);
     }
-}
-
-fn measures(groups: &[&Group<'_>]) -> BTreeSet<Measure> {
-    let recordings = || groups.iter().flat_map(|group| &group.recordings);
-    let metrics: BTreeSet<&String> = recordings().flat_map(|recording| recording.metrics.keys()).collect();
-    // A metric of the same name is what the workload makes of these samples.
-    let samples =
-        recordings().flat_map(|recording| recording.samples.keys()).filter(|name| !metrics.contains(name));
-    metrics
-        .iter()
-        .map(|&name| Measure { name: name.clone(), from_samples: false })
-        .chain(samples.map(|name| Measure { name: name.clone(), from_samples: true }))
-        .collect()
-}
-
-fn values_table(group: &Group<'_>) -> Table {
-    let headings = [("metric", Align::Left), ("unit", Align::Left), (group.label.as_str(), Align::Number)];
-    let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
-    for measure in measures(&[group]) {
-        let side = Side::of(group, |recording| measure.value(recording));
-        table.push([measure.heading(), unit(&measure.name).into(), side.text()]);
+    for row in &rows.rows {
+        let mut cells =
+            vec![row.measure.heading() + &partly_missing(row), row.scale.unit.to_owned(), row.value(0)];
+        for (index, (change, verdict)) in row.changes.iter().enumerate() {
+            let told = change.text(row.base(), row.scale.factor, verdict);
+            cells.extend([row.value(index + 1), told, (*verdict).to_owned()]);
+        }
+        table.push(cells);
     }
     table
 }
 
-/// The table and the lines below it that say how to read it.
-fn comparison_table(base: &Group<'_>, new: &Group<'_>, rows: &[Row]) -> (Table, String) {
-    let tested: Vec<Test> = rows
-        .iter()
-        .filter_map(|row| if let Change::Tested(d) = row.change { Some(d.test) } else { None })
-        .collect();
-    let only_single = rows.iter().all(|row| matches!(row.change, Change::OneRun(_) | Change::Missing));
-    let change = match (only_single, tested.is_empty()) {
-        (true, _) => "ratio",
-        (false, true) => "change",
-        (false, false) => "change [95 % CI]",
+/// How to read the table: what the spread is, what was tested and what was not.
+fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
+    let changes = || rows.rows.iter().flat_map(|row| row.changes.iter().map(|(change, _)| change));
+    let any_exact = changes().any(|change| matches!(change, Change::Exact(_)));
+    let runs = groups.iter().map(|group| group.recordings.len()).max().unwrap_or(0);
+    let fewest = groups.iter().map(|group| group.recordings.len()).min().unwrap_or(0);
+    let many = if fewest == runs { runs.to_string() } else { format!("{fewest} to {runs}") };
+    if rows.rows.is_empty() {
+        return vec!["no metrics and no samples in these recordings".into()];
+    }
+    if groups.len() < 2 || changes().all(|change| matches!(change, Change::Missing)) {
+        return Vec::new();
+    }
+    let Some(test) = rows.tests().next() else {
+        return vec![match (any_exact, runs) {
+            (true, 1) => {
+                "one seed: exact for it, says nothing of others; `--seeds 10` shows the spread".into()
+            }
+            (true, _) => {
+                format!("differences are the same in all {many} seeds, so judged by size, not by a test")
+            }
+            (false, _) => {
+                "one run a side: how much repeats vary is not known; make more runs for a verdict".into()
+            }
+        }];
     };
-    let headings = [
-        ("metric", Align::Left),
-        ("unit", Align::Left),
-        (base.label.as_str(), Align::Number),
-        (new.label.as_str(), Align::Number),
-        (change, Align::Number),
-        ("verdict", Align::Left),
-    ];
-    let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
-    if !oom_lines(&[base.clone(), new.clone()]).is_empty() {
-        let [base, new] = [base, new].map(group_ended);
-        table.push(["how it ended".into(), String::new(), base, new, String::new(), String::new()]);
+    let (seeds, test) = match test {
+        Test::Paired => ("paired seeds", "paired t test"),
+        Test::Welch => ("runs", "Welch's t test"),
+    };
+    let what = if groups.len() == 2 { "rows" } else { "tests" };
+    let together = match rows.family.tests {
+        1 => "interval and verdict hold at 95 %".to_owned(),
+        tests => format!("intervals and verdicts hold at 95 % over all {tests} {what} together (Bonferroni)"),
+    };
+    let mut lines = vec![format!("{many} {seeds}: mean ± standard deviation; {test}; {together}")];
+    if any_exact {
+        lines.push(format!(
+            "without an interval: the difference is the same in all {many} seeds, so judged by size"
+        ));
     }
-    for row in rows {
-        table.push([
-            row.name.clone() + &partly_missing(row),
-            unit(&row.measure).into(),
-            row.base.text(),
-            row.new.text(),
-            row.change.text(row.base.mean().unwrap_or(0.0)),
-            row.verdict.into(),
-        ]);
+    let one_sided = rows.rows.iter().any(|row| {
+        let tested =
+            row.changes.iter().zip(&row.sides[1..]).filter(|((change, _), _)| change.tested().is_some());
+        tested.map(|(_, new)| new).any(|new| new.is_constant() || row.sides[0].is_constant())
+    });
+    if one_sided {
+        lines.push(format!(
+            "an interval beside a value without ±: that side is the same in all {many} seeds, and the spread of the other is tested"
+        ));
     }
-    let mut notes = String::new();
-    if rows.is_empty() {
-        notes += "no metrics and no samples in these recordings\n";
-    } else if let Some(&test) = tested.first() {
-        let runs = match test {
-            Test::Paired => format!("{} paired seeds", base.recordings.len()),
-            Test::Welch => format!("{} and {} runs", base.recordings.len(), new.recordings.len()),
-        };
-        let test = if test == Test::Paired { "paired t test" } else { "Welch's t test" };
-        let family =
-            if tested.len() == 1 { "5 %".into() } else { format!("5 % over {} rows (Holm)", tested.len()) };
-        notes += &format!("{runs}: mean ± standard deviation; {test}, {family}\n");
-    } else if rows.iter().any(|row| matches!(row.change, Change::Exact(_))) {
-        notes += "one seed: exact for this seed, says nothing of others; `--seeds 10` shows the spread\n";
-    } else {
-        notes += "one run a side: how much repeats vary is not known; make more runs for a verdict\n";
-    }
-    (table, notes)
+    lines
 }
 
-fn partly_missing(row: &Row) -> String {
-    let part = |side: &Side| side.missing > 0 && !side.values.is_empty();
-    if !part(&row.base) && !part(&row.new) {
+/// The rest, for who asks for all of it.
+fn in_full(rest: &Rows, groups: &[Group<'_>], width: usize) -> String {
+    let mut text = String::new();
+    if !rest.rows.is_empty() {
+        text += &format!("\nother metrics\n{}", table(rest, groups).to_text(width));
+        for line in footer(rest, groups) {
+            text += &paragraph(&line, width, 2);
+        }
+    }
+    let histogram = histogram(groups);
+    if !histogram.is_empty() {
+        text += &format!("\nhow often\n{}", histogram.to_text(width));
+    }
+    let counters = all_counters(groups);
+    if !counters.is_empty() {
+        text += &format!("\nall counters that are not zero\n{}", counters.to_text(width));
+    }
+    text
+}
+
+/// What is not shown, in one line; empty when there is nothing.
+fn more(rest: &Rows, groups: &[Group<'_>], width: usize) -> String {
+    let counters = all_counters(groups).len();
+    let rest = [
+        (rest.rows.len(), format!("{} more metrics", rest.rows.len())),
+        (counters, format!("all {counters} counters")),
+    ];
+    let told: Vec<String> = rest.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
+    if told.is_empty() {
         return String::new();
     }
-    let of = |side: &Side| format!("{} of {}", side.values.len(), side.values.len() + side.missing);
-    format!(" (in {} and {} runs)", of(&row.base), of(&row.new))
+    paragraph(&format!("{} with `--all`", told.join(" and ")), width, 2)
+}
+
+fn made_by(group: &Group<'_>, width: usize) -> String {
+    let (label, made) = (clean(&group.label), clean(&group.command));
+    let line = format!("  {label}: {made}\n");
+    if line.chars().count() <= width + 1 {
+        return line;
+    }
+    // A comment does not go on behind a backslash.
+    let made = match made.starts_with('#') {
+        true => paragraph(&made, width, 2),
+        false => command(&made, width, 4),
+    };
+    paragraph(&format!("  {label}:"), width, 4) + &made
+}
+
+/// In how many runs of each side the measure is, where some have it and some do not.
+fn partly_missing(row: &Row) -> String {
+    let part = |side: &Side| side.missing > 0 && !side.values.is_empty();
+    if !row.sides.iter().any(part) {
+        return String::new();
+    }
+    let runs = |side: &Side| side.values.len() + side.missing;
+    let (with, all) = (row.sides.iter().map(|side| side.values.len().to_string()), runs(&row.sides[0]));
+    let with = with.collect::<Vec<_>>().join(", ");
+    if row.sides.iter().all(|side| runs(side) == all) {
+        return format!(" (in {with} of {all} runs)");
+    }
+    let each = row.sides.iter().map(|side| format!("{} of {}", side.values.len(), runs(side)));
+    format!(" (in {} runs)", each.collect::<Vec<_>>().join(", "))
 }

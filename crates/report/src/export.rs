@@ -1,10 +1,15 @@
-//! Recordings for programs: one JSON object, or one tidy CSV table.
+//! Recordings for programs: one JSON object, or one tidy CSV table; of a comparison with what it
+//! comes to.
 
 use recording::Recording;
 use serde_json::{Value, json};
 
+use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
+use crate::judge::LEVEL;
+use crate::measure::Direction;
 use crate::oom::oom_json;
-use crate::{ReportError, common_workload};
+use crate::view::View;
+use crate::{Group, ReportError, common_workload, common_workload_of_groups};
 
 /// The object that `--format json` prints, with a newline at its end.
 ///
@@ -23,7 +28,77 @@ pub fn to_json(recordings: &[&Recording]) -> Result<String, ReportError> {
     Ok(format!("{object:#}\n"))
 }
 
-fn run(recording: &Recording) -> Value {
+/// The object of [`to_json`] with the keys `warnings`, a list of texts, and `comparison`:
+/// `{"baseline", "level", "rows": [{"metric", "unit", "direction", "headline", "label", "values",
+/// "change", "change_percent", "interval", "p", "tests", "verdict"}]}`.
+///
+/// A row is one metric of one column, called `label`, against the baseline; `values` has `{"mean",
+/// "sd", "n"}` for both by label. `interval` and `p` hold over `tests` tests together at `level`; they
+/// are `null` where nothing was tested. `direction` tells what is better.
+///
+/// # Errors
+/// No group, a group without recordings, different workloads.
+pub fn compare_json(groups: &[Group<'_>], view: impl Into<View>) -> Result<String, ReportError> {
+    let view = &view.into();
+    let workload = common_workload_of_groups(groups)?;
+    let runs: Vec<Value> = recordings_of(groups).into_iter().map(run).collect();
+    let groups = &by_seed(groups)[..];
+    let Compared { first, rest } = Compared::of(groups, view);
+    let rows: Vec<Value> = [&first, &rest].into_iter().flat_map(|rows| judged(rows, groups)).collect();
+    let object = json!({
+        "schema": 1,
+        "workload": workload,
+        "runs": runs,
+        "warnings": view.warnings,
+        "comparison": { "baseline": groups[0].label, "level": LEVEL, "rows": rows },
+    });
+    Ok(format!("{object:#}\n"))
+}
+
+/// One object for each metric of each group but the first.
+fn judged(rows: &Rows, groups: &[Group<'_>]) -> Vec<Value> {
+    let columns = |row| (1..groups.len()).map(move |index| (row, index));
+    let cells = rows.rows.iter().flat_map(columns);
+    cells.map(|(row, index)| judged_cell(row, index, rows, groups)).collect()
+}
+
+fn judged_cell(row: &Row, index: usize, rows: &Rows, groups: &[Group<'_>]) -> Value {
+    let (change, verdict) = row.changes[index - 1];
+    let value = |index: usize| {
+        let side = &row.sides[index];
+        json!({ "mean": side.mean(), "sd": side.spread(), "n": side.values.len() })
+    };
+    let (base, new) = (&groups[0].label, &groups[index].label);
+    let mut values = serde_json::Map::new();
+    values.insert(base.clone(), value(0));
+    values.insert(new.clone(), value(index));
+    let tested = change.tested();
+    json!({
+        "metric": row.measure.name,
+        "unit": row.measure.unit,
+        "direction": match row.measure.direction {
+            Direction::Higher => "higher",
+            Direction::Lower => "lower",
+            Direction::Neutral => "neutral",
+        },
+        "headline": row.measure.is_headline(),
+        "label": new,
+        "values": values,
+        "change": change.difference(),
+        "change_percent": percent(row, index),
+        "interval": tested.map(|d| [d.low, d.high]),
+        "p": tested.map(|d| rows.family.adjusted_p(d.p)),
+        "tests": tested.map(|_| rows.family.tests),
+        "verdict": verdict,
+    })
+}
+
+fn percent(row: &Row, index: usize) -> Option<f64> {
+    let change = row.changes[index - 1].0.difference()?;
+    (row.base() != 0.0).then(|| 100.0 * change / row.base().abs())
+}
+
+pub(crate) fn run(recording: &Recording) -> Value {
     let simulated = recording.is_simulated();
     let phases: Vec<Value> = recording
         .phases_to_the_end()
@@ -64,7 +139,7 @@ fn run(recording: &Recording) -> Value {
     })
 }
 
-fn seconds(nanoseconds: u64) -> f64 {
+pub(crate) fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
@@ -79,21 +154,70 @@ fn seconds(nanoseconds: u64) -> f64 {
 /// No recordings, or recordings of different workloads.
 pub fn to_csv(recordings: &[&Recording]) -> Result<String, ReportError> {
     common_workload(recordings.iter().copied())?;
+    Ok(written(runs_as_rows(recordings)))
+}
+
+/// The rows of [`to_csv`], then those of `kind` `comparison`: for each metric of each column against
+/// the first one of `index` `change`, `change_percent`, `low` and `high` (the interval), `p` and
+/// `verdict`, a word. Backend, kernel and seed are empty there, and so is what was not tested.
+///
+/// # Errors
+/// No group, a group without recordings, different workloads.
+pub fn compare_csv(groups: &[Group<'_>], view: impl Into<View>) -> Result<String, ReportError> {
+    let workload = common_workload_of_groups(groups)?;
+    let mut records = runs_as_rows(&recordings_of(groups));
+    let groups = &by_seed(groups)[..];
+    let Compared { first, rest } = Compared::of(groups, &view.into());
+    for (rows, row) in
+        [&first, &rest].into_iter().flat_map(|rows| rows.rows.iter().map(move |row| (rows, row)))
+    {
+        for (index, (change, verdict)) in row.changes.iter().enumerate() {
+            let tested = change.tested();
+            let cells = [
+                ("change", number(change.difference())),
+                ("change_percent", number(percent(row, index + 1))),
+                ("low", number(tested.map(|d| d.low))),
+                ("high", number(tested.map(|d| d.high))),
+                ("p", number(tested.map(|d| rows.family.adjusted_p(d.p)))),
+                ("verdict", (*verdict).to_owned()),
+            ];
+            for (what, value) in cells {
+                let label = &groups[index + 1].label;
+                let cells = [workload, label, "", "", "", "comparison", &row.measure.name, what, &value];
+                records.push(cells.map(str::to_owned));
+            }
+        }
+    }
+    Ok(written(records))
+}
+
+fn number(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
+}
+
+fn written(records: Vec<[String; 9]>) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let header = ["workload", "label", "backend", "kernel", "seed", "kind", "name", "index", "value"];
     writer.write_record(header).expect("memory takes every write");
-    for recording in recordings {
-        let seed = recording.seed.to_string();
-        let identity = [&recording.workload, &recording.label, &recording.backend, &recording.kernel, &seed];
-        for number in numbers(recording) {
-            let cells: [&str; 4] = [&number.kind, number.name, &number.index, &number.value];
-            writer
-                .write_record(identity.iter().map(|text| text.as_str()).chain(cells))
-                .expect("memory takes every write");
-        }
+    for record in records {
+        writer.write_record(record).expect("memory takes every write");
     }
     let bytes = writer.into_inner().expect("memory takes every write");
-    Ok(String::from_utf8(bytes).expect("made of text"))
+    String::from_utf8(bytes).expect("made of text")
+}
+
+fn runs_as_rows(recordings: &[&Recording]) -> Vec<[String; 9]> {
+    let rows = |recording: &&Recording| -> Vec<[String; 9]> {
+        let Recording { workload, label, backend, kernel, seed, .. } = *recording;
+        let row = |Number { kind, name, index, value }: Number<'_>| {
+            let seed = seed.to_string();
+            let identity = [workload, label, backend, kernel, &seed].map(|text| text.to_owned());
+            let [workload, label, backend, kernel, seed] = identity;
+            [workload, label, backend, kernel, seed, kind, name.to_owned(), index, value]
+        };
+        numbers(recording).into_iter().map(row).collect()
+    };
+    recordings.iter().flat_map(rows).collect()
 }
 
 struct Number<'a> {

@@ -1,17 +1,20 @@
-//! "What the runs say": which counters and waits moved most between two groups.
+//! "What the runs say": which counters and waits moved most between groups; and all counters.
 //!
-//! A counter is listed when it moved by a tenth or more, beyond a floor that keeps a change from
-//! 1 to 3 out, and, with several runs a side, beyond chance (5 %, each by itself: this list
-//! suggests where to look, it proves nothing).
+//! A counter is listed when in some group it moved by a tenth or more against the first, beyond a
+//! floor that keeps a change from 1 to 3 out, and, with several runs a side, beyond chance (5 %, each
+//! by itself: this list suggests where to look, it proves nothing, so it has no verdicts).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use recording::Recording;
+use stats::multiple::Family;
 
 use crate::Group;
-use crate::change::{Change, Pairing, Side};
-use crate::number::duration;
+use crate::compared::absent;
+use crate::judge::{Change, Pairing, Side, is_modelled};
+use crate::number::{duration, plain, signed, signed_percent};
 use crate::table::{Align, Table};
+use crate::wrap::paragraph;
 
 /// Events that are added to both sides before their ratio is taken.
 const COUNTER_FLOOR: f64 = 100.0;
@@ -20,89 +23,127 @@ const WAIT_FLOOR_NS: f64 = 1e7;
 /// A ratio below this is no news.
 const RATIO_MIN: f64 = 1.1;
 /// Rows of each list.
-const ROWS_MAX: usize = 8;
+const ROWS_MAX: usize = 6;
 
-/// The section as text, empty when nothing moved.
-pub(crate) fn findings(base: &Group<'_>, new: &Group<'_>, width: usize) -> String {
-    let counters =
-        movers(base, new, &names(base, new, |r| r.vmstat.keys().cloned().collect()), COUNTER_FLOOR, counter);
-    let waits =
-        movers(base, new, &names(base, new, |r| waits(r).into_keys().collect()), WAIT_FLOOR_NS, |r, name| {
-            // A run that recorded waits at all, and none for this reason, waited 0 ns for it.
-            if r.stalls.is_empty() { None } else { Some(waits(r).get(name).copied().unwrap_or(0.0)) }
-        });
+/// The section as text; empty where the runs have neither counters nor waits.
+pub(crate) fn findings(groups: &[Group<'_>], width: usize) -> String {
+    let counters = counters(groups);
+    let waits = sides_of(groups, &names(groups, |r| waits(r).into_keys().collect()), |r, name| {
+        // A run that recorded waits at all, and none for this reason, waited 0 ns for it.
+        if r.stalls.is_empty() { None } else { Some(waits(r).get(name).copied().unwrap_or(0.0)) }
+    });
     if counters.is_empty() && waits.is_empty() {
-        return "what the runs say: no counter moved by a tenth or more\n".into();
+        return String::new(); // plain policies count nothing
     }
-    let headings = |what: &str, align: Align| {
-        [(what, Align::Left), (&base.label, align), (&new.label, align), ("change", Align::Number)]
-            .map(|(text, align)| (text.to_owned(), align))
+    let unmodelled = unmodelled(groups, &counters);
+    let counters = movers(groups, counters, COUNTER_FLOOR);
+    let waits = movers(groups, waits, WAIT_FLOOR_NS);
+    let mut text = String::new();
+    if counters.is_empty() && waits.is_empty() {
+        text += &paragraph("what the runs say: no counter moved by a tenth or more", width, 2);
+    } else {
+        text += "what the runs say\n";
+        let (named, timed) = ("counter (/proc/vmstat)", "time waited for");
+        let tables = [
+            table(named, Align::Number, groups, &counters, plain),
+            table(timed, Align::Right, groups, &waits, duration),
+        ];
+        let texts = tables.iter().filter(|table| !table.is_empty()).map(|table| table.to_text(width));
+        text += &texts.collect::<Vec<_>>().join("\n");
+    }
+    text + &unmodelled.map_or_else(String::new, |line| paragraph(&line, width, 2))
+}
+
+/// Every counter that some run has above 0, in order of name.
+pub(crate) fn all_counters(groups: &[Group<'_>]) -> Table {
+    let mut counters = counters(groups);
+    counters.retain(|(_, sides)| sides.iter().flat_map(|side| &side.values).any(|&count| count > 0.0));
+    table("counter (/proc/vmstat)", Align::Number, groups, &counters, plain)
+}
+
+/// A name with the side of each group.
+type Named = (String, Vec<Side>);
+
+fn counters(groups: &[Group<'_>]) -> Vec<Named> {
+    let value = |r: &Recording, name: &str| r.vmstat.get(name).map(|&count| count as f64);
+    sides_of(groups, &names(groups, |r| r.vmstat.keys().cloned().collect()), value)
+}
+
+fn sides_of(
+    groups: &[Group<'_>],
+    names: &BTreeSet<String>,
+    value: impl Fn(&Recording, &str) -> Option<f64>,
+) -> Vec<Named> {
+    let side = |name: &String| {
+        let sides = groups.iter().map(|group| Side::of(group, |recording| value(recording, name)));
+        (name.clone(), sides.collect())
     };
-    let mut text = String::from("what the runs say\n");
-    let mut table = Table::new(headings("counter (/proc/vmstat)", Align::Number));
-    for mover in &counters {
-        table.push([mover.name.clone(), mover.base.text(), mover.new.text(), mover.change_text()]);
-    }
-    if !table.is_empty() {
-        text += &table.to_text(width);
-    }
-    let mut table = Table::new(headings("time waited for", Align::Right));
-    for mover in &waits {
-        let time = |side: &Side| side.mean().map_or("missing".into(), duration);
-        table.push([mover.name.clone(), time(&mover.base), time(&mover.new), mover.change_text()]);
-    }
-    if !table.is_empty() {
-        text += &table.to_text(width);
-    }
-    text
+    names.iter().map(side).collect()
 }
 
-struct Mover {
-    name: String,
-    base: Side,
-    new: Side,
-    change: Change,
-    ratio: f64,
-}
-
-impl Mover {
-    fn change_text(&self) -> String {
-        self.change.text(self.base.mean().unwrap_or(0.0))
+/// A row for each of `counters`: its value in each group, and the change to the first group's.
+fn table(what: &str, align: Align, groups: &[Group<'_>], rows: &[Named], write: fn(f64) -> String) -> Table {
+    let mut headings = vec![(what.to_owned(), Align::Left)];
+    for (index, group) in groups.iter().enumerate() {
+        headings.push((group.label.clone(), align));
+        if index > 0 {
+            headings.push(("change".to_owned(), Align::Number));
+        }
     }
+    let mut table = Table::new(headings).grouped(std::iter::once(1).chain(groups[1..].iter().map(|_| 2)));
+    let modelled: Vec<bool> = groups.iter().map(is_modelled).collect();
+    for (name, sides) in rows {
+        let absent = absent(sides, &modelled);
+        let value = |index: usize| sides[index].mean().map_or_else(|| absent[index].to_owned(), write);
+        let mut cells = vec![name.clone(), value(0)];
+        for index in 1..sides.len() {
+            let change = match (sides[0].mean(), sides[index].mean()) {
+                (Some(0.0), Some(new)) if align == Align::Number => signed(new),
+                (Some(0.0), Some(new)) => format!("{}{}", if new > 0.0 { "+" } else { "" }, write(new)),
+                (None, _) | (_, None) => "-".to_owned(),
+                (Some(base), Some(new)) => signed_percent(100.0 * (new - base) / base),
+            };
+            cells.extend([value(index), change]);
+        }
+        table.push(cells);
+    }
+    table
 }
 
 /// The largest movers, largest first; by name where equal.
-fn movers(
-    base: &Group<'_>,
-    new: &Group<'_>,
-    names: &BTreeSet<String>,
-    floor: f64,
-    value: impl Fn(&Recording, &str) -> Option<f64>,
-) -> Vec<Mover> {
-    let pairing = Pairing::of(base, new);
-    let mut movers: Vec<Mover> = names
-        .iter()
-        .filter_map(|name| {
-            let [base, new] = [base, new].map(|group| Side::of(group, |recording| value(recording, name)));
-            let (before, after) = (base.mean()? + floor, new.mean()? + floor);
-            let ratio = (after / before).max(before / after);
-            let change = Change::between(&base, &new, pairing);
-            let by_chance = matches!(change, Change::Tested(difference) if difference.p >= 0.05);
-            let mover = Mover { name: name.clone(), base, new, change, ratio };
-            (ratio >= RATIO_MIN && !by_chance).then_some(mover)
-        })
-        .collect();
-    movers.sort_by(|a, b| b.ratio.total_cmp(&a.ratio)); // stable: equal ones stay in order of name
+fn movers(groups: &[Group<'_>], named: Vec<Named>, floor: f64) -> Vec<Named> {
+    let pairings: Vec<Pairing> = groups[1..].iter().map(|group| Pairing::of(&groups[0], group)).collect();
+    let ratio = |sides: &[Side]| -> f64 {
+        let ratio = |(new, &pairing): (&Side, &Pairing)| {
+            let (before, after) = (sides[0].mean()? + floor, new.mean()? + floor);
+            let change = Change::between(&sides[0], new, pairing, Family { tests: 1 });
+            let by_chance = change.tested().is_some_and(|difference| difference.p >= 0.05);
+            (!by_chance).then(|| (after / before).max(before / after))
+        };
+        sides[1..].iter().zip(&pairings).filter_map(ratio).fold(0.0, f64::max)
+    };
+    let mut movers: Vec<(f64, Named)> = named.into_iter().map(|named| (ratio(&named.1), named)).collect();
+    movers.retain(|(ratio, _)| *ratio >= RATIO_MIN);
+    movers.sort_by(|a, b| b.0.total_cmp(&a.0)); // stable: equal ones stay in order of name
     movers.truncate(ROWS_MAX);
-    movers
+    movers.into_iter().map(|(_, named)| named).collect()
 }
 
-fn names(base: &Group<'_>, new: &Group<'_>, of: impl Fn(&Recording) -> Vec<String>) -> BTreeSet<String> {
-    base.recordings.iter().chain(&new.recordings).flat_map(|recording| of(recording)).collect()
+/// What of the counters only one kind of kernel has, so that it says nothing here.
+fn unmodelled(groups: &[Group<'_>], counters: &[Named]) -> Option<String> {
+    let modelled: Vec<bool> = groups.iter().map(is_modelled).collect();
+    let said =
+        |word: &str| counters.iter().filter(|(_, sides)| absent(sides, &modelled).contains(&word)).count();
+    let (model, kernel) = (said("not modelled"), said("not counted"));
+    let counters = |count: usize| format!("{count} counter{}", if count == 1 { "" } else { "s" });
+    (model + kernel > 0).then(|| {
+        let (model, kernel) = (counters(model), counters(kernel));
+        format!("not compared: {model} that the model does not keep, {kernel} that the real kernel does not")
+    })
 }
 
-fn counter(recording: &Recording, name: &str) -> Option<f64> {
-    recording.vmstat.get(name).map(|&count| count as f64)
+fn names(groups: &[Group<'_>], of: impl Fn(&Recording) -> Vec<String>) -> BTreeSet<String> {
+    groups.iter().flat_map(|group| &group.recordings).flat_map(|recording| of(recording)).collect()
 }
 
 /// Nanoseconds waited for each reason, over all tasks.

@@ -1,18 +1,21 @@
 //! Recordings to text that people and programs read: tables, Markdown, JSON, CSV.
 //!
 //! Start with [`run_text`] (one run) and [`compare_text`] (several, the first is the baseline);
-//! both are views of the same recordings as [`to_json`], [`to_csv`] and [`to_markdown`].
+//! both are views of the same recordings as [`to_json`], [`to_csv`] and [`to_markdown`]. A [`View`]
+//! says how wide, how much, and which measures matter most; a plain width stands for one that has
+//! all metrics and no more.
 //! [`mmtests_text`] is the table of the field's reference suite. [`measure`] knows which way of
 //! a measure is the good one; [`number`] writes numbers with as many digits as they deserve.
 //!
 //! Deliberately absent: I/O (every function returns a `String`), colour, clocks, and any
 //! knowledge of how a recording was made. The same recordings give the same text.
 
-mod change;
 mod compare;
+mod compared;
 mod export;
 mod findings;
 mod histogram;
+mod judge;
 mod list;
 pub mod measure;
 mod metrics;
@@ -21,18 +24,23 @@ mod notes;
 pub mod number;
 mod oom;
 mod run;
+mod sweep;
 mod table;
 mod timeline;
+mod view;
+mod wrap;
 
 use recording::Recording;
 
 pub use compare::{compare_text, to_markdown};
-pub use export::{to_csv, to_json};
+pub use export::{compare_csv, compare_json, to_csv, to_json};
 pub use list::{Cell, List};
 pub use measure::{Direction, direction, unit};
 pub use metrics::{metrics_markdown, metrics_text};
 pub use mmtests::{mmtests_text, ops_text};
 pub use run::run_text;
+pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, sweep_text};
+pub use view::{Headline, View};
 
 /// Runs of one variant that differ in their seed only: one column of a comparison.
 #[derive(Debug, Clone)]

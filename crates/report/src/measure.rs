@@ -2,7 +2,8 @@
 //!
 //! Names are those of `/proc/vmstat` and the workloads' metrics, which carry their unit last
 //! (`read_latency_p95_us`, `files_per_s`). What the tables below do not know is neutral: a
-//! report then says higher or lower, never better or worse.
+//! report then says higher or lower, never better or worse. Next: [`crate::view`], whose headlines
+//! say it themselves.
 
 /// Which way of a measure is the good one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,8 +75,10 @@ const PARTS: [(&str, Direction); 36] = [
 ];
 
 /// Units that a name can end in, and what heads the column; longer endings first.
-const UNITS: [(&str, &str); 22] = [
+const UNITS: [(&str, &str); 24] = [
     ("mib_per_s", "MiB/s"),
+    ("mib_per_second", "MiB/s"),
+    ("kib_per_second", "KiB/s"),
     ("kib_per_s", "KiB/s"),
     ("mb_per_s", "MB/s"),
     ("pages_per_s", "pages/s"),
@@ -88,7 +91,7 @@ const UNITS: [(&str, &str); 22] = [
     ("ratio", "ratio"),
     ("seconds", "s"),
     ("_ns", "ns"),
-    ("_us", "us"),
+    ("_us", "µs"),
     ("_ms", "ms"),
     ("_s", "s"),
     ("_mib", "MiB"),
@@ -109,7 +112,7 @@ pub fn direction(name: &str) -> Direction {
         return *direction;
     }
     match unit(name) {
-        "ns" | "us" | "ms" | "s" => Direction::Lower,
+        "ns" | "µs" | "ms" | "s" => Direction::Lower,
         _ => Direction::Neutral,
     }
 }
@@ -163,10 +166,11 @@ mod tests {
         for (name, wanted) in [
             ("hot_pages_cached", "pages"),
             ("files_per_s", "files/s"),
-            ("read_latency_p95_us", "us"),
+            ("read_latency_p95_us", "µs"),
             ("scanned_pages_per_s", "pages/s"),
             ("1-files/sec", "1/s"),
             ("elapsed_s", "s"),
+            ("stream_mib_per_second", "MiB/s"),
             ("oom_kills", ""),
             ("huge_percent", "%"),
         ] {

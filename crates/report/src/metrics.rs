@@ -1,53 +1,78 @@
 //! Metrics of many recordings, one row each: for results that are one list, not two sides.
+//!
+//! What matters most comes first, the rest on demand; a column has one unit. Next: [`crate::view`].
 
 use recording::Recording;
 
-use crate::measure::unit;
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::number::plain;
 use crate::oom::oom_killed;
 use crate::table::{Align, Table, clean};
+use crate::view::{Measure, Measures, Scale, View};
+use crate::wrap::paragraph;
 use crate::{ReportError, common_workload};
 
-/// A row for each recording and a column for each metric that any of them has, for a terminal of
-/// `width` columns.
+/// A row for each recording and a column for each metric that any of them has, for a terminal.
 ///
 /// # Errors
 /// No recordings, or recordings of different workloads.
-pub fn metrics_text(recordings: &[&Recording], width: usize) -> Result<String, ReportError> {
+pub fn metrics_text(recordings: &[&Recording], view: impl Into<View>) -> Result<String, ReportError> {
+    let view = &view.into();
     let workload = common_workload(recordings.iter().copied())?;
-    let table = metrics_table(recordings).to_text(width);
-    Ok(format!("{}\n\n{table}{}", clean(workload), separated(notes_text(recordings))))
+    let measures = Measures::of(recordings.iter().copied(), view);
+    let mut text = paragraph(&clean(workload), view.width, 2);
+    text += &format!("\n{}", metrics_table(recordings, &measures.first).to_text(view.width));
+    if view.all && !measures.rest.is_empty() {
+        let rest = metrics_table(recordings, &measures.rest);
+        text += &format!("\nother metrics\n{}", rest.to_text(view.width));
+    } else if !measures.rest.is_empty() {
+        text += &paragraph(&format!("{} more metrics with `--all`", measures.rest.len()), view.width, 2);
+    }
+    Ok(text + &separated(notes_text(recordings, view.width)))
 }
 
 /// [`metrics_text`] in Markdown.
 ///
 /// # Errors
 /// No recordings, or recordings of different workloads.
-pub fn metrics_markdown(recordings: &[&Recording]) -> Result<String, ReportError> {
+pub fn metrics_markdown(recordings: &[&Recording], view: impl Into<View>) -> Result<String, ReportError> {
+    let view = &view.into();
     let workload = common_workload(recordings.iter().copied())?;
-    let table = metrics_table(recordings).to_markdown();
-    Ok(format!("## {}\n\n{table}{}", clean(workload), separated(notes_markdown(recordings))))
+    let measures = Measures::of(recordings.iter().copied(), view);
+    let mut text =
+        format!("## {}\n\n{}", clean(workload), metrics_table(recordings, &measures.first).to_markdown());
+    if view.all && !measures.rest.is_empty() {
+        text += &format!("\n{}", metrics_table(recordings, &measures.rest).to_markdown());
+    }
+    Ok(text + &separated(notes_markdown(recordings)))
 }
 
-fn metrics_table(recordings: &[&Recording]) -> Table {
-    let mut names: Vec<&String> = recordings.iter().flat_map(|recording| recording.metrics.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let heading = |name: &&String| match unit(name) {
-        "" => ((*name).clone(), Align::Number),
-        unit if name.ends_with(unit) => ((*name).clone(), Align::Number),
-        unit => (format!("{name} {unit}"), Align::Number),
+fn metrics_table(recordings: &[&Recording], measures: &[Measure]) -> Table {
+    let values = |measure: &Measure| -> Vec<Option<f64>> {
+        recordings.iter().map(|recording| measure.value(recording)).collect()
+    };
+    let columns: Vec<(&Measure, Vec<Option<f64>>, Scale)> = measures
+        .iter()
+        .map(|measure| {
+            let values = values(measure);
+            let scale = Scale::of(measure.unit, values.iter().flatten().copied());
+            (measure, values, scale)
+        })
+        .collect();
+    let heading = |(measure, _, scale): &(&Measure, Vec<Option<f64>>, Scale)| {
+        (measure.heading_in(scale), Align::Number)
     };
     let mut table =
-        Table::new(std::iter::once(("run".to_owned(), Align::Left)).chain(names.iter().map(heading)));
-    for recording in recordings {
-        let value = |name: &&String| recording.metrics.get(*name).map_or("-".into(), |&value| plain(value));
+        Table::new(std::iter::once(("run".to_owned(), Align::Left)).chain(columns.iter().map(heading)));
+    for (index, recording) in recordings.iter().enumerate() {
+        let value = |(_, values, scale): &(&Measure, Vec<Option<f64>>, Scale)| {
+            values[index].map_or("-".into(), |value| plain(value * scale.factor))
+        };
         let run = match oom_killed(recording) {
             Some(killed) => format!("{}: {killed}", recording.label),
             None => recording.label.clone(),
         };
-        table.push(std::iter::once(run).chain(names.iter().map(value)));
+        table.push(std::iter::once(run).chain(columns.iter().map(value)));
     }
     table
 }
@@ -71,9 +96,9 @@ mod tests {
         insta::assert_snapshot!(metrics_text(&[&small, &large], 80).unwrap(), @r#"
     replay x.csv
 
-     run       miss_percent %  misses  requests
-     lru 10                90      90         -
-     lru 1000               -       7       100
+     run       miss_percent, %  misses  requests
+     lru 10                 90      90         -
+     lru 1000                -       7       100
     "#);
     }
 }

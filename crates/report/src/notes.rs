@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use recording::Recording;
 
 use crate::table::clean;
+use crate::wrap::paragraph;
 
 /// One line for each note, with the runs that have it where others do not; nothing without notes.
-pub(crate) fn notes_text(recordings: &[&Recording]) -> String {
-    lines(recordings).map(|line| format!("note: {line}\n")).collect()
+pub(crate) fn notes_text(recordings: &[&Recording], width: usize) -> String {
+    lines(recordings).map(|line| paragraph(&format!("note: {line}"), width, 2)).collect()
 }
 
 /// [`notes_text`] as a list in Markdown.
@@ -54,8 +55,8 @@ mod tests {
     fn a_note_of_some_runs_names_them_and_one_of_all_does_not() {
         let runs = [run("a", &["slow", "odd"]), run("a", &["slow", "odd"]), run("b", &["slow"])];
         let runs: Vec<&Recording> = runs.iter().collect();
-        assert_eq!(notes_text(&runs), "note: a: odd\nnote: slow\n");
+        assert_eq!(notes_text(&runs, 80), "note: a: odd\nnote: slow\n");
         assert_eq!(notes_markdown(&runs[..1]), "- note: odd\n- note: slow\n");
-        assert_eq!(notes_text(&[&run("c", &[])]), "");
+        assert_eq!(notes_text(&[&run("c", &[])], 80), "");
     }
 }

@@ -42,9 +42,33 @@ pub fn with_spread(value: f64, spread: f64) -> String {
     format!("{value:.places$} ± {spread:.places$}")
 }
 
-/// A percentage with its sign, such as `+1.42 %`, to three digits.
+/// Below this a percentage is told as none worth a number.
+pub const SMALL_PERCENT: f64 = 0.05;
+/// From this on a percentage is told as a multiple.
+const LARGE_PERCENT: f64 = 1000.0;
+
+/// A change in percent with its sign, such as `+1.4 %`: one decimal, none from 100 on; `<0.1 %` for
+/// one that would read as 0, and `x 102` for one that nobody reads in percent.
 pub fn signed_percent(percent: f64) -> String {
-    format!("{} %", signed(percent))
+    let magnitude = percent.abs();
+    if !percent.is_finite() {
+        return "undefined".into();
+    }
+    match magnitude {
+        0.0 => "0 %".into(),
+        _ if magnitude < SMALL_PERCENT => "<0.1 %".into(),
+        _ if percent >= LARGE_PERCENT => format!("x {}", multiple(percent)),
+        _ if percent.fract() == 0.0 || magnitude > 100.0 => format!("{percent:+.0} %"),
+        // 99.97 % is not all of it.
+        _ if magnitude >= 99.95 => format!("{percent:+.2} %"),
+        _ => format!("{percent:+.1} %"),
+    }
+}
+
+/// How many times as much, to three digits.
+fn multiple(percent: f64) -> String {
+    let times = 1.0 + percent / 100.0;
+    if times >= LARGE { format!("{times:.2e}") } else { significant(times, 3) }
 }
 
 /// A change with its sign, to three digits; whole numbers in full.
@@ -66,31 +90,36 @@ pub fn signed(change: f64) -> String {
     }
 }
 
-/// A percentage with its interval, such as `-93 % [-95, -91]`: digits follow the interval.
+/// A percentage with its interval, such as `-93 % [-95, -91]`: digits follow the interval, down to
+/// a tenth; as in [`signed_percent`] a large one is a multiple.
 pub fn percent_with_interval(percent: f64, low: f64, high: f64) -> String {
     if ![percent, low, high].iter().all(|x| x.is_finite()) {
         return "undefined".into();
     }
+    if percent >= LARGE_PERCENT {
+        return format!("x {} [{}, {}]", multiple(percent), multiple(low), multiple(high));
+    }
     if [percent, low, high].iter().any(|x| x.abs() >= LARGE) {
         return format!("{percent:+.1e} % [{low:+.1e}, {high:+.1e}]");
     }
+    if [percent, low, high].iter().all(|x| x.abs() < SMALL_PERCENT) {
+        return "<0.1 %".into();
+    }
     let half_width = (high - low) / 2.0;
     if half_width <= 0.0 {
-        return format!("{} [exact]", signed_percent(percent));
+        return signed_percent(percent);
     }
-    let places = visible_places(percent, places_of_spread(half_width));
-    let sign =
-        |x: f64| if format!("{x:.places$}").trim_start_matches(['-', '0', '.']).is_empty() { 0.0 } else { x };
-    let write = |x: f64| match sign(x) {
-        0.0 => format!("{:.places$}", 0.0),
-        x => format!("{x:+.places$}"),
+    let places = places_of_spread(half_width).min(1);
+    let write = |x: f64| match format!("{x:+.places$}") {
+        zero if zero.trim_start_matches(['+', '-', '0', '.']).is_empty() => format!("{:.places$}", 0.0),
+        text => text,
     };
     format!("{} % [{}, {}]", write(percent), write(low), write(high))
 }
 
-/// A length of time in the unit that suits it: `17 ns`, `4.6 us`, `900 ms`, `23.14 s`.
+/// A length of time in the unit that suits it: `17 ns`, `4.6 µs`, `900 ms`, `23.14 s`.
 pub fn duration(nanoseconds: f64) -> String {
-    for (unit, scale) in [("s", 1e9), ("ms", 1e6), ("us", 1e3)] {
+    for (unit, scale) in [("s", 1e9), ("ms", 1e6), ("µs", 1e3)] {
         if nanoseconds >= scale {
             return format!("{} {unit}", significant(nanoseconds / scale, 4));
         }
@@ -164,12 +193,23 @@ mod tests {
 
     #[test]
     fn changes_carry_their_sign_and_interval() {
-        assert_eq!(signed_percent(1.4231), "+1.42 %");
-        assert_eq!(signed_percent(-0.001_234), "-0.00123 %");
-        assert_eq!(signed_percent(0.0), "0 %");
+        for (percent, text) in [
+            (1.4231, "+1.4 %"),
+            (-50.0, "-50 %"),
+            (0.0, "0 %"),
+            (273.69, "+274 %"),
+            (-99.97, "-99.97 %"),
+            (10_058.7, "x 102"),
+            // This was "-0.00123 %": digits that nobody can mean.
+            (-0.001_234, "<0.1 %"),
+        ] {
+            assert_eq!(signed_percent(percent), text);
+        }
         assert_eq!(percent_with_interval(-93.2, -95.3, -91.1), "-93 % [-95, -91]");
         assert_eq!(percent_with_interval(4.6, -2.9, 12.1), "+5 % [-3, +12]");
-        assert_eq!(percent_with_interval(-50.0, -50.0, -50.0), "-50 % [exact]");
+        assert_eq!(percent_with_interval(-0.362, -0.363, -0.361), "-0.4 % [-0.4, -0.4]");
+        assert_eq!(percent_with_interval(0.011, -0.01, 0.03), "<0.1 %");
+        assert_eq!(percent_with_interval(10_059.0, 9_950.0, 10_160.0), "x 102 [100, 103]");
     }
 
     #[test]

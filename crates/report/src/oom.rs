@@ -126,17 +126,17 @@ mod tests {
     /// It was an error without a recording: hours of a run were lost, and what killed it with them.
     #[test]
     fn a_run_that_was_killed_says_so_in_its_first_line_and_shows_the_memory_then() {
-        insta::assert_snapshot!(run_text(&killed("linux-6.12", 0), 100), @r"
-huge-faults on linux-6.12 (sim, seed 0), OOM-killed after 3.214 s, 3.214 s simulated, 0 events
+        insta::assert_snapshot!(run_text(&killed("linux-6.12", 0), 100), @"
+        huge-faults on linux-6.12 (sim, seed 0), OOM-killed after 3.214 s, 3.214 s simulated
 
-OOM-killed after 3.214 s: `faulter0` in cgroup `P/B` with 12214 anonymous pages; a cgroup's limit was reached
-the workload did not end, so there are no metrics; counters are up to then
-memory then, as the kernel prints it
- memory: usage 1024kB, limit 1024kB, failcnt 7
+        OOM-killed after 3.214 s: `faulter0` in cgroup `P/B` with 12214 anonymous pages; a cgroup's limit was reached
+        the workload did not end, so there are no metrics; counters are up to then
+        memory then, as the kernel prints it
+         memory: usage 1024kB, limit 1024kB, failcnt 7
 
- counter (/proc/vmstat)  total
- pgscan_direct             320
-");
+         counter (/proc/vmstat)  total
+         pgscan_direct             320
+        ");
     }
 
     #[test]
@@ -155,21 +155,22 @@ memory then, as the kernel prints it
         let base = [ended("base", 0), ended("base", 1)];
         let new = [killed("new", 0), killed("new", 1)];
         let text = compare_text(&[group("base", &base), group("new", &new)], 100).unwrap();
-        insta::assert_snapshot!(text, @r"
-huge-faults: base against new
-new: 2 of 2 runs OOM-killed after 3.214 s to 3.314 s: `faulter0` in cgroup `P/B` with 12214 anonymous pages; a cgroup's limit was reached
+        insta::assert_snapshot!(text, @"
+        huge-faults: base against new
+        new: 2 of 2 runs OOM-killed after 3.214 s to 3.314 s: `faulter0` in cgroup `P/B` with 12214
+          anonymous pages; a cgroup's limit was reached
 
- metric           unit           base                new  ratio  verdict
- how it ended           by itself      2 of 2 OOM-killed
- percentage_huge               15 ± 0            missing      -  -
-one run a side: how much repeats vary is not known; make more runs for a verdict
+         metric           unit       base                new  change  verdict
+         how it ended           by itself  2 of 2 OOM-killed
+         percentage_huge               15               none       -  -
 
-what the runs say: no counter moved by a tenth or more
+        what the runs say: no counter moved by a tenth or more
+        all 1 counters with `--all`
 
-made by
-  base: pagetide run base
-  new: pagetide run new
-");
+        made by
+          base: pagetide run base
+          new: pagetide run new
+        ");
         insta::assert_snapshot!(metrics_text(&[&base[0], &new[0]], 100).unwrap(), @r"
 huge-faults
 

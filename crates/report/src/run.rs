@@ -1,19 +1,23 @@
-//! One run: its metrics, what the kernel counted, what the cgroups saw, and who waited for what.
+//! One run: its metrics, what the kernel counted, when, and who waited for what.
+//!
+//! What matters most comes first; other metrics, samples, all counters and what the cgroups saw are
+//! shown on demand.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use recording::{Phase, Recording, Stall};
+use recording::{Phase, Recording, Stall, is_gauge};
 use stats::describe::median;
 use stats::ops::ops_rows;
 
 use crate::Group;
 use crate::histogram::histogram;
-use crate::measure::unit;
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
 use crate::oom::{oom_killed, oom_section};
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
+use crate::view::{Measure, Measures, Scale, View};
+use crate::wrap::paragraph;
 
 /// Counters that tell the story of a run under memory pressure, in this order; each entry is a
 /// name or the beginning of several.
@@ -63,20 +67,27 @@ const PHASE_COLUMNS: [(&str, &str); 5] = [
 /// Waits that the table of stalls shows.
 const STALLS_MAX: usize = 12;
 
-/// One recording for a terminal of `width` columns. Sections without content are left out.
-pub fn run_text(recording: &Recording, width: usize) -> String {
+/// One recording for a terminal. Sections without content are left out.
+pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
+    let view = &view.into();
+    let width = view.width;
+    let measures = Measures::of([recording], view);
+    let in_full = |section: &dyn Fn() -> String| if view.all { section() } else { String::new() };
     let sections = [
-        title(recording),
+        paragraph(&title(recording), width, 2),
         oom_section(recording),
-        metrics(recording, width),
-        samples(recording, width),
-        section(&histogram(&[of_one(recording)]), width),
+        metrics(recording, &measures.first, width),
+        in_full(&|| metrics(recording, &measures.rest, width)),
+        in_full(&|| samples(recording, &measures, width)),
+        in_full(&|| section(&histogram(&[of_one(recording)]), width)),
         counters(recording, width),
-        memcg(recording, width),
         phases(&recording.phases_to_the_end(), width),
         timeline(recording, width),
         stalls(&recording.stalls, width),
-        notes_text(&[recording]),
+        in_full(&|| section(&all_counters(recording), width)),
+        in_full(&|| memcg(recording, width)),
+        more(recording, &measures, view),
+        notes_text(&[recording], width),
     ];
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
 }
@@ -88,26 +99,51 @@ fn of_one(recording: &Recording) -> Group<'_> {
 fn title(recording: &Recording) -> String {
     let Recording { workload, kernel, backend, seed, label, .. } = recording;
     let label = if label == kernel { String::new() } else { format!("{label}: ") };
-    let took = if recording.is_simulated() {
-        format!("{} simulated, {} events", duration(recording.simulated_ns as f64), recording.events)
-    } else {
-        recording
-            .wall_ns
-            .map_or("time not known".into(), |wall| format!("{} on the clock", duration(wall as f64)))
+    let took = match (recording.is_simulated(), recording.wall_ns) {
+        (true, wall) => {
+            let simulated = recording.simulated_ns as f64;
+            let speed = wall.filter(|&wall| wall > 0).map(|wall| {
+                let times = simulated / wall as f64;
+                format!(" in {}, {} times real time", duration(wall as f64), two_digits(times))
+            });
+            format!("{} simulated{}", duration(simulated), speed.unwrap_or_default())
+        }
+        (false, Some(wall)) => format!("{} on the clock", duration(wall as f64)),
+        (false, None) => "time not known".into(),
     };
     let ended = oom_killed(recording).map_or(String::new(), |killed| format!(", {killed}"));
-    clean(&format!("{label}{workload} on {kernel} ({backend}, seed {seed}){ended}, {took}")) + "\n"
+    clean(&format!("{label}{workload} on {kernel} ({backend}, seed {seed}){ended}, {took}"))
 }
 
-fn metrics(recording: &Recording, width: usize) -> String {
-    let mut table = table([("metric", Align::Left), ("value", Align::Number), ("unit", Align::Left)]);
-    for (name, &value) in &recording.metrics {
-        table.push([name.clone(), plain(value), unit(name).into()]);
+/// A factor to two digits: 1000 times, 3.8 times, 0.41 times.
+fn two_digits(times: f64) -> String {
+    let places = if times >= 10.0 || times <= 0.0 { 0.0 } else { 1.0 - times.log10().floor() };
+    format!("{times:.0$}", places.clamp(0.0, 9.0) as usize)
+}
+
+fn metrics(recording: &Recording, measures: &[Measure], width: usize) -> String {
+    let explained = measures.iter().any(|measure| !measure.help.is_empty());
+    let mut headings = vec![("metric", Align::Left), ("value", Align::Number), ("unit", Align::Left)];
+    if explained {
+        headings.push(("what it is", Align::Left));
+    }
+    let mut table = Table::new(headings.into_iter().map(|(text, align)| (text.to_owned(), align)))
+        .grouped([if explained { 3 } else { 2 }]);
+    for measure in measures {
+        let Some(value) = measure.value(recording) else { continue };
+        let scale = Scale::of(measure.unit, [value]);
+        let of = measure.of.and_then(|name| recording.metrics.get(name));
+        let unit = of.map_or_else(
+            || scale.unit.to_owned(),
+            |&of| format!("of {} {}", plain(of * scale.factor), scale.unit).trim_end().to_owned(),
+        );
+        let cells = [measure.heading(), plain(value * scale.factor), unit].into_iter();
+        table.push(cells.chain(explained.then(|| measure.help.to_owned())));
     }
     section(&table, width)
 }
 
-fn samples(recording: &Recording, width: usize) -> String {
+fn samples(recording: &Recording, measures: &Measures, width: usize) -> String {
     let mut table = table([
         ("samples", Align::Left),
         ("unit", Align::Left),
@@ -117,10 +153,12 @@ fn samples(recording: &Recording, width: usize) -> String {
         ("max", Align::Number),
     ]);
     for (name, values) in &recording.samples {
-        let figure = |value: Option<f64>| value.map_or("-".into(), plain);
+        let known = measures.first.iter().chain(&measures.rest).find(|measure| measure.name == *name);
+        let scale = Scale::of(known.map_or("", |measure| measure.unit), values.iter().copied());
+        let figure = |value: Option<f64>| value.map_or("-".into(), |value| plain(value * scale.factor));
         table.push([
             name.clone(),
-            unit(name).into(),
+            scale.unit.into(),
             values.len().to_string(),
             figure(values.iter().copied().min_by(f64::total_cmp)),
             figure(median(values)),
@@ -132,12 +170,8 @@ fn samples(recording: &Recording, width: usize) -> String {
 
 fn counters(recording: &Recording, width: usize) -> String {
     let mut table = table([("counter (/proc/vmstat)", Align::Left), ("total", Align::Number)]);
-    let mut shown = 0;
-    for key in KEY_COUNTERS {
-        for (name, &count) in counters_of(&recording.vmstat, key).filter(|&(_, &count)| count > 0) {
-            table.push([name.clone(), count.to_string()]);
-            shown += 1;
-        }
+    for (name, &count) in key_counters(recording) {
+        table.push([name.clone(), count.to_string()]);
     }
     let seconds = recording.duration_ns().map(|ns| ns as f64 / 1e9);
     for row in ops_rows(&recording.vmstat, seconds) {
@@ -151,13 +185,36 @@ fn counters(recording: &Recording, width: usize) -> String {
             table.push([name.into(), format!("{value:.2}")]);
         }
     }
-    let rest = recording.vmstat.values().filter(|&&count| count > 0).count() - shown;
-    let more = if rest > 0 {
-        format!("{rest} more are not zero: `--format json` has them\n")
-    } else {
-        String::new()
-    };
-    section(&table, width) + &more
+    section(&table, width)
+}
+
+/// Those of [`KEY_COUNTERS`] that are not zero.
+fn key_counters(recording: &Recording) -> impl Iterator<Item = (&String, &u64)> {
+    KEY_COUNTERS.iter().flat_map(|key| counters_of(&recording.vmstat, key)).filter(|&(_, &count)| count > 0)
+}
+
+fn all_counters(recording: &Recording) -> Table {
+    let mut table = table([("all that are not zero", Align::Left), ("total", Align::Number)]);
+    for (name, &count) in recording.vmstat.iter().filter(|&(_, &count)| count > 0) {
+        table.push([name.clone(), count.to_string()]);
+    }
+    table
+}
+
+/// What is not shown, in one line; empty when there is nothing.
+fn more(recording: &Recording, measures: &Measures, view: &View) -> String {
+    let counters = recording.vmstat.values().filter(|&&count| count > 0).count();
+    let rest = [
+        (measures.rest.len(), "more metrics"),
+        (counters - key_counters(recording).count(), "more counters"),
+        (recording.memcg.len(), "cgroups"),
+    ];
+    let told: Vec<String> =
+        rest.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if view.all || told.is_empty() {
+        return String::new();
+    }
+    paragraph(&format!("{} with `--all`", told.join(", ")), view.width, 2)
 }
 
 /// The counter called `key`, or those that `key` begins: `allocstall_normal`, but not a throttle
@@ -178,29 +235,37 @@ fn sum(vmstat: &BTreeMap<String, u64>, key: &str) -> Option<f64> {
     counters_of(vmstat, key).map(|(_, &count)| count as f64).reduce(|a, b| a + b)
 }
 
-/// As many cgroups side by side as fit, the rest below.
+/// A column for each cgroup. What `memory.stat` has in bytes is in MiB, all else counts pages or
+/// events.
 fn memcg(recording: &Recording, width: usize) -> String {
-    const NAMES_WIDTH: usize = 28;
-    const NUMBER_WIDTH: usize = 14;
     let groups: Vec<_> = recording.memcg.iter().collect();
-    let side_by_side = (width.saturating_sub(NAMES_WIDTH) / NUMBER_WIDTH).max(1);
-    groups.chunks(side_by_side).map(|groups| section(&memcg_table(groups), width)).collect()
-}
-
-fn memcg_table(groups: &[(&String, &BTreeMap<String, u64>)]) -> Table {
     let headings = groups.iter().map(|(path, _)| ((*path).clone(), Align::Number));
-    let mut table =
-        Table::new(std::iter::once(("cgroup (memory.stat)".to_owned(), Align::Left)).chain(headings));
+    let fixed = [("cgroup (memory.stat)".to_owned(), Align::Left), ("unit".to_owned(), Align::Left)];
+    let mut table = Table::new(fixed.into_iter().chain(headings));
     let names: BTreeSet<&String> = groups.iter().flat_map(|(_, counters)| counters.keys()).collect();
     for name in names {
         let cells: Vec<Option<u64>> =
             groups.iter().map(|(_, counters)| counters.get(name).copied()).collect();
-        if cells.iter().any(|cell| cell.is_some_and(|count| count > 0)) {
-            let texts = cells.into_iter().map(|cell| cell.map_or("-".into(), |count| count.to_string()));
-            table.push(std::iter::once(name.clone()).chain(texts));
+        if cells.iter().flatten().any(|&count| count > 0) {
+            let is_bytes = (is_gauge(name) && name != "workingset_nodes") || name == "current";
+            let value = |count: u64| {
+                if is_bytes { mib(count) } else { count.to_string() }
+            };
+            let texts = cells.into_iter().map(|cell| cell.map_or("-".into(), value));
+            let unit = if is_bytes { "MiB" } else { "" };
+            table.push([name.clone(), unit.to_owned()].into_iter().chain(texts));
         }
     }
-    table
+    section(&table, width)
+}
+
+/// Bytes in MiB to a hundredth; what is less and not nothing is said to be so.
+fn mib(bytes: u64) -> String {
+    match bytes as f64 / f64::from(1 << 20) {
+        0.0 => "0".into(),
+        small if small < 0.005 => "<0.01".into(),
+        mib => format!("{mib:.2}"),
+    }
 }
 
 fn phases(phases: &[Phase], width: usize) -> String {

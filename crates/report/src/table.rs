@@ -1,19 +1,21 @@
 //! One table, written for a terminal or as Markdown.
 //!
-//! Names are left-aligned, numbers right-aligned on the decimal point (and on the `±`). Names
-//! that came with a recording are cleaned of control characters here, so that no file can
-//! steer a terminal.
+//! Names are left-aligned, numbers right-aligned on the decimal point (and on the `±`). A table
+//! that is too wide breaks its headings, then its texts, and at last goes on below itself: groups
+//! of columns that belong together stay together, and the columns that name a row are repeated.
+//! Nothing is cut, and no line is longer than the width. Names that came with a recording are cleaned of control
+//! characters here, so that no file can steer a terminal.
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table as Grid, Width, presets};
+use crate::wrap::{display_width, lines, longest_part};
 
 /// How a column is aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     /// Text from the left; may be wrapped.
     Left,
-    /// Numbers on the decimal point; never wrapped.
+    /// Numbers on the decimal point; wrapped only where a line holds no number.
     Number,
-    /// From the right, where units differ from row to row; never wrapped.
+    /// From the right, where units differ from row to row; wrapped as numbers are.
     Right,
 }
 
@@ -22,10 +24,28 @@ pub(crate) enum Align {
 pub(crate) struct Table {
     headings: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
+    /// How many columns, from the first on, name a row: each block has them.
+    names: usize,
+    /// How many columns after those belong together; those beyond are each for themselves.
+    groups: Vec<usize>,
 }
 
 /// How long a line of a heading may be: the first that lets the table fit its width is taken.
 const HEADING_LIMITS: [usize; 4] = [22, 16, 12, 8];
+/// Texts are not wrapped to less than this for the sake of other columns.
+const TEXT_MIN: usize = 20;
+/// The narrowest terminal.
+const WIDTH_MIN: usize = 24;
+/// Before the first column, and between two.
+const MARGIN: usize = 1;
+const GAP: usize = 2;
+
+/// Columns of a table side by side: where they are in it, their headings in lines, their widths.
+struct Block {
+    columns: Vec<usize>,
+    headings: Vec<Vec<String>>,
+    widths: Vec<usize>,
+}
 
 impl Table {
     /// An empty table with these columns.
@@ -33,7 +53,21 @@ impl Table {
         Self {
             headings: headings.into_iter().map(|(text, align)| (clean(&text), align)).collect(),
             rows: Vec::new(),
+            names: 1,
+            groups: Vec::new(),
         }
+    }
+
+    /// Takes so many columns to name a row; without it that is the first.
+    pub(crate) fn named_by(mut self, names: usize) -> Self {
+        self.names = names.clamp(1, self.headings.len().max(1));
+        self
+    }
+
+    /// Keeps columns together: of those that do not name a row, so many each time.
+    pub(crate) fn grouped(mut self, groups: impl IntoIterator<Item = usize>) -> Self {
+        self.groups = groups.into_iter().collect();
+        self
     }
 
     /// Adds a row with one cell for each column.
@@ -47,64 +81,160 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The table as lines, each with a newline. Headings break and texts wrap at blanks to keep
-    /// to `width`; a name or a number is never broken, so a table of many may still be wider.
-    pub(crate) fn to_text(&self, width: usize) -> String {
-        let columns = self.aligned_columns();
-        let headings_at = |limit: usize| -> Vec<String> {
-            let wide_enough =
-                |cells: &Vec<String>| limit.max(cells.iter().map(|c| display_width(c)).max().unwrap_or(0));
-            self.headings
-                .iter()
-                .zip(&columns)
-                .map(|((text, _), cells)| broken(text, wide_enough(cells)))
-                .collect()
-        };
-        let fits = |headings: &Vec<String>| {
-            let least = self.least_widths(headings, &columns);
-            least.iter().map(|least| least + PADDING).sum::<usize>() <= width
-        };
-        let narrowest = HEADING_LIMITS[HEADING_LIMITS.len() - 1];
-        let headings =
-            HEADING_LIMITS.map(headings_at).into_iter().find(fits).unwrap_or_else(|| headings_at(narrowest));
-
-        let mut grid = Grid::new();
-        grid.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-        grid.set_width(u16::try_from(width.clamp(40, 1000)).expect("at most 1000"));
-        if headings.iter().any(|text| !text.is_empty()) {
-            grid.set_header(&headings);
-        }
-        for row in 0..self.rows.len() {
-            grid.add_row(columns.iter().map(|column| &column[row]));
-        }
-        for (index, least) in self.least_widths(&headings, &columns).into_iter().enumerate() {
-            let column = grid.column_mut(index).expect("one column a heading");
-            if self.headings[index].1 == Align::Left {
-                let least = u16::try_from(least + PADDING).unwrap_or(u16::MAX);
-                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
-            } else {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        grid.trim_fmt() + "\n"
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
     }
 
-    /// The narrowest that each column can be: its longest word, or all of a number.
-    fn least_widths(&self, headings: &[String], columns: &[Vec<String>]) -> Vec<usize> {
-        let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(display_width).max().unwrap_or(0);
-        let word = |text: &str| longest(&mut text.split_whitespace());
-        self.headings
-            .iter()
-            .zip(headings)
-            .zip(columns)
-            .map(|(((_, align), heading), cells)| match align {
-                Align::Left => cells.iter().map(|cell| word(cell)).max().unwrap_or(0).max(word(heading)),
-                Align::Number | Align::Right => {
-                    longest(&mut cells.iter().map(String::as_str)).max(longest(&mut heading.lines()))
+    /// The table as lines of at most `width` columns, each with a newline; its blocks are separated
+    /// by an empty line.
+    pub(crate) fn to_text(&self, width: usize) -> String {
+        let width = width.max(WIDTH_MIN);
+        let cells = self.aligned_columns();
+        let blocks = self.blocks(&cells, width);
+        let texts = blocks.iter().map(|block| self.block_text(block, &cells));
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// All columns in one block if they fit, else as many groups in each as do.
+    fn blocks(&self, cells: &[Vec<String>], width: usize) -> Vec<Block> {
+        if let Some(block) = self.fitted((0..cells.len()).collect(), cells, width) {
+            return vec![block];
+        }
+        let alone = |group: std::ops::Range<usize>| (0..self.names).chain(group).collect::<Vec<_>>();
+        let mut blocks: Vec<Block> = Vec::new();
+        for group in self.column_groups() {
+            // A group that is too wide for any block comes apart.
+            let fits = self.fitted(alone(group.clone()), cells, width).is_some();
+            let parts = if fits { vec![group] } else { group.map(|column| column..column + 1).collect() };
+            for part in parts {
+                let wider = blocks.last().and_then(|block| {
+                    self.fitted(block.columns.iter().copied().chain(part.clone()).collect(), cells, width)
+                });
+                if let Some(wider) = wider {
+                    blocks.pop();
+                    blocks.push(wider);
+                    continue;
                 }
-            })
-            .collect()
+                let own = self.fitted(alone(part.clone()), cells, width);
+                blocks.push(own.unwrap_or_else(|| self.forced(alone(part), cells, width)));
+            }
+        }
+        if blocks.is_empty() { vec![self.forced(alone(0..0), cells, width)] } else { blocks }
+    }
+
+    fn column_groups(&self) -> Vec<std::ops::Range<usize>> {
+        let mut groups = Vec::new();
+        let mut begin = self.names;
+        let mut sizes = self.groups.iter().copied();
+        while begin < self.headings.len() {
+            let end = (begin + sizes.next().unwrap_or(1).max(1)).min(self.headings.len());
+            groups.push(begin..end);
+            begin = end;
+        }
+        groups
+    }
+
+    /// These columns side by side: with headings broken as little as possible, then with texts
+    /// wrapped; `None` when they do not fit even so.
+    fn fitted(&self, columns: Vec<usize>, cells: &[Vec<String>], width: usize) -> Option<Block> {
+        let room = width.checked_sub(MARGIN + GAP * columns.len().saturating_sub(1))?;
+        let at_limit = |limit: usize| -> (Vec<Vec<String>>, Vec<usize>) {
+            let heading = |&column: &usize| {
+                let heading = &self.headings[column].0;
+                let unbroken = longest_part(heading).min(HEADING_LIMITS[0]);
+                lines(heading, limit.max(unbroken).max(widest(cells[column].iter().map(String::as_str))))
+            };
+            let headings: Vec<Vec<String>> = columns.iter().map(heading).collect();
+            let natural = |(&column, heading): (&usize, &Vec<String>)| {
+                widest(cells[column].iter().chain(heading).map(String::as_str))
+            };
+            let widths = columns.iter().zip(&headings).map(natural).collect();
+            (headings, widths)
+        };
+        let whole = HEADING_LIMITS[..3].iter().map(|&limit| at_limit(limit));
+        let fits = |widths: &[usize]| widths.iter().sum::<usize>() <= room;
+        if let Some((headings, widths)) = whole.into_iter().find(|(_, widths)| fits(widths)) {
+            return Some(Block { columns, headings, widths });
+        }
+        for limit in HEADING_LIMITS {
+            let (headings, mut widths) = at_limit(limit);
+            let least: Vec<usize> = (columns.iter().zip(&headings).zip(&widths))
+                .map(|((&column, heading), &natural)| self.least(column, heading, natural, cells))
+                .collect();
+            if !fits(&least) {
+                continue;
+            }
+            while !fits(&widths) {
+                // The widest of those that can give takes one column less.
+                let giving = (0..widths.len()).filter(|&at| widths[at] > least[at]);
+                let at = giving.max_by_key(|&at| widths[at]).expect("the least widths fit");
+                widths[at] -= 1;
+            }
+            let narrowed = headings.iter().zip(&widths);
+            let headings = narrowed.map(|(heading, &width)| {
+                heading.iter().flat_map(|line| lines(line, width)).collect::<Vec<_>>()
+            });
+            return Some(Block { columns, headings: headings.collect(), widths });
+        }
+        None
+    }
+
+    /// The narrowest that a column may be: a number whole, a text with its words whole.
+    fn least(&self, column: usize, heading: &[String], natural: usize, cells: &[Vec<String>]) -> usize {
+        if self.headings[column].1 != Align::Left {
+            return natural;
+        }
+        let words = cells[column].iter().flat_map(|cell| cell.split_whitespace());
+        widest(words.chain(heading.iter().flat_map(|line| line.split_whitespace())))
+            .max(TEXT_MIN.min(natural))
+    }
+
+    /// These columns whatever has to be broken for it: the first gets up to half of the width.
+    fn forced(&self, columns: Vec<usize>, cells: &[Vec<String>], width: usize) -> Block {
+        let room = width - MARGIN - GAP * (columns.len() - 1);
+        let natural = |&column: &usize| {
+            widest(cells[column].iter().map(String::as_str).chain([self.headings[column].0.as_str()]))
+        };
+        let mut widths: Vec<usize> = columns.iter().map(natural).collect();
+        let others: usize = widths[1..].iter().sum();
+        widths[0] = widths[0].min(room.saturating_sub(others).max(room / columns.len()));
+        let left = room - widths[0];
+        if let Some(second) = widths.get_mut(1) {
+            *second = (*second).min(left);
+        }
+        let headings = columns.iter().zip(&widths);
+        let headings = headings.map(|(&column, &width)| lines(&self.headings[column].0, width)).collect();
+        Block { columns, headings, widths }
+    }
+
+    fn block_text(&self, block: &Block, cells: &[Vec<String>]) -> String {
+        let mut text = String::new();
+        let mut row = |row: &[Vec<String>]| {
+            let height = row.iter().map(Vec::len).max().unwrap_or(0);
+            for at in 0..height {
+                let mut line = " ".repeat(MARGIN);
+                for ((&column, &width), cell) in block.columns.iter().zip(&block.widths).zip(row) {
+                    let part = cell.get(at).map_or("", String::as_str);
+                    let gap = " ".repeat(width.saturating_sub(display_width(part)));
+                    match self.headings[column].1 {
+                        Align::Left => line += &(part.to_owned() + &gap),
+                        Align::Number | Align::Right => line += &(gap + part),
+                    }
+                    line += "  ";
+                }
+                text += line.trim_end();
+                text.push('\n');
+            }
+        };
+        if block.headings.iter().flatten().any(|line| !line.is_empty()) {
+            row(&block.headings);
+        }
+        for (index, _) in self.rows.iter().enumerate() {
+            let wrapped = |(&column, &width): (&usize, &usize)| lines(&cells[column][index], width);
+            row(&block.columns.iter().zip(&block.widths).map(wrapped).collect::<Vec<_>>());
+        }
+        text
     }
 
     /// The table in Markdown; each line ends in a newline.
@@ -132,13 +262,9 @@ impl Table {
     }
 }
 
-/// Blanks around each cell.
-const PADDING: usize = 2;
-
-fn display_width(text: &str) -> usize {
-    text.chars().count()
+fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
+    texts.into_iter().map(display_width).max().unwrap_or(0)
 }
-
 /// Pads cells so that their decimal points, and those after a `±`, stand below each other.
 fn on_the_point(cells: &[&str]) -> Vec<String> {
     const SPREAD: &str = " ± ";
@@ -175,19 +301,6 @@ fn padded(cells: &[&str]) -> Vec<String> {
         .collect();
     let widest = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
     cells.into_iter().map(|cell| format!("{cell:>widest$}")).collect()
-}
-
-/// Breaks a heading into lines of at most `limit`, after `-`, `_`, `+` or at a blank, if it can.
-fn broken(text: &str, limit: usize) -> String {
-    let mut lines = vec![String::new()];
-    for piece in text.split_inclusive(['-', '_', '+', ' ']) {
-        let last = lines.last_mut().expect("starts with one line");
-        if !last.is_empty() && display_width(last) + display_width(piece.trim_end()) > limit {
-            lines.push(String::new());
-        }
-        lines.last_mut().expect("starts with one line").push_str(piece);
-    }
-    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
 }
 
 /// Control characters written out, so that they are seen and not obeyed.

@@ -9,7 +9,7 @@ use pagetide_sim::machines::{self, GUEST};
 use pagetide_sim::run::run;
 use pagetide_sim::{Program, SimResult, SimRun};
 use units::Bytes;
-use workload::replay::Timing;
+use workload::replay::ReplayOptions;
 use workload::{Replay, Workload};
 
 const KERNELS: [&str; 3] = ["linux-5.5", "linux-6.1", "linux-6.12"];
@@ -62,7 +62,8 @@ fn a_replay_has_no_step_at_a_power_of_two() {
     fs::write(&path, format!("version,time,op,size,lbn\n{rows}")).expect("a folder for temporary files");
     for kernel in KERNELS {
         let hits = [255, 256, 257].map(|mib| {
-            let trace = Replay::open(&path, None, Timing::Asap).expect("a trace");
+            let source = fs::File::open(&path).expect("it was written");
+            let trace = Replay::new(&path, source, ReplayOptions::default()).expect("a trace");
             play(Program::Replay(trace), "vm-2cpu", kernel, mib).outcome.metrics["page_hits"]
         });
         let (low, high) = (hits[0].min(hits[2]), hits[0].max(hits[2]));

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use pagetide_workload::policy::{Capacity, PolicyKind, replay};
+use pagetide_workload::policy::{Cache, Capacity, PolicyKind, Wanted};
 use pagetide_workload::trace::{Request, TraceError, TraceFormat, TraceReader};
 use pagetide_workload::zipf::Zipf;
 use units::Seed;
@@ -46,8 +46,15 @@ fn policy(bencher: Bencher, (kind, capacity): (PolicyKind, u64)) {
     let objects = zipf();
     let capacity = Capacity::new(capacity).expect("not zero");
     bencher.counter(ItemsCount::new(objects.len())).bench_local(|| {
-        let source = objects.iter().map(|&object| Ok::<_, ()>(object));
-        let counted = replay(kind, capacity, source).expect("nothing to fail");
+        let mut cache = Cache::new(kind, capacity);
+        // In parts, as a replay hands them out.
+        let mut part = Vec::with_capacity(1 << 14);
+        for objects in objects.chunks(1 << 14) {
+            part.clear();
+            part.extend(objects.iter().map(|&object| Wanted { object, bytes: 4096 }));
+            cache.feed(&part, true);
+        }
+        let counted = cache.counted();
         print_once(&format!("{kind:?} {}: {} misses", capacity.get(), counted.misses));
         counted
     });

@@ -1,7 +1,8 @@
 //! The catalog: every workload by name, with its parameters, and how to run one.
 //!
-//! A workload is a file of its own that has a constant list of [`ParamSpec`]s, a constructor from
-//! [`Params`], a `footprint` and a `run`; it is wired in at `CATALOG` and `Program`, both below.
+//! A workload is a file of its own that has constant lists of [`ParamSpec`]s and [`MetricSpec`]s, a
+//! constructor from [`Params`], a `footprint` and a `run`; it is wired in at `CATALOG` and `Program`,
+//! both below.
 //!
 //! Left out: which kernel and machine it runs on, see [`crate::scenario`].
 
@@ -10,6 +11,7 @@ use thiserror::Error;
 use crate::footprint::{Footprint, MachineSize};
 use crate::hot_and_stream::{self, HotAndStream};
 use crate::huge_faults::{self, HugeFaults};
+use crate::metric::MetricSpec;
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
 use crate::system::System;
@@ -29,6 +31,8 @@ pub struct WorkloadSpec {
     pub phases: &'static [&'static str],
     /// What a seed decides, one line each.
     pub varies: &'static [&'static str],
+    /// The metrics that head its reports, most telling first.
+    pub metrics: &'static [MetricSpec],
     build: fn(&Params) -> Result<Program, ParamError>,
 }
 
@@ -44,6 +48,7 @@ const CATALOG: &[WorkloadSpec] = &[
         params: hot_and_stream::PARAMS,
         phases: hot_and_stream::PHASES,
         varies: hot_and_stream::VARIES,
+        metrics: hot_and_stream::METRICS,
         build: |params| HotAndStream::from_params(params).map(Program::HotAndStream),
     },
     WorkloadSpec {
@@ -52,6 +57,7 @@ const CATALOG: &[WorkloadSpec] = &[
         params: huge_faults::PARAMS,
         phases: huge_faults::PHASES,
         varies: huge_faults::VARIES,
+        metrics: huge_faults::METRICS,
         build: |params| HugeFaults::from_params(params).map(Program::HugeFaults),
     },
 ];

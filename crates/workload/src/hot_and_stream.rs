@@ -23,6 +23,7 @@ use units::{Bytes, Nanos};
 use crate::chance::{self, Started};
 use crate::footprint::{Footprint, MachineSize};
 use crate::memory_stat::MemoryStat;
+use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
 use crate::system::{OpenMode, System, TaskSpec};
@@ -100,6 +101,42 @@ pub const PARAMS: &[ParamSpec] = &[
         kind: ParamKind::Size { min: Bytes(512), max: Bytes(1 << 30) },
         default: Some("128k"),
         help: "bytes of one read call",
+    },
+];
+
+/// The metrics that head its reports.
+pub const METRICS: &[MetricSpec] = &[
+    MetricSpec {
+        name: "hot_pages_cached",
+        unit: "pages",
+        better: Better::More,
+        of: Some("hot_pages_total"),
+        resolution: 0.0,
+        help: "in memory after the stream",
+    },
+    MetricSpec {
+        name: "reread_seconds",
+        unit: "s",
+        better: Better::Less,
+        of: None,
+        resolution: TIME_RESOLUTION_SECONDS,
+        help: "reading the hot file again",
+    },
+    MetricSpec {
+        name: "stream_mib_per_second",
+        unit: "MiB/s",
+        better: Better::More,
+        of: None,
+        resolution: 0.0,
+        help: "pace of the stream",
+    },
+    MetricSpec {
+        name: "memcg_pgscan",
+        unit: "pages",
+        better: Better::Less,
+        of: None,
+        resolution: 0.0,
+        help: "scanned until the stream ends",
     },
 ];
 

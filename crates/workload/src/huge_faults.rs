@@ -28,6 +28,7 @@ use units::{Bytes, PAGE_SIZE, Stream};
 
 use crate::chance::{self, Started};
 use crate::footprint::{Footprint, MachineSize};
+use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, TIME_RESOLUTION_US};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
 use crate::system::{Advice, Errno, OpenMode, System, SystemError, TaskSpec};
@@ -84,6 +85,50 @@ pub const PARAMS: &[ParamSpec] = &[
         kind: ParamKind::Choice(&["ext4", "xfs"]),
         default: Some("xfs"),
         help: "filesystem that the machine puts the files on",
+    },
+];
+
+/// The metrics that head its reports.
+pub const METRICS: &[MetricSpec] = &[
+    MetricSpec {
+        name: "percentage_huge",
+        unit: "%",
+        better: Better::More,
+        of: None,
+        resolution: 0.0,
+        help: "regions that got a huge page",
+    },
+    MetricSpec {
+        name: "extfrag_events",
+        unit: "events",
+        better: Better::Less,
+        of: None,
+        resolution: 0.0,
+        help: "mobility types mixed",
+    },
+    MetricSpec {
+        name: "fault_base_us",
+        unit: "µs",
+        better: Better::Less,
+        of: None,
+        resolution: TIME_RESOLUTION_US,
+        help: "filling 2 MiB of small pages",
+    },
+    MetricSpec {
+        name: "fault_huge_us",
+        unit: "µs",
+        better: Better::Less,
+        of: None,
+        resolution: TIME_RESOLUTION_US,
+        help: "filling a huge page",
+    },
+    MetricSpec {
+        name: "fragment_stall_seconds",
+        unit: "s",
+        better: Better::Less,
+        of: None,
+        resolution: TIME_RESOLUTION_SECONDS,
+        help: "stalled, all tasks together",
     },
 ];
 

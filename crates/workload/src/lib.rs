@@ -2,21 +2,23 @@
 //! in the simulator and on a real kernel; the traces and scenario files that describe runs.
 //!
 //! Start with [`system`], the only thing that a program sees of a kernel; then [`hot_and_stream`],
-//! a whole program, and [`mod@catalog`], where programs have names and [`params`]; [`footprint`] is what
-//! one makes, known before it runs. [`scenario`] is a
-//! run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
+//! a whole program, and [`mod@catalog`], where programs have names, [`params`] and the metrics that
+//! head their reports ([`metric`]); [`footprint`] is what one makes, known before it runs. [`scenario`]
+//! is a run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
 //! recorded requests, [`replay`] makes them against a kernel, [`zipf`] makes them up, [`policy`]
-//! answers how plain replacement policies do on them.
+//! answers how plain replacement policies do on them, [`amount`] reads how many and how much of them.
 //!
 //! Deliberately absent: which backend a program runs on, clocks other than [`System::now`], and
 //! any knowledge of the mechanisms under test.
 
+pub mod amount;
 pub mod catalog;
 mod chance;
 pub mod footprint;
 pub mod hot_and_stream;
 pub mod huge_faults;
 pub mod memory_stat;
+pub mod metric;
 pub mod names;
 pub mod outcome;
 pub mod params;
@@ -31,10 +33,11 @@ pub mod zipf;
 
 pub use catalog::{InputError, Workload, WorkloadSpec, catalog};
 pub use footprint::{Footprint, MachineSize};
+pub use metric::{Better, MetricSpec};
 pub use names::UnknownName;
 pub use outcome::{Outcome, WorkloadError};
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};
-pub use replay::{Replay, Timing};
+pub use replay::{Replay, ReplayOptions, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
 pub use system::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
 pub use vocabulary::{KernelError, KernelSpec, Vocabulary};

@@ -8,20 +8,55 @@
 //! That finds every broken line first and tells how large the file is. Then one task makes the
 //! requests in order, each as soon as the one before is done, or not before its recorded time.
 //!
-//! A *hit* is a page that was in memory when its request was made. Left out: several clients at
-//! once; requests of size 0 (they touch nothing).
+//! A *hit* is a page that was in memory when its request was made; of a request that finds some of
+//! its pages, as many bytes are missed as pages, in proportion. The requests of a warm-up are made and
+//! not counted. Left out: several clients at once; requests of size 0 (they touch nothing).
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use units::{Bytes, Nanos, PAGE_SIZE};
 
+use crate::amount::Warmup;
+use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
 use crate::names::UnknownName;
 use crate::outcome::{Outcome, WorkloadError};
 use crate::system::{OpenMode, System};
-use crate::trace::{Request, RequestKind, TraceError, TraceFormat, TraceReader};
+use crate::trace::{
+    FILE_MAX, Place, Request, RequestKind, TraceError, TraceFormat, TraceProblem, TraceReader,
+};
+
+/// The metrics that head the report of a replay on a machine.
+pub const METRICS: &[MetricSpec] = &[
+    MetricSpec {
+        name: "page_miss_ratio",
+        unit: "ratio",
+        better: Better::Less,
+        of: None,
+        resolution: 0.0,
+        help: "pages not in memory when asked",
+    },
+    MetricSpec {
+        name: "page_misses",
+        unit: "pages",
+        better: Better::Less,
+        of: Some("pages_accessed"),
+        resolution: 0.0,
+        help: "pages not in memory when asked",
+    },
+    MetricSpec {
+        name: "replay_seconds",
+        unit: "s",
+        better: Better::Less,
+        of: None,
+        resolution: TIME_RESOLUTION_SECONDS,
+        help: "until the last request is done",
+    },
+];
 
 /// When requests are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,17 +109,21 @@ impl Layout {
     /// Goes through a trace.
     ///
     /// # Errors
-    /// The first record that cannot be read.
+    /// The first record that cannot be read, or that ends beyond what a file can hold.
     pub fn scan<R: Read>(mut reader: TraceReader<R>) -> Result<Self, TraceError> {
         let is_block = reader.format().is_block();
         let (mut requests, mut end) = (0, 0_u64);
         let mut sizes: Vec<(u64, u32)> = Vec::new();
         let mut places: BTreeMap<u64, usize> = BTreeMap::new();
-        for request in reader.by_ref() {
+        while let Some(request) = reader.next() {
             let request = request?;
             requests += 1;
             if is_block {
-                end = end.max(request.offset_bytes.saturating_add(u64::from(request.size_bytes)));
+                let own_end = u128::from(request.offset_bytes) + u128::from(request.size_bytes);
+                if own_end > u128::from(FILE_MAX.get()) {
+                    return Err(TraceError::at(reader.place(), TraceProblem::BeyondFile { end: own_end }));
+                }
+                end = end.max(own_end as u64); // Below the largest file, checked above.
                 continue;
             }
             let place = *places.entry(request.object).or_insert_with(|| {
@@ -98,39 +137,72 @@ impl Layout {
             objects.insert(object, end);
             end = end.saturating_add(u64::from(size).next_multiple_of(PAGE_SIZE));
         }
+        if end > FILE_MAX.get() {
+            return Err(TraceError::at(Place::Byte(0), TraceProblem::ObjectsBeyondFile(Bytes(end))));
+        }
         Ok(Self { size: Bytes(end), requests, skipped: reader.skipped(), objects, is_block })
     }
 
-    fn offset(&self, request: &Request) -> u64 {
-        if self.is_block { request.offset_bytes } else { self.objects[&request.object] }
+    /// Where a request's bytes begin; `None` when the object was not there before.
+    fn offset(&self, request: &Request) -> Option<u64> {
+        let offset = if self.is_block { request.offset_bytes } else { *self.objects.get(&request.object)? };
+        let end = offset.checked_add(u64::from(request.size_bytes))?;
+        (end <= self.size.get().next_multiple_of(PAGE_SIZE)).then_some(offset)
     }
+}
+
+/// How a trace is replayed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReplayOptions {
+    /// The trace's format; `None` looks at its content.
+    pub format: Option<TraceFormat>,
+    /// Whether times may decrease.
+    pub unsorted: bool,
+    /// When requests are made.
+    pub timing: Timing,
+    /// What is not counted.
+    pub warmup: Warmup,
 }
 
 /// A trace with everything that replaying it depends on.
 #[derive(Debug, Clone)]
 pub struct Replay {
     path: PathBuf,
-    format: TraceFormat,
+    options: ReplayOptions,
     layout: Layout,
-    timing: Timing,
+    /// Requests made so far, for whoever watches.
+    done: Arc<AtomicU64>,
 }
 
 const FILE: &str = "device";
 
 impl Replay {
-    /// Opens and checks the trace at `path`; its format is detected unless given.
+    /// Checks the trace in `source`, whose bytes are those of the file `path`; its format is detected
+    /// unless given.
     ///
     /// # Errors
-    /// A file that cannot be opened, or the first record that cannot be read.
-    pub fn open(path: &Path, format: Option<TraceFormat>, timing: Timing) -> Result<Self, TraceError> {
-        let reader = TraceReader::open(path, format)?;
-        let format = reader.format();
-        Ok(Self { path: path.to_owned(), format, layout: Layout::scan(reader)?, timing })
+    /// The first record that cannot be read.
+    pub fn new(path: &Path, source: impl Read, options: ReplayOptions) -> Result<Self, TraceError> {
+        let reader = TraceReader::new(source, options.format)?.unsorted(options.unsorted);
+        let options = ReplayOptions { format: Some(reader.format()), ..options };
+        let layout = Layout::scan(reader)?;
+        Ok(Self { path: path.to_owned(), options, layout, done: Arc::default() })
     }
 
     /// Where its requests lie.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The trace's format.
+    pub fn format(&self) -> TraceFormat {
+        self.options.format.expect("known since the trace was checked")
+    }
+
+    /// The same one, which counts the requests that it has made in `done`.
+    #[must_use]
+    pub fn watched(&self, done: Arc<AtomicU64>) -> Self {
+        Self { done, ..self.clone() }
     }
 
     /// Replays it in one task of the root cgroup.
@@ -140,26 +212,38 @@ impl Replay {
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         sys.lay_out_file(FILE, self.layout.size).await?;
         let file = sys.open(FILE, OpenMode::ReadWrite).await?;
+        let warmup = self.options.warmup.of(self.layout.requests);
         let mut count = Counts::default();
-        let begin = sys.now();
+        let mut warms_up = self.options.warmup != Warmup::None;
+        let (start, mut begin) = (sys.now(), sys.now());
         let mut first_time = None;
-        let changed = |error: TraceError| WorkloadError::Trace(error.to_string());
-        for request in TraceReader::open(&self.path, Some(self.format)).map_err(changed)? {
-            let request = request.map_err(changed)?;
-            if self.timing == Timing::Recorded {
-                let first = *first_time.get_or_insert(request.time_ns);
-                let due = begin + Nanos(request.time_ns.saturating_sub(first));
-                let ahead = due.saturating_sub(sys.now());
+        let failed = |error: TraceError| WorkloadError::Trace(error.to_string());
+        let changed = || WorkloadError::Trace("the trace has changed since it was checked".to_owned());
+        let reader = TraceReader::open(&self.path, self.options.format).map_err(failed)?;
+        let mut number = 0;
+        for request in reader.unsorted(self.options.unsorted) {
+            let request = request.map_err(failed)?;
+            let since_first =
+                Nanos(request.time_ns.saturating_sub(*first_time.get_or_insert(request.time_ns)));
+            if warms_up && !warmup.covers(number, since_first) {
+                warms_up = false;
+                sys.mark("warm-up");
+                (count, begin) = (Counts { warmup: number, ..Counts::default() }, sys.now());
+            }
+            number += 1;
+            self.done.store(number, Ordering::Relaxed);
+            if self.options.timing == Timing::Recorded {
+                let ahead = (start + since_first).saturating_sub(sys.now());
                 if ahead > Nanos::ZERO {
                     sys.sleep(ahead).await;
                 }
             }
-            let (offset, len) = (self.layout.offset(&request), u64::from(request.size_bytes));
+            let offset = self.layout.offset(&request).ok_or_else(changed)?;
+            let len = u64::from(request.size_bytes);
             if len == 0 {
                 continue;
             }
-            count.pages += (offset + len).div_ceil(PAGE_SIZE) - (offset / PAGE_SIZE);
-            count.hits += sys.resident_pages(&file, offset, len).await?;
+            count.request(offset, len, sys.resident_pages(&file, offset, len).await?);
             match request.kind {
                 RequestKind::Read => {
                     count.reads += 1;
@@ -171,32 +255,65 @@ impl Replay {
                 }
             }
         }
+        if number != self.layout.requests {
+            return Err(changed());
+        }
+        if warms_up {
+            return Err(WorkloadError::Trace(warmup_is_all(self.options.warmup, number)));
+        }
         let length = sys.now().saturating_sub(begin);
         sys.mark("replayed");
-        Ok(count.outcome(length, self.layout.skipped))
+        Ok(count.outcome(length, self.layout.skipped, self.options.warmup))
     }
+}
+
+/// Why there is nothing to count.
+pub fn warmup_is_all(warmup: Warmup, requests: u64) -> String {
+    format!("a warm-up of `{warmup}` leaves none of the trace's {requests} requests to count")
 }
 
 #[derive(Debug, Default)]
 struct Counts {
+    /// Requests before the first that counts.
+    warmup: u64,
     reads: u64,
     writes: u64,
+    /// Requests that found all of their pages.
+    request_hits: u64,
+    bytes: u64,
+    missed_bytes: u64,
     pages: u64,
     hits: u64,
 }
 
 impl Counts {
-    fn outcome(&self, length: Nanos, skipped: u64) -> Outcome {
+    fn request(&mut self, offset: u64, len: u64, hits: u64) {
+        let pages = (offset + len).div_ceil(PAGE_SIZE) - (offset / PAGE_SIZE);
+        self.pages += pages;
+        self.hits += hits;
+        self.request_hits += u64::from(hits == pages);
+        self.bytes += len;
+        self.missed_bytes += len * (pages - hits) / pages;
+    }
+
+    fn outcome(&self, length: Nanos, skipped: u64, warmup: Warmup) -> Outcome {
+        let requests = self.reads + self.writes;
         let mut outcome = Outcome::default();
-        outcome.metric("requests", (self.reads + self.writes) as f64);
+        outcome.metric("requests", requests as f64);
         outcome.metric("requests_read", self.reads as f64);
         outcome.metric("requests_write", self.writes as f64);
         outcome.metric("records_skipped", skipped as f64);
         outcome.metric("pages_accessed", self.pages as f64);
         outcome.metric("page_hits", self.hits as f64);
         outcome.metric("page_misses", (self.pages - self.hits) as f64);
+        outcome.metric("accessed_bytes", self.bytes as f64);
         if self.pages > 0 {
             outcome.metric("page_miss_ratio", (self.pages - self.hits) as f64 / self.pages as f64);
+            outcome.metric("miss_ratio", (requests - self.request_hits) as f64 / requests as f64);
+            outcome.metric("byte_miss_ratio", self.missed_bytes as f64 / self.bytes as f64);
+        }
+        if warmup != Warmup::None {
+            outcome.metric("warmup_requests", self.warmup as f64);
         }
         outcome.metric("replay_seconds", length.as_secs_f64());
         outcome
@@ -215,6 +332,20 @@ mod tests {
     fn a_block_trace_is_as_large_as_its_last_byte() {
         let layout = scan("version,time,op,size,lbn\n1,0,28,4096,8\n1,0,2a,512,1\n");
         assert_eq!((layout.size, layout.requests), (Bytes(8192), 2));
+    }
+
+    #[test]
+    fn a_block_beyond_what_a_file_can_hold_is_told_by_its_line() {
+        let error = |text: &'static str| {
+            let reader = TraceReader::new(text.as_bytes(), None).unwrap();
+            Layout::scan(reader).unwrap_err().to_string()
+        };
+        assert_eq!(
+            error("1,5,28,512,1\n1,5,28,512,36028797018963967\n"),
+            "line 2: the request ends at byte 18446744073709551616 of its file, which cannot have more than 16383G"
+        );
+        let objects: String = (0..5000).map(|object| format!("0,{object},4294967295\n")).collect();
+        assert!(error(objects.leak()).starts_with("the trace's objects take"));
     }
 
     #[test]

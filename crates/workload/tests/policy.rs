@@ -1,14 +1,13 @@
 //! Replacement policies against naive ones that keep their objects in a list.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use pagetide_workload::policy::{
-    Access, Capacity, Clock, Fifo, Lru, Policy, PolicyError, PolicyKind, Replay, replay,
+    Access, Cache, Capacity, Clock, Counted, Fifo, Lru, Policy, PolicyError, PolicyKind, Wanted,
 };
-use pagetide_workload::trace::{TraceError, TraceReader};
+use pagetide_workload::trace::TraceReader;
 use pagetide_workload::zipf::Zipf;
 use proptest::prelude::*;
 use units::Seed;
@@ -17,8 +16,11 @@ fn capacity(objects: u64) -> Capacity {
     Capacity::new(objects).unwrap()
 }
 
-fn replay_all(kind: PolicyKind, objects: u64, requests: impl IntoIterator<Item = u64>) -> Replay {
-    replay(kind, capacity(objects), requests.into_iter().map(Ok::<_, Infallible>)).unwrap()
+fn replay_all(kind: PolicyKind, objects: u64, requests: impl IntoIterator<Item = u64>) -> Counted {
+    let wanted: Vec<Wanted> = requests.into_iter().map(|object| Wanted { object, bytes: 1 }).collect();
+    let mut cache = Cache::new(kind, capacity(objects));
+    cache.feed(&wanted, true);
+    cache.counted()
 }
 
 /// Requests and what they did: `-` a hit, `+` a miss, `+c` a miss that evicted `c`.
@@ -46,7 +48,8 @@ fn each_policy_evicts_another_object_of_the_same_requests() {
 fn a_cache_of_one_object_holds_the_last_one() {
     for kind in PolicyKind::ALL {
         let counted = replay_all(kind, 1, [5, 5, 6, 6, 5]);
-        assert_eq!(counted, Replay { requests: 5, misses: 3, evictions: 2 }, "{kind:?}");
+        let expected = Counted { requests: 5, misses: 3, bytes: 5, missed_bytes: 3, evictions: 2 };
+        assert_eq!(counted, expected, "{kind:?}");
     }
 }
 
@@ -58,7 +61,18 @@ fn capacities_and_names_are_checked() {
         assert_eq!(kind.name().parse(), Ok(kind));
     }
     assert_eq!("lfu".parse::<PolicyKind>().unwrap_err().hint(), "did you mean `lru`?");
-    assert_eq!(Replay::default().miss_ratio(), None);
+    assert_eq!(Counted::default().miss_ratio(), None);
+}
+
+#[test]
+fn misses_are_also_counted_in_bytes_and_a_warm_up_fills_without_counting() {
+    let wanted = |object, bytes| Wanted { object, bytes };
+    let mut cache = Cache::new(PolicyKind::Lru, capacity(2));
+    cache.feed(&[wanted(1, 100), wanted(2, 1000)], false);
+    assert_eq!(cache.counted(), Counted::default());
+    cache.feed(&[wanted(1, 100), wanted(3, 900)], true);
+    let counted = cache.counted();
+    assert_eq!((counted.miss_ratio(), counted.byte_miss_ratio()), (Some(0.5), Some(0.9)));
 }
 
 #[test]
@@ -137,8 +151,7 @@ fn lru_misses_on_a_real_trace_as_others_measured() {
     };
     for (objects, miss_ratio) in [(1000, "0.8327"), (4000, "0.8151"), (16000, "0.6587")] {
         let reader = TraceReader::open(&folder.join("cloudPhysicsIO.csv"), None).unwrap();
-        let objects_read = reader.map(|request| Ok::<u64, TraceError>(request?.object));
-        let counted = replay(PolicyKind::Lru, capacity(objects), objects_read).unwrap();
+        let counted = replay_all(PolicyKind::Lru, objects, reader.map(|request| request.unwrap().object));
         assert_eq!(counted.requests, 113_872);
         assert_eq!(format!("{:.4}", counted.miss_ratio().unwrap()), miss_ratio, "with {objects} objects");
     }

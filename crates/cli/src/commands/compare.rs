@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use lab::compare;
-use lab::folders::{Loaded, load};
-use lab::{LabError, Recording};
+use lab::folders::{Loaded, SideBySide, load};
+use lab::{LabError, view};
 use report::Group;
 
 use super::{host_policy, request, run_plan};
@@ -30,9 +30,11 @@ fn compare_folders(args: &CompareArgs, printer: &Printer) -> Result<(), Failure>
         return Err(Failure::Usage(problem));
     }
     let folders: Vec<PathBuf> = args.subjects.iter().map(PathBuf::from).collect();
-    let loaded = load(&folders)?;
-    let groups: Vec<Group<'_>> = loaded.iter().map(Loaded::group).collect();
-    printer.data(&shown(&groups, args.format, printer.width())?)
+    let SideBySide { columns, warnings } = load(&folders)?;
+    let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
+    let text = shown(&groups, args, &warnings, printer)?;
+    warnings.iter().for_each(|warning| printer.warning(warning));
+    printer.data(&text)
 }
 
 /// An option that was given and that only makes sense for new runs.
@@ -73,23 +75,29 @@ fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Res
     let batch = run_plan(&plan, args.jobs, args.out.as_deref(), policy, printer)?;
     let groups = comparison.groups(&batch.recordings);
     match batch.error {
-        None => printer.data(&shown(&groups, args.format, printer.width())?),
+        None => printer.data(&shown(&groups, args, &[], printer)?),
         Some(error) => {
             // What has finished is shown where it makes a comparison.
             if matches!(error, LabError::Interrupted { .. }) && groups.len() > 1 {
-                printer.data(&shown(&groups, args.format, printer.width())?)?;
+                printer.data(&shown(&groups, args, &[], printer)?)?;
             }
             Err(error.into())
         }
     }
 }
 
-fn shown(groups: &[Group<'_>], format: Format, width: usize) -> Result<String, Failure> {
-    let all: Vec<&Recording> = groups.iter().flat_map(|group| group.recordings.iter().copied()).collect();
-    Ok(match format {
-        Format::Text => report::compare_text(groups, width)?,
-        Format::Json => report::to_json(&all)?,
-        Format::Csv => report::to_csv(&all)?,
-        Format::Md => report::to_markdown(groups)?,
+fn shown(
+    groups: &[Group<'_>],
+    args: &CompareArgs,
+    warnings: &[String],
+    printer: &Printer,
+) -> Result<String, Failure> {
+    let recordings = groups.iter().flat_map(|group| group.recordings.iter().copied());
+    let view = view(recordings, printer.width(), args.all, warnings.to_vec());
+    Ok(match args.format {
+        Format::Text => report::compare_text(groups, view)?,
+        Format::Json => report::compare_json(groups, view)?,
+        Format::Csv => report::compare_csv(groups, view)?,
+        Format::Md => report::to_markdown(groups, view)?,
     })
 }

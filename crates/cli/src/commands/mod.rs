@@ -22,7 +22,10 @@ use std::path::Path;
 
 use lab::batch::Batch;
 use lab::folders::OutFolder;
-use lab::{Backend, GuestRequest, HostPolicy, LabError, PlannedRun, Request, Scenario, Subject, run_all};
+use lab::replay::command_of;
+use lab::{
+    Backend, GuestRequest, HostPolicy, LabError, PlannedRun, Recording, Request, Scenario, Subject, run_all,
+};
 
 use crate::args::{HostArgs, ScenarioArgs, Verbosity};
 use crate::printer::{Failure, Printer};
@@ -112,4 +115,12 @@ fn run_plan(
     });
     progress.done();
     batch
+}
+
+/// How a replay is made again; nothing for other recordings.
+fn made_by(recording: &Recording) -> String {
+    match command_of(&recording.scenario_toml) {
+        Some(command) => format!("\nmade by\n  {command}\n"),
+        None => String::new(),
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Standard output is the command's own; what was recorded is told on standard error.
 
-use lab::check_new_folder;
+use lab::{check_new_folder, view};
 
 use crate::args::{Format, RecordArgs};
 use crate::printer::{Failure, Printer};
@@ -21,10 +21,12 @@ pub(crate) fn record(args: &RecordArgs, printer: &Printer) -> Result<u8, Failure
         }
         None => printer.note(
             match args.format {
-                Format::Text => report::run_text(&recording, printer.width()),
+                Format::Text => {
+                    report::run_text(&recording, view([&recording], printer.width(), args.all, Vec::new()))
+                }
                 Format::Json => report::to_json(&[&recording])?,
                 Format::Csv => report::to_csv(&[&recording])?,
-                Format::Md => report::metrics_markdown(&[&recording])?,
+                Format::Md => report::metrics_markdown(&[&recording], printer.width())?,
             }
             .trim_end(),
         ),

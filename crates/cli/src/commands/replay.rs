@@ -1,60 +1,114 @@
 //! `pagetide replay`: a trace on caches.
 
+use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use lab::folders::OutFolder;
-use lab::replay::{self, ReplayRequest};
-use lab::{LabError, Recording, check_new_folder};
+use lab::replay::{Outcomes, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
+use lab::{LabError, Recording, Subject, check_new_folder, view};
 
+use super::made_by;
 use crate::args::{Format, ReplayArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::ReplayBar;
-use crate::signals::stop_flag;
 
 pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
-    let request = ReplayRequest {
-        trace: args.trace.clone(),
-        format: args.trace_format,
-        policies: args.policies.clone(),
-        capacities: args.capacities.clone(),
-        mems: args.mems.clone(),
-        timing: args.timing,
-        kernels: args.kernels.clone(),
-        sysctls: args.sysctls.clone(),
-    };
+    let plan = plan(args)?;
+    check_stdin(&plan.trace)?;
     if let Some(out) = &args.out {
         check_new_folder(out)?;
     }
     let bar = ReplayBar::new(printer);
-    let results = replay::replay(&request, &stop_flag(), |progress| bar.advance(progress));
+    let outcomes = plan.run(0, &bar.control, |_, _| Ok(()));
     bar.done();
-    let results = results?;
-    if let Some(out) = &args.out {
-        keep(out, &results)?;
+    let (results, error) = results(outcomes?, bar.control.stop.load(Ordering::Relaxed));
+    // What has finished is kept and shown, also when the rest has not.
+    if let Some(out) = args.out.as_ref().filter(|_| !results.is_empty()) {
+        keep(out, plan.caches.len(), &results)?;
     }
-    let results: Vec<&Recording> = results.iter().collect();
-    let text = match args.format {
-        // One kernel alone is shown with all that its run left, its time line too.
-        Format::Text if results.len() == 1 && !args.mems.is_empty() => {
-            report::run_text(results[0], printer.width())
+    let results: Vec<&Recording> = results.iter().map(|(_, recording)| recording).collect();
+    if !results.is_empty() {
+        printer.data(&shown(&results, args, printer)?)?;
+    }
+    error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// The plan that options make, or a scenario that says all by itself.
+fn plan(args: &ReplayArgs) -> Result<ReplayPlan, Failure> {
+    let Subject::File(path) = Subject::of_argument(&args.trace.to_string_lossy()) else {
+        let request = ReplayRequest {
+            trace: args.trace.clone(),
+            options: args.reading.options(),
+            policies: args.policies.clone(),
+            capacities: args.capacities.clone(),
+            mems: args.mems.clone(),
+            kernels: args.kernels.clone(),
+            machine: args.machine.clone(),
+            sysctls: args.sysctls.clone(),
+            seed: args.seed,
+        };
+        if let (true, Some(option)) = (args.mems.is_empty(), args.reading.timing.map(|_| "--timing")) {
+            let problem =
+                format!("`{option}` is for kernels (`--mem`): a policy takes one request after the other");
+            return Err(Failure::Usage(problem));
         }
-        Format::Text => report::metrics_text(&results, printer.width())?,
-        Format::Json => report::to_json(&results)?,
-        Format::Csv => report::to_csv(&results)?,
-        Format::Md => report::metrics_markdown(&results)?,
+        return Ok(request.plan()?);
     };
-    printer.data(&text)
+    let given = [("--policy", args.policies.is_empty()), ("--mem", args.mems.is_empty())];
+    let given = given.into_iter().find_map(|(option, absent)| (!absent).then_some(option));
+    if let Some(option) = given.or(args.reading.given()) {
+        let problem = format!("`{option}` is for a trace; `{}` says all of its replay", path.display());
+        return Err(Failure::Usage(problem));
+    }
+    Ok(ReplayScenario::read(&path)?.into())
+}
+
+/// A trace that somebody would have to type is a mistake.
+pub(super) fn check_stdin(trace: &Path) -> Result<(), Failure> {
+    if trace == Path::new(STDIN) && std::io::stdin().is_terminal() {
+        return Err(Failure::Usage("standard input is a terminal: pipe a trace into it".to_owned()));
+    }
+    Ok(())
+}
+
+/// What finished, with its place in the plan, and the first failure, or the interruption.
+fn results(outcomes: Outcomes, stopped: bool) -> (Vec<(usize, Recording)>, Option<LabError>) {
+    let total = outcomes.len();
+    let (mut results, mut error) = (Vec::new(), None);
+    for (index, outcome) in outcomes.into_iter().enumerate() {
+        match outcome {
+            Some(Ok(recording)) => results.push((index, recording)),
+            Some(Err(failure)) => error = error.or(Some(failure)),
+            None => {}
+        }
+    }
+    if error.is_none() && stopped && results.len() < total {
+        error = Some(LabError::Interrupted { finished: results.len(), total });
+    }
+    (results, error)
+}
+
+fn shown(results: &[&Recording], args: &ReplayArgs, printer: &Printer) -> Result<String, Failure> {
+    let view = view(results.iter().copied(), printer.width(), args.all, Vec::new());
+    Ok(match args.format {
+        // One kernel alone is shown with all that its run left, its time line too.
+        Format::Text if results.len() == 1 && results[0].is_simulated() => {
+            report::run_text(results[0], view) + &made_by(results[0])
+        }
+        Format::Text => report::metrics_text(results, view)?,
+        Format::Json => report::to_json(results)?,
+        Format::Csv => report::to_csv(results)?,
+        Format::Md => report::metrics_markdown(results, view)?,
+    })
 }
 
 /// One cache leaves a recording, as a run does; several leave a folder of them, as a comparison.
-fn keep(out: &Path, results: &[Recording]) -> Result<(), LabError> {
-    if let [only] = results {
+fn keep(out: &Path, planned: usize, results: &[(usize, Recording)]) -> Result<(), LabError> {
+    if let (1, [(_, only)]) = (planned, results) {
         only.write(out)?;
         return Ok(());
     }
     let folder = OutFolder::new(out)?;
-    results
-        .iter()
-        .enumerate()
-        .try_for_each(|(index, recording)| folder.keep_labelled(index, results.len(), recording))
+    results.iter().try_for_each(|(index, recording)| folder.keep_labelled(*index, planned, recording))
 }

@@ -1,23 +1,30 @@
 //! `pagetide report`: recordings made earlier, each by itself.
 
-use lab::Recording;
 use lab::folders::{Loaded, load};
+use lab::{Recording, view};
 
+use super::made_by;
 use crate::args::{Format, ReportArgs};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
-    let loaded = load(&args.folders)?;
+    let loaded = load(&args.folders)?.columns;
     let all: Vec<&Recording> = loaded.iter().flat_map(|loaded| &loaded.recordings).collect();
     let text = match args.format {
         Format::Text => {
-            let texts = all.iter().map(|recording| report::run_text(recording, printer.width()));
+            let texts = all.iter().map(|&recording| {
+                let view = view([recording], printer.width(), args.all, Vec::new());
+                report::run_text(recording, view) + &made_by(recording)
+            });
             texts.collect::<Vec<_>>().join("\n")
         }
         Format::Json => report::to_json(&all)?,
         Format::Csv => report::to_csv(&all)?,
         Format::Md => {
-            let values = |loaded: &Loaded| report::to_markdown(&[loaded.group()]);
+            let values = |loaded: &Loaded| {
+                let view = view(&loaded.recordings, printer.width(), args.all, Vec::new());
+                report::to_markdown(&[loaded.group()], view)
+            };
             loaded.iter().map(values).collect::<Result<Vec<_>, _>>()?.join("\n")
         }
     };

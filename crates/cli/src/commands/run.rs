@@ -1,7 +1,7 @@
 //! `pagetide run`: one scenario, one recording.
 
-use lab::{PlannedRun, Recording, check_new_folder, command, run_all};
-use report::Group;
+use lab::{PlannedRun, Recording, check_new_folder, command, run_all, view};
+use report::{Group, View};
 
 use super::{host_policy, one_backend, request, told_of_real_runs};
 use crate::args::{Format, RunArgs};
@@ -33,18 +33,19 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     progress.done();
     let recordings = batch?.into_result()?;
     recordings.iter().try_for_each(|recording| {
-        printer.data(&shown(recording, again.clone(), args.format, printer.width())?)
+        let view = view([recording], printer.width(), args.all, Vec::new());
+        printer.data(&shown(recording, again.clone(), args.format, view)?)
     })
 }
 
-fn shown(recording: &Recording, command: String, format: Format, width: usize) -> Result<String, Failure> {
+fn shown(recording: &Recording, command: String, format: Format, view: View) -> Result<String, Failure> {
     Ok(match format {
-        Format::Text => report::run_text(recording, width),
+        Format::Text => report::run_text(recording, view),
         Format::Json => report::to_json(&[recording])?,
         Format::Csv => report::to_csv(&[recording])?,
         Format::Md => {
             let label = recording.label.clone();
-            report::to_markdown(&[Group { label, command, recordings: vec![recording] }])?
+            report::to_markdown(&[Group { label, command, recordings: vec![recording] }], view)?
         }
     })
 }

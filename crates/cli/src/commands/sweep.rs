@@ -1,33 +1,126 @@
-//! `pagetide sweep`: one workload with several values of a sysctl, a row for each.
+//! `pagetide sweep`: one workload or trace with every combination of several values, a row for each.
 
-use lab::{LabError, Recording, sweep as lab_sweep};
+use std::sync::atomic::Ordering;
 
-use super::{host_policy, one_backend, request, run_plan};
-use crate::args::{Format, SweepArgs};
+use lab::replay::Outcomes;
+use lab::sweep::{self, SweepControl, SweepFolder, SweepPlan, SweepRequest, problem};
+use lab::{GuestRequest, LabError, Recording, Request, Subject};
+use report::{SweepRow, SweepRows};
+
+use super::host_policy;
+use super::replay::check_stdin;
+use crate::args::{Format, SweepArgs, Verbosity};
 use crate::printer::{Failure, Printer};
+use crate::progress::{ReplayBar, RunProgress};
 
 pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> {
-    one_backend("sweep", &args.scenario.backends)?;
-    let plan = lab_sweep::plan(&request(&args.subject, args.kernel.as_ref(), &args.scenario))?;
-    let policy = host_policy(&args.scenario.host, plan.iter().map(|run| &run.scenario))?;
-    if args.scenario.dry_run {
-        let scenarios = plan.iter().map(|run| run.scenario.to_toml());
-        return printer.data(&scenarios.collect::<Vec<_>>().join("\n"));
+    let plan = sweep::plan(&request(args))?;
+    check_unused(args, &plan)?;
+    if args.dry_run {
+        return printer.data(&plan.scenarios()?.join("\n"));
     }
-    let batch = run_plan(&plan, args.jobs, args.out.as_deref(), policy, printer)?;
-    let finished: Vec<&Recording> = batch.recordings.iter().flatten().collect();
-    let interrupted = matches!(batch.error, Some(LabError::Interrupted { .. }));
-    if batch.error.is_none() || (interrupted && !finished.is_empty()) {
-        printer.data(&shown(&finished, args.format, printer.width())?)?;
+    let folder = args.out.as_deref().map(|out| SweepFolder::open(out, &plan, args.resume)).transpose()?;
+    let (folder, finished) = match folder {
+        Some((folder, finished)) => (Some(folder), finished),
+        None => (None, vec![None; plan.runs.len()]),
+    };
+    if printer.verbosity() > Verbosity::Quiet {
+        let done = finished.iter().flatten().count();
+        let done = if args.resume { format!("; {done} have finished before") } else { String::new() };
+        printer.note(&format!("{}{done}", plan.size()));
     }
-    batch.error.map_or(Ok(()), |error| Err(error.into()))
+    let (outcomes, stopped) = run(args, &plan, folder.as_ref(), finished, printer)?;
+    let rows = rows(&plan, &outcomes, args.all);
+    if !rows.rows.is_empty() {
+        printer.data(&shown(&rows, args.format, printer.width())?)?;
+    }
+    problem(&outcomes, stopped).map_or(Ok(()), |error| Err(error.into()))
 }
 
-fn shown(recordings: &[&Recording], format: Format, width: usize) -> Result<String, Failure> {
+fn request(args: &SweepArgs) -> SweepRequest {
+    let guest =
+        GuestRequest { cpus: args.vm.cpus, numa_nodes: args.vm.numa_nodes, lru_gen: args.vm.lru_gen.clone() };
+    let base = Request::new(Subject::of_argument(&args.subject));
+    SweepRequest {
+        subject: args.subject.clone(),
+        options: args.swept.clone(),
+        seeds: args.seeds,
+        base: Request { backend: args.backend.clone(), guest, ..base },
+        reading: args.reading.options(),
+    }
+}
+
+/// Options that change nothing about this sweep.
+fn check_unused(args: &SweepArgs, plan: &SweepPlan) -> Result<(), Failure> {
+    let (option, of) = match plan.trace() {
+        None => {
+            host_policy(&args.host, plan.planned().into_iter().flatten().map(|run| &run.scenario))?;
+            (args.reading.given(), "traces")
+        }
+        Some(trace) => {
+            check_stdin(trace)?;
+            let runs = args.backend.as_ref().map(|_| "--on");
+            (runs.or(args.host.given()), "workloads")
+        }
+    };
+    match option {
+        Some(option) => {
+            Err(Failure::Usage(format!("`{option}` is for {of}, and `{}` is none", args.subject)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Runs what has not finished; tells also whether it was interrupted.
+fn run(
+    args: &SweepArgs,
+    plan: &SweepPlan,
+    folder: Option<&SweepFolder>,
+    finished: Vec<Option<Recording>>,
+    printer: &Printer,
+) -> Result<(Outcomes, bool), LabError> {
+    let keep = |index: usize, recording: &Recording| match folder {
+        Some(folder) => folder.keep(index, recording),
+        None => Ok(()),
+    };
+    let jobs = args.jobs.unwrap_or(0);
+    if let Some(runs) = plan.planned() {
+        let policy = host_policy(&args.host, runs.iter().map(|run| &run.scenario))?;
+        let left = finished.iter().filter(|recording| recording.is_none()).count();
+        let progress = RunProgress::new(left, policy, printer);
+        let control = SweepControl::Runs(progress.control.clone());
+        let outcomes = plan.run(finished, jobs, &control, keep);
+        progress.done();
+        return Ok((outcomes?, progress.control.stop.load(Ordering::Relaxed)));
+    }
+    let bar = ReplayBar::new(printer);
+    let outcomes = plan.run(finished, jobs, &SweepControl::Replays(bar.control.clone()), keep);
+    bar.done();
+    Ok((outcomes?, bar.control.stop.load(Ordering::Relaxed)))
+}
+
+fn rows<'a>(plan: &SweepPlan, outcomes: &'a Outcomes, all: bool) -> SweepRows<'a> {
+    let over = plan.runs.iter().zip(outcomes).filter_map(|(run, outcome)| {
+        let outcome = outcome.as_ref()?.as_ref().map_err(LabError::told);
+        Some(SweepRow { values: run.values.clone(), outcome })
+    });
+    let recorded = outcomes.iter().flatten().find_map(|outcome| outcome.as_ref().ok());
+    let workload = recorded.map_or(plan.subject.clone(), |recording| recording.workload.clone());
+    SweepRows {
+        axes: plan.axes.iter().map(|axis| axis.name.clone()).collect(),
+        fixed: plan.fixed.clone(),
+        rows: over.collect(),
+        planned: plan.runs.len(),
+        headlines: if all { Vec::new() } else { lab::headlines(&workload) },
+        workload,
+    }
+}
+
+fn shown(rows: &SweepRows<'_>, format: Format, width: usize) -> Result<String, Failure> {
     Ok(match format {
-        Format::Text => report::metrics_text(recordings, width)?,
-        Format::Json => report::to_json(recordings)?,
-        Format::Csv => report::to_csv(recordings)?,
-        Format::Md => report::metrics_markdown(recordings)?,
+        Format::Text => report::sweep_text(rows, width)?,
+        Format::Json => report::sweep_json(rows)?,
+        Format::Csv => report::sweep_csv(rows)?,
+        Format::Md => report::sweep_markdown(rows)?,
     })
 }

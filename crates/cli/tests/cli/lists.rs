@@ -25,16 +25,16 @@ fn lists_name_what_other_commands_take() {
      skylake-1s      1     8          32G          100  sata_hdd
      haswell-2s      2    48          64G          100  sata_hdd
 
-     machine     help                              source
-     vm-2cpu     a virtual machine on fast         source 2; zones follow from
-                 hardware; its memory is what the  MemTotal
+     machine     help                               source
+     vm-2cpu     a virtual machine on fast          source 2; zones follow from
+                 hardware; its memory is what the   MemTotal
                  kernel manages
-     guest-tcg   a guest of QEMU without KVM, as   measured: guests of 6.1 and 6.12
-                 `--on vm:VERSION` makes it        (docs/fidelity.md)
-     skylake-1s  one socket of 2017                source 4; zones in proportion to
-                                                   memory
-     haswell-2s  two sockets of 2014               source 4; zones in proportion to
-                                                   memory
+     guest-tcg   a guest of QEMU without KVM, as    measured: guests of 6.1 and 6.12
+                 `--on vm:VERSION` makes it         (docs/fidelity.md)
+     skylake-1s  one socket of 2017                 source 4; zones in proportion to
+                                                    memory
+     haswell-2s  two sockets of 2014                source 4; zones in proportion to
+                                                    memory
 
      workload        parameter   default   help
      hot-and-stream                        a hot file in cgroup A against one pass
@@ -53,20 +53,35 @@ fn lists_name_what_other_commands_take() {
      hot-and-stream  filesystem  ext4      filesystem that the machine puts the
                                            files on
      hot-and-stream  read_size   128k      bytes of one read call
+     hot-and-stream  --seed                when each task begins, up to 20 ms after
+                                           it was started: the distance to the
+                                           kernel's ticks
+     hot-and-stream  --seed                where on the disk the files lie, within 1
+                                           MiB
+     hot-and-stream  --seed                simulated: the phase of the kernel's
+                                           periodic workers (vmstat each second,
+                                           memory.stat every 2 s)
      huge-faults                           huge page faults beside the creation and
                                            random reads of small files
      huge-faults     advice      default   madvise: ask for huge pages on the
                                            mapping; default: take what the kernel
                                            gives
-     huge-faults     threads     none      faulting threads; without it a quarter
-                                           of a node's CPUs beyond the readers'
-     huge-faults     nodes       none      memory nodes: the threads map 3/4 of
-                                           one; without it those of the machine
+     huge-faults     threads     none      faulting threads; without it a quarter of
+                                           a node's CPUs beyond the readers'
+     huge-faults     nodes       none      memory nodes: the threads map 3/4 of one;
+                                           without it those of the machine
      huge-faults     file_size   64k       size of each file
      huge-faults     scale       100       percent of the usual amount of files and
                                            mappings
      huge-faults     filesystem  xfs       filesystem that the machine puts the
                                            files on
+     huge-faults     --seed                when each writer, reader and faulting
+                                           thread begins, up to 2 ms after it was
+                                           forked: their order
+     huge-faults     --seed                which files and blocks the readers read
+     huge-faults     --seed                simulated: the phase of the kernel's
+                                           periodic workers (vmstat, memory.stat,
+                                           the log of XFS)
     ");
     assert!(scene.data("list features").contains("root-aging"));
     assert!(scene.data("list sysctls").contains("vm.min_free_kbytes"));

@@ -2,13 +2,16 @@
 //!
 //! `support` runs the program; `runs`, `lists` and `machines` hold what succeeds, `wrong_inputs` what
 //! does not, `refusals` what would succeed if it were taken for something else than was said,
-//! `real_runs` what happens on this host.
+//! `real_runs` what happens on this host; `replays` and `sweeps` hold both of these two commands.
 
+mod comparing;
 mod killed;
 mod lists;
 mod machines;
 mod real_runs;
 mod refusals;
+mod replays;
 mod runs;
 mod support;
+mod sweeps;
 mod wrong_inputs;

@@ -210,7 +210,11 @@ fn one_name_was_given_twice_and_the_last_value_taken() {
     exit 1
 
     $ sweep hot-and-stream --on sim --on host --set vm.swappiness=1,2
-    error: `sweep` takes one backend; `compare` takes `--on host` as a second one
+    error: the argument '--on <BACKEND>' cannot be used multiple times
+
+    Usage: pagetide sweep [OPTIONS] <WORKLOAD|SCENARIO.toml|TRACE>
+
+    For more information, try '--help'.
     exit 2
 
     $ compare hot-and-stream --kernel linux-5.4 --kernel linux-5.4
@@ -401,7 +405,7 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
         "report none",
         "report scenario.tml",
         "compare recordings/none",
-        "replay folder.toml --policy lru --capacity 10",
+        "replay recording --policy lru --capacity 10",
     ];
     insta::assert_snapshot!(check(&scene, &commands), @"
     $ run binary.toml
@@ -452,8 +456,8 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
     hint: compare folders, or one workload, whose kernels are named with `--kernel`; `pagetide run WORKLOAD --out DIR` makes a recording
     exit 1
 
-    $ replay folder.toml --policy lru --capacity 10
-    error: cannot replay `folder.toml`
+    $ replay recording --policy lru --capacity 10
+    error: cannot replay `recording`
       caused by: cannot read the trace: Is a directory (os error 21)
     hint: name the file of the trace; this is a folder
     exit 1
@@ -461,14 +465,12 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
 }
 
 #[test]
-fn a_run_without_memory_had_no_remedy() {
+fn a_run_without_memory_said_nothing_of_the_memory() {
     let command = "run hot-and-stream --set vm.min_free_kbytes=99999999 --param stream=1M -q";
-    insta::assert_snapshot!(check(&Scene::new(), &[command]), @"
-    $ run hot-and-stream --set vm.min_free_kbytes=99999999 --param stream=1M -q
-    error: linux-6.12, seed 1: spawn `workload`: cannot allocate memory
-    hint: give it more memory with `--mem`, or make it smaller with `--param`
-    exit 1
-    ");
+    let shown = check(&Scene::new(), &[command]);
+    for said in ["OOM-killed after ", "the machine was out of memory", "Mem-Info:", "exit 0"] {
+        assert!(shown.contains(said), "no `{said}` in\n{shown}");
+    }
 }
 
 #[test]

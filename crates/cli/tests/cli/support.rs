@@ -5,6 +5,11 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+/// A report of one run without its title, which tells how long the run took on a clock.
+pub(crate) fn below_title(text: &str) -> &str {
+    text.split_once("\n\n").map_or(text, |(_, below)| below)
+}
+
 /// A folder to run in; removed afterwards.
 pub(crate) struct Scene(TempDir);
 

@@ -302,19 +302,15 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
     exit 1
 
     $ replay text.csv
-    error: the following required arguments were not provided:
-      <--policy <POLICY>|--mem <SIZE>>
-
-    Usage: pagetide replay <--policy <POLICY>|--mem <SIZE>> <TRACE>
-
-    For more information, try '--help'.
-    exit 2
+    error: there is no cache to replay the trace on
+    hint: `--mem 256M` is a kernel's page cache, `--policy lru --capacity 10k` a plain policy
+    exit 1
 
     $ replay text.csv --policy lru
     error: the following required arguments were not provided:
       --capacity <OBJECTS>
 
-    Usage: pagetide replay --capacity <OBJECTS> <--policy <POLICY>|--mem <SIZE>> <TRACE>
+    Usage: pagetide replay --policy <POLICY> --capacity <OBJECTS> <TRACE|SCENARIO.toml>
 
     For more information, try '--help'.
     exit 2
@@ -336,7 +332,6 @@ fn folders_that_exist_or_cannot_be_written_are_told_before_anything_runs() {
         "run hot-and-stream --out mine",
         "run hot-and-stream --out taken",
         "run hot-and-stream --out taken/below",
-        "run hot-and-stream --out no/such",
         "run hot-and-stream --out /proc/new",
         "compare hot-and-stream --out mine",
         "compare mine mine",
@@ -355,13 +350,8 @@ fn folders_that_exist_or_cannot_be_written_are_told_before_anything_runs() {
     exit 1
 
     $ run hot-and-stream --out taken/below
-    error: folder `taken` does not exist
-    hint: create it first, or name another folder
-    exit 1
-
-    $ run hot-and-stream --out no/such
-    error: folder `no` does not exist
-    hint: create it first, or name another folder
+    error: `taken` is not a folder that could hold another
+    hint: name another folder
     exit 1
 
     $ run hot-and-stream --out /proc/new

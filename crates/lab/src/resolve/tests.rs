@@ -47,7 +47,9 @@ fn each_side_of_a_comparison_is_asked_for_what_it_has() {
 fn a_kernel_of_the_guests_own_name_was_told_to_be_for_the_other_side() {
     let told = |kernel: &str| {
         let backends = ["sim", "vm:6.12"].map(str::to_owned);
-        compare::plan(&request(None), &[kernel.to_owned()], &backends, 1).unwrap().assumed
+        let mut assumed = compare::plan(&request(None), &[kernel.to_owned()], &backends, 1).unwrap().assumed;
+        assumed.retain(|text| !text.starts_with("assumed: machine"));
+        assumed
     };
     assert_eq!(told("linux-6.12"), Vec::<String>::new());
     assert_eq!(told("linux-6.1"), ["`vm:6.12` is what it is: `--kernel` for the simulated side only"]);

@@ -2,10 +2,11 @@
 //! against: what would LRU do on this trace with N objects?
 //!
 //! A policy is one file: a sketch, its state, [`Policy`]. All keep their objects in the slots
-//! of one table, so that a file holds the order of eviction only. [`replay`] runs one of them, by
-//! [`PolicyKind`], over any iterator of object numbers.
+//! of one table, so that a file holds the order of eviction only. A [`Cache`] is one of them, by
+//! [`PolicyKind`], with its counts; several are fed from one reading of a trace.
 //!
-//! Left out: sizes, times, and reads against writes; a miss always admits.
+//! Left out: times, and reads against writes; a miss always admits. Sizes are counted and decide
+//! nothing.
 
 mod clock;
 mod fifo;
@@ -16,11 +17,40 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::metric::{Better, MetricSpec};
 use crate::names::UnknownName;
 
 pub use clock::Clock;
 pub use fifo::Fifo;
 pub use lru::Lru;
+
+/// The metrics that head the report of a replay on policies.
+pub const METRICS: &[MetricSpec] = &[
+    MetricSpec {
+        name: "miss_ratio",
+        unit: "ratio",
+        better: Better::Less,
+        of: None,
+        resolution: 0.0,
+        help: "requests for objects not held",
+    },
+    MetricSpec {
+        name: "byte_miss_ratio",
+        unit: "ratio",
+        better: Better::Less,
+        of: None,
+        resolution: 0.0,
+        help: "bytes of these requests, of all bytes requested",
+    },
+    MetricSpec {
+        name: "misses",
+        unit: "",
+        better: Better::Less,
+        of: Some("requests"),
+        resolution: 0.0,
+        help: "requests for objects not held",
+    },
+];
 
 /// A cache of at most [`Policy::capacity`] objects that decides whom to evict.
 ///
@@ -103,55 +133,98 @@ pub enum PolicyError {
 
 /// What a replay counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Replay {
+pub struct Counted {
     /// All requests.
     pub requests: u64,
     /// Requests for objects that were not held.
     pub misses: u64,
+    /// Bytes of all requests.
+    pub bytes: u64,
+    /// Bytes of requests for objects that were not held.
+    pub missed_bytes: u64,
     /// Objects that had to go.
     pub evictions: u64,
 }
 
-impl Replay {
+impl Counted {
     /// Misses per request; `None` without requests.
     pub fn miss_ratio(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.misses as f64 / self.requests as f64)
     }
-}
 
-/// Replays requests on an empty cache of `capacity` objects. An error of the source ends it.
-///
-/// # Errors
-/// The first error among `objects`.
-pub fn replay<E>(
-    kind: PolicyKind,
-    capacity: Capacity,
-    objects: impl IntoIterator<Item = Result<u64, E>>,
-) -> Result<Replay, E> {
-    match kind {
-        PolicyKind::Lru => replay_on(&mut Lru::new(capacity), objects),
-        PolicyKind::Fifo => replay_on(&mut Fifo::new(capacity), objects),
-        PolicyKind::Clock => replay_on(&mut Clock::new(capacity), objects),
+    /// Missed bytes per byte; `None` when nobody asked for any.
+    pub fn byte_miss_ratio(&self) -> Option<f64> {
+        (self.bytes > 0).then(|| self.missed_bytes as f64 / self.bytes as f64)
     }
 }
 
-/// Replays requests on a cache that may hold objects already.
-///
-/// # Errors
-/// The first error among `objects`.
-pub fn replay_on<P: Policy, E>(
-    policy: &mut P,
-    objects: impl IntoIterator<Item = Result<u64, E>>,
-) -> Result<Replay, E> {
-    let mut counted = Replay::default();
-    for object in objects {
-        counted.requests += 1;
-        if let Access::Miss { evicted } = policy.request(object?) {
+/// What a policy is told of a request: the object, and how many bytes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// The object.
+    pub object: u64,
+    /// Bytes, which are counted and change nothing.
+    pub bytes: u32,
+}
+
+/// A cache that is fed a trace in parts, of any policy.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    policy: Held,
+    counted: Counted,
+}
+
+#[derive(Debug, Clone)]
+enum Held {
+    Lru(Lru),
+    Fifo(Fifo),
+    Clock(Clock),
+}
+
+impl Cache {
+    /// An empty cache.
+    pub fn new(kind: PolicyKind, capacity: Capacity) -> Self {
+        let policy = match kind {
+            PolicyKind::Lru => Held::Lru(Lru::new(capacity)),
+            PolicyKind::Fifo => Held::Fifo(Fifo::new(capacity)),
+            PolicyKind::Clock => Held::Clock(Clock::new(capacity)),
+        };
+        Self { policy, counted: Counted::default() }
+    }
+
+    /// Makes requests of it. Those of the warm-up are not `counted`.
+    pub fn feed(&mut self, requests: &[Wanted], counted: bool) {
+        let count = match &mut self.policy {
+            Held::Lru(policy) => run(policy, requests),
+            Held::Fifo(policy) => run(policy, requests),
+            Held::Clock(policy) => run(policy, requests),
+        };
+        if counted {
+            self.counted.requests += count.requests;
+            self.counted.misses += count.misses;
+            self.counted.bytes += count.bytes;
+            self.counted.missed_bytes += count.missed_bytes;
+            self.counted.evictions += count.evictions;
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counted(&self) -> Counted {
+        self.counted
+    }
+}
+
+fn run<P: Policy>(policy: &mut P, requests: &[Wanted]) -> Counted {
+    let mut counted = Counted { requests: requests.len() as u64, ..Counted::default() };
+    for &Wanted { object, bytes } in requests {
+        counted.bytes += u64::from(bytes);
+        if let Access::Miss { evicted } = policy.request(object) {
             counted.misses += 1;
+            counted.missed_bytes += u64::from(bytes);
             counted.evictions += u64::from(evicted.is_some());
         }
     }
-    Ok(counted)
+    counted
 }
 
 /// How many objects a cache holds at most: from 1 to 2^32 - 2.

@@ -1,7 +1,9 @@
 //! Bytes of a trace through one buffer: lines or fixed records as slices of it, nothing copied.
+//! Next: `source`, where the bytes come from.
 
 use std::io::{ErrorKind, Read};
 
+use super::source::Source;
 use super::{Place, TraceError, TraceProblem};
 
 /// The longest line that is looked at; a request needs less than 100 bytes.
@@ -13,7 +15,7 @@ const _: () = assert!(BUFFER_LEN > 2 * LINE_LEN_MAX);
 /// A source and the part of it that is buffered.
 #[derive(Debug)]
 pub(super) struct Input<R> {
-    source: R,
+    source: Source<R>,
     buffer: Box<[u8]>,
     /// What is buffered and not consumed: `buffer[start..end]`.
     start: usize,
@@ -26,9 +28,11 @@ pub(super) struct Input<R> {
 }
 
 impl<R: Read> Input<R> {
-    pub(super) fn new(source: R) -> Self {
+    pub(super) fn new(source: R) -> Result<Self, TraceError> {
+        let source =
+            Source::new(source).map_err(|error| TraceError::at(Place::Byte(0), TraceProblem::Io(error)))?;
         let buffer = vec![0; BUFFER_LEN].into_boxed_slice();
-        Self { source, buffer, start: 0, end: 0, at_end: false, base: 0, lines: 0 }
+        Ok(Self { source, buffer, start: 0, end: 0, at_end: false, base: 0, lines: 0 })
     }
 
     /// The first bytes: the whole source where it is smaller than the buffer.
@@ -37,7 +41,12 @@ impl<R: Read> Input<R> {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// Bytes consumed so far.
+    /// Bytes of the file, compressed or not, that were read so far.
+    pub(super) fn bytes_taken(&self) -> u64 {
+        self.source.bytes_taken()
+    }
+
+    /// Bytes consumed so far, decompressed.
     pub(super) fn position(&self) -> u64 {
         self.base + self.start as u64
     }
@@ -59,13 +68,18 @@ impl<R: Read> Input<R> {
                 Ok(0) => self.at_end = true,
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => {
-                    let place = Place::Byte(self.base + self.end as u64);
-                    return Err(TraceError::at(place, TraceProblem::Io(error)));
-                }
+                Err(error) => return Err(self.unreadable(error)),
             }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn unreadable(&self, error: std::io::Error) -> TraceError {
+        match self.source.compression() {
+            Some(kind) => TraceError::at(Place::Byte(0), TraceProblem::Damaged { kind, error }),
+            None => TraceError::at(Place::Byte(self.base + self.end as u64), TraceProblem::Io(error)),
+        }
     }
 
     /// The next line without its line feed; `None` at the end.

@@ -4,25 +4,30 @@
 //! then it is an iterator. The file is never held in memory, and no input makes it panic: what
 //! cannot be read is a [`TraceError`] with its line or byte and what to do about it.
 //!
-//! Map: `input` buffers bytes and cuts lines; `detect` names the format; `csv` and `oracle` turn
-//! lines and records into requests; `error` is what can be wrong. Left out: compressed files
-//! (named as such), formats with strings as keys.
+//! Times must not decrease, and a trace has at least one request: anything else is an error, too.
+//!
+//! Map: `source` decompresses; `input` buffers bytes and cuts lines; `detect` names the format;
+//! `columns` tells by a heading which column is what; `csv` and `oracle` turn lines and records into
+//! requests; `error` is what can be wrong. Left out: formats with strings as keys.
 
+mod columns;
 mod csv;
 mod detect;
 mod error;
 mod input;
 mod oracle;
+mod source;
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-pub use error::{Place, TraceError, TraceProblem};
+pub use error::{Expected, FILE_MAX, Place, TraceError, TraceProblem};
 
 use crate::names::UnknownName;
-use csv::Columns;
+use columns::Columns;
+use detect::Detected;
 use input::Input;
 
 /// One request of a trace.
@@ -54,9 +59,10 @@ pub enum RequestKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceFormat {
     /// Text: `version,time,op,size,lbn`, as CloudPhysics' block traces are published with
-    /// libCacheSim. See the comment on the reader for what each column means.
+    /// libCacheSim, or a time, a size and a block or an offset in columns that a heading names. See
+    /// the comment on the reader for what each column means.
     BlockCsv,
-    /// Text: `time,object,size`, time in seconds, with or without a heading.
+    /// Text: `time,object,size`, time in seconds, or these in columns that a heading names.
     ObjectCsv,
     /// libCacheSim's `oracleGeneral`: records of 24 bytes, little endian.
     OracleGeneral,
@@ -95,10 +101,16 @@ impl FromStr for TraceFormat {
 #[derive(Debug)]
 pub struct TraceReader<R> {
     input: Input<R>,
-    format: TraceFormat,
-    columns: Columns,
-    heading_allowed: bool,
+    /// None for records.
+    columns: Option<Columns>,
+    /// Whether a heading is still to come.
+    heading: bool,
+    had_heading: bool,
+    requests: u64,
     skipped: u64,
+    /// Time of the request handed out last.
+    time_ns: u64,
+    unsorted: bool,
     ended: bool,
 }
 
@@ -108,10 +120,7 @@ impl TraceReader<File> {
     /// # Errors
     /// The file cannot be opened or read, is empty, or is of no known format.
     pub fn open(path: &Path, format: Option<TraceFormat>) -> Result<Self, TraceError> {
-        let file = File::open(path).map_err(|error| {
-            let problem = TraceProblem::Open { path: path.display().to_string(), error };
-            TraceError::at(Place::Byte(0), problem)
-        })?;
+        let file = File::open(path).map_err(|error| TraceError::open(path, error))?;
         Self::new(file, format)
     }
 }
@@ -123,26 +132,37 @@ impl<R: Read> TraceReader<R> {
     /// # Errors
     /// It cannot be read, is empty, or is of no known format.
     pub fn new(source: R, format: Option<TraceFormat>) -> Result<Self, TraceError> {
-        let mut input = Input::new(source);
+        let mut input = Input::new(source)?;
         let head = input.peek()?;
         if head.is_empty() {
             return Err(TraceError::at(Place::Byte(0), TraceProblem::Empty));
         }
-        let format = match format {
-            Some(format) => format,
-            None => detect::detect(head)?,
+        let (columns, heading) = match detect::detect(head, format)? {
+            Detected::Text { columns, heading } => (Some(columns), heading),
+            Detected::Records => (None, false),
         };
-        let columns = match format {
-            TraceFormat::BlockCsv => Columns::Block,
-            TraceFormat::ObjectCsv => Columns::Object,
-            TraceFormat::OracleGeneral => Columns::None,
-        };
-        Ok(Self { input, format, columns, heading_allowed: true, skipped: 0, ended: false })
+        Ok(Self {
+            input,
+            columns,
+            heading,
+            had_heading: heading,
+            requests: 0,
+            skipped: 0,
+            time_ns: 0,
+            unsorted: false,
+            ended: false,
+        })
+    }
+
+    /// With `true`, times may decrease from one request to the next.
+    #[must_use]
+    pub fn unsorted(self, unsorted: bool) -> Self {
+        Self { unsorted, ..self }
     }
 
     /// The format in use.
     pub fn format(&self) -> TraceFormat {
-        self.format
+        self.columns.as_ref().map_or(TraceFormat::OracleGeneral, Columns::format)
     }
 
     /// Records so far that neither read nor write, such as a cache flush, and were left out.
@@ -150,18 +170,46 @@ impl<R: Read> TraceReader<R> {
         self.skipped
     }
 
-    /// Bytes of the source consumed so far: for progress.
+    /// Bytes of the source read so far, compressed or not: for progress.
     pub fn bytes_read(&self) -> u64 {
-        self.input.position()
+        self.input.bytes_taken()
+    }
+
+    /// Where the request handed out last stands.
+    pub fn place(&self) -> Place {
+        match self.columns {
+            Some(_) => self.input.line_place(),
+            None => Place::Byte(self.input.position().saturating_sub(oracle::RECORD_LEN as u64)),
+        }
     }
 
     /// The next request; `None` at the end.
     #[inline]
     fn read_next(&mut self) -> Result<Option<Request>, TraceError> {
-        match self.columns {
-            Columns::None => oracle::next(&mut self.input),
-            columns => csv::next(&mut self.input, columns, &mut self.heading_allowed, &mut self.skipped),
+        let next = match &self.columns {
+            None => oracle::next(&mut self.input)?,
+            Some(columns) => csv::next(&mut self.input, columns, &mut self.heading, &mut self.skipped)?,
+        };
+        let Some(request) = next else { return self.end() };
+        if request.time_ns < self.time_ns && !self.unsorted {
+            let problem = TraceProblem::Backwards { time_ns: request.time_ns, before_ns: self.time_ns };
+            return Err(TraceError::at(self.place(), problem));
         }
+        self.time_ns = request.time_ns;
+        self.requests += 1;
+        Ok(next)
+    }
+
+    /// A trace without any request is a mistake.
+    #[cold]
+    fn end(&self) -> Result<Option<Request>, TraceError> {
+        let problem = match self.skipped {
+            _ if self.requests > 0 => return Ok(None),
+            0 if self.had_heading => TraceProblem::OnlyHeading,
+            0 => TraceProblem::Empty,
+            skipped => TraceProblem::OnlySkipped(skipped),
+        };
+        Err(TraceError::at(self.place(), problem))
     }
 }
 

@@ -1,0 +1,337 @@
+//! A replay in full, as text: what its recording keeps as `scenario.toml`, and the command that makes
+//! it again.
+//!
+//! Not a workload's scenario: it names a trace by its path, length and hash, and a kernel's page
+//! cache or a plain policy. Left out: the trace itself.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use units::Bytes;
+use workload::KernelSpec;
+use workload::amount::Warmup;
+use workload::policy::{Capacity, PolicyKind};
+use workload::replay::{ReplayOptions, Timing};
+use workload::scenario::{SEED_DEFAULT, parse_mem};
+use workload::trace::TraceFormat;
+
+use crate::error::LabError;
+use crate::names::Names;
+use crate::resolve::{shell_quoted, sysctl_pairs};
+
+/// The version of the text form.
+const SCHEMA: u32 = 1;
+/// The filesystem below the page cache of a replay.
+const FILESYSTEM: &str = "ext4";
+
+/// What a trace is replayed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheSpec {
+    /// A plain policy that holds so many objects.
+    Policy {
+        /// Whom it evicts.
+        kind: PolicyKind,
+        /// How many objects it holds.
+        capacity: Capacity,
+    },
+    /// The page cache of a simulated machine.
+    Kernel {
+        /// The kernel.
+        kernel: KernelSpec,
+        /// The machine, by name.
+        machine: String,
+        /// Its memory.
+        mem: Bytes,
+        /// Sysctls that differ from the kernel's own.
+        sysctls: BTreeMap<String, String>,
+        /// From which all randomness follows.
+        seed: u64,
+    },
+}
+
+impl CacheSpec {
+    /// What its recording is called: the policy or kernel, and its size.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Policy { kind, capacity } => format!("{} {}", kind.name(), capacity.get()),
+            Self::Kernel { kernel, mem, .. } => format!("{kernel} {mem}"),
+        }
+    }
+}
+
+/// Which bytes a trace has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceId {
+    /// How many, as they are in the file.
+    pub bytes: u64,
+    /// Their xxh3-128.
+    pub hash: u128,
+}
+
+/// A replay of which everything is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayScenario {
+    /// The trace's path, as it was given; `-` is standard input.
+    pub trace: PathBuf,
+    /// Its bytes.
+    pub id: TraceId,
+    /// How it is read. The format is known.
+    pub options: ReplayOptions,
+    /// What it is replayed on.
+    pub cache: CacheSpec,
+}
+
+impl ReplayScenario {
+    /// As TOML: every value, always in this order.
+    pub fn to_toml(&self) -> String {
+        let mut toml = String::new();
+        let mut line = |key: &str, value: &dyn std::fmt::Display| {
+            writeln!(toml, "{key} = {value}").expect("a String takes all that is written");
+        };
+        let text = |value: &str| toml::Value::from(value).to_string();
+        let ReplayOptions { format, unsorted, timing, warmup } = self.options;
+        line("schema", &SCHEMA);
+        line("replay", &text(&self.trace.to_string_lossy()));
+        line("trace_bytes", &self.id.bytes);
+        line("trace_hash", &text(&format!("{:032x}", self.id.hash)));
+        if let Some(format) = format {
+            line("format", &text(format.name()));
+        }
+        line("unsorted", &unsorted);
+        line("warmup", &text(&warmup.to_string()));
+        match &self.cache {
+            CacheSpec::Policy { kind, capacity } => {
+                line("policy", &text(kind.name()));
+                line("capacity", &capacity.get());
+            }
+            CacheSpec::Kernel { kernel, machine, mem, sysctls, seed } => {
+                line("timing", &text(timing.name()));
+                line("kernel", &text(&kernel.to_string()));
+                line("machine", &text(machine));
+                line("mem", &text(&mem.to_string()));
+                line("filesystem", &text(FILESYSTEM));
+                line("seed", &text(&seed.to_string()));
+                if !sysctls.is_empty() {
+                    toml.push_str("\n[sysctls]\n");
+                    for (name, value) in sysctls {
+                        writeln!(toml, "{} = {}", text(name), text(value)).expect("as above");
+                    }
+                }
+            }
+        }
+        toml
+    }
+
+    /// Reads the file `path`, which [`ReplayScenario::to_toml`] wrote.
+    ///
+    /// # Errors
+    /// It cannot be read, is no TOML, or lacks or has what a replay has not.
+    pub fn read(path: &Path) -> Result<Self, LabError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| LabError::Unreadable { path: path.to_owned(), source })?;
+        Self::parse(&text).map_err(|error| match error {
+            Problem::Text(problem) => LabError::ReplayFile { path: path.to_owned(), problem },
+            Problem::Lab(error) => *error,
+        })
+    }
+
+    fn parse(text: &str) -> Result<Self, Problem> {
+        let written: Written = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            Problem::Text(format!("line {line}: {}", error.message().trim_end()))
+        })?;
+        let say = |problem: &str| Problem::Text(problem.to_owned());
+        if written.schema != SCHEMA {
+            return Err(say(&format!("it has schema {}, and this program reads {SCHEMA}", written.schema)));
+        }
+        let format: Option<TraceFormat> =
+            written.format.as_deref().map(str::parse).transpose().map_err(LabError::from)?;
+        let timing: Option<Timing> =
+            written.timing.as_deref().map(str::parse).transpose().map_err(LabError::from)?;
+        let warmup: Option<Warmup> =
+            written.warmup.as_deref().map(str::parse).transpose().map_err(LabError::from)?;
+        let hash =
+            u128::from_str_radix(&written.trace_hash, 16).map_err(|_| say("`trace_hash` is no hash"))?;
+        let cache = match (&written.policy, written.capacity, &written.kernel, &written.mem) {
+            (Some(policy), Some(capacity), None, None) => CacheSpec::Policy {
+                kind: policy.parse().map_err(LabError::from)?,
+                capacity: Capacity::new(capacity).map_err(LabError::from)?,
+            },
+            (None, None, Some(kernel), Some(mem)) => {
+                let names = Names::default();
+                let pairs: Vec<String> =
+                    written.sysctls.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                if written.filesystem.as_deref().is_some_and(|name| name != FILESYSTEM) {
+                    return Err(say(&format!("`filesystem` is `{FILESYSTEM}` in replays")));
+                }
+                let machine = written.machine.as_deref().ok_or_else(|| say("key `machine` is missing"))?;
+                let seed = written.seed.as_deref().map_or(Ok(SEED_DEFAULT.0), str::parse);
+                CacheSpec::Kernel {
+                    kernel: names.vocabulary().kernel(kernel).map_err(LabError::from)?,
+                    machine: names.vocabulary().machine(machine).map_err(LabError::from)?,
+                    mem: parse_mem(mem).map_err(LabError::from)?,
+                    sysctls: sysctl_pairs(&pairs, &names)?,
+                    seed: seed.map_err(|_| say("`seed` is no whole number"))?,
+                }
+            }
+            _ => {
+                return Err(say("it takes either `policy` and `capacity`, or `kernel`, `machine` and `mem`"));
+            }
+        };
+        Ok(Self {
+            trace: PathBuf::from(written.replay),
+            id: TraceId { bytes: written.trace_bytes, hash },
+            options: ReplayOptions {
+                format,
+                unsorted: written.unsorted,
+                timing: timing.unwrap_or_default(),
+                warmup: warmup.unwrap_or_default(),
+            },
+            cache,
+        })
+    }
+
+    /// The command that makes it again.
+    pub fn command(&self) -> String {
+        command(&self.trace, &self.options, &self.cache)
+    }
+}
+
+/// Whether a recording's scenario is a replay's.
+pub fn is_replay(scenario_toml: &str) -> bool {
+    scenario_toml.lines().any(|line| line.starts_with("replay = "))
+}
+
+/// The command that makes a replay again, from the scenario in its recording; `None` for anything
+/// else.
+pub fn command_of(scenario_toml: &str) -> Option<String> {
+    is_replay(scenario_toml).then_some(())?;
+    ReplayScenario::parse(scenario_toml).ok().map(|scenario| scenario.command())
+}
+
+/// The command that replays `trace` on `cache`, with all that differs from the defaults.
+pub(super) fn command(trace: &Path, options: &ReplayOptions, cache: &CacheSpec) -> String {
+    let mut command = format!("pagetide replay {}", shell_quoted(&trace.to_string_lossy()));
+    let mut add = |option: &str, value: &str| {
+        command.push_str(&format!(" --{option} {}", shell_quoted(value)));
+    };
+    match cache {
+        CacheSpec::Policy { kind, capacity } => {
+            add("policy", kind.name());
+            add("capacity", &capacity.get().to_string());
+        }
+        CacheSpec::Kernel { kernel, machine, mem, sysctls, seed } => {
+            add("mem", &mem.to_string());
+            add("kernel", &kernel.to_string());
+            if machine != super::default_machine() {
+                add("machine", machine);
+            }
+            for (name, value) in sysctls {
+                add("set", &format!("{name}={value}"));
+            }
+            add("timing", options.timing.name());
+            if *seed != SEED_DEFAULT.0 {
+                add("seed", &seed.to_string());
+            }
+        }
+    }
+    if options.warmup != Warmup::None {
+        add("warmup", &options.warmup.to_string());
+    }
+    if let Some(format) = options.format {
+        add("trace-format", format.name());
+    }
+    if options.unsorted {
+        command.push_str(" --unsorted");
+    }
+    if trace == Path::new(super::STDIN) {
+        command.push_str(" < TRACE");
+    }
+    command
+}
+
+/// What the file says, before it is checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    schema: u32,
+    replay: String,
+    trace_bytes: u64,
+    trace_hash: String,
+    format: Option<String>,
+    #[serde(default)]
+    unsorted: bool,
+    warmup: Option<String>,
+    timing: Option<String>,
+    policy: Option<String>,
+    capacity: Option<u64>,
+    kernel: Option<String>,
+    machine: Option<String>,
+    mem: Option<String>,
+    filesystem: Option<String>,
+    seed: Option<String>,
+    #[serde(default)]
+    sysctls: BTreeMap<String, String>,
+}
+
+/// A problem of the text, or of a value in it.
+enum Problem {
+    Text(String),
+    Lab(Box<LabError>),
+}
+
+impl From<LabError> for Problem {
+    fn from(error: LabError) -> Self {
+        Self::Lab(Box::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel() -> ReplayScenario {
+        let names = Names::default();
+        ReplayScenario {
+            trace: PathBuf::from("my traces/a \"b\".csv"),
+            id: TraceId { bytes: 77, hash: 0xabc },
+            options: ReplayOptions {
+                format: Some(TraceFormat::BlockCsv),
+                unsorted: true,
+                timing: Timing::Recorded,
+                warmup: Warmup::Percent(10),
+            },
+            cache: CacheSpec::Kernel {
+                kernel: names.vocabulary().kernel("linux-6.1").unwrap(),
+                machine: "vm-2cpu".to_owned(),
+                mem: Bytes(256 << 20),
+                sysctls: BTreeMap::from([("vm.swappiness".to_owned(), "10".to_owned())]),
+                seed: u64::MAX,
+            },
+        }
+    }
+
+    #[test]
+    fn a_replay_reads_back_from_what_its_recording_keeps() {
+        let policy = CacheSpec::Policy { kind: PolicyKind::Clock, capacity: Capacity::new(5).unwrap() };
+        let options = ReplayOptions { timing: Timing::Asap, ..kernel().options };
+        for scenario in [kernel(), ReplayScenario { cache: policy, options, ..kernel() }] {
+            let toml = scenario.to_toml();
+            assert!(is_replay(&toml));
+            let read = ReplayScenario::parse(&toml).ok();
+            assert_eq!(read, Some(scenario), "{toml}");
+        }
+    }
+
+    #[test]
+    fn the_command_of_a_replay_names_its_sysctls_too() {
+        assert_eq!(
+            command_of(&kernel().to_toml()).unwrap(),
+            "pagetide replay 'my traces/a \"b\".csv' --mem 256M --kernel linux-6.1 --set vm.swappiness=10 \
+             --timing recorded --seed 18446744073709551615 --warmup 10% --trace-format block-csv --unsorted"
+        );
+        assert_eq!(command_of("workload = \"hot-and-stream\"\n"), None);
+    }
+}

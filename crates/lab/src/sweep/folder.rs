@@ -1,0 +1,132 @@
+//! The folder of a sweep: its plan, and a recording for each run that has finished.
+//!
+//! The plan is written before anything runs, so that a sweep that was stopped can go on: what has
+//! finished is read back and not run again, and another plan is refused with what differs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use recording::{Recording, RecordingError};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{SweepError, SweepPlan};
+use crate::error::LabError;
+
+/// The file that holds the plan.
+const PLAN: &str = "sweep.txt";
+/// The line of the plan that tells any difference, and not which.
+const HASH: &str = "hash of all scenarios";
+
+/// A folder that takes the recordings of one plan.
+#[derive(Debug)]
+pub struct SweepFolder {
+    path: PathBuf,
+    names: Vec<String>,
+}
+
+impl SweepFolder {
+    /// Makes the folder, or continues in one with the same plan if `resume`. Returns what has finished
+    /// there already, one entry for each run.
+    ///
+    /// # Errors
+    /// It exists and is not to be continued, is no sweep's, or is one of another plan; a recording in
+    /// it is damaged; the system refuses.
+    pub fn open(
+        path: &Path,
+        plan: &SweepPlan,
+        resume: bool,
+    ) -> Result<(Self, Vec<Option<Recording>>), LabError> {
+        let unwritable = |source| RecordingError::Unwritable { path: path.to_owned(), source };
+        let file = path.join(PLAN);
+        let folder = Self { path: path.to_owned(), names: names(plan) };
+        let written = plan_text(plan)?;
+        if path.symlink_metadata().is_err() {
+            fs::create_dir_all(path).map_err(unwritable)?;
+            // Whole or not at all, as a recording is.
+            let partial = path.join(format!(".{PLAN}.partial"));
+            fs::write(&partial, &written).and_then(|()| fs::rename(&partial, &file)).map_err(unwritable)?;
+            return Ok((folder, vec![None; plan.runs.len()]));
+        }
+        match (file.is_file(), resume) {
+            (true, false) => return Err(SweepError::Exists(path.to_owned()).into()),
+            (false, false) => return Err(RecordingError::Exists { path: path.to_owned() }.into()),
+            (false, true) => return Err(SweepError::NoSweep(path.to_owned()).into()),
+            (true, true) => {}
+        }
+        let found = fs::read_to_string(&file)
+            .map_err(|source| LabError::Unreadable { path: file.clone(), source })?;
+        if found != written {
+            let differences = differences(&found, &written);
+            return Err(SweepError::OtherPlan { path: path.to_owned(), differences }.into());
+        }
+        let finished = folder.names.iter().map(|name| folder.finished(name));
+        let finished = finished.collect::<Result<Vec<_>, _>>()?;
+        Ok((folder, finished))
+    }
+
+    fn finished(&self, name: &str) -> Result<Option<Recording>, LabError> {
+        let path = self.path.join(name);
+        if path.is_dir() { Ok(Some(Recording::read(&path)?)) } else { Ok(None) }
+    }
+
+    /// Writes the recording of a run.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn keep(&self, run: usize, recording: &Recording) -> Result<(), LabError> {
+        recording.write(&self.path.join(&self.names[run]))?;
+        Ok(())
+    }
+}
+
+/// Names begin with the run's number, so that they sort in the order of the plan.
+fn names(plan: &SweepPlan) -> Vec<String> {
+    let digits = plan.runs.len().to_string().len();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-+._=".contains(c) { c } else { '-' };
+    let name = |(index, run): (usize, &super::SweepRun)| {
+        let label: String = run.label.replace(", ", ",").chars().map(plain).take(100).collect();
+        format!("{:0digits$}-{label}", index + 1)
+    };
+    plan.runs.iter().enumerate().map(name).collect()
+}
+
+/// A line for each thing that makes the plan: `name = value`.
+fn plan_text(plan: &SweepPlan) -> Result<String, LabError> {
+    let scenarios = plan.scenarios()?;
+    let mut text = format!("subject = {}\nruns = {}\n", plan.subject, plan.runs.len());
+    for axis in &plan.axes {
+        text += &format!("axis {} = {}\n", axis.name, axis.values.join(", "));
+    }
+    let first = scenarios.first().map_or("", String::as_str);
+    for line in first.lines().filter(|line| line.contains(" = ")) {
+        text += &format!("first run's {line}\n");
+    }
+    let all: String = scenarios.concat();
+    Ok(text + &format!("{HASH} = {:032x}\n", xxh3_128(all.as_bytes())))
+}
+
+/// Which lines differ between two plans, in words.
+fn differences(there: &str, here: &str) -> Vec<String> {
+    let pairs = |text: &str| -> Vec<(String, String)> {
+        let pair = |line: &str| line.split_once(" = ").map(|(key, value)| (key.to_owned(), value.to_owned()));
+        text.lines().filter_map(pair).collect()
+    };
+    let (there, here) = (pairs(there), pairs(here));
+    let value = |pairs: &[(String, String)], key: &str| {
+        pairs
+            .iter()
+            .find(|(other, _)| other == key)
+            .map_or("nothing".to_owned(), |(_, value)| format!("`{value}`"))
+    };
+    let mut keys: Vec<&String> = there.iter().map(|(key, _)| key).collect();
+    keys.extend(here.iter().map(|(key, _)| key).filter(|key| !there.iter().any(|(other, _)| other == *key)));
+    let differ: Vec<String> = keys
+        .into_iter()
+        .map(|key| (key, value(&there, key), value(&here, key)))
+        .filter(|(_, there, here)| there != here)
+        .map(|(key, there, here)| format!("{key}: {there} there, {here} here"))
+        .collect();
+    // The hash says something only where nothing else does.
+    let telling: Vec<String> = differ.iter().filter(|text| !text.starts_with(HASH)).cloned().collect();
+    if telling.is_empty() { differ } else { telling }
+}
