@@ -13,8 +13,7 @@ use mm::base::gfp::Gfp;
 use mm::base::layout::ZoneKind;
 use mm::base::vmstat::VmEvent;
 use mm::reclaim::plan::Shrinker;
-use mm::reclaim::run::ChunkReport;
-use mm::reclaim::run::{MAX_RECLAIM_RETRIES, Reclaimer, ScanControl};
+use mm::reclaim::run::{ChunkReport, MAX_RECLAIM_RETRIES, Reclaimer, ScanControl};
 use mm::version::feature::Feature;
 use units::{Nanos, NodeId, Order};
 
