@@ -74,7 +74,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     fn is_checkpoint_full(&self) -> bool {
         self.mem(|mem| {
-            let limit = XfsLog::checkpoint_limit(self.shared.xfs_log_size, &mem.core.alloc.tuning());
+            let limit = XfsLog::checkpoint_limit(self.shared.xfs_log_size, mem.core.alloc.tuning());
             mem.fs.xfs_log.open_bytes() > limit
         })
     }
