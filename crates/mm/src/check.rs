@@ -19,8 +19,7 @@ use units::{PAGE_SIZE, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
-use crate::base::ids::MappingId;
-use crate::base::ids::MemcgId;
+use crate::base::ids::{MappingId, MemcgId};
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::MemcgStat;
 use crate::lru::lists::LruList;

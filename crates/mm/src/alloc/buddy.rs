@@ -11,8 +11,7 @@
 
 use units::{Order, Pfn};
 
-use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
-use crate::alloc::pageblock::{Pageblocks, block_start, head_step};
+use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pageblocks, block_start, head_step};
 use crate::base::frame::{FrameList, FrameState, Frames, NO_OWNER};
 use crate::base::gfp::MigrateType;
 

@@ -9,8 +9,7 @@ use units::{CpuId, Order, Pfn};
 
 use crate::alloc::buddy::{LARGEST_ORDER, ORDERS, is_free, recorded_type};
 use crate::alloc::page_alloc::PageAllocator;
-use crate::alloc::pageblock::PAGEBLOCK_ORDER;
-use crate::alloc::pageblock::{PAGEBLOCK_PAGES, heads};
+use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, heads};
 use crate::alloc::zone::Zone;
 use crate::base::event::Trace;
 use crate::base::frame::FrameState;

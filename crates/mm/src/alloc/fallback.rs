@@ -19,8 +19,7 @@ use units::{Order, Pfn};
 
 use crate::alloc::buddy::LARGEST_ORDER;
 use crate::alloc::flags::AllocFlags;
-use crate::alloc::pageblock::{Census, block_start};
-use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use crate::alloc::pageblock::{Census, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, block_start};
 use crate::alloc::zone::Zone;
 use crate::base::event::{Trace, TraceEvent};
 use crate::base::frame::Frames;

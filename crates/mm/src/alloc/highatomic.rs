@@ -7,8 +7,7 @@
 use units::{Order, Pfn};
 
 use crate::alloc::buddy::LARGEST_ORDER;
-use crate::alloc::pageblock::block_start;
-use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, block_start};
 use crate::alloc::zone::Zone;
 use crate::base::frame::Frames;
 use crate::base::gfp::MigrateType;

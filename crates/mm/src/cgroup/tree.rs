@@ -130,7 +130,9 @@ pub(super) struct Stats {
 pub struct Memcgs {
     pub(super) list: Vec<Memcg>,
     /// All cgroups that are online or still hold pages, in pre-order.
-    pub(super) preorder: Vec<MemcgId>,
+    preorder: Vec<MemcgId>,
+    /// The place of each cgroup in the pre-order.
+    places: Vec<usize>,
     pub(super) stats: Vec<Stats>,
     pub(super) stocks: Vec<Stock>,
     pub(super) nodes: usize,
@@ -154,6 +156,7 @@ impl Memcgs {
         let mut tree = Self {
             list: Vec::new(),
             preorder: Vec::new(),
+            places: Vec::new(),
             stats: Vec::new(),
             stocks: vec![Stock::default(); cpus],
             nodes,
@@ -187,7 +190,9 @@ impl Memcgs {
         }
         self.preorder.clear();
         let mut stack = vec![MemcgId::ROOT];
+        self.places.resize(self.list.len(), 0);
         while let Some(next) = stack.pop() {
+            self.places[next.index()] = self.preorder.len();
             self.preorder.push(next);
             stack.extend(self.list[next.index()].children.iter().rev());
         }
@@ -250,9 +255,9 @@ impl Memcgs {
         (0..self.list.len()).map(|index| MemcgId(u16::try_from(index).expect("checked at creation")))
     }
 
-    /// Every cgroup in pre-order: a parent, then its children in order of creation.
-    pub fn preorder(&self) -> &[MemcgId] {
-        &self.preorder
+    /// The cgroup after `memcg` in pre-order: a parent, then its children in order of creation.
+    pub fn following(&self, memcg: MemcgId) -> Option<MemcgId> {
+        self.preorder.get(self.places[memcg.index()] + 1).copied()
     }
 
     /// Whether `memcg` is `ancestor` or below it.

@@ -117,9 +117,7 @@ impl Walk {
 /// The cgroup after `last` in the pre-order of `target`'s subtree.
 fn following(memcgs: &Memcgs, target: MemcgId, last: Option<MemcgId>) -> Option<MemcgId> {
     let Some(last) = last else { return Some(target) };
-    let order = memcgs.preorder();
-    let index = order.iter().position(|&id| id == last).expect("every cgroup is in the pre-order");
-    order.get(index + 1).copied().filter(|&id| memcgs.is_descendant(id, target))
+    memcgs.following(last).filter(|&id| memcgs.is_descendant(id, target))
 }
 
 #[cfg(test)]

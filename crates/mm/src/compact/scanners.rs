@@ -16,8 +16,7 @@ use crate::compact::migrate::{is_busy, is_movable, migrate};
 use crate::compact::state::{CompactPriority, CompactStep, Compaction, Compactor};
 use crate::core::Core;
 use crate::lru::lists::Lru;
-use crate::pages::anon::AnonMaps;
-use crate::pages::anon::anon_owner;
+use crate::pages::anon::{AnonMaps, anon_owner};
 use crate::pages::cache::PageCache;
 use crate::version::feature::Feature;
 

@@ -23,8 +23,7 @@ use std_alloc::vec::Vec;
 use units::{CpuId, NodeId};
 
 use crate::base::event::Trace;
-use crate::base::ids::MappingId;
-use crate::base::ids::MemcgId;
+use crate::base::ids::{MappingId, MemcgId};
 use crate::base::vmstat::VmEvent;
 use crate::core::Core;
 use crate::lru::lists::Lru;

@@ -8,8 +8,7 @@ use std_alloc::vec::Vec;
 
 use units::Pfn;
 
-use crate::base::ids::MappingId;
-use crate::base::ids::MemcgId;
+use crate::base::ids::{MappingId, MemcgId};
 use crate::lru::workingset::Shadow;
 use crate::slab::object::Object;
 
