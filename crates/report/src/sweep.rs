@@ -14,6 +14,7 @@ use crate::number::plain;
 use crate::oom::oom_killed;
 use crate::table::{Align, Table, clean};
 use crate::view::{Headline, Measure, Measures, Scale, View};
+use crate::wrap::paragraph;
 
 /// Counters that every table of a sweep shows: heading, and the beginning of their names, whose parts
 /// by zone or type add up.
@@ -80,6 +81,13 @@ impl<'a> SweepRows<'a> {
     /// Whether a run did not come to its end by itself.
     fn has_ended_early(&self) -> bool {
         self.rows.iter().any(|row| !ended(row).is_empty())
+    }
+
+    /// What one seed a row cannot show; nothing where seeds are an axis or no kernel ran.
+    fn chance(&self) -> Option<&'static str> {
+        let of_seeds = self.axes.iter().any(|axis| axis == "seed");
+        let told = "one run a row: where a curve is rough, `--seeds 5` shows how much of it is chance";
+        (!of_seeds && self.has_counters()).then_some(told)
     }
 
     fn title(&self) -> String {
@@ -173,7 +181,8 @@ fn stalled(recording: &Recording) -> Option<f64> {
 pub fn sweep_text(sweep: &SweepRows<'_>, width: usize) -> Result<String, ReportError> {
     check(sweep)?;
     let notes = separated(notes_text(&sweep.recordings(), width));
-    Ok(format!("{}\n\n{}{notes}", sweep.title(), sweep.table().to_text(width)))
+    let chance = sweep.chance().map_or_else(String::new, |line| paragraph(line, width, 2));
+    Ok(format!("{}\n\n{}{chance}{notes}", sweep.title(), sweep.table().to_text(width)))
 }
 
 /// [`sweep_text`] in Markdown.
@@ -183,7 +192,8 @@ pub fn sweep_text(sweep: &SweepRows<'_>, width: usize) -> Result<String, ReportE
 pub fn sweep_markdown(sweep: &SweepRows<'_>) -> Result<String, ReportError> {
     check(sweep)?;
     let notes = separated(notes_markdown(&sweep.recordings()));
-    Ok(format!("## {}\n\n{}{notes}", sweep.title(), sweep.table().to_markdown()))
+    let chance = sweep.chance().map_or_else(String::new, |line| format!("\n{line}\n"));
+    Ok(format!("## {}\n\n{}{chance}{notes}", sweep.title(), sweep.table().to_markdown()))
 }
 
 /// `{"schema": 1, "workload", "axes": [names], "planned", "runs": [...]}`. A run has what
@@ -330,6 +340,7 @@ mod tests {
          20M   10                             -              -              -           -         -        -     it cannot boot
          256M  10                            77           1000        missing           5   missing        1.75
          1G    10                            80             12        missing           5   missing     missing
+        one run a row: where a curve is rough, `--seeds 5` shows how much of it is chance
         ");
     }
 

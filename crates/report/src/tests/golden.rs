@@ -191,7 +191,7 @@ fn a_run_shows_what_matters_most_and_all_on_demand() {
 
     2 more metrics, 2 more counters, 2 cgroups with `--all`
     ");
-    insta::assert_snapshot!(run_text(run, View { all: true, ..view(80) }), @r"
+    insta::assert_snapshot!(run_text(run, View { all: true, ..view(80) }), @"
     hot-and-stream on linux-6.12 (sim, seed 1), 23.14 s simulated
 
      metric              value  unit           what it is
@@ -217,15 +217,17 @@ fn a_run_shows_what_matters_most_and_all_on_demand() {
      kswapd reclaimed of scanned, %      95.52
      direct reclaimed of scanned, %     100.00
 
-     phase         ends at     took  kswapd scanned  alloc stalls
-     hot_ready     0.703 s   703 ms               0             -
-     stream_done  22.666 s  21.96 s          157036           147
+     phase               ends at     took   kswapd   direct  refaults  alloc stalls
+                                           scanned  scanned
+     hot_ready           0.703 s   703 ms        0        -         -             -
+     stream_done        22.666 s  21.96 s   157036        -         -           147
+     after stream_done  23.142 s   476 ms        1     4881      4690             3
 
-    over time, 20 intervals of 1 s
-                                         per interval
-     free          ███▇▇▇▆▆▆▅▅▅▄▄▄▃▃▃▂▂  10000 to 48000
-     kswapd scans  ·····███████████████  0 to 7850
-     refaults      ···················█  0 to 4690
+    over time, 20 parts of 1.157 s; blank: not read
+                                         least to most
+     free          ███▇▇▇▆▆▅▅▅▄▄▃▃▃▂▂    10000 to 48000  pages
+     kswapd scans  ····▆█████████████    0 to 7850       per s
+     refaults      ················▅█    0 to 4690       per s
 
      who                 waited for               times  in all      mean  longest
      reader-* (2 tasks)  page read                   78  1.78 s  22.82 ms   450 ms
