@@ -205,12 +205,13 @@ fn all_counters(recording: &Recording) -> Table {
 fn more(recording: &Recording, measures: &Measures, view: &View) -> String {
     let counters = recording.vmstat.values().filter(|&&count| count > 0).count();
     let rest = [
-        (measures.rest.len(), "more metrics"),
-        (counters - key_counters(recording).count(), "more counters"),
-        (recording.memcg.len(), "cgroups"),
+        (measures.rest.len(), "more metric"),
+        (counters - key_counters(recording).count(), "more counter"),
+        (recording.memcg.len(), "cgroup"),
     ];
+    let some = rest.iter().filter(|(count, _)| *count > 0);
     let told: Vec<String> =
-        rest.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        some.map(|(count, what)| format!("{count} {what}{}", if *count == 1 { "" } else { "s" })).collect();
     if view.all || told.is_empty() {
         return String::new();
     }
