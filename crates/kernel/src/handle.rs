@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::decide::kswapd::Request;
 use mm::{MemcgId, Memory};
 use units::Bytes;
 
@@ -18,7 +19,7 @@ use crate::files::descriptor::Closed;
 use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::machine::{Machine, QueueId};
-use crate::queues::{CompactionThreads, KswapdRequest, NodeQueues, ReadQueues, Throttled, WriteQueues};
+use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, Throttled, WriteQueues};
 use crate::tasks::process::Processes;
 use crate::writeback::inodes::Flusher;
 
@@ -31,7 +32,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) log_head: Cell<u64>,
     pub(crate) readahead_pages: u32,
     pub(crate) queues: Vec<NodeQueues>,
-    pub(crate) kswapd_requests: RefCell<Vec<KswapdRequest>>,
+    pub(crate) kswapd_requests: RefCell<Vec<Request>>,
     pub(crate) compaction: CompactionThreads,
     pub(crate) khugepaged: QueueId,
     pub(crate) files: RefCell<Files>,

@@ -60,13 +60,6 @@ pub(crate) struct Throttled {
     pub(crate) written: u64,
 }
 
-/// What kswapd of a node was asked for since it last looked.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct KswapdRequest {
-    pub(crate) order: Order,
-    pub(crate) class: Option<ZoneKind>,
-}
-
 /// What kcompactd of a node was asked for since it last looked.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KcompactdRequest {

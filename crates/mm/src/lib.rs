@@ -122,6 +122,9 @@ mod readings;
 pub mod decide {
     pub mod balance;
     pub mod charge;
+    pub mod kswapd;
+    #[cfg(test)]
+    mod kswapd_scenes;
     pub mod pause;
     pub mod priority;
     pub mod retry;

@@ -4,22 +4,22 @@
 
 use mm::base::event::Trace;
 use mm::base::layout::ZoneKind;
+use mm::decide::kswapd::Request;
 use units::{NodeId, Order};
 
 use crate::handle::Kernel;
 use crate::machine::Machine;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    pub(crate) fn add_request(&self, node: NodeId, order: Order, class: ZoneKind) {
-        let request = &mut self.shared.kswapd_requests.borrow_mut()[node.index()];
-        request.order = request.order.max(order);
-        request.class = request.class.max(Some(class));
+    /// One step on what kswapd of a node is asked for.
+    pub(crate) fn kswapd_request<R>(&self, node: NodeId, step: impl FnOnce(&mut Request) -> R) -> R {
+        step(&mut self.shared.kswapd_requests.borrow_mut()[node.index()])
     }
 
     /// `wakeup_kswapd`: notes the request; wakes if it sleeps and there is something to do. False
     /// when it sleeps on, as reclaim would not help.
     pub(crate) fn wakeup_kswapd(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        self.add_request(node, order, class);
+        self.kswapd_request(node, |request| request.add(order, class));
         let queue = self.shared.queues[node.index()].kswapd;
         if !self.machine().has_waiters(queue) {
             return true;
@@ -35,7 +35,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn wakeup_kswapd_for_reserve(&self, node: NodeId, class: ZoneKind) {
         let queue = self.shared.queues[node.index()].kswapd;
         if self.machine().has_waiters(queue) {
-            self.add_request(node, Order(0), class.min(ZoneKind::Normal));
+            let class = class.min(ZoneKind::Normal);
+            self.kswapd_request(node, |request| request.add(Order(0), class));
             self.machine().wake_all(queue);
         }
     }

@@ -18,6 +18,7 @@ use crate::base::event::{Trace, TraceEvent};
 use crate::base::ids::MemcgId;
 use crate::base::layout::{ZoneId, ZoneKind};
 use crate::base::vmstat::VmEvent;
+use crate::decide::kswapd::Job;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
 use crate::version::feature::{Feature, FragmentStall, WatermarkBoost};
@@ -86,10 +87,8 @@ pub enum SleepNext {
 #[derive(Debug, Clone)]
 pub struct FallAsleep {
     node: NodeId,
-    /// The order that was asked for.
+    /// The order that both tests are for: the one that was reclaimed for, not the one asked for.
     order: Order,
-    /// The order that the last run still reclaimed for at its end.
-    reclaim_order: Order,
     class: ZoneKind,
     at: Falling,
 }
@@ -103,9 +102,9 @@ enum Falling {
 }
 
 impl FallAsleep {
-    /// After a run for `order` that ended as one for `reclaim_order`.
-    pub const fn new(node: NodeId, order: Order, reclaim_order: Order, class: ZoneKind) -> Self {
-        Self { node, order, reclaim_order, class, at: Falling::Start }
+    /// After a run.
+    pub const fn new(node: NodeId, job: &Job) -> Self {
+        Self { node, order: job.reclaim_order, class: job.class, at: Falling::Start }
     }
 
     /// The next step; `woken`: the doze was cut short by a request.
@@ -115,7 +114,7 @@ impl FallAsleep {
                 self.at = Falling::First;
                 SleepNext::LetWaitersGo
             }
-            Falling::First if self.may_sleep(mem, self.reclaim_order) => {
+            Falling::First if self.may_sleep(mem) => {
                 for zone in mem.zones_up_to(self.node, ZoneKind::Movable) {
                     mem.reset_skip_bits(zone);
                 }
@@ -130,7 +129,7 @@ impl FallAsleep {
                 self.at = Falling::Second;
                 SleepNext::LetWaitersGo
             }
-            Falling::Second if self.may_sleep(mem, self.order) => {
+            Falling::Second if self.may_sleep(mem) => {
                 mem.core.alloc.trace.event(TraceEvent::VmscanKswapdSleep { nid: self.node });
                 SleepNext::Sleep
             }
@@ -142,8 +141,8 @@ impl FallAsleep {
     }
 
     /// `prepare_kswapd_sleep`: the node is balanced or hopeless.
-    fn may_sleep<T: Trace>(&self, mem: &mut Memory<T>, order: Order) -> bool {
-        if !mem.is_hopeless(self.node) && !mem.is_balanced(self.node, order, self.class) {
+    fn may_sleep<T: Trace>(&self, mem: &mut Memory<T>) -> bool {
+        if !mem.is_hopeless(self.node) && !mem.is_balanced(self.node, self.order, self.class) {
             return false;
         }
         mem.reclaim.note_sleep(self.node);
@@ -438,9 +437,8 @@ mod tests {
     }
 
     /// Walks the way to sleep; `woken`: the doze is cut short.
-    fn fall_asleep(mem: &mut Memory<NoTrace>, orders: [u8; 2], woken: bool) -> Vec<SleepNext> {
-        let [order, reclaim_order] = orders.map(Order);
-        let mut fall = FallAsleep::new(NODE, order, reclaim_order, ZoneKind::Normal);
+    fn fall_asleep(mem: &mut Memory<NoTrace>, woken: bool) -> Vec<SleepNext> {
+        let mut fall = FallAsleep::new(NODE, &Job { class: ZoneKind::Normal, ..Job::FIRST });
         let mut steps = Vec::new();
         while !matches!(steps.last(), Some(SleepNext::Sleep | SleepNext::Stay)) {
             steps.push(fall.step(mem, woken));
@@ -454,16 +452,16 @@ mod tests {
         let mut mem = machine("linux-6.1");
         mem.reclaim.note_pass(NODE, &Met::default());
         assert!(mem.reclaim.node(NODE).dirty);
-        assert_eq!(fall_asleep(&mut mem, [0, 0], false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
+        assert_eq!(fall_asleep(&mut mem, false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
         assert!(!mem.reclaim.node(NODE).dirty, "what was known of the lists is stale after a sleep");
-        assert_eq!(fall_asleep(&mut mem, [0, 0], true), [LetWaitersGo, Doze, Stay]);
+        assert_eq!(fall_asleep(&mut mem, true), [LetWaitersGo, Doze, Stay]);
         assert_eq!(mem.core.alloc.events.get(VmEvent::KswapdLowWmarkHitQuickly), 1);
 
         let mut mem = full("linux-6.1");
-        assert_eq!(fall_asleep(&mut mem, [0, 0], false), [LetWaitersGo, LetWaitersGo, Stay]);
+        assert_eq!(fall_asleep(&mut mem, false), [LetWaitersGo, LetWaitersGo, Stay]);
         assert_eq!(mem.core.alloc.events.get(VmEvent::KswapdHighWmarkHitQuickly), 1);
         (0..MAX_RECLAIM_RETRIES).for_each(|_| mem.reclaim.note_failure(NODE));
-        assert_eq!(fall_asleep(&mut mem, [0, 0], false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
+        assert_eq!(fall_asleep(&mut mem, false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
         assert!(mem.allow_direct_reclaim(NODE), "nobody waits for one who has given up");
     }
 

@@ -1,0 +1,122 @@
+//! What kswapd works for, from one run to the next (`wakeup_kswapd`, `kswapd`; MECHANISMS 5.1, 5.4).
+//!
+//! ```text
+//!   Request  what others asked for since it last looked: the largest order, the highest class
+//!   Job      what it works for: taken from the request before a run. A run that gave its order up
+//!            lets it sleep once single pages are there; after any other it looks at the request
+//!            again, so that an order which nobody asks for any more keeps it awake no longer
+//! ```
+//! Neighbours: [`super::balance`] for the run and the way to sleep.
+
+use units::Order;
+
+use crate::base::layout::ZoneKind;
+
+/// What kswapd of a node was asked for since it last looked (`kswapd_order`, `kswapd_highest_zoneidx`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Request {
+    order: Order,
+    class: Option<ZoneKind>,
+}
+
+impl Request {
+    /// Somebody wants a block of `order` in zones up to `class`.
+    pub fn add(&mut self, order: Order, class: ZoneKind) {
+        self.order = self.order.max(order);
+        self.class = self.class.max(Some(class));
+    }
+}
+
+/// What kswapd works for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Job {
+    /// The order that was asked for: kcompactd is woken for it.
+    pub order: Order,
+    /// The order that counts before it sleeps: single pages once a run gave the block up.
+    pub reclaim_order: Order,
+    /// The highest zone that pages are wanted from.
+    pub class: ZoneKind,
+}
+
+impl Job {
+    /// After boot: nobody asked for anything yet.
+    pub const FIRST: Self = Self { order: Order(0), reclaim_order: Order(0), class: ZoneKind::Movable };
+
+    /// Takes a request over before a run, and resets it for the next ones.
+    pub fn take(&mut self, request: &mut Request) {
+        self.look(core::mem::take(request));
+    }
+
+    /// After a run that ended as one for `reclaim_order`.
+    pub fn settle(&mut self, reclaim_order: Order, request: Request) {
+        if reclaim_order < self.order {
+            self.reclaim_order = reclaim_order;
+        } else {
+            self.look(request);
+        }
+    }
+
+    /// Woken while it dozed: what it was about to sleep on is asked for again.
+    pub fn ask_again(&self, request: &mut Request) {
+        request.add(self.reclaim_order, self.class);
+    }
+
+    fn look(&mut self, request: Request) {
+        (self.order, self.reclaim_order) = (request.order, request.order);
+        self.class = request.class.unwrap_or(self.class);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(asked: &[(u8, ZoneKind)]) -> Request {
+        let mut request = Request::default();
+        asked.iter().for_each(|&(order, class)| request.add(Order(order), class));
+        request
+    }
+
+    fn job(order: u8, reclaim_order: u8, class: ZoneKind) -> Job {
+        Job { order: Order(order), reclaim_order: Order(reclaim_order), class }
+    }
+
+    #[test]
+    fn requests_add_up_to_the_largest_order_and_the_highest_class() {
+        let mut job = Job::FIRST;
+        let mut asked = request(&[(3, ZoneKind::Dma), (1, ZoneKind::Normal), (2, ZoneKind::Dma32)]);
+        job.take(&mut asked);
+        assert_eq!(job, self::job(3, 3, ZoneKind::Normal));
+        assert_eq!(asked, Request::default(), "what is taken is asked for no more");
+        job.take(&mut asked);
+        assert_eq!(job, self::job(0, 0, ZoneKind::Normal), "woken for nothing, it keeps its class");
+    }
+
+    #[test]
+    fn after_a_run_for_a_block_kswapd_looks_at_what_is_asked_for_now() {
+        for (reclaim_order, asked, after) in [
+            // The run kept its order: that was all it could do for it.
+            (3, request(&[]), job(0, 0, ZoneKind::Normal)),
+            (3, request(&[(2, ZoneKind::Dma32)]), job(2, 2, ZoneKind::Dma32)),
+            (3, request(&[(9, ZoneKind::Movable)]), job(9, 9, ZoneKind::Movable)),
+            // It freed enough for compaction: kcompactd is to make the block before kswapd looks on.
+            (0, request(&[]), job(3, 0, ZoneKind::Normal)),
+            (0, request(&[(9, ZoneKind::Movable)]), job(3, 0, ZoneKind::Normal)),
+        ] {
+            let mut job = job(3, 3, ZoneKind::Normal);
+            job.settle(Order(reclaim_order), asked);
+            assert_eq!(job, after, "{reclaim_order} {asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_doze_cut_short_asks_for_what_was_reclaimed_for_once_more() {
+        let dozing = job(3, 0, ZoneKind::Dma32);
+        let mut asked = request(&[(1, ZoneKind::Movable)]);
+        dozing.ask_again(&mut asked);
+        assert_eq!(asked, request(&[(1, ZoneKind::Movable)]));
+        let mut asked = Request::default();
+        job(3, 3, ZoneKind::Dma32).ask_again(&mut asked);
+        assert_eq!(asked, request(&[(3, ZoneKind::Dma32)]));
+    }
+}
