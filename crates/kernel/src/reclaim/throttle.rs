@@ -17,9 +17,9 @@ use crate::time::{JIFFY, ticks_from};
 const LONG_WAIT: Nanos = Nanos::from_millis(100);
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// After a pass over a node.
-    pub(crate) async fn heed_writeback(&self, node: NodeId, sc: &ScanControl) {
-        match self.mem(|mem| mem.after_pass(node, sc)) {
+    /// After a pass over a node that freed so many pages.
+    pub(crate) async fn heed_writeback(&self, node: NodeId, sc: &ScanControl, freed: u64) {
+        match self.mem(|mem| mem.after_pass(node, sc, freed)) {
             AfterPass::GoOn => {}
             AfterPass::UntilWritten => self.wait_until_written(node).await,
             AfterPass::CongestionWait => self.machine().sleep(LONG_WAIT, WaitReason::Congestion).await,

@@ -221,6 +221,9 @@ impl Balance {
             }
             Balancing::Rested => {
                 if self.ends() {
+                    if self.sc.nr_reclaimed == 0 {
+                        mem.reclaim.note_failure(self.node); // For a boost as well as for a mark.
+                    }
                     self.finish(mem)
                 } else {
                     self.look(mem)
@@ -285,9 +288,6 @@ impl Balance {
     }
 
     fn finish<T: Trace>(&self, mem: &mut Memory<T>) -> BalanceNext {
-        if self.sc.nr_reclaimed == 0 && self.sc.priority < 1 {
-            mem.reclaim.note_failure(self.node);
-        }
         for (&id, &boost) in self.zones.iter().zip(&self.boosts) {
             // What was boosted meanwhile stays for the next run.
             if boost > Pages::ZERO {
@@ -415,10 +415,13 @@ mod tests {
     }
 
     #[test]
-    fn a_boost_round_that_frees_nothing_ends_the_run() {
-        let mut mem = machine("linux-5.4+fragment-stall");
-        boost(&mut mem);
-        assert_eq!(walk(&mut mem, Order(0), &[(1, false)]).0, [12, 11]);
+    fn a_boost_round_that_frees_nothing_ends_the_run_which_has_failed_if_no_other_did() {
+        for (script, priorities, failures) in [(&[(1, false)][..], &[12, 11][..], 0), (&[], &[12], 1)] {
+            let mut mem = machine("linux-5.4+fragment-stall");
+            boost(&mut mem);
+            assert_eq!(walk(&mut mem, Order(0), script).0, priorities);
+            assert_eq!(mem.reclaim.node(NODE).kswapd_failures, failures);
+        }
     }
 
     #[test]

@@ -44,9 +44,13 @@ pub enum AfterNode {
 }
 
 impl<T: Trace> Memory<T> {
-    /// What a pass met tells kswapd, and those who reclaim beside it, about the state of writeback
-    /// (the end of `shrink_node`).
-    pub fn after_pass(&mut self, node: NodeId, sc: &ScanControl) -> AfterPass {
+    /// What a pass met tells kswapd, and those who reclaim beside it, about the state of writeback; that
+    /// it freed something, slab included, gives kswapd hope again (the end of `shrink_node`; MECHANISMS
+    /// 5.3).
+    pub fn after_pass(&mut self, node: NodeId, sc: &ScanControl, freed: u64) -> AfterPass {
+        if freed > 0 {
+            self.reclaim.note_success(node);
+        }
         let has_throttle = self.core.has(Feature::ReclaimThrottle);
         let congested = match sc.reclaimer {
             Reclaimer::Kswapd => {
@@ -128,9 +132,9 @@ mod tests {
             [("linux-5.4", AfterPass::CongestionWait), ("linux-6.1", AfterPass::UntilWritten)]
         {
             let mut mem = machine(kernel);
-            assert_eq!(mem.after_pass(NODE, &run(Reclaimer::Kswapd, STUCK)), waits, "{kernel}");
+            assert_eq!(mem.after_pass(NODE, &run(Reclaimer::Kswapd, STUCK), 0), waits, "{kernel}");
             let once = Met { immediate: 0, ..STUCK };
-            assert_eq!(mem.after_pass(NODE, &run(Reclaimer::Kswapd, once)), AfterPass::GoOn);
+            assert_eq!(mem.after_pass(NODE, &run(Reclaimer::Kswapd, once), 0), AfterPass::GoOn);
         }
     }
 
@@ -139,7 +143,7 @@ mod tests {
         let clean = Met { taken: 8, file_taken: 8, ..Met::default() };
         let flags = |met| {
             let mut mem = machine("linux-6.1");
-            let _ = mem.after_pass(NODE, &run(Reclaimer::Kswapd, met));
+            let _ = mem.after_pass(NODE, &run(Reclaimer::Kswapd, met), 0);
             let known = *mem.reclaim.node(NODE);
             (known.dirty, known.writeback, known.congested)
         };
@@ -155,11 +159,11 @@ mod tests {
     fn others_wait_a_tick_where_kswapd_or_their_own_limit_is_stuck() {
         let after = |kernel, dirty, reclaimer, met| {
             let mut mem = machine(kernel);
-            let _ = mem.after_pass(NODE, &run(Reclaimer::Kswapd, STUCK));
+            let _ = mem.after_pass(NODE, &run(Reclaimer::Kswapd, STUCK), 0);
             if dirty {
                 add_dirty_page(&mut mem);
             }
-            mem.after_pass(NODE, &run(reclaimer, met)) == AfterPass::CongestionTick
+            mem.after_pass(NODE, &run(reclaimer, met), 0) == AfterPass::CongestionTick
         };
         assert!(after("linux-6.1", true, Reclaimer::Direct, Met::default()), "kswapd was stuck");
         assert!(after("linux-6.1", true, Reclaimer::Limit, STUCK));
@@ -184,5 +188,17 @@ mod tests {
         (0..MAX_RECLAIM_RETRIES).for_each(|_| mem.reclaim.note_failure(NODE));
         assert_eq!(mem.after_node(NODE, &in_vain), AfterNode::GoOn, "kswapd has given up");
         assert_eq!(machine("linux-5.4").after_node(NODE, &well(101)), AfterNode::GoOn);
+    }
+
+    #[test]
+    fn whoever_frees_something_on_the_node_gives_kswapd_hope_again() {
+        for reclaimer in [Reclaimer::Kswapd, Reclaimer::Direct, Reclaimer::Limit] {
+            let mut mem = machine("linux-6.1");
+            (0..MAX_RECLAIM_RETRIES).for_each(|_| mem.reclaim.note_failure(NODE));
+            assert_eq!(mem.after_pass(NODE, &run(reclaimer, Met::default()), 0), AfterPass::GoOn);
+            assert!(mem.is_hopeless(NODE), "{reclaimer:?}: nothing was freed");
+            assert_eq!(mem.after_pass(NODE, &run(reclaimer, Met::default()), 1), AfterPass::GoOn);
+            assert_eq!(mem.reclaim.node(NODE).kswapd_failures, 0, "{reclaimer:?}");
+        }
     }
 }
