@@ -31,12 +31,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         wakes
     }
 
-    /// `allow_direct_reclaim` found the reserve low: kswapd must be awake, for zones up to Normal.
-    pub(crate) fn wakeup_kswapd_for_reserve(&self, node: NodeId, class: ZoneKind) {
+    /// `allow_direct_reclaim` found the reserve low: kswapd must be awake.
+    pub(crate) fn wakeup_kswapd_for_reserve(&self, node: NodeId) {
         let queue = self.shared.queues[node.index()].kswapd;
         if self.machine().has_waiters(queue) {
-            let class = class.min(ZoneKind::Normal);
-            self.kswapd_request(node, |request| request.add(Order(0), class));
+            self.kswapd_request(node, Request::add_for_reserve);
             self.machine().wake_all(queue);
         }
     }

@@ -25,6 +25,12 @@ impl Request {
         self.order = self.order.max(order);
         self.class = self.class.max(Some(class));
     }
+
+    /// Somebody waits for the reserve, which zones up to Normal add up to: higher ones do not matter
+    /// now (`allow_direct_reclaim`).
+    pub fn add_for_reserve(&mut self) {
+        self.class = Some(self.class.map_or(ZoneKind::Normal, |class| class.min(ZoneKind::Normal)));
+    }
 }
 
 /// What kswapd works for.
@@ -90,6 +96,19 @@ mod tests {
         assert_eq!(asked, Request::default(), "what is taken is asked for no more");
         job.take(&mut asked);
         assert_eq!(job, self::job(0, 0, ZoneKind::Normal), "woken for nothing, it keeps its class");
+    }
+
+    #[test]
+    fn for_the_reserve_zones_up_to_normal_are_enough() {
+        for (asked, class) in [
+            (request(&[]), ZoneKind::Normal),
+            (request(&[(2, ZoneKind::Movable)]), ZoneKind::Normal),
+            (request(&[(2, ZoneKind::Dma32)]), ZoneKind::Dma32),
+        ] {
+            let mut after = asked;
+            after.add_for_reserve();
+            assert_eq!(after, Request { class: Some(class), ..asked });
+        }
     }
 
     #[test]

@@ -7,9 +7,9 @@ use units::{CpuId, NodeId, Order, Pages, Pfn};
 
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::watermark::Mark;
-use crate::base::event::NoTrace;
+use crate::base::event::{KeepTrace, NoTrace, Trace};
 use crate::base::gfp::Gfp;
-use crate::base::ids::MemcgId;
+use crate::base::ids::{MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::base::sysctl::Sysctls;
 use crate::memory::Memory;
@@ -18,56 +18,74 @@ use crate::version::feature::Kernel;
 use crate::version::geometry::Cache;
 
 const CPU: CpuId = CpuId(0);
+const NODE: NodeId = NodeId(0);
 
 /// 64 MiB, all of it free, for the scripts of the machines.
 pub(super) fn machine(kernel: &str) -> Memory<NoTrace> {
-    boot(kernel, &MemoryLayout::flat(Pages(16_384), 1))
+    boot(kernel, &MemoryLayout::flat(Pages(16_384), 1), NoTrace)
 }
 
-fn boot(kernel: &str, layout: &MemoryLayout) -> Memory<NoTrace> {
-    Memory::boot(layout, Kernel::parse(kernel).unwrap(), Sysctls::default(), NoTrace).unwrap()
+fn boot<T: Trace>(kernel: &str, layout: &MemoryLayout, trace: T) -> Memory<T> {
+    Memory::boot(layout, Kernel::parse(kernel).unwrap(), Sysctls::default(), trace).unwrap()
 }
 
 /// Adds a dirty page of a file, still on its way to the lists.
 pub(super) fn add_dirty_page(mem: &mut Memory<NoTrace>) {
-    let mapping = mem.mapping_create();
-    let take = |mem: &mut Memory<NoTrace>, gfp, order| {
-        mem.core.alloc.alloc(CPU, gfp, order, AllocFlags::NO_WATERMARKS).page.unwrap()
-    };
-    while mem.prepare_insert(CPU, mapping, 0, 1, MemcgId::ROOT) != Prepared::Ready {
-        let (order, mobility) = mem.slab_request(Cache::TreeNode);
-        let block = take(mem, Gfp::KERNEL | mobility, order);
-        mem.grow_slab(Cache::TreeNode, block);
-    }
-    let pfn = take(mem, Gfp::HIGHUSER_MOVABLE, Order(0));
-    assert_eq!(mem.insert_page(mapping, 0, pfn, MemcgId::ROOT), None);
-    mem.lru_add(CPU, pfn);
+    let mapping = empty_file(mem);
+    let flags = AllocFlags::NO_WATERMARKS;
+    let pfn = mem.core.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags).page.unwrap();
+    insert(mem, mapping, pfn);
     assert!(mem.set_dirty(pfn));
 }
 
-/// A node of zones of 64 MiB without a free page, to be given back piece by piece.
+/// A file that has what its first page needs in its tree.
+fn empty_file<T: Trace>(mem: &mut Memory<T>) -> MappingId {
+    let mapping = mem.mapping_create();
+    while mem.prepare_insert(CPU, mapping, 0, 1, MemcgId::ROOT) != Prepared::Ready {
+        let (order, mobility) = mem.slab_request(Cache::TreeNode);
+        let (gfp, flags) = (Gfp::KERNEL | mobility, AllocFlags::NO_WATERMARKS);
+        let block = mem.core.alloc.alloc(CPU, gfp, order, flags).page.unwrap();
+        mem.grow_slab(Cache::TreeNode, block);
+    }
+    mapping
+}
+
+fn insert<T: Trace>(mem: &mut Memory<T>, mapping: MappingId, pfn: Pfn) {
+    assert_eq!(mem.insert_page(mapping, 0, pfn, MemcgId::ROOT), None);
+    mem.lru_add(CPU, pfn);
+}
+
+/// A node of zones without a free page, to be given back piece by piece.
 pub(super) struct Zones {
-    pub(super) mem: Memory<NoTrace>,
+    pub(super) mem: Memory<KeepTrace>,
     /// Where in each zone the next block is given back.
     at: Vec<Pfn>,
+    /// A file for a page in each zone.
+    files: Vec<MappingId>,
 }
 
 impl Zones {
-    /// One zone of each of `kinds`.
+    /// One zone of 64 MiB of each of `kinds`.
     pub(super) fn full(kernel: &str, kinds: &[ZoneKind]) -> Self {
-        let zones = kinds.iter().map(|&kind| ZoneLayout::new(kind, Pages(16_384))).collect();
+        Self::full_of_sizes(kernel, &kinds.iter().map(|&kind| (kind, 16_384)).collect::<Vec<_>>())
+    }
+
+    /// One zone of each of `kinds`, of as many pages.
+    pub(super) fn full_of_sizes(kernel: &str, kinds: &[(ZoneKind, u64)]) -> Self {
+        let zones = kinds.iter().map(|&(kind, pages)| ZoneLayout::new(kind, Pages(pages))).collect();
         let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 1, huge_pages: false };
-        let mut mem = boot(kernel, &layout);
+        let mut mem = boot(kernel, &layout, KeepTrace::default());
         let at = mem.core.alloc.zones().iter().map(|zone| zone.start).collect();
+        let files = kinds.iter().map(|_| empty_file(&mut mem)).collect();
         let (gfp, flags) = (Gfp::HIGHUSER_MOVABLE, AllocFlags::NO_WATERMARKS);
         while mem.core.alloc.alloc(CPU, gfp, Order(0), flags).page.is_some() {}
         assert_eq!(mem.core.alloc.free_pages(), Pages::ZERO);
-        Self { mem, at }
+        Self { mem, at, files }
     }
 
     pub(super) fn zone(&self, kind: ZoneKind) -> ZoneId {
         let is_it = |&id: &ZoneId| self.mem.core.alloc.zone(id).kind == kind;
-        self.mem.zones_up_to(NodeId(0), ZoneKind::Movable).into_iter().find(is_it).unwrap()
+        self.mem.zones_up_to(NODE, ZoneKind::Movable).into_iter().find(is_it).unwrap()
     }
 
     pub(super) fn mark(&self, kind: ZoneKind, mark: Mark) -> u64 {
@@ -85,5 +103,15 @@ impl Zones {
         }
         self.mem.core.alloc.drain_all();
         assert_eq!(self.mem.core.alloc.zone_of(Pfn(at.0 - 1)), zone, "the zone has no room for so many");
+    }
+
+    /// Makes the last page of a zone one of a file: there is something to reclaim.
+    pub(super) fn add_file_page(&mut self, kind: ZoneKind) {
+        let id = self.zone(kind);
+        let zone = self.mem.core.alloc.zone(id);
+        let last = Pfn(zone.start.0 + zone.spanned - 1);
+        insert(&mut self.mem, self.files[id.index()], last);
+        self.mem.lru_drain_all();
+        assert_eq!(self.mem.zone_reclaimable_pages(NODE, kind), 1);
     }
 }

@@ -5,14 +5,17 @@
 //!   after a pass: kswapd that meets the same pages under writeback again waits for the disk;
 //!                 others wait a tick when all that they met is stuck there (5.16+)
 //!   after a node: who frees well wakes those who do not; who freed nothing at last waits (5.16+)
+//!   before all:   a task waits while the reserve is nearly gone, a kernel thread never (MECHANISMS 4.4)
 //! ```
 //! Left out: congestion of devices, which none reports any more. Neighbours: [`super::balance`],
 //! [`super::priority`].
 
-use units::NodeId;
+use units::{Nanos, NodeId};
 
 use crate::base::event::Trace;
+use crate::base::gfp::Gfp;
 use crate::base::layout::ZoneKind;
+use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::reclaim::run::{Reclaimer, ScanControl};
 use crate::version::feature::Feature;
@@ -41,6 +44,55 @@ pub enum AfterNode {
     WakeOthers,
     /// Wait a tick, or until others free something.
     Wait,
+}
+
+/// What a task does that is about to reclaim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum ReserveNext {
+    /// Reclaim.
+    GoOn,
+    /// Wake kswapd and wait until it wakes those who wait for the reserve, at most as long; then ask
+    /// again.
+    Wait(Option<Nanos>),
+}
+
+/// Without FS a task waits no longer for the reserve: it may hold what kswapd needs.
+const LONGEST_WAIT_WITHOUT_FS: Nanos = Nanos::from_secs(1);
+
+/// A task on its way into direct reclaim (`throttle_direct_reclaim`; MECHANISMS 4.4, MECHANISMS-6X 5.3):
+/// it waits until kswapd has restored half of the min marks or has given up.
+#[derive(Debug, Clone, Copy)]
+pub struct ReserveWait {
+    node: NodeId,
+    gfp: Gfp,
+    /// It is a kernel thread, which others may need to go on: it does not wait.
+    kernel_thread: bool,
+    waits: bool,
+    until: Option<Nanos>,
+}
+
+impl ReserveWait {
+    /// A task, or a kernel thread, that allocates on `node` with `gfp`.
+    pub const fn new(node: NodeId, gfp: Gfp, kernel_thread: bool) -> Self {
+        Self { node, gfp, kernel_thread, waits: false, until: None }
+    }
+
+    /// The next step; `dying`: the task was killed.
+    pub fn step<T: Trace>(&mut self, mem: &mut Memory<T>, now: Nanos, dying: bool) -> ReserveNext {
+        if self.kernel_thread || dying || mem.allow_direct_reclaim(self.node) {
+            return ReserveNext::GoOn;
+        }
+        if !self.waits {
+            self.waits = true;
+            mem.core.alloc.events.add(VmEvent::PgScanDirectThrottle, 1);
+            self.until = (!self.gfp.has(Gfp::FS)).then(|| now + LONGEST_WAIT_WITHOUT_FS);
+        }
+        match self.until {
+            Some(until) if until <= now => ReserveNext::GoOn,
+            until => ReserveNext::Wait(until.map(|until| until - now)),
+        }
+    }
 }
 
 impl<T: Trace> Memory<T> {
