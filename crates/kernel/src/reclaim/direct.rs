@@ -18,7 +18,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let cpu = self.machine().current_cpu();
         let node = self.mem(|mem| mem.core.alloc.node_of(cpu));
         self.throttle_direct_reclaim(process, node, gfp).await;
-        let reclaimed = self.try_to_free_pages(Escalation::direct(gfp, order)).await;
+        let run = Escalation::direct(gfp, order).by_kernel_thread(process.is_none());
+        let reclaimed = self.try_to_free_pages(run).await;
         self.machine().cond_resched().await; // after direct reclaim; others may take the pages
         reclaimed
     }

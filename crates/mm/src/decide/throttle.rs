@@ -7,7 +7,8 @@
 //!   after a node: who frees well wakes those who do not; who freed nothing at last waits (5.16+)
 //!   before all:   a task waits while the reserve is nearly gone, a kernel thread never (MECHANISMS 4.4)
 //! ```
-//! Left out: congestion of devices, which none reports any more. Neighbours: [`super::balance`],
+//! Left out: congestion of devices, which none reports any more; that khugepaged is a kernel thread
+//! where it reclaims at a limit. Neighbours: [`super::balance`],
 //! [`super::priority`].
 
 use units::{Nanos, NodeId};
@@ -117,7 +118,7 @@ impl<T: Trace> Memory<T> {
             Reclaimer::Direct => self.reclaim.node(node).congested,
         };
         // Up to 5.15 `wait_iff_congested` looks for a congested device, which none is any more.
-        if congested && has_throttle && self.waiting_helps(node) {
+        if congested && has_throttle && self.waiting_helps(node, sc) {
             AfterPass::CongestionTick
         } else {
             AfterPass::GoOn
@@ -134,13 +135,14 @@ impl<T: Trace> Memory<T> {
             return AfterNode::WakeOthers;
         }
         let in_vain = sc.reclaimer == Reclaimer::Direct && sc.priority == 1 && sc.nr_reclaimed == 0;
-        if in_vain && self.waiting_helps(node) { AfterNode::Wait } else { AfterNode::GoOn }
+        if in_vain && self.waiting_helps(node, sc) { AfterNode::Wait } else { AfterNode::GoOn }
     }
 
     /// Waiting makes no sense when kswapd has given up, or few of the pages are dirty
-    /// (`skip_throttle_noprogress`).
-    fn waiting_helps(&self, node: NodeId) -> bool {
-        !self.is_hopeless(node) && self.is_mostly_dirty(node)
+    /// (`skip_throttle_noprogress`); a kernel thread does not wait either, as others may need it to go
+    /// on (`reclaim_throttle`).
+    fn waiting_helps(&self, node: NodeId, sc: &ScanControl) -> bool {
+        !sc.kernel_thread && !self.is_hopeless(node) && self.is_mostly_dirty(node)
     }
 
     /// Whether most reclaimable pages of a node are dirty or being written.
@@ -222,6 +224,21 @@ mod tests {
         assert!(!after("linux-6.1", true, Reclaimer::Limit, Met::default()), "its own pages were not");
         assert!(!after("linux-6.1", false, Reclaimer::Direct, STUCK), "little is dirty");
         assert!(!after("linux-5.4", true, Reclaimer::Direct, STUCK), "no device is congested any more");
+    }
+
+    #[test]
+    fn kernel_threads_wait_for_no_other_reclaimer() {
+        let mut mem = machine("linux-6.1");
+        let _ = mem.after_pass(NODE, &run(Reclaimer::Kswapd, STUCK), 0);
+        add_dirty_page(&mut mem);
+        let task = ScanControl { priority: 1, nr_scanned: 800, ..run(Reclaimer::Direct, STUCK) };
+        let thread = ScanControl { kernel_thread: true, ..task.clone() };
+        assert_eq!(mem.after_pass(NODE, &task, 0), AfterPass::CongestionTick);
+        assert_eq!(mem.after_pass(NODE, &thread, 0), AfterPass::GoOn);
+        assert_eq!(mem.after_node(NODE, &task), AfterNode::Wait);
+        assert_eq!(mem.after_node(NODE, &thread), AfterNode::GoOn);
+        let well = ScanControl { nr_reclaimed: 101, ..thread };
+        assert_eq!(mem.after_node(NODE, &well), AfterNode::WakeOthers, "but it wakes them");
     }
 
     #[test]
