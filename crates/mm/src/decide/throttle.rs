@@ -128,7 +128,7 @@ impl<T: Trace> Memory<T> {
     /// `consider_reclaim_throttle` (5.16+): a run that frees well wakes those that do not; a run near
     /// its last priority without any page waits.
     pub fn after_node(&self, node: NodeId, sc: &ScanControl) -> AfterNode {
-        if !self.core.alloc.features().has(Feature::ReclaimThrottle) || !sc.is_global() {
+        if !self.core.alloc.features().has(Feature::ReclaimThrottle) {
             return AfterNode::GoOn;
         }
         if sc.nr_reclaimed > (sc.nr_scanned >> 3) {
@@ -250,6 +250,8 @@ mod tests {
         let well = |nr_reclaimed| ScanControl { nr_reclaimed, ..in_vain.clone() };
         assert_eq!(mem.after_node(NODE, &well(100)), AfterNode::GoOn, "an eighth is not enough");
         assert_eq!(mem.after_node(NODE, &well(101)), AfterNode::WakeOthers);
+        let at_limit = ScanControl { reclaimer: Reclaimer::Limit, ..well(101) };
+        assert_eq!(mem.after_node(NODE, &at_limit), AfterNode::WakeOthers, "whoever frees well");
         assert_eq!(mem.after_node(NODE, &ScanControl { priority: 2, ..in_vain.clone() }), AfterNode::GoOn);
         let others = [Reclaimer::Kswapd, Reclaimer::Limit]
             .map(|reclaimer| mem.after_node(NODE, &ScanControl { reclaimer, ..in_vain.clone() }));
