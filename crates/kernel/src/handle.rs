@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::decide::kswapd::Request;
+use mm::decide::throttle::WritebackWaiters;
 use mm::{MemcgId, Memory};
 use units::Bytes;
 
@@ -19,7 +20,7 @@ use crate::files::descriptor::Closed;
 use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::machine::{Machine, QueueId};
-use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, Throttled, WriteQueues};
+use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, WriteQueues};
 use crate::tasks::process::Processes;
 use crate::writeback::inodes::Flusher;
 
@@ -40,7 +41,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) reads: ReadQueues,
     pub(crate) wait: WriteQueues,
     pub(crate) flusher: RefCell<Flusher>,
-    pub(crate) throttled: RefCell<Vec<Throttled>>,
+    pub(crate) writeback_waiters: RefCell<Vec<WritebackWaiters>>,
     pub(crate) closed: Closed,
     pub(crate) processes: RefCell<Processes>,
     pub(crate) oom_lock: Cell<bool>,

@@ -11,10 +11,7 @@ use units::{NodeId, Order};
 
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason, Woken};
-use crate::time::{HZ, ticks_from};
-
-/// Ticks that kswapd dozes before it sleeps for good.
-const DOZE_TICKS: u64 = HZ / 10;
+use crate::time::{JIFFY, ticks_from};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The thread.
@@ -39,9 +36,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 SleepNext::LetWaitersGo => {
                     machine.wake_all(queues.pfmemalloc);
                 }
-                SleepNext::Doze => {
+                SleepNext::Doze(length) => {
                     self.wakeup_kcompactd(node, job.order, job.class);
-                    let doze = ticks_from(machine.now(), DOZE_TICKS);
+                    let doze = ticks_from(machine.now(), length.0 / JIFFY.0);
                     woken = machine.wait(queues.kswapd, WaitReason::KswapdDoze, Some(doze)).await;
                     if woken == Woken::Signalled {
                         self.kswapd_request(node, |request| job.ask_again(request));

@@ -12,33 +12,24 @@ use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::Process;
 use crate::time::{JIFFY, ticks_from};
 
-/// How long a reclaimer waits for the disk at most.
-const LONG_WAIT: Nanos = Nanos::from_millis(100);
-
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// After a pass over a node that freed so many pages.
     pub(crate) async fn heed_writeback(&self, node: NodeId, sc: &ScanControl, freed: u64) {
         match self.mem(|mem| mem.after_pass(node, sc, freed)) {
             AfterPass::GoOn => {}
-            AfterPass::UntilWritten => self.wait_until_written(node).await,
-            AfterPass::CongestionWait => self.machine().sleep(LONG_WAIT, WaitReason::Congestion).await,
+            AfterPass::UntilWritten(longest) => self.wait_until_written(node, longest).await,
+            AfterPass::CongestionWait(length) => self.machine().sleep(length, WaitReason::Congestion).await,
             AfterPass::CongestionTick => self.machine().sleep(JIFFY, WaitReason::Congestion).await,
         }
     }
 
-    /// Waits at most 100 ms until enough pages are written.
-    async fn wait_until_written(&self, node: NodeId) {
-        {
-            let mut throttled = self.shared.throttled.borrow_mut();
-            let throttled = &mut throttled[node.index()];
-            if throttled.tasks == 0 {
-                throttled.written = 0;
-            }
-            throttled.tasks += 1;
-        }
+    /// Waits until enough pages are written.
+    async fn wait_until_written(&self, node: NodeId, longest: Nanos) {
+        let waiters = &self.shared.writeback_waiters;
+        waiters.borrow_mut()[node.index()].begin();
         let queue = self.shared.queues[node.index()].writeback;
-        let _ = self.machine().wait(queue, WaitReason::ThrottleWriteback, Some(LONG_WAIT)).await;
-        self.shared.throttled.borrow_mut()[node.index()].tasks -= 1;
+        let _ = self.machine().wait(queue, WaitReason::ThrottleWriteback, Some(longest)).await;
+        waiters.borrow_mut()[node.index()].end();
     }
 
     /// `throttle_direct_reclaim`, as [`ReserveWait`] decides; no process: a kernel thread.

@@ -10,7 +10,7 @@
 
 use std_alloc::vec::Vec;
 
-use units::{NodeId, Order, Pages};
+use units::{Nanos, NodeId, Order, Pages};
 
 use crate::alloc::watermark::Mark;
 use crate::alloc::zone::Zone;
@@ -69,14 +69,17 @@ impl<T: Trace> Memory<T> {
     }
 }
 
+/// How long kswapd dozes before it sleeps for good.
+const DOZE: Nanos = Nanos::from_millis(100);
+
 /// What kswapd does next on its way to sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum SleepNext {
     /// Wake all who wait for the reserve: nobody is left behind.
     LetWaitersGo,
-    /// Wake kcompactd, then sleep 100 ms, or until woken.
-    Doze,
+    /// Wake kcompactd, then sleep as long, or until woken.
+    Doze(Nanos),
     /// Sleep until woken.
     Sleep,
     /// Go to work at once.
@@ -119,7 +122,7 @@ impl FallAsleep {
                     mem.reset_skip_bits(zone);
                 }
                 self.at = Falling::Dozed;
-                SleepNext::Doze
+                SleepNext::Doze(DOZE)
             }
             Falling::Dozed if woken => {
                 mem.core.alloc.events.add(VmEvent::KswapdLowWmarkHitQuickly, 1);
@@ -451,20 +454,21 @@ mod tests {
 
     #[test]
     fn kswapd_dozes_first_and_sleeps_only_if_nobody_came() {
-        use SleepNext::{Doze, LetWaitersGo, Sleep, Stay};
+        use SleepNext::{LetWaitersGo, Sleep, Stay};
+        let doze = SleepNext::Doze(Nanos::from_millis(100));
         let mut mem = machine("linux-6.1");
         mem.reclaim.note_pass(NODE, &Met::default());
         assert!(mem.reclaim.node(NODE).dirty);
-        assert_eq!(fall_asleep(&mut mem, false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
+        assert_eq!(fall_asleep(&mut mem, false), [LetWaitersGo, doze, LetWaitersGo, Sleep]);
         assert!(!mem.reclaim.node(NODE).dirty, "what was known of the lists is stale after a sleep");
-        assert_eq!(fall_asleep(&mut mem, true), [LetWaitersGo, Doze, Stay]);
+        assert_eq!(fall_asleep(&mut mem, true), [LetWaitersGo, doze, Stay]);
         assert_eq!(mem.core.alloc.events.get(VmEvent::KswapdLowWmarkHitQuickly), 1);
 
         let mut mem = full("linux-6.1");
         assert_eq!(fall_asleep(&mut mem, false), [LetWaitersGo, LetWaitersGo, Stay]);
         assert_eq!(mem.core.alloc.events.get(VmEvent::KswapdHighWmarkHitQuickly), 1);
         (0..MAX_RECLAIM_RETRIES).for_each(|_| mem.reclaim.note_failure(NODE));
-        assert_eq!(fall_asleep(&mut mem, false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
+        assert_eq!(fall_asleep(&mut mem, false), [LetWaitersGo, doze, LetWaitersGo, Sleep]);
         assert!(mem.allow_direct_reclaim(NODE), "nobody waits for one who has given up");
     }
 

@@ -38,11 +38,12 @@ fn fall_asleep(zones: &mut Zones, [order, reclaim_order]: [u8; 2], woken: bool) 
 
 #[test]
 fn both_tests_before_sleep_are_for_the_order_that_was_reclaimed_for() {
-    use SleepNext::{Doze, LetWaitersGo, Sleep, Stay};
+    use SleepNext::{LetWaitersGo, Sleep, Stay};
+    let doze = SleepNext::Doze(Nanos::from_millis(100));
     // There is no block of 8 pages, but a run for one freed enough for kcompactd to make it.
     let mut zones = above_high(2);
-    assert_eq!(fall_asleep(&mut zones, [3, 0], false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
-    assert_eq!(fall_asleep(&mut zones, [3, 2], false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
+    assert_eq!(fall_asleep(&mut zones, [3, 0], false), [LetWaitersGo, doze, LetWaitersGo, Sleep]);
+    assert_eq!(fall_asleep(&mut zones, [3, 2], false), [LetWaitersGo, doze, LetWaitersGo, Sleep]);
     assert_eq!(zones.mem.core.alloc.events.get(VmEvent::KswapdHighWmarkHitQuickly), 0);
     assert_eq!(fall_asleep(&mut zones, [3, 3], false), [LetWaitersGo, LetWaitersGo, Stay]);
     assert_eq!(zones.mem.core.alloc.events.get(VmEvent::KswapdHighWmarkHitQuickly), 1);

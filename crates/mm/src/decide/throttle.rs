@@ -18,8 +18,11 @@ use crate::base::gfp::Gfp;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
-use crate::reclaim::run::{Reclaimer, ScanControl};
+use crate::reclaim::run::{Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
 use crate::version::feature::Feature;
+
+/// How long kswapd waits for the disk at most, with and without being woken.
+const WRITEBACK_WAIT: Nanos = Nanos::from_millis(100);
 
 /// What a reclaimer does after a pass over a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +30,10 @@ use crate::version::feature::Feature;
 pub enum AfterPass {
     /// Nothing.
     GoOn,
-    /// Wait at most 100 ms until enough is written.
-    UntilWritten,
-    /// Sleep 100 ms: before 5.16 nobody was woken by what was written.
-    CongestionWait,
+    /// Wait until enough is written, at most as long.
+    UntilWritten(Nanos),
+    /// Sleep as long: before 5.16 nobody was woken by what was written.
+    CongestionWait(Nanos),
     /// Sleep a tick.
     CongestionTick,
 }
@@ -45,6 +48,36 @@ pub enum AfterNode {
     WakeOthers,
     /// Wait a tick, or until others free something.
     Wait,
+}
+
+/// Reclaimers of a node that wait for writeback (`nr_writeback_throttled`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WritebackWaiters {
+    tasks: u64,
+    /// Pages written since the first of them waits.
+    written: u64,
+}
+
+impl WritebackWaiters {
+    /// A reclaimer begins to wait.
+    pub const fn begin(&mut self) {
+        if self.tasks == 0 {
+            self.written = 0;
+        }
+        self.tasks += 1;
+    }
+
+    /// A reclaimer waits no longer.
+    pub const fn end(&mut self) {
+        self.tasks -= 1;
+    }
+
+    /// Pages of the node were written; true when all who wait are to be woken, as it is more than a
+    /// chunk for each of them (`acct_reclaim_writeback`).
+    pub const fn note_written(&mut self, pages: u64) -> bool {
+        self.written += pages;
+        self.tasks > 0 && self.written > SWAP_CLUSTER_MAX * self.tasks
+    }
 }
 
 /// What a task does that is about to reclaim.
@@ -110,8 +143,8 @@ impl<T: Trace> Memory<T> {
                 self.reclaim.note_pass(node, &sc.met);
                 return match (sc.met.immediate > 0, has_throttle) {
                     (false, _) => AfterPass::GoOn,
-                    (true, true) => AfterPass::UntilWritten,
-                    (true, false) => AfterPass::CongestionWait,
+                    (true, true) => AfterPass::UntilWritten(WRITEBACK_WAIT),
+                    (true, false) => AfterPass::CongestionWait(WRITEBACK_WAIT),
                 };
             }
             Reclaimer::Limit => sc.met.all_congested(),
@@ -182,14 +215,30 @@ mod tests {
 
     #[test]
     fn kswapd_waits_for_pages_that_it_meets_under_writeback_again() {
+        let long = Nanos::from_millis(100);
         for (kernel, waits) in
-            [("linux-5.4", AfterPass::CongestionWait), ("linux-6.1", AfterPass::UntilWritten)]
+            [("linux-5.4", AfterPass::CongestionWait(long)), ("linux-6.1", AfterPass::UntilWritten(long))]
         {
             let mut mem = machine(kernel);
             assert_eq!(mem.after_pass(NODE, &run(Reclaimer::Kswapd, STUCK), 0), waits, "{kernel}");
             let once = Met { immediate: 0, ..STUCK };
             assert_eq!(mem.after_pass(NODE, &run(Reclaimer::Kswapd, once), 0), AfterPass::GoOn);
         }
+    }
+
+    #[test]
+    fn who_waits_for_writeback_is_woken_after_more_than_a_chunk_for_each() {
+        let mut waiters = WritebackWaiters::default();
+        assert!(!waiters.note_written(1000), "nobody waits");
+        waiters.begin();
+        assert!(!waiters.note_written(32), "and what was written before does not count");
+        waiters.begin();
+        assert!(!waiters.note_written(32), "two chunks, two wait");
+        assert!(waiters.note_written(1));
+        waiters.end();
+        assert!(waiters.note_written(1), "65 pages are enough for one as well");
+        waiters.end();
+        assert!(!waiters.note_written(1000));
     }
 
     #[test]
