@@ -131,6 +131,8 @@ pub mod decide {
     #[cfg(test)]
     mod scene;
     pub mod throttle;
+    #[cfg(test)]
+    mod throttle_scenes;
 }
 
 pub use base::ids::MemcgId;

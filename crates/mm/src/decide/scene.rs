@@ -77,10 +77,16 @@ impl Zones {
         let mut mem = boot(kernel, &layout, KeepTrace::default());
         let at = mem.core.alloc.zones().iter().map(|zone| zone.start).collect();
         let files = kinds.iter().map(|_| empty_file(&mut mem)).collect();
+        let mut zones = Self { mem, at, files };
+        zones.take_all();
+        zones
+    }
+
+    /// Takes every free page.
+    pub(super) fn take_all(&mut self) {
         let (gfp, flags) = (Gfp::HIGHUSER_MOVABLE, AllocFlags::NO_WATERMARKS);
-        while mem.core.alloc.alloc(CPU, gfp, Order(0), flags).page.is_some() {}
-        assert_eq!(mem.core.alloc.free_pages(), Pages::ZERO);
-        Self { mem, at, files }
+        while self.mem.core.alloc.alloc(CPU, gfp, Order(0), flags).page.is_some() {}
+        assert_eq!(self.mem.core.alloc.free_pages(), Pages::ZERO);
     }
 
     pub(super) fn zone(&self, kind: ZoneKind) -> ZoneId {
@@ -106,12 +112,13 @@ impl Zones {
     }
 
     /// Makes the last page of a zone one of a file: there is something to reclaim.
-    pub(super) fn add_file_page(&mut self, kind: ZoneKind) {
+    pub(super) fn add_file_page(&mut self, kind: ZoneKind) -> Pfn {
         let id = self.zone(kind);
         let zone = self.mem.core.alloc.zone(id);
         let last = Pfn(zone.start.0 + zone.spanned - 1);
         insert(&mut self.mem, self.files[id.index()], last);
         self.mem.lru_drain_all();
         assert_eq!(self.mem.zone_reclaimable_pages(NODE, kind), 1);
+        last
     }
 }

@@ -276,6 +276,14 @@ mod tests {
     }
 
     #[test]
+    fn what_a_direct_reclaimer_met_itself_is_no_reason_to_wait() {
+        let mut mem = machine("linux-6.1");
+        add_dirty_page(&mut mem);
+        assert_eq!(mem.after_pass(NODE, &run(Reclaimer::Direct, STUCK), 0), AfterPass::GoOn);
+        assert!(!mem.reclaim.node(NODE).congested, "only kswapd says what holds for the node");
+    }
+
+    #[test]
     fn kernel_threads_wait_for_no_other_reclaimer() {
         let mut mem = machine("linux-6.1");
         let _ = mem.after_pass(NODE, &run(Reclaimer::Kswapd, STUCK), 0);
