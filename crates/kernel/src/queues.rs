@@ -56,7 +56,7 @@ impl WriteQueues {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KcompactdRequest {
     pub(crate) order: Order,
-    pub(crate) class: Option<ZoneKind>,
+    pub(crate) highest_zoneidx: Option<ZoneKind>,
 }
 
 /// What kcompactd of each node waits on and was asked for.

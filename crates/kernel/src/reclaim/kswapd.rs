@@ -22,7 +22,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.kswapd_request(node, |request| job.take(request));
             let wake = TraceEvent::VmscanKswapdWake { nid: node, order: job.order };
             self.mem(|mem| mem.core.alloc.trace.event(wake));
-            let reclaim_order = self.balance_pgdat(node, job.order, job.class).await;
+            let reclaim_order = self.balance_pgdat(node, job.order, job.highest_zoneidx).await;
             self.kswapd_request(node, |request| job.settle(reclaim_order, *request));
         }
     }
@@ -37,7 +37,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     machine.wake_all(queues.pfmemalloc);
                 }
                 SleepNext::Doze(length) => {
-                    self.wakeup_kcompactd(node, job.order, job.class);
+                    self.wakeup_kcompactd(node, job.order, job.highest_zoneidx);
                     let doze = ticks_from(machine.now(), length.0 / JIFFY.0);
                     woken = machine.wait(queues.kswapd, WaitReason::KswapdDoze, Some(doze)).await;
                     if woken == Woken::Signalled {
@@ -54,10 +54,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// `balance_pgdat`: returns the order that it still reclaims for.
-    async fn balance_pgdat(&self, node: NodeId, order: Order, class: ZoneKind) -> Order {
+    async fn balance_pgdat(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> Order {
         let machine = self.machine();
         let waiters = self.shared.queues[node.index()].pfmemalloc;
-        let mut run = self.mem(|mem| Balance::begin(mem, node, order, class));
+        let mut run = self.mem(|mem| Balance::begin(mem, node, order, highest_zoneidx));
         loop {
             let anybody_waits = machine.has_waiters(waiters);
             match self.mem(|mem| run.step(mem, anybody_waits)) {
@@ -71,7 +71,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 BalanceNext::Done { boosted } => {
                     machine.charge(CostOp::WalkMemcg, 1);
                     if boosted {
-                        self.wakeup_kcompactd(node, mm::alloc::pageblock::PAGEBLOCK_ORDER, class);
+                        self.wakeup_kcompactd(node, mm::alloc::pageblock::PAGEBLOCK_ORDER, highest_zoneidx);
                     }
                     return run.order();
                 }

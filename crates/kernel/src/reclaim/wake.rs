@@ -1,4 +1,4 @@
-//! Waking kswapd: whoever finds memory short asks it for an order and a class.
+//! Waking kswapd: whoever finds memory short asks it for an order and a highest zone.
 //!
 //! Next: [`super::kswapd`] takes the requests.
 
@@ -18,13 +18,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// `wakeup_kswapd`: notes the request; wakes if it sleeps and there is something to do. False
     /// when it sleeps on, as reclaim would not help.
-    pub(crate) fn wakeup_kswapd(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        self.kswapd_request(node, |request| request.add(order, class));
+    pub(crate) fn wakeup_kswapd(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
+        self.kswapd_request(node, |request| request.add(order, highest_zoneidx));
         let queue = self.shared.queues[node.index()].kswapd;
         if !self.machine().has_waiters(queue) {
             return true;
         }
-        let wakes = self.mem(|mem| mem.has_work_for_kswapd(node, order, class));
+        let wakes = self.mem(|mem| mem.has_work_for_kswapd(node, order, highest_zoneidx));
         if wakes {
             self.machine().wake_all(queue);
         }

@@ -1,7 +1,7 @@
 //! What kswapd works for, from one run to the next (`wakeup_kswapd`, `kswapd`; MECHANISMS 5.1, 5.4).
 //!
 //! ```text
-//!   Request  what others asked for since it last looked: the largest order, the highest class
+//!   Request  what others asked for since it last looked: the largest order, the highest zone
 //!   Job      what it works for: taken from the request before a run. A run that gave its order up
 //!            lets it sleep once single pages are there; after any other it looks at the request
 //!            again, so that an order which nobody asks for any more keeps it awake no longer
@@ -16,20 +16,21 @@ use crate::base::layout::ZoneKind;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Request {
     order: Order,
-    class: Option<ZoneKind>,
+    highest_zoneidx: Option<ZoneKind>,
 }
 
 impl Request {
-    /// Somebody wants a block of `order` in zones up to `class`.
-    pub fn add(&mut self, order: Order, class: ZoneKind) {
+    /// Somebody wants a block of `order` in zones up to `highest_zoneidx`.
+    pub fn add(&mut self, order: Order, highest_zoneidx: ZoneKind) {
         self.order = self.order.max(order);
-        self.class = self.class.max(Some(class));
+        self.highest_zoneidx = self.highest_zoneidx.max(Some(highest_zoneidx));
     }
 
     /// Somebody waits for the reserve, which zones up to Normal add up to: higher ones do not matter
     /// now (`allow_direct_reclaim`).
     pub fn add_for_reserve(&mut self) {
-        self.class = Some(self.class.map_or(ZoneKind::Normal, |class| class.min(ZoneKind::Normal)));
+        self.highest_zoneidx =
+            Some(self.highest_zoneidx.map_or(ZoneKind::Normal, |zone| zone.min(ZoneKind::Normal)));
     }
 }
 
@@ -41,12 +42,13 @@ pub struct Job {
     /// The order that counts before it sleeps: single pages once a run gave the block up.
     pub reclaim_order: Order,
     /// The highest zone that pages are wanted from.
-    pub class: ZoneKind,
+    pub highest_zoneidx: ZoneKind,
 }
 
 impl Job {
     /// After boot: nobody asked for anything yet.
-    pub const FIRST: Self = Self { order: Order(0), reclaim_order: Order(0), class: ZoneKind::Movable };
+    pub const FIRST: Self =
+        Self { order: Order(0), reclaim_order: Order(0), highest_zoneidx: ZoneKind::Movable };
 
     /// Takes a request over before a run, and resets it for the next ones.
     pub fn take(&mut self, request: &mut Request) {
@@ -64,12 +66,12 @@ impl Job {
 
     /// Woken while it dozed: what it was about to sleep on is asked for again.
     pub fn ask_again(&self, request: &mut Request) {
-        request.add(self.reclaim_order, self.class);
+        request.add(self.reclaim_order, self.highest_zoneidx);
     }
 
     fn look(&mut self, request: Request) {
         (self.order, self.reclaim_order) = (request.order, request.order);
-        self.class = request.class.unwrap_or(self.class);
+        self.highest_zoneidx = request.highest_zoneidx.unwrap_or(self.highest_zoneidx);
     }
 }
 
@@ -79,35 +81,35 @@ mod tests {
 
     fn request(asked: &[(u8, ZoneKind)]) -> Request {
         let mut request = Request::default();
-        asked.iter().for_each(|&(order, class)| request.add(Order(order), class));
+        asked.iter().for_each(|&(order, highest_zoneidx)| request.add(Order(order), highest_zoneidx));
         request
     }
 
-    fn job(order: u8, reclaim_order: u8, class: ZoneKind) -> Job {
-        Job { order: Order(order), reclaim_order: Order(reclaim_order), class }
+    fn job(order: u8, reclaim_order: u8, highest_zoneidx: ZoneKind) -> Job {
+        Job { order: Order(order), reclaim_order: Order(reclaim_order), highest_zoneidx }
     }
 
     #[test]
-    fn requests_add_up_to_the_largest_order_and_the_highest_class() {
+    fn requests_add_up_to_the_largest_order_and_the_highest_zone() {
         let mut job = Job::FIRST;
         let mut asked = request(&[(3, ZoneKind::Dma), (1, ZoneKind::Normal), (2, ZoneKind::Dma32)]);
         job.take(&mut asked);
         assert_eq!(job, self::job(3, 3, ZoneKind::Normal));
         assert_eq!(asked, Request::default(), "what is taken is asked for no more");
         job.take(&mut asked);
-        assert_eq!(job, self::job(0, 0, ZoneKind::Normal), "woken for nothing, it keeps its class");
+        assert_eq!(job, self::job(0, 0, ZoneKind::Normal), "woken for nothing, it keeps its zones");
     }
 
     #[test]
     fn for_the_reserve_zones_up_to_normal_are_enough() {
-        for (asked, class) in [
+        for (asked, highest_zoneidx) in [
             (request(&[]), ZoneKind::Normal),
             (request(&[(2, ZoneKind::Movable)]), ZoneKind::Normal),
             (request(&[(2, ZoneKind::Dma32)]), ZoneKind::Dma32),
         ] {
             let mut after = asked;
             after.add_for_reserve();
-            assert_eq!(after, Request { class: Some(class), ..asked });
+            assert_eq!(after, Request { highest_zoneidx: Some(highest_zoneidx), ..asked });
         }
     }
 

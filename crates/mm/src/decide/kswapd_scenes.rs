@@ -32,9 +32,9 @@ fn above_high(order: u8) -> Zones {
 
 // ---- what there is to do ----
 
-/// Whether the node needs no reclaim for a block of `order` in zones up to `class`.
-fn balanced(zones: &Zones, order: u8, class: ZoneKind) -> bool {
-    !zones.mem.has_work_for_kswapd(NODE, Order(order), class)
+/// Whether the node needs no reclaim for a block of `order` in zones up to `highest_zoneidx`.
+fn balanced(zones: &Zones, order: u8, highest_zoneidx: ZoneKind) -> bool {
+    !zones.mem.has_work_for_kswapd(NODE, Order(order), highest_zoneidx)
 }
 
 #[test]
@@ -120,8 +120,8 @@ enum Scans {
 }
 
 /// Begins a run.
-fn begin(zones: &mut Zones, order: u8, class: ZoneKind) -> Balance {
-    Balance::begin(&mut zones.mem, NODE, Order(order), class)
+fn begin(zones: &mut Zones, order: u8, highest_zoneidx: ZoneKind) -> Balance {
+    Balance::begin(&mut zones.mem, NODE, Order(order), highest_zoneidx)
 }
 
 /// Walks a run by a script; passes behind its end do nothing. Returns what each pass was to do.
@@ -151,8 +151,8 @@ fn walk(zones: &mut Zones, run: &mut Balance, script: &[Pass]) -> Vec<ScanContro
 }
 
 /// The priorities of the passes of a run.
-fn passes(zones: &mut Zones, order: u8, class: ZoneKind, script: &[Pass]) -> Vec<u8> {
-    let mut run = begin(zones, order, class);
+fn passes(zones: &mut Zones, order: u8, highest_zoneidx: ZoneKind, script: &[Pass]) -> Vec<u8> {
+    let mut run = begin(zones, order, highest_zoneidx);
     walk(zones, &mut run, script).iter().map(|sc| sc.priority).collect()
 }
 
@@ -166,10 +166,10 @@ fn a_pass_is_to_free_the_high_marks_of_all_zones_that_count() {
     let mut zones = Zones::full_of_sizes("linux-6.1", &[(Dma, 256), (Dma32, 16_384), (Normal, 16_384)]);
     let [dma, dma32, normal] = [Dma, Dma32, Normal].map(|kind| zones.mark(kind, Mark::High));
     assert!(dma < 32);
-    let target = |zones: &mut Zones, class| {
-        let mut run = begin(zones, 3, class);
+    let target = |zones: &mut Zones, highest| {
+        let mut run = begin(zones, 3, highest);
         let first = walk(zones, &mut run, &[])[0].clone();
-        assert_eq!((first.reclaim_idx, first.order, first.nr_scanned), (class, Order(3), 0));
+        assert_eq!((first.reclaim_idx, first.order, first.nr_scanned), (highest, Order(3), 0));
         assert!(first.may_writepage && first.may_shrinkslab && first.may_fs);
         first.nr_to_reclaim
     };
@@ -335,7 +335,8 @@ fn a_pass_wakes_those_who_wait_for_the_reserve_once_there_is_enough() {
 
 /// Walks the way to sleep of a kswapd that was asked for the one and reclaimed for the other order.
 fn fall_asleep(zones: &mut Zones, [order, reclaim_order]: [u8; 2], woken: bool) -> Vec<SleepNext> {
-    let job = Job { order: Order(order), reclaim_order: Order(reclaim_order), class: ZoneKind::Normal };
+    let job =
+        Job { order: Order(order), reclaim_order: Order(reclaim_order), highest_zoneidx: ZoneKind::Normal };
     let mut fall = FallAsleep::new(NODE, &job);
     let mut steps = Vec::new();
     while !matches!(steps.last(), Some(SleepNext::Sleep | SleepNext::Stay)) {
@@ -364,7 +365,7 @@ fn compact(zones: &mut Zones) -> u64 {
     let request = CompactRequest {
         order: Order(3),
         want: MigrateType::Movable,
-        class: ZoneKind::Normal,
+        highest_zoneidx: ZoneKind::Normal,
         flags: AllocFlags::WMARK_MIN,
         priority: CompactPriority::SyncLight,
         direct: true,
@@ -402,7 +403,7 @@ fn what_passes_said_about_writeback_is_forgotten_only_when_kswapd_may_sleep() {
 #[test]
 fn a_kswapd_that_dozed_while_memory_was_taken_goes_back_to_work() {
     let mut zones = above_high(0);
-    let mut fall = FallAsleep::new(NODE, &Job { class: ZoneKind::Normal, ..Job::FIRST });
+    let mut fall = FallAsleep::new(NODE, &Job { highest_zoneidx: ZoneKind::Normal, ..Job::FIRST });
     assert_eq!(fall.step(&mut zones.mem, false), SleepNext::LetWaitersGo);
     assert_eq!(fall.step(&mut zones.mem, false), SleepNext::Doze(Nanos::from_millis(100)));
     zones.take_all();

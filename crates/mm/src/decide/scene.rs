@@ -14,8 +14,8 @@ use crate::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout
 use crate::base::sysctl::Sysctls;
 use crate::memory::Memory;
 use crate::pages::cache::Prepared;
-use crate::version::feature::Kernel;
 use crate::version::geometry::Cache;
+use crate::version::presets::Version;
 
 const CPU: CpuId = CpuId(0);
 const NODE: NodeId = NodeId(0);
@@ -26,7 +26,7 @@ pub(super) fn machine(kernel: &str) -> Memory<NoTrace> {
 }
 
 fn boot<T: Trace>(kernel: &str, layout: &MemoryLayout, trace: T) -> Memory<T> {
-    Memory::boot(layout, Kernel::parse(kernel).unwrap(), Sysctls::default(), trace).unwrap()
+    Memory::boot(layout, Version::parse(kernel).unwrap(), Sysctls::default(), trace).unwrap()
 }
 
 /// Adds a dirty page of a file, still on its way to the lists.

@@ -19,7 +19,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::reclaim::run::{Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
-use crate::version::feature::Feature;
+use crate::version::rules::Throttle;
 
 /// How long kswapd waits for the disk at most, with and without being woken.
 const WRITEBACK_WAIT: Nanos = Nanos::from_millis(100);
@@ -137,7 +137,7 @@ impl<T: Trace> Memory<T> {
         if freed > 0 {
             self.reclaim.note_success(node);
         }
-        let has_throttle = self.core.has(Feature::ReclaimThrottle);
+        let has_throttle = self.core.rules().throttle == Throttle::ReclaimThrottle;
         let congested = match sc.reclaimer {
             Reclaimer::Kswapd => {
                 self.reclaim.note_pass(node, &sc.met);
@@ -161,7 +161,7 @@ impl<T: Trace> Memory<T> {
     /// `consider_reclaim_throttle` (5.16+): a run that frees well wakes those that do not; a run near
     /// its last priority without any page waits.
     pub fn after_node(&self, node: NodeId, sc: &ScanControl) -> AfterNode {
-        if !self.core.alloc.features().has(Feature::ReclaimThrottle) {
+        if self.core.rules().throttle == Throttle::CongestionWait {
             return AfterNode::GoOn;
         }
         if sc.nr_reclaimed > (sc.nr_scanned >> 3) {
