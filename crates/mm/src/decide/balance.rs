@@ -21,7 +21,7 @@ use crate::base::vmstat::VmEvent;
 use crate::decide::kswapd::Job;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
-use crate::version::rules::{BoostedSlab, FragmentStall, WatermarkBoost};
+use crate::version::rules::{BoostedSlab, FragmentStall, PassMeasure, WatermarkBoost};
 
 impl<T: Trace> Memory<T> {
     /// Zones of a node up to `highest_zoneidx`.
@@ -284,7 +284,11 @@ impl Balance {
         if self.order > Order(0) && self.sc.nr_reclaimed >= (2 << self.order.0) {
             self.order = Order(0); // Enough for compaction; go on for single pages.
         }
-        self.met_target = self.sc.nr_scanned >= self.sc.nr_to_reclaim;
+        let freed = match mem.core.rules().pass_measure {
+            PassMeasure::Scanned => 0,
+            PassMeasure::ScannedOrFreed => self.sc.nr_reclaimed - self.freed_before,
+        };
+        self.met_target = self.sc.nr_scanned.max(freed) >= self.sc.nr_to_reclaim;
         let works_boost_off = self.boost_left > 0 && self.met_target;
         let stall = mem.core.rules().fragment_stall;
         waiters && wakes_waiters(stall, works_boost_off, || mem.allow_direct_reclaim(self.node))

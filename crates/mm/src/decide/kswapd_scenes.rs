@@ -196,6 +196,21 @@ fn the_priority_stays_only_after_a_pass_that_scanned_its_target_and_freed_someth
 }
 
 #[test]
+fn since_6_12_pages_that_a_pass_freed_from_slabs_count_towards_its_target() {
+    for (kernel, second) in [("linux-6.1", 11), ("linux-6.12", 12)] {
+        let mut zones = Zones::full(kernel, &[ZoneKind::Normal]);
+        let target = zones.mark(ZoneKind::Normal, Mark::High);
+        let script = [
+            Pass::Frees(target, Scans::OneLess),
+            Pass::Frees(target - 1, Scans::OneLess),
+            Pass::OthersFree(8_000),
+        ];
+        let priorities = passes(&mut zones, 0, ZoneKind::Normal, &script);
+        assert_eq!(priorities, [12, second, second - 1], "{kernel}: the second pass freed a page less");
+    }
+}
+
+#[test]
 fn a_run_ends_when_the_node_is_balanced_whoever_did_it() {
     let mut zones = above_high(0);
     assert_eq!(passes(&mut zones, 0, ZoneKind::Normal, &[]), []);
