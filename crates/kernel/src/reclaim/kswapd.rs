@@ -1,12 +1,13 @@
-//! kswapd: the background reclaimer of a node. What it does is decided by [`mm::decide::balance`].
+//! kswapd: the background reclaimer of a node. What it does is decided by [`mm::decide::balance`] and
+//! [`mm::decide::kswapd`].
 //!
 //! kcompactd is woken after a boosted run and before dozing. Neighbours: [`super::pass`],
 //! [`crate::compact::kcompactd`].
 
 use mm::base::event::{Trace, TraceEvent};
 use mm::base::layout::ZoneKind;
-use mm::decide::balance::{Balance, BalanceNext, FallAsleep, SleepNext};
-use mm::decide::kswapd::Job;
+use mm::decide::balance::{Balance, BalanceNext};
+use mm::decide::kswapd::{FallAsleep, Job, SleepNext};
 use units::{NodeId, Order};
 
 use crate::handle::Kernel;

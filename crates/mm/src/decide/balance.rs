@@ -1,24 +1,23 @@
-//! kswapd's decisions: for which order and how hard it reclaims, how it works a boost off, and when
-//! it sleeps (MECHANISMS 5, MECHANISMS-6X 5.1, 5.2, 6.2).
+//! A run of kswapd: for which order and how hard it reclaims, and how it works a boost off (MECHANISMS
+//! 5.1 to 5.3, MECHANISMS-6X 5.1, 5.2, 6.2).
 //!
 //! ```text
-//!   FallAsleep: doze 100 ms --nobody came--> sleep until woken
-//!   Balance:    passes at priorities 12..1 until some zone is above its high mark
-//!               (a boosted zone first costs the boost, at priority 10 at most)
+//!   Balance: passes at priorities 12..1 until some zone is above its high mark
+//!            (a boosted zone first costs the boost, at priority 10 at most)
 //! ```
-//! Left out: hibernation. Neighbours: [`super::priority`] for tasks that reclaim themselves.
+//! Left out: hibernation. Neighbours: [`super::kswapd`] for what comes between runs,
+//! [`super::priority`] for tasks that reclaim themselves.
 
 use std_alloc::vec::Vec;
 
-use units::{Nanos, NodeId, Order, Pages};
+use units::{NodeId, Order, Pages};
 
 use crate::alloc::watermark::Mark;
 use crate::alloc::zone::Zone;
-use crate::base::event::{Trace, TraceEvent};
+use crate::base::event::Trace;
 use crate::base::ids::MemcgId;
 use crate::base::layout::{ZoneId, ZoneKind};
 use crate::base::vmstat::VmEvent;
-use crate::decide::kswapd::Job;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
 use crate::version::rules::{BoostedSlab, FragmentStall, PassMeasure, WatermarkBoost};
@@ -37,7 +36,7 @@ impl<T: Trace> Memory<T> {
     }
 
     /// `pgdat_balanced`: some zone up to `highest_zoneidx` is above its high mark, boost included.
-    fn is_balanced(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
+    pub(super) fn is_balanced(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
         self.any_zone(node, highest_zoneidx, |zone| zone.above(Mark::High, order, highest_zoneidx))
     }
 
@@ -67,90 +66,6 @@ impl<T: Trace> Memory<T> {
             }
         }
         reserve == 0 || free > reserve / 2 || self.is_hopeless(node)
-    }
-}
-
-/// How long kswapd dozes before it sleeps for good.
-const DOZE: Nanos = Nanos::from_millis(100);
-
-/// What kswapd does next on its way to sleep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum SleepNext {
-    /// Wake all who wait for the reserve: nobody is left behind.
-    LetWaitersGo,
-    /// Wake kcompactd, then sleep as long, or until woken.
-    Doze(Nanos),
-    /// Sleep until woken.
-    Sleep,
-    /// Go to work at once.
-    Stay,
-}
-
-/// kswapd after a run: does it sleep, and how long (`kswapd_try_to_sleep`)?
-#[derive(Debug, Clone)]
-pub struct FallAsleep {
-    node: NodeId,
-    /// The order that both tests are for: the one that was reclaimed for, not the one asked for.
-    order: Order,
-    highest_zoneidx: ZoneKind,
-    at: Falling,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Falling {
-    Start,
-    First,
-    Dozed,
-    Second,
-}
-
-impl FallAsleep {
-    /// After a run.
-    pub const fn new(node: NodeId, job: &Job) -> Self {
-        Self { node, order: job.reclaim_order, highest_zoneidx: job.highest_zoneidx, at: Falling::Start }
-    }
-
-    /// The next step; `woken`: the doze was cut short by a request.
-    pub fn step<T: Trace>(&mut self, mem: &mut Memory<T>, woken: bool) -> SleepNext {
-        match self.at {
-            Falling::Start => {
-                self.at = Falling::First;
-                SleepNext::LetWaitersGo
-            }
-            Falling::First if self.may_sleep(mem) => {
-                for zone in mem.zones_up_to(self.node, ZoneKind::Movable) {
-                    mem.reset_skip_bits(zone);
-                }
-                self.at = Falling::Dozed;
-                SleepNext::Doze(DOZE)
-            }
-            Falling::Dozed if woken => {
-                mem.core.alloc.events.add(VmEvent::KswapdLowWmarkHitQuickly, 1);
-                SleepNext::Stay
-            }
-            Falling::First | Falling::Dozed => {
-                self.at = Falling::Second;
-                SleepNext::LetWaitersGo
-            }
-            Falling::Second if self.may_sleep(mem) => {
-                mem.core.alloc.trace.event(TraceEvent::VmscanKswapdSleep { nid: self.node });
-                SleepNext::Sleep
-            }
-            Falling::Second => {
-                mem.core.alloc.events.add(VmEvent::KswapdHighWmarkHitQuickly, 1);
-                SleepNext::Stay
-            }
-        }
-    }
-
-    /// `prepare_kswapd_sleep`: the node is balanced or hopeless.
-    fn may_sleep<T: Trace>(&self, mem: &mut Memory<T>) -> bool {
-        if !mem.is_hopeless(self.node) && !mem.is_balanced(self.node, self.order, self.highest_zoneidx) {
-            return false;
-        }
-        mem.reclaim.note_sleep(self.node);
-        true
     }
 }
 
@@ -344,7 +259,6 @@ mod tests {
     use crate::base::event::NoTrace;
     use crate::base::gfp::Gfp;
     use crate::decide::scene::machine;
-    use crate::reclaim::run::Met;
 
     const NODE: NodeId = NodeId(0);
 
@@ -461,36 +375,6 @@ mod tests {
             assert_eq!(run.step(&mut mem, false), BalanceNext::Shrink);
             assert_eq!(run.sc.may_shrinkslab, shrinks, "{kernel}");
         }
-    }
-
-    /// Walks the way to sleep; `woken`: the doze is cut short.
-    fn fall_asleep(mem: &mut Memory<NoTrace>, woken: bool) -> Vec<SleepNext> {
-        let mut fall = FallAsleep::new(NODE, &Job { highest_zoneidx: ZoneKind::Normal, ..Job::FIRST });
-        let mut steps = Vec::new();
-        while !matches!(steps.last(), Some(SleepNext::Sleep | SleepNext::Stay)) {
-            steps.push(fall.step(mem, woken));
-        }
-        steps
-    }
-
-    #[test]
-    fn kswapd_dozes_first_and_sleeps_only_if_nobody_came() {
-        use SleepNext::{LetWaitersGo, Sleep, Stay};
-        let doze = SleepNext::Doze(Nanos::from_millis(100));
-        let mut mem = machine("linux-6.1");
-        mem.reclaim.note_pass(NODE, &Met::default());
-        assert!(mem.reclaim.node(NODE).dirty);
-        assert_eq!(fall_asleep(&mut mem, false), [LetWaitersGo, doze, LetWaitersGo, Sleep]);
-        assert!(!mem.reclaim.node(NODE).dirty, "what was known of the lists is stale after a sleep");
-        assert_eq!(fall_asleep(&mut mem, true), [LetWaitersGo, doze, Stay]);
-        assert_eq!(mem.core.alloc.events.get(VmEvent::KswapdLowWmarkHitQuickly), 1);
-
-        let mut mem = full("linux-6.1");
-        assert_eq!(fall_asleep(&mut mem, false), [LetWaitersGo, LetWaitersGo, Stay]);
-        assert_eq!(mem.core.alloc.events.get(VmEvent::KswapdHighWmarkHitQuickly), 1);
-        (0..MAX_RECLAIM_RETRIES).for_each(|_| mem.reclaim.note_failure(NODE));
-        assert_eq!(fall_asleep(&mut mem, false), [LetWaitersGo, doze, LetWaitersGo, Sleep]);
-        assert!(mem.allow_direct_reclaim(NODE), "nobody waits for one who has given up");
     }
 
     #[test]

@@ -1,16 +1,21 @@
-//! What kswapd works for, from one run to the next (`wakeup_kswapd`, `kswapd`; MECHANISMS 5.1, 5.4).
+//! kswapd between two runs: what it works for, and when it sleeps (`wakeup_kswapd`, `kswapd`,
+//! `kswapd_try_to_sleep`; MECHANISMS 5.1, 5.4).
 //!
 //! ```text
-//!   Request  what others asked for since it last looked: the largest order, the highest zone
-//!   Job      what it works for: taken from the request before a run. A run that gave its order up
-//!            lets it sleep once single pages are there; after any other it looks at the request
-//!            again, so that an order which nobody asks for any more keeps it awake no longer
+//!   Request     what others asked for since it last looked: the largest order, the highest zone
+//!   Job         what it works for: taken from the request before a run. A run that gave its order
+//!               up lets it sleep once single pages are there; after any other it looks at the
+//!               request again, so that an order which nobody asks for any more keeps it awake no longer
+//!   FallAsleep  doze 100 ms --nobody came--> sleep until woken
 //! ```
-//! Neighbours: [`super::balance`] for the run and the way to sleep.
+//! Neighbours: [`super::balance`] for the run.
 
-use units::Order;
+use units::{Nanos, NodeId, Order};
 
+use crate::base::event::{Trace, TraceEvent};
 use crate::base::layout::ZoneKind;
+use crate::base::vmstat::VmEvent;
+use crate::memory::Memory;
 
 /// What kswapd of a node was asked for since it last looked (`kswapd_order`, `kswapd_highest_zoneidx`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,6 +77,90 @@ impl Job {
     fn look(&mut self, request: Request) {
         (self.order, self.reclaim_order) = (request.order, request.order);
         self.highest_zoneidx = request.highest_zoneidx.unwrap_or(self.highest_zoneidx);
+    }
+}
+
+/// How long kswapd dozes before it sleeps for good.
+const DOZE: Nanos = Nanos::from_millis(100);
+
+/// What kswapd does next on its way to sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum SleepNext {
+    /// Wake all who wait for the reserve: nobody is left behind.
+    LetWaitersGo,
+    /// Wake kcompactd, then sleep as long, or until woken.
+    Doze(Nanos),
+    /// Sleep until woken.
+    Sleep,
+    /// Go to work at once.
+    Stay,
+}
+
+/// kswapd after a run: does it sleep, and how long (`kswapd_try_to_sleep`)?
+#[derive(Debug, Clone)]
+pub struct FallAsleep {
+    node: NodeId,
+    /// The order that both tests are for: the one that was reclaimed for, not the one asked for.
+    order: Order,
+    highest_zoneidx: ZoneKind,
+    at: Falling,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Falling {
+    Start,
+    First,
+    Dozed,
+    Second,
+}
+
+impl FallAsleep {
+    /// After a run.
+    pub const fn new(node: NodeId, job: &Job) -> Self {
+        Self { node, order: job.reclaim_order, highest_zoneidx: job.highest_zoneidx, at: Falling::Start }
+    }
+
+    /// The next step; `woken`: the doze was cut short by a request.
+    pub fn step<T: Trace>(&mut self, mem: &mut Memory<T>, woken: bool) -> SleepNext {
+        match self.at {
+            Falling::Start => {
+                self.at = Falling::First;
+                SleepNext::LetWaitersGo
+            }
+            Falling::First if self.may_sleep(mem) => {
+                for zone in mem.zones_up_to(self.node, ZoneKind::Movable) {
+                    mem.reset_skip_bits(zone);
+                }
+                self.at = Falling::Dozed;
+                SleepNext::Doze(DOZE)
+            }
+            Falling::Dozed if woken => {
+                mem.core.alloc.events.add(VmEvent::KswapdLowWmarkHitQuickly, 1);
+                SleepNext::Stay
+            }
+            Falling::First | Falling::Dozed => {
+                self.at = Falling::Second;
+                SleepNext::LetWaitersGo
+            }
+            Falling::Second if self.may_sleep(mem) => {
+                mem.core.alloc.trace.event(TraceEvent::VmscanKswapdSleep { nid: self.node });
+                SleepNext::Sleep
+            }
+            Falling::Second => {
+                mem.core.alloc.events.add(VmEvent::KswapdHighWmarkHitQuickly, 1);
+                SleepNext::Stay
+            }
+        }
+    }
+
+    /// `prepare_kswapd_sleep`: the node is balanced or hopeless.
+    fn may_sleep<T: Trace>(&self, mem: &mut Memory<T>) -> bool {
+        if !mem.is_hopeless(self.node) && !mem.is_balanced(self.node, self.order, self.highest_zoneidx) {
+            return false;
+        }
+        mem.reclaim.note_sleep(self.node);
+        true
     }
 }
 

@@ -13,8 +13,8 @@ use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::compact::state::{CompactPriority, CompactRequest};
-use crate::decide::balance::{Balance, BalanceNext, FallAsleep, SleepNext};
-use crate::decide::kswapd::Job;
+use crate::decide::balance::{Balance, BalanceNext};
+use crate::decide::kswapd::{FallAsleep, Job, SleepNext};
 use crate::decide::scene::Zones;
 use crate::reclaim::run::{Met, ScanControl};
 
@@ -435,4 +435,25 @@ fn a_kswapd_that_dozed_while_memory_was_taken_goes_back_to_work() {
     let mut zones = above_high(0);
     let _ = fall_asleep(&mut zones, [0, 0], false);
     assert_eq!(sleeps(&zones), 1);
+}
+
+#[test]
+fn kswapd_dozes_first_and_sleeps_only_if_nobody_came_or_it_has_given_up() {
+    use SleepNext::{LetWaitersGo, Sleep, Stay};
+    let doze = SleepNext::Doze(Nanos::from_millis(100));
+    let mut zones = above_high(0);
+    assert_eq!(fall_asleep(&mut zones, [0, 0], false), [LetWaitersGo, doze, LetWaitersGo, Sleep]);
+    assert_eq!(fall_asleep(&mut zones, [0, 0], true), [LetWaitersGo, doze, Stay]);
+    let events = &zones.mem.core.alloc.events;
+    let quickly = [VmEvent::KswapdLowWmarkHitQuickly, VmEvent::KswapdHighWmarkHitQuickly];
+    assert_eq!(quickly.map(|event| events.get(event)), [1, 0]);
+
+    zones.take_all();
+    zones.add_file_page(ZoneKind::Normal);
+    (0..15).for_each(|_| zones.mem.reclaim.note_failure(NODE));
+    assert_eq!(fall_asleep(&mut zones, [0, 0], false), [LetWaitersGo, LetWaitersGo, Stay]);
+    assert!(!zones.mem.allow_direct_reclaim(NODE));
+    zones.mem.reclaim.note_failure(NODE);
+    assert_eq!(fall_asleep(&mut zones, [0, 0], false), [LetWaitersGo, doze, LetWaitersGo, Sleep]);
+    assert!(zones.mem.allow_direct_reclaim(NODE), "nobody waits for one who has given up");
 }
