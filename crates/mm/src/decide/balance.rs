@@ -55,7 +55,9 @@ impl<T: Trace> Memory<T> {
             && (!self.is_balanced(node, order, highest_zoneidx) || self.is_boosted(node, highest_zoneidx))
     }
 
-    /// `allow_direct_reclaim`: enough of the reserve is free for direct reclaimers to go on.
+    /// `allow_direct_reclaim`: more than half of the min marks is free, or kswapd has given up, so that
+    /// direct reclaimers go on (MECHANISMS 4.4). Left out: that updates of 6.1 and 6.12 count a zone
+    /// without pages to reclaim as well if it has free ones (MECHANISMS-6X 5.5).
     pub fn allow_direct_reclaim(&self, node: NodeId) -> bool {
         let (mut free, mut reserve) = (0, 0);
         for &id in &self.core.alloc.nodes()[node.index()].zones {
@@ -196,7 +198,7 @@ impl Balance {
 
     /// After a pass (the end of `kswapd_shrink_node`): whether those who wait for the reserve may go on.
     fn settle_pass<T: Trace>(&mut self, mem: &Memory<T>, waiters: bool) -> bool {
-        if self.order > Order(0) && self.sc.nr_reclaimed >= (2 << self.order.0) {
+        if self.sc.nr_reclaimed >= (2 << self.order.0) {
             self.order = Order(0); // Enough for compaction; go on for single pages.
         }
         let freed = match mem.core.rules().pass_measure {

@@ -18,6 +18,7 @@ use crate::decide::balance::{Balance, BalanceNext};
 use crate::decide::kswapd::{FallAsleep, Job, SleepNext};
 use crate::decide::scene::Zones;
 use crate::reclaim::run::{Met, ScanControl};
+use crate::version::rules::PassMeasure;
 
 const NODE: NodeId = NodeId(0);
 
@@ -203,8 +204,11 @@ fn the_priority_stays_only_after_a_pass_that_scanned_its_target_and_freed_someth
 
 #[test]
 fn since_6_12_pages_that_a_pass_freed_from_slabs_count_towards_its_target() {
-    for (kernel, second) in [("linux-6.1", 11), ("linux-6.12", 12)] {
+    for (kernel, measure, second) in
+        [("linux-6.1", PassMeasure::Scanned, 11), ("linux-6.12", PassMeasure::ScannedOrFreed, 12)]
+    {
         let mut zones = Zones::full(kernel, &[ZoneKind::Normal]);
+        assert_eq!(zones.mem.core.rules().pass_measure, measure);
         let target = zones.mark(ZoneKind::Normal, Mark::High);
         let script = [
             Pass::Frees(target, Scans::OneLess),
