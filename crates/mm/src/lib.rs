@@ -18,6 +18,7 @@ pub mod base {
     pub mod gfp;
     pub mod ids;
     pub mod layout;
+    pub mod list;
     pub mod sysctl;
     pub mod vmstat;
 }
