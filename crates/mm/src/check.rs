@@ -83,6 +83,7 @@ impl<T: Trace> Memory<T> {
         self.anon.check(&self.core).map_err(|problem| Violation(format!("anonymous memory: {problem}")))?;
         self.check_slabs()?;
         self.check_writeback()?;
+        self.core.cgroups.check().map_err(|problem| Violation(String::from(problem)))?;
         self.check_charges(&census.pages_of, charges_hold)
     }
 

@@ -35,6 +35,7 @@ pub mod version {
 /// Memory cgroups: the tree, charges, statistics, protection, and the walk of reclaim through it.
 pub mod cgroup {
     pub mod charge;
+    mod order;
     pub mod protection;
     pub mod stat;
     pub mod tree;

@@ -43,11 +43,11 @@ impl Memcgs {
             (low, min)
         } else {
             let above = &self.list[parent.index()];
-            let share = |setting, above: u64, of: fn(&PageCounter) -> u64| {
-                let siblings = self.children_protected(parent, of);
-                self.share_protection(usage, setting, above, siblings)
-            };
-            (share(low, above.effective_low, |c| c.low), share(min, above.effective_min, |c| c.min))
+            let share = |setting, above, siblings| self.share_protection(usage, setting, above, siblings);
+            (
+                share(low, above.effective_low, above.below.low),
+                share(min, above.effective_min, above.below.min),
+            )
         };
         let group = &mut self.list[memcg.index()];
         (group.effective_low, group.effective_min) = (effective_low, effective_min);
@@ -58,10 +58,6 @@ impl Memcgs {
         } else {
             Protection::None
         }
-    }
-
-    fn children_protected(&self, parent: MemcgId, setting: fn(&PageCounter) -> u64) -> u64 {
-        self[parent].children.iter().map(|&id| self[id].memory.usage.min(setting(&self[id].memory))).sum()
     }
 
     /// The child's part of what its parent is protected by (MECHANISMS 8.3).

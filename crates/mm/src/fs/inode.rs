@@ -104,7 +104,13 @@ pub struct Vfs {
 impl Vfs {
     /// None yet, on a machine of so many nodes with a root cgroup.
     pub fn new(nodes: usize) -> Self {
-        Self { files: Vec::new(), places: [Vec::new(), Vec::new()], lists: vec![[List::EMPTY; 2]; nodes], nodes, count: 0 }
+        Self {
+            files: Vec::new(),
+            places: [Vec::new(), Vec::new()],
+            lists: vec![[List::EMPTY; 2]; nodes],
+            nodes,
+            count: 0,
+        }
     }
 
     /// Makes the lists of a new cgroup.

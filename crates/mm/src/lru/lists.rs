@@ -138,6 +138,8 @@ pub struct Lru {
     /// What the lists of all cgroups add up to, by node.
     nodes: Vec<PagesByZone>,
     pub(super) cpus: Vec<CpuBatches>,
+    /// Where refaulted pages were activated since the last snapshot; not kept with root aging.
+    pub(super) activated: Vec<(MemcgId, NodeId)>,
 }
 
 impl Lru {
@@ -147,6 +149,7 @@ impl Lru {
             lruvecs: vec![Lruvec::default(); nodes],
             nodes: vec![PagesByZone::default(); nodes],
             cpus: vec![CpuBatches::default(); cpus],
+            activated: Vec::new(),
         }
     }
 

@@ -123,6 +123,7 @@ impl Lru {
             self.age_on_activation(core, pfn);
         } else {
             self.lruvecs[eviction].age += pages;
+            self.note_activation(core, counted, node);
         }
         count_workingset(
             core,
@@ -156,14 +157,26 @@ impl Lru {
             ];
             return;
         }
-        for id in core.cgroups.ids() {
-            if core.cgroups.is_descendant(id, target) {
+        let mut activated = core::mem::take(&mut self.activated);
+        activated.retain(|&(id, place)| {
+            let is_due = place == node && core.cgroups.is_descendant(id, target);
+            if is_due {
                 let index = self.index(id, node);
                 self.lruvecs[index].refaults = [
                     core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateAnon),
                     core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateFile),
                 ];
             }
+            !is_due
+        });
+        self.activated = activated;
+    }
+
+    /// A refaulted page of `memcg` is about to be activated: the next snapshot looks at the cgroup.
+    fn note_activation<T: Trace>(&mut self, core: &Core<T>, memcg: MemcgId, node: NodeId) {
+        let so_far = core.cgroups.local_stat(memcg, node, MemcgStat::WorkingsetActivateFile);
+        if self.lruvec(memcg, node).file_refaults() == so_far {
+            self.activated.push((memcg, node));
         }
     }
 }

@@ -46,6 +46,8 @@ pub struct AnonMaps {
     list: Vec<Anon>,
     free: Vec<u32>,
     huge: u64,
+    /// Pages of all mappings.
+    pages: u64,
 }
 
 /// What is in a range of 2 MiB: whether huge pages can or do serve it.
@@ -69,6 +71,11 @@ impl AnonMaps {
             None | Some(&NIL) => None,
             Some(&pfn) => Some(Pfn(pfn)),
         }
+    }
+
+    /// Pages of all mappings: `nr_anon_pages`.
+    pub fn total_pages(&self) -> u64 {
+        self.pages
     }
 
     /// Pages present in a mapping.
@@ -113,11 +120,13 @@ impl AnonMaps {
         if anon.slots.len() < end {
             anon.slots.resize(end, NIL);
         }
+        let before = anon.pages;
         for slot in &mut anon.slots[first..end] {
             anon.pages -= u64::from(*slot != NIL);
             anon.pages += u64::from(pfn != NIL);
             *slot = pfn;
         }
+        self.pages = self.pages - before + anon.pages;
     }
 }
 
@@ -304,7 +313,7 @@ impl AnonMaps {
     /// Holds page tables against reverse maps; returns what differs.
     pub(crate) fn check<T: Trace>(&self, core: &Core<T>) -> Result<(), &'static str> {
         let frames = &core.alloc.frames;
-        let (mut mapped, mut huge) = (0_u64, 0);
+        let (mut mapped, mut huge, mut total) = (0_u64, 0, 0);
         for anon in self.ids() {
             let mut pages = 0;
             for (index, pfn) in self.heads(anon) {
@@ -325,6 +334,10 @@ impl AnonMaps {
             if pages != self.pages(anon) {
                 return Err("a mapping's page count differs from its table");
             }
+            total += pages;
+        }
+        if total != self.pages {
+            return Err("mappings have another number of pages in all than is said");
         }
         let owned = (0..u32::try_from(frames.len()).expect("frame numbers are 32 bits"))
             .filter(|&pfn| frames.is_lru_page(Pfn(pfn)) && anon_owner(frames.owner(Pfn(pfn))).is_some());

@@ -77,10 +77,11 @@ impl Reclaim {
             (MemcgWalk::Shared, reclaimer) => reclaimer == Reclaimer::Limit,
             (MemcgWalk::Partial, _) => !sc.memcg_full_walk,
         };
-        if visited.is_some() && stops_early && sc.nr_reclaimed >= sc.nr_to_reclaim {
+        let has_enough = stops_early && sc.nr_reclaimed >= sc.nr_to_reclaim;
+        if visited.is_some() && has_enough {
             return None;
         }
-        walk.next(&core.cgroups, &mut self.walk_positions)
+        walk.next(&core.cgroups, &mut self.walk_positions, !has_enough)
     }
 }
 
