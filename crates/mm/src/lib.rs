@@ -20,6 +20,7 @@ pub mod base {
     pub mod layout;
     pub mod list;
     pub mod sysctl;
+    pub mod violation;
     pub mod vmstat;
 }
 
@@ -136,7 +137,7 @@ pub mod decide {
 }
 
 pub use base::ids::MemcgId;
-pub use check::Violation;
+pub use base::violation::Violation;
 pub use memory::Memory;
 pub use version::feature::Feature;
 pub use version::presets::Version;

@@ -68,7 +68,7 @@ fn main() {
 /// Runs a scene; how much processor time it took to read, without making the scene.
 fn play(kernel: &str, others: Others, count: u64) -> (SimResult, Duration) {
     let program = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
-    let kernel = mm::Kernel::parse(kernel).expect("a preset");
+    let kernel = mm::Version::parse(kernel).expect("a preset");
     let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
     let layout = MemoryLayout::flat(Pages(u64::from(MEMORY_MIB) << 8), 2);
     let spec = SimRun {

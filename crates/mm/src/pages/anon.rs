@@ -52,7 +52,7 @@ pub struct AnonMaps {
 
 /// What is in a range of 2 MiB: whether huge pages can or do serve it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RangeCensus {
+pub struct HugeRange {
     /// Pages that are present.
     pub present: u32,
     /// One of them belongs to a huge page.
@@ -273,18 +273,18 @@ impl AnonMaps {
     }
 
     /// What is in the 2 MiB from page `first`, a multiple of 512.
-    pub fn census<T: Trace>(&self, core: &Core<T>, anon: AnonId, first: u32) -> RangeCensus {
-        let mut census = RangeCensus::default();
+    pub fn range<T: Trace>(&self, core: &Core<T>, anon: AnonId, first: u32) -> HugeRange {
+        let mut range = HugeRange::default();
         for index in first..first + PAGEBLOCK_PAGES {
             let Some(pfn) = self.find(anon, index) else { continue };
             let flags = core.alloc.frames.flags(pfn);
-            census.present += 1;
-            census.huge |= core.alloc.frames.pages(pfn) > 1;
-            census.referenced |= flags.has_any(PageFlags::YOUNG.set(PageFlags::REFERENCED));
-            census.busy |= core.alloc.frames.state(pfn) != FrameState::Lru
+            range.present += 1;
+            range.huge |= core.alloc.frames.pages(pfn) > 1;
+            range.referenced |= flags.has_any(PageFlags::YOUNG.set(PageFlags::REFERENCED));
+            range.busy |= core.alloc.frames.state(pfn) != FrameState::Lru
                 || flags.has_any(PageFlags::ACTIVATING.set(PageFlags::MLOCKED));
         }
-        census
+        range
     }
 
     /// `collapse_huge_page`: lets `huge`, charged to `memcg`, take the place of the single pages
@@ -303,11 +303,11 @@ impl AnonMaps {
         memcg: MemcgId,
     ) -> u32 {
         assert!(core.alloc.frames.order(huge) == PAGEBLOCK_ORDER, "collapsed into a huge page");
-        let census = self.census(core, anon, first);
-        assert!(!census.huge, "single pages are collapsed");
+        let range = self.range(core, anon, first);
+        assert!(!range.huge, "single pages are collapsed");
         self.unmap(core, lru, cpu, anon, first, PAGEBLOCK_PAGES);
         self.map(core, lru, cpu, anon, first, huge, memcg);
-        census.present
+        range.present
     }
 
     /// Holds page tables against reverse maps; returns what differs.
