@@ -527,7 +527,8 @@ impl SweepPlan {
             }
             _ => unreachable!("the control is that of this kind of work"),
         };
-        let mut all: Outcomes = finished.into_iter().map(|recording| recording.map_or(Ended::NotRun, Ended::Recorded)).collect();
+        let mut all: Outcomes =
+            finished.into_iter().map(|recording| recording.map_or(Ended::NotRun, Ended::Recorded)).collect();
         for (place, outcome) in places.into_iter().zip(new) {
             let interrupted = matches!(outcome, Ended::Failed(LabError::Interrupted { .. }));
             all[place] = if interrupted { Ended::NotRun } else { outcome };
@@ -547,8 +548,7 @@ pub enum SweepControl {
 /// What is wrong with a sweep as a whole: that runs failed, or that it was interrupted.
 pub fn problem(outcomes: &Outcomes, stopped: bool) -> Option<LabError> {
     let total = outcomes.len();
-    let failures: Vec<Class> =
-        outcomes.iter().filter_map(Ended::failure).map(LabError::class).collect();
+    let failures: Vec<Class> = outcomes.iter().filter_map(Ended::failure).map(LabError::class).collect();
     let finished = outcomes.iter().filter_map(Ended::recording).count();
     let worst =
         failures.iter().copied().find(|class| *class == Class::Invariant).or(failures.first().copied());

@@ -70,7 +70,8 @@ impl<T: Trace> Memory<T> {
     /// Goes through all frames once.
     fn pages_in_use(&self) -> Result<PagesInUse, Violation> {
         let frames = &self.core.alloc.frames;
-        let mut found = PagesInUse { listed: 0, cached: 0, pages_of: vec![0; self.core.cgroups.ids().count()] };
+        let mut found =
+            PagesInUse { listed: 0, cached: 0, pages_of: vec![0; self.core.cgroups.ids().count()] };
         for index in 0..frames.len() {
             let pfn = Pfn(u32::try_from(index).expect("frames are numbered in 32 bits"));
             match frames.state(pfn) {

@@ -109,7 +109,8 @@ fn a_run_that_fails_does_not_keep_others_from_running_and_an_interruption_keeps_
         if index == 0 { Err(LabError::EmptyFolder("full disk".into())) } else { Ok(()) }
     };
     let outcomes = plan.run(vec![None; 3], 1, &control, refuse_first).unwrap();
-    let ended: Vec<_> = outcomes.iter().map(|outcome| (outcome.recording().is_some(), outcome.failure().is_some())).collect();
+    let ended: Vec<_> =
+        outcomes.iter().map(|outcome| (outcome.recording().is_some(), outcome.failure().is_some())).collect();
     assert_eq!(ended, [(false, true), (true, false), (true, false)], "recorded, failed");
     let error = problem(&outcomes, false).unwrap();
     assert_eq!((error.to_string().as_str(), error.class()), ("1 of 3 runs failed", Class::Input));

@@ -59,10 +59,10 @@ impl<T: Trace> PageAllocator<T> {
             recount.managed += u64::from(order.pages());
             match state {
                 FrameState::Free => {
-                    let kind = recorded_type(&self.frames, pfn);
-                    recount.free[kind as usize][order.index()] += 1;
+                    let migrate_type = recorded_type(&self.frames, pfn);
+                    recount.free[migrate_type as usize][order.index()] += 1;
                     self.check_merged(zone, pfn, order)?;
-                    self.check_pageblock_type(zone, pfn, order, kind)?;
+                    self.check_pageblock_type(zone, pfn, order, migrate_type)?;
                 }
                 FrameState::Pcp => recount.on_pcp += u64::from(order.pages()),
                 _ => {}
@@ -74,10 +74,7 @@ impl<T: Trace> PageAllocator<T> {
     fn check_extent(&self, id: ZoneId, zone: &Zone, pfn: Pfn, order: Order) -> Result<(), Violation> {
         let fits = order <= LARGEST_ORDER && pfn.0 + order.pages() <= zone.start.0 + zone.spanned;
         ensure!(fits, "the block of {order:?} at {pfn:?} reaches beyond zone {}", id.0);
-        ensure!(
-            pfn.0.is_multiple_of(order.pages()),
-            "the block at {pfn:?} is not aligned to {order:?}"
-        );
+        ensure!(pfn.0.is_multiple_of(order.pages()), "the block at {pfn:?} is not aligned to {order:?}");
         for tail in (pfn.0 + 1..pfn.0 + order.pages()).map(Pfn) {
             ensure!(
                 self.frames.state(tail) != FrameState::Free,
@@ -112,11 +109,8 @@ impl<T: Trace> PageAllocator<T> {
             return Ok(());
         }
         for at in (pfn.0..pfn.0 + order.pages()).step_by(PAGEBLOCK_PAGES as usize) {
-            let block = zone.free_area.pageblocks().kind(Pfn(at));
-            ensure!(
-                block == listed,
-                "{pfn:?} is on the list of {listed:?} but its pageblock is {block:?}"
-            );
+            let block = zone.free_area.pageblocks().migrate_type(Pfn(at));
+            ensure!(block == listed, "{pfn:?} is on the list of {listed:?} but its pageblock is {block:?}");
         }
         Ok(())
     }
@@ -124,10 +118,10 @@ impl<T: Trace> PageAllocator<T> {
     fn check_free_lists(&self, id: ZoneId, zone: &Zone, recount: &Recount) -> Result<(), Violation> {
         let area = &zone.free_area;
         let mut pages = 0;
-        for kind in MigrateType::ALL {
+        for migrate_type in MigrateType::ALL {
             for order in (0..=LARGEST_ORDER.0).map(Order) {
-                let list = area.list(kind, order);
-                let counted = recount.free[kind as usize][order.index()];
+                let list = area.list(migrate_type, order);
+                let counted = recount.free[migrate_type as usize][order.index()];
                 pages += u64::from(counted) * u64::from(order.pages());
                 // One element more than counted is enough to see a ring.
                 let walked = list.iter(&self.frames).take(counted as usize + 1);
@@ -135,12 +129,14 @@ impl<T: Trace> PageAllocator<T> {
                 for pfn in walked {
                     listed += 1;
                     let is_own =
-                        is_free(&self.frames, pfn, order) && recorded_type(&self.frames, pfn) == kind;
-                    ensure!(is_own, "{pfn:?} is on a free list that is not its own, {kind:?}");
+                        is_free(&self.frames, pfn, order) && recorded_type(&self.frames, pfn) == migrate_type;
+                    ensure!(is_own, "{pfn:?} is on a free list that is not its own, {migrate_type:?}");
                 }
                 ensure!(
-                    listed == counted && list.len() == counted && area.has(kind, order) == (counted > 0),
-                    "zone {} has {counted} free blocks of {order:?} and type {kind:?}, its list has {}",
+                    listed == counted
+                        && list.len() == counted
+                        && area.has(migrate_type, order) == (counted > 0),
+                    "zone {} has {counted} free blocks of {order:?} and type {migrate_type:?}, its list has {}",
                     id.0,
                     list.len()
                 );

@@ -40,7 +40,7 @@ impl Zone {
     ) {
         let limit = self.highatomic_limit(spare_small);
         let area = &mut self.free_area;
-        if area.reserved_highatomic() >= limit || area.blocks.kind(pfn) == MigrateType::HighAtomic {
+        if area.reserved_highatomic() >= limit || area.blocks.migrate_type(pfn) == MigrateType::HighAtomic {
             return;
         }
         area.had_highatomic = true;
@@ -70,7 +70,7 @@ impl Zone {
         let Some(pfn) = free else { return false };
         let order = frames.order(pfn).max(PAGEBLOCK_ORDER);
         // A page freed before its block was given back can still be on the reserve's list.
-        if area.blocks.kind(pfn) == MigrateType::HighAtomic {
+        if area.blocks.migrate_type(pfn) == MigrateType::HighAtomic {
             area.reserved_highatomic -= u64::from(order.pages());
         }
         area.blocks.set_covered(block_start(pfn), order, want);
