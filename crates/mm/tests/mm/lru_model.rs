@@ -1,15 +1,13 @@
 //! Reclaim of one cgroup against two lists written down in the plainest way.
 
-mod world;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::world::{CPU, NODE, World};
 use pagetide_mm::MemcgId;
 use pagetide_mm::lru::lists::LruList;
 use pagetide_mm::reclaim::run::ScanControl;
 use pagetide_mm::version::feature::{Feature, Kernel};
 use proptest::prelude::*;
-use world::{CPU, NODE, World};
 
 /// The lists of a cgroup, newest first, as a textbook has them.
 #[derive(Debug, Default)]
