@@ -128,9 +128,8 @@ fn freeable<T: Trace>(
             let listed: u64 = VfsLru::ALL.iter().map(|&lru| fs.vfs.listed_on(lru, memcg, node)).sum();
             listed * core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100
         }
-        Shrinker::XfsBuffers if memcg == MemcgId::ROOT => {
-            fs.xfs_buffers.count(node) * core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100
-        }
+        // What `vfs_cache_pressure` weighs are dentries and inodes.
+        Shrinker::XfsBuffers if memcg == MemcgId::ROOT => fs.xfs_buffers.count(node),
         Shrinker::XfsBuffers => 0,
     }
 }

@@ -95,6 +95,17 @@ fn vfs_cache_pressure_weighs_dentries_and_inodes() {
 }
 
 #[test]
+fn vfs_cache_pressure_does_not_weigh_buffers_of_xfs() {
+    for percent in [0, 10, 100, 1000] {
+        let mut scene = Scene::boot_with("linux-6.1", pressure(percent));
+        scene.buffers(200);
+        // 200 >> 1 twice: a batch of 128, and the rest is less than one.
+        let visit = scene.visit(Shrinker::XfsBuffers, ROOT, &mut kswapd(1)).expect("there are buffers");
+        assert_eq!(visit.batches, [128], "{percent} %");
+    }
+}
+
+#[test]
 fn buffers_belong_to_no_cgroup() {
     let mut scene = Scene::boot("linux-6.1");
     let group = scene.group("A");
