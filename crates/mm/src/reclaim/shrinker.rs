@@ -170,6 +170,7 @@ pub fn drop_slab<T: Trace>(
 ) -> u64 {
     let mut freed = 0;
     for memcg in core.cgroups.ids() {
+        freed += shrink_shadow_leaves(core, cache, fs, cpu, memcg, u64::MAX).0;
         for node in core.nodes() {
             // Referenced objects are met a second time, inodes after their dentries and pages.
             for _ in 0..2 {
@@ -184,7 +185,6 @@ pub fn drop_slab<T: Trace>(
                 freed += fs.vfs.prune_inodes(core, lru, cache, cpu, memcg, node, inodes, false).freed;
             }
         }
-        freed += shrink_shadow_leaves(core, cache, fs, cpu, memcg, u64::MAX).0;
     }
     freed
 }

@@ -184,3 +184,27 @@ fn pages_that_go_with_their_inode_are_the_reclaimers_credit() {
         assert_eq!((0..40).map(|file| scene.pages_of(file)).sum::<u64>(), 0);
     }
 }
+
+#[test]
+fn drop_caches_frees_whatever_nobody_uses_however_often_it_was_referenced() {
+    for kernel in ["linux-5.3", "linux-6.1"] {
+        let mut scene = Scene::boot(kernel);
+        let group = scene.group("A");
+        scene.files(ROOT, 3);
+        scene.files(group, 3);
+        scene.reopen(0, ROOT); // Open.
+        scene.reopen(1, ROOT); // Referenced dentry.
+        scene.close(1);
+        let _ = scene.prune_dentries(1);
+        scene.buffers(3);
+        scene.shadow_leaves(4, 3, group);
+        let Scene { core, lru, cache, fs, .. } = &mut scene;
+        let freed = crate::reclaim::shrinker::drop_slab(core, lru, cache, fs, CPU);
+        assert_eq!(scene.draw(), "O.....", "{kernel}");
+        assert_eq!(scene.fs.xfs_buffers.count(NODE), 0);
+        assert_eq!(scene.cache.trees().shadow_leaves(), 0);
+        // Two dentries and inodes of the root, three of each of the group, three buffers, and leaves.
+        assert_eq!(freed, (2 * 5) + 3 + 3, "{kernel}");
+        scene.check();
+    }
+}
