@@ -230,7 +230,9 @@ impl<T: Trace> Memory<T> {
 
     /// Frees the pages of a file that nothing needs: [`PageCache::invalidate`].
     pub fn mapping_invalidate(&mut self, cpu: CpuId, mapping: MappingId, clean_only: bool) -> u64 {
-        self.cache.invalidate(&mut self.core, &mut self.lru, cpu, mapping, clean_only)
+        let freed = self.cache.invalidate(&mut self.core, &mut self.lru, cpu, mapping, clean_only);
+        self.fs.list_emptied(&self.core, &mut self.cache);
+        freed
     }
 
     /// The thresholds of dirty pages now.
@@ -407,7 +409,9 @@ impl<T: Trace> Memory<T> {
         scan: &mut LruvecScan,
         sc: &mut ScanControl,
     ) -> Option<ChunkReport> {
-        self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc)
+        let report = self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc);
+        self.fs.list_emptied(&self.core, &mut self.cache);
+        report
     }
 
     /// Plans a visit to a shrinker: [`Reclaim::begin_slab`].

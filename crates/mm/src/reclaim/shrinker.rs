@@ -105,6 +105,7 @@ impl Reclaim {
                 0
             }
         };
+        fs.list_emptied(core, cache);
         scan.plan.scanned(batch);
         core.alloc.events.add(VmEvent::SlabsScanned, batch);
         if sc.is_global() || !core.has(Feature::SlabCreditGlobalOnly) {
@@ -186,6 +187,7 @@ pub fn drop_slab<T: Trace>(
             }
         }
     }
+    fs.list_emptied(core, cache);
     freed
 }
 

@@ -152,3 +152,41 @@ fn up_to_5_15_an_inode_with_dirty_pages_is_in_use() {
     assert_eq!((scene.prune_inodes(1), scene.listed(ROOT)), ((0, 0), (0, 0)));
     assert_eq!(scene.pages_of(0), 1);
 }
+
+#[test]
+fn from_5_16_on_an_inode_with_pages_waits_off_the_list() {
+    let mut scene = Scene::boot(NEW);
+    scene.files(ROOT, 2);
+    let page = scene.page(0, 0, ROOT);
+    let _ = scene.prune_dentries(2);
+    assert_eq!(scene.listed(ROOT), (0, 1), "only the one without a page");
+    scene.evict(page);
+    scene.fs.list_emptied(&scene.core, &mut scene.cache);
+    assert_eq!(scene.listed(ROOT), (0, 2), "at the moment at which its last page went");
+    assert_eq!(scene.prune_inodes(1), (1, 0));
+    // A lone shadow counts as a page, and costs a look of its own.
+    assert_eq!((scene.prune_inodes(1), scene.draw().as_str()), ((0, 1), "i."));
+    assert_eq!((scene.prune_inodes(1), scene.draw().as_str()), ((1, 0), ".."));
+    assert_eq!(scene.event(VmEvent::KswapdInodeSteal), 1);
+    scene.check();
+}
+
+#[test]
+fn from_5_16_on_an_inode_waits_for_its_last_node_of_shadows_too() {
+    let mut scene = Scene::boot(NEW);
+    scene.files(ROOT, 1);
+    scene.shadow_leaves(0, 3, ROOT);
+    scene.fs.list_emptied(&scene.core, &mut scene.cache);
+    let _ = scene.prune_dentries(1);
+    assert_eq!((scene.listed(ROOT), scene.cache.trees().shadow_leaves()), ((0, 0), 3));
+    let mut sc = kswapd(0);
+    // Of three leaves the shrinker asks for half at a time, and for a batch or all of them.
+    let mut visits = 0;
+    while scene.cache.trees().shadow_leaves() > 0 {
+        let _ = scene.visit(Shrinker::ShadowNodes, ROOT, &mut sc);
+        visits += 1;
+        assert!(visits < 9, "the shrinker goes on");
+    }
+    assert_eq!(scene.listed(ROOT), (0, 1));
+    assert_eq!(scene.event(VmEvent::WorkingsetNodeReclaim), 3);
+}
