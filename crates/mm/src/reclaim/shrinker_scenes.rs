@@ -36,8 +36,8 @@ use crate::reclaim::plan::Shrinker;
 use crate::reclaim::run::ScanControl;
 use crate::reclaim::state::Reclaim;
 use crate::slab::object::{Object, ObjectAlloc};
-use crate::version::feature::Kernel;
 use crate::version::geometry::Cache;
+use crate::version::presets::Version;
 
 const CPU: CpuId = CpuId(0);
 const NODE: NodeId = NodeId(0);
@@ -70,7 +70,7 @@ impl Scene {
 
     fn boot_with(kernel: &str, sysctls: Sysctls) -> Self {
         let layout = MemoryLayout::flat(Pages(16_384), 1);
-        let core = Core::boot(&layout, Kernel::parse(kernel).unwrap(), sysctls, NoTrace).unwrap();
+        let core = Core::boot(&layout, Version::parse(kernel).unwrap(), sysctls, NoTrace).unwrap();
         Self {
             core,
             lru: Lru::new(1, 1),
