@@ -21,7 +21,7 @@ use crate::pages::cache::PageCache;
 use crate::reclaim::plan::{ShrinkPlan, Shrinker};
 use crate::reclaim::run::{Reclaimer, ScanControl};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{DeferredSlab, SlabCredit};
+use crate::version::rules::SlabCredit;
 
 /// One visit to one shrinker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,9 +64,9 @@ impl Reclaim {
         if freeable == 0 {
             return None;
         }
-        let decay = core.rules().deferred_slab == DeferredSlab::ByPriority;
+        let payback = core.rules().deferred_slab;
         let owed = core::mem::take(self.owed(shrinker, memcg, node));
-        let plan = ShrinkPlan::new(freeable, owed, sc.priority, shrinker.seeks(), shrinker.batch(), decay);
+        let plan = ShrinkPlan::new(freeable, owed, sc.priority, shrinker.seeks(), shrinker.batch(), payback);
         if shrinker == Shrinker::SuperBlock && !sc.may_fs {
             *self.owed(shrinker, memcg, node) = plan.deferred_after();
             return None;

@@ -123,7 +123,6 @@ const RULES_61: Rules = RULES_55.edited(&[
     Rule::AnonStart(AnonStart::Inactive),
     Rule::DeferredSlab(DeferredSlab::ByPriority),
     Rule::PcpGeneration(PcpGeneration::HighOrder),
-    Rule::SlabDebt(SlabDebt::PerCgroup),
     Rule::AtomicMark(AtomicMark::Unboosted),
     Rule::ReadaheadFolios(ReadaheadFolios::Large),
     Rule::StatFreshness(StatFreshness::Threshold),

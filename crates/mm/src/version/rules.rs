@@ -117,7 +117,7 @@ rules! {
         GlobalOnly,
     }
 
-    /// How deferred slab work is paid back (5.11, MECHANISMS-6X 7.2).
+    /// How deferred slab work is paid back (5.13, MECHANISMS 9.2, MECHANISMS-6X 7.2).
     deferred_slab: DeferredSlab = "how deferred slab scanning is paid back" {
         /// All of it at the next chance, within a cap.
         AtOnce,
