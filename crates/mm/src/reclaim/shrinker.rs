@@ -21,7 +21,7 @@ use crate::pages::cache::PageCache;
 use crate::reclaim::plan::{ShrinkPlan, Shrinker};
 use crate::reclaim::run::{Reclaimer, ScanControl};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::SlabCredit;
+use crate::version::rules::{SlabCredit, SlabDebt};
 
 /// One visit to one shrinker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,10 +65,11 @@ impl Reclaim {
             return None;
         }
         let payback = core.rules().deferred_slab;
-        let owed = core::mem::take(self.owed(shrinker, memcg, node));
+        let debtor = debtor(core, memcg);
+        let owed = core::mem::take(self.owed(shrinker, debtor, node));
         let plan = ShrinkPlan::new(freeable, owed, sc.priority, shrinker.seeks(), shrinker.batch(), payback);
         if shrinker == Shrinker::SuperBlock && !sc.may_fs {
-            *self.owed(shrinker, memcg, node) = plan.deferred_after();
+            *self.owed(shrinker, debtor, node) = plan.deferred_after();
             return None;
         }
         Some(SlabScan { shrinker, memcg, node, plan })
@@ -87,7 +88,7 @@ impl Reclaim {
     ) -> Option<SlabReport> {
         let SlabScan { shrinker, memcg, node, .. } = *scan;
         let Some(batch) = scan.plan.next_batch() else {
-            *self.owed(shrinker, memcg, node) += scan.plan.deferred_after();
+            *self.owed(shrinker, debtor(core, memcg), node) += scan.plan.deferred_after();
             return None;
         };
         let mut report = SlabReport { scanned: batch, ..SlabReport::default() };
@@ -112,6 +113,14 @@ impl Reclaim {
             sc.nr_reclaimed += credit;
         }
         Some(report)
+    }
+}
+
+/// In whose name what visits to `memcg` leave undone is remembered.
+fn debtor<T: Trace>(core: &Core<T>, memcg: MemcgId) -> MemcgId {
+    match core.rules().slab_debt {
+        SlabDebt::PerNode => MemcgId::ROOT,
+        SlabDebt::PerCgroup => memcg,
     }
 }
 

@@ -125,6 +125,14 @@ rules! {
         ByPriority,
     }
 
+    /// Who owes deferred slab work (5.13, MECHANISMS 9.2, MECHANISMS-6X 7.2).
+    slab_debt: SlabDebt = "who owes deferred slab scanning" {
+        /// All cgroups of a node together: one inherits what another left.
+        PerNode,
+        /// Each cgroup on each node (5.13).
+        PerCgroup,
+    }
+
     /// Whether kswapd shrinks slab while it reclaims for a watermark boost (5.4; source 0).
     boosted_slab: BoostedSlab = "slab during a watermark boost" {
         /// Slab is left alone.

@@ -60,6 +60,26 @@ fn what_is_owed_adds_up_from_visit_to_visit() {
 }
 
 #[test]
+fn what_one_cgroup_owes_another_one_pays_before_5_13() {
+    // Of 3000 dentries at priority 2 a visit asks for 1500: one batch. A owes 6000 more: on 5.3 B pays as
+    // much of that as it may, and leaves 2380 to A; on 6.1 A comes with a quarter of its own.
+    for (kernel, b_pays, a_pays) in
+        [("linux-5.3", &[1024; 5][..], &[1024; 3][..]), ("linux-6.1", &[1024], &[1024; 2])]
+    {
+        let mut scene = Scene::boot(kernel);
+        let (a, b) = (scene.group("A"), scene.group("B"));
+        scene.files(a, 3000);
+        scene.files(b, 3000);
+        let mut inside = ScanControl { may_fs: false, ..kswapd(0) };
+        assert_eq!(scene.visit(Shrinker::SuperBlock, a, &mut inside), None);
+        let visit = scene.visit(Shrinker::SuperBlock, b, &mut kswapd(2)).expect("there are dentries");
+        assert_eq!(visit.batches, b_pays, "{kernel}");
+        let visit = scene.visit(Shrinker::SuperBlock, a, &mut kswapd(2)).expect("there are dentries");
+        assert_eq!(visit.batches, a_pays, "{kernel}");
+    }
+}
+
+#[test]
 fn without_fs_tree_nodes_and_buffers_are_freed_all_the_same() {
     let mut scene = Scene::boot("linux-6.1");
     scene.buffers(200);
