@@ -23,7 +23,7 @@ use crate::fs::inode::InodeObjects;
 use crate::fs::state::Fs;
 use crate::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState};
 use crate::fs::xfs::log::CheckpointId;
-use crate::lru::lists::{Lru, LruList, Lruvec};
+use crate::lru::lists::{Lru, LruList};
 use crate::lru::workingset::Shadow;
 use crate::pages::anon::{AnonMaps, RangeCensus};
 use crate::pages::cache::{PageCache, Prepared};
@@ -130,11 +130,6 @@ impl<T: Trace> Memory<T> {
 
     // ---- LRU lists ----
 
-    /// The lists of `memcg` on `node`.
-    pub fn lruvec(&self, memcg: MemcgId, node: NodeId) -> &Lruvec {
-        self.lru.lruvec(memcg, node)
-    }
-
     /// The folios on one list of `memcg` on `node`, the newest first.
     pub fn lru_list(&self, memcg: MemcgId, node: NodeId, list: LruList) -> impl Iterator<Item = Pfn> + '_ {
         self.lru.lruvec(memcg, node).list(list).iter(&self.core.alloc.frames)
@@ -161,11 +156,6 @@ impl<T: Trace> Memory<T> {
         self.lru.add(&mut self.core, cpu, pfn);
     }
 
-    /// Empties the batches of `cpu` onto the lists.
-    pub fn lru_drain(&mut self, cpu: CpuId) {
-        self.lru.drain(&mut self.core, cpu);
-    }
-
     /// Empties the batches of all CPUs onto the lists.
     pub fn lru_drain_all(&mut self) {
         self.lru.drain_all(&mut self.core);
@@ -174,11 +164,6 @@ impl<T: Trace> Memory<T> {
     /// An access through `read` or `write`: [`Lru::mark_accessed`].
     pub fn mark_accessed(&mut self, cpu: CpuId, pfn: Pfn) {
         self.lru.mark_accessed(&mut self.core, cpu, pfn);
-    }
-
-    /// Locks a page into memory: [`Lru::mlock`].
-    pub fn mlock(&mut self, cpu: CpuId, pfn: Pfn) {
-        self.lru.mlock(&mut self.core, cpu, pfn);
     }
 
     /// `pfn` is back and `shadow` lay in its slot: [`Lru::refault`].
@@ -251,11 +236,6 @@ impl<T: Trace> Memory<T> {
         self.cache.balance_dirty_pages(&self.core, &self.lru, now, pages, since_pause)
     }
 
-    /// Measures the pace of writeback if it is time.
-    pub fn measure_pace(&mut self, now: Nanos, limits: &DirtyLimits) {
-        self.cache.measure_pace(&self.core, now, limits);
-    }
-
     /// Marks a page of the cache dirty; false if it was already.
     pub fn set_dirty(&mut self, pfn: Pfn) -> bool {
         self.cache.set_dirty(&mut self.core, pfn)
@@ -303,11 +283,6 @@ impl<T: Trace> Memory<T> {
         self.anon.lock(&mut self.core, &mut self.lru, cpu, anon, first, count);
     }
 
-    /// Makes single pages of a huge page: [`AnonMaps::split_huge`].
-    pub fn split_huge(&mut self, head: Pfn) {
-        self.anon.split_huge(&mut self.core, &mut self.lru, head);
-    }
-
     /// What is in the 2 MiB from page `first`, a multiple of 512.
     pub fn anon_census(&self, anon: AnonId, first: u32) -> RangeCensus {
         self.anon.census(&self.core, anon, first)
@@ -343,11 +318,6 @@ impl<T: Trace> Memory<T> {
     /// The inode is to be written, or was: its pages do not matter here.
     pub fn set_inode_dirty(&mut self, mapping: MappingId, dirty: bool) {
         self.fs.vfs.set_inode_dirty(&self.core, &self.cache, mapping, dirty);
-    }
-
-    /// Whether the inode itself, not a page of it, is to be written.
-    pub fn is_inode_dirty(&self, mapping: MappingId) -> bool {
-        self.fs.vfs.is_inode_dirty(mapping)
     }
 
     /// Looks a cluster of XFS inodes up in order to use it.

@@ -89,18 +89,6 @@ impl AllocFlags {
         }
     }
 
-    /// The same flags with another mark.
-    #[must_use]
-    pub const fn with_mark(self, mark: Option<Mark>) -> Self {
-        let bits = match mark {
-            None => 0,
-            Some(Mark::Min) => 1,
-            Some(Mark::Low) => 2,
-            Some(Mark::High) => 3,
-        };
-        Self((self.0 & !MARK_MASK) | bits)
-    }
-
     /// Whether any of `flags` is set; marks do not count.
     #[inline]
     pub const fn has_any(self, flags: Self) -> bool {
@@ -181,6 +169,5 @@ mod tests {
         assert_eq!(AllocFlags::slow(Gfp::NOFS, true, false).mark(), None);
         assert_eq!(AllocFlags::slow(Gfp::NOFS, false, true).mark(), Some(Mark::Min));
         assert_eq!(AllocFlags::fast(Gfp::NOFS, true).mark(), Some(Mark::Low));
-        assert_eq!(AllocFlags::fast(Gfp::NOFS, true).with_mark(Some(Mark::High)).mark(), Some(Mark::High));
     }
 }

@@ -67,11 +67,6 @@ impl XfsBuffers {
         self.lists[node.index()].len() as u64
     }
 
-    /// Pages of all buffers.
-    pub fn pages(&self) -> u64 {
-        self.lists.iter().map(|list| (list.len() * CLUSTER_PAGES) as u64).sum()
-    }
-
     fn get(&mut self, cluster: ClusterId) -> Option<&mut Buffer> {
         self.buffers.get_mut(cluster.0 as usize)?.as_mut()
     }
@@ -176,7 +171,7 @@ mod tests {
         add(&mut core, &mut buffers, 7, true);
         add(&mut core, &mut buffers, 9, true);
         add(&mut core, &mut buffers, 11, false);
-        assert_eq!(buffers.pages(), 12);
+        assert_eq!(buffers.count(NODE), 3);
         let mut scan = |buffers: &mut XfsBuffers| {
             let all = buffers.count(NODE);
             buffers.shrink(&mut core, CPU, NODE, all)
