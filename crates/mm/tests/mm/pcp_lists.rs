@@ -177,7 +177,7 @@ fn dma_stops_serving_users_at_its_low_mark_and_reserve() {
     let dma = memory.zone(ZoneId(0));
     let floor = dma.watermarks.mark(Mark::Low) + dma.watermarks.reserve(ZoneKind::Movable);
     assert_eq!(dma.free_pages(), Pages(floor));
-    let outcome = memory.alloc(CPU, Gfp::ATOMIC, Order(0), AllocFlags::slow(Gfp::ATOMIC, false, false));
+    let outcome = memory.alloc(CPU, Gfp::ATOMIC, Order(0), AllocFlags::slow(Gfp::ATOMIC, false));
     assert_eq!(
         outcome.page.map(|pfn| memory.zone_of(pfn)),
         Some(DMA32),
