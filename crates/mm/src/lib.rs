@@ -106,6 +106,8 @@ pub mod reclaim {
     pub mod plan;
     pub mod run;
     pub mod shrinker;
+    #[cfg(test)]
+    mod shrinker_scenes;
     pub mod state;
 }
 

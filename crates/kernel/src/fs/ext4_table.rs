@@ -3,6 +3,7 @@
 //! Left out: bitmaps and group descriptors. Next: [`super::ext4`].
 
 use mm::base::event::Trace;
+use units::Order;
 
 use crate::errno::Errno;
 use crate::files::inode::Inode;
@@ -29,6 +30,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if !create {
             return self.read_block(process, &device, block).await;
         }
-        self.write_page(process, &device, block, false).await
+        self.write_folio(process, &device, block, false, Order(0)).await.map(|_| ())
     }
 }

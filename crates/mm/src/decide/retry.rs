@@ -121,7 +121,7 @@ impl Retry {
         Self {
             gfp,
             order,
-            flags: AllocFlags::slow(gfp, false, victim),
+            flags: AllocFlags::slow(gfp, victim),
             victim,
             fruitless: 0,
             progress: 0,

@@ -110,7 +110,7 @@ features! {
     /// [`DeferredSlab::ByPriority`]
     DeferredSlabDecay = "deferred-slab-decay",
         "deferred slab scanning is paid back by priority",
-        "5.11", DeferredSlab: AtOnce => ByPriority;
+        "5.13", DeferredSlab: AtOnce => ByPriority;
     /// [`PcpGeneration::HighOrder`]
     PcpHighOrder = "pcp-high-order",
         "per-CPU page lists hold orders 0 to 3, sized from the low watermark",

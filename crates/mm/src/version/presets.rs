@@ -88,6 +88,7 @@ const RULES_419: Rules = Rules {
     sibling_shares: SiblingShares::BelowTopLevel,
     slab_credit: SlabCredit::AllReclaim,
     deferred_slab: DeferredSlab::AtOnce,
+    slab_debt: SlabDebt::PerNode,
     boosted_slab: BoostedSlab::Spared,
     spread: Spread::Off,
     spread_retry: SpreadRetry::GoesOn,
@@ -115,15 +116,14 @@ const RULES_53: Rules = RULES_419.edited(&[
 
 const RULES_54: Rules = RULES_53.edited(&[Rule::BoostedSlab(BoostedSlab::Shrunk)]);
 
-// Exactly 5.4 with root aging: the walk of 5.4 is kept, so that one change is one feature.
-const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root)]);
+const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root), Rule::MemcgWalk(MemcgWalk::Full)]);
 
 const RULES_61: Rules = RULES_55.edited(&[
-    Rule::MemcgWalk(MemcgWalk::Full),
     Rule::SiblingShares(SiblingShares::EveryLevel),
     Rule::BoostedZones(BoostedZones::FourPageblocks),
     Rule::AnonStart(AnonStart::Inactive),
     Rule::DeferredSlab(DeferredSlab::ByPriority),
+    Rule::SlabDebt(SlabDebt::PerCgroup),
     Rule::PcpGeneration(PcpGeneration::HighOrder),
     Rule::AtomicMark(AtomicMark::Unboosted),
     Rule::ReadaheadFolios(ReadaheadFolios::Large),
@@ -159,7 +159,12 @@ const PRESETS: &[Preset] = &[
         rules: RULES_54,
         tuning: TUNING_5X,
     },
-    Preset { name: "linux-5.5", help: "Linux 5.5: 5.4 + root-aging", rules: RULES_55, tuning: TUNING_5X },
+    Preset {
+        name: "linux-5.5",
+        help: "Linux 5.5: 5.4 + root-aging, without shared-memcg-walk",
+        rules: RULES_55,
+        tuning: TUNING_5X,
+    },
     Preset {
         name: "linux-6.1",
         help: "Linux 6.1 (2022), classic LRU, as packaged by Debian 12",

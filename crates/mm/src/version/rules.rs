@@ -117,12 +117,20 @@ rules! {
         GlobalOnly,
     }
 
-    /// How deferred slab work is paid back (5.11, MECHANISMS-6X 7.2).
+    /// How deferred slab work is paid back (5.13, MECHANISMS 9.2, MECHANISMS-6X 7.2).
     deferred_slab: DeferredSlab = "how deferred slab scanning is paid back" {
         /// All of it at the next chance, within a cap.
         AtOnce,
         /// The fraction 2^-priority of it.
         ByPriority,
+    }
+
+    /// Who owes deferred slab work (5.13, MECHANISMS 9.2, MECHANISMS-6X 7.2).
+    slab_debt: SlabDebt = "who owes deferred slab scanning" {
+        /// All cgroups of a node together: one inherits what another left.
+        PerNode,
+        /// Each cgroup on each node (5.13).
+        PerCgroup,
     }
 
     /// Whether kswapd shrinks slab while it reclaims for a watermark boost (5.4; source 0).

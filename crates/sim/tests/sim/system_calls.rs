@@ -276,3 +276,32 @@ fn a_mapping_costs_a_page_table_for_every_2_mib_that_was_touched_until_it_goes()
         Ok(())
     });
 }
+
+#[test]
+fn no_page_of_a_file_on_xfs_is_had_by_throwing_dentries_out() {
+    // Neither pages nor the tree nodes above them may enter the filesystem; each page here needs a node
+    // of its own. Global reclaim could, but memory is plenty.
+    for (filesystem, throws) in [(Filesystem::Xfs, false), (Filesystem::Ext4, true)] {
+        let spec = SimRun { filesystem, readahead_pages: 0, ..machine("linux-5.4") };
+        let spec = SimRun { layout: MemoryLayout::flat(Pages(64 << 8), 2), ..spec };
+        let result = tell(&spec, |sys| async move {
+            sys.cgroup_create("A").await?;
+            sys.lay_out_file("sparse", Bytes(3000 << 18)).await?;
+            let program = |sys: SimSystem| async move {
+                for number in 0..2500 {
+                    drop(sys.open(&format!("file{number}"), OpenMode::Create).await.expect("memory"));
+                }
+                sys.cgroup_write("A", "memory.max", "6M").await.expect("a limit");
+                let file = sys.open("sparse", OpenMode::Read).await.expect("it exists");
+                for page in 0..3000 {
+                    sys.read(&file, page << 18, 4096).await.expect("memory");
+                }
+            };
+            let task = sys.spawn(TaskSpec::named("reader").in_cgroup("A"), program).await?;
+            sys.join(task).await?;
+            Ok(())
+        });
+        let left = result.vmstat["nr_dentries"];
+        assert_eq!(left < 2501, throws, "{filesystem:?}: {left} dentries left");
+    }
+}
