@@ -126,6 +126,8 @@ pub mod decide {
     pub mod priority;
     pub mod retry;
     #[cfg(test)]
+    mod retry_scripts;
+    #[cfg(test)]
     mod scene;
     pub mod throttle;
 }
