@@ -31,11 +31,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     pub(crate) async fn alloc_slow(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
-        let mut retry = Retry::new(gfp, order, process.is_some_and(Process::is_killed));
+        let mut retry = Retry::new(gfp, order);
         let mut outcome = Outcome::NoPage;
         loop {
-            let cpu = self.machine().current_cpu();
-            let done = match self.mem(|mem| retry.step(mem, cpu, outcome)) {
+            // Either may have changed while it waited.
+            let (cpu, victim) = (self.machine().current_cpu(), process.is_some_and(Process::is_killed));
+            let done = match self.mem(|mem| retry.step(mem, cpu, victim, outcome)) {
                 Next::WakeKswapds => {
                     self.wake_all_kswapds(gfp, order);
                     Err(Outcome::NoPage)
@@ -59,10 +60,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     Err(Outcome::NoPage)
                 }
                 Next::LastTry(flags) => self.last_try(gfp, order, flags).await,
-                Next::Kill => {
-                    let any = self.oom_kill(MemcgId::ROOT);
-                    Err(Outcome::Killed { any, oneself: process.is_some_and(Process::is_killed) })
-                }
+                Next::Kill if self.oom_kill(MemcgId::ROOT) => Err(Outcome::Killed),
+                Next::Kill => Err(Outcome::NobodyLeft),
                 Next::Fail => return None,
             };
             match done {

@@ -40,13 +40,10 @@ pub enum Outcome {
     Compacted(CompactResult),
     /// Another task runs the OOM killer, which was waited for.
     OomLocked,
-    /// The OOM killer ran.
-    Killed {
-        /// Somebody was killed.
-        any: bool,
-        /// The task itself was.
-        oneself: bool,
-    },
+    /// The OOM killer took somebody, perhaps the task itself.
+    Killed,
+    /// The OOM killer found nobody to take.
+    NobodyLeft,
 }
 
 /// What a request does next.
@@ -102,9 +99,8 @@ enum At {
 pub struct Retry {
     gfp: Gfp,
     order: Order,
+    /// Those of this round.
     flags: AllocFlags,
-    /// The task was killed by the OOM killer before.
-    victim: bool,
     /// Rounds in a row that freed nothing.
     fruitless: u32,
     /// Pages that reclaim freed in this round.
@@ -117,13 +113,12 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// A request of a task; `victim`: the OOM killer took it.
-    pub fn new(gfp: Gfp, order: Order, victim: bool) -> Self {
+    /// A request that found no page at the low mark.
+    pub fn new(gfp: Gfp, order: Order) -> Self {
         Self {
             gfp,
             order,
-            flags: AllocFlags::slow(gfp, false, victim),
-            victim,
+            flags: AllocFlags::slow(gfp, false, false),
             fruitless: 0,
             progress: 0,
             priority: CompactPriority::SyncLight,
@@ -142,8 +137,9 @@ impl Retry {
         self.go(At::RoundWake, Next::WakeKswapds)
     }
 
-    /// The next step, for a task on `cpu`.
-    pub fn step<T: Trace>(&mut self, mem: &Memory<T>, cpu: CpuId, outcome: Outcome) -> Next {
+    /// The next step, for a task on `cpu`. `victim`: the OOM killer took the task by now; from its
+    /// next round on it may use a part of the reserves (MECHANISMS 1.8).
+    pub fn step<T: Trace>(&mut self, mem: &Memory<T>, cpu: CpuId, victim: bool, outcome: Outcome) -> Next {
         match self.at {
             At::Start => self.go(At::FirstWake, Next::WakeKswapds),
             At::FirstWake => self.go(At::FirstTry, Next::TryOrStall(self.flags)),
@@ -152,9 +148,11 @@ impl Retry {
             }
             At::FirstTry => self.round(),
             At::FirstCompact => self.after_first_compaction(outcome),
-            At::RoundWake => self.go(At::RoundTry, Next::Try(self.flags)),
+            At::RoundWake => {
+                self.flags = AllocFlags::slow(self.gfp, false, victim);
+                self.go(At::RoundTry, Next::Try(self.flags))
+            }
             At::RoundTry if !self.gfp.has(Gfp::DIRECT_RECLAIM) => Next::Fail,
-            At::RoundTry if self.victim && !self.gfp.has(Gfp::NOFAIL) => Next::Fail,
             At::RoundTry => self.go(At::Reclaim, Next::Reclaim),
             At::Reclaim => {
                 let Outcome::Freed(progress) = outcome else { panic!("reclaim came to {outcome:?}") };
@@ -174,8 +172,8 @@ impl Retry {
             }
             At::Wait => self.go(At::Rest, Next::Rest),
             At::Rest => self.round(),
-            At::LastTry => self.after_last_try(outcome),
-            At::Kill => self.after_kill(outcome),
+            At::LastTry => self.after_last_try(victim, outcome),
+            At::Kill => self.after_kill(victim, outcome),
         }
     }
 
@@ -293,15 +291,20 @@ impl Retry {
         self.order <= COSTLY_ORDER && self.gfp.has(Gfp::FS) && !self.gfp.has(Gfp::RETRY_MAYFAIL)
     }
 
-    fn after_last_try(&mut self, outcome: Outcome) -> Next {
+    /// A victim that had its reserves in this round, or may not use any, ends here: it shall exit.
+    fn is_spent(&self, victim: bool) -> bool {
+        let had_reserves = self.flags.has_any(AllocFlags::OOM) || self.gfp.has(Gfp::NOMEMALLOC);
+        victim && had_reserves && !self.gfp.has(Gfp::NOFAIL)
+    }
+
+    fn after_last_try(&mut self, victim: bool, outcome: Outcome) -> Next {
         if outcome == Outcome::OomLocked {
-            self.fruitless = 0;
-            return self.round();
+            return self.after_progress(victim);
         }
         if self.may_kill() {
             return self.go(At::Kill, Next::Kill);
         }
-        if self.gfp.has(Gfp::FS) {
+        if self.gfp.has(Gfp::FS) || self.is_spent(victim) {
             return Next::Fail;
         }
         // Loops as the kernel does: somebody else must free memory.
@@ -309,9 +312,18 @@ impl Retry {
         self.go(At::Rest, Next::Rest)
     }
 
-    fn after_kill(&mut self, outcome: Outcome) -> Next {
-        let Outcome::Killed { any, oneself } = outcome else { panic!("a kill came to {outcome:?}") };
-        if !any || (oneself && !self.gfp.has(Gfp::NOFAIL)) {
+    fn after_kill(&mut self, victim: bool, outcome: Outcome) -> Next {
+        match outcome {
+            Outcome::Killed => self.after_progress(victim),
+            // Where Linux panics.
+            Outcome::NobodyLeft => Next::Fail,
+            _ => panic!("a kill came to {outcome:?}"),
+        }
+    }
+
+    /// Somebody's memory comes free.
+    fn after_progress(&mut self, victim: bool) -> Next {
+        if self.is_spent(victim) {
             return Next::Fail;
         }
         self.fruitless = 0;

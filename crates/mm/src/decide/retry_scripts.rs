@@ -2,6 +2,7 @@
 //! step.
 
 use std_alloc::string::String;
+use std_alloc::vec::Vec;
 
 use units::{CpuId, Order};
 
@@ -14,7 +15,6 @@ use crate::compact::state::{CompactPriority, CompactResult};
 use crate::memory::Memory;
 
 const CPU: CpuId = CpuId(0);
-const KILLED: Outcome = Outcome::Killed { any: true, oneself: false };
 
 /// What comes of the steps of a request that never gets a page.
 #[derive(Clone, Copy)]
@@ -23,13 +23,16 @@ struct Script {
     compacted: CompactResult,
     last_try: Outcome,
     killed: Outcome,
+    /// The OOM killer took the task: from the step with this number on.
+    victim_from: Option<usize>,
 }
 
 const NOTHING_HELPS: Script = Script {
     freed: 0,
     compacted: CompactResult::Complete,
     last_try: Outcome::NoPage,
-    killed: Outcome::Killed { any: false, oneself: false },
+    killed: Outcome::NobodyLeft,
+    victim_from: None,
 };
 
 /// A machine without a free page, and none to reclaim.
@@ -41,10 +44,22 @@ fn full(kernel: &str) -> Memory<NoTrace> {
 
 /// The first 400 steps, a letter each: wake, try or (s)tall, try, reclaim, drain, compact
 /// (a)sync, (l)ight or (f)ull, (b)locked by writeback, rest (.), (L)ast try, kill, fail (x).
-fn walk(mem: &Memory<NoTrace>, mut retry: Retry, script: Script) -> String {
-    let (mut steps, mut outcome) = (String::new(), Outcome::NoPage);
+fn walk(mem: &Memory<NoTrace>, gfp: Gfp, order: u8, script: Script) -> String {
+    walk_with_flags(mem, gfp, order, script).0
+}
+
+/// [`walk`], and the flags of each try.
+fn walk_with_flags(mem: &Memory<NoTrace>, gfp: Gfp, order: u8, script: Script) -> (String, Vec<AllocFlags>) {
+    let mut retry = Retry::new(gfp, Order(order));
+    let (mut steps, mut outcome, mut tries) = (String::new(), Outcome::NoPage, Vec::new());
     while steps.len() < 400 && !steps.ends_with('x') {
-        let next = retry.step(mem, CPU, outcome);
+        let victim = script.victim_from.is_some_and(|step| steps.len() >= step);
+        let next = retry.step(mem, CPU, victim, outcome);
+        if let Next::TryOrStall(flags) | Next::Try(flags) | Next::Compact(_, flags) | Next::LastTry(flags) =
+            next
+        {
+            tries.push(flags);
+        }
         let (letter, then) = match next {
             Next::WakeKswapds => ('w', Outcome::NoPage),
             Next::TryOrStall(_) => ('s', Outcome::NoPage),
@@ -63,11 +78,11 @@ fn walk(mem: &Memory<NoTrace>, mut retry: Retry, script: Script) -> String {
         steps.push(letter);
         outcome = then;
     }
-    steps
+    (steps, tries)
 }
 
 fn steps(gfp: Gfp, order: u8, script: Script) -> String {
-    walk(&full("linux-6.1"), Retry::new(gfp, Order(order), false), script)
+    walk(&full("linux-6.1"), gfp, order, script)
 }
 
 #[test]
@@ -78,10 +93,8 @@ fn who_may_not_reclaim_tries_twice() {
 #[test]
 fn with_nothing_to_reclaim_the_oom_killer_comes_at_once() {
     assert_eq!(steps(Gfp::KERNEL, 0, NOTHING_HELPS), "wswtrLkx", "nobody is left to kill");
-    let kills = steps(Gfp::KERNEL, 0, Script { killed: KILLED, ..NOTHING_HELPS });
+    let kills = steps(Gfp::KERNEL, 0, Script { killed: Outcome::Killed, ..NOTHING_HELPS });
     assert!(kills.starts_with("wswtrLkwtrLkwtrLk"), "{kills}: the next one, until there is a page");
-    let suicide = Outcome::Killed { any: true, oneself: true };
-    assert_eq!(steps(Gfp::KERNEL, 0, Script { killed: suicide, ..NOTHING_HELPS }), "wswtrLkx");
     let locked = steps(Gfp::KERNEL, 0, Script { last_try: Outcome::OomLocked, ..NOTHING_HELPS });
     assert!(locked.starts_with("wswtrLwtrL"), "{locked}: one killer at a time");
 }
@@ -89,7 +102,7 @@ fn with_nothing_to_reclaim_the_oom_killer_comes_at_once() {
 #[test]
 fn fruitless_reclaim_is_repeated_16_times_while_it_could_help() {
     let mem = machine("linux-6.1"); // All of it is free, but others take it before we can.
-    let walked = |script| walk(&mem, Retry::new(Gfp::KERNEL, Order(0), false), script);
+    let walked = |script| walk(&mem, Gfp::KERNEL, 0, script);
     assert_eq!(walked(NOTHING_HELPS), String::from("ws") + &"wtr.".repeat(16) + "wtrLkx");
     let progress = walked(Script { freed: 1, ..NOTHING_HELPS });
     assert_eq!(progress, (String::from("ws") + &"wtrtdt.".repeat(60))[..400], "progress has no end");
@@ -134,12 +147,42 @@ fn compaction_tries_harder_while_reclaim_makes_progress() {
     assert_eq!(steps(may_fail, 4, script(CompactResult::Success)), costly, "nobody dies for it");
 }
 
+const RESERVES: AllocFlags = AllocFlags::OOM;
+
 #[test]
-fn a_victim_gives_up_unless_it_must_not_fail() {
+fn a_task_that_is_killed_on_its_way_takes_from_the_reserves_from_its_next_round_on() {
+    let mem = machine("linux-6.1"); // Reclaim could help, so that there are rounds.
+    for killed_at in 0..12 {
+        let script = Script { victim_from: Some(killed_at), ..NOTHING_HELPS };
+        let (walked, tries) = walk_with_flags(&mem, Gfp::KERNEL, 0, script);
+        assert!(walked.starts_with("wswtr.wtr.wtr."), "{walked}: it reclaims as others do");
+        let had: Vec<bool> = tries[..4].iter().map(|flags| flags.has_any(RESERVES)).collect();
+        // Tries are steps 1, 3, 7 and 11; the first one is not of a round.
+        let expected = [1, 3, 7, 11].map(|step| step > 1 && killed_at <= step);
+        assert_eq!(had, expected, "killed at step {killed_at}");
+    }
+}
+
+#[test]
+fn who_kills_itself_tries_once_more_with_reserves_and_then_gives_up() {
     let mem = full("linux-6.1");
-    let walked = |gfp| walk(&mem, Retry::new(gfp, Order(0), true), NOTHING_HELPS);
-    assert_eq!(walked(Gfp::KERNEL), "wswtx");
-    assert_eq!(walked(Gfp::KERNEL | Gfp::NOFAIL), "wswtrLkx");
+    let suicide = Script { killed: Outcome::Killed, victim_from: Some(8), ..NOTHING_HELPS };
+    let (walked, tries) = walk_with_flags(&mem, Gfp::KERNEL, 0, suicide);
+    assert_eq!(walked, "wswtrLkwtrLkx");
+    let had: Vec<bool> = tries.iter().map(|flags| flags.has_any(RESERVES)).collect();
+    assert_eq!(had, [false, false, false, true, false], "not the last try, at the high mark");
+}
+
+#[test]
+fn a_victim_gives_up_once_its_reserves_did_not_help_unless_it_must_not_fail() {
+    let victim = Script { killed: Outcome::Killed, victim_from: Some(0), ..NOTHING_HELPS };
+    assert_eq!(steps(Gfp::KERNEL, 0, victim), "wswtrLkx");
+    assert_eq!(steps(Gfp::KERNEL | Gfp::NOMEMALLOC, 0, victim), "wswtrLkx", "it may not use any");
+    assert_eq!(steps(Gfp::NOFS, 0, victim), "wswtrLx");
+    let locked = Script { last_try: Outcome::OomLocked, ..victim };
+    assert_eq!(steps(Gfp::KERNEL, 0, locked), "wswtrLx");
+    let must = steps(Gfp::KERNEL | Gfp::NOFAIL, 0, victim);
+    assert!(must.starts_with("wswtrLkwtrLkwtrLk"), "{must}");
 }
 
 #[test]
@@ -147,7 +190,7 @@ fn a_request_without_success_lets_the_disk_catch_up_only_before_5_16() {
     for (kernel, round) in [("linux-5.4", "wtrb."), ("linux-6.1", "wtr.")] {
         let mut mem = machine(kernel);
         add_dirty_page(&mut mem);
-        let walked = walk(&mem, Retry::new(Gfp::KERNEL, Order(0), false), NOTHING_HELPS);
+        let walked = walk(&mem, Gfp::KERNEL, 0, NOTHING_HELPS);
         assert!(walked.starts_with(&(String::from("ws") + round + round)), "{kernel}: {walked}");
     }
 }
