@@ -48,6 +48,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.drain_for(gfp);
                     Err(Outcome::NoPage)
                 }
+                Next::Unreserve => Err(Outcome::Unreserved(self.unreserve_highatomic(gfp, true))),
                 Next::Compact(priority, flags) => {
                     self.direct_compact(gfp, order, flags, priority).await.map_err(Outcome::Compacted)
                 }
@@ -82,13 +83,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Reclaim made progress, but others took it all: pages on per-CPU lists may be left.
     fn drain_for(&self, gfp: Gfp) {
+        let _ = self.unreserve_highatomic(gfp, false);
+        let _ = self.mem(|mem| mem.core.alloc.drain_all());
+        self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));
+    }
+
+    /// Gives a pageblock of the reserves back that the request could use; unless `force`, each zone
+    /// keeps its last one. Returns whether one was given.
+    fn unreserve_highatomic(&self, gfp: Gfp, force: bool) -> bool {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
             let zones = mem.core.alloc.zonelist(cpu, gfp).to_vec();
-            mem.core.alloc.unreserve_highatomic(&zones, gfp.migrate_type(), false);
-            let _ = mem.core.alloc.drain_all();
-        });
-        self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));
+            mem.core.alloc.unreserve_highatomic(&zones, gfp.migrate_type(), force)
+        })
     }
 
     fn wake_all_kswapds(&self, gfp: Gfp, order: Order) {

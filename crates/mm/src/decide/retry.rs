@@ -6,7 +6,8 @@
 //!    R: wake kswapd again, try with whatever reserves the task may use
 //!       direct reclaim, try; if that freed pages but none is left, drain all CPUs and try
 //!       compact, try (large orders, and small ones that others cannot make, compact before R too)
-//!       retry while reclaim or compaction can still help, else OOM
+//!       retry while reclaim or compaction can still help, or the reserve for high-order atomic
+//!       requests has something to give, else OOM
 //! ```
 //! Left out: CPU sets. Neighbours: [`super::priority`] for the reclaim, [`crate::compact::run`];
 //! `retry_scripts` walks requests through it.
@@ -36,6 +37,8 @@ pub enum Outcome {
     NoPage,
     /// So many pages were freed.
     Freed(u64),
+    /// Whether a pageblock of the reserve for high-order atomic requests was given back.
+    Unreserved(bool),
     /// Compaction ended so, and there is no page.
     Compacted(CompactResult),
     /// Another task runs the OOM killer, which was waited for.
@@ -58,8 +61,11 @@ pub enum Next {
     Try(AllocFlags),
     /// Direct reclaim.
     Reclaim,
-    /// Drain the per-CPU lists of all CPUs.
+    /// Give a spare pageblock of the reserve for high-order atomic requests back, and drain the
+    /// per-CPU lists of all CPUs.
     Drain,
+    /// Give a pageblock of that reserve back, the last one too.
+    Unreserve,
     /// Compact this hard and try with these flags.
     Compact(CompactPriority, AllocFlags),
     /// Sleep 100 ms: most of what could be freed is dirty.
@@ -88,6 +94,7 @@ enum At {
     Drain,
     TryAfterDrain,
     Compact,
+    Unreserve,
     Wait,
     Rest,
     LastTry,
@@ -170,6 +177,8 @@ impl Retry {
                 self.note_compaction(outcome);
                 self.after_round(mem, cpu)
             }
+            At::Unreserve if outcome == Outcome::Unreserved(true) => self.round(),
+            At::Unreserve => self.after_reclaim(mem, cpu),
             At::Wait => self.go(At::Rest, Next::Rest),
             At::Rest => self.round(),
             At::LastTry => self.after_last_try(victim, outcome),
@@ -219,7 +228,10 @@ impl Retry {
         } else {
             self.fruitless += 1;
         }
-        if self.fruitless <= MAX_RECLAIM_RETRIES && self.reclaim_can_help(mem, cpu) {
+        if self.fruitless > MAX_RECLAIM_RETRIES {
+            return self.go(At::Unreserve, Next::Unreserve);
+        }
+        if self.reclaim_can_help(mem, cpu) {
             // Up to 5.15 a request that reclaim did not help lets the disk catch up first.
             let heeds_disk = self.progress == 0 && !mem.core.alloc.features().has(Feature::ReclaimThrottle);
             if heeds_disk && mem.nodes().any(|node| mem.is_mostly_dirty(node)) {
@@ -227,6 +239,11 @@ impl Retry {
             }
             return self.go(At::Rest, Next::Rest);
         }
+        self.after_reclaim(mem, cpu)
+    }
+
+    /// Reclaim is at its end: compaction, or the OOM killer?
+    fn after_reclaim<T: Trace>(&mut self, mem: &Memory<T>, cpu: CpuId) -> Next {
         if self.progress > 0 && self.should_compact_retry(mem, cpu) {
             return self.go(At::Rest, Next::Rest);
         }

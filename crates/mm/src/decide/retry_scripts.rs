@@ -21,6 +21,8 @@ const CPU: CpuId = CpuId(0);
 struct Script {
     freed: u64,
     compacted: CompactResult,
+    /// So many pageblocks of the reserve are given back on demand.
+    reserved: usize,
     last_try: Outcome,
     killed: Outcome,
     /// The OOM killer took the task: from the step with this number on.
@@ -30,6 +32,7 @@ struct Script {
 const NOTHING_HELPS: Script = Script {
     freed: 0,
     compacted: CompactResult::Complete,
+    reserved: 0,
     last_try: Outcome::NoPage,
     killed: Outcome::NobodyLeft,
     victim_from: None,
@@ -42,7 +45,7 @@ fn full(kernel: &str) -> Memory<NoTrace> {
     mem
 }
 
-/// The first 400 steps, a letter each: wake, try or (s)tall, try, reclaim, drain, compact
+/// The first 400 steps, a letter each: wake, try or (s)tall, try, reclaim, drain, (u)nreserve, compact
 /// (a)sync, (l)ight or (f)ull, (b)locked by writeback, rest (.), (L)ast try, kill, fail (x).
 fn walk(mem: &Memory<NoTrace>, gfp: Gfp, order: u8, script: Script) -> String {
     walk_with_flags(mem, gfp, order, script).0
@@ -66,6 +69,7 @@ fn walk_with_flags(mem: &Memory<NoTrace>, gfp: Gfp, order: u8, script: Script) -
             Next::Try(_) => ('t', Outcome::NoPage),
             Next::Reclaim => ('r', Outcome::Freed(script.freed)),
             Next::Drain => ('d', Outcome::NoPage),
+            Next::Unreserve => ('u', Outcome::Unreserved(steps.matches('u').count() < script.reserved)),
             Next::Compact(CompactPriority::Async, _) => ('a', Outcome::Compacted(script.compacted)),
             Next::Compact(CompactPriority::SyncLight, _) => ('l', Outcome::Compacted(script.compacted)),
             Next::Compact(CompactPriority::SyncFull, _) => ('f', Outcome::Compacted(script.compacted)),
@@ -103,9 +107,18 @@ fn with_nothing_to_reclaim_the_oom_killer_comes_at_once() {
 fn fruitless_reclaim_is_repeated_16_times_while_it_could_help() {
     let mem = machine("linux-6.1"); // All of it is free, but others take it before we can.
     let walked = |script| walk(&mem, Gfp::KERNEL, 0, script);
-    assert_eq!(walked(NOTHING_HELPS), String::from("ws") + &"wtr.".repeat(16) + "wtrLkx");
+    assert_eq!(walked(NOTHING_HELPS), String::from("ws") + &"wtr.".repeat(16) + "wtruLkx");
     let progress = walked(Script { freed: 1, ..NOTHING_HELPS });
     assert_eq!(progress, (String::from("ws") + &"wtrtdt.".repeat(60))[..400], "progress has no end");
+}
+
+#[test]
+fn after_its_last_retry_a_request_takes_the_highatomic_reserve_apart_before_anybody_dies() {
+    let mem = machine("linux-6.1");
+    let reserve = Script { reserved: 2, ..NOTHING_HELPS };
+    let fruitless = String::from("ws") + &"wtr.".repeat(16);
+    assert_eq!(walk(&mem, Gfp::KERNEL, 0, reserve), fruitless + "wtru" + "wtru" + "wtruLkx");
+    assert_eq!(steps(Gfp::KERNEL, 0, reserve), "wswtrLkx", "only where reclaim could have helped");
 }
 
 #[test]
