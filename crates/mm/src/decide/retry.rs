@@ -220,8 +220,8 @@ impl Retry {
     fn after_round<T: Trace>(&mut self, mem: &Memory<T>, cpu: CpuId) -> Next {
         let gfp = self.gfp;
         let gives_up = gfp.has(Gfp::NORETRY) || (self.order > COSTLY_ORDER && !gfp.has(Gfp::RETRY_MAYFAIL));
-        if gives_up && !gfp.has(Gfp::NOFAIL) {
-            return Next::Fail;
+        if gives_up {
+            return self.fail();
         }
         if self.progress > 0 && self.order <= COSTLY_ORDER {
             self.fruitless = 0;
@@ -304,8 +304,10 @@ impl Retry {
         })
     }
 
-    fn may_kill(&self) -> bool {
-        self.order <= COSTLY_ORDER && self.gfp.has(Gfp::FS) && !self.gfp.has(Gfp::RETRY_MAYFAIL)
+    /// Whether memory for this request is worth a life: it is not too large, nor willing to fail, and
+    /// what is short is more than the lowest zone (MECHANISMS 13.1).
+    fn is_worth_a_kill(&self) -> bool {
+        self.order <= COSTLY_ORDER && !self.gfp.has(Gfp::RETRY_MAYFAIL) && !self.gfp.has(Gfp::DMA)
     }
 
     /// A victim that had its reserves in this round, or may not use any, ends here: it shall exit.
@@ -318,13 +320,25 @@ impl Retry {
         if outcome == Outcome::OomLocked {
             return self.after_progress(victim);
         }
-        if self.may_kill() {
+        if !self.is_worth_a_kill() {
+            return self.fail();
+        }
+        if self.gfp.has(Gfp::FS) {
             return self.go(At::Kill, Next::Kill);
         }
-        if self.gfp.has(Gfp::FS) || self.is_spent(victim) {
+        if self.is_spent(victim) {
             return Next::Fail;
         }
         // Loops as the kernel does: somebody else must free memory.
+        self.rest()
+    }
+
+    /// The end, unless the request must not fail.
+    fn fail(&mut self) -> Next {
+        if self.gfp.has(Gfp::NOFAIL) { self.rest() } else { Next::Fail }
+    }
+
+    fn rest(&mut self) -> Next {
         self.fruitless = 0;
         self.go(At::Rest, Next::Rest)
     }

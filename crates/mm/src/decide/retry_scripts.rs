@@ -128,6 +128,36 @@ fn a_request_that_may_not_enter_the_filesystem_kills_nobody_and_never_gives_up()
 }
 
 #[test]
+fn nobody_is_killed_for_a_request_that_may_fail_is_too_large_or_wants_the_lowest_zone() {
+    let killer = Script { killed: Outcome::Killed, ..NOTHING_HELPS };
+    for gfp in [Gfp::KERNEL, Gfp::NOFS] {
+        for more in [Gfp::RETRY_MAYFAIL, Gfp::DMA] {
+            assert_eq!(steps(gfp | more, 0, killer), "wswtrLx", "{gfp:?}, {more:?}");
+        }
+        assert_eq!(steps(gfp | Gfp::RETRY_MAYFAIL, 4, killer), "wsawtrlLx", "{gfp:?}");
+        assert_eq!(steps(gfp | Gfp::NORETRY, 0, killer), "wswtrx", "{gfp:?}: not even a last try");
+    }
+    for (order, dies) in [(0, true), (3, true), (4, false)] {
+        let walked = steps(Gfp::HIGHUSER_MOVABLE, order, killer);
+        assert_eq!(walked.contains('k'), dies, "order {order}: {walked}");
+    }
+}
+
+#[test]
+fn a_request_that_must_not_fail_goes_round_where_others_give_up() {
+    for (gfp, order, round) in [
+        (Gfp::NORETRY, 0, "wtr."),
+        (Gfp::RETRY_MAYFAIL, 0, "wtrL."),
+        (Gfp::DMA, 0, "wtrL."),
+        (Gfp::HIGHUSER_MOVABLE, 4, "wtrl."),
+    ] {
+        let walked = steps(Gfp::KERNEL | gfp | Gfp::NOFAIL, order, NOTHING_HELPS);
+        let begin = if order == 0 { "ws" } else { "wsa" };
+        assert!(walked.starts_with(&(String::from(begin) + &round.repeat(3))), "{walked}");
+    }
+}
+
+#[test]
 fn large_blocks_and_small_unmovable_ones_compact_before_they_reclaim() {
     let movable = Gfp::HIGHUSER_MOVABLE;
     assert_eq!(steps(movable, 3, NOTHING_HELPS), "wswtrlLkx");
