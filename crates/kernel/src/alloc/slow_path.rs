@@ -33,10 +33,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) async fn alloc_slow(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
         let mut retry = Retry::new(gfp, order);
         let mut outcome = Outcome::NoPage;
+        // From the last try before a kill until the victim's memory is free.
+        let mut lock = None;
         loop {
             // Either may have changed while it waited.
             let (cpu, victim) = (self.machine().current_cpu(), process.is_some_and(Process::is_killed));
-            let done = match self.mem(|mem| retry.step(mem, cpu, victim, outcome)) {
+            let next = self.mem(|mem| retry.step(mem, cpu, victim, outcome));
+            lock = lock.filter(|_| next == Next::Kill);
+            let done = match next {
                 Next::WakeKswapds => {
                     self.wake_all_kswapds(gfp, order);
                     Err(Outcome::NoPage)
@@ -60,9 +64,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.machine().cond_resched().await;
                     Err(Outcome::NoPage)
                 }
-                Next::LastTry(flags) => self.last_try(gfp, order, flags).await,
-                Next::Kill if self.oom_kill(MemcgId::ROOT) => Err(Outcome::Killed),
-                Next::Kill => Err(Outcome::NobodyLeft),
+                Next::LastTry(flags) => {
+                    lock = self.try_lock_oom();
+                    self.last_try(gfp, order, flags, lock.is_some()).await
+                }
+                Next::Kill => {
+                    let killed = self.oom_kill(MemcgId::ROOT);
+                    self.machine().cond_resched().await; // until the oom_reaper is done
+                    Err(if killed { Outcome::Killed } else { Outcome::NobodyLeft })
+                }
                 Next::Fail => return None,
             };
             match done {
@@ -72,9 +82,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Before the OOM killer runs: one try, unless another task runs it.
-    async fn last_try(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Result<Pfn, Outcome> {
-        if self.shared.oom_lock.get() {
+    /// Before the OOM killer runs: one try, unless another task holds its lock.
+    async fn last_try(
+        &self,
+        gfp: Gfp,
+        order: Order,
+        flags: AllocFlags,
+        locked: bool,
+    ) -> Result<Pfn, Outcome> {
+        if !locked {
             self.machine().sleep(ticks_from(self.machine().now(), 1), WaitReason::OomLock).await;
             return Err(Outcome::OomLocked);
         }
