@@ -22,7 +22,7 @@ use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::compact::state::{CompactPriority, CompactResult};
 use crate::memory::Memory;
-use crate::version::rules::Throttle;
+use crate::version::rules::{CompactRetry, Throttle};
 
 /// Rounds without progress before the OOM killer (`MAX_RECLAIM_RETRIES`).
 const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -202,7 +202,7 @@ impl Retry {
         self.note_compaction(outcome);
         if self.order > COSTLY_ORDER && self.gfp.has(Gfp::NORETRY) {
             if self.compacted <= CompactResult::Deferred {
-                return Next::Fail;
+                return self.fail();
             }
             self.priority = CompactPriority::Async;
         }
@@ -267,10 +267,13 @@ impl Retry {
         }
         let costly = self.order > COSTLY_ORDER;
         match self.compacted {
-            CompactResult::Skipped
-            | CompactResult::Deferred
-            | CompactResult::Contended
-            | CompactResult::PartialSkipped => return self.compaction_can_help(mem, cpu),
+            // Reclaim must help first.
+            CompactResult::Skipped => return self.compaction_can_help(mem, cpu),
+            CompactResult::Deferred | CompactResult::Contended | CompactResult::PartialSkipped => {
+                if mem.core.rules().compact_retry == CompactRetry::AsItWas {
+                    return self.compaction_can_help(mem, cpu);
+                }
+            }
             CompactResult::Success => {
                 self.compact_retries += 1;
                 let most = if costly { MAX_COMPACT_RETRIES / 4 } else { MAX_COMPACT_RETRIES };

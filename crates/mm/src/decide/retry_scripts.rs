@@ -4,7 +4,7 @@
 use std_alloc::string::String;
 use std_alloc::vec::Vec;
 
-use units::{CpuId, Order};
+use units::{CpuId, Order, Pfn};
 
 use super::retry::{Next, Outcome, Retry};
 use super::scene::{add_dirty_page, machine};
@@ -13,6 +13,7 @@ use crate::base::event::NoTrace;
 use crate::base::gfp::Gfp;
 use crate::compact::state::{CompactPriority, CompactResult};
 use crate::memory::Memory;
+use crate::version::rules::CompactRetry;
 
 const CPU: CpuId = CpuId(0);
 
@@ -42,6 +43,20 @@ const NOTHING_HELPS: Script = Script {
 fn full(kernel: &str) -> Memory<NoTrace> {
     let mut mem = machine(kernel);
     while mem.core.alloc.alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::NO_WATERMARKS).page.is_some() {}
+    mem
+}
+
+/// A machine of which every other page is free, and none is to be reclaimed.
+fn fragmented(kernel: &str) -> Memory<NoTrace> {
+    let mut mem = machine(kernel);
+    let take = |mem: &mut Memory<NoTrace>| {
+        mem.core.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), AllocFlags::NO_WATERMARKS).page
+    };
+    let pages: Vec<Pfn> = core::iter::from_fn(|| take(&mut mem)).collect();
+    for pfn in pages.into_iter().filter(|pfn| pfn.0.is_multiple_of(2)) {
+        mem.core.alloc.free(CPU, pfn, Order(0));
+    }
+    let _ = mem.core.alloc.drain_all();
     mem
 }
 
@@ -214,6 +229,40 @@ fn who_kills_itself_tries_once_more_with_reserves_and_then_gives_up() {
     assert_eq!(walked, "wswtrLkwtrLkx");
     let had: Vec<bool> = tries.iter().map(|flags| flags.has_any(RESERVES)).collect();
     assert_eq!(had, [false, false, false, true, false], "not the last try, at the high mark");
+}
+
+#[test]
+fn compaction_that_withdrew_is_repeated_as_it_was_before_5_4_and_tries_harder_since() {
+    for (kernel, rule) in [
+        ("linux-4.19", CompactRetry::AsItWas),
+        ("linux-5.3", CompactRetry::AsItWas),
+        ("linux-5.4", CompactRetry::Harder),
+        ("linux-6.12", CompactRetry::Harder),
+    ] {
+        let mem = fragmented(kernel);
+        assert_eq!(mem.core.rules().compact_retry, rule, "{kernel}");
+        for compacted in [CompactResult::Deferred, CompactResult::PartialSkipped, CompactResult::Contended] {
+            let script = Script { freed: 1, compacted, ..NOTHING_HELPS };
+            let walked = walk(&mem, Gfp::KERNEL, 2, script);
+            let light = String::from("wsa") + &"wtrtdtl.".repeat(2);
+            match rule {
+                CompactRetry::AsItWas => {
+                    assert!(walked.starts_with(&light) && !walked.contains('f'), "{kernel}: {walked}");
+                    assert!(!walked.ends_with('x'), "{kernel}: {walked}");
+                }
+                CompactRetry::Harder => {
+                    assert_eq!(walked, "wsawtrtdtl.wtrtdtfLkx", "{kernel}, {compacted:?}");
+                }
+            }
+            let nowhere = walk(&full(kernel), Gfp::KERNEL, 2, script);
+            let ends = if rule == CompactRetry::AsItWas { "lLkx" } else { "fLkx" };
+            assert!(nowhere.ends_with(ends), "{kernel}: {nowhere}, with no page to work with");
+        }
+        // What reclaim must help with first is repeated as long as it can.
+        let skipped = Script { freed: 1, compacted: CompactResult::Skipped, ..NOTHING_HELPS };
+        assert!(!walk(&mem, Gfp::KERNEL, 2, skipped).contains(['f', 'L']), "{kernel}");
+        assert!(walk(&full(kernel), Gfp::KERNEL, 2, skipped).ends_with("lLkx"), "{kernel}");
+    }
 }
 
 #[test]

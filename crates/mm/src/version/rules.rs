@@ -228,6 +228,16 @@ rules! {
         Large,
     }
 
+    /// What a request does after compaction withdrew, that is, was put off, saw a part of a zone only or
+    /// had no targets, while reclaim makes progress (`should_compact_retry`, MECHANISMS 4.4; 5.4,
+    /// "mm, compaction: raise compaction priority after it withdrawns").
+    compact_retry: CompactRetry = "retries after compaction withdrew" {
+        /// Repeats it as it is, as long as some zone could be compacted.
+        AsItWas,
+        /// Compacts harder, and ends once that is not possible (5.4).
+        Harder,
+    }
+
     /// What readahead allocates on XFS (MECHANISMS-6X 2.2).
     readahead_folios: ReadaheadFolios = "folios of readahead" {
         /// Single pages.
