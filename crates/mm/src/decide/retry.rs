@@ -22,7 +22,7 @@ use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::compact::state::{CompactPriority, CompactResult};
 use crate::memory::Memory;
-use crate::version::rules::{CompactRetry, Throttle};
+use crate::version::rules::{CompactRetry, FirstCompaction, Throttle};
 
 /// Rounds without progress before the OOM killer (`MAX_RECLAIM_RETRIES`).
 const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -154,7 +154,7 @@ impl Retry {
                 self.go(At::FirstCompact, Next::Compact(CompactPriority::Async, self.flags))
             }
             At::FirstTry => self.round(),
-            At::FirstCompact => self.after_first_compaction(outcome),
+            At::FirstCompact => self.after_first_compaction(mem, outcome),
             At::RoundWake => {
                 self.flags = AllocFlags::slow(self.gfp, false, victim);
                 self.go(At::RoundTry, Next::Try(self.flags))
@@ -198,10 +198,14 @@ impl Retry {
         self.compacted = result;
     }
 
-    fn after_first_compaction(&mut self, outcome: Outcome) -> Next {
+    fn after_first_compaction<T: Trace>(&mut self, mem: &Memory<T>, outcome: Outcome) -> Next {
         self.note_compaction(outcome);
         if self.order > COSTLY_ORDER && self.gfp.has(Gfp::NORETRY) {
-            if self.compacted <= CompactResult::Deferred {
+            let fails = match mem.core.rules().first_compaction {
+                FirstCompaction::PutOff => self.compacted == CompactResult::Deferred,
+                FirstCompaction::NotRun => self.compacted <= CompactResult::Deferred,
+            };
+            if fails {
                 return self.fail();
             }
             self.priority = CompactPriority::Async;

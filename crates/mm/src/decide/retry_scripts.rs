@@ -13,7 +13,7 @@ use crate::base::event::NoTrace;
 use crate::base::gfp::Gfp;
 use crate::compact::state::{CompactPriority, CompactResult};
 use crate::memory::Memory;
-use crate::version::rules::CompactRetry;
+use crate::version::rules::{CompactRetry, FirstCompaction};
 
 const CPU: CpuId = CpuId(0);
 
@@ -262,6 +262,38 @@ fn compaction_that_withdrew_is_repeated_as_it_was_before_5_4_and_tries_harder_si
         let skipped = Script { freed: 1, compacted: CompactResult::Skipped, ..NOTHING_HELPS };
         assert!(!walk(&mem, Gfp::KERNEL, 2, skipped).contains(['f', 'L']), "{kernel}");
         assert!(walk(&full(kernel), Gfp::KERNEL, 2, skipped).ends_with("lLkx"), "{kernel}");
+    }
+}
+
+#[test]
+fn a_huge_request_that_wants_no_retries_reclaims_before_5_4_where_compaction_lacks_memory() {
+    let light = Gfp::HIGHUSER_MOVABLE | Gfp::NORETRY;
+    for (kernel, rule) in [
+        ("linux-4.19", FirstCompaction::PutOff),
+        ("linux-5.3", FirstCompaction::PutOff),
+        ("linux-5.4", FirstCompaction::NotRun),
+        ("linux-6.12", FirstCompaction::NotRun),
+    ] {
+        let mem = full(kernel);
+        assert_eq!(mem.core.rules().first_compaction, rule, "{kernel}");
+        let walked = |order, compacted| walk(&mem, light, order, Script { compacted, ..NOTHING_HELPS });
+        let reclaims = "wsawtrax";
+        let lacks = if rule == FirstCompaction::PutOff { reclaims } else { "wsax" };
+        for order in [4, 9] {
+            assert_eq!(walked(order, CompactResult::Skipped), lacks, "{kernel}");
+            assert_eq!(walked(order, CompactResult::Deferred), "wsax", "{kernel}");
+            for ran in [CompactResult::Complete, CompactResult::PartialSkipped, CompactResult::Contended] {
+                assert_eq!(walked(order, ran), reclaims, "{kernel}");
+            }
+        }
+        assert_eq!(walked(3, CompactResult::Deferred), "wswtrlx", "{kernel}: a small one reclaims anyway");
+        let mayfail = walk(
+            &mem,
+            Gfp::HIGHUSER_MOVABLE,
+            9,
+            Script { compacted: CompactResult::Deferred, ..NOTHING_HELPS },
+        );
+        assert_eq!(mayfail, "wsawtrlx", "{kernel}: so does one that did not say so");
     }
 }
 

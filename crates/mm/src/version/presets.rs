@@ -100,6 +100,7 @@ const RULES_419: Rules = Rules {
     highatomic: HighatomicReserve::AllZones,
     compact_folios: CompactFolios::Single,
     compact_retry: CompactRetry::AsItWas,
+    first_compaction: FirstCompaction::PutOff,
     readahead_folios: ReadaheadFolios::Single,
     write_folios: WriteFolios::Single,
     anon_start: AnonStart::Active,
@@ -114,8 +115,11 @@ const RULES_53: Rules = RULES_419.edited(&[
     Rule::WatermarkBoost(WatermarkBoost::Merged),
 ]);
 
-const RULES_54: Rules =
-    RULES_53.edited(&[Rule::BoostedSlab(BoostedSlab::Shrunk), Rule::CompactRetry(CompactRetry::Harder)]);
+const RULES_54: Rules = RULES_53.edited(&[
+    Rule::BoostedSlab(BoostedSlab::Shrunk),
+    Rule::CompactRetry(CompactRetry::Harder),
+    Rule::FirstCompaction(FirstCompaction::NotRun),
+]);
 
 // Exactly 5.4 with root aging: the walk of 5.4 is kept, so that one change is one feature.
 const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root)]);
