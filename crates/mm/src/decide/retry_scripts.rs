@@ -2,15 +2,18 @@
 //! step.
 
 use std_alloc::string::String;
+use std_alloc::vec;
 use std_alloc::vec::Vec;
 
-use units::{CpuId, Order, Pfn};
+use units::{CpuId, Order, Pages, Pfn};
 
 use super::retry::{Next, Outcome, Retry};
-use super::scene::{add_dirty_page, machine};
+use super::scene::{add_dirty_page, add_file_page, boot, machine};
 use crate::alloc::flags::AllocFlags;
+use crate::alloc::watermark::Mark;
 use crate::base::event::NoTrace;
 use crate::base::gfp::Gfp;
+use crate::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::compact::state::{CompactPriority, CompactResult};
 use crate::memory::Memory;
 use crate::version::rules::{CompactRetry, FirstCompaction};
@@ -46,17 +49,36 @@ fn full(kernel: &str) -> Memory<NoTrace> {
     mem
 }
 
+fn all_free_pages(mem: &mut Memory<NoTrace>) -> Vec<Pfn> {
+    let movable = Gfp::HIGHUSER_MOVABLE;
+    let mut take = || mem.core.alloc.alloc(CPU, movable, Order(0), AllocFlags::NO_WATERMARKS).page;
+    core::iter::from_fn(&mut take).collect()
+}
+
 /// A machine of which every other page is free, and none is to be reclaimed.
 fn fragmented(kernel: &str) -> Memory<NoTrace> {
     let mut mem = machine(kernel);
-    let take = |mem: &mut Memory<NoTrace>| {
-        mem.core.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), AllocFlags::NO_WATERMARKS).page
-    };
-    let pages: Vec<Pfn> = core::iter::from_fn(|| take(&mut mem)).collect();
-    for pfn in pages.into_iter().filter(|pfn| pfn.0.is_multiple_of(2)) {
+    for pfn in all_free_pages(&mut mem).into_iter().filter(|pfn| pfn.0.is_multiple_of(2)) {
         mem.core.alloc.free(CPU, pfn, Order(0));
     }
     let _ = mem.core.alloc.drain_all();
+    mem
+}
+
+/// One zone with so many free pages, no two of them neighbours, and so many of files; the rest is in use.
+fn stock(free: u64, file: u32) -> Memory<NoTrace> {
+    let zone = ZoneLayout::new(ZoneKind::Dma32, Pages(8192));
+    let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: false };
+    let mut mem = boot("linux-6.1", &layout);
+    for _ in 0..file {
+        add_file_page(&mut mem, CPU);
+    }
+    mem.lru_drain_all();
+    for pfn in all_free_pages(&mut mem).into_iter().filter(|pfn| pfn.0 % 2 == 0).take(free as usize) {
+        mem.core.alloc.free(CPU, pfn, Order(0));
+    }
+    let _ = mem.core.alloc.drain_all();
+    assert_eq!(mem.core.alloc.zone(ZoneId(0)).free_pages(), Pages(free));
     mem
 }
 
@@ -307,6 +329,58 @@ fn a_victim_gives_up_once_its_reserves_did_not_help_unless_it_must_not_fail() {
     assert_eq!(steps(Gfp::KERNEL, 0, locked), "wswtrLx");
     let must = steps(Gfp::KERNEL | Gfp::NOFAIL, 0, victim);
     assert!(must.starts_with("wswtrLkwtrLkwtrLk"), "{must}");
+}
+
+#[test]
+fn a_request_is_retried_as_long_as_free_and_file_pages_pass_the_min_mark_together() {
+    let min = stock(0, 0).core.alloc.zone(ZoneId(0)).watermarks.mark(Mark::Min);
+    for file in [0, 40] {
+        for (free, retried) in [(min - u64::from(file), false), (min + 1 - u64::from(file), true)] {
+            let walked = walk(&stock(free, file), Gfp::KERNEL, 0, NOTHING_HELPS);
+            let begin = if retried { "wswtr.wtr." } else { "wswtrLkx" };
+            assert!(walked.starts_with(begin), "{free} free, {file} of files, min {min}: {walked}");
+        }
+    }
+    let walked = walk(&stock(min + 100, 100), Gfp::HIGHUSER_MOVABLE, 1, NOTHING_HELPS);
+    assert_eq!(walked, "wswtrlLkx", "single pages are no block");
+}
+
+#[test]
+fn compaction_that_lacks_memory_is_retried_if_a_part_of_the_file_pages_would_do() {
+    let skipped = Script { freed: 1, compacted: CompactResult::Skipped, ..NOTHING_HELPS };
+    let min = stock(0, 0).core.alloc.zone(ZoneId(0)).watermarks.mark(Mark::Min);
+    // Twice the block above the min mark, and a share of the file pages the smaller the larger it is.
+    for (order, file, share) in [(1, 0, 0), (1, 40, 40), (2, 40, 20), (3, 40, 13)] {
+        for (free, retried) in [(min + (2 << order) - share, false), (min + (2 << order) + 1 - share, true)] {
+            let walked = walk(&stock(free, file), Gfp::HIGHUSER_MOVABLE, order, skipped);
+            let begin = if retried { "wswtrtdtl.wtrtdtl." } else { "wswtrtdtlLkx" };
+            assert!(walked.starts_with(begin), "order {order}, {free} free, {file} of files: {walked}");
+        }
+    }
+}
+
+#[test]
+fn a_costly_request_counts_its_rounds_whether_reclaim_makes_progress_or_not() {
+    let mem = machine("linux-6.1");
+    let round = "wtrtdtl";
+    for (order, ends) in [(3, false), (4, true)] {
+        let gfp = Gfp::HIGHUSER_MOVABLE | Gfp::RETRY_MAYFAIL;
+        let walked = walk(&mem, gfp, order, Script { freed: 1, ..NOTHING_HELPS });
+        let begin = String::from(if order > 3 { "wsa" } else { "ws" });
+        let many = begin + &[round, "."].concat().repeat(16) + round;
+        assert!(walked.starts_with(&many), "order {order}: {walked}");
+        assert_eq!(walked[many.len()..] == *"uLx", ends, "order {order}: {walked}");
+    }
+}
+
+#[test]
+fn only_the_last_try_must_leave_the_high_mark() {
+    let movable = Gfp::HIGHUSER_MOVABLE;
+    let (walked, tries) = walk_with_flags(&full("linux-6.1"), movable, 3, NOTHING_HELPS);
+    assert_eq!(walked, "wswtrlLkx");
+    let slow = AllocFlags::slow(movable, false, false);
+    assert_eq!(slow.mark(), Some(Mark::Min));
+    assert_eq!(tries, [slow, slow, slow, AllocFlags::WMARK_HIGH]);
 }
 
 #[test]
