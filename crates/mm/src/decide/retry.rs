@@ -12,7 +12,7 @@
 //! Left out: CPU sets. Neighbours: [`super::priority`] for the reclaim, [`crate::compact::run`];
 //! `retry_scripts` walks requests through it.
 
-use units::{CpuId, Order};
+use units::{CpuId, NodeId, Order};
 
 use crate::alloc::flags::{AllocFlags, gfp_zone};
 use crate::alloc::pcp::COSTLY_ORDER;
@@ -235,10 +235,10 @@ impl Retry {
         if self.fruitless > MAX_RECLAIM_RETRIES {
             return self.go(At::Unreserve, Next::Unreserve);
         }
-        if self.reclaim_can_help(mem, cpu) {
+        if let Some(node) = self.reclaim_can_help(mem, cpu) {
             // Up to 5.15 a request that reclaim did not help lets the disk catch up first.
             let heeds_disk = self.progress == 0 && mem.core.rules().throttle == Throttle::CongestionWait;
-            if heeds_disk && mem.nodes().any(|node| mem.is_mostly_dirty(node)) {
+            if heeds_disk && mem.is_mostly_dirty(node) {
                 return self.go(At::Wait, Next::WaitForWriteback);
             }
             return self.go(At::Rest, Next::Rest);
@@ -254,14 +254,16 @@ impl Retry {
         self.go(At::LastTry, Next::LastTry(AllocFlags::WMARK_HIGH))
     }
 
-    /// `should_reclaim_retry`: could any zone pass its min mark if all its file pages were freed?
-    fn reclaim_can_help<T: Trace>(&self, mem: &Memory<T>, cpu: CpuId) -> bool {
-        mem.core.alloc.zonelist(cpu, self.gfp).iter().any(|&id| {
-            let zone = mem.core.alloc.zone(id);
+    /// `should_reclaim_retry`: the node of the first zone that could pass its min mark if all its file
+    /// pages were freed.
+    fn reclaim_can_help<T: Trace>(&self, mem: &Memory<T>, cpu: CpuId) -> Option<NodeId> {
+        let zones = mem.core.alloc.zonelist(cpu, self.gfp).iter().map(|&id| mem.core.alloc.zone(id));
+        let mut passing = zones.filter(|zone| {
             let available = zone.free_pages().0 + mem.zone_reclaimable_pages(zone.node, zone.kind);
             let mark = zone.watermarks.mark(Mark::Min);
             zone.watermark_ok(self.order, mark, gfp_zone(self.gfp), self.flags, available)
-        })
+        });
+        passing.next().map(|zone| zone.node)
     }
 
     /// `should_compact_retry`: another round is worth it, perhaps one that tries harder.

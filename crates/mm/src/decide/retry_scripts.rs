@@ -5,7 +5,7 @@ use std_alloc::string::String;
 use std_alloc::vec;
 use std_alloc::vec::Vec;
 
-use units::{CpuId, Order, Pages, Pfn};
+use units::{CpuId, NodeId, Order, Pages, Pfn};
 
 use super::retry::{Next, Outcome, Retry};
 use super::scene::{add_dirty_page, add_file_page, boot, machine};
@@ -381,6 +381,22 @@ fn only_the_last_try_must_leave_the_high_mark() {
     let slow = AllocFlags::slow(movable, false, false);
     assert_eq!(slow.mark(), Some(Mark::Min));
     assert_eq!(tries, [slow, slow, slow, AllocFlags::WMARK_HIGH]);
+}
+
+#[test]
+fn a_request_waits_for_the_disk_only_where_its_own_node_is_mostly_dirty() {
+    for (dirty, round) in [(0, "wtrb."), (1, "wtr.")] {
+        let zone = ZoneLayout::new(ZoneKind::Normal, Pages(8192));
+        let node = NodeLayout { zones: vec![zone] };
+        let layout = MemoryLayout { nodes: vec![node.clone(), node], cpus: 2, huge_pages: false };
+        let mut mem = boot("linux-5.4", &layout);
+        let cpu = (0..2).map(CpuId).find(|&cpu| mem.core.alloc.node_of(cpu) == NodeId(dirty));
+        let pfn = add_file_page(&mut mem, cpu.expect("each node has a CPU"));
+        assert!(mem.set_dirty(pfn));
+        assert_eq!(mem.core.alloc.zone(mem.core.alloc.zone_of(pfn)).node, NodeId(dirty));
+        let walked = walk(&mem, Gfp::KERNEL, 0, NOTHING_HELPS);
+        assert!(walked.starts_with(&(String::from("ws") + round + round)), "node {dirty}: {walked}");
+    }
 }
 
 #[test]
