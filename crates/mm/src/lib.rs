@@ -112,6 +112,8 @@ pub mod compact {
     pub mod migrate;
     pub mod run;
     pub mod scanners;
+    #[cfg(test)]
+    mod scenes;
     pub mod state;
 }
 
