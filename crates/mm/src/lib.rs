@@ -117,6 +117,8 @@ pub mod compact {
     pub mod migrate;
     pub mod run;
     pub mod scanners;
+    #[cfg(test)]
+    mod scenes;
     pub mod state;
 }
 
@@ -133,6 +135,8 @@ pub mod decide {
     pub mod pause;
     pub mod priority;
     pub mod retry;
+    #[cfg(test)]
+    mod retry_scripts;
     #[cfg(test)]
     mod scene;
     pub mod throttle;

@@ -100,6 +100,8 @@ const RULES_419: Rules = Rules {
     atomic_mark: AtomicMark::Boosted,
     highatomic: HighatomicReserve::AllZones,
     compact_folios: CompactFolios::Single,
+    compact_retry: CompactRetry::AsItWas,
+    first_compaction: FirstCompaction::PutOff,
     readahead_folios: ReadaheadFolios::Single,
     write_folios: WriteFolios::Single,
     anon_start: AnonStart::Active,
@@ -114,7 +116,11 @@ const RULES_53: Rules = RULES_419.edited(&[
     Rule::WatermarkBoost(WatermarkBoost::Merged),
 ]);
 
-const RULES_54: Rules = RULES_53.edited(&[Rule::BoostedSlab(BoostedSlab::Shrunk)]);
+const RULES_54: Rules = RULES_53.edited(&[
+    Rule::BoostedSlab(BoostedSlab::Shrunk),
+    Rule::CompactRetry(CompactRetry::Harder),
+    Rule::FirstCompaction(FirstCompaction::NotRun),
+]);
 
 const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root), Rule::MemcgWalk(MemcgWalk::Full)]);
 

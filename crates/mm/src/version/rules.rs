@@ -236,6 +236,26 @@ rules! {
         Large,
     }
 
+    /// What a request does after compaction withdrew, that is, was put off, saw a part of a zone only or
+    /// had no targets, while reclaim makes progress (`should_compact_retry`, MECHANISMS 4.4; 5.4,
+    /// "mm, compaction: raise compaction priority after it withdrawns").
+    compact_retry: CompactRetry = "retries after compaction withdrew" {
+        /// Repeats it as it is, as long as some zone could be compacted.
+        AsItWas,
+        /// Compacts harder, and ends once that is not possible (5.4).
+        Harder,
+    }
+
+    /// When a costly request that wants no retries fails after its first compaction, before any reclaim
+    /// (MECHANISMS 4.4, MECHANISMS-510-72 5.1; 5.4, "mm, page_alloc: avoid expensive reclaim when
+    /// compaction may not succeed"). Left out: 5.4 asks for whole pageblocks, with retries or without.
+    first_compaction: FirstCompaction = "requests that end with their first compaction" {
+        /// When compaction is put off.
+        PutOff,
+        /// Also when there is too little memory for it (5.4).
+        NotRun,
+    }
+
     /// What readahead allocates on XFS (MECHANISMS-6X 2.2).
     readahead_folios: ReadaheadFolios = "folios of readahead" {
         /// Single pages.

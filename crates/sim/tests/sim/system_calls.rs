@@ -244,6 +244,41 @@ fn lowering_memory_max_below_what_cannot_be_reclaimed_kills_and_succeeds() {
 }
 
 #[test]
+fn nobody_else_is_killed_while_the_memory_of_a_victim_comes_free() {
+    let mut costs = CostTable::free();
+    costs.set("pcp_free", Nanos::from_micros(100)).expect("a cost");
+    let plain = machine("linux-6.1");
+    let spec = SimRun { hardware: Hardware { costs, ..plain.hardware.clone() }, ..plain };
+    let result = tell(&spec, |sys| async move {
+        let eater = |pages: u64| {
+            move |sys: SimSystem| async move {
+                let memory = sys.map_anonymous(Bytes(pages * 4096)).await.expect("addresses");
+                let _ = sys.touch(&memory, 0, pages).await;
+                sys.sleep(Nanos::from_secs(5)).await;
+            }
+        };
+        let sleeper = sys.spawn(TaskSpec::named("sleeper"), eater(2500)).await?;
+        sys.sleep(Nanos::from_secs(1)).await;
+        let eaters = ["one", "two"].map(TaskSpec::named);
+        let mut tasks = vec![sleeper];
+        for spec in eaters {
+            tasks.push(sys.spawn(spec, eater(4000)).await?);
+        }
+        for task in tasks {
+            let _ = sys.join(task).await;
+        }
+        Ok(())
+    });
+    let kills = &result.oom_kills;
+    assert_eq!(kills[0].task, "sleeper", "it has the most");
+    assert!(kills.len() > 1, "the others eat what it had while it is being freed, and more");
+    for (kill, next) in kills.iter().zip(&kills[1..]) {
+        let freed = kill.at + Nanos::from_micros(100 * kill.anon_pages);
+        assert!(next.at >= freed, "{} dies at {:?} although memory was due at {freed:?}", next.task, next.at);
+    }
+}
+
+#[test]
 fn a_file_beyond_32_bit_page_numbers_is_refused() {
     tell(&machine("linux-6.1"), |sys| async move {
         let error = sys.lay_out_file("huge", Bytes(16 << 40)).await.expect_err("too large");
