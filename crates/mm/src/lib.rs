@@ -132,6 +132,9 @@ mod readings;
 pub mod decide {
     pub mod balance;
     pub mod charge;
+    pub mod kswapd;
+    #[cfg(test)]
+    mod kswapd_scenes;
     pub mod pause;
     pub mod priority;
     pub mod retry;
@@ -140,6 +143,8 @@ pub mod decide {
     #[cfg(test)]
     mod scene;
     pub mod throttle;
+    #[cfg(test)]
+    mod throttle_scenes;
 }
 
 pub use base::ids::MemcgId;

@@ -85,16 +85,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Reclaimers that wait for writeback run once 32 pages for each of them are written
-    /// (`acct_reclaim_writeback`).
+    /// Reclaimers may wait for what was written.
     fn note_written(&self, node: NodeId, pages: u64) {
-        let enough = {
-            let mut throttled = self.shared.throttled.borrow_mut();
-            let throttled = &mut throttled[node.index()];
-            throttled.written += pages;
-            throttled.tasks > 0 && throttled.written > 32 * throttled.tasks
-        };
-        if enough {
+        if self.shared.writeback_waiters.borrow_mut()[node.index()].note_written(pages) {
             self.machine().wake_all(self.shared.queues[node.index()].writeback);
         }
     }

@@ -335,9 +335,6 @@ impl Reclaim {
         let kind = if list.is_file() { VmEvent::PgStealFile } else { VmEvent::PgStealAnon };
         core.alloc.events.add(kind, pages);
         core.cgroups.add_stat(memcg, node, stat, pages);
-        if pages > 0 && sc.is_global() {
-            self.nodes[node.index()].kswapd_failures = 0;
-        }
     }
 }
 

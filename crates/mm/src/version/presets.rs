@@ -107,6 +107,7 @@ const RULES_419: Rules = Rules {
     anon_start: AnonStart::Active,
     inode_lru: InodeLru::WithPages,
     throttle: Throttle::CongestionWait,
+    pass_measure: PassMeasure::Scanned,
     writepage: Writepage::Kswapd,
 };
 
@@ -148,6 +149,7 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::HighatomicReserve(HighatomicReserve::LargeZones),
     Rule::WriteFolios(WriteFolios::Large),
     Rule::SlabCredit(SlabCredit::GlobalOnly),
+    Rule::PassMeasure(PassMeasure::ScannedOrFreed),
 ]);
 
 const PRESETS: &[Preset] = &[

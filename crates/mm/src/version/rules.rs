@@ -296,6 +296,15 @@ rules! {
         ReclaimThrottle,
     }
 
+    /// What decides whether a pass of kswapd did enough to stay at its priority (MECHANISMS 5.3,
+    /// MECHANISMS-6X 5.1).
+    pass_measure: PassMeasure = "the measure of a pass of kswapd" {
+        /// Pages of LRU lists that it scanned.
+        Scanned,
+        /// The same, or all that it freed, slab included, if that is more (6.12).
+        ScannedOrFreed,
+    }
+
     /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up
     /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
     writepage: Writepage = "writes of single dirty pages" {
