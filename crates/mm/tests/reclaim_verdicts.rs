@@ -272,6 +272,16 @@ fn a_large_folio_counts_all_its_pages() {
 }
 
 #[test]
+fn kswapd_leaves_a_dirty_page_alone_where_it_may_not_write() {
+    let mut boosting = Scene::new("dirty marked", Node::Dirty)
+        .pass_with(Reclaimer::Kswapd, |_, sc| sc.may_writepage = false);
+    assert_eq!(boosting.tell(), "keep marked", "for a boost nothing is written");
+    let mut no_hook = Scene::new("dirty marked", Node::Dirty)
+        .pass_with(Reclaimer::Kswapd, |world, _| world.mem.reclaim.set_writepage_hook(false));
+    assert_eq!(no_hook.tell(), "activate marked", "the filesystem writes no single pages");
+}
+
+#[test]
 fn a_page_goes_to_the_tail_when_its_write_ends_only_if_it_was_marked_and_is_as_it_was() {
     let end = |change: fn(&mut World, Pfn)| {
         let mut scene = Scene::new("writeback", Node::Quiet).pass(Reclaimer::Direct);

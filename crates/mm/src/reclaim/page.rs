@@ -252,20 +252,22 @@ impl Reclaim {
     ) -> Verdict {
         let (_, node) = core.page_place(pfn);
         let pages = u64::from(core.alloc.frames.pages(pfn));
-        let writes = sc.reclaimer == Reclaimer::Kswapd
-            && sc.may_writepage
+        let kswapd_writes = sc.reclaimer == Reclaimer::Kswapd
             && flags.has(PageFlags::RECLAIM)
-            && self.nodes[node.index()].dirty
-            && self.has_writepage_hook;
-        if !writes {
+            && self.nodes[node.index()].dirty;
+        if !kswapd_writes {
             core.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
             core.alloc.events.add(VmEvent::NrVmscanImmediateReclaim, pages);
             return Verdict::Activate;
         }
-        if references == References::Reclaim {
-            self.pageout.push(pfn);
-            core.alloc.events.add(VmEvent::NrVmscanWrite, pages);
+        if references == References::ReclaimClean || !sc.may_writepage {
+            return Verdict::Keep;
         }
+        if !self.has_writepage_hook {
+            return Verdict::Activate;
+        }
+        self.pageout.push(pfn);
+        core.alloc.events.add(VmEvent::NrVmscanWrite, pages);
         Verdict::Keep
     }
 
