@@ -4,7 +4,8 @@
 //! pages that are on their way, marks them accessed and copies. Content is not stored.
 //!
 //! A write finds or adds each page, reading it first where the write covers only a part of what is
-//! on the disk, makes it dirty, and pauses where the writer goes too fast.
+//! on the disk, makes it dirty, and pauses where the writer goes too fast. Whether that is an access
+//! to the page is a rule of the version.
 //!
 //! Left out: large folios made by writes, direct I/O. Next: [`crate::writeback`].
 
@@ -147,7 +148,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let start = u64::from(index) * PAGE_SIZE;
             let covers = offset <= start && (end >= start + PAGE_SIZE || end >= file.inode.size.get());
             let keeps_some = !covers && index < file.inode.mapped_pages();
-            self.write_page(process, &file.inode, index, keeps_some).await?;
+            if let Some(pfn) = self.write_page(process, &file.inode, index, keeps_some).await? {
+                let cpu = self.machine().current_cpu();
+                self.mem(|mem| mem.mark_written(cpu, pfn));
+            }
             self.machine().charge(CostOp::CopyPage, 1);
             let written = end.min(start + PAGE_SIZE);
             if written > file.inode.size.get() {
@@ -162,14 +166,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Makes one page dirty, which is added if it is missing, or read first if the write
-    /// `keeps_some` of it.
+    /// `keeps_some` of it. Returns the page; none when another took its place meanwhile.
     pub(crate) async fn write_page(
         &self,
         process: &Process,
         inode: &Rc<Inode>,
         index: u32,
         keeps_some: bool,
-    ) -> Result<(), Errno> {
+    ) -> Result<Option<Pfn>, Errno> {
         loop {
             let (pfn, is_new) = self.page_for_write(process, inode, index, keeps_some).await?;
             let dirtied = self.dirty_page(process, inode, index).await;
@@ -177,13 +181,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.unlock_pages(PageRange { mapping: inode.mapping, first: index, count: 1 });
             }
             if dirtied? {
-                let cpu = self.machine().current_cpu();
-                self.mem(|mem| {
-                    if mem.cache.find(inode.mapping, index) == Slot::Page(pfn) {
-                        mem.mark_accessed(cpu, pfn);
-                    }
-                });
-                return Ok(());
+                let slot = self.mem(|mem| mem.cache.find(inode.mapping, index));
+                return Ok((slot == Slot::Page(pfn)).then_some(pfn));
             }
         }
     }

@@ -103,6 +103,10 @@ features! {
     SiblingProtection = "sibling-protection",
         "share memory.low among siblings by protected usage at every level",
         "5.7", SiblingShares: BelowTopLevel => EveryLevel;
+    /// [`WriteAccess::Access`]
+    WritesAreAccesses = "writes-are-accesses",
+        "pages that are written twice become active, as pages that are read twice do",
+        "up to 4.6", WriteAccess: None => Access;
     /// [`AnonStart::Inactive`]
     AnonStartsInactive = "anon-starts-inactive",
         "new anonymous pages start on the inactive list",

@@ -101,6 +101,7 @@ const RULES_419: Rules = Rules {
     compact_folios: CompactFolios::Single,
     readahead_folios: ReadaheadFolios::Single,
     write_folios: WriteFolios::Single,
+    write_access: WriteAccess::None,
     anon_start: AnonStart::Active,
     inode_lru: InodeLru::WithPages,
     throttle: Throttle::CongestionWait,

@@ -244,6 +244,14 @@ rules! {
         Large,
     }
 
+    /// Whether a buffered write is an access to its page, as a read is (MECHANISMS 6.2).
+    write_access: WriteAccess = "what a buffered write is to its page" {
+        /// No access: a page that is only written never becomes active (4.7).
+        None,
+        /// An access: the second one makes it active (up to 4.6).
+        Access,
+    }
+
     /// Which list new anonymous pages start on (5.9).
     anon_start: AnonStart = "where anonymous pages start" {
         /// The active list.
