@@ -59,6 +59,10 @@ features! {
     RootAging = "root-aging",
         "balance active and inactive lists over the whole reclaimed tree, not per cgroup",
         "5.5", Aging: PerCgroup => Root;
+    /// [`EvictionAge::Target`]
+    EvictionAgesTarget = "eviction-ages-target",
+        "an eviction ages the cgroup that is reclaimed and those above it, not the page's owner",
+        "5.8", EvictionAge: Owner => Target;
     /// [`BoostedSlab::Shrunk`]
     ShrinkSlabWhenBoosted = "shrink-slab-when-boosted",
         "kswapd shrinks slab also while it reclaims for a watermark boost",

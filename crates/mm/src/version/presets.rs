@@ -83,6 +83,7 @@ const TUNING_61: Tuning = Tuning {
 
 const RULES_419: Rules = Rules {
     aging: Aging::PerCgroup,
+    eviction_age: EvictionAge::Owner,
     memcg_walk: MemcgWalk::Shared,
     stat_freshness: StatFreshness::Live,
     sibling_shares: SiblingShares::BelowTopLevel,
@@ -121,6 +122,7 @@ const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root)]);
 
 const RULES_61: Rules = RULES_55.edited(&[
     Rule::MemcgWalk(MemcgWalk::Full),
+    Rule::EvictionAge(EvictionAge::Target),
     Rule::SiblingShares(SiblingShares::EveryLevel),
     Rule::BoostedZones(BoostedZones::FourPageblocks),
     Rule::AnonStart(AnonStart::Inactive),

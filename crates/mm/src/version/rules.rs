@@ -79,6 +79,15 @@ rules! {
         Root,
     }
 
+    /// Which cgroup an eviction ages, with all above it, where lists are balanced at the root (MECHANISMS
+    /// 7.3).
+    eviction_age: EvictionAge = "which cgroup an eviction ages" {
+        /// The one that owned the page (up to 5.7).
+        Owner,
+        /// The one that reclaim works for (5.8).
+        Target,
+    }
+
     /// How far a reclaimer walks the cgroup tree (MECHANISMS 6.7, MECHANISMS-6X 4.2).
     memcg_walk: MemcgWalk = "the walk over the cgroup tree" {
         /// Through the whole tree at every priority (5.5 to 6.11).
