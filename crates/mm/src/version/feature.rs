@@ -111,6 +111,14 @@ features! {
     WritesAreAccesses = "writes-are-accesses",
         "pages that are written twice become active, as pages that are read twice do",
         "up to 4.6", WriteAccess: None => Access;
+    /// [`ProtectedScan::Scaled`]
+    ScaledProtection = "scaled-protection",
+        "memory.low and memory.min shorten scans of cgroups above them in proportion",
+        "5.4", ProtectedScan: Whole => Scaled;
+    /// [`ProtectedScan::ScaledAndSkipped`]
+    ScaledProtectionSkips = "scaled-protection-skips",
+        "a run without success ignores memory.low also where it only shortened scans",
+        "5.14", ProtectedScan: Scaled => ScaledAndSkipped;
     /// [`AnonStart::Inactive`]
     AnonStartsInactive = "anon-starts-inactive",
         "new anonymous pages start on the inactive list",

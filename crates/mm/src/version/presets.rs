@@ -87,6 +87,7 @@ const RULES_419: Rules = Rules {
     memcg_walk: MemcgWalk::Shared,
     stat_freshness: StatFreshness::Live,
     sibling_shares: SiblingShares::BelowTopLevel,
+    protected_scan: ProtectedScan::Whole,
     slab_credit: SlabCredit::AllReclaim,
     deferred_slab: DeferredSlab::AtOnce,
     boosted_slab: BoostedSlab::Spared,
@@ -115,7 +116,10 @@ const RULES_53: Rules = RULES_419.edited(&[
     Rule::WatermarkBoost(WatermarkBoost::Merged),
 ]);
 
-const RULES_54: Rules = RULES_53.edited(&[Rule::BoostedSlab(BoostedSlab::Shrunk)]);
+const RULES_54: Rules = RULES_53.edited(&[
+    Rule::BoostedSlab(BoostedSlab::Shrunk),
+    Rule::ProtectedScan(ProtectedScan::Scaled),
+]);
 
 // Exactly 5.4 with root aging: the walk of 5.4 is kept, so that one change is one feature.
 const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root)]);
@@ -124,6 +128,7 @@ const RULES_61: Rules = RULES_55.edited(&[
     Rule::MemcgWalk(MemcgWalk::Full),
     Rule::EvictionAge(EvictionAge::Target),
     Rule::SiblingShares(SiblingShares::EveryLevel),
+    Rule::ProtectedScan(ProtectedScan::ScaledAndSkipped),
     Rule::BoostedZones(BoostedZones::FourPageblocks),
     Rule::AnonStart(AnonStart::Inactive),
     Rule::DeferredSlab(DeferredSlab::ByPriority),
@@ -158,7 +163,7 @@ const PRESETS: &[Preset] = &[
     Preset { name: "linux-5.3", help: "Linux 5.3 (2019)", rules: RULES_53, tuning: TUNING_5X },
     Preset {
         name: "linux-5.4",
-        help: "Linux 5.4: 5.3 + shrink-slab-when-boosted",
+        help: "Linux 5.4: 5.3 + shrink-slab-when-boosted + scaled-protection",
         rules: RULES_54,
         tuning: TUNING_5X,
     },

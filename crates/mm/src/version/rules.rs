@@ -118,6 +118,18 @@ rules! {
         EveryLevel,
     }
 
+    /// What `memory.low` and `memory.min` take off the scan of a cgroup that uses more (MECHANISMS 6.5,
+    /// MECHANISMS-6X 3.2).
+    protected_scan: ProtectedScan = "the scan of cgroups above their protection" {
+        /// Nothing (up to 5.3).
+        Whole,
+        /// The protected part of each list (5.4).
+        Scaled,
+        /// The same, a little less; a cgroup scaled for its `memory.low` counts as skipped, so that a
+        /// run without success tries again without (5.14, its divisor 5.15).
+        ScaledAndSkipped,
+    }
+
     /// Whether slab pages that shrinkers free count as reclaimed (MECHANISMS-6X 0 row 6).
     slab_credit: SlabCredit = "who is credited with freed slab pages" {
         /// For every reclaimer.
