@@ -103,10 +103,10 @@ features! {
     PartialMemcgWalk = "partial-memcg-walk",
         "direct and limit reclaim walk part of the cgroup tree from a saved position",
         "6.12", MemcgWalk: Full => Partial;
-    /// [`SiblingShares::EveryLevel`]
+    /// [`SiblingShares::ByClaim`]
     SiblingProtection = "sibling-protection",
-        "share memory.low among siblings by protected usage at every level",
-        "5.7", SiblingShares: BelowTopLevel => EveryLevel;
+        "siblings keep what they claim of memory.low while their parent has enough for all",
+        "5.7", SiblingShares: ByUse => ByClaim;
     /// [`WriteAccess::Access`]
     WritesAreAccesses = "writes-are-accesses",
         "pages that are written twice become active, as pages that are read twice do",

@@ -86,7 +86,7 @@ const RULES_419: Rules = Rules {
     eviction_age: EvictionAge::Owner,
     memcg_walk: MemcgWalk::Shared,
     stat_freshness: StatFreshness::Live,
-    sibling_shares: SiblingShares::BelowTopLevel,
+    sibling_shares: SiblingShares::ByUse,
     protected_scan: ProtectedScan::Whole,
     slab_credit: SlabCredit::AllReclaim,
     deferred_slab: DeferredSlab::AtOnce,
@@ -116,10 +116,8 @@ const RULES_53: Rules = RULES_419.edited(&[
     Rule::WatermarkBoost(WatermarkBoost::Merged),
 ]);
 
-const RULES_54: Rules = RULES_53.edited(&[
-    Rule::BoostedSlab(BoostedSlab::Shrunk),
-    Rule::ProtectedScan(ProtectedScan::Scaled),
-]);
+const RULES_54: Rules =
+    RULES_53.edited(&[Rule::BoostedSlab(BoostedSlab::Shrunk), Rule::ProtectedScan(ProtectedScan::Scaled)]);
 
 // Exactly 5.4 with root aging: the walk of 5.4 is kept, so that one change is one feature.
 const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root)]);
@@ -127,7 +125,7 @@ const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root)]);
 const RULES_61: Rules = RULES_55.edited(&[
     Rule::MemcgWalk(MemcgWalk::Full),
     Rule::EvictionAge(EvictionAge::Target),
-    Rule::SiblingShares(SiblingShares::EveryLevel),
+    Rule::SiblingShares(SiblingShares::ByClaim),
     Rule::ProtectedScan(ProtectedScan::ScaledAndSkipped),
     Rule::BoostedZones(BoostedZones::FourPageblocks),
     Rule::AnonStart(AnonStart::Inactive),

@@ -110,12 +110,13 @@ rules! {
         Periodic,
     }
 
-    /// Below which cgroups effective protection is shared out by protected usage (5.7, MECHANISMS 8.3).
+    /// How a parent's effective protection is shared out among its children, each of which claims what
+    /// it uses of its own setting (MECHANISMS 8.3).
     sibling_shares: SiblingShares = "how siblings share memory.low" {
-        /// Not directly below the root's children.
-        BelowTopLevel,
-        /// At every level.
-        EveryLevel,
+        /// All of it in proportion to their claims, to none more than its setting (up to 5.6).
+        ByUse,
+        /// Each gets its claim; where the parent has too little for all, in proportion (5.7).
+        ByClaim,
     }
 
     /// What `memory.low` and `memory.min` take off the scan of a cgroup that uses more (MECHANISMS 6.5,
