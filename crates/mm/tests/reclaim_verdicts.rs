@@ -11,14 +11,14 @@ use pagetide_mm::base::frame::PageFlags;
 use pagetide_mm::base::layout::ZoneKind;
 use pagetide_mm::base::vmstat::{MemcgStat, VmEvent};
 use pagetide_mm::lru::lists::LruList;
-use pagetide_mm::reclaim::run::{Met, Reclaimer, ScanControl};
+use pagetide_mm::reclaim::run::{ChunkReport, Met, Reclaimer, ScanControl};
 use units::{Order, Pfn};
 use world::{CPU, NODE, World};
 
 const ROOT: MemcgId = MemcgId::ROOT;
 
 /// States of a page, by what was done to it.
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 15] = [
     "clean",
     "read",
     "mapped",
@@ -32,6 +32,8 @@ const PAGES: [&str; 13] = [
     "dirty marked read",
     "writeback",
     "writeback marked",
+    "anonymous",
+    "anonymous dirty",
 ];
 
 /// What the node remembers of kswapd's passes before.
@@ -78,6 +80,8 @@ impl Scene {
                 "young" => PageFlags::YOUNG,
                 "locked" => PageFlags::LOCKED,
                 "activating" => PageFlags::ACTIVATING,
+                // Without swap nobody takes one off its list: this one is on the list of files.
+                "anonymous" => PageFlags::SWAP_BACKED,
                 "marked" => PageFlags::RECLAIM,
                 _ => panic!("no state of a page: {word}"),
             };
@@ -121,7 +125,7 @@ impl Scene {
         let mut text = match self.world.page(0) {
             None => "free",
             Some(_) if on(LruList::InactiveFile) => "keep",
-            Some(_) if on(LruList::ActiveFile) => "activate",
+            Some(_) if on(LruList::ActiveFile) || on(LruList::ActiveAnon) => "activate",
             Some(_) => "nowhere",
         }
         .to_string();
@@ -191,6 +195,8 @@ fn what_becomes_of_a_page_under_each_reclaimer() {
     dirty marked read | activate marked, immediate | activate marked, immediate | keep marked                | activate marked, immediate
     writeback         | activate marked            | activate marked            | activate marked            | activate marked
     writeback marked  | activate marked            | activate marked            | activate marked            | activate marked
+    anonymous         | activate                   | activate                   | activate                   | activate
+    anonymous dirty   | activate                   | activate                   | activate                   | activate
     ");
 }
 
@@ -250,6 +256,8 @@ fn what_a_pass_meets_of_pages_to_be_written() {
     dirty marked read | dirty unqueued             | dirty unqueued             | dirty unqueued
     writeback         | dirty writeback            | dirty writeback            | dirty writeback
     writeback marked  | dirty writeback congested  | dirty writeback congested  | dirty congested immediate
+    anonymous         |                            |                            |
+    anonymous dirty   | dirty unqueued             | dirty unqueued             | dirty unqueued
     ");
 }
 
@@ -374,4 +382,39 @@ fn pages_that_go_to_the_active_list_and_back_are_counted() {
     assert_eq!(pass(&mut world), ([3, 3, 3], (0, 3)));
     let young = world.mem.core.alloc.frames.flags(pages[1]);
     assert!(!young.has(PageFlags::YOUNG) && young.has(PageFlags::WORKINGSET), "{young:?}");
+}
+
+#[test]
+fn a_chunk_reports_what_it_cost() {
+    let mut world = World::boot("linux-6.1", 8);
+    let group = world.group("A");
+    world.heat(group, 0..50);
+    world.read(group, 100..140);
+    world.settle();
+    let mut sc = world.limit(group);
+    (sc.priority, sc.nr_to_reclaim) = (0, 1000);
+    let _ = world.mem.begin_pass(NODE, &mut sc);
+    let mut scan = world.mem.begin_lruvec(group, NODE, &mut sc).expect("no protection");
+    let mut chunk = |world: &mut World| {
+        let report = world.mem.shrink_chunk(CPU, &mut scan, &mut sc)?;
+        let ChunkReport { scanned, reclaimed, deactivated, taken, .. } = report;
+        assert_eq!((taken.pages, taken.file), (reclaimed, reclaimed));
+        Some((scanned, reclaimed, deactivated))
+    };
+    // A chunk of each list in turn: 40 inactive pages and 50 active ones.
+    let chunks: Vec<_> = std::iter::from_fn(|| chunk(&mut world)).collect();
+    assert_eq!(chunks, [(32, 32, 0), (32, 0, 32), (8, 8, 0), (18, 0, 18)]);
+}
+
+#[test]
+fn a_list_without_quota_is_not_looked_at() {
+    let mut world = World::boot("linux-6.1", 8);
+    world.read(ROOT, 0..40);
+    world.settle();
+    world.read(ROOT, 100..101);
+    let mut sc = world.direct();
+    sc.priority = 12;
+    assert_eq!(world.pass(&mut sc).scanned, 0);
+    assert!(!sc.skipped_deactivate, "no active page was left alone");
+    assert_eq!(world.mem.add_batch(CPU).len(), 1, "no batch was emptied for it");
 }

@@ -177,10 +177,8 @@ impl Reclaim {
         self.isolated = isolated;
         sc.note_writeback(&report);
         self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
-        if activated > 0 {
-            core.alloc.events.add(VmEvent::PgActivate, u64::from(activated));
-            core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(activated));
-        }
+        core.alloc.events.add(VmEvent::PgActivate, u64::from(activated));
+        core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(activated));
         core.alloc.trace.event(TraceEvent::VmscanLruShrinkInactive {
             nid: node,
             memcg: memcg.0,
