@@ -161,9 +161,14 @@ impl<T: Trace> Memory<T> {
         self.lru.drain_all(&mut self.core);
     }
 
-    /// An access through `read` or `write`: [`Lru::mark_accessed`].
+    /// An access through `read`: [`Lru::mark_accessed`].
     pub fn mark_accessed(&mut self, cpu: CpuId, pfn: Pfn) {
         self.lru.mark_accessed(&mut self.core, cpu, pfn);
+    }
+
+    /// A buffered write: [`Lru::mark_written`].
+    pub fn mark_written(&mut self, cpu: CpuId, pfn: Pfn) {
+        self.lru.mark_written(&mut self.core, cpu, pfn);
     }
 
     /// `pfn` is back and `shadow` lay in its slot: [`Lru::refault`].

@@ -97,7 +97,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn pageout(&self, pages: Vec<Pfn>) {
         let mut plug = Plug::default();
         for pfn in pages {
-            self.mem(|mem| mem.core.alloc.events.add(VmEvent::NrVmscanWrite, 1));
             let (mapping, index) = self
                 .mem(|mem| (MappingId(mem.core.alloc.frames.owner(pfn)), mem.core.alloc.frames.index(pfn)));
             let Some(inode) = self.shared.files.borrow().by_mapping(mapping) else { continue };

@@ -55,6 +55,31 @@ fn an_unlinked_file_can_be_read_until_it_is_closed() {
 }
 
 #[test]
+fn pages_become_active_by_being_read_twice_but_not_by_being_written() {
+    for (kernel, writes_activate) in
+        [("linux-4.19", false), ("linux-6.12", false), ("linux-4.19+writes-are-accesses", true)]
+    {
+        let spec = SimRun { filesystem: Filesystem::Xfs, ..machine(kernel) };
+        let active = |sys: SimSystem| async move {
+            let counters = sys.vmstat().await.expect("the simulation has it");
+            counters.into_iter().find(|(name, _)| name == "nr_active_file").expect("a counter").1
+        };
+        tell(&spec, move |sys| async move {
+            let file = sys.open("journal", OpenMode::Create).await?;
+            for _ in 0..3 {
+                sys.write(&file, 0, 256 << 10).await?;
+            }
+            assert_eq!(active(sys.clone()).await > 0, writes_activate, "{kernel}");
+            for _ in 0..2 {
+                sys.read(&file, 0, 256 << 10).await?;
+            }
+            assert!(active(sys.clone()).await > 0, "{kernel}");
+            Ok(())
+        });
+    }
+}
+
+#[test]
 fn a_request_costs_the_same_whatever_its_length() {
     let mut costs = CostTable::free();
     costs.set("io_request", Nanos::from_micros(3)).expect("a cost");
