@@ -51,6 +51,8 @@ pub mod alloc {
     pub mod page_alloc;
     pub mod pageblock;
     pub mod pcp;
+    #[cfg(test)]
+    mod pcp_scenes;
     pub mod suitable;
     pub mod watermark;
     pub mod zone;
