@@ -25,7 +25,7 @@ use crate::writeback::inodes::Flusher;
 #[derive(Debug, Clone)]
 pub struct KernelConfig {
     /// Version and features.
-    pub version: mm::Kernel,
+    pub version: mm::Version,
     /// Tunables; 0 in `min_free_kbytes` means as computed at boot.
     pub sysctls: Sysctls,
     /// Nodes and zones.
@@ -54,7 +54,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A memory layout that no kernel can run on.
     pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::alloc::boot::BootError> {
         let mut mem = Memory::boot(&config.layout, config.version, config.sysctls, trace)?;
-        let hook = config.filesystem.lets_reclaim_write(mem.core.alloc.features());
+        let hook = config.filesystem.lets_reclaim_write(mem.core.rules());
         mem.reclaim.set_writepage_hook(hook);
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();

@@ -64,14 +64,14 @@ pub(crate) struct Throttled {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KswapdRequest {
     pub(crate) order: Order,
-    pub(crate) class: Option<ZoneKind>,
+    pub(crate) highest_zoneidx: Option<ZoneKind>,
 }
 
 /// What kcompactd of a node was asked for since it last looked.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KcompactdRequest {
     pub(crate) order: Order,
-    pub(crate) class: Option<ZoneKind>,
+    pub(crate) highest_zoneidx: Option<ZoneKind>,
 }
 
 /// What kcompactd of each node waits on and was asked for.

@@ -214,7 +214,7 @@ fn model_of(backend: &Backend) -> Option<String> {
             let mut numbers = version.split(['.', '-']);
             let (major, minor) = (numbers.next()?, numbers.next()?);
             let name = format!("linux-{major}.{minor}");
-            mm::Kernel::parse(&name).ok().map(|kernel| kernel.name)
+            mm::Version::parse(&name).ok().map(|kernel| kernel.name)
         }
         _ => None,
     }

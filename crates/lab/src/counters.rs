@@ -11,7 +11,7 @@ use mm::base::event::NoTrace;
 use mm::base::gfp::MigrateType;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
-use mm::{Kernel, MemcgId, Memory};
+use mm::{MemcgId, Memory, Version};
 use recording::is_gauge;
 use report::List;
 use units::{Bytes, Pages};
@@ -79,7 +79,7 @@ pub(crate) fn list() -> List {
 
 /// Memory that has just booted, for the names of its counters.
 fn any_memory() -> Memory<NoTrace> {
-    let kernel = Kernel::parse(newest_kernel()).expect("it is listed");
+    let kernel = Version::parse(newest_kernel()).expect("it is listed");
     let layout = MemoryLayout::flat(Bytes(64 << 20).to_pages_floor().max(Pages(1)), 1);
     Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).expect("it boots in 64 MiB")
 }

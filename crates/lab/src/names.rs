@@ -4,7 +4,8 @@
 //! recordings hold, [`crate::zones`] for a machine's zones, [`crate::resolve`] for who reads the names.
 
 use mm::base::sysctl::{Sysctl, Sysctls};
-use mm::version::feature::{Feature, Kernel};
+use mm::version::feature::Feature;
+use mm::version::presets::Version;
 use report::{Cell, List};
 use sim::machines::MACHINES;
 use workload::vocabulary::Vocabulary;
@@ -30,14 +31,22 @@ pub enum Listing {
 pub fn list(listing: Listing) -> List {
     match listing {
         Listing::Workloads => workloads(),
-        Listing::Kernels => named("kernels", "kernel", Kernel::presets()),
-        Listing::Features => {
-            named("features", "feature", Feature::ALL.iter().map(|feature| (feature.name(), feature.help())))
-        }
+        Listing::Kernels => named("kernels", "kernel", Version::presets()),
+        Listing::Features => features(),
         Listing::Sysctls => sysctls(),
         Listing::Counters => crate::counters::list(),
         Listing::Machines => machines(),
     }
+}
+
+/// Features, oldest kernel that has each first; `none` has those that were posted but never merged.
+fn features() -> List {
+    let mut list = List::new("features", &["feature", "since", "first kernel", "help"]);
+    for feature in Feature::ALL {
+        let first = feature.first_kernel().unwrap_or("none").into();
+        list.push([feature.name().into(), feature.source().into(), first, feature.help().into()]);
+    }
+    list
 }
 
 fn named<'a>(name: &'static str, what: &'static str, all: impl Iterator<Item = (&'a str, &'a str)>) -> List {
@@ -108,7 +117,7 @@ pub struct Names {
 impl Default for Names {
     fn default() -> Self {
         Self {
-            kernels: Kernel::presets().map(|(name, _)| name).collect(),
+            kernels: Version::presets().map(|(name, _)| name).collect(),
             features: Feature::ALL.iter().map(|feature| feature.name()).collect(),
             machines: MACHINES.iter().map(|machine| machine.name).collect(),
             sysctls: Sysctl::ALL.iter().map(|sysctl| sysctl.name()).collect(),
@@ -154,7 +163,7 @@ mod tests {
             for feature in list(Listing::Features).column("feature") {
                 let text = format!("{kernel}+{feature}");
                 let spec = names.vocabulary().kernel(&text).unwrap();
-                assert!(Kernel::parse(&spec.to_string()).is_ok(), "{text}");
+                assert!(Version::parse(&spec.to_string()).is_ok(), "{text}");
             }
         }
     }

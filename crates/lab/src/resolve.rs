@@ -8,7 +8,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use mm::base::sysctl::{Sysctl, Sysctls};
-use mm::version::feature::{Feature, Kernel};
+use mm::version::feature::Feature;
+use mm::version::presets::Version;
 use sim::machines::{self, MACHINES, MachineSpec};
 use units::{Bytes, Seed};
 use workload::params::split_pair;
@@ -253,12 +254,9 @@ pub(crate) fn kernel_named(text: &str, names: &Names) -> Result<KernelSpec, LabE
 }
 
 fn check_changes(kernel: &KernelSpec) -> Result<(), ScenarioProblem> {
-    let feature = |name: &str| {
-        let found = Feature::ALL.iter().find(|feature| feature.name() == name);
-        *found.expect("the vocabulary comes from the same table")
-    };
+    let feature = |name: &str| Feature::named(name).expect("the vocabulary comes from the same table");
     let changes: Vec<_> = kernel.features.iter().map(|(name, &on)| (feature(name), on)).collect();
-    Kernel::check_changes(&kernel.base, &changes)
+    Version::check_changes(&kernel.base, &changes)
         .map_err(|error| ScenarioProblem::Model { message: error.to_string(), hint: Some(error.hint()) })
 }
 
@@ -278,7 +276,7 @@ pub(crate) fn sysctl_pairs(texts: &[String], names: &Names) -> Result<BTreeMap<S
 
 /// The kernel when none is named: the newest.
 pub(crate) fn newest_kernel() -> &'static str {
-    Kernel::presets().last().expect("there are kernels").0
+    Version::presets().last().expect("there are kernels").0
 }
 
 /// Reads a file, and checks what only the model knows: each mistake is told at its line.
@@ -395,7 +393,7 @@ fn sysctls(pairs: &BTreeMap<String, String>) -> Result<Sysctls, LabError> {
 /// The kernel and the machine of a run, as the simulator takes them.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
-    pub(crate) kernel: Kernel,
+    pub(crate) kernel: Version,
     pub(crate) sysctls: Sysctls,
     pub(crate) hardware: sim::Hardware,
     pub(crate) layout: mm::base::layout::MemoryLayout,
@@ -423,7 +421,7 @@ impl Setting {
         mem: Bytes,
         pairs: &BTreeMap<String, String>,
     ) -> Result<Self, LabError> {
-        let kernel = Kernel::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
+        let kernel = Version::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
         let sysctls = sysctls(pairs)?;
         let (hardware, layout) = machines::build(machine, mem, &kernel)
             .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;

@@ -13,7 +13,7 @@ use pagetide_mm::base::event::NoTrace;
 use pagetide_mm::base::gfp::Gfp;
 use pagetide_mm::base::layout::MemoryLayout;
 use pagetide_mm::base::sysctl::Sysctls;
-use pagetide_mm::version::feature::Kernel;
+use pagetide_mm::version::presets::Version;
 use units::{CpuId, Order, Pages, Pfn};
 
 const MEMORY: Pages = Pages(512 << 8);
@@ -28,7 +28,7 @@ fn main() {
 
 fn boot(kernel: &str) -> PageAllocator<NoTrace> {
     let layout = MemoryLayout::flat(MEMORY, 2);
-    PageAllocator::boot(&layout, Kernel::parse(kernel).expect("a preset"), Sysctls::default(), NoTrace)
+    PageAllocator::boot(&layout, Version::parse(kernel).expect("a preset"), Sysctls::default(), NoTrace)
         .expect("a plain machine")
 }
 

@@ -14,7 +14,7 @@ use pagetide_mm::lru::lists::LruList;
 use pagetide_mm::pages::cache::Prepared;
 use pagetide_mm::pages::tree::Slot;
 use pagetide_mm::reclaim::run::ScanControl;
-use pagetide_mm::version::feature::Kernel;
+use pagetide_mm::version::presets::Version;
 use pagetide_mm::{MemcgId, Memory};
 use units::{CpuId, NodeId, Order, Pages};
 
@@ -37,7 +37,7 @@ struct Scene {
 impl Scene {
     fn boot(kernel: &str) -> Self {
         let layout = MemoryLayout::flat(Pages(256 << 8), 2);
-        let kernel = Kernel::parse(kernel).expect("a preset");
+        let kernel = Version::parse(kernel).expect("a preset");
         let mut mem = Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).expect("a plain machine");
         let file = mem.mapping_create();
         Self { mem, file }

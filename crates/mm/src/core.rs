@@ -14,8 +14,9 @@ use crate::base::sysctl::Sysctls;
 use crate::cgroup::tree::Memcgs;
 use crate::slab::caches::Slabs;
 use crate::slab::object::{Object, ObjectAlloc};
-use crate::version::feature::{Feature, Kernel};
 use crate::version::geometry::Cache;
+use crate::version::presets::Version;
+use crate::version::rules::Rules;
 
 /// Frames, those who pay for them, and the objects on them.
 #[derive(Debug, Clone)]
@@ -35,19 +36,19 @@ impl<T: Trace> Core<T> {
     /// A layout that no kernel could run on.
     pub fn boot(
         layout: &MemoryLayout,
-        kernel: Kernel,
+        version: Version,
         sysctls: Sysctls,
         trace: T,
     ) -> Result<Self, BootError> {
-        let cgroups = Memcgs::new(&kernel, layout.nodes.len(), usize::from(layout.cpus));
-        let slabs = Slabs::new(&kernel.tuning);
-        Ok(Self { alloc: PageAllocator::boot(layout, kernel, sysctls, trace)?, cgroups, slabs })
+        let cgroups = Memcgs::new(&version, layout.nodes.len(), usize::from(layout.cpus));
+        let slabs = Slabs::new(&version.tuning);
+        Ok(Self { alloc: PageAllocator::boot(layout, version, sysctls, trace)?, cgroups, slabs })
     }
 
-    /// Whether this kernel has `feature`.
+    /// What this kernel decides, and how.
     #[inline]
-    pub fn has(&self, feature: Feature) -> bool {
-        self.alloc.features().has(feature)
+    pub fn rules(&self) -> &Rules {
+        self.alloc.rules()
     }
 
     /// Every node.

@@ -26,6 +26,9 @@ pub mod base {
 pub mod version {
     pub mod feature;
     pub mod geometry;
+    pub mod parse;
+    pub mod presets;
+    pub mod rules;
 }
 
 /// Memory cgroups: the tree, charges, statistics, protection, and the walk of reclaim through it.
@@ -135,4 +138,6 @@ pub mod decide {
 pub use base::ids::MemcgId;
 pub use check::Violation;
 pub use memory::Memory;
-pub use version::feature::{Feature, FeatureSet, Kernel};
+pub use version::feature::Feature;
+pub use version::presets::Version;
+pub use version::rules::{Rule, Rules};

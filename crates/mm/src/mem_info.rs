@@ -84,7 +84,7 @@ impl<T: Trace> Memory<T> {
     fn zone_info(&self, id: ZoneId) -> [String; 2] {
         let zone = self.core.alloc.zone(id);
         let [min, low, high] = Mark::ALL.map(|mark| kb(zone.watermarks.mark(mark)));
-        let reserves = ZoneKind::ALL.map(|class| zone.watermarks.reserve(class));
+        let reserves = ZoneKind::ALL.map(|highest_zoneidx| zone.watermarks.reserve(highest_zoneidx));
         let state = format!(
             "Node {} {} free:{}kB boost:{}kB min:{min}kB low:{low}kB high:{high}kB {} present:{}kB \
              managed:{}kB free_pcp:{}kB",

@@ -35,8 +35,8 @@ use crate::reclaim::run::{ChunkReport, ScanControl};
 use crate::reclaim::shrinker::{self, SlabReport, SlabScan};
 use crate::reclaim::state::Reclaim;
 use crate::slab::object::{Object, ObjectAlloc};
-use crate::version::feature::Kernel;
 use crate::version::geometry::Cache;
+use crate::version::presets::Version;
 
 /// The memory of a machine and everything that the kernel knows about it.
 #[derive(Debug, Clone)]
@@ -64,12 +64,12 @@ impl<T: Trace> Memory<T> {
     /// A layout that no kernel could run on.
     pub fn boot(
         layout: &MemoryLayout,
-        kernel: Kernel,
+        version: Version,
         sysctls: Sysctls,
         trace: T,
     ) -> Result<Self, BootError> {
         let (nodes, cpus) = (layout.nodes.len(), usize::from(layout.cpus));
-        let core = Core::boot(layout, kernel, sysctls, trace)?;
+        let core = Core::boot(layout, version, sysctls, trace)?;
         Ok(Self {
             lru: Lru::new(nodes, cpus),
             cache: PageCache::new(nodes),
@@ -450,10 +450,10 @@ impl<T: Trace> Memory<T> {
         zone: ZoneId,
         order: Order,
         flags: AllocFlags,
-        class: ZoneKind,
+        highest_zoneidx: ZoneKind,
         free: u64,
     ) -> Suitability {
-        suitable::suitable_with(&self.core.alloc, zone, order, flags, class, free)
+        suitable::suitable_with(&self.core.alloc, zone, order, flags, highest_zoneidx, free)
     }
 
     /// Whether compaction of `zone` makes sense now.
@@ -462,14 +462,14 @@ impl<T: Trace> Memory<T> {
         zone: ZoneId,
         order: Order,
         flags: AllocFlags,
-        class: ZoneKind,
+        highest_zoneidx: ZoneKind,
     ) -> Suitability {
-        suitable::suitable(&self.core.alloc, zone, order, flags, class)
+        suitable::suitable(&self.core.alloc, zone, order, flags, highest_zoneidx)
     }
 
     /// Whether direct reclaim need not free more of `zone`: [`suitable::is_ready`].
-    pub fn compaction_ready(&self, zone: ZoneId, order: Order, class: ZoneKind) -> bool {
-        suitable::is_ready(&self.core.alloc, zone, order, class)
+    pub fn compaction_ready(&self, zone: ZoneId, order: Order, highest_zoneidx: ZoneKind) -> bool {
+        suitable::is_ready(&self.core.alloc, zone, order, highest_zoneidx)
     }
 
     /// Whether another pass at the same priority is due: [`pass::should_continue`].

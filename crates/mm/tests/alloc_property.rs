@@ -12,7 +12,8 @@ use mm::base::frame::FrameState;
 use mm::base::gfp::{Gfp, MigrateType};
 use mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
-use mm::version::feature::{Feature, Kernel};
+use mm::version::feature::Feature;
+use mm::version::presets::Version;
 use pagetide_mm as mm;
 use proptest::prelude::*;
 use units::{CpuId, Order, Pages, Pfn};
@@ -107,13 +108,17 @@ fn layout() -> impl Strategy<Value = MemoryLayout> {
     })
 }
 
-fn kernel() -> impl Strategy<Value = Kernel> {
+fn kernel() -> impl Strategy<Value = Version> {
     let base = proptest::sample::select(vec!["linux-5.3", "linux-5.5", "linux-6.1", "linux-6.12"]);
     (base, 0..1_u16 << TOGGLED.len(), any::<bool>()).prop_map(|(base, bits, toggle)| {
-        let mut kernel = Kernel::parse(base).unwrap();
+        let mut kernel = Version::parse(base).unwrap();
         if toggle {
             for (i, &feature) in TOGGLED.iter().enumerate() {
-                kernel.features = kernel.features.with(feature, (bits & (1 << i)) != 0);
+                if (bits & (1 << i)) != 0 {
+                    kernel.rules = kernel.rules.with(feature.on());
+                } else if kernel.rules.has(feature.on()) {
+                    kernel.rules = kernel.rules.with(feature.off());
+                }
             }
         }
         kernel
@@ -131,7 +136,7 @@ struct World {
 }
 
 impl World {
-    fn boot(layout: &MemoryLayout, kernel: Kernel) -> Self {
+    fn boot(layout: &MemoryLayout, kernel: Version) -> Self {
         let real = PageAllocator::boot(layout, kernel, Sysctls::default(), NoTrace).unwrap();
         real.check().unwrap();
         let mut used = vec![true; real.frames.len()];
@@ -280,7 +285,7 @@ fn the_halves_of_a_reserve_that_was_given_back_are_no_largest_block() {
         kept_by_kernel: Pages(1),
     };
     let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: false };
-    let mut world = World::boot(&layout, Kernel::parse("linux-6.1").unwrap());
+    let mut world = World::boot(&layout, Version::parse("linux-6.1").unwrap());
     let alloc = |gfp, order, flags| Event::Alloc { cpu: 0, gfp, order, flags };
     world.step(&alloc(3, 8, 1));
     world.step(&Event::Free { cpu: 0, which: 0 });

@@ -14,7 +14,8 @@ use mm::compact::state::{CompactPriority, CompactRequest, CompactResult};
 use mm::pages::cache::Prepared;
 use mm::pages::tree::Slot;
 use mm::reclaim::run::ScanControl;
-use mm::version::feature::{Feature, Kernel};
+use mm::version::presets::Version;
+use mm::version::rules::{CompactFolios, Rule};
 use mm::{MemcgId, Memory};
 use pagetide_mm as mm;
 use proptest::prelude::*;
@@ -25,7 +26,7 @@ const ZONE: ZoneId = ZoneId(0);
 const CELL: u32 = 32;
 const MOVABLE: Gfp = Gfp::HIGHUSER_MOVABLE;
 
-fn boot(kernel: Kernel, pageblocks: u64) -> Memory<NoTrace> {
+fn boot(kernel: Version, pageblocks: u64) -> Memory<NoTrace> {
     let pages = Pages(pageblocks * u64::from(PAGEBLOCK_PAGES));
     let zone = ZoneLayout::new(ZoneKind::Dma32, pages);
     let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 2, huge_pages: false };
@@ -61,7 +62,7 @@ fn request(order: u8, priority: CompactPriority) -> CompactRequest {
     CompactRequest {
         order: Order(order),
         want: MigrateType::Movable,
-        class: ZoneKind::Movable,
+        highest_zoneidx: ZoneKind::Movable,
         flags: AllocFlags::WMARK_MIN,
         priority,
         direct: true,
@@ -93,7 +94,7 @@ fn compact(mem: &mut Memory<NoTrace>, request: CompactRequest) -> CompactResult 
 /// A zone of which each line is a pageblock and each cell 32 pages: `.` free, `L` page cache, `#`
 /// kernel memory.
 fn scene(kernel: &str, drawing: &[&str]) -> Memory<NoTrace> {
-    let mut mem = boot(Kernel::parse(kernel).unwrap(), drawing.len() as u64);
+    let mut mem = boot(Version::parse(kernel).unwrap(), drawing.len() as u64);
     let file = mem.mapping_create();
     // Page cache tree nodes come first, for all of the file, so that they disturb no drawing; then
     // everything is taken, in order.
@@ -198,7 +199,7 @@ fn a_zone_with_too_little_free_memory_or_large_blocks_is_not_compacted() {
     let mut full =
         scene("linux-6.1", &["################", "L.LLLLLLLLLLLLLL", "LLLLLLLLLLLLLLLL", "LLLLLLLLLLLLLLLL"]);
     assert_eq!(compact(&mut full, request(9, CompactPriority::Async)), CompactResult::Skipped);
-    let mut empty = boot(Kernel::parse("linux-6.1").unwrap(), 8);
+    let mut empty = boot(Version::parse("linux-6.1").unwrap(), 8);
     assert_eq!(compact(&mut empty, request(9, CompactPriority::Async)), CompactResult::Success);
     for mem in [full, empty] {
         assert_eq!(mem.core.alloc.events.get(VmEvent::CompactMigrateScanned), 0, "nobody looked");
@@ -208,7 +209,7 @@ fn a_zone_with_too_little_free_memory_or_large_blocks_is_not_compacted() {
 #[test]
 fn large_folios_move_only_since_6_12() {
     for (kernel, moves) in [("linux-6.1", false), ("linux-6.12", true)] {
-        let mut mem = boot(Kernel::parse(kernel).unwrap(), 8);
+        let mut mem = boot(Version::parse(kernel).unwrap(), 8);
         let file = mem.mapping_create();
         let mut index = 0;
         let mut folios = Vec::new();
@@ -238,7 +239,7 @@ fn large_folios_move_only_since_6_12() {
 
 #[derive(Debug, Clone)]
 enum Event {
-    Kernel { order: u8, count: usize },
+    Version { order: u8, count: usize },
     FreeKernel { every: usize },
     Cache { order: u8, count: usize },
     DropFile { which: usize },
@@ -256,7 +257,7 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     let range = || (0..1200_u32, 1..900_u32);
     prop_oneof![
-        2 => (0..4_u8, 1..200_usize).prop_map(|(order, count)| Event::Kernel { order, count }),
+        2 => (0..4_u8, 1..200_usize).prop_map(|(order, count)| Event::Version { order, count }),
         2 => (1..4_usize).prop_map(|every| Event::FreeKernel { every }),
         4 => (0..5_u8, 1..300_usize).prop_map(|(order, count)| Event::Cache { order, count }),
         2 => any::<usize>().prop_map(|which| Event::DropFile { which }),
@@ -297,7 +298,7 @@ impl World {
     fn apply(&mut self, event: &Event) {
         let pick = |which: usize, from: usize| (from > 0).then(|| which % from.max(1));
         match *event {
-            Event::Kernel { order, count } => {
+            Event::Version { order, count } => {
                 for _ in 0..count {
                     let Some(pfn) = take(&mut self.mem, Gfp::KERNEL, Order(order)) else { return };
                     self.kernel.push((pfn, Order(order)));
@@ -466,8 +467,9 @@ proptest! {
         pageblocks in 8..14_u64,
         events in proptest::collection::vec(event(), 1..40),
     ) {
-        let mut kernel = Kernel::parse(base).unwrap();
-        kernel.features = kernel.features.with(Feature::CompactLargeFolios, large);
+        let mut kernel = Version::parse(base).unwrap();
+        let folios = if large { CompactFolios::Large } else { CompactFolios::Single };
+        kernel.rules = kernel.rules.with(Rule::CompactFolios(folios));
         let mem = boot(kernel, pageblocks);
         let mut world = World { mem, kernel: Vec::new(), files: Vec::new(), anon: Vec::new() };
         for event in &events {

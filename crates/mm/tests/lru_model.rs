@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use pagetide_mm::MemcgId;
 use pagetide_mm::lru::lists::LruList;
 use pagetide_mm::reclaim::run::ScanControl;
-use pagetide_mm::version::feature::{Feature, Kernel};
+use pagetide_mm::version::presets::Version;
+use pagetide_mm::version::rules::Aging;
 use proptest::prelude::*;
 use world::{CPU, NODE, World};
 
@@ -158,9 +159,9 @@ fn compare(world: &World, model: &TwoLists, group: MemcgId) -> Result<(), TestCa
 fn play(kernel: &str, events: &[Event]) -> Result<(), TestCaseError> {
     let mut world = World::boot(kernel, 16);
     let group = world.group("A");
-    let kernel = Kernel::parse(kernel).expect("a preset");
+    let kernel = Version::parse(kernel).expect("a preset");
     let mut model = TwoLists {
-        root_aging: kernel.features.has(Feature::RootAging),
+        root_aging: kernel.rules.aging == Aging::Root,
         batch: usize::from(kernel.tuning.lru_batch),
         ..TwoLists::default()
     };

@@ -2,7 +2,7 @@
 
 use pagetide_mm::MemcgId;
 use pagetide_mm::cgroup::tree::{Charge, Limit, Memcgs};
-use pagetide_mm::version::feature::Kernel;
+use pagetide_mm::version::presets::Version;
 use proptest::prelude::*;
 use units::CpuId;
 
@@ -31,7 +31,7 @@ proptest! {
         kernel in prop::sample::select(vec!["linux-5.4", "linux-6.1"]),
         events in prop::collection::vec(event(), 1..200),
     ) {
-        let mut tree = Memcgs::new(&Kernel::parse(kernel).expect("a preset"), 1, 2);
+        let mut tree = Memcgs::new(&Version::parse(kernel).expect("a preset"), 1, 2);
         let parent = tree.create(MemcgId::ROOT, "P");
         let (a, b) = (tree.create(parent, "A"), tree.create(parent, "B"));
         let groups = [parent, a, b, tree.create(b, "x")];

@@ -8,7 +8,7 @@ use pagetide_mm::base::gfp::Gfp;
 use pagetide_mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use pagetide_mm::base::sysctl::Sysctls;
 use pagetide_mm::base::vmstat::VmEvent;
-use pagetide_mm::version::feature::Kernel;
+use pagetide_mm::version::presets::Version;
 use units::{CpuId, Order, Pages, Pfn};
 
 const CPU: CpuId = CpuId(0);
@@ -19,7 +19,7 @@ fn guest(kernel: &str, managed: u64) -> PageAllocator<NoTrace> {
     let zone = |kind, managed| ZoneLayout::new(kind, Pages(managed));
     let zones = vec![zone(ZoneKind::Dma, 3840), zone(ZoneKind::Dma32, managed)];
     let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: false };
-    PageAllocator::boot(&layout, Kernel::parse(kernel).unwrap(), Sysctls::default(), NoTrace).unwrap()
+    PageAllocator::boot(&layout, Version::parse(kernel).unwrap(), Sysctls::default(), NoTrace).unwrap()
 }
 
 fn alloc(memory: &mut PageAllocator<NoTrace>, order: u8) -> AllocOutcome {

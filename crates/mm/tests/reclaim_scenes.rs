@@ -254,7 +254,11 @@ fn pages_of_higher_zones_are_passed_over_and_go_to_the_head() {
     let before = world.draw(ROOT);
     let mut sc = ScanControl::direct(ZoneKind::Dma);
     sc.priority = 0;
-    assert_eq!(world.pass(&mut sc), Passed::default(), "no quota: no page of the class is on the list");
+    assert_eq!(
+        world.pass(&mut sc),
+        Passed::default(),
+        "no quota: no page of the highest_zoneidx is on the list"
+    );
     assert_eq!(world.draw(ROOT), before);
     // One page of the DMA zone at the head of the list, behind everybody else.
     let dma = dma_page(&mut world, 100);

@@ -6,7 +6,7 @@ use pagetide_mm::alloc::zone::Zone;
 use pagetide_mm::base::event::NoTrace;
 use pagetide_mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use pagetide_mm::base::sysctl::{Sysctl, Sysctls};
-use pagetide_mm::version::feature::Kernel;
+use pagetide_mm::version::presets::Version;
 use units::{CpuId, Pages};
 
 fn zone(kind: ZoneKind, managed: u64, managed_at_boot: u64) -> ZoneLayout {
@@ -16,7 +16,7 @@ fn zone(kind: ZoneKind, managed: u64, managed_at_boot: u64) -> ZoneLayout {
 fn guest(kernel: &str, managed: u64, managed_at_boot: u64) -> PageAllocator<NoTrace> {
     let zones = vec![zone(ZoneKind::Dma, 3840, 3840), zone(ZoneKind::Dma32, managed, managed_at_boot)];
     let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: false };
-    PageAllocator::boot(&layout, Kernel::parse(kernel).unwrap(), Sysctls::default(), NoTrace).unwrap()
+    PageAllocator::boot(&layout, Version::parse(kernel).unwrap(), Sysctls::default(), NoTrace).unwrap()
 }
 
 fn marks(zone: &Zone) -> [u64; 3] {
@@ -92,8 +92,8 @@ fn guests_of_256_and_512_mib_have_the_marks_that_were_measured() {
         assert_eq!(marks(&memory.zones()[0]), row.dma);
         let dma = &memory.zones()[0].watermarks;
         assert_eq!(dma.reserve(ZoneKind::Dma), 0);
-        for class in [ZoneKind::Dma32, ZoneKind::Normal, ZoneKind::Movable] {
-            assert_eq!(dma.reserve(class), row.dma_reserve);
+        for highest_zoneidx in [ZoneKind::Dma32, ZoneKind::Normal, ZoneKind::Movable] {
+            assert_eq!(dma.reserve(highest_zoneidx), row.dma_reserve);
         }
         let sizes = memory.pcp(CpuId(0), ZoneId(1)).sizes();
         assert_eq!((sizes.batch, sizes.high_min), (row.batch, row.high));
@@ -126,10 +126,9 @@ fn one_zone_of_248912_kb_has_a_min_of_1995_kb() {
     let layout = MemoryLayout {
         nodes: vec![NodeLayout { zones: vec![zone(ZoneKind::Dma, 248_912 / 4, 248_912 / 4)] }],
         cpus: 1,
-        huge_pages: true,
+        huge_pages: false,
     };
-    let mut kernel = Kernel::parse("linux-5.3").unwrap();
-    kernel.tuning.huge_pages = false;
+    let kernel = Version::parse("linux-5.3").unwrap();
     let memory = PageAllocator::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap();
     assert_eq!(memory.sysctls().get(Sysctl::MinFreeKbytes), 1995);
     assert_eq!(marks(&memory.zones()[0])[0], 498);
@@ -139,12 +138,12 @@ fn one_zone_of_248912_kb_has_a_min_of_1995_kb() {
 fn huge_pages_raise_a_machine_of_three_zones_to_67584_kb() {
     let layout = MemoryLayout::flat(Pages(8 << 18), 8);
     let memory =
-        PageAllocator::boot(&layout, Kernel::parse("linux-5.3").unwrap(), Sysctls::default(), NoTrace)
+        PageAllocator::boot(&layout, Version::parse("linux-5.3").unwrap(), Sysctls::default(), NoTrace)
             .unwrap();
     assert_eq!(memory.sysctls().get(Sysctl::MinFreeKbytes), 67584);
     let small = MemoryLayout { huge_pages: true, ..MemoryLayout::flat(Pages(64 << 8), 1) };
     let memory =
-        PageAllocator::boot(&small, Kernel::parse("linux-5.3").unwrap(), Sysctls::default(), NoTrace)
+        PageAllocator::boot(&small, Version::parse("linux-5.3").unwrap(), Sysctls::default(), NoTrace)
             .unwrap();
     let kbytes = memory.sysctls().get(Sysctl::MinFreeKbytes);
     assert_eq!(kbytes, 3200, "5 % of what 64 MiB hold above the high marks of 384 pages");
@@ -165,7 +164,7 @@ fn a_written_min_free_kbytes_counts_the_pages_of_now() {
 #[test]
 fn absurd_machines_do_not_boot_and_say_why() {
     let boot = |layout: MemoryLayout| {
-        let kernel = Kernel::parse("linux-6.1").unwrap();
+        let kernel = Version::parse("linux-6.1").unwrap();
         PageAllocator::boot(&layout, kernel, Sysctls::default(), NoTrace).err().map(|error| error.to_string())
     };
     let flat = |pages| MemoryLayout::flat(Pages(pages), 1);

@@ -35,7 +35,7 @@ fn main() {
 }
 
 fn scene(kernel: &str, filesystem: &str, topology: &str) -> SimRun {
-    let kernel = mm::Kernel::parse(kernel).expect("a preset");
+    let kernel = mm::Version::parse(kernel).expect("a preset");
     let (hardware, layout) = machines::build("vm-2cpu", Bytes(64 << 20), &kernel).expect("a machine");
     let (hot, stream) = (format!("{HOT_MIB}M"), format!("{STREAM_MIB}M"));
     let mut params = vec![("hot", hot.as_str()), ("stream", stream.as_str()), ("topology", topology)];

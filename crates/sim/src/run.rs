@@ -48,7 +48,7 @@ pub struct SimRun {
     /// What runs.
     pub program: Program,
     /// The kernel's version and features.
-    pub kernel: mm::Kernel,
+    pub kernel: mm::Version,
     /// Its tunables.
     pub sysctls: Sysctls,
     /// CPUs, costs, devices.
@@ -77,7 +77,7 @@ const READAHEAD_PAGES: u32 = 32;
 impl SimRun {
     /// `program` on `kernel` and this machine, with seed 1 and everything else as it is when
     /// nobody says more.
-    pub fn new(program: Program, kernel: mm::Kernel, hardware: Hardware, layout: MemoryLayout) -> Self {
+    pub fn new(program: Program, kernel: mm::Version, hardware: Hardware, layout: MemoryLayout) -> Self {
         Self {
             program,
             kernel,

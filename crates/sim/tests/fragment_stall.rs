@@ -51,7 +51,7 @@ fn boot(kernel: &str, sysctls: Sysctls, pass: Pass) -> (Simulation, Kernel<Sim, 
         hardware.costs.set("walk_memcg", pass.0).unwrap();
     }
     let config = KernelConfig {
-        version: mm::Kernel::parse(kernel).unwrap(),
+        version: mm::Version::parse(kernel).unwrap(),
         sysctls,
         layout: MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: false },
         filesystem: Filesystem::Xfs,

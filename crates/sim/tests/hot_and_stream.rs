@@ -29,7 +29,7 @@ fn play_any(
     params: &[(&str, &str)],
     sysctls: &Sysctls,
 ) -> SimResult {
-    let kernel = mm::Kernel::parse(kernel).expect("a preset");
+    let kernel = mm::Version::parse(kernel).expect("a preset");
     let (hardware, layout) = machines::build(machine, Bytes(mib << 20), &kernel).expect("a machine");
     let filesystem = params.iter().find(|(name, _)| *name == "filesystem").map_or("ext4", |(_, value)| value);
     let workload = Workload::new(workload, params.iter().copied()).expect("parameters of the workload");

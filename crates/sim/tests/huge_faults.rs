@@ -21,7 +21,7 @@ fn simulate(kernel: &str, mem: Bytes, params: &[(&str, &str)], seed: u64) -> Sim
 }
 
 fn simulate_on(machine: &str, kernel: &str, mem: Bytes, params: &[(&str, &str)], seed: u64) -> SimResult {
-    let kernel = mm::Kernel::parse(kernel).unwrap();
+    let kernel = mm::Version::parse(kernel).unwrap();
     let (hardware, layout) = machines::build(machine, mem, &kernel).unwrap();
     let program = Program::Workload(Workload::new("huge-faults", params.iter().copied()).unwrap());
     let spec = SimRun {

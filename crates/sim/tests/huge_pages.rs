@@ -33,7 +33,7 @@ where
     let hardware = Hardware::with_cpus(2).with_device(DeviceModel::VIRTIO_RAM);
     let mut simulation = Simulation::new(hardware).unwrap();
     let config = KernelConfig {
-        version: mm::Kernel::parse(version).unwrap(),
+        version: mm::Version::parse(version).unwrap(),
         sysctls: Sysctls::default(),
         layout,
         filesystem: Filesystem::Ext4,

@@ -15,7 +15,7 @@ use workload::{Replay, Workload};
 const KERNELS: [&str; 3] = ["linux-5.5", "linux-6.1", "linux-6.12"];
 
 fn play(program: Program, machine: &str, kernel: &str, mib: u64) -> SimResult {
-    let kernel = mm::Kernel::parse(kernel).expect("a preset");
+    let kernel = mm::Version::parse(kernel).expect("a preset");
     let (hardware, layout) = machines::build(machine, Bytes(mib << 20), &kernel).expect("a machine");
     let spec = SimRun::new(program, kernel, hardware, layout);
     run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")

@@ -14,7 +14,7 @@ use workload::{Errno, Outcome, Workload, WorkloadError};
 /// A machine of 16 MiB with 2 CPUs.
 fn machine(kernel: &str) -> SimRun {
     let program = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
-    let kernel = mm::Kernel::parse(kernel).expect("a preset");
+    let kernel = mm::Version::parse(kernel).expect("a preset");
     let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
     SimRun {
         time_limit: Nanos::from_secs(60),

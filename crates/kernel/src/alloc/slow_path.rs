@@ -4,7 +4,7 @@
 //! Next: [`super::page`], [`super::stall`], [`super::oom`], [`crate::reclaim`], [`crate::compact`].
 
 use mm::MemcgId;
-use mm::alloc::flags::{AllocFlags, class_of};
+use mm::alloc::flags::{AllocFlags, gfp_zone};
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::decide::retry::{Next, Outcome, Retry};
@@ -105,9 +105,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         for node in (0..).map_while(node_of) {
             if woken != Some(node) {
-                let sleeps_on = !self.wakeup_kswapd(node, order, class_of(gfp));
+                let sleeps_on = !self.wakeup_kswapd(node, order, gfp_zone(gfp));
                 if sleeps_on && !gfp.has(Gfp::DIRECT_RECLAIM) {
-                    self.wakeup_kcompactd(node, order, class_of(gfp));
+                    self.wakeup_kcompactd(node, order, gfp_zone(gfp));
                 }
                 woken = Some(node);
             }

@@ -17,7 +17,7 @@ use mm::base::gfp::Gfp;
 use mm::base::layout::ZoneId;
 use mm::base::sysctl::Sysctl;
 use mm::base::vmstat::VmEvent;
-use mm::version::feature::FragmentStall;
+use mm::version::rules::FragmentStall;
 use units::{NodeId, Order, Pfn};
 
 use crate::handle::Kernel;
@@ -29,6 +29,7 @@ const USEC_PER_TICK: u64 = 1_000_000 / HZ;
 /// The longest stall in ticks.
 const fn timeout_ticks(form: FragmentStall) -> u64 {
     match form {
+        FragmentStall::Off => 0,
         FragmentStall::V1 | FragmentStall::V2 => HZ / 10,
         FragmentStall::V3 | FragmentStall::V5 => HZ / 50,
     }
@@ -39,15 +40,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) async fn try_or_stall(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
         let form = self.mem(|mem| {
             let is_on = mem.core.alloc.sysctls().get(Sysctl::FragmentStallOrder) > 0;
-            mem.core.alloc.features().fragment_stall().filter(|_| is_on)
+            if is_on { mem.core.rules().fragment_stall } else { FragmentStall::Off }
         });
         let may_stall = gfp.has(Gfp::MOVABLE_BIT) && gfp.has(Gfp::DIRECT_RECLAIM);
-        let form = form.filter(|_| may_stall);
-        let flags = if form.is_some() { flags | AllocFlags::FRAGMENT_STALL } else { flags };
+        let stalls = may_stall && form != FragmentStall::Off;
+        let flags = if stalls { flags | AllocFlags::FRAGMENT_STALL } else { flags };
         let cpu = self.machine().current_cpu();
         let outcome = self.mem(|mem| mem.core.alloc.alloc(cpu, gfp, order, flags));
         let page = self.settle_outcome(outcome, order);
-        let (Some(form), Some(stall)) = (form, outcome.stall) else { return page };
+        let Some(stall) = outcome.stall.filter(|_| stalls) else { return page };
         self.stall(form, stall).await;
         let cpu = self.machine().current_cpu();
         let outcome = self.mem(|mem| mem.core.alloc.alloc_after_stall(cpu, gfp, order, flags, stall));

@@ -112,8 +112,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         window: Readahead,
         order: u8,
     ) -> Result<(), Errno> {
-        let features = self.mem(|mem| mem.core.alloc.features());
-        if !self.shared.filesystem.reads_large_folios(features) || window.size < 4 {
+        let folios = self.mem(|mem| mem.core.rules().readahead_folios);
+        if !self.shared.filesystem.reads_large_folios(folios) || window.size < 4 {
             let marker = Some(window.marker());
             return self.read_pages(process, &file.inode, window.start, window.size, marker).await;
         }

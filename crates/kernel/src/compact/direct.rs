@@ -3,7 +3,7 @@
 //!
 //! `direct_compact` is one round over the zonelist. Next: [`crate::alloc::slow_path`].
 
-use mm::alloc::flags::{AllocFlags, class_of};
+use mm::alloc::flags::{AllocFlags, gfp_zone};
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::base::layout::ZoneId;
@@ -28,11 +28,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if !gfp.has(Gfp::IO) {
             return best;
         }
-        let class = class_of(gfp);
+        let highest_zoneidx = gfp_zone(gfp);
         let request = CompactRequest {
             order,
             want: gfp.migrate_type(),
-            class,
+            highest_zoneidx,
             flags,
             priority,
             direct: true,

@@ -21,7 +21,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         loop {
             let request = std::mem::take(&mut self.shared.compaction.requests.borrow_mut()[node.index()]);
             if request.order > Order(0) {
-                self.kcompactd_do_work(node, request.order, request.class.unwrap_or(ZoneKind::Movable)).await;
+                self.kcompactd_do_work(
+                    node,
+                    request.order,
+                    request.highest_zoneidx.unwrap_or(ZoneKind::Movable),
+                )
+                .await;
             } else {
                 let _ = self.machine().wait(queue, WaitReason::KcompactdIdle, None).await;
             }
@@ -29,45 +34,48 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// `wakeup_kcompactd`: notes the request; wakes if some zone can be compacted.
-    pub(crate) fn wakeup_kcompactd(&self, node: NodeId, order: Order, class: ZoneKind) {
+    pub(crate) fn wakeup_kcompactd(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) {
         if order == Order(0) {
             return;
         }
         {
             let request = &mut self.shared.compaction.requests.borrow_mut()[node.index()];
             request.order = request.order.max(order);
-            request.class = Some(request.class.map_or(class, |before| before.min(class)));
+            request.highest_zoneidx =
+                Some(request.highest_zoneidx.map_or(highest_zoneidx, |before| before.min(highest_zoneidx)));
         }
         let queue = self.shared.compaction.queues[node.index()];
         if self.machine().has_waiters(queue) {
             let suits = self
-                .mem(|mem| mem.zones_up_to(node, class))
+                .mem(|mem| mem.zones_up_to(node, highest_zoneidx))
                 .into_iter()
-                .any(|zone| self.suits(zone, order, class));
+                .any(|zone| self.suits(zone, order, highest_zoneidx));
             if suits {
                 self.machine().wake_all(queue);
             }
         }
     }
 
-    fn suits(&self, zone: ZoneId, order: Order, class: ZoneKind) -> bool {
+    fn suits(&self, zone: ZoneId, order: Order, highest_zoneidx: ZoneKind) -> bool {
         let flags = AllocFlags::WMARK_MIN;
-        self.mem(|mem| mem.compaction_suitable(zone, order, flags, class)) == Suitability::Suitable
+        self.mem(|mem| mem.compaction_suitable(zone, order, flags, highest_zoneidx)) == Suitability::Suitable
     }
 
-    async fn kcompactd_do_work(&self, node: NodeId, order: Order, class: ZoneKind) {
+    async fn kcompactd_do_work(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) {
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::CompactDaemonWake, 1));
         let request = CompactRequest {
             order,
             want: MigrateType::Movable,
-            class,
+            highest_zoneidx,
             flags: AllocFlags::WMARK_MIN,
             priority: CompactPriority::SyncLight,
             direct: false,
             may_fs: true,
         };
-        for zone in self.mem(|mem| mem.zones_up_to(node, class)) {
-            if self.mem(|mem| mem.compaction_deferred(zone, order)) || !self.suits(zone, order, class) {
+        for zone in self.mem(|mem| mem.zones_up_to(node, highest_zoneidx)) {
+            if self.mem(|mem| mem.compaction_deferred(zone, order))
+                || !self.suits(zone, order, highest_zoneidx)
+            {
                 continue;
             }
             match self.compact_zone(zone, request).await {

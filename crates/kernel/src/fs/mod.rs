@@ -12,8 +12,8 @@ pub mod xfs;
 pub mod xfs_log;
 
 use mm::base::gfp::Gfp;
-use mm::version::feature::{Feature, FeatureSet};
 use mm::version::geometry::Cache;
+use mm::version::rules::{ReadaheadFolios, Rules, Writepage};
 
 /// The filesystem of the data disk: what matters to memory management.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,17 +42,17 @@ impl Filesystem {
     }
 
     /// Whether readahead may make large folios.
-    pub(crate) const fn reads_large_folios(self, features: FeatureSet) -> bool {
+    pub(crate) const fn reads_large_folios(self, folios: ReadaheadFolios) -> bool {
         match self {
             Self::Ext4 => false,
-            Self::Xfs => features.has(Feature::LargeFolioReadahead),
+            Self::Xfs => matches!(folios, ReadaheadFolios::Large),
         }
     }
 
     /// Whether it writes single pages for kswapd: ext4 until its hook went, XFS until it had large
     /// folios.
-    pub(crate) const fn lets_reclaim_write(self, features: FeatureSet) -> bool {
-        features.has(Feature::WritepageHook) && !self.reads_large_folios(features)
+    pub(crate) const fn lets_reclaim_write(self, rules: &Rules) -> bool {
+        matches!(rules.writepage, Writepage::Kswapd) && !self.reads_large_folios(rules.readahead_folios)
     }
 
     /// The objects that an inode in memory is made of, and how they are allocated. On XFS a create is

@@ -44,7 +44,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// `throttle_direct_reclaim`: waits until kswapd has restored half of the min marks. Without
     /// FS at most one second, as the caller may hold what kswapd needs.
-    pub(crate) async fn throttle_direct_reclaim(&self, node: NodeId, gfp: Gfp, class: ZoneKind) {
+    pub(crate) async fn throttle_direct_reclaim(&self, node: NodeId, gfp: Gfp, highest_zoneidx: ZoneKind) {
         if self.mem(|mem| mem.allow_direct_reclaim(node)) {
             return;
         }
@@ -52,7 +52,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let timeout = (!gfp.has(Gfp::FS)).then_some(Nanos::from_secs(1));
         let queue = self.shared.queues[node.index()].pfmemalloc;
         while !self.mem(|mem| mem.allow_direct_reclaim(node)) {
-            self.wakeup_kswapd_for_reserve(node, class);
+            self.wakeup_kswapd_for_reserve(node, highest_zoneidx);
             let _ = self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
             if timeout.is_some() || self.mem(|mem| mem.reclaim.node(node).kswapd_failures) > 0 {
                 return;

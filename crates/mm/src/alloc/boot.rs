@@ -18,7 +18,7 @@ use units::{CpuId, NodeId, Order, Pages, Pfn};
 use crate::alloc::buddy::{End, FreeArea, LARGEST_ORDER};
 use crate::alloc::flags::ZoneSet;
 use crate::alloc::page_alloc::PageAllocator;
-use crate::alloc::pcp::{Generation, Pcp, PcpSizes, sizing_mark};
+use crate::alloc::pcp::{Pcp, PcpSizes, sizing_mark};
 use crate::alloc::watermark::{
     MarkShares, Watermarks, huge_page_min_free_kbytes, lowmem_reserve, min_free_kbytes,
 };
@@ -29,7 +29,7 @@ use crate::base::gfp::MigrateType;
 use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::base::vmstat::VmEvents;
-use crate::version::feature::Kernel;
+use crate::version::presets::Version;
 
 /// The smallest machine: below it the smallest `min_free_kbytes` would be most of the memory.
 const MIN_MANAGED: u64 = 1024;
@@ -114,7 +114,7 @@ impl<T: Trace> PageAllocator<T> {
     /// A layout without CPUs or nodes, with empty or repeated zones, too little or too much memory.
     pub fn boot(
         layout: &MemoryLayout,
-        kernel: Kernel,
+        version: Version,
         sysctls: Sysctls,
         trace: T,
     ) -> Result<Self, BootError> {
@@ -122,7 +122,6 @@ impl<T: Trace> PageAllocator<T> {
         let zones = lay_out_zones(layout);
         let end = zones.last().map_or(0, |zone| zone.start.0 + zone.spanned);
         let mut frames = Frames::new(end as usize);
-        let generation = Generation::of(kernel.features);
         let node_count = layout.nodes.len();
         let cpu_node: Vec<NodeId> = (0..layout.cpus)
             .map(|cpu| {
@@ -143,12 +142,12 @@ impl<T: Trace> PageAllocator<T> {
         let nodes = lay_out_nodes(node_count, &zones);
         let can_spread = nodes
             .iter()
-            .map(|node| ZoneKind::ALL.map(|class| can_spread(&nodes, &zones, node, class)))
+            .map(|node| {
+                ZoneKind::ALL.map(|highest_zoneidx| can_spread(&nodes, &zones, node, highest_zoneidx))
+            })
             .collect();
         let mut allocator = Self {
-            features: kernel.features,
-            generation,
-            kernel,
+            version,
             sysctls: Sysctls::default(),
             frames,
             zones,
@@ -164,8 +163,7 @@ impl<T: Trace> PageAllocator<T> {
         };
         allocator.compute_boot_marks(layout.huge_pages);
         allocator.make_pcps();
-        let tuning = &allocator.kernel.tuning;
-        let enabled = if layout.huge_pages && tuning.huge_pages { "always" } else { "never" };
+        let enabled = if layout.huge_pages { "always" } else { "never" };
         for (sysctl, value) in [(Sysctl::ThpEnabled, enabled), (Sysctl::ThpDefrag, "madvise")] {
             let value = sysctl.parse_value(value).expect("a choice");
             allocator.sysctls.set(sysctl, value);
@@ -189,10 +187,10 @@ impl<T: Trace> PageAllocator<T> {
             self.zones[index].watermarks.set_reserve(reserve);
         }
         let early = |zone: &Zone| zone.managed_at_boot;
-        let max = self.kernel.tuning.min_free_kbytes_max;
+        let max = self.version.tuning.min_free_kbytes_max;
         let mut kbytes = min_free_kbytes(self.lowmem(early), max);
         self.set_marks(kbytes, early);
-        if huge_pages && self.kernel.tuning.huge_pages {
+        if huge_pages {
             let populated = self.zones.iter().filter(|zone| zone.kind <= ZoneKind::Normal).count() as u64;
             let wanted = huge_page_min_free_kbytes(populated, self.lowmem_above_high());
             if wanted > kbytes {
@@ -245,7 +243,7 @@ impl<T: Trace> PageAllocator<T> {
         let local = self.cpu_node.iter().filter(|&&node| node == zone.node).count();
         let cpus = if local == 0 { self.cpu_node.len() } else { local };
         let cpus = u32::try_from(cpus).expect("CPUs are counted by 16 bits");
-        PcpSizes::new(self.generation, zone.managed.0, sizing_mark(&zone.watermarks), cpus)
+        PcpSizes::new(self.version.rules.pcp, zone.managed.0, sizing_mark(&zone.watermarks), cpus)
     }
 
     /// Sets a sysctl as root does at run time. Marks are computed anew from what is managed now,
@@ -305,21 +303,24 @@ fn lay_out_nodes(count: usize, zones: &[Zone]) -> Vec<Node> {
         let is_here = move |zone: &Zone| zone.node.index() == node;
         (0..zones.len()).filter(move |&id| is_here(&zones[id])).map(zone_id).collect::<Vec<_>>()
     };
-    let zonelist = |node: usize, class: ZoneKind| {
+    let zonelist = |node: usize, highest_zoneidx: ZoneKind| {
         (0..count)
             .flat_map(|step| ids_of((node + step) % count).into_iter().rev())
-            .filter(|id| zones[id.index()].kind <= class)
+            .filter(|id| zones[id.index()].kind <= highest_zoneidx)
             .collect()
     };
     (0..count)
-        .map(|node| Node { zones: ids_of(node), zonelists: ZoneKind::ALL.map(|class| zonelist(node, class)) })
+        .map(|node| Node {
+            zones: ids_of(node),
+            zonelists: ZoneKind::ALL.map(|highest_zoneidx| zonelist(node, highest_zoneidx)),
+        })
         .collect()
 }
 
-/// Whether requests of `class` from `node` prefer a Normal zone with a DMA32 zone beside it.
-fn can_spread(nodes: &[Node], zones: &[Zone], node: &Node, class: ZoneKind) -> bool {
+/// Whether requests of `highest_zoneidx` from `node` prefer a Normal zone with a DMA32 zone beside it.
+fn can_spread(nodes: &[Node], zones: &[Zone], node: &Node, highest_zoneidx: ZoneKind) -> bool {
     let kind_of = |id: &ZoneId| zones[id.index()].kind;
-    node.zonelists[class as usize].first().is_some_and(|preferred| {
+    node.zonelists[highest_zoneidx as usize].first().is_some_and(|preferred| {
         let home = zones[preferred.index()].node;
         kind_of(preferred) == ZoneKind::Normal
             && nodes[home.index()].zones.iter().any(|id| kind_of(id) == ZoneKind::Dma32)

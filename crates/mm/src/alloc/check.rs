@@ -15,7 +15,7 @@ use crate::base::event::Trace;
 use crate::base::frame::FrameState;
 use crate::base::gfp::MigrateType;
 use crate::base::layout::ZoneId;
-use crate::version::feature::Feature;
+use crate::version::rules::FallbackPolicy;
 
 /// The first thing that was found wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +183,7 @@ impl<T: Trace> PageAllocator<T> {
         order: Order,
         listed: MigrateType,
     ) -> Result<(), Violation> {
-        if !self.features.has(Feature::ClaimThenSteal) {
+        if self.version.rules.fallback == FallbackPolicy::StealAndClaim {
             return Ok(());
         }
         for at in (pfn.0..pfn.0 + order.pages()).step_by(PAGEBLOCK_PAGES as usize) {

@@ -6,10 +6,10 @@
 //! * *classic* (up to 6.11): from the largest block downwards, find a block of another type and
 //!   move it, or all free pages of its pageblock, to the wanted lists; then try again. Movable
 //!   requests that may not claim a pageblock take the smallest block instead.
-//! * *claim, then steal* ([`Feature::ClaimThenSteal`]): claim a pageblock whole if half of it is
+//! * *claim, then steal* ([`FallbackPolicy::ClaimThenSteal`]): claim a pageblock whole if half of it is
 //!   free or alike, else take one block and leave the rest of it to its owner.
 //!
-//! Mixing types within a pageblock raises the zone's watermarks ([`Feature::WatermarkBoost`]). With
+//! Mixing types within a pageblock raises the zone's watermarks ([`WatermarkBoost`]). With
 //! [`AllocFlags::FRAGMENT_STALL`] a badly fragmenting fallback is refused, so that the caller waits
 //! for kswapd first (MECHANISMS 2.9).
 //!
@@ -25,7 +25,7 @@ use crate::base::event::{Trace, TraceEvent};
 use crate::base::frame::Frames;
 use crate::base::gfp::MigrateType::{self, HighAtomic, Movable, Reclaimable, Unmovable};
 use crate::base::vmstat::{VmEvent, VmEvents};
-use crate::version::feature::{Feature, FeatureSet, WatermarkBoost};
+use crate::version::rules::{BoostedZones, FallbackPolicy, Rules, WatermarkBoost};
 
 /// Whose lists to look at next, for each type that requests ask for.
 const FALLBACKS: [[MigrateType; 2]; MigrateType::PCP_TYPES] =
@@ -51,10 +51,8 @@ pub(super) struct LockedZone<'a, T> {
     pub frames: &'a mut Frames,
     pub events: &'a mut VmEvents,
     pub trace: &'a mut T,
-    pub features: FeatureSet,
+    pub rules: &'a Rules,
     pub boost_factor: u64,
-    /// Zones below [`BOOST_MIN_MANAGED`] are not boosted.
-    pub spare_small_zones: bool,
     /// `vm.fragment_stall_order`.
     pub stall_order: u64,
     /// Pageblocks whose pages were counted or moved one by one.
@@ -106,7 +104,7 @@ impl<T: Trace> LockedZone<'_, T> {
             if let Some(pfn) = self.take_own(order, want) {
                 return Some(pfn);
             }
-            if !self.features.has(Feature::ClaimThenSteal) {
+            if self.rules.fallback == FallbackPolicy::StealAndClaim {
                 return if self.classic_fallback(order, want, flags) {
                     self.take_own(order, want)
                 } else {
@@ -288,9 +286,9 @@ impl<T: Trace> LockedZone<'_, T> {
 
     /// Raises the zone's watermarks because types are about to mix (MECHANISMS 2.8).
     fn boost(&mut self, flags: AllocFlags) {
-        let Some(form) = self.features.watermark_boost() else { return };
-        let on = self.raise_boost(form, u64::from(PAGEBLOCK_PAGES));
-        let wakes = match form {
+        let on = self.raise_boost(u64::from(PAGEBLOCK_PAGES));
+        let wakes = match self.rules.watermark_boost {
+            WatermarkBoost::Off => false,
             WatermarkBoost::V2 => true,
             WatermarkBoost::Merged => on && flags.has_any(AllocFlags::KSWAPD),
         };
@@ -300,18 +298,17 @@ impl<T: Trace> LockedZone<'_, T> {
     }
 
     /// Raises the zone's boost by `pages`; whether it has one to raise.
-    fn raise_boost(&mut self, form: WatermarkBoost, pages: u64) -> bool {
-        let too_small = self.spare_small_zones && self.zone.managed.0 < BOOST_MIN_MANAGED;
-        !too_small && self.zone.watermarks.raise_boost(form, self.boost_factor, pages)
+    fn raise_boost(&mut self, pages: u64) -> bool {
+        let spared = self.rules.boosted_zones == BoostedZones::FourPageblocks
+            && self.zone.managed.0 < BOOST_MIN_MANAGED;
+        !spared && self.zone.watermarks.raise_boost(self.rules.watermark_boost, self.boost_factor, pages)
     }
 
     /// A task stalls on this zone: raises the boost seven times as fast (MECHANISMS 2.9 d).
     pub fn boost_for_stall(&mut self) {
         /// One pageblock, and one for each pair of types, as for `min_free_kbytes` of huge pages.
         const FAST: u64 = (1 + (2 * MigrateType::PCP_TYPES as u64)) * PAGEBLOCK_PAGES as u64;
-        if let Some(form) = self.features.watermark_boost() {
-            let _ = self.raise_boost(form, FAST);
-        }
+        let _ = self.raise_boost(FAST);
     }
 
     fn note_extfrag(&mut self, pfn: Pfn, order: Order, from: Order, want: MigrateType, kind: MigrateType) {

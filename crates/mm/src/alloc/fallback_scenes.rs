@@ -31,7 +31,8 @@ use crate::base::gfp::{Gfp, MigrateType};
 use crate::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::base::sysctl::Sysctls;
 use crate::base::vmstat::VmEvent;
-use crate::version::feature::{Feature, Kernel};
+use crate::version::presets::Version;
+use crate::version::rules::HighatomicReserve;
 
 const CELL: u32 = 32;
 const CELL_ORDER: Order = Order(5);
@@ -63,7 +64,7 @@ fn machine_of_nodes(kernel: &str, nodes: &[&[(ZoneKind, [&str; 4])]]) -> Memory 
     let cpus = u16::try_from(nodes.len()).unwrap();
     let nodes = nodes.iter().map(|zones| NodeLayout { zones: zones.iter().map(layout).collect() }).collect();
     let layout = MemoryLayout { nodes, cpus, huge_pages: false };
-    let kernel = Kernel::parse(kernel).unwrap();
+    let kernel = Version::parse(kernel).unwrap();
     let mut memory = PageAllocator::boot(&layout, kernel, Sysctls::default(), KeepTrace::default()).unwrap();
     for (zone, (_, drawing)) in memory.zones.iter_mut().zip(zones) {
         build(zone, &mut memory.frames, drawing);
@@ -453,7 +454,7 @@ fn a_high_order_atomic_request_sets_its_pageblock_aside() {
     assert_eq!(draw(&memory, 0)[0], "U #uuuuuuuuuuuuuuu");
     memory.check().unwrap();
     let mut small = scene("linux-6.12", ["M mmmmmmmmmmmmmmmm"; 4]);
-    assert!(small.features.has(Feature::SmallZoneNoHighatomic));
+    assert!(small.rules().highatomic == HighatomicReserve::LargeZones);
     let _ = small.alloc(CpuId(0), Gfp::ATOMIC, Order(5), flags);
     assert_eq!(small.zones[0].free_area.reserved_highatomic(), 0);
 }

@@ -125,7 +125,7 @@ impl BitOr for AllocFlags {
 /// The highest kind of zone that a request may use: Movable for page cache and anonymous memory,
 /// DMA for `__GFP_DMA`, Normal for the rest.
 #[inline]
-pub const fn class_of(gfp: Gfp) -> ZoneKind {
+pub const fn gfp_zone(gfp: Gfp) -> ZoneKind {
     if gfp.has(Gfp::DMA) {
         ZoneKind::Dma
     } else if gfp.has(Gfp::MOVABLE_BIT) {

@@ -12,7 +12,7 @@ use crate::base::event::Trace;
 use crate::base::frame::{FrameState, NO_OWNER};
 use crate::base::gfp::MigrateType;
 use crate::base::layout::{ZoneId, ZoneKind};
-use crate::version::feature::Feature;
+use crate::version::rules::FallbackPolicy;
 
 impl<T: Trace> PageAllocator<T> {
     /// Takes the free block at `pfn` out of `zone`, in use then; false when the zone would fall below
@@ -30,7 +30,7 @@ impl<T: Trace> PageAllocator<T> {
         frames.set_state(pfn, FrameState::InUse);
         frames.set_owner(pfn, NO_OWNER, 0);
         if order.0 + 1 >= PAGEBLOCK_ORDER.0 {
-            let by_block = self.features.has(Feature::ClaimThenSteal);
+            let by_block = self.version.rules.fallback == FallbackPolicy::ClaimThenSteal;
             for block in (pfn.0..pfn.0 + order.pages()).step_by(PAGEBLOCK_PAGES as usize) {
                 let block = block_start(Pfn(block));
                 let kind = zone.free_area.blocks.kind(block);

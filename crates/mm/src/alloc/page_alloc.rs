@@ -14,8 +14,8 @@ use units::{CpuId, NodeId, Order, Pages, Pfn};
 
 use crate::alloc::buddy::LARGEST_ORDER;
 use crate::alloc::fallback::{LockedZone, Mode};
-use crate::alloc::flags::{AllocFlags, ZoneSet, class_of};
-use crate::alloc::pcp::{Generation, Pcp};
+use crate::alloc::flags::{AllocFlags, ZoneSet, gfp_zone};
+use crate::alloc::pcp::Pcp;
 use crate::alloc::watermark::Mark;
 use crate::alloc::zone::{Node, Zone};
 use crate::base::event::Trace;
@@ -24,7 +24,10 @@ use crate::base::gfp::{Gfp, MigrateType};
 use crate::base::layout::{ZoneId, ZoneKind};
 use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::base::vmstat::{VmEvent, VmEvents};
-use crate::version::feature::{Feature, FeatureSet, Kernel, Tuning, WatermarkBoost};
+use crate::version::presets::{Tuning, Version};
+use crate::version::rules::{
+    AtomicMark, FallbackPolicy, HighatomicReserve, PcpGeneration, Rules, Spread, SpreadRetry, WatermarkBoost,
+};
 
 /// Wishes that a walk has at first and drops rather than fail.
 const KEEP_APART: AllocFlags = AllocFlags(AllocFlags::NOFRAGMENT.0 | AllocFlags::FRAGMENT_STALL.0);
@@ -36,7 +39,7 @@ pub struct AllocOutcome {
     /// The head of the new block, [`FrameState::InUse`]; `None`: every zone is below its mark or
     /// has no fitting block.
     pub page: Option<Pfn>,
-    /// Zones that were boosted: wake kswapd for each, order 0, class = the zone's own kind.
+    /// Zones that were boosted: wake kswapd for each, order 0, highest_zoneidx = the zone's own kind.
     pub wake: ZoneSet,
     /// Pages that went from the buddy lists to a per-CPU list.
     pub refilled: u32,
@@ -60,9 +63,7 @@ pub struct Stall {
 /// All memory of a machine, free or handed out.
 #[derive(Debug, Clone)]
 pub struct PageAllocator<T> {
-    pub(super) kernel: Kernel,
-    /// The kernel's features, at hand.
-    pub(super) features: FeatureSet,
+    pub(super) version: Version,
     pub(super) sysctls: Sysctls,
     /// The frame table.
     pub frames: Frames,
@@ -76,12 +77,11 @@ pub struct PageAllocator<T> {
     /// Bit n: node n holds its share of dirty pages, so that requests with
     /// [`AllocFlags::SPREAD_DIRTY`] skip it (MECHANISMS 1.9, 10.2).
     pub(super) dirty_full_nodes: u32,
-    pub(super) generation: Generation,
     pub(super) pcps: Vec<Pcp>,
     pub(super) boot_min_free_kbytes: u64,
     pub(super) cpu_node: Vec<NodeId>,
     pub(super) zone_of_chunk: Vec<ZoneId>,
-    /// For each node and class: whether the preferred zone is Normal and has a DMA32 zone beside it.
+    /// For each node and highest_zoneidx: whether the preferred zone is Normal and has a DMA32 zone beside it.
     pub(super) can_spread: Vec<[bool; ZoneKind::COUNT]>,
 }
 
@@ -92,21 +92,21 @@ struct Request {
     gfp: Gfp,
     order: Order,
     want: MigrateType,
-    class: ZoneKind,
+    highest_zoneidx: ZoneKind,
     flags: AllocFlags,
 }
 
 impl<T: Trace> PageAllocator<T> {
-    /// What this kernel does differently from others.
+    /// What this kernel decides, and how.
     #[inline]
-    pub fn features(&self) -> FeatureSet {
-        self.features
+    pub fn rules(&self) -> &Rules {
+        &self.version.rules
     }
 
-    /// Constants of this kernel.
+    /// Numbers of this kernel.
     #[inline]
     pub fn tuning(&self) -> &Tuning {
-        &self.kernel.tuning
+        &self.version.tuning
     }
 
     /// Values of all sysctls. Set them by [`PageAllocator::set_sysctl`].
@@ -153,7 +153,7 @@ impl<T: Trace> PageAllocator<T> {
     /// Zones that a request from `cpu` may use, in the order in which they are tried.
     #[inline]
     pub fn zonelist(&self, cpu: CpuId, gfp: Gfp) -> &[ZoneId] {
-        &self.nodes[self.node_of(cpu).index()].zonelists[class_of(gfp) as usize]
+        &self.nodes[self.node_of(cpu).index()].zonelists[gfp_zone(gfp) as usize]
     }
 
     /// Free pages on all buddy lists.
@@ -177,9 +177,9 @@ impl<T: Trace> PageAllocator<T> {
     /// its node has a DMA32 zone to go to instead (MECHANISMS 2.6).
     #[inline]
     pub fn fast_flags(&self, cpu: CpuId, gfp: Gfp) -> AllocFlags {
-        let can_spread = self.can_spread[self.node_of(cpu).index()][class_of(gfp) as usize];
-        let may = self.features.watermark_boost() != Some(WatermarkBoost::V2) || gfp.has(Gfp::KSWAPD_RECLAIM);
-        AllocFlags::fast(gfp, can_spread && may && self.features.has(Feature::NoFragment))
+        let can_spread = self.can_spread[self.node_of(cpu).index()][gfp_zone(gfp) as usize];
+        let may = self.version.rules.watermark_boost != WatermarkBoost::V2 || gfp.has(Gfp::KSWAPD_RECLAIM);
+        AllocFlags::fast(gfp, can_spread && may && self.version.rules.spread == Spread::Dma32)
     }
 
     /// Tries once to allocate a block of `order` for a task on `cpu`: walks the zonelist, skips
@@ -189,9 +189,9 @@ impl<T: Trace> PageAllocator<T> {
     #[inline]
     pub fn alloc(&mut self, cpu: CpuId, gfp: Gfp, order: Order, flags: AllocFlags) -> AllocOutcome {
         assert!(order <= LARGEST_ORDER, "blocks of {order:?} do not exist");
-        let (want, class) = (gfp.migrate_type(), class_of(gfp));
+        let (want, highest_zoneidx) = (gfp.migrate_type(), gfp_zone(gfp));
         let mut out = AllocOutcome::default();
-        self.walk_twice(Request { cpu, gfp, order, want, class, flags }, 0, &mut out);
+        self.walk_twice(Request { cpu, gfp, order, want, highest_zoneidx, flags }, 0, &mut out);
         out
     }
 
@@ -204,10 +204,10 @@ impl<T: Trace> PageAllocator<T> {
         flags: AllocFlags,
         stall: Stall,
     ) -> AllocOutcome {
-        let (want, class) = (gfp.migrate_type(), class_of(gfp));
+        let (want, highest_zoneidx) = (gfp.migrate_type(), gfp_zone(gfp));
         let flags = flags.without(KEEP_APART);
         let mut out = AllocOutcome::default();
-        self.walk_twice(Request { cpu, gfp, order, want, class, flags }, stall.resume, &mut out);
+        self.walk_twice(Request { cpu, gfp, order, want, highest_zoneidx, flags }, stall.resume, &mut out);
         out
     }
 
@@ -225,7 +225,10 @@ impl<T: Trace> PageAllocator<T> {
                 return;
             }
             // Better mix types than go to another node or fail (MECHANISMS 2.6).
-            start = if self.kernel.tuning.walk_starts_over { 0 } else { end };
+            start = match self.version.rules.spread_retry {
+                SpreadRetry::GoesOn => end,
+                SpreadRetry::StartsOver => 0,
+            };
             if request.flags.has_any(AllocFlags::FRAGMENT_STALL) {
                 let zone = self.zonelist(request.cpu, request.gfp)[0];
                 out.stall = Some(Stall { zone, tried, resume: start });
@@ -240,7 +243,7 @@ impl<T: Trace> PageAllocator<T> {
     #[inline]
     fn walk_zones(&mut self, request: &Request, start: usize, out: &mut AllocOutcome) -> (usize, ZoneSet) {
         let node = self.node_of(request.cpu);
-        let list = request.class as usize;
+        let list = request.highest_zoneidx as usize;
         let len = self.nodes[node.index()].zonelists[list].len();
         let mut tried = ZoneSet::EMPTY;
         let mut local = None;
@@ -274,24 +277,24 @@ impl<T: Trace> PageAllocator<T> {
     /// the request.
     #[inline]
     fn passes_watermark(&mut self, id: ZoneId, request: &Request) -> bool {
-        let Request { order, class, flags, .. } = *request;
+        let Request { order, highest_zoneidx, flags, .. } = *request;
         let zone = &mut self.zones[id.index()];
         let free = zone.free_pages().0;
-        if self.generation == Generation::AutoSize && !zone.watermarks.below_high {
-            if zone.watermark_ok(order, zone.watermarks.mark(Mark::High), class, flags, free) {
+        if self.version.rules.pcp == PcpGeneration::AutoSize && !zone.watermarks.below_high {
+            if zone.watermark_ok(order, zone.watermarks.mark(Mark::High), highest_zoneidx, flags, free) {
                 return true;
             }
             zone.watermarks.below_high = true;
         }
         let Some(mark) = flags.mark() else { return true };
-        if zone.watermark_ok(order, zone.watermarks.mark(mark), class, flags, free) {
+        if zone.watermark_ok(order, zone.watermarks.mark(mark), highest_zoneidx, flags, free) {
             return true;
         }
         let ignores_boost = order == Order(0)
             && mark == Mark::Min
             && request.gfp.has(Gfp::ATOMIC_BIT)
-            && self.features.has(Feature::AtomicIgnoresBoost);
-        ignores_boost && zone.watermark_ok(order, zone.watermarks.base(mark), class, flags, free)
+            && self.version.rules.atomic_mark == AtomicMark::Unboosted;
+        ignores_boost && zone.watermark_ok(order, zone.watermarks.base(mark), highest_zoneidx, flags, free)
     }
 
     /// `rmqueue`: from the per-CPU lists if they hold this order, else from the buddy lists.
@@ -299,7 +302,7 @@ impl<T: Trace> PageAllocator<T> {
     fn take_from_zone(&mut self, id: ZoneId, request: &Request, out: &mut AllocOutcome) {
         let order = request.order;
         let mut page = None;
-        if self.generation.holds(order) {
+        if self.version.rules.pcp.holds(order) {
             let pcp = self.pcp_index(request.cpu, id);
             self.pcps[pcp].note_alloc();
             page = self.pcps[pcp].take(&mut self.frames, order, request.want);
@@ -308,7 +311,7 @@ impl<T: Trace> PageAllocator<T> {
                 page = self.pcps[pcp].take(&mut self.frames, order, request.want);
             }
         }
-        if page.is_none() && (order > Order(0) || !self.generation.holds(order)) {
+        if page.is_none() && (order > Order(0) || !self.version.rules.pcp.holds(order)) {
             page = self.take_from_buddy(id, request, out);
         }
         if self.zones[id.index()].watermarks.boosted && self.wakes_kswapd(request.flags) {
@@ -318,7 +321,7 @@ impl<T: Trace> PageAllocator<T> {
         let Some(pfn) = page else { return };
         self.prepare(pfn, order, id);
         if order > Order(0) && request.flags.has_any(AllocFlags::HARDER) {
-            let spare_small = self.features.has(Feature::SmallZoneNoHighatomic);
+            let spare_small = self.version.rules.highatomic == HighatomicReserve::LargeZones;
             self.zones[id.index()].reserve_highatomic(&mut self.frames, pfn, order, spare_small);
         }
         out.page = Some(pfn);
@@ -326,7 +329,7 @@ impl<T: Trace> PageAllocator<T> {
 
     /// Whether a boost by this request wakes kswapd: in v2 whatever it allows.
     fn wakes_kswapd(&self, flags: AllocFlags) -> bool {
-        flags.has_any(AllocFlags::KSWAPD) || self.features.watermark_boost() == Some(WatermarkBoost::V2)
+        flags.has_any(AllocFlags::KSWAPD) || self.version.rules.watermark_boost == WatermarkBoost::V2
     }
 
     #[inline]
@@ -351,9 +354,8 @@ impl<T: Trace> PageAllocator<T> {
             frames: &mut self.frames,
             events: &mut self.events,
             trace: &mut self.trace,
-            features: self.features,
+            rules: &self.version.rules,
             boost_factor: self.sysctls.get(Sysctl::WatermarkBoostFactor),
-            spare_small_zones: self.kernel.tuning.small_zones_unboosted,
             stall_order: self.sysctls.get(Sysctl::FragmentStallOrder),
             blocks_walked: 0,
         }
@@ -364,7 +366,7 @@ impl<T: Trace> PageAllocator<T> {
     fn refill(&mut self, id: ZoneId, pcp: usize, request: &Request, out: &mut AllocOutcome) {
         let Request { order, want, flags, .. } = *request;
         let below_high = self.zones[id.index()].watermarks.below_high;
-        let blocks = self.pcps[pcp].refill_blocks(self.generation, order, below_high);
+        let blocks = self.pcps[pcp].refill_blocks(self.version.rules.pcp, order, below_high);
         let mut mode = Mode::default();
         for _ in 0..blocks {
             let mut locked = self.lock(id);
@@ -406,15 +408,21 @@ impl<T: Trace> PageAllocator<T> {
         let id = self.zone_of(pfn);
         let zone = &mut self.zones[id.index()];
         let kind = zone.free_area.blocks.kind(pfn);
-        if !self.generation.holds(order) {
-            let retype = self.features.has(Feature::ClaimThenSteal);
+        if !self.version.rules.pcp.holds(order) {
+            let retype = self.version.rules.fallback == FallbackPolicy::ClaimThenSteal;
             zone.free_area.free_block(&mut self.frames, pfn, order, kind, retype);
             return;
         }
         let index = (cpu.index() * self.zones.len()) + id.index();
         let zone = &self.zones[id.index()];
-        let excess =
-            self.pcps[index].put(&mut self.frames, pfn, order, kind, self.generation, &zone.watermarks);
+        let excess = self.pcps[index].put(
+            &mut self.frames,
+            pfn,
+            order,
+            kind,
+            self.version.rules.pcp,
+            &zone.watermarks,
+        );
         if excess > 0 {
             self.free_excess(index, id, excess, order, kind);
         }
@@ -430,12 +438,12 @@ impl<T: Trace> PageAllocator<T> {
     /// Gives pages of a per-CPU list back to the zone; returns how many.
     #[cold]
     fn free_excess(&mut self, pcp: usize, id: ZoneId, pages: u32, order: Order, kind: MigrateType) -> u64 {
-        let by_block_type = self.features.has(Feature::ClaimThenSteal);
+        let by_block_type = self.version.rules.fallback == FallbackPolicy::ClaimThenSteal;
         let zone = &mut self.zones[id.index()];
         let before = self.pcps[pcp].count();
         self.pcps[pcp].free_bulk(
             pages,
-            self.generation,
+            self.version.rules.pcp,
             (order, kind),
             &mut self.frames,
             &mut zone.free_area,
@@ -479,7 +487,7 @@ impl<T: Trace> PageAllocator<T> {
     /// shrinks again. Returns the pages that went back to their zones.
     pub fn tick(&mut self, cpu: CpuId) -> Pages {
         let mut drained = 0;
-        if self.generation == Generation::AutoSize {
+        if self.version.rules.pcp == PcpGeneration::AutoSize {
             for zone in 0..self.zones.len() {
                 let index = (cpu.index() * self.zones.len()) + zone;
                 let excess = self.pcps[index].decay();

@@ -16,7 +16,7 @@ use crate::alloc::pageblock::PAGEBLOCK_ORDER;
 use crate::alloc::watermark::{Mark, Watermarks};
 use crate::base::frame::{FrameList, FrameState, Frames};
 use crate::base::gfp::MigrateType;
-use crate::version::feature::{Feature, FeatureSet};
+use crate::version::rules::PcpGeneration;
 
 /// Largest order that the lists hold beside huge pages: `PAGE_ALLOC_COSTLY_ORDER`.
 pub const COSTLY_ORDER: Order = Order(3);
@@ -28,29 +28,7 @@ const LISTS: usize = MigrateType::PCP_TYPES * (COSTLY_ORDER.0 as usize + 1) + 2;
 const HUGE_MOVABLE: usize = LISTS - 2;
 const HUGE_OTHER: usize = LISTS - 1;
 
-/// Which rules the lists follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Generation {
-    /// Order 0 only, high = 6 * batch.
-    Classic,
-    /// [`Feature::PcpHighOrder`].
-    HighOrder,
-    /// [`Feature::PcpAutoSize`].
-    AutoSize,
-}
-
-impl Generation {
-    /// The generation of a kernel with these features.
-    pub const fn of(features: FeatureSet) -> Self {
-        if features.has(Feature::PcpAutoSize) {
-            Self::AutoSize
-        } else if features.has(Feature::PcpHighOrder) {
-            Self::HighOrder
-        } else {
-            Self::Classic
-        }
-    }
-
+impl PcpGeneration {
     /// Whether blocks of `order` go through the lists.
     #[inline]
     pub const fn holds(self, order: Order) -> bool {
@@ -87,7 +65,7 @@ pub struct PcpSizes {
 
 impl PcpSizes {
     /// Sizes for a zone of `managed` pages with low mark `low`, used by `cpus` local CPUs.
-    pub fn new(generation: Generation, managed: u64, low: u64, cpus: u32) -> Self {
+    pub fn new(generation: PcpGeneration, managed: u64, low: u64, cpus: u32) -> Self {
         // A thousandth of the zone, at most 1 MiB, in quarters; then just below a power of two, so
         // that batches do not fall into step with the cache's colours.
         let quarter = ((managed >> 10).min(256) / 4).max(1);
@@ -96,12 +74,12 @@ impl PcpSizes {
         let share =
             |pages: u64| u32::try_from(pages / u64::from(cpus.max(1))).unwrap_or(u32::MAX / 4).max(4 * batch);
         let high_min = match generation {
-            Generation::Classic => 6 * raw,
-            Generation::HighOrder | Generation::AutoSize => share(low),
+            PcpGeneration::Classic => 6 * raw,
+            PcpGeneration::HighOrder | PcpGeneration::AutoSize => share(low),
         };
         let high_max = match generation {
-            Generation::Classic | Generation::HighOrder => high_min,
-            Generation::AutoSize => share(managed / 8).max(high_min),
+            PcpGeneration::Classic | PcpGeneration::HighOrder => high_min,
+            PcpGeneration::AutoSize => share(managed / 8).max(high_min),
         };
         Self { batch, high_min, high_max }
     }
@@ -181,10 +159,10 @@ impl Pcp {
     }
 
     /// Blocks of `order` that a refill takes from the zone.
-    pub(super) fn refill_blocks(&mut self, generation: Generation, order: Order, below_high: bool) -> u32 {
+    pub(super) fn refill_blocks(&mut self, generation: PcpGeneration, order: Order, below_high: bool) -> u32 {
         let PcpSizes { batch, high_min, high_max } = self.sizes;
         let mut wanted = batch;
-        if generation == Generation::AutoSize {
+        if generation == PcpGeneration::AutoSize {
             if order == Order(0) {
                 wanted <<= self.alloc_factor;
             }
@@ -221,7 +199,7 @@ impl Pcp {
         pfn: Pfn,
         order: Order,
         kind: MigrateType,
-        generation: Generation,
+        generation: PcpGeneration,
         zone: &Watermarks,
     ) -> u32 {
         frames.set_state(pfn, FrameState::Pcp);
@@ -229,9 +207,9 @@ impl Pcp {
         self.lists[list_index(order, kind)].push_front(frames, pfn);
         self.count += order.pages();
         match generation {
-            Generation::Classic => self.excess_classic(),
-            Generation::HighOrder => self.excess_high_order(order, zone),
-            Generation::AutoSize => self.excess_auto_size(order, zone),
+            PcpGeneration::Classic => self.excess_classic(),
+            PcpGeneration::HighOrder => self.excess_high_order(order, zone),
+            PcpGeneration::AutoSize => self.excess_auto_size(order, zone),
         }
     }
 
@@ -319,7 +297,7 @@ impl Pcp {
     pub(super) fn free_bulk(
         &mut self,
         pages: u32,
-        generation: Generation,
+        generation: PcpGeneration,
         freed: (Order, MigrateType),
         frames: &mut Frames,
         area: &mut FreeArea,
@@ -327,8 +305,8 @@ impl Pcp {
     ) {
         let pages = pages.min(self.count);
         match generation {
-            Generation::Classic => self.bulk_round_robin(pages, frames, area, by_block_type),
-            Generation::HighOrder | Generation::AutoSize => {
+            PcpGeneration::Classic => self.bulk_round_robin(pages, frames, area, by_block_type),
+            PcpGeneration::HighOrder | PcpGeneration::AutoSize => {
                 let first = list_index(freed.0, freed.1);
                 self.bulk_by_list(pages, first, frames, area, by_block_type);
             }

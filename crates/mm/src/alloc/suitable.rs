@@ -58,17 +58,17 @@ pub fn suitable_with<T: Trace>(
     zone: ZoneId,
     order: Order,
     flags: AllocFlags,
-    class: ZoneKind,
+    highest_zoneidx: ZoneKind,
     free: u64,
 ) -> Suitability {
     let zone = alloc.zone(zone);
     let mark = zone.watermarks.mark(flags.mark().unwrap_or(Mark::Min));
-    if zone.watermark_ok(order, mark, class, flags, free) {
+    if zone.watermark_ok(order, mark, highest_zoneidx, flags, free) {
         return Suitability::Fits;
     }
     let base = if order > COSTLY_ORDER { Mark::Low } else { Mark::Min };
     let needed = zone.watermarks.mark(base) + compact_gap(order);
-    if !zone.watermark_ok(Order(0), needed, class, AllocFlags::NO_WATERMARKS, free) {
+    if !zone.watermark_ok(Order(0), needed, highest_zoneidx, AllocFlags::NO_WATERMARKS, free) {
         return Suitability::Skip;
     }
     let index = if order > COSTLY_ORDER { fragmentation_index(&zone.free_area, order) } else { -1000 };
@@ -81,23 +81,28 @@ pub fn suitable<T: Trace>(
     zone: ZoneId,
     order: Order,
     flags: AllocFlags,
-    class: ZoneKind,
+    highest_zoneidx: ZoneKind,
 ) -> Suitability {
     let free = alloc.zone(zone).free_pages().0;
-    suitable_with(alloc, zone, order, flags, class, free)
+    suitable_with(alloc, zone, order, flags, highest_zoneidx, free)
 }
 
 /// `compaction_ready`: direct reclaim for `order` need not free more of `zone`, as the request
 /// fits or compaction has what it needs.
-pub fn is_ready<T: Trace>(alloc: &PageAllocator<T>, zone: ZoneId, order: Order, class: ZoneKind) -> bool {
-    match suitable(alloc, zone, order, AllocFlags::WMARK_MIN, class) {
+pub fn is_ready<T: Trace>(
+    alloc: &PageAllocator<T>,
+    zone: ZoneId,
+    order: Order,
+    highest_zoneidx: ZoneKind,
+) -> bool {
+    match suitable(alloc, zone, order, AllocFlags::WMARK_MIN, highest_zoneidx) {
         Suitability::Fits => true,
         Suitability::Skip => false,
         Suitability::Suitable => {
             let zone = alloc.zone(zone);
             let needed = zone.watermarks.mark(Mark::High) + compact_gap(order);
             let free = zone.free_pages().0;
-            zone.watermark_ok(Order(0), needed, class, AllocFlags::NO_WATERMARKS, free)
+            zone.watermark_ok(Order(0), needed, highest_zoneidx, AllocFlags::NO_WATERMARKS, free)
         }
     }
 }

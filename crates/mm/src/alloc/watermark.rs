@@ -12,7 +12,7 @@ use units::Pages;
 use crate::alloc::pageblock::PAGEBLOCK_PAGES;
 use crate::base::gfp::MigrateType;
 use crate::base::layout::ZoneKind;
-use crate::version::feature::WatermarkBoost;
+use crate::version::rules::WatermarkBoost;
 
 /// One of a zone's three marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,7 +36,7 @@ impl Mark {
 pub struct Watermarks {
     pub(super) base: [u64; 3],
     pub(super) boost: u64,
-    /// Pages kept from requests of each class (index [`ZoneKind`]).
+    /// Pages kept from requests by their highest_zoneidx (index [`ZoneKind`]).
     pub(super) reserve: [u64; ZoneKind::COUNT],
     /// `ZONE_BOOSTED_WATERMARK`: boosted by a request that may wake kswapd, which nobody did yet.
     pub boosted: bool,
@@ -70,10 +70,10 @@ impl Watermarks {
         self.boost = self.boost.saturating_sub(pages.0);
     }
 
-    /// Pages kept from requests of `class`.
+    /// Pages kept from requests of `highest_zoneidx`.
     #[inline]
-    pub const fn reserve(&self, class: ZoneKind) -> u64 {
-        self.reserve[class as usize]
+    pub const fn reserve(&self, highest_zoneidx: ZoneKind) -> u64 {
+        self.reserve[highest_zoneidx as usize]
     }
 
     /// Raises the boost by `pages`, up to `factor` / 10000 of the high mark but at least one
@@ -82,6 +82,7 @@ impl Watermarks {
     pub(super) fn raise_boost(&mut self, form: WatermarkBoost, factor: u64, pages: u64) -> bool {
         let block = u64::from(PAGEBLOCK_PAGES);
         let cap = match form {
+            WatermarkBoost::Off => 0,
             WatermarkBoost::Merged => self.base(Mark::High) * factor / 10_000,
             WatermarkBoost::V2 if factor == 0 => 0,
             WatermarkBoost::V2 => (self.mark(Mark::High) * factor / 10_000).max(block),
@@ -141,15 +142,15 @@ pub fn huge_page_min_free_kbytes(populated_zones: u64, lowmem: Pages) -> u64 {
 /// Divisors of `vm.lowmem_reserve_ratio`, by kind of the zone that is protected; 0 = off.
 const LOWMEM_RESERVE_RATIO: [u64; ZoneKind::COUNT] = [256, 256, 32, 0];
 
-/// Pages that a zone of `kind` keeps from each class; `managed` holds the pages of its node's
+/// Pages that a zone of `kind` keeps from requests by their highest_zoneidx; `managed` holds the pages of its node's
 /// zones by kind (MECHANISMS 1.6).
 pub(super) fn lowmem_reserve(kind: ZoneKind, managed: &[u64; ZoneKind::COUNT]) -> [u64; ZoneKind::COUNT] {
     let ratio = LOWMEM_RESERVE_RATIO[kind as usize];
     let mut reserve = [0; ZoneKind::COUNT];
     let mut above = 0;
-    for class in (kind as usize + 1)..ZoneKind::COUNT {
-        above += managed[class];
-        reserve[class] = u64::checked_div(above, ratio).unwrap_or(0);
+    for highest_zoneidx in (kind as usize + 1)..ZoneKind::COUNT {
+        above += managed[highest_zoneidx];
+        reserve[highest_zoneidx] = u64::checked_div(above, ratio).unwrap_or(0);
     }
     reserve
 }

@@ -38,7 +38,7 @@ pub struct Zone {
 pub struct Node {
     /// Its zones, lowest first.
     pub zones: Vec<ZoneId>,
-    /// For each class (index [`ZoneKind`]), the zones to try, nearest and highest first
+    /// For each highest_zoneidx (index [`ZoneKind`]), the zones to try, nearest and highest first
     /// (MECHANISMS 1.2).
     pub zonelists: [Vec<ZoneId>; ZoneKind::COUNT],
 }
@@ -51,7 +51,7 @@ impl Zone {
     }
 
     /// Whether `free` pages are enough to hand out one block of `order` and still leave `mark`
-    /// pages and the reserve against `class` (MECHANISMS 1.7, the rule since 4.4).
+    /// pages and the reserve against `highest_zoneidx` (MECHANISMS 1.7, the rule since 4.4).
     ///
     /// `mark` is a number of pages, usually [`Watermarks::mark`]; `free` is usually
     /// [`Zone::free_pages`], or what could become free when deciding whether to go on reclaiming.
@@ -60,7 +60,7 @@ impl Zone {
         &self,
         order: Order,
         mark: u64,
-        class: ZoneKind,
+        highest_zoneidx: ZoneKind,
         flags: AllocFlags,
         free: u64,
     ) -> bool {
@@ -78,7 +78,7 @@ impl Zone {
         } else {
             needed -= needed / 4;
         }
-        if free.saturating_sub(unusable) <= needed + self.watermarks.reserve(class) {
+        if free.saturating_sub(unusable) <= needed + self.watermarks.reserve(highest_zoneidx) {
             return false;
         }
         order == Order(0) || self.free_area.has_block(order, uses_reserve)
@@ -87,11 +87,11 @@ impl Zone {
     /// [`Zone::watermark_ok`] for one of the zone's own marks and its present free pages: the test
     /// of kswapd and of the slow path.
     #[inline]
-    pub fn above(&self, mark: Mark, order: Order, class: ZoneKind) -> bool {
+    pub fn above(&self, mark: Mark, order: Order, highest_zoneidx: ZoneKind) -> bool {
         self.watermark_ok(
             order,
             self.watermarks.mark(mark),
-            class,
+            highest_zoneidx,
             AllocFlags::NO_WATERMARKS,
             self.free_pages().0,
         )
@@ -128,8 +128,8 @@ mod tests {
     }
 
     /// The fewest free pages that pass the min mark.
-    fn least(zone: &Zone, order: u8, class: ZoneKind, flags: AllocFlags) -> Option<u64> {
-        (0..2000).find(|&free| zone.watermark_ok(Order(order), 100, class, flags, free))
+    fn least(zone: &Zone, order: u8, highest_zoneidx: ZoneKind, flags: AllocFlags) -> Option<u64> {
+        (0..2000).find(|&free| zone.watermark_ok(Order(order), 100, highest_zoneidx, flags, free))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std_alloc::vec::Vec;
 
 use units::Pages;
 
-/// The kind of a zone; also the class that a request may allocate up to.
+/// The kind of a zone; also the highest one that a request may use (`highest_zoneidx`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ZoneKind {
@@ -19,7 +19,7 @@ pub enum ZoneKind {
     /// The rest.
     Normal,
     /// Movable requests only; without memory on all machines that are modelled, but still the
-    /// class of page cache and anonymous memory.
+    /// highest_zoneidx of page cache and anonymous memory.
     Movable,
 }
 

@@ -216,10 +216,10 @@ impl Memcgs {
 mod tests {
     use super::*;
     use crate::cgroup::tree::Limit;
-    use crate::version::feature::Kernel;
+    use crate::version::presets::Version;
 
     fn tree(kernel: &str) -> Memcgs {
-        Memcgs::new(&Kernel::parse(kernel).unwrap(), 1, 2)
+        Memcgs::new(&Version::parse(kernel).unwrap(), 1, 2)
     }
 
     const CPU0: CpuId = CpuId(0);

@@ -6,6 +6,7 @@
 
 use crate::base::ids::MemcgId;
 use crate::cgroup::tree::{Memcgs, PageCounter};
+use crate::version::rules::SiblingShares;
 
 /// A protection verdict for one cgroup on a reclaim walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,8 @@ impl Memcgs {
             return Protection::None;
         }
         let parent = group.parent.expect("only the root has no parent");
-        let at_top = parent == target || (!self.sibling_protection && parent == MemcgId::ROOT);
+        let at_top = parent == target
+            || (self.sibling_shares == SiblingShares::BelowTopLevel && parent == MemcgId::ROOT);
         let (effective_low, effective_min) = if at_top {
             (low, min)
         } else {
@@ -65,7 +67,7 @@ impl Memcgs {
     /// The child's part of what its parent is protected by (MECHANISMS 8.3).
     fn share_protection(&self, usage: u64, setting: u64, parent: u64, siblings: u64) -> u64 {
         let protected = usage.min(setting);
-        if self.sibling_protection {
+        if self.sibling_shares == SiblingShares::EveryLevel {
             return if siblings > parent { mul_div(protected, parent, siblings) } else { protected };
         }
         let capped = setting.min(parent);
@@ -82,10 +84,10 @@ fn mul_div(a: u64, b: u64, c: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::cgroup::tree::Limit;
-    use crate::version::feature::Kernel;
+    use crate::version::presets::Version;
 
     fn tree(kernel: &str) -> Memcgs {
-        Memcgs::new(&Kernel::parse(kernel).unwrap(), 1, 2)
+        Memcgs::new(&Version::parse(kernel).unwrap(), 1, 2)
     }
 
     #[test]

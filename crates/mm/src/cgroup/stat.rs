@@ -7,7 +7,8 @@ use units::NodeId;
 
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::MemcgStat;
-use crate::cgroup::tree::{Memcgs, StatFreshness};
+use crate::cgroup::tree::Memcgs;
+use crate::version::rules::StatFreshness;
 
 impl Memcgs {
     #[inline]
@@ -119,10 +120,10 @@ impl Memcgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::feature::Kernel;
+    use crate::version::presets::Version;
 
     fn tree(kernel: &str) -> Memcgs {
-        Memcgs::new(&Kernel::parse(kernel).unwrap(), 1, 2)
+        Memcgs::new(&Version::parse(kernel).unwrap(), 1, 2)
     }
 
     #[test]

@@ -17,7 +17,8 @@ use std_alloc::vec::Vec;
 
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::MemcgStat;
-use crate::version::feature::{Feature, Kernel};
+use crate::version::presets::Version;
+use crate::version::rules::{SiblingShares, StatFreshness};
 
 /// No limit: `max` in a cgroup file.
 pub const UNLIMITED: u64 = u64::MAX;
@@ -94,17 +95,6 @@ pub enum Charge {
     Over(MemcgId),
 }
 
-/// Which cgroup counters reclaim looks at (MECHANISMS-6X 4.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatFreshness {
-    /// Always exact (kernels before 5.16 read counters that are at most a few pages off).
-    Live,
-    /// Flushed, whole tree, once about 64 updates per CPU are pending.
-    Threshold,
-    /// As the 2 s worker or the last reader of `memory.stat` left them.
-    Periodic,
-}
-
 /// Pages charged in advance on one CPU.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stock {
@@ -140,19 +130,12 @@ pub struct Memcgs {
     pub(super) freshness: StatFreshness,
     /// Updates since the last flush of the whole tree.
     pub(super) pending: u64,
-    pub(super) sibling_protection: bool,
+    pub(super) sibling_shares: SiblingShares,
 }
 
 impl Memcgs {
     /// A tree with only a root, for a machine with these many nodes and CPUs.
-    pub fn new(kernel: &Kernel, nodes: usize, cpus: usize) -> Self {
-        let freshness = if kernel.features.has(Feature::MemcgStatPeriodic) {
-            StatFreshness::Periodic
-        } else if kernel.features.has(Feature::MemcgStatThreshold) {
-            StatFreshness::Threshold
-        } else {
-            StatFreshness::Live
-        };
+    pub fn new(version: &Version, nodes: usize, cpus: usize) -> Self {
         let mut tree = Self {
             list: Vec::new(),
             preorder: Vec::new(),
@@ -160,10 +143,10 @@ impl Memcgs {
             stats: Vec::new(),
             stocks: vec![Stock::default(); cpus],
             nodes,
-            charge_batch: kernel.tuning.charge_batch,
-            freshness,
+            charge_batch: version.tuning.charge_batch,
+            freshness: version.rules.stat_freshness,
             pending: 0,
-            sibling_protection: kernel.features.has(Feature::SiblingProtection),
+            sibling_shares: version.rules.sibling_shares,
         };
         tree.push(String::new(), None);
         tree

@@ -123,7 +123,7 @@ fn following(memcgs: &Memcgs, target: MemcgId, last: Option<MemcgId>) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::feature::Kernel;
+    use crate::version::presets::Version;
 
     struct Scene {
         memcgs: Memcgs,
@@ -133,7 +133,7 @@ mod tests {
     impl Scene {
         /// root, A, B, P: the tree of the measured guests.
         fn new() -> Self {
-            let mut memcgs = Memcgs::new(&Kernel::parse("linux-6.12").unwrap(), 1, 2);
+            let mut memcgs = Memcgs::new(&Version::parse("linux-6.12").unwrap(), 1, 2);
             for name in ["A", "B", "P"] {
                 memcgs.create(MemcgId::ROOT, name);
             }

@@ -46,7 +46,7 @@ impl Compactor {
         zone: ZoneId,
         request: CompactRequest,
     ) -> Result<Compaction, CompactResult> {
-        match suitable(&core.alloc, zone, request.order, request.flags, request.class) {
+        match suitable(&core.alloc, zone, request.order, request.flags, request.highest_zoneidx) {
             Suitability::Fits => return Err(CompactResult::Success),
             Suitability::Skip => return Err(CompactResult::Skipped),
             Suitability::Suitable => {}

@@ -18,7 +18,7 @@ use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::pages::anon::{AnonMaps, anon_owner};
 use crate::pages::cache::PageCache;
-use crate::version::feature::Feature;
+use crate::version::rules::CompactFolios;
 
 /// Pages that are isolated at a time (`COMPACT_CLUSTER_MAX`).
 const COMPACT_CLUSTER_MAX: u32 = 32;
@@ -70,7 +70,7 @@ impl Compactor {
             self.note_source_done(run, block, end);
         }
         self.migrate_isolated(core, lru, cache, anon, cpu, run, isolated, step);
-        let large = core.has(Feature::CompactLargeFolios);
+        let large = core.rules().compact_folios == CompactFolios::Large;
         if step.failed > 0 && run.request.direct && run.is_async() && !large {
             // The rest of the piece cannot become a block; the 6.12 kernel finishes the block.
             run.migrate_at = chunk_end(run.migrate_at - 1, run.request.order);
@@ -261,7 +261,7 @@ impl Compactor {
         }
         let frames = &core.alloc.frames;
         let Some(head) = first_head(frames, block) else { return false };
-        let large = core.has(Feature::CompactLargeFolios);
+        let large = core.rules().compact_folios == CompactFolios::Large;
         let keep = if large { run.request.order } else { PAGEBLOCK_ORDER };
         let pfn = Pfn(head);
         let is_large_free = frames.state(pfn) == FrameState::Free && frames.order(pfn) >= keep;
@@ -280,7 +280,7 @@ fn is_source<T: Trace>(core: &Core<T>, run: &Compaction, block: u32) -> bool {
 fn may_isolate<T: Trace>(core: &Core<T>, run: &Compaction, pfn: Pfn) -> bool {
     let frames = &core.alloc.frames;
     let (order, flags) = (frames.order(pfn), frames.flags(pfn));
-    let moves_large = core.has(Feature::CompactLargeFolios) && order < run.request.order;
+    let moves_large = core.rules().compact_folios == CompactFolios::Large && order < run.request.order;
     is_movable(core, pfn)
         && (order == Order(0) || moves_large)
         && !flags.has(PageFlags::WRITEBACK)

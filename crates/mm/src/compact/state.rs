@@ -51,8 +51,8 @@ pub struct CompactRequest {
     pub order: Order,
     /// The type of the request.
     pub want: MigrateType,
-    /// Its class.
-    pub class: ZoneKind,
+    /// Its highest zone.
+    pub highest_zoneidx: ZoneKind,
     /// Flags of its allocation: they name the mark.
     pub flags: AllocFlags,
     /// How hard to try.

@@ -20,28 +20,28 @@ use crate::base::layout::{ZoneId, ZoneKind};
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
-use crate::version::feature::{Feature, FragmentStall, WatermarkBoost};
+use crate::version::rules::{BoostedSlab, FragmentStall, WatermarkBoost};
 
 impl<T: Trace> Memory<T> {
-    /// Zones of a node up to `class`.
-    pub fn zones_up_to(&self, node: NodeId, class: ZoneKind) -> Vec<ZoneId> {
+    /// Zones of a node up to `highest_zoneidx`.
+    pub fn zones_up_to(&self, node: NodeId, highest_zoneidx: ZoneKind) -> Vec<ZoneId> {
         let zones = self.core.alloc.nodes()[node.index()].zones.iter().copied();
-        zones.filter(|&id| self.core.alloc.zone(id).kind <= class).collect()
+        zones.filter(|&id| self.core.alloc.zone(id).kind <= highest_zoneidx).collect()
     }
 
-    /// Whether some zone of the node up to `class` is as `holds` says.
-    fn any_zone(&self, node: NodeId, class: ZoneKind, holds: impl Fn(&Zone) -> bool) -> bool {
+    /// Whether some zone of the node up to `highest_zoneidx` is as `holds` says.
+    fn any_zone(&self, node: NodeId, highest_zoneidx: ZoneKind, holds: impl Fn(&Zone) -> bool) -> bool {
         let zones = self.core.alloc.nodes()[node.index()].zones.iter().map(|&id| self.core.alloc.zone(id));
-        zones.take_while(|zone| zone.kind <= class).any(holds)
+        zones.take_while(|zone| zone.kind <= highest_zoneidx).any(holds)
     }
 
-    /// `pgdat_balanced`: some zone up to `class` is above its high mark, boost included.
-    fn is_balanced(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        self.any_zone(node, class, |zone| zone.above(Mark::High, order, class))
+    /// `pgdat_balanced`: some zone up to `highest_zoneidx` is above its high mark, boost included.
+    fn is_balanced(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
+        self.any_zone(node, highest_zoneidx, |zone| zone.above(Mark::High, order, highest_zoneidx))
     }
 
-    fn is_boosted(&self, node: NodeId, class: ZoneKind) -> bool {
-        self.any_zone(node, class, |zone| zone.watermarks.boost() > Pages::ZERO)
+    fn is_boosted(&self, node: NodeId, highest_zoneidx: ZoneKind) -> bool {
+        self.any_zone(node, highest_zoneidx, |zone| zone.watermarks.boost() > Pages::ZERO)
     }
 
     /// Whether kswapd has failed so often that it leaves the node to others.
@@ -50,8 +50,9 @@ impl<T: Trace> Memory<T> {
     }
 
     /// Whether a sleeping kswapd is worth waking for a request (`wakeup_kswapd`).
-    pub fn has_work_for_kswapd(&self, node: NodeId, order: Order, class: ZoneKind) -> bool {
-        !self.is_hopeless(node) && (!self.is_balanced(node, order, class) || self.is_boosted(node, class))
+    pub fn has_work_for_kswapd(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
+        !self.is_hopeless(node)
+            && (!self.is_balanced(node, order, highest_zoneidx) || self.is_boosted(node, highest_zoneidx))
     }
 
     /// `allow_direct_reclaim`: enough of the reserve is free for direct reclaimers to go on.
@@ -90,7 +91,7 @@ pub struct FallAsleep {
     order: Order,
     /// The order that the last run still reclaimed for at its end.
     reclaim_order: Order,
-    class: ZoneKind,
+    highest_zoneidx: ZoneKind,
     at: Falling,
 }
 
@@ -104,8 +105,8 @@ enum Falling {
 
 impl FallAsleep {
     /// After a run for `order` that ended as one for `reclaim_order`.
-    pub const fn new(node: NodeId, order: Order, reclaim_order: Order, class: ZoneKind) -> Self {
-        Self { node, order, reclaim_order, class, at: Falling::Start }
+    pub const fn new(node: NodeId, order: Order, reclaim_order: Order, highest_zoneidx: ZoneKind) -> Self {
+        Self { node, order, reclaim_order, highest_zoneidx, at: Falling::Start }
     }
 
     /// The next step; `woken`: the doze was cut short by a request.
@@ -143,7 +144,7 @@ impl FallAsleep {
 
     /// `prepare_kswapd_sleep`: the node is balanced or hopeless.
     fn may_sleep<T: Trace>(&self, mem: &mut Memory<T>, order: Order) -> bool {
-        if !mem.is_hopeless(self.node) && !mem.is_balanced(self.node, order, self.class) {
+        if !mem.is_hopeless(self.node) && !mem.is_balanced(self.node, order, self.highest_zoneidx) {
             return false;
         }
         mem.reclaim.note_sleep(self.node);
@@ -174,7 +175,7 @@ pub enum BalanceNext {
 pub struct Balance {
     node: NodeId,
     order: Order,
-    class: ZoneKind,
+    highest_zoneidx: ZoneKind,
     zones: Vec<ZoneId>,
     /// Boosts of `zones` when the run began.
     boosts: Vec<Pages>,
@@ -195,16 +196,32 @@ enum Balancing {
 }
 
 impl Balance {
-    /// Begins a run for a block of `order` in zones up to `class`.
-    pub fn begin<T: Trace>(mem: &mut Memory<T>, node: NodeId, order: Order, class: ZoneKind) -> Self {
-        let zones = mem.zones_up_to(node, class);
+    /// Begins a run for a block of `order` in zones up to `highest_zoneidx`.
+    pub fn begin<T: Trace>(
+        mem: &mut Memory<T>,
+        node: NodeId,
+        order: Order,
+        highest_zoneidx: ZoneKind,
+    ) -> Self {
+        let zones = mem.zones_up_to(node, highest_zoneidx);
         let boosts: Vec<Pages> = zones.iter().map(|&id| mem.core.alloc.zone(id).watermarks.boost()).collect();
         mem.core.alloc.events.add(VmEvent::PageOutRun, 1);
         zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, true));
         let boost_left = boosts.iter().map(|boost| boost.0).sum();
-        let sc = ScanControl::kswapd(class);
+        let sc = ScanControl::kswapd(highest_zoneidx);
         let at = Balancing::Look;
-        Self { node, order, class, zones, boosts, boost_left, sc, freed_before: 0, met_target: false, at }
+        Self {
+            node,
+            order,
+            highest_zoneidx,
+            zones,
+            boosts,
+            boost_left,
+            sc,
+            freed_before: 0,
+            met_target: false,
+            at,
+        }
     }
 
     /// The order that it still reclaims for: 0 once compaction has what it needs.
@@ -232,7 +249,7 @@ impl Balance {
 
     /// Is another pass due, and for what?
     fn look<T: Trace>(&mut self, mem: &mut Memory<T>) -> BalanceNext {
-        let balanced = mem.is_balanced(self.node, self.order, self.class);
+        let balanced = mem.is_balanced(self.node, self.order, self.highest_zoneidx);
         if !balanced && self.boost_left > 0 {
             // Ordinary reclaim has precedence; the marks stay boosted until the end.
             self.boost_left = 0;
@@ -242,10 +259,10 @@ impl Balance {
             return self.finish(mem);
         }
         let boosting = self.boost_left > 0;
-        let features = mem.core.alloc.features();
+        let rules = mem.core.rules();
         let spare_slab = boosting
-            && features.watermark_boost() != Some(WatermarkBoost::V2)
-            && !features.has(Feature::ShrinkSlabWhenBoosted);
+            && rules.watermark_boost != WatermarkBoost::V2
+            && rules.boosted_slab == BoostedSlab::Spared;
         self.freed_before = self.sc.nr_reclaimed;
         self.sc.may_writepage = !boosting;
         self.sc.may_shrinkslab = !spare_slab;
@@ -264,7 +281,7 @@ impl Balance {
         }
         self.met_target = self.sc.nr_scanned >= self.sc.nr_to_reclaim;
         let works_boost_off = self.boost_left > 0 && self.met_target;
-        let stall = mem.core.alloc.features().fragment_stall();
+        let stall = mem.core.rules().fragment_stall;
         waiters && wakes_waiters(stall, works_boost_off, || mem.allow_direct_reclaim(self.node))
     }
 
@@ -305,11 +322,11 @@ impl Balance {
 /// direct reclaimers, and with the last posting of the stall also when the pass worked off a boost
 /// and scanned enough, whatever is free (MECHANISMS 2.9 e).
 fn wakes_waiters(
-    stall: Option<FragmentStall>,
+    stall: FragmentStall,
     works_boost_off: bool,
     allow_direct_reclaim: impl FnOnce() -> bool,
 ) -> bool {
-    (works_boost_off && stall == Some(FragmentStall::V5)) || allow_direct_reclaim()
+    (works_boost_off && stall == FragmentStall::V5) || allow_direct_reclaim()
 }
 
 #[cfg(test)]
@@ -469,10 +486,8 @@ mod tests {
 
     #[test]
     fn only_the_last_posting_wakes_stalled_tasks_while_the_reserve_is_low() {
-        use FragmentStall::{V1, V2, V3, V5};
-        for (stall, wakes) in
-            [(None, false), (Some(V1), false), (Some(V2), false), (Some(V3), false), (Some(V5), true)]
-        {
+        use FragmentStall::{Off, V1, V2, V3, V5};
+        for (stall, wakes) in [(Off, false), (V1, false), (V2, false), (V3, false), (V5, true)] {
             assert_eq!(wakes_waiters(stall, true, || false), wakes, "{stall:?}");
             assert!(!wakes_waiters(stall, false, || false), "{stall:?}: no boost, or too little scanned");
             assert!(wakes_waiters(stall, true, || true) && wakes_waiters(stall, false, || true));

@@ -127,14 +127,14 @@ impl ChargeLoop {
 mod tests {
     use super::*;
     use crate::cgroup::tree::Limit;
-    use crate::version::feature::Kernel;
+    use crate::version::presets::Version;
 
     const CPU: CpuId = CpuId(0);
     const RETRIES: u32 = 3;
 
     /// A cgroup that may use 64 pages and uses all of them.
     fn full() -> (Memcgs, MemcgId) {
-        let mut memcgs = Memcgs::new(&Kernel::parse("linux-6.1").unwrap(), 1, 1);
+        let mut memcgs = Memcgs::new(&Version::parse("linux-6.1").unwrap(), 1, 1);
         let group = memcgs.create(MemcgId::ROOT, "A");
         memcgs.set_limit(group, Limit::Max, 64);
         memcgs.charge_by_force(group, 64);

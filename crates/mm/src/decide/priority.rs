@@ -11,7 +11,7 @@ use std_alloc::vec::Vec;
 
 use units::{CpuId, NodeId, Order};
 
-use crate::alloc::flags::class_of;
+use crate::alloc::flags::gfp_zone;
 use crate::alloc::pcp::COSTLY_ORDER;
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
@@ -20,7 +20,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, Reclaimer, ScanControl};
-use crate::version::feature::Feature;
+use crate::version::rules::{Aging, MemcgWalk};
 
 /// What a run does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub struct Escalation {
 impl Escalation {
     /// A task wants a block of `order`.
     pub fn direct(gfp: Gfp, order: Order) -> Self {
-        Self::new(gfp, ScanControl::direct(class_of(gfp)).for_order(order))
+        Self::new(gfp, ScanControl::direct(gfp_zone(gfp)).for_order(order))
     }
 
     /// A charge of `pages` failed at `target`.
@@ -133,10 +133,10 @@ impl Escalation {
     /// A run that freed nothing is repeated: over the whole tree if it walked a part, opening the
     /// active lists if it left them alone, ignoring `memory.low` if it respected it.
     fn can_try_harder<T: Trace>(&mut self, mem: &Memory<T>) -> bool {
-        let (features, sc) = (mem.core.alloc.features(), &mut self.sc);
-        if features.has(Feature::PartialMemcgWalk) && !sc.memcg_full_walk {
+        let (rules, sc) = (mem.core.rules(), &mut self.sc);
+        if rules.memcg_walk == MemcgWalk::Partial && !sc.memcg_full_walk {
             sc.memcg_full_walk = true;
-        } else if features.has(Feature::RootAging) && sc.skipped_deactivate && !sc.force_deactivate {
+        } else if rules.aging == Aging::Root && sc.skipped_deactivate && !sc.force_deactivate {
             sc.force_deactivate = true;
             sc.skipped_deactivate = false;
         } else if sc.memcg_low_skipped && !sc.memcg_low_reclaim {
@@ -151,8 +151,8 @@ impl Escalation {
     }
 }
 
-const fn allocstall(class: ZoneKind) -> VmEvent {
-    match class {
+const fn allocstall(highest_zoneidx: ZoneKind) -> VmEvent {
+    match highest_zoneidx {
         ZoneKind::Dma => VmEvent::AllocStallDma,
         ZoneKind::Dma32 => VmEvent::AllocStallDma32,
         ZoneKind::Normal => VmEvent::AllocStallNormal,

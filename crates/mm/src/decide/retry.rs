@@ -12,7 +12,7 @@
 
 use units::{CpuId, Order};
 
-use crate::alloc::flags::{AllocFlags, class_of};
+use crate::alloc::flags::{AllocFlags, gfp_zone};
 use crate::alloc::pcp::COSTLY_ORDER;
 use crate::alloc::suitable::Suitability;
 use crate::alloc::watermark::Mark;
@@ -20,7 +20,7 @@ use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::compact::state::{CompactPriority, CompactResult};
 use crate::memory::Memory;
-use crate::version::feature::Feature;
+use crate::version::rules::Throttle;
 
 /// Rounds without progress before the OOM killer (`MAX_RECLAIM_RETRIES`).
 const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -222,7 +222,7 @@ impl Retry {
         }
         if self.fruitless <= MAX_RECLAIM_RETRIES && self.reclaim_can_help(mem, cpu) {
             // Up to 5.15 a request that reclaim did not help lets the disk catch up first.
-            let heeds_disk = self.progress == 0 && !mem.core.alloc.features().has(Feature::ReclaimThrottle);
+            let heeds_disk = self.progress == 0 && mem.core.rules().throttle == Throttle::CongestionWait;
             if heeds_disk && mem.nodes().any(|node| mem.is_mostly_dirty(node)) {
                 return self.go(At::Wait, Next::WaitForWriteback);
             }
@@ -240,7 +240,7 @@ impl Retry {
             let zone = mem.core.alloc.zone(id);
             let available = zone.free_pages().0 + mem.zone_reclaimable_pages(zone.node, zone.kind);
             let mark = zone.watermarks.mark(Mark::Min);
-            zone.watermark_ok(self.order, mark, class_of(self.gfp), self.flags, available)
+            zone.watermark_ok(self.order, mark, gfp_zone(self.gfp), self.flags, available)
         })
     }
 
@@ -283,8 +283,9 @@ impl Retry {
             let zone = mem.core.alloc.zone(id);
             let reclaimable = mem.zone_reclaimable_pages(zone.node, zone.kind) / u64::from(self.order.0);
             let available = zone.free_pages().0 + reclaimable;
-            let class = class_of(self.gfp);
-            mem.compaction_suitable_with(id, self.order, self.flags, class, available) != Suitability::Skip
+            let highest_zoneidx = gfp_zone(self.gfp);
+            mem.compaction_suitable_with(id, self.order, self.flags, highest_zoneidx, available)
+                != Suitability::Skip
         })
     }
 

@@ -10,15 +10,15 @@ use crate::base::layout::MemoryLayout;
 use crate::base::sysctl::Sysctls;
 use crate::memory::Memory;
 use crate::pages::cache::Prepared;
-use crate::version::feature::Kernel;
 use crate::version::geometry::Cache;
+use crate::version::presets::Version;
 
 const CPU: CpuId = CpuId(0);
 
 /// 64 MiB, all of it free, for the scripts of the machines.
 pub(super) fn machine(kernel: &str) -> Memory<NoTrace> {
     let layout = MemoryLayout::flat(Pages(16_384), 1);
-    Memory::boot(&layout, Kernel::parse(kernel).unwrap(), Sysctls::default(), NoTrace).unwrap()
+    Memory::boot(&layout, Version::parse(kernel).unwrap(), Sysctls::default(), NoTrace).unwrap()
 }
 
 /// Adds a dirty page of a file, still on its way to the lists.

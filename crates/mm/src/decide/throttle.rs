@@ -15,7 +15,7 @@ use crate::base::event::Trace;
 use crate::base::layout::ZoneKind;
 use crate::memory::Memory;
 use crate::reclaim::run::{Reclaimer, ScanControl};
-use crate::version::feature::Feature;
+use crate::version::rules::Throttle;
 
 /// What a reclaimer does after a pass over a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl<T: Trace> Memory<T> {
     /// What a pass met tells kswapd, and those who reclaim beside it, about the state of writeback
     /// (the end of `shrink_node`).
     pub fn after_pass(&mut self, node: NodeId, sc: &ScanControl) -> AfterPass {
-        let has_throttle = self.core.has(Feature::ReclaimThrottle);
+        let has_throttle = self.core.rules().throttle == Throttle::ReclaimThrottle;
         let congested = match sc.reclaimer {
             Reclaimer::Kswapd => {
                 self.reclaim.note_pass(node, &sc.met);
@@ -71,7 +71,7 @@ impl<T: Trace> Memory<T> {
     /// `consider_reclaim_throttle` (5.16+): a run that frees well wakes those that do not; a run near
     /// its last priority without any page waits.
     pub fn after_node(&self, node: NodeId, sc: &ScanControl) -> AfterNode {
-        if !self.core.alloc.features().has(Feature::ReclaimThrottle) || !sc.is_global() {
+        if self.core.rules().throttle == Throttle::CongestionWait || !sc.is_global() {
             return AfterNode::GoOn;
         }
         if sc.nr_reclaimed > (sc.nr_scanned >> 3) {

@@ -29,7 +29,7 @@ use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::pages::cache::PageCache;
 use crate::slab::object::Object;
-use crate::version::feature::Feature;
+use crate::version::rules::InodeLru;
 
 /// The two second-chance lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -294,7 +294,8 @@ impl Vfs {
 
     fn is_inode_busy<T: Trace>(&self, core: &Core<T>, cache: &PageCache, mapping: MappingId) -> bool {
         let file = &self.files[mapping.0 as usize];
-        let pages_keep_it = core.has(Feature::InodeLruWithoutPages) && !cache.trees().is_shrinkable(mapping);
+        let pages_keep_it =
+            core.rules().inode_lru == InodeLru::WithoutPages && !cache.trees().is_shrinkable(mapping);
         file.dentry.is_some() || file.dirty || cache.trees().dirty_pages(mapping) > 0 || pages_keep_it
     }
 
@@ -313,7 +314,7 @@ impl Vfs {
     /// The last page or node of a mapping went: from 5.16 on its inode may go on the LRU now.
     #[inline]
     pub(crate) fn lost_pages<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
-        if core.has(Feature::InodeLruWithoutPages) {
+        if core.rules().inode_lru == InodeLru::WithoutPages {
             self.list_inode(core, cache, mapping);
         }
     }
@@ -453,7 +454,7 @@ impl Vfs {
 }
 
 fn holds_pages<T: Trace>(core: &Core<T>, cache: &PageCache, mapping: MappingId) -> bool {
-    if core.has(Feature::InodeLruWithoutPages) {
+    if core.rules().inode_lru == InodeLru::WithoutPages {
         !cache.trees().is_empty(mapping)
     } else {
         cache.trees().pages(mapping) > 0

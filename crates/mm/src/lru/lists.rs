@@ -100,10 +100,10 @@ pub struct Lruvec {
 type PagesByZone = [[u64; ZoneKind::COUNT]; LruList::COUNT];
 
 impl Lruvec {
-    /// Pages on `list` in zones up to `class`.
+    /// Pages on `list` in zones up to `highest_zoneidx`.
     #[inline]
-    pub fn size(&self, list: LruList, class: ZoneKind) -> u64 {
-        self.pages[list as usize][..=(class as usize)].iter().sum()
+    pub fn size(&self, list: LruList, highest_zoneidx: ZoneKind) -> u64 {
+        self.pages[list as usize][..=(highest_zoneidx as usize)].iter().sum()
     }
 
     /// One of its lists, the newest page first.
@@ -251,14 +251,14 @@ impl Lru {
         core.cgroups.add_stat(memcg, node, to.stat(), pages);
     }
 
-    /// Takes pages off the tail of a list, oldest first, until `wanted` pages of zones up to `class`
+    /// Takes pages off the tail of a list, oldest first, until `wanted` pages of zones up to `highest_zoneidx`
     /// are in `taken`; those of zones above go to `passed`. Their state becomes `Isolated`. Returns how
     /// many pages there were of each zone kind.
     pub(crate) fn isolate_tail<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         (memcg, node, list): (MemcgId, NodeId, LruList),
-        class: ZoneKind,
+        highest_zoneidx: ZoneKind,
         wanted: u64,
         taken: &mut Vec<Pfn>,
         passed: &mut Vec<Pfn>,
@@ -272,7 +272,7 @@ impl Lru {
             let pages = u64::from(core.alloc.frames.pages(pfn));
             let (zone, _) = core.page_place(pfn);
             found[zone as usize] += pages;
-            if zone > class {
+            if zone > highest_zoneidx {
                 passed.push(pfn);
             } else {
                 taken.push(pfn);

@@ -19,7 +19,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
-use crate::version::feature::Feature;
+use crate::version::rules::Aging;
 
 /// What an evicted page leaves in its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Shadow {
 
 impl Lru {
     fn add_age<T: Trace>(&mut self, core: &Core<T>, memcg: MemcgId, node: NodeId, pages: u64) {
-        if !core.has(Feature::RootAging) {
+        if core.rules().aging == Aging::PerCgroup {
             let index = self.index(memcg, node);
             self.lruvecs[index].age += pages;
             return;
@@ -76,7 +76,7 @@ impl Lru {
     pub(crate) fn evict_shadow<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn, target: MemcgId) -> Shadow {
         let owner = core.page_memcg(pfn);
         let (_, node) = core.page_place(pfn);
-        let memcg = if core.has(Feature::RootAging) { target } else { owner };
+        let memcg = if core.rules().aging == Aging::Root { target } else { owner };
         let pages = u64::from(core.alloc.frames.pages(pfn));
         // The shadow holds the age before this eviction from 5.5 on, after it up to 5.4; one page
         // in either case.
@@ -99,7 +99,7 @@ impl Lru {
         let owner = core.page_memcg(pfn);
         let (_, node) = core.page_place(pfn);
         let pages = u64::from(core.alloc.frames.pages(pfn));
-        let counted = if core.has(Feature::RootAging) { owner } else { shadow.memcg };
+        let counted = if core.rules().aging == Aging::Root { owner } else { shadow.memcg };
         count_workingset(
             core,
             counted,
@@ -110,7 +110,7 @@ impl Lru {
         );
         let eviction = self.index(shadow.memcg, shadow.node);
         let distance = self.lruvecs[eviction].age.wrapping_sub(shadow.age) & AGE_MASK;
-        let active = if core.has(Feature::RootAging) {
+        let active = if core.rules().aging == Aging::Root {
             core.cgroups.reclaim_stat(shadow.memcg, shadow.node, MemcgStat::ActiveFile)
         } else {
             self.lruvecs[eviction].size(LruList::ActiveFile, ZoneKind::Movable)
@@ -119,7 +119,7 @@ impl Lru {
             return;
         }
         core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
-        if core.has(Feature::RootAging) {
+        if core.rules().aging == Aging::Root {
             self.age_on_activation(core, pfn);
         } else {
             self.lruvecs[eviction].age += pages;
@@ -148,7 +148,7 @@ impl Lru {
     /// `snapshot_refaults`: remembers how many refaulted pages were activated so far. Root aging
     /// does so at the target only, before it in every cgroup below it.
     pub fn snapshot_refaults<T: Trace>(&mut self, core: &Core<T>, target: MemcgId, node: NodeId) {
-        if core.has(Feature::RootAging) {
+        if core.rules().aging == Aging::Root {
             let index = self.index(target, node);
             self.lruvecs[index].refaults = [
                 core.cgroups.reclaim_stat(target, node, MemcgStat::WorkingsetActivateAnon),

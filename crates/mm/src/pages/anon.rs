@@ -21,7 +21,7 @@ use crate::base::ids::{AnonId, MemcgId};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
-use crate::version::feature::Feature;
+use crate::version::rules::AnonStart;
 
 /// Set in the owner of a frame that belongs to an anonymous mapping rather than to a file.
 const ANON_OWNER: u32 = 1 << 31;
@@ -338,7 +338,7 @@ impl AnonMaps {
 /// Puts a new anonymous page of `memcg` on its way to the lists. Up to 5.8 it starts active.
 fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, memcg: MemcgId) {
     let mut flags = PageFlags::SWAP_BACKED.set(PageFlags::MAPPED).set(PageFlags::YOUNG);
-    if !core.has(Feature::AnonStartsInactive) {
+    if core.rules().anon_start == AnonStart::Active {
         flags = flags.set(PageFlags::ACTIVE);
     }
     core.alloc.frames.put_flags(pfn, flags);

@@ -33,7 +33,11 @@ fn dirtyable_pages<T: Trace>(core: &Core<T>, lru: &Lru, node: NodeId) -> u64 {
     let (mut free, mut reserve) = (0, 0);
     for &id in &core.alloc.nodes()[node.index()].zones {
         let zone = core.alloc.zone(id);
-        let kept = ZoneKind::ALL.iter().map(|&class| zone.watermarks.reserve(class)).max().unwrap_or(0);
+        let kept = ZoneKind::ALL
+            .iter()
+            .map(|&highest_zoneidx| zone.watermarks.reserve(highest_zoneidx))
+            .max()
+            .unwrap_or(0);
         free += zone.free_pages().0;
         reserve += (zone.watermarks.base(Mark::High) + kept).min(zone.managed.0);
     }

@@ -103,13 +103,14 @@ impl Reclaim {
         chunk: u64,
         memcg: MemcgId,
         node: NodeId,
-        class: ZoneKind,
+        highest_zoneidx: ZoneKind,
     ) -> (u32, u32) {
         let from = (memcg, node, list);
-        let found = lru.isolate_tail(core, from, class, chunk, &mut self.isolated, &mut self.skipped);
+        let found =
+            lru.isolate_tail(core, from, highest_zoneidx, chunk, &mut self.isolated, &mut self.skipped);
         let (mut taken, mut skipped) = (0, 0);
         for (zone, pages) in ZoneKind::ALL.into_iter().zip(found) {
-            if zone > class {
+            if zone > highest_zoneidx {
                 skipped += pages;
                 core.alloc.events.add(pgskip(zone), pages);
             } else {

@@ -25,7 +25,7 @@ use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::reclaim::run::{DEF_PRIORITY, Met, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
 use crate::reclaim::state::Reclaim;
-use crate::version::feature::Feature;
+use crate::version::rules::{Aging, MemcgWalk};
 
 /// Quotas of one cgroup in one pass, and how far they are spent (`shrink_lruvec`).
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,7 @@ impl Reclaim {
     ) -> Walk {
         sc.met = Met::default();
         core.cgroups.flush_for_reclaim();
-        if core.has(Feature::RootAging) {
+        if core.rules().aging == Aging::Root {
             let refaults = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::WorkingsetActivateFile);
             let snapshot = lru.lruvec(sc.target, node).file_refaults();
             let inactive = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::InactiveFile);
@@ -72,14 +72,10 @@ impl Reclaim {
         visited: Option<MemcgId>,
         sc: &ScanControl,
     ) -> Option<MemcgId> {
-        let features = core.alloc.features();
-        let stops_early = match sc.reclaimer {
-            Reclaimer::Kswapd => false,
-            Reclaimer::Direct => features.has(Feature::PartialMemcgWalk) && !sc.memcg_full_walk,
-            Reclaimer::Limit => {
-                features.has(Feature::SharedMemcgWalk)
-                    || (features.has(Feature::PartialMemcgWalk) && !sc.memcg_full_walk)
-            }
+        let stops_early = match (core.rules().memcg_walk, sc.reclaimer) {
+            (MemcgWalk::Full, _) | (_, Reclaimer::Kswapd) => false,
+            (MemcgWalk::Shared, reclaimer) => reclaimer == Reclaimer::Limit,
+            (MemcgWalk::Partial, _) => !sc.memcg_full_walk,
         };
         if visited.is_some() && stops_early && sc.nr_reclaimed >= sc.nr_to_reclaim {
             return None;
@@ -145,7 +141,7 @@ pub(super) fn may_deactivate<T: Trace>(
     scan: &LruvecScan,
     sc: &ScanControl,
 ) -> bool {
-    if core.has(Feature::RootAging) || sc.force_deactivate {
+    if core.rules().aging == Aging::Root || sc.force_deactivate {
         return sc.may_deactivate_file || sc.force_deactivate;
     }
     let lruvec = lru.lruvec(scan.memcg, scan.node);
@@ -158,14 +154,12 @@ pub(super) fn may_deactivate<T: Trace>(
 }
 
 fn walk_kind<T: Trace>(core: &Core<T>, sc: &ScanControl) -> WalkKind {
-    let features = core.alloc.features();
-    let kswapd = sc.reclaimer == Reclaimer::Kswapd;
-    if features.has(Feature::PartialMemcgWalk) && !kswapd && !sc.memcg_full_walk {
-        WalkKind::Saved { key: 0 }
-    } else if features.has(Feature::SharedMemcgWalk) {
-        WalkKind::Saved { key: sc.priority }
-    } else {
-        WalkKind::Full
+    match core.rules().memcg_walk {
+        MemcgWalk::Partial if sc.reclaimer != Reclaimer::Kswapd && !sc.memcg_full_walk => {
+            WalkKind::Saved { key: 0 }
+        }
+        MemcgWalk::Shared => WalkKind::Saved { key: sc.priority },
+        MemcgWalk::Partial | MemcgWalk::Full => WalkKind::Full,
     }
 }
 

@@ -118,9 +118,9 @@ impl ScanControl {
         }
     }
 
-    /// `try_to_free_pages`: a task wants pages of zones up to `class`.
-    pub fn direct(class: ZoneKind) -> Self {
-        Self::new(Reclaimer::Direct, MemcgId::ROOT, SWAP_CLUSTER_MAX, class)
+    /// `try_to_free_pages`: a task wants pages of zones up to `highest_zoneidx`.
+    pub fn direct(highest_zoneidx: ZoneKind) -> Self {
+        Self::new(Reclaimer::Direct, MemcgId::ROOT, SWAP_CLUSTER_MAX, highest_zoneidx)
     }
 
     /// `try_to_free_mem_cgroup_pages`: a charge of `pages` failed at `target`.
@@ -128,9 +128,9 @@ impl ScanControl {
         Self::new(Reclaimer::Limit, target, pages.max(SWAP_CLUSTER_MAX), ZoneKind::Movable)
     }
 
-    /// `balance_pgdat`: kswapd balances zones up to `class`.
-    pub fn kswapd(class: ZoneKind) -> Self {
-        Self::new(Reclaimer::Kswapd, MemcgId::ROOT, 0, class)
+    /// `balance_pgdat`: kswapd balances zones up to `highest_zoneidx`.
+    pub fn kswapd(highest_zoneidx: ZoneKind) -> Self {
+        Self::new(Reclaimer::Kswapd, MemcgId::ROOT, 0, highest_zoneidx)
     }
 
     /// The same run for a block of `order`.

@@ -21,7 +21,7 @@ use crate::pages::cache::PageCache;
 use crate::reclaim::plan::{ShrinkPlan, Shrinker};
 use crate::reclaim::run::{Reclaimer, ScanControl};
 use crate::reclaim::state::Reclaim;
-use crate::version::feature::Feature;
+use crate::version::rules::{DeferredSlab, SlabCredit};
 
 /// One visit to one shrinker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Reclaim {
         if freeable == 0 {
             return None;
         }
-        let decay = core.has(Feature::DeferredSlabDecay);
+        let decay = core.rules().deferred_slab == DeferredSlab::ByPriority;
         let owed = core::mem::take(self.owed(shrinker, memcg, node));
         let plan = ShrinkPlan::new(freeable, owed, sc.priority, shrinker.seeks(), shrinker.batch(), decay);
         if shrinker == Shrinker::SuperBlock && !sc.may_fs {
@@ -107,7 +107,7 @@ impl Reclaim {
         };
         scan.plan.scanned(batch);
         core.alloc.events.add(VmEvent::SlabsScanned, batch);
-        if sc.is_global() || !core.has(Feature::SlabCreditGlobalOnly) {
+        if sc.is_global() || core.rules().slab_credit == SlabCredit::AllReclaim {
             sc.nr_reclaimed += credit;
         }
         Some(report)

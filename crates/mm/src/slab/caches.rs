@@ -9,8 +9,8 @@ use units::{Order, Pfn};
 
 use crate::base::gfp::Gfp;
 use crate::slab::cache::SlabCache;
-use crate::version::feature::Tuning;
 use crate::version::geometry::{Cache, Geometry, geometry};
+use crate::version::presets::Tuning;
 
 impl Cache {
     /// Its geometry in a kernel with these constants.
@@ -76,14 +76,14 @@ impl Slabs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::feature::Kernel;
+    use crate::version::presets::Version;
     use units::PAGE_SIZE;
 
     #[test]
     fn slabs_hold_as_many_objects_as_were_counted() {
         // MECHANISMS-6X 7.1 for 6.1 and 6.12, MECHANISMS 9.1 for 5.3.
         let objects = |kernel: &str, cache: Cache| {
-            let geometry = cache.geometry(&Kernel::parse(kernel).unwrap().tuning);
+            let geometry = cache.geometry(&Version::parse(kernel).unwrap().tuning);
             (PAGE_SIZE << geometry.order) / u64::from(geometry.object_size)
         };
         for (kernel, cache, expected) in [

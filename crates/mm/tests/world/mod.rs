@@ -20,8 +20,8 @@ use mm::lru::lists::LruList;
 use mm::pages::cache::Prepared;
 use mm::pages::tree::Slot;
 use mm::reclaim::run::ScanControl;
-use mm::version::feature::Kernel;
 use mm::version::geometry::Cache;
+use mm::version::presets::Version;
 use mm::{MemcgId, Memory};
 use units::{CpuId, NodeId, Order, Pages, Pfn};
 
@@ -46,7 +46,7 @@ impl World {
     /// A machine with 2 CPUs and so many MiB under `kernel`.
     pub fn boot(kernel: &str, mib: u64) -> Self {
         let layout = MemoryLayout::flat(Pages(mib << 8), 2);
-        let kernel = Kernel::parse(kernel).expect("a preset");
+        let kernel = Version::parse(kernel).expect("a preset");
         let mut mem = Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).expect("a plain machine");
         let file = mem.mapping_create();
         Self { mem, file }

@@ -33,7 +33,7 @@
 //! moves some 9,500 pages between the zones); smaller hash tables above 64 GiB.
 
 use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
-use mm::version::feature::Kernel;
+use mm::version::presets::Version;
 use units::{Bytes, Nanos, Pages};
 
 /// Below this QEMU's guests do not unpack themselves: the least that `--on vm:VERSION` takes.
@@ -138,7 +138,7 @@ fn hash_tables(pages: u64) -> u64 {
 impl MeasuredKernel {
     /// The kernel itself, or the nearest of those that are modelled: in their order, not in time.
     fn nearest(base: &str) -> &'static Self {
-        let place = |name: &str| Kernel::presets().position(|(preset, _)| preset == name);
+        let place = |name: &str| Version::presets().position(|(preset, _)| preset == name);
         let wanted = place(base).expect("a kernel starts from one that is modelled");
         let distance = |measured: &&Self| place(measured.name).map(|place| place.abs_diff(wanted));
         MEASURED.iter().min_by_key(distance).expect("guests were measured")
@@ -164,7 +164,7 @@ impl MeasuredKernel {
 }
 
 /// The guest's zones with `mem` of memory.
-pub(super) fn layout(mem: Bytes, kernel: &Kernel, cpus: u16) -> MemoryLayout {
+pub(super) fn layout(mem: Bytes, kernel: &Version, cpus: u16) -> MemoryLayout {
     let measured = MeasuredKernel::nearest(kernel.base);
     let frames = mem.to_pages_floor().0;
     let boot = measured.boot(frames);
@@ -193,7 +193,7 @@ pub(super) fn layout(mem: Bytes, kernel: &Kernel, cpus: u16) -> MemoryLayout {
 }
 
 /// What stands for the boot of a kernel of which no guest was measured.
-pub(super) fn assumed(kernel: &Kernel) -> Option<String> {
+pub(super) fn assumed(kernel: &Version) -> Option<String> {
     let measured = MeasuredKernel::nearest(kernel.base);
     let base = kernel.base;
     (measured.name != base).then(|| {
@@ -209,13 +209,13 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn guest(kernel: &str, mib: u64) -> MemoryLayout {
-        layout(Bytes(mib * MIB), &Kernel::parse(kernel).unwrap(), 2)
+        layout(Bytes(mib * MIB), &Version::parse(kernel).unwrap(), 2)
     }
 
     /// `guest-tcg` replaced a table of six guests that was part of `vm-2cpu`.
     #[test]
     fn a_kernel_without_a_measured_guest_says_what_is_assumed() {
-        let assumed = |name: &str| assumed(&Kernel::parse(name).unwrap());
+        let assumed = |name: &str| assumed(&Version::parse(name).unwrap());
         let text =
             "assumed: linux-5.4 boots as a guest of linux-6.1 does; no guest of linux-5.4 was measured";
         assert_eq!(assumed("linux-5.4+root-aging").as_deref(), Some(text));

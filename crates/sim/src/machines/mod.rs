@@ -11,7 +11,7 @@ mod guest;
 mod server;
 
 use mm::base::layout::MemoryLayout;
-use mm::version::feature::Kernel;
+use mm::version::presets::Version;
 use units::Bytes;
 pub use workload::scenario::{MEM_MAX, MEM_MIN};
 
@@ -128,7 +128,7 @@ impl MachineSpec {
 
     /// What is assumed where `kernel` on this machine was not measured: a sentence for whoever
     /// reads the results.
-    pub fn assumed(&self, kernel: &Kernel) -> Option<String> {
+    pub fn assumed(&self, kernel: &Version) -> Option<String> {
         if self.name == GUEST { guest::assumed(kernel) } else { None }
     }
 
@@ -143,7 +143,7 @@ impl MachineSpec {
 ///
 /// # Errors
 /// An unknown name, or a size that cannot work.
-pub fn build(name: &str, mem: Bytes, kernel: &Kernel) -> Result<(Hardware, MemoryLayout), MachineError> {
+pub fn build(name: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, MemoryLayout), MachineError> {
     let spec = MachineSpec::find(name).ok_or_else(|| MachineError::Unknown(name.to_string()))?;
     if mem < spec.least_mem || mem > MEM_MAX {
         return Err(MachineError::Memory { mem, machine: spec.name, least: spec.least_mem });
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn memory_of_exactly_a_power_of_two_is_no_other_machine() {
         const MIB: u64 = 1 << 20;
-        for kernel in Kernel::presets().map(|(name, _)| Kernel::parse(name).unwrap()) {
+        for kernel in Version::presets().map(|(name, _)| Version::parse(name).unwrap()) {
             for spec in MACHINES {
                 for size in [256 * MIB, 512 * MIB, 1024 * MIB, 2048 * MIB] {
                     let at = |mem| build(spec.name, Bytes(mem), &kernel).unwrap();
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_machine_is_what_the_list_says_of_it() {
-        let kernel = Kernel::parse("linux-6.12").unwrap();
+        let kernel = Version::parse("linux-6.12").unwrap();
         for spec in MACHINES {
             let (hardware, layout) = build(spec.name, spec.default_mem, &kernel).unwrap();
             assert_eq!((hardware.cpus, layout.cpus), (spec.cpus, spec.cpus), "{}", spec.name);
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn memory_of_the_first_machine_is_what_the_kernel_manages() {
-        for kernel in ["linux-5.4", "linux-6.12"].map(|name| Kernel::parse(name).unwrap()) {
+        for kernel in ["linux-5.4", "linux-6.12"].map(|name| Version::parse(name).unwrap()) {
             for mem in [1_016_336 << 10, 512 << 20] {
                 let (_, layout) = build("vm-2cpu", Bytes(mem), &kernel).unwrap();
                 assert_eq!(layout.managed().to_bytes(), Bytes(mem));
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn sizes_out_of_range_are_errors() {
-        let kernel = Kernel::parse("linux-5.4").unwrap();
+        let kernel = Version::parse("linux-5.4").unwrap();
         for mem in [Bytes(0), Bytes(1 << 20), Bytes(1 << 50)] {
             let refused = MachineError::Memory { mem, machine: "vm-2cpu", least: MEM_MIN };
             assert_eq!(build("vm-2cpu", mem, &kernel), Err(refused));

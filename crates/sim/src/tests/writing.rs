@@ -39,7 +39,7 @@ impl World {
         let simulation = Simulation::new(Hardware::with_cpus(2).with_device(self.disk.clone())).unwrap();
         let layout = MemoryLayout::flat(Bytes(self.mem).to_pages_floor(), 2);
         let config = KernelConfig {
-            version: mm::Kernel::parse(self.kernel).unwrap(),
+            version: mm::Version::parse(self.kernel).unwrap(),
             sysctls: Sysctls::default(),
             layout,
             filesystem: self.filesystem,

@@ -54,13 +54,15 @@ impl World {
     }
 }
 
-fn draw_kernel(stream: &mut Stream) -> mm::Kernel {
-    let mut name = (*pick(stream, &VERSIONS)).to_owned();
+fn draw_kernel(stream: &mut Stream) -> mm::Version {
+    let mut version = mm::Version::parse(*pick(stream, &VERSIONS)).expect("a version that exists");
     while stream.chance(1, 2) {
-        name.push(if stream.chance(1, 2) { '+' } else { '-' });
-        name.push_str(pick(stream, Feature::ALL).name());
+        let sign = if stream.chance(1, 2) { '+' } else { '-' };
+        let name = format!("{}{sign}{}", version.name, pick(stream, Feature::ALL));
+        // A change that changes nothing is refused: the kernel stays what it was.
+        version = mm::Version::parse(&name).unwrap_or(version);
     }
-    mm::Kernel::parse(&name).expect("made of names that exist")
+    version
 }
 
 fn draw_sysctls(stream: &mut Stream) -> Sysctls {

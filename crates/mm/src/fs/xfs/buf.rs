@@ -153,7 +153,7 @@ mod tests {
     use crate::base::gfp::Gfp;
     use crate::base::layout::MemoryLayout;
     use crate::base::sysctl::Sysctls;
-    use crate::version::feature::Kernel;
+    use crate::version::presets::Version;
     use units::Pages;
 
     const CPU: CpuId = CpuId(0);
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_buffer_goes_at_the_third_scan_after_its_last_use() {
         let layout = MemoryLayout::flat(Pages(8192), 1);
-        let kernel = Kernel::parse("linux-4.20-rc1").unwrap();
+        let kernel = Version::parse("linux-4.20-rc1").unwrap();
         let mut core = Core::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap();
         let mut buffers = XfsBuffers::new(1);
         add(&mut core, &mut buffers, 7, true);

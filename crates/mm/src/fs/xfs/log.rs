@@ -22,8 +22,8 @@ use units::{Bytes, CpuId};
 use crate::base::event::Trace;
 use crate::core::Core;
 use crate::slab::object::Object;
-use crate::version::feature::Tuning;
 use crate::version::geometry::Cache;
+use crate::version::presets::Tuning;
 
 /// Bytes that the change of an inode takes in the log: its core of 176 bytes, the formats and
 /// headers around it, and its share of the buffers that change with it (inferred; MECHANISMS 11.2
@@ -118,14 +118,14 @@ mod tests {
     use crate::base::layout::MemoryLayout;
     use crate::base::sysctl::Sysctls;
     use crate::slab::object::ObjectAlloc;
-    use crate::version::feature::Kernel;
+    use crate::version::presets::Version;
     use units::Pages;
 
     const CPU: CpuId = CpuId(0);
 
     fn boot() -> Core<NoTrace> {
         let layout = MemoryLayout::flat(Pages(8192), 1);
-        let kernel = Kernel::parse("linux-4.20-rc1").unwrap();
+        let kernel = Version::parse("linux-4.20-rc1").unwrap();
         Core::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap()
     }
 
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn large_logs_fill_an_eighth_before_5_7_and_32_mib_since() {
         let limit =
-            |kernel: &str, log| XfsLog::checkpoint_limit(Bytes(log), &Kernel::parse(kernel).unwrap().tuning);
+            |kernel: &str, log| XfsLog::checkpoint_limit(Bytes(log), &Version::parse(kernel).unwrap().tuning);
         assert_eq!(limit("linux-4.20-rc1", 512 << 20), Bytes(64 << 20));
         assert_eq!(limit("linux-6.1", 512 << 20), Bytes(32 << 20));
         assert_eq!(limit("linux-6.1", 64 << 20), Bytes(8 << 20));

@@ -1,0 +1,187 @@
+//! Versions of Linux: which rules and which numbers each of them has.
+//!
+//! Each version is the one before it and a list of edits. Only what this crate implements is listed;
+//! `docs/mechanisms` says what else changed. Neighbours: [`crate::version::rules`] for the decisions,
+//! [`crate::version::parse`] for names with features added and taken away,
+//! [`crate::version::geometry`] for sizes of kernel objects.
+
+use std_alloc::string::String;
+
+use units::Bytes;
+
+use crate::version::geometry::{FILE_CACHES_5X, FILE_CACHES_61, FILE_CACHES_612, FileCaches};
+use crate::version::rules::*;
+
+/// Numbers that differ between versions and that nobody switches by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuning {
+    /// Pages in a per-CPU LRU batch (pagevec, folio_batch): 15, since 6.8 31.
+    pub lru_batch: u8,
+    /// Pages that a cgroup charge takes in advance for the CPU's stock: 32, since 5.16 64.
+    pub charge_batch: u32,
+    /// Rounds of limit reclaim before a charge gives up: 5, since 5.9 16.
+    pub charge_retries: u8,
+    /// Size of a page cache tree node in bytes (`radix_tree_node`).
+    pub tree_node_size: u16,
+    /// log2 of the pages of a slab of tree nodes.
+    pub tree_node_slab_order: u8,
+    /// Slab caches of dentries, inodes and what belongs to them.
+    pub file_caches: FileCaches,
+    /// Bytes per object that accounting adds for its own pointer: 0, since 5.9 8.
+    pub object_cgroup_overhead: u16,
+    /// Upper bound of `min_free_kbytes` as computed at boot: 65536, since 5.8 262144.
+    pub min_free_kbytes_max: u64,
+    /// Largest checkpoint of the XFS log: unlimited before 5.7, then 32 MiB.
+    pub xfs_checkpoint_max: Bytes,
+}
+
+/// A version of Linux with features switched on or off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// The name as written: `linux-5.4+root-aging`.
+    pub name: String,
+    /// The version that it starts from: `linux-5.4`.
+    pub base: &'static str,
+    /// What it decides, and how.
+    pub rules: Rules,
+    /// The version's numbers.
+    pub tuning: Tuning,
+}
+
+/// A version as it was released.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Preset {
+    pub name: &'static str,
+    pub help: &'static str,
+    pub rules: Rules,
+    pub tuning: Tuning,
+}
+
+const TUNING_5X: Tuning = Tuning {
+    lru_batch: 15,
+    charge_batch: 32,
+    charge_retries: 5,
+    tree_node_size: 576,
+    tree_node_slab_order: 2,
+    file_caches: FILE_CACHES_5X,
+    object_cgroup_overhead: 0,
+    min_free_kbytes_max: 65536,
+    xfs_checkpoint_max: Bytes(u64::MAX),
+};
+
+const TUNING_61: Tuning = Tuning {
+    charge_batch: 64,
+    charge_retries: 16,
+    tree_node_size: 584,
+    tree_node_slab_order: 1,
+    file_caches: FILE_CACHES_61,
+    object_cgroup_overhead: 8,
+    min_free_kbytes_max: 262_144,
+    xfs_checkpoint_max: Bytes(32 << 20),
+    ..TUNING_5X
+};
+
+const RULES_419: Rules = Rules {
+    aging: Aging::PerCgroup,
+    memcg_walk: MemcgWalk::Shared,
+    stat_freshness: StatFreshness::Live,
+    sibling_shares: SiblingShares::BelowTopLevel,
+    slab_credit: SlabCredit::AllReclaim,
+    deferred_slab: DeferredSlab::AtOnce,
+    boosted_slab: BoostedSlab::Spared,
+    spread: Spread::Off,
+    spread_retry: SpreadRetry::GoesOn,
+    watermark_boost: WatermarkBoost::Off,
+    boosted_zones: BoostedZones::All,
+    fragment_stall: FragmentStall::Off,
+    fallback: FallbackPolicy::StealAndClaim,
+    pcp: PcpGeneration::Classic,
+    atomic_mark: AtomicMark::Boosted,
+    highatomic: HighatomicReserve::AllZones,
+    compact_folios: CompactFolios::Single,
+    readahead_folios: ReadaheadFolios::Single,
+    write_folios: WriteFolios::Single,
+    anon_start: AnonStart::Active,
+    inode_lru: InodeLru::WithPages,
+    throttle: Throttle::CongestionWait,
+    writepage: Writepage::Kswapd,
+};
+
+const RULES_53: Rules = RULES_419.edited(&[
+    Rule::Spread(Spread::Dma32),
+    Rule::SpreadRetry(SpreadRetry::StartsOver),
+    Rule::WatermarkBoost(WatermarkBoost::Merged),
+]);
+
+const RULES_54: Rules = RULES_53.edited(&[Rule::BoostedSlab(BoostedSlab::Shrunk)]);
+
+// Exactly 5.4 with root aging: the walk of 5.4 is kept, so that one change is one feature.
+const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root)]);
+
+const RULES_61: Rules = RULES_55.edited(&[
+    Rule::MemcgWalk(MemcgWalk::Full),
+    Rule::SiblingShares(SiblingShares::EveryLevel),
+    Rule::BoostedZones(BoostedZones::FourPageblocks),
+    Rule::AnonStart(AnonStart::Inactive),
+    Rule::DeferredSlab(DeferredSlab::ByPriority),
+    Rule::PcpGeneration(PcpGeneration::HighOrder),
+    Rule::AtomicMark(AtomicMark::Unboosted),
+    Rule::ReadaheadFolios(ReadaheadFolios::Large),
+    Rule::StatFreshness(StatFreshness::Threshold),
+    Rule::Throttle(Throttle::ReclaimThrottle),
+    Rule::InodeLru(InodeLru::WithoutPages),
+]);
+
+const RULES_612: Rules = RULES_61.edited(&[
+    Rule::StatFreshness(StatFreshness::Periodic),
+    Rule::Writepage(Writepage::Never),
+    Rule::MemcgWalk(MemcgWalk::Partial),
+    Rule::PcpGeneration(PcpGeneration::AutoSize),
+    Rule::FallbackPolicy(FallbackPolicy::ClaimThenSteal),
+    Rule::CompactFolios(CompactFolios::Large),
+    Rule::HighatomicReserve(HighatomicReserve::LargeZones),
+    Rule::WriteFolios(WriteFolios::Large),
+    Rule::SlabCredit(SlabCredit::GlobalOnly),
+]);
+
+const PRESETS: &[Preset] = &[
+    Preset { name: "linux-4.19", help: "Linux 4.19 (2018)", rules: RULES_419, tuning: TUNING_5X },
+    Preset {
+        name: "linux-4.20-rc1",
+        help: "Linux 4.20-rc1 (Nov 2018): what the fragmentation avoidance series was posted for",
+        rules: RULES_419,
+        tuning: TUNING_5X,
+    },
+    Preset { name: "linux-5.3", help: "Linux 5.3 (2019)", rules: RULES_53, tuning: TUNING_5X },
+    Preset {
+        name: "linux-5.4",
+        help: "Linux 5.4: 5.3 + shrink-slab-when-boosted",
+        rules: RULES_54,
+        tuning: TUNING_5X,
+    },
+    Preset { name: "linux-5.5", help: "Linux 5.5: 5.4 + root-aging", rules: RULES_55, tuning: TUNING_5X },
+    Preset {
+        name: "linux-6.1",
+        help: "Linux 6.1 (2022), classic LRU, as packaged by Debian 12",
+        rules: RULES_61,
+        tuning: TUNING_61,
+    },
+    Preset {
+        name: "linux-6.12",
+        help: "Linux 6.12 (2024), classic LRU, as packaged by Debian 13",
+        rules: RULES_612,
+        tuning: Tuning { lru_batch: 31, file_caches: FILE_CACHES_612, ..TUNING_61 },
+    },
+];
+
+/// The versions that are modelled, oldest first.
+pub(super) fn presets() -> impl Iterator<Item = &'static Preset> {
+    PRESETS.iter()
+}
+
+impl Version {
+    /// Names and one-line descriptions of the versions that are modelled, oldest first.
+    pub fn presets() -> impl Iterator<Item = (&'static str, &'static str)> {
+        PRESETS.iter().map(|preset| (preset.name, preset.help))
+    }
+}
