@@ -58,6 +58,8 @@ pub mod alloc {
     mod pcp_scenes;
     pub mod suitable;
     pub mod watermark;
+    #[cfg(test)]
+    mod watermark_scenes;
     pub mod zone;
 }
 

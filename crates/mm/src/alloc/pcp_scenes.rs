@@ -10,19 +10,18 @@ use units::{Order, Pfn};
 
 use crate::alloc::buddy::{FreeArea, recorded_type};
 use crate::alloc::pageblock::PAGEBLOCK_ORDER;
-use crate::alloc::pcp::{Generation, Pcp, PcpSizes};
+use crate::alloc::pcp::{Pcp, PcpSizes};
 use crate::alloc::watermark::Watermarks;
 use crate::base::frame::{FrameState, Frames};
 use crate::base::gfp::MigrateType::{self, HighAtomic, Movable, Reclaimable, Unmovable};
-
-use Generation::{AutoSize, Classic, HighOrder};
+use crate::version::rules::PcpGeneration::{self, AutoSize, Classic, HighOrder};
 
 const SINGLE: Order = Order(0);
 const ZONE_PAGES: u32 = 1 << 15;
 
 /// A CPU with a zone of 128 MiB, all of it in use.
 struct Cpu {
-    generation: Generation,
+    generation: PcpGeneration,
     pcp: Pcp,
     marks: Watermarks,
     frames: Frames,
@@ -35,7 +34,7 @@ struct Cpu {
 
 impl Cpu {
     /// With so many pages a batch, and lists of at most `high`, which 6.12 may raise to `high_max`.
-    fn new(generation: Generation, batch: u32, high: u32, high_max: u32) -> Self {
+    fn new(generation: PcpGeneration, batch: u32, high: u32, high_max: u32) -> Self {
         let mut frames = Frames::new(ZONE_PAGES as usize);
         (0..ZONE_PAGES).for_each(|pfn| frames.set_state(Pfn(pfn), FrameState::InUse));
         Self {
@@ -160,7 +159,8 @@ fn new_marks_resize_lists_but_not_beyond_where_they_had_grown() {
 
 #[test]
 fn only_single_pages_were_listed_then_small_and_huge_blocks_too() {
-    let held = |generation: Generation| (0..=10).filter(|&n| generation.holds(Order(n))).collect::<Vec<u8>>();
+    let held =
+        |generation: PcpGeneration| (0..=10).filter(|&n| generation.holds(Order(n))).collect::<Vec<u8>>();
     assert_eq!(held(Classic), [0]);
     assert_eq!(held(HighOrder), [0, 1, 2, 3, 9]);
     assert_eq!(held(AutoSize), [0, 1, 2, 3, 9]);

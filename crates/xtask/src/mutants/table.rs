@@ -57,8 +57,8 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
                 "4 * batch",
                 "3 * batch",
             ),
-            ("Generation::Classic => 6 * raw,", "6", "5"),
-            ("Generation::AutoSize => share(managed / 8).max(high_min),", "8", "4"),
+            ("PcpGeneration::Classic => 6 * raw,", "6", "5"),
+            ("PcpGeneration::AutoSize => share(managed / 8).max(high_min),", "8", "4"),
             ("self.free_factor >>= 1;", "1", "2"),
             ("self.free_count >>= 1;", "1", "2"),
             ("self.alloc_factor >>= 1;", "1", "2"),
@@ -125,7 +125,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
     ),
     ("alloc/zone.rs", &[("needed -= needed / 4;", "4", "2")]),
     ("compact/defer.rs", &[("const DEFER_SHIFT_MAX: u8 = 6;", "6", "5")]),
-    ("compact/scanners.rs", &[("const COMPACT_CLUSTER_MAX: u32 = 32;", "32", "31")]),
+    ("compact/scanners.rs", &[("const COMPACT_CLUSTER_MAX: u32 = 32;", "= 32", "= 31")]),
     (
         "cgroup/charge.rs",
         &[(
@@ -186,7 +186,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
             ("const MAX_PAUSE: Nanos = Nanos::from_millis(200);", "200", "100"),
             ("const MIN_PAUSE: Nanos = Nanos::from_millis(10);", "10", "11"),
             ("const GOOD_PAUSE: Nanos = Nanos::from_millis(20);", "20", "10"),
-            ("pub const FIRST_POLL: u32 = 32;", "32", "31"),
+            ("pub const FIRST_POLL: u32 = 32;", "= 32", "= 31"),
         ],
     ),
     (
@@ -194,8 +194,8 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
         &[
             (
                 "let protected = u128::from(size) * u128::from(protection) / (u128::from(usage) + 1);",
-                "1",
-                "0",
+                "+ 1",
+                "+ 0",
             ),
             ("(size - protected).max(SWAP_CLUSTER_MAX)", "SWAP_CLUSTER_MAX", "1"),
             (
@@ -245,5 +245,5 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
             ("listed * core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100", "100", "50"),
         ],
     ),
-    ("version/feature.rs", &[("lru_batch: 15,", "15", "14")]),
+    ("version/presets.rs", &[("lru_batch: 15,", "15", "14")]),
 ];
