@@ -8,10 +8,14 @@ use std::process::{Command, Stdio};
 
 use crate::step::{Outcome, cargo};
 
+/// What `cargo xtask test` builds without optimising for users. Fewer packages would have other features
+/// of their dependencies, and so compile them once more.
+pub(crate) const DEBUG: [&str; 4] = ["build", "--workspace", "--all-targets", "--locked"];
+const RELEASE: [&str; 5] = ["build", "-p", "pagetide-cli", "--release", "--locked"];
+
 /// Builds it as a `debug` or `release` build.
 pub(crate) fn build(profile: &str) -> Outcome {
-    let build = ["build", "-p", "pagetide-cli", "--locked", "--release"];
-    cargo(if profile == "release" { &build } else { &build[..4] }, &[])
+    if profile == "release" { cargo(&RELEASE, &[]) } else { cargo(&DEBUG, &[]) }
 }
 
 /// Runs it to a successful end and returns what it printed on standard output.

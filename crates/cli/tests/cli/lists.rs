@@ -108,6 +108,19 @@ fn counters_are_listed_with_gauges_zones_and_cgroups() {
     }
 }
 
+/// One could not tell from the list which kernels had a feature already.
+#[test]
+fn each_feature_tells_the_first_kernel_that_has_it() {
+    let features = Scene::new().data("list features --format csv");
+    let first = |name: &str| {
+        let row = features.lines().find_map(|line| line.strip_prefix(&format!("{name},")));
+        row.unwrap().split(',').next().unwrap().to_owned()
+    };
+    assert_eq!(first("root-aging"), "linux-5.5");
+    assert_eq!(first("pcp-auto-size"), "linux-6.12");
+    assert_eq!(first("fragment-stall"), "none", "posted, never merged");
+}
+
 #[test]
 fn every_list_has_every_form() {
     let scene = Scene::new();

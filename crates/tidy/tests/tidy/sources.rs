@@ -57,6 +57,36 @@ fn every_file_opens_with_what_it_is() {
     assert_none("files that do not open with `//!`", &silent.map(|text| text.path).collect::<Vec<_>>());
 }
 
+/// Whether cargo or `other` has `path` as a module: a root at or above its folder, or a file of its
+/// folder's name, in a line that ends with `mod NAME;`.
+fn has_module(other: &Text, path: &str) -> bool {
+    let (folder, name) = path.trim_end_matches("/mod.rs").trim_end_matches(".rs").rsplit_once('/').unwrap();
+    let (above, file) = other.path.rsplit_once('/').unwrap();
+    let is_root = ["lib.rs", "main.rs", "mod.rs"].contains(&file) && format!("{folder}/").starts_with(above);
+    let declared = format!("mod {name};");
+    (is_root || other.path == format!("{folder}.rs"))
+        && other.content.lines().any(|line| line.ends_with(&declared))
+}
+
+/// Nobody would notice that tests in such a file no longer run.
+#[test]
+fn every_file_is_part_of_a_program() {
+    let sources = texts(&[".rs"]);
+    let is_root = |path: &str| {
+        let beside_src = path.split('/').count() == 4 && !path.contains("/src/");
+        beside_src || path.ends_with("/lib.rs") || path.ends_with("/main.rs")
+    };
+    let modules = sources.iter().filter(|text| !is_root(&text.path));
+    let alone = modules.filter(|text| !sources.iter().any(|other| has_module(other, &text.path)));
+    assert_none(
+        "files that no program has as a module",
+        &alone.map(|text| text.path.clone()).collect::<Vec<_>>(),
+    );
+    let root = Text { path: "crates/a/src/lib.rs".into(), content: "pub mod b {\n    mod c;\n}\n".into() };
+    assert!(has_module(&root, "crates/a/src/b/c.rs") && !has_module(&root, "crates/a/tests/c.rs"));
+    assert!(has_module(&root, "crates/a/src/c/mod.rs") && !has_module(&root, "crates/a/src/d.rs"));
+}
+
 #[test]
 fn files_and_lines_stay_short() {
     let mut long = Vec::new();

@@ -1,12 +1,10 @@
 //! What accesses do to pages, drawn: lists newest first, `'` = Referenced (MECHANISMS 6.1, 6.2).
 
-mod world;
-
+use crate::world::{CPU, NODE, REMOTE, World};
 use insta::assert_snapshot;
 use pagetide_mm::MemcgId;
 use pagetide_mm::lru::lists::LruList;
 use units::{CpuId, Order};
-use world::{CPU, NODE, REMOTE, World};
 
 const ROOT: MemcgId = MemcgId::ROOT;
 

@@ -1,8 +1,7 @@
 //! Reclaim passes step by step: quotas, the balance of the lists, protection, refaults
 //! (MECHANISMS 6.4 to 7.3, 8.3; MECHANISMS-6X 3, 4, 11).
 
-mod world;
-
+use crate::world::{CPU, NODE, Passed, World};
 use insta::assert_snapshot;
 use pagetide_mm::MemcgId;
 use pagetide_mm::base::frame::PageFlags;
@@ -10,7 +9,6 @@ use pagetide_mm::base::layout::ZoneKind;
 use pagetide_mm::base::vmstat::VmEvent;
 use pagetide_mm::cgroup::tree::Limit;
 use pagetide_mm::reclaim::run::ScanControl;
-use world::{CPU, NODE, Passed, World};
 
 const ROOT: MemcgId = MemcgId::ROOT;
 
