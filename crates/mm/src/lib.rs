@@ -34,6 +34,8 @@ pub mod version {
 /// Memory cgroups: the tree, charges, statistics, protection, and the walk of reclaim through it.
 pub mod cgroup {
     pub mod charge;
+    #[cfg(test)]
+    mod charge_scenes;
     pub mod protection;
     pub mod stat;
     pub mod tree;
@@ -75,6 +77,8 @@ pub mod core;
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
     pub mod lists;
+    #[cfg(test)]
+    mod scenes;
     pub mod two_lists;
     pub mod workingset;
 }

@@ -13,10 +13,16 @@ use crate::built;
 /// What cargo needs of the repository.
 const PARTS: [&str; 4] = ["Cargo.toml", "Cargo.lock", ".cargo", "crates"];
 
-/// How the copy is built: quickly, as most of the time goes into compiling and linking.
-const ENVIRONMENT: [(&str, &str); 4] = [
-    ("CARGO_PROFILE_DEV_OPT_LEVEL", "0"),
-    ("CARGO_PROFILE_DEV_DEBUG", "false"),
+/// How the copy is built: quickly, as most of the time goes into compiling. Cargo takes this from above
+/// the copy before what the copy's own `Cargo.toml` says.
+const CONFIG: &str = "\
+[profile.dev]
+debug = false
+[profile.dev.package.pagetide-mm]
+opt-level = 0
+";
+
+const ENVIRONMENT: [(&str, &str); 2] = [
     // Wrong code may leave values unused.
     ("RUSTFLAGS", "--cap-lints=warn"),
     // A drawing that differs is a failure and leaves nothing behind.
@@ -40,6 +46,8 @@ impl SourceCopy {
         if lock.try_lock().is_err() {
             return Err("another `cargo xtask mutants` is running".into());
         }
+        fs::create_dir_all(folder.join(".cargo")).map_err(told)?;
+        fs::write(folder.join(".cargo/config.toml"), CONFIG).map_err(told)?;
         let copy = Self { folder, _lock: lock };
         let root = built::root();
         let mut wanted = BTreeSet::new();
