@@ -134,6 +134,8 @@ pub mod decide {
     pub mod balance;
     pub mod charge;
     pub mod pause;
+    #[cfg(test)]
+    mod pause_scenes;
     pub mod priority;
     pub mod retry;
     #[cfg(test)]

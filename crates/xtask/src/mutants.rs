@@ -160,7 +160,8 @@ impl Tool {
         command.args(["mutants", "--in-place", "--package", "pagetide-mm", "--caught", "--unviable"]);
         // `--iterate`: not those that an earlier stage caught. What a value looks like in a message is no
         // decision.
-        command.args(["--iterate", "--exclude-re", "impl .*(Display|Debug) for"]);
+        command.args(["--iterate", "--minimum-test-timeout", "10"]);
+        command.args(["--exclude-re", "impl .*(Display|Debug) for"]);
         for file in files {
             command.args(["--file", &format!("crates/mm/src/{file}")]);
         }

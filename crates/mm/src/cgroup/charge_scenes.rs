@@ -75,6 +75,7 @@ fn a_charge_larger_than_a_batch_leaves_nothing_in_stock() {
 #[test]
 fn a_stock_holds_one_batch_at_most() {
     let (mut tree, _, child, _) = tree();
+    assert_eq!(tree.charge_batch(), 64);
     assert_eq!(tree.try_charge(HERE, child, 1, 65), Charge::Done);
     assert_eq!((usage(&tree, child), tree.stocked_pages(child)), (65, 64));
     assert_eq!(tree.try_charge(HERE, child, 64, 64), Charge::Done);
