@@ -5,7 +5,7 @@
 //! by mistake, or another plausible rule.
 
 /// A line, the constant on it, a wrong value.
-type Place = (&'static str, &'static str, &'static str);
+pub(super) type Place = (&'static str, &'static str, &'static str);
 
 /// Places by file, below `crates/mm/src`.
 pub(super) const TABLE: &[(&str, &[Place])] = &[
