@@ -36,6 +36,8 @@ pub mod version {
 /// Memory cgroups: the tree, charges, statistics, protection, and the walk of reclaim through it.
 pub mod cgroup {
     pub mod charge;
+    #[cfg(test)]
+    mod charge_scenes;
     mod order;
     pub mod protection;
     pub mod stat;
@@ -57,8 +59,12 @@ pub mod alloc {
     pub mod page_alloc;
     pub mod pageblock;
     pub mod pcp;
+    #[cfg(test)]
+    mod pcp_scenes;
     pub mod suitable;
     pub mod watermark;
+    #[cfg(test)]
+    mod watermark_scenes;
     pub mod zone;
 }
 
@@ -74,6 +80,8 @@ pub mod core;
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
     pub mod lists;
+    #[cfg(test)]
+    mod scenes;
     pub mod two_lists;
     pub mod workingset;
 }
@@ -136,6 +144,8 @@ pub mod decide {
     #[cfg(test)]
     mod kswapd_scenes;
     pub mod pause;
+    #[cfg(test)]
+    mod pause_scenes;
     pub mod priority;
     pub mod retry;
     #[cfg(test)]

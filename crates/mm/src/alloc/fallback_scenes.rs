@@ -9,9 +9,10 @@
 //! #         kernel memory
 //! U M R H   (drawn only) partly free; the letter tells the list of the first free block
 //! ```
-//! Next: [`rules`] takes the rules one by one, each at its limit.
+//! Next: [`rules`] takes the rules one by one, each at its limit; [`serve`] asks what compaction works for.
 
 mod rules;
+mod serve;
 
 use std_alloc::string::String;
 use std_alloc::vec;
