@@ -305,7 +305,7 @@ fn what_is_boosted_during_a_run_is_left_to_the_next_one() {
 #[test]
 fn a_run_tells_the_per_cpu_lists_and_kcompactd_and_remembers_refaults() {
     use ZoneKind::{Dma32, Normal};
-    let mut zones = Zones::full("linux-5.4", &[Dma32, Normal]);
+    let mut zones = Zones::full("linux-5.5", &[Dma32, Normal]);
     let active = |zones: &Zones| {
         [Dma32, Normal].map(|kind| zones.mem.core.alloc.zone(zones.zone(kind)).watermarks.reclaim_active)
     };
