@@ -1,9 +1,8 @@
 //! Ages and refault distances (MECHANISMS 7, MECHANISMS-6X 2.5).
 
-mod world;
-
 use std::fmt::Write;
 
+use crate::world::{CPU, NODE, World};
 use insta::assert_snapshot;
 use pagetide_mm::MemcgId;
 use pagetide_mm::base::frame::PageFlags;
@@ -12,7 +11,6 @@ use pagetide_mm::lru::lists::LruList;
 use pagetide_mm::lru::workingset::{AGE_MASK, Shadow};
 use pagetide_mm::reclaim::run::ScanControl;
 use units::Order;
-use world::{CPU, NODE, World};
 
 const ROOT: MemcgId = MemcgId::ROOT;
 

@@ -1,10 +1,9 @@
 //! What becomes of one page at the inactive tail: every state of the page under every reclaimer, and
 //! what is counted (MECHANISMS 6.2, 6.8; MECHANISMS-6X 3.5).
 
-mod world;
-
 use std::fmt::Write;
 
+use crate::world::{CPU, NODE, World};
 use insta::assert_snapshot;
 use pagetide_mm::MemcgId;
 use pagetide_mm::base::frame::PageFlags;
@@ -13,7 +12,6 @@ use pagetide_mm::base::vmstat::{MemcgStat, VmEvent};
 use pagetide_mm::lru::lists::LruList;
 use pagetide_mm::reclaim::run::{ChunkReport, Met, Reclaimer, ScanControl};
 use units::{Order, Pfn};
-use world::{CPU, NODE, World};
 
 const ROOT: MemcgId = MemcgId::ROOT;
 

@@ -1,10 +1,9 @@
 //! `memory.low` and `memory.min`: how a parent's protection is shared out, and what it takes off a scan
 //! (MECHANISMS 6.5, 8.3; MECHANISMS-6X 3.2).
 
-mod world;
-
 use std::fmt::Write;
 
+use crate::world::{CPU, NODE, World};
 use insta::assert_snapshot;
 use pagetide_mm::MemcgId;
 use pagetide_mm::base::frame::PageFlags;
@@ -12,7 +11,6 @@ use pagetide_mm::base::gfp::Gfp;
 use pagetide_mm::cgroup::tree::{Limit, Memcgs, UNLIMITED};
 use pagetide_mm::decide::priority::{Escalation, Next};
 use pagetide_mm::version::presets::Version;
-use world::{CPU, World};
 
 /// A cgroup: its path, pages of its own, `memory.low`, `memory.min`. Parents come first.
 type Group<'a> = (&'a str, u64, u64, u64);
@@ -242,7 +240,7 @@ fn a_protected_group_that_was_emptied_is_visited() {
         assert!(sc.memcg_low_skipped);
         world.mem.core.cgroups.uncharge(child, 10);
         let mut sc = world.limit(parent);
-        assert!(world.mem.begin_lruvec(child, world::NODE, &mut sc).is_some(), "{kernel}");
+        assert!(world.mem.begin_lruvec(child, NODE, &mut sc).is_some(), "{kernel}");
     }
 }
 
