@@ -12,5 +12,6 @@ mod memcg_model;
 mod page_cache_tree;
 mod pcp_lists;
 mod reclaim_scenes;
+mod version_table;
 mod watermark_tables;
 mod world;
