@@ -14,6 +14,7 @@ mod pcp_lists;
 mod protection;
 mod reclaim_scenes;
 mod reclaim_verdicts;
+mod version_table;
 mod watermark_tables;
 mod workingset;
 mod world;

@@ -12,4 +12,5 @@ mod layers;
 mod references;
 mod sources;
 mod storeys;
+mod switches;
 mod tree;
