@@ -39,12 +39,12 @@ pub fn list(listing: Listing) -> List {
     }
 }
 
-/// Features, oldest kernel that has each first; `none` has those that were posted but never merged.
+/// Features with the oldest modelled kernel that has each; `none` has those that were never merged.
 fn features() -> List {
-    let mut list = List::new("features", &["feature", "since", "first kernel", "help"]);
+    let mut list = List::new("features", &["feature", "first in", "help"]);
     for feature in Feature::ALL {
-        let first = feature.first_kernel().unwrap_or("none").into();
-        list.push([feature.name().into(), feature.source().into(), first, feature.help().into()]);
+        let help = format!("{} ({})", feature.help(), feature.source());
+        list.push([feature.name().into(), feature.first_kernel().unwrap_or("none").into(), help.into()]);
     }
     list
 }

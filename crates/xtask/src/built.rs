@@ -8,10 +8,14 @@ use std::process::{Command, Stdio};
 
 use crate::step::{Outcome, cargo};
 
+/// What `cargo xtask test` builds without optimising for users. Fewer packages would have other features
+/// of their dependencies, and so compile them once more.
+pub(crate) const DEBUG: [&str; 4] = ["build", "--workspace", "--all-targets", "--locked"];
+const RELEASE: [&str; 5] = ["build", "-p", "pagetide-cli", "--release", "--locked"];
+
 /// Builds it as a `debug` or `release` build.
 pub(crate) fn build(profile: &str) -> Outcome {
-    let build = ["build", "-p", "pagetide-cli", "--locked", "--release"];
-    cargo(if profile == "release" { &build } else { &build[..4] }, &[])
+    if profile == "release" { cargo(&RELEASE, &[]) } else { cargo(&DEBUG, &[]) }
 }
 
 /// Runs it to a successful end and returns what it printed on standard output.
@@ -37,8 +41,11 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/xtask is two deep").to_owned()
 }
 
-/// Cargo puts it where `CARGO_TARGET_DIR` says, `target` when it does not.
+/// Where cargo builds: where `CARGO_TARGET_DIR` says, `target` when it does not.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 fn binary(profile: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join(profile).join("pagetide")
+    target().join(profile).join("pagetide")
 }

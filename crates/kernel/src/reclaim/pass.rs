@@ -25,9 +25,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let mut visited = None;
             while let Some(memcg) = self.mem(|mem| mem.next_memcg(&mut walk, visited, sc)) {
                 visited = Some(memcg);
-                self.machine().charge(CostOp::WalkMemcg, 1);
+                self.machine().charge(CostOp::WalkMemcg, walk.take_steps());
                 self.shrink_memcg(memcg, node, sc).await;
             }
+            self.machine().charge(CostOp::WalkMemcg, walk.take_steps());
             let freed = sc.nr_reclaimed - before;
             if !self.mem(|mem| mem.should_continue_reclaim(node, sc, freed)) {
                 break;

@@ -323,7 +323,7 @@ fn what_is_boosted_during_a_run_is_left_to_the_next_one() {
 #[test]
 fn a_run_tells_the_per_cpu_lists_and_kcompactd_and_remembers_refaults() {
     use ZoneKind::{Dma32, Normal};
-    let mut zones = Zones::full("linux-5.4", &[Dma32, Normal]);
+    let mut zones = Zones::full("linux-5.5", &[Dma32, Normal]);
     let active = |zones: &Zones| {
         [Dma32, Normal].map(|kind| zones.mem.core.alloc.zone(zones.zone(kind)).watermarks.reclaim_active)
     };
@@ -331,10 +331,10 @@ fn a_run_tells_the_per_cpu_lists_and_kcompactd_and_remembers_refaults() {
     let mut run = begin(&mut zones, 0, Dma32);
     assert_eq!(active(&zones), [true, false], "zones that it reclaims for keep less on per-CPU lists");
     zones.free(Dma32, 0, 1_000);
-    assert_eq!(zones.mem.lruvec(MemcgId::ROOT, NODE).file_refaults(), 0);
+    assert_eq!(zones.mem.lru.lruvec(MemcgId::ROOT, NODE).file_refaults(), 0);
     assert_eq!(run.step(&mut zones.mem, false), BalanceNext::Done { boosted: false });
     assert_eq!(active(&zones), [false, false]);
-    assert_eq!(zones.mem.lruvec(MemcgId::ROOT, NODE).file_refaults(), 5);
+    assert_eq!(zones.mem.lru.lruvec(MemcgId::ROOT, NODE).file_refaults(), 5);
     // A boost of a zone that the run is for makes work for kcompactd, also if it was dropped.
     zones.mem.core.alloc.boost_for_stall(zones.zone(Dma32));
     zones.take_all();

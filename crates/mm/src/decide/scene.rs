@@ -22,37 +22,48 @@ const NODE: NodeId = NodeId(0);
 
 /// 64 MiB, all of it free, for the scripts of the machines.
 pub(super) fn machine(kernel: &str) -> Memory<NoTrace> {
-    boot(kernel, &MemoryLayout::flat(Pages(16_384), 1), NoTrace)
+    boot(kernel, &MemoryLayout::flat(Pages(16_384), 1))
 }
 
-fn boot<T: Trace>(kernel: &str, layout: &MemoryLayout, trace: T) -> Memory<T> {
+/// A machine of which all that boot does not keep is free.
+pub(super) fn boot(kernel: &str, layout: &MemoryLayout) -> Memory<NoTrace> {
+    boot_traced(kernel, layout, NoTrace)
+}
+
+fn boot_traced<T: Trace>(kernel: &str, layout: &MemoryLayout, trace: T) -> Memory<T> {
     Memory::boot(layout, Version::parse(kernel).unwrap(), Sysctls::default(), trace).unwrap()
 }
 
-/// Adds a dirty page of a file, still on its way to the lists.
-pub(super) fn add_dirty_page(mem: &mut Memory<NoTrace>) {
-    let mapping = empty_file(mem);
+/// Adds a page of a file of its own, still on its way to the lists.
+pub(super) fn add_file_page(mem: &mut Memory<NoTrace>, cpu: CpuId) -> Pfn {
+    let mapping = empty_file(mem, cpu);
     let flags = AllocFlags::NO_WATERMARKS;
-    let pfn = mem.core.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags).page.unwrap();
-    insert(mem, mapping, pfn);
+    let pfn = mem.core.alloc.alloc(cpu, Gfp::HIGHUSER_MOVABLE, Order(0), flags).page.unwrap();
+    insert(mem, cpu, mapping, pfn);
+    pfn
+}
+
+/// [`add_file_page`] that is dirty.
+pub(super) fn add_dirty_page(mem: &mut Memory<NoTrace>) {
+    let pfn = add_file_page(mem, CPU);
     assert!(mem.set_dirty(pfn));
 }
 
 /// A file that has what its first page needs in its tree.
-fn empty_file<T: Trace>(mem: &mut Memory<T>) -> MappingId {
+fn empty_file<T: Trace>(mem: &mut Memory<T>, cpu: CpuId) -> MappingId {
     let mapping = mem.mapping_create();
-    while mem.prepare_insert(CPU, mapping, 0, 1, MemcgId::ROOT) != Prepared::Ready {
+    while mem.prepare_insert(cpu, mapping, 0, 1, MemcgId::ROOT) != Prepared::Ready {
         let (order, mobility) = mem.slab_request(Cache::TreeNode);
         let (gfp, flags) = (Gfp::KERNEL | mobility, AllocFlags::NO_WATERMARKS);
-        let block = mem.core.alloc.alloc(CPU, gfp, order, flags).page.unwrap();
+        let block = mem.core.alloc.alloc(cpu, gfp, order, flags).page.unwrap();
         mem.grow_slab(Cache::TreeNode, block);
     }
     mapping
 }
 
-fn insert<T: Trace>(mem: &mut Memory<T>, mapping: MappingId, pfn: Pfn) {
+fn insert<T: Trace>(mem: &mut Memory<T>, cpu: CpuId, mapping: MappingId, pfn: Pfn) {
     assert_eq!(mem.insert_page(mapping, 0, pfn, MemcgId::ROOT), None);
-    mem.lru_add(CPU, pfn);
+    mem.lru_add(cpu, pfn);
 }
 
 /// A node of zones without a free page, to be given back piece by piece.
@@ -74,9 +85,9 @@ impl Zones {
     pub(super) fn full_of_sizes(kernel: &str, kinds: &[(ZoneKind, u64)]) -> Self {
         let zones = kinds.iter().map(|&(kind, pages)| ZoneLayout::new(kind, Pages(pages))).collect();
         let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 1, huge_pages: false };
-        let mut mem = boot(kernel, &layout, KeepTrace::default());
+        let mut mem = boot_traced(kernel, &layout, KeepTrace::default());
         let at = mem.core.alloc.zones().iter().map(|zone| zone.start).collect();
-        let files = kinds.iter().map(|_| empty_file(&mut mem)).collect();
+        let files = kinds.iter().map(|_| empty_file(&mut mem, CPU)).collect();
         let mut zones = Self { mem, at, files };
         zones.take_all();
         zones
@@ -116,7 +127,7 @@ impl Zones {
         let id = self.zone(kind);
         let zone = self.mem.core.alloc.zone(id);
         let last = Pfn(zone.start.0 + zone.spanned - 1);
-        insert(&mut self.mem, self.files[id.index()], last);
+        insert(&mut self.mem, CPU, self.files[id.index()], last);
         self.mem.lru_drain_all();
         assert_eq!(self.mem.zone_reclaimable_pages(NODE, kind), 1);
         last

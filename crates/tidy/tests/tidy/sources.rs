@@ -9,12 +9,6 @@ const COLUMNS_MAX: usize = 120;
 /// Files that are longer today, with the length that they must not pass. Never add one.
 const LONGER_FILES: &[(&str, usize)] = &[];
 
-/// Longest function of a crate whose functions are held to it: a driver or a decision fits on a screen.
-const FUNCTION_LINES_MAX: usize = 70;
-const SHORT_FUNCTIONS: [&str; 1] = ["kernel"];
-/// Functions that are longer today, with the length that they must not pass. Never add one.
-const LONGER_FUNCTIONS: &[(&str, &str, usize)] = &[];
-
 /// Crates whose results depend on their inputs alone.
 const DETERMINISTIC: [&str; 5] = ["units", "mm", "kernel", "sim", "workload"];
 /// What would let a clock, the operating system or the order of hashing in.
@@ -57,6 +51,36 @@ fn every_file_opens_with_what_it_is() {
     assert_none("files that do not open with `//!`", &silent.map(|text| text.path).collect::<Vec<_>>());
 }
 
+/// Whether cargo or `other` has `path` as a module: a root at or above its folder, or a file of its
+/// folder's name, in a line that ends with `mod NAME;`.
+fn has_module(other: &Text, path: &str) -> bool {
+    let (folder, name) = path.trim_end_matches("/mod.rs").trim_end_matches(".rs").rsplit_once('/').unwrap();
+    let (above, file) = other.path.rsplit_once('/').unwrap();
+    let is_root = ["lib.rs", "main.rs", "mod.rs"].contains(&file) && format!("{folder}/").starts_with(above);
+    let declared = format!("mod {name};");
+    (is_root || other.path == format!("{folder}.rs"))
+        && other.content.lines().any(|line| line.ends_with(&declared))
+}
+
+/// Nobody would notice that tests in such a file no longer run.
+#[test]
+fn every_file_is_part_of_a_program() {
+    let sources = texts(&[".rs"]);
+    let is_root = |path: &str| {
+        let beside_src = path.split('/').count() == 4 && !path.contains("/src/");
+        beside_src || path.ends_with("/lib.rs") || path.ends_with("/main.rs")
+    };
+    let modules = sources.iter().filter(|text| !is_root(&text.path));
+    let alone = modules.filter(|text| !sources.iter().any(|other| has_module(other, &text.path)));
+    assert_none(
+        "files that no program has as a module",
+        &alone.map(|text| text.path.clone()).collect::<Vec<_>>(),
+    );
+    let root = Text { path: "crates/a/src/lib.rs".into(), content: "pub mod b {\n    mod c;\n}\n".into() };
+    assert!(has_module(&root, "crates/a/src/b/c.rs") && !has_module(&root, "crates/a/tests/c.rs"));
+    assert!(has_module(&root, "crates/a/src/c/mod.rs") && !has_module(&root, "crates/a/src/d.rs"));
+}
+
 #[test]
 fn files_and_lines_stay_short() {
     let mut long = Vec::new();
@@ -75,68 +99,6 @@ fn files_and_lines_stay_short() {
         }
     }
     assert_none("too long", &long);
-}
-
-/// Every function with a body: its name and its lines, signature and braces included.
-fn functions(text: &Text) -> Vec<(String, usize)> {
-    let lines: Vec<&str> = code(text).map(|(_, line)| line.trim_end()).collect();
-    let mut found = Vec::new();
-    for (start, line) in lines.iter().enumerate() {
-        let indent = &line[..line.len() - line.trim_start().len()];
-        let Some((before, rest)) = line.trim_start().split_once("fn ") else { continue };
-        let is_item = before
-            .split_whitespace()
-            .all(|word| ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe"].contains(&word));
-        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        let opens = |line: &&str| line.ends_with('{') || line.ends_with('}') || line.ends_with(';');
-        let signature = lines[start..].iter().position(opens);
-        if let (true, Some(signature)) = (is_item && !name.is_empty(), signature)
-            && lines[start + signature].ends_with('{')
-        {
-            let end = format!("{indent}}}");
-            let body = lines[start + signature..].iter().position(|line| *line == end);
-            found.push((name, signature + body.expect("rustfmt closes what it opens") + 1));
-        }
-    }
-    found
-}
-
-#[test]
-fn functions_fit_on_a_screen() {
-    let mut long = Vec::new();
-    for text in sources_of(&SHORT_FUNCTIONS) {
-        for (name, lines) in functions(&text) {
-            let listed =
-                LONGER_FUNCTIONS.iter().find(|(path, known, _)| *path == text.path && *known == name);
-            if lines > listed.map_or(FUNCTION_LINES_MAX, |&(.., max)| max) {
-                long.push(format!("{}: {name} has {lines} lines", text.path));
-            }
-        }
-    }
-    assert_none("longer than a screen: give a part of it a name", &long);
-}
-
-#[test]
-fn functions_are_measured_from_signature_to_brace() {
-    let content = "impl A {
-    pub(crate) async fn long(
-        &self,
-    ) -> u32 {
-        if true {
-            1
-        }
-    }
-
-    fn short(&self) -> u32 { 1 }
-}
-
-const fn plain() {
-    let name = \"fn \";
-}
-";
-    let text = Text { path: String::new(), content: content.into() };
-    let found = functions(&text);
-    assert_eq!(found, [("long".to_owned(), 7), ("plain".to_owned(), 3)]);
 }
 
 #[test]

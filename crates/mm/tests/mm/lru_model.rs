@@ -1,16 +1,14 @@
 //! Reclaim of one cgroup against two lists written down in the plainest way.
 
-mod world;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::world::{CPU, NODE, World};
 use pagetide_mm::MemcgId;
 use pagetide_mm::lru::lists::LruList;
 use pagetide_mm::reclaim::run::ScanControl;
 use pagetide_mm::version::presets::Version;
 use pagetide_mm::version::rules::Aging;
 use proptest::prelude::*;
-use world::{CPU, NODE, World};
 
 /// The lists of a cgroup, newest first, as a textbook has them.
 #[derive(Debug, Default)]
@@ -191,7 +189,7 @@ fn play(kernel: &str, events: &[Event]) -> Result<(), TestCaseError> {
                 model.snapshot = model.refault_activations;
             }
             Event::Drain => {
-                world.mem.lru_drain(CPU);
+                world.mem.lru.drain(&mut world.mem.core, CPU);
                 model.drain();
             }
         }

@@ -1,8 +1,7 @@
 //! Reclaim passes step by step: quotas, the balance of the lists, protection, refaults
 //! (MECHANISMS 6.4 to 7.3, 8.3; MECHANISMS-6X 3, 4, 11).
 
-mod world;
-
+use crate::world::{CPU, NODE, Passed, World};
 use insta::assert_snapshot;
 use pagetide_mm::MemcgId;
 use pagetide_mm::base::frame::PageFlags;
@@ -10,7 +9,6 @@ use pagetide_mm::base::layout::ZoneKind;
 use pagetide_mm::base::vmstat::VmEvent;
 use pagetide_mm::cgroup::tree::Limit;
 use pagetide_mm::reclaim::run::ScanControl;
-use world::{CPU, NODE, Passed, World};
 
 const ROOT: MemcgId = MemcgId::ROOT;
 
@@ -264,7 +262,8 @@ fn pages_of_higher_zones_are_passed_over_and_go_to_the_head() {
     let dma = dma_page(&mut world, 100);
     let passed = world.pass(&mut sc);
     assert_eq!(passed, Passed { scanned: 65, reclaimed: 1, deactivated: 0 });
-    assert_eq!(world.event(VmEvent::PgSkipDma32), 64);
+    assert_eq!((world.event(VmEvent::PgSkipDma), world.event(VmEvent::PgSkipDma32)), (0, 64));
+    assert_eq!(sc.met.taken, 1);
     assert_eq!(world.event(VmEvent::PgScanDirect), 65);
     assert_eq!(world.page(100), None, "{dma:?}");
     // Each skipped page went to the head as it was met, oldest first: the order is kept.

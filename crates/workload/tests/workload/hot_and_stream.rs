@@ -1,10 +1,8 @@
 //! What `hot-and-stream` asks of a kernel, call by call, on a fake with unlimited memory.
 
-mod fake;
-
 use std::collections::BTreeSet;
 
-use fake::{Fake, block_on};
+use crate::fake::{Fake, block_on};
 use pagetide_workload::{Errno, Outcome, System, Workload, WorkloadError};
 
 fn run_on(fake: &Fake, params: &[(&'static str, &'static str)]) -> Result<Outcome, WorkloadError> {

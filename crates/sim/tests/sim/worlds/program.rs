@@ -5,7 +5,7 @@ use units::{Bytes, Nanos, Seed, random::Stream};
 use workload::system::{Advice, OpenMode, System, SystemError, TaskSpec};
 use workload::{Errno, Outcome, WorkloadError};
 
-use crate::world::pick;
+use super::world::pick;
 
 /// The outline of a program; the tasks draw the rest from the seed.
 #[derive(Debug, Clone)]

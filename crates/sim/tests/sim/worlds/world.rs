@@ -10,7 +10,7 @@ use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimError, SimRun};
 use units::{Nanos, Pages, Seed, random::Stream};
 use workload::Workload;
 
-use crate::program::Plan;
+use super::program::Plan;
 
 /// One random world.
 pub struct World {

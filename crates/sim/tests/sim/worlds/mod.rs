@@ -5,7 +5,7 @@
 //! every world: no invariant breaks, nothing panics, every task ends, and a second run of the same
 //! seed, without checks and on the executor's fast path, does the same.
 //!
-//! `PAGETIDE_WORLDS=5000 cargo test -p pagetide-sim --release --test worlds` runs more of them;
+//! `PAGETIDE_WORLDS=5000 cargo test -p pagetide-sim --release --test sim worlds` runs more of them;
 //! `PAGETIDE_WORLD=17` runs that one. Next: [`world`] draws the machine, [`program`] the tasks.
 
 mod program;
@@ -80,7 +80,7 @@ fn check(seed: u64) -> (u64, BTreeMap<String, u64>) {
     let world = World::draw(seed);
     let fail = |problem: &str| -> ! {
         panic!(
-            "world {seed}: {problem}\n{world}\nreplay: PAGETIDE_WORLD={seed} cargo test -p pagetide-sim --release --test worlds"
+            "world {seed}: {problem}\n{world}\nreplay: PAGETIDE_WORLD={seed} cargo test -p pagetide-sim --release --test sim worlds"
         )
     };
     // Every event of some worlds, some events of all.

@@ -1,10 +1,9 @@
 //! Page cache trees: node counts, charges and shadows, and a map as the naive model
 //! (MECHANISMS 7.1, MECHANISMS-6X 4.1, 7.1).
 
-mod world;
-
 use std::collections::BTreeMap;
 
+use crate::world::{CPU, World};
 use pagetide_mm::MemcgId;
 use pagetide_mm::base::frame::PageFlags;
 use pagetide_mm::pages::tree::Slot;
@@ -12,7 +11,6 @@ use pagetide_mm::reclaim::plan::Shrinker;
 use pagetide_mm::reclaim::run::ScanControl;
 use proptest::prelude::*;
 use units::{NodeId, Order, Pfn};
-use world::{CPU, World};
 
 fn nodes(world: &World) -> u64 {
     world.mem.gauges().into_iter().find(|(name, _)| *name == "nr_page_cache_tree_nodes").expect("a gauge").1

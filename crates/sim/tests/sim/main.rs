@@ -1,0 +1,12 @@
+//! The whole simulator: drivers of the kernel on a simulated machine, and programs on both.
+//!
+//! `worlds` draws machines and programs at random; the others tell one story a test. One program holds
+//! them all, because each that is linked compiles the generic drivers of the kernel again.
+
+mod fragment_stall;
+mod hot_and_stream;
+mod huge_faults;
+mod huge_pages;
+mod machines;
+mod system_calls;
+mod worlds;

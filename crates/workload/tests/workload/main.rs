@@ -1,0 +1,9 @@
+//! Programs, policies, traces and scenario files from outside.
+//!
+//! `fake` is the kernel under `hot_and_stream`: it has unlimited memory and remembers all calls.
+
+mod fake;
+mod hot_and_stream;
+mod policy;
+mod scenario;
+mod trace;
