@@ -322,6 +322,25 @@ fn a_run_stops_only_at_the_end_of_a_pageblock() {
 }
 
 #[test]
+fn a_step_takes_32_pages_at_a_time() {
+    let mut mem = scene(&[
+        "AAAAAAAAAAAAAAAA",
+        "#.#.#.#.#.#.#.#.",
+        "#.#.#.#.#.#.#.#.",
+        "#.#.#.#.#.#.#.#.",
+        "#.#.#.#.#.#.#.#.",
+        "#.#.#.#.#.#.#.#.",
+    ]);
+    let mut run = mem.begin(ASYNC).expect("a run makes sense");
+    let mut moved = Vec::new();
+    while !moved.contains(&0) {
+        moved.push(mem.step(&mut run).moved_anon);
+    }
+    mem.end(run);
+    assert_eq!(moved[..16], [32; 16], "{moved:?}");
+}
+
+#[test]
 fn a_task_that_does_not_wait_gives_up_without_targets() {
     let mut mem = scene(&ONE_HOPE);
     let mut run = mem.begin(ASYNC).expect("a run makes sense");
