@@ -47,7 +47,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 Next::TryOrStall(flags) => self.try_or_stall(gfp, order, flags).await.ok_or(Outcome::NoPage),
                 Next::Try(flags) => self.try_once(gfp, order, flags).ok_or(Outcome::NoPage),
-                Next::Reclaim => Err(Outcome::Freed(self.direct_reclaim(gfp, order).await)),
+                Next::Reclaim => Err(Outcome::Freed(self.direct_reclaim(process, gfp, order).await)),
                 Next::Drain => {
                     self.drain_for(gfp);
                     Err(Outcome::NoPage)

@@ -40,7 +40,7 @@ impl Zone {
     ) {
         let limit = self.highatomic_limit(spare_small);
         let area = &mut self.free_area;
-        if area.reserved_highatomic() >= limit || area.blocks.kind(pfn) == MigrateType::HighAtomic {
+        if area.reserved_highatomic() >= limit || area.blocks.migrate_type(pfn) == MigrateType::HighAtomic {
             return;
         }
         area.had_highatomic = true;
@@ -70,7 +70,7 @@ impl Zone {
         let Some(pfn) = free else { return false };
         let order = frames.order(pfn).max(PAGEBLOCK_ORDER);
         // A page freed before its block was given back can still be on the reserve's list.
-        if area.blocks.kind(pfn) == MigrateType::HighAtomic {
+        if area.blocks.migrate_type(pfn) == MigrateType::HighAtomic {
             area.reserved_highatomic -= u64::from(order.pages());
         }
         area.blocks.set_covered(block_start(pfn), order, want);
@@ -148,7 +148,7 @@ mod tests {
         for block in 0..8 {
             let expected =
                 if [2, 3].contains(&block) { MigrateType::HighAtomic } else { MigrateType::Movable };
-            assert_eq!(zone.free_area.blocks.kind(Pfn(block * PAGEBLOCK_PAGES)), expected, "{block}");
+            assert_eq!(zone.free_area.blocks.migrate_type(Pfn(block * PAGEBLOCK_PAGES)), expected, "{block}");
         }
     }
 
@@ -168,7 +168,8 @@ mod tests {
         assert_eq!(unreserve(&mut zone, &mut frames, true), (true, 0));
         assert_eq!(zone.free_area.list(MigrateType::HighAtomic, PAGEBLOCK_ORDER).first(), None);
         for block in 0..8 {
-            let given = zone.free_area.blocks.kind(Pfn(block * PAGEBLOCK_PAGES)) == MigrateType::Unmovable;
+            let given =
+                zone.free_area.blocks.migrate_type(Pfn(block * PAGEBLOCK_PAGES)) == MigrateType::Unmovable;
             assert_eq!(given, [1, 2].contains(&block), "{block}");
         }
         // A block in use to its last page stays.

@@ -125,7 +125,7 @@ impl Retry {
         Self {
             gfp,
             order,
-            flags: AllocFlags::slow(gfp, false, false),
+            flags: AllocFlags::slow(gfp, false),
             fruitless: 0,
             progress: 0,
             priority: CompactPriority::SyncLight,
@@ -156,7 +156,7 @@ impl Retry {
             At::FirstTry => self.round(),
             At::FirstCompact => self.after_first_compaction(mem, outcome),
             At::RoundWake => {
-                self.flags = AllocFlags::slow(self.gfp, false, victim);
+                self.flags = AllocFlags::slow(self.gfp, victim);
                 self.go(At::RoundTry, Next::Try(self.flags))
             }
             At::RoundTry if !self.gfp.has(Gfp::DIRECT_RECLAIM) => Next::Fail,

@@ -55,6 +55,31 @@ fn an_unlinked_file_can_be_read_until_it_is_closed() {
 }
 
 #[test]
+fn pages_become_active_by_being_read_twice_but_not_by_being_written() {
+    for (kernel, writes_activate) in
+        [("linux-4.19", false), ("linux-6.12", false), ("linux-4.19+writes-are-accesses", true)]
+    {
+        let spec = SimRun { filesystem: Filesystem::Xfs, ..machine(kernel) };
+        let active = |sys: SimSystem| async move {
+            let counters = sys.vmstat().await.expect("the simulation has it");
+            counters.into_iter().find(|(name, _)| name == "nr_active_file").expect("a counter").1
+        };
+        tell(&spec, move |sys| async move {
+            let file = sys.open("journal", OpenMode::Create).await?;
+            for _ in 0..3 {
+                sys.write(&file, 0, 256 << 10).await?;
+            }
+            assert_eq!(active(sys.clone()).await > 0, writes_activate, "{kernel}");
+            for _ in 0..2 {
+                sys.read(&file, 0, 256 << 10).await?;
+            }
+            assert!(active(sys.clone()).await > 0, "{kernel}");
+            Ok(())
+        });
+    }
+}
+
+#[test]
 fn a_request_costs_the_same_whatever_its_length() {
     let mut costs = CostTable::free();
     costs.set("io_request", Nanos::from_micros(3)).expect("a cost");
@@ -345,4 +370,33 @@ fn a_mapping_costs_a_page_table_for_every_2_mib_that_was_touched_until_it_goes()
         assert_eq!(sys.join(task).await?, (2 * 4096, 0), "pages of two ranges");
         Ok(())
     });
+}
+
+#[test]
+fn no_page_of_a_file_on_xfs_is_had_by_throwing_dentries_out() {
+    // Neither pages nor the tree nodes above them may enter the filesystem; each page here needs a node
+    // of its own. Global reclaim could, but memory is plenty.
+    for (filesystem, throws) in [(Filesystem::Xfs, false), (Filesystem::Ext4, true)] {
+        let spec = SimRun { filesystem, readahead_pages: 0, ..machine("linux-5.4") };
+        let spec = SimRun { layout: MemoryLayout::flat(Pages(64 << 8), 2), ..spec };
+        let result = tell(&spec, |sys| async move {
+            sys.cgroup_create("A").await?;
+            sys.lay_out_file("sparse", Bytes(3000 << 18)).await?;
+            let program = |sys: SimSystem| async move {
+                for number in 0..2500 {
+                    drop(sys.open(&format!("file{number}"), OpenMode::Create).await.expect("memory"));
+                }
+                sys.cgroup_write("A", "memory.max", "6M").await.expect("a limit");
+                let file = sys.open("sparse", OpenMode::Read).await.expect("it exists");
+                for page in 0..3000 {
+                    sys.read(&file, page << 18, 4096).await.expect("memory");
+                }
+            };
+            let task = sys.spawn(TaskSpec::named("reader").in_cgroup("A"), program).await?;
+            sys.join(task).await?;
+            Ok(())
+        });
+        let left = result.vmstat["nr_dentries"];
+        assert_eq!(left < 2501, throws, "{filesystem:?}: {left} dentries left");
+    }
 }
