@@ -322,6 +322,26 @@ fn a_run_stops_only_at_the_end_of_a_pageblock() {
 }
 
 #[test]
+fn a_step_takes_32_pages_and_a_finished_piece_is_drained() {
+    let mut mem = scene(&[
+        "AAAAAAAAAAAAAAAA",
+        "#.#.#.#.#.#.#.#.",
+        "#.#.#.#.#.#.#.#.",
+        "#.#.#.#.#.#.#.#.",
+        "#.#.#.#.#.#.#.#.",
+        "#.#.#.#.#.#.#.#.",
+    ]);
+    let order = Order(7);
+    let mut run = mem.begin(request(order, CompactPriority::SyncLight)).expect("a run makes sense");
+    let steps: Vec<CompactStep> = (0..16).map(|_| mem.step(&mut run)).collect();
+    mem.end(run);
+    assert!(steps.iter().all(|step| step.moved_anon == 32 && step.done.is_none()), "{steps:?}");
+    // What came free merges as soon as the scanner leaves the piece that the request wants.
+    let drained: Vec<u64> = steps.iter().map(|step| step.drained).collect();
+    assert_eq!(drained, [0, 0, 0, 128].repeat(4));
+}
+
+#[test]
 fn a_task_that_does_not_wait_gives_up_without_targets() {
     let mut mem = scene(&ONE_HOPE);
     let mut run = mem.begin(ASYNC).expect("a run makes sense");

@@ -27,6 +27,17 @@ pub enum CompactPriority {
     Async,
 }
 
+impl CompactPriority {
+    /// The next harder one; nothing is harder than everything.
+    #[must_use]
+    pub const fn harder(self) -> Self {
+        match self {
+            Self::Async => Self::SyncLight,
+            Self::SyncLight | Self::SyncFull => Self::SyncFull,
+        }
+    }
+}
+
 /// How a run ended, worst first: of several zones the best counts (`enum compact_result`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CompactResult {
@@ -227,6 +238,15 @@ impl Compactor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_priority_is_harder_than_the_one_before() {
+        use CompactPriority::{Async, SyncFull, SyncLight};
+        assert_eq!(
+            [Async, SyncLight, SyncFull].map(CompactPriority::harder),
+            [SyncLight, SyncFull, SyncFull]
+        );
+    }
 
     #[test]
     fn a_zone_that_was_scanned_in_part_speaks_for_another_that_was_scanned_through() {

@@ -293,10 +293,7 @@ impl Retry {
         if self.priority <= hardest {
             return false;
         }
-        self.priority = match self.priority {
-            CompactPriority::Async => CompactPriority::SyncLight,
-            _ => CompactPriority::SyncFull,
-        };
+        self.priority = self.priority.harder();
         self.compact_retries = 0;
         true
     }
