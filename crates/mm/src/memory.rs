@@ -25,7 +25,7 @@ use crate::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState};
 use crate::fs::xfs::log::CheckpointId;
 use crate::lru::lists::{Lru, LruList};
 use crate::lru::workingset::Shadow;
-use crate::pages::anon::{AnonMaps, RangeCensus};
+use crate::pages::anon::{AnonMaps, HugeRange};
 use crate::pages::cache::{PageCache, Prepared};
 use crate::pages::dirty;
 use crate::pages::pace::{Balance, DirtyLimits};
@@ -161,9 +161,14 @@ impl<T: Trace> Memory<T> {
         self.lru.drain_all(&mut self.core);
     }
 
-    /// An access through `read` or `write`: [`Lru::mark_accessed`].
+    /// An access through `read`: [`Lru::mark_accessed`].
     pub fn mark_accessed(&mut self, cpu: CpuId, pfn: Pfn) {
         self.lru.mark_accessed(&mut self.core, cpu, pfn);
+    }
+
+    /// A buffered write: [`Lru::mark_written`].
+    pub fn mark_written(&mut self, cpu: CpuId, pfn: Pfn) {
+        self.lru.mark_written(&mut self.core, cpu, pfn);
     }
 
     /// `pfn` is back and `shadow` lay in its slot: [`Lru::refault`].
@@ -284,8 +289,8 @@ impl<T: Trace> Memory<T> {
     }
 
     /// What is in the 2 MiB from page `first`, a multiple of 512.
-    pub fn anon_census(&self, anon: AnonId, first: u32) -> RangeCensus {
-        self.anon.census(&self.core, anon, first)
+    pub fn anon_range(&self, anon: AnonId, first: u32) -> HugeRange {
+        self.anon.range(&self.core, anon, first)
     }
 
     /// Lets a huge page take the place of single pages: [`AnonMaps::collapse`].

@@ -4,7 +4,6 @@
 //! Next: [`super::filemap`] adds one page, [`super::readahead`] a window, [`super::io`] reads them.
 
 use mm::base::event::Trace;
-use mm::base::frame::PageFlags;
 use mm::base::gfp::Gfp;
 use mm::pages::cache::Prepared;
 use mm::pages::tree::Slot;
@@ -55,7 +54,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.machine().charge(CostOp::PageCacheAdd, u64::from(order.pages()));
         self.mem(|mem| {
             if marker {
-                mem.core.alloc.frames.set_flags(pfn, PageFlags::READAHEAD);
+                mem.core.mark_readahead(pfn);
             }
             mem.lru_add(cpu, pfn);
         });
@@ -84,7 +83,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.core.cgroups.uncharge(memcg, u64::from(pages));
                 return false;
             }
-            mem.core.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
+            mem.core.lock_page(pfn);
             if let Some(shadow) = mem.insert_page(inode.mapping, index, pfn, memcg) {
                 mem.refault(pfn, shadow);
             }

@@ -5,7 +5,7 @@
 //!
 //! A write finds or adds each folio, reading it first where the write covers only a part of what is
 //! on the disk, makes it dirty, and pauses where the writer goes too fast. On XFS a new folio is as large
-//! as the rest of the write (6.6).
+//! as the rest of the write (6.6). Whether a write is an access to the page is a rule of the version.
 //!
 //! Left out: direct I/O, which blocks of a large folio are dirty (it is written whole). Next:
 //! [`crate::writeback`].
@@ -27,6 +27,14 @@ use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
+
+/// A folio that a write made dirty.
+pub(crate) struct DirtyFolio {
+    /// The index behind it.
+    behind: u32,
+    /// Its first page; none when another took its place meanwhile.
+    pub(crate) page: Option<Pfn>,
+}
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `read(2)`: returns the bytes that lay before the end of the file.
@@ -152,7 +160,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let covers = offset <= start && (end >= start + PAGE_SIZE || end >= file.inode.size.get());
             let keeps_some = !covers && index < file.inode.mapped_pages();
             let largest = self.largest_for_write(index, end - offset.max(start));
-            let behind = self.write_folio(process, &file.inode, index, keeps_some, largest).await?.min(past);
+            let folio = self.write_folio(process, &file.inode, index, keeps_some, largest).await?;
+            if let Some(pfn) = folio.page {
+                let cpu = self.machine().current_cpu();
+                self.mem(|mem| mem.mark_written(cpu, pfn));
+            }
+            let behind = folio.behind.min(past);
             self.machine().charge(CostOp::CopyPage, u64::from(behind - index));
             let written = end.min(u64::from(behind) * PAGE_SIZE);
             if written > file.inode.size.get() {
@@ -176,7 +189,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Makes the folio at `index` dirty; one that is missing is added, of order `largest` at most, or read
-    /// first if the write `keeps_some` of it. Returns the index behind it.
+    /// first if the write `keeps_some` of it.
     pub(crate) async fn write_folio(
         &self,
         process: &Process,
@@ -184,7 +197,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         index: u32,
         keeps_some: bool,
         largest: Order,
-    ) -> Result<u32, Errno> {
+    ) -> Result<DirtyFolio, Errno> {
         loop {
             let (pfn, is_new) = self.folio_for_write(process, inode, index, keeps_some, largest).await?;
             let behind = self.mem(|mem| mem.core.alloc.frames.index(pfn) + mem.core.alloc.frames.pages(pfn));
@@ -193,13 +206,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.unlock_pages(PageRange { mapping: inode.mapping, first: index, count: behind - index });
             }
             if dirtied? {
-                let cpu = self.machine().current_cpu();
-                self.mem(|mem| {
-                    if mem.cache.find(inode.mapping, index) == Slot::Page(pfn) {
-                        mem.mark_accessed(cpu, pfn);
-                    }
-                });
-                return Ok(behind);
+                let slot = self.mem(|mem| mem.cache.find(inode.mapping, index));
+                return Ok(DirtyFolio { behind, page: (slot == Slot::Page(pfn)).then_some(pfn) });
             }
         }
     }

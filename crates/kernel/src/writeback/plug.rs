@@ -85,16 +85,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Reclaimers that wait for writeback run once 32 pages for each of them are written
-    /// (`acct_reclaim_writeback`).
+    /// Reclaimers may wait for what was written.
     fn note_written(&self, node: NodeId, pages: u64) {
-        let enough = {
-            let mut throttled = self.shared.throttled.borrow_mut();
-            let throttled = &mut throttled[node.index()];
-            throttled.written += pages;
-            throttled.tasks > 0 && throttled.written > 32 * throttled.tasks
-        };
-        if enough {
+        if self.shared.writeback_waiters.borrow_mut()[node.index()].note_written(pages) {
             self.machine().wake_all(self.shared.queues[node.index()].writeback);
         }
     }
@@ -104,7 +97,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn pageout(&self, pages: Vec<Pfn>) {
         let mut plug = Plug::default();
         for pfn in pages {
-            self.mem(|mem| mem.core.alloc.events.add(VmEvent::NrVmscanWrite, 1));
             let (mapping, index) = self
                 .mem(|mem| (MappingId(mem.core.alloc.frames.owner(pfn)), mem.core.alloc.frames.index(pfn)));
             let Some(inode) = self.shared.files.borrow().by_mapping(mapping) else { continue };

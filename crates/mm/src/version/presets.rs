@@ -83,9 +83,11 @@ const TUNING_61: Tuning = Tuning {
 
 const RULES_419: Rules = Rules {
     aging: Aging::PerCgroup,
+    eviction_age: EvictionAge::Owner,
     memcg_walk: MemcgWalk::Shared,
     stat_freshness: StatFreshness::Live,
-    sibling_shares: SiblingShares::BelowTopLevel,
+    sibling_shares: SiblingShares::ByUse,
+    protected_scan: ProtectedScan::Whole,
     slab_credit: SlabCredit::AllReclaim,
     deferred_slab: DeferredSlab::AtOnce,
     slab_debt: SlabDebt::PerNode,
@@ -100,11 +102,15 @@ const RULES_419: Rules = Rules {
     atomic_mark: AtomicMark::Boosted,
     highatomic: HighatomicReserve::AllZones,
     compact_folios: CompactFolios::Single,
+    compact_retry: CompactRetry::AsItWas,
+    first_compaction: FirstCompaction::PutOff,
     readahead_folios: ReadaheadFolios::Single,
     write_folios: WriteFolios::Single,
+    write_access: WriteAccess::None,
     anon_start: AnonStart::Active,
     inode_lru: InodeLru::WithPages,
     throttle: Throttle::CongestionWait,
+    pass_measure: PassMeasure::Scanned,
     writepage: Writepage::Kswapd,
 };
 
@@ -114,12 +120,19 @@ const RULES_53: Rules = RULES_419.edited(&[
     Rule::WatermarkBoost(WatermarkBoost::Merged),
 ]);
 
-const RULES_54: Rules = RULES_53.edited(&[Rule::BoostedSlab(BoostedSlab::Shrunk)]);
+const RULES_54: Rules = RULES_53.edited(&[
+    Rule::BoostedSlab(BoostedSlab::Shrunk),
+    Rule::ProtectedScan(ProtectedScan::Scaled),
+    Rule::CompactRetry(CompactRetry::Harder),
+    Rule::FirstCompaction(FirstCompaction::NotRun),
+]);
 
 const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root), Rule::MemcgWalk(MemcgWalk::Full)]);
 
 const RULES_61: Rules = RULES_55.edited(&[
-    Rule::SiblingShares(SiblingShares::EveryLevel),
+    Rule::EvictionAge(EvictionAge::Target),
+    Rule::SiblingShares(SiblingShares::ByClaim),
+    Rule::ProtectedScan(ProtectedScan::ScaledAndSkipped),
     Rule::BoostedZones(BoostedZones::FourPageblocks),
     Rule::AnonStart(AnonStart::Inactive),
     Rule::DeferredSlab(DeferredSlab::ByPriority),
@@ -142,6 +155,7 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::HighatomicReserve(HighatomicReserve::LargeZones),
     Rule::WriteFolios(WriteFolios::Large),
     Rule::SlabCredit(SlabCredit::GlobalOnly),
+    Rule::PassMeasure(PassMeasure::ScannedOrFreed),
 ]);
 
 const PRESETS: &[Preset] = &[
@@ -155,7 +169,7 @@ const PRESETS: &[Preset] = &[
     Preset { name: "linux-5.3", help: "Linux 5.3 (2019)", rules: RULES_53, tuning: TUNING_5X },
     Preset {
         name: "linux-5.4",
-        help: "Linux 5.4: 5.3 + shrink-slab-when-boosted",
+        help: "Linux 5.4: 5.3 + shrink-slab-when-boosted + scaled-protection",
         rules: RULES_54,
         tuning: TUNING_5X,
     },
