@@ -27,6 +27,16 @@ fn a_batch_is_shared_by_the_lengths_of_the_two_lists_dentries_first() {
 }
 
 #[test]
+fn a_batch_of_dentries_alone_is_one_look_longer_than_a_batch() {
+    // 1024 * 2048 / 2049 + 1 dentries, and one inode although none was there when the batch was cut.
+    let mut scene = Scene::boot("linux-6.1");
+    scene.files(ROOT, 2048);
+    let visit = scene.visit(Shrinker::SuperBlock, ROOT, &mut kswapd(2));
+    assert_eq!(visit, Some(Visit { batches: [1024].into(), evicted: 1, freed: 1024 + 1 }));
+    assert_eq!(scene.listed(ROOT), (2048 - 1024, 1024 - 1));
+}
+
+#[test]
 fn the_super_block_is_left_alone_by_whoever_may_not_enter_it_and_the_work_is_owed() {
     // kswapd comes at priority 12, where 3000 objects ask for none by themselves. Up to 5.12 all that
     // is owed comes due, at most half of the objects; since 5.13 the fraction of its priority.
