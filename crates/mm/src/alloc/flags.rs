@@ -186,7 +186,9 @@ mod tests {
     fn a_set_of_zones_lists_them_in_ascending_order() {
         let mut set = ZoneSet::EMPTY;
         assert_eq!(set.iter().next(), None);
-        [31, 0, 7].map(|zone| set.insert(ZoneId(zone)));
+        for zone in [31, 0, 7] {
+            set.insert(ZoneId(zone));
+        }
         assert!(set.iter().eq([0, 7, 31].map(ZoneId)));
     }
 
