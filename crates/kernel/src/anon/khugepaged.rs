@@ -120,7 +120,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn collapse(&self, candidate: &Candidate) -> bool {
         let Candidate { process, anon, first } = candidate;
         let gfp = Gfp(LIGHT.0 | Gfp::DIRECT_RECLAIM.0);
-        let Some(pfn) = self.alloc_huge_page(process, gfp).await else {
+        let Some(pfn) = self.alloc_huge_page(None, process, gfp).await else {
             self.mem(|mem| mem.core.alloc.events.add(VmEvent::ThpCollapseAllocFailed, 1));
             return false;
         };

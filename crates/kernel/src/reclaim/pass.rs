@@ -18,6 +18,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One pass over a node at the run's priority (`shrink_node`).
     pub(crate) async fn shrink_node(&self, node: NodeId, sc: &mut ScanControl) {
         self.put_closed();
+        let start = sc.nr_reclaimed;
         loop {
             let before = sc.nr_reclaimed;
             let mut walk = self.mem(|mem| mem.begin_pass(node, sc));
@@ -33,7 +34,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 break;
             }
         }
-        self.heed_writeback(node, sc).await;
+        self.heed_writeback(node, sc, sc.nr_reclaimed - start).await;
     }
 
     async fn shrink_memcg(&self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {

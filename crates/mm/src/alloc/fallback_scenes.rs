@@ -9,9 +9,10 @@
 //! #         kernel memory
 //! U M R H   (drawn only) partly free; the letter tells the list of the first free block
 //! ```
-//! Next: [`rules`] takes the rules one by one, each at its limit.
+//! Next: [`rules`] takes the rules one by one, each at its limit; [`serve`] asks what compaction works for.
 
 mod rules;
+mod serve;
 
 use std_alloc::string::String;
 use std_alloc::vec;
@@ -444,7 +445,7 @@ fn a_high_order_atomic_request_sets_its_pageblock_aside() {
         "linux-6.1",
         ["M mmmmmmmmmmmmmmmm", "M ################", "M ################", "M ################"],
     );
-    let flags = AllocFlags::slow(Gfp::ATOMIC, false, false);
+    let flags = AllocFlags::slow(Gfp::ATOMIC, false);
     assert!(memory.alloc(CpuId(0), Gfp::ATOMIC, Order(5), flags).page.is_some());
     assert_eq!(draw(&memory, 0)[0], "H #hhhhhhhhhhhhhhh");
     assert_eq!(memory.zones[0].free_area.reserved_highatomic(), 512);
@@ -465,7 +466,7 @@ fn a_reserve_that_is_given_back_stays_apart_from_its_buddy_until_a_page_of_it_is
     let mut memory = scene("linux-6.1", [half, half, "M ################", "M ################"]);
     let largest = |memory: &Memory| [9, 10].map(|order| memory.zones[0].free_area.blocks_free(Order(order)));
     assert_eq!(largest(&memory), [0, 1]);
-    let flags = AllocFlags::slow(Gfp::ATOMIC, false, false);
+    let flags = AllocFlags::slow(Gfp::ATOMIC, false);
     let pfn = memory.alloc(CpuId(0), Gfp::ATOMIC, Order(5), flags).page.unwrap();
     memory.free(CpuId(0), pfn, Order(5));
     assert_eq!(draw(&memory, 0)[..2], ["H hhhhhhhhhhhhhhhh", "U uuuuuuuuuuuuuuuu"]);

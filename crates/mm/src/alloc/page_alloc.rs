@@ -428,13 +428,6 @@ impl<T: Trace> PageAllocator<T> {
         }
     }
 
-    /// Frees single pages that a caller has gathered.
-    pub fn free_batch(&mut self, cpu: CpuId, pages: &[Pfn]) {
-        for &pfn in pages {
-            self.free(cpu, pfn, self.frames.order(pfn));
-        }
-    }
-
     /// Gives pages of a per-CPU list back to the zone; returns how many.
     #[cold]
     fn free_excess(

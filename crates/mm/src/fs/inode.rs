@@ -283,11 +283,6 @@ impl Vfs {
         }
     }
 
-    /// Whether the inode itself, not a page of it, is to be written.
-    pub fn is_inode_dirty(&self, mapping: MappingId) -> bool {
-        self.files.get(mapping.0 as usize).is_some_and(|file| file.dirty)
-    }
-
     fn is_inode_busy<T: Trace>(&self, core: &Core<T>, cache: &PageCache, mapping: MappingId) -> bool {
         let file = &self.files[mapping.0 as usize];
         let pages_keep_it =

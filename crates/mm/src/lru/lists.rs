@@ -106,6 +106,11 @@ impl Lruvec {
         self.pages[list as usize][..=(highest_zoneidx as usize)].iter().sum()
     }
 
+    /// `nonresident_age`: evictions and activations so far.
+    pub const fn age(&self) -> u64 {
+        self.age
+    }
+
     /// One of its lists, the newest page first.
     #[inline]
     pub(crate) fn list(&self, list: LruList) -> &FrameList {

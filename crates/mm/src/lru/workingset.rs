@@ -5,8 +5,16 @@
 //! difference of ages, the refault distance, tells how many more pages the list would have needed
 //! to keep it. If the active list is at least that long, the page is activated at once.
 //!
-//! `root-aging` off: age and distance are those of the owner's own lruvec. On: eviction ages the
-//! owner and all its ancestors, and the shadow belongs to the cgroup at which reclaim started.
+//! `root-aging` off: age and distance are those of the owner's own lruvec. On: the shadow belongs to
+//! the cgroup at which reclaim started; an eviction ages the owner and all its ancestors up to 5.7,
+//! since 5.8 that cgroup and its ancestors:
+//!
+//! ```text
+//!                                   5.4     5.5          6.1
+//!   page of P/A, reclaim of P/A     P/A     P/A P root   P/A P root
+//!                reclaim of P       P/A     P/A P root       P root
+//!                global reclaim     P/A     P/A P root         root
+//! ```
 //!
 //! Left out: shadows of swapped-out anonymous pages (there is no swap).
 
@@ -19,7 +27,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
-use crate::version::rules::Aging;
+use crate::version::rules::{Aging, EvictionAge};
 
 /// What an evicted page leaves in its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +89,11 @@ impl Lru {
         // The shadow holds the age before this eviction from 5.5 on, after it up to 5.4; one page
         // in either case.
         let age = self.lruvecs[self.index(memcg, node)].age & AGE_MASK;
-        self.add_age(core, owner, node, pages);
+        let aged = match core.rules().eviction_age {
+            EvictionAge::Owner => owner,
+            EvictionAge::Target => memcg,
+        };
+        self.add_age(core, aged, node, pages);
         let workingset = core.alloc.frames.flags(pfn).has(PageFlags::WORKINGSET);
         Shadow { memcg, node, age, workingset }
     }

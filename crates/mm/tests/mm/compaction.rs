@@ -394,7 +394,8 @@ impl World {
         let huge: Vec<Pfn> =
             heads.map(|(_, pfn)| pfn).filter(|&pfn| frames.order(pfn) == PAGEBLOCK_ORDER).collect();
         if !huge.is_empty() {
-            self.mem.split_huge(huge[which % huge.len()]);
+            let Memory { core, lru, anon, .. } = &mut self.mem;
+            anon.split_huge(core, lru, huge[which % huge.len()]);
         }
     }
 
