@@ -28,6 +28,8 @@ const FILE: u64 = 256 << 20;
 const ROUNDS: u64 = 4;
 /// What each of the other cgroups holds where they hold something.
 const HELD: u64 = 8 << 12;
+/// What the reader may use where it is limited.
+const LIMIT: u64 = 64 << 20;
 const RUNS: usize = 3;
 
 /// What the other cgroups are.
@@ -37,7 +39,9 @@ enum Others {
     Idle,
     /// Each has read a few pages, below what reclaim takes of them at usual priorities.
     Holding,
-    /// The same below one parent, each with `memory.low` above what it holds.
+    /// As holding, and the reader is at a limit of its own: nobody walks beyond it.
+    Limited,
+    /// As holding, below one parent, each with `memory.low` above what it holds.
     Protected,
 }
 
@@ -45,7 +49,7 @@ enum Others {
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let mut one = None;
-    for others in [Others::Idle, Others::Holding, Others::Protected] {
+    for others in [Others::Idle, Others::Holding, Others::Limited, Others::Protected] {
         for (kernel, count) in KERNELS.into_iter().flat_map(|kernel| COUNTS.map(|count| (kernel, count))) {
             let name = format!("{kernel} {others:?} {count}");
             if !words.iter().all(|word| name.split(' ').any(|part| part.eq_ignore_ascii_case(word))) {
@@ -82,6 +86,9 @@ fn play(kernel: &str, others: Others, count: u64) -> (SimResult, Duration) {
         sys.lay_out_file("file", Bytes(FILE)).await?;
         make_others(&sys, others, count).await?;
         sys.cgroup_create("reader").await?;
+        if others == Others::Limited {
+            sys.cgroup_write("reader", "memory.max", &LIMIT.to_string()).await?;
+        }
         let reader = TaskSpec::named("reader").in_cgroup("reader");
         let task = sys.spawn(reader, move |sys: SimSystem| async move {
             let begin = processor_time();

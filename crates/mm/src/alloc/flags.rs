@@ -146,7 +146,13 @@ impl ZoneSet {
 
     /// The zones, lowest number first.
     pub fn iter(self) -> impl Iterator<Item = ZoneId> {
-        (0..32).filter(move |&zone| (self.0 & (1 << zone)) != 0).map(ZoneId)
+        // Every allocation asks, and the answer is nearly always none.
+        let mut left = self.0;
+        core::iter::from_fn(move || {
+            let zone = (left != 0).then(|| left.trailing_zeros())?;
+            left &= left - 1;
+            Some(ZoneId(u8::try_from(zone).expect("32 bits")))
+        })
     }
 }
 
@@ -161,6 +167,16 @@ mod tests {
         assert_eq!(flags, all);
         let forbids = AllocFlags::slow(Gfp::ATOMIC | Gfp::NOMEMALLOC, true);
         assert_eq!(forbids, AllocFlags::WMARK_MIN | AllocFlags::HIGH | AllocFlags::KSWAPD);
+    }
+
+    #[test]
+    fn a_set_of_zones_lists_them_in_ascending_order() {
+        let mut set = ZoneSet::EMPTY;
+        assert_eq!(set.iter().next(), None);
+        for zone in [31, 0, 7] {
+            set.insert(ZoneId(zone));
+        }
+        assert!(set.iter().eq([0, 7, 31].map(ZoneId)));
     }
 
     #[test]

@@ -54,8 +54,7 @@ impl Memcgs {
     fn add_usage(&mut self, memcg: MemcgId, pages: u64) {
         let mut next = Some(memcg);
         while let Some(id) = next {
-            self.change(id, |counter| counter.usage += pages);
-            next = self.list[id.index()].parent;
+            next = self.set_usage(id, |usage| usage + pages);
         }
     }
 
@@ -73,8 +72,7 @@ impl Memcgs {
         }
         let mut next = Some(memcg);
         while let Some(id) = next {
-            self.change(id, |counter| counter.usage -= pages);
-            next = self.list[id.index()].parent;
+            next = self.set_usage(id, |usage| usage - pages);
         }
     }
 

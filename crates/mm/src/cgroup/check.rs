@@ -41,7 +41,7 @@ impl Memcgs {
             }
             let is_settled =
                 (0..MemcgStat::COUNT).all(|at| stats.seen[at] == stats.local[at] + stats.below[at]);
-            if self.freshness != StatFreshness::Live && !stats.is_stale && !is_settled {
+            if self.freshness != StatFreshness::Live && stats.tells && !is_settled {
                 return Err("statistics changed that no flush would look at");
             }
         }

@@ -15,8 +15,9 @@ pub(super) struct Stats {
     pub(super) seen: StatArray,
     /// What is seen of the cgroups directly below.
     pub(super) below: StatArray,
-    /// Something in the subtree changed since the last flush: its place is in `Memcgs::stale`.
-    pub(super) is_stale: bool,
+    /// The next change is to be told: to a flush, which has not heard of one since the last, or up the
+    /// tree where counters are kept exact.
+    pub(super) tells: bool,
 }
 
 /// Counters of a new cgroup.
@@ -24,7 +25,7 @@ pub(super) const NOTHING: Stats = Stats {
     local: [0; MemcgStat::COUNT],
     seen: [0; MemcgStat::COUNT],
     below: [0; MemcgStat::COUNT],
-    is_stale: false,
+    tells: true,
 };
 
 /// What reclaim reads of a whole subtree.

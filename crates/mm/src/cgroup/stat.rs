@@ -31,7 +31,9 @@ impl Memcgs {
         let slot = self.slot(memcg, node);
         self.stats[slot].local[stat as usize] += n;
         self.pending += n;
-        self.note_change(slot, stat, n);
+        if self.stats[slot].tells {
+            self.note_change(memcg, node, stat, n);
+        }
     }
 
     /// Subtracts from a counter of `memcg`'s own pages on `node`.
@@ -40,44 +42,38 @@ impl Memcgs {
         let slot = self.slot(memcg, node);
         self.stats[slot].local[stat as usize] -= n;
         self.pending += n;
-        self.note_change(slot, stat, n.wrapping_neg());
+        if self.stats[slot].tells {
+            self.note_change(memcg, node, stat, n.wrapping_neg());
+        }
     }
 
-    /// A counter changed by `by`, modulo 2^64.
-    #[inline]
-    fn note_change(&mut self, slot: usize, stat: MemcgStat, by: u64) {
-        if self.keeps_live {
-            if is_kept_live(stat) {
-                self.add_live(slot, stat, by);
+    /// A counter changed by `by`, modulo 2^64, of a cgroup that [`Stats::tells`].
+    fn note_change(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, by: u64) {
+        if !self.keeps_live {
+            self.mark_stale(memcg, node);
+        } else if is_kept_live(stat) {
+            let mut next = Some(memcg);
+            while let Some(id) = next {
+                let slot = self.slot(id, node);
+                let seen = &mut self.stats[slot].seen[stat as usize];
+                *seen = seen.wrapping_add(by);
+                next = self.list[id.index()].parent;
             }
-        } else if !self.stats[slot].is_stale {
-            self.mark_stale(slot);
         }
     }
 
-    fn add_live(&mut self, slot: usize, stat: MemcgStat, by: u64) {
-        let mut next = Some(slot);
-        while let Some(slot) = next {
-            let seen = &mut self.stats[slot].seen[stat as usize];
-            *seen = seen.wrapping_add(by);
-            next = self.slot_above(slot);
-        }
-    }
-
-    /// Notes that a flush has to look at `slot` and at those above.
+    /// Notes that a flush has to look at a place and at those above.
     #[cold]
-    fn mark_stale(&mut self, slot: usize) {
-        let mut next = Some(slot);
-        while let Some(slot) = next.filter(|&slot| !self.stats[slot].is_stale) {
-            self.stats[slot].is_stale = true;
-            self.stale.push(u32::try_from(slot).expect("65536 cgroups on 256 nodes at most"));
-            next = self.slot_above(slot);
+    fn mark_stale(&mut self, memcg: MemcgId, node: NodeId) {
+        let mut next = Some(memcg);
+        while let Some(id) = next {
+            let slot = self.slot(id, node);
+            if !core::mem::take(&mut self.stats[slot].tells) {
+                break;
+            }
+            self.stale.push((id, node));
+            next = self.list[id.index()].parent;
         }
-    }
-
-    fn slot_above(&self, slot: usize) -> Option<usize> {
-        let (memcg, node) = (slot / self.nodes, slot % self.nodes);
-        self.list[memcg].parent.map(|parent| (parent.index() * self.nodes) + node)
     }
 
     /// A counter of `memcg`'s own pages on `node`, exact.
@@ -144,33 +140,30 @@ impl Memcgs {
         // parent.
         self.stale.sort_unstable();
         let mut stale = core::mem::take(&mut self.stale);
-        for &slot in stale.iter().rev() {
-            if self.is_below(slot, root) {
-                self.settle(slot as usize);
+        for &(memcg, node) in stale.iter().rev() {
+            if self.is_descendant(memcg, root) {
+                self.settle(memcg, node);
             }
         }
-        stale.retain(|&slot| !self.is_below(slot, root));
+        stale.retain(|&(memcg, _)| !self.is_descendant(memcg, root));
         self.stale = stale;
         if root == MemcgId::ROOT {
             self.pending = 0;
         }
     }
 
-    fn is_below(&self, slot: u32, root: MemcgId) -> bool {
-        let memcg = slot as usize / self.nodes;
-        self.is_descendant(MemcgId(u16::try_from(memcg).expect("checked at creation")), root)
-    }
-
     /// Lets readers see what is known of a place, and its parent know what is seen.
-    fn settle(&mut self, slot: usize) {
+    fn settle(&mut self, memcg: MemcgId, node: NodeId) {
+        let slot = self.slot(memcg, node);
         let stats = &mut self.stats[slot];
-        stats.is_stale = false;
+        stats.tells = true;
         let before = stats.seen;
         for (seen, (local, below)) in stats.seen.iter_mut().zip(stats.local.iter().zip(&stats.below)) {
             *seen = local + below;
         }
         let after = stats.seen;
-        if let Some(above) = self.slot_above(slot) {
+        if let Some(parent) = self[memcg].parent {
+            let above = self.slot(parent, node);
             let parts = before.iter().zip(&after);
             for (below, (before, after)) in self.stats[above].below.iter_mut().zip(parts) {
                 *below = *below - before + after;

@@ -15,6 +15,8 @@ use std_alloc::string::{String, ToString};
 use std_alloc::vec;
 use std_alloc::vec::Vec;
 
+use units::NodeId;
+
 use crate::base::ids::MemcgId;
 use crate::cgroup::counters::{NOTHING, Stats};
 use crate::cgroup::order::PreOrder;
@@ -130,8 +132,8 @@ pub struct Memcgs {
     pub(super) list: Vec<Memcg>,
     pub(super) order: PreOrder,
     pub(super) stats: Vec<Stats>,
-    /// Places in `stats` that changed since they were last flushed, and those of all above them.
-    pub(super) stale: Vec<u32>,
+    /// What changed since it was last flushed, and all above it.
+    pub(super) stale: Vec<(MemcgId, NodeId)>,
     /// What reclaim reads of a subtree is kept exact: it reads much of it, and nobody flushes.
     pub(super) keeps_live: bool,
     pub(super) stocks: Vec<Stock>,
@@ -210,20 +212,33 @@ impl Memcgs {
         });
     }
 
-    /// Changes usage, limits or protection of a cgroup, and what its parent knows of them
-    /// (`propagate_protected_usage`).
+    /// Changes what a cgroup uses; returns the cgroup above.
     #[inline]
-    pub(super) fn change(&mut self, memcg: MemcgId, change: impl FnOnce(&mut PageCounter)) {
+    pub(super) fn set_usage(&mut self, memcg: MemcgId, change: impl FnOnce(u64) -> u64) -> Option<MemcgId> {
         let group = &mut self.list[memcg.index()];
         let before = group.memory;
-        change(&mut group.memory);
-        let after = group.memory;
-        if (before.usage == 0) != (after.usage == 0) {
-            self.order.set_charged(memcg, after.usage > 0);
+        group.memory.usage = change(before.usage);
+        let crosses_zero = before.usage == 0 || group.memory.usage == 0;
+        let parent = group.parent;
+        if crosses_zero || (before.low | before.min) != 0 {
+            self.note_usage(memcg, before);
         }
-        if (before.low | before.min | after.low | after.min) != 0 {
-            self.note_protected(memcg, before.protected(), after.protected());
-        }
+        parent
+    }
+
+    /// Changes limits or protection of a cgroup.
+    fn change(&mut self, memcg: MemcgId, change: impl FnOnce(&mut PageCounter)) {
+        let before = self[memcg].memory;
+        change(&mut self.list[memcg.index()].memory);
+        self.note_usage(memcg, before);
+    }
+
+    /// Usage or protection of a cgroup changed: its parent knows what is used of it
+    /// (`propagate_protected_usage`), walks know whether it is charged at all.
+    fn note_usage(&mut self, memcg: MemcgId, before: PageCounter) {
+        let after = self[memcg].memory;
+        self.order.set_charged(memcg, after.usage > 0);
+        self.note_protected(memcg, before.protected(), after.protected());
     }
 
     fn note_protected(&mut self, memcg: MemcgId, before: Protected, after: Protected) {
