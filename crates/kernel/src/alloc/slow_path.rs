@@ -31,6 +31,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     pub(crate) async fn alloc_slow(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
+        if gfp.has(Gfp::DIRECT_RECLAIM) {
+            self.flush_plug();
+        }
         let mut retry = Retry::new(gfp, order, process.is_some_and(Process::is_killed));
         let mut outcome = Outcome::NoPage;
         loop {

@@ -8,5 +8,6 @@ mod hot_and_stream;
 mod huge_faults;
 mod huge_pages;
 mod machines;
+mod plugged_pages;
 mod system_calls;
 mod worlds;
