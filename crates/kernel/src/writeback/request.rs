@@ -7,5 +7,6 @@ use crate::cache::in_flight::PageRange;
 pub(crate) struct Plug {
     pub(crate) offset: u64,
     pub(crate) pages: u32,
+    /// Folios of which this request carries the last page: they are clean when it is complete.
     pub(crate) ranges: Vec<PageRange>,
 }

@@ -226,7 +226,7 @@ fn unprotected(mem: &Memory<NoTrace>, zone: &Zone) -> u64 {
         group.effective_min == 0 || group.memory.usage > group.effective_min
     });
     let file = |id, kind| {
-        let lists = mem.lruvec(id, zone.node);
+        let lists = mem.lru.lruvec(id, zone.node);
         lists.size(LruList::InactiveFile, kind) + lists.size(LruList::ActiveFile, kind)
     };
     let below = (zone.kind as usize).checked_sub(1).map(|index| ZoneKind::ALL[index]);
