@@ -77,6 +77,8 @@ pub(crate) struct Core {
     fast_path: Cell<bool>,
     pub(crate) state: RefCell<State>,
     pub(crate) on_io_done: RefCell<Option<CompletionHandler>>,
+    /// The task that is left out: see [`Simulation::leave_out`].
+    pub(crate) left_out: RefCell<Option<String>>,
 }
 
 /// What is called with the tag of every completed request.
@@ -113,6 +115,7 @@ impl Core {
             fast_path: Cell::new(true),
             state: RefCell::new(State::new(hardware)),
             on_io_done: RefCell::new(None),
+            left_out: RefCell::new(None),
         }
     }
 
@@ -344,6 +347,12 @@ impl Simulation {
     /// the completion handler and the first tasks; what is charged then takes no time.
     pub fn machine(&self) -> Sim {
         Sim::new(Rc::clone(&self.core))
+    }
+
+    /// Lets a task of this name end as soon as it is started, without having done anything: plants a hang,
+    /// to see that it is found.
+    pub fn leave_out(&mut self, name: &str) {
+        self.core.left_out.replace(Some(name.to_owned()));
     }
 
     /// Ends a run with [`RunError::Stopped`] soon after `stop` is set.

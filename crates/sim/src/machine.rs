@@ -14,6 +14,7 @@ use crate::device::DeviceCounters;
 use crate::executor::{Core, Request};
 use crate::state::Statistics;
 use crate::task::FOREVER;
+use crate::task::Program;
 use crate::wait::{Stall, Unfinished};
 
 /// A handle of a simulated machine; clones are handles of the same one.
@@ -145,7 +146,9 @@ impl Machine for Sim {
     fn spawn(&self, name: &str, cpu: Option<CpuId>, program: impl Future<Output = ()> + 'static) -> TaskId {
         let mut state = self.core.state.borrow_mut();
         let cpu = cpu.map(|CpuId(number)| number);
-        let index = state.start(self.core.now.get(), name, cpu, Box::pin(program));
+        let is_left_out = self.core.left_out.borrow().as_deref() == Some(name);
+        let program: Program = if is_left_out { Box::pin(async {}) } else { Box::pin(program) };
+        let index = state.start(self.core.now.get(), name, cpu, program);
         self.core.lower_horizon(&state);
         TaskId(index)
     }

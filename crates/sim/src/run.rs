@@ -220,6 +220,27 @@ where
     F: FnOnce(SimSystem) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
+    verify_watched(spec, checks, |_| {}, program)
+}
+
+/// As [`verify`], and shows the kernel to `watch` after every event, unless only the end is checked.
+/// What it looks for is its own affair: it panics where it does not find it.
+///
+/// # Errors
+/// See [`SimError`].
+///
+/// # Panics
+/// When an invariant is broken: a bug of the simulator.
+pub fn verify_watched<F, Fut>(
+    spec: &SimRun,
+    checks: Checks,
+    mut watch: impl FnMut(&Kernel<Sim, NoTrace>) + 'static,
+    program: F,
+) -> Result<(SimResult, Statistics), SimError>
+where
+    F: FnOnce(SimSystem) -> Fut + 'static,
+    Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
+{
     let mut simulation = Simulation::new(spec.hardware.clone())?;
     let kernel = boot_kernel(spec, &simulation)?;
     let machine = simulation.machine();
@@ -227,6 +248,7 @@ where
         let (machine, kernel) = (machine.clone(), kernel.clone());
         let (mut event, mut next_check) = (0, 0);
         simulation.after_every_event(move || {
+            watch(&kernel);
             event += 1;
             if event < next_check {
                 return;

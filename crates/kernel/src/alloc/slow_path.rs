@@ -31,6 +31,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     pub(crate) async fn alloc_slow(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
+        if gfp.has(Gfp::DIRECT_RECLAIM) {
+            self.flush_plug();
+        }
         let mut retry = Retry::new(gfp, order);
         let mut outcome = Outcome::NoPage;
         // From the last try before a kill until the victim's memory is free.

@@ -52,7 +52,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         loop {
             match self.mem(|mem| mem.cluster_use(cluster)) {
                 ClusterState::Ready => return Ok(()),
-                ClusterState::Reading => self.wait_for_any_read().await,
+                ClusterState::Reading => {
+                    self.flush_plug();
+                    self.wait_for_any_read().await;
+                }
                 ClusterState::Missing => {
                     let pages = self.alloc_buffer(process).await?;
                     let cpu = self.machine().current_cpu();

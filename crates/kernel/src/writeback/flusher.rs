@@ -20,7 +20,7 @@ use units::Nanos;
 use crate::files::inode::{DirtyList, Inode};
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
-use crate::writeback::plug::Plug;
+use crate::writeback::request::Plug;
 
 /// Pages of one inode before the next has its turn, and the unit in which that grows
 /// (`MIN_WRITEBACK_PAGES`).
@@ -115,7 +115,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         });
         let written = self.write_pages(inode, chunk.min(left), plug).await;
         if self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) == 0 {
-            self.prepare_flush(inode).await;
+            self.with_plug(plug, self.prepare_flush(inode)).await;
         }
         let list = if inode.is_orphan() {
             DirtyList::None

@@ -9,12 +9,14 @@
 //! An inode is on one list at most. Left out: a list for inodes whose times alone are dirty. Next:
 //! [`super::flusher`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use units::Nanos;
 
 use crate::files::inode::{DirtyList, Inode};
+use crate::machine::TaskId;
+use crate::writeback::request::Plug;
 
 /// The inodes with something to write, in the order in which the flusher takes them.
 #[derive(Debug, Default)]
@@ -90,6 +92,8 @@ pub(crate) struct Flusher {
     pub(crate) background: bool,
     pub(crate) last_old_flush: Nanos,
     pub(crate) requests: u32,
+    /// Plugs of tasks that may have to wait for memory.
+    pub(crate) plugs: BTreeMap<TaskId, Plug>,
 }
 
 #[cfg(test)]

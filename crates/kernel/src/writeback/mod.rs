@@ -7,5 +7,6 @@ pub(crate) mod inodes;
 pub mod pages;
 pub mod pause;
 pub mod plug;
+pub(crate) mod request;
 pub mod sync;
 pub mod wake;

@@ -11,7 +11,8 @@ use units::PAGE_SIZE;
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
-use crate::writeback::plug::{Plug, REQUEST_PAGES, REQUESTS_MAX};
+use crate::writeback::plug::{REQUEST_PAGES, REQUESTS_MAX};
+use crate::writeback::request::Plug;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Starts writing up to `max` dirty pages of an inode, on from where the last call ended.
@@ -37,7 +38,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.allocate_blocks(inode, first, count);
             self.add_to_plug(inode, first, count, plug);
             if grows {
-                self.log_inode(None, inode).await;
+                self.with_plug(plug, self.log_inode(None, inode)).await;
             }
             written += u64::from(count);
             self.machine().charge(CostOp::WritebackPage, u64::from(count));

@@ -3,6 +3,8 @@
 //!
 //! Next: [`super::pages`] fills them for the flusher; kswapd writes single pages.
 
+use std::future::Future;
+
 use mm::base::event::Trace;
 use mm::base::ids::MappingId;
 use mm::base::vmstat::VmEvent;
@@ -13,21 +15,13 @@ use crate::cache::in_flight::PageRange;
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::{IoKind, IoRequest, Machine};
+use crate::writeback::request::Plug;
 
 /// The longest request: 512 KiB.
 pub(crate) const REQUEST_PAGES: u32 = 128;
 
 /// Writes that the disk's queue holds before the submitter sleeps (`nr_requests`).
 pub(crate) const REQUESTS_MAX: u32 = 128;
-
-/// A request in the making: pages that lie one behind the other on the disk.
-#[derive(Debug, Default)]
-pub(crate) struct Plug {
-    offset: u64,
-    pages: u32,
-    /// Folios of which this request carries the last page: they are clean when it is complete.
-    ranges: Vec<PageRange>,
-}
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn add_to_plug(&self, inode: &Inode, first: u32, count: u32, plug: &mut Plug) {
@@ -69,6 +63,31 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, len / 1024));
         let tag = self.shared.in_flight.borrow_mut().add_write(ranges);
         self.start_io(IoRequest { device: 0, kind: IoKind::Write, offset, len: Bytes(len), tag });
+    }
+
+    /// Waits for `work`, which may take memory. If that has to wait, the task's plug is sent off first:
+    /// it may sleep until some of those pages are clean.
+    pub(crate) async fn with_plug<R>(&self, plug: &mut Plug, work: impl Future<Output = R>) -> R {
+        let task = self.machine().current_task();
+        let before = self.shared.flusher.borrow_mut().plugs.insert(task, std::mem::take(plug));
+        assert!(before.is_none(), "a task has one plug");
+        let done = work.await;
+        let left = self.shared.flusher.borrow_mut().plugs.remove(&task);
+        *plug = left.expect("it was put there");
+        done
+    }
+
+    /// The running task is about to sleep (`sched_submit_work`).
+    #[inline]
+    pub(crate) fn flush_plug(&self) {
+        if self.shared.flusher.borrow().plugs.is_empty() {
+            return;
+        }
+        let task = self.machine().current_task();
+        let plug = self.shared.flusher.borrow_mut().plugs.get_mut(&task).map(std::mem::take);
+        if let Some(mut plug) = plug {
+            self.submit_plug(&mut plug);
+        }
     }
 
     /// A write is complete: its pages are clean, and whoever waits for that runs.

@@ -11,7 +11,7 @@ use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
-use crate::writeback::plug::Plug;
+use crate::writeback::request::Plug;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Writes all dirty pages of a file and waits for them.

@@ -1,6 +1,7 @@
 //! The whole simulator: drivers of the kernel on a simulated machine, and programs on both.
 //!
-//! `worlds` draws machines and programs at random; the others tell one story a test. One program holds
+//! `worlds` draws machines and programs at random; `rules` holds every answer to every decision of a
+//! version of Linux against the others; the rest tell one story a test. One program holds
 //! them all, because each that is linked compiles the generic drivers of the kernel again.
 
 mod fragment_stall;
@@ -8,5 +9,7 @@ mod hot_and_stream;
 mod huge_faults;
 mod huge_pages;
 mod machines;
+mod plugged_pages;
+mod rules;
 mod system_calls;
 mod worlds;

@@ -70,6 +70,7 @@ const KERNEL: &[&str] = &[
     "fs",
     "queues",
     "writeback/inodes",
+    "writeback/request",
     "tasks/process",
     "anon/area",
     "files/table",

@@ -1,15 +1,17 @@
 //! Draws a machine with its kernel and sysctls, and the outline of a program.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use kernel::Filesystem;
-use mm::base::layout::MemoryLayout;
+use mm::Version;
+use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
-use mm::version::feature::Feature;
+use mm::version::rules::Rule;
 use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimError, SimRun};
 use units::{Nanos, Pages, Seed, random::Stream};
 use workload::Workload;
 
+use super::liveness::Bounds;
 use super::program::Plan;
 
 /// One random world.
@@ -18,60 +20,132 @@ pub struct World {
     pub plan: Plan,
 }
 
-const VERSIONS: [&str; 5] = ["linux-5.3", "linux-5.4", "linux-5.5", "linux-6.1", "linux-6.12"];
+/// More than any world takes, and than any wait or call may.
+const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
+
+/// Values of a sysctl that worlds try.
+#[derive(Debug, Clone, Copy)]
+pub enum Values {
+    /// From the first up to below the second.
+    Range(u64, u64),
+    /// The first, doubled less often than the second says.
+    Doubled(u64, u64),
+}
+
+impl Values {
+    pub fn draw(self, stream: &mut Stream) -> u64 {
+        match self {
+            Self::Range(first, end) => first + stream.below(end - first),
+            Self::Doubled(first, times) => first << stream.below(times),
+        }
+    }
+}
+
+/// The sysctls that worlds set, at boot and while they run.
+pub const SETTINGS: [(Sysctl, Values); 12] = [
+    (Sysctl::MinFreeKbytes, Values::Doubled(64, 7)),
+    (Sysctl::WatermarkScaleFactor, Values::Range(1, 1500)),
+    (Sysctl::WatermarkBoostFactor, Values::Range(0, 30_000)),
+    (Sysctl::FragmentStallOrder, Values::Range(0, 12)),
+    (Sysctl::VfsCachePressure, Values::Doubled(1, 10)),
+    (Sysctl::DirtyRatio, Values::Range(0, 60)),
+    (Sysctl::DirtyBackgroundRatio, Values::Range(0, 30)),
+    (Sysctl::DirtyExpireCentisecs, Values::Range(0, 4000)),
+    (Sysctl::DirtyWritebackCentisecs, Values::Range(0, 600)),
+    (Sysctl::Swappiness, Values::Range(0, 201)),
+    (Sysctl::ThpEnabled, Values::Range(1, 4)),
+    (Sysctl::ThpDefrag, Values::Range(1, 6)),
+];
 
 impl World {
     /// The world of this seed.
     pub fn draw(seed: u64) -> Self {
         let mut stream = Seed(seed).stream("world");
-        let kernel = draw_kernel(&mut stream);
         let mib = *pick(&mut stream, &[8, 8, 8, 8, 8, 8, 12, 12, 16, 20, 32, 64]);
         let cpus = 1 + u16::try_from(stream.below(4)).expect("small");
-        let devices = [DeviceModel::NVME, DeviceModel::VIRTIO_RAM, DeviceModel::INSTANT];
-        let mut hardware = Hardware::with_cpus(cpus).with_device(pick(&mut stream, &devices).clone());
+        let mut hardware = Hardware::with_cpus(cpus).with_device(draw_device(&mut stream));
         if stream.chance(1, 4) {
             hardware.costs = hardware.costs.scale_percent(4_300);
         }
-        let mut layout = MemoryLayout::flat(Pages(mib << 8), cpus);
-        if stream.chance(1, 6) {
-            let second = layout.nodes[0].clone();
-            layout.nodes.push(second);
-        }
         let spec = SimRun {
             program: Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults")),
-            kernel,
+            kernel: draw_kernel(seed),
             sysctls: draw_sysctls(&mut stream),
             hardware,
-            layout,
+            layout: draw_layout(mib << 8, cpus, &mut stream),
             filesystem: if stream.chance(1, 2) { Filesystem::Ext4 } else { Filesystem::Xfs },
             readahead_pages: *pick(&mut stream, &[32, 32, 32, 0, 1, 7, 64, 256, 1024]),
             seed,
-            time_limit: Nanos::from_secs(600),
+            time_limit: TIME_LIMIT,
             sample_period: Nanos::from_millis(100),
         };
         let memory = mib << 20;
         Self { plan: Plan::draw(seed, memory, &mut stream), spec }
     }
+
+    /// How long its waits and calls may last.
+    pub fn bounds(&self) -> Bounds {
+        Bounds::of(&self.spec, self.plan.tasks)
+    }
 }
 
-fn draw_kernel(stream: &mut Stream) -> mm::Version {
-    let mut version = mm::Version::parse(*pick(stream, &VERSIONS)).expect("a version that exists");
-    while stream.chance(1, 2) {
-        let sign = if stream.chance(1, 2) { '+' } else { '-' };
-        let name = format!("{}{sign}{}", version.name, pick(stream, Feature::ALL));
-        // A change that changes nothing is refused: the kernel stays what it was.
-        version = mm::Version::parse(&name).unwrap_or(version);
+/// Any version with some of its decisions made otherwise. Seeds take turns with the first of them, so
+/// that some hundred worlds have every answer to every decision.
+pub fn draw_kernel(seed: u64) -> Version {
+    let mut stream = Seed(seed).stream("kernel");
+    let presets: Vec<&str> = Version::presets().map(|(name, _)| name).collect();
+    let mut version =
+        Version::parse(pick::<&str>(&mut stream, &presets)).expect("a version that is modelled");
+    let mut rule = Rule::ALL[usize::try_from(seed % Rule::ALL.len() as u64).expect("an index")];
+    loop {
+        version.rules = version.rules.with(rule);
+        let _ = write!(version.name, " {rule:?}");
+        if stream.chance(1, 2) {
+            return version;
+        }
+        rule = *pick(&mut stream, Rule::ALL);
     }
-    version
+}
+
+fn draw_device(stream: &mut Stream) -> DeviceModel {
+    let quick = [DeviceModel::NVME, DeviceModel::VIRTIO_RAM, DeviceModel::INSTANT];
+    let slow = [DeviceModel::SATA_EVO, DeviceModel::SLOW_RAID6, DeviceModel::SATA_HDD];
+    if stream.chance(1, 6) { pick(stream, &slow).clone() } else { pick(stream, &quick).clone() }
+}
+
+/// One or two nodes of so many pages, with any zones.
+fn draw_layout(pages: u64, cpus: u16, stream: &mut Stream) -> MemoryLayout {
+    let mut layout = MemoryLayout::flat(Pages(pages), cpus);
+    let kinds: &[ZoneKind] = match stream.below(6) {
+        0 => &[ZoneKind::Normal],
+        1 => &[ZoneKind::Dma32, ZoneKind::Normal],
+        2 => &[ZoneKind::Dma, ZoneKind::Dma32, ZoneKind::Normal],
+        _ => &[],
+    };
+    if !kinds.is_empty() {
+        let zone = |&kind| ZoneLayout::new(kind, Pages(pages / kinds.len() as u64));
+        layout.nodes = vec![NodeLayout { zones: kinds.iter().map(zone).collect() }];
+    }
+    if stream.chance(1, 6) {
+        let zone = &mut layout.nodes[0].zones[0];
+        zone.managed_at_boot = Pages(zone.managed.0 - stream.below(zone.managed.0 / 4));
+        zone.kept_by_kernel = Pages(stream.below(zone.managed.0 / 8));
+    }
+    if stream.chance(1, 6) {
+        let second = layout.nodes[0].clone();
+        layout.nodes.push(second);
+    }
+    layout.huge_pages = stream.chance(1, 4);
+    layout
 }
 
 fn draw_sysctls(stream: &mut Stream) -> Sysctls {
     let mut sysctls = Sysctls::default();
-    if stream.chance(1, 4) {
-        sysctls.set(Sysctl::MinFreeKbytes, 64 << stream.below(6));
-    }
-    if stream.chance(1, 4) {
-        sysctls.set(Sysctl::WatermarkScaleFactor, 1 + stream.below(1000));
+    for (sysctl, values) in SETTINGS {
+        let odds = if matches!(sysctl, Sysctl::ThpEnabled | Sysctl::ThpDefrag) { 2 } else { 5 };
+        if stream.chance(1, odds) {
+            sysctls.set(sysctl, values.draw(stream));
+        }
     }
     sysctls
 }
@@ -96,15 +170,24 @@ pub fn is_refusal(error: &SimError) -> bool {
 impl fmt::Display for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SimRun { kernel, hardware, layout, filesystem, readahead_pages, sysctls, .. } = &self.spec;
+        let zones = |node: &NodeLayout| {
+            let zone = |zone: &ZoneLayout| format!("{} {}", zone.kind.name(), zone.managed.to_bytes());
+            node.zones.iter().map(zone).collect::<Vec<_>>().join(" + ")
+        };
+        let nodes: Vec<String> = layout.nodes.iter().map(zones).collect();
         write!(
             f,
-            "{} on {} CPUs, {} nodes, {} ({filesystem:?}, {}, readahead {readahead_pages}, {sysctls:?})\n{:?}",
+            "{} on {} CPUs, {} ({filesystem:?}, {}, readahead {readahead_pages}",
             kernel.name,
             hardware.cpus,
-            layout.nodes.len(),
-            layout.managed().to_bytes(),
+            nodes.join("; "),
             hardware.devices[0].name,
-            self.plan,
-        )
+        )?;
+        for &sysctl in Sysctl::ALL {
+            if sysctls.get(sysctl) != Sysctls::default().get(sysctl) {
+                write!(f, ", {sysctl} = {}", sysctl.value_text(sysctls.get(sysctl)))?;
+            }
+        }
+        write!(f, ")\n{:?}", self.plan)
     }
 }

@@ -1,0 +1,143 @@
+//! Every answer to every decision shows: a switch that nobody reads cannot exist.
+//!
+//! The test takes [`Rule::ALL`], so it covers a rule that is added without being told. Any two
+//! answers to one decision are put into the same version, and some scene of [`scenes`] must
+//! run otherwise with one than with the other: in a counter, in `memory.stat`, or in time alone.
+//! `cargo test -p pagetide-sim --test sim -- --nocapture every_answer` prints which scene tells
+//! which pair apart, and by what.
+//!
+//! Versions are tried in this order: those that have one of the two answers, then any. A pair that no
+//! scene tells apart is either dead or a case that the scenes lack.
+
+mod scenes;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use mm::Version;
+use mm::version::rules::Rule;
+
+use scenes::{SCENES, Scene, Trace};
+
+/// Versions beside the presets: the series of 2018 as it was posted, whose parts need each other.
+const SERIES: [&str; 2] = [
+    "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall",
+    "linux-4.20-rc1+nofragment+watermark-boost+fragment-stall-v5",
+];
+
+/// Runs of scenes, each made once.
+#[derive(Default)]
+struct Runs {
+    traces: BTreeMap<(&'static str, String), Trace>,
+}
+
+impl Runs {
+    fn trace(&mut self, scene: &Scene, version: &Version) -> &Trace {
+        let key = (scene.name, format!("{:?} {:?}", version.rules, version.tuning));
+        self.traces.entry(key).or_insert_with(|| scene.run(version))
+    }
+
+    /// What differs between two versions in a scene, if anything does.
+    fn difference(&mut self, scene: &Scene, one: &Version, other: &Version) -> Option<String> {
+        let first = self.trace(scene, one).clone();
+        first.difference(self.trace(scene, other))
+    }
+}
+
+fn bases() -> Vec<Version> {
+    let presets = Version::presets().map(|(name, _)| name);
+    SERIES.into_iter().chain(presets).map(|name| Version::parse(name).expect("a version")).collect()
+}
+
+/// The decisions in order, with the answers to each.
+fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
+    let mut decisions: Vec<(&str, Vec<Rule>)> = Vec::new();
+    for &rule in Rule::ALL {
+        match decisions.last_mut() {
+            Some((decision, rules)) if *decision == rule.decision() => rules.push(rule),
+            _ => decisions.push((rule.decision(), vec![rule])),
+        }
+    }
+    decisions
+}
+
+/// Pairs that no scene can tell apart, by how their text begins, and who holds them instead.
+const UNSEEN: [(&str, &str); 2] = [
+    // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
+    // than their parent has, unless they grow between two steps of one walk.
+    ("SiblingShares(", "mm::cgroup::protection"),
+    // kswapd would have to work a boost off, which it does only while a zone is above its high mark, and
+    // to find at the end of a pass that half of the reserve is gone.
+    ("FragmentStall(V3) / FragmentStall(V5)", "mm::decide::balance"),
+];
+
+/// Which scene tells two answers apart, on which version, and by what.
+fn telling(runs: &mut Runs, bases: &[Version], one: Rule, other: Rule) -> Option<String> {
+    let owns = |base: &&Version| base.rules.has(one) || base.rules.has(other);
+    let (own, foreign): (Vec<&Version>, Vec<&Version>) = bases.iter().rev().partition(owns);
+    let mut bases: Vec<&Version> = own.into_iter().chain(foreign).collect();
+    if unseen(one, other).is_some() {
+        bases.truncate(1);
+    }
+    for scene in SCENES {
+        for &base in &bases {
+            let with = |rule| Version { rules: base.rules.with(rule), ..base.clone() };
+            if let Some(what) = runs.difference(scene, &with(one), &with(other)) {
+                return Some(format!("{} on {}: {what}", scene.name, base.name));
+            }
+        }
+    }
+    None
+}
+
+fn pair(one: Rule, other: Rule) -> String {
+    format!("{one:?} / {other:?}")
+}
+
+/// Who holds a pair that no scene can tell apart.
+fn unseen(one: Rule, other: Rule) -> Option<&'static str> {
+    let pair = pair(one, other);
+    UNSEEN.iter().find(|(begin, _)| pair.starts_with(begin)).map(|&(_, holder)| holder)
+}
+
+#[test]
+#[allow(clippy::print_stdout)] // The table, for whoever asks with `--nocapture`.
+fn every_answer_to_every_decision_shows() {
+    let (mut runs, bases) = (Runs::default(), bases());
+    let (mut table, mut wrong) = (String::new(), Vec::new());
+    for (decision, rules) in decisions() {
+        let _ = writeln!(table, "{decision}");
+        for (index, &one) in rules.iter().enumerate() {
+            for &other in &rules[index + 1..] {
+                let (pair, holder) = (pair(one, other), unseen(one, other));
+                let told = telling(&mut runs, &bases, one, other);
+                match (&told, holder) {
+                    (None, None) => wrong.push(format!("no scene tells {pair} apart")),
+                    (Some(told), Some(_)) => wrong.push(format!("{pair} shows after all: {told}")),
+                    _ => {}
+                }
+                let told = told.or_else(|| holder.map(|holder| format!("(held by tests of {holder})")));
+                let _ = writeln!(table, "  {pair:<50} {}", told.unwrap_or_else(|| "NOTHING".to_owned()));
+            }
+        }
+    }
+    println!("{table}{} runs", runs.traces.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_name_shows_in_no_scene() {
+    let names: BTreeSet<&str> = SCENES.iter().map(|scene| scene.name).collect();
+    assert_eq!(names.len(), SCENES.len(), "each has its own name");
+    let version = Version::parse("linux-6.1").expect("a version");
+    let renamed = Version { name: "linux by another name".to_owned(), ..version.clone() };
+    for scene in SCENES {
+        let (first, second) = (scene.run(&version), scene.run(&renamed));
+        assert_eq!(
+            first.difference(&second),
+            None,
+            "{}: what differs is nothing that is decided",
+            scene.name
+        );
+    }
+}

@@ -1,0 +1,388 @@
+//! Hand-made worlds: small machines under one kind of pressure each, in which answers to decisions
+//! show ([`super`]).
+//!
+//! They talk to the kernel itself, as some of what they do (atomic requests) no program does. Each
+//! runs for milliseconds; what it leaves is a [`Trace`]. A decision that shows nowhere needs a scene
+//! of its own here.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use kernel::{Filesystem, HugeAdvice, Kernel, KernelConfig, Machine, Process, WaitReason};
+use mm::base::event::NoTrace;
+use mm::base::gfp::Gfp;
+use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::{MemcgId, Version};
+use pagetide_sim::{DeviceModel, Hardware, Sim, Simulation};
+use units::{Bytes, CpuId, Nanos, Order, Pages, Pfn, Seed};
+
+type Linux = Kernel<Sim, NoTrace>;
+type Play = Pin<Box<dyn Future<Output = ()>>>;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const PAGE: u64 = 4 * KIB;
+
+/// A machine, and what happens on it.
+pub struct Scene {
+    pub name: &'static str,
+    filesystem: Filesystem,
+    device: DeviceModel,
+    /// Zones with their size in MiB.
+    zones: &'static [(ZoneKind, u64)],
+    sysctls: &'static [(Sysctl, u64)],
+    play: fn(Linux) -> Play,
+}
+
+/// All that can be seen of a scene that was played.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Of the machine, then of each cgroup.
+    counters: Vec<(String, u64)>,
+    ended: Nanos,
+    /// Over every event of the machine.
+    hash: u64,
+}
+
+impl Trace {
+    /// The first thing that differs, in words.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let mut pairs = self.counters.iter().zip(&other.counters);
+        let counter = pairs
+            .find(|(one, other)| one != other)
+            .map(|((name, one), (_, other))| format!("{name} {one} or {other}"));
+        let time = || {
+            let same = (self.ended, self.hash) == (other.ended, other.hash);
+            (!same).then(|| format!("time alone, {} or {}", self.ended, other.ended))
+        };
+        counter.or_else(time)
+    }
+}
+
+const TWO_ZONES: &[(ZoneKind, u64)] = &[(ZoneKind::Dma32, 8), (ZoneKind::Normal, 8)];
+/// Less than four pageblocks each.
+const SMALL_ZONES: &[(ZoneKind, u64)] = &[(ZoneKind::Dma32, 6), (ZoneKind::Normal, 6)];
+const DIRTY: &[(Sysctl, u64)] = &[(Sysctl::DirtyRatio, 90), (Sysctl::DirtyBackgroundRatio, 80)];
+const HUGE: &[(Sysctl, u64)] = &[(Sysctl::ThpEnabled, 2), (Sysctl::ThpDefrag, 1)];
+const STALL: &[(Sysctl, u64)] = &[(Sysctl::FragmentStallOrder, 9), (Sysctl::WatermarkScaleFactor, 200)];
+
+/// Plain: page cache on ext4, a quick disk, two zones.
+const PLAIN: Scene = Scene {
+    name: "page cache on ext4",
+    filesystem: Filesystem::Ext4,
+    device: DeviceModel::VIRTIO_RAM,
+    zones: TWO_ZONES,
+    sysctls: &[],
+    play: |linux| Box::pin(page_cache(linux)),
+};
+
+pub const SCENES: &[Scene] = &[
+    PLAIN,
+    Scene { name: "page cache on XFS", filesystem: Filesystem::Xfs, ..PLAIN },
+    Scene { name: "limits and protection", play: |linux| Box::pin(limits(linux)), ..PLAIN },
+    Scene { name: "small files on ext4", play: |linux| Box::pin(small_files(linux)), ..PLAIN },
+    Scene {
+        name: "small files on XFS",
+        filesystem: Filesystem::Xfs,
+        play: |linux| Box::pin(small_files(linux)),
+        ..PLAIN
+    },
+    Scene {
+        name: "writes on ext4",
+        device: DeviceModel::SATA_EVO,
+        sysctls: DIRTY,
+        play: |linux| Box::pin(writes(linux)),
+        ..PLAIN
+    },
+    Scene {
+        name: "writes on XFS",
+        filesystem: Filesystem::Xfs,
+        device: DeviceModel::SATA_EVO,
+        sysctls: DIRTY,
+        play: |linux| Box::pin(writes(linux)),
+        ..PLAIN
+    },
+    Scene { name: "anonymous memory", play: |linux| Box::pin(anonymous(linux)), ..PLAIN },
+    Scene { name: "atomic requests", play: |linux| Box::pin(atomic(linux)), ..PLAIN },
+    Scene {
+        name: "atomic requests in small zones",
+        zones: SMALL_ZONES,
+        play: |linux| Box::pin(atomic(linux)),
+        ..PLAIN
+    },
+    Scene { name: "mixed types", sysctls: STALL, play: |linux| Box::pin(mixed(linux)), ..PLAIN },
+    Scene {
+        name: "mixed types in small zones",
+        zones: SMALL_ZONES,
+        sysctls: STALL,
+        play: |linux| Box::pin(mixed(linux)),
+        ..PLAIN
+    },
+    Scene { name: "huge pages on ext4", sysctls: HUGE, play: |linux| Box::pin(huge(linux)), ..PLAIN },
+    Scene {
+        name: "huge pages on XFS",
+        filesystem: Filesystem::Xfs,
+        sysctls: HUGE,
+        play: |linux| Box::pin(huge(linux)),
+        ..PLAIN
+    },
+];
+
+impl Scene {
+    /// Plays the scene on a version of Linux.
+    pub fn run(&self, version: &Version) -> Trace {
+        let zone = |&(kind, mib): &(ZoneKind, u64)| ZoneLayout::new(kind, Pages(mib * MIB / PAGE));
+        let nodes = vec![NodeLayout { zones: self.zones.iter().map(zone).collect() }];
+        let mut sysctls = Sysctls::default();
+        self.sysctls.iter().for_each(|&(sysctl, value)| sysctls.set(sysctl, value));
+        let config = KernelConfig {
+            version: version.clone(),
+            sysctls,
+            layout: MemoryLayout { nodes, cpus: 2, huge_pages: false },
+            filesystem: self.filesystem,
+            xfs_log_size: Bytes(64 * MIB),
+            readahead_pages: 32,
+            seed: Seed(1),
+        };
+        let hardware = Hardware::with_cpus(2).with_device(self.device.clone());
+        let mut simulation = Simulation::new(hardware).expect("a machine");
+        let linux = Kernel::boot(simulation.machine(), config, NoTrace).expect("it boots");
+        let task = simulation.machine().spawn("scene", None, (self.play)(linux.clone()));
+        let limit = Nanos::from_secs(3600);
+        let ended = simulation.run_until_task_done(task, limit).unwrap_or_else(|error| panic!("{error}"));
+        let mut counters = linux.vmstat();
+        linux.mem(|mem| {
+            for id in mem.core.cgroups.ids().collect::<Vec<_>>() {
+                let path = mem.core.cgroups[id].path.clone();
+                let stats = mem.memcg_stat(id).into_iter();
+                counters.extend(stats.map(|(name, value)| (format!("{name} of /{path}"), value)));
+            }
+        });
+        Trace { counters, ended, hash: simulation.machine().statistics().event_hash }
+    }
+}
+
+/// A process in a cgroup; the root for the empty path.
+async fn process(linux: &Linux, name: &str, group: &str) -> Process {
+    let memcg = linux.find_memcg(group).unwrap_or(MemcgId::ROOT);
+    linux.process_start(name, memcg).await.expect("memory for a process")
+}
+
+/// Runs all at once, each a task of its own, until the last has ended.
+async fn together(linux: &Linux, tasks: Vec<Play>) {
+    let machine = linux.machine().clone();
+    let (left, done) = (Rc::new(Cell::new(tasks.len())), machine.new_queue());
+    for (number, task) in tasks.into_iter().enumerate() {
+        let (left, waker) = (Rc::clone(&left), machine.clone());
+        machine.spawn(&format!("task{number}"), None, async move {
+            task.await;
+            left.set(left.get() - 1);
+            waker.wake_all(done);
+        });
+    }
+    while left.get() > 0 {
+        let _ = machine.wait(done, WaitReason::Join, None).await;
+    }
+}
+
+/// Reads a hot file again and again while it streams through another, in calls of 64 KiB.
+async fn reader(linux: Linux, group: &'static str, hot: u64, stream: u64, rounds: u64) {
+    let name = |what: &str| format!("{what} of {group}");
+    let process = process(&linux, group, group).await;
+    linux.lay_out_file(&name("hot"), Bytes(hot)).expect("a new file");
+    linux.lay_out_file(&name("stream"), Bytes(stream)).expect("a new file");
+    let Ok(hot_file) = linux.open(&process, &name("hot"), false).await else { return };
+    let Ok(stream_file) = linux.open(&process, &name("stream"), false).await else { return };
+    for round in 0..rounds {
+        for at in (0..hot).step_by(64 * KIB as usize) {
+            let _ = linux.read(&process, &hot_file, at, 64 * KIB).await;
+        }
+        let part = stream / rounds;
+        for at in (round * part..(round + 1) * part).step_by(64 * KIB as usize) {
+            let _ = linux.read(&process, &stream_file, at, 64 * KIB).await;
+        }
+    }
+    linux.process_exit(&process);
+}
+
+/// Two groups without limits compete for memory.
+async fn page_cache(linux: Linux) {
+    for group in ["A", "B"] {
+        linux.cgroup_create(group).expect("a new group");
+    }
+    let first: Play = Box::pin(reader(linux.clone(), "A", 3 * MIB, 16 * MIB, 6));
+    let second: Play = Box::pin(reader(linux.clone(), "B", 4 * MIB, 12 * MIB, 4));
+    together(&linux, vec![first, second]).await;
+}
+
+/// Siblings below a limit that share out protection, beside a group that is not limited.
+async fn limits(linux: Linux) {
+    let groups = [
+        ("P", "memory.max", "8M"),
+        ("P", "memory.low", "5M"),
+        ("P/A", "memory.low", "4M"),
+        ("P/B", "memory.low", "3M"),
+        ("P/B/x", "memory.min", "1M"),
+        ("P/B/y", "memory.low", "2M"),
+        ("Q", "memory.high", "3M"),
+        ("R", "memory.low", "5M"),
+        ("R/x", "memory.low", "5M"),
+        ("R/x/A", "memory.low", "3M"),
+        ("R/x/B", "memory.low", "3M"),
+    ];
+    for (group, file, value) in groups {
+        let _ = linux.cgroup_create(group);
+        linux.cgroup_write(group, file, value).await.expect("a limit");
+    }
+    let readers = [
+        ("P/A", 3, 9),
+        ("P/B/x", 1, 4),
+        ("P/B/y", 2, 6),
+        ("Q", 1, 4),
+        ("R/x/A", 2, 3),
+        ("R/x/B", 1, 3),
+        ("", 2, 8),
+    ];
+    let reader =
+        |(group, hot, stream)| -> Play { Box::pin(reader(linux.clone(), group, hot * MIB, stream * MIB, 4)) };
+    let mut tasks: Vec<Play> = readers.into_iter().map(reader).collect();
+    tasks.push(Box::pin(create(linux.clone(), "P/A", 400)));
+    together(&linux, tasks).await;
+}
+
+/// Creates files of up to two pages, then looks at every third.
+async fn create(linux: Linux, group: &'static str, count: u64) {
+    let process = process(&linux, "creator", group).await;
+    let name = |number: u64| format!("{group}: {number}");
+    for number in 0..count {
+        let Ok(file) = linux.open(&process, &name(number), true).await else { continue };
+        let _ = linux.write(&process, &file, 0, 1 + (number % (2 * PAGE))).await;
+    }
+    for number in (0..count).step_by(3) {
+        let _ = linux.stat(&process, &name(number)).await;
+    }
+    linux.process_exit(&process);
+}
+
+/// Many small files beside page cache, in a group with a limit and outside.
+async fn small_files(linux: Linux) {
+    linux.cgroup_create("A").expect("a new group");
+    linux.cgroup_write("A", "memory.max", "3M").await.expect("a limit");
+    let tasks: Vec<Play> = vec![
+        Box::pin(create(linux.clone(), "A", 1500)),
+        Box::pin(create(linux.clone(), "", 2500)),
+        Box::pin(reader(linux.clone(), "", 6 * MIB, 24 * MIB, 4)),
+    ];
+    together(&linux, tasks).await;
+}
+
+/// Writes more than fits, over and over, while somebody reads.
+async fn writer(linux: Linux, group: &'static str, size: u64, rounds: u64) {
+    let process = process(&linux, "writer", group).await;
+    let Ok(file) = linux.open(&process, &format!("{group}: written"), true).await else { return };
+    for round in 0..rounds {
+        for at in (0..size).step_by(128 * KIB as usize) {
+            let _ = linux.write(&process, &file, at, 128 * KIB).await;
+        }
+        if round == 0 {
+            let _ = linux.fsync(&process, &file).await;
+        }
+    }
+    linux.process_exit(&process);
+}
+
+async fn writes(linux: Linux) {
+    linux.cgroup_create("A").expect("a new group");
+    linux.cgroup_write("A", "memory.max", "4M").await.expect("a limit");
+    let tasks: Vec<Play> = vec![
+        Box::pin(writer(linux.clone(), "", 20 * MIB, 2)),
+        Box::pin(writer(linux.clone(), "A", 6 * MIB, 2)),
+        Box::pin(reader(linux.clone(), "", 3 * MIB, 12 * MIB, 3)),
+    ];
+    together(&linux, tasks).await;
+}
+
+/// Anonymous memory, some of it locked, takes most of the page cache's room.
+async fn anonymous(linux: Linux) {
+    let reading: Play = Box::pin(reader(linux.clone(), "", 2 * MIB, 12 * MIB, 3));
+    let other = linux.clone();
+    let touching: Play = Box::pin(async move {
+        let process = process(&other, "toucher", "").await;
+        let mapping = other.map_anonymous(&process, Bytes(8 * MIB)).expect("addresses");
+        for first in (0..2048).step_by(64) {
+            let _ = other.touch(&process, mapping, first, 64).await;
+        }
+        let _ = other.lock_memory(&process, mapping, 0, 512).await;
+    });
+    together(&linux, vec![reading, touching]).await; // The memory stays, to be seen at the end.
+}
+
+/// Blocks of pages for an interrupt, taken in bursts while readers fill memory.
+async fn interrupts(linux: Linux, order: Order, bursts: u64) {
+    for burst in 0..bursts {
+        let mut held: Vec<Pfn> = Vec::new();
+        for _ in 0..24 {
+            held.extend(linux.alloc_pages(None, Gfp::ATOMIC, order).await);
+        }
+        linux.machine().sleep(Nanos::from_micros(50 + burst), WaitReason::UserSleep).await;
+        free(&linux, &held, order);
+        linux.machine().cond_resched().await;
+    }
+}
+
+fn free(linux: &Linux, held: &[Pfn], order: Order) {
+    let CpuId(cpu) = linux.machine().current_cpu();
+    linux.mem(|mem| held.iter().for_each(|&pfn| mem.core.alloc.free(CpuId(cpu), pfn, order)));
+}
+
+async fn atomic(linux: Linux) {
+    let tasks: Vec<Play> = vec![
+        Box::pin(reader(linux.clone(), "", 4 * MIB, 16 * MIB, 4)),
+        Box::pin(create(linux.clone(), "", 300)),
+        Box::pin(interrupts(linux.clone(), Order(0), 60)),
+        Box::pin(interrupts(linux.clone(), Order(3), 60)),
+    ];
+    together(&linux, tasks).await;
+}
+
+/// Unmovable pages come and go among movable ones, so that each takes blocks of the other.
+async fn mixed(linux: Linux) {
+    let other = linux.clone();
+    let unmovable: Play = Box::pin(async move {
+        let mut held: Vec<Pfn> = Vec::new();
+        for number in 0..900_u64 {
+            held.extend(other.alloc_pages(None, Gfp::KERNEL, Order(0)).await);
+            if number % 3 == 2 {
+                let pfn = held.swap_remove(usize::try_from(number / 3).expect("small") % held.len());
+                free(&other, &[pfn], Order(0));
+            }
+            other.machine().cond_resched().await;
+        }
+        free(&other, &held, Order(0));
+    });
+    let tasks: Vec<Play> = vec![
+        unmovable,
+        Box::pin(interrupts(linux.clone(), Order(0), 40)),
+        Box::pin(reader(linux.clone(), "", 4 * MIB, 20 * MIB, 4)),
+        Box::pin(create(linux.clone(), "", 600)),
+    ];
+    together(&linux, tasks).await;
+}
+
+/// Memory that wants huge pages, after page cache and files have broken blocks up.
+async fn huge(linux: Linux) {
+    reader(linux.clone(), "", 3 * MIB, 18 * MIB, 3).await;
+    create(linux.clone(), "", 300).await;
+    let process = process(&linux, "huge", "").await;
+    for advice in [HugeAdvice::Huge, HugeAdvice::None, HugeAdvice::Huge] {
+        let mapping = linux.map_anonymous(&process, Bytes(6 * MIB)).expect("addresses");
+        linux.advise_huge(&process, mapping, advice).expect("it lives");
+        let _ = linux.touch(&process, mapping, 0, 1536).await;
+        linux.machine().sleep(Nanos::from_millis(20), WaitReason::UserSleep).await;
+        linux.unmap_anonymous(&process, mapping);
+    }
+    linux.process_exit(&process);
+}
