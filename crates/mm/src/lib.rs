@@ -18,7 +18,9 @@ pub mod base {
     pub mod gfp;
     pub mod ids;
     pub mod layout;
+    pub mod list;
     pub mod sysctl;
+    pub mod violation;
     pub mod vmstat;
 }
 
@@ -34,6 +36,9 @@ pub mod version {
 /// Memory cgroups: the tree, charges, statistics, protection, and the walk of reclaim through it.
 pub mod cgroup {
     pub mod charge;
+    #[cfg(test)]
+    mod charge_scenes;
+    mod order;
     pub mod protection;
     pub mod stat;
     pub mod tree;
@@ -54,8 +59,12 @@ pub mod alloc {
     pub mod page_alloc;
     pub mod pageblock;
     pub mod pcp;
+    #[cfg(test)]
+    mod pcp_scenes;
     pub mod suitable;
     pub mod watermark;
+    #[cfg(test)]
+    mod watermark_scenes;
     pub mod zone;
 }
 
@@ -71,6 +80,8 @@ pub mod core;
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
     pub mod lists;
+    #[cfg(test)]
+    mod scenes;
     pub mod two_lists;
     pub mod workingset;
 }
@@ -103,6 +114,8 @@ pub mod reclaim {
     pub mod plan;
     pub mod run;
     pub mod shrinker;
+    #[cfg(test)]
+    mod shrinker_scenes;
     pub mod state;
 }
 
@@ -112,6 +125,8 @@ pub mod compact {
     pub mod migrate;
     pub mod run;
     pub mod scanners;
+    #[cfg(test)]
+    mod scenes;
     pub mod state;
 }
 
@@ -125,16 +140,25 @@ mod readings;
 pub mod decide {
     pub mod balance;
     pub mod charge;
+    pub mod kswapd;
+    #[cfg(test)]
+    mod kswapd_scenes;
     pub mod pause;
+    #[cfg(test)]
+    mod pause_scenes;
     pub mod priority;
     pub mod retry;
     #[cfg(test)]
+    mod retry_scripts;
+    #[cfg(test)]
     mod scene;
     pub mod throttle;
+    #[cfg(test)]
+    mod throttle_scenes;
 }
 
 pub use base::ids::MemcgId;
-pub use check::Violation;
+pub use base::violation::Violation;
 pub use memory::Memory;
 pub use version::feature::Feature;
 pub use version::presets::Version;

@@ -41,8 +41,11 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/xtask is two deep").to_owned()
 }
 
-/// Cargo puts it where `CARGO_TARGET_DIR` says, `target` when it does not.
+/// Where cargo builds: where `CARGO_TARGET_DIR` says, `target` when it does not.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 fn binary(profile: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join(profile).join("pagetide")
+    target().join(profile).join("pagetide")
 }

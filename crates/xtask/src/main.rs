@@ -1,4 +1,5 @@
-//! Developer commands: `cargo xtask test`, `cargo xtask determinism`, `cargo xtask readme`.
+//! Developer commands: `cargo xtask test`, `cargo xtask determinism`, `cargo xtask readme`,
+//! `cargo xtask mutants`.
 //!
 //! `test` is all that a change must pass, and what CI runs: format, lints, all tests, documents,
 //! benches once over, and the determinism check. Every step runs even when one before it failed,
@@ -6,6 +7,7 @@
 
 mod built;
 mod determinism;
+mod mutants;
 mod readme;
 mod step;
 
@@ -19,7 +21,9 @@ usage: cargo xtask <command>
 
   test          everything that a change must pass
   readme        write the output that README.md shows
-  determinism   the same bytes from two runs, a debug and a release build, one job and two";
+  determinism   the same bytes from two runs, a debug and a release build, one job and two
+  mutants [--mutants|--constants] [--shard K/N] [FILES]
+                which wrong code of mm's decisions, or of FILES, its tests let pass; takes hours";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +31,7 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["determinism"] => only("determinism", determinism::check),
         ["readme"] => only("readme", || readme::run(Mode::Write)),
+        ["mutants", ref rest @ ..] => only("mutants", || mutants::run(rest)),
         _ => {
             say(USAGE);
             return ExitCode::from(2);

@@ -190,6 +190,20 @@ mod tests {
     }
 
     #[test]
+    fn room_for_just_the_charge_ends_it_even_for_a_task_that_does_not_retry() {
+        let (mut memcgs, group) = full();
+        let mut charge = ChargeLoop::new(&memcgs, group, 2, Gfp::KERNEL | Gfp::NORETRY, RETRIES);
+        assert_eq!(charge.step(&mut memcgs, CPU, false, Outcome::Start), Next::Reclaim(group));
+        assert_eq!(
+            charge.step(&mut memcgs, CPU, false, Outcome::Reclaimed(0)),
+            Next::Reclaim(group),
+            "drained"
+        );
+        memcgs.uncharge(group, 2);
+        assert_eq!(charge.step(&mut memcgs, CPU, false, Outcome::Reclaimed(2)), Next::Done);
+    }
+
+    #[test]
     fn the_oom_killer_gives_a_charge_new_retries_and_none_left_to_kill_ends_it() {
         let (mut memcgs, group) = full();
         let mut charge = ChargeLoop::new(&memcgs, group, 1, Gfp::KERNEL, RETRIES);

@@ -173,6 +173,23 @@ fn the_merged_cap_is_fixed_and_the_posted_one_grows_with_the_boost() {
 }
 
 #[test]
+fn as_merged_a_zone_asks_for_kswapd_if_it_is_boosted_and_the_request_may_wake_it() {
+    for kernel in ["linux-5.5", "linux-6.12"] {
+        for (factor, flags, asks) in [
+            (15_000, QUIET | AllocFlags::KSWAPD, true),
+            (15_000, QUIET, false),
+            (0, QUIET | AllocFlags::KSWAPD, false),
+            (0, QUIET, false),
+        ] {
+            let mut memory = scene(kernel, ["M mmmmmmmm########", FULL, FULL, FULL]);
+            memory.sysctls.set(crate::base::sysctl::Sysctl::WatermarkBoostFactor, factor);
+            assert!(take(&mut memory, 5, Unmovable, flags).is_some());
+            assert_eq!(memory.zones[0].watermarks.boosted, asks, "{kernel}, factor {factor}, {flags:?}");
+        }
+    }
+}
+
+#[test]
 fn since_5_7_a_zone_below_2048_pages_is_not_boosted() {
     for (kernel, managed, boost) in [
         ("linux-6.1", 2048, 512),
