@@ -37,23 +37,33 @@ fn every_version_decides_as_its_sources_say() {
     the balance of active and inactive lists
       Aging(PerCgroup): 4.19 4.20-rc1 5.3 5.4
       Aging(Root): 5.5 6.1 6.12 +root-aging
+    which cgroup an eviction ages
+      EvictionAge(Owner): 4.19 4.20-rc1 5.3 5.4 5.5
+      EvictionAge(Target): 6.1 6.12 +eviction-ages-target
     the walk over the cgroup tree
-      MemcgWalk(Full): 6.1
-      MemcgWalk(Shared): 4.19 4.20-rc1 5.3 5.4 5.5 +shared-memcg-walk
+      MemcgWalk(Full): 5.5 6.1
+      MemcgWalk(Shared): 4.19 4.20-rc1 5.3 5.4 +shared-memcg-walk
       MemcgWalk(Partial): 6.12 +partial-memcg-walk
     when cgroup statistics are flushed
       StatFreshness(Live): 4.19 4.20-rc1 5.3 5.4 5.5
       StatFreshness(Threshold): 6.1 +memcg-stat-threshold
       StatFreshness(Periodic): 6.12 +memcg-stat-periodic
     how siblings share memory.low
-      SiblingShares(BelowTopLevel): 4.19 4.20-rc1 5.3 5.4 5.5
-      SiblingShares(EveryLevel): 6.1 6.12 +sibling-protection
+      SiblingShares(ByUse): 4.19 4.20-rc1 5.3 5.4 5.5
+      SiblingShares(ByClaim): 6.1 6.12 +sibling-protection
+    the scan of cgroups above their protection
+      ProtectedScan(Whole): 4.19 4.20-rc1 5.3
+      ProtectedScan(Scaled): 5.4 5.5 +scaled-protection
+      ProtectedScan(ScaledAndSkipped): 6.1 6.12 +scaled-protection-skips
     who is credited with freed slab pages
       SlabCredit(AllReclaim): 4.19 4.20-rc1 5.3 5.4 5.5 6.1
       SlabCredit(GlobalOnly): 6.12 +slab-credit-global-only
     how deferred slab scanning is paid back
       DeferredSlab(AtOnce): 4.19 4.20-rc1 5.3 5.4 5.5
       DeferredSlab(ByPriority): 6.1 6.12 +deferred-slab-decay
+    who owes deferred slab scanning
+      SlabDebt(PerNode): 4.19 4.20-rc1 5.3 5.4 5.5
+      SlabDebt(PerCgroup): 6.1 6.12
     slab during a watermark boost
       BoostedSlab(Spared): 4.19 4.20-rc1 5.3
       BoostedSlab(Shrunk): 5.4 5.5 6.1 6.12 +shrink-slab-when-boosted
@@ -92,12 +102,21 @@ fn every_version_decides_as_its_sources_say() {
     what compaction moves
       CompactFolios(Single): 4.19 4.20-rc1 5.3 5.4 5.5 6.1
       CompactFolios(Large): 6.12 +compact-large-folios
+    retries after compaction withdrew
+      CompactRetry(AsItWas): 4.19 4.20-rc1 5.3
+      CompactRetry(Harder): 5.4 5.5 6.1 6.12
+    requests that end with their first compaction
+      FirstCompaction(PutOff): 4.19 4.20-rc1 5.3
+      FirstCompaction(NotRun): 5.4 5.5 6.1 6.12
     folios of readahead
       ReadaheadFolios(Single): 4.19 4.20-rc1 5.3 5.4 5.5
       ReadaheadFolios(Large): 6.1 6.12 +large-folio-readahead
     folios of buffered writes
       WriteFolios(Single): 4.19 4.20-rc1 5.3 5.4 5.5 6.1
       WriteFolios(Large): 6.12 +large-folio-write
+    what a buffered write is to its page
+      WriteAccess(None): 4.19 4.20-rc1 5.3 5.4 5.5 6.1 6.12
+      WriteAccess(Access): +writes-are-accesses
     where anonymous pages start
       AnonStart(Active): 4.19 4.20-rc1 5.3 5.4 5.5
       AnonStart(Inactive): 6.1 6.12 +anon-starts-inactive
@@ -107,6 +126,9 @@ fn every_version_decides_as_its_sources_say() {
     waits of reclaimers without success
       Throttle(CongestionWait): 4.19 4.20-rc1 5.3 5.4 5.5
       Throttle(ReclaimThrottle): 6.1 6.12 +reclaim-throttle
+    the measure of a pass of kswapd
+      PassMeasure(Scanned): 4.19 4.20-rc1 5.3 5.4 5.5 6.1
+      PassMeasure(ScannedOrFreed): 6.12
     writes of single dirty pages
       Writepage(Never): 6.12
       Writepage(Kswapd): 4.19 4.20-rc1 5.3 5.4 5.5 6.1 +writepage-hook
