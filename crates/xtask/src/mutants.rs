@@ -141,27 +141,34 @@ impl Tool {
     /// Unit tests are quick to build and catch most; what they miss comes before all tests.
     fn run(&self, copy: &SourceCopy, files: &[String], shard: Option<&str>) -> Result<Tally, String> {
         let results = copy.results()?;
-        self.stage(copy, files, shard, &["--lib"])?;
+        self.stage(copy, files, shard, &["--lib"], &[])?;
         let mut tally = Tally::default();
-        tally.read(&results, &[Fate::Caught, Fate::Unviable]);
-        self.stage(copy, files, shard, &TESTS)?;
-        tally.read(&results, &Fate::ALL);
+        let endless = names(&results, Fate::Timeout);
+        tally.read(&results, &[Fate::Caught, Fate::Unviable, Fate::Timeout]);
+        if !names(&results, Fate::Missed).is_empty() {
+            self.stage(copy, files, shard, &TESTS, &endless)?;
+            tally.read(&results, &Fate::ALL);
+        }
         Ok(tally)
     }
 
+    /// Puts mutants before `tests`, but not those that an earlier stage caught, nor the `endless` ones.
     fn stage(
         &self,
         copy: &SourceCopy,
         files: &[String],
         shard: Option<&str>,
         tests: &[&str],
+        endless: &[String],
     ) -> Result<(), String> {
         let mut command = copy.command();
         command.args(["mutants", "--in-place", "--package", "pagetide-mm", "--caught", "--unviable"]);
-        // `--iterate`: not those that an earlier stage caught. What a value looks like in a message is no
-        // decision.
         command.args(["--iterate", "--minimum-test-timeout", "10"]);
+        // What a value looks like in a message is no decision.
         command.args(["--exclude-re", "impl .*(Display|Debug) for"]);
+        for name in endless {
+            command.args(["--exclude-re", &pattern(name)]);
+        }
         for file in files {
             command.args(["--file", &format!("crates/mm/src/{file}")]);
         }
@@ -177,6 +184,18 @@ impl Tool {
             _ => Err(format!("cargo-mutants: {status}")),
         }
     }
+}
+
+/// Mutants that met this fate; a list that is not there is empty.
+fn names(results: &Path, fate: Fate) -> Vec<String> {
+    let list = std::fs::read_to_string(results.join(fate.list())).unwrap_or_default();
+    list.lines().map(str::to_owned).collect()
+}
+
+/// A regular expression that matches `name` alone: any character stands for one with a meaning of its own.
+fn pattern(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '.' };
+    format!("^{}$", name.chars().map(plain).collect::<String>())
 }
 
 fn cargo() -> std::ffi::OsString {
@@ -219,10 +238,8 @@ impl Tally {
     /// Adds lists that cargo-mutants leaves: a line `file:line:column: what` for each mutant.
     fn read(&mut self, results: &Path, fates: &[Fate]) {
         for &fate in fates {
-            // A list that is not there is empty.
-            let lines = std::fs::read_to_string(results.join(fate.list())).unwrap_or_default();
-            for line in lines.lines() {
-                self.add(line.split(':').next().unwrap_or(line), fate, line);
+            for name in names(results, fate) {
+                self.add(name.split(':').next().unwrap_or(&name), fate, &name);
             }
         }
     }
@@ -280,6 +297,11 @@ mod tests {
         assert_eq!(request, expected);
         assert!(Request::parse(&["--shard"]).is_err());
         assert!(Request::parse(&["--all"]).unwrap_err().contains("`--all`"));
+    }
+
+    #[test]
+    fn a_name_becomes_a_pattern_without_meaning() {
+        assert_eq!(pattern("a/b_c.rs:1:2: replace + with *"), "^a.b_c.rs.1.2..replace...with..$");
     }
 
     #[test]

@@ -93,8 +93,6 @@ page_flags! {
     MAPPED = 11;
     /// The mapping's accessed bit is set.
     YOUNG = 12;
-    /// Mapped executable.
-    EXEC = 13;
     /// Has a buffer head, freed with the page: see [`Frames::private`].
     PRIVATE = 14;
     /// Waits in an activate batch, which holds a reference: reclaim cannot free it.

@@ -267,6 +267,22 @@ mod tests {
     }
 
     #[test]
+    fn defaults_are_those_that_the_kernels_documentation_names() {
+        for (name, value) in [
+            ("vm.dirty_background_ratio", 10),
+            ("vm.dirty_expire_centisecs", 3000),
+            ("vm.dirty_ratio", 20),
+            ("vm.dirty_writeback_centisecs", 500),
+            ("vm.swappiness", 60),
+            ("vm.vfs_cache_pressure", 100),
+            ("vm.watermark_boost_factor", 15_000),
+            ("vm.watermark_scale_factor", 10),
+        ] {
+            assert_eq!(Sysctls::default().get(Sysctl::parse(name).unwrap()), value, "{name}");
+        }
+    }
+
+    #[test]
     fn defaults_are_in_range() {
         for &sysctl in Sysctl::ALL {
             let mut sysctls = Sysctls::default();

@@ -228,10 +228,7 @@ impl Balance {
 
     fn finish<T: Trace>(&self, mem: &mut Memory<T>) -> BalanceNext {
         for (&id, &boost) in self.zones.iter().zip(&self.boosts) {
-            // What was boosted meanwhile stays for the next run.
-            if boost > Pages::ZERO {
-                mem.core.alloc.reduce_boost(id, boost);
-            }
+            mem.core.alloc.reduce_boost(id, boost); // What was boosted meanwhile stays for the next run.
         }
         mem.snapshot_refaults(MemcgId::ROOT, self.node);
         self.zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, false));

@@ -69,9 +69,11 @@ impl Job {
         }
     }
 
-    /// Woken while it dozed: what it was about to sleep on is asked for again.
+    /// Woken while it dozed: the order that it was about to sleep on is asked for again, in the zones
+    /// that whoever woke it wants pages from.
     pub fn ask_again(&self, request: &mut Request) {
-        request.add(self.reclaim_order, self.highest_zoneidx);
+        request.order = request.order.max(self.reclaim_order);
+        request.highest_zoneidx.get_or_insert(self.highest_zoneidx);
     }
 
     fn look(&mut self, request: Request) {
@@ -227,6 +229,9 @@ mod tests {
         assert_eq!(asked, request(&[(1, ZoneKind::Movable)]));
         let mut asked = Request::default();
         job(3, 3, ZoneKind::Dma32).ask_again(&mut asked);
-        assert_eq!(asked, request(&[(3, ZoneKind::Dma32)]));
+        assert_eq!(asked, request(&[(3, ZoneKind::Dma32)]), "woken without a request");
+        let mut asked = request(&[(0, ZoneKind::Dma)]);
+        job(3, 3, ZoneKind::Movable).ask_again(&mut asked);
+        assert_eq!(asked, request(&[(3, ZoneKind::Dma)]), "a boost of DMA is worked off there");
     }
 }

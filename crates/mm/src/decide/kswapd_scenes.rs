@@ -1,9 +1,10 @@
 //! Scenes of kswapd: zones of which so many blocks are free, and what it does then. Nothing here frees
 //! a page by itself: what passes come to is a script.
 
+use std_alloc::format;
 use std_alloc::vec::Vec;
 
-use units::{CpuId, Nanos, NodeId, Order};
+use units::{CpuId, Nanos, NodeId, Order, Pages};
 
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::watermark::Mark;
@@ -85,6 +86,9 @@ fn a_boost_is_work_and_raises_what_must_be_free() {
     assert!(!balanced(&zones, 0, Normal), "there is a boost to work off");
     assert!(balanced(&zones, 0, Dma32), "not in zones up to DMA32");
     assert_eq!(passes(&mut zones, 0, Dma32, &[]), []);
+    let all_but_one = zones.mem.core.alloc.zone(zones.zone(Normal)).watermarks.boost() - Pages(1);
+    zones.mem.core.alloc.reduce_boost(zones.zone(Normal), all_but_one);
+    assert!(!balanced(&zones, 0, Normal), "a page of it is enough");
 
     let mut zones = above_high(0);
     zones.mem.core.alloc.boost_for_stall(zones.zone(Normal));
@@ -131,6 +135,7 @@ fn walk(zones: &mut Zones, run: &mut Balance, script: &[Pass]) -> Vec<ScanContro
         match run.step(&mut zones.mem, false) {
             BalanceNext::Shrink => {
                 let pass = script.get(passes.len()).copied().unwrap_or(Pass::Frees(0, Scans::OneLess));
+                assert_eq!(run.sc.nr_scanned, 0, "each pass counts for itself");
                 passes.push(run.sc.clone());
                 match pass {
                     Pass::Frees(freed, scans) => {
@@ -189,6 +194,7 @@ fn the_priority_stays_only_after_a_pass_that_scanned_its_target_and_freed_someth
         Pass::Frees(1, Scans::OneLess),
         Pass::Frees(0, Scans::Enough),
         Pass::Frees(1, Scans::Enough),
+        Pass::Frees(1, Scans::OneLess), // At 10: only a boost is worked off there and no deeper.
     ];
     let expected = [12, 12, 11, 10, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1];
     assert_eq!(passes(&mut zones, 0, ZoneKind::Normal, &script), expected);
@@ -292,6 +298,14 @@ fn reclaim_for_the_marks_has_precedence_over_a_boost() {
 }
 
 #[test]
+fn a_run_goes_on_at_the_priority_of_its_boost_if_the_marks_are_missed_once_that_is_worked_off() {
+    let (mut zones, boost) = boosted("linux-6.1");
+    let script = [Pass::Frees(1, Scans::OneLess), Pass::Frees(boost - 2, Scans::OneLess), Pass::OthersTake];
+    let priorities = passes(&mut zones, 0, ZoneKind::Normal, &script);
+    assert_eq!(priorities, [12, 11, 10, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1], "the third pass freed the last page");
+}
+
+#[test]
 fn what_is_boosted_during_a_run_is_left_to_the_next_one() {
     let (mut zones, boost) = boosted("linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall");
     let mut run = begin(&mut zones, 0, ZoneKind::Normal);
@@ -305,7 +319,7 @@ fn what_is_boosted_during_a_run_is_left_to_the_next_one() {
 #[test]
 fn a_run_tells_the_per_cpu_lists_and_kcompactd_and_remembers_refaults() {
     use ZoneKind::{Dma32, Normal};
-    let mut zones = Zones::full("linux-5.4", &[Dma32, Normal]);
+    let mut zones = Zones::full("linux-5.5", &[Dma32, Normal]);
     let active = |zones: &Zones| {
         [Dma32, Normal].map(|kind| zones.mem.core.alloc.zone(zones.zone(kind)).watermarks.reclaim_active)
     };
@@ -344,6 +358,30 @@ fn a_pass_wakes_those_who_wait_for_the_reserve_once_there_is_enough() {
     zones.free(ZoneKind::Normal, 0, min);
     assert_eq!(rest(&mut zones, false), BalanceNext::Rest { wake: false }, "nobody waits");
     assert_eq!(rest(&mut zones, true), BalanceNext::Rest { wake: true });
+}
+
+#[test]
+fn the_last_posting_of_the_stall_wakes_waiters_after_each_good_pass_of_a_boost() {
+    use ZoneKind::{Dma32, Normal};
+    let wakes = |posting: &str, boost: bool, scans: Scans| {
+        let kernel = format!("linux-5.3+fragment-stall{posting}");
+        let mut zones = Zones::full(&kernel, &[Dma32, Normal]);
+        // Normal alone counts for the reserve, DMA32 alone for balance: the run has only the boost to do.
+        zones.add_file_page(Normal);
+        if boost {
+            zones.free(Dma32, 0, 8_000);
+            zones.mem.core.alloc.boost_for_stall(zones.zone(Normal));
+        }
+        let mut run = begin(&mut zones, 0, Normal);
+        assert_eq!(run.step(&mut zones.mem, true), BalanceNext::Shrink);
+        assert_eq!(run.sc.may_writepage, !boost);
+        run.sc.nr_scanned = run.sc.nr_to_reclaim - u64::from(scans == Scans::OneLess);
+        run.step(&mut zones.mem, true) == BalanceNext::Rest { wake: true }
+    };
+    assert!(wakes("-v5", true, Scans::Enough));
+    assert!(!wakes("-v5", true, Scans::OneLess), "it scanned too little");
+    assert!(!wakes("-v5", false, Scans::Enough), "no boost: the reserve decides");
+    assert!(!wakes("-v3", true, Scans::Enough), "as it does up to the third posting");
 }
 
 // ---- on the way to sleep ----

@@ -309,7 +309,11 @@ mod tests {
         assert_eq!(mem.after_node(NODE, &well(101)), AfterNode::WakeOthers);
         let at_limit = ScanControl { reclaimer: Reclaimer::Limit, ..well(101) };
         assert_eq!(mem.after_node(NODE, &at_limit), AfterNode::WakeOthers, "whoever frees well");
-        assert_eq!(mem.after_node(NODE, &ScanControl { priority: 2, ..in_vain.clone() }), AfterNode::GoOn);
+        assert_eq!(mem.after_node(NODE, &well(1)), AfterNode::GoOn, "a page is some progress");
+        for priority in [0, 2] {
+            let other = ScanControl { priority, ..in_vain.clone() };
+            assert_eq!(mem.after_node(NODE, &other), AfterNode::GoOn, "only once in a run");
+        }
         let others = [Reclaimer::Kswapd, Reclaimer::Limit]
             .map(|reclaimer| mem.after_node(NODE, &ScanControl { reclaimer, ..in_vain.clone() }));
         assert_eq!(others, [AfterNode::GoOn; 2]);

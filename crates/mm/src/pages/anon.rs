@@ -10,6 +10,7 @@
 //! page of which a part goes is split at once, where the kernel defers that). Neighbours:
 //! [`crate::lru::lists`] for the lists, [`crate::compact::migrate`] for moving pages.
 
+use core::ops::Range;
 use std_alloc::vec::Vec;
 
 use units::{CpuId, Pfn};
@@ -191,17 +192,7 @@ impl AnonMaps {
         let present = u32::try_from(self.list[anon.0 as usize].slots.len()).expect("a mapping's pages");
         let end = first.saturating_add(count).min(present);
         let (mut index, mut freed) = (first, 0);
-        while index < end {
-            let Some(pfn) = self.find(anon, index) else {
-                index += 1;
-                continue;
-            };
-            let pages = core.alloc.frames.pages(pfn);
-            let start = core.alloc.frames.index(pfn);
-            if pages > 1 && (start < first || start + pages > end) {
-                self.split_huge(core, lru, pfn);
-                continue;
-            }
+        while let Some((pfn, start, pages)) = self.next_whole(core, lru, anon, first..end, index) {
             self.set(anon, start, pages, NIL);
             self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
             core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
@@ -210,6 +201,25 @@ impl AnonMaps {
             index = start + pages;
         }
         freed
+    }
+
+    /// The first page from `at` on in a range, where it starts and how many it is; a huge page that lies
+    /// partly in the range is split before.
+    fn next_whole<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        anon: AnonId,
+        range: Range<u32>,
+        at: u32,
+    ) -> Option<(Pfn, u32, u32)> {
+        let (index, pfn) = (at..range.end).find_map(|index| Some((index, self.find(anon, index)?)))?;
+        let (start, pages) = (core.alloc.frames.index(pfn), core.alloc.frames.pages(pfn));
+        if pages == 1 || (start >= range.start && start + pages <= range.end) {
+            return Some((pfn, start, pages));
+        }
+        self.split_huge(core, lru, pfn);
+        self.find(anon, index).map(|pfn| (pfn, index, 1))
     }
 
     /// `mlock` of the pages among `count` from `first`; a huge page that lies partly in there is
@@ -223,18 +233,9 @@ impl AnonMaps {
         first: u32,
         count: u32,
     ) {
-        let end = first.saturating_add(count);
+        let range = first..first.saturating_add(count);
         let mut index = first;
-        while index < end {
-            let Some(pfn) = self.find(anon, index) else {
-                index += 1;
-                continue;
-            };
-            let (start, pages) = (core.alloc.frames.index(pfn), core.alloc.frames.pages(pfn));
-            if pages > 1 && (start < first || start + pages > end) {
-                self.split_huge(core, lru, pfn);
-                continue;
-            }
+        while let Some((pfn, start, pages)) = self.next_whole(core, lru, anon, range.clone(), index) {
             lru.mlock(core, cpu, pfn);
             index = start + pages;
         }

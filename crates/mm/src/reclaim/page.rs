@@ -14,8 +14,9 @@
 //! A dirty page is marked for reclaim and the flusher writes it; when kswapd meets nothing else it
 //! has single pages written, where the filesystem lets it ([`Reclaim::take_pageout`]).
 //!
-//! Left out: swap-out (anonymous pages are never isolated without swap), demotion. Next:
-//! [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty pages.
+//! Left out: swap-out (anonymous pages are never isolated without swap), demotion, executable mappings,
+//! whose pages stay active once (6.2, 6.3). Next: [`crate::reclaim::shrinker`] for the slab part of a visit,
+//! [`crate::pages::dirty`] for dirty pages.
 
 use units::{CpuId, NodeId, Pfn};
 
@@ -307,13 +308,7 @@ impl Reclaim {
         let mut deactivated = 0;
         let mut isolated = core::mem::take(&mut self.isolated);
         for &pfn in &isolated {
-            let flags = core.alloc.frames.flags(pfn);
-            let executable = PageFlags::YOUNG.set(PageFlags::EXEC);
             core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
-            if list.is_file() && flags.has(executable) {
-                lru.insert(core, pfn);
-                continue;
-            }
             deactivated += core.alloc.frames.pages(pfn);
             core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
             core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
@@ -373,7 +368,7 @@ fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> Refer
         return References::Activate;
     }
     core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
-    if referenced || flags.has(PageFlags::EXEC) { References::Activate } else { References::Keep }
+    if referenced { References::Activate } else { References::Keep }
 }
 
 /// Frees an isolated clean file page, leaving a shadow in its slot.

@@ -269,6 +269,41 @@ fn lowering_memory_max_below_what_cannot_be_reclaimed_kills_and_succeeds() {
 }
 
 #[test]
+fn the_victim_has_the_most_memory_below_the_limit_and_is_the_oldest_of_equals() {
+    let result = tell(&machine("linux-6.1"), |sys| async move {
+        for group in ["A", "A/x", "B"] {
+            sys.cgroup_create(group).await?;
+        }
+        let mut tasks = Vec::new();
+        for (name, group, pages) in [
+            ("other", "B", 600),
+            ("small", "A", 100),
+            ("first", "A/x", 300),
+            ("second", "A/x", 300),
+            ("most", "A", 301),
+        ] {
+            let eater = move |sys: SimSystem| async move {
+                let memory = sys.map_anonymous(Bytes(pages * 4096)).await.expect("addresses");
+                sys.touch(&memory, 0, pages).await.expect("memory");
+                sys.sleep(Nanos::from_secs(5)).await;
+            };
+            tasks.push(sys.spawn(TaskSpec::named(name).in_cgroup(group), eater).await?);
+        }
+        sys.sleep(Nanos::from_secs(1)).await;
+        sys.cgroup_write("A", "memory.max", "64K").await?;
+        let mut killed = Vec::new();
+        for task in tasks {
+            killed.push(sys.join(task).await.is_err());
+        }
+        assert_eq!(killed, [false, true, true, true, true]);
+        Ok(())
+    });
+    assert!(result.oom_kills.iter().all(|kill| kill.by_limit));
+    let victims: Vec<&str> = result.oom_kills.iter().map(|kill| kill.task.as_str()).collect();
+    assert_eq!(victims, ["most", "first", "second", "small"]);
+}
+
+#[test]
 fn nobody_else_is_killed_while_the_memory_of_a_victim_comes_free() {
     let mut costs = CostTable::free();
     costs.set("pcp_free", Nanos::from_micros(100)).expect("a cost");
