@@ -38,6 +38,8 @@ pub mod cgroup {
     pub mod charge;
     #[cfg(test)]
     mod charge_scenes;
+    mod check;
+    mod counters;
     mod order;
     pub mod protection;
     pub mod stat;

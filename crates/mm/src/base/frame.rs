@@ -1,8 +1,8 @@
 //! The frame table: what every page frame of the machine is used for.
 //!
-//! Struct of arrays, linked by frame number ([`crate::base::list`]), for speed: a list walk touches only links and flags. A
-//! frame is in exactly one place at a time, told by its [`FrameState`]; [`crate::check`]
-//! holds the places against each other. Content is never stored.
+//! Struct of arrays, linked by frame number ([`crate::base::list`]), for speed: a list walk touches only
+//! links and flags. A frame is in exactly one place at a time, told by its [`FrameState`];
+//! [`crate::check`] holds the places against each other. Content is never stored.
 //!
 //! A *block* or *folio* of order o is named by its first frame, the head. The frames behind a
 //! head carry no state of their own ([`FrameState::Tail`] or whatever was there before): only

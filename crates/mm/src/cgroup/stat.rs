@@ -15,51 +15,14 @@ use units::NodeId;
 
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::MemcgStat;
+use crate::cgroup::counters::is_kept_live;
 use crate::cgroup::tree::Memcgs;
 use crate::version::rules::StatFreshness;
-
-type StatArray = [u64; MemcgStat::COUNT];
-
-/// Counters of one cgroup on one node.
-#[derive(Debug, Clone)]
-pub(super) struct Stats {
-    /// Of the cgroup's own pages, exact.
-    local: StatArray,
-    /// Of the whole subtree, as of the last flush; [`is_kept_live`] ones exact where all are.
-    seen: StatArray,
-    /// What is seen of the cgroups directly below.
-    below: StatArray,
-    /// Something in the subtree changed since the last flush: its place is in [`Memcgs::stale`].
-    is_stale: bool,
-}
-
-const NOTHING: Stats = Stats {
-    local: [0; MemcgStat::COUNT],
-    seen: [0; MemcgStat::COUNT],
-    below: [0; MemcgStat::COUNT],
-    is_stale: false,
-};
-
-/// What reclaim reads of a whole subtree.
-const fn is_kept_live(stat: MemcgStat) -> bool {
-    matches!(
-        stat,
-        MemcgStat::InactiveFile
-            | MemcgStat::ActiveFile
-            | MemcgStat::WorkingsetActivateAnon
-            | MemcgStat::WorkingsetActivateFile
-    )
-}
 
 impl Memcgs {
     #[inline]
     fn slot(&self, memcg: MemcgId, node: NodeId) -> usize {
         (memcg.index() * self.nodes) + node.index()
-    }
-
-    /// Makes the counters of a new cgroup.
-    pub(super) fn add_stats(&mut self) {
-        self.stats.resize(self.stats.len() + self.nodes, NOTHING);
     }
 
     /// Adds to a counter of `memcg`'s own pages on `node`.
@@ -196,25 +159,6 @@ impl Memcgs {
     fn is_below(&self, slot: u32, root: MemcgId) -> bool {
         let memcg = slot as usize / self.nodes;
         self.is_descendant(MemcgId(u16::try_from(memcg).expect("checked at creation")), root)
-    }
-
-    /// Compares what is kept with sums over all cgroups; returns what differs.
-    pub(super) fn check_stats(&self) -> Result<(), &'static str> {
-        for (slot, stats) in self.stats.iter().enumerate() {
-            let (id, node) = (MemcgId((slot / self.nodes) as u16), NodeId((slot % self.nodes) as u8));
-            for &stat in MemcgStat::ALL.iter().filter(|&&stat| self.keeps_live && is_kept_live(stat)) {
-                let sum: u64 = self.subtree(id).iter().map(|&id| self.local_stat(id, node, stat)).sum();
-                if sum != self.live_stat(id, node, stat) {
-                    return Err("a statistic that is kept exact is off");
-                }
-            }
-            let is_settled =
-                (0..MemcgStat::COUNT).all(|at| stats.seen[at] == stats.local[at] + stats.below[at]);
-            if self.freshness != StatFreshness::Live && !stats.is_stale && !is_settled {
-                return Err("statistics changed that no flush would look at");
-            }
-        }
-        Ok(())
     }
 
     /// Lets readers see what is known of a place, and its parent know what is seen.

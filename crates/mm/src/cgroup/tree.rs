@@ -16,8 +16,8 @@ use std_alloc::vec;
 use std_alloc::vec::Vec;
 
 use crate::base::ids::MemcgId;
+use crate::cgroup::counters::{NOTHING, Stats};
 use crate::cgroup::order::PreOrder;
-use crate::cgroup::stat::Stats;
 use crate::version::presets::Version;
 use crate::version::rules::{Aging, SiblingShares, StatFreshness};
 
@@ -100,7 +100,7 @@ pub(super) struct Protected {
 
 impl PageCounter {
     /// What is used of the own protection.
-    fn protected(&self) -> Protected {
+    pub(super) fn protected(&self) -> Protected {
         Protected { low: self.usage.min(self.low), min: self.usage.min(self.min) }
     }
 }
@@ -178,7 +178,7 @@ impl Memcgs {
             effective_min: 0,
             below: Protected::default(),
         });
-        self.add_stats();
+        self.stats.resize(self.stats.len() + self.nodes, NOTHING);
         if let Some(parent) = parent {
             self.list[parent.index()].children.push(id);
         }
@@ -276,24 +276,6 @@ impl Memcgs {
     #[inline]
     pub fn is_descendant(&self, memcg: MemcgId, ancestor: MemcgId) -> bool {
         self.order.is_within(memcg, ancestor)
-    }
-
-    /// Compares what is kept with sums over all cgroups; returns what differs.
-    pub(crate) fn check(&self) -> Result<(), &'static str> {
-        for id in self.ids() {
-            let parts = self[id].children.iter().map(|&child| self[child].memory.protected());
-            let sum = parts.fold(Protected::default(), |sum, part| Protected {
-                low: sum.low + part.low,
-                min: sum.min + part.min,
-            });
-            if sum != self[id].below {
-                return Err("a cgroup is wrong about what its children use of their protection");
-            }
-            if self.order.is_charged(id) != (self[id].memory.usage > 0) {
-                return Err("a walk is wrong about who is charged for anything");
-            }
-        }
-        self.check_stats()
     }
 
     /// `memcg` and everything above it, up to and with the root.

@@ -269,7 +269,7 @@ rules! {
     }
 
     /// When a costly request that wants no retries fails after its first compaction, before any reclaim
-    /// (MECHANISMS 4.4, MECHANISMS-510-72 5.1; 5.4, "mm, page_alloc: avoid expensive reclaim when
+    /// (MECHANISMS 4.4; 5.4, "mm, page_alloc: avoid expensive reclaim when
     /// compaction may not succeed"). Left out: 5.4 asks for whole pageblocks, with retries or without.
     first_compaction: FirstCompaction = "requests that end with their first compaction" {
         /// When compaction is put off.

@@ -33,7 +33,7 @@ fn table() -> String {
 
 #[test]
 fn every_version_decides_as_its_sources_say() {
-    insta::assert_snapshot!(table(), @r"
+    insta::assert_snapshot!(table(), @"
     the balance of active and inactive lists
       Aging(PerCgroup): 4.19 4.20-rc1 5.3 5.4
       Aging(Root): 5.5 6.1 6.12 +root-aging
