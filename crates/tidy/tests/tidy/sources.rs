@@ -1,5 +1,7 @@
 //! Rules that every Rust file keeps.
 
+use std::collections::BTreeSet;
+
 use crate::tree::{Text, assert_none, texts};
 
 /// Longest file: beyond this it holds more than one concept.
@@ -21,11 +23,27 @@ const MECHANISMS: [&str; 3] = ["mm", "kernel", "sim"];
 const WORKLOADS: [&str; 5] =
     ["small-files", "sequential-readers", "hot-and-stream", "inode-storm", "huge-faults"];
 
+/// The mark of what is compiled for tests only.
+pub(crate) const TEST: &str = "#[cfg(test)]";
+
+/// Tells files that are compiled for tests only: those below `tests`, and modules under [`TEST`].
+pub(crate) fn is_test_of(sources: &[Text]) -> impl Fn(&str) -> bool + use<> {
+    let declared = |text: &Text| -> Vec<String> {
+        let items = text.content.split(TEST).skip(1).filter_map(|after| after.split_once(';'));
+        let modules = items.filter_map(|(item, _)| item.trim_start().rsplit_once("mod "));
+        modules.map(|(_, name)| format!("/{name}.rs")).filter(|name| !name.contains(' ')).collect()
+    };
+    let modules: BTreeSet<String> = sources.iter().flat_map(declared).collect();
+    move |path| path.contains("/tests/") || modules.iter().any(|module| path.ends_with(module.as_str()))
+}
+
+/// The files of some crates that are compiled for users.
 pub(crate) fn sources_of(crates: &[&str]) -> Vec<Text> {
     let mut sources = texts(&[".rs"]);
+    let is_test = is_test_of(&sources);
     sources.retain(|text| {
         let inside = |name: &&str| text.path.starts_with(&format!("crates/{name}/src/"));
-        crates.iter().any(inside) && !text.path.contains("/tests")
+        crates.iter().any(inside) && !is_test(&text.path)
     });
     assert!(!sources.is_empty(), "no sources of {crates:?}: the check looks at the wrong place");
     sources

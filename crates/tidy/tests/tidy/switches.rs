@@ -5,9 +5,7 @@
 //! `Aging(Root)`, or as `root-aging`. Left out: whether anything comes of an answer; a test of `sim` walks all
 //! of them for that.
 
-use std::collections::BTreeSet;
-
-use crate::sources::{code, sources_of};
+use crate::sources::{TEST, code, is_test_of, sources_of};
 use crate::tree::{Text, assert_none, texts};
 
 const RULES: &str = "crates/mm/src/version/rules.rs";
@@ -35,26 +33,16 @@ fn features(source: &str) -> Vec<(&str, &str)> {
     lines.filter_map(|line| line.trim().strip_suffix("\",")?.split_once(" = \"")).collect()
 }
 
-/// All that is compiled for tests only: files below `tests`, modules under `#[cfg(test)]`.
+/// All that is compiled for tests only, other than these checks.
 fn test_code() -> String {
-    const TEST: &str = "#[cfg(test)]";
-    let sources = texts(&[".rs"]);
-    let declared = |text: &Text| -> Vec<String> {
-        let after = text.content.split(TEST).skip(1).filter_map(|after| after.trim_start().split_once(";"));
-        after
-            .filter_map(|(item, _)| item.rsplit_once("mod "))
-            .map(|(_, name)| format!("/{name}.rs"))
-            .collect()
-    };
-    let modules: BTreeSet<String> = sources.iter().flat_map(declared).collect();
-    let is_test =
-        |path: &str| path.contains("/tests/") || modules.iter().any(|module| path.ends_with(module.as_str()));
+    let mut sources = texts(&[".rs"]);
+    sources.retain(|text| !text.path.starts_with("crates/tidy/"));
+    let is_test = is_test_of(&sources);
     let of_file = |text: &Text| match is_test(&text.path) {
         true => text.content.clone(),
         false => text.content.split_once(TEST).map_or(String::new(), |(_, tests)| tests.to_owned()),
     };
-    let others = sources.iter().filter(|text| !text.path.starts_with("crates/tidy/"));
-    others.map(of_file).collect()
+    sources.iter().map(of_file).collect()
 }
 
 /// Whether `name` stands somewhere by itself, and not as a part of a longer name.
