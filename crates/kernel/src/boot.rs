@@ -7,6 +7,8 @@ use mm::Memory;
 use mm::base::event::Trace;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
+use mm::decide::kswapd::Request;
+use mm::decide::throttle::WritebackWaiters;
 use units::{Bytes, CpuId, Nanos, NodeId, Seed};
 
 use crate::alloc::used_frames::UsedFrames;
@@ -17,7 +19,7 @@ use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::handle::{Kernel, Shared};
 use crate::machine::{CostOp, Machine, WaitReason};
-use crate::queues::{CompactionThreads, KswapdRequest, NodeQueues, ReadQueues, Throttled, WriteQueues};
+use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, WriteQueues};
 use crate::tasks::process::Processes;
 use crate::writeback::inodes::Flusher;
 
@@ -69,7 +71,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 log_head: Cell::new(0),
                 readahead_pages: config.readahead_pages.min(READAHEAD_PAGES_MAX),
                 queues,
-                kswapd_requests: RefCell::new(vec![KswapdRequest::default(); node_count]),
+                kswapd_requests: RefCell::new(vec![Request::default(); node_count]),
                 compaction,
                 khugepaged: machine.new_queue(),
                 files: RefCell::new(Files::default()),
@@ -77,7 +79,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 reads: ReadQueues::new(&machine),
                 wait,
                 flusher: RefCell::new(Flusher::default()),
-                throttled: RefCell::new(vec![Throttled::default(); node_count]),
+                writeback_waiters: RefCell::new(vec![WritebackWaiters::default(); node_count]),
                 closed: Closed::default(),
                 processes: RefCell::new(Processes::default()),
                 oom_lock: Cell::new(false),

@@ -8,6 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::decide::kswapd::Request;
+use mm::decide::throttle::WritebackWaiters;
 use mm::{MemcgId, Memory};
 use units::Bytes;
 
@@ -18,7 +20,7 @@ use crate::files::descriptor::Closed;
 use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::machine::{Machine, QueueId};
-use crate::queues::{CompactionThreads, KswapdRequest, NodeQueues, ReadQueues, Throttled, WriteQueues};
+use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, WriteQueues};
 use crate::tasks::process::Processes;
 use crate::writeback::inodes::Flusher;
 
@@ -31,7 +33,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) log_head: Cell<u64>,
     pub(crate) readahead_pages: u32,
     pub(crate) queues: Vec<NodeQueues>,
-    pub(crate) kswapd_requests: RefCell<Vec<KswapdRequest>>,
+    pub(crate) kswapd_requests: RefCell<Vec<Request>>,
     pub(crate) compaction: CompactionThreads,
     pub(crate) khugepaged: QueueId,
     pub(crate) files: RefCell<Files>,
@@ -39,7 +41,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) reads: ReadQueues,
     pub(crate) wait: WriteQueues,
     pub(crate) flusher: RefCell<Flusher>,
-    pub(crate) throttled: RefCell<Vec<Throttled>>,
+    pub(crate) writeback_waiters: RefCell<Vec<WritebackWaiters>>,
     pub(crate) closed: Closed,
     pub(crate) processes: RefCell<Processes>,
     pub(crate) oom_lock: Cell<bool>,

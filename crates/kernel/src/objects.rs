@@ -80,10 +80,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.mem(|mem| mem.core.cgroups.uncharge(process.memcg(), 1));
             return Err(Errno::NoMem);
         };
-        self.mem(|mem| {
-            mem.core.cgroups.count_kernel_pages(process.memcg(), 1);
-            mem.core.alloc.frames.set_memcg(pfn, process.memcg().0);
-        });
+        self.mem(|mem| mem.core.own_kernel_page(process.memcg(), pfn));
         Ok(pfn)
     }
 

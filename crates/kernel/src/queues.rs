@@ -1,4 +1,4 @@
-//! What the threads of a kernel wait on and were asked for, and who waits for the disk.
+//! What the threads of a kernel wait on and were asked for.
 //!
 //! Plain state: the drivers of each mechanism, all above [`crate::handle`], read and write it.
 
@@ -50,21 +50,6 @@ impl WriteQueues {
             log_worker: machine.new_queue(),
         }
     }
-}
-
-/// Reclaimers of a node that wait for writeback.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Throttled {
-    pub(crate) tasks: u64,
-    /// Pages written since the first of them waits.
-    pub(crate) written: u64,
-}
-
-/// What kswapd of a node was asked for since it last looked.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct KswapdRequest {
-    pub(crate) order: Order,
-    pub(crate) highest_zoneidx: Option<ZoneKind>,
 }
 
 /// What kcompactd of a node was asked for since it last looked.

@@ -87,6 +87,45 @@ impl std::fmt::Debug for Control {
     }
 }
 
+/// What became of a planned run.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // Most runs end with a recording.
+pub enum Ended {
+    /// It was not run: the user stopped the work, or another run had failed.
+    NotRun,
+    /// It left a recording.
+    Recorded(Recording),
+    /// It left none.
+    Failed(LabError),
+}
+
+impl Ended {
+    /// The recording that it left.
+    pub const fn recording(&self) -> Option<&Recording> {
+        match self {
+            Self::Recorded(recording) => Some(recording),
+            Self::NotRun | Self::Failed(_) => None,
+        }
+    }
+
+    /// Why it left none although it was run.
+    pub const fn failure(&self) -> Option<&LabError> {
+        match self {
+            Self::Failed(error) => Some(error),
+            Self::NotRun | Self::Recorded(_) => None,
+        }
+    }
+}
+
+impl From<Result<Recording, LabError>> for Ended {
+    fn from(result: Result<Recording, LabError>) -> Self {
+        match result {
+            Ok(recording) => Self::Recorded(recording),
+            Err(error) => Self::Failed(error),
+        }
+    }
+}
+
 /// What is left of a batch.
 #[derive(Debug)]
 pub struct Batch {
@@ -124,15 +163,14 @@ pub fn run_all(
     Ok(collected(results, control.stop.load(Ordering::Relaxed)))
 }
 
-/// [`run_all`] with what became of each run: none where it was not started. With `go_on` a failure
-/// does not keep others from starting.
+/// [`run_all`] with what became of each run. With `go_on` a failure does not keep others from starting.
 pub(crate) fn outcomes(
     plan: &[PlannedRun],
     jobs: usize,
     control: &Control,
     go_on: bool,
     keep: impl Fn(usize, &Recording) -> Result<(), LabError> + Sync,
-) -> Result<Vec<Option<Result<Recording, LabError>>>, LabError> {
+) -> Result<Vec<Ended>, LabError> {
     // Real kernels are timed and share this machine: one at a time.
     let real = plan.iter().any(|run| run.scenario.backend != Backend::Sim);
     let jobs = if real { 1 } else { jobs.min(plan.len().max(1)) };
@@ -140,12 +178,12 @@ pub(crate) fn outcomes(
     let failed = AtomicBool::new(false);
     let run_one = |(index, run): (usize, &PlannedRun)| {
         if failed.load(Ordering::Relaxed) || control.stop.load(Ordering::Relaxed) {
-            return None;
+            return Ended::NotRun;
         }
         let result = run_planned(index, run, control)
             .and_then(|recording| keep(index, &recording).map(|()| recording));
         failed.fetch_or(result.is_err() && !go_on, Ordering::Relaxed);
-        Some(result)
+        Ended::from(result)
     };
     Ok(pool.install(|| plan.par_iter().enumerate().with_max_len(1).map(run_one).collect()))
 }
@@ -172,14 +210,14 @@ fn run_planned(index: usize, run: &PlannedRun, control: &Control) -> Result<Reco
     Ok(recording)
 }
 
-fn collected(results: Vec<Option<Result<Recording, LabError>>>, stopped: bool) -> Batch {
+fn collected(results: Vec<Ended>, stopped: bool) -> Batch {
     let total = results.len();
     let mut batch = Batch { recordings: Vec::with_capacity(total), error: None };
     for result in results {
         let (recording, error) = match result {
-            Some(Ok(recording)) => (Some(recording), None),
-            Some(Err(error)) => (None, Some(error)),
-            None => (None, None),
+            Ended::Recorded(recording) => (Some(recording), None),
+            Ended::Failed(error) => (None, Some(error)),
+            Ended::NotRun => (None, None),
         };
         batch.recordings.push(recording);
         // An interruption is reported for the batch as a whole, below.

@@ -104,7 +104,7 @@ pub enum LabError {
         /// Its seed.
         seed: u64,
         /// The assertion that failed.
-        source: Violation,
+        source: FailedAssertion,
         /// The command that shows it again.
         command: String,
     },
@@ -241,7 +241,7 @@ pub enum LabError {
 /// A failed assertion.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct Violation(pub String);
+pub struct FailedAssertion(pub String);
 
 impl From<InputError> for LabError {
     fn from(error: InputError) -> Self {

@@ -50,7 +50,7 @@ mod view;
 pub mod workloads;
 pub mod zones;
 
-pub use batch::{Batch, Control, PlannedRun, RunEvent, run_all};
+pub use batch::{Batch, Control, Ended, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
 pub use linux::Told;

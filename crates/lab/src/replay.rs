@@ -34,6 +34,7 @@ use workload::trace::{TraceError, TraceFormat, TraceReader};
 
 pub use scenario::{CacheSpec, ReplayScenario, TraceId, command_of, is_replay};
 
+use crate::batch::Ended;
 use crate::error::LabError;
 use crate::names::Names;
 use crate::resolve::{Setting, kernel_named, newest_kernel, sysctl_pairs};
@@ -125,8 +126,8 @@ pub struct ReplayControl {
     pub observer: Arc<dyn Fn(ReplayProgress) + Send + Sync>,
 }
 
-/// What each cache of a plan left: none where it was not run because of an interruption.
-pub type Outcomes = Vec<Option<Result<Recording, LabError>>>;
+/// What became of each cache of a plan.
+pub type Outcomes = Vec<Ended>;
 
 impl ReplayRequest {
     /// Every policy at every capacity, then every kernel with every size of memory; names vary slowest.
@@ -256,11 +257,11 @@ impl ReplayPlan {
         let job = Job { plan: self, input, length, total: length.saturating_mul(readings), control };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
         pool.install(|| {
-            let mut outcomes: Outcomes = self.caches.iter().map(|_| None).collect();
+            let mut outcomes: Outcomes = self.caches.iter().map(|_| Ended::NotRun).collect();
             if policies > 0 {
                 job.policies(counts_first, &mut outcomes)?;
                 for (index, outcome) in outcomes.iter().enumerate() {
-                    if let Some(Ok(recording)) = outcome {
+                    if let Some(recording) = outcome.recording() {
                         keep(index, recording)?;
                     }
                 }
@@ -320,7 +321,7 @@ impl Job<'_> {
         (Recording { scenario_toml: scenario.to_toml(), ..recording }, scenario)
     }
 
-    /// Fills in the outcomes of policies; leaves them out when stopped.
+    /// Fills in the outcomes of policies, unless stopped.
     fn policies(&self, counts_first: bool, outcomes: &mut Outcomes) -> Result<(), LabError> {
         let options = self.plan.options;
         let requests = if counts_first {
@@ -364,7 +365,7 @@ impl Job<'_> {
                 wall_ns: u64::try_from(wall.as_nanos()).ok(),
                 ..identity
             };
-            outcomes[index] = Some(Ok(recording));
+            outcomes[index] = Ended::Recorded(recording);
         }
         Ok(())
     }
@@ -386,7 +387,7 @@ impl Job<'_> {
             return Err(LabError::AllWarmup(warmup_is_all(self.plan.options.warmup, requests)));
         }
         let finished = AtomicUsize::new(0);
-        let run = |(index, outcome): (usize, &mut Option<Result<Recording, LabError>>)| {
+        let run = |(index, outcome): (usize, &mut Ended)| {
             let CacheSpec::Kernel { kernel, machine, mem, sysctls, seed } = &self.plan.caches[index].1 else {
                 return;
             };
@@ -409,8 +410,8 @@ impl Job<'_> {
                 (self.control.observer)(ReplayProgress::Finished { done, total: count, requests, seconds });
             }
             *outcome = match result {
-                Err(LabError::Interrupted { .. }) => None,
-                result => Some(result),
+                Err(LabError::Interrupted { .. }) => Ended::NotRun,
+                result => Ended::from(result),
             };
         };
         outcomes.par_iter_mut().enumerate().with_max_len(1).for_each(run);

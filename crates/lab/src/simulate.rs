@@ -15,7 +15,7 @@ use sim::{Progress, RunError};
 use workload::Scenario;
 
 use crate::counted::{phases, since};
-use crate::error::{LabError, Violation};
+use crate::error::{FailedAssertion, LabError};
 use crate::resolve::{Setting, command};
 
 /// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
@@ -89,7 +89,7 @@ fn failure(run: Recording, command: &str, error: &SimError) -> LabError {
 
 fn violation(run: Recording, command: &str, message: String) -> LabError {
     let Recording { label, seed, .. } = run;
-    LabError::Invariant { label, seed, source: Violation(message), command: command.to_owned() }
+    LabError::Invariant { label, seed, source: FailedAssertion(message), command: command.to_owned() }
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

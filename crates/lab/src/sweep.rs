@@ -23,7 +23,7 @@ use workload::replay::ReplayOptions;
 
 pub use folder::SweepFolder;
 
-use crate::batch::{self, Control, PlannedRun};
+use crate::batch::{self, Control, Ended, PlannedRun};
 use crate::error::{Class, LabError};
 use crate::replay::{CacheSpec, Outcomes, ReplayControl, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
 use crate::resolve::{Request, Subject};
@@ -502,7 +502,7 @@ impl SweepPlan {
     }
 
     /// Runs what is not `finished` and returns all outcomes, finished ones included; those that an
-    /// interruption kept from running are none. `keep` is called as runs end, with their place.
+    /// interruption kept from running are [`Ended::NotRun`]. `keep` is called as runs end, with their place.
     ///
     /// # Errors
     /// No threads can be started; a trace cannot be read.
@@ -527,9 +527,11 @@ impl SweepPlan {
             }
             _ => unreachable!("the control is that of this kind of work"),
         };
-        let mut all: Outcomes = finished.into_iter().map(|recording| recording.map(Ok)).collect();
+        let mut all: Outcomes =
+            finished.into_iter().map(|recording| recording.map_or(Ended::NotRun, Ended::Recorded)).collect();
         for (place, outcome) in places.into_iter().zip(new) {
-            all[place] = outcome.filter(|outcome| !matches!(outcome, Err(LabError::Interrupted { .. })));
+            let interrupted = matches!(outcome, Ended::Failed(LabError::Interrupted { .. }));
+            all[place] = if interrupted { Ended::NotRun } else { outcome };
         }
         Ok(all)
     }
@@ -546,9 +548,8 @@ pub enum SweepControl {
 /// What is wrong with a sweep as a whole: that runs failed, or that it was interrupted.
 pub fn problem(outcomes: &Outcomes, stopped: bool) -> Option<LabError> {
     let total = outcomes.len();
-    let failures: Vec<Class> =
-        outcomes.iter().flatten().filter_map(|outcome| Some(outcome.as_ref().err()?.class())).collect();
-    let finished = outcomes.iter().flatten().count() - failures.len();
+    let failures: Vec<Class> = outcomes.iter().filter_map(Ended::failure).map(LabError::class).collect();
+    let finished = outcomes.iter().filter_map(Ended::recording).count();
     let worst =
         failures.iter().copied().find(|class| *class == Class::Invariant).or(failures.first().copied());
     match worst {

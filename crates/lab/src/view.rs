@@ -111,7 +111,8 @@ mod tests {
         };
         let control = ReplayControl { stop: Arc::default(), observer: Arc::new(|_| {}) };
         let outcomes = request.plan().unwrap().run(0, &control, |_, _| Ok(())).unwrap();
-        let recordings: Vec<Recording> = outcomes.into_iter().flatten().map(Result::unwrap).collect();
+        let recordings: Vec<Recording> =
+            outcomes.iter().map(|outcome| outcome.recording().unwrap().clone()).collect();
         check(&[replay::METRICS, policy::METRICS].concat(), &names(&recordings));
         assert_eq!(headlines(&recordings[0].workload).len(), replay::METRICS.len() + policy::METRICS.len());
     }

@@ -9,7 +9,6 @@
 //! charges may exceed what is found, and equal it only while no task is in a system call
 //! ([`Memory::check_at_rest`]).
 
-use core::fmt;
 use std_alloc::format;
 use std_alloc::string::String;
 use std_alloc::vec;
@@ -21,6 +20,7 @@ use crate::base::event::Trace;
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
 use crate::base::ids::{MappingId, MemcgId};
 use crate::base::layout::ZoneKind;
+use crate::base::violation::{Violation, ensure};
 use crate::base::vmstat::MemcgStat;
 use crate::lru::lists::LruList;
 use crate::memory::Memory;
@@ -28,34 +28,14 @@ use crate::pages::anon::anon_owner;
 use crate::pages::tree::{Mappings, Slot};
 use crate::version::geometry::Cache;
 
-/// A broken invariant: a bug of ours, never of the caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation(pub String);
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invariant violated: {}", self.0)
-    }
-}
-
-impl core::error::Error for Violation {}
-
 /// What the frames say of themselves.
-struct Census {
+struct PagesInUse {
     /// Folios on lists.
     listed: u64,
     /// Folios in page cache trees.
     cached: u64,
     /// Pages on lists and in batches, by cgroup.
     pages_of: Vec<u64>,
-}
-
-macro_rules! ensure {
-    ($holds:expr, $($message:tt)*) => {
-        if !$holds {
-            return Err(Violation(format!($($message)*)));
-        }
-    };
 }
 
 impl<T: Trace> Memory<T> {
@@ -76,38 +56,40 @@ impl<T: Trace> Memory<T> {
     }
 
     fn check_with(&self, charges_hold: fn(u64, u64) -> bool) -> Result<(), Violation> {
-        self.core.alloc.check().map_err(|violation| Violation(format!("{violation}")))?;
-        let census = self.census()?;
-        self.check_lists(census.listed)?;
-        self.check_mappings(census.cached)?;
+        self.core.alloc.check()?;
+        let found = self.pages_in_use()?;
+        self.check_lists(found.listed)?;
+        self.check_mappings(found.cached)?;
         self.anon.check(&self.core).map_err(|problem| Violation(format!("anonymous memory: {problem}")))?;
         self.check_slabs()?;
         self.check_writeback()?;
-        self.check_charges(&census.pages_of, charges_hold)
+        self.core.cgroups.check().map_err(|problem| Violation(String::from(problem)))?;
+        self.check_charges(&found.pages_of, charges_hold)
     }
 
     /// Goes through all frames once.
-    fn census(&self) -> Result<Census, Violation> {
+    fn pages_in_use(&self) -> Result<PagesInUse, Violation> {
         let frames = &self.core.alloc.frames;
-        let mut census = Census { listed: 0, cached: 0, pages_of: vec![0; self.core.cgroups.ids().count()] };
+        let mut found =
+            PagesInUse { listed: 0, cached: 0, pages_of: vec![0; self.core.cgroups.ids().count()] };
         for index in 0..frames.len() {
             let pfn = Pfn(u32::try_from(index).expect("frames are numbered in 32 bits"));
             match frames.state(pfn) {
-                FrameState::Lru => census.listed += 1,
+                FrameState::Lru => found.listed += 1,
                 FrameState::Batch => {}
                 FrameState::Isolated => {
                     return Err(Violation(format!("{pfn:?} is isolated between steps")));
                 }
                 _ => continue,
             }
-            census.pages_of[self.core.page_memcg(pfn).index()] += u64::from(frames.pages(pfn));
+            found.pages_of[self.core.page_memcg(pfn).index()] += u64::from(frames.pages(pfn));
             if frames.owner(pfn) != NO_OWNER && anon_owner(frames.owner(pfn)).is_none() {
-                census.cached += 1;
+                found.cached += 1;
                 let slot = self.cache.find(MappingId(frames.owner(pfn)), frames.index(pfn));
                 ensure!(slot == Slot::Page(pfn), "{pfn:?} says that it is cached; its slot holds {slot:?}");
             }
         }
-        Ok(census)
+        Ok(found)
     }
 
     fn check_lists(&self, states: u64) -> Result<(), Violation> {

@@ -8,6 +8,7 @@ use units::{CpuId, NodeId, Pfn};
 use crate::alloc::boot::BootError;
 use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::Trace;
+use crate::base::frame::PageFlags;
 use crate::base::ids::MemcgId;
 use crate::base::layout::{MemoryLayout, ZoneKind};
 use crate::base::sysctl::Sysctls;
@@ -60,6 +61,40 @@ impl<T: Trace> Core<T> {
     #[inline]
     pub fn page_memcg(&self, pfn: Pfn) -> MemcgId {
         MemcgId(self.alloc.frames.memcg(pfn))
+    }
+
+    /// A page that is not valid yet, or that must stay as it is: `folio_lock`, without its wait.
+    #[inline]
+    pub fn lock_page(&mut self, pfn: Pfn) {
+        self.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
+    }
+
+    /// The page may be used again; whoever waits for it is woken by the caller: `folio_unlock`.
+    #[inline]
+    pub fn unlock_page(&mut self, pfn: Pfn) {
+        self.alloc.frames.clear_flags(pfn, PageFlags::LOCKED);
+    }
+
+    /// Whoever reads this page starts the next readahead: `folio_set_readahead`.
+    #[inline]
+    pub fn mark_readahead(&mut self, pfn: Pfn) {
+        self.alloc.frames.set_flags(pfn, PageFlags::READAHEAD);
+    }
+
+    /// Takes the mark away; returns whether there was one.
+    #[inline]
+    pub fn take_readahead_mark(&mut self, pfn: Pfn) -> bool {
+        let marked = self.alloc.frames.flags(pfn).has(PageFlags::READAHEAD);
+        if marked {
+            self.alloc.frames.clear_flags(pfn, PageFlags::READAHEAD);
+        }
+        marked
+    }
+
+    /// A page that was charged to `memcg` becomes kernel memory of it.
+    pub fn own_kernel_page(&mut self, memcg: MemcgId, pfn: Pfn) {
+        self.cgroups.count_kernel_pages(memcg, 1);
+        self.alloc.frames.set_memcg(pfn, memcg.0);
     }
 
     /// The zone kind and node of `pfn`.

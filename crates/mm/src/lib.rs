@@ -18,7 +18,9 @@ pub mod base {
     pub mod gfp;
     pub mod ids;
     pub mod layout;
+    pub mod list;
     pub mod sysctl;
+    pub mod violation;
     pub mod vmstat;
 }
 
@@ -36,6 +38,9 @@ pub mod cgroup {
     pub mod charge;
     #[cfg(test)]
     mod charge_scenes;
+    mod check;
+    mod counters;
+    mod order;
     pub mod protection;
     pub mod stat;
     pub mod tree;
@@ -111,6 +116,8 @@ pub mod reclaim {
     pub mod plan;
     pub mod run;
     pub mod shrinker;
+    #[cfg(test)]
+    mod shrinker_scenes;
     pub mod state;
 }
 
@@ -120,6 +127,8 @@ pub mod compact {
     pub mod migrate;
     pub mod run;
     pub mod scanners;
+    #[cfg(test)]
+    mod scenes;
     pub mod state;
 }
 
@@ -133,18 +142,25 @@ mod readings;
 pub mod decide {
     pub mod balance;
     pub mod charge;
+    pub mod kswapd;
+    #[cfg(test)]
+    mod kswapd_scenes;
     pub mod pause;
     #[cfg(test)]
     mod pause_scenes;
     pub mod priority;
     pub mod retry;
     #[cfg(test)]
+    mod retry_scripts;
+    #[cfg(test)]
     mod scene;
     pub mod throttle;
+    #[cfg(test)]
+    mod throttle_scenes;
 }
 
 pub use base::ids::MemcgId;
-pub use check::Violation;
+pub use base::violation::Violation;
 pub use memory::Memory;
 pub use version::feature::Feature;
 pub use version::presets::Version;

@@ -107,8 +107,9 @@ impl<T: Trace> Memory<T> {
         let mut line = format!("Node {} {}:", zone.node, zone.kind.name());
         for order in (0..ORDERS).map(|order| Order(u8::try_from(order).expect("11 orders"))) {
             let blocks = zone.free_area.blocks_free(order);
-            let has = |kind: &MigrateType| !zone.free_area.list(*kind, order).is_empty();
-            let types: String = MigrateType::ALL.iter().filter(|kind| has(kind)).map(letter).collect();
+            let has = |migrate_type: &MigrateType| !zone.free_area.list(*migrate_type, order).is_empty();
+            let types: String =
+                MigrateType::ALL.iter().filter(|migrate_type| has(migrate_type)).map(letter).collect();
             let types = if types.is_empty() { types } else { format!(" ({types})") };
             let _ = write!(line, " {blocks}*{}kB{types}", kb(order.pages().into()));
         }
@@ -137,8 +138,8 @@ impl<T: Trace> Memory<T> {
 }
 
 /// As `show_migration_types` names them.
-const fn letter(kind: &MigrateType) -> char {
-    match kind {
+const fn letter(migrate_type: &MigrateType) -> char {
+    match migrate_type {
         MigrateType::Unmovable => 'U',
         MigrateType::Movable => 'M',
         MigrateType::Reclaimable => 'E',

@@ -23,9 +23,9 @@ use crate::fs::inode::InodeObjects;
 use crate::fs::state::Fs;
 use crate::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState};
 use crate::fs::xfs::log::CheckpointId;
-use crate::lru::lists::{Lru, LruList, Lruvec};
+use crate::lru::lists::{Lru, LruList};
 use crate::lru::workingset::Shadow;
-use crate::pages::anon::{AnonMaps, RangeCensus};
+use crate::pages::anon::{AnonMaps, HugeRange};
 use crate::pages::cache::{PageCache, Prepared};
 use crate::pages::dirty;
 use crate::pages::pace::{Balance, DirtyLimits};
@@ -130,11 +130,6 @@ impl<T: Trace> Memory<T> {
 
     // ---- LRU lists ----
 
-    /// The lists of `memcg` on `node`.
-    pub fn lruvec(&self, memcg: MemcgId, node: NodeId) -> &Lruvec {
-        self.lru.lruvec(memcg, node)
-    }
-
     /// The folios on one list of `memcg` on `node`, the newest first.
     pub fn lru_list(&self, memcg: MemcgId, node: NodeId, list: LruList) -> impl Iterator<Item = Pfn> + '_ {
         self.lru.lruvec(memcg, node).list(list).iter(&self.core.alloc.frames)
@@ -161,24 +156,19 @@ impl<T: Trace> Memory<T> {
         self.lru.add(&mut self.core, cpu, pfn);
     }
 
-    /// Empties the batches of `cpu` onto the lists.
-    pub fn lru_drain(&mut self, cpu: CpuId) {
-        self.lru.drain(&mut self.core, cpu);
-    }
-
     /// Empties the batches of all CPUs onto the lists.
     pub fn lru_drain_all(&mut self) {
         self.lru.drain_all(&mut self.core);
     }
 
-    /// An access through `read` or `write`: [`Lru::mark_accessed`].
+    /// An access through `read`: [`Lru::mark_accessed`].
     pub fn mark_accessed(&mut self, cpu: CpuId, pfn: Pfn) {
         self.lru.mark_accessed(&mut self.core, cpu, pfn);
     }
 
-    /// Locks a page into memory: [`Lru::mlock`].
-    pub fn mlock(&mut self, cpu: CpuId, pfn: Pfn) {
-        self.lru.mlock(&mut self.core, cpu, pfn);
+    /// A buffered write: [`Lru::mark_written`].
+    pub fn mark_written(&mut self, cpu: CpuId, pfn: Pfn) {
+        self.lru.mark_written(&mut self.core, cpu, pfn);
     }
 
     /// `pfn` is back and `shadow` lay in its slot: [`Lru::refault`].
@@ -230,7 +220,9 @@ impl<T: Trace> Memory<T> {
 
     /// Frees the pages of a file that nothing needs: [`PageCache::invalidate`].
     pub fn mapping_invalidate(&mut self, cpu: CpuId, mapping: MappingId, clean_only: bool) -> u64 {
-        self.cache.invalidate(&mut self.core, &mut self.lru, cpu, mapping, clean_only)
+        let freed = self.cache.invalidate(&mut self.core, &mut self.lru, cpu, mapping, clean_only);
+        self.fs.list_emptied(&self.core, &mut self.cache);
+        freed
     }
 
     /// The thresholds of dirty pages now.
@@ -247,11 +239,6 @@ impl<T: Trace> Memory<T> {
     /// A writer looks, and is told what to do: [`PageCache::balance_dirty_pages`].
     pub fn balance_dirty_pages(&mut self, now: Nanos, pages: u32, since_pause: Nanos) -> Balance {
         self.cache.balance_dirty_pages(&self.core, &self.lru, now, pages, since_pause)
-    }
-
-    /// Measures the pace of writeback if it is time.
-    pub fn measure_pace(&mut self, now: Nanos, limits: &DirtyLimits) {
-        self.cache.measure_pace(&self.core, now, limits);
     }
 
     /// Marks a page of the cache dirty; false if it was already.
@@ -301,14 +288,9 @@ impl<T: Trace> Memory<T> {
         self.anon.lock(&mut self.core, &mut self.lru, cpu, anon, first, count);
     }
 
-    /// Makes single pages of a huge page: [`AnonMaps::split_huge`].
-    pub fn split_huge(&mut self, head: Pfn) {
-        self.anon.split_huge(&mut self.core, &mut self.lru, head);
-    }
-
     /// What is in the 2 MiB from page `first`, a multiple of 512.
-    pub fn anon_census(&self, anon: AnonId, first: u32) -> RangeCensus {
-        self.anon.census(&self.core, anon, first)
+    pub fn anon_range(&self, anon: AnonId, first: u32) -> HugeRange {
+        self.anon.range(&self.core, anon, first)
     }
 
     /// Lets a huge page take the place of single pages: [`AnonMaps::collapse`].
@@ -341,11 +323,6 @@ impl<T: Trace> Memory<T> {
     /// The inode is to be written, or was: its pages do not matter here.
     pub fn set_inode_dirty(&mut self, mapping: MappingId, dirty: bool) {
         self.fs.vfs.set_inode_dirty(&self.core, &self.cache, mapping, dirty);
-    }
-
-    /// Whether the inode itself, not a page of it, is to be written.
-    pub fn is_inode_dirty(&self, mapping: MappingId) -> bool {
-        self.fs.vfs.is_inode_dirty(mapping)
     }
 
     /// Looks a cluster of XFS inodes up in order to use it.
@@ -407,7 +384,9 @@ impl<T: Trace> Memory<T> {
         scan: &mut LruvecScan,
         sc: &mut ScanControl,
     ) -> Option<ChunkReport> {
-        self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc)
+        let report = self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc);
+        self.fs.list_emptied(&self.core, &mut self.cache);
+        report
     }
 
     /// Plans a visit to a shrinker: [`Reclaim::begin_slab`].

@@ -18,8 +18,6 @@ impl<T: Trace> Memory<T> {
     pub fn gauges(&self) -> [(&'static str, u64); 19] {
         let lru = |list| self.lru_pages(list);
         let limits = self.dirty_limits();
-        let anon: u64 =
-            self.nodes().map(|node| self.core.cgroups.live_stat(MemcgId::ROOT, node, MemcgStat::Anon)).sum();
         [
             ("nr_free_pages", self.core.alloc.free_pages().0),
             ("nr_inactive_anon", lru(LruList::InactiveAnon)),
@@ -28,7 +26,7 @@ impl<T: Trace> Memory<T> {
             ("nr_active_file", lru(LruList::ActiveFile)),
             ("nr_unevictable", lru(LruList::Unevictable)),
             ("nr_mlock", lru(LruList::Unevictable)),
-            ("nr_anon_pages", anon),
+            ("nr_anon_pages", self.anon.total_pages()),
             ("nr_file_pages", self.cache.trees().total_pages()),
             ("nr_slab_reclaimable", self.slab_pages(true)),
             ("nr_slab_unreclaimable", self.slab_pages(false)),

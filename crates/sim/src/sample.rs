@@ -157,18 +157,20 @@ fn zone_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
         let prefix = format!("z{}_{}", zone.node, zone.kind.name());
         let area = &zone.free_area;
         let blocks = area.pageblocks().totals();
-        let of_type = |kind: MigrateType| {
-            let name = format!("{kind:?}").to_lowercase();
+        let of_type = |migrate_type: MigrateType| {
+            let name = format!("{migrate_type:?}").to_lowercase();
             [
-                (format!("{prefix}_free_{name}"), area.free_of(kind)),
-                (format!("{prefix}_blocks_{name}"), u64::from(blocks[kind as usize])),
+                (format!("{prefix}_free_{name}"), area.free_of(migrate_type)),
+                (format!("{prefix}_blocks_{name}"), u64::from(blocks[migrate_type as usize])),
             ]
         };
         let mut columns = vec![
             (format!("{prefix}_free"), zone.free_pages().0),
             (format!("{prefix}_boost"), zone.watermarks.boost().0),
         ];
-        columns.extend(MigrateType::ALL[..MigrateType::PCP_TYPES].iter().flat_map(|&kind| of_type(kind)));
+        columns.extend(
+            MigrateType::ALL[..MigrateType::PCP_TYPES].iter().flat_map(|&migrate_type| of_type(migrate_type)),
+        );
         columns
     };
     kernel.mem(|mem| mem.core.alloc.zones().iter().flat_map(of).collect())

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use lab::folders::OutFolder;
 use lab::replay::{Outcomes, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
-use lab::{LabError, Recording, Subject, check_new_folder, view};
+use lab::{Ended, LabError, Recording, Subject, check_new_folder, view};
 
 use super::made_by;
 use crate::args::{Format, ReplayArgs};
@@ -78,9 +78,9 @@ fn results(outcomes: Outcomes, stopped: bool) -> (Vec<(usize, Recording)>, Optio
     let (mut results, mut error) = (Vec::new(), None);
     for (index, outcome) in outcomes.into_iter().enumerate() {
         match outcome {
-            Some(Ok(recording)) => results.push((index, recording)),
-            Some(Err(failure)) => error = error.or(Some(failure)),
-            None => {}
+            Ended::Recorded(recording) => results.push((index, recording)),
+            Ended::Failed(failure) => error = error.or(Some(failure)),
+            Ended::NotRun => {}
         }
     }
     if error.is_none() && stopped && results.len() < total {

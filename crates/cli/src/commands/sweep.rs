@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use lab::replay::Outcomes;
 use lab::sweep::{self, SweepControl, SweepFolder, SweepPlan, SweepRequest, problem};
-use lab::{GuestRequest, LabError, Recording, Request, Subject};
+use lab::{Ended, GuestRequest, LabError, Recording, Request, Subject};
 use report::{SweepRow, SweepRows};
 
 use super::host_policy;
@@ -101,10 +101,14 @@ fn run(
 
 fn rows<'a>(plan: &SweepPlan, outcomes: &'a Outcomes, all: bool) -> SweepRows<'a> {
     let over = plan.runs.iter().zip(outcomes).filter_map(|(run, outcome)| {
-        let outcome = outcome.as_ref()?.as_ref().map_err(LabError::told);
+        let outcome = match outcome {
+            Ended::Recorded(recording) => Ok(recording),
+            Ended::Failed(error) => Err(error.told()),
+            Ended::NotRun => return None,
+        };
         Some(SweepRow { values: run.values.clone(), outcome })
     });
-    let recorded = outcomes.iter().flatten().find_map(|outcome| outcome.as_ref().ok());
+    let recorded = outcomes.iter().find_map(Ended::recording);
     let workload = recorded.map_or(plan.subject.clone(), |recording| recording.workload.clone());
     SweepRows {
         axes: plan.axes.iter().map(|axis| axis.name.clone()).collect(),

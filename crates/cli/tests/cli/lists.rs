@@ -12,8 +12,8 @@ fn lists_name_what_other_commands_take() {
      linux-4.20-rc1  Linux 4.20-rc1 (Nov 2018): what the fragmentation avoidance
                      series was posted for
      linux-5.3       Linux 5.3 (2019)
-     linux-5.4       Linux 5.4: 5.3 + shrink-slab-when-boosted
-     linux-5.5       Linux 5.5: 5.4 + root-aging
+     linux-5.4       Linux 5.4: 5.3 + shrink-slab-when-boosted + scaled-protection
+     linux-5.5       Linux 5.5: 5.4 + root-aging, without shared-memcg-walk
      linux-6.1       Linux 6.1 (2022), classic LRU, as packaged by Debian 12
      linux-6.12      Linux 6.12 (2024), classic LRU, as packaged by Debian 13
 

@@ -1,20 +1,11 @@
 //! What is said in vain is refused with the reason: options that mean nothing where a run takes
 //! place, things said twice, changes that change nothing. Each of these was taken without a word.
 
-use crate::support::Scene;
-
-/// What a person sees of each command, in a scene of its own that must not change.
-fn check(scene: &Scene, commands: &[&str]) -> String {
-    let before = scene.names();
-    let shown: Vec<String> =
-        commands.iter().map(|command| format!("$ {command}\n{}\n", scene.shown(command))).collect();
-    assert_eq!(scene.names(), before, "a refusal leaves nothing behind");
-    shown.join("\n")
-}
+use crate::support::{Scene, refused};
 
 #[test]
 fn this_host_was_told_to_be_another_machine() {
-    let shown = check(
+    let shown = refused(
         &Scene::new(),
         &[
             "run hot-and-stream --on host --kernel linux-6.12",
@@ -60,7 +51,7 @@ fn this_host_was_told_to_be_another_machine() {
 
 #[test]
 fn a_guest_was_told_to_run_another_kernel() {
-    let shown = check(
+    let shown = refused(
         &Scene::new(),
         &[
             "run hot-and-stream --on vm:6.12 --kernel linux-5.4",
@@ -172,7 +163,7 @@ fn what_is_for_the_simulated_side_of_a_comparison_was_not_said_to_be() {
 
 #[test]
 fn one_name_was_given_twice_and_the_last_value_taken() {
-    let shown = check(
+    let shown = refused(
         &Scene::new(),
         &[
             "run hot-and-stream --param hot=1M --param stream=1G --param hot=2M",
@@ -251,7 +242,7 @@ fn one_name_was_given_twice_and_the_last_value_taken() {
 
 #[test]
 fn a_kernel_was_called_changed_that_was_not() {
-    let shown = check(
+    let shown = refused(
         &Scene::new(),
         &[
             "run hot-and-stream --kernel linux-5.5+root-aging",
@@ -358,7 +349,7 @@ fn mistakes_that_only_the_model_knows_had_no_line() {
         .file("guest.toml", format!("{real}kernel = \"linux-5.4\"\nmem = \"64M\"\nbackend = \"vm:6.12\"\n"));
     let commands =
         ["run range.toml", "run choice.toml", "run kernel.toml", "run host.toml", "run guest.toml"];
-    insta::assert_snapshot!(check(&scene, &commands), @"
+    insta::assert_snapshot!(refused(&scene, &commands), @"
     $ run range.toml
     error: `range.toml` is no scenario that can run
       caused by: line 7, column 18: `101` is no value for `vm.dirty_ratio`: it takes 0 to 100
@@ -407,7 +398,7 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
         "compare recordings/none",
         "replay recording --policy lru --capacity 10",
     ];
-    insta::assert_snapshot!(check(&scene, &commands), @"
+    insta::assert_snapshot!(refused(&scene, &commands), @"
     $ run binary.toml
     error: cannot read `binary.toml`
       caused by: stream did not contain valid UTF-8
@@ -467,7 +458,7 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
 #[test]
 fn a_run_without_memory_said_nothing_of_the_memory() {
     let command = "run hot-and-stream --set vm.min_free_kbytes=99999999 --param stream=1M -q";
-    let shown = check(&Scene::new(), &[command]);
+    let shown = refused(&Scene::new(), &[command]);
     for said in ["OOM-killed after ", "the machine was out of memory", "Mem-Info:", "exit 0"] {
         assert!(shown.contains(said), "no `{said}` in\n{shown}");
     }
@@ -487,7 +478,7 @@ fn a_command_that_cannot_be_recorded_ended_as_a_wrong_input() {
         "record -- ./orphan",
         "record -- /",
     ];
-    insta::assert_snapshot!(check(&scene, &commands), @"
+    insta::assert_snapshot!(refused(&scene, &commands), @"
     $ record --out new --format json -- ./plain
     error: the argument '--out <DIR>' cannot be used with '--format <FORMAT>'
 

@@ -73,3 +73,12 @@ impl Scene {
         names
     }
 }
+
+/// What a person sees of each command, which must leave nothing behind in the scene.
+pub fn refused(scene: &Scene, commands: &[&str]) -> String {
+    let before = scene.names();
+    let shown: Vec<String> =
+        commands.iter().map(|command| format!("$ {command}\n{}\n", scene.shown(command))).collect();
+    assert_eq!(scene.names(), before, "what is refused leaves nothing behind");
+    shown.join("\n")
+}

@@ -1,20 +1,11 @@
 //! Every wrong input is told in words, with the remedy and the documented exit code, and leaves
 //! nothing behind.
 
-use crate::support::Scene;
-
-/// What a person sees of each command, in a scene of its own that must not change.
-fn check(scene: &Scene, commands: &[&str]) -> String {
-    let before = scene.names();
-    let shown: Vec<String> =
-        commands.iter().map(|command| format!("$ {command}\n{}\n", scene.shown(command))).collect();
-    assert_eq!(scene.names(), before, "a wrong input leaves nothing behind");
-    shown.join("\n")
-}
+use crate::support::{Scene, refused};
 
 #[test]
 fn unknown_names_come_with_the_nearest() {
-    let shown = check(
+    let shown = refused(
         &Scene::new(),
         &[
             "run hot-n-stream",
@@ -89,7 +80,7 @@ fn unknown_names_come_with_the_nearest() {
 
 #[test]
 fn values_that_make_no_sense_say_what_would() {
-    let shown = check(
+    let shown = refused(
         &Scene::new(),
         &[
             "run hot-and-stream --mem -5M",
@@ -193,7 +184,7 @@ fn a_wrong_scenario_file_is_told_by_line_and_column() {
         .file("toml.toml", "workload = \n")
         .file("binary.toml", [0xff, 0xfe, 0x00]);
     let commands = ["run key.toml", "run mem.toml", "run toml.toml", "run binary.toml", "run none.toml"];
-    insta::assert_snapshot!(check(&scene, &commands), @r#"
+    insta::assert_snapshot!(refused(&scene, &commands), @r#"
     $ run key.toml
     error: `key.toml` is no scenario that can run
       caused by: line 5, column 1: unknown key `kernal`
@@ -255,7 +246,7 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
         "replay text.csv --policy lru",
         "replay none.csv --policy lru --capacity 10",
     ];
-    insta::assert_snapshot!(check(&scene, &commands), @"
+    insta::assert_snapshot!(refused(&scene, &commands), @"
     $ replay cut.bin --policy lru --capacity 10
     error: cannot replay `cut.bin`
       caused by: byte 24: the trace ends inside a record: 6 bytes are left where a record has 24
@@ -338,7 +329,7 @@ fn folders_that_exist_or_cannot_be_written_are_told_before_anything_runs() {
         "compare mine --seeds 3",
         "compare no/such other",
     ];
-    insta::assert_snapshot!(check(&scene, &commands), @"
+    insta::assert_snapshot!(refused(&scene, &commands), @"
     $ run hot-and-stream --out mine
     error: `mine` exists already
     hint: name a new folder, or remove this one first
@@ -402,7 +393,7 @@ fn what_is_said_of_a_virtual_machine_needs_one_and_makes_sense() {
         "run sim.toml",
         "run nodes.toml",
     ];
-    insta::assert_snapshot!(check(&scene, &commands), @r#"
+    insta::assert_snapshot!(refused(&scene, &commands), @r#"
     $ run hot-and-stream --vm-cpus 4
     error: `--vm-cpus` is for virtual machines, and this runs on `sim`
     hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out

@@ -2,8 +2,16 @@
 //!
 //! The victim is the process with the most anonymous memory in the cgroup that ran out; its memory
 //! is reaped at once and its next system call fails. Each kill is kept with what the kernel prints
-//! of it (`dump_header`, `oom_kill_process`). Left out: `oom_score_adj`, swap and page tables in the
-//! score, `memory.oom.group`.
+//! of it (`dump_header`, `oom_kill_process`).
+//!
+//! A task that is out of memory holds a lock from its last try until the victim's memory is free;
+//! others sleep a tick and go round, so that nobody dies for what is about to come free. Linux lets
+//! go of it before the reaper is done, but kills nobody else either while it sees a victim that was
+//! not reaped. A kill in a cgroup at its limit takes no time here, and so needs no lock.
+//!
+//! Left out: `oom_score_adj`, swap and page tables in the score, `memory.oom.group`.
+
+use std::cell::Cell;
 
 use mm::MemcgId;
 use mm::base::event::Trace;
@@ -15,7 +23,22 @@ use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
 
+/// `oom_lock`, held until it is dropped.
+pub(crate) struct OomLock<'a>(&'a Cell<bool>);
+
+impl Drop for OomLock<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
 impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Takes the lock of the OOM killer; none if another task holds it.
+    pub(crate) fn try_lock_oom(&self) -> Option<OomLock<'_>> {
+        let held = &self.shared.oom_lock;
+        (!held.replace(true)).then(|| OomLock(held))
+    }
+
     /// Kills one process below `memcg`; false when none is left to kill.
     pub(crate) fn oom_kill(&self, memcg: MemcgId) -> bool {
         let candidates: Vec<Process> = self
@@ -33,14 +56,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let Some(victim) = victim.cloned() else { return false };
         let kill = self.described(&victim, memcg, &candidates);
         self.shared.oom_kills.borrow_mut().push(kill);
-        self.shared.oom_lock.set(true);
         victim.0.killed.set(true);
         self.mem(|mem| {
             mem.core.alloc.events.add(VmEvent::OomKill, 1);
             mem.core.cgroups.count_event(victim.memcg(), |events| &mut events.oom_kill);
         });
         self.reap(&victim);
-        self.shared.oom_lock.set(false);
         true
     }
 

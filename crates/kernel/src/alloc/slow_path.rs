@@ -31,22 +31,28 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     pub(crate) async fn alloc_slow(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
-        let mut retry = Retry::new(gfp, order, process.is_some_and(Process::is_killed));
+        let mut retry = Retry::new(gfp, order);
         let mut outcome = Outcome::NoPage;
+        // From the last try before a kill until the victim's memory is free.
+        let mut lock = None;
         loop {
-            let cpu = self.machine().current_cpu();
-            let done = match self.mem(|mem| retry.step(mem, cpu, outcome)) {
+            // Either may have changed while it waited.
+            let (cpu, victim) = (self.machine().current_cpu(), process.is_some_and(Process::is_killed));
+            let next = self.mem(|mem| retry.step(mem, cpu, victim, outcome));
+            lock = lock.filter(|_| next == Next::Kill);
+            let done = match next {
                 Next::WakeKswapds => {
                     self.wake_all_kswapds(gfp, order);
                     Err(Outcome::NoPage)
                 }
                 Next::TryOrStall(flags) => self.try_or_stall(gfp, order, flags).await.ok_or(Outcome::NoPage),
                 Next::Try(flags) => self.try_once(gfp, order, flags).ok_or(Outcome::NoPage),
-                Next::Reclaim => Err(Outcome::Freed(self.direct_reclaim(gfp, order).await)),
+                Next::Reclaim => Err(Outcome::Freed(self.direct_reclaim(process, gfp, order).await)),
                 Next::Drain => {
                     self.drain_for(gfp);
                     Err(Outcome::NoPage)
                 }
+                Next::Unreserve => Err(Outcome::Unreserved(self.unreserve_highatomic(gfp, true))),
                 Next::Compact(priority, flags) => {
                     self.direct_compact(gfp, order, flags, priority).await.map_err(Outcome::Compacted)
                 }
@@ -58,10 +64,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.machine().cond_resched().await;
                     Err(Outcome::NoPage)
                 }
-                Next::LastTry(flags) => self.last_try(gfp, order, flags).await,
+                Next::LastTry(flags) => {
+                    lock = self.try_lock_oom();
+                    self.last_try(gfp, order, flags, lock.is_some()).await
+                }
                 Next::Kill => {
-                    let any = self.oom_kill(MemcgId::ROOT);
-                    Err(Outcome::Killed { any, oneself: process.is_some_and(Process::is_killed) })
+                    let killed = self.oom_kill(MemcgId::ROOT);
+                    self.machine().cond_resched().await; // until the oom_reaper is done
+                    Err(if killed { Outcome::Killed } else { Outcome::NobodyLeft })
                 }
                 Next::Fail => return None,
             };
@@ -72,9 +82,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Before the OOM killer runs: one try, unless another task runs it.
-    async fn last_try(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Result<Pfn, Outcome> {
-        if self.shared.oom_lock.get() {
+    /// Before the OOM killer runs: one try, unless another task holds its lock.
+    async fn last_try(
+        &self,
+        gfp: Gfp,
+        order: Order,
+        flags: AllocFlags,
+        locked: bool,
+    ) -> Result<Pfn, Outcome> {
+        if !locked {
             self.machine().sleep(ticks_from(self.machine().now(), 1), WaitReason::OomLock).await;
             return Err(Outcome::OomLocked);
         }
@@ -83,13 +99,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Reclaim made progress, but others took it all: pages on per-CPU lists may be left.
     fn drain_for(&self, gfp: Gfp) {
+        let _ = self.unreserve_highatomic(gfp, false);
+        let _ = self.mem(|mem| mem.core.alloc.drain_all());
+        self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));
+    }
+
+    /// Gives a pageblock of the reserves back that the request could use; unless `force`, each zone
+    /// keeps its last one. Returns whether one was given.
+    fn unreserve_highatomic(&self, gfp: Gfp, force: bool) -> bool {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
             let zones = mem.core.alloc.zonelist(cpu, gfp).to_vec();
-            mem.core.alloc.unreserve_highatomic(&zones, gfp.migrate_type(), false);
-            let _ = mem.core.alloc.drain_all();
-        });
-        self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));
+            mem.core.alloc.unreserve_highatomic(&zones, gfp.migrate_type(), force)
+        })
     }
 
     fn wake_all_kswapds(&self, gfp: Gfp, order: Order) {

@@ -77,7 +77,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<bool, Errno> {
         let Some((anon, first, advised)) = self.huge_range(process, mapping, page) else { return Ok(false) };
         let gfp = fault_gfp(self.mem(|mem| mem.core.alloc.sysctls().thp_defrag()), advised);
-        let huge = self.alloc_huge_page(process, gfp).await;
+        let huge = self.alloc_huge_page(Some(process), process, gfp).await;
         let Some(pfn) = huge else {
             self.mem(|mem| mem.core.alloc.events.add(VmEvent::ThpFaultFallback, 1));
             return Ok(false);
@@ -96,9 +96,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(true)
     }
 
-    /// Allocates and charges a huge page.
-    pub(crate) async fn alloc_huge_page(&self, process: &Process, gfp: Gfp) -> Option<Pfn> {
-        let pfn = self.alloc_pages(Some(process), gfp, HUGE_ORDER).await?;
+    /// Allocates a huge page for `by`, or for a kernel thread if none, and charges `process`.
+    pub(crate) async fn alloc_huge_page(
+        &self,
+        by: Option<&Process>,
+        process: &Process,
+        gfp: Gfp,
+    ) -> Option<Pfn> {
+        let pfn = self.alloc_pages(by, gfp, HUGE_ORDER).await?;
         // A limit is no reason to kill for a huge page.
         let charge = gfp | Gfp::NORETRY;
         if self.charge_pages(process, process.memcg(), HUGE_PAGES, charge).await.is_err() {

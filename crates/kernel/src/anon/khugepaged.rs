@@ -77,9 +77,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         for _ in 0..PAGES_TO_SCAN / HUGE_PAGES {
             let Some(candidate) = self.next_range(cursor) else { return true };
             self.machine().charge(CostOp::CompactScanMigrate, u64::from(HUGE_PAGES));
-            let census = self.mem(|mem| mem.anon_census(candidate.anon, candidate.first));
+            let range = self.mem(|mem| mem.anon_range(candidate.anon, candidate.first));
             // Any number of empty entries but all will do (`max_ptes_none` = 511).
-            let fits = census.present > 0 && census.referenced && !census.huge && !census.busy;
+            let fits = range.present > 0 && range.referenced && !range.huge && !range.busy;
             if fits && !self.collapse(&candidate).await {
                 return false;
             }
@@ -120,15 +120,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn collapse(&self, candidate: &Candidate) -> bool {
         let Candidate { process, anon, first } = candidate;
         let gfp = Gfp(LIGHT.0 | Gfp::DIRECT_RECLAIM.0);
-        let Some(pfn) = self.alloc_huge_page(process, gfp).await else {
+        let Some(pfn) = self.alloc_huge_page(None, process, gfp).await else {
             self.mem(|mem| mem.core.alloc.events.add(VmEvent::ThpCollapseAllocFailed, 1));
             return false;
         };
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::ThpCollapseAlloc, 1));
         // Much may have happened meanwhile: the process may be gone, the range be freed.
         let owns = process.0.anon.borrow().iter().flatten().any(|area| area.anon == *anon);
-        let census = self.mem(|mem| mem.anon_census(*anon, *first));
-        if process.is_killed() || !owns || census.present == 0 || census.huge || census.busy {
+        let range = self.mem(|mem| mem.anon_range(*anon, *first));
+        if process.is_killed() || !owns || range.present == 0 || range.huge || range.busy {
             self.free_huge_page(process, pfn);
             return true;
         }

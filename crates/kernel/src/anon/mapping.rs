@@ -23,13 +23,6 @@ pub struct AnonMapping {
     pages: u64,
 }
 
-impl AnonMapping {
-    /// Its length in pages.
-    pub fn pages(&self) -> u64 {
-        self.pages
-    }
-}
-
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Allocates and charges an anonymous page and puts it into mapping `mapping` at `index`.
     pub(crate) async fn add_anon_page(

@@ -4,7 +4,6 @@
 //! Next: [`super::filemap`] adds one page, [`super::readahead`] a window, [`super::io`] reads them.
 
 use mm::base::event::Trace;
-use mm::base::frame::PageFlags;
 use mm::base::gfp::Gfp;
 use mm::pages::cache::Prepared;
 use mm::pages::tree::Slot;
@@ -55,7 +54,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.machine().charge(CostOp::PageCacheAdd, u64::from(order.pages()));
         self.mem(|mem| {
             if marker {
-                mem.core.alloc.frames.set_flags(pfn, PageFlags::READAHEAD);
+                mem.core.mark_readahead(pfn);
             }
             mem.lru_add(cpu, pfn);
         });
@@ -73,7 +72,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let memcg = process.memcg();
         let pages = self.mem(|mem| mem.core.alloc.frames.pages(pfn));
         self.charge_pages(process, memcg, pages, gfp).await?;
-        if let Err(errno) = self.prepare_tree(process, inode, index, pages).await {
+        if let Err(errno) = self.prepare_tree(process, inode, index, pages, gfp).await {
             self.mem(|mem| mem.core.cgroups.uncharge(memcg, u64::from(pages)));
             return Err(errno);
         }
@@ -84,7 +83,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.core.cgroups.uncharge(memcg, u64::from(pages));
                 return false;
             }
-            mem.core.alloc.frames.set_flags(pfn, PageFlags::LOCKED);
+            mem.core.lock_page(pfn);
             if let Some(shadow) = mem.insert_page(inode.mapping, index, pfn, memcg) {
                 mem.refault(pfn, shadow);
             }
@@ -92,15 +91,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }))
     }
 
-    /// Makes the tree nodes on the way to `index`, charging and allocating slab as needed.
+    /// Makes the tree nodes on the way to `index`, charging and allocating slab as needed. They may wait
+    /// and enter the filesystem as far as `gfp`, which the pages were allocated with, lets them.
     async fn prepare_tree(
         &self,
         process: &Process,
         inode: &Inode,
         index: u32,
         pages: u32,
+        gfp: Gfp,
     ) -> Result<(), Errno> {
-        let gfp = Gfp::KERNEL;
+        let gfp = gfp.without(Gfp::MOVABLE_BIT).without(Gfp::WRITE);
         loop {
             let cpu = self.machine().current_cpu();
             let memcg = process.memcg();

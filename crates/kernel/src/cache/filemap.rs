@@ -3,27 +3,38 @@
 //! A read finds each page, starts readahead where one is missing or a marker is reached, waits for
 //! pages that are on their way, marks them accessed and copies. Content is not stored.
 //!
-//! A write finds or adds each page, reading it first where the write covers only a part of what is
-//! on the disk, makes it dirty, and pauses where the writer goes too fast.
+//! A write finds or adds each folio, reading it first where the write covers only a part of what is
+//! on the disk, makes it dirty, and pauses where the writer goes too fast. On XFS a new folio is as large
+//! as the rest of the write (6.6). Whether a write is an access to the page is a rule of the version.
 //!
-//! Left out: large folios made by writes, direct I/O. Next: [`crate::writeback`].
+//! Left out: direct I/O, which blocks of a large folio are dirty (it is written whole). Next:
+//! [`crate::writeback`].
 
 use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::pages::tree::Slot;
-use units::{PAGE_SIZE, Pfn};
+use units::{Order, PAGE_SIZE, Pfn};
 
 use crate::cache::add::Place;
 use crate::cache::in_flight::PageRange;
 use crate::cache::look::Found;
+use crate::cache::readahead::LARGEST_FOLIO;
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
+
+/// A folio that a write made dirty.
+pub(crate) struct DirtyFolio {
+    /// The index behind it.
+    behind: u32,
+    /// Its first page; none when another took its place meanwhile.
+    pub(crate) page: Option<Pfn>,
+}
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `read(2)`: returns the bytes that lay before the end of the file.
@@ -143,58 +154,72 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Ok(0);
         }
         let (first, past) = page_range(offset, end);
-        for index in first..past {
+        let mut index = first;
+        while index < past {
             let start = u64::from(index) * PAGE_SIZE;
             let covers = offset <= start && (end >= start + PAGE_SIZE || end >= file.inode.size.get());
             let keeps_some = !covers && index < file.inode.mapped_pages();
-            self.write_page(process, &file.inode, index, keeps_some).await?;
-            self.machine().charge(CostOp::CopyPage, 1);
-            let written = end.min(start + PAGE_SIZE);
+            let largest = self.largest_for_write(index, end - offset.max(start));
+            let folio = self.write_folio(process, &file.inode, index, keeps_some, largest).await?;
+            if let Some(pfn) = folio.page {
+                let cpu = self.machine().current_cpu();
+                self.mem(|mem| mem.mark_written(cpu, pfn));
+            }
+            let behind = folio.behind.min(past);
+            self.machine().charge(CostOp::CopyPage, u64::from(behind - index));
+            let written = end.min(u64::from(behind) * PAGE_SIZE);
             if written > file.inode.size.get() {
                 file.inode.size.set(written);
                 self.mem(|mem| mem.set_inode_dirty(file.inode.mapping, true));
             }
-            self.balance_dirty_pages(process).await;
+            for _ in index..behind {
+                self.balance_dirty_pages(process).await;
+            }
+            index = behind;
         }
         self.handle_over_high(process).await;
         self.machine().cond_resched().await; // return to user mode
         Ok(len)
     }
 
-    /// Makes one page dirty, which is added if it is missing, or read first if the write
-    /// `keeps_some` of it.
-    pub(crate) async fn write_page(
+    /// The largest folio that a write of `bytes` from page `index` on may make.
+    fn largest_for_write(&self, index: u32, bytes: u64) -> Order {
+        let folios = self.mem(|mem| mem.core.rules().write_folios);
+        if self.shared.filesystem.writes_large_folios(folios) { write_order(index, bytes) } else { Order(0) }
+    }
+
+    /// Makes the folio at `index` dirty; one that is missing is added, of order `largest` at most, or read
+    /// first if the write `keeps_some` of it.
+    pub(crate) async fn write_folio(
         &self,
         process: &Process,
         inode: &Rc<Inode>,
         index: u32,
         keeps_some: bool,
-    ) -> Result<(), Errno> {
+        largest: Order,
+    ) -> Result<DirtyFolio, Errno> {
         loop {
-            let (pfn, is_new) = self.page_for_write(process, inode, index, keeps_some).await?;
+            let (pfn, is_new) = self.folio_for_write(process, inode, index, keeps_some, largest).await?;
+            let behind = self.mem(|mem| mem.core.alloc.frames.index(pfn) + mem.core.alloc.frames.pages(pfn));
             let dirtied = self.dirty_page(process, inode, index).await;
             if is_new {
-                self.unlock_pages(PageRange { mapping: inode.mapping, first: index, count: 1 });
+                self.unlock_pages(PageRange { mapping: inode.mapping, first: index, count: behind - index });
             }
             if dirtied? {
-                let cpu = self.machine().current_cpu();
-                self.mem(|mem| {
-                    if mem.cache.find(inode.mapping, index) == Slot::Page(pfn) {
-                        mem.mark_accessed(cpu, pfn);
-                    }
-                });
-                return Ok(());
+                let slot = self.mem(|mem| mem.cache.find(inode.mapping, index));
+                return Ok(DirtyFolio { behind, page: (slot == Slot::Page(pfn)).then_some(pfn) });
             }
         }
     }
 
-    /// A page to write to, and whether it is new: then it is locked by the caller.
-    async fn page_for_write(
+    /// A folio to write to, and whether it is new: then it is locked by the caller.
+    async fn folio_for_write(
         &self,
         process: &Process,
         inode: &Inode,
         index: u32,
         keeps_some: bool,
+        largest: Order,
     ) -> Result<(Pfn, bool), Errno> {
         loop {
             match self.look(inode, index) {
@@ -204,8 +229,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Found::Missing if keeps_some => self.read_one_page(process, inode, index).await?,
                 Found::Missing => {
                     self.mem(|mem| mem.note_dirty_full_nodes());
-                    let gfp = self.shared.filesystem.page_gfp() | Gfp::WRITE;
-                    if self.add_folio(process, inode, Place::page(index), gfp).await?
+                    if self.add_for_write(process, inode, index, largest).await?
                         && let Slot::Page(pfn) = self.mem(|mem| mem.cache.find(inode.mapping, index))
                     {
                         return Ok((pfn, true)); // Locked by us, and wholly overwritten: nothing to read.
@@ -214,6 +238,26 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             process.check_alive()?;
         }
+    }
+
+    /// Adds a folio at `index` of order `largest`, or of the next lower one for which there is a block, a
+    /// charge and the place (`__filemap_get_folio`). Only a single page is worth trying again for. False:
+    /// the place was taken meanwhile.
+    async fn add_for_write(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        index: u32,
+        largest: Order,
+    ) -> Result<bool, Errno> {
+        let gfp = self.shared.filesystem.page_gfp() | Gfp::WRITE;
+        for order in (1..=largest.0).rev().map(Order) {
+            let place = Place { order, ..Place::page(index) };
+            if self.add_folio(process, inode, place, gfp | Gfp::NORETRY).await == Ok(true) {
+                return Ok(true);
+            }
+        }
+        self.add_folio(process, inode, Place::page(index), gfp).await
     }
 
     /// Makes a page of the cache dirty. False: the page is gone.
@@ -255,8 +299,33 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 }
 
+/// The order of a new folio at `index` that a write of `bytes` fills: the largest power of two that is
+/// aligned and does not reach beyond the write (MECHANISMS-6X 2.2).
+fn write_order(index: u32, bytes: u64) -> Order {
+    let filled = (bytes / PAGE_SIZE).max(1).ilog2().min(LARGEST_FOLIO);
+    let aligned = if index == 0 { filled } else { filled.min(index.trailing_zeros()) };
+    Order(u8::try_from(aligned).expect("at most 9"))
+}
+
 /// Pages that a byte range covers: the first one and the one behind the last.
 fn page_range(offset: u64, end: u64) -> (u32, u32) {
     let page = |n: u64| u32::try_from(n).expect("sizes are checked at creation");
     (page(offset / PAGE_SIZE), page(end.div_ceil(PAGE_SIZE)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_folio_is_as_large_as_the_rest_of_the_write_and_aligned() {
+        // MECHANISMS-6X 2.2: 64 KiB -> order 4, 4 KiB -> order 0.
+        for (index, kib, order) in
+            [(0, 64, 4), (0, 4, 0), (7, 64, 0), (8, 64, 3), (0, 100, 4), (16, 36, 3), (24, 4, 0), (0, 2, 0)]
+        {
+            assert_eq!(write_order(index, kib << 10), Order(order), "{kib} KiB at page {index}");
+        }
+        assert_eq!(write_order(0, 1 << 30), Order(9), "a huge page at most");
+        assert_eq!(write_order(1 << 20, 1 << 30), Order(9));
+    }
 }

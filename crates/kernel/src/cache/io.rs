@@ -4,7 +4,6 @@
 //! [`crate::writeback`] what to write.
 
 use mm::base::event::Trace;
-use mm::base::frame::PageFlags;
 use mm::pages::tree::Slot;
 use units::{Bytes, PAGE_SIZE};
 
@@ -53,7 +52,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| {
             for index in range.first..range.first + range.count {
                 if let Slot::Page(pfn) = mem.cache.find(range.mapping, index) {
-                    mem.core.alloc.frames.clear_flags(pfn, PageFlags::LOCKED);
+                    mem.core.unlock_page(pfn);
                 }
             }
         });

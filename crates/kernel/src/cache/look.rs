@@ -21,12 +21,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn look(&self, inode: &Inode, index: u32) -> Found {
         self.mem(|mem| {
             let Slot::Page(pfn) = mem.cache.find(inode.mapping, index) else { return Found::Missing };
-            let flags = mem.core.alloc.frames.flags(pfn);
-            if flags.has(PageFlags::READAHEAD) {
-                mem.core.alloc.frames.clear_flags(pfn, PageFlags::READAHEAD);
+            if mem.core.take_readahead_mark(pfn) {
                 return Found::Marker(mem.core.alloc.frames.order(pfn));
             }
-            if flags.has(PageFlags::LOCKED) { Found::Locked } else { Found::Ready(pfn) }
+            if mem.core.alloc.frames.flags(pfn).has(PageFlags::LOCKED) {
+                Found::Locked
+            } else {
+                Found::Ready(pfn)
+            }
         })
     }
 }

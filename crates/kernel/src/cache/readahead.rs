@@ -17,8 +17,8 @@ use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
 
-/// The largest folio of the page cache that readahead makes: 2^9 pages.
-const LARGEST_FOLIO: u32 = 9;
+/// The largest folio of the page cache: 2^9 pages.
+pub(crate) const LARGEST_FOLIO: u32 = 9;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `posix_fadvise(POSIX_FADV_RANDOM)`.

@@ -39,9 +39,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         machine.charge(CostOp::PcpRefillPage, step.drained);
         if !direct {
             self.mem(|mem| {
-                let events = &mut mem.core.alloc.events;
-                events.add(VmEvent::CompactDaemonMigrateScanned, step.migrate_scanned);
-                events.add(VmEvent::CompactDaemonFreeScanned, step.free_scanned);
+                mem.core.alloc.events.add(VmEvent::CompactDaemonMigrateScanned, step.migrate_scanned);
+                mem.core.alloc.events.add(VmEvent::CompactDaemonFreeScanned, step.free_scanned);
             });
         }
     }

@@ -3,8 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use units::Bytes;
-
 use crate::cache::window::Readahead;
 use crate::files::inode::Inode;
 
@@ -42,10 +40,5 @@ impl OpenFile {
             readahead: Rc::new(Cell::new(Readahead::new())),
             _descriptor: Rc::new(descriptor),
         }
-    }
-
-    /// Its size.
-    pub fn size(&self) -> Bytes {
-        Bytes(self.inode.size.get())
     }
 }

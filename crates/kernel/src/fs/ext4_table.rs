@@ -3,6 +3,7 @@
 //! Left out: bitmaps and group descriptors. Next: [`super::ext4`].
 
 use mm::base::event::Trace;
+use units::Order;
 
 use crate::errno::Errno;
 use crate::files::inode::Inode;
@@ -29,6 +30,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if !create {
             return self.read_block(process, &device, block).await;
         }
-        self.write_page(process, &device, block, false).await
+        // Looking a block up for its buffers is an access, which a write of a file is not.
+        if let Some(pfn) = self.write_folio(process, &device, block, false, Order(0)).await?.page {
+            let cpu = self.machine().current_cpu();
+            self.mem(|mem| mem.mark_accessed(cpu, pfn));
+        }
+        Ok(())
     }
 }

@@ -13,7 +13,7 @@ pub mod xfs_log;
 
 use mm::base::gfp::Gfp;
 use mm::version::geometry::Cache;
-use mm::version::rules::{ReadaheadFolios, Rules, Writepage};
+use mm::version::rules::{ReadaheadFolios, Rules, WriteFolios, Writepage};
 
 /// The filesystem of the data disk: what matters to memory management.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,14 @@ impl Filesystem {
         match self {
             Self::Ext4 => false,
             Self::Xfs => matches!(folios, ReadaheadFolios::Large),
+        }
+    }
+
+    /// Whether buffered writes may make large folios.
+    pub(crate) const fn writes_large_folios(self, folios: WriteFolios) -> bool {
+        match self {
+            Self::Ext4 => false,
+            Self::Xfs => matches!(folios, WriteFolios::Large),
         }
     }
 

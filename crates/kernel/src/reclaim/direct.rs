@@ -2,7 +2,6 @@
 //!
 //! Next: [`super::run`], which it shares with [`super::limit`].
 
-use mm::alloc::flags::gfp_zone;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::decide::priority::Escalation;
@@ -10,14 +9,17 @@ use units::Order;
 
 use crate::handle::Kernel;
 use crate::machine::Machine;
+use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Direct reclaim for a request (`__perform_reclaim`): returns the pages freed.
-    pub(crate) async fn direct_reclaim(&self, gfp: Gfp, order: Order) -> u64 {
+    /// Direct reclaim for a request (`__perform_reclaim`) of a process, or else of a kernel thread:
+    /// returns the pages freed.
+    pub(crate) async fn direct_reclaim(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> u64 {
         let cpu = self.machine().current_cpu();
         let node = self.mem(|mem| mem.core.alloc.node_of(cpu));
-        self.throttle_direct_reclaim(node, gfp, gfp_zone(gfp)).await;
-        let reclaimed = self.try_to_free_pages(Escalation::direct(gfp, order)).await;
+        self.throttle_direct_reclaim(process, node, gfp).await;
+        let run = Escalation::direct(gfp, order).by_kernel_thread(process.is_none());
+        let reclaimed = self.try_to_free_pages(run).await;
         self.machine().cond_resched().await; // after direct reclaim; others may take the pages
         reclaimed
     }

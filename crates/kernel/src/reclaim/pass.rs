@@ -18,21 +18,23 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One pass over a node at the run's priority (`shrink_node`).
     pub(crate) async fn shrink_node(&self, node: NodeId, sc: &mut ScanControl) {
         self.put_closed();
+        let start = sc.nr_reclaimed;
         loop {
             let before = sc.nr_reclaimed;
             let mut walk = self.mem(|mem| mem.begin_pass(node, sc));
             let mut visited = None;
             while let Some(memcg) = self.mem(|mem| mem.next_memcg(&mut walk, visited, sc)) {
                 visited = Some(memcg);
-                self.machine().charge(CostOp::WalkMemcg, 1);
+                self.machine().charge(CostOp::WalkMemcg, walk.take_steps());
                 self.shrink_memcg(memcg, node, sc).await;
             }
+            self.machine().charge(CostOp::WalkMemcg, walk.take_steps());
             let freed = sc.nr_reclaimed - before;
             if !self.mem(|mem| mem.should_continue_reclaim(node, sc, freed)) {
                 break;
             }
         }
-        self.heed_writeback(node, sc).await;
+        self.heed_writeback(node, sc, sc.nr_reclaimed - start).await;
     }
 
     async fn shrink_memcg(&self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {

@@ -3,59 +3,47 @@
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
-use mm::base::layout::ZoneKind;
-use mm::base::vmstat::VmEvent;
-use mm::decide::throttle::{AfterNode, AfterPass};
+use mm::decide::throttle::{AfterNode, AfterPass, ReserveNext, ReserveWait};
 use mm::reclaim::run::ScanControl;
 use units::{Nanos, NodeId};
 
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
+use crate::tasks::process::Process;
 use crate::time::{JIFFY, ticks_from};
 
-/// How long a reclaimer waits for the disk at most.
-const LONG_WAIT: Nanos = Nanos::from_millis(100);
-
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// After a pass over a node.
-    pub(crate) async fn heed_writeback(&self, node: NodeId, sc: &ScanControl) {
-        match self.mem(|mem| mem.after_pass(node, sc)) {
+    /// After a pass over a node that freed so many pages.
+    pub(crate) async fn heed_writeback(&self, node: NodeId, sc: &ScanControl, freed: u64) {
+        match self.mem(|mem| mem.after_pass(node, sc, freed)) {
             AfterPass::GoOn => {}
-            AfterPass::UntilWritten => self.wait_until_written(node).await,
-            AfterPass::CongestionWait => self.machine().sleep(LONG_WAIT, WaitReason::Congestion).await,
+            AfterPass::UntilWritten(longest) => self.wait_until_written(node, longest).await,
+            AfterPass::CongestionWait(length) => self.machine().sleep(length, WaitReason::Congestion).await,
             AfterPass::CongestionTick => self.machine().sleep(JIFFY, WaitReason::Congestion).await,
         }
     }
 
-    /// Waits at most 100 ms until enough pages are written.
-    async fn wait_until_written(&self, node: NodeId) {
-        {
-            let mut throttled = self.shared.throttled.borrow_mut();
-            let throttled = &mut throttled[node.index()];
-            if throttled.tasks == 0 {
-                throttled.written = 0;
-            }
-            throttled.tasks += 1;
-        }
+    /// Waits until enough pages are written.
+    async fn wait_until_written(&self, node: NodeId, longest: Nanos) {
+        let waiters = &self.shared.writeback_waiters;
+        waiters.borrow_mut()[node.index()].begin();
         let queue = self.shared.queues[node.index()].writeback;
-        let _ = self.machine().wait(queue, WaitReason::ThrottleWriteback, Some(LONG_WAIT)).await;
-        self.shared.throttled.borrow_mut()[node.index()].tasks -= 1;
+        let _ = self.machine().wait(queue, WaitReason::ThrottleWriteback, Some(longest)).await;
+        waiters.borrow_mut()[node.index()].end();
     }
 
-    /// `throttle_direct_reclaim`: waits until kswapd has restored half of the min marks. Without
-    /// FS at most one second, as the caller may hold what kswapd needs.
-    pub(crate) async fn throttle_direct_reclaim(&self, node: NodeId, gfp: Gfp, highest_zoneidx: ZoneKind) {
-        if self.mem(|mem| mem.allow_direct_reclaim(node)) {
-            return;
-        }
-        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgScanDirectThrottle, 1));
-        let timeout = (!gfp.has(Gfp::FS)).then_some(Nanos::from_secs(1));
+    /// `throttle_direct_reclaim`, as [`ReserveWait`] decides; no process: a kernel thread.
+    pub(crate) async fn throttle_direct_reclaim(&self, process: Option<&Process>, node: NodeId, gfp: Gfp) {
         let queue = self.shared.queues[node.index()].pfmemalloc;
-        while !self.mem(|mem| mem.allow_direct_reclaim(node)) {
-            self.wakeup_kswapd_for_reserve(node, highest_zoneidx);
-            let _ = self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
-            if timeout.is_some() || self.mem(|mem| mem.reclaim.node(node).kswapd_failures) > 0 {
-                return;
+        let mut wait = ReserveWait::new(node, gfp, process.is_none());
+        loop {
+            let (now, dying) = (self.machine().now(), process.is_some_and(Process::is_killed));
+            match self.mem(|mem| wait.step(mem, now, dying)) {
+                ReserveNext::GoOn => return,
+                ReserveNext::Wait(timeout) => {
+                    self.wakeup_kswapd_for_reserve(node);
+                    let _ = self.machine().wait(queue, WaitReason::DirectReclaimThrottle, timeout).await;
+                }
             }
         }
     }

@@ -6,6 +6,7 @@
 use mm::base::event::Trace;
 use mm::base::ids::MappingId;
 use mm::base::vmstat::VmEvent;
+use mm::pages::tree::Slot;
 use units::{Bytes, NodeId, PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::PageRange;
@@ -24,12 +25,14 @@ pub(crate) const REQUESTS_MAX: u32 = 128;
 pub(crate) struct Plug {
     offset: u64,
     pages: u32,
+    /// Folios of which this request carries the last page: they are clean when it is complete.
     ranges: Vec<PageRange>,
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn add_to_plug(&self, inode: &Inode, first: u32, count: u32, plug: &mut Plug) {
         let (mut first, end) = (first, first + count);
+        let mut noted = first;
         while first < end {
             let (offset, contiguous) = inode.place(first).expect("blocks were just allocated");
             let follows = plug.pages > 0 && plug.offset + (u64::from(plug.pages) * PAGE_SIZE) == offset;
@@ -38,9 +41,21 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 plug.offset = offset;
             }
             let count = contiguous.min(end - first).min(REQUEST_PAGES - plug.pages);
-            plug.ranges.push(PageRange { mapping: inode.mapping, first, count });
             plug.pages += count;
             first += count;
+            let whole = if first < end { self.folio_start(inode, first) } else { end };
+            if whole > noted {
+                plug.ranges.push(PageRange { mapping: inode.mapping, first: noted, count: whole - noted });
+                noted = whole;
+            }
+        }
+    }
+
+    /// The first page of the folio that page `index`, which is being written, belongs to.
+    fn folio_start(&self, inode: &Inode, index: u32) -> u32 {
+        match self.mem(|mem| mem.cache.find(inode.mapping, index)) {
+            Slot::Page(pfn) => self.mem(|mem| mem.core.alloc.frames.index(pfn)),
+            _ => index,
         }
     }
 
@@ -70,16 +85,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Reclaimers that wait for writeback run once 32 pages for each of them are written
-    /// (`acct_reclaim_writeback`).
+    /// Reclaimers may wait for what was written.
     fn note_written(&self, node: NodeId, pages: u64) {
-        let enough = {
-            let mut throttled = self.shared.throttled.borrow_mut();
-            let throttled = &mut throttled[node.index()];
-            throttled.written += pages;
-            throttled.tasks > 0 && throttled.written > 32 * throttled.tasks
-        };
-        if enough {
+        if self.shared.writeback_waiters.borrow_mut()[node.index()].note_written(pages) {
             self.machine().wake_all(self.shared.queues[node.index()].writeback);
         }
     }
@@ -89,7 +97,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn pageout(&self, pages: Vec<Pfn>) {
         let mut plug = Plug::default();
         for pfn in pages {
-            self.mem(|mem| mem.core.alloc.events.add(VmEvent::NrVmscanWrite, 1));
             let (mapping, index) = self
                 .mem(|mem| (MappingId(mem.core.alloc.frames.owner(pfn)), mem.core.alloc.frames.index(pfn)));
             let Some(inode) = self.shared.files.borrow().by_mapping(mapping) else { continue };

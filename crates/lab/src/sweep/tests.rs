@@ -109,14 +109,15 @@ fn a_run_that_fails_does_not_keep_others_from_running_and_an_interruption_keeps_
         if index == 0 { Err(LabError::EmptyFolder("full disk".into())) } else { Ok(()) }
     };
     let outcomes = plan.run(vec![None; 3], 1, &control, refuse_first).unwrap();
-    let ended: Vec<_> = outcomes.iter().map(|outcome| outcome.as_ref().map(Result::is_ok)).collect();
-    assert_eq!(ended, [Some(false), Some(true), Some(true)]);
+    let ended: Vec<_> =
+        outcomes.iter().map(|outcome| (outcome.recording().is_some(), outcome.failure().is_some())).collect();
+    assert_eq!(ended, [(false, true), (true, false), (true, false)], "recorded, failed");
     let error = problem(&outcomes, false).unwrap();
     assert_eq!((error.to_string().as_str(), error.class()), ("1 of 3 runs failed", Class::Input));
 
     stop.store(true, Ordering::Relaxed);
-    let finished = outcomes.into_iter().map(|outcome| outcome.and_then(Result::ok)).collect();
+    let finished = outcomes.iter().map(|outcome| outcome.recording().cloned()).collect();
     let outcomes = plan.run(finished, 1, &control, |_, _| Ok(())).unwrap();
-    assert!(outcomes[0].is_none() && matches!(outcomes[2], Some(Ok(_))));
+    assert!(matches!(outcomes[..], [Ended::NotRun, _, Ended::Recorded(_)]));
     assert_eq!(problem(&outcomes, true).unwrap().to_string(), "interrupted: 2 of 3 runs finished");
 }

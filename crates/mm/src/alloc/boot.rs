@@ -340,13 +340,13 @@ fn free_at_boot(zone: &mut Zone, kept: Pages, frames: &mut Frames) {
     let kept_end = if kept == 0 { 0 } else { (at + kept).next_multiple_of(LARGEST_ORDER.pages()) };
     while at < end {
         let order = Order(u8::try_from(at.trailing_zeros()).expect("below 33").min(LARGEST_ORDER.0));
-        let kind = if at < kept_end { MigrateType::Unmovable } else { MigrateType::Movable };
-        if kind == MigrateType::Unmovable {
+        let migrate_type = if at < kept_end { MigrateType::Unmovable } else { MigrateType::Movable };
+        if migrate_type == MigrateType::Unmovable {
             for block in (at..at + order.pages()).step_by(crate::alloc::pageblock::PAGEBLOCK_PAGES as usize) {
-                zone.free_area.blocks.set(Pfn(block), kind);
+                zone.free_area.blocks.set(Pfn(block), migrate_type);
             }
         }
-        zone.free_area.push(frames, Pfn(at), order, kind, End::Tail);
+        zone.free_area.push(frames, Pfn(at), order, migrate_type, End::Tail);
         at += order.pages();
     }
 }

@@ -44,8 +44,8 @@ pub(super) fn recorded_type(frames: &Frames, pfn: Pfn) -> MigrateType {
 
 /// Records the type for a frame that goes on a free or per-CPU list.
 #[inline]
-pub(super) fn record_type(frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
-    frames.set_owner(pfn, NO_OWNER, kind as u32);
+pub(super) fn record_type(frames: &mut Frames, pfn: Pfn, migrate_type: MigrateType) {
+    frames.set_owner(pfn, NO_OWNER, migrate_type as u32);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,14 +85,17 @@ impl FreeArea {
     }
 
     /// Free pages on the lists of one type: a row of `/proc/pagetypeinfo`, summed up.
-    pub fn free_of(&self, kind: MigrateType) -> u64 {
-        (0_u8..).zip(&self.lists[kind as usize]).map(|(order, list)| u64::from(list.len()) << order).sum()
+    pub fn free_of(&self, migrate_type: MigrateType) -> u64 {
+        (0_u8..)
+            .zip(&self.lists[migrate_type as usize])
+            .map(|(order, list)| u64::from(list.len()) << order)
+            .sum()
     }
 
     /// The list of free blocks of one type and order, next to be taken first.
     #[inline]
-    pub const fn list(&self, kind: MigrateType, order: Order) -> &FrameList {
-        &self.lists[kind as usize][order.0 as usize]
+    pub const fn list(&self, migrate_type: MigrateType, order: Order) -> &FrameList {
+        &self.lists[migrate_type as usize][order.0 as usize]
     }
 
     /// Types of the pageblocks.
@@ -106,56 +109,63 @@ impl FreeArea {
         self.filled[..types].iter().any(|&filled| (filled >> order.0) != 0)
     }
 
-    /// Whether a block of exactly `order` is free on the list of `kind`.
+    /// Whether a block of exactly `order` is free on the list of `migrate_type`.
     #[inline]
-    pub(super) const fn has(&self, kind: MigrateType, order: Order) -> bool {
-        (self.filled[kind as usize] & (1 << order.0)) != 0
+    pub(super) const fn has(&self, migrate_type: MigrateType, order: Order) -> bool {
+        (self.filled[migrate_type as usize] & (1 << order.0)) != 0
     }
 
-    /// Puts a block that is on no list on the list of `kind`.
+    /// Puts a block that is on no list on the list of `migrate_type`.
     #[inline]
-    pub(super) fn push(&mut self, frames: &mut Frames, pfn: Pfn, order: Order, kind: MigrateType, end: End) {
+    pub(super) fn push(
+        &mut self,
+        frames: &mut Frames,
+        pfn: Pfn,
+        order: Order,
+        migrate_type: MigrateType,
+        end: End,
+    ) {
         frames.set_state(pfn, FrameState::Free);
         frames.set_order(pfn, order);
-        record_type(frames, pfn, kind);
-        let list = &mut self.lists[kind as usize][order.index()];
+        record_type(frames, pfn, migrate_type);
+        let list = &mut self.lists[migrate_type as usize][order.index()];
         match end {
             End::Head => list.push_front(frames, pfn),
             End::Tail => list.push_back(frames, pfn),
         }
-        self.filled[kind as usize] |= 1 << order.0;
+        self.filled[migrate_type as usize] |= 1 << order.0;
         self.free += u64::from(order.pages());
     }
 
     /// Takes a free block off its list. Its state is left to the caller.
     #[inline]
     pub(super) fn take(&mut self, frames: &mut Frames, pfn: Pfn) {
-        let kind = recorded_type(frames, pfn) as usize;
+        let migrate_type = recorded_type(frames, pfn) as usize;
         let order = frames.order(pfn);
-        let list = &mut self.lists[kind][order.index()];
+        let list = &mut self.lists[migrate_type][order.index()];
         list.remove(frames, pfn);
         if list.is_empty() {
-            self.filled[kind] &= !(1 << order.0);
+            self.filled[migrate_type] &= !(1 << order.0);
         }
         self.free -= u64::from(order.pages());
     }
 
-    /// Takes the smallest block of `kind` that holds `order`, splits it and hands out its lowest
+    /// Takes the smallest block of `migrate_type` that holds `order`, splits it and hands out its lowest
     /// part as a block in use.
     #[inline]
     pub(super) fn take_smallest(
         &mut self,
         frames: &mut Frames,
         order: Order,
-        kind: MigrateType,
+        migrate_type: MigrateType,
     ) -> Option<Pfn> {
-        let fitting = self.filled[kind as usize] >> order.0;
+        let fitting = self.filled[migrate_type as usize] >> order.0;
         if fitting == 0 {
             return None;
         }
         let from = Order(order.0 + u8::try_from(fitting.trailing_zeros()).expect("at most 16"));
-        let pfn = self.list(kind, from).first().expect("its bit is set");
-        self.take_split(frames, pfn, order, kind);
+        let pfn = self.list(migrate_type, from).first().expect("its bit is set");
+        self.take_split(frames, pfn, order, migrate_type);
         Some(pfn)
     }
 
@@ -174,13 +184,13 @@ impl FreeArea {
     }
 
     /// Frees a block: merges it with its buddies as far as they are free and puts the result on
-    /// the list of `kind`. With `retype`, a pageblock that is absorbed takes over `kind` (6.12).
+    /// the list of `migrate_type`. With `retype`, a pageblock that is absorbed takes over `migrate_type` (6.12).
     pub(super) fn free_block(
         &mut self,
         frames: &mut Frames,
         pfn: Pfn,
         order: Order,
-        kind: MigrateType,
+        migrate_type: MigrateType,
         retype: bool,
     ) {
         let (mut pfn, mut order) = (pfn, order);
@@ -191,48 +201,48 @@ impl FreeArea {
             }
             self.take(frames, buddy);
             if retype && order >= PAGEBLOCK_ORDER {
-                self.blocks.set_covered(buddy, order, kind);
+                self.blocks.set_covered(buddy, order, migrate_type);
             }
             frames.set_state(Pfn(pfn.0 | order.pages()), FrameState::Tail);
             pfn = Pfn(pfn.0 & !order.pages());
             order = Order(order.0 + 1);
         }
         let end = if merge_is_likely(frames, pfn, order) { End::Tail } else { End::Head };
-        self.push(frames, pfn, order, kind, end);
+        self.push(frames, pfn, order, migrate_type, end);
     }
 
     /// Whether two free buddies may merge: below a pageblock always, above unless exactly one of
     /// them belongs to the highatomic reserve.
     fn may_merge(&self, pfn: Pfn, buddy: Pfn, order: Order) -> bool {
-        let is_reserve = |pfn| self.blocks.kind(pfn) == MigrateType::HighAtomic;
+        let is_reserve = |pfn| self.blocks.migrate_type(pfn) == MigrateType::HighAtomic;
         order < PAGEBLOCK_ORDER || is_reserve(pfn) == is_reserve(buddy)
     }
 
-    /// Moves all free blocks of the pageblock at `start` to the lists of `kind`.
-    pub(super) fn move_pageblock(&mut self, frames: &mut Frames, start: Pfn, kind: MigrateType) {
+    /// Moves all free blocks of the pageblock at `start` to the lists of `migrate_type`.
+    pub(super) fn move_pageblock(&mut self, frames: &mut Frames, start: Pfn, migrate_type: MigrateType) {
         let end = start.0 + PAGEBLOCK_PAGES;
         let mut at = start;
         while at.0 < end {
             let step = head_step(frames, at);
             if frames.state(at) == FrameState::Free {
-                self.move_block(frames, at, kind);
+                self.move_block(frames, at, migrate_type);
             }
             at = Pfn(at.0 + step);
         }
     }
 
-    /// Moves one free block to the head of the list of `kind`.
-    pub(super) fn move_block(&mut self, frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
+    /// Moves one free block to the head of the list of `migrate_type`.
+    pub(super) fn move_block(&mut self, frames: &mut Frames, pfn: Pfn, migrate_type: MigrateType) {
         let order = frames.order(pfn);
         self.take(frames, pfn);
-        self.push(frames, pfn, order, kind, End::Head);
+        self.push(frames, pfn, order, migrate_type, End::Head);
     }
 
     /// Sets the type of the pageblock of `pfn` and moves its free pages along.
-    pub(super) fn retype_pageblock(&mut self, frames: &mut Frames, pfn: Pfn, kind: MigrateType) {
+    pub(super) fn retype_pageblock(&mut self, frames: &mut Frames, pfn: Pfn, migrate_type: MigrateType) {
         let start = block_start(pfn);
-        self.blocks.set(start, kind);
-        self.move_pageblock(frames, start, kind);
+        self.blocks.set(start, migrate_type);
+        self.move_pageblock(frames, start, migrate_type);
     }
 }
 

@@ -3,8 +3,6 @@
 //! [`PageAllocator::check`] recounts everything in one walk over the frames. Tests call it after
 //! every event in small machines. LRU lists and cgroups are checked beside it by `Memory`.
 
-use core::fmt;
-
 use units::{CpuId, Order, Pfn};
 
 use crate::alloc::buddy::{LARGEST_ORDER, ORDERS, is_free, recorded_type};
@@ -15,82 +13,8 @@ use crate::base::event::Trace;
 use crate::base::frame::FrameState;
 use crate::base::gfp::MigrateType;
 use crate::base::layout::ZoneId;
+use crate::base::violation::{Violation, ensure};
 use crate::version::rules::FallbackPolicy;
-
-/// The first thing that was found wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // The text of each says what its fields are.
-pub enum Violation {
-    BlockLeavesZone { zone: ZoneId, pfn: Pfn, order: Order },
-    BlockNotAligned { pfn: Pfn, order: Order },
-    FreeBehindHead { head: Pfn, pfn: Pfn },
-    LostFrame { pfn: Pfn },
-    Unmerged { pfn: Pfn, order: Order },
-    ManagedPages { zone: ZoneId, counted: u64, managed: u64 },
-    FreePages { zone: ZoneId, counted: u64, counter: u64 },
-    FreeList { zone: ZoneId, kind: MigrateType, order: Order, counted: u32, listed: u32 },
-    OnWrongList { pfn: Pfn, kind: MigrateType },
-    WrongPageblock { pfn: Pfn, listed: MigrateType, block: MigrateType },
-    PcpPages { zone: ZoneId, counted: u64, counter: u64 },
-    PcpList { cpu: CpuId, zone: ZoneId, pfn: Pfn },
-    PcpCount { cpu: CpuId, zone: ZoneId, listed: u32, counter: u32 },
-    PageblockTotal { zone: ZoneId, counted: u32, spanned: u32 },
-    HighAtomic { zone: ZoneId, blocks: u32, reserved: u64 },
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::BlockLeavesZone { zone, pfn, order } => {
-                write!(f, "the block of {order:?} at {pfn:?} reaches beyond zone {}", zone.0)
-            }
-            Self::BlockNotAligned { pfn, order } => {
-                write!(f, "the block at {pfn:?} is not aligned to {order:?}")
-            }
-            Self::FreeBehindHead { head, pfn } => write!(f, "{pfn:?} behind head {head:?} is marked as free"),
-            Self::LostFrame { pfn } => write!(f, "{pfn:?} is a tail but belongs to no head"),
-            Self::Unmerged { pfn, order } => {
-                write!(f, "{pfn:?} and its buddy of {order:?} are free and not merged")
-            }
-            Self::ManagedPages { zone, counted, managed } => {
-                write!(f, "zone {} holds {counted} pages but manages {managed}", zone.0)
-            }
-            Self::FreePages { zone, counted, counter } => {
-                write!(f, "zone {} has {counted} free pages, its counter says {counter}", zone.0)
-            }
-            Self::FreeList { zone, kind, order, counted, listed } => write!(
-                f,
-                "zone {} has {counted} free blocks of {order:?} and type {kind:?}, its list has {listed}",
-                zone.0
-            ),
-            Self::OnWrongList { pfn, kind } => {
-                write!(f, "{pfn:?} is on a free list that is not its own, {kind:?}")
-            }
-            Self::WrongPageblock { pfn, listed, block } => {
-                write!(f, "{pfn:?} is on the list of {listed:?} but its pageblock is {block:?}")
-            }
-            Self::PcpPages { zone, counted, counter } => write!(
-                f,
-                "{counted} pages of zone {} are marked as on per-CPU lists, the counters say {counter}",
-                zone.0
-            ),
-            Self::PcpList { cpu, zone, pfn } => {
-                write!(f, "{pfn:?} is on a list of {cpu:?} for zone {} where it does not belong", zone.0)
-            }
-            Self::PcpCount { cpu, zone, listed, counter } => {
-                write!(f, "{cpu:?} lists {listed} pages of zone {}, its counter says {counter}", zone.0)
-            }
-            Self::PageblockTotal { zone, counted, spanned } => {
-                write!(f, "zone {} has {counted} typed pageblocks for {spanned} frames", zone.0)
-            }
-            Self::HighAtomic { zone, blocks, reserved } => {
-                write!(f, "zone {} has {blocks} highatomic blocks, its counter says {reserved} pages", zone.0)
-            }
-        }
-    }
-}
-
-impl core::error::Error for Violation {}
 
 /// What the walk over a zone's frames counted.
 struct Recount {
@@ -109,13 +33,12 @@ impl<T: Trace> PageAllocator<T> {
         for (index, zone) in self.zones.iter().enumerate() {
             let id = ZoneId(u8::try_from(index).expect("at most 32 zones"));
             let recount = self.recount(id, zone)?;
-            if recount.managed != zone.managed.0 {
-                return Err(Violation::ManagedPages {
-                    zone: id,
-                    counted: recount.managed,
-                    managed: zone.managed.0,
-                });
-            }
+            ensure!(
+                recount.managed == zone.managed.0,
+                "zone {index} holds {} pages but manages {}",
+                recount.managed,
+                zone.managed.0
+            );
             self.check_free_lists(id, zone, &recount)?;
             self.check_pcps(id, &recount)?;
             self.check_pageblocks(id, zone)?;
@@ -130,18 +53,16 @@ impl<T: Trace> PageAllocator<T> {
             if state == FrameState::Reserved {
                 continue;
             }
-            if state == FrameState::Tail {
-                return Err(Violation::LostFrame { pfn });
-            }
+            ensure!(state != FrameState::Tail, "{pfn:?} is a tail but belongs to no head");
             let order = self.frames.order(pfn);
             self.check_extent(id, zone, pfn, order)?;
             recount.managed += u64::from(order.pages());
             match state {
                 FrameState::Free => {
-                    let kind = recorded_type(&self.frames, pfn);
-                    recount.free[kind as usize][order.index()] += 1;
+                    let migrate_type = recorded_type(&self.frames, pfn);
+                    recount.free[migrate_type as usize][order.index()] += 1;
                     self.check_merged(zone, pfn, order)?;
-                    self.check_pageblock_type(zone, pfn, order, kind)?;
+                    self.check_pageblock_type(zone, pfn, order, migrate_type)?;
                 }
                 FrameState::Pcp => recount.on_pcp += u64::from(order.pages()),
                 _ => {}
@@ -151,17 +72,16 @@ impl<T: Trace> PageAllocator<T> {
     }
 
     fn check_extent(&self, id: ZoneId, zone: &Zone, pfn: Pfn, order: Order) -> Result<(), Violation> {
-        if order > LARGEST_ORDER || pfn.0 + order.pages() > zone.start.0 + zone.spanned {
-            return Err(Violation::BlockLeavesZone { zone: id, pfn, order });
+        let fits = order <= LARGEST_ORDER && pfn.0 + order.pages() <= zone.start.0 + zone.spanned;
+        ensure!(fits, "the block of {order:?} at {pfn:?} reaches beyond zone {}", id.0);
+        ensure!(pfn.0.is_multiple_of(order.pages()), "the block at {pfn:?} is not aligned to {order:?}");
+        for tail in (pfn.0 + 1..pfn.0 + order.pages()).map(Pfn) {
+            ensure!(
+                self.frames.state(tail) != FrameState::Free,
+                "{tail:?} behind head {pfn:?} is marked as free"
+            );
         }
-        if !pfn.0.is_multiple_of(order.pages()) {
-            return Err(Violation::BlockNotAligned { pfn, order });
-        }
-        let mut behind = (pfn.0 + 1..pfn.0 + order.pages()).map(Pfn);
-        match behind.find(|&tail| self.frames.state(tail) == FrameState::Free) {
-            Some(tail) => Err(Violation::FreeBehindHead { head: pfn, pfn: tail }),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn check_merged(&self, zone: &Zone, pfn: Pfn, order: Order) -> Result<(), Violation> {
@@ -169,9 +89,11 @@ impl<T: Trace> PageAllocator<T> {
             return Ok(());
         }
         let buddy = Pfn(pfn.0 ^ order.pages());
-        if is_free(&self.frames, buddy, order) {
-            return Err(Violation::Unmerged { pfn: pfn.min(buddy), order });
-        }
+        ensure!(
+            !is_free(&self.frames, buddy, order),
+            "{:?} and its buddy of {order:?} are free and not merged",
+            pfn.min(buddy)
+        );
         Ok(())
     }
 
@@ -187,10 +109,8 @@ impl<T: Trace> PageAllocator<T> {
             return Ok(());
         }
         for at in (pfn.0..pfn.0 + order.pages()).step_by(PAGEBLOCK_PAGES as usize) {
-            let block = zone.free_area.pageblocks().kind(Pfn(at));
-            if block != listed {
-                return Err(Violation::WrongPageblock { pfn, listed, block });
-            }
+            let block = zone.free_area.pageblocks().migrate_type(Pfn(at));
+            ensure!(block == listed, "{pfn:?} is on the list of {listed:?} but its pageblock is {block:?}");
         }
         Ok(())
     }
@@ -198,28 +118,36 @@ impl<T: Trace> PageAllocator<T> {
     fn check_free_lists(&self, id: ZoneId, zone: &Zone, recount: &Recount) -> Result<(), Violation> {
         let area = &zone.free_area;
         let mut pages = 0;
-        for kind in MigrateType::ALL {
+        for migrate_type in MigrateType::ALL {
             for order in (0..=LARGEST_ORDER.0).map(Order) {
-                let list = area.list(kind, order);
-                let counted = recount.free[kind as usize][order.index()];
+                let list = area.list(migrate_type, order);
+                let counted = recount.free[migrate_type as usize][order.index()];
                 pages += u64::from(counted) * u64::from(order.pages());
                 // One element more than counted is enough to see a ring.
                 let walked = list.iter(&self.frames).take(counted as usize + 1);
                 let mut listed = 0;
                 for pfn in walked {
                     listed += 1;
-                    if !is_free(&self.frames, pfn, order) || recorded_type(&self.frames, pfn) != kind {
-                        return Err(Violation::OnWrongList { pfn, kind });
-                    }
+                    let is_own =
+                        is_free(&self.frames, pfn, order) && recorded_type(&self.frames, pfn) == migrate_type;
+                    ensure!(is_own, "{pfn:?} is on a free list that is not its own, {migrate_type:?}");
                 }
-                if listed != counted || list.len() != counted || area.has(kind, order) != (counted > 0) {
-                    return Err(Violation::FreeList { zone: id, kind, order, counted, listed: list.len() });
-                }
+                ensure!(
+                    listed == counted
+                        && list.len() == counted
+                        && area.has(migrate_type, order) == (counted > 0),
+                    "zone {} has {counted} free blocks of {order:?} and type {migrate_type:?}, its list has {}",
+                    id.0,
+                    list.len()
+                );
             }
         }
-        if pages != area.free_pages() {
-            return Err(Violation::FreePages { zone: id, counted: pages, counter: area.free_pages() });
-        }
+        ensure!(
+            pages == area.free_pages(),
+            "zone {} has {pages} free pages, its counter says {}",
+            id.0,
+            area.free_pages()
+        );
         Ok(())
     }
 
@@ -231,34 +159,48 @@ impl<T: Trace> PageAllocator<T> {
             for (order, list) in pcp.lists() {
                 for pfn in list.iter(&self.frames).take(list.len() as usize + 1) {
                     let is_pcp = self.frames.state(pfn) == FrameState::Pcp;
-                    if !is_pcp || self.frames.order(pfn) != order || self.zone_of(pfn) != id {
-                        return Err(Violation::PcpList { cpu, zone: id, pfn });
-                    }
+                    let belongs = is_pcp && self.frames.order(pfn) == order && self.zone_of(pfn) == id;
+                    ensure!(
+                        belongs,
+                        "{pfn:?} is on a list of {cpu:?} for zone {} where it does not belong",
+                        id.0
+                    );
                     listed += order.pages();
                 }
             }
-            if listed != pcp.count() {
-                return Err(Violation::PcpCount { cpu, zone: id, listed, counter: pcp.count() });
-            }
+            ensure!(
+                listed == pcp.count(),
+                "{cpu:?} lists {listed} pages of zone {}, its counter says {}",
+                id.0,
+                pcp.count()
+            );
             total += u64::from(listed);
         }
-        if total != recount.on_pcp {
-            return Err(Violation::PcpPages { zone: id, counted: recount.on_pcp, counter: total });
-        }
+        ensure!(
+            total == recount.on_pcp,
+            "{} pages of zone {} are marked as on per-CPU lists, the counters say {total}",
+            recount.on_pcp,
+            id.0
+        );
         Ok(())
     }
 
     fn check_pageblocks(&self, id: ZoneId, zone: &Zone) -> Result<(), Violation> {
         let totals = zone.free_area.pageblocks().totals();
-        let counted = totals.iter().sum();
-        if counted * PAGEBLOCK_PAGES != zone.spanned {
-            return Err(Violation::PageblockTotal { zone: id, counted, spanned: zone.spanned });
-        }
+        let counted: u32 = totals.iter().sum();
+        ensure!(
+            counted * PAGEBLOCK_PAGES == zone.spanned,
+            "zone {} has {counted} typed pageblocks for {} frames",
+            id.0,
+            zone.spanned
+        );
         let blocks = totals[MigrateType::HighAtomic as usize];
         let reserved = zone.free_area.reserved_highatomic();
-        if u64::from(blocks) * u64::from(PAGEBLOCK_PAGES) != reserved {
-            return Err(Violation::HighAtomic { zone: id, blocks, reserved });
-        }
+        ensure!(
+            u64::from(blocks) * u64::from(PAGEBLOCK_PAGES) == reserved,
+            "zone {} has {blocks} highatomic blocks, its counter says {reserved} pages",
+            id.0
+        );
         Ok(())
     }
 }

@@ -77,7 +77,7 @@ const fn may_claim(order: Order, want: MigrateType) -> bool {
 /// Whether a free block of `order` serves a request for `want` without mixing types for good: it is
 /// of the wanted type, or its pageblock may be claimed. What compaction works for.
 pub(crate) fn can_serve(area: &crate::alloc::buddy::FreeArea, order: Order, want: MigrateType) -> bool {
-    let of_others = || FALLBACKS[want as usize].into_iter().any(|kind| area.has(kind, order));
+    let of_others = || FALLBACKS[want as usize].into_iter().any(|migrate_type| area.has(migrate_type, order));
     area.has(want, order) || (may_claim(order, want) && of_others())
 }
 
@@ -123,19 +123,18 @@ impl<T: Trace> LockedZone<'_, T> {
         Some(pfn)
     }
 
-    /// Takes a block from the lists of `kind` only.
+    /// Takes a block from the lists of `migrate_type` only.
     #[inline]
-    pub fn take_own(&mut self, order: Order, kind: MigrateType) -> Option<Pfn> {
-        self.zone.free_area.take_smallest(self.frames, order, kind)
+    pub fn take_own(&mut self, order: Order, migrate_type: MigrateType) -> Option<Pfn> {
+        self.zone.free_area.take_smallest(self.frames, order, migrate_type)
     }
 
     /// The first block of `order` of the types that `want` falls back to.
     fn fallback_block(&self, order: Order, want: MigrateType) -> Option<(Pfn, MigrateType)> {
         let area = &self.zone.free_area;
-        FALLBACKS[want as usize]
-            .into_iter()
-            .find(|&kind| area.has(kind, order))
-            .map(|kind| (area.list(kind, order).first().expect("it is not empty"), kind))
+        FALLBACKS[want as usize].into_iter().find(|&migrate_type| area.has(migrate_type, order)).map(
+            |migrate_type| (area.list(migrate_type, order).first().expect("it is not empty"), migrate_type),
+        )
     }
 
     /// With NOFRAGMENT only whole pageblocks change hands.
@@ -147,11 +146,11 @@ impl<T: Trace> LockedZone<'_, T> {
 
     /// Moves free pages of another type to the lists of `want`. Returns whether it did.
     fn classic_fallback(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> bool {
-        let Some((pfn, kind)) = self.classic_choice(order, want, flags) else { return false };
+        let Some((pfn, migrate_type)) = self.classic_choice(order, want, flags) else { return false };
         let from = self.frames.order(pfn);
         let stolen = self.classic_steal(pfn, from, want, flags);
         if stolen {
-            self.note_extfrag(pfn, order, from, want, kind);
+            self.note_extfrag(pfn, order, from, want, migrate_type);
         }
         stolen
     }
@@ -182,7 +181,7 @@ impl<T: Trace> LockedZone<'_, T> {
     /// STEAL of MECHANISMS 2.4 for the free block of order `from` at `pfn`. False: nothing moved, the
     /// request is to stall first.
     fn classic_steal(&mut self, pfn: Pfn, from: Order, want: MigrateType, flags: AllocFlags) -> bool {
-        let old = self.zone.free_area.blocks.kind(pfn);
+        let old = self.zone.free_area.blocks.migrate_type(pfn);
         if old != HighAtomic {
             if from >= PAGEBLOCK_ORDER {
                 self.zone.free_area.blocks.set_covered(pfn, from, want);
@@ -220,10 +219,10 @@ impl<T: Trace> LockedZone<'_, T> {
             match self.claimable(at, want) {
                 Fallback::TooSmall => return None,
                 Fallback::Empty => {}
-                Fallback::Block(pfn, kind) => {
-                    if self.claim_block(pfn, at, kind, want, flags) {
+                Fallback::Block(pfn, migrate_type) => {
+                    if self.claim_block(pfn, at, migrate_type, want, flags) {
                         let taken = self.take_own(order, want).expect("the claimed block is large enough");
-                        self.note_extfrag(taken, order, at, want, kind);
+                        self.note_extfrag(taken, order, at, want, migrate_type);
                         return Some(taken);
                     }
                 }
@@ -237,7 +236,7 @@ impl<T: Trace> LockedZone<'_, T> {
             return Fallback::TooSmall;
         }
         match self.fallback_block(order, want) {
-            Some((pfn, kind)) => Fallback::Block(pfn, kind),
+            Some((pfn, migrate_type)) => Fallback::Block(pfn, migrate_type),
             None => Fallback::Empty,
         }
     }
@@ -248,7 +247,7 @@ impl<T: Trace> LockedZone<'_, T> {
         &mut self,
         pfn: Pfn,
         from: Order,
-        kind: MigrateType,
+        migrate_type: MigrateType,
         want: MigrateType,
         flags: AllocFlags,
     ) -> bool {
@@ -259,7 +258,7 @@ impl<T: Trace> LockedZone<'_, T> {
         }
         self.boost(flags);
         let census = self.census(block_start(pfn));
-        let claimed = census.free + census.alike(kind, want) >= PAGEBLOCK_PAGES / 2;
+        let claimed = census.free + census.alike(migrate_type, want) >= PAGEBLOCK_PAGES / 2;
         if claimed {
             self.zone.free_area.retype_pageblock(self.frames, pfn, want);
         }
@@ -268,12 +267,13 @@ impl<T: Trace> LockedZone<'_, T> {
 
     /// Takes the smallest block of another type; what is left of it stays on its own lists.
     fn steal_single(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> Option<Pfn> {
-        let (at, (pfn, kind)) = upwards(order).find_map(|at| Some((at, self.fallback_block(at, want)?)))?;
+        let (at, (pfn, migrate_type)) =
+            upwards(order).find_map(|at| Some((at, self.fallback_block(at, want)?)))?;
         if self.stalls(at, flags) {
             return None;
         }
-        self.zone.free_area.take_split(self.frames, pfn, order, kind);
-        self.note_extfrag(pfn, order, at, want, kind);
+        self.zone.free_area.take_split(self.frames, pfn, order, migrate_type);
+        self.note_extfrag(pfn, order, at, want, migrate_type);
         Some(pfn)
     }
 
@@ -311,7 +311,14 @@ impl<T: Trace> LockedZone<'_, T> {
         let _ = self.raise_boost(FAST);
     }
 
-    fn note_extfrag(&mut self, pfn: Pfn, order: Order, from: Order, want: MigrateType, kind: MigrateType) {
+    fn note_extfrag(
+        &mut self,
+        pfn: Pfn,
+        order: Order,
+        from: Order,
+        want: MigrateType,
+        migrate_type: MigrateType,
+    ) {
         self.events.add(VmEvent::ExtfragEvents, 1);
         if from < PAGEBLOCK_ORDER {
             self.events.add(VmEvent::ExtfragFragmenting, 1);
@@ -321,8 +328,8 @@ impl<T: Trace> LockedZone<'_, T> {
             alloc_order: order,
             fallback_order: from,
             alloc_migratetype: want,
-            fallback_migratetype: kind,
-            change_ownership: self.zone.free_area.blocks.kind(pfn) == want,
+            fallback_migratetype: migrate_type,
+            change_ownership: self.zone.free_area.blocks.migrate_type(pfn) == want,
         });
     }
 }

@@ -43,7 +43,7 @@ const QUIET: AllocFlags = AllocFlags::WMARK_MIN;
 
 type Memory = PageAllocator<KeepTrace>;
 
-fn kind_of(letter: char) -> MigrateType {
+fn type_of(letter: char) -> MigrateType {
     let index = LETTERS.iter().position(|&l| l == letter.to_ascii_uppercase()).expect("a type's letter");
     MigrateType::from_index(index)
 }
@@ -82,12 +82,12 @@ fn build(zone: &mut Zone, frames: &mut Frames, drawing: [&str; 4]) {
     zone.free_area = FreeArea::new(zone.start, zone.spanned);
     let mut at = zone.start;
     for line in drawing {
-        let (kind, cells) = line.split_once(' ').expect("type, space, cells");
-        let kind = kind_of(kind.chars().next().expect("a type"));
-        if kind == MigrateType::HighAtomic {
+        let (migrate_type, cells) = line.split_once(' ').expect("type, space, cells");
+        let migrate_type = type_of(migrate_type.chars().next().expect("a type"));
+        if migrate_type == MigrateType::HighAtomic {
             zone.free_area.reserved_highatomic += u64::from(PAGEBLOCK_PAGES);
         }
-        zone.free_area.blocks.set(at, kind);
+        zone.free_area.blocks.set(at, migrate_type);
         assert_eq!(cells.len(), 16, "a pageblock has 16 cells");
         for cell in cells.chars() {
             build_cell(&mut zone.free_area, frames, at, cell);
@@ -98,10 +98,10 @@ fn build(zone: &mut Zone, frames: &mut Frames, drawing: [&str; 4]) {
 
 fn build_cell(area: &mut FreeArea, frames: &mut Frames, at: Pfn, cell: char) {
     match cell {
-        'u' | 'm' | 'r' | 'h' => area.free_block(frames, at, CELL_ORDER, kind_of(cell), false),
+        'u' | 'm' | 'r' | 'h' => area.free_block(frames, at, CELL_ORDER, type_of(cell), false),
         '1' | '2' | '3' => {
-            let kind = MigrateType::from_index(cell as usize - '1' as usize);
-            area.push(frames, at, Order(0), kind, End::Tail);
+            let migrate_type = MigrateType::from_index(cell as usize - '1' as usize);
+            area.push(frames, at, Order(0), migrate_type, End::Tail);
         }
         'L' => (at.0..at.0 + CELL).for_each(|pfn| frames.set_state(Pfn(pfn), FrameState::Lru)),
         '#' => {}
@@ -115,10 +115,10 @@ fn draw(memory: &Memory, zone: usize) -> Vec<String> {
     let mut cells = Vec::new();
     let mut pages = vec![(FrameState::Reserved, MigrateType::Movable); zone.spanned as usize];
     for (pfn, state) in heads(&memory.frames, zone.start, zone.spanned) {
-        let kind =
+        let migrate_type =
             if state == FrameState::Free { recorded_type(&memory.frames, pfn) } else { MigrateType::Movable };
         let first = (pfn.0 - zone.start.0) as usize;
-        pages[first..first + memory.frames.pages(pfn) as usize].fill((state, kind));
+        pages[first..first + memory.frames.pages(pfn) as usize].fill((state, migrate_type));
     }
     for cell in pages.chunks(CELL as usize) {
         let free: Vec<_> = cell.iter().filter(|page| page.0 == FrameState::Free).collect();
@@ -131,8 +131,8 @@ fn draw(memory: &Memory, zone: usize) -> Vec<String> {
         });
     }
     let blocks = zone.free_area.pageblocks().iter();
-    let line = |((_, kind), cells): ((Pfn, MigrateType), &[char])| {
-        [LETTERS[kind as usize], ' '].into_iter().chain(cells.iter().copied()).collect()
+    let line = |((_, migrate_type), cells): ((Pfn, MigrateType), &[char])| {
+        [LETTERS[migrate_type as usize], ' '].into_iter().chain(cells.iter().copied()).collect()
     };
     blocks.zip(cells.chunks(16)).map(line).collect()
 }
@@ -445,7 +445,7 @@ fn a_high_order_atomic_request_sets_its_pageblock_aside() {
         "linux-6.1",
         ["M mmmmmmmmmmmmmmmm", "M ################", "M ################", "M ################"],
     );
-    let flags = AllocFlags::slow(Gfp::ATOMIC, false, false);
+    let flags = AllocFlags::slow(Gfp::ATOMIC, false);
     assert!(memory.alloc(CpuId(0), Gfp::ATOMIC, Order(5), flags).page.is_some());
     assert_eq!(draw(&memory, 0)[0], "H #hhhhhhhhhhhhhhh");
     assert_eq!(memory.zones[0].free_area.reserved_highatomic(), 512);
@@ -466,7 +466,7 @@ fn a_reserve_that_is_given_back_stays_apart_from_its_buddy_until_a_page_of_it_is
     let mut memory = scene("linux-6.1", [half, half, "M ################", "M ################"]);
     let largest = |memory: &Memory| [9, 10].map(|order| memory.zones[0].free_area.blocks_free(Order(order)));
     assert_eq!(largest(&memory), [0, 1]);
-    let flags = AllocFlags::slow(Gfp::ATOMIC, false, false);
+    let flags = AllocFlags::slow(Gfp::ATOMIC, false);
     let pfn = memory.alloc(CpuId(0), Gfp::ATOMIC, Order(5), flags).page.unwrap();
     memory.free(CpuId(0), pfn, Order(5));
     assert_eq!(draw(&memory, 0)[..2], ["H hhhhhhhhhhhhhhhh", "U uuuuuuuuuuuuuuuu"]);

@@ -58,11 +58,10 @@ impl AllocFlags {
         Self(flags)
     }
 
-    /// Flags of the slow path (MECHANISMS 1.8). `is_memalloc_task`: reclaims memory itself, so it
-    /// may take the last page. `oom_victim`: is being killed to free memory.
-    pub const fn slow(gfp: Gfp, is_memalloc_task: bool, oom_victim: bool) -> Self {
+    /// Flags of the slow path (MECHANISMS 1.8). `oom_victim`: is being killed to free memory.
+    pub const fn slow(gfp: Gfp, oom_victim: bool) -> Self {
         let reserves = !gfp.has(Gfp::NOMEMALLOC);
-        let mut flags = if is_memalloc_task && reserves { Self::NO_WATERMARKS.0 } else { Self::WMARK_MIN.0 };
+        let mut flags = Self::WMARK_MIN.0;
         if gfp.has(Gfp::HIGH) {
             flags |= Self::HIGH.0;
         }
@@ -87,18 +86,6 @@ impl AllocFlags {
             3 => Some(Mark::High),
             _ => None,
         }
-    }
-
-    /// The same flags with another mark.
-    #[must_use]
-    pub const fn with_mark(self, mark: Option<Mark>) -> Self {
-        let bits = match mark {
-            None => 0,
-            Some(Mark::Min) => 1,
-            Some(Mark::Low) => 2,
-            Some(Mark::High) => 3,
-        };
-        Self((self.0 & !MARK_MASK) | bits)
     }
 
     /// Whether any of `flags` is set; marks do not count.
@@ -169,18 +156,17 @@ mod tests {
 
     #[test]
     fn an_atomic_request_goes_below_the_min_mark_unless_it_forbids_reserves() {
-        let flags = AllocFlags::slow(Gfp::ATOMIC, false, false);
+        let flags = AllocFlags::slow(Gfp::ATOMIC, false);
         let all = AllocFlags::WMARK_MIN | AllocFlags::HIGH | AllocFlags::HARDER | AllocFlags::KSWAPD;
         assert_eq!(flags, all);
-        let forbids = AllocFlags::slow(Gfp::ATOMIC | Gfp::NOMEMALLOC, true, true);
+        let forbids = AllocFlags::slow(Gfp::ATOMIC | Gfp::NOMEMALLOC, true);
         assert_eq!(forbids, AllocFlags::WMARK_MIN | AllocFlags::HIGH | AllocFlags::KSWAPD);
     }
 
     #[test]
-    fn only_a_task_that_reclaims_ignores_the_marks() {
-        assert_eq!(AllocFlags::slow(Gfp::NOFS, true, false).mark(), None);
-        assert_eq!(AllocFlags::slow(Gfp::NOFS, false, true).mark(), Some(Mark::Min));
+    fn the_slow_path_keeps_the_min_mark_and_the_fast_path_the_low_one() {
+        assert_eq!(AllocFlags::slow(Gfp::NOFS, false).mark(), Some(Mark::Min));
+        assert_eq!(AllocFlags::slow(Gfp::NOFS, true).mark(), Some(Mark::Min));
         assert_eq!(AllocFlags::fast(Gfp::NOFS, true).mark(), Some(Mark::Low));
-        assert_eq!(AllocFlags::fast(Gfp::NOFS, true).with_mark(Some(Mark::High)).mark(), Some(Mark::High));
     }
 }

@@ -40,7 +40,7 @@ impl Zone {
     ) {
         let limit = self.highatomic_limit(spare_small);
         let area = &mut self.free_area;
-        if area.reserved_highatomic() >= limit || area.blocks.kind(pfn) == MigrateType::HighAtomic {
+        if area.reserved_highatomic() >= limit || area.blocks.migrate_type(pfn) == MigrateType::HighAtomic {
             return;
         }
         area.had_highatomic = true;
@@ -70,11 +70,112 @@ impl Zone {
         let Some(pfn) = free else { return false };
         let order = frames.order(pfn).max(PAGEBLOCK_ORDER);
         // A page freed before its block was given back can still be on the reserve's list.
-        if area.blocks.kind(pfn) == MigrateType::HighAtomic {
+        if area.blocks.migrate_type(pfn) == MigrateType::HighAtomic {
             area.reserved_highatomic -= u64::from(order.pages());
         }
         area.blocks.set_covered(block_start(pfn), order, want);
         area.move_pageblock(frames, block_start(pfn), want);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::{NodeId, Pages};
+
+    use super::*;
+    use crate::alloc::buddy::{End, FreeArea};
+    use crate::alloc::watermark::Watermarks;
+    use crate::base::layout::ZoneKind;
+
+    /// A zone of so many pageblocks, each of them free, that counts as one of `managed` pages.
+    fn zone(pageblocks: u32, managed: u64) -> (Zone, Frames) {
+        let pages = pageblocks * PAGEBLOCK_PAGES;
+        let mut frames = Frames::new(pages as usize);
+        let mut free_area = FreeArea::new(Pfn(0), pages);
+        for block in 0..pageblocks {
+            let pfn = Pfn(block * PAGEBLOCK_PAGES);
+            free_area.push(&mut frames, pfn, PAGEBLOCK_ORDER, MigrateType::Movable, End::Head);
+        }
+        let zone = Zone {
+            kind: ZoneKind::Dma32,
+            node: NodeId(0),
+            start: Pfn(0),
+            spanned: pages,
+            managed: Pages(managed),
+            managed_at_boot: Pages(managed),
+            watermarks: Watermarks::default(),
+            free_area,
+        };
+        (zone, frames)
+    }
+
+    /// Blocks that the reserve grows to when every pageblock of a zone serves an atomic request.
+    fn grows_to(managed: u64, spare_small: bool) -> u64 {
+        let (mut zone, mut frames) = zone(8, managed);
+        for block in 0..8 {
+            let pfn = Pfn(block * PAGEBLOCK_PAGES);
+            zone.reserve_highatomic(&mut frames, pfn, Order(3), spare_small);
+            zone.reserve_highatomic(&mut frames, pfn, Order(3), spare_small);
+        }
+        zone.free_area.reserved_highatomic() / BLOCK
+    }
+
+    #[test]
+    fn the_reserve_grows_to_1_percent_and_a_block_and_since_6_12_to_whole_blocks_of_it() {
+        for (managed, up_to_6_1, since_6_12) in [
+            (100, 2, 0),
+            (51_199, 2, 0),
+            (51_200, 2, 1),
+            (51_300, 3, 2), // 513 pages
+            (51_749, 3, 2), // a guest of 256 MB
+            (102_400, 3, 2),
+            (114_844, 4, 3), // a guest of 512 MB
+        ] {
+            assert_eq!(
+                [false, true].map(|spare| grows_to(managed, spare)),
+                [up_to_6_1, since_6_12],
+                "{managed}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_block_larger_than_a_pageblock_is_set_aside_whole() {
+        let (mut zone, mut frames) = zone(8, 1_000_000);
+        zone.reserve_highatomic(&mut frames, Pfn(1024), Order(10), false);
+        assert_eq!(zone.free_area.reserved_highatomic(), 1024);
+        for block in 0..8 {
+            let expected =
+                if [2, 3].contains(&block) { MigrateType::HighAtomic } else { MigrateType::Movable };
+            assert_eq!(zone.free_area.blocks.migrate_type(Pfn(block * PAGEBLOCK_PAGES)), expected, "{block}");
+        }
+    }
+
+    #[test]
+    fn only_force_takes_the_last_block_and_only_a_block_with_a_free_page_is_given_back() {
+        let (mut zone, mut frames) = zone(8, 1_000_000);
+        let unreserve = |zone: &mut Zone, frames: &mut Frames, force| {
+            let given = zone.unreserve_highatomic(frames, MigrateType::Unmovable, force);
+            (given, zone.free_area.reserved_highatomic() / BLOCK)
+        };
+        assert_eq!(unreserve(&mut zone, &mut frames, true), (false, 0), "there is none");
+        for block in [1, 2] {
+            zone.reserve_highatomic(&mut frames, Pfn(block * PAGEBLOCK_PAGES), Order(3), false);
+        }
+        assert_eq!(unreserve(&mut zone, &mut frames, false), (true, 1));
+        assert_eq!(unreserve(&mut zone, &mut frames, false), (false, 1), "the last one is kept");
+        assert_eq!(unreserve(&mut zone, &mut frames, true), (true, 0));
+        assert_eq!(zone.free_area.list(MigrateType::HighAtomic, PAGEBLOCK_ORDER).first(), None);
+        for block in 0..8 {
+            let given =
+                zone.free_area.blocks.migrate_type(Pfn(block * PAGEBLOCK_PAGES)) == MigrateType::Unmovable;
+            assert_eq!(given, [1, 2].contains(&block), "{block}");
+        }
+        // A block in use to its last page stays.
+        let pfn = Pfn(5 * PAGEBLOCK_PAGES);
+        zone.free_area.take_split(&mut frames, pfn, PAGEBLOCK_ORDER, MigrateType::Movable);
+        zone.reserve_highatomic(&mut frames, pfn, Order(3), false);
+        assert_eq!(unreserve(&mut zone, &mut frames, true), (false, 1));
     }
 }

@@ -33,8 +33,8 @@ impl<T: Trace> PageAllocator<T> {
             let by_block = self.version.rules.fallback == FallbackPolicy::ClaimThenSteal;
             for block in (pfn.0..pfn.0 + order.pages()).step_by(PAGEBLOCK_PAGES as usize) {
                 let block = block_start(Pfn(block));
-                let kind = zone.free_area.blocks.kind(block);
-                if matches!(kind, MigrateType::HighAtomic | MigrateType::Movable) {
+                let migrate_type = zone.free_area.blocks.migrate_type(block);
+                if matches!(migrate_type, MigrateType::HighAtomic | MigrateType::Movable) {
                     continue;
                 }
                 zone.free_area.blocks.set(block, MigrateType::Movable);

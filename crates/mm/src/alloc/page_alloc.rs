@@ -407,10 +407,10 @@ impl<T: Trace> PageAllocator<T> {
         self.events.add(VmEvent::PgFree, u64::from(order.pages()));
         let id = self.zone_of(pfn);
         let zone = &mut self.zones[id.index()];
-        let kind = zone.free_area.blocks.kind(pfn);
+        let migrate_type = zone.free_area.blocks.migrate_type(pfn);
         if !self.version.rules.pcp.holds(order) {
             let retype = self.version.rules.fallback == FallbackPolicy::ClaimThenSteal;
-            zone.free_area.free_block(&mut self.frames, pfn, order, kind, retype);
+            zone.free_area.free_block(&mut self.frames, pfn, order, migrate_type, retype);
             return;
         }
         let index = (cpu.index() * self.zones.len()) + id.index();
@@ -419,32 +419,32 @@ impl<T: Trace> PageAllocator<T> {
             &mut self.frames,
             pfn,
             order,
-            kind,
+            migrate_type,
             self.version.rules.pcp,
             &zone.watermarks,
         );
         if excess > 0 {
-            self.free_excess(index, id, excess, order, kind);
-        }
-    }
-
-    /// Frees single pages that a caller has gathered.
-    pub fn free_batch(&mut self, cpu: CpuId, pages: &[Pfn]) {
-        for &pfn in pages {
-            self.free(cpu, pfn, self.frames.order(pfn));
+            self.free_excess(index, id, excess, order, migrate_type);
         }
     }
 
     /// Gives pages of a per-CPU list back to the zone; returns how many.
     #[cold]
-    fn free_excess(&mut self, pcp: usize, id: ZoneId, pages: u32, order: Order, kind: MigrateType) -> u64 {
+    fn free_excess(
+        &mut self,
+        pcp: usize,
+        id: ZoneId,
+        pages: u32,
+        order: Order,
+        migrate_type: MigrateType,
+    ) -> u64 {
         let by_block_type = self.version.rules.fallback == FallbackPolicy::ClaimThenSteal;
         let zone = &mut self.zones[id.index()];
         let before = self.pcps[pcp].count();
         self.pcps[pcp].free_bulk(
             pages,
             self.version.rules.pcp,
-            (order, kind),
+            (order, migrate_type),
             &mut self.frames,
             &mut zone.free_area,
             by_block_type,

@@ -41,22 +41,22 @@ impl Pageblocks {
 
     /// The type of the block that holds `pfn`.
     #[inline]
-    pub fn kind(&self, pfn: Pfn) -> MigrateType {
+    pub fn migrate_type(&self, pfn: Pfn) -> MigrateType {
         self.types[self.index(pfn)]
     }
 
     /// Retypes the block that holds `pfn`.
     #[inline]
-    pub(super) fn set(&mut self, pfn: Pfn, kind: MigrateType) {
+    pub(super) fn set(&mut self, pfn: Pfn, migrate_type: MigrateType) {
         let index = self.index(pfn);
-        self.types[index] = kind;
+        self.types[index] = migrate_type;
     }
 
     /// Retypes every pageblock that the block of `order` >= 9 at `pfn` covers.
-    pub(super) fn set_covered(&mut self, pfn: Pfn, order: Order, kind: MigrateType) {
+    pub(super) fn set_covered(&mut self, pfn: Pfn, order: Order, migrate_type: MigrateType) {
         let first = self.index(pfn);
         let count = (order.pages() / PAGEBLOCK_PAGES) as usize;
-        self.types[first..first + count].fill(kind);
+        self.types[first..first + count].fill(migrate_type);
     }
 
     /// First frame of each block with its type, ascending.
@@ -67,8 +67,8 @@ impl Pageblocks {
     /// How many blocks have each type (index [`MigrateType`]).
     pub fn totals(&self) -> [u32; MigrateType::ALL.len()] {
         let mut totals = [0; MigrateType::ALL.len()];
-        for &kind in &self.types {
-            totals[kind as usize] += 1;
+        for &migrate_type in &self.types {
+            totals[migrate_type as usize] += 1;
         }
         totals
     }

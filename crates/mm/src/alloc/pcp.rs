@@ -39,13 +39,14 @@ impl PcpGeneration {
     }
 }
 
-/// The list for blocks of `order` and type `kind`; the reserve's blocks go with the movable ones.
+/// The list for blocks of `order` and type `migrate_type`; the reserve's blocks go with the movable ones.
 #[inline]
-fn list_index(order: Order, kind: MigrateType) -> usize {
-    let kind = if kind == MigrateType::HighAtomic { MigrateType::Movable } else { kind };
+fn list_index(order: Order, migrate_type: MigrateType) -> usize {
+    let migrate_type =
+        if migrate_type == MigrateType::HighAtomic { MigrateType::Movable } else { migrate_type };
     if order <= COSTLY_ORDER {
-        (order.index() * MigrateType::PCP_TYPES) + (kind as usize)
-    } else if kind == MigrateType::Movable {
+        (order.index() * MigrateType::PCP_TYPES) + (migrate_type as usize)
+    } else if migrate_type == MigrateType::Movable {
         HUGE_MOVABLE
     } else {
         HUGE_OTHER
@@ -145,8 +146,13 @@ impl Pcp {
 
     /// Takes the block that was freed or refilled last.
     #[inline]
-    pub(super) fn take(&mut self, frames: &mut Frames, order: Order, kind: MigrateType) -> Option<Pfn> {
-        let pfn = self.lists[list_index(order, kind)].pop_front(frames)?;
+    pub(super) fn take(
+        &mut self,
+        frames: &mut Frames,
+        order: Order,
+        migrate_type: MigrateType,
+    ) -> Option<Pfn> {
+        let pfn = self.lists[list_index(order, migrate_type)].pop_front(frames)?;
         self.count -= order.pages();
         Some(pfn)
     }
@@ -184,10 +190,16 @@ impl Pcp {
 
     /// Puts a block from the zone behind those that came before it.
     #[inline]
-    pub(super) fn refill_with(&mut self, frames: &mut Frames, pfn: Pfn, order: Order, kind: MigrateType) {
+    pub(super) fn refill_with(
+        &mut self,
+        frames: &mut Frames,
+        pfn: Pfn,
+        order: Order,
+        migrate_type: MigrateType,
+    ) {
         frames.set_state(pfn, FrameState::Pcp);
-        record_type(frames, pfn, kind);
-        self.lists[list_index(order, kind)].push_back(frames, pfn);
+        record_type(frames, pfn, migrate_type);
+        self.lists[list_index(order, migrate_type)].push_back(frames, pfn);
         self.count += order.pages();
     }
 
@@ -198,13 +210,13 @@ impl Pcp {
         frames: &mut Frames,
         pfn: Pfn,
         order: Order,
-        kind: MigrateType,
+        migrate_type: MigrateType,
         generation: PcpGeneration,
         zone: &Watermarks,
     ) -> u32 {
         frames.set_state(pfn, FrameState::Pcp);
-        record_type(frames, pfn, kind);
-        self.lists[list_index(order, kind)].push_front(frames, pfn);
+        record_type(frames, pfn, migrate_type);
+        self.lists[list_index(order, migrate_type)].push_front(frames, pfn);
         self.count += order.pages();
         match generation {
             PcpGeneration::Classic => self.excess_classic(),
@@ -324,20 +336,20 @@ impl Pcp {
     ) {
         const TYPES: usize = MigrateType::PCP_TYPES;
         let mut left = pages;
-        let mut kind = 0;
+        let mut migrate_type = 0;
         let mut turn = 0;
         while left > 0 {
             loop {
                 turn += 1;
-                kind = (kind + 1) % TYPES;
-                if !self.lists[kind].is_empty() {
+                migrate_type = (migrate_type + 1) % TYPES;
+                if !self.lists[migrate_type].is_empty() {
                     break;
                 }
             }
             if turn as usize == TYPES {
                 turn = left; // The only list with pages.
             }
-            while left > 0 && turn > 0 && self.free_last(kind, frames, area, by_block_type) {
+            while left > 0 && turn > 0 && self.free_last(migrate_type, frames, area, by_block_type) {
                 left -= 1;
                 turn -= 1;
             }
@@ -372,8 +384,9 @@ impl Pcp {
         let Some(pfn) = self.lists[index].pop_back(frames) else { return false };
         let order = order_of(index);
         self.count -= order.pages();
-        let kind = if by_block_type { area.blocks.kind(pfn) } else { recorded_type(frames, pfn) };
-        area.free_block(frames, pfn, order, kind, by_block_type);
+        let migrate_type =
+            if by_block_type { area.blocks.migrate_type(pfn) } else { recorded_type(frames, pfn) };
+        area.free_block(frames, pfn, order, migrate_type, by_block_type);
         true
     }
 }

@@ -106,12 +106,12 @@ mod tests {
     use crate::base::gfp::MigrateType;
 
     /// A DMA zone with marks 100, 125, 150, a reserve of 40 against users, one free block of order
-    /// 3 of each of `kinds`.
-    fn zone(kinds: &[MigrateType]) -> Zone {
+    /// 3 of each of `types`.
+    fn zone(types: &[MigrateType]) -> Zone {
         let mut frames = Frames::new(1024);
         let mut free_area = FreeArea::new(Pfn(0), 1024);
-        for (block, &kind) in (0..).zip(kinds) {
-            free_area.push(&mut frames, Pfn(16 * block), Order(3), kind, End::Head);
+        for (block, &migrate_type) in (0..).zip(types) {
+            free_area.push(&mut frames, Pfn(16 * block), Order(3), migrate_type, End::Head);
         }
         let mut watermarks = Watermarks { base: [100, 125, 150], ..Watermarks::default() };
         watermarks.set_reserve([0, 40, 40, 40]);

@@ -1,8 +1,8 @@
 //! The frame table: what every page frame of the machine is used for.
 //!
-//! Struct of arrays, linked by `u32` index, for speed: a list walk touches only links and flags. A
-//! frame is in exactly one place at a time, told by its [`FrameState`]; [`crate::check`]
-//! holds the places against each other. Content is never stored.
+//! Struct of arrays, linked by frame number ([`crate::base::list`]), for speed: a list walk touches only
+//! links and flags. A frame is in exactly one place at a time, told by its [`FrameState`];
+//! [`crate::check`] holds the places against each other. Content is never stored.
 //!
 //! A *block* or *folio* of order o is named by its first frame, the head. The frames behind a
 //! head carry no state of their own ([`FrameState::Tail`] or whatever was there before): only
@@ -15,7 +15,9 @@ use std_alloc::vec::Vec;
 
 use units::{Order, Pfn};
 
-/// No frame: the end of a list.
+use crate::base::list::{Link, Links, List};
+
+/// No frame.
 pub const NIL: u32 = u32::MAX;
 
 /// Where a frame is.
@@ -91,8 +93,6 @@ page_flags! {
     MAPPED = 11;
     /// The mapping's accessed bit is set.
     YOUNG = 12;
-    /// Mapped executable.
-    EXEC = 13;
     /// Has a buffer head, freed with the page: see [`Frames::private`].
     PRIVATE = 14;
     /// Waits in an activate batch, which holds a reference: reclaim cannot free it.
@@ -127,16 +127,10 @@ impl PageFlags {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Link {
-    prev: u32,
-    next: u32,
-}
-
 /// The frame table.
 #[derive(Debug, Clone)]
 pub struct Frames {
-    link: Vec<Link>,
+    link: Vec<Link<Pfn>>,
     state: Vec<FrameState>,
     order: Vec<u8>,
     flags: Vec<PageFlags>,
@@ -154,7 +148,7 @@ impl Frames {
     pub fn new(count: usize) -> Self {
         assert!(count < NIL as usize, "frame numbers are 32 bits");
         Self {
-            link: vec![Link { prev: NIL, next: NIL }; count],
+            link: vec![Link::UNUSED; count],
             state: vec![FrameState::Reserved; count],
             order: vec![0; count],
             flags: vec![PageFlags::NONE; count],
@@ -285,168 +279,18 @@ impl Frames {
     }
 }
 
-/// A doubly linked list of heads through the frame table, with its length in elements.
-///
-/// The list does not own its elements: the same [`Frames`] is passed to every call. The head is
-/// the youngest end for LRU lists and the next to be taken for free lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FrameList {
-    head: u32,
-    tail: u32,
-    len: u32,
-}
+impl Links<Pfn> for Frames {
+    #[inline]
+    fn link(&self, pfn: Pfn) -> Link<Pfn> {
+        self.link[pfn.index()]
+    }
 
-impl Default for FrameList {
-    fn default() -> Self {
-        Self::EMPTY
+    #[inline]
+    fn link_mut(&mut self, pfn: Pfn) -> &mut Link<Pfn> {
+        &mut self.link[pfn.index()]
     }
 }
 
-impl FrameList {
-    /// A list without elements.
-    pub const EMPTY: Self = Self { head: NIL, tail: NIL, len: 0 };
-
-    /// Elements (heads, not pages).
-    #[inline]
-    pub const fn len(&self) -> u32 {
-        self.len
-    }
-
-    /// Whether there is none.
-    #[inline]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The element at the head.
-    #[inline]
-    pub const fn first(&self) -> Option<Pfn> {
-        if self.head == NIL { None } else { Some(Pfn(self.head)) }
-    }
-
-    /// The element at the tail.
-    #[inline]
-    pub const fn last(&self) -> Option<Pfn> {
-        if self.tail == NIL { None } else { Some(Pfn(self.tail)) }
-    }
-
-    /// The element after `pfn`, towards the tail.
-    #[inline]
-    pub fn next(frames: &Frames, pfn: Pfn) -> Option<Pfn> {
-        let next = frames.link[pfn.index()].next;
-        if next == NIL { None } else { Some(Pfn(next)) }
-    }
-
-    /// The element before `pfn`, towards the head.
-    #[inline]
-    pub fn prev(frames: &Frames, pfn: Pfn) -> Option<Pfn> {
-        let prev = frames.link[pfn.index()].prev;
-        if prev == NIL { None } else { Some(Pfn(prev)) }
-    }
-
-    /// Puts `pfn` at the head.
-    #[inline]
-    pub fn push_front(&mut self, frames: &mut Frames, pfn: Pfn) {
-        frames.link[pfn.index()] = Link { prev: NIL, next: self.head };
-        if self.head == NIL {
-            self.tail = pfn.0;
-        } else {
-            frames.link[self.head as usize].prev = pfn.0;
-        }
-        self.head = pfn.0;
-        self.len += 1;
-    }
-
-    /// Puts `pfn` at the tail.
-    #[inline]
-    pub fn push_back(&mut self, frames: &mut Frames, pfn: Pfn) {
-        frames.link[pfn.index()] = Link { prev: self.tail, next: NIL };
-        if self.tail == NIL {
-            self.head = pfn.0;
-        } else {
-            frames.link[self.tail as usize].next = pfn.0;
-        }
-        self.tail = pfn.0;
-        self.len += 1;
-    }
-
-    /// Puts `pfn` behind `at`, which is on this list, towards the tail.
-    pub fn insert_after(&mut self, frames: &mut Frames, at: Pfn, pfn: Pfn) {
-        let next = frames.link[at.index()].next;
-        frames.link[pfn.index()] = Link { prev: at.0, next };
-        frames.link[at.index()].next = pfn.0;
-        if next == NIL {
-            self.tail = pfn.0;
-        } else {
-            frames.link[next as usize].prev = pfn.0;
-        }
-        self.len += 1;
-    }
-
-    /// Takes `pfn` out. It must be on this list.
-    #[inline]
-    pub fn remove(&mut self, frames: &mut Frames, pfn: Pfn) {
-        let Link { prev, next } = frames.link[pfn.index()];
-        if prev == NIL {
-            self.head = next;
-        } else {
-            frames.link[prev as usize].next = next;
-        }
-        if next == NIL {
-            self.tail = prev;
-        } else {
-            frames.link[next as usize].prev = prev;
-        }
-        self.len -= 1;
-    }
-
-    /// Takes the element at the head.
-    #[inline]
-    pub fn pop_front(&mut self, frames: &mut Frames) -> Option<Pfn> {
-        let pfn = self.first()?;
-        self.remove(frames, pfn);
-        Some(pfn)
-    }
-
-    /// Takes the element at the tail.
-    #[inline]
-    pub fn pop_back(&mut self, frames: &mut Frames) -> Option<Pfn> {
-        let pfn = self.last()?;
-        self.remove(frames, pfn);
-        Some(pfn)
-    }
-
-    /// The elements from head to tail.
-    pub fn iter<'a>(&self, frames: &'a Frames) -> impl Iterator<Item = Pfn> + 'a {
-        core::iter::successors(self.first(), move |&pfn| Self::next(frames, pfn))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pfns(list: &FrameList, frames: &Frames) -> Vec<u32> {
-        list.iter(frames).map(|pfn| pfn.0).collect()
-    }
-
-    #[test]
-    fn a_list_keeps_both_ends_and_its_length() {
-        let mut frames = Frames::new(8);
-        let mut list = FrameList::EMPTY;
-        list.push_front(&mut frames, Pfn(1));
-        list.push_front(&mut frames, Pfn(2));
-        list.push_back(&mut frames, Pfn(3));
-        assert_eq!(pfns(&list, &frames), [2, 1, 3]);
-        list.insert_after(&mut frames, Pfn(3), Pfn(4));
-        list.insert_after(&mut frames, Pfn(2), Pfn(5));
-        assert_eq!(pfns(&list, &frames), [2, 5, 1, 3, 4]);
-        list.remove(&mut frames, Pfn(5));
-        list.remove(&mut frames, Pfn(4));
-        list.remove(&mut frames, Pfn(1));
-        assert_eq!(pfns(&list, &frames), [2, 3]);
-        assert_eq!(list.pop_back(&mut frames), Some(Pfn(3)));
-        assert_eq!(list.pop_front(&mut frames), Some(Pfn(2)));
-        assert_eq!(list, FrameList::EMPTY);
-    }
-}
+/// A list of heads, with its length in elements. The head is the youngest end for LRU lists and the
+/// next to be taken for free lists.
+pub type FrameList = List<Pfn>;

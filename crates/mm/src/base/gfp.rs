@@ -71,8 +71,6 @@ impl Gfp {
     pub const NOFS: Self = Self(Self::DIRECT_RECLAIM.0 | Self::KSWAPD_RECLAIM.0 | Self::IO.0);
     /// `GFP_ATOMIC`.
     pub const ATOMIC: Self = Self(Self::HIGH.0 | Self::ATOMIC_BIT.0 | Self::KSWAPD_RECLAIM.0);
-    /// `GFP_NOWAIT`.
-    pub const NOWAIT: Self = Self(Self::KSWAPD_RECLAIM.0);
     /// `GFP_HIGHUSER_MOVABLE`: anonymous memory and page cache.
     pub const HIGHUSER_MOVABLE: Self = Self(Self::KERNEL.0 | Self::MOVABLE_BIT.0);
 

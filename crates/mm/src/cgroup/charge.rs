@@ -54,9 +54,8 @@ impl Memcgs {
     fn add_usage(&mut self, memcg: MemcgId, pages: u64) {
         let mut next = Some(memcg);
         while let Some(id) = next {
-            let group = &mut self.list[id.index()];
-            group.memory.usage += pages;
-            next = group.parent;
+            self.change(id, |counter| counter.usage += pages);
+            next = self.list[id.index()].parent;
         }
     }
 
@@ -74,9 +73,8 @@ impl Memcgs {
         }
         let mut next = Some(memcg);
         while let Some(id) = next {
-            let group = &mut self.list[id.index()];
-            group.memory.usage -= pages;
-            next = group.parent;
+            self.change(id, |counter| counter.usage -= pages);
+            next = self.list[id.index()].parent;
         }
     }
 

@@ -25,7 +25,7 @@ impl Memcgs {
     /// whether it is protected (`mem_cgroup_calculate_protection`). Parents must have been
     /// visited before: the walk is in pre-order.
     pub fn protection(&mut self, target: MemcgId, memcg: MemcgId) -> Protection {
-        if memcg == target || memcg == MemcgId::ROOT {
+        if memcg == target {
             // The target's own protection is against its parent, not against itself.
             let group = &mut self.list[memcg.index()];
             (group.effective_low, group.effective_min) = (0, 0);
@@ -37,17 +37,15 @@ impl Memcgs {
             return Protection::None;
         }
         let parent = group.parent.expect("only the root has no parent");
-        let at_top = parent == target
-            || (self.sibling_shares == SiblingShares::BelowTopLevel && parent == MemcgId::ROOT);
-        let (effective_low, effective_min) = if at_top {
+        let (effective_low, effective_min) = if parent == target {
             (low, min)
         } else {
             let above = &self.list[parent.index()];
-            let share = |setting, above: u64, of: fn(&PageCounter) -> u64| {
-                let siblings = self.children_protected(parent, of);
-                self.share_protection(usage, setting, above, siblings)
-            };
-            (share(low, above.effective_low, |c| c.low), share(min, above.effective_min, |c| c.min))
+            let share = |setting, above, siblings| self.share_protection(usage, setting, above, siblings);
+            (
+                share(low, above.effective_low, above.below.low),
+                share(min, above.effective_min, above.below.min),
+            )
         };
         let group = &mut self.list[memcg.index()];
         (group.effective_low, group.effective_min) = (effective_low, effective_min);
@@ -60,18 +58,14 @@ impl Memcgs {
         }
     }
 
-    fn children_protected(&self, parent: MemcgId, setting: fn(&PageCounter) -> u64) -> u64 {
-        self[parent].children.iter().map(|&id| self[id].memory.usage.min(setting(&self[id].memory))).sum()
-    }
-
     /// The child's part of what its parent is protected by (MECHANISMS 8.3).
     fn share_protection(&self, usage: u64, setting: u64, parent: u64, siblings: u64) -> u64 {
-        let protected = usage.min(setting);
-        if self.sibling_shares == SiblingShares::EveryLevel {
-            return if siblings > parent { mul_div(protected, parent, siblings) } else { protected };
+        let claimed = usage.min(setting);
+        match self.sibling_shares {
+            SiblingShares::ByUse => setting.min(mul_div(parent, claimed, siblings.max(1))),
+            // Their claims, as long as the parent has enough for all of them.
+            SiblingShares::ByClaim => mul_div(parent, claimed, siblings.max(parent).max(1)),
         }
-        let capped = setting.min(parent);
-        if parent > 0 && siblings > 0 { capped.min(mul_div(parent, protected, siblings)) } else { capped }
     }
 }
 

@@ -5,8 +5,8 @@
 //! pages charged in advance for one cgroup, and a rest of a page for kernel objects of one
 //! cgroup; both are real charges, which is why a limit is reached a little early.
 //!
-//! Statistics exist twice: the live counters of each lruvec, and what readers *see*, which is as
-//! fresh as the kernel's flushing rule makes it ([`StatFreshness`]).
+//! What would be a sum over many cgroups is kept: see [`crate::cgroup::stat`] for statistics; a parent
+//! knows what its children use of their protection.
 //!
 //! Left out: swap, sockets, `memory.oom.group`, cgroup v1. Neighbours: [`crate::cgroup::walk`] for the
 //! order in which reclaim visits the tree, [`crate::lru::lists`] for the lists of each cgroup.
@@ -16,9 +16,10 @@ use std_alloc::vec;
 use std_alloc::vec::Vec;
 
 use crate::base::ids::MemcgId;
-use crate::base::vmstat::MemcgStat;
+use crate::cgroup::counters::{NOTHING, Stats};
+use crate::cgroup::order::PreOrder;
 use crate::version::presets::Version;
-use crate::version::rules::{SiblingShares, StatFreshness};
+use crate::version::rules::{Aging, SiblingShares, StatFreshness};
 
 /// No limit: `max` in a cgroup file.
 pub const UNLIMITED: u64 = u64::MAX;
@@ -83,6 +84,25 @@ pub struct Memcg {
     pub effective_low: u64,
     /// Effective hard protection as last computed on a reclaim walk, in pages.
     pub effective_min: u64,
+    /// What the cgroups directly below use of their protection (`children_low_usage`,
+    /// `children_min_usage`).
+    pub(super) below: Protected,
+}
+
+/// Pages that are used and protected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Protected {
+    /// By `memory.low`.
+    pub(super) low: u64,
+    /// By `memory.min`.
+    pub(super) min: u64,
+}
+
+impl PageCounter {
+    /// What is used of the own protection.
+    pub(super) fn protected(&self) -> Protected {
+        Protected { low: self.usage.min(self.low), min: self.usage.min(self.min) }
+    }
 }
 
 /// Answer of a charge.
@@ -104,26 +124,16 @@ pub(super) struct Stock {
     pub(super) object_bytes: u32,
 }
 
-type StatArray = [u64; MemcgStat::COUNT];
-
-/// Counters of one cgroup on one node.
-#[derive(Debug, Clone)]
-pub(super) struct Stats {
-    /// Of the cgroup's own pages, exact.
-    pub(super) local: StatArray,
-    /// Of the whole subtree, as of the last flush.
-    pub(super) seen: StatArray,
-}
-
 /// The cgroup tree.
 #[derive(Debug, Clone)]
 pub struct Memcgs {
     pub(super) list: Vec<Memcg>,
-    /// All cgroups that are online or still hold pages, in pre-order.
-    preorder: Vec<MemcgId>,
-    /// The place of each cgroup in the pre-order.
-    places: Vec<usize>,
+    pub(super) order: PreOrder,
     pub(super) stats: Vec<Stats>,
+    /// Places in `stats` that changed since they were last flushed, and those of all above them.
+    pub(super) stale: Vec<u32>,
+    /// What reclaim reads of a subtree is kept exact: it reads much of it, and nobody flushes.
+    pub(super) keeps_live: bool,
     pub(super) stocks: Vec<Stock>,
     pub(super) nodes: usize,
     pub(super) charge_batch: u32,
@@ -138,9 +148,11 @@ impl Memcgs {
     pub fn new(version: &Version, nodes: usize, cpus: usize) -> Self {
         let mut tree = Self {
             list: Vec::new(),
-            preorder: Vec::new(),
-            places: Vec::new(),
+            order: PreOrder::default(),
             stats: Vec::new(),
+            stale: Vec::new(),
+            keeps_live: version.rules.stat_freshness == StatFreshness::Live
+                && version.rules.aging == Aging::Root,
             stocks: vec![Stock::default(); cpus],
             nodes,
             charge_batch: version.tuning.charge_batch,
@@ -164,21 +176,14 @@ impl Memcgs {
             object_rest: 0,
             effective_low: 0,
             effective_min: 0,
+            below: Protected::default(),
         });
-        for _ in 0..self.nodes {
-            self.stats.push(Stats { local: [0; MemcgStat::COUNT], seen: [0; MemcgStat::COUNT] });
-        }
+        self.stats.resize(self.stats.len() + self.nodes, NOTHING);
         if let Some(parent) = parent {
             self.list[parent.index()].children.push(id);
         }
-        self.preorder.clear();
-        let mut stack = vec![MemcgId::ROOT];
-        self.places.resize(self.list.len(), 0);
-        while let Some(next) = stack.pop() {
-            self.places[next.index()] = self.preorder.len();
-            self.preorder.push(next);
-            stack.extend(self.list[next.index()].children.iter().rev());
-        }
+        let list = &self.list;
+        self.order = PreOrder::new(|id| &list[id.index()].children, |id| list[id.index()].memory.usage > 0);
         id
     }
 
@@ -195,13 +200,38 @@ impl Memcgs {
 
     /// Sets a limit or protection of a cgroup, in pages. What is above a limit stays charged.
     pub fn set_limit(&mut self, memcg: MemcgId, limit: Limit, pages: u64) {
-        let counter = &mut self.list[memcg.index()].memory;
-        *match limit {
-            Limit::Max => &mut counter.max,
-            Limit::High => &mut counter.high,
-            Limit::Low => &mut counter.low,
-            Limit::Min => &mut counter.min,
-        } = pages;
+        self.change(memcg, |counter| {
+            *match limit {
+                Limit::Max => &mut counter.max,
+                Limit::High => &mut counter.high,
+                Limit::Low => &mut counter.low,
+                Limit::Min => &mut counter.min,
+            } = pages;
+        });
+    }
+
+    /// Changes usage, limits or protection of a cgroup, and what its parent knows of them
+    /// (`propagate_protected_usage`).
+    #[inline]
+    pub(super) fn change(&mut self, memcg: MemcgId, change: impl FnOnce(&mut PageCounter)) {
+        let group = &mut self.list[memcg.index()];
+        let before = group.memory;
+        change(&mut group.memory);
+        let after = group.memory;
+        if (before.usage == 0) != (after.usage == 0) {
+            self.order.set_charged(memcg, after.usage > 0);
+        }
+        if (before.low | before.min | after.low | after.min) != 0 {
+            self.note_protected(memcg, before.protected(), after.protected());
+        }
+    }
+
+    fn note_protected(&mut self, memcg: MemcgId, before: Protected, after: Protected) {
+        if let Some(parent) = self.list[memcg.index()].parent {
+            let below = &mut self.list[parent.index()].below;
+            below.low = below.low - before.low + after.low;
+            below.min = below.min - before.min + after.min;
+        }
     }
 
     /// Whether no identity is left for another cgroup.
@@ -212,9 +242,8 @@ impl Memcgs {
     /// Takes a cgroup offline. Its pages stay charged to it and reclaim still visits it, but its
     /// protection is over (`mem_cgroup_css_offline`).
     pub fn remove(&mut self, memcg: MemcgId) {
-        let group = &mut self.list[memcg.index()];
-        group.online = false;
-        (group.memory.low, group.memory.min) = (0, 0);
+        self.list[memcg.index()].online = false;
+        self.change(memcg, |counter| (counter.low, counter.min) = (0, 0));
     }
 
     /// Counts an event of `memcg` in its `memory.events` and in those of its ancestors: the file
@@ -238,14 +267,15 @@ impl Memcgs {
         (0..self.list.len()).map(|index| MemcgId(u16::try_from(index).expect("checked at creation")))
     }
 
-    /// The cgroup after `memcg` in pre-order: a parent, then its children in order of creation.
-    pub fn following(&self, memcg: MemcgId) -> Option<MemcgId> {
-        self.preorder.get(self.places[memcg.index()] + 1).copied()
+    /// A cgroup and all below it, in pre-order: a parent, then its children in order of creation.
+    pub fn subtree(&self, memcg: MemcgId) -> &[MemcgId] {
+        self.order.subtree(memcg)
     }
 
     /// Whether `memcg` is `ancestor` or below it.
+    #[inline]
     pub fn is_descendant(&self, memcg: MemcgId, ancestor: MemcgId) -> bool {
-        self.ancestors(memcg).any(|id| id == ancestor)
+        self.order.is_within(memcg, ancestor)
     }
 
     /// `memcg` and everything above it, up to and with the root.

@@ -69,21 +69,29 @@ pub struct Walk {
     generation: Option<u32>,
     visited: bool,
     over: bool,
+    /// Cgroups visited or passed over since [`Self::take_steps`].
+    steps: u64,
 }
 
 impl Walk {
     /// A walk through the subtree of `target` on `node`.
     pub fn new(target: MemcgId, node: NodeId, kind: WalkKind) -> Self {
-        Self { target, node, kind, last: None, generation: None, visited: false, over: false }
+        Self { target, node, kind, last: None, generation: None, visited: false, over: false, steps: 0 }
     }
 
-    /// The next cgroup to visit; none when the walk is over.
-    pub fn next(&mut self, memcgs: &Memcgs, positions: &mut WalkPositions) -> Option<MemcgId> {
+    /// The next cgroup to visit; none when the walk is over. With `pass_idle` those without a charged
+    /// page are passed over: there is nothing to do at any of them.
+    pub fn next(
+        &mut self,
+        memcgs: &Memcgs,
+        positions: &mut WalkPositions,
+        pass_idle: bool,
+    ) -> Option<MemcgId> {
         if self.over {
             return None;
         }
         let WalkKind::Saved { key } = self.kind else {
-            self.last = following(memcgs, self.target, self.last);
+            self.last = self.following(memcgs, self.last, pass_idle);
             self.over = self.last.is_none();
             return self.last;
         };
@@ -96,28 +104,39 @@ impl Walk {
             }
             Some(_) => {}
         }
-        let mut next = following(memcgs, self.target, position.last);
+        let before = self.steps;
+        let mut next = self.following(memcgs, position.last, pass_idle);
         if next.is_none() {
             position.last = None;
             position.generation += 1;
-            if self.visited {
+            if self.visited || self.steps > before {
                 self.over = true;
                 return None;
             }
             // Nothing lay behind the saved position: this walk is the next round.
             self.generation = Some(position.generation);
-            next = following(memcgs, self.target, None);
+            next = self.following(memcgs, None, pass_idle);
         }
         self.visited = true;
         position.last = next;
         next
     }
-}
 
-/// The cgroup after `last` in the pre-order of `target`'s subtree.
-fn following(memcgs: &Memcgs, target: MemcgId, last: Option<MemcgId>) -> Option<MemcgId> {
-    let Some(last) = last else { return Some(target) };
-    memcgs.following(last).filter(|&id| memcgs.is_descendant(id, target))
+    /// The cgroup after `last` in the pre-order of the target's subtree.
+    fn following(&mut self, memcgs: &Memcgs, last: Option<MemcgId>, pass_idle: bool) -> Option<MemcgId> {
+        let (next, steps) = match last {
+            Some(last) => memcgs.order.following(last, self.target, pass_idle),
+            None => (Some(self.target), 1),
+        };
+        self.steps += steps;
+        next
+    }
+
+    /// How many cgroups were visited or passed over since the last call: each costs the task that walks
+    /// the same.
+    pub fn take_steps(&mut self) -> u64 {
+        core::mem::take(&mut self.steps)
+    }
 }
 
 #[cfg(test)]
@@ -143,7 +162,7 @@ mod tests {
         fn walk_until(&mut self, kind: WalkKind, stop: &str) -> Vec<&str> {
             let mut walk = Walk::new(MemcgId::ROOT, NodeId(0), kind);
             let mut visited = Vec::new();
-            while let Some(id) = walk.next(&self.memcgs, &mut self.positions) {
+            while let Some(id) = walk.next(&self.memcgs, &mut self.positions, false) {
                 visited.push(id);
                 if self.memcgs[id].path == stop {
                     break;
@@ -176,5 +195,54 @@ mod tests {
         let saved = WalkKind::Saved { key: 0 };
         assert_eq!(scene.walk_until(saved, "P"), ["", "A", "B", "P"]);
         assert_eq!(scene.walk_until(saved, "B"), ["", "A", "B"]);
+    }
+
+    /// Walks over random trees that stop at random places, by a walker that calls at every cgroup and by
+    /// one that passes over those without a page: both do the same work and pay for the same steps.
+    #[test]
+    fn a_walk_that_passes_over_idle_cgroups_meets_the_others_as_one_that_does_not() {
+        let version = Version::parse("linux-6.12").unwrap();
+        for seed in 0..200 {
+            let mut stream = units::Seed(seed).stream("walk");
+            let mut memcgs = Memcgs::new(&version, 1, 2);
+            for _ in 0..stream.below(30) {
+                let above = MemcgId(u16::try_from(stream.below(memcgs.ids().count() as u64)).unwrap());
+                let id = memcgs.create(above, "x");
+                if stream.chance(1, 3) {
+                    memcgs.charge_by_force(id, 1);
+                }
+            }
+            let target = MemcgId(u16::try_from(stream.below(memcgs.ids().count() as u64)).unwrap());
+            let (mut all, mut charged) = (WalkPositions::default(), WalkPositions::default());
+            for round in 0..8 {
+                let key = u8::try_from(stream.below(2)).unwrap();
+                let kind = if stream.chance(1, 4) { WalkKind::Full } else { WalkKind::Saved { key } };
+                let stop = 1 + stream.below(6);
+                let told = |positions, pass_idle| tell(&memcgs, positions, target, kind, stop, pass_idle);
+                assert_eq!(told(&mut charged, true), told(&mut all, false), "seed {seed}, round {round}");
+            }
+        }
+    }
+
+    /// The cgroups at which there is something to do, and all steps; over after `stop` of them.
+    fn tell(
+        memcgs: &Memcgs,
+        positions: &mut WalkPositions,
+        target: MemcgId,
+        kind: WalkKind,
+        stop: u64,
+        pass_idle: bool,
+    ) -> (Vec<MemcgId>, u64) {
+        let mut walk = Walk::new(target, NodeId(0), kind);
+        let mut met = Vec::new();
+        while let Some(id) = walk.next(memcgs, positions, pass_idle) {
+            if memcgs[id].memory.usage > 0 {
+                met.push(id);
+            }
+            if met.len() as u64 == stop {
+                break;
+            }
+        }
+        (met, walk.take_steps())
     }
 }

@@ -265,16 +265,16 @@ impl Compactor {
         let keep = if large { run.request.order } else { PAGEBLOCK_ORDER };
         let pfn = Pfn(head);
         let is_large_free = frames.state(pfn) == FrameState::Free && frames.order(pfn) >= keep;
-        let kind = core.alloc.zone(run.zone).free_area.pageblocks().kind(pfn);
-        !is_large_free && kind == MigrateType::Movable
+        let migrate_type = core.alloc.zone(run.zone).free_area.pageblocks().migrate_type(pfn);
+        !is_large_free && migrate_type == MigrateType::Movable
     }
 }
 
 /// `suitable_migration_source_block`: without waiting only blocks of the wanted type are
 /// emptied.
 fn is_source<T: Trace>(core: &Core<T>, run: &Compaction, block: u32) -> bool {
-    let kind = core.alloc.zone(run.zone).free_area.pageblocks().kind(Pfn(block));
-    !run.is_async() || !run.request.direct || kind == run.request.want
+    let migrate_type = core.alloc.zone(run.zone).free_area.pageblocks().migrate_type(Pfn(block));
+    !run.is_async() || !run.request.direct || migrate_type == run.request.want
 }
 
 fn may_isolate<T: Trace>(core: &Core<T>, run: &Compaction, pfn: Pfn) -> bool {

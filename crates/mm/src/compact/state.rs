@@ -34,10 +34,10 @@ pub enum CompactResult {
     Skipped,
     /// Put off after earlier failures.
     Deferred,
-    /// The scanners met; they had started in the middle of the zone.
-    PartialSkipped,
     /// The scanners met; the whole zone was scanned.
     Complete,
+    /// The scanners met; they had started in the middle of the zone.
+    PartialSkipped,
     /// No target could be had though the scanners had not met.
     Contended,
     /// A block of the wanted order is free.
@@ -221,5 +221,18 @@ impl Compactor {
         if self.zones[zone.index()].flush_skip {
             self.zones[zone.index()].reset_skips();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_that_was_scanned_in_part_speaks_for_another_that_was_scanned_through() {
+        use CompactResult::{Complete, Contended, Deferred, PartialSkipped, Skipped, Success};
+        let worst_first = [Skipped, Deferred, Complete, PartialSkipped, Contended, Success];
+        assert!(worst_first.is_sorted());
+        assert_eq!(Complete.max(PartialSkipped), PartialSkipped, "there is something left to try");
     }
 }

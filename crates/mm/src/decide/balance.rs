@@ -1,12 +1,12 @@
-//! kswapd's decisions: for which order and how hard it reclaims, how it works a boost off, and when
-//! it sleeps (MECHANISMS 5, MECHANISMS-6X 5.1, 5.2, 6.2).
+//! A run of kswapd: for which order and how hard it reclaims, and how it works a boost off (MECHANISMS
+//! 5.1 to 5.3, MECHANISMS-6X 5.1, 5.2, 6.2).
 //!
 //! ```text
-//!   FallAsleep: doze 100 ms --nobody came--> sleep until woken
-//!   Balance:    passes at priorities 12..1 until some zone is above its high mark
-//!               (a boosted zone first costs the boost, at priority 10 at most)
+//!   Balance: passes at priorities 12..1 until some zone is above its high mark
+//!            (a boosted zone first costs the boost, at priority 10 at most)
 //! ```
-//! Left out: hibernation. Neighbours: [`super::priority`] for tasks that reclaim themselves.
+//! Left out: hibernation. Neighbours: [`super::kswapd`] for what comes between runs,
+//! [`super::priority`] for tasks that reclaim themselves.
 
 use std_alloc::vec::Vec;
 
@@ -14,13 +14,13 @@ use units::{NodeId, Order, Pages};
 
 use crate::alloc::watermark::Mark;
 use crate::alloc::zone::Zone;
-use crate::base::event::{Trace, TraceEvent};
+use crate::base::event::Trace;
 use crate::base::ids::MemcgId;
 use crate::base::layout::{ZoneId, ZoneKind};
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
-use crate::version::rules::{BoostedSlab, FragmentStall, WatermarkBoost};
+use crate::version::rules::{BoostedSlab, FragmentStall, PassMeasure, WatermarkBoost};
 
 impl<T: Trace> Memory<T> {
     /// Zones of a node up to `highest_zoneidx`.
@@ -36,7 +36,7 @@ impl<T: Trace> Memory<T> {
     }
 
     /// `pgdat_balanced`: some zone up to `highest_zoneidx` is above its high mark, boost included.
-    fn is_balanced(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
+    pub(super) fn is_balanced(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
         self.any_zone(node, highest_zoneidx, |zone| zone.above(Mark::High, order, highest_zoneidx))
     }
 
@@ -66,89 +66,6 @@ impl<T: Trace> Memory<T> {
             }
         }
         reserve == 0 || free > reserve / 2 || self.is_hopeless(node)
-    }
-}
-
-/// What kswapd does next on its way to sleep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum SleepNext {
-    /// Wake all who wait for the reserve: nobody is left behind.
-    LetWaitersGo,
-    /// Wake kcompactd, then sleep 100 ms, or until woken.
-    Doze,
-    /// Sleep until woken.
-    Sleep,
-    /// Go to work at once.
-    Stay,
-}
-
-/// kswapd after a run: does it sleep, and how long (`kswapd_try_to_sleep`)?
-#[derive(Debug, Clone)]
-pub struct FallAsleep {
-    node: NodeId,
-    /// The order that was asked for.
-    order: Order,
-    /// The order that the last run still reclaimed for at its end.
-    reclaim_order: Order,
-    highest_zoneidx: ZoneKind,
-    at: Falling,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Falling {
-    Start,
-    First,
-    Dozed,
-    Second,
-}
-
-impl FallAsleep {
-    /// After a run for `order` that ended as one for `reclaim_order`.
-    pub const fn new(node: NodeId, order: Order, reclaim_order: Order, highest_zoneidx: ZoneKind) -> Self {
-        Self { node, order, reclaim_order, highest_zoneidx, at: Falling::Start }
-    }
-
-    /// The next step; `woken`: the doze was cut short by a request.
-    pub fn step<T: Trace>(&mut self, mem: &mut Memory<T>, woken: bool) -> SleepNext {
-        match self.at {
-            Falling::Start => {
-                self.at = Falling::First;
-                SleepNext::LetWaitersGo
-            }
-            Falling::First if self.may_sleep(mem, self.reclaim_order) => {
-                for zone in mem.zones_up_to(self.node, ZoneKind::Movable) {
-                    mem.reset_skip_bits(zone);
-                }
-                self.at = Falling::Dozed;
-                SleepNext::Doze
-            }
-            Falling::Dozed if woken => {
-                mem.core.alloc.events.add(VmEvent::KswapdLowWmarkHitQuickly, 1);
-                SleepNext::Stay
-            }
-            Falling::First | Falling::Dozed => {
-                self.at = Falling::Second;
-                SleepNext::LetWaitersGo
-            }
-            Falling::Second if self.may_sleep(mem, self.order) => {
-                mem.core.alloc.trace.event(TraceEvent::VmscanKswapdSleep { nid: self.node });
-                SleepNext::Sleep
-            }
-            Falling::Second => {
-                mem.core.alloc.events.add(VmEvent::KswapdHighWmarkHitQuickly, 1);
-                SleepNext::Stay
-            }
-        }
-    }
-
-    /// `prepare_kswapd_sleep`: the node is balanced or hopeless.
-    fn may_sleep<T: Trace>(&self, mem: &mut Memory<T>, order: Order) -> bool {
-        if !mem.is_hopeless(self.node) && !mem.is_balanced(self.node, order, self.highest_zoneidx) {
-            return false;
-        }
-        mem.reclaim.note_sleep(self.node);
-        true
     }
 }
 
@@ -239,6 +156,9 @@ impl Balance {
             }
             Balancing::Rested => {
                 if self.ends() {
+                    if self.sc.nr_reclaimed == 0 {
+                        mem.reclaim.note_failure(self.node); // For a boost as well as for a mark.
+                    }
                     self.finish(mem)
                 } else {
                     self.look(mem)
@@ -279,7 +199,11 @@ impl Balance {
         if self.order > Order(0) && self.sc.nr_reclaimed >= (2 << self.order.0) {
             self.order = Order(0); // Enough for compaction; go on for single pages.
         }
-        self.met_target = self.sc.nr_scanned >= self.sc.nr_to_reclaim;
+        let freed = match mem.core.rules().pass_measure {
+            PassMeasure::Scanned => 0,
+            PassMeasure::ScannedOrFreed => self.sc.nr_reclaimed - self.freed_before,
+        };
+        self.met_target = self.sc.nr_scanned.max(freed) >= self.sc.nr_to_reclaim;
         let works_boost_off = self.boost_left > 0 && self.met_target;
         let stall = mem.core.rules().fragment_stall;
         waiters && wakes_waiters(stall, works_boost_off, || mem.allow_direct_reclaim(self.node))
@@ -303,14 +227,8 @@ impl Balance {
     }
 
     fn finish<T: Trace>(&self, mem: &mut Memory<T>) -> BalanceNext {
-        if self.sc.nr_reclaimed == 0 && self.sc.priority < 1 {
-            mem.reclaim.note_failure(self.node);
-        }
         for (&id, &boost) in self.zones.iter().zip(&self.boosts) {
-            // What was boosted meanwhile stays for the next run.
-            if boost > Pages::ZERO {
-                mem.core.alloc.reduce_boost(id, boost);
-            }
+            mem.core.alloc.reduce_boost(id, boost); // What was boosted meanwhile stays for the next run.
         }
         mem.snapshot_refaults(MemcgId::ROOT, self.node);
         self.zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, false));
@@ -338,7 +256,6 @@ mod tests {
     use crate::base::event::NoTrace;
     use crate::base::gfp::Gfp;
     use crate::decide::scene::machine;
-    use crate::reclaim::run::Met;
 
     const NODE: NodeId = NodeId(0);
 
@@ -433,10 +350,13 @@ mod tests {
     }
 
     #[test]
-    fn a_boost_round_that_frees_nothing_ends_the_run() {
-        let mut mem = machine("linux-5.4+fragment-stall");
-        boost(&mut mem);
-        assert_eq!(walk(&mut mem, Order(0), &[(1, false)]).0, [12, 11]);
+    fn a_boost_round_that_frees_nothing_ends_the_run_which_has_failed_if_no_other_did() {
+        for (script, priorities, failures) in [(&[(1, false)][..], &[12, 11][..], 0), (&[], &[12], 1)] {
+            let mut mem = machine("linux-5.4+fragment-stall");
+            boost(&mut mem);
+            assert_eq!(walk(&mut mem, Order(0), script).0, priorities);
+            assert_eq!(mem.reclaim.node(NODE).kswapd_failures, failures);
+        }
     }
 
     #[test]
@@ -452,36 +372,6 @@ mod tests {
             assert_eq!(run.step(&mut mem, false), BalanceNext::Shrink);
             assert_eq!(run.sc.may_shrinkslab, shrinks, "{kernel}");
         }
-    }
-
-    /// Walks the way to sleep; `woken`: the doze is cut short.
-    fn fall_asleep(mem: &mut Memory<NoTrace>, orders: [u8; 2], woken: bool) -> Vec<SleepNext> {
-        let [order, reclaim_order] = orders.map(Order);
-        let mut fall = FallAsleep::new(NODE, order, reclaim_order, ZoneKind::Normal);
-        let mut steps = Vec::new();
-        while !matches!(steps.last(), Some(SleepNext::Sleep | SleepNext::Stay)) {
-            steps.push(fall.step(mem, woken));
-        }
-        steps
-    }
-
-    #[test]
-    fn kswapd_dozes_first_and_sleeps_only_if_nobody_came() {
-        use SleepNext::{Doze, LetWaitersGo, Sleep, Stay};
-        let mut mem = machine("linux-6.1");
-        mem.reclaim.note_pass(NODE, &Met::default());
-        assert!(mem.reclaim.node(NODE).dirty);
-        assert_eq!(fall_asleep(&mut mem, [0, 0], false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
-        assert!(!mem.reclaim.node(NODE).dirty, "what was known of the lists is stale after a sleep");
-        assert_eq!(fall_asleep(&mut mem, [0, 0], true), [LetWaitersGo, Doze, Stay]);
-        assert_eq!(mem.core.alloc.events.get(VmEvent::KswapdLowWmarkHitQuickly), 1);
-
-        let mut mem = full("linux-6.1");
-        assert_eq!(fall_asleep(&mut mem, [0, 0], false), [LetWaitersGo, LetWaitersGo, Stay]);
-        assert_eq!(mem.core.alloc.events.get(VmEvent::KswapdHighWmarkHitQuickly), 1);
-        (0..MAX_RECLAIM_RETRIES).for_each(|_| mem.reclaim.note_failure(NODE));
-        assert_eq!(fall_asleep(&mut mem, [0, 0], false), [LetWaitersGo, Doze, LetWaitersGo, Sleep]);
-        assert!(mem.allow_direct_reclaim(NODE), "nobody waits for one who has given up");
     }
 
     #[test]

@@ -68,6 +68,13 @@ impl Escalation {
         Self { sc, nodes: Vec::new(), ready: false, at: At::Start }
     }
 
+    /// The same for a kernel thread, or for a task.
+    #[must_use]
+    pub const fn by_kernel_thread(mut self, is_one: bool) -> Self {
+        self.sc.kernel_thread = is_one;
+        self
+    }
+
     /// The next step, for a task on `cpu`.
     pub fn step<T: Trace>(&mut self, mem: &mut Memory<T>, cpu: CpuId) -> Next {
         loop {

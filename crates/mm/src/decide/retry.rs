@@ -6,11 +6,13 @@
 //!    R: wake kswapd again, try with whatever reserves the task may use
 //!       direct reclaim, try; if that freed pages but none is left, drain all CPUs and try
 //!       compact, try (large orders, and small ones that others cannot make, compact before R too)
-//!       retry while reclaim or compaction can still help, else OOM
+//!       retry while reclaim or compaction can still help, or the reserve for high-order atomic
+//!       requests has something to give, else OOM
 //! ```
-//! Left out: CPU sets. Neighbours: [`super::priority`] for the reclaim, [`crate::compact::run`].
+//! Left out: CPU sets. Neighbours: [`super::priority`] for the reclaim, [`crate::compact::run`];
+//! `retry_scripts` walks requests through it.
 
-use units::{CpuId, Order};
+use units::{CpuId, NodeId, Order};
 
 use crate::alloc::flags::{AllocFlags, gfp_zone};
 use crate::alloc::pcp::COSTLY_ORDER;
@@ -20,7 +22,7 @@ use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::compact::state::{CompactPriority, CompactResult};
 use crate::memory::Memory;
-use crate::version::rules::Throttle;
+use crate::version::rules::{CompactRetry, FirstCompaction, Throttle};
 
 /// Rounds without progress before the OOM killer (`MAX_RECLAIM_RETRIES`).
 const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -35,17 +37,16 @@ pub enum Outcome {
     NoPage,
     /// So many pages were freed.
     Freed(u64),
+    /// Whether a pageblock of the reserve for high-order atomic requests was given back.
+    Unreserved(bool),
     /// Compaction ended so, and there is no page.
     Compacted(CompactResult),
     /// Another task runs the OOM killer, which was waited for.
     OomLocked,
-    /// The OOM killer ran.
-    Killed {
-        /// Somebody was killed.
-        any: bool,
-        /// The task itself was.
-        oneself: bool,
-    },
+    /// The OOM killer took somebody, perhaps the task itself.
+    Killed,
+    /// The OOM killer found nobody to take.
+    NobodyLeft,
 }
 
 /// What a request does next.
@@ -60,8 +61,11 @@ pub enum Next {
     Try(AllocFlags),
     /// Direct reclaim.
     Reclaim,
-    /// Drain the per-CPU lists of all CPUs.
+    /// Give a spare pageblock of the reserve for high-order atomic requests back, and drain the
+    /// per-CPU lists of all CPUs.
     Drain,
+    /// Give a pageblock of that reserve back, the last one too.
+    Unreserve,
     /// Compact this hard and try with these flags.
     Compact(CompactPriority, AllocFlags),
     /// Sleep 100 ms: most of what could be freed is dirty.
@@ -90,6 +94,7 @@ enum At {
     Drain,
     TryAfterDrain,
     Compact,
+    Unreserve,
     Wait,
     Rest,
     LastTry,
@@ -101,9 +106,8 @@ enum At {
 pub struct Retry {
     gfp: Gfp,
     order: Order,
+    /// Those of this round.
     flags: AllocFlags,
-    /// The task was killed by the OOM killer before.
-    victim: bool,
     /// Rounds in a row that freed nothing.
     fruitless: u32,
     /// Pages that reclaim freed in this round.
@@ -116,13 +120,12 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// A request of a task; `victim`: the OOM killer took it.
-    pub fn new(gfp: Gfp, order: Order, victim: bool) -> Self {
+    /// A request that found no page at the low mark.
+    pub fn new(gfp: Gfp, order: Order) -> Self {
         Self {
             gfp,
             order,
-            flags: AllocFlags::slow(gfp, false, victim),
-            victim,
+            flags: AllocFlags::slow(gfp, false),
             fruitless: 0,
             progress: 0,
             priority: CompactPriority::SyncLight,
@@ -141,8 +144,9 @@ impl Retry {
         self.go(At::RoundWake, Next::WakeKswapds)
     }
 
-    /// The next step, for a task on `cpu`.
-    pub fn step<T: Trace>(&mut self, mem: &Memory<T>, cpu: CpuId, outcome: Outcome) -> Next {
+    /// The next step, for a task on `cpu`. `victim`: the OOM killer took the task by now; from its
+    /// next round on it may use a part of the reserves (MECHANISMS 1.8).
+    pub fn step<T: Trace>(&mut self, mem: &Memory<T>, cpu: CpuId, victim: bool, outcome: Outcome) -> Next {
         match self.at {
             At::Start => self.go(At::FirstWake, Next::WakeKswapds),
             At::FirstWake => self.go(At::FirstTry, Next::TryOrStall(self.flags)),
@@ -150,10 +154,12 @@ impl Retry {
                 self.go(At::FirstCompact, Next::Compact(CompactPriority::Async, self.flags))
             }
             At::FirstTry => self.round(),
-            At::FirstCompact => self.after_first_compaction(outcome),
-            At::RoundWake => self.go(At::RoundTry, Next::Try(self.flags)),
+            At::FirstCompact => self.after_first_compaction(mem, outcome),
+            At::RoundWake => {
+                self.flags = AllocFlags::slow(self.gfp, victim);
+                self.go(At::RoundTry, Next::Try(self.flags))
+            }
             At::RoundTry if !self.gfp.has(Gfp::DIRECT_RECLAIM) => Next::Fail,
-            At::RoundTry if self.victim && !self.gfp.has(Gfp::NOFAIL) => Next::Fail,
             At::RoundTry => self.go(At::Reclaim, Next::Reclaim),
             At::Reclaim => {
                 let Outcome::Freed(progress) = outcome else { panic!("reclaim came to {outcome:?}") };
@@ -171,10 +177,12 @@ impl Retry {
                 self.note_compaction(outcome);
                 self.after_round(mem, cpu)
             }
+            At::Unreserve if outcome == Outcome::Unreserved(true) => self.round(),
+            At::Unreserve => self.after_reclaim(mem, cpu),
             At::Wait => self.go(At::Rest, Next::Rest),
             At::Rest => self.round(),
-            At::LastTry => self.after_last_try(outcome),
-            At::Kill => self.after_kill(outcome),
+            At::LastTry => self.after_last_try(victim, outcome),
+            At::Kill => self.after_kill(victim, outcome),
         }
     }
 
@@ -190,11 +198,15 @@ impl Retry {
         self.compacted = result;
     }
 
-    fn after_first_compaction(&mut self, outcome: Outcome) -> Next {
+    fn after_first_compaction<T: Trace>(&mut self, mem: &Memory<T>, outcome: Outcome) -> Next {
         self.note_compaction(outcome);
         if self.order > COSTLY_ORDER && self.gfp.has(Gfp::NORETRY) {
-            if self.compacted <= CompactResult::Deferred {
-                return Next::Fail;
+            let fails = match mem.core.rules().first_compaction {
+                FirstCompaction::PutOff => self.compacted == CompactResult::Deferred,
+                FirstCompaction::NotRun => self.compacted <= CompactResult::Deferred,
+            };
+            if fails {
+                return self.fail();
             }
             self.priority = CompactPriority::Async;
         }
@@ -212,36 +224,46 @@ impl Retry {
     fn after_round<T: Trace>(&mut self, mem: &Memory<T>, cpu: CpuId) -> Next {
         let gfp = self.gfp;
         let gives_up = gfp.has(Gfp::NORETRY) || (self.order > COSTLY_ORDER && !gfp.has(Gfp::RETRY_MAYFAIL));
-        if gives_up && !gfp.has(Gfp::NOFAIL) {
-            return Next::Fail;
+        if gives_up {
+            return self.fail();
         }
         if self.progress > 0 && self.order <= COSTLY_ORDER {
             self.fruitless = 0;
         } else {
             self.fruitless += 1;
         }
-        if self.fruitless <= MAX_RECLAIM_RETRIES && self.reclaim_can_help(mem, cpu) {
+        if self.fruitless > MAX_RECLAIM_RETRIES {
+            return self.go(At::Unreserve, Next::Unreserve);
+        }
+        if let Some(node) = self.reclaim_can_help(mem, cpu) {
             // Up to 5.15 a request that reclaim did not help lets the disk catch up first.
             let heeds_disk = self.progress == 0 && mem.core.rules().throttle == Throttle::CongestionWait;
-            if heeds_disk && mem.nodes().any(|node| mem.is_mostly_dirty(node)) {
+            if heeds_disk && mem.is_mostly_dirty(node) {
                 return self.go(At::Wait, Next::WaitForWriteback);
             }
             return self.go(At::Rest, Next::Rest);
         }
+        self.after_reclaim(mem, cpu)
+    }
+
+    /// Reclaim is at its end: compaction, or the OOM killer?
+    fn after_reclaim<T: Trace>(&mut self, mem: &Memory<T>, cpu: CpuId) -> Next {
         if self.progress > 0 && self.should_compact_retry(mem, cpu) {
             return self.go(At::Rest, Next::Rest);
         }
         self.go(At::LastTry, Next::LastTry(AllocFlags::WMARK_HIGH))
     }
 
-    /// `should_reclaim_retry`: could any zone pass its min mark if all its file pages were freed?
-    fn reclaim_can_help<T: Trace>(&self, mem: &Memory<T>, cpu: CpuId) -> bool {
-        mem.core.alloc.zonelist(cpu, self.gfp).iter().any(|&id| {
-            let zone = mem.core.alloc.zone(id);
+    /// `should_reclaim_retry`: the node of the first zone that could pass its min mark if all its file
+    /// pages were freed.
+    fn reclaim_can_help<T: Trace>(&self, mem: &Memory<T>, cpu: CpuId) -> Option<NodeId> {
+        let zones = mem.core.alloc.zonelist(cpu, self.gfp).iter().map(|&id| mem.core.alloc.zone(id));
+        let mut passing = zones.filter(|zone| {
             let available = zone.free_pages().0 + mem.zone_reclaimable_pages(zone.node, zone.kind);
             let mark = zone.watermarks.mark(Mark::Min);
             zone.watermark_ok(self.order, mark, gfp_zone(self.gfp), self.flags, available)
-        })
+        });
+        passing.next().map(|zone| zone.node)
     }
 
     /// `should_compact_retry`: another round is worth it, perhaps one that tries harder.
@@ -251,10 +273,13 @@ impl Retry {
         }
         let costly = self.order > COSTLY_ORDER;
         match self.compacted {
-            CompactResult::Skipped
-            | CompactResult::Deferred
-            | CompactResult::Contended
-            | CompactResult::PartialSkipped => return self.compaction_can_help(mem, cpu),
+            // Reclaim must help first.
+            CompactResult::Skipped => return self.compaction_can_help(mem, cpu),
+            CompactResult::Deferred | CompactResult::Contended | CompactResult::PartialSkipped => {
+                if mem.core.rules().compact_retry == CompactRetry::AsItWas {
+                    return self.compaction_can_help(mem, cpu);
+                }
+            }
             CompactResult::Success => {
                 self.compact_retries += 1;
                 let most = if costly { MAX_COMPACT_RETRIES / 4 } else { MAX_COMPACT_RETRIES };
@@ -289,180 +314,60 @@ impl Retry {
         })
     }
 
-    fn may_kill(&self) -> bool {
-        self.order <= COSTLY_ORDER && self.gfp.has(Gfp::FS) && !self.gfp.has(Gfp::RETRY_MAYFAIL)
+    /// Whether memory for this request is worth a life: it is not too large, nor willing to fail, and
+    /// what is short is more than the lowest zone (MECHANISMS 13.1).
+    fn is_worth_a_kill(&self) -> bool {
+        self.order <= COSTLY_ORDER && !self.gfp.has(Gfp::RETRY_MAYFAIL) && !self.gfp.has(Gfp::DMA)
     }
 
-    fn after_last_try(&mut self, outcome: Outcome) -> Next {
+    /// A victim that had its reserves in this round, or may not use any, ends here: it shall exit.
+    fn is_spent(&self, victim: bool) -> bool {
+        let had_reserves = self.flags.has_any(AllocFlags::OOM) || self.gfp.has(Gfp::NOMEMALLOC);
+        victim && had_reserves && !self.gfp.has(Gfp::NOFAIL)
+    }
+
+    fn after_last_try(&mut self, victim: bool, outcome: Outcome) -> Next {
         if outcome == Outcome::OomLocked {
-            self.fruitless = 0;
-            return self.round();
+            return self.after_progress(victim);
         }
-        if self.may_kill() {
-            return self.go(At::Kill, Next::Kill);
+        if !self.is_worth_a_kill() {
+            return self.fail();
         }
         if self.gfp.has(Gfp::FS) {
+            return self.go(At::Kill, Next::Kill);
+        }
+        if self.is_spent(victim) {
             return Next::Fail;
         }
         // Loops as the kernel does: somebody else must free memory.
+        self.rest()
+    }
+
+    /// The end, unless the request must not fail.
+    fn fail(&mut self) -> Next {
+        if self.gfp.has(Gfp::NOFAIL) { self.rest() } else { Next::Fail }
+    }
+
+    fn rest(&mut self) -> Next {
         self.fruitless = 0;
         self.go(At::Rest, Next::Rest)
     }
 
-    fn after_kill(&mut self, outcome: Outcome) -> Next {
-        let Outcome::Killed { any, oneself } = outcome else { panic!("a kill came to {outcome:?}") };
-        if !any || (oneself && !self.gfp.has(Gfp::NOFAIL)) {
+    fn after_kill(&mut self, victim: bool, outcome: Outcome) -> Next {
+        match outcome {
+            Outcome::Killed => self.after_progress(victim),
+            // Where Linux panics.
+            Outcome::NobodyLeft => Next::Fail,
+            _ => panic!("a kill came to {outcome:?}"),
+        }
+    }
+
+    /// Somebody's memory comes free.
+    fn after_progress(&mut self, victim: bool) -> Next {
+        if self.is_spent(victim) {
             return Next::Fail;
         }
         self.fruitless = 0;
         self.round()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std_alloc::string::String;
-
-    use super::*;
-    use crate::base::event::NoTrace;
-    use crate::decide::scene::{add_dirty_page, machine};
-
-    const CPU: CpuId = CpuId(0);
-    const KILLED: Outcome = Outcome::Killed { any: true, oneself: false };
-
-    /// What comes of the steps of a request that never gets a page.
-    #[derive(Clone, Copy)]
-    struct Script {
-        freed: u64,
-        compacted: CompactResult,
-        last_try: Outcome,
-        killed: Outcome,
-    }
-
-    const NOTHING_HELPS: Script = Script {
-        freed: 0,
-        compacted: CompactResult::Complete,
-        last_try: Outcome::NoPage,
-        killed: Outcome::Killed { any: false, oneself: false },
-    };
-
-    /// A machine without a free page, and none to reclaim.
-    fn full(kernel: &str) -> Memory<NoTrace> {
-        let mut mem = machine(kernel);
-        while mem.core.alloc.alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::NO_WATERMARKS).page.is_some() {}
-        mem
-    }
-
-    /// The first 400 steps, a letter each: wake, try or (s)tall, try, reclaim, drain, compact
-    /// (a)sync, (l)ight or (f)ull, (b)locked by writeback, rest (.), (L)ast try, kill, fail (x).
-    fn walk(mem: &Memory<NoTrace>, mut retry: Retry, script: Script) -> String {
-        let (mut steps, mut outcome) = (String::new(), Outcome::NoPage);
-        while steps.len() < 400 && !steps.ends_with('x') {
-            let next = retry.step(mem, CPU, outcome);
-            let (letter, then) = match next {
-                Next::WakeKswapds => ('w', Outcome::NoPage),
-                Next::TryOrStall(_) => ('s', Outcome::NoPage),
-                Next::Try(_) => ('t', Outcome::NoPage),
-                Next::Reclaim => ('r', Outcome::Freed(script.freed)),
-                Next::Drain => ('d', Outcome::NoPage),
-                Next::Compact(CompactPriority::Async, _) => ('a', Outcome::Compacted(script.compacted)),
-                Next::Compact(CompactPriority::SyncLight, _) => ('l', Outcome::Compacted(script.compacted)),
-                Next::Compact(CompactPriority::SyncFull, _) => ('f', Outcome::Compacted(script.compacted)),
-                Next::WaitForWriteback => ('b', Outcome::NoPage),
-                Next::Rest => ('.', Outcome::NoPage),
-                Next::LastTry(_) => ('L', script.last_try),
-                Next::Kill => ('k', script.killed),
-                Next::Fail => ('x', Outcome::NoPage),
-            };
-            steps.push(letter);
-            outcome = then;
-        }
-        steps
-    }
-
-    fn steps(gfp: Gfp, order: u8, script: Script) -> String {
-        walk(&full("linux-6.1"), Retry::new(gfp, Order(order), false), script)
-    }
-
-    #[test]
-    fn who_may_not_reclaim_tries_twice() {
-        assert_eq!(steps(Gfp::KERNEL.without(Gfp::DIRECT_RECLAIM), 0, NOTHING_HELPS), "wswtx");
-    }
-
-    #[test]
-    fn with_nothing_to_reclaim_the_oom_killer_comes_at_once() {
-        assert_eq!(steps(Gfp::KERNEL, 0, NOTHING_HELPS), "wswtrLkx", "nobody is left to kill");
-        let kills = steps(Gfp::KERNEL, 0, Script { killed: KILLED, ..NOTHING_HELPS });
-        assert!(kills.starts_with("wswtrLkwtrLkwtrLk"), "{kills}: the next one, until there is a page");
-        let suicide = Outcome::Killed { any: true, oneself: true };
-        assert_eq!(steps(Gfp::KERNEL, 0, Script { killed: suicide, ..NOTHING_HELPS }), "wswtrLkx");
-        let locked = steps(Gfp::KERNEL, 0, Script { last_try: Outcome::OomLocked, ..NOTHING_HELPS });
-        assert!(locked.starts_with("wswtrLwtrL"), "{locked}: one killer at a time");
-    }
-
-    #[test]
-    fn fruitless_reclaim_is_repeated_16_times_while_it_could_help() {
-        let mem = machine("linux-6.1"); // All of it is free, but others take it before we can.
-        let walked = |script| walk(&mem, Retry::new(Gfp::KERNEL, Order(0), false), script);
-        assert_eq!(walked(NOTHING_HELPS), String::from("ws") + &"wtr.".repeat(16) + "wtrLkx");
-        let progress = walked(Script { freed: 1, ..NOTHING_HELPS });
-        assert_eq!(progress, (String::from("ws") + &"wtrtdt.".repeat(60))[..400], "progress has no end");
-    }
-
-    #[test]
-    fn a_request_that_may_not_enter_the_filesystem_kills_nobody_and_never_gives_up() {
-        let walked = steps(Gfp::NOFS, 0, NOTHING_HELPS);
-        assert_eq!(walked, (String::from("ws") + &"wtrL.".repeat(90))[..400]);
-    }
-
-    #[test]
-    fn large_blocks_and_small_unmovable_ones_compact_before_they_reclaim() {
-        let movable = Gfp::HIGHUSER_MOVABLE;
-        assert_eq!(steps(movable, 3, NOTHING_HELPS), "wswtrlLkx");
-        assert_eq!(steps(Gfp::KERNEL, 3, NOTHING_HELPS), "wsawtrlLkx");
-        assert_eq!(steps(movable, 4, NOTHING_HELPS), "wsawtrlx", "a costly one is no reason to go on");
-        let light = movable | Gfp::NORETRY;
-        assert_eq!(steps(light, 9, NOTHING_HELPS), "wsawtrax", "and may be no reason to wait for pages");
-        let deferred = Script { compacted: CompactResult::Deferred, ..NOTHING_HELPS };
-        assert_eq!(steps(light, 9, deferred), "wsax", "nor to reclaim, if compaction will not run anyway");
-    }
-
-    #[test]
-    fn compaction_tries_harder_while_reclaim_makes_progress() {
-        let script = |compacted| Script { freed: 1, compacted, ..NOTHING_HELPS };
-        let round = |compact| String::from("wtrtdt") + compact;
-        let begin = String::from("wsa");
-        assert_eq!(
-            steps(Gfp::KERNEL, 2, script(CompactResult::Complete)),
-            begin.clone() + &round("l.") + &round("fLkx")
-        );
-        let success = begin.clone() + &round("l.").repeat(17) + &round("f.").repeat(16) + &round("fLkx");
-        assert_eq!(steps(Gfp::KERNEL, 2, script(CompactResult::Success)), success);
-        assert_eq!(
-            steps(Gfp::KERNEL, 2, script(CompactResult::Skipped)),
-            begin.clone() + &round("lLkx"),
-            "no page is left that compaction could work with"
-        );
-        let may_fail = Gfp::KERNEL | Gfp::RETRY_MAYFAIL;
-        let costly = begin + &round("l.").repeat(4) + &round("lLx");
-        assert_eq!(steps(may_fail, 4, script(CompactResult::Success)), costly, "nobody dies for it");
-    }
-
-    #[test]
-    fn a_victim_gives_up_unless_it_must_not_fail() {
-        let mem = full("linux-6.1");
-        let walked = |gfp| walk(&mem, Retry::new(gfp, Order(0), true), NOTHING_HELPS);
-        assert_eq!(walked(Gfp::KERNEL), "wswtx");
-        assert_eq!(walked(Gfp::KERNEL | Gfp::NOFAIL), "wswtrLkx");
-    }
-
-    #[test]
-    fn a_request_without_success_lets_the_disk_catch_up_only_before_5_16() {
-        for (kernel, round) in [("linux-5.4", "wtrb."), ("linux-6.1", "wtr.")] {
-            let mut mem = machine(kernel);
-            add_dirty_page(&mut mem);
-            let walked = walk(&mem, Retry::new(Gfp::KERNEL, Order(0), false), NOTHING_HELPS);
-            assert!(walked.starts_with(&(String::from("ws") + round + round)), "{kernel}: {walked}");
-        }
     }
 }

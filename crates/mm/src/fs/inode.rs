@@ -24,6 +24,7 @@ use units::{CpuId, NodeId};
 
 use crate::base::event::Trace;
 use crate::base::ids::{MappingId, MemcgId};
+use crate::base::list::{Link, Links, List};
 use crate::base::vmstat::VmEvent;
 use crate::core::Core;
 use crate::lru::lists::Lru;
@@ -45,27 +46,25 @@ impl VfsLru {
     pub const ALL: [Self; 2] = [Self::Dentry, Self::Inode];
 }
 
-const NONE: u32 = u32::MAX;
-
 /// A place on one of the lists.
 #[derive(Debug, Clone, Copy)]
-struct Link {
-    prev: u32,
-    next: u32,
+struct Place {
+    link: Link<MappingId>,
     listed: bool,
     referenced: bool,
 }
 
-const UNLISTED: Link = Link { prev: NONE, next: NONE, listed: false, referenced: false };
+const UNLISTED: Place = Place { link: Link::UNUSED, listed: false, referenced: false };
 
-#[derive(Debug, Clone, Copy)]
-struct IdList {
-    head: u32,
-    tail: u32,
-    len: u64,
+impl Links<MappingId> for Vec<Place> {
+    fn link(&self, id: MappingId) -> Link<MappingId> {
+        self[id.0 as usize].link
+    }
+
+    fn link_mut(&mut self, id: MappingId) -> &mut Link<MappingId> {
+        &mut self[id.0 as usize].link
+    }
 }
-
-const EMPTY: IdList = IdList { head: NONE, tail: NONE, len: 0 };
 
 /// Objects that an inode consists of.
 #[derive(Debug, Clone, Copy)]
@@ -85,19 +84,19 @@ struct CachedFile {
     users: u32,
     /// The inode itself is to be written, whatever its pages.
     dirty: bool,
-    links: [Link; 2],
 }
 
-const NOT_CACHED: CachedFile =
-    CachedFile { dentry: None, objects: None, users: 0, dirty: false, links: [UNLISTED; 2] };
+const NOT_CACHED: CachedFile = CachedFile { dentry: None, objects: None, users: 0, dirty: false };
 
 /// All dentries and inodes in memory.
 #[derive(Debug, Clone)]
 pub struct Vfs {
     /// By mapping.
     files: Vec<CachedFile>,
+    /// By [`VfsLru`] and mapping.
+    places: [Vec<Place>; 2],
     /// By lruvec: for each cgroup one for each node.
-    lists: Vec<[IdList; 2]>,
+    lists: Vec<[List<MappingId>; 2]>,
     nodes: usize,
     count: u64,
 }
@@ -105,12 +104,18 @@ pub struct Vfs {
 impl Vfs {
     /// None yet, on a machine of so many nodes with a root cgroup.
     pub fn new(nodes: usize) -> Self {
-        Self { files: Vec::new(), lists: vec![[EMPTY; 2]; nodes], nodes, count: 0 }
+        Self {
+            files: Vec::new(),
+            places: [Vec::new(), Vec::new()],
+            lists: vec![[List::EMPTY; 2]; nodes],
+            nodes,
+            count: 0,
+        }
     }
 
     /// Makes the lists of a new cgroup.
     pub(crate) fn add_cgroup(&mut self) {
-        self.lists.resize(self.lists.len() + self.nodes, [EMPTY; 2]);
+        self.lists.resize(self.lists.len() + self.nodes, [List::EMPTY; 2]);
     }
 
     fn index(&self, memcg: MemcgId, node: NodeId) -> usize {
@@ -131,44 +136,35 @@ impl Vfs {
 
     /// Objects on all lists of one kind.
     pub fn listed(&self, lru: VfsLru) -> u64 {
-        self.lists.iter().map(|lists| lists[lru as usize].len).sum()
+        self.lists.iter().map(|lists| u64::from(lists[lru as usize].len())).sum()
     }
 
     fn file(&mut self, mapping: MappingId) -> &mut CachedFile {
         let index = mapping.0 as usize;
         if self.files.len() <= index {
             self.files.resize(index + 1, NOT_CACHED);
+            for places in &mut self.places {
+                places.resize(index + 1, UNLISTED);
+            }
         }
         &mut self.files[index]
     }
 
-    fn push_tail(&mut self, lru: VfsLru, list: usize, id: u32) {
-        let entry = &mut self.lists[list][lru as usize];
-        let before = core::mem::replace(&mut entry.tail, id);
-        entry.len += 1;
-        match before {
-            NONE => entry.head = id,
-            before => self.files[before as usize].links[lru as usize].next = id,
-        }
-        let link = &mut self.files[id as usize].links[lru as usize];
-        (link.prev, link.next, link.listed) = (before, NONE, true);
+    fn place(&mut self, lru: VfsLru, mapping: MappingId) -> &mut Place {
+        &mut self.places[lru as usize][mapping.0 as usize]
     }
 
-    fn unlink(&mut self, lru: VfsLru, list: usize, id: u32) {
-        let Link { prev, next, .. } = self.files[id as usize].links[lru as usize];
-        match prev {
-            NONE => self.lists[list][lru as usize].head = next,
-            prev => self.files[prev as usize].links[lru as usize].next = next,
-        }
-        match next {
-            NONE => self.lists[list][lru as usize].tail = prev,
-            next => self.files[next as usize].links[lru as usize].prev = prev,
-        }
-        self.lists[list][lru as usize].len -= 1;
-        self.files[id as usize].links[lru as usize] = UNLISTED;
+    fn push_tail(&mut self, lru: VfsLru, list: usize, id: MappingId) {
+        self.lists[list][lru as usize].push_back(&mut self.places[lru as usize], id);
+        self.places[lru as usize][id.0 as usize].listed = true;
     }
 
-    fn rotate(&mut self, lru: VfsLru, list: usize, id: u32) {
+    fn unlink(&mut self, lru: VfsLru, list: usize, id: MappingId) {
+        self.lists[list][lru as usize].remove(&mut self.places[lru as usize], id);
+        self.places[lru as usize][id.0 as usize] = UNLISTED;
+    }
+
+    fn rotate(&mut self, lru: VfsLru, list: usize, id: MappingId) {
         self.unlink(lru, list, id);
         self.push_tail(lru, list, id);
     }
@@ -187,15 +183,15 @@ impl Vfs {
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         for lru in VfsLru::ALL {
             let mut walked = 0;
+            let places = &self.places[lru as usize];
             for lists in &self.lists {
                 let list = lists[lru as usize];
-                let (mut before, mut id, mut len) = (NONE, list.head, 0);
-                while id != NONE {
-                    let file = &self.files[id as usize];
-                    let link = file.links[lru as usize];
-                    if !link.listed || link.prev != before {
+                let (mut last, mut len) = (None, 0);
+                for id in list.iter(places) {
+                    if !places[id.0 as usize].listed || List::prev(places, id) != last {
                         return Err("the links of a list of dentries or inodes are broken");
                     }
+                    let file = &self.files[id.0 as usize];
                     let present = match lru {
                         VfsLru::Dentry => file.dentry.is_some(),
                         VfsLru::Inode => file.objects.is_some(),
@@ -204,14 +200,14 @@ impl Vfs {
                         return Err("a freed dentry or inode is on a list");
                     }
                     len += 1;
-                    (before, id) = (id, link.next);
+                    last = Some(id);
                 }
-                if len != list.len || list.tail != before {
+                if len != list.len() || list.last() != last {
                     return Err("a list of dentries or inodes has another length than it says");
                 }
-                walked += len;
+                walked += u64::from(len);
             }
-            let listed = self.files.iter().filter(|file| file.links[lru as usize].listed).count();
+            let listed = places.iter().filter(|place| place.listed).count();
             if walked != listed as u64 {
                 return Err("a dentry or inode says that it is on a list and is on none");
             }
@@ -264,12 +260,12 @@ impl Vfs {
         let file = self.file(mapping);
         file.users -= 1;
         let (Some(dentry), 0) = (file.dentry, file.users) else { return };
-        let link = &mut file.links[VfsLru::Dentry as usize];
-        if link.listed {
-            link.referenced = true;
+        let place = self.place(VfsLru::Dentry, mapping);
+        if place.listed {
+            place.referenced = true;
         } else {
             let list = self.list_of(core, dentry);
-            self.push_tail(VfsLru::Dentry, list, mapping.0);
+            self.push_tail(VfsLru::Dentry, list, mapping);
         }
     }
 
@@ -287,11 +283,6 @@ impl Vfs {
         }
     }
 
-    /// Whether the inode itself, not a page of it, is to be written.
-    pub fn is_inode_dirty(&self, mapping: MappingId) -> bool {
-        self.files.get(mapping.0 as usize).is_some_and(|file| file.dirty)
-    }
-
     fn is_inode_busy<T: Trace>(&self, core: &Core<T>, cache: &PageCache, mapping: MappingId) -> bool {
         let file = &self.files[mapping.0 as usize];
         let pages_keep_it =
@@ -304,10 +295,10 @@ impl Vfs {
         let Some(objects) = self.files.get(mapping.0 as usize).and_then(|file| file.objects) else {
             return;
         };
-        let listed = self.files[mapping.0 as usize].links[VfsLru::Inode as usize].listed;
+        let listed = self.place(VfsLru::Inode, mapping).listed;
         if !listed && !self.is_inode_busy(core, cache, mapping) {
             let list = self.list_of(core, objects.inode);
-            self.push_tail(VfsLru::Inode, list, mapping.0);
+            self.push_tail(VfsLru::Inode, list, mapping);
         }
     }
 
@@ -325,11 +316,11 @@ impl Vfs {
             VfsLru::Dentry => file.dentry,
             VfsLru::Inode => file.objects.map(|objects| objects.inode),
         };
-        if file.links[lru as usize].listed
+        if self.places[lru as usize][mapping.0 as usize].listed
             && let Some(object) = object
         {
             let list = self.list_of(core, object);
-            self.unlink(lru, list, mapping.0);
+            self.unlink(lru, list, mapping);
         }
     }
 
@@ -364,7 +355,7 @@ impl Vfs {
 
     /// Objects on one list.
     pub(crate) fn listed_on(&self, lru: VfsLru, memcg: MemcgId, node: NodeId) -> u64 {
-        self.lists[self.index(memcg, node)][lru as usize].len
+        u64::from(self.lists[self.index(memcg, node)][lru as usize].len())
     }
 
     /// Looks at up to `count` dentries of a list, oldest first (`prune_dcache_sb`).
@@ -381,16 +372,11 @@ impl Vfs {
         let lru = VfsLru::Dentry;
         let mut pruned = Pruned::default();
         for _ in 0..count {
-            let id = self.lists[list][lru as usize].head;
-            if id == NONE {
-                break;
-            }
-            let mapping = MappingId(id);
-            let file = &self.files[id as usize];
-            if file.users > 0 {
-                self.unlink(lru, list, id);
-            } else if file.links[lru as usize].referenced {
-                self.rotate(lru, list, id);
+            let Some(mapping) = self.lists[list][lru as usize].first() else { break };
+            if self.files[mapping.0 as usize].users > 0 {
+                self.unlink(lru, list, mapping);
+            } else if self.place(lru, mapping).referenced {
+                self.rotate(lru, list, mapping);
             } else {
                 self.free_dentry(core, cpu, mapping);
                 self.put_inode(core, cache, mapping);
@@ -402,9 +388,9 @@ impl Vfs {
 
     /// The dentry is gone (`iput_final`).
     fn put_inode<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
-        let link = &mut self.file(mapping).links[VfsLru::Inode as usize];
-        if link.listed {
-            link.referenced = true;
+        let place = self.place(VfsLru::Inode, mapping);
+        if place.listed {
+            place.referenced = true;
         } else {
             self.list_inode(core, cache, mapping);
         }
@@ -427,19 +413,15 @@ impl Vfs {
         let kind = VfsLru::Inode;
         let mut pruned = Pruned::default();
         for _ in 0..count {
-            let id = self.lists[list][kind as usize].head;
-            if id == NONE {
-                break;
-            }
-            let mapping = MappingId(id);
+            let Some(mapping) = self.lists[list][kind as usize].first() else { break };
             if self.is_inode_busy(core, cache, mapping) {
-                self.unlink(kind, list, id);
-            } else if self.files[id as usize].links[kind as usize].referenced {
-                self.rotate(kind, list, id);
+                self.unlink(kind, list, mapping);
+            } else if self.place(kind, mapping).referenced {
+                self.rotate(kind, list, mapping);
             } else if holds_pages(core, cache, mapping) {
                 pruned.stolen += steal_pages(core, lru, cache, cpu, mapping);
                 if cache.trees().pages(mapping) > 0 {
-                    self.rotate(kind, list, id);
+                    self.rotate(kind, list, mapping);
                 }
             } else {
                 cache.clear(core, cpu, mapping);

@@ -106,6 +106,11 @@ impl Lruvec {
         self.pages[list as usize][..=(highest_zoneidx as usize)].iter().sum()
     }
 
+    /// `nonresident_age`: evictions and activations so far.
+    pub const fn age(&self) -> u64 {
+        self.age
+    }
+
     /// One of its lists, the newest page first.
     #[inline]
     pub(crate) fn list(&self, list: LruList) -> &FrameList {
@@ -138,6 +143,8 @@ pub struct Lru {
     /// What the lists of all cgroups add up to, by node.
     nodes: Vec<PagesByZone>,
     pub(super) cpus: Vec<CpuBatches>,
+    /// Where refaulted pages were activated since the last snapshot; not kept with root aging.
+    pub(super) activated: Vec<(MemcgId, NodeId)>,
 }
 
 impl Lru {
@@ -147,6 +154,7 @@ impl Lru {
             lruvecs: vec![Lruvec::default(); nodes],
             nodes: vec![PagesByZone::default(); nodes],
             cpus: vec![CpuBatches::default(); cpus],
+            activated: Vec::new(),
         }
     }
 

@@ -534,7 +534,16 @@ fn the_snapshot_is_of_every_group_below_the_target_and_since_5_5_of_the_target()
         let mut machine = Machine::boot(kernel);
         let [parent, child, other] = machine.groups;
         for (group, count) in [(parent, 1), (child, 2), (other, 4)] {
-            machine.core.cgroups.add_stat(group, NEAR_NODE, MemcgStat::WorkingsetActivateFile, count);
+            let hot = machine.block(CPU, group, Order(3), false);
+            machine.set(hot, PageFlags::ACTIVE);
+            machine.lru.insert(&mut machine.core, hot);
+            machine.core.cgroups.flush_periodic();
+            for _ in 0..count {
+                let pfn = machine.page(group);
+                let shadow = machine.evict(pfn, group);
+                let back = machine.page(group);
+                assert!(machine.refault(back, shadow), "{kernel}: it is back at once");
+            }
         }
         machine.core.cgroups.flush_periodic();
         machine.lru.snapshot_refaults(&machine.core, parent, NEAR_NODE);

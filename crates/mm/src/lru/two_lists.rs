@@ -16,6 +16,7 @@ use crate::base::frame::{FrameState, PageFlags};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
+use crate::version::rules::WriteAccess;
 
 impl Lru {
     /// The folios in the batch of `cpu` on their way to a list, the oldest first.
@@ -91,8 +92,8 @@ impl Lru {
         }
     }
 
-    /// `folio_mark_accessed`, for an access through `read` or `write`: the first one sets
-    /// Referenced, the second one activates an inactive page.
+    /// `folio_mark_accessed`, for an access through `read`: the first one sets Referenced, the second
+    /// one activates an inactive page.
     pub fn mark_accessed<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
         let flags = core.alloc.frames.flags(pfn);
         if !flags.has(PageFlags::REFERENCED) {
@@ -112,6 +113,14 @@ impl Lru {
         }
         core.alloc.frames.clear_flags(pfn, PageFlags::REFERENCED);
         self.age_on_activation(core, pfn);
+    }
+
+    /// A buffered write to a page: see [`WriteAccess`].
+    pub fn mark_written<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+        match core.rules().write_access {
+            WriteAccess::None => {}
+            WriteAccess::Access => self.mark_accessed(core, cpu, pfn),
+        }
     }
 
     /// `folio_activate`: through the CPU's batch.

@@ -5,8 +5,16 @@
 //! difference of ages, the refault distance, tells how many more pages the list would have needed
 //! to keep it. If the active list is at least that long, the page is activated at once.
 //!
-//! `root-aging` off: age and distance are those of the owner's own lruvec. On: eviction ages the
-//! owner and all its ancestors, and the shadow belongs to the cgroup at which reclaim started.
+//! `root-aging` off: age and distance are those of the owner's own lruvec. On: the shadow belongs to
+//! the cgroup at which reclaim started; an eviction ages the owner and all its ancestors up to 5.7,
+//! since 5.8 that cgroup and its ancestors:
+//!
+//! ```text
+//!                                   5.4     5.5          6.1
+//!   page of P/A, reclaim of P/A     P/A     P/A P root   P/A P root
+//!                reclaim of P       P/A     P/A P root       P root
+//!                global reclaim     P/A     P/A P root         root
+//! ```
 //!
 //! Left out: shadows of swapped-out anonymous pages (there is no swap).
 
@@ -19,7 +27,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
-use crate::version::rules::Aging;
+use crate::version::rules::{Aging, EvictionAge};
 
 /// What an evicted page leaves in its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +89,11 @@ impl Lru {
         // The shadow holds the age before this eviction from 5.5 on, after it up to 5.4; one page
         // in either case.
         let age = self.lruvecs[self.index(memcg, node)].age & AGE_MASK;
-        self.add_age(core, owner, node, pages);
+        let aged = match core.rules().eviction_age {
+            EvictionAge::Owner => owner,
+            EvictionAge::Target => memcg,
+        };
+        self.add_age(core, aged, node, pages);
         let workingset = core.alloc.frames.flags(pfn).has(PageFlags::WORKINGSET);
         Shadow { memcg, node, age, workingset }
     }
@@ -123,6 +135,7 @@ impl Lru {
             self.age_on_activation(core, pfn);
         } else {
             self.lruvecs[eviction].age += pages;
+            self.note_activation(core, counted, node);
         }
         count_workingset(
             core,
@@ -156,14 +169,26 @@ impl Lru {
             ];
             return;
         }
-        for id in core.cgroups.ids() {
-            if core.cgroups.is_descendant(id, target) {
+        let mut activated = core::mem::take(&mut self.activated);
+        activated.retain(|&(id, place)| {
+            let is_due = place == node && core.cgroups.is_descendant(id, target);
+            if is_due {
                 let index = self.index(id, node);
                 self.lruvecs[index].refaults = [
                     core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateAnon),
                     core.cgroups.local_stat(id, node, MemcgStat::WorkingsetActivateFile),
                 ];
             }
+            !is_due
+        });
+        self.activated = activated;
+    }
+
+    /// A refaulted page of `memcg` is about to be activated: the next snapshot looks at the cgroup.
+    fn note_activation<T: Trace>(&mut self, core: &Core<T>, memcg: MemcgId, node: NodeId) {
+        let so_far = core.cgroups.local_stat(memcg, node, MemcgStat::WorkingsetActivateFile);
+        if self.lruvec(memcg, node).file_refaults() == so_far {
+            self.activated.push((memcg, node));
         }
     }
 }

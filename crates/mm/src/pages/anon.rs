@@ -10,6 +10,7 @@
 //! page of which a part goes is split at once, where the kernel defers that). Neighbours:
 //! [`crate::lru::lists`] for the lists, [`crate::compact::migrate`] for moving pages.
 
+use core::ops::Range;
 use std_alloc::vec::Vec;
 
 use units::{CpuId, Pfn};
@@ -46,11 +47,13 @@ pub struct AnonMaps {
     list: Vec<Anon>,
     free: Vec<u32>,
     huge: u64,
+    /// Pages of all mappings.
+    pages: u64,
 }
 
 /// What is in a range of 2 MiB: whether huge pages can or do serve it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RangeCensus {
+pub struct HugeRange {
     /// Pages that are present.
     pub present: u32,
     /// One of them belongs to a huge page.
@@ -69,6 +72,11 @@ impl AnonMaps {
             None | Some(&NIL) => None,
             Some(&pfn) => Some(Pfn(pfn)),
         }
+    }
+
+    /// Pages of all mappings: `nr_anon_pages`.
+    pub fn total_pages(&self) -> u64 {
+        self.pages
     }
 
     /// Pages present in a mapping.
@@ -113,11 +121,13 @@ impl AnonMaps {
         if anon.slots.len() < end {
             anon.slots.resize(end, NIL);
         }
+        let before = anon.pages;
         for slot in &mut anon.slots[first..end] {
             anon.pages -= u64::from(*slot != NIL);
             anon.pages += u64::from(pfn != NIL);
             *slot = pfn;
         }
+        self.pages = self.pages - before + anon.pages;
     }
 }
 
@@ -182,17 +192,7 @@ impl AnonMaps {
         let present = u32::try_from(self.list[anon.0 as usize].slots.len()).expect("a mapping's pages");
         let end = first.saturating_add(count).min(present);
         let (mut index, mut freed) = (first, 0);
-        while index < end {
-            let Some(pfn) = self.find(anon, index) else {
-                index += 1;
-                continue;
-            };
-            let pages = core.alloc.frames.pages(pfn);
-            let start = core.alloc.frames.index(pfn);
-            if pages > 1 && (start < first || start + pages > end) {
-                self.split_huge(core, lru, pfn);
-                continue;
-            }
+        while let Some((pfn, start, pages)) = self.next_whole(core, lru, anon, first..end, index) {
             self.set(anon, start, pages, NIL);
             self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
             core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
@@ -201,6 +201,25 @@ impl AnonMaps {
             index = start + pages;
         }
         freed
+    }
+
+    /// The first page from `at` on in a range, where it starts and how many it is; a huge page that lies
+    /// partly in the range is split before.
+    fn next_whole<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        anon: AnonId,
+        range: Range<u32>,
+        at: u32,
+    ) -> Option<(Pfn, u32, u32)> {
+        let (index, pfn) = (at..range.end).find_map(|index| Some((index, self.find(anon, index)?)))?;
+        let (start, pages) = (core.alloc.frames.index(pfn), core.alloc.frames.pages(pfn));
+        if pages == 1 || (start >= range.start && start + pages <= range.end) {
+            return Some((pfn, start, pages));
+        }
+        self.split_huge(core, lru, pfn);
+        self.find(anon, index).map(|pfn| (pfn, index, 1))
     }
 
     /// `mlock` of the pages among `count` from `first`; a huge page that lies partly in there is
@@ -214,18 +233,9 @@ impl AnonMaps {
         first: u32,
         count: u32,
     ) {
-        let end = first.saturating_add(count);
+        let range = first..first.saturating_add(count);
         let mut index = first;
-        while index < end {
-            let Some(pfn) = self.find(anon, index) else {
-                index += 1;
-                continue;
-            };
-            let (start, pages) = (core.alloc.frames.index(pfn), core.alloc.frames.pages(pfn));
-            if pages > 1 && (start < first || start + pages > end) {
-                self.split_huge(core, lru, pfn);
-                continue;
-            }
+        while let Some((pfn, start, pages)) = self.next_whole(core, lru, anon, range.clone(), index) {
             lru.mlock(core, cpu, pfn);
             index = start + pages;
         }
@@ -264,18 +274,18 @@ impl AnonMaps {
     }
 
     /// What is in the 2 MiB from page `first`, a multiple of 512.
-    pub fn census<T: Trace>(&self, core: &Core<T>, anon: AnonId, first: u32) -> RangeCensus {
-        let mut census = RangeCensus::default();
+    pub fn range<T: Trace>(&self, core: &Core<T>, anon: AnonId, first: u32) -> HugeRange {
+        let mut range = HugeRange::default();
         for index in first..first + PAGEBLOCK_PAGES {
             let Some(pfn) = self.find(anon, index) else { continue };
             let flags = core.alloc.frames.flags(pfn);
-            census.present += 1;
-            census.huge |= core.alloc.frames.pages(pfn) > 1;
-            census.referenced |= flags.has_any(PageFlags::YOUNG.set(PageFlags::REFERENCED));
-            census.busy |= core.alloc.frames.state(pfn) != FrameState::Lru
+            range.present += 1;
+            range.huge |= core.alloc.frames.pages(pfn) > 1;
+            range.referenced |= flags.has_any(PageFlags::YOUNG.set(PageFlags::REFERENCED));
+            range.busy |= core.alloc.frames.state(pfn) != FrameState::Lru
                 || flags.has_any(PageFlags::ACTIVATING.set(PageFlags::MLOCKED));
         }
-        census
+        range
     }
 
     /// `collapse_huge_page`: lets `huge`, charged to `memcg`, take the place of the single pages
@@ -294,17 +304,17 @@ impl AnonMaps {
         memcg: MemcgId,
     ) -> u32 {
         assert!(core.alloc.frames.order(huge) == PAGEBLOCK_ORDER, "collapsed into a huge page");
-        let census = self.census(core, anon, first);
-        assert!(!census.huge, "single pages are collapsed");
+        let range = self.range(core, anon, first);
+        assert!(!range.huge, "single pages are collapsed");
         self.unmap(core, lru, cpu, anon, first, PAGEBLOCK_PAGES);
         self.map(core, lru, cpu, anon, first, huge, memcg);
-        census.present
+        range.present
     }
 
     /// Holds page tables against reverse maps; returns what differs.
     pub(crate) fn check<T: Trace>(&self, core: &Core<T>) -> Result<(), &'static str> {
         let frames = &core.alloc.frames;
-        let (mut mapped, mut huge) = (0_u64, 0);
+        let (mut mapped, mut huge, mut total) = (0_u64, 0, 0);
         for anon in self.ids() {
             let mut pages = 0;
             for (index, pfn) in self.heads(anon) {
@@ -325,6 +335,10 @@ impl AnonMaps {
             if pages != self.pages(anon) {
                 return Err("a mapping's page count differs from its table");
             }
+            total += pages;
+        }
+        if total != self.pages {
+            return Err("mappings have another number of pages in all than is said");
         }
         let owned = (0..u32::try_from(frames.len()).expect("frame numbers are 32 bits"))
             .filter(|&pfn| frames.is_lru_page(Pfn(pfn)) && anon_owner(frames.owner(Pfn(pfn))).is_some());

@@ -56,6 +56,8 @@ pub struct PageCache {
     pub(super) trees: Mappings,
     /// Empty between steps.
     scratch: NodeScratch,
+    /// Mappings that lost their last page in this step.
+    emptied: Vec<MappingId>,
     /// Dirty pages, by node.
     pub(super) dirty: Vec<u64>,
     /// Pages being written, by node.
@@ -69,6 +71,7 @@ impl PageCache {
         Self {
             trees: Mappings::default(),
             scratch: Vec::new(),
+            emptied: Vec::new(),
             dirty: vec![0; nodes],
             under_writeback: vec![0; nodes],
             pace: Pace::new(),
@@ -179,7 +182,11 @@ impl PageCache {
         if flags.has_any(PageFlags::DIRTY.set(PageFlags::PRIVATE)) {
             self.clear_private(core, cpu, pfn);
         }
-        self.trees.list[mapping.0 as usize].pages -= u64::from(pages);
+        let tree = &mut self.trees.list[mapping.0 as usize];
+        tree.pages -= u64::from(pages);
+        if tree.pages == 0 {
+            self.emptied.push(mapping);
+        }
         self.trees.total_pages -= u64::from(pages);
         let entry = shadow.map_or(EMPTY, encode_shadow);
         for offset in 0..pages {
@@ -190,6 +197,12 @@ impl PageCache {
         core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
         let (_, node) = core.page_place(pfn);
         core.cgroups.sub_stat(core.page_memcg(pfn), node, MemcgStat::File, u64::from(pages));
+    }
+
+    /// The mappings that lost their last page since this was asked last.
+    #[must_use]
+    pub(crate) fn take_emptied(&mut self) -> Vec<MappingId> {
+        core::mem::take(&mut self.emptied)
     }
 
     /// A dirty page is clean without having been written, or is about to be written.
@@ -236,6 +249,7 @@ impl PageCache {
     pub fn remove<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, mapping: MappingId) {
         self.invalidate(core, lru, cpu, mapping, false);
         self.clear(core, cpu, mapping);
+        self.emptied.retain(|&other| other != mapping);
         self.trees.list[mapping.0 as usize] = Mapping::default();
         self.trees.free.push(mapping.0);
     }

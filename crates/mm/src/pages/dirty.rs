@@ -112,8 +112,8 @@ impl PageCache {
         self.pace.balance(&limits, pages, since_pause)
     }
 
-    /// Measures the pace if it is time: the flusher does so too.
-    pub fn measure_pace<T: Trace>(&mut self, core: &Core<T>, now: Nanos, limits: &DirtyLimits) {
+    /// Measures the pace if it is time.
+    fn measure_pace<T: Trace>(&mut self, core: &Core<T>, now: Nanos, limits: &DirtyLimits) {
         let dirtied = core.alloc.events.get(VmEvent::NrDirtied);
         let written = core.alloc.events.get(VmEvent::NrWritten);
         self.pace.measure(now, limits, dirtied, written);

@@ -132,11 +132,6 @@ impl Pace {
         self.bandwidth
     }
 
-    /// Pages per second that a writer may make dirty at the setpoint.
-    pub const fn base_rate(&self) -> u64 {
-        self.base_rate
-    }
-
     fn limit(&self, limits: &DirtyLimits) -> u64 {
         self.limit.max(limits.threshold)
     }
@@ -289,7 +284,7 @@ mod tests {
         let mut rates = Vec::new();
         for step in 1..600 {
             let now = Nanos::from_millis(200 * step);
-            let rate = pace.base_rate() * pace.position_ratio(&limits(dirty, 0)) / 1024;
+            let rate = pace.base_rate * pace.position_ratio(&limits(dirty, 0)) / 1024;
             let (more, gone) = ((2 * rate / 5).min(6657_u64.saturating_sub(dirty)), dirty.min(400));
             (dirty, dirtied, written) = (dirty + more - gone, dirtied + more, written + gone);
             pace.measure(now, &limits(dirty, 0), dirtied, written);

@@ -11,7 +11,6 @@ use crate::base::vmstat::MemcgStat;
 use crate::core::Core;
 use crate::lru::lists::LruList;
 use crate::pages::cache::PageCache;
-use crate::pages::tree::NO_NODE;
 
 /// A leaf that was freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +26,7 @@ impl PageCache {
     /// Objects that the shadow shrinker may free for `memcg`: leaves beyond an eighth of the
     /// cgroup's own pages (`count_shadow_nodes`).
     pub(crate) fn freeable_shadow_leaves<T: Trace>(&self, core: &Core<T>, memcg: MemcgId) -> u64 {
-        let leaves = self.trees.shadow_lists.get(memcg.index()).map_or(0, |list| list.len);
+        let leaves = u64::from(self.trees.shadow_list(memcg).len());
         if leaves == 0 {
             return 0;
         }
@@ -45,12 +44,9 @@ impl PageCache {
         cpu: CpuId,
         memcg: MemcgId,
     ) -> Option<LeafFreed> {
-        let head = self.trees.shadow_list(memcg).head;
-        if head == NO_NODE {
-            return None;
-        }
-        let mapping = MappingId(self.trees.leaves[head as usize].mapping);
-        let pages = self.clear_shadows(core, cpu, head);
+        let oldest = self.trees.shadow_list(memcg).first()?;
+        let mapping = MappingId(self.trees.leaves[oldest as usize].mapping);
+        let pages = self.clear_shadows(core, cpu, oldest);
         Some(LeafFreed { pages, emptied: self.trees.is_shrinkable(mapping).then_some(mapping) })
     }
 }

@@ -9,6 +9,7 @@ use std_alloc::vec::Vec;
 use units::Pfn;
 
 use crate::base::ids::{MappingId, MemcgId};
+use crate::base::list::{Link, Links, List};
 use crate::lru::workingset::Shadow;
 use crate::slab::object::Object;
 
@@ -61,9 +62,19 @@ pub(super) struct Leaf {
     pub(super) mapping: u32,
     pub(super) number: u32,
     pub(super) object: Object,
-    pub(super) prev: u32,
-    pub(super) next: u32,
+    /// Its place on the shadow list.
+    link: Link<u32>,
     pub(super) listed: bool,
+}
+
+impl Links<u32> for Vec<Leaf> {
+    fn link(&self, id: u32) -> Link<u32> {
+        self[id as usize].link
+    }
+
+    fn link_mut(&mut self, id: u32) -> &mut Link<u32> {
+        &mut self[id as usize].link
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -92,15 +103,6 @@ pub(super) struct Mapping {
     pub(super) writeback: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ShadowList {
-    pub(super) head: u32,
-    pub(super) tail: u32,
-    pub(super) len: u64,
-}
-
-pub(super) const NO_SHADOWS: ShadowList = ShadowList { head: NO_NODE, tail: NO_NODE, len: 0 };
-
 /// All trees of the machine.
 #[derive(Debug, Clone, Default)]
 pub struct Mappings {
@@ -108,7 +110,8 @@ pub struct Mappings {
     pub(super) free: Vec<u32>,
     pub(super) leaves: Vec<Leaf>,
     pub(super) free_leaves: Vec<u32>,
-    pub(super) shadow_lists: Vec<ShadowList>,
+    /// By cgroup: leaves that hold only shadows, the oldest at the head.
+    pub(super) shadow_lists: Vec<List<u32>>,
     pub(super) total_pages: u64,
 }
 
@@ -242,7 +245,7 @@ impl Mappings {
 
     /// Leaves that hold only shadows: `workingset_nodes`.
     pub fn shadow_leaves(&self) -> u64 {
-        self.shadow_lists.iter().map(|list| list.len).sum()
+        self.shadow_lists.iter().map(|list| u64::from(list.len())).sum()
     }
 
     /// Recounts `mapping` and compares with its counters; returns what differs.
@@ -269,45 +272,26 @@ impl Mappings {
         if pages == tree.pages { Ok(()) } else { Err("the page count differs from the slots") }
     }
 
-    pub(super) fn shadow_list(&mut self, memcg: MemcgId) -> &mut ShadowList {
-        if self.shadow_lists.len() <= memcg.index() {
-            self.shadow_lists.resize(memcg.index() + 1, NO_SHADOWS);
-        }
-        &mut self.shadow_lists[memcg.index()]
+    /// Leaves of `memcg` that hold only shadows, the oldest at the head.
+    pub(super) fn shadow_list(&self, memcg: MemcgId) -> List<u32> {
+        self.shadow_lists.get(memcg.index()).copied().unwrap_or_default()
     }
 
     fn list_leaf(&mut self, id: u32) {
-        let memcg = self.leaves[id as usize].object.memcg;
-        let list = self.shadow_list(memcg);
-        let tail = core::mem::replace(&mut list.tail, id);
-        list.len += 1;
-        if tail == NO_NODE {
-            list.head = id;
-        } else {
-            self.leaves[tail as usize].next = id;
-        }
         let leaf = &mut self.leaves[id as usize];
-        (leaf.prev, leaf.next, leaf.listed) = (tail, NO_NODE, true);
+        leaf.listed = true;
+        let memcg = leaf.object.memcg.index();
+        if self.shadow_lists.len() <= memcg {
+            self.shadow_lists.resize(memcg + 1, List::EMPTY);
+        }
+        self.shadow_lists[memcg].push_back(&mut self.leaves, id);
     }
 
     fn unlist_leaf(&mut self, id: u32) {
         let leaf = &mut self.leaves[id as usize];
         leaf.listed = false;
-        let (prev, next, memcg) = (leaf.prev, leaf.next, leaf.object.memcg);
-        if prev != NO_NODE {
-            self.leaves[prev as usize].next = next;
-        }
-        if next != NO_NODE {
-            self.leaves[next as usize].prev = prev;
-        }
-        let list = self.shadow_list(memcg);
-        if prev == NO_NODE {
-            list.head = next;
-        }
-        if next == NO_NODE {
-            list.tail = prev;
-        }
-        list.len -= 1;
+        let memcg = leaf.object.memcg.index();
+        self.shadow_lists[memcg].remove(&mut self.leaves, id);
     }
 
     /// Sets one slot; the leaf must exist (or be page 0 of a tree without leaves). Returns a leaf
@@ -398,8 +382,7 @@ impl Mappings {
             mapping: mapping.0,
             number,
             object,
-            prev: NO_NODE,
-            next: NO_NODE,
+            link: Link::UNUSED,
             listed: false,
         };
         let id = match self.free_leaves.pop() {

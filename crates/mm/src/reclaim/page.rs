@@ -14,8 +14,9 @@
 //! A dirty page is marked for reclaim and the flusher writes it; when kswapd meets nothing else it
 //! has single pages written, where the filesystem lets it ([`Reclaim::take_pageout`]).
 //!
-//! Left out: swap-out (anonymous pages are never isolated without swap), demotion. Next:
-//! [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty pages.
+//! Left out: swap-out (anonymous pages are never isolated without swap), demotion, executable mappings,
+//! whose pages stay active once (6.2, 6.3). Next: [`crate::reclaim::shrinker`] for the slab part of a visit,
+//! [`crate::pages::dirty`] for dirty pages.
 
 use units::{CpuId, NodeId, Pfn};
 
@@ -35,6 +36,17 @@ use crate::reclaim::state::Reclaim;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Free,
+    Keep,
+    Activate,
+}
+
+/// What accesses say about a page at the inactive tail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum References {
+    /// Nothing speaks for it.
+    Reclaim,
+    /// It was read once: no reason to keep a clean page, but it is not written for reclaim's sake.
+    ReclaimClean,
     Keep,
     Activate,
 }
@@ -166,10 +178,8 @@ impl Reclaim {
         self.isolated = isolated;
         sc.note_writeback(&report);
         self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
-        if activated > 0 {
-            core.alloc.events.add(VmEvent::PgActivate, u64::from(activated));
-            core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(activated));
-        }
+        core.alloc.events.add(VmEvent::PgActivate, u64::from(activated));
+        core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(activated));
         core.alloc.trace.event(TraceEvent::VmscanLruShrinkInactive {
             nid: node,
             memcg: memcg.0,
@@ -219,21 +229,46 @@ impl Reclaim {
             return self.decide_writeback(core, pfn, flags, sc, report);
         }
         match references(core, pfn, flags) {
-            Some(verdict) => return verdict,
-            None if flags.has(PageFlags::SWAP_BACKED) => return Verdict::Activate,
-            None => {}
-        }
-        if dirty {
-            if self.may_pageout(core, pfn, flags, sc) {
-                self.pageout.push(pfn);
-                return Verdict::Keep;
-            }
-            core.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
-            core.alloc.events.add(VmEvent::NrVmscanImmediateReclaim, u64::from(pages));
-            return Verdict::Activate;
+            References::Activate => return Verdict::Activate,
+            References::Keep => return Verdict::Keep,
+            _ if flags.has(PageFlags::SWAP_BACKED) => return Verdict::Activate,
+            references if dirty => return self.decide_dirty(core, pfn, flags, references, sc),
+            References::Reclaim | References::ReclaimClean => {}
         }
         core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);
         Verdict::Free
+    }
+
+    /// A dirty file page that nobody writes yet is marked, so that it is freed as soon as the flusher
+    /// has written it. kswapd writes it itself if it was marked before, was not read since, and the
+    /// last pass met little but such pages (MECHANISMS 6.8).
+    fn decide_dirty<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        pfn: Pfn,
+        flags: PageFlags,
+        references: References,
+        sc: &ScanControl,
+    ) -> Verdict {
+        let (_, node) = core.page_place(pfn);
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let kswapd_writes = sc.reclaimer == Reclaimer::Kswapd
+            && flags.has(PageFlags::RECLAIM)
+            && self.nodes[node.index()].dirty;
+        if !kswapd_writes {
+            core.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
+            core.alloc.events.add(VmEvent::NrVmscanImmediateReclaim, pages);
+            return Verdict::Activate;
+        }
+        if references == References::ReclaimClean || !sc.may_writepage {
+            return Verdict::Keep;
+        }
+        if !self.has_writepage_hook {
+            return Verdict::Activate;
+        }
+        self.pageout.push(pfn);
+        core.alloc.events.add(VmEvent::NrVmscanWrite, pages);
+        Verdict::Keep
     }
 
     fn decide_writeback<T: Trace>(
@@ -256,17 +291,6 @@ impl Reclaim {
         Verdict::Activate
     }
 
-    /// Whether kswapd writes this dirty page itself: it was marked before, and the last pass met
-    /// little but dirty pages that nobody writes.
-    fn may_pageout<T: Trace>(&self, core: &Core<T>, pfn: Pfn, flags: PageFlags, sc: &ScanControl) -> bool {
-        let (_, node) = core.page_place(pfn);
-        sc.reclaimer == Reclaimer::Kswapd
-            && sc.may_writepage
-            && flags.has(PageFlags::RECLAIM)
-            && self.nodes[node.index()].dirty
-            && self.has_writepage_hook
-    }
-
     fn shrink_active<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -284,13 +308,7 @@ impl Reclaim {
         let mut deactivated = 0;
         let mut isolated = core::mem::take(&mut self.isolated);
         for &pfn in &isolated {
-            let flags = core.alloc.frames.flags(pfn);
-            let executable = PageFlags::YOUNG.set(PageFlags::EXEC);
             core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
-            if list.is_file() && flags.has(executable) {
-                lru.insert(core, pfn);
-                continue;
-            }
             deactivated += core.alloc.frames.pages(pfn);
             core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
             core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
@@ -335,26 +353,22 @@ impl Reclaim {
         let kind = if list.is_file() { VmEvent::PgStealFile } else { VmEvent::PgStealAnon };
         core.alloc.events.add(kind, pages);
         core.cgroups.add_stat(memcg, node, stat, pages);
-        if pages > 0 && sc.is_global() {
-            self.nodes[node.index()].kswapd_failures = 0;
-        }
     }
 }
 
-/// `folio_check_references`: none when nothing speaks against reclaim.
-fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> Option<Verdict> {
+/// `folio_check_references` (MECHANISMS 6.2).
+fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> References {
     let young = flags.has(PageFlags::YOUNG);
     let referenced = flags.has(PageFlags::REFERENCED);
     core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
     if !young {
-        let kept = referenced && flags.has(PageFlags::DIRTY);
-        return kept.then_some(Verdict::Keep);
+        return if referenced { References::ReclaimClean } else { References::Reclaim };
     }
     if flags.has(PageFlags::SWAP_BACKED) {
-        return Some(Verdict::Activate);
+        return References::Activate;
     }
     core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
-    if referenced || flags.has(PageFlags::EXEC) { Some(Verdict::Activate) } else { Some(Verdict::Keep) }
+    if referenced { References::Activate } else { References::Keep }
 }
 
 /// Frees an isolated clean file page, leaving a shadow in its slot.

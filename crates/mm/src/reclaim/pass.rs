@@ -25,7 +25,7 @@ use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::reclaim::run::{DEF_PRIORITY, Met, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{Aging, MemcgWalk};
+use crate::version::rules::{Aging, MemcgWalk, ProtectedScan};
 
 /// Quotas of one cgroup in one pass, and how far they are spent (`shrink_lruvec`).
 #[derive(Debug, Clone, Copy)]
@@ -77,10 +77,11 @@ impl Reclaim {
             (MemcgWalk::Shared, reclaimer) => reclaimer == Reclaimer::Limit,
             (MemcgWalk::Partial, _) => !sc.memcg_full_walk,
         };
-        if visited.is_some() && stops_early && sc.nr_reclaimed >= sc.nr_to_reclaim {
+        let has_enough = stops_early && sc.nr_reclaimed >= sc.nr_to_reclaim;
+        if visited.is_some() && has_enough {
             return None;
         }
-        walk.next(&core.cgroups, &mut self.walk_positions)
+        walk.next(&core.cgroups, &mut self.walk_positions, !has_enough)
     }
 }
 
@@ -103,34 +104,43 @@ pub fn begin_lruvec<T: Trace>(
         }
         Protection::None => {}
     }
+    let protection = protection_from_scan(core, memcg, sc);
     let mut quota = [0; 4];
     for list in [LruList::InactiveFile, LruList::ActiveFile] {
         let size = lru.lruvec(memcg, node).size(list, sc.reclaim_idx);
-        quota[list as usize] = quota_of(core, memcg, size, sc);
+        quota[list as usize] = quota_of(core, memcg, size, protection, sc.priority);
     }
     let finish_quota = sc.reclaimer == Reclaimer::Direct && sc.priority == DEF_PRIORITY;
     Some(LruvecScan { memcg, node, quota, reclaimed: 0, finish_quota, next: 0 })
 }
 
-/// `get_scan_count` for one list: protected pages are taken off first.
-fn quota_of<T: Trace>(core: &Core<T>, memcg: MemcgId, size: u64, sc: &ScanControl) -> u64 {
+/// Pages that a cgroup is protected by while its lists are scanned: 0 for the target itself. One that
+/// is scanned less for its `memory.low` counts as skipped since 5.14.
+fn protection_from_scan<T: Trace>(core: &Core<T>, memcg: MemcgId, sc: &mut ScanControl) -> u64 {
+    let (rule, group) = (core.rules().protected_scan, &core.cgroups[memcg]);
+    let low = if sc.memcg_low_reclaim { 0 } else { group.effective_low };
+    if rule == ProtectedScan::ScaledAndSkipped && low > group.effective_min {
+        sc.memcg_low_skipped = true;
+    }
+    if rule == ProtectedScan::Whole { 0 } else { low.max(group.effective_min) }
+}
+
+/// `get_scan_count` for one list: protected pages are taken off first, in the list's proportion.
+fn quota_of<T: Trace>(core: &Core<T>, memcg: MemcgId, size: u64, protection: u64, priority: u8) -> u64 {
     let group = &core.cgroups[memcg];
-    let protection = if memcg == sc.target || memcg == MemcgId::ROOT {
-        0
-    } else if sc.memcg_low_reclaim {
-        group.effective_min
-    } else {
-        group.effective_min.max(group.effective_low)
-    };
     let scan = if protection > 0 {
-        let usage = group.memory.usage.max(protection);
-        let protected = u128::from(size) * u128::from(protection) / (u128::from(usage) + 1);
+        // A group without pages keeps the protection that it had.
+        let mut whole = u128::from(group.memory.usage.max(protection));
+        if core.rules().protected_scan == ProtectedScan::ScaledAndSkipped {
+            whole += 1;
+        }
+        let protected = u128::from(size) * u128::from(protection) / whole;
         let protected = u64::try_from(protected).expect("a part of the list's size");
         (size - protected).max(SWAP_CLUSTER_MAX)
     } else {
         size
     };
-    let quota = scan >> sc.priority;
+    let quota = scan >> priority;
     if quota == 0 && !group.online { size.min(SWAP_CLUSTER_MAX) } else { quota }
 }
 
@@ -209,5 +219,20 @@ mod tests {
         // 10 GiB: ratio 10. A tenth of the active list is enough.
         assert!(inactive_is_low(gib(1) - 1, gib(10)));
         assert!(!inactive_is_low(gib(1), gib(10)));
+    }
+
+    #[test]
+    fn the_ratio_of_the_lists_is_the_root_of_ten_times_their_gigabytes() {
+        // The least inactive pages that are enough, of all pages in GiB: active / ratio.
+        for (gib, ratio) in [(1_u64, 3), (2, 4), (3, 5), (9, 9), (10, 10), (100, 31), (1024, 101)] {
+            let total = gib << 18;
+            let enough = total.div_ceil(ratio + 1);
+            assert!(!inactive_is_low(enough, total - enough), "{total} pages");
+            assert!(inactive_is_low(enough - 1, total - (enough - 1)), "{total} pages");
+        }
+        // One page less than 1 GiB: as many inactive as active ones.
+        assert!(inactive_is_low((1 << 17) - 1, 1 << 17));
+        assert!(!inactive_is_low(1 << 17, 1 << 17), "a page more: a third is enough");
+        assert!(!inactive_is_low(0, 0));
     }
 }

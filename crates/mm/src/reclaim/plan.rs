@@ -6,6 +6,8 @@
 //! to no cgroup. Left out: the other shrinkers of XFS (quotas, reclaimable inodes) and of ext4's
 //! extent status tree. Neighbour: [`crate::reclaim::shrinker`] works plans off.
 
+use crate::version::rules::DeferredSlab;
+
 /// Who can free kernel objects, in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -41,8 +43,8 @@ impl Shrinker {
     }
 }
 
-/// One shrinker's work on one cgroup at one priority (`do_shrink_slab`; MECHANISMS 9.2 with
-/// `deferred-slab-decay` off, MECHANISMS-6X 7.2 with it on).
+/// One shrinker's work on one cgroup at one priority (`do_shrink_slab`; MECHANISMS 9.2 where what is owed
+/// comes due at once, MECHANISMS-6X 7.2 where it does by priority).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShrinkPlan {
     freeable: u64,
@@ -50,26 +52,37 @@ pub struct ShrinkPlan {
     batch: u64,
     budget: u64,
     scanned: u64,
+    payback: DeferredSlab,
 }
 
 impl ShrinkPlan {
     /// Plans a pass over `freeable` objects with `deferred` ones owed from earlier passes.
     /// `seeks` is what it costs to make an object again; 0 means it can go by halves.
-    pub fn new(freeable: u64, deferred: u64, priority: u8, seeks: u64, batch: u64, decay: bool) -> Self {
+    ///
+    /// # Panics
+    /// When there is nothing to free.
+    pub fn new(
+        freeable: u64,
+        deferred: u64,
+        priority: u8,
+        seeks: u64,
+        batch: u64,
+        payback: DeferredSlab,
+    ) -> Self {
+        assert!(freeable > 0, "a shrinker with nothing to free is not visited");
         let delta = ((freeable >> priority) * 4).checked_div(seeks).unwrap_or(freeable / 2);
-        let total = if decay {
-            (deferred >> priority) + delta
-        } else if delta < freeable / 4 {
-            (deferred + delta).min(freeable / 2)
-        } else {
-            deferred + delta
+        let budget = deferred + delta;
+        let total = match payback {
+            DeferredSlab::ByPriority => (deferred >> priority) + delta,
+            DeferredSlab::AtOnce if delta < freeable / 4 => budget.min(freeable / 2),
+            DeferredSlab::AtOnce => budget,
         };
-        Self { freeable, total: total.min(freeable * 2), batch, budget: deferred + delta, scanned: 0 }
+        Self { freeable, total: total.min(freeable * 2), batch, budget, scanned: 0, payback }
     }
 
     /// Objects to scan in the next step; none when the pass is over.
     pub fn next_batch(&self) -> Option<u64> {
-        let worthwhile = self.total >= self.batch || (self.total > 0 && self.total >= self.freeable);
+        let worthwhile = self.total >= self.batch || self.total >= self.freeable;
         worthwhile.then(|| self.total.min(self.batch))
     }
 
@@ -79,33 +92,114 @@ impl ShrinkPlan {
         self.scanned += n;
     }
 
-    /// What is owed after the pass.
+    /// What is owed after the pass: all that was not scanned, since 5.13 at most twice the objects.
     pub fn deferred_after(&self) -> u64 {
-        self.budget.saturating_sub(self.scanned).min(self.freeable * 2)
+        let owed = self.budget.saturating_sub(self.scanned);
+        match self.payback {
+            DeferredSlab::AtOnce => owed,
+            DeferredSlab::ByPriority => owed.min(self.freeable * 2),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std_alloc::vec::Vec;
 
-    #[test]
-    fn small_deltas_wait_until_a_batch_is_owed() {
-        // 60000 objects at priority 10, two seeks: delta 116, below a batch of 1024.
-        let plan = ShrinkPlan::new(60_000, 0, 10, 2, 1024, true);
-        assert_eq!((plan.next_batch(), plan.deferred_after()), (None, 116));
-        // Owed 2F: at priority 10 that is worth 117 + 116, still nothing (MECHANISMS-6X 6.3).
-        assert_eq!(ShrinkPlan::new(60_000, 120_000, 10, 2, 1024, true).next_batch(), None);
-        // At priority 7 it is 937 + 936: one batch.
-        let mut plan = ShrinkPlan::new(60_000, 120_000, 7, 2, 1024, true);
-        assert_eq!(plan.next_batch(), Some(1024));
-        plan.scanned(1024);
-        assert_eq!(plan.next_batch(), None);
+    use super::*;
+    use DeferredSlab::{AtOnce, ByPriority};
+
+    /// The batches that a pass scans, and what is owed then.
+    fn pass(mut plan: ShrinkPlan) -> (Vec<u64>, u64) {
+        let mut batches = Vec::new();
+        while let Some(batch) = plan.next_batch() {
+            batches.push(batch);
+            plan.scanned(batch);
+        }
+        (batches, plan.deferred_after())
     }
 
     #[test]
-    fn before_5_11_all_that_is_owed_comes_due_at_once() {
-        let plan = ShrinkPlan::new(60_000, 120_000, 10, 2, 1024, false);
-        assert_eq!(plan.total, 30_000, "half of the objects at most for a small delta");
+    fn a_pass_asks_for_twice_the_objects_of_its_priority() {
+        // Two seeks: 4 / 2 of F >> priority. One seek: four times.
+        for (priority, seeks, batches, owed) in [
+            (12, 2, &[][..], 28),
+            (6, 2, &[][..], 1874),
+            (5, 2, &[][..], 3750),
+            (4, 2, &[5000], 2500),
+            (3, 2, &[5000, 5000, 5000], 0),
+            (5, 1, &[5000], 2500),
+        ] {
+            let plan = ShrinkPlan::new(60_000, 0, priority, seeks, 5000, ByPriority);
+            assert_eq!(pass(plan), (batches.to_vec(), owed), "priority {priority}, {seeks} seeks");
+        }
+    }
+
+    #[test]
+    fn what_nobody_needs_to_make_again_goes_by_halves_at_any_priority() {
+        for priority in [12, 0] {
+            let plan = ShrinkPlan::new(301, 0, priority, 0, 100, ByPriority);
+            assert_eq!(pass(plan), ([100].to_vec(), 50), "priority {priority}");
+        }
+    }
+
+    #[test]
+    fn less_than_a_batch_is_scanned_when_it_is_all_there_is() {
+        // F = 100: 100 at priority 1, 50 at priority 2.
+        assert_eq!(pass(ShrinkPlan::new(100, 0, 1, 2, 128, ByPriority)), ([100].to_vec(), 0));
+        assert_eq!(pass(ShrinkPlan::new(100, 0, 2, 2, 128, ByPriority)), ([].to_vec(), 50));
+        // What is left of 200 after a batch of 128 is neither.
+        assert_eq!(pass(ShrinkPlan::new(100, 0, 0, 2, 128, ByPriority)), ([128].to_vec(), 72));
+        // Exactly one batch is worth a call.
+        assert_eq!(pass(ShrinkPlan::new(256, 0, 2, 2, 128, ByPriority)), ([128].to_vec(), 0));
+    }
+
+    #[test]
+    fn a_pass_scans_at_most_twice_the_objects() {
+        // Two seeks at priority 0 are 2F already; with one seek or with debts they would be more.
+        for (deferred, seeks, payback) in
+            [(0, 1, ByPriority), (5000, 2, ByPriority), (0, 1, AtOnce), (5000, 2, AtOnce)]
+        {
+            let (batches, _) = pass(ShrinkPlan::new(1000, deferred, 0, seeks, 100, payback));
+            assert_eq!(batches.iter().sum::<u64>(), 2000, "{deferred} {seeks} {payback:?}");
+        }
+    }
+
+    #[test]
+    fn debts_are_paid_back_by_priority_since_5_13() {
+        // 60000 objects at priority 10, two seeks: delta 116, below a batch of 1024.
+        assert_eq!(pass(ShrinkPlan::new(60_000, 0, 10, 2, 1024, ByPriority)), ([].to_vec(), 116));
+        // Owed 2F: at priority 10 that is worth 117 + 116, still nothing (MECHANISMS-6X 6.3).
+        let plan = ShrinkPlan::new(60_000, 120_000, 10, 2, 1024, ByPriority);
+        assert_eq!(pass(plan), ([].to_vec(), 120_000), "nor does the debt grow beyond 2F");
+        // At priority 7 it is 937 + 936: one batch.
+        let plan = ShrinkPlan::new(60_000, 120_000, 7, 2, 1024, ByPriority);
+        assert_eq!(pass(plan), ([1024].to_vec(), 120_000 + 936 - 1024));
+    }
+
+    #[test]
+    fn debts_come_due_at_once_before_5_13_by_half_of_the_objects() {
+        // Delta is below F / 4: half of the objects at most, however much is owed, and the rest stays owed.
+        let plan = ShrinkPlan::new(60_000, 120_000, 10, 2, 1000, AtOnce);
+        assert_eq!(pass(plan), ([1000; 30].to_vec(), 90_116));
+        // F / 4 is reached at priority 3: all that is owed, but for the cap of 2F.
+        let plan = ShrinkPlan::new(60_000, 30_000, 3, 2, 1000, AtOnce);
+        assert_eq!(pass(plan), ([1000; 45].to_vec(), 0));
+        let plan = ShrinkPlan::new(60_000, 30_000, 4, 2, 1000, AtOnce);
+        assert_eq!(pass(plan), ([1000; 30].to_vec(), 7500));
+    }
+
+    #[test]
+    fn what_is_owed_has_no_bound_before_5_13() {
+        for (payback, owed) in [(AtOnce, 500_000 + 2000), (ByPriority, 2000)] {
+            let plan = ShrinkPlan::new(1000, 500_000, 0, 2, 1000, payback);
+            assert_eq!(plan.deferred_after(), owed, "{payback:?}: a caller that may not scan");
+        }
+    }
+
+    #[test]
+    fn shrinkers_have_the_batches_and_seeks_of_their_kind() {
+        let table = Shrinker::ALL.map(|shrinker| (shrinker.batch(), shrinker.seeks()));
+        assert_eq!(table, [(128, 0), (1024, 2), (128, 2)], "MECHANISMS 9.2, 11.1");
     }
 }

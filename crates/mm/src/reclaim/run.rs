@@ -32,6 +32,8 @@ pub enum Reclaimer {
 pub struct ScanControl {
     /// Who runs it.
     pub reclaimer: Reclaimer,
+    /// It is a kernel thread other than kswapd.
+    pub kernel_thread: bool,
     /// Where in the cgroup tree it starts; the root for global reclaim.
     pub target: MemcgId,
     /// Order of the block that is wanted: above 0 reclaim goes on until compaction can work.
@@ -98,6 +100,7 @@ impl ScanControl {
     fn new(reclaimer: Reclaimer, target: MemcgId, nr_to_reclaim: u64, reclaim_idx: ZoneKind) -> Self {
         Self {
             reclaimer,
+            kernel_thread: false,
             target,
             order: Order(0),
             nr_to_reclaim,

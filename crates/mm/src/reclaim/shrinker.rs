@@ -21,7 +21,7 @@ use crate::pages::cache::PageCache;
 use crate::reclaim::plan::{ShrinkPlan, Shrinker};
 use crate::reclaim::run::{Reclaimer, ScanControl};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{DeferredSlab, SlabCredit};
+use crate::version::rules::{SlabCredit, SlabDebt};
 
 /// One visit to one shrinker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,11 +64,12 @@ impl Reclaim {
         if freeable == 0 {
             return None;
         }
-        let decay = core.rules().deferred_slab == DeferredSlab::ByPriority;
-        let owed = core::mem::take(self.owed(shrinker, memcg, node));
-        let plan = ShrinkPlan::new(freeable, owed, sc.priority, shrinker.seeks(), shrinker.batch(), decay);
+        let payback = core.rules().deferred_slab;
+        let debtor = debtor(core, memcg);
+        let owed = core::mem::take(self.owed(shrinker, debtor, node));
+        let plan = ShrinkPlan::new(freeable, owed, sc.priority, shrinker.seeks(), shrinker.batch(), payback);
         if shrinker == Shrinker::SuperBlock && !sc.may_fs {
-            *self.owed(shrinker, memcg, node) = plan.deferred_after();
+            *self.owed(shrinker, debtor, node) = plan.deferred_after();
             return None;
         }
         Some(SlabScan { shrinker, memcg, node, plan })
@@ -87,7 +88,7 @@ impl Reclaim {
     ) -> Option<SlabReport> {
         let SlabScan { shrinker, memcg, node, .. } = *scan;
         let Some(batch) = scan.plan.next_batch() else {
-            *self.owed(shrinker, memcg, node) += scan.plan.deferred_after();
+            *self.owed(shrinker, debtor(core, memcg), node) += scan.plan.deferred_after();
             return None;
         };
         let mut report = SlabReport { scanned: batch, ..SlabReport::default() };
@@ -105,12 +106,21 @@ impl Reclaim {
                 0
             }
         };
+        fs.list_emptied(core, cache);
         scan.plan.scanned(batch);
         core.alloc.events.add(VmEvent::SlabsScanned, batch);
         if sc.is_global() || core.rules().slab_credit == SlabCredit::AllReclaim {
             sc.nr_reclaimed += credit;
         }
         Some(report)
+    }
+}
+
+/// In whose name what visits to `memcg` leave undone is remembered.
+fn debtor<T: Trace>(core: &Core<T>, memcg: MemcgId) -> MemcgId {
+    match core.rules().slab_debt {
+        SlabDebt::PerNode => MemcgId::ROOT,
+        SlabDebt::PerCgroup => memcg,
     }
 }
 
@@ -128,9 +138,8 @@ fn freeable<T: Trace>(
             let listed: u64 = VfsLru::ALL.iter().map(|&lru| fs.vfs.listed_on(lru, memcg, node)).sum();
             listed * core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100
         }
-        Shrinker::XfsBuffers if memcg == MemcgId::ROOT => {
-            fs.xfs_buffers.count(node) * core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100
-        }
+        // What `vfs_cache_pressure` weighs are dentries and inodes.
+        Shrinker::XfsBuffers if memcg == MemcgId::ROOT => fs.xfs_buffers.count(node),
         Shrinker::XfsBuffers => 0,
     }
 }
@@ -171,6 +180,7 @@ pub fn drop_slab<T: Trace>(
 ) -> u64 {
     let mut freed = 0;
     for memcg in core.cgroups.ids() {
+        freed += shrink_shadow_leaves(core, cache, fs, cpu, memcg, u64::MAX).0;
         for node in core.nodes() {
             // Referenced objects are met a second time, inodes after their dentries and pages.
             for _ in 0..2 {
@@ -185,8 +195,8 @@ pub fn drop_slab<T: Trace>(
                 freed += fs.vfs.prune_inodes(core, lru, cache, cpu, memcg, node, inodes, false).freed;
             }
         }
-        freed += shrink_shadow_leaves(core, cache, fs, cpu, memcg, u64::MAX).0;
     }
+    fs.list_emptied(core, cache);
     freed
 }
 

@@ -92,6 +92,11 @@ impl Reclaim {
         self.nodes[node.index()].kswapd_failures += 1;
     }
 
+    /// A pass over a node freed something, for whom and of what kind ever: kswapd has hope again.
+    pub fn note_success(&mut self, node: NodeId) {
+        self.nodes[node.index()].kswapd_failures = 0;
+    }
+
     /// Dirty pages that kswapd met at the tail of the lists again and again and wants written one
     /// by one; the list is handed over.
     pub fn take_pageout(&mut self) -> Vec<Pfn> {

@@ -46,7 +46,6 @@ const EMPTY_SLABS_KEPT: u32 = 5;
 #[derive(Debug, Clone)]
 pub struct SlabCache {
     object_size: u32,
-    order: Order,
     slabs: Vec<Slab>,
     free_ids: Vec<u32>,
     /// Slabs with a free place, most recently used last. May name slabs that filled up since.
@@ -57,11 +56,10 @@ pub struct SlabCache {
 }
 
 impl SlabCache {
-    /// A cache of objects of `object_size` bytes in slabs of `order`.
-    pub fn new(object_size: u32, order: Order) -> Self {
+    /// A cache of objects of `object_size` bytes.
+    pub fn new(object_size: u32) -> Self {
         Self {
             object_size,
-            order,
             slabs: Vec::new(),
             free_ids: Vec::new(),
             partial: Vec::new(),
@@ -69,11 +67,6 @@ impl SlabCache {
             pages: 0,
             empty: 0,
         }
-    }
-
-    /// The order in which it likes its slabs; order 0 is tried when there is none.
-    pub fn order(&self) -> Order {
-        self.order
     }
 
     /// Bytes of one object.
@@ -175,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_slab_page_goes_back_only_when_all_its_objects_are_free() {
-        let mut cache = SlabCache::new(1024, Order(0));
+        let mut cache = SlabCache::new(1024);
         assert_eq!(cache.alloc(), None);
         for page in 0..7 {
             cache.grow(Pfn(page), Order(0));
@@ -192,7 +185,7 @@ mod tests {
 
     #[test]
     fn slabs_are_reused_before_the_cache_grows() {
-        let mut cache = SlabCache::new(2048, Order(0));
+        let mut cache = SlabCache::new(2048);
         cache.grow(Pfn(1), Order(0));
         let first = cache.alloc().unwrap();
         let _ = cache.alloc().unwrap();

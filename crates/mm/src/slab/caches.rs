@@ -35,8 +35,7 @@ impl Slabs {
     /// Empty caches of a kernel with these constants.
     pub fn new(tuning: &Tuning) -> Self {
         let geometries = Cache::ALL.map(|cache| cache.geometry(tuning));
-        let caches =
-            geometries.map(|geometry| SlabCache::new(u32::from(geometry.object_size), Order(geometry.order)));
+        let caches = geometries.map(|geometry| SlabCache::new(u32::from(geometry.object_size)));
         Self { caches, geometries, cgroup_overhead: tuning.object_cgroup_overhead }
     }
 

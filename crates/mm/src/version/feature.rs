@@ -59,6 +59,10 @@ features! {
     RootAging = "root-aging",
         "balance active and inactive lists over the whole reclaimed tree, not per cgroup",
         "5.5", Aging: PerCgroup => Root;
+    /// [`EvictionAge::Target`]
+    EvictionAgesTarget = "eviction-ages-target",
+        "an eviction ages the cgroup that is reclaimed and those above it, not the page's owner",
+        "5.8", EvictionAge: Owner => Target;
     /// [`BoostedSlab::Shrunk`]
     ShrinkSlabWhenBoosted = "shrink-slab-when-boosted",
         "kswapd shrinks slab also while it reclaims for a watermark boost",
@@ -99,10 +103,22 @@ features! {
     PartialMemcgWalk = "partial-memcg-walk",
         "direct and limit reclaim walk part of the cgroup tree from a saved position",
         "6.12", MemcgWalk: Full => Partial;
-    /// [`SiblingShares::EveryLevel`]
+    /// [`SiblingShares::ByClaim`]
     SiblingProtection = "sibling-protection",
-        "share memory.low among siblings by protected usage at every level",
-        "5.7", SiblingShares: BelowTopLevel => EveryLevel;
+        "siblings keep what they claim of memory.low while their parent has enough for all",
+        "5.7", SiblingShares: ByUse => ByClaim;
+    /// [`WriteAccess::Access`]
+    WritesAreAccesses = "writes-are-accesses",
+        "pages that are written twice become active, as pages that are read twice do",
+        "up to 4.6", WriteAccess: None => Access;
+    /// [`ProtectedScan::Scaled`]
+    ScaledProtection = "scaled-protection",
+        "memory.low and memory.min shorten scans of cgroups above them in proportion",
+        "5.4", ProtectedScan: Whole => Scaled;
+    /// [`ProtectedScan::ScaledAndSkipped`]
+    ScaledProtectionSkips = "scaled-protection-skips",
+        "a run without success ignores memory.low also where it only shortened scans",
+        "5.14", ProtectedScan: Scaled => ScaledAndSkipped;
     /// [`AnonStart::Inactive`]
     AnonStartsInactive = "anon-starts-inactive",
         "new anonymous pages start on the inactive list",
@@ -110,7 +126,7 @@ features! {
     /// [`DeferredSlab::ByPriority`]
     DeferredSlabDecay = "deferred-slab-decay",
         "deferred slab scanning is paid back by priority",
-        "5.11", DeferredSlab: AtOnce => ByPriority;
+        "5.13", DeferredSlab: AtOnce => ByPriority;
     /// [`PcpGeneration::HighOrder`]
     PcpHighOrder = "pcp-high-order",
         "per-CPU page lists hold orders 0 to 3, sized from the low watermark",

@@ -227,9 +227,10 @@ mod tests {
     }
 
     #[test]
-    fn five_five_is_five_four_with_root_aging() {
-        let by_parts = Version::parse("linux-5.4+root-aging").unwrap();
+    fn five_five_is_five_four_with_root_aging_and_without_the_shared_walk() {
+        let by_parts = Version::parse("linux-5.4+root-aging-shared-memcg-walk").unwrap();
         assert_eq!(by_parts.rules, rules("linux-5.5"));
+        assert_ne!(rules("linux-5.4+root-aging"), rules("linux-5.5"), "one change alone");
         assert_eq!(by_parts.tuning, Version::parse("linux-5.5").unwrap().tuning);
     }
 

@@ -83,11 +83,14 @@ const TUNING_61: Tuning = Tuning {
 
 const RULES_419: Rules = Rules {
     aging: Aging::PerCgroup,
+    eviction_age: EvictionAge::Owner,
     memcg_walk: MemcgWalk::Shared,
     stat_freshness: StatFreshness::Live,
-    sibling_shares: SiblingShares::BelowTopLevel,
+    sibling_shares: SiblingShares::ByUse,
+    protected_scan: ProtectedScan::Whole,
     slab_credit: SlabCredit::AllReclaim,
     deferred_slab: DeferredSlab::AtOnce,
+    slab_debt: SlabDebt::PerNode,
     boosted_slab: BoostedSlab::Spared,
     spread: Spread::Off,
     spread_retry: SpreadRetry::GoesOn,
@@ -99,11 +102,15 @@ const RULES_419: Rules = Rules {
     atomic_mark: AtomicMark::Boosted,
     highatomic: HighatomicReserve::AllZones,
     compact_folios: CompactFolios::Single,
+    compact_retry: CompactRetry::AsItWas,
+    first_compaction: FirstCompaction::PutOff,
     readahead_folios: ReadaheadFolios::Single,
     write_folios: WriteFolios::Single,
+    write_access: WriteAccess::None,
     anon_start: AnonStart::Active,
     inode_lru: InodeLru::WithPages,
     throttle: Throttle::CongestionWait,
+    pass_measure: PassMeasure::Scanned,
     writepage: Writepage::Kswapd,
 };
 
@@ -113,17 +120,23 @@ const RULES_53: Rules = RULES_419.edited(&[
     Rule::WatermarkBoost(WatermarkBoost::Merged),
 ]);
 
-const RULES_54: Rules = RULES_53.edited(&[Rule::BoostedSlab(BoostedSlab::Shrunk)]);
+const RULES_54: Rules = RULES_53.edited(&[
+    Rule::BoostedSlab(BoostedSlab::Shrunk),
+    Rule::ProtectedScan(ProtectedScan::Scaled),
+    Rule::CompactRetry(CompactRetry::Harder),
+    Rule::FirstCompaction(FirstCompaction::NotRun),
+]);
 
-// Exactly 5.4 with root aging: the walk of 5.4 is kept, so that one change is one feature.
-const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root)]);
+const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root), Rule::MemcgWalk(MemcgWalk::Full)]);
 
 const RULES_61: Rules = RULES_55.edited(&[
-    Rule::MemcgWalk(MemcgWalk::Full),
-    Rule::SiblingShares(SiblingShares::EveryLevel),
+    Rule::EvictionAge(EvictionAge::Target),
+    Rule::SiblingShares(SiblingShares::ByClaim),
+    Rule::ProtectedScan(ProtectedScan::ScaledAndSkipped),
     Rule::BoostedZones(BoostedZones::FourPageblocks),
     Rule::AnonStart(AnonStart::Inactive),
     Rule::DeferredSlab(DeferredSlab::ByPriority),
+    Rule::SlabDebt(SlabDebt::PerCgroup),
     Rule::PcpGeneration(PcpGeneration::HighOrder),
     Rule::AtomicMark(AtomicMark::Unboosted),
     Rule::ReadaheadFolios(ReadaheadFolios::Large),
@@ -142,6 +155,7 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::HighatomicReserve(HighatomicReserve::LargeZones),
     Rule::WriteFolios(WriteFolios::Large),
     Rule::SlabCredit(SlabCredit::GlobalOnly),
+    Rule::PassMeasure(PassMeasure::ScannedOrFreed),
 ]);
 
 const PRESETS: &[Preset] = &[
@@ -155,11 +169,16 @@ const PRESETS: &[Preset] = &[
     Preset { name: "linux-5.3", help: "Linux 5.3 (2019)", rules: RULES_53, tuning: TUNING_5X },
     Preset {
         name: "linux-5.4",
-        help: "Linux 5.4: 5.3 + shrink-slab-when-boosted",
+        help: "Linux 5.4: 5.3 + shrink-slab-when-boosted + scaled-protection",
         rules: RULES_54,
         tuning: TUNING_5X,
     },
-    Preset { name: "linux-5.5", help: "Linux 5.5: 5.4 + root-aging", rules: RULES_55, tuning: TUNING_5X },
+    Preset {
+        name: "linux-5.5",
+        help: "Linux 5.5: 5.4 + root-aging, without shared-memcg-walk",
+        rules: RULES_55,
+        tuning: TUNING_5X,
+    },
     Preset {
         name: "linux-6.1",
         help: "Linux 6.1 (2022), classic LRU, as packaged by Debian 12",

@@ -79,6 +79,15 @@ rules! {
         Root,
     }
 
+    /// Which cgroup an eviction ages, with all above it, where lists are balanced at the root (MECHANISMS
+    /// 7.3).
+    eviction_age: EvictionAge = "which cgroup an eviction ages" {
+        /// The one that owned the page (up to 5.7).
+        Owner,
+        /// The one that reclaim works for (5.8).
+        Target,
+    }
+
     /// How far a reclaimer walks the cgroup tree (MECHANISMS 6.7, MECHANISMS-6X 4.2).
     memcg_walk: MemcgWalk = "the walk over the cgroup tree" {
         /// Through the whole tree at every priority (5.5 to 6.11).
@@ -101,12 +110,25 @@ rules! {
         Periodic,
     }
 
-    /// Below which cgroups effective protection is shared out by protected usage (5.7, MECHANISMS 8.3).
+    /// How a parent's effective protection is shared out among its children, each of which claims what
+    /// it uses of its own setting (MECHANISMS 8.3).
     sibling_shares: SiblingShares = "how siblings share memory.low" {
-        /// Not directly below the root's children.
-        BelowTopLevel,
-        /// At every level.
-        EveryLevel,
+        /// All of it in proportion to their claims, to none more than its setting (up to 5.6).
+        ByUse,
+        /// Each gets its claim; where the parent has too little for all, in proportion (5.7).
+        ByClaim,
+    }
+
+    /// What `memory.low` and `memory.min` take off the scan of a cgroup that uses more (MECHANISMS 6.5,
+    /// MECHANISMS-6X 3.2).
+    protected_scan: ProtectedScan = "the scan of cgroups above their protection" {
+        /// Nothing (up to 5.3).
+        Whole,
+        /// The protected part of each list (5.4).
+        Scaled,
+        /// The same, a little less; a cgroup scaled for its `memory.low` counts as skipped, so that a
+        /// run without success tries again without (5.14, its divisor 5.15).
+        ScaledAndSkipped,
     }
 
     /// Whether slab pages that shrinkers free count as reclaimed (MECHANISMS-6X 0 row 6).
@@ -117,12 +139,20 @@ rules! {
         GlobalOnly,
     }
 
-    /// How deferred slab work is paid back (5.11, MECHANISMS-6X 7.2).
+    /// How deferred slab work is paid back (5.13, MECHANISMS 9.2, MECHANISMS-6X 7.2).
     deferred_slab: DeferredSlab = "how deferred slab scanning is paid back" {
         /// All of it at the next chance, within a cap.
         AtOnce,
         /// The fraction 2^-priority of it.
         ByPriority,
+    }
+
+    /// Who owes deferred slab work (5.13, MECHANISMS 9.2, MECHANISMS-6X 7.2).
+    slab_debt: SlabDebt = "who owes deferred slab scanning" {
+        /// All cgroups of a node together: one inherits what another left.
+        PerNode,
+        /// Each cgroup on each node (5.13).
+        PerCgroup,
     }
 
     /// Whether kswapd shrinks slab while it reclaims for a watermark boost (5.4; source 0).
@@ -228,6 +258,26 @@ rules! {
         Large,
     }
 
+    /// What a request does after compaction withdrew, that is, was put off, saw a part of a zone only or
+    /// had no targets, while reclaim makes progress (`should_compact_retry`, MECHANISMS 4.4; 5.4,
+    /// "mm, compaction: raise compaction priority after it withdrawns").
+    compact_retry: CompactRetry = "retries after compaction withdrew" {
+        /// Repeats it as it is, as long as some zone could be compacted.
+        AsItWas,
+        /// Compacts harder, and ends once that is not possible (5.4).
+        Harder,
+    }
+
+    /// When a costly request that wants no retries fails after its first compaction, before any reclaim
+    /// (MECHANISMS 4.4; 5.4, "mm, page_alloc: avoid expensive reclaim when
+    /// compaction may not succeed"). Left out: 5.4 asks for whole pageblocks, with retries or without.
+    first_compaction: FirstCompaction = "requests that end with their first compaction" {
+        /// When compaction is put off.
+        PutOff,
+        /// Also when there is too little memory for it (5.4).
+        NotRun,
+    }
+
     /// What readahead allocates on XFS (MECHANISMS-6X 2.2).
     readahead_folios: ReadaheadFolios = "folios of readahead" {
         /// Single pages.
@@ -242,6 +292,14 @@ rules! {
         Single,
         /// Large folios (6.6).
         Large,
+    }
+
+    /// Whether a buffered write is an access to its page, as a read is (MECHANISMS 6.2).
+    write_access: WriteAccess = "what a buffered write is to its page" {
+        /// No access: a page that is only written never becomes active (4.7).
+        None,
+        /// An access: the second one makes it active (up to 4.6).
+        Access,
     }
 
     /// Which list new anonymous pages start on (5.9).
@@ -266,6 +324,15 @@ rules! {
         CongestionWait,
         /// For progress of writeback or of other reclaimers, by `reclaim_throttle` (5.16).
         ReclaimThrottle,
+    }
+
+    /// What decides whether a pass of kswapd did enough to stay at its priority (MECHANISMS 5.3,
+    /// MECHANISMS-6X 5.1).
+    pass_measure: PassMeasure = "the measure of a pass of kswapd" {
+        /// Pages of LRU lists that it scanned.
+        Scanned,
+        /// The same, or all that it freed, slab included, if that is more (6.12).
+        ScannedOrFreed,
     }
 
     /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up

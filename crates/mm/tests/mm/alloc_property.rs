@@ -189,8 +189,8 @@ impl World {
     fn alloc(&mut self, cpu: CpuId, gfp: Gfp, order: Order, flags: u8) {
         let flags = match flags {
             0 => self.real.fast_flags(cpu, gfp),
-            1 => AllocFlags::slow(gfp, false, false),
-            2 => AllocFlags::slow(gfp, true, true),
+            1 => AllocFlags::slow(gfp, false),
+            2 => AllocFlags::slow(gfp, true),
             _ => AllocFlags::NO_WATERMARKS,
         };
         let outcome = self.real.alloc(cpu, gfp, order, flags);

@@ -354,13 +354,13 @@ impl World {
                 let Some(which) = pick(which, self.anon.len()) else { return };
                 let anon = self.anon[which];
                 self.mem.lru_drain_all();
-                let census = self.mem.anon_census(anon, 0);
-                if census.present == 0 || census.huge || census.busy {
+                let range = self.mem.anon_range(anon, 0);
+                if range.present == 0 || range.huge || range.busy {
                     return;
                 }
                 if let Some(pfn) = take(&mut self.mem, MOVABLE, PAGEBLOCK_ORDER) {
                     let copied = self.mem.anon_collapse(CPU, anon, 0, pfn, MemcgId::ROOT);
-                    assert_eq!(copied, census.present);
+                    assert_eq!(copied, range.present);
                 }
             }
             Event::Hold { which } => {
@@ -394,7 +394,8 @@ impl World {
         let huge: Vec<Pfn> =
             heads.map(|(_, pfn)| pfn).filter(|&pfn| frames.order(pfn) == PAGEBLOCK_ORDER).collect();
         if !huge.is_empty() {
-            self.mem.split_huge(huge[which % huge.len()]);
+            let Memory { core, lru, anon, .. } = &mut self.mem;
+            anon.split_huge(core, lru, huge[which % huge.len()]);
         }
     }
 

@@ -189,7 +189,7 @@ fn play(kernel: &str, events: &[Event]) -> Result<(), TestCaseError> {
                 model.snapshot = model.refault_activations;
             }
             Event::Drain => {
-                world.mem.lru_drain(CPU);
+                world.mem.lru.drain(&mut world.mem.core, CPU);
                 model.drain();
             }
         }

@@ -40,6 +40,26 @@ fn the_second_access_activates_and_the_third_starts_over() {
 }
 
 #[test]
+fn a_write_is_an_access_only_up_to_4_6() {
+    for (kernel, drawn) in [
+        ("linux-4.19", "root: active [] inactive [1 0]"),
+        ("linux-6.12", "root: active [] inactive [1 0]"),
+        ("linux-4.19+writes-are-accesses", "root: active [1] inactive [0']"),
+    ] {
+        let mut world = World::boot(kernel, 8);
+        for index in [0, 1, 1] {
+            if world.page(index).is_none() {
+                assert!(world.add(CPU, ROOT, index, Order(0)));
+            }
+            let pfn = world.page(index).expect("it was just added");
+            world.mem.mark_written(CPU, pfn);
+        }
+        world.settle();
+        assert_eq!(world.draw(ROOT), drawn, "{kernel}");
+    }
+}
+
+#[test]
 fn a_second_access_while_in_the_own_batch_makes_the_page_start_active() {
     let mut world = World::boot("linux-5.4", 8);
     world.read(ROOT, [0, 1, 0]);
@@ -76,7 +96,7 @@ fn locked_memory_is_on_the_unevictable_list_only() {
     let pfn = outcome.page.expect("memory");
     let anon = world.mem.anon_create();
     world.mem.anon_map(CPU, anon, 0, pfn, ROOT);
-    world.mem.mlock(REMOTE, pfn);
+    world.mem.lru.mlock(&mut world.mem.core, REMOTE, pfn);
     let on = |list| world.mem.lru_list(ROOT, NODE, list).collect::<Vec<_>>();
     assert_eq!((on(LruList::Unevictable), on(LruList::InactiveAnon)), (vec![pfn], vec![]));
     world.mem.anon_remove(CpuId(0), anon);

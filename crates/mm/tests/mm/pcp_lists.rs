@@ -85,7 +85,7 @@ fn a_freed_page_is_the_next_to_be_handed_out() {
     for kernel in ["linux-5.5", "linux-6.1", "linux-6.12"] {
         let mut memory = guest(kernel, 51_749);
         let pages = [take(&mut memory, 0), take(&mut memory, 0)];
-        memory.free_batch(CPU, &pages);
+        pages.iter().for_each(|&pfn| memory.free(CPU, pfn, Order(0)));
         assert_eq!([take(&mut memory, 0), take(&mut memory, 0)], [pages[1], pages[0]]);
         assert_eq!(memory.events.get(VmEvent::PgAllocDma32), 4);
         assert_eq!(memory.events.get(VmEvent::PgFree), 2);
@@ -130,7 +130,7 @@ fn high_grows_by_allocating_and_decays_every_second() {
     let sizes = memory.pcp(CPU, DMA32).sizes();
     let pages: Vec<_> = (0..20_000).map(|_| take(&mut memory, 0)).collect();
     assert_eq!(memory.pcp(CPU, DMA32).high(), sizes.high_max);
-    memory.free_batch(CPU, &pages);
+    pages.iter().for_each(|&pfn| memory.free(CPU, pfn, Order(0)));
     let held = memory.pcp(CPU, DMA32).count();
     assert!(held > sizes.high_min, "{held}");
     for _ in 0..40 {
@@ -177,7 +177,7 @@ fn dma_stops_serving_users_at_its_low_mark_and_reserve() {
     let dma = memory.zone(ZoneId(0));
     let floor = dma.watermarks.mark(Mark::Low) + dma.watermarks.reserve(ZoneKind::Movable);
     assert_eq!(dma.free_pages(), Pages(floor));
-    let outcome = memory.alloc(CPU, Gfp::ATOMIC, Order(0), AllocFlags::slow(Gfp::ATOMIC, false, false));
+    let outcome = memory.alloc(CPU, Gfp::ATOMIC, Order(0), AllocFlags::slow(Gfp::ATOMIC, false));
     assert_eq!(
         outcome.page.map(|pfn| memory.zone_of(pfn)),
         Some(DMA32),

@@ -262,7 +262,8 @@ fn pages_of_higher_zones_are_passed_over_and_go_to_the_head() {
     let dma = dma_page(&mut world, 100);
     let passed = world.pass(&mut sc);
     assert_eq!(passed, Passed { scanned: 65, reclaimed: 1, deactivated: 0 });
-    assert_eq!(world.event(VmEvent::PgSkipDma32), 64);
+    assert_eq!((world.event(VmEvent::PgSkipDma), world.event(VmEvent::PgSkipDma32)), (0, 64));
+    assert_eq!(sc.met.taken, 1);
     assert_eq!(world.event(VmEvent::PgScanDirect), 65);
     assert_eq!(world.page(100), None, "{dma:?}");
     // Each skipped page went to the head as it was met, oldest first: the order is kept.

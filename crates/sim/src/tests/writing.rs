@@ -221,6 +221,50 @@ fn an_eighth_of_the_log_is_the_most_that_a_checkpoint_holds() {
     assert_eq!(written, Bytes(1000 * 350), "written in parts, but once");
 }
 
+/// First pages and sizes in pages of the folios of the only file, after writes of so many bytes at these
+/// offsets, before and after all of it was written to the disk.
+fn folios(world: &World, writes: &'static [(u64, u64)]) -> Vec<(u32, u32)> {
+    let end = world.run(move |kernel, process| async move {
+        let file = kernel.open(&process, "file", true).await.expect("a new file");
+        for &(offset, len) in writes {
+            assert_eq!(kernel.write(&process, &file, offset, len).await, Ok(len));
+        }
+        let pages = writes.iter().map(|&(offset, len)| (offset + len).div_ceil(4096)).max();
+        kernel.fsync(&process, &file).await.expect("no error");
+        assert_eq!(Some(kernel.resident_pages(&file, 0, u64::MAX)), pages);
+        let left = kernel.mem(|mem| mem.cache.dirty() + mem.cache.under_writeback());
+        assert!(left <= 1, "but for a block of the inode table");
+    });
+    end.kernel.mem(|mem| {
+        let size = |pfn| mem.core.alloc.frames.pages(pfn);
+        let heads = mem.cache.trees().ids().flat_map(|mapping| mem.cache.trees().heads(mapping));
+        heads.map(|(index, pfn)| (index, size(pfn))).collect()
+    })
+}
+
+#[test]
+fn a_write_to_xfs_makes_folios_as_large_as_itself_since_6_6() {
+    let world = |kernel| World { filesystem: Filesystem::Xfs, ..World::new(kernel, 64 * MIB) };
+    let new = world("linux-6.12");
+    assert_eq!(folios(&new, &[(0, 65_536)]), [(0, 16)]);
+    // 100 KiB: 64, 32 and 4.
+    assert_eq!(folios(&new, &[(0, 102_400)]), [(0, 16), (16, 8), (24, 1)]);
+    // What 4 KiB writes have made stays; the next writes are aligned to what they fill.
+    assert_eq!(folios(&new, &[(0, 4096), (4096, 28_672)]), [(0, 1), (1, 1), (2, 2), (4, 4)]);
+    assert_eq!(folios(&world("linux-6.1"), &[(0, 16_384)]), [(0, 1), (1, 1), (2, 1), (3, 1)]);
+    assert_eq!(folios(&world("linux-6.12-large-folio-write"), &[(0, 8192)]), [(0, 1), (1, 1)]);
+    let ext4 = World { filesystem: Filesystem::Ext4, ..new };
+    assert!(folios(&ext4, &[(0, 65_536)]).iter().all(|&(_, pages)| pages == 1));
+}
+
+#[test]
+fn a_folio_larger_than_a_request_is_clean_when_its_last_request_is_complete() {
+    let world = World { filesystem: Filesystem::Xfs, ..World::new("linux-6.12", 64 * MIB) };
+    let writes: &[(u64, u64)] = &[(0, 4096), (2 << 20, 2 << 20), (4096, 8192), (0, 4 << 20)];
+    let folios = folios(&world, writes);
+    assert_eq!(folios.iter().map(|&(_, pages)| pages).max(), Some(512), "{folios:?}");
+}
+
 #[test]
 fn a_file_that_is_removed_before_it_is_written_never_reaches_the_disk() {
     let end = World { filesystem: Filesystem::Xfs, ..World::new("linux-6.1", 64 * MIB) }.run(

@@ -55,6 +55,31 @@ fn an_unlinked_file_can_be_read_until_it_is_closed() {
 }
 
 #[test]
+fn pages_become_active_by_being_read_twice_but_not_by_being_written() {
+    for (kernel, writes_activate) in
+        [("linux-4.19", false), ("linux-6.12", false), ("linux-4.19+writes-are-accesses", true)]
+    {
+        let spec = SimRun { filesystem: Filesystem::Xfs, ..machine(kernel) };
+        let active = |sys: SimSystem| async move {
+            let counters = sys.vmstat().await.expect("the simulation has it");
+            counters.into_iter().find(|(name, _)| name == "nr_active_file").expect("a counter").1
+        };
+        tell(&spec, move |sys| async move {
+            let file = sys.open("journal", OpenMode::Create).await?;
+            for _ in 0..3 {
+                sys.write(&file, 0, 256 << 10).await?;
+            }
+            assert_eq!(active(sys.clone()).await > 0, writes_activate, "{kernel}");
+            for _ in 0..2 {
+                sys.read(&file, 0, 256 << 10).await?;
+            }
+            assert!(active(sys.clone()).await > 0, "{kernel}");
+            Ok(())
+        });
+    }
+}
+
+#[test]
 fn a_request_costs_the_same_whatever_its_length() {
     let mut costs = CostTable::free();
     costs.set("io_request", Nanos::from_micros(3)).expect("a cost");
@@ -244,6 +269,76 @@ fn lowering_memory_max_below_what_cannot_be_reclaimed_kills_and_succeeds() {
 }
 
 #[test]
+fn the_victim_has_the_most_memory_below_the_limit_and_is_the_oldest_of_equals() {
+    let result = tell(&machine("linux-6.1"), |sys| async move {
+        for group in ["A", "A/x", "B"] {
+            sys.cgroup_create(group).await?;
+        }
+        let mut tasks = Vec::new();
+        for (name, group, pages) in [
+            ("other", "B", 600),
+            ("small", "A", 100),
+            ("first", "A/x", 300),
+            ("second", "A/x", 300),
+            ("most", "A", 301),
+        ] {
+            let eater = move |sys: SimSystem| async move {
+                let memory = sys.map_anonymous(Bytes(pages * 4096)).await.expect("addresses");
+                sys.touch(&memory, 0, pages).await.expect("memory");
+                sys.sleep(Nanos::from_secs(5)).await;
+            };
+            tasks.push(sys.spawn(TaskSpec::named(name).in_cgroup(group), eater).await?);
+        }
+        sys.sleep(Nanos::from_secs(1)).await;
+        sys.cgroup_write("A", "memory.max", "64K").await?;
+        let mut killed = Vec::new();
+        for task in tasks {
+            killed.push(sys.join(task).await.is_err());
+        }
+        assert_eq!(killed, [false, true, true, true, true]);
+        Ok(())
+    });
+    assert!(result.oom_kills.iter().all(|kill| kill.by_limit));
+    let victims: Vec<&str> = result.oom_kills.iter().map(|kill| kill.task.as_str()).collect();
+    assert_eq!(victims, ["most", "first", "second", "small"]);
+}
+
+#[test]
+fn nobody_else_is_killed_while_the_memory_of_a_victim_comes_free() {
+    let mut costs = CostTable::free();
+    costs.set("pcp_free", Nanos::from_micros(100)).expect("a cost");
+    let plain = machine("linux-6.1");
+    let spec = SimRun { hardware: Hardware { costs, ..plain.hardware.clone() }, ..plain };
+    let result = tell(&spec, |sys| async move {
+        let eater = |pages: u64| {
+            move |sys: SimSystem| async move {
+                let memory = sys.map_anonymous(Bytes(pages * 4096)).await.expect("addresses");
+                let _ = sys.touch(&memory, 0, pages).await;
+                sys.sleep(Nanos::from_secs(5)).await;
+            }
+        };
+        let sleeper = sys.spawn(TaskSpec::named("sleeper"), eater(2500)).await?;
+        sys.sleep(Nanos::from_secs(1)).await;
+        let eaters = ["one", "two"].map(TaskSpec::named);
+        let mut tasks = vec![sleeper];
+        for spec in eaters {
+            tasks.push(sys.spawn(spec, eater(4000)).await?);
+        }
+        for task in tasks {
+            let _ = sys.join(task).await;
+        }
+        Ok(())
+    });
+    let kills = &result.oom_kills;
+    assert_eq!(kills[0].task, "sleeper", "it has the most");
+    assert!(kills.len() > 1, "the others eat what it had while it is being freed, and more");
+    for (kill, next) in kills.iter().zip(&kills[1..]) {
+        let freed = kill.at + Nanos::from_micros(100 * kill.anon_pages);
+        assert!(next.at >= freed, "{} dies at {:?} although memory was due at {freed:?}", next.task, next.at);
+    }
+}
+
+#[test]
 fn a_file_beyond_32_bit_page_numbers_is_refused() {
     tell(&machine("linux-6.1"), |sys| async move {
         let error = sys.lay_out_file("huge", Bytes(16 << 40)).await.expect_err("too large");
@@ -275,4 +370,33 @@ fn a_mapping_costs_a_page_table_for_every_2_mib_that_was_touched_until_it_goes()
         assert_eq!(sys.join(task).await?, (2 * 4096, 0), "pages of two ranges");
         Ok(())
     });
+}
+
+#[test]
+fn no_page_of_a_file_on_xfs_is_had_by_throwing_dentries_out() {
+    // Neither pages nor the tree nodes above them may enter the filesystem; each page here needs a node
+    // of its own. Global reclaim could, but memory is plenty.
+    for (filesystem, throws) in [(Filesystem::Xfs, false), (Filesystem::Ext4, true)] {
+        let spec = SimRun { filesystem, readahead_pages: 0, ..machine("linux-5.4") };
+        let spec = SimRun { layout: MemoryLayout::flat(Pages(64 << 8), 2), ..spec };
+        let result = tell(&spec, |sys| async move {
+            sys.cgroup_create("A").await?;
+            sys.lay_out_file("sparse", Bytes(3000 << 18)).await?;
+            let program = |sys: SimSystem| async move {
+                for number in 0..2500 {
+                    drop(sys.open(&format!("file{number}"), OpenMode::Create).await.expect("memory"));
+                }
+                sys.cgroup_write("A", "memory.max", "6M").await.expect("a limit");
+                let file = sys.open("sparse", OpenMode::Read).await.expect("it exists");
+                for page in 0..3000 {
+                    sys.read(&file, page << 18, 4096).await.expect("memory");
+                }
+            };
+            let task = sys.spawn(TaskSpec::named("reader").in_cgroup("A"), program).await?;
+            sys.join(task).await?;
+            Ok(())
+        });
+        let left = result.vmstat["nr_dentries"];
+        assert_eq!(left < 2501, throws, "{filesystem:?}: {left} dentries left");
+    }
 }

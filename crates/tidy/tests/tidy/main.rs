@@ -1,11 +1,16 @@
 //! What no compiler checks about this repository.
 //!
-//! `layers` holds the dependencies of crates against the map in `ARCHITECTURE.md`, `floors` the files
-//! of a crate against their order; `sources` reads every Rust file; `documents` follows the links in
-//! texts. A failure lists all places.
+//! `layers` holds the dependencies of crates against the map in `ARCHITECTURE.md`, `storeys` and `floors`
+//! the files of `mm` and `kernel` against their order, `fields` what `kernel` may do to `mm`; `sources` and
+//! `functions` read every Rust file; `documents` and `references` follow what texts name. A failure lists all places.
 
 mod documents;
+mod fields;
 mod floors;
+mod functions;
 mod layers;
+mod references;
 mod sources;
+mod storeys;
+mod switches;
 mod tree;

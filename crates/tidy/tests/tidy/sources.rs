@@ -9,12 +9,6 @@ const COLUMNS_MAX: usize = 120;
 /// Files that are longer today, with the length that they must not pass. Never add one.
 const LONGER_FILES: &[(&str, usize)] = &[];
 
-/// Longest function of a crate whose functions are held to it: a driver or a decision fits on a screen.
-const FUNCTION_LINES_MAX: usize = 70;
-const SHORT_FUNCTIONS: [&str; 1] = ["kernel"];
-/// Functions that are longer today, with the length that they must not pass. Never add one.
-const LONGER_FUNCTIONS: &[(&str, &str, usize)] = &[];
-
 /// Crates whose results depend on their inputs alone.
 const DETERMINISTIC: [&str; 5] = ["units", "mm", "kernel", "sim", "workload"];
 /// What would let a clock, the operating system or the order of hashing in.
@@ -105,68 +99,6 @@ fn files_and_lines_stay_short() {
         }
     }
     assert_none("too long", &long);
-}
-
-/// Every function with a body: its name and its lines, signature and braces included.
-fn functions(text: &Text) -> Vec<(String, usize)> {
-    let lines: Vec<&str> = code(text).map(|(_, line)| line.trim_end()).collect();
-    let mut found = Vec::new();
-    for (start, line) in lines.iter().enumerate() {
-        let indent = &line[..line.len() - line.trim_start().len()];
-        let Some((before, rest)) = line.trim_start().split_once("fn ") else { continue };
-        let is_item = before
-            .split_whitespace()
-            .all(|word| ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe"].contains(&word));
-        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        let opens = |line: &&str| line.ends_with('{') || line.ends_with('}') || line.ends_with(';');
-        let signature = lines[start..].iter().position(opens);
-        if let (true, Some(signature)) = (is_item && !name.is_empty(), signature)
-            && lines[start + signature].ends_with('{')
-        {
-            let end = format!("{indent}}}");
-            let body = lines[start + signature..].iter().position(|line| *line == end);
-            found.push((name, signature + body.expect("rustfmt closes what it opens") + 1));
-        }
-    }
-    found
-}
-
-#[test]
-fn functions_fit_on_a_screen() {
-    let mut long = Vec::new();
-    for text in sources_of(&SHORT_FUNCTIONS) {
-        for (name, lines) in functions(&text) {
-            let listed =
-                LONGER_FUNCTIONS.iter().find(|(path, known, _)| *path == text.path && *known == name);
-            if lines > listed.map_or(FUNCTION_LINES_MAX, |&(.., max)| max) {
-                long.push(format!("{}: {name} has {lines} lines", text.path));
-            }
-        }
-    }
-    assert_none("longer than a screen: give a part of it a name", &long);
-}
-
-#[test]
-fn functions_are_measured_from_signature_to_brace() {
-    let content = "impl A {
-    pub(crate) async fn long(
-        &self,
-    ) -> u32 {
-        if true {
-            1
-        }
-    }
-
-    fn short(&self) -> u32 { 1 }
-}
-
-const fn plain() {
-    let name = \"fn \";
-}
-";
-    let text = Text { path: String::new(), content: content.into() };
-    let found = functions(&text);
-    assert_eq!(found, [("long".to_owned(), 7), ("plain".to_owned(), 3)]);
 }
 
 #[test]

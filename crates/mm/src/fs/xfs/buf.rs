@@ -67,11 +67,6 @@ impl XfsBuffers {
         self.lists[node.index()].len() as u64
     }
 
-    /// Pages of all buffers.
-    pub fn pages(&self) -> u64 {
-        self.lists.iter().map(|list| (list.len() * CLUSTER_PAGES) as u64).sum()
-    }
-
     fn get(&mut self, cluster: ClusterId) -> Option<&mut Buffer> {
         self.buffers.get_mut(cluster.0 as usize)?.as_mut()
     }
@@ -116,7 +111,7 @@ impl XfsBuffers {
         self.get(cluster).expect("a buffer that is being read stays").valid = true;
     }
 
-    /// Looks at `count` buffers of a node; returns how many it freed.
+    /// Looks `count` times at a buffer of a node, at each in turn; returns how many it freed.
     pub(crate) fn shrink<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -125,7 +120,7 @@ impl XfsBuffers {
         count: u64,
     ) -> u64 {
         let mut freed = 0;
-        for _ in 0..count.min(self.count(node)) {
+        for _ in 0..count {
             let list = &mut self.lists[node.index()];
             let Some(cluster) = list.pop_front() else { break };
             let buffer = self.get(cluster).expect("a listed buffer exists");
@@ -176,8 +171,11 @@ mod tests {
         add(&mut core, &mut buffers, 7, true);
         add(&mut core, &mut buffers, 9, true);
         add(&mut core, &mut buffers, 11, false);
-        assert_eq!(buffers.pages(), 12);
-        let mut scan = |buffers: &mut XfsBuffers| buffers.shrink(&mut core, CPU, NODE, 3);
+        assert_eq!(buffers.count(NODE), 3);
+        let mut scan = |buffers: &mut XfsBuffers| {
+            let all = buffers.count(NODE);
+            buffers.shrink(&mut core, CPU, NODE, all)
+        };
         assert_eq!((scan(&mut buffers), scan(&mut buffers)), (0, 0));
         assert_eq!(buffers.touch(ClusterId(9)), ClusterState::Ready);
         assert_eq!(scan(&mut buffers), 1, "the one that was not used");

@@ -1,0 +1,315 @@
+//! Doubly linked lists whose links lie in a table and name entries of it by number.
+//!
+//! ```text
+//!   list: head = 7, tail = 2, len = 3
+//!   table:  2: {prev 5, next -}   5: {prev 7, next 2}   7: {prev -, next 5}
+//! ```
+//! Page frames, dentries, inodes and tree nodes are each on at most one list of a kind, so an entry
+//! holds its links itself and a list is three words. The list does not own its entries: the same
+//! table ([`Links`]) is passed to every call. Whether an entry is on a list, and on which, its
+//! owner knows: frames by their state, the others by a flag beside the links.
+//!
+//! Left out: splicing one list into another, which nobody does.
+
+use units::Pfn;
+
+use crate::base::ids::MappingId;
+
+/// The number of an entry in a table.
+pub trait ListId: Copy + Eq {
+    /// No entry: the end of a list.
+    const NIL: Self;
+}
+
+impl ListId for u32 {
+    const NIL: Self = Self::MAX;
+}
+
+impl ListId for Pfn {
+    const NIL: Self = Self(u32::MAX);
+}
+
+impl ListId for MappingId {
+    const NIL: Self = Self(u32::MAX);
+}
+
+/// Neighbours of an entry that is on a list; of one that is not they mean nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link<I> {
+    prev: I,
+    next: I,
+}
+
+impl<I: ListId> Link<I> {
+    /// Links of an entry that was never on a list.
+    pub const UNUSED: Self = Self { prev: I::NIL, next: I::NIL };
+}
+
+/// A table whose entries have links.
+pub trait Links<I> {
+    /// Links of an entry.
+    fn link(&self, id: I) -> Link<I>;
+    /// Links of an entry, to be changed.
+    fn link_mut(&mut self, id: I) -> &mut Link<I>;
+}
+
+/// A list of entries of one table, with its length.
+///
+/// Which end is the older one is the owner's matter: LRU lists of pages take in at the head, those
+/// of dentries, inodes and tree nodes at the tail, and free lists hand out from the head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct List<I> {
+    head: I,
+    tail: I,
+    len: u32,
+}
+
+impl<I: ListId> Default for List<I> {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl<I: ListId> List<I> {
+    /// A list without entries.
+    pub const EMPTY: Self = Self { head: I::NIL, tail: I::NIL, len: 0 };
+
+    /// How many entries it has.
+    #[inline]
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The entry at the head.
+    #[inline]
+    pub fn first(&self) -> Option<I> {
+        some(self.head)
+    }
+
+    /// The entry at the tail.
+    #[inline]
+    pub fn last(&self) -> Option<I> {
+        some(self.tail)
+    }
+
+    /// The entry behind `id`, towards the tail.
+    #[inline]
+    pub fn next(table: &(impl Links<I> + ?Sized), id: I) -> Option<I> {
+        some(table.link(id).next)
+    }
+
+    /// The entry before `id`, towards the head.
+    #[inline]
+    pub fn prev(table: &(impl Links<I> + ?Sized), id: I) -> Option<I> {
+        some(table.link(id).prev)
+    }
+
+    /// Puts `id`, which is on no list, at the head.
+    #[inline]
+    pub fn push_front(&mut self, table: &mut (impl Links<I> + ?Sized), id: I) {
+        *table.link_mut(id) = Link { prev: I::NIL, next: self.head };
+        if self.head == I::NIL {
+            self.tail = id;
+        } else {
+            table.link_mut(self.head).prev = id;
+        }
+        self.head = id;
+        self.len += 1;
+    }
+
+    /// Puts `id`, which is on no list, at the tail.
+    #[inline]
+    pub fn push_back(&mut self, table: &mut (impl Links<I> + ?Sized), id: I) {
+        *table.link_mut(id) = Link { prev: self.tail, next: I::NIL };
+        if self.tail == I::NIL {
+            self.head = id;
+        } else {
+            table.link_mut(self.tail).next = id;
+        }
+        self.tail = id;
+        self.len += 1;
+    }
+
+    /// Puts `id`, which is on no list, behind `at`, which is on this one.
+    pub fn insert_after(&mut self, table: &mut (impl Links<I> + ?Sized), at: I, id: I) {
+        let next = table.link(at).next;
+        *table.link_mut(id) = Link { prev: at, next };
+        table.link_mut(at).next = id;
+        if next == I::NIL {
+            self.tail = id;
+        } else {
+            table.link_mut(next).prev = id;
+        }
+        self.len += 1;
+    }
+
+    /// Takes `id` out, which is on this list.
+    #[inline]
+    pub fn remove(&mut self, table: &mut (impl Links<I> + ?Sized), id: I) {
+        let Link { prev, next } = table.link(id);
+        if prev == I::NIL {
+            self.head = next;
+        } else {
+            table.link_mut(prev).next = next;
+        }
+        if next == I::NIL {
+            self.tail = prev;
+        } else {
+            table.link_mut(next).prev = prev;
+        }
+        self.len -= 1;
+    }
+
+    /// Takes the entry at the head.
+    #[inline]
+    pub fn pop_front(&mut self, table: &mut (impl Links<I> + ?Sized)) -> Option<I> {
+        let id = self.first()?;
+        self.remove(table, id);
+        Some(id)
+    }
+
+    /// Takes the entry at the tail.
+    #[inline]
+    pub fn pop_back(&mut self, table: &mut (impl Links<I> + ?Sized)) -> Option<I> {
+        let id = self.last()?;
+        self.remove(table, id);
+        Some(id)
+    }
+
+    /// The entries from head to tail.
+    pub fn iter<'a, T: Links<I> + ?Sized>(&self, table: &'a T) -> impl Iterator<Item = I> + use<'a, I, T> {
+        core::iter::successors(self.first(), move |&id| Self::next(table, id))
+    }
+}
+
+#[inline]
+fn some<I: ListId>(id: I) -> Option<I> {
+    if id == I::NIL { None } else { Some(id) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std_alloc::collections::VecDeque;
+    use std_alloc::vec;
+    use std_alloc::vec::Vec;
+
+    const ENTRIES: u32 = 12;
+
+    impl Links<u32> for Vec<Link<u32>> {
+        fn link(&self, id: u32) -> Link<u32> {
+            self[id as usize]
+        }
+
+        fn link_mut(&mut self, id: u32) -> &mut Link<u32> {
+            &mut self[id as usize]
+        }
+    }
+
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        PushFront(u32),
+        PushBack(u32),
+        /// An entry, and which one of the list it goes behind, modulo its length.
+        InsertAfter(u32, usize),
+        Remove(u32),
+        PopFront,
+        PopBack,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..ENTRIES).prop_map(Step::PushFront),
+            (0..ENTRIES).prop_map(Step::PushBack),
+            (0..ENTRIES, any::<usize>()).prop_map(|(id, at)| Step::InsertAfter(id, at)),
+            (0..ENTRIES).prop_map(Step::Remove),
+            Just(Step::PopFront),
+            Just(Step::PopBack),
+        ]
+    }
+
+    /// Two lists through one table, and what they should hold.
+    struct Scene {
+        table: Vec<Link<u32>>,
+        lists: [List<u32>; 2],
+        models: [VecDeque<u32>; 2],
+    }
+
+    impl Scene {
+        fn apply(&mut self, which: usize, step: Step) {
+            let free = |id: u32| self.models.iter().all(|model| !model.contains(&id));
+            let (Step::PushFront(id) | Step::PushBack(id) | Step::InsertAfter(id, _)) = step else {
+                return self.take(which, step);
+            };
+            if !free(id) {
+                return;
+            }
+            let (list, model) = (&mut self.lists[which], &mut self.models[which]);
+            match step {
+                Step::PushFront(_) => {
+                    list.push_front(&mut self.table, id);
+                    model.push_front(id);
+                }
+                Step::InsertAfter(_, at) if !model.is_empty() => {
+                    let at = at % model.len();
+                    list.insert_after(&mut self.table, model[at], id);
+                    model.insert(at + 1, id);
+                }
+                _ => {
+                    list.push_back(&mut self.table, id);
+                    model.push_back(id);
+                }
+            }
+        }
+
+        fn take(&mut self, which: usize, step: Step) {
+            let (list, model) = (&mut self.lists[which], &mut self.models[which]);
+            match step {
+                Step::PopFront => assert_eq!(list.pop_front(&mut self.table), model.pop_front()),
+                Step::PopBack => assert_eq!(list.pop_back(&mut self.table), model.pop_back()),
+                Step::Remove(id) if model.contains(&id) => {
+                    list.remove(&mut self.table, id);
+                    model.retain(|&other| other != id);
+                }
+                _ => {}
+            }
+        }
+
+        fn compare(&self) {
+            for (list, model) in self.lists.iter().zip(&self.models) {
+                let walked: Vec<u32> = list.iter(&self.table).collect();
+                assert_eq!(walked, Vec::from(model.clone()));
+                let mut back: Vec<u32> =
+                    core::iter::successors(list.last(), |&id| List::prev(&self.table, id)).collect();
+                back.reverse();
+                assert_eq!(back, walked, "the way back is the way there");
+                assert_eq!((list.len() as usize, list.is_empty()), (model.len(), model.is_empty()));
+                assert_eq!((list.first(), list.last()), (model.front().copied(), model.back().copied()));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn two_lists_through_one_table_are_two_queues(
+            steps in prop::collection::vec((0..2_usize, step()), 0..80),
+        ) {
+            let mut scene = Scene {
+                table: vec![Link::UNUSED; ENTRIES as usize],
+                lists: [List::EMPTY; 2],
+                models: Default::default(),
+            };
+            for (which, step) in steps {
+                scene.apply(which, step);
+                scene.compare();
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Counters of one cgroup on one node: its own, and what was seen of those below (MECHANISMS-6X 4.3).
+//!
+//! Left out: who flushes them and when, see [`crate::cgroup::stat`]. [`crate::cgroup::tree`] holds them.
+
+use crate::base::vmstat::MemcgStat;
+
+type StatArray = [u64; MemcgStat::COUNT];
+
+/// Counters of one cgroup on one node.
+#[derive(Debug, Clone)]
+pub(super) struct Stats {
+    /// Of the cgroup's own pages, exact.
+    pub(super) local: StatArray,
+    /// Of the whole subtree, as of the last flush; [`is_kept_live`] ones exact where all are.
+    pub(super) seen: StatArray,
+    /// What is seen of the cgroups directly below.
+    pub(super) below: StatArray,
+    /// Something in the subtree changed since the last flush: its place is in `Memcgs::stale`.
+    pub(super) is_stale: bool,
+}
+
+/// Counters of a new cgroup.
+pub(super) const NOTHING: Stats = Stats {
+    local: [0; MemcgStat::COUNT],
+    seen: [0; MemcgStat::COUNT],
+    below: [0; MemcgStat::COUNT],
+    is_stale: false,
+};
+
+/// What reclaim reads of a whole subtree.
+pub(super) const fn is_kept_live(stat: MemcgStat) -> bool {
+    matches!(
+        stat,
+        MemcgStat::InactiveFile
+            | MemcgStat::ActiveFile
+            | MemcgStat::WorkingsetActivateAnon
+            | MemcgStat::WorkingsetActivateFile
+    )
+}
