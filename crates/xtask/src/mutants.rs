@@ -141,48 +141,39 @@ impl Tool {
     /// Unit tests are quick to build and catch most; what they miss comes before all tests.
     fn run(&self, copy: &SourceCopy, files: &[String], shard: Option<&str>) -> Result<Tally, String> {
         let results = copy.results()?;
-        self.stage(copy, files, shard, &["--lib"], &[])?;
+        // What a value looks like in a message is no decision.
+        let mut choice = vec!["--exclude-re".to_owned(), "impl .*(Display|Debug) for".to_owned()];
+        if let Some(shard) = shard {
+            choice.extend(["--sharding", "round-robin", "--shard", shard].map(str::to_owned));
+        }
+        stage(copy, files, &choice, &["--lib"])?;
         let mut tally = Tally::default();
-        let endless = names(&results, Fate::Timeout);
         tally.read(&results, &[Fate::Caught, Fate::Unviable, Fate::Timeout]);
-        if !names(&results, Fate::Missed).is_empty() {
-            self.stage(copy, files, shard, &TESTS, &endless)?;
+        let missed = names(&results, Fate::Missed);
+        if !missed.is_empty() {
+            let choice: Vec<String> =
+                missed.iter().flat_map(|name| ["--re".to_owned(), pattern(name)]).collect();
+            stage(copy, files, &choice, &TESTS)?;
             tally.read(&results, &Fate::ALL);
         }
         Ok(tally)
     }
+}
 
-    /// Puts mutants before `tests`, but not those that an earlier stage caught, nor the `endless` ones.
-    fn stage(
-        &self,
-        copy: &SourceCopy,
-        files: &[String],
-        shard: Option<&str>,
-        tests: &[&str],
-        endless: &[String],
-    ) -> Result<(), String> {
-        let mut command = copy.command();
-        command.args(["mutants", "--in-place", "--package", "pagetide-mm", "--caught", "--unviable"]);
-        command.args(["--iterate", "--minimum-test-timeout", "10"]);
-        // What a value looks like in a message is no decision.
-        command.args(["--exclude-re", "impl .*(Display|Debug) for"]);
-        for name in endless {
-            command.args(["--exclude-re", &pattern(name)]);
-        }
-        for file in files {
-            command.args(["--file", &format!("crates/mm/src/{file}")]);
-        }
-        if let Some(shard) = shard {
-            command.args(["--sharding", "round-robin", "--shard", shard]);
-        }
-        let status =
-            command.arg("--").args(tests).status().map_err(|error| format!("{command:?}: {error}"))?;
-        match status.code() {
-            // 2 and 3: some were missed, some did not end.
-            Some(0 | 2 | 3) => Ok(()),
-            Some(4) => Err("mm's own tests fail before anything is changed".into()),
-            _ => Err(format!("cargo-mutants: {status}")),
-        }
+/// Puts the mutants of `files` that `choice` leaves before `tests`.
+fn stage(copy: &SourceCopy, files: &[String], choice: &[String], tests: &[&str]) -> Result<(), String> {
+    let mut command = copy.command();
+    command.args(["mutants", "--in-place", "--package", "pagetide-mm", "--caught", "--unviable"]);
+    command.args(["--minimum-test-timeout", "10"]).args(choice);
+    for file in files {
+        command.args(["--file", &format!("crates/mm/src/{file}")]);
+    }
+    let status = command.arg("--").args(tests).status().map_err(|error| format!("{command:?}: {error}"))?;
+    match status.code() {
+        // 2 and 3: some were missed, some did not end.
+        Some(0 | 2 | 3) => Ok(()),
+        Some(4) => Err("mm's own tests fail before anything is changed".into()),
+        _ => Err(format!("cargo-mutants: {status}")),
     }
 }
 
@@ -192,10 +183,16 @@ fn names(results: &Path, fate: Fate) -> Vec<String> {
     list.lines().map(str::to_owned).collect()
 }
 
-/// A regular expression that matches `name` alone: any character stands for one with a meaning of its own.
+/// A regular expression that matches `name` and nothing else.
 fn pattern(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '.' };
-    format!("^{}$", name.chars().map(plain).collect::<String>())
+    let mut pattern = String::from("^");
+    for c in name.chars() {
+        if "\\.+*?()|[]{}^$#&-~".contains(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern + "$"
 }
 
 fn cargo() -> std::ffi::OsString {
@@ -300,8 +297,11 @@ mod tests {
     }
 
     #[test]
-    fn a_name_becomes_a_pattern_without_meaning() {
-        assert_eq!(pattern("a/b_c.rs:1:2: replace + with *"), "^a.b_c.rs.1.2..replace...with..$");
+    fn a_name_becomes_a_pattern_of_its_own() {
+        assert_eq!(
+            pattern("a.rs:1: replace > with * in B<C>::d"),
+            r"^a\.rs:1: replace > with \* in B<C>::d$"
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use units::{Order, Pfn};
 
 use crate::alloc::buddy::{FreeArea, recorded_type};
 use crate::alloc::pageblock::PAGEBLOCK_ORDER;
-use crate::alloc::pcp::{Pcp, PcpSizes};
+use crate::alloc::pcp::{Pcp, PcpSizes, sizing_mark};
 use crate::alloc::watermark::Watermarks;
 use crate::base::frame::{FrameState, Frames};
 use crate::base::gfp::MigrateType::{self, HighAtomic, Movable, Reclaimable, Unmovable};
@@ -143,6 +143,12 @@ fn high_was_six_batches_then_a_share_of_the_low_mark_and_may_now_grow_to_one_of_
     assert_eq!(sizes(HighOrder, 0), of(1000, 1000), "a node without CPUs counts as one with one");
     let mostly_reserve = PcpSizes::new(AutoSize, 65_536, 20_000, 2);
     assert_eq!(mostly_reserve, of(10_000, 10_000), "never below what it may hold at first");
+}
+
+#[test]
+fn a_boost_does_not_make_lists_larger() {
+    let marks = Watermarks { base: [400, 500, 600], boost: 512, ..Watermarks::default() };
+    assert_eq!(sizing_mark(&marks), 500, "the low mark as it is without");
 }
 
 #[test]

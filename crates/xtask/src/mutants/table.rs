@@ -20,7 +20,11 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
                 "Movable |",
             ),
             ("if census.free + census.alike(old, want) >= PAGEBLOCK_PAGES / 2 {", "/ 2", "/ 3"),
-            ("let claimed = census.free + census.alike(kind, want) >= PAGEBLOCK_PAGES / 2;", "/ 2", "/ 3"),
+            (
+                "let claimed = census.free + census.alike(migrate_type, want) >= PAGEBLOCK_PAGES / 2;",
+                "/ 2",
+                "/ 3",
+            ),
             (
                 "const FAST: u64 = (1 + (2 * MigrateType::PCP_TYPES as u64)) * PAGEBLOCK_PAGES as u64;",
                 "2 *",
@@ -164,6 +168,8 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
     (
         "decide/throttle.rs",
         &[
+            ("const WRITEBACK_WAIT: Nanos = Nanos::from_millis(100);", "100", "20"),
+            ("const LONGEST_WAIT_WITHOUT_FS: Nanos = Nanos::from_secs(1);", "1", "2"),
             ("if sc.nr_reclaimed > (sc.nr_scanned >> 3) {", "3", "2"),
             (
                 "let in_vain = sc.reclaimer == Reclaimer::Direct && sc.priority == 1 && sc.nr_reclaimed == 0;",
@@ -192,11 +198,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
     (
         "reclaim/pass.rs",
         &[
-            (
-                "let protected = u128::from(size) * u128::from(protection) / (u128::from(usage) + 1);",
-                "+ 1",
-                "+ 0",
-            ),
+            ("whole += 1;", "1", "0"),
             ("(size - protected).max(SWAP_CLUSTER_MAX)", "SWAP_CLUSTER_MAX", "1"),
             (
                 "let for_compaction = sc.order > Order(0) && (sc.order > COSTLY_ORDER || sc.priority < DEF_PRIORITY - 2);",
@@ -219,14 +221,14 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
                 "* 4",
                 "* 2",
             ),
-            ("} else if delta < freeable / 4 {", "4", "2"),
-            ("(deferred + delta).min(freeable / 2)", "/ 2", "/ 1"),
+            ("DeferredSlab::AtOnce if delta < freeable / 4 => budget.min(freeable / 2),", "/ 4", "/ 2"),
+            ("DeferredSlab::AtOnce if delta < freeable / 4 => budget.min(freeable / 2),", "/ 2", "/ 1"),
             (
-                "Self { freeable, total: total.min(freeable * 2), batch, budget: deferred + delta, scanned: 0 }",
+                "Self { freeable, total: total.min(freeable * 2), batch, budget, scanned: 0, payback }",
                 "* 2",
                 "* 3",
             ),
-            ("self.budget.saturating_sub(self.scanned).min(self.freeable * 2)", "* 2", "* 3"),
+            ("DeferredSlab::ByPriority => owed.min(self.freeable * 2),", "* 2", "* 3"),
         ],
     ),
     (
