@@ -238,3 +238,13 @@ fn drop_caches_frees_whatever_nobody_uses_however_often_it_was_referenced() {
         scene.check();
     }
 }
+
+#[test]
+fn drop_caches_frees_buffers_on_a_machine_without_cgroups() {
+    let mut scene = Scene::boot("linux-6.1");
+    scene.buffers(3);
+    let Scene { core, lru, cache, fs, .. } = &mut scene;
+    assert_eq!(crate::reclaim::shrinker::drop_slab(core, lru, cache, fs, CPU), 3);
+    assert_eq!(scene.fs.xfs_buffers.count(NODE), 0);
+    scene.check();
+}
