@@ -70,7 +70,7 @@ const UNSEEN: [(&str, &str); 3] = [
     // to find at the end of a pass that half of the reserve is gone.
     ("FragmentStall(V3) / FragmentStall(V5)", "mm::decide::balance"),
     // A block of order 1 to 3 would have to be missing although reclaim frees pages, after compaction put
-    // itself off or broke off: no scene breaks memory up so far yet.
+    // itself off or broke off: no scene breaks memory up that far.
     ("CompactRetry(", "mm::decide::retry"),
 ];
 
