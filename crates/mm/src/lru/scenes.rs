@@ -119,7 +119,7 @@ impl Machine {
     /// Ages of the lists of the root, P, P/A and B on the first node.
     fn ages(&self) -> [u64; 4] {
         let [parent, child, other] = self.groups;
-        [ROOT, parent, child, other].map(|memcg| self.near(memcg).age)
+        [ROOT, parent, child, other].map(|memcg| self.near(memcg).age())
     }
 }
 
@@ -160,6 +160,20 @@ fn a_page_is_counted_for_its_list_zone_node_and_cgroup() {
     assert_eq!((lru.pages(InactiveFile), lru.pages(ActiveFile)), (15, 0));
     assert_eq!(machine.stat(group, MemcgStat::InactiveFile), 7);
     assert_eq!(machine.near(other).size(InactiveFile, ZoneKind::Movable), 0);
+    // Every cgroup has lists of its own on every node.
+    let mut machine = Machine::boot("linux-6.1");
+    let [parent, child, other] = machine.groups;
+    let places = [ROOT, parent, child, other].map(|group| [(group, CPU), (group, FAR)]).concat();
+    for (pages, &(group, cpu)) in (1..).zip(&places) {
+        for _ in 0..pages {
+            let pfn = machine.block(cpu, group, SINGLE, false);
+            machine.lru.insert(&mut machine.core, pfn);
+        }
+    }
+    let size = |&(group, cpu): &(MemcgId, CpuId)| {
+        machine.lru.lruvec(group, machine.core.alloc.node_of(cpu)).size(InactiveFile, ZoneKind::Movable)
+    };
+    assert_eq!(places.iter().map(size).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
 #[test]
@@ -310,7 +324,10 @@ fn the_second_access_activates_through_a_batch_and_counts_pages() {
     machine.lru.drain(&mut machine.core, CPU);
     assert_eq!(machine.flags(pages[0]), PageFlags::ACTIVE);
     assert_eq!(machine.drawn(group, ActiveFile), [pages[0]]);
-    assert_eq!(machine.near(group).size(ActiveFile, ZoneKind::Movable), 1);
+    assert_eq!(
+        [ActiveFile, InactiveFile].map(|list| machine.near(group).size(list, ZoneKind::Movable)),
+        [1, 1]
+    );
     assert_eq!(machine.lru.node_pages(ActiveFile, NEAR_NODE), 1);
     assert_eq!(machine.lru.node_pages(InactiveFile, NEAR_NODE), 1);
     let stats = [MemcgStat::ActiveFile, MemcgStat::InactiveFile, MemcgStat::PgActivate];
