@@ -435,6 +435,7 @@ fn locking_a_page_in_another_cpus_batch_empties_all_batches_before() {
     machine.add(FAR, pages[0]);
     machine.add(CPU, pages[1]);
     machine.lru.mlock(&mut machine.core, CPU, pages[0]);
+    assert_eq!(machine.lru.add_batches().count(), 0, "no batch holds it any more");
     assert_eq!(machine.drawn(ROOT, Unevictable), [pages[0]]);
     assert_eq!(machine.drawn(ROOT, InactiveFile), [pages[1]]);
 }
@@ -450,7 +451,7 @@ fn a_shadow_has_36_bits_of_age_8_of_node_16_of_cgroup_and_one_of_working_set() {
     assert_eq!(Shadow { workingset: true, ..empty }.pack(), 1 << 60);
     for shadow in [
         Shadow { memcg: MemcgId(1), node: NodeId(2), age: 3, workingset: true },
-        Shadow { memcg: MemcgId(0x5555), node: NodeId(0xaa), age: 0x5_5555_5555, workingset: false },
+        Shadow { memcg: MemcgId(0x5555), node: NodeId(0xaa), age: 0xa_aaaa_aaaa, workingset: false },
     ] {
         assert_eq!(Shadow::unpack(shadow.pack()), shadow);
     }

@@ -271,7 +271,8 @@ mod tests {
         let pause = |millis, poll| Balance::Pause { length: Nanos::from_millis(millis), poll };
         assert_eq!(at(5823, 32, 0), pause(32, 32));
         assert_eq!(at(5823, 32, 20), pause(12, 32), "time since the last pause counts");
-        assert_eq!(at(5823, 32, 30), Balance::Go { poll: 32 }, "too short a pause is saved up");
+        assert_eq!(at(5823, 32, 22), pause(10, 32), "the shortest pause");
+        assert_eq!(at(5823, 32, 23), Balance::Go { poll: 32 }, "too short a one is saved up");
         assert_eq!(at(5823, 1000, 0), pause(200, 32));
         assert_eq!(at(6657, 1, 0), Balance::Wait { length: Nanos::from_millis(200) });
     }
