@@ -9,6 +9,7 @@ use pagetide_mm::base::layout::ZoneKind;
 use pagetide_mm::base::vmstat::VmEvent;
 use pagetide_mm::cgroup::tree::Limit;
 use pagetide_mm::reclaim::run::ScanControl;
+use units::Order;
 
 const ROOT: MemcgId = MemcgId::ROOT;
 
@@ -333,4 +334,35 @@ fn a_full_walk_takes_from_everybody_every_time() {
     sc.priority = 5;
     let _ = world.pass(&mut sc);
     assert_eq!((world.sizes(a).1, world.sizes(b).1), (2048 - 32, 2048 - 32));
+}
+
+/// `should_continue_reclaim` (MECHANISMS-6X 9.1): orders above 3 at any priority, smaller ones only
+/// once reclaim has gone deeper than priority 10.
+#[test]
+fn a_pass_for_a_block_is_followed_by_another_at_its_priority_while_compaction_lacks_memory() {
+    let mut world = World::boot("linux-6.1", 64);
+    let mut index = 0;
+    while world.add(CPU, ROOT, index, Order(0)) {
+        index += 1;
+    }
+    world.settle();
+    let goes_on = |world: &World, order: u8, priority: u8, freed: u64| {
+        let mut sc = world.direct().for_order(Order(order));
+        sc.priority = priority;
+        world.mem.should_continue_reclaim(NODE, &sc, freed)
+    };
+    for (order, priority, expected) in
+        [(0, 0, false), (1, 10, false), (1, 9, true), (3, 10, false), (3, 9, true), (4, 12, true)]
+    {
+        assert_eq!(goes_on(&world, order, priority, 1), expected, "order {order} at {priority}");
+        assert!(!goes_on(&world, order, priority, 0), "order {order} at {priority}: nothing was freed");
+    }
+    // 2 << 10 = 2048 pages must be left on the inactive list, and one more.
+    let (_, inactive) = world.sizes(ROOT);
+    let hot = u32::try_from(inactive - 2049).expect("16,384 pages at most");
+    world.heat(ROOT, 0..hot);
+    assert_eq!(world.sizes(ROOT).1, 2049);
+    assert!(goes_on(&world, 10, 12, 1));
+    world.heat(ROOT, hot..hot + 1);
+    assert!(!goes_on(&world, 10, 12, 1), "there is too little to reclaim");
 }
