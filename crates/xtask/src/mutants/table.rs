@@ -147,7 +147,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
                 "32",
                 "31",
             ),
-            ("if self.order > Order(0) && self.sc.nr_reclaimed >= (2 << self.order.0) {", "2 <<", "1 <<"),
+            ("if self.sc.nr_reclaimed >= (2 << self.order.0) {", "2 <<", "1 <<"),
             (
                 "let held = self.met_target || (boost_was > 0 && self.sc.priority == DEF_PRIORITY - 2);",
                 "- 2",
