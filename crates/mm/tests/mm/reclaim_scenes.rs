@@ -55,6 +55,16 @@ fn direct_reclaim_finishes_its_quota_at_the_first_priority() {
     assert_eq!(world.pass(&mut limit).reclaimed, 32, "47 of quota, but one chunk was enough");
 }
 
+#[test]
+fn only_direct_reclaim_goes_on_at_the_first_priority_when_a_chunk_was_enough() {
+    // 196,608 >> 12 = 48: a chunk of 32, and one of 16.
+    let mut world = World::boot("linux-6.1", 1024);
+    world.read(ROOT, 0..196_608);
+    world.settle();
+    assert_eq!(world.pass(&mut world.limit(ROOT)).reclaimed, 32);
+    assert_eq!(world.pass(&mut ScanControl { nr_to_reclaim: 32, ..world.direct() }).reclaimed, 47);
+}
+
 /// A: 1024 hot pages. B: 2048 pages read once.
 fn hot_beside_a_stream(kernel: &str) -> (World, MemcgId, MemcgId) {
     let mut world = World::boot(kernel, 16);
@@ -365,4 +375,34 @@ fn a_pass_for_a_block_is_followed_by_another_at_its_priority_while_compaction_la
     assert!(goes_on(&world, 10, 12, 1));
     world.heat(ROOT, hot..hot + 1);
     assert!(!goes_on(&world, 10, 12, 1), "there is too little to reclaim");
+}
+
+/// MECHANISMS-6X 4.2: the saved position is for those who stop in mid-tree; kswapd has none.
+#[test]
+fn on_6_12_kswapd_and_a_run_that_found_nothing_walk_the_whole_tree() {
+    let mut world = World::boot("linux-6.12", 16);
+    for (path, first) in [("A", 0), ("B", 64), ("C", 128)] {
+        let group = world.group(path);
+        world.read(group, first..first + 64);
+    }
+    world.settle();
+    let mut visited = |mut sc: ScanControl| {
+        sc.nr_reclaimed = sc.nr_to_reclaim; // Enough: whoever may stop does so at the first cgroup.
+        let mut walk = world.mem.begin_pass(NODE, &mut sc);
+        let mut paths = Vec::new();
+        let mut last = None;
+        while let Some(memcg) = world.mem.next_memcg(&mut walk, last, &sc) {
+            last = Some(memcg);
+            paths.push(world.mem.core.cgroups[memcg].path.clone());
+        }
+        paths.retain(|path| !path.is_empty());
+        paths
+    };
+    let direct = || ScanControl::direct(ZoneKind::Movable);
+    let kswapd = || ScanControl::kswapd(ZoneKind::Movable);
+    let full = || ScanControl { memcg_full_walk: true, ..direct() };
+    assert!((0..2).any(|_| visited(direct()) == ["A"]), "behind the root");
+    assert_eq!(visited(kswapd()), ["A", "B", "C"]);
+    assert_eq!(visited(full()), ["A", "B", "C"]);
+    assert_eq!(visited(direct()), ["B"], "behind A, whatever others did meanwhile");
 }
