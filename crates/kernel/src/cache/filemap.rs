@@ -154,12 +154,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Ok(0);
         }
         let (first, past) = page_range(offset, end);
+        let folios = self.mem(|mem| mem.core.rules().write_folios);
+        let makes_large = self.shared.filesystem.writes_large_folios(folios);
         let mut index = first;
         while index < past {
             let start = u64::from(index) * PAGE_SIZE;
             let covers = offset <= start && (end >= start + PAGE_SIZE || end >= file.inode.size.get());
             let keeps_some = !covers && index < file.inode.mapped_pages();
-            let largest = self.largest_for_write(index, end - offset.max(start));
+            let largest = if makes_large { write_order(index, end - offset.max(start)) } else { Order(0) };
             let folio = self.write_folio(process, &file.inode, index, keeps_some, largest).await?;
             if let Some(pfn) = folio.page {
                 let cpu = self.machine().current_cpu();
@@ -180,12 +182,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.handle_over_high(process).await;
         self.machine().cond_resched().await; // return to user mode
         Ok(len)
-    }
-
-    /// The largest folio that a write of `bytes` from page `index` on may make.
-    fn largest_for_write(&self, index: u32, bytes: u64) -> Order {
-        let folios = self.mem(|mem| mem.core.rules().write_folios);
-        if self.shared.filesystem.writes_large_folios(folios) { write_order(index, bytes) } else { Order(0) }
     }
 
     /// Makes the folio at `index` dirty; one that is missing is added, of order `largest` at most, or read
