@@ -273,7 +273,7 @@ fn a_cache_folder_that_others_may_change_is_refused() {
     let fetch = || {
         let output = scene.command("vm fetch 6.12").env("TMPDIR", scene.path()).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
-        String::from_utf8(output.stderr).unwrap().replace(&folder.display().to_string(), "/tmp/pagetide-7")
+        String::from_utf8(output.stderr).unwrap().replace(&folder.display().to_string(), "TMPDIR/pagetide-7")
     };
     std::fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -281,10 +281,10 @@ fn a_cache_folder_that_others_may_change_is_refused() {
     std::fs::remove_dir(&folder).unwrap();
     std::os::unix::fs::symlink(scene.path(), &folder).unwrap();
     insta::assert_snapshot!(by_others + "\n" + &fetch(), @"
-    error: `/tmp/pagetide-7`, where kernels would be kept, can be written by others (mode 0777)
+    error: `TMPDIR/pagetide-7`, where kernels would be kept, can be written by others (mode 0777)
     hint: set HOME or XDG_CACHE_HOME to a folder of your own, or remove that one
 
-    error: `/tmp/pagetide-7`, where kernels would be kept, is a symbolic link
+    error: `TMPDIR/pagetide-7`, where kernels would be kept, is a symbolic link
     hint: set HOME or XDG_CACHE_HOME to a folder of your own, or remove that one
     ");
 }
