@@ -183,6 +183,38 @@ features! {
     SlabCreditGlobalOnly = "slab-credit-global-only",
         "freed slab pages do not count for limit reclaim",
         "6.12", SlabCredit: AllReclaim => GlobalOnly;
+    /// [`PcpLists::PerType`]
+    PcpPerMigratetype = "pcp-per-migratetype",
+        "per-CPU page lists have a list for each mobility type (5f8dcc21)",
+        "2.6.32", PcpLists: Single => PerType;
+    /// [`ColdOrder::Rising`]
+    PcpColdOrder = "pcp-cold-order",
+        "cold requests get pages of a refill in rising order (e084b)",
+        "2.6.31", ColdOrder: Falling => Rising;
+    /// [`PcpFallback::Taken`]
+    PcpCrossFallback = "pcp-cross-fallback",
+        "a request takes a page of another type from its CPU's lists before it refills",
+        "proposed 8 Feb 2010", PcpFallback: Left => Taken;
+    /// [`Backoff::PressureWait`]
+    PressureWait = "pressure-wait",
+        "pauses of the slow path and of kswapd end once the zone is above its low mark",
+        "posted 8 Feb 2010", Backoff: CongestionWait => PressureWait;
+    /// [`Backoff::WaitIffCongested`]
+    WaitIffCongested = "wait-iff-congested",
+        "no pauses of the slow path and of kswapd unless a device is congested",
+        "2.6.36", Backoff: CongestionWait => WaitIffCongested;
+    /// [`FailedReclaim::Drains`]
+    DrainAfterFailedReclaim = "drain-after-failed-reclaim",
+        "a request whose reclaim freed pages for others drains all CPUs and tries again",
+        "2.6.36", FailedReclaim: GoesOn => Drains;
+    /// [`SlowPath::WhileItHelps`]
+    ReclaimRetry = "reclaim-retry",
+        "requests are repeated while reclaim can help, without a pause",
+        "4.7", SlowPath: Paused => WhileItHelps;
+    /// [`FileBalance::MoreThanInactive`]
+    EvictOnceRatio = "evict-once-ratio",
+        "active file pages are scanned only when there are more of them than inactive ones (56e49d21)",
+        "2.6.31", FileBalance: Always => MoreThanInactive;
 }
 
 impl Feature {

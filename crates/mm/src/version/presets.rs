@@ -81,7 +81,7 @@ const TUNING_61: Tuning = Tuning {
     ..TUNING_5X
 };
 
-const RULES_419: Rules = Rules {
+const RULES_2632: Rules = Rules {
     aging: Aging::PerCgroup,
     eviction_age: EvictionAge::Owner,
     memcg_walk: MemcgWalk::Shared,
@@ -97,22 +97,70 @@ const RULES_419: Rules = Rules {
     watermark_boost: WatermarkBoost::Off,
     boosted_zones: BoostedZones::All,
     fragment_stall: FragmentStall::Off,
-    fallback: FallbackPolicy::StealAndClaim,
+    fallback: FallbackPolicy::LargestFirst,
     pcp: PcpGeneration::Classic,
     atomic_mark: AtomicMark::Boosted,
-    highatomic: HighatomicReserve::AllZones,
+    highatomic: HighatomicReserve::Blocks,
     compact_folios: CompactFolios::Single,
     compact_retry: CompactRetry::AsItWas,
     first_compaction: FirstCompaction::PutOff,
     readahead_folios: ReadaheadFolios::Single,
     write_folios: WriteFolios::Single,
-    write_access: WriteAccess::None,
+    write_access: WriteAccess::Access,
     anon_start: AnonStart::Active,
     inode_lru: InodeLru::WithPages,
     throttle: Throttle::CongestionWait,
     pass_measure: PassMeasure::Scanned,
-    writepage: Writepage::Kswapd,
+    writepage: Writepage::Anyone,
+    pcp_lists: PcpLists::PerType,
+    cold_order: ColdOrder::Rising,
+    pcp_fallback: PcpFallback::Left,
+    cold_pages: ColdPages::Tail,
+    watermark_test: WatermarkTest::HalvedByOrder,
+    mark_gap: MarkGap::QuarterOfMin,
+    failed_reclaim: FailedReclaim::GoesOn,
+    slow_path: SlowPath::Paused,
+    backoff: Backoff::CongestionWait,
+    direct_pause: DirectPause::Paused,
+    reserve_throttle: ReserveThrottle::Off,
+    kswapd_done: KswapdDone::EveryZone,
+    kswapd_sleep: KswapdSleep::AtOnce,
+    file_balance: FileBalance::MoreThanInactive,
+    spared_scan: SparedScan::OnInactive,
+    scan_stop: ScanStop::AfterChunk,
+    refaults: Refaults::None,
+    slab_pressure: SlabPressure::ByScan,
+    dirty_pause: DirtyPause::Writes,
+    compaction: Compaction::Off,
+    huge_pages: HugePages::Off,
+    cgroups: Cgroups::Off,
 };
+
+const RULES_419: Rules = RULES_2632.edited(&[
+    Rule::FallbackPolicy(FallbackPolicy::StealAndClaim),
+    Rule::HighatomicReserve(HighatomicReserve::AllZones),
+    Rule::WriteAccess(WriteAccess::None),
+    Rule::Writepage(Writepage::Kswapd),
+    Rule::ColdPages(ColdPages::Alike),
+    Rule::WatermarkTest(WatermarkTest::AnyBlock),
+    Rule::MarkGap(MarkGap::Scaled),
+    Rule::FailedReclaim(FailedReclaim::Drains),
+    Rule::SlowPath(SlowPath::WhileItHelps),
+    Rule::Backoff(Backoff::WaitIffCongested),
+    Rule::DirectPause(DirectPause::None),
+    Rule::ReserveThrottle(ReserveThrottle::Waits),
+    Rule::KswapdDone(KswapdDone::SomeZone),
+    Rule::KswapdSleep(KswapdSleep::Dozes),
+    Rule::FileBalance(FileBalance::ByMemorySize),
+    Rule::SparedScan(SparedScan::Dropped),
+    Rule::ScanStop(ScanStop::InProportion),
+    Rule::Refaults(Refaults::Shadows),
+    Rule::SlabPressure(SlabPressure::ByPriority),
+    Rule::DirtyPause(DirtyPause::Sleeps),
+    Rule::Compaction(Compaction::On),
+    Rule::HugePages(HugePages::On),
+    Rule::Cgroups(Cgroups::V2),
+]);
 
 const RULES_53: Rules = RULES_419.edited(&[
     Rule::Spread(Spread::Dma32),
@@ -129,16 +177,19 @@ const RULES_54: Rules = RULES_53.edited(&[
 
 const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root), Rule::MemcgWalk(MemcgWalk::Full)]);
 
-const RULES_61: Rules = RULES_55.edited(&[
+const RULES_510: Rules = RULES_55.edited(&[
     Rule::EvictionAge(EvictionAge::Target),
     Rule::SiblingShares(SiblingShares::ByClaim),
-    Rule::ProtectedScan(ProtectedScan::ScaledAndSkipped),
     Rule::BoostedZones(BoostedZones::FourPageblocks),
     Rule::AnonStart(AnonStart::Inactive),
+    Rule::AtomicMark(AtomicMark::Unboosted),
+]);
+
+const RULES_61: Rules = RULES_510.edited(&[
+    Rule::ProtectedScan(ProtectedScan::ScaledAndSkipped),
     Rule::DeferredSlab(DeferredSlab::ByPriority),
     Rule::SlabDebt(SlabDebt::PerCgroup),
     Rule::PcpGeneration(PcpGeneration::HighOrder),
-    Rule::AtomicMark(AtomicMark::Unboosted),
     Rule::ReadaheadFolios(ReadaheadFolios::Large),
     Rule::StatFreshness(StatFreshness::Threshold),
     Rule::Throttle(Throttle::ReclaimThrottle),
@@ -158,7 +209,25 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::PassMeasure(PassMeasure::ScannedOrFreed),
 ]);
 
+const TUNING_2632: Tuning = Tuning { lru_batch: 14, ..TUNING_5X };
+
+const TUNING_510: Tuning = Tuning {
+    charge_retries: 16,
+    tree_node_size: 584,
+    tree_node_slab_order: 1,
+    object_cgroup_overhead: 8,
+    min_free_kbytes_max: 262_144,
+    xfs_checkpoint_max: Bytes(32 << 20),
+    ..TUNING_5X
+};
+
 const PRESETS: &[Preset] = &[
+    Preset {
+        name: "linux-2.6.32",
+        help: "Linux 2.6.32 (2009): timed waits in the slow path; no cgroups, no huge pages",
+        rules: RULES_2632,
+        tuning: TUNING_2632,
+    },
     Preset { name: "linux-4.19", help: "Linux 4.19 (2018)", rules: RULES_419, tuning: TUNING_5X },
     Preset {
         name: "linux-4.20-rc1",
@@ -178,6 +247,12 @@ const PRESETS: &[Preset] = &[
         help: "Linux 5.5: 5.4 + root-aging, without shared-memcg-walk",
         rules: RULES_55,
         tuning: TUNING_5X,
+    },
+    Preset {
+        name: "linux-5.10",
+        help: "Linux 5.10 (2020), as packaged by Debian 11, as far as its rules are modelled",
+        rules: RULES_510,
+        tuning: TUNING_510,
     },
     Preset {
         name: "linux-6.1",

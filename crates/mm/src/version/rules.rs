@@ -218,6 +218,9 @@ rules! {
 
     /// What a request takes when its own type has no block (MECHANISMS 2.4, MECHANISMS-6X 9.3).
     fallback: FallbackPolicy = "the fallback to other mobility types" {
+        /// Always the largest block of another type; the free pages of its pageblock go along if the block
+        /// is large or the request reclaimable (2.6.32; MECHANISMS 2.4).
+        LargestFirst,
         /// The largest block of another type, and its pageblock if half of it suits.
         StealAndClaim,
         /// A pageblock whole, or else the smallest block, whose rest stays what it was (6.12).
@@ -244,6 +247,9 @@ rules! {
 
     /// Which zones keep a reserve for high-order atomic requests (MECHANISMS-6X 0 row 10).
     highatomic: HighatomicReserve = "the highatomic reserve" {
+        /// All, as a few pageblocks set aside at boot that every request may use last (`MIGRATE_RESERVE`,
+        /// up to 4.3; MECHANISMS 2.4).
+        Blocks,
         /// All.
         AllZones,
         /// Not those of which 1 % is less than a pageblock (6.12).
@@ -338,10 +344,200 @@ rules! {
     /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up
     /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
     writepage: Writepage = "writes of single dirty pages" {
+        /// Every reclaimer that may writes them, whatever the filesystem (up to 3.1).
+        Anyone,
         /// It only marks them.
         Never,
         /// It writes them.
         Kswapd,
+    }
+    /// How the per-CPU lists keep mobility types apart while they hold single pages (MECHANISMS 3.4; source
+    /// 1).
+    pcp_lists: PcpLists = "mobility types on the per-CPU lists" {
+        /// One list for all, searched for a page of the right type (up to 2.6.31).
+        Single,
+        /// One list for each type ("page-allocator: split per-cpu list into one-list-per-migrate-type",
+        /// 2.6.32).
+        PerType,
+    }
+
+    /// How a refill lines up its pages for a cold request, which takes them from the tail (MECHANISMS 3.4;
+    /// source 1).
+    cold_order: ColdOrder = "the order of a cold refill" {
+        /// As for a hot one: from the tail, frame numbers fall.
+        Falling,
+        /// The other way round: from the tail, frame numbers rise ("page-allocator: preserve PFN ordering
+        /// when `__GFP_COLD` is set", 2.6.31).
+        Rising,
+    }
+
+    /// Whether a request takes a page of another type from its CPU's lists before it refills from the zone
+    /// (source 1; MECHANISMS 3.4). Never merged.
+    pcp_fallback: PcpFallback = "pages of other types on the per-CPU lists" {
+        /// They are left there.
+        Left,
+        /// They are taken, in the order of the fallback table.
+        Taken,
+    }
+
+    /// Whether pages count as hot or cold in the cache of a CPU (MECHANISMS 3.2, 3.3).
+    cold_pages: ColdPages = "pages that are cold in the cache" {
+        /// Readahead takes cold pages, from the tail of the per-CPU list, and reclaim frees there (up to 4.14).
+        Tail,
+        /// All pages are alike (4.15).
+        Alike,
+    }
+
+    /// How a watermark is tested for a block of several pages (MECHANISMS 1.7).
+    watermark_test: WatermarkTest = "the watermark test of large blocks" {
+        /// At each smaller order its free pages do not count, and the mark is halved (up to 4.3).
+        HalvedByOrder,
+        /// One free block that is large enough will do (4.4).
+        AnyBlock,
+    }
+
+    /// How far the marks of a zone are apart (MECHANISMS 1.4).
+    mark_gap: MarkGap = "the distance between watermarks" {
+        /// A quarter of the min mark (up to 4.5).
+        QuarterOfMin,
+        /// The same, or `watermark_scale_factor` of the zone, if that is more (4.6).
+        Scaled,
+    }
+
+    /// What a request does whose reclaim freed pages that it cannot have (MECHANISMS 3.6).
+    failed_reclaim: FailedReclaim = "reclaim that freed pages for others" {
+        /// Goes on.
+        GoesOn,
+        /// Drains the per-CPU lists of all CPUs and tries once more (2.6.36).
+        Drains,
+    }
+
+    /// When a request in the slow path is repeated (MECHANISMS 4.1, 4.4).
+    slow_path: SlowPath = "rounds of the slow path" {
+        /// For ever where the block is small, with a pause after each round (up to 4.6).
+        Paused,
+        /// As long as reclaim or compaction can still help (4.7).
+        WhileItHelps,
+    }
+
+    /// What the pause between two rounds is, where there is one, and the one of kswapd between two
+    /// priorities (MECHANISMS 4.1 to 4.3).
+    backoff: Backoff = "the pause of the slow path" {
+        /// `congestion_wait`: until a device is no longer congested by writes, or the time is over (up to
+        /// 2.6.35).
+        CongestionWait,
+        /// Until the zone is above its low mark, or the time is over (source 1; posted 8 Feb 2010).
+        PressureWait,
+        /// `wait_iff_congested`: none unless some device is congested (2.6.36).
+        WaitIffCongested,
+    }
+
+    /// What direct reclaim does between two priorities (MECHANISMS 4.6).
+    direct_pause: DirectPause = "direct reclaim between two priorities" {
+        /// Once it is hard pressed it waits as between two rounds of the slow path, five times as long (up to
+        /// 4.6).
+        Paused,
+        /// It goes straight on.
+        None,
+    }
+
+    /// Whether direct reclaimers wait for kswapd while the reserve is nearly gone (MECHANISMS 4.4).
+    reserve_throttle: ReserveThrottle = "direct reclaim while the reserve is nearly gone" {
+        /// They do not.
+        Off,
+        /// On `pfmemalloc_wait` (3.6).
+        Waits,
+    }
+
+    /// When kswapd is done (MECHANISMS 5.2, 5.5).
+    kswapd_done: KswapdDone = "when kswapd is done" {
+        /// Every zone is above its high mark (up to 4.7).
+        EveryZone,
+        /// Some zone is (4.8).
+        SomeZone,
+    }
+
+    /// How kswapd goes to sleep (MECHANISMS 5.4, 5.5).
+    kswapd_sleep: KswapdSleep = "how kswapd goes to sleep" {
+        /// At once.
+        AtOnce,
+        /// It dozes first, and looks again (2.6.33).
+        Dozes,
+    }
+
+    /// When active file pages are scanned (MECHANISMS 6.4).
+    file_balance: FileBalance = "when active file pages are scanned" {
+        /// Always (up to 2.6.30).
+        Always,
+        /// When there are more of them than inactive ones ("vmscan: evict use-once pages first", 2.6.31).
+        MoreThanInactive,
+        /// When they are too many for memory of its size: as many as inactive ones in a small one (4.7).
+        ByMemorySize,
+    }
+
+    /// What becomes of the scan of active file pages that are spared (MECHANISMS 6.4).
+    spared_scan: SparedScan = "the scan of active pages that are spared" {
+        /// It is spent on the inactive list (2.6.31 and 2.6.32).
+        OnInactive,
+        /// It is dropped (2.6.33).
+        Dropped,
+    }
+
+    /// When a pass over the lists of a cgroup is over (MECHANISMS 6.6).
+    scan_stop: ScanStop = "the end of a pass over the lists" {
+        /// Once more than a chunk is freed, unless it is kswapd's or at the first priority (up to 3.11).
+        AfterChunk,
+        /// Once the target is met, after the lists were brought back into proportion (3.12).
+        InProportion,
+    }
+
+    /// Whether the kernel remembers what it evicted (MECHANISMS 7).
+    refaults: Refaults = "the memory of evicted pages" {
+        /// It does not (up to 3.14).
+        None,
+        /// By shadow entries in the page cache (3.15).
+        Shadows,
+    }
+
+    /// How hard slab is pressed (MECHANISMS 4.6, 9.2).
+    slab_pressure: SlabPressure = "the pressure on slab" {
+        /// In proportion to the part of the lists that was scanned, once for all zones (up to 4.11).
+        ByScan,
+        /// By priority (4.12).
+        ByPriority,
+    }
+
+    /// What a writer does when too much is dirty (MECHANISMS 10).
+    dirty_pause: DirtyPause = "writers when too much is dirty" {
+        /// It writes back itself (up to 3.1).
+        Writes,
+        /// It is paused (3.2).
+        Sleeps,
+    }
+
+    /// Whether memory can be compacted (MECHANISMS 12).
+    compaction: Compaction = "compaction" {
+        /// It cannot.
+        Off,
+        /// By requests, and since 4.6 by kcompactd (2.6.35).
+        On,
+    }
+
+    /// Whether anonymous memory comes in huge pages (MECHANISMS 12).
+    huge_pages: HugePages = "transparent huge pages" {
+        /// It does not.
+        Off,
+        /// It does (2.6.38).
+        On,
+    }
+
+    /// Whether there are memory cgroups as modelled here (MECHANISMS 8).
+    cgroups: Cgroups = "memory cgroups" {
+        /// There are none: the lists of the first controller were beside those of the zones, which is not
+        /// modelled.
+        Off,
+        /// Version 2 (4.5).
+        V2,
     }
 }
 
