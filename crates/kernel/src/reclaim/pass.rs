@@ -18,7 +18,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One pass over a node at the run's priority (`shrink_node`).
     pub(crate) async fn shrink_node(&self, node: NodeId, sc: &mut ScanControl) {
         self.put_closed();
-        let start = sc.nr_reclaimed;
+        let (start, looked_at) = (sc.nr_reclaimed, sc.nr_scanned);
         loop {
             let before = sc.nr_reclaimed;
             let mut walk = self.mem(|mem| mem.begin_pass(node, sc));
@@ -34,6 +34,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 break;
             }
         }
+        self.mem(|mem| mem.note_scanned(node, sc.reclaim_idx, sc.nr_scanned - looked_at));
         self.heed_writeback(node, sc, sc.nr_reclaimed - start).await;
     }
 

@@ -10,16 +10,18 @@ use units::{Nanos, NodeId};
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::Process;
-use crate::time::{JIFFY, ticks_from};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// After a pass over a node that freed so many pages.
     pub(crate) async fn heed_writeback(&self, node: NodeId, sc: &ScanControl, freed: u64) {
+        if self.any_congested() {
+            self.mem(|mem| mem.note_congestion(node, sc));
+        }
         match self.mem(|mem| mem.after_pass(node, sc, freed)) {
             AfterPass::GoOn => {}
             AfterPass::UntilWritten(longest) => self.wait_until_written(node, longest).await,
-            AfterPass::CongestionWait(length) => self.machine().sleep(length, WaitReason::Congestion).await,
-            AfterPass::CongestionTick => self.machine().sleep(JIFFY, WaitReason::Congestion).await,
+            AfterPass::CongestionWait(length) => self.congestion_wait(length).await,
+            AfterPass::CongestionTick => self.machine().sleep(self.jiffy(), WaitReason::Congestion).await,
         }
     }
 
@@ -55,8 +57,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             AfterNode::GoOn => {}
             AfterNode::WakeOthers => self.wake_queue(queue),
             AfterNode::Wait => {
-                let tick = ticks_from(self.machine().now(), 1);
-                let _ = self.machine().wait(queue, WaitReason::ThrottleNoProgress, Some(tick)).await;
+                let tick = Some(self.ticks(1));
+                let _ = self.machine().wait(queue, WaitReason::ThrottleNoProgress, tick).await;
             }
         }
     }

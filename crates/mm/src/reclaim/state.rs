@@ -12,6 +12,7 @@ use crate::base::ids::MemcgId;
 use crate::cgroup::walk::WalkPositions;
 use crate::reclaim::plan::Shrinker;
 use crate::reclaim::run::Met;
+use crate::reclaim::scans::Scans;
 
 /// What a node remembers between reclaim runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub struct Reclaim {
     pub(super) nodes: Vec<NodeReclaim>,
     /// What the shrinkers of each cgroup on each node still owe.
     deferred: Vec<[u64; Shrinker::COUNT]>,
+    /// What was scanned of each zone in vain.
+    pub(crate) scans: Scans,
     pub(super) walk_positions: WalkPositions,
     /// The filesystem lets kswapd write single pages.
     pub(super) has_writepage_hook: bool,
@@ -48,6 +51,7 @@ impl Reclaim {
         Self {
             nodes: vec![NodeReclaim::default(); nodes],
             deferred: vec![[0; Shrinker::COUNT]; nodes],
+            scans: Scans::default(),
             walk_positions: WalkPositions::default(),
             has_writepage_hook: false,
             pageout: Vec::new(),
@@ -85,6 +89,11 @@ impl Reclaim {
     pub fn note_sleep(&mut self, node: NodeId) {
         let flags = &mut self.nodes[node.index()];
         (flags.dirty, flags.writeback, flags.congested) = (false, false, false);
+    }
+
+    /// The zones of a node are congested: all dirty pages that a pass met wait for congested devices.
+    pub fn note_congested(&mut self, node: NodeId) {
+        self.nodes[node.index()].congested = true;
     }
 
     /// A run of kswapd freed nothing.

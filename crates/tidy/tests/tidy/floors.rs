@@ -54,6 +54,7 @@ const KERNEL: &[&str] = &[
     "reclaim/run",
     "reclaim/pass",
     "reclaim/throttle",
+    "reclaim/pause",
     "reclaim/wake",
     "compact/kcompactd",
     "compact/zone",
