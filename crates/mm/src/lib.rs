@@ -158,6 +158,7 @@ pub mod decide {
     pub mod throttle;
     #[cfg(test)]
     mod throttle_scenes;
+    pub mod write_out;
 }
 
 pub use base::ids::MemcgId;

@@ -60,8 +60,9 @@ impl Reclaim {
             let snapshot = lru.lruvec(sc.target, node).file_refaults();
             let inactive = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::InactiveFile);
             let active = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::ActiveFile);
-            sc.may_deactivate_file =
-                sc.force_deactivate || refaults != snapshot || core.rules().file_balance.opens(inactive, active);
+            sc.may_deactivate_file = sc.force_deactivate
+                || refaults != snapshot
+                || core.rules().file_balance.opens(inactive, active);
         }
         Walk::new(sc.target, node, walk_kind(core, sc))
     }

@@ -6,8 +6,8 @@
 //! visit is a [`SlabScan`]: a [`ShrinkPlan`] that is worked off in batches, one step each.
 //!
 //! Left out: what [`crate::reclaim::plan`] says; that objects were not kept by node and cgroup up to 3.11
-//! (each of their lists is pressed alike), and that dentries and inodes had shrinkers of their own. Neighbours: that for the plan, [`crate::fs::inode`] and
-//! [`crate::pages::shadow`] for what is freed.
+//! (each of their lists is pressed alike), and that dentries and inodes had shrinkers of their own.
+//! Neighbours: that for the plan, [`crate::fs::inode`] and [`crate::pages::shadow`] for what is freed.
 
 use units::{CpuId, NodeId};
 
@@ -107,9 +107,7 @@ impl Reclaim {
                 let ScannedPart { pages, listed } = sc.scanned;
                 ShrinkPlan::by_scan(freeable, owed, pages, listed, DEFAULT_SEEKS.max(seeks))
             }
-            SlabPressure::ByPriority => {
-                ShrinkPlan::new(freeable, owed, sc.priority, seeks, batch, payback)
-            }
+            SlabPressure::ByPriority => ShrinkPlan::new(freeable, owed, sc.priority, seeks, batch, payback),
         };
         if shrinker == Shrinker::SuperBlock && !sc.may_fs {
             *self.owed(shrinker, debtor, node) = plan.deferred_after();

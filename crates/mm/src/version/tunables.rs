@@ -14,9 +14,7 @@ impl Rules {
         let has_scale_factor = self.mark_gap == MarkGap::Scaled;
         match sysctl {
             Sysctl::WatermarkScaleFactor => has_scale_factor,
-            Sysctl::WatermarkBoostFactor => {
-                has_scale_factor || self.watermark_boost != WatermarkBoost::Off
-            }
+            Sysctl::WatermarkBoostFactor => has_scale_factor || self.watermark_boost != WatermarkBoost::Off,
             Sysctl::ThpEnabled | Sysctl::ThpDefrag => self.huge_pages == HugePages::On,
             _ => true,
         }
