@@ -31,6 +31,7 @@ pub mod version {
     pub mod parse;
     pub mod presets;
     pub mod rules;
+    pub mod tunables;
 }
 
 /// Memory cgroups: the tree, charges, statistics, protection, and the walk of reclaim through it.
@@ -167,6 +168,7 @@ pub mod decide {
     pub mod throttle;
     #[cfg(test)]
     mod throttle_scenes;
+    pub mod write_out;
 }
 
 pub use base::ids::MemcgId;

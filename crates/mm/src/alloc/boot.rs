@@ -30,6 +30,7 @@ use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::base::vmstat::VmEvents;
 use crate::version::presets::Version;
+use crate::version::rules::HugePages;
 
 /// The smallest machine: below it the smallest `min_free_kbytes` would be most of the memory.
 const MIN_MANAGED: u64 = 1024;
@@ -161,15 +162,17 @@ impl<T: Trace> PageAllocator<T> {
             zone_of_chunk,
             can_spread,
         };
-        allocator.compute_boot_marks(layout.huge_pages);
+        let huge_pages = layout.huge_pages && allocator.version.rules.huge_pages == HugePages::On;
+        allocator.compute_boot_marks(huge_pages);
         allocator.make_pcps();
-        let enabled = if layout.huge_pages { "always" } else { "never" };
+        let enabled = if huge_pages { "always" } else { "never" };
         for (sysctl, value) in [(Sysctl::ThpEnabled, enabled), (Sysctl::ThpDefrag, "madvise")] {
             let value = sysctl.parse_value(value).expect("a choice");
             allocator.sysctls.set(sysctl, value);
         }
         for &sysctl in Sysctl::ALL {
-            if sysctls.get(sysctl) != Sysctls::default().get(sysctl) {
+            let is_set = sysctls.get(sysctl) != Sysctls::default().get(sysctl);
+            if is_set && allocator.version.rules.has_sysctl(sysctl) {
                 allocator.set_sysctl(sysctl, sysctls.get(sysctl));
             }
         }
