@@ -51,15 +51,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let period = self.centisecs(Sysctl::DirtyWritebackCentisecs);
             let (asked, idle) = {
                 let flusher = self.shared.flusher.borrow();
-                (flusher.kicked || flusher.background, flusher.inodes.is_empty())
+                (flusher.kicked.is_some() || flusher.background, flusher.inodes.is_empty())
             };
             if !asked {
                 let timeout = (!idle && period > Nanos::ZERO).then_some(period);
                 let _ = self.machine().wait(self.shared.wait.flusher, WaitReason::FlusherIdle, timeout).await;
             }
-            if std::mem::take(&mut self.shared.flusher.borrow_mut().kicked) {
+            let kicked = self.shared.flusher.borrow_mut().kicked.take();
+            if let Some(pages) = kicked {
                 let dirty = self.mem(|mem| mem.cache.dirty());
-                self.write_back(Work::Pages(dirty)).await;
+                self.write_back(Work::Pages(pages.min(dirty))).await;
             }
             let due = self.shared.flusher.borrow().last_old_flush + period;
             if period > Nanos::ZERO && self.machine().now() >= due {

@@ -86,8 +86,8 @@ impl DirtyInodes {
 #[derive(Debug, Default)]
 pub(crate) struct Flusher {
     pub(crate) inodes: DirtyInodes,
-    /// Reclaim wants everything written (`wakeup_flusher_threads`).
-    pub(crate) kicked: bool,
+    /// Reclaim wants so many pages written at most (`wakeup_flusher_threads`).
+    pub(crate) kicked: Option<u64>,
     /// Some writer found the background threshold exceeded.
     pub(crate) background: bool,
     pub(crate) last_old_flush: Nanos,

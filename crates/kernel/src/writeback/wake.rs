@@ -37,14 +37,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.wake_flusher();
     }
 
-    /// Reclaim met nothing but dirty pages (`wakeup_flusher_threads`).
-    pub(crate) fn kick_flusher(&self) {
+    /// Reclaim wants so many pages written, or as many as are dirty (`wakeup_flusher_threads`). What is asked
+    /// before the flusher has begun is not added up.
+    pub(crate) fn kick_flusher(&self, pages: u64) {
         {
             let mut flusher = self.shared.flusher.borrow_mut();
-            if flusher.kicked || flusher.inodes.is_empty() {
+            if flusher.kicked.is_some() || flusher.inodes.is_empty() {
                 return;
             }
-            flusher.kicked = true;
+            flusher.kicked = Some(pages);
         }
         self.wake_flusher();
     }

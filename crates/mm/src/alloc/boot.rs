@@ -147,7 +147,6 @@ impl<T: Trace> PageAllocator<T> {
                 ZoneKind::ALL.map(|highest_zoneidx| can_spread(&nodes, &zones, node, highest_zoneidx))
             })
             .collect();
-        let huge_pages = layout.huge_pages && version.rules.huge_pages == HugePages::On;
         let mut allocator = Self {
             version,
             sysctls: Sysctls::default(),
@@ -163,6 +162,7 @@ impl<T: Trace> PageAllocator<T> {
             zone_of_chunk,
             can_spread,
         };
+        let huge_pages = layout.huge_pages && allocator.version.rules.huge_pages == HugePages::On;
         allocator.compute_boot_marks(huge_pages);
         allocator.make_pcps();
         let enabled = if huge_pages { "always" } else { "never" };
@@ -171,7 +171,8 @@ impl<T: Trace> PageAllocator<T> {
             allocator.sysctls.set(sysctl, value);
         }
         for &sysctl in Sysctl::ALL {
-            if sysctls.get(sysctl) != Sysctls::default().get(sysctl) {
+            let is_set = sysctls.get(sysctl) != Sysctls::default().get(sysctl);
+            if is_set && allocator.version.rules.has_sysctl(sysctl) {
                 allocator.set_sysctl(sysctl, sysctls.get(sysctl));
             }
         }

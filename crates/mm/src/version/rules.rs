@@ -344,7 +344,8 @@ rules! {
     /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up
     /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
     writepage: Writepage = "writes of single dirty pages" {
-        /// Every reclaimer that may writes them, whatever the filesystem (up to 3.1).
+        /// Every reclaimer that may writes them, whatever the filesystem, and direct reclaim has the flusher
+        /// write as many pages as it has scanned (up to 3.1).
         Anyone,
         /// It only marks them.
         Never,
@@ -516,6 +517,16 @@ rules! {
         OnInactive,
         /// It is dropped (2.6.33).
         Dropped,
+    }
+
+    /// What becomes of a scan of less than a chunk of 32 pages ("memcg: fix `get_scan_count()` for small
+    /// targets", 3.0).
+    small_scans: SmallScans = "scans of less than a chunk" {
+        /// It is put off until several of them, over priorities and runs, make a chunk, and an inactive list
+        /// is scanned in whole chunks (up to 2.6.39).
+        Saved,
+        /// It is made (3.0).
+        Made,
     }
 
     /// When a pass over the lists of a cgroup is over (MECHANISMS 6.6).
