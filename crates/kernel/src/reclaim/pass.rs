@@ -68,7 +68,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// pages that kswapd chose are written one by one.
     fn write_for_reclaim(&self, report: ChunkReport) {
         if report.unqueued_dirty == report.taken.pages {
-            self.kick_flusher();
+            self.kick_flushers();
         }
         let pages = self.mem(|mem| mem.take_pageout());
         if !pages.is_empty() {
