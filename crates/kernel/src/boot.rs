@@ -9,6 +9,7 @@ use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
+use mm::version::rules::{Compaction, HugePages};
 use units::{Bytes, CpuId, Nanos, NodeId, Seed};
 
 use crate::alloc::used_frames::UsedFrames;
@@ -49,8 +50,8 @@ const STAT_FLUSH_PERIOD: Nanos = Nanos::from_secs(2);
 const VMSTAT_PERIOD: Nanos = Nanos::from_secs(1);
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Boots: lays memory out and starts kswapd and kcompactd of each node, khugepaged and the statistics
-    /// workers.
+    /// Boots: lays memory out and starts kswapd of each node, kcompactd and khugepaged where the version has
+    /// them, and the statistics workers.
     ///
     /// # Errors
     /// A memory layout that no kernel can run on.
@@ -113,12 +114,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let kernel = self.clone();
             machine.spawn(&format!("kswapd{node}"), None, async move { kernel.kswapd(node).await });
         }
-        for node in self.mem(|mem| mem.nodes()) {
-            let kernel = self.clone();
-            machine.spawn(&format!("kcompactd{node}"), None, async move { kernel.kcompactd(node).await });
+        let rules = self.mem(|mem| *mem.core.rules());
+        if rules.compaction == Compaction::On {
+            for node in self.mem(|mem| mem.nodes()) {
+                let kernel = self.clone();
+                machine.spawn(&format!("kcompactd{node}"), None, async move { kernel.kcompactd(node).await });
+            }
         }
-        let kernel = self.clone();
-        machine.spawn("khugepaged", None, async move { kernel.khugepaged().await });
+        if rules.huge_pages == HugePages::On {
+            let kernel = self.clone();
+            machine.spawn("khugepaged", None, async move { kernel.khugepaged().await });
+        }
         let phase = |name, period: Nanos| Nanos(seed.stream(name).below(period.0));
         let (kernel, first) = (self.clone(), phase("memcg-stat-flush", STAT_FLUSH_PERIOD));
         machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever(first).await });

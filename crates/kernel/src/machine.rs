@@ -41,6 +41,8 @@ pub enum WaitReason {
     ThrottleNoProgress,
     /// `congestion_wait` and `wait_iff_congested`.
     Congestion,
+    /// `zonepressure_wait`: until a zone is above its low mark again; kswapd's own pause with it (source 1).
+    PressureWait,
     /// Waiting for a page that is being read: `folio_wait_locked`.
     PageRead,
     /// Waiting for a page under writeback.

@@ -71,6 +71,7 @@ fn convert(errno: Errno) -> workload::Errno {
         Errno::Inval => workload::Errno::Inval,
         Errno::NoSpc => workload::Errno::NoSpc,
         Errno::NoMem => workload::Errno::NoMem,
+        Errno::NotSup => workload::Errno::NotSup,
         Errno::Killed => workload::Errno::Killed,
     }
 }

@@ -51,15 +51,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.put_closed();
             let period = self.centisecs(Sysctl::DirtyWritebackCentisecs);
             let (asked, idle) = self.flusher_of(device, |flusher| {
-                (flusher.kicked || flusher.background, flusher.inodes.is_empty())
+                (flusher.kicked.is_some() || flusher.background, flusher.inodes.is_empty())
             });
             if !asked {
                 let timeout = (!idle && period > Nanos::ZERO).then_some(period);
                 let _ = self.machine().wait(queue, WaitReason::FlusherIdle, timeout).await;
             }
-            if self.flusher_of(device, |flusher| std::mem::take(&mut flusher.kicked)) {
+            if let Some(pages) = self.flusher_of(device, |flusher| flusher.kicked.take()) {
                 let dirty = self.mem(|mem| mem.cache.dirty());
-                self.write_back(device, Work::Pages(dirty)).await;
+                self.write_back(device, Work::Pages(pages.min(dirty))).await;
             }
             let due = self.flusher_of(device, |flusher| flusher.last_old_flush + period);
             let now = self.machine().now();

@@ -87,8 +87,8 @@ pub(crate) struct Flusher {
     /// What its thread waits on.
     pub(crate) queue: QueueId,
     pub(crate) inodes: DirtyInodes,
-    /// Reclaim wants everything written (`wakeup_flusher_threads`).
-    pub(crate) kicked: bool,
+    /// Reclaim wants so many pages written at most (`wakeup_flusher_threads`).
+    pub(crate) kicked: Option<u64>,
     /// Some writer found the background threshold exceeded.
     pub(crate) background: bool,
     pub(crate) last_old_flush: Nanos,
@@ -99,7 +99,7 @@ impl Flusher {
     pub(crate) fn new(queue: QueueId) -> Self {
         let inodes = DirtyInodes::default();
         let last_old_flush = Nanos::ZERO;
-        Self { queue, inodes, kicked: false, background: false, last_old_flush, requests: 0 }
+        Self { queue, inodes, kicked: None, background: false, last_old_flush, requests: 0 }
     }
 }
 

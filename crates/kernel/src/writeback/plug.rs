@@ -122,8 +122,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.flusher_of(inode.device, |flusher| flusher.requests >= REQUESTS_MAX)
     }
 
-    /// kswapd writes single dirty pages whose place on the disk is known (`pageout`). ext4 takes
-    /// none whose blocks are still to be allocated.
+    /// Reclaim writes single dirty pages whose place on the disk is known (`pageout`), as long as the device is
+    /// not congested. ext4 takes none whose blocks are still to be allocated. Left out: that XFS up to 2.6.35
+    /// allocates them here, and that kswapd writes to a congested device, too.
     pub(crate) fn pageout(&self, pages: Vec<Pfn>) {
         let mut plug = Plug::default();
         for pfn in pages {
@@ -133,7 +134,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if inode.place(index).is_none() || self.is_queue_full(&inode) {
                 continue;
             }
-            if let Some((first, count)) = self.mem(|mem| mem.start_writeback(mapping, index, 1)) {
+            if let Some((first, count)) = self.mem(|mem| mem.start_pageout(mapping, index)) {
                 self.add_to_plug(&inode, first, count, &mut plug);
             }
         }

@@ -39,7 +39,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub async fn sync(&self) {
         self.put_closed();
         if self.disks().len() > 1 {
-            self.kick_flushers(); // This task takes one disk after the other.
+            self.kick_flushers(u64::MAX); // This task takes one disk after the other.
         }
         let inodes: Vec<Rc<Inode>> = {
             let flushers = self.shared.flushers.borrow();

@@ -38,12 +38,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.wake_flusher(device);
     }
 
-    /// Reclaim met nothing but dirty pages (`wakeup_flusher_threads`).
-    pub(crate) fn kick_flushers(&self) {
+    /// Reclaim wants so many pages written on each disk, or as many as are dirty
+    /// (`wakeup_flusher_threads`). What is asked before a flusher has begun is not added up.
+    pub(crate) fn kick_flushers(&self, pages: u64) {
         for device in self.disks() {
             let kicked = self.flusher_of(device, |flusher| {
-                let kicked = !flusher.kicked && !flusher.inodes.is_empty();
-                flusher.kicked |= kicked;
+                let kicked = flusher.kicked.is_none() && !flusher.inodes.is_empty();
+                if kicked {
+                    flusher.kicked = Some(pages);
+                }
                 kicked
             });
             if kicked {
