@@ -188,10 +188,11 @@ fn release_of(bytes: &[u8]) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn image(release: &str) -> Vec<u8> {
+    /// The least that is a kernel's image.
+    pub(in crate::vm) fn image(release: &str) -> Vec<u8> {
         let mut bytes = vec![0; 0x300];
         bytes[0x202..0x206].copy_from_slice(b"HdrS");
         bytes[0x20e..0x210].copy_from_slice(&0x80_u16.to_le_bytes());
