@@ -225,6 +225,13 @@ impl VmError {
                  `vm::guest::become_init_in_a_guest()`"
                     .to_owned()
             }
+            Self::Crashed { line, .. } if line.contains("Unable to mount root fs") => {
+                "a guest boots from an initramfs: build the kernel with CONFIG_BLK_DEV_INITRD=y".to_owned()
+            }
+            Self::Hung { tail, .. } if tail.is_empty() => {
+                "a kernel of your own needs CONFIG_SERIAL_8250_CONSOLE=y to be heard; Debian's have it"
+                    .to_owned()
+            }
             Self::Hung { .. } | Self::TimedOut { .. } => {
                 "an emulated CPU is slow: make the workload smaller with `--param`, or give it more memory with `--mem`".to_owned()
             }
