@@ -11,7 +11,9 @@
 //! ```
 //!
 //! So one request alone takes occupancy + latency, many take occupancy each, and never more than
-//! depth / (occupancy + latency) are done per second. A device may write slower after a burst
+//! depth / (occupancy + latency) are done per second. Each element of a request's scatter-gather list may
+//! cost something of its own ([`DeviceModel::segment`]): then it matters whether its pages lie one behind
+//! the other in memory. A device may write slower after a burst
 //! (an SSD whose fast cells are full), and all devices may share one host adapter.
 //!
 //! Left out: merging and sorting of requests.
@@ -160,7 +162,7 @@ impl Device {
         let slot = self.free_places.pop()?;
         let pending = self.waiting.pop_front().expect("just seen not to be empty");
         self.places[slot as usize] = Some(pending);
-        let IoRequest { kind, offset, len, .. } = pending.request;
+        let IoRequest { kind, offset, len, segments, .. } = pending.request;
         let sequential = offset == self.next_offset;
         let speed = match self.buffered_read(kind, offset) {
             Some(speed) => speed,
@@ -169,7 +171,8 @@ impl Device {
                 self.speed(kind)
             }
         };
-        let occupancy = speed.occupancy(len, sequential);
+        let gathering = self.model.segment.0 * u64::from(segments);
+        let occupancy = speed.occupancy(len, sequential) + gathering;
         if kind == IoKind::Write {
             self.admitted_write_bytes += len;
         }
@@ -228,7 +231,8 @@ mod tests {
                 lines.push(format!("{} done at {done}", completed.tag));
                 in_flight.extend(completed.next);
             } else if let Some((tag, &(now, kind, offset, len))) = arrivals.next() {
-                let request = IoRequest { device: 0, kind, offset, len: Bytes(len), tag: tag as u64 };
+                let request =
+                    IoRequest { device: 0, kind, offset, len: Bytes(len), segments: 1, tag: tag as u64 };
                 in_flight.extend(device.submit(now, request, CpuId(0), &mut link));
             } else {
                 lines.push(format!("{:?}", device.counters));
@@ -247,6 +251,7 @@ mod tests {
             sustained: None,
             depth: 2,
             xfs_log: Bytes(64),
+            segment: Nanos(0),
             track_buffer: None,
         }
     }
@@ -380,7 +385,8 @@ mod tests {
         ] {
             let name = model.name;
             let (mut device, mut link) = (Device::new(model), HostLink::new(None));
-            let request = IoRequest { device: 0, kind, offset: 1 << 30, len: Bytes(4096), tag: 0 };
+            let request =
+                IoRequest { device: 0, kind, offset: 1 << 30, len: Bytes(4096), segments: 1, tag: 0 };
             let alone = device.submit(0, request, CpuId(0), &mut link).expect("an idle device").done;
             assert_eq!((alone + 500) / 1000, one, "{name}");
             let first = device.submit(0, request, CpuId(0), &mut link).expect("depth > 1").done;
