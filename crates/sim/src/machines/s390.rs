@@ -31,16 +31,19 @@ const fn struct_pages(frames: u64) -> u64 {
     (frames * STRUCT_PAGE).div_ceil(PAGE_SIZE)
 }
 
-/// The guest's zones with `mem` of memory: one up to 2 GiB.
+/// The guest's zones with `mem` of memory: one up to 2 GiB. Beyond, struct pages are in the upper one
+/// once they are a small part of it.
 pub(super) fn layout(mem: Bytes, cpus: u16) -> MemoryLayout {
     let frames = mem.to_pages_floor().0;
-    let managed = frames - RESERVED - struct_pages(frames);
+    let (lower, upper) = (frames.min(DMA_END) - RESERVED, frames.saturating_sub(DMA_END));
+    let structs = struct_pages(frames);
     let zone = |kind, pages| ZoneLayout::new(kind, Pages(pages));
-    let zones = if frames <= DMA_END {
-        vec![zone(ZoneKind::Dma, managed)]
+    let zones = if upper == 0 {
+        vec![zone(ZoneKind::Dma, lower - structs)]
+    } else if upper < 2 * structs {
+        vec![zone(ZoneKind::Dma, lower - structs), zone(ZoneKind::Normal, upper)]
     } else {
-        // The highest zone is the first that boot takes from.
-        vec![zone(ZoneKind::Dma, DMA_END), zone(ZoneKind::Normal, managed - DMA_END)]
+        vec![zone(ZoneKind::Dma, lower), zone(ZoneKind::Normal, upper - structs)]
     };
     MemoryLayout { nodes: vec![NodeLayout { zones }], cpus, huge_pages: false }
 }
@@ -63,12 +66,12 @@ mod tests {
     fn all_of_a_small_guest_is_one_zone_and_256_mib_are_the_source_s() {
         let zones = |mib| {
             let layout = layout(Bytes(mib * MIB), 4);
-            let zone = |zone: &ZoneLayout| format!("{} {}", zone.kind.name(), zone.managed);
+            let zone = |zone: &ZoneLayout| format!("{} {}", zone.kind.name(), zone.managed.0);
             layout.nodes[0].zones.iter().map(zone).collect::<Vec<_>>()
         };
         assert_eq!(zones(256), ["DMA 62228"]);
         assert_eq!(zones(160), ["DMA 37988"]);
         assert_eq!(zones(356), ["DMA 87478"]);
-        assert_eq!(zones(4096), ["DMA 524288", "Normal 507540"]);
+        assert_eq!(zones(4096), ["DMA 521876", "Normal 509952"]);
     }
 }
