@@ -94,7 +94,7 @@ pub const MACHINES: &[MachineSpec] = &[
         least_mem: guest::LEAST_MEM,
         cpu_percent: guest::CPU_PERCENT,
         disk: &DeviceModel::VIRTIO_RAM,
-        source: "measured: guests of 6.1 and 6.12 (docs/fidelity.md)",
+        source: "measured: guests of 5.10, 6.1 and 6.12 (docs/fidelity.md)",
     },
     MachineSpec {
         name: "skylake-1s",
