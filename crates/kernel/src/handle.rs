@@ -11,7 +11,7 @@ use mm::base::event::Trace;
 use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
 use mm::{MemcgId, Memory};
-use units::Bytes;
+use units::{Bytes, Nanos};
 
 use crate::alloc::kills::OomKill;
 use crate::alloc::used_frames::UsedFrames;
@@ -22,6 +22,7 @@ use crate::fs::Filesystem;
 use crate::machine::{Machine, QueueId};
 use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, WriteQueues};
 use crate::tasks::process::Processes;
+use crate::time::{jiffy, ticks_from};
 use crate::writeback::inodes::Flusher;
 
 pub(crate) struct Shared<M: Machine, T: Trace> {
@@ -77,6 +78,22 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The cgroup with this path below the root; the root for the empty path.
     pub fn find_memcg(&self, path: &str) -> Option<MemcgId> {
         if path.is_empty() { Some(MemcgId::ROOT) } else { self.mem(|mem| mem.core.cgroups.find(path)) }
+    }
+
+    /// One tick.
+    pub(crate) fn jiffy(&self) -> Nanos {
+        jiffy(self.machine().hz())
+    }
+
+    /// How long a timeout of `ticks` ticks that is set now lasts.
+    pub(crate) fn ticks(&self, ticks: u64) -> Nanos {
+        ticks_from(self.machine().now(), ticks, self.jiffy())
+    }
+
+    /// How long a timeout lasts that is set now for `length`, a whole number of ticks: `HZ` / 10 for
+    /// 100 ms.
+    pub(crate) fn timeout(&self, length: Nanos) -> Nanos {
+        self.ticks(length.0 / self.jiffy().0)
     }
 
     /// Wakes a queue if anybody sleeps on it.

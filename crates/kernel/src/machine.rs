@@ -181,6 +181,8 @@ pub trait Machine: Clone + 'static {
     fn now(&self) -> Nanos;
     /// CPUs of the machine.
     fn cpu_count(&self) -> u16;
+    /// Ticks per second of the kernel (`CONFIG_HZ`), as it is built for this machine.
+    fn hz(&self) -> u64;
     /// The CPU that the running task is on. It can change at every `.await`.
     fn current_cpu(&self) -> CpuId;
     /// The running task.

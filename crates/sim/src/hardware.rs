@@ -15,6 +15,8 @@ pub struct Hardware {
     /// How long a task runs before another that waits for its CPU has its turn. 3 ms is what CFS
     /// gives on a machine of 8 CPUs (`sysctl_sched_min_granularity`, 0.75 ms * (1 + log2 cpus)).
     pub slice: Nanos,
+    /// Ticks per second of kernels built for this machine (`CONFIG_HZ`): the grain of every timeout.
+    pub hz: u64,
     /// CPU time for each operation.
     pub costs: CostTable,
     /// Block devices; a request names one by its index here.
@@ -29,6 +31,7 @@ impl Hardware {
         Self {
             cpus,
             slice: Nanos::from_millis(3),
+            hz: kernel::time::HZ,
             costs: CostTable::default(),
             devices: Vec::new(),
             host_bandwidth: None,
@@ -52,6 +55,9 @@ impl Hardware {
         }
         if self.slice == Nanos::ZERO {
             return Err(HardwareError::NoSlice);
+        }
+        if self.hz == 0 || !1_000_000_000_u64.is_multiple_of(self.hz) {
+            return Err(HardwareError::NoTick(self.hz));
         }
         if self.host_bandwidth == Some(0) {
             return Err(HardwareError::Stuck { part: "host adapter", what: "bandwidth" });
@@ -79,6 +85,9 @@ pub enum HardwareError {
     /// Its time slice is zero.
     #[error("the time slice must be longer than 0 ns")]
     NoSlice,
+    /// A tick of it is no whole number of nanoseconds.
+    #[error("{0} ticks a second are none that a kernel is built with")]
+    NoTick(u64),
     /// A device or the host adapter could never complete a request.
     #[error("`{part}` can never complete a request: its {what} is 0")]
     Stuck {

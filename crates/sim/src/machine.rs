@@ -91,6 +91,10 @@ impl Machine for Sim {
         self.core.cpu_count
     }
 
+    fn hz(&self) -> u64 {
+        self.core.hz
+    }
+
     /// In interrupt context, the CPU that submitted the request; at boot, CPU 0.
     #[inline]
     fn current_cpu(&self) -> CpuId {

@@ -192,7 +192,7 @@ fn check_bounds(spec: &VmSpec, workload: &Workload, runs: &Path) -> Result<Strin
     if mem > host {
         return Err(BoundsError::BeyondMemory { what: "--mem", asked: mem, memory: host, cgroup }.into());
     }
-    let size = MachineSize { memory: mem.to_pages_floor(), nodes: numa_nodes, cpus };
+    let size = MachineSize { memory: mem.to_pages_floor(), nodes: numa_nodes, cpus, disks: 1 };
     let memory = Memory { option: "--mem", size };
     memory.check(workload, host)?;
     let made = memory.footprint(workload);
