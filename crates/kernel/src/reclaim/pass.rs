@@ -93,7 +93,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn write_for_reclaim(&self, report: ChunkReport) {
         let kicks = self.mem(|mem| mem.core.rules().writepage) != Writepage::Anyone;
         if kicks && report.unqueued_dirty == report.taken.pages {
-            self.kick_flusher(u64::MAX);
+            self.kick_flushers(u64::MAX);
         }
         let pages = self.mem(|mem| mem.take_pageout());
         if !pages.is_empty() {
