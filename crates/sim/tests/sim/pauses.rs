@@ -9,6 +9,7 @@
 
 use kernel::{Filesystem, WaitReason};
 use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::version::rules::{DeviceCongestion, Rule};
 use pagetide_sim::run::{Checks, verify};
 use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun};
 use units::{Bytes, Nanos};
@@ -19,12 +20,14 @@ const MIB: u64 = 1 << 20;
 /// Two readers, a CPU and a disk for each, that read faster than kswapd can free memory for them: one zone
 /// of so many MiB.
 fn play(kernel: &str, mib: u64) -> SimResult {
-    let kernel = mm::Version::parse(kernel).expect("a kernel");
+    play_version(mm::Version::parse(kernel).expect("a kernel"), mib, DeviceModel::INSTANT)
+}
+
+fn play_version(kernel: mm::Version, mib: u64, disk: DeviceModel) -> SimResult {
     let zone = ZoneLayout::new(ZoneKind::Dma, Bytes(mib * MIB).to_pages_floor());
     let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 2, huge_pages: false };
-    let disk = DeviceModel::INSTANT;
     let hardware = Hardware { hz: 100, ..Hardware::with_cpus(2).with_device(disk.clone()).with_device(disk) };
-    let file = format!("{}M", mib);
+    let file = format!("{mib}M");
     let params = [("readers", "2"), ("file", &file)];
     let workload = Workload::new("sequential-readers", params).expect("its parameters");
     let spec = SimRun {
@@ -52,25 +55,67 @@ const IN_VAIN: &str = "perf_count_failed_pages_direct_reclaim_but_progress";
 const PAUSES: &str = "perf_count_call_congestion_wait_from_alloc_pages_slowpath";
 const WAITS: &str = "perf_count_congestion_wait";
 
+fn throughput(run: &SimResult) -> f64 {
+    run.outcome.metrics["throughput_kb_per_sec"]
+}
+
+/// At this size a CPU keeps 90 free pages to itself, more than a run of reclaim frees.
+const MIB_OF_SOURCE: u64 = 256;
+
 #[test]
-fn print_it() {
-    for readers in [64, 128, 256] {
-        for kernel in [
-            "linux-2.6.32",
-            "linux-2.6.32+pressure-wait",
-            "linux-2.6.32+wait-iff-congested",
-            "linux-2.6.32+drain-after-failed-reclaim",
-            "linux-2.6.32+reclaim-retry",
-          
-        ] {
-            let run = play(kernel, readers);
-            println!("{readers} {kernel}: {:?} {:?}", run.simulated, run.outcome.metrics.get("throughput_kb_per_sec"));
-            for name in [ENTRIES, FAILED, IN_VAIN, PAUSES, WAITS, "pgscan_kswapd", "pgscan_direct", "pgsteal_kswapd", "pgsteal_direct", "pageoutrun", "oom_kill", "kswapd_skip_congestion_wait", "allocstall_movable"] {
-                println!("   {name} {}", count(&run, name));
-            }
-            for reason in [WaitReason::Congestion, WaitReason::PressureWait, WaitReason::PageRead] {
-                println!("   {reason:?} {:?}", slept(&run, reason));
-            }
-        }
+fn a_task_that_freed_pages_finds_none_and_sleeps_for_a_write_that_nobody_makes() {
+    let run = play("linux-2.6.32", MIB_OF_SOURCE);
+    let [entries, failed, in_vain] = [ENTRIES, FAILED, IN_VAIN].map(|name| count(&run, name));
+    assert!(in_vain * 10 > entries && entries > in_vain, "{in_vain} of {entries}");
+    assert_eq!(failed, in_vain, "there always was something to free");
+    assert_eq!(count(&run, PAUSES), failed, "each failure is a pause");
+    let (sleeps, total, longest) = slept(&run, WaitReason::Congestion);
+    assert_eq!(sleeps, count(&run, WAITS));
+    // 100 ticks a second: two of them, begun somewhere in the first one.
+    assert!(longest > Nanos::from_millis(19) && longest <= Nanos::from_millis(20), "{longest}");
+    assert!(total > Nanos::from_millis(100), "{total}");
+    assert_eq!(count(&run, "oom_kill"), 0);
+}
+
+#[test]
+fn who_waits_for_the_zone_instead_goes_on_as_soon_as_somebody_has_freed_enough() {
+    let (before, after) =
+        (play("linux-2.6.32", MIB_OF_SOURCE), play("linux-2.6.32+pressure-wait", MIB_OF_SOURCE));
+    assert!(count(&after, IN_VAIN) > 100, "the race is there as before");
+    assert_eq!(count(&after, WAITS), 0);
+    let (_, asleep, _) = slept(&before, WaitReason::Congestion);
+    let (sleeps, awaited, longest) = slept(&after, WaitReason::PressureWait);
+    assert!(sleeps >= count(&after, PAUSES));
+    assert!(longest < Nanos::from_millis(10), "{longest}: none ran to its end");
+    assert!(awaited.0 * 10 < asleep.0, "{awaited} instead of {asleep}");
+    assert!(throughput(&after) > 1.2 * throughput(&before));
+}
+
+#[test]
+fn later_kernels_do_not_pause_for_nothing_or_find_the_pages_first() {
+    let before = play("linux-2.6.32", MIB_OF_SOURCE);
+    let iff = play("linux-2.6.32+wait-iff-congested", MIB_OF_SOURCE);
+    assert!(count(&iff, PAUSES) > 100 && count(&iff, WAITS) == 0, "no device is congested");
+    let drains = play("linux-2.6.32+drain-after-failed-reclaim", MIB_OF_SOURCE);
+    assert!(count(&drains, IN_VAIN) * 10 < count(&before, IN_VAIN), "they were on the lists of CPUs");
+    let retries = play("linux-2.6.32+reclaim-retry", MIB_OF_SOURCE);
+    assert!(count(&retries, IN_VAIN) > 100 && count(&retries, PAUSES) == 0);
+    for run in [iff, drains, retries] {
+        assert!(throughput(&run) > 1.2 * throughput(&before));
     }
+}
+
+/// The readers write their files first.
+#[test]
+fn a_write_that_is_complete_ends_the_pause_where_queues_are_watched() {
+    let waits = |rule| {
+        let mut version = mm::Version::parse("linux-2.6.32").expect("a kernel");
+        version.rules = version.rules.with(Rule::DeviceCongestion(rule));
+        let run = play_version(version, 64, DeviceModel::NVME);
+        let (sleeps, total, _) = slept(&run, WaitReason::Congestion);
+        assert!(sleeps > 0);
+        total.0 / sleeps
+    };
+    let (marked, never) = (waits(DeviceCongestion::Marked), waits(DeviceCongestion::Never));
+    assert!(marked * 2 < never, "{marked} ns and {never} ns");
 }
