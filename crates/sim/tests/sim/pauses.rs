@@ -7,12 +7,15 @@
 //! ```
 //! The readers of these tests wait for nothing but memory and their disks.
 
-use kernel::{Filesystem, WaitReason};
+use kernel::{Filesystem, Kernel, KernelConfig, Machine, WaitReason};
+use mm::base::event::NoTrace;
+use mm::base::gfp::Gfp;
 use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::sysctl::Sysctls;
 use mm::version::rules::{DeviceCongestion, Rule};
 use pagetide_sim::run::{Checks, verify};
-use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun};
-use units::{Bytes, Nanos};
+use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, Simulation};
+use units::{Bytes, Nanos, Order, Seed};
 use workload::Workload;
 
 const MIB: u64 = 1 << 20;
@@ -118,4 +121,44 @@ fn a_write_that_is_complete_ends_the_pause_where_queues_are_watched() {
     };
     let (marked, never) = (waits(DeviceCongestion::Marked), waits(DeviceCongestion::Never));
     assert!(marked * 2 < never, "{marked} ns and {never} ns");
+}
+
+/// A kernel thread takes blocks until there are none, with nobody there to be killed: how many pages are left.
+fn left_by(kernel: &str, gfp: Gfp, order: u8) -> u64 {
+    let zone = ZoneLayout::new(ZoneKind::Normal, Bytes(16 * MIB).to_pages_floor());
+    let config = KernelConfig {
+        version: mm::Version::parse(kernel).expect("a kernel"),
+        sysctls: Sysctls::default(),
+        layout: MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: false },
+        filesystem: Filesystem::Ext4,
+        xfs_log_size: Bytes(64 * MIB),
+        readahead_pages: 32,
+        seed: Seed(1),
+    };
+    let mut simulation = Simulation::new(Hardware::with_cpus(1)).expect("a machine");
+    let linux = Kernel::boot(simulation.machine(), config, NoTrace).expect("it boots");
+    let thread = linux.clone();
+    let task = simulation.machine().spawn("thread", None, async move {
+        while thread.alloc_pages(None, gfp, Order(order)).await.is_some() {}
+    });
+    let ended = simulation.run_until_task_done(task, Nanos::from_secs(100));
+    assert!(ended.is_ok(), "{kernel}, {gfp:?}, order {order}: {}", ended.expect_err("just seen"));
+    linux.mem(|mem| mem.core.alloc.free_pages().0)
+}
+
+#[test]
+fn with_nothing_to_reclaim_a_request_of_any_size_ends() {
+    for change in
+        ["", "+pressure-wait", "+wait-iff-congested", "+drain-after-failed-reclaim", "+reclaim-retry"]
+    {
+        let kernel = format!("linux-2.6.32{change}");
+        for order in [0, 1, 3, 4, 9] {
+            for gfp in [Gfp::KERNEL, Gfp::KERNEL | Gfp::RETRY_MAYFAIL, Gfp::KERNEL | Gfp::NORETRY] {
+                // A large block must leave half of the mark at the next smaller order, and so on.
+                let left = left_by(&kernel, gfp, order);
+                assert!(left < 1024, "{kernel}, {gfp:?}, order {order}: {left}");
+            }
+        }
+        assert!(left_by(&kernel, Gfp::NOFS | Gfp::NORETRY, 0) < 256);
+    }
 }
