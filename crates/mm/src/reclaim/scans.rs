@@ -1,8 +1,8 @@
 //! How much of a zone was scanned since a page of it was last freed, and which zones have nothing that
 //! reclaim could free (`pages_scanned`, `ZONE_ALL_UNRECLAIMABLE`; MECHANISMS 5.5), up to 4.7.
 //!
-//! Left out: scans of active lists, which count there, too. Neighbours: [`crate::decide::balance_zones`], which gives zones up, and
-//! [`crate::decide::priority`], which leaves them alone.
+//! Left out: scans of active lists, which count there, too. Neighbours: [`crate::decide::balance_zones`], which
+//! gives zones up, and [`crate::decide::priority`], which leaves them alone.
 
 use std_alloc::vec::Vec;
 
