@@ -26,6 +26,7 @@ pub mod base {
 
 /// Which Linux this is.
 pub mod version {
+    pub mod effect;
     pub mod feature;
     pub mod geometry;
     pub mod parse;

@@ -30,7 +30,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
-use crate::pages::cache::{PageCache, release_file_page};
+use crate::pages::cache::{PageCache, release_reclaimed_page};
 use crate::reclaim::pass::{LruvecScan, has_enough, may_deactivate};
 use crate::reclaim::run::{ChunkReport, Reclaimer, SWAP_CLUSTER_MAX, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
@@ -407,7 +407,7 @@ fn evict<T: Trace>(
     };
     cache.remove_page(core, cpu, pfn, shadow);
     core.alloc.frames.set_state(pfn, FrameState::InUse);
-    release_file_page(core, cpu, pfn);
+    release_reclaimed_page(core, cpu, pfn);
 }
 
 fn count_scanned<T: Trace>(

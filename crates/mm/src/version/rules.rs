@@ -389,6 +389,41 @@ rules! {
         Alike,
     }
 
+    /// Where a bulk free puts pages of the blocks set aside at boot (MECHANISMS 3.4). On a single list they
+    /// keep their type.
+    pcp_reserve: PcpReserve = "reserved pages on the per-CPU lists" {
+        /// With those of the list that they were on, the movable ones: the reserve leaks (2.6.32, a bug of
+        /// the lists by type).
+        Leaks,
+        /// Where they came from (a7016235, 2.6.33).
+        Stays,
+    }
+
+    /// Where a block goes whose buddy is likely to come free, too (MECHANISMS 2.3).
+    likely_merges: LikelyMerges = "free blocks that are likely to grow" {
+        /// Where all go: the next request takes it (up to 2.6.34).
+        Head,
+        /// The tail of its list, to be taken last (2.6.35).
+        Tail,
+    }
+
+    /// What readahead does when memory is short.
+    readahead_effort: ReadaheadEffort = "readahead when memory is short" {
+        /// What every request for page cache does: it is repeated (up to 2.6.39).
+        Insists,
+        /// It gives up after its first failure ("readahead: readahead page allocations are OK to fail", 3.0;
+        /// MECHANISMS-6X 2.2).
+        GivesUp,
+    }
+
+    /// Where requests for pages that are about to be written go (MECHANISMS 1.9, 10.2).
+    dirty_spread: DirtySpread = "zones for pages that are about to be dirty" {
+        /// Where all go (up to 3.2).
+        Any,
+        /// Past nodes that hold their share of dirty pages, at first (3.3).
+        BelowLimit,
+    }
+
     /// How a watermark is tested for a block of several pages (MECHANISMS 1.7).
     watermark_test: WatermarkTest = "the watermark test of large blocks" {
         /// At each smaller order its free pages do not count, and the mark is halved (up to 4.3).
