@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::decide::congestion::Congestion;
 use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
 use mm::{MemcgId, Memory};
@@ -42,6 +43,10 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) reads: ReadQueues,
     pub(crate) wait: WriteQueues,
     pub(crate) flusher: RefCell<Flusher>,
+    /// Writes of each device.
+    pub(crate) congestion: RefCell<Congestion>,
+    /// By zone: those who wait for pressure on it to ease.
+    pub(crate) pressure: Vec<QueueId>,
     pub(crate) writeback_waiters: RefCell<Vec<WritebackWaiters>>,
     pub(crate) closed: Closed,
     pub(crate) processes: RefCell<Processes>,

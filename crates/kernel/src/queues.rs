@@ -38,6 +38,8 @@ pub(crate) struct WriteQueues {
     pub(crate) page_writeback: QueueId,
     pub(crate) log: QueueId,
     pub(crate) log_worker: QueueId,
+    /// For those who wait for congested devices.
+    pub(crate) congestion: QueueId,
 }
 
 impl WriteQueues {
@@ -48,6 +50,7 @@ impl WriteQueues {
             page_writeback: machine.new_queue(),
             log: machine.new_queue(),
             log_worker: machine.new_queue(),
+            congestion: machine.new_queue(),
         }
     }
 }

@@ -19,7 +19,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One pass over a node at the run's priority (`shrink_node`).
     pub(crate) async fn shrink_node(&self, node: NodeId, sc: &mut ScanControl) {
         self.put_closed();
-        let (start, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
+        let (start, looked_at) = (sc.nr_reclaimed, sc.nr_scanned);
         loop {
             let before = sc.nr_reclaimed;
             let mut walk = self.mem(|mem| mem.begin_pass(node, sc));
@@ -35,7 +35,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 break;
             }
         }
-        self.shrink_slab_by_scan(node, sc.nr_scanned - scanned, sc).await;
+        let scanned = sc.nr_scanned - looked_at;
+        self.mem(|mem| mem.note_scanned(node, sc.reclaim_idx, scanned));
+        self.shrink_slab_by_scan(node, scanned, sc).await;
         self.heed_writeback(node, sc, sc.nr_reclaimed - start).await;
     }
 

@@ -9,6 +9,7 @@ use mm::base::event::Trace;
 use mm::base::ids::MappingId;
 use mm::base::vmstat::VmEvent;
 use mm::pages::tree::Slot;
+use mm::version::rules::Writepage;
 use units::{Bytes, NodeId, PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::PageRange;
@@ -62,6 +63,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.shared.flusher.borrow_mut().requests += 1;
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, len / 1024));
         let tag = self.shared.in_flight.borrow_mut().add_write(ranges);
+        self.shared.congestion.borrow_mut().submitted(0);
         self.start_io(IoRequest { device: 0, kind: IoKind::Write, offset, len: Bytes(len), tag });
     }
 
@@ -93,6 +95,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A write is complete: its pages are clean, and whoever waits for that runs.
     pub(crate) fn write_done(&self, ranges: &[PageRange]) {
         self.shared.flusher.borrow_mut().requests -= 1;
+        self.write_left_queue(0);
         for range in ranges {
             let written = self.mem(|mem| mem.end_writeback(range.mapping, range.first, range.count));
             for (node, pages) in written {
@@ -101,6 +104,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         for queue in [self.shared.wait.page_writeback, self.shared.wait.requests] {
             self.wake_queue(queue);
+        }
+    }
+
+    /// A device has one write less to do: others may wait for it to have fewer.
+    fn write_left_queue(&self, device: u16) {
+        let rule = self.mem(|mem| mem.core.rules().device_congestion);
+        if self.shared.congestion.borrow_mut().completed(device, rule) {
+            self.wake_queue(self.shared.wait.congestion);
         }
     }
 
@@ -116,7 +127,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// allocates them here, and that kswapd writes to a congested device, too.
     pub(crate) fn pageout(&self, pages: Vec<Pfn>) {
         let mut plug = Plug::default();
+        let rules = self.mem(|mem| *mem.core.rules());
         for pfn in pages {
+            let congested = self.shared.congestion.borrow().is_marked(0, rules.device_congestion);
+            if congested && rules.writepage == Writepage::Anyone {
+                continue;
+            }
             let (mapping, index) = self
                 .mem(|mem| (MappingId(mem.core.alloc.frames.owner(pfn)), mem.core.alloc.frames.index(pfn)));
             let Some(inode) = self.shared.files.borrow().by_mapping(mapping) else { continue };

@@ -32,6 +32,8 @@ pub struct FreeArea {
     /// Bit o of `filled[t]`: list (t, o) has an element.
     filled: [u16; TYPES],
     free: u64,
+    /// Blocks that were given back so far.
+    given_back: u64,
     pub(super) blocks: Pageblocks,
     pub(super) reserved_highatomic: u64,
     /// A reserve existed at some time: order-9 buddies may have been left unmerged.
@@ -66,6 +68,7 @@ impl FreeArea {
             lists: [[FrameList::EMPTY; ORDERS]; TYPES],
             filled: [0; TYPES],
             free: 0,
+            given_back: 0,
             blocks: Pageblocks::new(start, spanned),
             reserved_highatomic: 0,
             had_highatomic: false,
@@ -78,6 +81,11 @@ impl FreeArea {
     #[inline]
     pub const fn free_pages(&self) -> u64 {
         self.free
+    }
+
+    /// Blocks that were given back so far: while there are more and more, the zone is not exhausted.
+    pub const fn given_back(&self) -> u64 {
+        self.given_back
     }
 
     /// Pages set aside for high-order atomic requests, free or not.
@@ -218,6 +226,7 @@ impl FreeArea {
         let waits = self.likely_merges == LikelyMerges::Tail && merge_is_likely(frames, pfn, order);
         let end = if waits { End::Tail } else { End::Head };
         self.push(frames, pfn, order, migrate_type, end);
+        self.given_back += 1;
     }
 
     /// Whether two free buddies may merge: below a pageblock always, above unless exactly one of

@@ -344,8 +344,7 @@ rules! {
     /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up
     /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
     writepage: Writepage = "writes of single dirty pages" {
-        /// Every reclaimer that may writes them, whatever the filesystem, and direct reclaim has the flusher
-        /// write as many pages as it has scanned (up to 3.1).
+        /// Every reclaimer that may writes them, whatever the filesystem (up to 3.1).
         Anyone,
         /// It only marks them.
         Never,
@@ -442,7 +441,8 @@ rules! {
 
     /// What a request does whose reclaim freed pages that it cannot have (MECHANISMS 3.6).
     failed_reclaim: FailedReclaim = "reclaim that freed pages for others" {
-        /// Goes on.
+        /// Goes on. All lists are drained only for blocks of several pages, before they are tried for (up
+        /// to 2.6.35).
         GoesOn,
         /// Drains the per-CPU lists of all CPUs and tries once more (2.6.36).
         Drains,
@@ -468,10 +468,20 @@ rules! {
         WaitIffCongested,
     }
 
+    /// Whether a device that has many writes to do is known as congested, which ends and begins waits
+    /// (MECHANISMS 4.1, MECHANISMS-510-72 3.4).
+    device_congestion: DeviceCongestion = "the congestion of devices" {
+        /// By its request queue (up to 4.20, for devices with a single one).
+        Marked,
+        /// Nobody marks it: queues of blk-mq do not, which devices of virtual machines have since 3.13 and all
+        /// since 5.0.
+        Never,
+    }
+
     /// What direct reclaim does between two priorities (MECHANISMS 4.6).
     direct_pause: DirectPause = "direct reclaim between two priorities" {
-        /// Once it is hard pressed it waits as between two rounds of the slow path, five times as long (up to
-        /// 4.6).
+        /// Once it is hard pressed it waits by `congestion_wait`, or since 2.6.36 `wait_iff_congested`, up to
+        /// 100 ms, and has the flusher write when it scans much (up to 4.6).
         Paused,
         /// It goes straight on.
         None,

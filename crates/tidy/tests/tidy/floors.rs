@@ -57,6 +57,7 @@ const KERNEL: &[&str] = &[
     "reclaim/run",
     "reclaim/pass",
     "reclaim/throttle",
+    "reclaim/pause",
     "reclaim/wake",
     "compact/kcompactd",
     "compact/zone",
