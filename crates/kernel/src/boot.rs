@@ -65,6 +65,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let frames = mem.core.alloc.frames.len();
         let compaction = CompactionThreads::new(&machine, node_count);
         let wait = WriteQueues::new(&machine);
+        // A machine without one has a disk that no request may reach.
+        let disks = 0..machine.device_count().max(1);
         let kernel = Self {
             shared: Rc::new(Shared {
                 mem: RefCell::new(mem),
@@ -80,9 +82,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 in_flight: RefCell::new(InFlight::default()),
                 reads: ReadQueues::new(&machine),
                 wait,
-                flusher: RefCell::new(Flusher::default()),
                 congestion: RefCell::default(),
                 pressure,
+                flushers: RefCell::new(disks.map(|_| Flusher::new(machine.new_queue())).collect()),
+                plugs: RefCell::default(),
                 writeback_waiters: RefCell::new(vec![WritebackWaiters::default(); node_count]),
                 closed: Closed::default(),
                 processes: RefCell::new(Processes::default()),
@@ -93,8 +96,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 machine,
             }),
         };
-        let device = kernel.mem(|mem| mem.mapping_create());
-        kernel.shared.files.borrow_mut().set_device(device);
+        for _ in kernel.disks() {
+            let device = kernel.mem(|mem| mem.mapping_create());
+            kernel.shared.files.borrow_mut().add_disk(device);
+        }
         kernel.start_threads(config.seed);
         Ok(kernel)
     }
@@ -128,8 +133,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever(first).await });
         let (kernel, first) = (self.clone(), phase("vmstat-worker", VMSTAT_PERIOD));
         machine.spawn("vmstat-worker", None, async move { kernel.vmstat_forever(first).await });
-        let kernel = self.clone();
-        machine.spawn("flusher", None, async move { kernel.flusher().await });
+        for device in self.disks() {
+            let kernel = self.clone();
+            let name = if device == 0 { "flusher".to_string() } else { format!("flusher{device}") };
+            machine.spawn(&name, None, async move { kernel.flusher(device).await });
+        }
         self.start_filesystem(phase);
     }
 
@@ -139,7 +147,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         match transfer {
             Transfer::Read(range) => self.unlock_pages(range),
             Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
-            Transfer::Write(ranges) => self.write_done(&ranges),
+            Transfer::Write { device, ranges } => self.write_done(device, &ranges),
             Transfer::Log(_) => self.log_arrived(),
         }
     }

@@ -113,6 +113,10 @@ impl System for SimSystem {
         self.kernel.machine().cpu_count()
     }
 
+    fn disks_online(&self) -> u16 {
+        self.kernel.machine().device_count().max(1)
+    }
+
     fn nodes_online(&self) -> u16 {
         self.kernel.mem(|mem| u16::try_from(mem.core.alloc.nodes().len()).expect("8 bits of nodes"))
     }
@@ -189,6 +193,10 @@ impl System for SimSystem {
 
     async fn make_dir(&self, path: &str) -> Result<(), SystemError> {
         self.kernel.make_dir(path).map_err(failed("mkdir", path))
+    }
+
+    async fn make_dir_on(&self, path: &str, disk: u16) -> Result<(), SystemError> {
+        self.kernel.make_dir_on(path, disk).map_err(failed("mount", path))
     }
 
     async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError> {

@@ -19,7 +19,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One pass over a node at the run's priority (`shrink_node`).
     pub(crate) async fn shrink_node(&self, node: NodeId, sc: &mut ScanControl) {
         self.put_closed();
-        let (start, looked_at) = (sc.nr_reclaimed, sc.nr_scanned);
+        let (start, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
         loop {
             let before = sc.nr_reclaimed;
             let mut walk = self.mem(|mem| mem.begin_pass(node, sc));
@@ -35,9 +35,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 break;
             }
         }
-        let scanned = sc.nr_scanned - looked_at;
-        self.mem(|mem| mem.note_scanned(node, sc.reclaim_idx, scanned));
-        self.shrink_slab_by_scan(node, scanned, sc).await;
+        self.mem(|mem| mem.note_scanned(node, sc.reclaim_idx, sc.nr_scanned - scanned));
+        self.shrink_slab_by_scan(node, sc.nr_scanned - scanned, sc).await;
         self.heed_writeback(node, sc, sc.nr_reclaimed - start).await;
     }
 
@@ -94,7 +93,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn write_for_reclaim(&self, report: ChunkReport) {
         let kicks = self.mem(|mem| mem.core.rules().writepage) != Writepage::Anyone;
         if kicks && report.unqueued_dirty == report.taken.pages {
-            self.kick_flusher(u64::MAX);
+            self.kick_flushers(u64::MAX);
         }
         let pages = self.mem(|mem| mem.take_pageout());
         if !pages.is_empty() {

@@ -22,7 +22,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.check_node_pressure(node);
                     self.throttle_without_progress(node, &run.sc).await;
                 }
-                Next::WakeFlusher => self.kick_flusher(run.sc.total_scanned),
+                Next::WakeFlusher(pages) => self.kick_flushers(pages),
                 Next::Pause(site, zone) => self.pause(site, zone).await,
                 Next::Done(freed) => break freed,
             }

@@ -1,4 +1,4 @@
-//! The flusher thread of the data disk, and its order of inodes (`wb_workfn`; MECHANISMS 10.4).
+//! The flusher threads, one for each data disk, and their order of inodes (`wb_workfn`; MECHANISMS 10.4).
 //!
 //! ```text
 //!   write --> dirty list, by the time of the first dirty page
@@ -8,7 +8,7 @@
 //!                 ^                                                                       |
 //!                 +-- more-io list: inodes with pages left              pages are clean <-+
 //! ```
-//! Left out: the journal of ext4, several devices, cgroup writeback, `sync_file_range`. Neighbours:
+//! Left out: the journal of ext4, a disk's own share of the thresholds, cgroup writeback, `sync_file_range`. Neighbours:
 //! `inodes` for the lists, [`super::work`] for a piece of its work, [`super::pause`] for writers.
 
 use mm::base::event::Trace;
@@ -20,31 +20,31 @@ use crate::machine::{Machine, WaitReason};
 use crate::writeback::work::Work;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// The flusher thread of the data disk (`wb_workfn`).
-    pub(crate) async fn flusher(&self) {
+    /// The flusher thread of a data disk (`wb_workfn`).
+    pub(crate) async fn flusher(&self, device: u16) {
+        let queue = self.flusher_of(device, |flusher| flusher.queue);
         loop {
             self.put_closed();
             let period = self.centisecs(Sysctl::DirtyWritebackCentisecs);
-            let (asked, idle) = {
-                let flusher = self.shared.flusher.borrow();
+            let (asked, idle) = self.flusher_of(device, |flusher| {
                 (flusher.kicked.is_some() || flusher.background, flusher.inodes.is_empty())
-            };
+            });
             if !asked {
                 let timeout = (!idle && period > Nanos::ZERO).then_some(period);
-                let _ = self.machine().wait(self.shared.wait.flusher, WaitReason::FlusherIdle, timeout).await;
+                let _ = self.machine().wait(queue, WaitReason::FlusherIdle, timeout).await;
             }
-            let kicked = self.shared.flusher.borrow_mut().kicked.take();
-            if let Some(pages) = kicked {
+            if let Some(pages) = self.flusher_of(device, |flusher| flusher.kicked.take()) {
                 let dirty = self.mem(|mem| mem.cache.dirty());
-                self.write_back(Work::Pages(pages.min(dirty))).await;
+                self.write_back(device, Work::Pages(pages.min(dirty))).await;
             }
-            let due = self.shared.flusher.borrow().last_old_flush + period;
-            if period > Nanos::ZERO && self.machine().now() >= due {
-                self.shared.flusher.borrow_mut().last_old_flush = self.machine().now();
-                self.write_back(Work::Old).await;
+            let due = self.flusher_of(device, |flusher| flusher.last_old_flush + period);
+            let now = self.machine().now();
+            if period > Nanos::ZERO && now >= due {
+                self.flusher_of(device, |flusher| flusher.last_old_flush = now);
+                self.write_back(device, Work::Old).await;
             }
-            self.shared.flusher.borrow_mut().background = false;
-            self.write_back(Work::Background).await;
+            self.flusher_of(device, |flusher| flusher.background = false);
+            self.write_back(device, Work::Background).await;
         }
     }
 }

@@ -11,9 +11,9 @@ use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// After a page was made dirty: every now and then the writer looks whether it goes too fast
-    /// (`balance_dirty_pages_ratelimited`).
-    pub(crate) async fn balance_dirty_pages(&self, process: &Process) {
+    /// After a page of a file on disk `device` was made dirty: every now and then the writer looks whether
+    /// it goes too fast (`balance_dirty_pages_ratelimited`).
+    pub(crate) async fn balance_dirty_pages(&self, process: &Process, device: u16) {
         let mut pace = process.0.pace.get();
         let looks = pace.dirty_page();
         process.0.pace.set(pace);
@@ -21,12 +21,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return;
         }
         match self.mem(|mem| mem.core.rules().dirty_pause) {
-            DirtyPause::Writes => self.write_out(process).await,
-            DirtyPause::Sleeps => self.pause_writer(process).await,
+            DirtyPause::Writes => self.write_out(process, device).await,
+            DirtyPause::Sleeps => self.pause_writer(process, device).await,
         }
     }
 
-    async fn pause_writer(&self, process: &Process) {
+    async fn pause_writer(&self, process: &Process, device: u16) {
         let mut pause = Pause::new();
         loop {
             let (now, dying) = (self.machine().now(), process.is_killed());
@@ -34,7 +34,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let next = self.mem(|mem| pause.step(mem, &mut pace, now, dying));
             process.0.pace.set(pace);
             match next {
-                Next::StartFlusher => self.start_background_writeback(),
+                Next::StartFlusher => self.start_background_writeback(device),
                 Next::Sleep(length) => self.machine().sleep(length, WaitReason::DirtyThrottle).await,
                 Next::Go => return,
             }
@@ -42,7 +42,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// The writer writes back itself.
-    async fn write_out(&self, process: &Process) {
+    async fn write_out(&self, process: &Process, device: u16) {
         let memory = self.mem(|mem| mem.core.alloc.zones().iter().map(|zone| zone.managed).sum());
         let poll = poll(memory, self.machine().cpu_count());
         let (mut out, mut written) = (WriteOut::new(poll, self.jiffy()), 0);
@@ -51,11 +51,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let next = self.mem(|mem| out.step(mem, written, dying));
             written = 0;
             match next {
-                write_out::Next::Write(pages) => written = self.write_back_for_writer(pages).await,
+                write_out::Next::Write(pages) => written = self.write_back_for_writer(device, pages).await,
                 write_out::Next::Sleep(ticks) => {
                     self.machine().sleep(self.ticks(ticks), WaitReason::DirtyThrottle).await;
                 }
-                write_out::Next::StartFlusher => self.start_background_writeback(),
+                write_out::Next::StartFlusher => self.start_background_writeback(device),
                 write_out::Next::Go => break,
             }
         }

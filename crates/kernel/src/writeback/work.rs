@@ -42,13 +42,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         limits.dirty > limits.background
     }
 
-    /// A writer writes back up to so many pages itself; returns how many it did.
-    pub(crate) async fn write_back_for_writer(&self, pages: u64) -> u64 {
-        self.write_back(Work::Pages(pages)).await
+    /// A writer writes back up to so many pages of a disk itself; returns how many it did.
+    pub(crate) async fn write_back_for_writer(&self, device: u16, pages: u64) -> u64 {
+        self.write_back(device, Work::Pages(pages)).await
     }
 
     /// One piece of work: rounds over the inodes, a chunk of each in turn (`wb_writeback`). Returns the pages.
-    pub(crate) async fn write_back(&self, work: Work) -> u64 {
+    pub(crate) async fn write_back(&self, device: u16, work: Work) -> u64 {
         let mut plug = Plug::default();
         let asked = if let Work::Pages(pages) = work { pages } else { u64::MAX };
         let mut left = asked;
@@ -56,14 +56,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         while left > 0 && (work != Work::Background || self.is_over_background()) {
             let now = self.machine().now();
             let cutoff = if work == Work::Old { now.saturating_sub(expire) } else { now };
-            let round = {
-                let mut flusher = self.shared.flusher.borrow_mut();
+            let round = self.flusher_of(device, |flusher| {
                 flusher.inodes.queue_io(cutoff);
                 flusher.inodes.due()
-            };
+            });
             let mut progress = false;
             for _ in 0..round {
-                let Some(inode) = self.shared.flusher.borrow_mut().inodes.next() else { break };
+                let next = self.flusher_of(device, |flusher| flusher.inodes.next());
+                let Some(inode) = next else { break };
                 let written = self.write_chunk(&inode, left, &mut plug).await;
                 progress |= written > 0 || inode.list.get() == DirtyList::None;
                 left = left.saturating_sub(written);
@@ -101,7 +101,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if list == DirtyList::Dirty {
             inode.dirtied_when.set(self.machine().now()); // Dirtied again while it is being written.
         }
-        self.shared.flusher.borrow_mut().inodes.put_last(inode, list);
+        self.flusher_of(inode.device, |flusher| flusher.inodes.put_last(inode, list));
         written
     }
 }

@@ -3,8 +3,10 @@
 //! Splitting keeps the lower half, so that single pages are handed out in ascending order.
 //! Merging goes up to order 10 and does not care for types, except that blocks of the highatomic
 //! reserve stay apart from order 9 on; those of the reserve before it ([`HighatomicReserve::Blocks`]) do not.
-//! A block that is likely to grow is kept for last since 2.6.35 ([`LikelyMerges`]). While a frame is free or on a per-CPU list its
-//! `index` field records the type of its list, as the kernel keeps it in `page->index`.
+//! A block that is likely to grow is kept for last since 2.6.35 ([`LikelyMerges`]).
+//!
+//! While a frame is free or on a per-CPU list its `index` field records the type of its list, as the kernel
+//! keeps it in `page->index`.
 //! Left out: isolation for memory offlining, page shuffling.
 //!
 //! Neighbours: [`crate::alloc::pageblock`] for types of blocks, [`crate::alloc::fallback`] for taking from lists

@@ -33,8 +33,8 @@ const MUCH: u64 = 48;
 pub enum Next {
     /// One pass over this node with [`Escalation::sc`].
     Shrink(NodeId),
-    /// Have the flusher write: much was looked at.
-    WakeFlusher,
+    /// Have the flusher write as many pages: so many were looked at.
+    WakeFlusher(u64),
     /// Pause here, for want of pages of this zone.
     Pause(Site, ZoneId),
     /// The run is over: as many pages were freed.
@@ -119,7 +119,7 @@ impl Escalation {
                 At::Settle => {
                     self.at = At::Flushed;
                     if self.scanned > MUCH {
-                        return Next::WakeFlusher;
+                        return Next::WakeFlusher(self.scanned);
                     }
                 }
                 At::Flushed => {
@@ -231,7 +231,7 @@ mod tests {
                     priorities.push(run.sc.priority);
                     pass(&mut run.sc);
                 }
-                Next::WakeFlusher | Next::Pause(..) => {}
+                Next::WakeFlusher(_) | Next::Pause(..) => {}
                 Next::Done(freed) => return (priorities, freed),
             }
         }

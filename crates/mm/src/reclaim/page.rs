@@ -420,7 +420,6 @@ fn count_scanned<T: Trace>(
 ) {
     let pages = u64::from(pages);
     sc.nr_scanned += pages;
-    sc.total_scanned += pages;
     let (event, stat) = match sc.reclaimer {
         Reclaimer::Kswapd => (VmEvent::PgScanKswapd, MemcgStat::PgScanKswapd),
         Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgScanDirect, MemcgStat::PgScanDirect),

@@ -34,10 +34,10 @@ pub struct Reclaim {
     pub(super) nodes: Vec<NodeReclaim>,
     /// What the shrinkers of each cgroup on each node still owe.
     deferred: Vec<[u64; Shrinker::COUNT]>,
-    /// Scans that were too small so far, of the lists of each cgroup on each node (`nr_saved_scan`).
-    saved: Vec<[u64; LruList::EVICTABLE.len()]>,
     /// What was scanned of each zone in vain.
     pub(crate) scans: Scans,
+    /// Scans that were too small so far, of the lists of each cgroup on each node (`nr_saved_scan`).
+    saved: Vec<[u64; LruList::EVICTABLE.len()]>,
     pub(super) walk_positions: WalkPositions,
     /// The filesystem lets kswapd write single pages.
     pub(super) has_writepage_hook: bool,
@@ -54,8 +54,8 @@ impl Reclaim {
         Self {
             nodes: vec![NodeReclaim::default(); nodes],
             deferred: vec![[0; Shrinker::COUNT]; nodes],
-            saved: vec![[0; LruList::EVICTABLE.len()]; nodes],
             scans: Scans::default(),
+            saved: vec![[0; LruList::EVICTABLE.len()]; nodes],
             walk_positions: WalkPositions::default(),
             has_writepage_hook: false,
             pageout: Vec::new(),

@@ -100,10 +100,14 @@ rules! {
         Partial,
     }
 
-    /// Which cgroup counters reclaim looks at (MECHANISMS-6X 4.3).
+    /// Which cgroup counters reclaim looks at (MECHANISMS-6X 4.3, MECHANISMS-510-72 4.2).
     stat_freshness: StatFreshness = "when cgroup statistics are flushed" {
-        /// Always exact (before 5.16: counters that are at most a few pages off).
+        /// Always exact: stands for the counters of kernels before 5.16 other than 5.10, which are at most
+        /// a few pages off.
         Live,
+        /// Off by at most 32 for each cgroup; what is more, all above it see at once (5.0 to 5.12;
+        /// MECHANISMS-510-72 4.2).
+        Batched,
         /// Flushed, the whole tree, once about 64 updates per CPU are pending (5.16).
         Threshold,
         /// As the 2 s worker or the last reader of `memory.stat` left them (6.8).

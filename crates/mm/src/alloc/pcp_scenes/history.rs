@@ -93,7 +93,7 @@ fn cold_pages_are_taken_and_freed_at_the_tail_and_bulk_frees_take_them_first() {
         free(&mut memory, pages[3], Movable, End::Tail);
         assert_eq!(draw(&memory), "[M2 M0 M1 M3]", "{kernel}");
         assert_eq!(take(&mut memory, Movable, End::Tail), 3, "reclaim's last page is readahead's next");
-        assert_eq!(memory.give_back(1, SINGLE), 1);
+        assert_eq!(memory.hand_back(1, SINGLE), 1);
         assert_eq!(draw(&memory), "[M2 M0]", "{kernel}");
         assert_eq!(take(&mut memory, Movable, End::Head), 2);
     }
@@ -136,7 +136,7 @@ fn one_list_gives_back_from_its_tail_whatever_the_type_and_lists_by_type_in_turn
         for kind in [Unmovable, Movable, Reclaimable] {
             refill(&mut memory, kind, End::Head);
         }
-        assert_eq!(memory.give_back(6, SINGLE), 6);
+        assert_eq!(memory.hand_back(6, SINGLE), 6);
         assert_eq!(draw(&memory), left, "{kernel}");
     }
 }
@@ -173,7 +173,7 @@ fn pages_set_aside_leak_from_lists_by_type_until_2_6_33_and_never_from_one_list(
         // One list is searched for movable pages, and this is none.
         let serves = memory.pcp.clone().take(&mut memory.frames.clone(), &rules, SINGLE, Movable, End::Head);
         assert_eq!(serves.is_some(), rules.pcp_lists == PcpLists::PerType);
-        assert_eq!(memory.give_back(1, SINGLE), 1);
+        assert_eq!(memory.hand_back(1, SINGLE), 1);
         assert_eq!(recorded_type(&memory.frames, Pfn(page)), kind, "{:?}", rules.pcp_lists);
     }
 }
