@@ -24,11 +24,11 @@ pub(crate) fn check_workload(kernel: &Version, workload: &Workload) -> Result<()
     for &need in workload.needs() {
         let (message, hint) = match need {
             Need::Cgroups if rules.cgroups == Cgroups::Off => {
-                let message = format!("{base} has no cgroup v2, in which `{name}` puts its tasks");
+                let message = format!("`{base}` has no cgroup v2, in which `{name}` puts its tasks");
                 (message, first_with(|rules| rules.cgroups == Cgroups::V2))
             }
             Need::HugePageAdvice if rules.huge_pages == HugePages::Off => {
-                let message = format!("{base} has no huge pages that `{name}` could ask for");
+                let message = format!("`{base}` has no huge pages that `{name}` could ask for");
                 let hint = "leave out `--param advice=madvise`: every fault is of a single page there";
                 (message, hint.to_owned())
             }
@@ -47,7 +47,7 @@ pub(crate) fn check_sysctls(kernel: &Version, pairs: &BTreeMap<String, String>) 
     for name in pairs.keys() {
         let sysctl = Sysctl::parse(name)?;
         if !kernel.rules.has_sysctl(sysctl) {
-            let message = format!("{} has no `{sysctl}`", kernel.base);
+            let message = format!("`{}` has no `{sysctl}`", kernel.base);
             let hint = format!("leave it out, or {}", first_with(|rules| rules.has_sysctl(sysctl)));
             return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
         }

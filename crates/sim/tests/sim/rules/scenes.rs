@@ -130,6 +130,12 @@ pub const SCENES: &[Scene] = &[
         play: |linux| Box::pin(huge(linux)),
         ..PLAIN
     },
+    // Where it matters which frames a request has.
+    Scene {
+        name: "page cache on a disk that pays for segments",
+        device: DeviceModel { segment: Nanos::from_micros(20), ..DeviceModel::VIRTIO_RAM },
+        ..PLAIN
+    },
 ];
 
 impl Scene {
