@@ -16,7 +16,7 @@ use workload::Scenario;
 
 use crate::counted::{phases, since};
 use crate::error::{FailedAssertion, LabError};
-use crate::resolve::{Setting, command};
+use crate::resolve::{Setting, command, filesystem};
 
 /// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
 ///
@@ -95,15 +95,6 @@ fn violation(run: Recording, command: &str, message: String) -> LabError {
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without text".into())
-}
-
-/// The filesystem that the workload asks for; ext4 when it does not.
-fn filesystem(scenario: &Scenario) -> Filesystem {
-    let asked = match scenario.workload.params().get("filesystem") {
-        Some(workload::ParamValue::Choice(name)) => Filesystem::by_name(name),
-        _ => None,
-    };
-    asked.unwrap_or(Filesystem::Ext4)
 }
 
 fn recorded(identity: Recording, result: SimResult) -> Recording {

@@ -87,6 +87,17 @@ enum Program {
     SequentialReaders(SequentialReaders),
 }
 
+/// What a kernel may not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Cgroups with a memory controller.
+    Cgroups,
+    /// Huge pages for anonymous memory: without them there is nothing to see.
+    HugePages,
+    /// `madvise(MADV_HUGEPAGE)`, which fails without them.
+    HugePageAdvice,
+}
+
 impl WorkloadSpec {
     /// The workload called `name`.
     ///
@@ -161,6 +172,17 @@ impl Workload {
     /// All parameters that it runs with, defaults included.
     pub fn params(&self) -> &Params {
         &self.params
+    }
+
+    /// What a kernel must have for it to run, or to make sense.
+    pub fn needs(&self) -> &'static [Need] {
+        let asks = |choice: &str| self.params.choice("advice") == Some(choice);
+        match &self.program {
+            Program::HotAndStream(_) => &[Need::Cgroups],
+            Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
+            Program::HugeFaults(_) => &[Need::HugePages],
+            Program::SequentialReaders(_) => &[],
+        }
     }
 
     /// What it makes on a machine of this size, by the code that makes it.

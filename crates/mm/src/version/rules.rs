@@ -348,8 +348,7 @@ rules! {
     /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up
     /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
     writepage: Writepage = "writes of single dirty pages" {
-        /// Every reclaimer that may writes them, whatever the filesystem, and direct reclaim has the flusher
-        /// write as many pages as it has scanned (up to 3.1).
+        /// Every reclaimer that may writes them, whatever the filesystem (up to 3.1).
         Anyone,
         /// It only marks them.
         Never,

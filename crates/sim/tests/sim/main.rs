@@ -9,6 +9,7 @@ mod hot_and_stream;
 mod huge_faults;
 mod huge_pages;
 mod machines;
+mod old_kernel;
 mod pauses;
 mod plugged_pages;
 mod rules;
