@@ -130,6 +130,14 @@ pub const SCENES: &[Scene] = &[
         play: |linux| Box::pin(huge(linux)),
         ..PLAIN
     },
+    // Nothing else tells in which order frames were handed out. The zone is large enough for refills of
+    // several pages.
+    Scene {
+        name: "a device that gathers segments",
+        zones: &[(ZoneKind::Dma, 64)],
+        device: DeviceModel { segment: Nanos(10_000), ..DeviceModel::S390_FCP_2010 },
+        ..PLAIN
+    },
 ];
 
 impl Scene {
