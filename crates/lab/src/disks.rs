@@ -21,6 +21,7 @@ pub(crate) fn check(scenario: &Scenario, setting: &Setting) -> Result<(), Scenar
     };
     let wanted = scenario.workload.footprint(size).disks;
     let machine = scenario.machine.as_deref().unwrap_or_default();
+    let base = machine.split('+').next().unwrap_or_default();
     let name = scenario.workload.name();
     let refused = |message, hint| Err(ScenarioProblem::Model { message, hint: Some(hint) });
     if wanted > there {

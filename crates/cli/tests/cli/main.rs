@@ -9,6 +9,7 @@ mod comparing;
 mod killed;
 mod lists;
 mod machines;
+mod readers;
 mod real_runs;
 mod refusals;
 mod replays;

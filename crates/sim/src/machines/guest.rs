@@ -279,10 +279,8 @@ mod tests {
                 kept_by_kernel: Pages(kept),
             };
             let dma = if kernel == "linux-5.10" { 3_977 } else { 3_840 };
-            let zones = vec![
-                zone(ZoneKind::Dma, dma, dma, 32),
-                zone(ZoneKind::Dma32, managed, at_boot, kept - 32),
-            ];
+            let zones =
+                vec![zone(ZoneKind::Dma, dma, dma, 32), zone(ZoneKind::Dma32, managed, at_boot, kept - 32)];
             let expected =
                 MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: mib == 1024 };
             assert_eq!(guest(kernel, mib), expected, "{kernel} with {mib} MiB");
