@@ -29,7 +29,7 @@ pub(crate) fn check(scenario: &Scenario, setting: &Setting) -> Result<(), Scenar
         return refused(
             format!("`{name}` puts its files on {wanted} disks, and machine `{machine}` has {there} {disks}"),
             format!(
-                "put all on one with `--param disks=1`, or add some: `--machine {machine}+disks={wanted}`"
+                "put all on one with `--param disks=1`, or take a machine with more, as `{base}+disks={wanted}`"
             ),
         );
     }

@@ -69,7 +69,7 @@ fn readers_without_a_disk_each_are_told_with_their_remedy() {
 
     $ run sequential-readers --machine s390-fcp+cpu=2
     error: machines have no `cpu` to change
-    hint: it is one of `cpus`, `disks`, `readahead`, `bandwidth`, `segment`, as in `s390-fcp+cpus=16`
+    hint: it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `segment`, as in `s390-fcp+cpus=16`
     exit 1
 
     $ run sequential-readers --machine s390+cpus=2
@@ -98,11 +98,9 @@ fn a_sweep_goes_over_changes_to_a_machine() {
 #[test]
 fn a_changed_machine_in_a_file_is_checked_at_its_line() {
     let scene = Scene::new();
-    scene.write(
-        "readers.toml",
-        "schema = 1\nworkload = \"sequential-readers\"\nmachine = \"s390-fcp+segment=soon\"\n",
-    );
+    let text = "schema = 1\nworkload = \"sequential-readers\"\nkernel = \"linux-6.1\"\nmem = \"256M\"\n";
+    scene.file("readers.toml", format!("{text}machine = \"s390-fcp+segment=soon\"\n"));
     let shown = scene.shown("run readers.toml");
-    assert!(shown.contains("3:"), "{shown}");
+    assert!(shown.contains("line 5"), "{shown}");
     assert!(shown.contains("`segment` of a machine cannot be `soon`"), "{shown}");
 }
