@@ -175,6 +175,7 @@ impl Running {
         let program = || {
             let system = LinuxSystem::new(Shared {
                 files: spec.root.files.clone(),
+                more_disks: spec.root.more_disks.clone(),
                 tree: tree.clone(),
                 control,
                 host_wide: spec.host_wide,

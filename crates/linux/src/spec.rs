@@ -24,11 +24,13 @@ pub enum CgroupVersion {
     V2,
 }
 
-/// The two directories that a run may change.
+/// The directories that a run may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootPaths {
     /// Where the workload's files go: an empty directory on a filesystem with a page cache.
     pub files: PathBuf,
+    /// The same on further disks, one each; empty where there is one disk.
+    pub more_disks: Vec<PathBuf>,
     /// A cgroup of our own with the memory controller on and no process in it.
     pub cgroup: PathBuf,
     /// The interface that `cgroup` has.

@@ -10,6 +10,7 @@ mod killed;
 mod lists;
 mod machines;
 mod old_kernels;
+mod readers;
 mod real_runs;
 mod refusals;
 mod replays;
