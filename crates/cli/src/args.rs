@@ -104,7 +104,7 @@ pub(crate) enum VmCommand {
     /// Bring Debian's newest kernel of a version into the cache folder, with apt, unprivileged
     #[command(after_help = "Example:\n  pagetide vm fetch 6.12")]
     Fetch {
-        /// Version: 6.1, 6.12, or a whole release [example: 6.12]
+        /// Version: 5.10, 6.1, 6.12, 7.2, or a whole release [example: 6.12]
         #[arg(value_name = "VERSION")]
         version: String,
     },

@@ -5,13 +5,14 @@
 //! mechanism; [`crate::boot`] starts a kernel.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
 use mm::{MemcgId, Memory};
-use units::Bytes;
+use units::{Bytes, Nanos};
 
 use crate::alloc::kills::OomKill;
 use crate::alloc::used_frames::UsedFrames;
@@ -19,10 +20,12 @@ use crate::cache::in_flight::InFlight;
 use crate::files::descriptor::Closed;
 use crate::files::table::Files;
 use crate::fs::Filesystem;
-use crate::machine::{Machine, QueueId};
+use crate::machine::{Machine, QueueId, TaskId};
 use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, WriteQueues};
 use crate::tasks::process::Processes;
+use crate::time::{jiffy, ticks_from};
 use crate::writeback::inodes::Flusher;
+use crate::writeback::request::Plug;
 
 pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) machine: M,
@@ -40,7 +43,10 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) in_flight: RefCell<InFlight>,
     pub(crate) reads: ReadQueues,
     pub(crate) wait: WriteQueues,
-    pub(crate) flusher: RefCell<Flusher>,
+    /// One for each disk.
+    pub(crate) flushers: RefCell<Vec<Flusher>>,
+    /// Plugs of tasks that may have to wait for memory.
+    pub(crate) plugs: RefCell<BTreeMap<TaskId, Plug>>,
     pub(crate) writeback_waiters: RefCell<Vec<WritebackWaiters>>,
     pub(crate) closed: Closed,
     pub(crate) processes: RefCell<Processes>,
@@ -74,9 +80,35 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         step(&mut self.shared.mem.borrow_mut())
     }
 
+    /// The disks: as many as the machine has devices, or one that no request may reach.
+    pub(crate) fn disks(&self) -> std::ops::Range<u16> {
+        0..self.machine().device_count().max(1)
+    }
+
+    /// One step on what is to be written to a disk.
+    pub(crate) fn flusher_of<R>(&self, device: u16, step: impl FnOnce(&mut Flusher) -> R) -> R {
+        step(&mut self.shared.flushers.borrow_mut()[usize::from(device)])
+    }
+
     /// The cgroup with this path below the root; the root for the empty path.
     pub fn find_memcg(&self, path: &str) -> Option<MemcgId> {
         if path.is_empty() { Some(MemcgId::ROOT) } else { self.mem(|mem| mem.core.cgroups.find(path)) }
+    }
+
+    /// One tick.
+    pub(crate) fn jiffy(&self) -> Nanos {
+        jiffy(self.machine().hz())
+    }
+
+    /// How long a timeout of `ticks` ticks that is set now lasts.
+    pub(crate) fn ticks(&self, ticks: u64) -> Nanos {
+        ticks_from(self.machine().now(), ticks, self.jiffy())
+    }
+
+    /// How long a timeout lasts that is set now for `length`, a whole number of ticks: `HZ` / 10 for
+    /// 100 ms.
+    pub(crate) fn timeout(&self, length: Nanos) -> Nanos {
+        self.ticks(length.0 / self.jiffy().0)
     }
 
     /// Wakes a queue if anybody sleeps on it.

@@ -30,10 +30,9 @@ impl NodeQueues {
     }
 }
 
-/// The wait queues around the data disk.
+/// The wait queues around the data disks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteQueues {
-    pub(crate) flusher: QueueId,
     pub(crate) requests: QueueId,
     pub(crate) page_writeback: QueueId,
     pub(crate) log: QueueId,
@@ -43,7 +42,6 @@ pub(crate) struct WriteQueues {
 impl WriteQueues {
     pub(crate) fn new(machine: &impl Machine) -> Self {
         Self {
-            flusher: machine.new_queue(),
             requests: machine.new_queue(),
             page_writeback: machine.new_queue(),
             log: machine.new_queue(),

@@ -387,7 +387,7 @@ mod tests {
     }
 
     fn memory(bytes: u64) -> Memory {
-        let size = MachineSize { memory: Bytes(bytes).to_pages_floor(), nodes: 1, cpus: 2 };
+        let size = MachineSize { memory: Bytes(bytes).to_pages_floor(), nodes: 1, cpus: 2, disks: 1 };
         Memory { option: "--host-limit", size }
     }
 

@@ -62,7 +62,7 @@ fn smallest<'a>(
 
 /// This machine as a workload sees it that may use `memory` of it.
 pub(crate) fn size(memory: Bytes) -> MachineSize {
-    MachineSize { memory: memory.to_pages_floor(), nodes: nodes_online(), cpus: cpus_online() }
+    MachineSize { memory: memory.to_pages_floor(), nodes: nodes_online(), cpus: cpus_online(), disks: 1 }
 }
 
 /// How many CPUs a list such as `0-3,5` has.

@@ -31,6 +31,7 @@ pub mod version {
     pub mod parse;
     pub mod presets;
     pub mod rules;
+    pub mod tunables;
 }
 
 /// Memory cgroups: the tree, charges, statistics, protection, and the walk of reclaim through it.

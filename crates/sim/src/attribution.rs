@@ -48,7 +48,8 @@ impl WaitKind {
             WaitReason::Congestion | WaitReason::ThrottleWriteback => Self::Writes,
             WaitReason::DirectReclaimThrottle
             | WaitReason::FragmentStall
-            | WaitReason::ThrottleNoProgress => Self::Reclaim,
+            | WaitReason::ThrottleNoProgress
+            | WaitReason::PressureWait => Self::Reclaim,
             WaitReason::PageRead
             | WaitReason::PageWriteback
             | WaitReason::RequestQueue
@@ -81,6 +82,7 @@ impl WaitKind {
 pub const fn kernel_name(reason: WaitReason) -> &'static str {
     match reason {
         WaitReason::Congestion => "congestion_wait",
+        WaitReason::PressureWait => "zonepressure_wait",
         WaitReason::ThrottleWriteback => "reclaim_throttle: writeback",
         WaitReason::ThrottleNoProgress => "reclaim_throttle: no progress",
         WaitReason::DirectReclaimThrottle => "throttle_direct_reclaim",

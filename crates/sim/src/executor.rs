@@ -53,6 +53,8 @@ pub(crate) enum Request {
 pub(crate) struct Core {
     pub(crate) costs: CostTable,
     pub(crate) cpu_count: u16,
+    pub(crate) hz: u64,
+    pub(crate) device_count: u16,
     pub(crate) now: Cell<u64>,
     pub(crate) task: Cell<u32>,
     pub(crate) cpu: Cell<u16>,
@@ -98,6 +100,8 @@ impl Core {
         Self {
             costs: hardware.costs.clone(),
             cpu_count: hardware.cpus,
+            hz: hardware.hz,
+            device_count: u16::try_from(hardware.devices.len()).expect("requests name devices by 16 bits"),
             now: Cell::new(0),
             task: Cell::new(SWAPPER),
             cpu: Cell::new(0),

@@ -7,6 +7,9 @@ use units::Nanos;
 use crate::cost::CostTable;
 use crate::device_model::{DeviceModel, Speed};
 
+/// Linux's default readahead window: 128 KiB (`read_ahead_kb`).
+const READAHEAD_PAGES: u32 = 32;
+
 /// CPUs, their costs, and block devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hardware {
@@ -15,10 +18,14 @@ pub struct Hardware {
     /// How long a task runs before another that waits for its CPU has its turn. 3 ms is what CFS
     /// gives on a machine of 8 CPUs (`sysctl_sched_min_granularity`, 0.75 ms * (1 + log2 cpus)).
     pub slice: Nanos,
+    /// Ticks per second of kernels built for this machine (`CONFIG_HZ`): the grain of every timeout.
+    pub hz: u64,
     /// CPU time for each operation.
     pub costs: CostTable,
     /// Block devices; a request names one by its index here.
     pub devices: Vec<DeviceModel>,
+    /// Readahead window of each device in pages (`read_ahead_kb` / 4).
+    pub readahead_pages: u32,
     /// Bytes per second of the host adapter that all devices share, if it can be the bottleneck.
     pub host_bandwidth: Option<u64>,
 }
@@ -29,8 +36,10 @@ impl Hardware {
         Self {
             cpus,
             slice: Nanos::from_millis(3),
+            hz: kernel::time::HZ,
             costs: CostTable::default(),
             devices: Vec::new(),
+            readahead_pages: READAHEAD_PAGES,
             host_bandwidth: None,
         }
     }
@@ -52,6 +61,9 @@ impl Hardware {
         }
         if self.slice == Nanos::ZERO {
             return Err(HardwareError::NoSlice);
+        }
+        if self.hz == 0 || !1_000_000_000_u64.is_multiple_of(self.hz) {
+            return Err(HardwareError::NoTick(self.hz));
         }
         if self.host_bandwidth == Some(0) {
             return Err(HardwareError::Stuck { part: "host adapter", what: "bandwidth" });
@@ -79,6 +91,9 @@ pub enum HardwareError {
     /// Its time slice is zero.
     #[error("the time slice must be longer than 0 ns")]
     NoSlice,
+    /// A tick of it is no whole number of nanoseconds.
+    #[error("{0} ticks a second are none that a kernel is built with")]
+    NoTick(u64),
     /// A device or the host adapter could never complete a request.
     #[error("`{part}` can never complete a request: its {what} is 0")]
     Stuck {

@@ -102,6 +102,14 @@ impl Machine for Sim {
         self.core.cpu_count
     }
 
+    fn hz(&self) -> u64 {
+        self.core.hz
+    }
+
+    fn device_count(&self) -> u16 {
+        self.core.device_count
+    }
+
     /// In interrupt context, the CPU that submitted the request; at boot, CPU 0.
     #[inline]
     fn current_cpu(&self) -> CpuId {

@@ -14,6 +14,7 @@ use crate::huge_faults::{self, HugeFaults};
 use crate::metric::MetricSpec;
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
+use crate::sequential_readers::{self, SequentialReaders};
 use crate::system::System;
 
 use crate::outcome::{Outcome, WorkloadError};
@@ -60,6 +61,15 @@ const CATALOG: &[WorkloadSpec] = &[
         metrics: huge_faults::METRICS,
         build: |params| HugeFaults::from_params(params).map(Program::HugeFaults),
     },
+    WorkloadSpec {
+        name: sequential_readers::NAME,
+        help: sequential_readers::HELP,
+        params: sequential_readers::PARAMS,
+        phases: sequential_readers::PHASES,
+        varies: sequential_readers::VARIES,
+        metrics: sequential_readers::METRICS,
+        build: |params| SequentialReaders::from_params(params).map(Program::SequentialReaders),
+    },
 ];
 
 /// A workload that is ready to run: a program with all parameters resolved.
@@ -74,6 +84,7 @@ pub struct Workload {
 enum Program {
     HotAndStream(HotAndStream),
     HugeFaults(HugeFaults),
+    SequentialReaders(SequentialReaders),
 }
 
 impl WorkloadSpec {
@@ -157,6 +168,7 @@ impl Workload {
         match &self.program {
             Program::HotAndStream(program) => program.footprint(machine),
             Program::HugeFaults(program) => program.footprint(machine),
+            Program::SequentialReaders(program) => program.footprint(machine),
         }
     }
 
@@ -168,6 +180,7 @@ impl Workload {
         match &self.program {
             Program::HotAndStream(program) => program.run(sys).await,
             Program::HugeFaults(program) => program.run(sys).await,
+            Program::SequentialReaders(program) => program.run(sys).await,
         }
     }
 }

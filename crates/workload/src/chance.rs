@@ -45,7 +45,19 @@ pub(crate) async fn begin<S: System>(sys: &S, workload: &str, task: &str, starte
 
 /// Moves the files that `workload` lays out next to another place of the disk.
 pub(crate) async fn place_files<S: System>(sys: &S, workload: &str) -> Result<(), SystemError> {
-    let mut stream = sys.seed().stream(&format!("{workload}/place"));
-    let pages = stream.below(PLACED_WITHIN.get() / PAGE_SIZE);
-    sys.lay_out_file(GAP_FILE, Bytes(pages * PAGE_SIZE)).await
+    place(sys, &format!("{workload}/place"), GAP_FILE).await
+}
+
+/// The same for the disk that `directory` is on.
+pub(crate) async fn place_files_in<S: System>(
+    sys: &S,
+    workload: &str,
+    directory: &str,
+) -> Result<(), SystemError> {
+    place(sys, &format!("{workload}/{directory}/place"), &format!("{directory}/{GAP_FILE}")).await
+}
+
+async fn place<S: System>(sys: &S, stream: &str, gap: &str) -> Result<(), SystemError> {
+    let pages = sys.seed().stream(stream).below(PLACED_WITHIN.get() / PAGE_SIZE);
+    sys.lay_out_file(gap, Bytes(pages * PAGE_SIZE)).await
 }

@@ -18,12 +18,19 @@ pub struct MachineSize {
     pub nodes: u16,
     /// CPUs of all nodes, at least 1.
     pub cpus: u16,
+    /// Disks for files, at least 1.
+    pub disks: u16,
 }
 
 impl MachineSize {
     /// The machine that a program runs on.
     pub fn of<S: System>(sys: &S) -> Self {
-        Self { memory: sys.memory_total(), nodes: sys.nodes_online(), cpus: sys.cpus_online() }
+        Self {
+            memory: sys.memory_total(),
+            nodes: sys.nodes_online(),
+            cpus: sys.cpus_online(),
+            disks: sys.disks_online(),
+        }
     }
 }
 
@@ -38,6 +45,8 @@ pub struct Footprint {
     pub anonymous: Bytes,
     /// Tasks at the same time, besides the main one.
     pub tasks: u64,
+    /// Disks that the files lie on.
+    pub disks: u16,
 }
 
 #[cfg(test)]
@@ -46,7 +55,7 @@ mod tests {
     use crate::Workload;
 
     fn of(name: &str, pairs: &[(&'static str, &'static str)], mib: u64) -> Footprint {
-        let machine = MachineSize { memory: Bytes(mib << 20).to_pages_floor(), nodes: 1, cpus: 2 };
+        let machine = MachineSize { memory: Bytes(mib << 20).to_pages_floor(), nodes: 1, cpus: 2, disks: 1 };
         Workload::new(name, pairs.iter().copied()).unwrap().footprint(machine)
     }
 
@@ -58,7 +67,8 @@ mod tests {
                 files: Bytes(1536 << 20),
                 file_count: (1536 << 4) + 1,
                 anonymous: Bytes(384 << 20),
-                tasks: 5
+                tasks: 5,
+                disks: 1
             }
         );
         let scaled = of("huge-faults", &[("scale", "10"), ("file_size", "1M")], 1024);

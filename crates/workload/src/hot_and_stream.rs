@@ -225,6 +225,7 @@ impl HotAndStream {
             files: Bytes(sizes.map(|size| size.get()).sum()),
             anonymous: Bytes(0),
             tasks: 1,
+            disks: 1,
         }
     }
 

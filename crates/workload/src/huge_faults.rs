@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, PAGE_SIZE, Stream};
 
 use crate::chance::{self, Started};
+use crate::counters::Counters;
 use crate::footprint::{Footprint, MachineSize};
 use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, TIME_RESOLUTION_US};
 use crate::outcome::{Outcome, WorkloadError};
@@ -202,6 +203,7 @@ impl HugeFaults {
             file_count: file_count + 1, // STOP_FILE
             anonymous: Bytes(threads * (regions / 2) * REGION_PAGES * PAGE_SIZE),
             tasks: FILE_TASKS + threads,
+            disks: 1,
         }
     }
 
@@ -382,20 +384,6 @@ async fn fault_regions<S: System>(
         faults.push(Fault { nanos: sys.now().saturating_sub(begin).get(), huge });
     }
     Ok(faults)
-}
-
-/// `/proc/vmstat` at one moment; what a kernel does not have is left out.
-struct Counters(Vec<(String, u64)>);
-
-impl Counters {
-    async fn read<S: System>(sys: &S) -> Result<Self, SystemError> {
-        sys.vmstat().await.map(Self)
-    }
-
-    fn since(&self, before: &Self, name: &str) -> Option<u64> {
-        let find = |counters: &Self| counters.0.iter().find(|(key, _)| key == name).map(|&(_, value)| value);
-        Some(find(self)?.saturating_sub(find(before)?))
-    }
 }
 
 fn outcome(faults: &[Fault], before: &Counters, after: &Counters) -> Outcome {

@@ -14,6 +14,7 @@
 pub mod amount;
 pub mod catalog;
 mod chance;
+mod counters;
 pub mod footprint;
 pub mod hot_and_stream;
 pub mod huge_faults;
@@ -26,6 +27,7 @@ pub mod policy;
 mod portable;
 pub mod replay;
 pub mod scenario;
+pub mod sequential_readers;
 pub mod system;
 pub mod trace;
 pub mod vocabulary;

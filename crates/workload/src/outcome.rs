@@ -48,6 +48,14 @@ pub enum WorkloadError {
         /// How much there should be.
         size_bytes: u64,
     },
+    /// The machine does not have as many disks as the files are to lie on.
+    #[error("its files are to lie on {wanted} disks, and there {}", disks_there(*.there))]
+    TooFewDisks {
+        /// As many as it is told to use.
+        wanted: u16,
+        /// As many as there are.
+        there: u16,
+    },
     /// The trace that is being replayed cannot be read.
     #[error("{0}")]
     Trace(String),
@@ -60,4 +68,8 @@ pub enum WorkloadError {
         #[serde(deserialize_with = "portable::static_name")]
         key: portable::StaticName,
     },
+}
+
+fn disks_there(disks: u16) -> String {
+    if disks == 1 { "is 1".to_owned() } else { format!("are {disks}") }
 }

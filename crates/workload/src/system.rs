@@ -176,6 +176,10 @@ pub trait System: Clone + 'static {
     fn cpus_online(&self) -> u16;
     /// Memory nodes that are online, at least 1.
     fn nodes_online(&self) -> u16;
+    /// Disks for files, at least 1. Files lie on disk 0 unless their directory is on another one.
+    fn disks_online(&self) -> u16 {
+        1
+    }
     /// Memory of the machine: what the kernel manages (`MemTotal`), or the limit of a run on a host
     /// that others use, too.
     fn memory_total(&self) -> Pages;
@@ -213,6 +217,17 @@ pub trait System: Clone + 'static {
 
     /// Creates a directory.
     async fn make_dir(&self, path: &str) -> Result<(), SystemError>;
+    /// Creates a directory at the top whose files lie on `disk`: the mount point of that disk's
+    /// filesystem.
+    ///
+    /// # Errors
+    /// `NoEnt` when the machine has no such disk.
+    async fn make_dir_on(&self, path: &str, disk: u16) -> Result<(), SystemError> {
+        if disk == 0 {
+            return self.make_dir(path).await;
+        }
+        Err(SystemError::new("mount", path, Errno::NoEnt))
+    }
     /// Makes a file of `size` with all blocks allocated and none of its pages cached: the state
     /// of a file that was written long ago.
     async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError>;

@@ -13,7 +13,6 @@ use units::{Nanos, NodeId, Order, Pfn};
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
 use crate::tasks::process::Process;
-use crate::time::ticks_from;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Allocates a block for `process`, or for the kernel itself if none; waits as far as `gfp`
@@ -94,7 +93,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         locked: bool,
     ) -> Result<Pfn, Outcome> {
         if !locked {
-            self.machine().sleep(ticks_from(self.machine().now(), 1), WaitReason::OomLock).await;
+            self.machine().sleep(self.ticks(1), WaitReason::OomLock).await;
             return Err(Outcome::OomLocked);
         }
         self.try_once(gfp, order, flags).ok_or(Outcome::NoPage)

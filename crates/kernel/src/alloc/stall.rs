@@ -18,20 +18,17 @@ use mm::base::layout::ZoneId;
 use mm::base::sysctl::Sysctl;
 use mm::base::vmstat::VmEvent;
 use mm::version::rules::FragmentStall;
-use units::{NodeId, Order, Pfn};
+use units::{Nanos, NodeId, Order, Pfn};
 
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
-use crate::time::{HZ, JIFFY, ticks_from};
 
-const USEC_PER_TICK: u64 = 1_000_000 / HZ;
-
-/// The longest stall in ticks.
-const fn timeout_ticks(form: FragmentStall) -> u64 {
+/// The longest stall.
+const fn longest(form: FragmentStall) -> Nanos {
     match form {
-        FragmentStall::Off => 0,
-        FragmentStall::V1 | FragmentStall::V2 => HZ / 10,
-        FragmentStall::V3 | FragmentStall::V5 => HZ / 50,
+        FragmentStall::Off => Nanos::ZERO,
+        FragmentStall::V1 | FragmentStall::V2 => Nanos::from_millis(100),
+        FragmentStall::V3 | FragmentStall::V5 => Nanos::from_millis(20),
     }
 }
 
@@ -73,11 +70,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let queues = self.shared.queues[node.index()];
         self.wake_queue(queues.kswapd);
         let begin = machine.now();
-        let timeout = ticks_from(begin, timeout_ticks(form));
+        let timeout = self.timeout(longest(form));
         let _ = machine.wait(queues.pfmemalloc, WaitReason::FragmentStall, Some(timeout)).await;
-        let ticks = (machine.now().0 / JIFFY.0) - (begin.0 / JIFFY.0);
+        let jiffy = self.jiffy().0;
+        let ticks = (machine.now().0 / jiffy) - (begin.0 / jiffy);
         if ticks > 0 && form != FragmentStall::V1 {
-            self.note_stall(node, ticks * USEC_PER_TICK);
+            self.note_stall(node, ticks * jiffy / 1000);
         }
     }
 

@@ -12,7 +12,6 @@ use units::{NodeId, Order};
 
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason, Woken};
-use crate::time::{JIFFY, ticks_from};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The thread.
@@ -39,7 +38,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 SleepNext::Doze(length) => {
                     self.wakeup_kcompactd(node, job.order, job.highest_zoneidx);
-                    let doze = ticks_from(machine.now(), length.0 / JIFFY.0);
+                    let doze = self.timeout(length);
                     woken = machine.wait(queues.kswapd, WaitReason::KswapdDoze, Some(doze)).await;
                     if woken == Woken::Signalled {
                         self.kswapd_request(node, |request| job.ask_again(request));

@@ -4,6 +4,8 @@
 use mm::MemcgId;
 use mm::base::event::{Trace, TraceEvent};
 use mm::decide::priority::{Escalation, Next};
+use mm::reclaim::run::{SWAP_CLUSTER_MAX, ScanControl};
+use mm::version::rules::Writepage;
 use units::Order;
 
 use crate::handle::Kernel;
@@ -19,6 +21,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             match self.mem(|mem| run.step(mem, cpu)) {
                 Next::Shrink(node) => {
                     self.shrink_node(node, &mut run.sc).await;
+                    self.write_by_scan(&run.sc);
                     self.throttle_without_progress(node, &run.sc).await;
                 }
                 Next::Done(freed) => break freed,
@@ -26,6 +29,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         self.trace_end(freed, target);
         freed
+    }
+
+    /// Up to 3.1 a run that has looked at more than one and a half chunks has as many pages written.
+    fn write_by_scan(&self, sc: &ScanControl) {
+        let writes = self.mem(|mem| mem.core.rules().writepage) == Writepage::Anyone;
+        if writes && sc.total_scanned > SWAP_CLUSTER_MAX + (SWAP_CLUSTER_MAX / 2) {
+            self.kick_flushers(sc.total_scanned);
+        }
     }
 
     fn trace_begin(&self, order: Order, memcg: MemcgId) {

@@ -10,7 +10,6 @@ use units::{Nanos, NodeId};
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::Process;
-use crate::time::{JIFFY, ticks_from};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// After a pass over a node that freed so many pages.
@@ -19,7 +18,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             AfterPass::GoOn => {}
             AfterPass::UntilWritten(longest) => self.wait_until_written(node, longest).await,
             AfterPass::CongestionWait(length) => self.machine().sleep(length, WaitReason::Congestion).await,
-            AfterPass::CongestionTick => self.machine().sleep(JIFFY, WaitReason::Congestion).await,
+            AfterPass::CongestionTick => self.machine().sleep(self.jiffy(), WaitReason::Congestion).await,
         }
     }
 
@@ -55,8 +54,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             AfterNode::GoOn => {}
             AfterNode::WakeOthers => self.wake_queue(queue),
             AfterNode::Wait => {
-                let tick = ticks_from(self.machine().now(), 1);
-                let _ = self.machine().wait(queue, WaitReason::ThrottleNoProgress, Some(tick)).await;
+                let tick = Some(self.ticks(1));
+                let _ = self.machine().wait(queue, WaitReason::ThrottleNoProgress, tick).await;
             }
         }
     }

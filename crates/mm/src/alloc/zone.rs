@@ -11,6 +11,7 @@ use crate::alloc::buddy::FreeArea;
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::watermark::{Mark, Watermarks};
 use crate::base::layout::{ZoneId, ZoneKind};
+use crate::version::rules::WatermarkTest;
 
 /// One zone.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub struct Zone {
     pub watermarks: Watermarks,
     /// Free blocks and pageblock types.
     pub free_area: FreeArea,
+    /// How a mark is tested for a block of several pages.
+    pub watermark_test: WatermarkTest,
 }
 
 /// One NUMA node.
@@ -51,7 +54,7 @@ impl Zone {
     }
 
     /// Whether `free` pages are enough to hand out one block of `order` and still leave `mark`
-    /// pages and the reserve against `highest_zoneidx` (MECHANISMS 1.7, the rule since 4.4).
+    /// pages and the reserve against `highest_zoneidx` (MECHANISMS 1.7).
     ///
     /// `mark` is a number of pages, usually [`Watermarks::mark`]; `free` is usually
     /// [`Zone::free_pages`], or what could become free when deciding whether to go on reclaiming.
@@ -81,7 +84,22 @@ impl Zone {
         if free.saturating_sub(unusable) <= needed + self.watermarks.reserve(highest_zoneidx) {
             return false;
         }
-        order == Order(0) || self.free_area.has_block(order, uses_reserve)
+        order == Order(0)
+            || match self.watermark_test {
+                WatermarkTest::AnyBlock => self.free_area.has_block(order, uses_reserve),
+                WatermarkTest::HalvedByOrder => self.enough_at_each_order(order, needed, free - unusable),
+            }
+    }
+
+    /// Whether the free blocks of each order up to `order`, and all larger ones, leave their part of
+    /// `mark` pages: half as many from one order to the next (`zone_watermark_ok` up to 4.3).
+    fn enough_at_each_order(&self, order: Order, mark: u64, free: u64) -> bool {
+        let (mut free, mut needed) = (free, mark);
+        (0..order.0).map(Order).all(|smaller| {
+            free = free.saturating_sub(self.free_area.blocks_free(smaller) << smaller.0);
+            needed /= 2;
+            free > needed
+        })
     }
 
     /// [`Zone::watermark_ok`] for one of the zone's own marks and its present free pages: the test
@@ -104,12 +122,14 @@ mod tests {
     use crate::alloc::buddy::End;
     use crate::base::frame::Frames;
     use crate::base::gfp::MigrateType;
+    use crate::version::presets::Version;
 
     /// A DMA zone with marks 100, 125, 150, a reserve of 40 against users, one free block of order
     /// 3 of each of `types`.
     fn zone(types: &[MigrateType]) -> Zone {
         let mut frames = Frames::new(1024);
-        let mut free_area = FreeArea::new(Pfn(0), 1024);
+        let rules = Version::parse("linux-4.19").unwrap().rules;
+        let mut free_area = FreeArea::new(Pfn(0), 1024, &rules);
         for (block, &migrate_type) in (0..).zip(types) {
             free_area.push(&mut frames, Pfn(16 * block), Order(3), migrate_type, End::Head);
         }
@@ -124,6 +144,7 @@ mod tests {
             managed_at_boot: Pages(1024),
             watermarks,
             free_area,
+            watermark_test: rules.watermark_test,
         }
     }
 

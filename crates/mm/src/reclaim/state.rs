@@ -10,6 +10,7 @@ use units::{NodeId, Pfn};
 
 use crate::base::ids::MemcgId;
 use crate::cgroup::walk::WalkPositions;
+use crate::lru::lists::LruList;
 use crate::reclaim::plan::Shrinker;
 use crate::reclaim::run::Met;
 
@@ -32,6 +33,8 @@ pub struct Reclaim {
     pub(super) nodes: Vec<NodeReclaim>,
     /// What the shrinkers of each cgroup on each node still owe.
     deferred: Vec<[u64; Shrinker::COUNT]>,
+    /// Scans that were too small so far, of the lists of each cgroup on each node (`nr_saved_scan`).
+    saved: Vec<[u64; LruList::EVICTABLE.len()]>,
     pub(super) walk_positions: WalkPositions,
     /// The filesystem lets kswapd write single pages.
     pub(super) has_writepage_hook: bool,
@@ -48,6 +51,7 @@ impl Reclaim {
         Self {
             nodes: vec![NodeReclaim::default(); nodes],
             deferred: vec![[0; Shrinker::COUNT]; nodes],
+            saved: vec![[0; LruList::EVICTABLE.len()]; nodes],
             walk_positions: WalkPositions::default(),
             has_writepage_hook: false,
             pageout: Vec::new(),
@@ -58,7 +62,9 @@ impl Reclaim {
 
     /// Makes room for a new cgroup.
     pub(crate) fn add_cgroup(&mut self) {
-        self.deferred.resize(self.deferred.len() + self.nodes.len(), [0; Shrinker::COUNT]);
+        let lruvecs = self.deferred.len() + self.nodes.len();
+        self.deferred.resize(lruvecs, [0; Shrinker::COUNT]);
+        self.saved.resize(lruvecs, [0; LruList::EVICTABLE.len()]);
     }
 
     /// Says whether the filesystem lets kswapd write single pages.
@@ -105,7 +111,17 @@ impl Reclaim {
 
     /// What a shrinker still owes a cgroup on a node.
     pub(super) fn owed(&mut self, shrinker: Shrinker, memcg: MemcgId, node: NodeId) -> &mut u64 {
-        let index = (memcg.index() * self.nodes.len()) + node.index();
+        let index = self.index(memcg, node);
         &mut self.deferred[index][shrinker as usize]
+    }
+
+    /// What scans of a list that were too small add up to.
+    pub(super) fn saved_scan(&mut self, list: LruList, memcg: MemcgId, node: NodeId) -> &mut u64 {
+        let index = self.index(memcg, node);
+        &mut self.saved[index][list as usize]
+    }
+
+    fn index(&self, memcg: MemcgId, node: NodeId) -> usize {
+        (memcg.index() * self.nodes.len()) + node.index()
     }
 }

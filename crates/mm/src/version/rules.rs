@@ -344,7 +344,8 @@ rules! {
     /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up
     /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
     writepage: Writepage = "writes of single dirty pages" {
-        /// Every reclaimer that may writes them, whatever the filesystem (up to 3.1).
+        /// Every reclaimer that may writes them, whatever the filesystem, and direct reclaim has the flusher
+        /// write as many pages as it has scanned (up to 3.1).
         Anyone,
         /// It only marks them.
         Never,
@@ -386,6 +387,41 @@ rules! {
         Tail,
         /// All pages are alike (4.15).
         Alike,
+    }
+
+    /// Where a bulk free puts pages of the blocks set aside at boot (MECHANISMS 3.4). On a single list they
+    /// keep their type.
+    pcp_reserve: PcpReserve = "reserved pages on the per-CPU lists" {
+        /// With those of the list that they were on, the movable ones: the reserve leaks (2.6.32, a bug of
+        /// the lists by type).
+        Leaks,
+        /// Where they came from (a7016235, 2.6.33).
+        Stays,
+    }
+
+    /// Where a block goes whose buddy is likely to come free, too (MECHANISMS 2.3).
+    likely_merges: LikelyMerges = "free blocks that are likely to grow" {
+        /// Where all go: the next request takes it (up to 2.6.34).
+        Head,
+        /// The tail of its list, to be taken last (2.6.35).
+        Tail,
+    }
+
+    /// What readahead does when memory is short.
+    readahead_effort: ReadaheadEffort = "readahead when memory is short" {
+        /// What every request for page cache does: it is repeated (up to 2.6.39).
+        Insists,
+        /// It gives up after its first failure ("readahead: readahead page allocations are OK to fail", 3.0;
+        /// MECHANISMS-6X 2.2).
+        GivesUp,
+    }
+
+    /// Where requests for pages that are about to be written go (MECHANISMS 1.9, 10.2).
+    dirty_spread: DirtySpread = "zones for pages that are about to be dirty" {
+        /// Where all go (up to 3.2).
+        Any,
+        /// Past nodes that hold their share of dirty pages, at first (3.3).
+        BelowLimit,
     }
 
     /// How a watermark is tested for a block of several pages (MECHANISMS 1.7).
@@ -481,6 +517,16 @@ rules! {
         OnInactive,
         /// It is dropped (2.6.33).
         Dropped,
+    }
+
+    /// What becomes of a scan of less than a chunk of 32 pages ("memcg: fix `get_scan_count()` for small
+    /// targets", 3.0).
+    small_scans: SmallScans = "scans of less than a chunk" {
+        /// It is put off until several of them, over priorities and runs, make a chunk, and an inactive list
+        /// is scanned in whole chunks (up to 2.6.39).
+        Saved,
+        /// It is made (3.0).
+        Made,
     }
 
     /// When a pass over the lists of a cgroup is over (MECHANISMS 6.6).

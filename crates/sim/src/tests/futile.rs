@@ -17,7 +17,7 @@ fn submitter(sim: &Sim, kind: IoKind, at: u64) {
     let here = sim.clone();
     sim.spawn("submitter", None, async move {
         nap(&here, at).await;
-        here.submit(kernel::IoRequest { device: 0, kind, offset: 0, len: Bytes(4000), tag: 7 });
+        here.submit(kernel::IoRequest { device: 0, kind, offset: 0, len: Bytes(4000), segments: 1, tag: 7 });
     });
 }
 

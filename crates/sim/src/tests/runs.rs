@@ -147,6 +147,8 @@ fn a_machine_that_cannot_work_is_refused() {
     for (hardware, expected) in [
         (hardware(0), HardwareError::NoCpu),
         (no_slice, HardwareError::NoSlice),
+        (Hardware { hz: 0, ..hardware(1) }, HardwareError::NoTick(0)),
+        (Hardware { hz: 300, ..hardware(1) }, HardwareError::NoTick(300)),
         (stuck, HardwareError::Stuck { part: "nvme", what: "depth" }),
     ] {
         assert_eq!(Simulation::new(hardware).err(), Some(expected));
