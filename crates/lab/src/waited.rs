@@ -6,12 +6,13 @@
 //! | `wait_seconds` | waits that the allocator and reclaim impose: for a write, for progress of others |
 //! | `futile_wait_seconds` | those of them that ran to their timeout with nothing under way that could have ended them |
 //!
-//! Waits for pages, pauses of writers and idleness are in the recording and in neither metric: real
+//! Both are of the phases that the workload measures, not of those that prepare it. Waits for pages, pauses of writers and idleness are in the recording and in neither metric: real
 //! kernels have no tracepoint for them. Next: `sim::WaitKind` for what is futile.
 
 use std::collections::BTreeMap;
 
 use recording::{Phase, Recording, Wait, WaitEnd, WaitKind};
+use workload::WorkloadSpec;
 
 /// All tasks' time in waits that the allocator and reclaim impose.
 const WAITED: &str = "wait_seconds";
@@ -79,14 +80,20 @@ fn phase_name(phases: &[Phase], over: usize) -> String {
 pub(crate) fn with_waits(mut recording: Recording, waits: Vec<Wait>) -> Recording {
     // What the OOM killer ended has no metrics.
     if recording.oom_kills.is_empty() {
-        recording.metrics.extend(metrics(&waits));
+        recording.metrics.extend(metrics(&waits, prepares(&recording.workload)));
     }
     recording.waited(waits)
 }
 
-fn metrics(waits: &[Wait]) -> BTreeMap<String, f64> {
+/// The phases of a workload, or of a replay, that only prepare.
+fn prepares(workload: &str) -> &'static [&'static str] {
+    WorkloadSpec::find(workload).map_or(&["warm-up"], |spec| spec.prepares)
+}
+
+fn metrics(waits: &[Wait], prepares: &[&str]) -> BTreeMap<String, f64> {
     let seconds = |of: &dyn Fn(&Wait) -> bool| {
-        let of_interest = waits.iter().filter(|wait| wait.kind.is_imposed() && of(wait));
+        let is_measured = |wait: &Wait| !prepares.contains(&&*wait.phase);
+        let of_interest = waits.iter().filter(|wait| wait.kind.is_imposed() && is_measured(wait) && of(wait));
         of_interest.map(|wait| wait.spent_ns).sum::<u64>() as f64 / 1e9
     };
     let all = seconds(&|_| true);
@@ -127,8 +134,9 @@ mod tests {
             made(Io, Some(false), 1000),
             made(Pause, Some(false), 1000),
             made(Idle, Some(false), 1000),
+            Wait { phase: "written".into(), ..made(Writes, Some(true), 1000) },
         ];
-        let told: Vec<_> = metrics(&waits).into_iter().collect();
+        let told: Vec<_> = metrics(&waits, &["written"]).into_iter().collect();
         assert_eq!(told, [(FUTILE.to_owned(), 0.07), (WAITED.to_owned(), 0.1)]);
     }
 
@@ -136,10 +144,10 @@ mod tests {
     #[test]
     fn where_too_much_is_not_known_there_is_no_figure() {
         let waits = |unknown| [made(WaitKind::Writes, Some(true), 1000), made(WaitKind::Writes, None, unknown)];
-        assert_eq!(metrics(&waits(5))[FUTILE], 1.0);
-        assert_eq!(metrics(&waits(50)).get(FUTILE), None);
-        assert_eq!(metrics(&waits(50))[WAITED], 1.05);
-        assert_eq!(metrics(&[])[FUTILE], 0.0);
+        assert_eq!(metrics(&waits(5), &[])[FUTILE], 1.0);
+        assert_eq!(metrics(&waits(50), &[]).get(FUTILE), None);
+        assert_eq!(metrics(&waits(50), &[])[WAITED], 1.05);
+        assert_eq!(metrics(&[], &[])[FUTILE], 0.0);
     }
 
     #[test]

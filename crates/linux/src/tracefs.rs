@@ -46,6 +46,8 @@ fn histogram(event: &str) -> (&'static str, Parser) {
 /// An instance that is removed when dropped.
 pub(crate) struct Tracing {
     instance: Option<PathBuf>,
+    /// Whether it has histograms.
+    counts: bool,
     waits: Option<WaitLog>,
 }
 
@@ -69,26 +71,13 @@ impl Tracing {
             monitor.note(format!("trace events are not counted: {}: {error}", instance.display()));
             return Self::nowhere();
         }
-        let first = instance.join("events").join(EVENTS[0].0).join(EVENTS[0].1);
-        if !first.join("hist").exists() {
-            let _ = fs::remove_dir(&instance);
-            monitor.note("trace events are not counted: this kernel has no CONFIG_HIST_TRIGGERS".to_owned());
-            return Self::nowhere();
-        }
-        for (system, event) in EVENTS {
-            let directory = instance.join("events").join(system).join(event);
-            let (trigger, parser) = histogram(event);
-            match write_existing(&directory.join("trigger"), trigger) {
-                Ok(()) => monitor.add_trace_event(event, &directory.join("hist"), parser),
-                Err(error) => monitor.note(format!("trace event {event} is not counted: {error}")),
-            }
-        }
+        let counts = count(&instance, monitor);
         let waits = listen(&instance, monitor);
-        Self { instance: Some(instance), waits }
+        Self { instance: Some(instance), counts, waits }
     }
 
     fn nowhere() -> Self {
-        Self { instance: None, waits: None }
+        Self { instance: None, counts: false, waits: None }
     }
 
     /// Hears of the waits that ended since it was last called; to be called often, `now` being the
@@ -124,7 +113,8 @@ impl Tracing {
     /// Where [`parse::trace_extfrag`] finds the counts of fallbacks; none where nothing is counted.
     pub(crate) fn extfrag_histogram(&self) -> Option<PathBuf> {
         let [(system, event), ..] = EVENTS;
-        self.instance.as_ref().map(|instance| instance.join("events").join(system).join(event).join("hist"))
+        let instance = self.instance.as_ref().filter(|_| self.counts);
+        instance.map(|instance| instance.join("events").join(system).join(event).join("hist"))
     }
 }
 
@@ -136,6 +126,25 @@ impl Drop for Tracing {
             let _ = remove(instance);
         }
     }
+}
+
+/// Lets the kernel count events, where it can.
+fn count(instance: &Path, monitor: &mut Monitor) -> bool {
+    let directory = |system: &str, event: &str| instance.join("events").join(system).join(event);
+    let (system, event) = EVENTS[0];
+    if !directory(system, event).join("hist").exists() {
+        monitor.note("trace events are not counted: this kernel has no CONFIG_HIST_TRIGGERS".to_owned());
+        return false;
+    }
+    for (system, event) in EVENTS {
+        let directory = directory(system, event);
+        let (trigger, parser) = histogram(event);
+        match write_existing(&directory.join("trigger"), trigger) {
+            Ok(()) => monitor.add_trace_event(event, &directory.join("hist"), parser),
+            Err(error) => monitor.note(format!("trace event {event} is not counted: {error}")),
+        }
+    }
+    true
 }
 
 /// Lets the kernel tell of timed waits, by those of its events that it has.
