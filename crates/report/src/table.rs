@@ -77,6 +77,13 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// The same with its first column written otherwise.
+    pub(crate) fn with_names(&self, write: impl Fn(&str) -> String) -> Self {
+        let mut table = self.clone();
+        table.rows.iter_mut().for_each(|row| row[0] = write(&row[0]));
+        table
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
