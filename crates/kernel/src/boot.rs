@@ -61,6 +61,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         mem.reclaim.set_writepage_hook(hook);
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
+        let pressure = mem.core.alloc.zones().iter().map(|_| machine.new_queue()).collect();
         let frames = mem.core.alloc.frames.len();
         let compaction = CompactionThreads::new(&machine, node_count);
         let wait = WriteQueues::new(&machine);
@@ -81,6 +82,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 in_flight: RefCell::new(InFlight::default()),
                 reads: ReadQueues::new(&machine),
                 wait,
+                congestion: RefCell::default(),
+                pressure,
                 flushers: RefCell::new(disks.map(|_| Flusher::new(machine.new_queue())).collect()),
                 plugs: RefCell::default(),
                 writeback_waiters: RefCell::new(vec![WritebackWaiters::default(); node_count]),

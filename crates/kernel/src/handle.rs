@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::decide::congestion::Congestion;
 use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
 use mm::{MemcgId, Memory};
@@ -43,6 +44,10 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) in_flight: RefCell<InFlight>,
     pub(crate) reads: ReadQueues,
     pub(crate) wait: WriteQueues,
+    /// Writes of each device.
+    pub(crate) congestion: RefCell<Congestion>,
+    /// By zone: those who wait for pressure on it to ease.
+    pub(crate) pressure: Vec<QueueId>,
     /// One for each disk.
     pub(crate) flushers: RefCell<Vec<Flusher>>,
     /// Plugs of tasks that may have to wait for memory.

@@ -37,6 +37,8 @@ pub(crate) struct WriteQueues {
     pub(crate) page_writeback: QueueId,
     pub(crate) log: QueueId,
     pub(crate) log_worker: QueueId,
+    /// For those who wait for congested devices.
+    pub(crate) congestion: QueueId,
 }
 
 impl WriteQueues {
@@ -46,6 +48,7 @@ impl WriteQueues {
             page_writeback: machine.new_queue(),
             log: machine.new_queue(),
             log_worker: machine.new_queue(),
+            congestion: machine.new_queue(),
         }
     }
 }

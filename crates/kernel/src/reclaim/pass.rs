@@ -35,6 +35,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 break;
             }
         }
+        self.mem(|mem| mem.note_scanned(node, sc.reclaim_idx, sc.nr_scanned - scanned));
         self.shrink_slab_by_scan(node, sc.nr_scanned - scanned, sc).await;
         self.heed_writeback(node, sc, sc.nr_reclaimed - start).await;
     }

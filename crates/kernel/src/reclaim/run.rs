@@ -4,8 +4,6 @@
 use mm::MemcgId;
 use mm::base::event::{Trace, TraceEvent};
 use mm::decide::priority::{Escalation, Next};
-use mm::reclaim::run::{SWAP_CLUSTER_MAX, ScanControl};
-use mm::version::rules::Writepage;
 use units::Order;
 
 use crate::handle::Kernel;
@@ -21,22 +19,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             match self.mem(|mem| run.step(mem, cpu)) {
                 Next::Shrink(node) => {
                     self.shrink_node(node, &mut run.sc).await;
-                    self.write_by_scan(&run.sc);
+                    self.check_node_pressure(node);
                     self.throttle_without_progress(node, &run.sc).await;
                 }
+                Next::WakeFlusher(pages) => self.kick_flushers(pages),
+                Next::Pause(site, zone) => self.pause(site, zone).await,
                 Next::Done(freed) => break freed,
             }
         };
         self.trace_end(freed, target);
         freed
-    }
-
-    /// Up to 3.1 a run that has looked at more than one and a half chunks has as many pages written.
-    fn write_by_scan(&self, sc: &ScanControl) {
-        let writes = self.mem(|mem| mem.core.rules().writepage) == Writepage::Anyone;
-        if writes && sc.total_scanned > SWAP_CLUSTER_MAX + (SWAP_CLUSTER_MAX / 2) {
-            self.kick_flushers(sc.total_scanned);
-        }
     }
 
     fn trace_begin(&self, order: Order, memcg: MemcgId) {

@@ -68,6 +68,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.flusher_of(device, |flusher| flusher.requests += 1);
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, len / 1024));
         let tag = self.shared.in_flight.borrow_mut().add_write(device, ranges);
+        self.shared.congestion.borrow_mut().submitted(device);
         self.start_io(IoRequest { device, kind: IoKind::Write, offset, len: Bytes(len), segments, tag });
     }
 
@@ -99,6 +100,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A write is complete: its pages are clean, and whoever waits for that runs.
     pub(crate) fn write_done(&self, device: u16, ranges: &[PageRange]) {
         self.flusher_of(device, |flusher| flusher.requests -= 1);
+        self.write_left_queue(device);
         for range in ranges {
             let written = self.mem(|mem| mem.end_writeback(range.mapping, range.first, range.count));
             for (node, pages) in written {
@@ -107,6 +109,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         for queue in [self.shared.wait.page_writeback, self.shared.wait.requests] {
             self.wake_queue(queue);
+        }
+    }
+
+    /// A device has one write less to do: others may wait for it to have fewer.
+    fn write_left_queue(&self, device: u16) {
+        let rule = self.mem(|mem| mem.core.rules().device_congestion);
+        if self.shared.congestion.borrow_mut().completed(device, rule) {
+            self.wake_queue(self.shared.wait.congestion);
         }
     }
 

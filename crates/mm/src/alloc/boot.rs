@@ -220,8 +220,8 @@ impl<T: Trace> PageAllocator<T> {
 
     fn set_marks(&mut self, min_free_kbytes: u64, managed: impl Fn(&Zone) -> Pages) {
         let scale_factor = match self.version.rules.mark_gap {
-            MarkGap::Scaled => self.sysctls.get(Sysctl::WatermarkScaleFactor),
-            MarkGap::QuarterOfMin => 0,
+            MarkGap::Scaled => Some(self.sysctls.get(Sysctl::WatermarkScaleFactor)),
+            MarkGap::QuarterOfMin => None,
         };
         let shares = MarkShares { min_free_kbytes, scale_factor, lowmem: self.lowmem(&managed).0 };
         for zone in &mut self.zones {

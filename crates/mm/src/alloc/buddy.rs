@@ -3,8 +3,10 @@
 //! Splitting keeps the lower half, so that single pages are handed out in ascending order.
 //! Merging goes up to order 10 and does not care for types, except that blocks of the highatomic
 //! reserve stay apart from order 9 on; those of the reserve before it ([`HighatomicReserve::Blocks`]) do not.
-//! A block that is likely to grow is kept for last since 2.6.35 ([`LikelyMerges`]). While a frame is free or on a per-CPU list its
-//! `index` field records the type of its list, as the kernel keeps it in `page->index`.
+//! A block that is likely to grow is kept for last since 2.6.35 ([`LikelyMerges`]).
+//!
+//! While a frame is free or on a per-CPU list its `index` field records the type of its list, as the kernel
+//! keeps it in `page->index`.
 //! Left out: isolation for memory offlining, page shuffling.
 //!
 //! Neighbours: [`crate::alloc::pageblock`] for types of blocks, [`crate::alloc::fallback`] for taking from lists
@@ -32,6 +34,8 @@ pub struct FreeArea {
     /// Bit o of `filled[t]`: list (t, o) has an element.
     filled: [u16; TYPES],
     free: u64,
+    /// Blocks that were given back so far.
+    given_back: u64,
     pub(super) blocks: Pageblocks,
     pub(super) reserved_highatomic: u64,
     /// A reserve existed at some time: order-9 buddies may have been left unmerged.
@@ -66,6 +70,7 @@ impl FreeArea {
             lists: [[FrameList::EMPTY; ORDERS]; TYPES],
             filled: [0; TYPES],
             free: 0,
+            given_back: 0,
             blocks: Pageblocks::new(start, spanned),
             reserved_highatomic: 0,
             had_highatomic: false,
@@ -78,6 +83,11 @@ impl FreeArea {
     #[inline]
     pub const fn free_pages(&self) -> u64 {
         self.free
+    }
+
+    /// Blocks that were given back so far: while there are more and more, the zone is not exhausted.
+    pub const fn given_back(&self) -> u64 {
+        self.given_back
     }
 
     /// Pages set aside for high-order atomic requests, free or not.
@@ -218,6 +228,7 @@ impl FreeArea {
         let waits = self.likely_merges == LikelyMerges::Tail && merge_is_likely(frames, pfn, order);
         let end = if waits { End::Tail } else { End::Head };
         self.push(frames, pfn, order, migrate_type, end);
+        self.given_back += 1;
     }
 
     /// Whether two free buddies may merge: below a pageblock always, above unless exactly one of

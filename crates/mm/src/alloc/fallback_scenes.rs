@@ -9,8 +9,10 @@
 //! #         kernel memory
 //! U M R H   (drawn only) partly free; the letter tells the list of the first free block
 //! ```
-//! Next: [`rules`] takes the rules one by one, each at its limit; [`serve`] asks what compaction works for.
+//! Next: [`rules`] takes the rules one by one, each at its limit; [`oldest`] those of 2.6.32; [`serve`] asks
+//! what compaction works for.
 
+mod oldest;
 mod rules;
 mod serve;
 
@@ -153,7 +155,7 @@ use MigrateType::{Movable, Reclaimable, Unmovable};
 
 #[test]
 fn own_blocks_come_first_and_the_smallest_that_fits() {
-    for kernel in ["linux-5.5", "linux-6.12"] {
+    for kernel in ["linux-2.6.32", "linux-5.5", "linux-6.12"] {
         let mut memory = scene(
             kernel,
             ["M mmmmmmmmmmmmmmmm", "M ################", "U uu##############", "U u###############"],
@@ -166,7 +168,7 @@ fn own_blocks_come_first_and_the_smallest_that_fits() {
 
 #[test]
 fn a_whole_free_pageblock_changes_hands_without_fragmentation() {
-    for kernel in ["linux-5.5", "linux-6.12"] {
+    for kernel in ["linux-2.6.32", "linux-5.5", "linux-6.12"] {
         let mut memory = scene(
             kernel,
             ["M mmmmmmmmmmmmmmmm", "M LLLLLLLLLLLLLLLL", "M mmmm############", "M ################"],

@@ -217,4 +217,42 @@ mod tests {
         zone.reserve_highatomic(&mut frames, pfn, Order(3), false);
         assert_eq!(unreserve(&mut zone, &mut frames, true), (false, 1));
     }
+
+    /// Types of the pageblocks, those of 2.6.32 set aside for a min mark of `min` pages.
+    fn set_aside(zone: &mut Zone, frames: &mut Frames, min: u64) -> std_alloc::string::String {
+        zone.watermarks.base = [min, min, min];
+        zone.set_blocks_aside(frames);
+        zone.free_area
+            .blocks
+            .iter()
+            .map(|(_, migrate_type)| ['U', 'M', 'R', 'H'][migrate_type as usize])
+            .collect()
+    }
+
+    #[test]
+    fn up_to_4_3_the_first_movable_blocks_are_set_aside_as_far_as_min_goes_and_two_at_most() {
+        let (mut zone, mut frames) = zone(8, 4096);
+        zone.free_area.blocks.set(Pfn(0), MigrateType::Unmovable);
+        for (min, types) in [
+            (498, "UHMMMMMM"), // 256 MB
+            (512, "UHMMMMMM"),
+            (513, "UHHMMMMM"),
+            (20_000, "UHHMMMMM"),
+            (1, "UHMMMMMM"), // a lower min_free_kbytes gives one back
+            (0, "UMMMMMMM"),
+        ] {
+            assert_eq!(set_aside(&mut zone, &mut frames, min), types, "{min}");
+            let set_aside = zone.free_area.free_of(MigrateType::HighAtomic);
+            assert_eq!(set_aside, BLOCK * types.matches('H').count() as u64, "its free pages go along");
+        }
+        assert_eq!(zone.free_area.reserved_highatomic(), 0, "marks know nothing of them");
+    }
+
+    #[test]
+    fn a_block_that_firmware_took_a_part_of_is_not_set_aside() {
+        let (mut zone, mut frames) = zone(8, 4096);
+        zone.free_area.take(&mut frames, Pfn(0));
+        frames.set_state(Pfn(0), FrameState::Reserved);
+        assert_eq!(set_aside(&mut zone, &mut frames, 498), "MHMMMMMM");
+    }
 }

@@ -2,7 +2,9 @@
 //! at a time, when it gives back, and how much (MECHANISMS 3.1-3.3; MECHANISMS-6X 1.4).
 //!
 //! Neighbours: [`super::fallback_scenes`] for the zone behind the lists; the same rules on whole machines
-//! are in the tests beside `src`.
+//! are in the tests beside `src`. [`history`]: the lists up to 4.14, with hot and cold ends.
+
+mod history;
 
 use std_alloc::vec::Vec;
 
@@ -65,10 +67,10 @@ impl Cpu {
         let pfn = self.block(order);
         let block = (order, self.kind);
         let excess = self.pcp.put(&mut self.frames, &self.rules, pfn, block, End::Head, &self.marks);
-        self.give_back(excess, order)
+        self.hand_back(excess, order)
     }
 
-    fn give_back(&mut self, pages: u32, freed: Order) -> u32 {
+    fn hand_back(&mut self, pages: u32, freed: Order) -> u32 {
         let before = self.pcp.count();
         let freed = (freed, self.kind);
         self.pcp.free_bulk(pages, &self.rules, freed, &mut self.frames, &mut self.area);
@@ -249,7 +251,7 @@ fn left_of(unmovable: u32, movable: u32, reclaimable: u32, pages: u32) -> Vec<u3
         cpu.kind = kind;
         cpu.free_quietly(count);
     }
-    assert_eq!(cpu.give_back(pages, SINGLE), pages);
+    assert_eq!(cpu.hand_back(pages, SINGLE), pages);
     cpu.singles()
 }
 
@@ -334,23 +336,23 @@ fn the_list_that_was_freed_to_is_emptied_first_oldest_page_first() {
         cpu.free_quietly(4);
     }
     cpu.kind = Movable;
-    assert_eq!(cpu.give_back(3, SINGLE), 3);
+    assert_eq!(cpu.hand_back(3, SINGLE), 3);
     assert_eq!(cpu.singles(), [4, 1, 4]);
     let oldest = [4, 5, 6].map(|pfn| cpu.frames.state(Pfn(pfn)));
     assert_eq!(oldest.map(|state| state == FrameState::Pcp), [false; 3]);
     assert_eq!(cpu.frames.state(Pfn(7)), FrameState::Pcp, "the last one freed stays");
-    assert_eq!(cpu.give_back(4, SINGLE), 4, "then the lists behind it");
+    assert_eq!(cpu.hand_back(4, SINGLE), 4, "then the lists behind it");
     assert_eq!(cpu.singles(), [4, 0, 1]);
-    assert_eq!(cpu.give_back(2, SINGLE), 2, "and those before it");
+    assert_eq!(cpu.hand_back(2, SINGLE), 2, "and those before it");
     assert_eq!(cpu.singles(), [3, 0, 0]);
-    assert_eq!(cpu.give_back(100, SINGLE), 3, "there are no more");
+    assert_eq!(cpu.hand_back(100, SINGLE), 3, "there are no more");
 }
 
 #[test]
 fn whole_blocks_go_even_if_that_is_more_than_was_wanted() {
     let mut cpu = Cpu::new(HighOrder, 4, 1000, 1000);
     assert_eq!([cpu.free(Order(3)), cpu.free(Order(3))], [0, 0]);
-    assert_eq!(cpu.give_back(9, Order(3)), 16);
+    assert_eq!(cpu.hand_back(9, Order(3)), 16);
     assert_eq!((cpu.pcp.count(), cpu.area.free_pages()), (0, 16));
 }
 
@@ -362,7 +364,7 @@ fn a_page_goes_back_as_the_type_it_was_freed_as_and_since_6_10_as_that_of_its_pa
         cpu.rules.fallback = fallback;
         cpu.free_quietly(1);
         cpu.area.blocks.set(Pfn(0), Unmovable);
-        assert_eq!(cpu.give_back(1, SINGLE), 1);
+        assert_eq!(cpu.hand_back(1, SINGLE), 1);
         assert_eq!(recorded_type(&cpu.frames, Pfn(0)), kind);
     }
 }
@@ -498,7 +500,7 @@ fn while_kswapd_works_lists_of_6_12_shrink_and_keep_four_batches() {
     while cpu.pcp.high() < 400 {
         let _ = cpu.alloc(SINGLE);
     }
-    let _ = cpu.give_back(1000, SINGLE);
+    let _ = cpu.hand_back(1000, SINGLE);
     cpu.marks.reclaim_active = true;
     // Each free takes off what was freed lately, a batch at least: 4 four times, then 5, 6 ...
     (0..6).for_each(|_| assert_eq!(cpu.free(SINGLE), 0));
@@ -522,7 +524,7 @@ fn below_the_zones_high_mark_lists_of_6_12_go_back_to_high_min_at_once() {
     while cpu.pcp.high() < 400 {
         let _ = cpu.alloc(SINGLE);
     }
-    let _ = cpu.give_back(1000, SINGLE);
+    let _ = cpu.hand_back(1000, SINGLE);
     cpu.free_quietly(19);
     cpu.marks.below_high = true;
     let high = cpu.pcp.high();
@@ -557,7 +559,7 @@ fn two_blocks_of_order_1_to_3_in_a_row_flush_32_batches_of_6_12() {
     while cpu.pcp.high() < 1000 {
         let _ = cpu.alloc(SINGLE);
     }
-    let _ = cpu.give_back(1000, SINGLE);
+    let _ = cpu.hand_back(1000, SINGLE);
     cpu.free_quietly(300);
     assert_eq!(cpu.free(Order(1)), 0);
     assert_eq!(cpu.free(Order(1)), 128, "32 batches at most");
@@ -570,19 +572,19 @@ fn a_grown_list_of_6_12_decays_by_an_eighth_a_second() {
     while cpu.pcp.high() < 800 {
         let _ = cpu.alloc(SINGLE);
     }
-    let _ = cpu.give_back(1000, SINGLE);
+    let _ = cpu.hand_back(1000, SINGLE);
     cpu.free_quietly(790);
     assert_eq!((cpu.pcp.decay(), cpu.pcp.high()), (90, 700), "700 of 800");
     // A list that goes on holding so many decays no faster than by 32 batches.
     let mut few = cpu.pcp.clone();
-    assert_eq!(cpu.give_back(90, SINGLE), 90);
+    assert_eq!(cpu.hand_back(90, SINGLE), 90);
     assert_eq!((cpu.pcp.decay(), cpu.pcp.high()), (87, 613));
     assert_eq!((few.decay(), few.high()), (790 - 662, 662), "790 less 128");
     for _ in 0..40 {
         let _ = few.decay();
     }
     assert_eq!(few.high(), 662, "as nothing was given back");
-    let _ = cpu.give_back(1000, SINGLE);
+    let _ = cpu.hand_back(1000, SINGLE);
     (0..40).for_each(|_| assert_eq!(cpu.pcp.decay(), 0));
     assert_eq!(cpu.pcp.high(), 20);
 }

@@ -187,4 +187,42 @@ mod tests {
         let harder = AllocFlags::WMARK_MIN | AllocFlags::HARDER;
         assert_eq!(least(&zone, 3, ZoneKind::Dma, harder), Some(83));
     }
+
+    #[test]
+    fn up_to_4_3_larger_blocks_must_leave_half_of_the_mark_at_each_order() {
+        // 150 single pages, which are no use for pairs: beside them half of 100 must be left.
+        let mut frames = Frames::new(1024);
+        let mut zone = zone(&[]);
+        for page in 0..150 {
+            zone.free_area.push(
+                &mut frames,
+                Pfn(512 + (2 * page)),
+                Order(0),
+                MigrateType::Movable,
+                End::Head,
+            );
+        }
+        zone.watermark_test = WatermarkTest::HalvedByOrder;
+        let min = AllocFlags::WMARK_MIN;
+        for (order, needed) in [(0, 101), (1, 150 + 50 + 2), (2, 150 + 50 + 4), (3, 150 + 50 + 8)] {
+            assert_eq!(least(&zone, order, ZoneKind::Dma, min), Some(needed), "order {order}");
+        }
+        // The reserve of the zone is asked for once, and those who may go deeper halve what is left to them.
+        assert_eq!(least(&zone, 0, ZoneKind::Movable, min), Some(141));
+        assert_eq!(least(&zone, 1, ZoneKind::Movable, min), Some(202));
+        assert_eq!(least(&zone, 1, ZoneKind::Dma, min | AllocFlags::HIGH), Some(150 + 25 + 2));
+        // Pairs count for the next order only.
+        for page in 0..10 {
+            zone.free_area.push(&mut frames, Pfn(4 * page), Order(1), MigrateType::Movable, End::Head);
+        }
+        assert_eq!(least(&zone, 1, ZoneKind::Dma, min), Some(202));
+        assert_eq!(
+            least(&zone, 2, ZoneKind::Dma, min),
+            Some(150 + 50 + 4),
+            "20 of the 50, and 25 were enough"
+        );
+        zone.watermark_test = WatermarkTest::AnyBlock;
+        assert_eq!(least(&zone, 1, ZoneKind::Dma, min), Some(102), "since 4.4 one pair will do");
+        assert_eq!(least(&zone, 2, ZoneKind::Dma, min), None);
+    }
 }

@@ -17,9 +17,9 @@
 //!
 //! Pages are isolated within one step only, so there are never too many of them (`too_many_isolated`).
 //! Left out: lumpy reclaim (2.6.23 to 3.4: for a large block also the neighbours of a page are taken,
-//! wherever they are on the lists, and waited for), swap-out (anonymous pages are never isolated without swap), demotion, executable mappings,
-//! whose pages stay active once (6.2, 6.3). Next: [`crate::reclaim::shrinker`] for the slab part of a visit,
-//! [`crate::pages::dirty`] for dirty pages.
+//! wherever they are on the lists, and waited for), swap-out (anonymous pages are never isolated without
+//! swap), demotion, executable mappings, whose pages stay active once (6.2, 6.3). Next:
+//! [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty pages.
 
 use units::{CpuId, NodeId, Pfn};
 
@@ -420,7 +420,6 @@ fn count_scanned<T: Trace>(
 ) {
     let pages = u64::from(pages);
     sc.nr_scanned += pages;
-    sc.total_scanned += pages;
     let (event, stat) = match sc.reclaimer {
         Reclaimer::Kswapd => (VmEvent::PgScanKswapd, MemcgStat::PgScanKswapd),
         Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgScanDirect, MemcgStat::PgScanDirect),

@@ -62,8 +62,6 @@ pub struct ScanControl {
     pub memcg_full_walk: bool,
     /// Pages looked at in this run, at this priority.
     pub nr_scanned: u64,
-    /// Pages looked at in this run.
-    pub total_scanned: u64,
     /// Where slab is pressed by scan: what part of the lists was scanned since it was pressed last.
     pub scanned: ScannedPart,
     /// Pages freed in this run, slab pages included.
@@ -128,7 +126,6 @@ impl ScanControl {
             memcg_low_skipped: false,
             memcg_full_walk: false,
             nr_scanned: 0,
-            total_scanned: 0,
             scanned: ScannedPart::default(),
             nr_reclaimed: 0,
             may_deactivate_file: false,

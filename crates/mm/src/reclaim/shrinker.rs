@@ -6,8 +6,8 @@
 //! visit is a [`SlabScan`]: a [`ShrinkPlan`] that is worked off in batches, one step each.
 //!
 //! Left out: what [`crate::reclaim::plan`] says; that objects were not kept by node and cgroup up to 3.11
-//! (each of their lists is pressed alike), and that dentries and inodes had shrinkers of their own. Neighbours: that for the plan, [`crate::fs::inode`] and
-//! [`crate::pages::shadow`] for what is freed.
+//! (each of their lists is pressed alike), and that dentries and inodes had shrinkers of their own.
+//! Neighbours: that for the plan, [`crate::fs::inode`] and [`crate::pages::shadow`] for what is freed.
 
 use units::{CpuId, NodeId};
 

@@ -13,6 +13,7 @@ use crate::cgroup::walk::WalkPositions;
 use crate::lru::lists::LruList;
 use crate::reclaim::plan::Shrinker;
 use crate::reclaim::run::Met;
+use crate::reclaim::scans::Scans;
 
 /// What a node remembers between reclaim runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct Reclaim {
     pub(super) nodes: Vec<NodeReclaim>,
     /// What the shrinkers of each cgroup on each node still owe.
     deferred: Vec<[u64; Shrinker::COUNT]>,
+    /// What was scanned of each zone in vain.
+    pub(crate) scans: Scans,
     /// Scans that were too small so far, of the lists of each cgroup on each node (`nr_saved_scan`).
     saved: Vec<[u64; LruList::EVICTABLE.len()]>,
     pub(super) walk_positions: WalkPositions,
@@ -51,6 +54,7 @@ impl Reclaim {
         Self {
             nodes: vec![NodeReclaim::default(); nodes],
             deferred: vec![[0; Shrinker::COUNT]; nodes],
+            scans: Scans::default(),
             saved: vec![[0; LruList::EVICTABLE.len()]; nodes],
             walk_positions: WalkPositions::default(),
             has_writepage_hook: false,
@@ -91,6 +95,11 @@ impl Reclaim {
     pub fn note_sleep(&mut self, node: NodeId) {
         let flags = &mut self.nodes[node.index()];
         (flags.dirty, flags.writeback, flags.congested) = (false, false, false);
+    }
+
+    /// The zones of a node are congested: all dirty pages that a pass met wait for congested devices.
+    pub fn note_congested(&mut self, node: NodeId) {
+        self.nodes[node.index()].congested = true;
     }
 
     /// A run of kswapd freed nothing.

@@ -9,7 +9,9 @@ use std_alloc::string::String;
 
 use units::Bytes;
 
-use crate::version::geometry::{FILE_CACHES_5X, FILE_CACHES_61, FILE_CACHES_612, FileCaches};
+use crate::version::geometry::{
+    FILE_CACHES_5X, FILE_CACHES_61, FILE_CACHES_510, FILE_CACHES_612, FileCaches,
+};
 use crate::version::rules::*;
 
 /// Numbers that differ between versions and that nobody switches by themselves.
@@ -129,6 +131,7 @@ const RULES_2632: Rules = Rules {
     failed_reclaim: FailedReclaim::GoesOn,
     slow_path: SlowPath::Paused,
     backoff: Backoff::CongestionWait,
+    device_congestion: DeviceCongestion::Marked,
     direct_pause: DirectPause::Paused,
     reserve_throttle: ReserveThrottle::Off,
     kswapd_done: KswapdDone::EveryZone,
@@ -160,6 +163,7 @@ const RULES_419: Rules = RULES_2632.edited(&[
     Rule::FailedReclaim(FailedReclaim::Drains),
     Rule::SlowPath(SlowPath::WhileItHelps),
     Rule::Backoff(Backoff::WaitIffCongested),
+    Rule::DeviceCongestion(DeviceCongestion::Never),
     Rule::DirectPause(DirectPause::None),
     Rule::ReserveThrottle(ReserveThrottle::Waits),
     Rule::KswapdDone(KswapdDone::SomeZone),
@@ -192,6 +196,7 @@ const RULES_54: Rules = RULES_53.edited(&[
 const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root), Rule::MemcgWalk(MemcgWalk::Full)]);
 
 const RULES_510: Rules = RULES_55.edited(&[
+    Rule::StatFreshness(StatFreshness::Batched),
     Rule::EvictionAge(EvictionAge::Target),
     Rule::SiblingShares(SiblingShares::ByClaim),
     Rule::BoostedZones(BoostedZones::FourPageblocks),
@@ -229,6 +234,7 @@ const TUNING_510: Tuning = Tuning {
     charge_retries: 16,
     tree_node_size: 584,
     tree_node_slab_order: 1,
+    file_caches: FILE_CACHES_510,
     object_cgroup_overhead: 8,
     min_free_kbytes_max: 262_144,
     xfs_checkpoint_max: Bytes(32 << 20),

@@ -100,10 +100,14 @@ rules! {
         Partial,
     }
 
-    /// Which cgroup counters reclaim looks at (MECHANISMS-6X 4.3).
+    /// Which cgroup counters reclaim looks at (MECHANISMS-6X 4.3, MECHANISMS-510-72 4.2).
     stat_freshness: StatFreshness = "when cgroup statistics are flushed" {
-        /// Always exact (before 5.16: counters that are at most a few pages off).
+        /// Always exact: stands for the counters of kernels before 5.16 other than 5.10, which are at most
+        /// a few pages off.
         Live,
+        /// Off by at most 32 for each cgroup; what is more, all above it see at once (5.0 to 5.12;
+        /// MECHANISMS-510-72 4.2).
+        Batched,
         /// Flushed, the whole tree, once about 64 updates per CPU are pending (5.16).
         Threshold,
         /// As the 2 s worker or the last reader of `memory.stat` left them (6.8).
@@ -442,7 +446,8 @@ rules! {
 
     /// What a request does whose reclaim freed pages that it cannot have (MECHANISMS 3.6).
     failed_reclaim: FailedReclaim = "reclaim that freed pages for others" {
-        /// Goes on.
+        /// Goes on. All lists are drained only for blocks of several pages, before they are tried for (up
+        /// to 2.6.35).
         GoesOn,
         /// Drains the per-CPU lists of all CPUs and tries once more (2.6.36).
         Drains,
@@ -468,10 +473,20 @@ rules! {
         WaitIffCongested,
     }
 
+    /// Whether a device that has many writes to do is known as congested, which ends and begins waits
+    /// (MECHANISMS 4.1, MECHANISMS-510-72 3.4).
+    device_congestion: DeviceCongestion = "the congestion of devices" {
+        /// By its request queue (up to 4.20, for devices with a single one).
+        Marked,
+        /// Nobody marks it: queues of blk-mq do not, which devices of virtual machines have since 3.13 and all
+        /// since 5.0.
+        Never,
+    }
+
     /// What direct reclaim does between two priorities (MECHANISMS 4.6).
     direct_pause: DirectPause = "direct reclaim between two priorities" {
-        /// Once it is hard pressed it waits as between two rounds of the slow path, five times as long (up to
-        /// 4.6).
+        /// Once it is hard pressed it waits by `congestion_wait`, or since 2.6.36 `wait_iff_congested`, up to
+        /// 100 ms, and has the flusher write when it scans much (up to 4.6).
         Paused,
         /// It goes straight on.
         None,
