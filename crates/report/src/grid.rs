@@ -15,7 +15,7 @@ use crate::export::{compare_csv_with, compare_value};
 use crate::number::{plain, with_spread};
 use crate::table::{Align, Table, clean};
 use crate::view::View;
-use crate::wrap::{lines, paragraph};
+use crate::wrap::paragraph;
 use crate::{Group, ReportError};
 
 /// What a row of a kernel's table is.
@@ -86,7 +86,7 @@ impl<'a> Grid<'a> {
         let mut headings = vec![(String::new(), Align::Left)];
         headings.extend(values.iter().map(|value| (format!("{value} {param}"), Align::Number)));
         headings.push(("% portions".to_owned(), Align::Number));
-        let mut table = Table::new(headings);
+        let mut table = Table::new(headings).breaking_names();
         for &row in rows {
             let cells = kernel.by_value.iter().map(|runs| text(&self.values(row, runs)));
             let share = self.share(row, kernel).map_or_else(String::new, |share| format!("{share:.2} %"));
@@ -146,8 +146,10 @@ impl<'a> Grid<'a> {
         let GridLayout { metric, own_mem, mems, .. } = self.layout;
         let first = &self.kernels[0].label;
         let heading = |mem: &&str| ((*mem).to_owned(), Align::Number);
-        let table =
-            || Table::new([("%".to_owned(), Align::Left)].into_iter().chain(mems.iter().map(heading)));
+        let table = || {
+            Table::new([("%".to_owned(), Align::Left)].into_iter().chain(mems.iter().map(heading)))
+                .breaking_names()
+        };
         let own = self.own_mem();
         let mut normalised = table();
         let mut between = table();
@@ -209,23 +211,17 @@ fn text(values: &[f64]) -> String {
 fn deviation(percents: &[f64]) -> String {
     match Summary::of(percents) {
         None => "-".to_owned(),
-        Some(Summary { mean, stddev: Some(stddev), .. }) if stddev >= 0.005 => {
+        Some(Summary { mean, stddev: Some(stddev), .. }) if stddev >= SMALLEST => {
             format!("{mean:+.2} ± {stddev:.2}")
         }
+        Some(Summary { mean: 0.0, .. }) => "0".to_owned(),
+        Some(Summary { mean, .. }) if mean.abs() < SMALLEST => "<0.01".to_owned(),
         Some(Summary { mean, .. }) => format!("{mean:+.2}"),
     }
 }
 
-/// `table` for a terminal; names that leave no room for the numbers are broken at their joints.
-fn table_text(table: &Table, width: usize) -> String {
-    const NAME: [usize; 2] = [36, 24];
-    let height = |text: &str| text.matches("\n\n").count();
-    let whole = table.to_text(width);
-    let broken = NAME.map(|limit| table.with_names(|name| lines(name, limit).join(" ")).to_text(width));
-    // Of those that are all in one block the one with the longest names, else the first.
-    let all = std::iter::once(&whole).chain(&broken);
-    all.min_by_key(|text| height(text)).cloned().unwrap_or(whole)
-}
+/// What two digits behind the point would show as 0.
+const SMALLEST: f64 = 0.005;
 
 /// The tables of the grid for a terminal, then the comparison of `groups`, which are its own point.
 ///
@@ -242,12 +238,12 @@ pub fn grid_text(
     let mut text = String::new();
     for kernel in &grid.kernels {
         text += &paragraph(&clean(&kernel.label), width, 2);
-        text += &format!("{}\n", table_text(&grid.counts(kernel), width));
+        text += &format!("{}\n", grid.counts(kernel).to_text(width));
     }
     text += &format!("{}\n", paragraph(&grid.shares(), width, 2));
     for (title, table) in grid.by_mem() {
         text += &paragraph(&clean(&title), width, 2);
-        text += &format!("{}\n", table_text(&table, width));
+        text += &format!("{}\n", table.to_text(width));
     }
     text += &grid.note().map_or_else(String::new, |note| format!("{}\n", paragraph(&note, width, 2)));
     Ok(text + &below)

@@ -147,8 +147,8 @@ fn seeds_have_a_spread_and_are_paired() {
     linux-2.6.32
                                                    4 readers  16 readers  % portions
      perf_count_congestion_wait                     305        8980
-     perf_count_failed_pages_direct_                305        8979          27.87 %
-     reclaim_but_progress
+     perf_count_failed_pages_direct_reclaim_but_    305        8979          27.87 %
+     progress
      perf_count_pages_direct_reclaim               1153       32217
      throughput_kb_per_sec                         1010 ± 10   1010 ± 10
      futile_wait_seconds                              -           -
@@ -156,8 +156,8 @@ fn seeds_have_a_spread_and_are_paired() {
     linux-2.6.32-pcp-cold-order-pcp-per-migratetype
                                                    4 readers  16 readers  % portions
      perf_count_congestion_wait                      25        1114
-     perf_count_failed_pages_direct_                 25        1114           1.79 %
-     reclaim_but_progress
+     perf_count_failed_pages_direct_reclaim_but_     25        1114           1.79 %
+     progress
      perf_count_pages_direct_reclaim               1054       62297
      throughput_kb_per_sec                         1111 ± 11   1379 ± 14
      futile_wait_seconds                              -           -
