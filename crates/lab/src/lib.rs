@@ -13,6 +13,7 @@
 //! | `experiment.rs` | what a workload runs on when nobody says: machine, memory, kernels before and after |
 //! | `resolve.rs` | texts to a resolved scenario, and a scenario back to the command that runs it |
 //! | `lacks.rs` | what a kernel does not have: refused, or told with the results |
+//! | `grid.rs` | further points of an experiment: other values of a parameter, other memory |
 //! | `compare.rs` | kernels x seeds to runs, and the runs back to columns of a report |
 //! | `ablate.rs` | one workload on every kernel that some features make, switched or not |
 //! | `sweep.rs` | one workload or trace with every combination of several values |
@@ -44,6 +45,7 @@ mod error;
 pub mod experiment;
 pub mod fidelity;
 pub mod folders;
+pub mod grid;
 mod lacks;
 pub mod names;
 pub mod real;

@@ -40,20 +40,23 @@ pub fn to_json(recordings: &[&Recording]) -> Result<String, ReportError> {
 /// # Errors
 /// No group, a group without recordings, different workloads.
 pub fn compare_json(groups: &[Group<'_>], view: impl Into<View>) -> Result<String, ReportError> {
-    let view = &view.into();
+    Ok(format!("{:#}\n", compare_value(groups, &view.into())?))
+}
+
+/// The object of [`compare_json`].
+pub(crate) fn compare_value(groups: &[Group<'_>], view: &View) -> Result<Value, ReportError> {
     let workload = common_workload_of_groups(groups)?;
     let runs: Vec<Value> = recordings_of(groups).into_iter().map(run).collect();
     let groups = &by_seed(groups)[..];
     let Compared { first, rest } = Compared::of(groups, view);
     let rows: Vec<Value> = [&first, &rest].into_iter().flat_map(|rows| judged(rows, groups)).collect();
-    let object = json!({
+    Ok(json!({
         "schema": 1,
         "workload": workload,
         "runs": runs,
         "warnings": view.warnings,
         "comparison": { "baseline": groups[0].label, "level": LEVEL, "rows": rows },
-    });
-    Ok(format!("{object:#}\n"))
+    }))
 }
 
 /// One object for each metric of each group but the first.
@@ -167,10 +170,19 @@ pub fn to_csv(recordings: &[&Recording]) -> Result<String, ReportError> {
 /// # Errors
 /// No group, a group without recordings, different workloads.
 pub fn compare_csv(groups: &[Group<'_>], view: impl Into<View>) -> Result<String, ReportError> {
+    compare_csv_with(&recordings_of(groups), groups, &view.into())
+}
+
+/// [`compare_csv`] with the rows of `runs`, which may be more than those of `groups`.
+pub(crate) fn compare_csv_with(
+    runs: &[&Recording],
+    groups: &[Group<'_>],
+    view: &View,
+) -> Result<String, ReportError> {
     let workload = common_workload_of_groups(groups)?;
-    let mut records = runs_as_rows(&recordings_of(groups));
+    let mut records = runs_as_rows(runs);
     let groups = &by_seed(groups)[..];
-    let Compared { first, rest } = Compared::of(groups, &view.into());
+    let Compared { first, rest } = Compared::of(groups, view);
     for (rows, row) in
         [&first, &rest].into_iter().flat_map(|rows| rows.rows.iter().map(move |row| (rows, row)))
     {
