@@ -236,7 +236,7 @@ pub(crate) struct ScenarioArgs {
     /// Seed of all randomness in the run [default: 1] [example: 7]
     #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
-    /// Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take several [default: sim] [example: vm:6.12]
+    /// Where to run: sim, host, vm:VERSION or vm:PATH of an image or build tree; comparisons take several [default: sim] [example: vm:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
     pub(crate) backends: Vec<String>,
     /// Print the resolved scenario instead of running it
@@ -378,7 +378,7 @@ pub(crate) struct SweepArgs {
     /// Runs of each combination, with this many seeds [default: 1] [example: 5]
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub(crate) seeds: Option<u64>,
-    /// Where to run: sim, host, vm:VERSION or vm:IMAGE [default: sim] [example: vm:6.12]
+    /// Where to run: sim, host, vm:VERSION or vm:PATH of an image or build tree [default: sim] [example: vm:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
     pub(crate) backend: Option<String>,
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
