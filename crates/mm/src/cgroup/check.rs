@@ -8,6 +8,7 @@ use units::NodeId;
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::MemcgStat;
 use crate::cgroup::counters::is_kept_live;
+use crate::cgroup::stat::STAT_BATCH;
 use crate::cgroup::tree::{Memcgs, Protected};
 use crate::version::rules::StatFreshness;
 
@@ -39,10 +40,27 @@ impl Memcgs {
                     return Err("a statistic that is kept exact is off");
                 }
             }
+            if self.freshness == StatFreshness::Batched {
+                self.check_batches(id, node)?;
+                continue;
+            }
             let is_settled =
                 (0..MemcgStat::COUNT).all(|at| stats.seen[at] == stats.local[at] + stats.below[at]);
             if self.freshness != StatFreshness::Live && stats.tells && !is_settled {
                 return Err("statistics changed that no flush would look at");
+            }
+        }
+        Ok(())
+    }
+
+    fn check_batches(&self, id: MemcgId, node: NodeId) -> Result<(), &'static str> {
+        for &stat in MemcgStat::ALL {
+            if self.kept_back(id, node, stat).abs() > STAT_BATCH {
+                return Err("a cgroup keeps back more than a batch of a statistic");
+            }
+            let kept: i64 = self.subtree(id).iter().map(|&id| self.kept_back(id, node, stat)).sum();
+            if self.reclaim_stat(id, node, stat).wrapping_add_signed(kept) != self.live_stat(id, node, stat) {
+                return Err("a batched statistic is off by more than what is kept back");
             }
         }
         Ok(())

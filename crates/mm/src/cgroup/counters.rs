@@ -11,7 +11,8 @@ type StatArray = [u64; MemcgStat::COUNT];
 pub(super) struct Stats {
     /// Of the cgroup's own pages, exact.
     pub(super) local: StatArray,
-    /// Of the whole subtree, as of the last flush; [`is_kept_live`] ones exact where all are.
+    /// Of the whole subtree, as of the last flush, or without what is kept back; [`is_kept_live`] ones exact
+    /// where all are.
     pub(super) seen: StatArray,
     /// What is seen of the cgroups directly below.
     pub(super) below: StatArray,
@@ -36,5 +37,13 @@ pub(super) const fn is_kept_live(stat: MemcgStat) -> bool {
             | MemcgStat::ActiveFile
             | MemcgStat::WorkingsetActivateAnon
             | MemcgStat::WorkingsetActivateFile
+    )
+}
+
+/// What is not counted in pages or events.
+pub(super) const fn is_in_bytes(stat: MemcgStat) -> bool {
+    matches!(
+        stat,
+        MemcgStat::KernelBytes | MemcgStat::SlabReclaimableBytes | MemcgStat::SlabUnreclaimableBytes
     )
 }

@@ -6,18 +6,23 @@
 //! ```
 //! A flush visits only what changed since the last one, as the kernel's does, so its cost does not
 //! grow with the cgroups that rest. Where the kernel's counters are always exact, the few that reclaim
-//! reads go up the tree with each change.
+//! reads go up the tree with each change. Where they are batched, a cgroup keeps back what changed until
+//! it is more than 32, and tells all above it at once (MECHANISMS-510-72 4.2): nobody flushes.
 //!
-//! Left out: the per-CPU batches below a counter (a few pages at most). Neighbours: [`super`] for
-//! the tree, [`crate::reclaim::pass`] for who reads.
+//! Left out: that each CPU keeps back its own changes, so that counters can be off by as much for each CPU;
+//! batches of counters that are in bytes, and batches where counters are exact or flushed. Neighbours:
+//! [`super`] for the tree, [`crate::reclaim::pass`] for who reads.
 
 use units::NodeId;
 
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::MemcgStat;
-use crate::cgroup::counters::is_kept_live;
+use crate::cgroup::counters::{is_in_bytes, is_kept_live};
 use crate::cgroup::tree::Memcgs;
 use crate::version::rules::StatFreshness;
+
+/// What a cgroup keeps back of a counter at most (`MEMCG_CHARGE_BATCH` up to 5.12).
+pub(super) const STAT_BATCH: i64 = 32;
 
 impl Memcgs {
     #[inline]
@@ -49,7 +54,9 @@ impl Memcgs {
 
     /// A counter changed by `by`, modulo 2^64, of a cgroup that [`Stats::tells`].
     fn note_change(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, by: u64) {
-        if !self.keeps_live {
+        if self.freshness == StatFreshness::Batched {
+            self.pass_batch_on(memcg, node, stat);
+        } else if !self.keeps_live {
             self.mark_stale(memcg, node);
         } else if is_kept_live(stat) {
             let mut next = Some(memcg);
@@ -59,6 +66,36 @@ impl Memcgs {
                 *seen = seen.wrapping_add(by);
                 next = self.list[id.index()].parent;
             }
+        }
+    }
+
+    /// What a cgroup keeps back of a counter: its own pages changed by so much since it told of them.
+    pub(super) fn kept_back(&self, memcg: MemcgId, node: NodeId, stat: MemcgStat) -> i64 {
+        let (stats, at) = (&self.stats[self.slot(memcg, node)], stat as usize);
+        let told = stats.seen[at].wrapping_sub(stats.below[at]);
+        stats.local[at].wrapping_sub(told).cast_signed()
+    }
+
+    /// Once a counter's own changes are more than a batch, the cgroup and all above it see them
+    /// (`__mod_memcg_lruvec_state`).
+    fn pass_batch_on(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat) {
+        let kept_back = self.kept_back(memcg, node, stat);
+        let batch = if is_in_bytes(stat) { 0 } else { STAT_BATCH };
+        if kept_back.abs() <= batch {
+            return;
+        }
+        let by = kept_back.cast_unsigned();
+        let mut next = Some(memcg);
+        while let Some(id) = next {
+            let slot = self.slot(id, node);
+            let stats = &mut self.stats[slot];
+            let seen = &mut stats.seen[stat as usize];
+            *seen = seen.wrapping_add(by);
+            if id != memcg {
+                let below = &mut stats.below[stat as usize];
+                *below = below.wrapping_add(by);
+            }
+            next = self.list[id.index()].parent;
         }
     }
 
@@ -111,7 +148,7 @@ impl Memcgs {
     }
 
     /// Flushes before a reclaim pass if the kernel would: 6.1 does once the pending updates exceed
-    /// its threshold, 6.12 leaves it to the 2 s worker.
+    /// its threshold, 6.12 leaves it to the 2 s worker; before there was nothing to flush.
     pub fn flush_for_reclaim(&mut self) {
         // Each CPU passes on its updates in units of more than 64, and a flush happens when the
         // units exceed the number of CPUs.
@@ -133,7 +170,7 @@ impl Memcgs {
     }
 
     fn flush(&mut self, root: MemcgId) {
-        if self.freshness == StatFreshness::Live {
+        if matches!(self.freshness, StatFreshness::Live | StatFreshness::Batched) {
             return;
         }
         // Children come after their parents in creation order: backwards, each is looked at before its
@@ -213,6 +250,37 @@ mod tests {
         tree.add_stat(group, NodeId(0), MemcgStat::File, 1);
         tree.flush_for_reclaim();
         assert_eq!(see(&tree), 195);
+    }
+
+    /// The figures that a guest of 5.10 showed for 6401 active and 1 inactive pages of its hot file
+    /// (MECHANISMS-510-72 4.2).
+    #[test]
+    fn five_ten_keeps_back_up_to_a_batch_of_each_counter() {
+        let mut tree = tree("linux-5.10");
+        let parent = tree.create(MemcgId::ROOT, "P");
+        let child = tree.create(parent, "A");
+        let see = |tree: &Memcgs, id| {
+            [MemcgStat::ActiveFile, MemcgStat::InactiveFile].map(|stat| tree.reclaim_stat(id, NodeId(0), stat))
+        };
+        tree.add_stat(child, NodeId(0), MemcgStat::InactiveFile, 6402);
+        for page in 0..6401 {
+            assert_eq!(see(&tree, child), [page - (page % 33), 6402 - page + (page % 33)]);
+            tree.sub_stat(child, NodeId(0), MemcgStat::InactiveFile, 1);
+            tree.add_stat(child, NodeId(0), MemcgStat::ActiveFile, 1);
+        }
+        for id in [child, parent, MemcgId::ROOT] {
+            assert_eq!(see(&tree, id), [6369, 33], "all above see what the cgroup told");
+        }
+        tree.flush_for_reclaim();
+        tree.flush_for_read(parent);
+        tree.flush_periodic();
+        assert_eq!(see(&tree, parent), [6369, 33], "nobody can ask for the rest");
+        tree.add_stat(parent, NodeId(0), MemcgStat::ActiveFile, 1);
+        assert_eq!(see(&tree, MemcgId::ROOT), [6369, 33], "each cgroup has a batch of its own");
+        tree.add_stat(child, NodeId(0), MemcgStat::ActiveFile, 1);
+        assert_eq!(see(&tree, MemcgId::ROOT), [6402, 33]);
+        tree.add_stat(child, NodeId(0), MemcgStat::KernelBytes, 8);
+        assert_eq!(tree.read_stat(parent, MemcgStat::KernelBytes), 8, "bytes are exact");
     }
 
     /// Counts what a walk over the whole tree would: the flush of 6.1 before it visited changes only.
