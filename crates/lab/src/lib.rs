@@ -20,6 +20,7 @@
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
+//! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
 //! | `differences.rs` | what distinguishes recordings that are put side by side |
 //! | `view.rs` | what a report of a workload shows first |
 //! | `folders.rs` | folders of several recordings, written and read |
@@ -50,6 +51,7 @@ mod simulate;
 pub mod sources;
 pub mod sweep;
 mod view;
+mod waited;
 pub mod workloads;
 pub mod zones;
 

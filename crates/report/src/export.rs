@@ -9,12 +9,13 @@ use crate::judge::LEVEL;
 use crate::measure::Direction;
 use crate::oom::oom_json;
 use crate::view::View;
+use crate::waits::{waits_csv, waits_json};
 use crate::{Group, ReportError, common_workload, common_workload_of_groups};
 
 /// The object that `--format json` prints, with a newline at its end.
 ///
 /// `{"schema": 1, "workload", "runs": [{"label", "backend", "kernel", "seed", "metrics", "samples",
-/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "oom_kills",
+/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "waits", "oom_kills",
 /// "notes"}]}`.
 /// What is not known is `null`: the wall time of a simulated run, the simulated time and events of a
 /// real one, a metric that is not a number.
@@ -134,6 +135,7 @@ pub(crate) fn run(recording: &Recording) -> Value {
         "memcg": recording.memcg,
         "phases": phases,
         "stalls": stalls,
+        "waits": waits_json(recording),
         "oom_kills": oom_json(recording),
         "notes": recording.notes,
     })
@@ -146,7 +148,8 @@ pub(crate) fn seconds(nanoseconds: u64) -> f64 {
 /// One row for each number, for spreadsheets and data frames:
 /// `workload,label,backend,kernel,seed,kind,name,index,value`.
 ///
-/// `kind` is `metric`, `sample`, `vmstat`, `memcg:PATH` or `oom_kill` (who, and after how many
+/// `kind` is `metric`, `sample`, `vmstat`, `memcg:PATH`, `wait:WAIT` (who, and by `index` `times`,
+/// `seconds` and where it is known `futile_seconds`) or `oom_kill` (who, and after how many
 /// seconds); `index` counts samples from 0 and is
 /// empty elsewhere; a value that is not a number is empty.
 ///
@@ -237,6 +240,10 @@ fn numbers(recording: &Recording) -> Vec<Number<'_>> {
         for (index, &value) in samples.iter().enumerate() {
             all.push(Number { kind: "sample".into(), name, index: index.to_string(), value: float(value) });
         }
+    }
+    for (wait, task, what, value) in waits_csv(recording) {
+        let (index, value) = (what.to_owned(), value.to_string());
+        all.push(Number { kind: format!("wait:{wait}"), name: task, index, value });
     }
     for (index, kill) in recording.oom_kills.iter().enumerate() {
         let (index, value) = (index.to_string(), seconds(kill.at_ns).to_string());

@@ -29,6 +29,7 @@ mod sweep;
 mod table;
 mod timeline;
 mod view;
+mod waits;
 mod wrap;
 
 use recording::Recording;

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use kernel::machine::{CostOp, IoRequest, Machine, QueueId, TaskId, WaitReason, Woken};
 use units::{CpuId, Nanos};
 
+use crate::attribution::Waits;
 use crate::device::DeviceCounters;
 use crate::executor::{Core, Request};
 use crate::state::Statistics;
@@ -37,6 +38,16 @@ impl Sim {
     /// All waits by task and reason, the longest total first. A wait that lasts counts up to now.
     pub fn stalls(&self) -> Vec<Stall> {
         self.core.state.borrow().stalls(self.core.now.get())
+    }
+
+    /// All waits by phase, task, reason, end and futility. A wait that lasts counts up to now.
+    pub fn waits(&self) -> Vec<Waits> {
+        self.core.state.borrow().waits(self.core.now.get())
+    }
+
+    /// A phase of the program is over: waits that end from now on are of the next one.
+    pub fn end_phase(&self) {
+        self.core.state.borrow_mut().end_phase();
     }
 
     /// The tasks that have not ended and what they do now, by number.

@@ -16,6 +16,7 @@ use mm::{MemcgId, Violation};
 use units::{Bytes, Nanos, Seed};
 use workload::{Errno, Outcome, Replay, SystemError, Workload, WorkloadError};
 
+use crate::attribution::{WaitKind, Waits};
 use crate::executor::{Progress, RunError, Simulation};
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
@@ -112,6 +113,9 @@ pub struct SimResult {
     pub rows: Vec<(Nanos, Vec<u64>)>,
     /// Who waited for what; waits that are idleness are left out.
     pub stalls: Vec<Stall>,
+    /// Every wait, idleness included, by the phase in which it ended: what ended it, and whether
+    /// anything could have.
+    pub waits: Vec<Waits>,
     /// Events that the simulator handled.
     pub events: u64,
     /// Simulated time when the program ended.
@@ -333,7 +337,8 @@ where
         phases,
         columns,
         rows,
-        stalls: machine.stalls().into_iter().filter(|stall| !is_idleness(stall.reason)).collect(),
+        stalls: machine.stalls().into_iter().filter(|stall| !is_idleness(stall)).collect(),
+        waits: machine.waits(),
         events: machine.statistics().events,
         simulated: end.at,
     })
@@ -363,16 +368,6 @@ fn start_monitor(
 }
 
 /// Waits that tell nothing about memory.
-const fn is_idleness(reason: WaitReason) -> bool {
-    matches!(
-        reason,
-        WaitReason::KswapdIdle
-            | WaitReason::FlusherIdle
-            | WaitReason::KswapdDoze
-            | WaitReason::KcompactdIdle
-            | WaitReason::KhugepagedIdle
-            | WaitReason::UserSleep
-            | WaitReason::Join
-            | WaitReason::Periodic
-    )
+fn is_idleness(stall: &Stall) -> bool {
+    WaitKind::of(stall.reason) == WaitKind::Idle
 }
