@@ -143,7 +143,8 @@ mod tests {
     /// A real kernel does not tell everything: what is not known is not 0.
     #[test]
     fn where_too_much_is_not_known_there_is_no_figure() {
-        let waits = |unknown| [made(WaitKind::Writes, Some(true), 1000), made(WaitKind::Writes, None, unknown)];
+        let waits =
+            |unknown| [made(WaitKind::Writes, Some(true), 1000), made(WaitKind::Writes, None, unknown)];
         assert_eq!(metrics(&waits(5), &[])[FUTILE], 1.0);
         assert_eq!(metrics(&waits(50), &[]).get(FUTILE), None);
         assert_eq!(metrics(&waits(50), &[])[WAITED], 1.05);

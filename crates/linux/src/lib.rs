@@ -42,5 +42,5 @@ pub use run::run;
 pub use spec::{
     CgroupVersion, LinuxResult, LinuxRun, OomKill, PhaseSample, RootPaths, Row, TELL_EVERY, Told,
 };
-pub use waits::{Wait, WaitKind};
 pub use system::{LinuxFile, LinuxSystem, LinuxTask};
+pub use waits::{Wait, WaitKind};

@@ -70,7 +70,8 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
     let started = monotonic();
     monitor.sample(0);
     let running = Running::start(spec, &tree, tracing.extfrag_histogram(), started)?;
-    let outcome = running.watch(spec, &tree, Watching { monitor: &mut monitor, tracing: &mut tracing }, stop, tell);
+    let outcome =
+        running.watch(spec, &tree, Watching { monitor: &mut monitor, tracing: &mut tracing }, stop, tell);
     let wall_ns = elapsed(started);
     monitor.sample(wall_ns);
     let waits = tracing.finish(monotonic(), &mut monitor);

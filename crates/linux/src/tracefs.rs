@@ -104,7 +104,8 @@ impl Tracing {
     pub(crate) fn finish(&mut self, now: Nanos, monitor: &mut Monitor) -> Option<Vec<Wait>> {
         let (waits, lost) = self.waits.take()?.finish(now.get() / 1000);
         if lost > 0 {
-            monitor.note(format!("waits are not recorded: {lost} trace events found no room in their buffer"));
+            monitor
+                .note(format!("waits are not recorded: {lost} trace events found no room in their buffer"));
             return None;
         }
         Some(waits)

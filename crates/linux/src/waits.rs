@@ -180,14 +180,8 @@ impl Heard {
         let timed_out = wait.delayed_us >= wait.timeout_us;
         let key = (wait.phase, wait.task, wait.place, timed_out, self.futile(wait));
         let index = self.sums.iter().position(|sum| sum.key == key).unwrap_or_else(|| {
-            let nothing = Sum {
-                key,
-                count: 0,
-                requested_us: 0,
-                spent_us: 0,
-                longest_us: 0,
-                lengths: [0; CLASSES],
-            };
+            let nothing =
+                Sum { key, count: 0, requested_us: 0, spent_us: 0, longest_us: 0, lengths: [0; CLASSES] };
             self.sums.push(nothing);
             self.sums.len() - 1
         });
@@ -377,7 +371,8 @@ mod tests {
 
     #[test]
     fn a_wait_belongs_to_the_phase_in_which_it_was_heard() {
-        let line = "t-1 [000] d..1 0.200000: writeback_wait_iff_congested: usec_timeout=100000 usec_delayed=0";
+        let line =
+            "t-1 [000] d..1 0.200000: writeback_wait_iff_congested: usec_timeout=100000 usec_delayed=0";
         let mut heard = heard(&[line, line], 500_000);
         heard.phase += 1;
         heard.hear(line);

@@ -45,8 +45,7 @@ impl Recording {
         }
         let manifest = read_file(&path.join(MANIFEST))?;
         let [json, scenario, series] = COVERED.map(|name| read_file(&path.join(name)));
-        let waits =
-            Files::lists_waits(&manifest).then(|| read_file(&path.join(WAITS))).transpose();
+        let waits = Files::lists_waits(&manifest).then(|| read_file(&path.join(WAITS))).transpose();
         Files { covered: [json?, scenario?, series?], waits: waits?, manifest }.decode(path)
     }
 }

@@ -274,7 +274,10 @@ mod tests {
         read,reader-3,congestion_wait,writes,wake,no,2,40000000,6000000,3000000,15:2
         ");
         let manifest = String::from_utf8(files.manifest).unwrap();
-        assert!(manifest.contains("\nschema 3\n") && manifest.contains("\nfile waits.csv 255 "), "{manifest}");
+        assert!(
+            manifest.contains("\nschema 3\n") && manifest.contains("\nfile waits.csv 255 "),
+            "{manifest}"
+        );
     }
 
     /// A recording without waits is written as it always was, and read by programs that know no waits.

@@ -84,9 +84,7 @@ fn telling_waits(groups: &[Group<'_>], mut waits: Vec<Named>, all: bool) -> Vec<
     let whole = |name: &str| whole_of(name).unwrap_or(name).to_owned();
     let length_of_whole = |name: &str| longest.get(&whole(name)).copied().unwrap_or(0.0);
     waits.retain(|(name, _)| length_of_whole(name) > 0.0);
-    waits.sort_by(|(a, _), (b, _)| {
-        length_of_whole(b).total_cmp(&length_of_whole(a)).then_with(|| a.cmp(b))
-    });
+    waits.sort_by(|(a, _), (b, _)| length_of_whole(b).total_cmp(&length_of_whole(a)).then_with(|| a.cmp(b)));
     let mut wholes: Vec<String> = waits.iter().map(|(name, _)| whole(name)).collect();
     wholes.dedup();
     wholes.truncate(if all { wholes.len() } else { ROWS_MAX });

@@ -20,8 +20,8 @@ const ROWS_MAX: usize = 12;
 #[derive(Debug, Clone, Default)]
 struct Sum<'a> {
     tasks: BTreeSet<&'a str>,
-    /// Rows that had no more than a task's sum: what was once called stalls.
-    rows: usize,
+    /// How many tasks, where their names are not kept.
+    unnamed: usize,
     count: u128,
     timed_out: u128,
     spent_ns: u128,
@@ -76,10 +76,7 @@ fn share(part: u128, whole: u128) -> String {
 }
 
 /// Sums of the waits that somebody suffered, by `key`, the longest first.
-fn sums<'a, K: Ord + Clone>(
-    recording: &'a Recording,
-    key: impl Fn(&'a Wait) -> K,
-) -> Vec<(K, Sum<'a>)> {
+fn sums<'a, K: Ord + Clone>(recording: &'a Recording, key: impl Fn(&'a Wait) -> K) -> Vec<(K, Sum<'a>)> {
     let mut sums: BTreeMap<K, Sum<'a>> = BTreeMap::new();
     for wait in recording.waits.iter().filter(|wait| wait.kind != WaitKind::Idle) {
         sums.entry(key(wait)).or_default().add(wait);
@@ -115,7 +112,7 @@ pub(crate) fn who_waited(recording: &Recording, all: bool, width: usize) -> Stri
     let mut table = Table::new(headings.into_iter().map(|(text, align)| (text.to_owned(), align)));
     let shown = if all { rows.len() } else { ROWS_MAX };
     for ((task, reason), sum) in rows.iter().take(shown) {
-        let tasks = sum.tasks.len().max(sum.rows);
+        let tasks = sum.tasks.len().max(sum.unnamed);
         let only = || sum.tasks.first().map_or_else(|| task.clone(), |&name| name.to_owned());
         let who = if tasks > 1 { format!("{task} ({tasks} tasks)") } else { only() };
         let mean = sum.spent_ns as f64 / sum.count.max(1) as f64;
@@ -143,7 +140,7 @@ fn stalls(recording: &Recording) -> Vec<((String, String), Sum<'_>)> {
     let mut sums: BTreeMap<(String, String), Sum<'_>> = BTreeMap::new();
     for stall in &recording.stalls {
         let sum = sums.entry((without_number(&stall.task), stall.reason.clone())).or_default();
-        sum.rows += 1;
+        sum.unnamed += 1;
         sum.count += u128::from(stall.count);
         sum.spent_ns += u128::from(stall.total_ns);
         sum.longest_ns = sum.longest_ns.max(stall.max_ns);

@@ -122,7 +122,8 @@ fn programs_get_all_of_it() {
     let recording = waited("linux-2.6.32", 500);
     let json: serde_json::Value = serde_json::from_str(&to_json(&[&recording]).unwrap()).unwrap();
     let first = &json["runs"][0]["waits"][0];
-    let told = ["task", "wait", "kind", "ended", "futile", "count", "spent_seconds"].map(|key| first[key].to_string());
+    let told = ["task", "wait", "kind", "ended", "futile", "count", "spent_seconds"]
+        .map(|key| first[key].to_string());
     assert_eq!(told.join(" "), r#""reader-0" "congestion_wait" "writes" "timeout" true 500 10.0"#);
     let csv = to_csv(&[&recording]).unwrap();
     let rows: Vec<&str> = csv.lines().filter(|line| line.contains(",wait:congestion_wait,")).collect();

@@ -41,8 +41,7 @@ fn waiter(sim: &Sim, reason: WaitReason, wake: Option<u64>) {
 /// What is told of the waiter's waits other than its nap.
 fn told(sim: &Sim) -> String {
     let micros = |Nanos(nanos)| nanos / 1000;
-    let of_waiter =
-        |waits: &Waits| waits.name == "waiter" && waits.reason != WaitReason::UserSleep;
+    let of_waiter = |waits: &Waits| waits.name == "waiter" && waits.reason != WaitReason::UserSleep;
     let line = |waits: Waits| {
         let futile = if waits.futile { "futile" } else { "not futile" };
         format!(
