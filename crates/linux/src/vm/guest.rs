@@ -147,6 +147,7 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
         limit: job.limit,
         tell_every: None,
         host_wide: true,
+        alone: true,
     };
     let tell = |told: Told<'_>| {
         if let Told::Phase(text) = told {
