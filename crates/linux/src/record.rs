@@ -45,7 +45,7 @@ pub fn run(
 ) -> Result<Recorded, LinuxError> {
     let path = Path::new(command);
     let mut monitor = Monitor::of_machine();
-    let mut tracing = Tracing::start(&mut monitor);
+    let mut tracing = Tracing::start(&mut monitor, false);
     let started = monotonic();
     monitor.sample(0);
     let child = Command::new(command).args(args).spawn();

@@ -58,7 +58,7 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
     }
     let _restored = Sysctls::set(&spec.sysctls, spec.host_wide, spec.keep_in.as_deref())?;
     let mut monitor = Monitor::of_machine();
-    let mut tracing = Tracing::start(&mut monitor);
+    let mut tracing = Tracing::start(&mut monitor, spec.alone);
     monitor.add_group(&tree, "");
     if spec.root.version == CgroupVersion::V1 {
         monitor.note(

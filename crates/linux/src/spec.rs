@@ -63,6 +63,8 @@ pub struct LinuxRun {
     /// Whether the run may change what all processes of the machine share: drop all caches, write
     /// sysctls. In a guest of our own, yes.
     pub host_wide: bool,
+    /// Whether nobody else uses the machine: a guest of our own.
+    pub alone: bool,
 }
 
 /// What a run says while it goes on.

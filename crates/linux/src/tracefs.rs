@@ -5,7 +5,9 @@
 //! timed waits, of which there are few, go into the ring buffer of the instance: [`crate::waits`].
 //! Fallbacks to another mobility type are counted by the order of the block, as the simulator does:
 //! those below a whole pageblock mix types and are the fragmenting ones. It needs root, tracefs
-//! mounted and `CONFIG_HIST_TRIGGERS`; what is missing goes into the notes.
+//! mounted and `CONFIG_HIST_TRIGGERS`; what is missing goes into the notes. Up to 6.5 an instance has
+//! an inode for each file of each event, 6 to 8 MiB; a guest of our own, whose memory is what is
+//! measured, uses the one that the kernel has anyway.
 //!
 //! Left out: mounting tracefs; all other fields of the events.
 
@@ -43,25 +45,32 @@ fn histogram(event: &str) -> (&'static str, Parser) {
     }
 }
 
-/// An instance that is removed when dropped.
+/// An instance, which is removed when dropped, or a guest's whole tracing.
 pub(crate) struct Tracing {
     instance: Option<PathBuf>,
+    /// Whether it was made for us.
+    is_ours: bool,
     /// Whether it has histograms.
     counts: bool,
     waits: Option<WaitLog>,
 }
 
 impl Tracing {
-    /// Starts counting, and samples the counts with `monitor`.
-    pub(crate) fn start(monitor: &mut Monitor) -> Self {
+    /// Starts counting, and samples the counts with `monitor`. Where we are `alone` on the machine,
+    /// nobody else's tracing can be touched.
+    pub(crate) fn start(monitor: &mut Monitor, alone: bool) -> Self {
         let Some(tracefs) = tracefs() else {
             monitor.note("trace events are not counted: tracefs is not mounted or not for us".to_owned());
             return Self::nowhere();
         };
-        Self::start_in(tracefs, monitor)
+        if alone {
+            Self::start_in(tracefs.to_owned(), false, monitor)
+        } else {
+            Self::start_beside(tracefs, monitor)
+        }
     }
 
-    fn start_in(tracefs: &Path, monitor: &mut Monitor) -> Self {
+    fn start_beside(tracefs: &Path, monitor: &mut Monitor) -> Self {
         let Ok(owner) = Processes::of_machine().current() else {
             monitor.note("trace events are not counted: /proc is not mounted".to_owned());
             return Self::nowhere();
@@ -71,13 +80,17 @@ impl Tracing {
             monitor.note(format!("trace events are not counted: {}: {error}", instance.display()));
             return Self::nowhere();
         }
+        Self::start_in(instance, true, monitor)
+    }
+
+    fn start_in(instance: PathBuf, is_ours: bool, monitor: &mut Monitor) -> Self {
         let counts = count(&instance, monitor);
         let waits = listen(&instance, monitor);
-        Self { instance: Some(instance), counts, waits }
+        Self { instance: Some(instance), is_ours, counts, waits }
     }
 
     fn nowhere() -> Self {
-        Self { instance: None, counts: false, waits: None }
+        Self { instance: None, is_ours: false, counts: false, waits: None }
     }
 
     /// Hears of the waits that ended since it was last called; to be called often, `now` being the
@@ -123,7 +136,7 @@ impl Drop for Tracing {
     fn drop(&mut self) {
         // The kernel keeps an instance whose pipe is open.
         drop(self.waits.take());
-        if let Some(instance) = &self.instance {
+        if let Some(instance) = self.instance.as_ref().filter(|_| self.is_ours) {
             let _ = remove(instance);
         }
     }
