@@ -11,6 +11,8 @@ use std::pin::Pin;
 
 use kernel::machine::{WaitReason, Woken};
 
+use crate::share::Share;
+
 /// An index that points nowhere.
 pub(crate) const NONE: u32 = u32::MAX;
 /// A timeout that never comes.
@@ -56,6 +58,7 @@ pub(crate) struct Task {
     /// The CPU it is on, queued on, or was on last.
     pub(crate) cpu: u16,
     pub(crate) pinned: bool,
+    pub(crate) share: Share,
     /// How its last wait ended, until it asks for something else.
     pub(crate) woken: Option<Woken>,
     /// Whether a timer of this task's generation is in the agenda.
@@ -82,6 +85,7 @@ impl Task {
             place,
             cpu,
             pinned,
+            share: Share::default(),
             woken: None,
             timer_armed: false,
             generation: 0,
