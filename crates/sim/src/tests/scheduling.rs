@@ -232,8 +232,8 @@ fn sleeper_beside_two(scheduler: Scheduler) -> Vec<u64> {
     let (here, told) = (sim.clone(), Rc::clone(&waits));
     sim.spawn("sleeper", None, async move {
         for _ in 0..5 {
-            let woken = here.now().0 + 10_000_000;
-            nap(&here, 10_000).await;
+            let woken = here.now().0 + 10_050_000;
+            nap(&here, 10_050).await;
             told.borrow_mut().push((here.now().0 - woken) / 1000);
             work(&here, 200).await;
         }
