@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run one workload, or replay a trace, with every combination of several values
     Sweep(SweepArgs),
+    /// Switch features of a kernel, every subset of them: what each does, and each pair together
+    Ablate(AblateArgs),
     /// Replay a recorded trace through page cache and reclaim, or on plain policies
     Replay(ReplayArgs),
     /// Monitor this host while a command runs
@@ -104,7 +106,7 @@ pub(crate) enum VmCommand {
     /// Bring Debian's newest kernel of a version into the cache folder, with apt, unprivileged
     #[command(after_help = "Example:\n  pagetide vm fetch 6.12")]
     Fetch {
-        /// Version: 6.1, 6.12, or a whole release [example: 6.12]
+        /// Version: 5.10, 6.1, 6.12, 7.2, or a whole release [example: 6.12]
         #[arg(value_name = "VERSION")]
         version: String,
     },
@@ -450,6 +452,52 @@ impl SweepArgs {
         given.sort_by_key(|(place, ..)| *place);
         self.swept = given.into_iter().map(|(_, swept, text)| (swept, text)).collect();
     }
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each feature is switched: taken away where the kernel has it, added where it does not. Every subset
+of the changes is run with every seed: k features make 2^k kernels, at most 6 features and 1000 runs.
+A row of the first table is what `pagetide run` with that kernel gives. Then, for each metric:
+  effect of a   mean of all kernels with the change minus mean of all without it
+  a x b         half of what a does where b is changed, minus half of what it does where b is not
+
+Examples:
+  pagetide ablate hot-and-stream --features root-aging,shared-memcg-walk
+  pagetide ablate huge-faults --mem 256M --param advice=madvise --seeds 5 \\
+    --features nofragment,watermark-boost-v2,fragment-stall"
+)]
+pub(crate) struct AblateArgs {
+    /// Workload by name, or a scenario file (*.toml) [example: hot-and-stream]
+    #[arg(value_name = "WORKLOAD|SCENARIO.toml")]
+    pub(crate) subject: String,
+    /// Features to switch, a list; may be repeated [example: root-aging,shared-memcg-walk]
+    #[arg(long, value_name = "FEATURES", required = true, help_heading = "Run", allow_hyphen_values = true)]
+    pub(crate) features: Vec<String>,
+    /// Runs of each kernel, with this many seeds [default: 1] [example: 10]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    pub(crate) seeds: Option<u64>,
+    /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    pub(crate) jobs: Option<usize>,
+    /// Kernel whose features are switched [default: the baseline of the workload's source, or the newest]
+    /// [example: linux-5.4]
+    #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
+    pub(crate) kernel: Option<String>,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Keep all recordings in this folder as they come [default: not kept] [example: recordings/ablation]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with the ablation in that folder: what has finished is not run again
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) resume: bool,
+    /// Form of the result on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+    /// Show all metrics, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]

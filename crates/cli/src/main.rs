@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run(args, &printer).map(done),
         Command::Compare(args) => commands::compare(args, &printer).map(done),
         Command::Sweep(args) => commands::sweep(args, &printer).map(done),
+        Command::Ablate(args) => commands::ablate(args, &printer).map(done),
         Command::Replay(args) => commands::replay(args, &printer).map(done),
         Command::Record(args) => commands::record(args, &printer),
         Command::Report(args) => commands::report(args, &printer).map(done),

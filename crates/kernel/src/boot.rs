@@ -9,6 +9,7 @@ use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
+use mm::version::rules::{Compaction, HugePages};
 use units::{Bytes, CpuId, Nanos, NodeId, Seed};
 
 use crate::alloc::used_frames::UsedFrames;
@@ -49,8 +50,8 @@ const STAT_FLUSH_PERIOD: Nanos = Nanos::from_secs(2);
 const VMSTAT_PERIOD: Nanos = Nanos::from_secs(1);
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Boots: lays memory out and starts kswapd and kcompactd of each node, khugepaged and the statistics
-    /// workers.
+    /// Boots: lays memory out and starts kswapd of each node, kcompactd and khugepaged where the version has
+    /// them, and the statistics workers.
     ///
     /// # Errors
     /// A memory layout that no kernel can run on.
@@ -60,9 +61,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         mem.reclaim.set_writepage_hook(hook);
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
+        let pressure = mem.core.alloc.zones().iter().map(|_| machine.new_queue()).collect();
         let frames = mem.core.alloc.frames.len();
         let compaction = CompactionThreads::new(&machine, node_count);
         let wait = WriteQueues::new(&machine);
+        // A machine without one has a disk that no request may reach.
+        let disks = 0..machine.device_count().max(1);
         let kernel = Self {
             shared: Rc::new(Shared {
                 mem: RefCell::new(mem),
@@ -78,7 +82,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 in_flight: RefCell::new(InFlight::default()),
                 reads: ReadQueues::new(&machine),
                 wait,
-                flusher: RefCell::new(Flusher::default()),
+                congestion: RefCell::default(),
+                pressure,
+                flushers: RefCell::new(disks.map(|_| Flusher::new(machine.new_queue())).collect()),
+                plugs: RefCell::default(),
                 writeback_waiters: RefCell::new(vec![WritebackWaiters::default(); node_count]),
                 closed: Closed::default(),
                 processes: RefCell::new(Processes::default()),
@@ -89,8 +96,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 machine,
             }),
         };
-        let device = kernel.mem(|mem| mem.mapping_create());
-        kernel.shared.files.borrow_mut().set_device(device);
+        for _ in kernel.disks() {
+            let device = kernel.mem(|mem| mem.mapping_create());
+            kernel.shared.files.borrow_mut().add_disk(device);
+        }
         kernel.start_threads(config.seed);
         Ok(kernel)
     }
@@ -108,19 +117,27 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let kernel = self.clone();
             machine.spawn(&format!("kswapd{node}"), None, async move { kernel.kswapd(node).await });
         }
-        for node in self.mem(|mem| mem.nodes()) {
-            let kernel = self.clone();
-            machine.spawn(&format!("kcompactd{node}"), None, async move { kernel.kcompactd(node).await });
+        let rules = self.mem(|mem| *mem.core.rules());
+        if rules.compaction == Compaction::On {
+            for node in self.mem(|mem| mem.nodes()) {
+                let kernel = self.clone();
+                machine.spawn(&format!("kcompactd{node}"), None, async move { kernel.kcompactd(node).await });
+            }
         }
-        let kernel = self.clone();
-        machine.spawn("khugepaged", None, async move { kernel.khugepaged().await });
+        if rules.huge_pages == HugePages::On {
+            let kernel = self.clone();
+            machine.spawn("khugepaged", None, async move { kernel.khugepaged().await });
+        }
         let phase = |name, period: Nanos| Nanos(seed.stream(name).below(period.0));
         let (kernel, first) = (self.clone(), phase("memcg-stat-flush", STAT_FLUSH_PERIOD));
         machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever(first).await });
         let (kernel, first) = (self.clone(), phase("vmstat-worker", VMSTAT_PERIOD));
         machine.spawn("vmstat-worker", None, async move { kernel.vmstat_forever(first).await });
-        let kernel = self.clone();
-        machine.spawn("flusher", None, async move { kernel.flusher().await });
+        for device in self.disks() {
+            let kernel = self.clone();
+            let name = if device == 0 { "flusher".to_string() } else { format!("flusher{device}") };
+            machine.spawn(&name, None, async move { kernel.flusher(device).await });
+        }
         self.start_filesystem(phase);
     }
 
@@ -130,7 +147,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         match transfer {
             Transfer::Read(range) => self.unlock_pages(range),
             Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
-            Transfer::Write(ranges) => self.write_done(&ranges),
+            Transfer::Write { device, ranges } => self.write_done(device, &ranges),
             Transfer::Log(_) => self.log_arrived(),
         }
     }

@@ -19,6 +19,8 @@ pub enum Errno {
     NoSpc,
     /// Out of memory.
     NoMem,
+    /// Not supported by this version of Linux.
+    NotSup,
     /// The process was killed by the OOM killer.
     Killed,
 }
@@ -33,6 +35,7 @@ impl fmt::Display for Errno {
             Self::Inval => "EINVAL",
             Self::NoSpc => "ENOSPC",
             Self::NoMem => "ENOMEM",
+            Self::NotSup => "ENOTSUP",
             Self::Killed => "killed",
         })
     }

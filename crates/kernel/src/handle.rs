@@ -5,9 +5,11 @@
 //! mechanism; [`crate::boot`] starts a kernel.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::decide::congestion::Congestion;
 use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
 use mm::{MemcgId, Memory};
@@ -19,11 +21,12 @@ use crate::cache::in_flight::InFlight;
 use crate::files::descriptor::Closed;
 use crate::files::table::Files;
 use crate::fs::Filesystem;
-use crate::machine::{Machine, QueueId};
+use crate::machine::{Machine, QueueId, TaskId};
 use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, WriteQueues};
 use crate::tasks::process::Processes;
 use crate::time::{jiffy, ticks_from};
 use crate::writeback::inodes::Flusher;
+use crate::writeback::request::Plug;
 
 pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) machine: M,
@@ -41,7 +44,14 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) in_flight: RefCell<InFlight>,
     pub(crate) reads: ReadQueues,
     pub(crate) wait: WriteQueues,
-    pub(crate) flusher: RefCell<Flusher>,
+    /// Writes of each device.
+    pub(crate) congestion: RefCell<Congestion>,
+    /// By zone: those who wait for pressure on it to ease.
+    pub(crate) pressure: Vec<QueueId>,
+    /// One for each disk.
+    pub(crate) flushers: RefCell<Vec<Flusher>>,
+    /// Plugs of tasks that may have to wait for memory.
+    pub(crate) plugs: RefCell<BTreeMap<TaskId, Plug>>,
     pub(crate) writeback_waiters: RefCell<Vec<WritebackWaiters>>,
     pub(crate) closed: Closed,
     pub(crate) processes: RefCell<Processes>,
@@ -73,6 +83,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     #[inline]
     pub fn mem<R>(&self, step: impl FnOnce(&mut Memory<T>) -> R) -> R {
         step(&mut self.shared.mem.borrow_mut())
+    }
+
+    /// The disks: as many as the machine has devices, or one that no request may reach.
+    pub(crate) fn disks(&self) -> std::ops::Range<u16> {
+        0..self.machine().device_count().max(1)
+    }
+
+    /// One step on what is to be written to a disk.
+    pub(crate) fn flusher_of<R>(&self, device: u16, step: impl FnOnce(&mut Flusher) -> R) -> R {
+        step(&mut self.shared.flushers.borrow_mut()[usize::from(device)])
     }
 
     /// The cgroup with this path below the root; the root for the empty path.

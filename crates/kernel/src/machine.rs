@@ -41,6 +41,8 @@ pub enum WaitReason {
     ThrottleNoProgress,
     /// `congestion_wait` and `wait_iff_congested`.
     Congestion,
+    /// `zonepressure_wait`: until a zone is above its low mark again; kswapd's own pause with it (source 1).
+    PressureWait,
     /// Waiting for a page that is being read: `folio_wait_locked`.
     PageRead,
     /// Waiting for a page under writeback.
@@ -170,6 +172,9 @@ pub struct IoRequest {
     pub offset: u64,
     /// Length.
     pub len: Bytes,
+    /// Runs of adjacent frames among its pages, in the order of the request: the elements of its
+    /// scatter-gather list (`blk_rq_map_sg`). At least 1.
+    pub segments: u32,
     /// Handed back to the handler of [`Machine::on_io_done`] when the request is complete.
     pub tag: u64,
 }
@@ -183,6 +188,8 @@ pub trait Machine: Clone + 'static {
     fn cpu_count(&self) -> u16;
     /// Ticks per second of the kernel (`CONFIG_HZ`), as it is built for this machine.
     fn hz(&self) -> u64;
+    /// Block devices of the machine.
+    fn device_count(&self) -> u16;
     /// The CPU that the running task is on. It can change at every `.await`.
     fn current_cpu(&self) -> CpuId;
     /// The running task.

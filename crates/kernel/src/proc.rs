@@ -16,10 +16,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Reads a sysctl.
     ///
     /// # Errors
-    /// `NoEnt`.
+    /// `NoEnt`, also for one that the version does not have.
     pub fn sysctl_read(&self, name: &str) -> Result<String, Errno> {
-        let sysctl = Sysctl::parse(name).map_err(|_| Errno::NoEnt)?;
+        let sysctl = self.find_sysctl(name)?;
         Ok(sysctl.value_text(self.mem(|mem| mem.core.alloc.sysctls().get(sysctl))))
+    }
+
+    fn find_sysctl(&self, name: &str) -> Result<Sysctl, Errno> {
+        let found = Sysctl::parse(name).ok();
+        found.filter(|&sysctl| self.mem(|mem| mem.core.rules().has_sysctl(sysctl))).ok_or(Errno::NoEnt)
     }
 
     /// Writes a sysctl; watermarks follow at once.
@@ -27,7 +32,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// # Errors
     /// `NoEnt`; `Inval` for a value out of range.
     pub fn sysctl_write(&self, name: &str, value: &str) -> Result<(), Errno> {
-        let sysctl = Sysctl::parse(name).map_err(|_| Errno::NoEnt)?;
+        let sysctl = self.find_sysctl(name)?;
         let value = sysctl.parse_value(value).map_err(|_| Errno::Inval)?;
         self.mem(|mem| mem.core.alloc.set_sysctl(sysctl, value));
         if sysctl == Sysctl::ThpEnabled {

@@ -30,24 +30,25 @@ impl NodeQueues {
     }
 }
 
-/// The wait queues around the data disk.
+/// The wait queues around the data disks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteQueues {
-    pub(crate) flusher: QueueId,
     pub(crate) requests: QueueId,
     pub(crate) page_writeback: QueueId,
     pub(crate) log: QueueId,
     pub(crate) log_worker: QueueId,
+    /// For those who wait for congested devices.
+    pub(crate) congestion: QueueId,
 }
 
 impl WriteQueues {
     pub(crate) fn new(machine: &impl Machine) -> Self {
         Self {
-            flusher: machine.new_queue(),
             requests: machine.new_queue(),
             page_writeback: machine.new_queue(),
             log: machine.new_queue(),
             log_worker: machine.new_queue(),
+            congestion: machine.new_queue(),
         }
     }
 }

@@ -226,7 +226,7 @@ fn default_kernels(workload: &str) -> Result<Vec<String>, LabError> {
     Ok(experiment.kernels.iter().map(|&kernel| kernel.to_owned()).collect())
 }
 
-fn variant(label: String, scenario: &Scenario, seeds: u64) -> Variant {
+pub(crate) fn variant(label: String, scenario: &Scenario, seeds: u64) -> Variant {
     let first = scenario.seed.0;
     let seeded = |offset: u64| Scenario { seed: units::Seed(first.wrapping_add(offset)), ..scenario.clone() };
     let command = match seeds {

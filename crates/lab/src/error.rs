@@ -166,6 +166,9 @@ pub enum LabError {
     /// A sweep that cannot be, or that has gone wrong in part.
     #[error(transparent)]
     Sweep(#[from] crate::sweep::SweepError),
+    /// An ablation that cannot be.
+    #[error(transparent)]
+    Ablate(#[from] crate::ablate::AblateError),
     /// Workloads and folders in one comparison.
     #[error("`{0}` is not a folder with recordings")]
     NotARecording(String),
@@ -295,6 +298,7 @@ impl LabError {
                     .to_owned(),
             ),
             Self::Sweep(error) => error.hint(),
+            Self::Ablate(error) => error.hint(),
             Self::NotARecording(_) | Self::EmptyFolder(_) => {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
             }

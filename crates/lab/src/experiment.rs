@@ -27,6 +27,23 @@ const EXPERIMENTS: &[Experiment] = &[
         mem: Bytes(1_016_336 << 10),
         kernels: &["linux-5.4", "linux-5.4+root-aging"],
     },
+    // C. Ehrhardt and M. Gorman, "Performance regression in scsi sequential throughput", 8 Feb 2010: a
+    // guest of 256 MiB; each commit reverted, both; the pressure queue alone and on top of that.
+    Experiment {
+        workload: "sequential-readers",
+        machine: "s390-fcp",
+        mem: Bytes(256 << 20),
+        kernels: &[
+            "linux-2.6.32",
+            "linux-2.6.32-pcp-cold-order",
+            "linux-2.6.32-pcp-per-migratetype",
+            "linux-2.6.32-pcp-cold-order-pcp-per-migratetype",
+            "linux-2.6.32-evict-once-ratio",
+            "linux-2.6.32+pressure-wait",
+            "linux-2.6.32-pcp-cold-order-pcp-per-migratetype+pressure-wait",
+            "linux-2.6.32-pcp-cold-order-pcp-per-migratetype-evict-once-ratio",
+        ],
+    },
     // M. Gorman, "fragmentation avoidance improvements v2", 7 Nov 2018: one socket of 32 GiB; steps
     // 1, 1 to 3 (the second changes nothing), 1 to 4.
     Experiment {

@@ -13,6 +13,7 @@
 //! | `experiment.rs` | what a workload runs on when nobody says: machine, memory, kernels before and after |
 //! | `resolve.rs` | texts to a resolved scenario, and a scenario back to the command that runs it |
 //! | `compare.rs` | kernels x seeds to runs, and the runs back to columns of a report |
+//! | `ablate.rs` | one workload on every kernel that some features make, switched or not |
 //! | `sweep.rs` | one workload or trace with every combination of several values |
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
@@ -30,12 +31,14 @@
 //! Deliberately absent: terminals, colours and formats (`cli`, `pagetide-report`); process-global
 //! state; any decision of the model. The same scenario gives the same recording.
 
+pub mod ablate;
 pub mod batch;
 pub mod compare;
 mod counted;
 mod counters;
 mod differences;
-pub mod error;
+pub mod disks;
+mod error;
 pub mod experiment;
 pub mod fidelity;
 pub mod folders;

@@ -19,6 +19,7 @@ use workload::scenario::{
 };
 use workload::{Backend, KernelSpec, ParamError, Params, Scenario, ScenarioError, WorkloadSpec};
 
+use crate::disks;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::names::Names;
@@ -289,6 +290,13 @@ fn read_file(path: &Path, moved_to: Option<&Backend>, names: &Names) -> Result<W
     if let Some(kernel) = &written.scenario.kernel {
         check_changes(kernel).map_err(|problem| at("kernel", problem))?;
     }
+    if let Some(machine) = &written.scenario.machine {
+        let model = |error: machines::MachineError| ScenarioProblem::Model {
+            message: error.to_string(),
+            hint: Some(error.hint()),
+        };
+        MachineSpec::parse(machine).map_err(|error| at("machine", model(error)))?;
+    }
     for (name, value) in &written.scenario.sysctls {
         Sysctl::parse(name)
             .and_then(|sysctl| sysctl.parse_value(value))
@@ -361,7 +369,7 @@ pub(crate) fn machine_spec(name: &str) -> &'static MachineSpec {
 /// What only shows when all values are known: sysctls in range, a machine that can be built.
 fn check(scenario: &Scenario) -> Result<(), LabError> {
     match scenario.backend {
-        Backend::Sim => Setting::of(scenario).map(drop),
+        Backend::Sim => Ok(disks::check(scenario, &Setting::of(scenario)?)?),
         Backend::Host | Backend::Vm(_) => {
             sysctls(&scenario.sysctls)?;
             let simulated = |name: &&String| is_simulated_only(name);
@@ -425,7 +433,8 @@ impl Setting {
         let sysctls = sysctls(pairs)?;
         let (hardware, layout) = machines::build(machine, mem, &kernel)
             .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;
-        let notes = machine_spec(machine).assumed(&kernel).into_iter().collect();
+        let spec = MachineSpec::parse(machine).expect("it was just built");
+        let notes = spec.assumed(&kernel).into_iter().collect();
         Ok(Self { kernel, sysctls, hardware, layout, notes })
     }
 }

@@ -152,6 +152,7 @@ fn reason_name(reason: WaitReason) -> Option<&'static str> {
         WaitReason::ThrottleWriteback => Some("reclaim_throttle: writeback"),
         WaitReason::ThrottleNoProgress => Some("reclaim_throttle: no progress"),
         WaitReason::Congestion => Some("congestion_wait"),
+        WaitReason::PressureWait => Some("zonepressure_wait"),
         WaitReason::PageRead => Some("page read"),
         WaitReason::PageWriteback => Some("page writeback"),
         WaitReason::DirtyThrottle => Some("balance_dirty_pages"),

@@ -96,7 +96,7 @@ pub struct SweepRequest {
 /// Something with its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
-    what: Swept,
+    pub(crate) what: Swept,
     /// `kernel`, `mem`, the name of a sysctl or parameter, ...
     pub name: String,
     /// As they were written, in their order.
@@ -112,9 +112,30 @@ pub struct SweepRun {
     pub values: Vec<String>,
 }
 
+/// What many runs were planned for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanOf {
+    /// `pagetide sweep`.
+    Sweep,
+    /// `pagetide ablate`.
+    Ablation,
+}
+
+impl PlanOf {
+    /// In words, with its article.
+    pub const fn told(self) -> &'static str {
+        match self {
+            Self::Sweep => "a sweep",
+            Self::Ablation => "an ablation",
+        }
+    }
+}
+
 /// A sweep that can run: all names and values of all runs are checked.
 #[derive(Debug, Clone)]
 pub struct SweepPlan {
+    /// What it is for.
+    pub of: PlanOf,
     /// What was asked for.
     pub subject: String,
     /// What has several values, the slowest first.
@@ -193,17 +214,29 @@ pub enum SweepError {
     /// Policies and kernels at once.
     #[error("a sweep is over policies or over kernels, not over both")]
     TwoKinds,
-    /// A folder of a sweep, without `--resume`.
-    #[error("`{}` has a sweep already", .0.display())]
-    Exists(PathBuf),
-    /// A folder without a sweep, with `--resume`.
-    #[error("`{}` is no folder of a sweep", .0.display())]
-    NoSweep(PathBuf),
-    /// A folder with the sweep of another plan.
-    #[error("`{}` has a sweep of another plan: {}", path.display(), differences.join("; "))]
+    /// A folder of a plan, without `--resume`.
+    #[error("`{}` has {} already", path.display(), of.told())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+        /// What the plan is.
+        of: PlanOf,
+    },
+    /// A folder without a plan, with `--resume`.
+    #[error("`{}` is no folder of {}", path.display(), of.told())]
+    NoPlan {
+        /// The folder.
+        path: PathBuf,
+        /// What the plan would be.
+        of: PlanOf,
+    },
+    /// A folder with another plan.
+    #[error("`{}` has {} of another plan: {}", path.display(), of.told(), differences.join("; "))]
     OtherPlan {
         /// The folder.
         path: PathBuf,
+        /// What the plan is.
+        of: PlanOf,
         /// What differs.
         differences: Vec<String>,
     },
@@ -239,8 +272,8 @@ impl SweepError {
             Self::Seeds => "give `--seeds N`, or list them: `--seed 1..N`".to_owned(),
             Self::NotFor { .. } => "leave it out".to_owned(),
             Self::TwoKinds => "make two sweeps, or `pagetide replay` with both".to_owned(),
-            Self::Exists(_) => "add `--resume` to go on with it, or name a new folder".to_owned(),
-            Self::NoSweep(_) => "leave `--resume` out and name a new folder".to_owned(),
+            Self::Exists { .. } => "add `--resume` to go on with it, or name a new folder".to_owned(),
+            Self::NoPlan { .. } => "leave `--resume` out and name a new folder".to_owned(),
             Self::OtherPlan { .. } => {
                 "give the options that it was begun with, or name a new folder".to_owned()
             }
@@ -286,7 +319,7 @@ pub fn plan(request: &SweepRequest) -> Result<SweepPlan, LabError> {
     };
     let (axes, fixed): (Vec<Axis>, Vec<Axis>) = all.into_iter().partition(is_axis);
     let fixed = fixed.into_iter().map(|axis| format!("{}={}", axis.name, axis.values[0])).collect();
-    Ok(SweepPlan { subject: request.subject.clone(), axes, fixed, runs, work })
+    Ok(SweepPlan { of: PlanOf::Sweep, subject: request.subject.clone(), axes, fixed, runs, work })
 }
 
 /// A workload's name or a scenario file is none; of the rest, what could be a file is one.
@@ -460,6 +493,24 @@ fn replays(
 }
 
 impl SweepPlan {
+    /// Every kernel of an ablation with every seed: each run's name, and the run itself.
+    pub(crate) fn of_ablation(
+        subject: &str,
+        kernels: Axis,
+        seeds: Axis,
+        runs: Vec<(SweepRun, PlannedRun)>,
+    ) -> Self {
+        let (runs, planned) = runs.into_iter().unzip();
+        Self {
+            of: PlanOf::Ablation,
+            subject: subject.to_owned(),
+            axes: vec![seeds, kernels],
+            fixed: Vec::new(),
+            runs,
+            work: Work::Scenarios(planned),
+        }
+    }
+
     /// The runs of a workload; `None` when it is a trace that is swept.
     pub fn planned(&self) -> Option<&[PlannedRun]> {
         match &self.work {

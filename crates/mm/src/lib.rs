@@ -26,11 +26,13 @@ pub mod base {
 
 /// Which Linux this is.
 pub mod version {
+    pub mod effect;
     pub mod feature;
     pub mod geometry;
     pub mod parse;
     pub mod presets;
     pub mod rules;
+    pub mod tunables;
 }
 
 /// Memory cgroups: the tree, charges, statistics, protection, and the walk of reclaim through it.
@@ -115,6 +117,7 @@ pub mod reclaim {
     pub mod pass;
     pub mod plan;
     pub mod run;
+    pub mod scans;
     pub mod shrinker;
     #[cfg(test)]
     mod shrinker_scenes;
@@ -140,8 +143,13 @@ mod readings;
 /// Decisions of those who free memory, and of those who wait for it: small machines whose `step` says
 /// what to do next. Who does it, pays for it and waits is a driver of the kernel.
 pub mod decide {
+    pub mod backoff;
     pub mod balance;
+    pub mod balance_zones;
+    #[cfg(test)]
+    mod balance_zones_scenes;
     pub mod charge;
+    pub mod congestion;
     pub mod kswapd;
     #[cfg(test)]
     mod kswapd_scenes;
@@ -150,13 +158,18 @@ pub mod decide {
     mod pause_scenes;
     pub mod priority;
     pub mod retry;
+    pub mod retry_paused;
+    #[cfg(test)]
+    mod retry_paused_scripts;
     #[cfg(test)]
     mod retry_scripts;
     #[cfg(test)]
     mod scene;
+    pub mod slow_path;
     pub mod throttle;
     #[cfg(test)]
     mod throttle_scenes;
+    pub mod write_out;
 }
 
 pub use base::ids::MemcgId;

@@ -37,6 +37,7 @@ use crate::reclaim::state::Reclaim;
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::version::geometry::Cache;
 use crate::version::presets::Version;
+use crate::version::rules;
 
 /// The memory of a machine and everything that the kernel knows about it.
 #[derive(Debug, Clone)]
@@ -251,6 +252,11 @@ impl<T: Trace> Memory<T> {
         self.cache.start_writeback(&mut self.core, mapping, from, max)
     }
 
+    /// A reclaimer writes one page: [`PageCache::start_pageout`].
+    pub fn start_pageout(&mut self, mapping: MappingId, index: u32) -> Option<(u32, u32)> {
+        self.cache.start_pageout(&mut self.core, mapping, index)
+    }
+
     /// Pages are written: [`PageCache::end_writeback`].
     pub fn end_writeback(&mut self, mapping: MappingId, first: u32, count: u32) -> Vec<(NodeId, u64)> {
         self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count)
@@ -372,9 +378,9 @@ impl<T: Trace> Memory<T> {
         self.reclaim.next_memcg(&self.core, walk, visited, sc)
     }
 
-    /// Starts on one cgroup: [`pass::begin_lruvec`].
+    /// Starts on one cgroup: [`Reclaim::begin_lruvec`].
     pub fn begin_lruvec(&mut self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) -> Option<LruvecScan> {
-        pass::begin_lruvec(&mut self.core, &self.lru, memcg, node, sc)
+        self.reclaim.begin_lruvec(&mut self.core, &self.lru, memcg, node, sc)
     }
 
     /// Spends the next chunk of a cgroup's quotas: [`Reclaim::shrink_chunk`].
@@ -387,6 +393,11 @@ impl<T: Trace> Memory<T> {
         let report = self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc);
         self.fs.list_emptied(&self.core, &mut self.cache);
         report
+    }
+
+    /// After a pass over `node` that looked at so many pages: [`Reclaim::slab_after_pass`].
+    pub fn slab_after_pass(&self, node: NodeId, scanned: u64, sc: &mut ScanControl) -> bool {
+        self.reclaim.slab_after_pass(&self.core, &self.lru, node, scanned, sc)
     }
 
     /// Plans a visit to a shrinker: [`Reclaim::begin_slab`].
@@ -448,7 +459,8 @@ impl<T: Trace> Memory<T> {
 
     /// Whether direct reclaim need not free more of `zone`: [`suitable::is_ready`].
     pub fn compaction_ready(&self, zone: ZoneId, order: Order, highest_zoneidx: ZoneKind) -> bool {
-        suitable::is_ready(&self.core.alloc, zone, order, highest_zoneidx)
+        let compacts = self.core.rules().compaction == rules::Compaction::On;
+        compacts && suitable::is_ready(&self.core.alloc, zone, order, highest_zoneidx)
     }
 
     /// Whether another pass at the same priority is due: [`pass::should_continue`].

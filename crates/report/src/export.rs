@@ -191,11 +191,11 @@ pub fn compare_csv(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
     Ok(written(records))
 }
 
-fn number(value: Option<f64>) -> String {
+pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
 }
 
-fn written(records: Vec<[String; 9]>) -> String {
+pub(crate) fn written(records: Vec<[String; 9]>) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let header = ["workload", "label", "backend", "kernel", "seed", "kind", "name", "index", "value"];
     writer.write_record(header).expect("memory takes every write");
@@ -206,7 +206,7 @@ fn written(records: Vec<[String; 9]>) -> String {
     String::from_utf8(bytes).expect("made of text")
 }
 
-fn runs_as_rows(recordings: &[&Recording]) -> Vec<[String; 9]> {
+pub(crate) fn runs_as_rows(recordings: &[&Recording]) -> Vec<[String; 9]> {
     let rows = |recording: &&Recording| -> Vec<[String; 9]> {
         let Recording { workload, label, backend, kernel, seed, .. } = *recording;
         let row = |Number { kind, name, index, value }: Number<'_>| {

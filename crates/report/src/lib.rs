@@ -10,6 +10,7 @@
 //! Deliberately absent: I/O (every function returns a `String`), colour, clocks, and any
 //! knowledge of how a recording was made. The same recordings give the same text.
 
+mod ablate;
 mod compare;
 mod compared;
 mod export;
@@ -32,6 +33,7 @@ mod wrap;
 
 use recording::Recording;
 
+pub use ablate::{Ablated, AblatedRun, Subset, ablate_csv, ablate_json, ablate_markdown, ablate_text};
 pub use compare::{compare_text, to_markdown};
 pub use export::{compare_csv, compare_json, to_csv, to_json};
 pub use list::{Cell, List};

@@ -11,7 +11,9 @@
 //! ```
 //!
 //! So one request alone takes occupancy + latency, many take occupancy each, and never more than
-//! depth / (occupancy + latency) are done per second. A device may write slower after a burst
+//! depth / (occupancy + latency) are done per second. Each element of a request's scatter-gather list may
+//! cost something of its own ([`DeviceModel::segment`]): then it matters whether its pages lie one behind
+//! the other in memory. A device may write slower after a burst
 //! (an SSD whose fast cells are full), and all devices may share one host adapter.
 //!
 //! Left out: merging and sorting of requests.
@@ -37,6 +39,8 @@ pub struct DeviceCounters {
     pub read_bytes: Bytes,
     /// Bytes written.
     pub write_bytes: Bytes,
+    /// Runs of adjacent frames in the completed requests.
+    pub segments: u64,
     /// Time that the channel was occupied, by requests completed or admitted.
     pub busy: Nanos,
     /// Sum over the completed requests of the time from submission to completion.
@@ -142,13 +146,14 @@ impl Device {
     pub(crate) fn complete(&mut self, now: u64, slot: u32, link: &mut HostLink) -> Completed {
         let pending = self.places[slot as usize].take().expect("a completion belongs to a request in flight");
         self.free_places.push(slot);
-        let IoRequest { kind, len, tag, .. } = pending.request;
+        let IoRequest { kind, len, segments, tag, .. } = pending.request;
         let (requests, bytes) = match kind {
             IoKind::Read => (&mut self.counters.reads, &mut self.counters.read_bytes),
             IoKind::Write => (&mut self.counters.writes, &mut self.counters.write_bytes),
         };
         *requests += 1;
         *bytes += len;
+        self.counters.segments += u64::from(segments);
         self.counters.waited += Nanos(now - pending.submitted);
         Completed { tag, cpu: pending.cpu, next: self.begin_next(now, link) }
     }
@@ -160,7 +165,7 @@ impl Device {
         let slot = self.free_places.pop()?;
         let pending = self.waiting.pop_front().expect("just seen not to be empty");
         self.places[slot as usize] = Some(pending);
-        let IoRequest { kind, offset, len, .. } = pending.request;
+        let IoRequest { kind, offset, len, segments, .. } = pending.request;
         let sequential = offset == self.next_offset;
         let speed = match self.buffered_read(kind, offset) {
             Some(speed) => speed,
@@ -169,7 +174,8 @@ impl Device {
                 self.speed(kind)
             }
         };
-        let occupancy = speed.occupancy(len, sequential);
+        let gathering = self.model.segment.0 * u64::from(segments);
+        let occupancy = speed.occupancy(len, sequential) + gathering;
         if kind == IoKind::Write {
             self.admitted_write_bytes += len;
         }
@@ -228,7 +234,8 @@ mod tests {
                 lines.push(format!("{} done at {done}", completed.tag));
                 in_flight.extend(completed.next);
             } else if let Some((tag, &(now, kind, offset, len))) = arrivals.next() {
-                let request = IoRequest { device: 0, kind, offset, len: Bytes(len), tag: tag as u64 };
+                let request =
+                    IoRequest { device: 0, kind, offset, len: Bytes(len), segments: 1, tag: tag as u64 };
                 in_flight.extend(device.submit(now, request, CpuId(0), &mut link));
             } else {
                 lines.push(format!("{:?}", device.counters));
@@ -247,6 +254,7 @@ mod tests {
             sustained: None,
             depth: 2,
             xfs_log: Bytes(64),
+            segment: Nanos(0),
             track_buffer: None,
         }
     }
@@ -261,8 +269,26 @@ mod tests {
         1 done at 140
         2 done at 220
         3 done at 650
-        DeviceCounters { reads: 4, writes: 0, read_bytes: 39 B, write_bytes: 0 B, busy: 100 ns, waited: 620 ns, most_in_flight: 3 }
+        DeviceCounters { reads: 4, writes: 0, read_bytes: 39 B, write_bytes: 0 B, segments: 4, busy: 100 ns, waited: 620 ns, most_in_flight: 3 }
         ");
+    }
+
+    /// Eight pages of 4 bytes: adjacent, every second frame, and one by one downwards as a list that is
+    /// taken from its wrong end gives them.
+    #[test]
+    fn each_run_of_adjacent_frames_may_cost_something() {
+        let busy = |segment, segments| {
+            let model = DeviceModel { segment: Nanos(segment), ..toy() };
+            let (mut device, mut link) = (Device::new(model), HostLink::new(None));
+            let kind = IoKind::Read;
+            let request = IoRequest { device: 0, kind, offset: 0, len: Bytes(32), segments, tag: 0 };
+            let begun = device.submit(0, request, CpuId(0), &mut link).expect("an idle device");
+            let _ = device.complete(begun.done, begun.slot, &mut link);
+            (device.counters.busy.0, device.counters.segments)
+        };
+        let (adjacent, scattered) = (1, 8);
+        assert_eq!((busy(0, adjacent), busy(0, scattered)), ((32, 1), (32, 8)), "free: no matter");
+        assert_eq!((busy(10, adjacent), busy(10, scattered)), ((42, 1), (112, 8)));
     }
 
     #[test]
@@ -276,7 +302,7 @@ mod tests {
         1 done at 310
         2 done at 1500
         3 done at 2110
-        DeviceCounters { reads: 1, writes: 3, read_bytes: 10 B, write_bytes: 30 B, busy: 1030 ns, waited: 1430 ns, most_in_flight: 1 }
+        DeviceCounters { reads: 1, writes: 3, read_bytes: 10 B, write_bytes: 30 B, segments: 4, busy: 1030 ns, waited: 1430 ns, most_in_flight: 1 }
         ");
     }
 
@@ -287,7 +313,7 @@ mod tests {
         insta::assert_snapshot!(drawn, @r"
         0 done at 300
         1 done at 500
-        DeviceCounters { reads: 2, writes: 0, read_bytes: 200 B, write_bytes: 0 B, busy: 400 ns, waited: 800 ns, most_in_flight: 2 }
+        DeviceCounters { reads: 2, writes: 0, read_bytes: 200 B, write_bytes: 0 B, segments: 2, busy: 400 ns, waited: 800 ns, most_in_flight: 2 }
         ");
     }
 
@@ -321,7 +347,7 @@ mod tests {
         2 done at 3015
         3 done at 4015
         4 done at 6100
-        DeviceCounters { reads: 5, writes: 0, read_bytes: 50 B, write_bytes: 0 B, busy: 2030 ns, waited: 2245 ns, most_in_flight: 1 }
+        DeviceCounters { reads: 5, writes: 0, read_bytes: 50 B, write_bytes: 0 B, segments: 5, busy: 2030 ns, waited: 2245 ns, most_in_flight: 1 }
         ");
     }
 
@@ -343,7 +369,7 @@ mod tests {
         3 done at 6100
         4 done at 7015
         5 done at 9100
-        DeviceCounters { reads: 6, writes: 0, read_bytes: 60 B, write_bytes: 0 B, busy: 4020 ns, waited: 4430 ns, most_in_flight: 1 }
+        DeviceCounters { reads: 6, writes: 0, read_bytes: 60 B, write_bytes: 0 B, segments: 6, busy: 4020 ns, waited: 4430 ns, most_in_flight: 1 }
         ");
     }
 
@@ -361,7 +387,7 @@ mod tests {
         1 done at 2110
         2 done at 4100
         3 done at 6100
-        DeviceCounters { reads: 1, writes: 3, read_bytes: 10 B, write_bytes: 25 B, busy: 3010 ns, waited: 3410 ns, most_in_flight: 1 }
+        DeviceCounters { reads: 1, writes: 3, read_bytes: 10 B, write_bytes: 25 B, segments: 4, busy: 3010 ns, waited: 3410 ns, most_in_flight: 1 }
         ");
     }
 
@@ -380,7 +406,8 @@ mod tests {
         ] {
             let name = model.name;
             let (mut device, mut link) = (Device::new(model), HostLink::new(None));
-            let request = IoRequest { device: 0, kind, offset: 1 << 30, len: Bytes(4096), tag: 0 };
+            let request =
+                IoRequest { device: 0, kind, offset: 1 << 30, len: Bytes(4096), segments: 1, tag: 0 };
             let alone = device.submit(0, request, CpuId(0), &mut link).expect("an idle device").done;
             assert_eq!((alone + 500) / 1000, one, "{name}");
             let first = device.submit(0, request, CpuId(0), &mut link).expect("depth > 1").done;

@@ -44,6 +44,9 @@ pub struct DeviceModel {
     pub sustained: Option<(Bytes, Speed)>,
     /// Requests that the device works on at a time; at least 1.
     pub depth: u32,
+    /// How long each run of adjacent frames in a request occupies the channel, beside its bytes. With 0
+    /// it cannot matter in which order pages are allocated. No source has a figure: for sweeps.
+    pub segment: Nanos,
     /// The log that `mkfs.xfs` makes on a disk of its size: 64 MiB up to 128 GB, from there on
     /// 1/2048 of the disk.
     pub xfs_log: Bytes,
@@ -85,6 +88,7 @@ impl DeviceModel {
         write: even(Nanos(0), Nanos(0), u64::MAX),
         sustained: None,
         depth: 32,
+        segment: Nanos(0),
         xfs_log: Bytes(64 << 20),
         track_buffer: None,
     };

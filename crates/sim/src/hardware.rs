@@ -8,6 +8,9 @@ use units::Nanos;
 use crate::cost::CostTable;
 use crate::device_model::{DeviceModel, Speed};
 
+/// Linux's default readahead window: 128 KiB (`read_ahead_kb`).
+const READAHEAD_PAGES: u32 = 32;
+
 /// CPUs, their costs, and block devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hardware {
@@ -24,6 +27,8 @@ pub struct Hardware {
     pub costs: CostTable,
     /// Block devices; a request names one by its index here.
     pub devices: Vec<DeviceModel>,
+    /// Readahead window of each device in pages (`read_ahead_kb` / 4).
+    pub readahead_pages: u32,
     /// Bytes per second of the host adapter that all devices share, if it can be the bottleneck.
     pub host_bandwidth: Option<u64>,
 }
@@ -38,6 +43,7 @@ impl Hardware {
             hz: kernel::time::HZ,
             costs: CostTable::default(),
             devices: Vec::new(),
+            readahead_pages: READAHEAD_PAGES,
             host_bandwidth: None,
         }
     }

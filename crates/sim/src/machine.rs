@@ -95,6 +95,10 @@ impl Machine for Sim {
         self.core.hz
     }
 
+    fn device_count(&self) -> u16 {
+        self.core.device_count
+    }
+
     /// In interrupt context, the CPU that submitted the request; at boot, CPU 0.
     #[inline]
     fn current_cpu(&self) -> CpuId {

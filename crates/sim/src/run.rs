@@ -71,8 +71,6 @@ pub struct SimRun {
 const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
 /// Simulated time between two samples of all counters.
 const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
-/// Linux's default readahead window: 128 KiB (`read_ahead_kb`).
-const READAHEAD_PAGES: u32 = 32;
 
 impl SimRun {
     /// The hardware, its CPUs shared as the kernel does.
@@ -87,10 +85,10 @@ impl SimRun {
             program,
             kernel,
             sysctls: Sysctls::default(),
+            readahead_pages: hardware.readahead_pages,
             hardware,
             layout,
             filesystem: Filesystem::Ext4,
-            readahead_pages: READAHEAD_PAGES,
             seed: 1,
             time_limit: TIME_LIMIT,
             sample_period: SAMPLE_PERIOD,

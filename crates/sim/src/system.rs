@@ -71,6 +71,7 @@ fn convert(errno: Errno) -> workload::Errno {
         Errno::Inval => workload::Errno::Inval,
         Errno::NoSpc => workload::Errno::NoSpc,
         Errno::NoMem => workload::Errno::NoMem,
+        Errno::NotSup => workload::Errno::NotSup,
         Errno::Killed => workload::Errno::Killed,
     }
 }
@@ -110,6 +111,10 @@ impl System for SimSystem {
 
     fn cpus_online(&self) -> u16 {
         self.kernel.machine().cpu_count()
+    }
+
+    fn disks_online(&self) -> u16 {
+        self.kernel.machine().device_count().max(1)
     }
 
     fn nodes_online(&self) -> u16 {
@@ -188,6 +193,10 @@ impl System for SimSystem {
 
     async fn make_dir(&self, path: &str) -> Result<(), SystemError> {
         self.kernel.make_dir(path).map_err(failed("mkdir", path))
+    }
+
+    async fn make_dir_on(&self, path: &str, disk: u16) -> Result<(), SystemError> {
+        self.kernel.make_dir_on(path, disk).map_err(failed("mount", path))
     }
 
     async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError> {

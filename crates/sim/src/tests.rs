@@ -83,7 +83,14 @@ fn random_mix(hardware: Hardware, seed: u64) -> Simulation {
                     3 => {
                         let (offset, len) = (stream.below(9) << 12, units::Bytes(4096));
                         let kind = kernel::IoKind::Read;
-                        here.submit(kernel::IoRequest { device: 0, kind, offset, len, tag: round });
+                        here.submit(kernel::IoRequest {
+                            device: 0,
+                            kind,
+                            offset,
+                            len,
+                            segments: 1,
+                            tag: round,
+                        });
                         let _ = here.wait(arrived, WaitReason::PageRead, None).await;
                     }
                     4 if round == 30 => {

@@ -1,8 +1,8 @@
 //! Pure statistics of comparison: what a set of samples says, and whether two sets differ.
 //!
 //! Start with [`describe`] (means and spread), then [`difference`] (Welch, paired and pooled-df
-//! t tests) and [`resample`] (bootstrap, permutation). [`multiple`] corrects p values of many
-//! questions asked at once. [`mmtests`] computes the rows, percentages and stars of the field's
+//! t tests) and [`resample`] (bootstrap, permutation). [`factorial`] takes effects and interactions from
+//! runs of every combination. [`multiple`] corrects p values of many questions asked at once. [`mmtests`] computes the rows, percentages and stars of the field's
 //! reference suite, as two labelled compatibility modes; [`mmtests_table`] lays them out, and
 //! [`ops`] derives that suite's "Ops" rows from `/proc/vmstat` totals.
 //!
@@ -12,6 +12,7 @@
 
 pub mod describe;
 pub mod difference;
+pub mod factorial;
 pub mod mmtests;
 pub mod mmtests_table;
 pub mod multiple;
@@ -20,4 +21,5 @@ pub mod resample;
 
 pub use describe::Summary;
 pub use difference::{Difference, paired_t_test, welch_t_test};
+pub use factorial::Halves;
 pub use mmtests::{Better, Rules};

@@ -98,12 +98,14 @@ impl Vocabulary<'_> {
         Ok(KernelSpec { base: base.to_owned(), features })
     }
 
-    /// Checks the name of a machine.
+    /// Checks the name of a machine. What is changed behind it, as in `s390-fcp+cpus=16`, is for those who
+    /// build it.
     ///
     /// # Errors
     /// [`UnknownName`].
     pub fn machine(&self, name: &str) -> Result<String, UnknownName> {
-        known("machine", name, self.machines)
+        let (base, _) = name.split_at(name.find('+').unwrap_or(name.len()));
+        known("machine", base, self.machines).map(|_| name.to_owned())
     }
 
     /// The dotted name of a sysctl, which may be written as a path below `/proc/sys` too.

@@ -1,5 +1,6 @@
 //! One function for each command: ask the lab, print what it returns.
 
+mod ablate;
 mod compare;
 mod list;
 mod record;
@@ -9,6 +10,7 @@ mod run;
 mod sweep;
 mod vm;
 
+pub(crate) use ablate::ablate;
 pub(crate) use compare::compare;
 pub(crate) use list::list;
 pub(crate) use record::record;

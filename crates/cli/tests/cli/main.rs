@@ -4,6 +4,7 @@
 //! does not, `refusals` what would succeed if it were taken for something else than was said,
 //! `real_runs` what happens on this host; `replays` and `sweeps` hold both of these two commands.
 
+mod ablations;
 mod comparing;
 mod killed;
 mod lists;

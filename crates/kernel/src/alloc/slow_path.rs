@@ -1,5 +1,5 @@
 //! Allocating pages: one pass at the low mark, and the slow path where that finds none
-//! (`__alloc_pages`, `__alloc_pages_slowpath`), which does what [`mm::decide::retry`] decides.
+//! (`__alloc_pages`, `__alloc_pages_slowpath`), which does what [`mm::decide::slow_path`] decides.
 //!
 //! Next: [`super::page`], [`super::stall`], [`super::oom`], [`crate::reclaim`], [`crate::compact`].
 
@@ -7,7 +7,8 @@ use mm::MemcgId;
 use mm::alloc::flags::{AllocFlags, gfp_zone};
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
-use mm::decide::retry::{Next, Outcome, Retry};
+use mm::decide::retry::{Next, Outcome};
+use mm::decide::slow_path::SlowRequest;
 use units::{Nanos, NodeId, Order, Pfn};
 
 use crate::handle::Kernel;
@@ -33,14 +34,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if gfp.has(Gfp::DIRECT_RECLAIM) {
             self.flush_plug();
         }
-        let mut retry = Retry::new(gfp, order);
+        let mut request = self.mem(|mem| SlowRequest::new(mem.core.rules(), gfp, order));
         let mut outcome = Outcome::NoPage;
         // From the last try before a kill until the victim's memory is free.
         let mut lock = None;
         loop {
             // Either may have changed while it waited.
             let (cpu, victim) = (self.machine().current_cpu(), process.is_some_and(Process::is_killed));
-            let next = self.mem(|mem| retry.step(mem, cpu, victim, outcome));
+            let next = self.mem(|mem| request.step(mem, cpu, victim, outcome));
             lock = lock.filter(|_| next == Next::Kill);
             let done = match next {
                 Next::WakeKswapds => {
@@ -59,7 +60,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.direct_compact(gfp, order, flags, priority).await.map_err(Outcome::Compacted)
                 }
                 Next::WaitForWriteback => {
-                    self.machine().sleep(Nanos::from_millis(100), WaitReason::Congestion).await;
+                    self.congestion_wait(Nanos::from_millis(100)).await;
+                    Err(Outcome::NoPage)
+                }
+                Next::Pause(site, zone) => {
+                    self.pause(site, zone).await;
                     Err(Outcome::NoPage)
                 }
                 Next::Rest => {

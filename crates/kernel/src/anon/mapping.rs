@@ -8,6 +8,7 @@ use std::ops::Range;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::base::vmstat::{MemcgStat, VmEvent};
+use mm::version::rules::HugePages;
 use units::{Bytes, NodeId, Order};
 
 use crate::anon::area::{AnonArea, HugeAdvice};
@@ -107,6 +108,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
+        if self.mem(|mem| mem.core.rules().huge_pages) == HugePages::Off {
+            return Err(Errno::Inval);
+        }
         if let Some(area) = &mut process.0.anon.borrow_mut()[mapping.index] {
             area.advice = advice;
         }

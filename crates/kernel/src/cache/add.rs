@@ -101,7 +101,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         pages: u32,
         gfp: Gfp,
     ) -> Result<(), Errno> {
-        let gfp = gfp.without(Gfp::MOVABLE_BIT).without(Gfp::WRITE);
+        let gfp = gfp.without(Gfp::MOVABLE_BIT).without(Gfp::WRITE).without(Gfp::COLD);
         loop {
             let cpu = self.machine().current_cpu();
             let memcg = process.memcg();

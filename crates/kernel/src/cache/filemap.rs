@@ -175,7 +175,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.mem(|mem| mem.set_inode_dirty(file.inode.mapping, true));
             }
             for _ in index..behind {
-                self.balance_dirty_pages(process).await;
+                self.balance_dirty_pages(process, file.inode.device).await;
             }
             index = behind;
         }

@@ -1,4 +1,4 @@
-//! Requests that are on their way to and from the data disk, by tag. Next: [`super::io`].
+//! Requests that are on their way to and from the data disks, by tag. Next: [`super::io`].
 
 use mm::base::ids::MappingId;
 use mm::fs::xfs::log::CheckpointId;
@@ -9,7 +9,10 @@ pub(crate) enum Transfer {
     Read(PageRange),
     /// A cluster of XFS inodes is read.
     Cluster(mm::fs::xfs::buf::ClusterId),
-    Write(Vec<PageRange>),
+    Write {
+        device: u16,
+        ranges: Vec<PageRange>,
+    },
     /// A record of the log of XFS is written.
     Log(CheckpointId),
 }
@@ -36,9 +39,9 @@ impl InFlight {
         }
     }
 
-    /// Notes a write of these pages.
-    pub(crate) fn add_write(&mut self, ranges: Vec<PageRange>) -> u64 {
-        self.add(Transfer::Write(ranges))
+    /// Notes a write of these pages to a disk.
+    pub(crate) fn add_write(&mut self, device: u16, ranges: Vec<PageRange>) -> u64 {
+        self.add(Transfer::Write { device, ranges })
     }
 
     pub(crate) fn remove(&mut self, tag: u64) -> Transfer {
@@ -51,7 +54,7 @@ impl InFlight {
     pub(crate) fn reads(&self, mapping: MappingId) -> bool {
         let is_read = |transfer: &Transfer| match transfer {
             Transfer::Read(range) => range.mapping == mapping,
-            Transfer::Write(_) | Transfer::Cluster(_) | Transfer::Log(_) => false,
+            Transfer::Write { .. } | Transfer::Cluster(_) | Transfer::Log(_) => false,
         };
         self.transfers.iter().flatten().any(is_read)
     }
@@ -68,7 +71,7 @@ impl InFlight {
     pub(crate) fn written_mappings(&self) -> Vec<MappingId> {
         let ranges = |transfer: &Transfer| match transfer {
             Transfer::Read(_) | Transfer::Cluster(_) | Transfer::Log(_) => Vec::new(),
-            Transfer::Write(ranges) => ranges.iter().map(|range| range.mapping).collect(),
+            Transfer::Write { ranges, .. } => ranges.iter().map(|range| range.mapping).collect(),
         };
         self.transfers.iter().flatten().flat_map(ranges).collect()
     }

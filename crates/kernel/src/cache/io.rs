@@ -5,7 +5,7 @@
 
 use mm::base::event::Trace;
 use mm::pages::tree::Slot;
-use units::{Bytes, PAGE_SIZE};
+use units::{Bytes, PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::{PageRange, Transfer};
 use crate::files::inode::Inode;
@@ -27,7 +27,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let tag = self.shared.in_flight.borrow_mut().add(Transfer::Read(range));
             let len = u64::from(count) * PAGE_SIZE;
             self.mem(|mem| mem.core.alloc.events.add(mm::base::vmstat::VmEvent::PgPgIn, len / 1024));
-            self.start_io(IoRequest { device: 0, kind: IoKind::Read, offset, len: Bytes(len), tag });
+            let segments = self.segments(range, None).0;
+            let (device, len) = (inode.device, Bytes(len));
+            self.start_io(IoRequest { device, kind: IoKind::Read, offset, len, segments, tag });
             first += count;
         }
     }
@@ -38,6 +40,18 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.machine().charge(CostOp::ReadaheadPage, u64::from(end - first));
             self.submit_read(inode, first, end - first);
         }
+    }
+
+    /// Runs of adjacent frames among pages of the cache that follow the frame `last` in a request, and
+    /// the last frame of them. Frames that follow `last` itself go on with its run.
+    pub(crate) fn segments(&self, range: PageRange, last: Option<Pfn>) -> (u32, Option<Pfn>) {
+        self.mem(|mem| {
+            let frame = |index| match mem.cache.find(range.mapping, index) {
+                Slot::Page(head) => Some(Pfn(head.0 + (index - mem.core.alloc.frames.index(head)))),
+                _ => None,
+            };
+            count_runs((range.first..range.first + range.count).map(frame), last)
+        })
     }
 
     /// Hands a request to its device. All that the kernel does for it as a whole is charged here, also
@@ -58,5 +72,48 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         });
         self.wake_readers(range);
         self.put_closed();
+    }
+}
+
+/// Runs of adjacent frames, and the last frame. A page that has gone ends a run.
+pub(crate) fn count_runs(
+    frames: impl Iterator<Item = Option<Pfn>>,
+    mut last: Option<Pfn>,
+) -> (u32, Option<Pfn>) {
+    let mut runs = 0;
+    for frame in frames {
+        let follows = frame.is_some() && frame == last.map(|last| Pfn(last.0 + 1));
+        runs += u32::from(!follows);
+        last = frame;
+    }
+    (runs, last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames in the order of a request, and its runs.
+    #[test]
+    fn only_frames_that_ascend_one_by_one_are_one_segment() {
+        for (frames, runs) in [
+            (&[7][..], 1),
+            (&[7, 8, 9, 10], 1),
+            (&[10, 9, 8, 7], 4), // As a list that is taken from its wrong end gives them.
+            (&[7, 8, 20, 21, 22], 2),
+            (&[7, 9, 11, 13], 4),
+            (&[7, 7], 2),
+        ] {
+            let counted = count_runs(frames.iter().map(|&frame| Some(Pfn(frame))), None);
+            assert_eq!(counted, (runs, frames.last().map(|&frame| Pfn(frame))), "{frames:?}");
+        }
+    }
+
+    #[test]
+    fn pages_that_are_added_go_on_with_the_last_run() {
+        let frames = || [8, 9].map(|frame| Some(Pfn(frame))).into_iter();
+        assert_eq!(count_runs(frames(), Some(Pfn(7))), (0, Some(Pfn(9))));
+        assert_eq!(count_runs(frames(), Some(Pfn(6))), (1, Some(Pfn(9))));
+        assert_eq!(count_runs([Some(Pfn(8)), None, Some(Pfn(9))].into_iter(), None), (3, Some(Pfn(9))));
     }
 }

@@ -6,6 +6,7 @@
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::pages::tree::Slot;
+use mm::version::rules::ReadaheadEffort;
 use units::{Order, PAGE_SIZE};
 
 use crate::cache::add::Place;
@@ -98,9 +99,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         })
     }
 
-    /// Readahead may fail: it neither retries nor kills.
+    /// Readahead asks for cold pages, as the device writes them first. It may fail: it neither retries nor
+    /// kills, since 3.0.
     fn readahead_gfp(&self) -> Gfp {
-        self.shared.filesystem.page_gfp() | Gfp::NORETRY
+        let gfp = self.shared.filesystem.page_gfp() | Gfp::COLD;
+        match self.mem(|mem| mem.core.rules().readahead_effort) {
+            ReadaheadEffort::Insists => gfp,
+            ReadaheadEffort::GivesUp => gfp | Gfp::NORETRY,
+        }
     }
 
     /// Allocates and reads the window's pages, as large folios where they fit

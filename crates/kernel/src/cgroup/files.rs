@@ -10,6 +10,7 @@ use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::cgroup::tree::{Limit, UNLIMITED};
+use mm::version::rules::Cgroups;
 use units::{PAGE_SIZE, parse_size};
 
 use crate::errno::Errno;
@@ -33,8 +34,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Creates a cgroup; its parent must exist.
     ///
     /// # Errors
-    /// `NoEnt`; `Exist`; `Inval` for an empty name; `NoSpc` after 65535 cgroups.
+    /// `NotSup` where the version has none; `NoEnt`; `Exist`; `Inval` for an empty name; `NoSpc` after 65535
+    /// cgroups.
     pub fn cgroup_create(&self, path: &str) -> Result<MemcgId, Errno> {
+        self.check_cgroups()?;
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         if name.is_empty() {
             return Err(Errno::Inval);
@@ -47,6 +50,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(Errno::NoSpc);
         }
         Ok(self.mem(|mem| mem.memcg_create(parent, name)))
+    }
+
+    fn check_cgroups(&self) -> Result<(), Errno> {
+        match self.mem(|mem| mem.core.rules().cgroups) {
+            Cgroups::Off => Err(Errno::NotSup),
+            Cgroups::V2 => Ok(()),
+        }
     }
 
     /// Removes a cgroup without processes and children. Its pages stay until they are reclaimed.
@@ -119,8 +129,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Reads a cgroup file.
     ///
     /// # Errors
-    /// `NoEnt`.
+    /// `NotSup` where the version has no cgroups; `NoEnt`.
     pub fn cgroup_read(&self, path: &str, file: &str) -> Result<String, Errno> {
+        self.check_cgroups()?;
         let memcg = self.find_memcg(path).ok_or(Errno::NoEnt)?;
         self.mem(|mem| {
             let group = &mem.core.cgroups[memcg];

@@ -9,6 +9,7 @@ use mm::base::gfp::Gfp;
 use mm::base::layout::ZoneId;
 use mm::base::vmstat::VmEvent;
 use mm::compact::state::{CompactPriority, CompactRequest, CompactResult};
+use mm::version::rules::Compaction;
 use units::{Order, Pfn};
 
 use crate::handle::Kernel;
@@ -25,7 +26,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         priority: CompactPriority,
     ) -> CompactResult {
         let mut best = CompactResult::Skipped;
-        if !gfp.has(Gfp::IO) {
+        if !gfp.has(Gfp::IO) || self.mem(|mem| mem.core.rules().compaction) == Compaction::Off {
             return best;
         }
         let highest_zoneidx = gfp_zone(gfp);

@@ -9,6 +9,7 @@ use mm::base::gfp::MigrateType;
 use mm::base::layout::{ZoneId, ZoneKind};
 use mm::base::vmstat::VmEvent;
 use mm::compact::state::{CompactPriority, CompactRequest, CompactResult};
+use mm::version::rules::Compaction;
 use units::{NodeId, Order};
 
 use crate::handle::Kernel;
@@ -35,7 +36,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// `wakeup_kcompactd`: notes the request; wakes if some zone can be compacted.
     pub(crate) fn wakeup_kcompactd(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) {
-        if order == Order(0) {
+        if order == Order(0) || self.mem(|mem| mem.core.rules().compaction) == Compaction::Off {
             return;
         }
         {

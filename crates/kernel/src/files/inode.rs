@@ -47,6 +47,8 @@ pub(crate) enum DirtyList {
 #[derive(Debug)]
 pub(crate) struct Inode {
     pub(crate) number: u32,
+    /// The disk that it is on.
+    pub(crate) device: u16,
     pub(crate) size: Cell<u64>,
     pub(crate) mapping: MappingId,
     pub(crate) metadata: Metadata,
@@ -66,10 +68,11 @@ pub(crate) struct Inode {
 }
 
 impl Inode {
-    /// Of a file that was created, without blocks yet.
+    /// Of a file that was created on the first disk, without blocks yet.
     pub(crate) fn new(number: u32, mapping: MappingId, size: u64) -> Self {
         Self {
             number,
+            device: 0,
             size: Cell::new(size),
             mapping,
             metadata: Metadata::Table,

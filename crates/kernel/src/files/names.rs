@@ -20,7 +20,7 @@ use units::{Bytes, PAGE_SIZE};
 use crate::cache::window::READAHEAD_PAGES_MAX;
 use crate::errno::Errno;
 use crate::files::inode::{Inode, Metadata};
-use crate::files::table::EXTENT_ALIGN;
+use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 
@@ -45,9 +45,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let mapping = self.mem(|mem| mem.mapping_create());
         let inode = files.add(path, mapping, size.0, Metadata::OwnBlock);
-        files.disk_used = files.disk_used.next_multiple_of(EXTENT_ALIGN);
-        files.allocate(&inode, pages);
-        files.disk_used = files.disk_used.next_multiple_of(EXTENT_ALIGN);
+        files.lay_out(&inode, pages);
         Ok(())
     }
 
@@ -61,6 +59,25 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(Errno::Exist);
         }
         files.directories.push(path.to_string());
+        Ok(())
+    }
+
+    /// Makes a directory whose files lie on disk `device`: where that disk is mounted.
+    ///
+    /// # Errors
+    /// `Exist`; `NoEnt` when there is no such disk; `Inval` when the directory is inside of another one,
+    /// and on XFS for every disk but the first: its inodes and its log are modelled on that one only.
+    pub fn make_dir_on(&self, path: &str, device: u16) -> Result<(), Errno> {
+        let is_modelled = device == 0 || self.shared.filesystem == Filesystem::Ext4;
+        if path.contains('/') || !is_modelled {
+            return Err(Errno::Inval);
+        }
+        if !self.disks().contains(&device) {
+            return Err(Errno::NoEnt);
+        }
+        self.make_dir(path)?;
+        let mounted = self.shared.files.borrow_mut().mount(path, device);
+        assert!(mounted, "every device of the machine has a filesystem");
         Ok(())
     }
 

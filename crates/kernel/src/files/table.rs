@@ -1,7 +1,8 @@
-//! All files of the data disk: names, inodes, and which blocks are given out.
+//! All files of the data disks: names, inodes, and which blocks are given out.
 //!
-//! Blocks are given out one behind the other. Left out: a full disk, blocks that are freed. Next:
-//! [`super::names`] makes and removes files.
+//! Every disk has a filesystem of its own, mounted at a directory; what lies in no such directory is on
+//! the first disk. Blocks are given out one behind the other. Left out: a full disk, blocks that are
+//! freed. Next: [`super::names`] makes and removes files.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,28 +12,54 @@ use units::PAGE_SIZE;
 
 use crate::files::inode::{Inode, Metadata};
 
-/// All files of the data disk.
+/// All files of the data disks.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     pub(crate) by_path: BTreeMap<String, Rc<Inode>>,
     pub(crate) by_mapping: Vec<Option<Rc<Inode>>>,
     pub(crate) directories: Vec<String>,
+    /// Directories at which disks are mounted.
+    mounts: Vec<(String, u16)>,
     next_inode: u32,
-    pub(crate) disk_used: u64,
-    /// The block device as a file: ext4 keeps its metadata in that mapping.
-    device: Option<Rc<Inode>>,
+    disks: Vec<Disk>,
     /// Inodes without name and descriptors that still have pages on their way.
     pub(crate) orphans: Vec<Rc<Inode>>,
 }
 
+/// A disk with its filesystem.
+#[derive(Debug)]
+struct Disk {
+    /// Bytes that are given out.
+    used: u64,
+    /// The block device as a file: ext4 keeps its metadata in that mapping.
+    device: Rc<Inode>,
+}
+
 impl Files {
-    /// Every file and the device: what `drop_caches` visits.
+    /// Every file and the devices: what `drop_caches` visits.
     pub(crate) fn inodes(&self) -> impl Iterator<Item = &Rc<Inode>> {
-        self.by_path.values().chain(&self.orphans).chain(&self.device)
+        let devices = self.disks.iter().map(|disk| &disk.device);
+        self.by_path.values().chain(&self.orphans).chain(devices)
     }
 
-    pub(crate) fn device(&self) -> Option<Rc<Inode>> {
-        self.device.clone()
+    /// The block device that `inode` is on, as a file.
+    pub(crate) fn device_of(&self, inode: &Inode) -> Rc<Inode> {
+        Rc::clone(&self.disks[usize::from(inode.device)].device)
+    }
+
+    /// Lets files below `directory` lie on disk `device`. False: there is no such disk.
+    pub(crate) fn mount(&mut self, directory: &str, device: u16) -> bool {
+        let exists = usize::from(device) < self.disks.len();
+        if exists {
+            self.mounts.push((directory.to_string(), device));
+        }
+        exists
+    }
+
+    fn device_at(&self, path: &str) -> u16 {
+        let directory = path.split_once('/').map(|(directory, _)| directory);
+        let mount = self.mounts.iter().find(|(mount, _)| Some(mount.as_str()) == directory);
+        mount.map_or(0, |&(_, device)| device)
     }
 
     pub(crate) fn by_mapping(&self, mapping: MappingId) -> Option<Rc<Inode>> {
@@ -47,29 +74,44 @@ impl Files {
         self.by_mapping[index] = Some(Rc::clone(inode));
     }
 
-    /// Makes the device's mapping, once, at boot.
-    pub(crate) fn set_device(&mut self, mapping: MappingId) {
+    /// Makes the next disk, at boot, with the mapping of its block device.
+    pub(crate) fn add_disk(&mut self, mapping: MappingId) {
         let pages = u32::MAX - 1;
         let mut device = Inode::new(0, mapping, u64::from(pages) * PAGE_SIZE);
         device.metadata = Metadata::None;
+        device.device = u16::try_from(self.disks.len()).expect("a machine has few disks");
         device.add_extent(pages, DEVICE_OFFSET);
         let device = Rc::new(device);
         self.register(&device);
-        self.device = Some(device);
+        self.disks.push(Disk { used: 0, device });
     }
 
-    /// Gives blocks to a file up to page `end`, behind everything that has blocks.
+    /// Gives blocks to a file up to page `end`, behind everything on its disk that has blocks.
     pub(crate) fn allocate(&mut self, inode: &Inode, end: u32) {
+        let used = &mut self.disks[usize::from(inode.device)].used;
         let mapped = inode.mapped_pages();
         if end > mapped {
-            inode.add_extent(end - mapped, self.disk_used);
-            self.disk_used += u64::from(end - mapped) * PAGE_SIZE;
+            inode.add_extent(end - mapped, *used);
+            *used += u64::from(end - mapped) * PAGE_SIZE;
         }
+    }
+
+    /// Gives a file that is laid out all of its blocks, away from those of others.
+    pub(crate) fn lay_out(&mut self, inode: &Inode, pages: u32) {
+        self.align(inode);
+        self.allocate(inode, pages);
+        self.align(inode);
+    }
+
+    fn align(&mut self, inode: &Inode) {
+        let used = &mut self.disks[usize::from(inode.device)].used;
+        *used = used.next_multiple_of(EXTENT_ALIGN);
     }
 
     pub(crate) fn add(&mut self, path: &str, mapping: MappingId, size: u64, metadata: Metadata) -> Rc<Inode> {
         let mut inode = Inode::new(self.next_inode, mapping, size);
         inode.metadata = metadata;
+        inode.device = self.device_at(path);
         self.next_inode += 1;
         let inode = Rc::new(inode);
         self.register(&inode);
@@ -79,7 +121,7 @@ impl Files {
 }
 
 /// Laid-out files start at multiples of 1 MiB, so that windows never share a block.
-pub(crate) const EXTENT_ALIGN: u64 = 1 << 20;
+const EXTENT_ALIGN: u64 = 1 << 20;
 
 /// Where the metadata of ext4 lies: away from all data.
 const DEVICE_OFFSET: u64 = 1 << 45;

@@ -25,14 +25,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if inode.metadata != Metadata::OwnBlock {
             return Ok(());
         }
-        match self.device() {
-            Some(device) => self.read_block(process, &device, inode.number).await,
-            None => Ok(()),
-        }
+        let device = self.device_of(inode);
+        self.read_block(process, &device, inode.number).await
     }
 
-    pub(crate) fn device(&self) -> Option<Rc<Inode>> {
-        self.shared.files.borrow().device()
+    pub(crate) fn device_of(&self, inode: &Inode) -> Rc<Inode> {
+        self.shared.files.borrow().device_of(inode)
     }
 
     /// Reads a metadata block through the block device's own page cache.

@@ -25,7 +25,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         inode: &Inode,
         create: bool,
     ) -> Result<(), Errno> {
-        let Some(device) = self.device() else { return Ok(()) };
+        let device = self.device_of(inode);
         let block = TABLE_FIRST + (inode.number / INODES_IN_BLOCK);
         if !create {
             return self.read_block(process, &device, block).await;

@@ -1,6 +1,6 @@
 //! What inodes ask of their filesystem, and the filesystem's own threads.
 //!
-//! Next: [`super::ext4_table`], [`super::xfs`], [`super::xfs_log`].
+//! Next: [`super::flush`], [`super::ext4_table`], [`super::xfs`], [`super::xfs_log`].
 
 use mm::base::event::Trace;
 use units::Nanos;
@@ -37,26 +37,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             Filesystem::Ext4 => self.touch_table(process, inode, create).await,
             Filesystem::Xfs if create => self.make_clusters(process, inode.number).await,
             Filesystem::Xfs => self.read_cluster(Some(process), inode.number).await,
-        }
-    }
-
-    /// An inode changes in a transaction.
-    pub(crate) async fn log_inode(&self, process: Option<&Process>, inode: &Inode) {
-        match self.shared.filesystem {
-            Filesystem::Ext4 => {}
-            Filesystem::Xfs => self.log_change(process, inode).await,
-        }
-    }
-
-    /// The inode itself is to be written. Without memory for that it is taken as written all the same.
-    pub(crate) async fn prepare_flush(&self, inode: &Inode) {
-        match self.shared.filesystem {
-            Filesystem::Ext4 => {}
-            Filesystem::Xfs if !inode.is_in_table() || inode.is_orphan() => {}
-            // Into the buffer of its cluster.
-            Filesystem::Xfs => {
-                let _ = self.read_cluster(None, inode.number).await;
-            }
         }
     }
 

@@ -1,11 +1,12 @@
 //! Filesystems: what ext4 and XFS do differently, as far as memory management sees it.
 //!
-//! What can be said at once is here, by [`Filesystem`]; what waits is in [`pages`] and [`inodes`],
+//! What can be said at once is here, by [`Filesystem`]; what waits is in [`pages`], [`inodes`] and [`flush`],
 //! which everybody calls and which turn to [`ext4`] or to [`xfs`]. Left out: any other filesystem, journals but the
 //! log of XFS, a full disk.
 
 pub mod ext4;
 pub mod ext4_table;
+pub mod flush;
 pub mod inodes;
 pub mod pages;
 pub mod xfs;

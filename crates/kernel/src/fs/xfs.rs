@@ -12,6 +12,7 @@ use mm::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState, INODES_IN_CLUSTER
 use units::{Bytes, Order, PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::Transfer;
+use crate::cache::io::count_runs;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{IoKind, IoRequest, Machine};
@@ -59,6 +60,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 ClusterState::Missing => {
                     let pages = self.alloc_buffer(process).await?;
                     let cpu = self.machine().current_cpu();
+                    let segments = count_runs(pages.iter().map(|&pfn| Some(pfn)), None).0;
                     let added = self.mem(|mem| {
                         let missing = mem.cluster_use(cluster) == ClusterState::Missing;
                         if missing {
@@ -69,7 +71,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                         missing
                     });
                     if added && on_disk {
-                        self.submit_cluster_read(cluster);
+                        self.submit_cluster_read(cluster, segments);
                     }
                 }
             }
@@ -92,7 +94,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(pages.try_into().expect("as many as were asked for"))
     }
 
-    fn submit_cluster_read(&self, cluster: ClusterId) {
+    fn submit_cluster_read(&self, cluster: ClusterId, segments: u32) {
         let tag = self.shared.in_flight.borrow_mut().add(Transfer::Cluster(cluster));
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgIn, CLUSTER_BYTES / 1024));
         self.start_io(IoRequest {
@@ -100,6 +102,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             kind: IoKind::Read,
             offset: INODES_OFFSET + (u64::from(cluster.0) * CLUSTER_BYTES),
             len: Bytes(CLUSTER_BYTES),
+            segments,
             tag,
         });
     }

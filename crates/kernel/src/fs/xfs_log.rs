@@ -111,7 +111,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let at = self.shared.log_head.get();
             self.shared.log_head.set((at + len) % self.shared.xfs_log_size.get().max(RECORD_BYTES));
             let offset = LOG_OFFSET + at;
-            self.start_io(IoRequest { device: 0, kind: IoKind::Write, offset, len: Bytes(len), tag });
+            let (kind, bytes) = (IoKind::Write, Bytes(len));
+            // An in-core log is one block of memory.
+            self.start_io(IoRequest { device: 0, kind, offset, len: bytes, segments: 1, tag });
             left -= len;
         }
     }

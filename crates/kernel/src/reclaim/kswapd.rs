@@ -1,12 +1,13 @@
-//! kswapd: the background reclaimer of a node. What it does is decided by [`mm::decide::balance`] and
-//! [`mm::decide::kswapd`].
+//! kswapd: the background reclaimer of a node. What it does is decided by [`mm::decide::balance`] or
+//! [`mm::decide::balance_zones`], and [`mm::decide::kswapd`].
 //!
 //! kcompactd is woken after a boosted run and before dozing. Neighbours: [`super::pass`],
 //! [`crate::compact::kcompactd`].
 
 use mm::base::event::{Trace, TraceEvent};
 use mm::base::layout::ZoneKind;
-use mm::decide::balance::{Balance, BalanceNext};
+use mm::decide::balance::BalanceNext;
+use mm::decide::balance_zones::Run;
 use mm::decide::kswapd::{FallAsleep, Job, SleepNext};
 use units::{NodeId, Order};
 
@@ -16,10 +17,11 @@ use crate::machine::{CostOp, Machine, WaitReason, Woken};
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The thread.
     pub(crate) async fn kswapd(&self, node: NodeId) {
-        let mut job = Job::FIRST;
+        let (mut job, mut ran) = (Job::FIRST, Order(0));
         loop {
-            self.kswapd_try_to_sleep(node, &job).await;
+            self.kswapd_try_to_sleep(node, &job, ran).await;
             self.kswapd_request(node, |request| job.take(request));
+            ran = job.order;
             let wake = TraceEvent::VmscanKswapdWake { nid: node, order: job.order };
             self.mem(|mem| mem.core.alloc.trace.event(wake));
             let reclaim_order = self.balance_pgdat(node, job.order, job.highest_zoneidx).await;
@@ -27,12 +29,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    async fn kswapd_try_to_sleep(&self, node: NodeId, job: &Job) {
+    async fn kswapd_try_to_sleep(&self, node: NodeId, job: &Job, ran: Order) {
         let (machine, queues) = (self.machine(), self.shared.queues[node.index()]);
-        let mut fall = FallAsleep::new(node, job);
+        let mut fall = FallAsleep::new(node, job, ran);
         let mut woken = Woken::TimedOut;
         loop {
-            match self.mem(|mem| fall.step(mem, woken == Woken::Signalled)) {
+            let is_woken = woken == Woken::Signalled;
+            match self.kswapd_request(node, |asked| self.mem(|mem| fall.step(mem, asked, is_woken))) {
                 SleepNext::LetWaitersGo => {
                     machine.wake_all(queues.pfmemalloc);
                 }
@@ -57,12 +60,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn balance_pgdat(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> Order {
         let machine = self.machine();
         let waiters = self.shared.queues[node.index()].pfmemalloc;
-        let mut run = self.mem(|mem| Balance::begin(mem, node, order, highest_zoneidx));
+        let mut run = self.mem(|mem| Run::begin(mem, node, order, highest_zoneidx));
         loop {
             let anybody_waits = machine.has_waiters(waiters);
             match self.mem(|mem| run.step(mem, anybody_waits)) {
-                BalanceNext::Shrink => self.shrink_node(node, &mut run.sc).await,
+                BalanceNext::Shrink => self.shrink_node(node, run.sc()).await,
+                BalanceNext::Relieve(zone) => self.check_zone_pressure(zone),
+                BalanceNext::Pause(site, zone) => self.pause(site, zone).await,
                 BalanceNext::Rest { wake } => {
+                    self.check_node_pressure(node);
                     if wake {
                         machine.wake_all(waiters);
                     }

@@ -7,6 +7,7 @@ pub mod direct;
 pub mod kswapd;
 pub mod limit;
 pub mod pass;
+pub mod pause;
 pub mod run;
 pub mod throttle;
 pub mod wake;

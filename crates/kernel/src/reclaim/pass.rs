@@ -9,6 +9,7 @@ use mm::base::event::Trace;
 use mm::reclaim::plan::Shrinker;
 use mm::reclaim::run::ChunkReport;
 use mm::reclaim::run::ScanControl;
+use mm::version::rules::{SlabPressure, Writepage};
 use units::NodeId;
 
 use crate::handle::Kernel;
@@ -18,7 +19,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One pass over a node at the run's priority (`shrink_node`).
     pub(crate) async fn shrink_node(&self, node: NodeId, sc: &mut ScanControl) {
         self.put_closed();
-        let start = sc.nr_reclaimed;
+        let (start, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
         loop {
             let before = sc.nr_reclaimed;
             let mut walk = self.mem(|mem| mem.begin_pass(node, sc));
@@ -34,6 +35,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 break;
             }
         }
+        self.mem(|mem| mem.note_scanned(node, sc.reclaim_idx, sc.nr_scanned - scanned));
+        self.shrink_slab_by_scan(node, sc.nr_scanned - scanned, sc).await;
         self.heed_writeback(node, sc, sc.nr_reclaimed - start).await;
     }
 
@@ -48,8 +51,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             self.machine().cond_resched().await; // shrink_lruvec and shrink_folio_list
         }
+        if self.mem(|mem| mem.core.rules().slab_pressure) == SlabPressure::ByPriority {
+            self.shrink_slabs(memcg, node, sc).await;
+        }
+    }
+
+    async fn shrink_slabs(&self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {
         for shrinker in Shrinker::ALL {
             self.shrink_slab(shrinker, memcg, node, sc).await;
+        }
+    }
+
+    /// After the lists of a node, where slab is pressed by what part of them was scanned: slab of the whole
+    /// machine (`shrink_slab` up to 4.11). Left out: that direct reclaim does so once for all nodes.
+    async fn shrink_slab_by_scan(&self, node: NodeId, scanned: u64, sc: &mut ScanControl) {
+        if !self.mem(|mem| mem.slab_after_pass(node, scanned, sc)) {
+            return;
+        }
+        let (nodes, groups): (Vec<NodeId>, Vec<MemcgId>) =
+            self.mem(|mem| (mem.nodes().collect(), mem.core.cgroups.ids().collect()));
+        for node in nodes {
+            for &memcg in &groups {
+                self.shrink_slabs(memcg, node, sc).await;
+            }
         }
     }
 
@@ -64,11 +88,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// A chunk held dirty pages that nobody writes: if it held nothing else, the flusher is kicked;
-    /// pages that kswapd chose are written one by one.
+    /// A chunk held dirty pages that nobody writes: if it held nothing else, the flusher is kicked
+    /// (since 3.2); pages that reclaim chose are written one by one.
     fn write_for_reclaim(&self, report: ChunkReport) {
-        if report.unqueued_dirty == report.taken.pages {
-            self.kick_flusher();
+        let kicks = self.mem(|mem| mem.core.rules().writepage) != Writepage::Anyone;
+        if kicks && report.unqueued_dirty == report.taken.pages {
+            self.kick_flushers(u64::MAX);
         }
         let pages = self.mem(|mem| mem.take_pageout());
         if !pages.is_empty() {

@@ -19,8 +19,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             match self.mem(|mem| run.step(mem, cpu)) {
                 Next::Shrink(node) => {
                     self.shrink_node(node, &mut run.sc).await;
+                    self.check_node_pressure(node);
                     self.throttle_without_progress(node, &run.sc).await;
                 }
+                Next::WakeFlusher(pages) => self.kick_flushers(pages),
+                Next::Pause(site, zone) => self.pause(site, zone).await,
                 Next::Done(freed) => break freed,
             }
         };

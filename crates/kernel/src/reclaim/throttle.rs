@@ -14,10 +14,13 @@ use crate::tasks::process::Process;
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// After a pass over a node that freed so many pages.
     pub(crate) async fn heed_writeback(&self, node: NodeId, sc: &ScanControl, freed: u64) {
+        if self.any_congested() {
+            self.mem(|mem| mem.note_congestion(node, sc));
+        }
         match self.mem(|mem| mem.after_pass(node, sc, freed)) {
             AfterPass::GoOn => {}
             AfterPass::UntilWritten(longest) => self.wait_until_written(node, longest).await,
-            AfterPass::CongestionWait(length) => self.machine().sleep(length, WaitReason::Congestion).await,
+            AfterPass::CongestionWait(length) => self.congestion_wait(length).await,
             AfterPass::CongestionTick => self.machine().sleep(self.jiffy(), WaitReason::Congestion).await,
         }
     }

@@ -9,14 +9,13 @@
 //! An inode is on one list at most. Left out: a list for inodes whose times alone are dirty. Next:
 //! [`super::flusher`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use units::Nanos;
 
 use crate::files::inode::{DirtyList, Inode};
-use crate::machine::TaskId;
-use crate::writeback::request::Plug;
+use crate::machine::QueueId;
 
 /// The inodes with something to write, in the order in which the flusher takes them.
 #[derive(Debug, Default)]
@@ -82,18 +81,26 @@ impl DirtyInodes {
     }
 }
 
-/// What the flusher was asked for, and the writes that are on their way.
-#[derive(Debug, Default)]
+/// What the flusher of a disk was asked for, and the writes that are on their way there.
+#[derive(Debug)]
 pub(crate) struct Flusher {
+    /// What its thread waits on.
+    pub(crate) queue: QueueId,
     pub(crate) inodes: DirtyInodes,
-    /// Reclaim wants everything written (`wakeup_flusher_threads`).
-    pub(crate) kicked: bool,
+    /// Reclaim wants so many pages written at most (`wakeup_flusher_threads`).
+    pub(crate) kicked: Option<u64>,
     /// Some writer found the background threshold exceeded.
     pub(crate) background: bool,
     pub(crate) last_old_flush: Nanos,
     pub(crate) requests: u32,
-    /// Plugs of tasks that may have to wait for memory.
-    pub(crate) plugs: BTreeMap<TaskId, Plug>,
+}
+
+impl Flusher {
+    pub(crate) fn new(queue: QueueId) -> Self {
+        let inodes = DirtyInodes::default();
+        let last_old_flush = Nanos::ZERO;
+        Self { queue, inodes, kicked: None, background: false, last_old_flush, requests: 0 }
+    }
 }
 
 #[cfg(test)]

@@ -10,3 +10,4 @@ pub mod plug;
 pub(crate) mod request;
 pub mod sync;
 pub mod wake;
+pub mod work;

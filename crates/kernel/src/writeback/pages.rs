@@ -11,7 +11,7 @@ use units::PAGE_SIZE;
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
-use crate::writeback::plug::{REQUEST_PAGES, REQUESTS_MAX};
+use crate::writeback::plug::REQUEST_PAGES;
 use crate::writeback::request::Plug;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -20,7 +20,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut written = 0;
         let mut wrapped = inode.writeback_index.get() == 0;
         while written < max {
-            self.wait_for_request_slot(plug).await;
+            self.wait_for_request_slot(inode, plug).await;
             if inode.is_orphan() {
                 break;
             }
@@ -47,8 +47,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         written
     }
 
-    async fn wait_for_request_slot(&self, plug: &mut Plug) {
-        while self.shared.flusher.borrow().requests >= REQUESTS_MAX {
+    async fn wait_for_request_slot(&self, inode: &Inode, plug: &mut Plug) {
+        while self.is_queue_full(inode) {
             self.submit_plug(plug);
             let queue = self.shared.wait.requests;
             let _ = self.machine().wait(queue, WaitReason::RequestQueue, None).await;

@@ -21,7 +21,7 @@ use crate::writeback::request::Plug;
 pub(crate) const REQUEST_PAGES: u32 = 128;
 
 /// Writes that the disk's queue holds before the submitter sleeps (`nr_requests`).
-pub(crate) const REQUESTS_MAX: u32 = 128;
+const REQUESTS_MAX: u32 = 128;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn add_to_plug(&self, inode: &Inode, first: u32, count: u32, plug: &mut Plug) {
@@ -29,13 +29,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut noted = first;
         while first < end {
             let (offset, contiguous) = inode.place(first).expect("blocks were just allocated");
-            let follows = plug.pages > 0 && plug.offset + (u64::from(plug.pages) * PAGE_SIZE) == offset;
+            let follows = plug.pages > 0
+                && plug.device == inode.device
+                && plug.offset + (u64::from(plug.pages) * PAGE_SIZE) == offset;
             if !follows || plug.pages >= REQUEST_PAGES {
                 self.submit_plug(plug);
-                plug.offset = offset;
+                (plug.device, plug.offset) = (inode.device, offset);
             }
             let count = contiguous.min(end - first).min(REQUEST_PAGES - plug.pages);
+            let added = PageRange { mapping: inode.mapping, first, count };
+            let (segments, last_frame) = self.segments(added, plug.last_frame);
             plug.pages += count;
+            plug.segments += segments;
+            plug.last_frame = last_frame;
             first += count;
             let whole = if first < end { self.folio_start(inode, first) } else { end };
             if whole > noted {
@@ -54,25 +60,26 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     pub(crate) fn submit_plug(&self, plug: &mut Plug) {
-        let Plug { offset, pages, ranges } = std::mem::take(plug);
+        let Plug { device, offset, pages, segments, ranges, last_frame: _ } = std::mem::take(plug);
         if pages == 0 {
             return;
         }
         let len = u64::from(pages) * PAGE_SIZE;
-        self.shared.flusher.borrow_mut().requests += 1;
+        self.flusher_of(device, |flusher| flusher.requests += 1);
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, len / 1024));
-        let tag = self.shared.in_flight.borrow_mut().add_write(ranges);
-        self.start_io(IoRequest { device: 0, kind: IoKind::Write, offset, len: Bytes(len), tag });
+        let tag = self.shared.in_flight.borrow_mut().add_write(device, ranges);
+        self.shared.congestion.borrow_mut().submitted(device);
+        self.start_io(IoRequest { device, kind: IoKind::Write, offset, len: Bytes(len), segments, tag });
     }
 
     /// Waits for `work`, which may take memory. If that has to wait, the task's plug is sent off first:
     /// it may sleep until some of those pages are clean.
     pub(crate) async fn with_plug<R>(&self, plug: &mut Plug, work: impl Future<Output = R>) -> R {
         let task = self.machine().current_task();
-        let before = self.shared.flusher.borrow_mut().plugs.insert(task, std::mem::take(plug));
+        let before = self.shared.plugs.borrow_mut().insert(task, std::mem::take(plug));
         assert!(before.is_none(), "a task has one plug");
         let done = work.await;
-        let left = self.shared.flusher.borrow_mut().plugs.remove(&task);
+        let left = self.shared.plugs.borrow_mut().remove(&task);
         *plug = left.expect("it was put there");
         done
     }
@@ -80,19 +87,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The running task is about to sleep (`sched_submit_work`).
     #[inline]
     pub(crate) fn flush_plug(&self) {
-        if self.shared.flusher.borrow().plugs.is_empty() {
+        if self.shared.plugs.borrow().is_empty() {
             return;
         }
         let task = self.machine().current_task();
-        let plug = self.shared.flusher.borrow_mut().plugs.get_mut(&task).map(std::mem::take);
+        let plug = self.shared.plugs.borrow_mut().get_mut(&task).map(std::mem::take);
         if let Some(mut plug) = plug {
             self.submit_plug(&mut plug);
         }
     }
 
     /// A write is complete: its pages are clean, and whoever waits for that runs.
-    pub(crate) fn write_done(&self, ranges: &[PageRange]) {
-        self.shared.flusher.borrow_mut().requests -= 1;
+    pub(crate) fn write_done(&self, device: u16, ranges: &[PageRange]) {
+        self.flusher_of(device, |flusher| flusher.requests -= 1);
+        self.write_left_queue(device);
         for range in ranges {
             let written = self.mem(|mem| mem.end_writeback(range.mapping, range.first, range.count));
             for (node, pages) in written {
@@ -104,6 +112,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
+    /// A device has one write less to do: others may wait for it to have fewer.
+    fn write_left_queue(&self, device: u16) {
+        let rule = self.mem(|mem| mem.core.rules().device_congestion);
+        if self.shared.congestion.borrow_mut().completed(device, rule) {
+            self.wake_queue(self.shared.wait.congestion);
+        }
+    }
+
     /// Reclaimers may wait for what was written.
     fn note_written(&self, node: NodeId, pages: u64) {
         if self.shared.writeback_waiters.borrow_mut()[node.index()].note_written(pages) {
@@ -111,18 +127,24 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// kswapd writes single dirty pages whose place on the disk is known (`pageout`). ext4 takes
-    /// none whose blocks are still to be allocated.
+    /// Whether the queue of an inode's disk holds all the writes that it can.
+    pub(crate) fn is_queue_full(&self, inode: &Inode) -> bool {
+        self.flusher_of(inode.device, |flusher| flusher.requests >= REQUESTS_MAX)
+    }
+
+    /// Reclaim writes single dirty pages whose place on the disk is known (`pageout`), as long as the device is
+    /// not congested. ext4 takes none whose blocks are still to be allocated. Left out: that XFS up to 2.6.35
+    /// allocates them here, and that kswapd writes to a congested device, too.
     pub(crate) fn pageout(&self, pages: Vec<Pfn>) {
         let mut plug = Plug::default();
         for pfn in pages {
             let (mapping, index) = self
                 .mem(|mem| (MappingId(mem.core.alloc.frames.owner(pfn)), mem.core.alloc.frames.index(pfn)));
             let Some(inode) = self.shared.files.borrow().by_mapping(mapping) else { continue };
-            if inode.place(index).is_none() || self.shared.flusher.borrow().requests >= REQUESTS_MAX {
+            if inode.place(index).is_none() || self.is_queue_full(&inode) {
                 continue;
             }
-            if let Some((first, count)) = self.mem(|mem| mem.start_writeback(mapping, index, 1)) {
+            if let Some((first, count)) = self.mem(|mem| mem.start_pageout(mapping, index)) {
                 self.add_to_plug(&inode, first, count, &mut plug);
             }
         }

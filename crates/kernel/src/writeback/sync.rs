@@ -38,7 +38,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `sync`: writes everything that is dirty now and waits for it.
     pub async fn sync(&self) {
         self.put_closed();
-        let inodes = self.shared.flusher.borrow().inodes.all();
+        if self.disks().len() > 1 {
+            self.kick_flushers(u64::MAX); // This task takes one disk after the other.
+        }
+        let inodes: Vec<Rc<Inode>> = {
+            let flushers = self.shared.flushers.borrow();
+            flushers.iter().flat_map(|flusher| flusher.inodes.all()).collect()
+        };
         let mut plug = Plug::default();
         for inode in &inodes {
             self.write_pages(inode, u64::MAX, &mut plug).await;

@@ -17,35 +17,41 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return;
         }
         let now = self.machine().now();
-        let was_idle = {
-            let mut flusher = self.shared.flusher.borrow_mut();
+        let was_idle = self.flusher_of(inode.device, |flusher| {
             let was_idle = flusher.inodes.is_empty();
             flusher.inodes.note_dirty(inode, now);
             was_idle
-        };
+        });
         if was_idle {
-            self.wake_flusher(); // It starts to look at the clock.
+            self.wake_flusher(inode.device); // It starts to look at the clock.
         }
     }
 
-    fn wake_flusher(&self) {
-        self.wake_queue(self.shared.wait.flusher);
+    fn wake_flusher(&self, device: u16) {
+        let queue = self.flusher_of(device, |flusher| flusher.queue);
+        self.wake_queue(queue);
     }
 
-    pub(crate) fn start_background_writeback(&self) {
-        self.shared.flusher.borrow_mut().background = true;
-        self.wake_flusher();
+    /// A writer to a disk found more dirty than the background threshold.
+    pub(crate) fn start_background_writeback(&self, device: u16) {
+        self.flusher_of(device, |flusher| flusher.background = true);
+        self.wake_flusher(device);
     }
 
-    /// Reclaim met nothing but dirty pages (`wakeup_flusher_threads`).
-    pub(crate) fn kick_flusher(&self) {
-        {
-            let mut flusher = self.shared.flusher.borrow_mut();
-            if flusher.kicked || flusher.inodes.is_empty() {
-                return;
+    /// Reclaim wants so many pages written on each disk, or as many as are dirty
+    /// (`wakeup_flusher_threads`). What is asked before a flusher has begun is not added up.
+    pub(crate) fn kick_flushers(&self, pages: u64) {
+        for device in self.disks() {
+            let kicked = self.flusher_of(device, |flusher| {
+                let kicked = flusher.kicked.is_none() && !flusher.inodes.is_empty();
+                if kicked {
+                    flusher.kicked = Some(pages);
+                }
+                kicked
+            });
+            if kicked {
+                self.wake_flusher(device);
             }
-            flusher.kicked = true;
         }
-        self.wake_flusher();
     }
 }

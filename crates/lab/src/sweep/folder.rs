@@ -1,4 +1,4 @@
-//! The folder of a sweep: its plan, and a recording for each run that has finished.
+//! The folder of a sweep or an ablation: its plan, and a recording for each run that has finished.
 //!
 //! The plan is written before anything runs, so that a sweep that was stopped can go on: what has
 //! finished is read back and not run again, and another plan is refused with what differs.
@@ -9,11 +9,17 @@ use std::path::{Path, PathBuf};
 use recording::{Recording, RecordingError};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{SweepError, SweepPlan};
+use super::{PlanOf, SweepError, SweepPlan};
 use crate::error::LabError;
 
 /// The file that holds the plan.
-const PLAN: &str = "sweep.txt";
+const fn plan_file(of: PlanOf) -> &'static str {
+    match of {
+        PlanOf::Sweep => "sweep.txt",
+        PlanOf::Ablation => "ablation.txt",
+    }
+}
+
 /// The line of the plan that tells any difference, and not which.
 const HASH: &str = "hash of all scenarios";
 
@@ -29,7 +35,7 @@ impl SweepFolder {
     /// there already, one entry for each run.
     ///
     /// # Errors
-    /// It exists and is not to be continued, is no sweep's, or is one of another plan; a recording in
+    /// It exists and is not to be continued, has no plan, or another one; a recording in
     /// it is damaged; the system refuses.
     pub fn open(
         path: &Path,
@@ -37,27 +43,28 @@ impl SweepFolder {
         resume: bool,
     ) -> Result<(Self, Vec<Option<Recording>>), LabError> {
         let unwritable = |source| RecordingError::Unwritable { path: path.to_owned(), source };
-        let file = path.join(PLAN);
+        let of = plan.of;
+        let file = path.join(plan_file(of));
         let folder = Self { path: path.to_owned(), names: names(plan) };
         let written = plan_text(plan)?;
         if path.symlink_metadata().is_err() {
             fs::create_dir_all(path).map_err(unwritable)?;
             // Whole or not at all, as a recording is.
-            let partial = path.join(format!(".{PLAN}.partial"));
+            let partial = path.join(format!(".{}.partial", plan_file(of)));
             fs::write(&partial, &written).and_then(|()| fs::rename(&partial, &file)).map_err(unwritable)?;
             return Ok((folder, vec![None; plan.runs.len()]));
         }
         match (file.is_file(), resume) {
-            (true, false) => return Err(SweepError::Exists(path.to_owned()).into()),
+            (true, false) => return Err(SweepError::Exists { path: path.to_owned(), of }.into()),
             (false, false) => return Err(RecordingError::Exists { path: path.to_owned() }.into()),
-            (false, true) => return Err(SweepError::NoSweep(path.to_owned()).into()),
+            (false, true) => return Err(SweepError::NoPlan { path: path.to_owned(), of }.into()),
             (true, true) => {}
         }
         let found = fs::read_to_string(&file)
             .map_err(|source| LabError::Unreadable { path: file.clone(), source })?;
         if found != written {
             let differences = differences(&found, &written);
-            return Err(SweepError::OtherPlan { path: path.to_owned(), differences }.into());
+            return Err(SweepError::OtherPlan { path: path.to_owned(), of, differences }.into());
         }
         let finished = folder.names.iter().map(|name| folder.finished(name));
         let finished = finished.collect::<Result<Vec<_>, _>>()?;

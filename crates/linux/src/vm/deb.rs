@@ -1,7 +1,8 @@
 //! Unpacks a Debian package: an `ar` archive with a tar archive `data.tar.xz` in it (deb(5)).
 //!
 //! Only what a guest needs is written out. Left out: other compressions than xz (Debian's kernels
-//! have used no other since 2013), signatures (apt has checked the package's hash).
+//! have used no other since 2013; it is Ubuntu's that have zstd), signatures (apt has checked the
+//! package's hash).
 
 use std::fs::File;
 use std::io::Read;
@@ -23,8 +24,13 @@ pub fn unpack(deb: &Path, target: &Path, place: impl Fn(&Path) -> Option<PathBuf
             b"data.tar.xz" => {
                 return unpack_tar(lzma_rust2::XzReader::new(member, true), deb, target, place);
             }
+            b"data.tar" => return unpack_tar(member, deb, target, place),
             name if name.starts_with(b"data.tar") => {
-                return Err(VmError::bad_kernel(deb, "the package's content is not compressed with xz"));
+                let why = format!(
+                    "its content is `{}`, and only data.tar.xz can be read",
+                    String::from_utf8_lossy(name)
+                );
+                return Err(VmError::bad_kernel(deb, why));
             }
             _ => {}
         }
@@ -114,8 +120,15 @@ mod tests {
         assert_eq!(outcome(b"!<arch>\n"), Err("the package has no content".to_owned()));
         assert_eq!(outcome(b""), Err("input or output".to_owned()));
         assert_eq!(outcome(b"not a package"), Err("input or output".to_owned()));
-        let mut builder = ar::Builder::new(Vec::new());
-        builder.append(&ar::Header::new(b"data.tar.xz".to_vec(), 4), &b"junk"[..]).unwrap();
-        assert_eq!(outcome(&builder.into_inner().unwrap()), Err("input or output".to_owned()));
+        let holding = |member: &str| {
+            let mut builder = ar::Builder::new(Vec::new());
+            builder.append(&ar::Header::new(member.into(), 4), &b"junk"[..]).unwrap();
+            outcome(&builder.into_inner().unwrap())
+        };
+        assert_eq!(holding("data.tar.xz"), Err("input or output".to_owned()));
+        assert_eq!(
+            holding("data.tar.zst"),
+            Err("its content is `data.tar.zst`, and only data.tar.xz can be read".to_owned())
+        );
     }
 }

@@ -64,10 +64,12 @@ pub enum VmError {
         message: String,
     },
     /// The package lists have no such kernel.
-    #[error("no package `{pattern}` in the package lists")]
+    #[error("no package `{pattern}` in the package lists{}", suite_text(*.suite))]
     PackageNotFound {
         /// The name that was looked for.
         pattern: String,
+        /// The suite of Debian that was looked through beside those of /etc/apt.
+        suite: Option<&'static str>,
     },
     /// A version has a form that no kernel's version has.
     #[error("`{text}` is not a kernel version")]
@@ -207,9 +209,12 @@ impl VmError {
             Self::Apt { .. } => {
                 "check the network and /etc/apt; what was fetched before still works".to_owned()
             }
-            Self::PackageNotFound { .. } => {
-                "kernels come from Debian's `linux-image-*-cloud-amd64`; add bookworm-security or \
-                 bookworm-backports to /etc/apt, or name a kernel by its path"
+            Self::PackageNotFound { suite: Some(_), .. } => {
+                "Debian has 5.10, 6.1, 6.12 and in sid its newest kernel; name any other by its path".to_owned()
+            }
+            Self::PackageNotFound { suite: None, .. } => {
+                "kernels come from Debian's `linux-image-*-cloud-amd64`; add a mirror of Debian to \
+                 /etc/apt, or name a kernel by its path"
                     .to_owned()
             }
             Self::BadVersion { .. } => "write it like `6.12`, `6.1.0-50` or `6.12.117`".to_owned(),
@@ -218,6 +223,13 @@ impl VmError {
             Self::Crashed { line, .. } if line.contains("Attempted to kill init") => {
                 "the guest's program ended too early: its `main` has to begin with \
                  `vm::guest::become_init_in_a_guest()`"
+                    .to_owned()
+            }
+            Self::Crashed { line, .. } if line.contains("Unable to mount root fs") => {
+                "a guest boots from an initramfs: build the kernel with CONFIG_BLK_DEV_INITRD=y".to_owned()
+            }
+            Self::Hung { tail, .. } if tail.is_empty() => {
+                "a kernel of your own needs CONFIG_SERIAL_8250_CONSOLE=y to be heard; Debian's have it"
                     .to_owned()
             }
             Self::Hung { .. } | Self::TimedOut { .. } => {
@@ -241,6 +253,10 @@ pub(super) const READ_KERNEL: &str = "read kernel";
 /// What to do about a kernel without a multi-gen LRU.
 pub(super) const NO_LRU_GEN_HINT: &str =
     "leave `--lru-gen` out, or take a kernel from 6.1 on that was built with CONFIG_LRU_GEN";
+
+fn suite_text(suite: Option<&str>) -> String {
+    suite.map_or_else(String::new, |suite| format!(" of this host and of Debian's suite {suite}"))
+}
 
 fn tail_text(tail: &[String]) -> String {
     if tail.is_empty() {

@@ -22,7 +22,8 @@ use units::Seed;
 
 use super::error::NO_LRU_GEN_HINT;
 use super::image::VmFilesystem;
-use super::protocol::{GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME};
+use super::needs::{self, Missing};
+use super::protocol::{GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME, last_words};
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths, Told};
 
 /// Where the modules lie, in the order of their names.
@@ -31,6 +32,9 @@ pub const MODULE_DIR: &str = "modules";
 const DATA_DISK: &str = "/dev/vda";
 const DATA_DIR: &str = "/data";
 const CGROUP_DIR: &str = "/sys/fs/cgroup";
+const LRU_GEN_OFF: &str = "0x0000";
+const MODULE_HINT: &str = "its modules must be of the same build as the image; the last lines of \
+                           `dmesg` in such a kernel say more: build both anew (`make`)";
 const DEVICE_PATIENCE: Duration = Duration::from_secs(20);
 /// After the time at which a living host gives the guest up.
 const HOST_LEEWAY: Duration = Duration::from_secs(60);
@@ -56,9 +60,9 @@ fn live() -> ! {
             };
             channel.send(&message);
         }
-        // Without a channel the console is all there is; the host shows its last lines.
-        Err(failure) => {
-            let _ = writeln!(io::stderr(), "pagetide: {}", failure.message);
+        // Without a channel the console is all there is; the host reads it there.
+        Err(Failure { message, hint }) => {
+            let _ = io::stderr().write_all(last_words(&message, hint.as_deref()).as_bytes());
         }
     }
     rustix::fs::sync();
@@ -78,15 +82,22 @@ trait Tried<T> {
 
 impl<T, E: Into<io::Error>> Tried<T> for Result<T, E> {
     fn tried(self, action: &str, subject: impl AsRef<Path>) -> Result<T, Failure> {
-        self.map_err(|error| {
-            let error: io::Error = error.into();
-            failure(format!("cannot {action} `{}`: {error}", subject.as_ref().display()))
-        })
+        self.map_err(|error| failure_to(action, subject.as_ref(), error.into()))
     }
+}
+
+fn failure_to(action: &str, subject: &Path, error: io::Error) -> Failure {
+    failure(format!("cannot {action} `{}`: {error}", subject.display()))
 }
 
 fn failure(message: String) -> Failure {
     Failure { message, hint: None }
+}
+
+impl From<Missing> for Failure {
+    fn from(Missing { message, hint }: Missing) -> Self {
+        Self { message, hint: Some(hint) }
+    }
 }
 
 /// The port to the host. Clones share it; each message goes out whole.
@@ -111,6 +122,7 @@ fn open_channel() -> Result<Channel, Failure> {
     mount("sysfs", "/sys", plain)?;
     mount("devtmpfs", "/dev", MountFlags::NOSUID)?;
     load_modules()?;
+    needs::check_channel(Path::new("/sys"))?;
     let port = wait_for(&format!("the port `{PORT_NAME}`"), find_port)?;
     let port = File::options().write(true).open(&port).tried("open", &port)?;
     let channel = Channel(Arc::new(Mutex::new(port)));
@@ -161,24 +173,38 @@ fn start_heartbeat(channel: Channel, timeout: Duration) {
 fn prepare(job: &Job) -> Result<RootPaths, Failure> {
     let plain = MountFlags::NOSUID | MountFlags::NOEXEC | MountFlags::NODEV;
     mount("cgroup2", CGROUP_DIR, plain)?;
-    mount("tracefs", "/sys/kernel/tracing", plain)?;
+    // A kernel without tracing says so in the notes of the run.
+    let _ = mount("tracefs", "/sys/kernel/tracing", plain);
+    needs::check_memory_controller(Path::new(CGROUP_DIR))?;
     write(Path::new(CGROUP_DIR).join("cgroup.subtree_control"), "+memory")?;
     let cgroup = Path::new(CGROUP_DIR).join("pagetide");
     fs::create_dir(&cgroup).tried("create", &cgroup)?;
 
-    let switch = Path::new("/sys/kernel/mm/lru_gen/enabled");
-    if switch.exists() {
-        write(switch, job.lru_gen.as_deref().unwrap_or("n"))?;
-    } else if job.lru_gen.is_some() {
-        let message = "this kernel has no multi-gen LRU".to_owned();
-        return Err(Failure { message, hint: Some(NO_LRU_GEN_HINT.to_owned()) });
-    }
+    set_lru_gen(Path::new("/sys/kernel/mm/lru_gen/enabled"), job.lru_gen.as_deref())?;
+    needs::check_disk(Path::new("/sys"), Path::new("/proc"), job.filesystem.name())?;
     wait_for(DATA_DISK, || Path::new(DATA_DISK).exists().then_some(()))?;
     write("/sys/block/vda/queue/read_ahead_kb", &job.read_ahead_kib.to_string())?;
     mount_data(job.filesystem)?;
     let files = Path::new(DATA_DIR).join("run");
     fs::create_dir(&files).tried("create", &files)?;
     Ok(RootPaths { files, cgroup, version: CgroupVersion::V2 })
+}
+
+/// Sets the multi-gen LRU, which some kernels start with, and turns it off where nobody asked for it.
+fn set_lru_gen(switch: &Path, wanted: Option<&str>) -> Result<(), Failure> {
+    if !switch.exists() {
+        let message = "this kernel has no multi-gen LRU".to_owned();
+        return match wanted {
+            Some(_) => Err(Failure { message, hint: Some(NO_LRU_GEN_HINT.to_owned()) }),
+            None => Ok(()),
+        };
+    }
+    write(switch, wanted.unwrap_or("n"))?;
+    let now = fs::read_to_string(switch).tried("read", switch)?;
+    if wanted.is_none() && now.trim_end() != LRU_GEN_OFF {
+        return Err(failure(format!("the multi-gen LRU stays on: {}", now.trim_end())));
+    }
+    Ok(())
 }
 
 fn mount(kind: &str, target: &str, flags: MountFlags) -> Result<(), Failure> {
@@ -205,7 +231,10 @@ fn load_modules() -> Result<(), Failure> {
         let file = File::open(&path).tried("open", &path)?;
         match rustix::system::finit_module(&file, c"", 0) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-            Err(error) => return Err(error).tried("load", &path),
+            Err(error) => {
+                let Failure { message, .. } = failure_to("load", &path, error.into());
+                return Err(Failure { message, hint: Some(MODULE_HINT.to_owned()) });
+            }
         }
         // The kernel has its copy; the file would stay in memory for the whole run.
         fs::remove_file(&path).tried("remove", &path)?;

@@ -144,6 +144,7 @@ mod tests {
             file_count,
             anonymous: Bytes(0),
             tasks: 1,
+            disks: 1,
         };
         let disk = Bytes(32 << 30);
         let check = |files, filesystem| fits(&files, filesystem, disk);

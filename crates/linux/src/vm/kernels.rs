@@ -2,8 +2,9 @@
 //!
 //! A cached kernel is a folder named after its release (`6.12.117+deb12-cloud-amd64`) with
 //! `vmlinuz` and `modules/`. It appears by a rename, so it is complete or not there. A kernel
-//! given by path may be any x86 `bzImage`; its modules are looked for beside it and in
-//! `/lib/modules`, by the release that the image itself names.
+//! given by path is an x86 `bzImage`, whose modules are looked for beside it and in `/lib/modules`
+//! by the release that the image itself names, or a folder in which somebody builds Linux. What of
+//! it has no module is taken for built in; a guest that lacks it says so.
 //!
 //! Left out: kernels for other CPUs, uncompressed images.
 
@@ -20,7 +21,7 @@ use super::error::{READ_KERNEL, VmError};
 pub enum VmKernel {
     /// The newest fetched kernel of a version: `6.12`, `6.1.0-50`, or a whole release.
     Version(String),
-    /// A kernel image of your own.
+    /// A kernel image of your own, or the folder that it is built in.
     Path(PathBuf),
 }
 
@@ -32,8 +33,26 @@ pub struct Kernel {
     /// The image.
     pub image: PathBuf,
     /// Where its modules are.
-    pub modules: PathBuf,
+    pub modules: Modules,
 }
+
+/// Where the modules of a kernel are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Modules {
+    /// In a folder that has each that guests load and is not built in: a kernel of the cache.
+    Complete(PathBuf),
+    /// In a folder that may lack what is built in.
+    Installed(PathBuf),
+    /// Where they were built, named by `modules.order`.
+    BuildTree(PathBuf),
+    /// There are none.
+    BuiltIn,
+}
+
+/// Where `make bzImage` puts the image.
+const BUILT_IMAGE: &str = "arch/x86/boot/bzImage";
+/// What `make` was configured to build last: the release that its modules are for.
+const BUILT_RELEASE: &str = "include/config/kernel.release";
 
 impl VmKernel {
     /// Reads `6.12` as a version and `./vmlinuz` or `/boot/vmlinuz` as a path.
@@ -75,17 +94,42 @@ impl Kernel {
         if folder.file_name().and_then(|name| name.to_str()) != Some(&release) {
             return Err(VmError::bad_kernel(folder, format!("it holds kernel {release}")));
         }
-        Ok(Self { release, image, modules: folder.join("modules") })
+        Ok(Self { release, image, modules: Modules::Complete(folder.join("modules")) })
     }
 
-    fn at_path(image: &Path) -> Result<Self, VmError> {
-        let release = image_release(image)?;
-        let beside = image.parent().unwrap_or(Path::new(".")).join("modules");
+    fn at_path(path: &Path) -> Result<Self, VmError> {
+        if path.is_dir() {
+            return Self::in_build_tree(path);
+        }
+        let release = image_release(path)?;
+        let beside = path.parent().unwrap_or(Path::new(".")).join("modules");
         let installed = Path::new("/lib/modules").join(&release);
-        let modules = [beside, installed].into_iter().find(|dir| dir.is_dir()).ok_or_else(|| {
-            VmError::bad_kernel(image, format!("no modules of {release} beside it or in /lib/modules"))
-        })?;
-        Ok(Self { release, image: image.to_owned(), modules })
+        let modules = [beside, installed].into_iter().find(|dir| dir.is_dir());
+        let modules = modules.map_or(Modules::BuiltIn, Modules::Installed);
+        Ok(Self { release, image: path.to_owned(), modules })
+    }
+
+    fn in_build_tree(tree: &Path) -> Result<Self, VmError> {
+        let image = tree.join(BUILT_IMAGE);
+        if !image.is_file() {
+            let why =
+                format!("it is a folder without {BUILT_IMAGE}, which `make bzImage` makes in a build tree");
+            return Err(VmError::bad_kernel(tree, why));
+        }
+        Ok(Self { release: image_release(&image)?, image, modules: Modules::BuildTree(tree.to_owned()) })
+    }
+
+    /// What is doubtful about a build tree: that its image and its modules are of one build.
+    pub fn doubt(&self) -> Option<String> {
+        let Modules::BuildTree(tree) = &self.modules else { return None };
+        let built = std::fs::read_to_string(tree.join(BUILT_RELEASE)).ok()?;
+        let (built, release) = (built.trim(), &self.release);
+        (built != release).then(|| {
+            format!(
+                "the image in `{}` is {release}, and what was built last is {built}: its modules may not load",
+                tree.display()
+            )
+        })
     }
 }
 
@@ -188,10 +232,11 @@ fn release_of(bytes: &[u8]) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn image(release: &str) -> Vec<u8> {
+    /// The least that is a kernel's image.
+    pub(in crate::vm) fn image(release: &str) -> Vec<u8> {
         let mut bytes = vec![0; 0x300];
         bytes[0x202..0x206].copy_from_slice(b"HdrS");
         bytes[0x20e..0x210].copy_from_slice(&0x80_u16.to_le_bytes());
@@ -227,16 +272,47 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_a_kernel_with_its_modules_beside_it() {
+    fn a_path_is_an_image_with_its_modules_beside_it_or_without_any() {
         let folder = tempfile::tempdir().unwrap();
         put(folder.path(), "mine", "6.13.0-rc1+");
         let path = folder.path().join("mine/vmlinuz");
-        let kernel = VmKernel::parse(path.to_str().unwrap()).find(Path::new("/nowhere")).unwrap();
-        assert_eq!(kernel.release, "6.13.0-rc1+");
-        assert_eq!(kernel.modules, folder.path().join("mine/modules"));
-        std::fs::remove_dir(&kernel.modules).unwrap();
-        let error = VmKernel::Path(path).find(Path::new("/nowhere")).unwrap_err().to_string();
-        assert!(error.ends_with("no modules of 6.13.0-rc1+ beside it or in /lib/modules"), "{error}");
+        let find = || VmKernel::parse(path.to_str().unwrap()).find(Path::new("/nowhere")).unwrap();
+        assert_eq!(find().release, "6.13.0-rc1+");
+        let modules = folder.path().join("mine/modules");
+        assert_eq!(find().modules, Modules::Installed(modules.clone()));
+        std::fs::remove_dir(&modules).unwrap();
+        assert_eq!(find().modules, Modules::BuiltIn);
+    }
+
+    #[test]
+    fn a_build_tree_is_a_kernel_and_its_image_says_which() {
+        let tree = tempfile::tempdir().unwrap();
+        let find = || VmKernel::Path(tree.path().to_owned()).find(Path::new("/nowhere"));
+        let error = find().unwrap_err().to_string();
+        assert!(
+            error.ends_with(
+                "a folder without arch/x86/boot/bzImage, which `make bzImage` makes in a build tree"
+            ),
+            "{error}"
+        );
+        let put = |path: &str, content: &[u8]| {
+            let path = tree.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        };
+        put("arch/x86/boot/bzImage", &image("6.13.0-rc1+"));
+        let kernel = find().unwrap();
+        assert_eq!((&*kernel.release, kernel.doubt()), ("6.13.0-rc1+", None));
+        assert_eq!(kernel.modules, Modules::BuildTree(tree.path().to_owned()));
+        put("include/config/kernel.release", b"6.13.0-rc1+\n");
+        assert_eq!(kernel.doubt(), None);
+        put("include/config/kernel.release", b"6.13.0-rc2\n");
+        let doubt = kernel.doubt().unwrap();
+        assert!(
+            doubt
+                .ends_with("is 6.13.0-rc1+, and what was built last is 6.13.0-rc2: its modules may not load"),
+            "{doubt}"
+        );
     }
 
     #[test]

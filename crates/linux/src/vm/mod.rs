@@ -19,6 +19,7 @@ pub mod guest;
 pub mod image;
 pub mod kernels;
 pub mod modules;
+mod needs;
 pub mod protocol;
 pub mod qemu;
 mod watch;
@@ -35,7 +36,7 @@ use workload::{MachineSize, Workload};
 pub use error::VmError;
 pub use fetch::fetch;
 pub use image::VmFilesystem;
-pub use kernels::{Kernel, VmKernel, cache_dir};
+pub use kernels::{Kernel, Modules, VmKernel, cache_dir};
 pub use qemu::{Accelerator, Hardware};
 
 use crate::bounds::{BoundsError, DEFAULT_SHARE, Disk, DiskShare, Memory, Rounded};
@@ -52,7 +53,7 @@ const KVM_DEVICE: &str = "/dev/kvm";
 /// The first kernel with a multi-gen LRU.
 const LRU_GEN_SINCE: &str = "6.1";
 /// With KVM a guest is ready after about a second; where KVM hangs, emulation should have its turn.
-const KVM_BOOT: Duration = Duration::from_secs(20);
+const KVM_BOOT: Duration = Duration::from_secs(10);
 
 /// A virtual machine and how long it may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,6 +181,15 @@ fn look(spec: &VmSpec, workload: &Workload) -> Result<Found, VmError> {
     check_lru_gen(spec.lru_gen, &kernel.release)?;
     let runs = kernels.with_file_name("runs");
     let mut notes = Processes::of_machine().remove_dead_directories(&runs);
+    notes.extend(kernel.doubt());
+    let assumed = ModuleTree::of(&kernel.modules)?.assumed(&modules_of(spec));
+    if !assumed.is_empty() {
+        let image = kernel.image.display();
+        notes.push(format!(
+            "taken for built into `{image}`, as no modules say otherwise: {}",
+            assumed.join(", ")
+        ));
+    }
     notes.push(check_bounds(spec, workload, &runs)?);
     Ok(Found { qemu, kernel, runs, notes })
 }
@@ -299,6 +309,11 @@ impl Machine<'_> {
     }
 }
 
+/// The modules that a guest like `spec` loads, unless they are built in.
+fn modules_of(spec: &VmSpec) -> Vec<&'static str> {
+    GUEST_MODULES.into_iter().chain([spec.filesystem.name()]).collect()
+}
+
 /// The guest's root: the program as `/init`, modules numbered in the order of loading, the job.
 fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload) -> Result<Vec<u8>, VmError> {
     let program = match &spec.program {
@@ -312,8 +327,8 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload) -> Result<V
         archive.directory(dir);
     }
     elf::Program::read(&program)?.install(&mut archive)?;
-    let roots: Vec<&str> = GUEST_MODULES.into_iter().chain([spec.filesystem.name()]).collect();
-    for (index, (name, content)) in ModuleTree::scan(&kernel.modules)?.load(&roots)?.iter().enumerate() {
+    let modules = ModuleTree::of(&kernel.modules)?.load(&modules_of(spec))?;
+    for (index, (name, content)) in modules.iter().enumerate() {
         archive.file(&format!("{}/{index:02}-{name}.ko", guest::MODULE_DIR), content);
     }
     let (workload, params) = Job::describe(workload);

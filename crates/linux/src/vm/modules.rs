@@ -16,6 +16,7 @@ use object::elf::FileHeader64;
 use object::read::elf::{FileHeader as _, SectionHeader as _};
 
 use super::error::VmError;
+use super::kernels::Modules;
 
 /// Modules of every guest: its disk, its channel to the host and the bus of both.
 pub const GUEST_MODULES: [&str; 3] = ["virtio_pci", "virtio_blk", "virtio_console"];
@@ -34,6 +35,14 @@ pub struct ModuleInfo {
 pub struct ModuleTree {
     files: BTreeMap<String, PathBuf>,
     builtin: BTreeSet<String>,
+    /// Whether what is neither is taken for built in.
+    may_lack: bool,
+}
+
+/// What `modules.builtin` in `dir` names; nothing without that file.
+fn builtin_in(dir: &Path) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(dir.join("modules.builtin")).unwrap_or_default();
+    text.lines().filter_map(|line| Path::new(line).file_name().and_then(module_name)).collect()
 }
 
 /// A module's canonical name: `crc32c-intel.ko.xz` is `crc32c_intel`.
@@ -45,25 +54,62 @@ pub fn module_name(file: &OsStr) -> Option<String> {
 }
 
 impl ModuleTree {
+    /// The modules of a kernel.
+    ///
+    /// # Errors
+    /// Their folder cannot be read.
+    pub fn of(modules: &Modules) -> Result<Self, VmError> {
+        let tree = match modules {
+            Modules::Complete(dir) => return Self::scan(dir),
+            Modules::Installed(dir) => Self::scan(dir)?,
+            Modules::BuildTree(dir) => Self::in_build_tree(dir)?,
+            Modules::BuiltIn => Self::default(),
+        };
+        Ok(Self { may_lack: true, ..tree })
+    }
+
     /// Finds all modules below `dir`, and those that `modules.builtin` in it says are part of the
-    /// kernel itself.
+    /// kernel itself. One that is neither is missing.
     ///
     /// # Errors
     /// The folder cannot be read.
     pub fn scan(dir: &Path) -> Result<Self, VmError> {
-        let mut tree = Self::default();
+        let mut tree = Self { builtin: builtin_in(dir), ..Self::default() };
         tree.scan_folder(dir)?;
-        if let Ok(text) = std::fs::read_to_string(dir.join("modules.builtin")) {
-            tree.builtin =
-                text.lines().filter_map(|line| Path::new(line).file_name().and_then(module_name)).collect();
+        Ok(tree)
+    }
+
+    /// Modules where they were built. `modules.order` there names those of the last build, without
+    /// what older ones left: as `kernel/fs/xfs/xfs.ko` up to 5.2, then as `fs/xfs/xfs.ko`, and since
+    /// 6.2 as `fs/xfs/xfs.o`. A tree without this file is searched.
+    fn in_build_tree(dir: &Path) -> Result<Self, VmError> {
+        let Ok(order) = std::fs::read_to_string(dir.join("modules.order")) else { return Self::scan(dir) };
+        let mut tree = Self { builtin: builtin_in(dir), ..Self::default() };
+        for line in order.lines() {
+            let named = [Some(line), line.strip_prefix("kernel/")].into_iter().flatten();
+            let mut paths = named.map(|path| dir.join(path).with_extension("ko"));
+            let Some(path) = paths.find(|path| path.is_file()) else { continue };
+            if let Some(name) = path.file_name().and_then(module_name) {
+                tree.files.insert(name, path);
+            }
         }
         Ok(tree)
+    }
+
+    /// Those of `roots` that are taken for built in because nothing says otherwise.
+    pub fn assumed<'a>(&self, roots: &[&'a str]) -> Vec<&'a str> {
+        let is_known = |name: &str| self.builtin.contains(name) || self.files.contains_key(name);
+        roots.iter().copied().filter(|root| self.may_lack && !is_known(root)).collect()
     }
 
     fn scan_folder(&mut self, dir: &Path) -> Result<(), VmError> {
         let failed = |source| VmError::io("list", dir, source);
         for entry in std::fs::read_dir(dir).map_err(failed)? {
             let entry = entry.map_err(failed)?;
+            // A build tree has its history here.
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
             // Installed kernels have symbolic links to their sources here; do not follow them.
             if entry.file_type().map_err(failed)?.is_dir() {
                 self.scan_folder(&entry.path())?;
@@ -75,7 +121,7 @@ impl ModuleTree {
     }
 
     /// The modules that loading `roots` takes, each after those that it needs, with their
-    /// uncompressed content. Modules that are part of the kernel are left out.
+    /// uncompressed content. Modules that are part of the kernel, or taken for it, are left out.
     ///
     /// # Errors
     /// A module is neither here nor part of the kernel, or its file cannot be read.
@@ -85,7 +131,9 @@ impl ModuleTree {
             if self.builtin.contains(name) {
                 return Ok(Found::Builtin);
             }
-            let Some(path) = self.files.get(name) else { return Ok(Found::Missing) };
+            let Some(path) = self.files.get(name) else {
+                return Ok(if self.may_lack { Found::Builtin } else { Found::Missing });
+            };
             let content = read_module(path)?;
             let info = module_info(&content)
                 .ok_or_else(|| VmError::bad_kernel(path, "this module has no section .modinfo"))?;
@@ -225,6 +273,58 @@ mod tests {
     fn a_module_that_is_nowhere_is_an_error_and_a_circle_is_not_endless() {
         assert_eq!(order(&["a"], &[("a", &["b"], &[])]), Err("kernel module `b` is missing".to_owned()));
         assert_eq!(order(&["a"], &[("a", &["b"], &[]), ("b", &["a"], &[])]).unwrap(), ["b", "a"]);
+    }
+
+    /// An empty tree with these files in it.
+    fn tree_with(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        dir
+    }
+
+    const ROOTS: [&str; 4] = ["virtio_pci", "virtio_blk", "virtio_console", "xfs"];
+
+    #[test]
+    fn a_build_tree_has_the_modules_of_its_last_build_however_its_kernel_names_them() {
+        for line in ["kernel/fs/xfs/xfs.ko", "fs/xfs/xfs.ko", "fs/xfs/xfs.o"] {
+            let order = format!("{line}\nkernel/kheaders.ko\nfs/gone/gone.o\n");
+            let dir = tree_with(&[
+                ("modules.order", &order),
+                ("modules.builtin", "kernel/drivers/virtio/virtio_pci.ko\n"),
+                ("fs/xfs/xfs.ko", ""),
+                ("kernel/kheaders.ko", ""),
+                ("drivers/block/virtio_blk.ko", "of an older build"),
+            ]);
+            let tree = ModuleTree::of(&Modules::BuildTree(dir.path().to_owned())).unwrap();
+            assert_eq!(tree.files["xfs"], dir.path().join("fs/xfs/xfs.ko"), "{line}");
+            assert_eq!(tree.files.keys().collect::<Vec<_>>(), ["kheaders", "xfs"], "{line}");
+            assert_eq!(tree.assumed(&ROOTS), ["virtio_blk", "virtio_console"], "{line}");
+        }
+    }
+
+    #[test]
+    fn a_build_tree_without_a_list_is_searched_but_not_its_history() {
+        let dir = tree_with(&[("fs/xfs/xfs.ko", ""), (".git/virtio_blk.ko", "")]);
+        let tree = ModuleTree::of(&Modules::BuildTree(dir.path().to_owned())).unwrap();
+        assert_eq!(tree.files.keys().collect::<Vec<_>>(), ["xfs"]);
+    }
+
+    #[test]
+    fn what_a_kernel_by_path_has_no_module_for_is_taken_for_built_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Modules::Complete(dir.path().to_owned());
+        let error = ModuleTree::of(&kept).unwrap().load(&ROOTS).unwrap_err();
+        assert_eq!(error.to_string(), "kernel module `virtio_pci` is missing");
+        assert!(ModuleTree::of(&kept).unwrap().assumed(&ROOTS).is_empty());
+        for modules in [Modules::BuiltIn, Modules::Installed(dir.path().to_owned())] {
+            let tree = ModuleTree::of(&modules).unwrap();
+            assert_eq!(tree.load(&ROOTS).unwrap(), []);
+            assert_eq!(tree.assumed(&ROOTS), ROOTS);
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What host and guest say to each other.
 //!
 //! The host says everything at once: a [`Job`] as a file in the initramfs. The guest answers with
-//! [`Message`]s, one JSON object on each line, through a virtio serial port. Both ends are the
-//! same program, so the format needs no version.
+//! [`Message`]s, one JSON object on each line, through a virtio serial port. A guest that cannot
+//! open that port says why on its console ([`last_words`]). Both ends are the same program, so the
+//! format needs no version.
 
 use std::time::Duration;
 
@@ -72,6 +73,26 @@ pub enum Message {
     },
 }
 
+/// What begins the console's lines that are for the host.
+const CONSOLE_WORD: &str = "pagetide: ";
+const CONSOLE_HINT: &str = "pagetide hint: ";
+
+/// Why a guest without a channel ends, as lines for its console.
+pub fn last_words(message: &str, hint: Option<&str>) -> String {
+    let on_one_line = |text: &str| text.replace('\n', " ");
+    let mut text = format!("{CONSOLE_WORD}{}\n", on_one_line(message));
+    if let Some(hint) = hint {
+        text.push_str(&format!("{CONSOLE_HINT}{}\n", on_one_line(hint)));
+    }
+    text
+}
+
+/// [`last_words`] again, from the lines of a console: message and hint.
+pub fn last_words_in(console: &[String]) -> Option<(String, Option<String>)> {
+    let after = |prefix: &str| console.iter().rev().find_map(|line| line.strip_prefix(prefix));
+    Some((after(CONSOLE_WORD)?.to_owned(), after(CONSOLE_HINT).map(str::to_owned)))
+}
+
 impl Job {
     /// The name and all parameters of `workload`, defaults included.
     pub fn describe(workload: &Workload) -> (String, Vec<(String, String)>) {
@@ -138,6 +159,15 @@ mod tests {
             let got: Vec<Message> = bytes.chunks(cut).flat_map(|part| inbox.take(part).unwrap()).collect();
             assert_eq!(got, messages, "in pieces of {cut}");
         }
+    }
+
+    #[test]
+    fn last_words_are_found_among_what_a_kernel_prints() {
+        let read = |text: &str| last_words_in(&text.lines().map(str::to_owned).collect::<Vec<_>>());
+        let said = format!("[ 1.2] a\n{}[ 1.3] reboot: Power down\n", last_words("no\nport", Some("make")));
+        assert_eq!(read(&said), Some(("no port".to_owned(), Some("make".to_owned()))));
+        assert_eq!(read(&last_words("no port", None)), Some(("no port".to_owned(), None)));
+        assert_eq!(read("[ 1.2] pagetide: no\n"), None);
     }
 
     #[test]

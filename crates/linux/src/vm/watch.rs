@@ -20,7 +20,7 @@ use units::Bytes;
 
 use super::console::Console;
 use super::error::VmError;
-use super::protocol::{Inbox, Message};
+use super::protocol::{Inbox, Message, last_words_in};
 use crate::bounds::Rounded;
 use crate::process::dying_with_us;
 use crate::spec::{LinuxResult, TELL_EVERY, Told};
@@ -97,7 +97,10 @@ pub fn watch(
                 let boot = watcher.boot.unwrap_or_default();
                 return Ok(Finished { result, boot, oom_kills: watcher.console.oom_kills() });
             }
-            Err(error) => return Err(Failure { error, was_ready: watcher.boot.is_some() }),
+            Err(error) => {
+                let was_ready = watcher.boot.is_some() || matches!(error, VmError::Guest { .. });
+                return Err(Failure { error, was_ready });
+            }
         }
     }
 }
@@ -187,6 +190,9 @@ impl Watcher {
             let line = line.to_owned();
             self.wait_for_end();
             return Err(VmError::Crashed { line, tail: self.console.tail() });
+        }
+        if has_ended && let Some((message, hint)) = last_words_in(&self.console.tail()) {
+            return Err(VmError::Guest { message, hint });
         }
         if has_ended || self.error_text.contains("KVM internal error") {
             let message = match self.error_text.trim() {
@@ -307,6 +313,16 @@ mod tests {
         assert_eq!(failure.error.to_string(), "in the guest: no space");
         assert_eq!(failure.error.hint().as_deref(), Some("a larger disk"));
         assert!(failure.was_ready);
+    }
+
+    #[test]
+    fn a_guest_without_a_channel_is_understood_by_its_console() {
+        let script =
+            r#"printf 'pagetide: no port\npagetide hint: build it\n[ 2.0] reboot: Power down\n' > "$1""#;
+        let (error, was_ready) = failure(script, PATIENT);
+        assert_eq!(error.to_string(), "in the guest: no port");
+        assert_eq!(error.hint().as_deref(), Some("build it"));
+        assert!(was_ready, "another accelerator would not help");
     }
 
     #[test]

@@ -30,6 +30,7 @@ use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::base::vmstat::VmEvents;
 use crate::version::presets::Version;
+use crate::version::rules::{HighatomicReserve, HugePages, MarkGap, Rules};
 
 /// The smallest machine: below it the smallest `min_free_kbytes` would be most of the memory.
 const MIN_MANAGED: u64 = 1024;
@@ -119,7 +120,7 @@ impl<T: Trace> PageAllocator<T> {
         trace: T,
     ) -> Result<Self, BootError> {
         check_layout(layout)?;
-        let zones = lay_out_zones(layout);
+        let zones = lay_out_zones(layout, &version.rules);
         let end = zones.last().map_or(0, |zone| zone.start.0 + zone.spanned);
         let mut frames = Frames::new(end as usize);
         let node_count = layout.nodes.len();
@@ -161,15 +162,17 @@ impl<T: Trace> PageAllocator<T> {
             zone_of_chunk,
             can_spread,
         };
-        allocator.compute_boot_marks(layout.huge_pages);
+        let huge_pages = layout.huge_pages && allocator.version.rules.huge_pages == HugePages::On;
+        allocator.compute_boot_marks(huge_pages);
         allocator.make_pcps();
-        let enabled = if layout.huge_pages { "always" } else { "never" };
+        let enabled = if huge_pages { "always" } else { "never" };
         for (sysctl, value) in [(Sysctl::ThpEnabled, enabled), (Sysctl::ThpDefrag, "madvise")] {
             let value = sysctl.parse_value(value).expect("a choice");
             allocator.sysctls.set(sysctl, value);
         }
         for &sysctl in Sysctl::ALL {
-            if sysctls.get(sysctl) != Sysctls::default().get(sysctl) {
+            let is_set = sysctls.get(sysctl) != Sysctls::default().get(sysctl);
+            if is_set && allocator.version.rules.has_sysctl(sysctl) {
                 allocator.set_sysctl(sysctl, sysctls.get(sysctl));
             }
         }
@@ -216,14 +219,17 @@ impl<T: Trace> PageAllocator<T> {
     }
 
     fn set_marks(&mut self, min_free_kbytes: u64, managed: impl Fn(&Zone) -> Pages) {
-        let shares = MarkShares {
-            min_free_kbytes,
-            scale_factor: self.sysctls.get(Sysctl::WatermarkScaleFactor),
-            lowmem: self.lowmem(&managed).0,
+        let scale_factor = match self.version.rules.mark_gap {
+            MarkGap::Scaled => Some(self.sysctls.get(Sysctl::WatermarkScaleFactor)),
+            MarkGap::QuarterOfMin => None,
         };
+        let shares = MarkShares { min_free_kbytes, scale_factor, lowmem: self.lowmem(&managed).0 };
         for zone in &mut self.zones {
             let managed = managed(zone).0;
             zone.watermarks.set_base(shares, zone.kind, managed);
+            if self.version.rules.highatomic == HighatomicReserve::Blocks {
+                zone.set_blocks_aside(&mut self.frames);
+            }
         }
     }
 
@@ -243,7 +249,8 @@ impl<T: Trace> PageAllocator<T> {
         let local = self.cpu_node.iter().filter(|&&node| node == zone.node).count();
         let cpus = if local == 0 { self.cpu_node.len() } else { local };
         let cpus = u32::try_from(cpus).expect("CPUs are counted by 16 bits");
-        PcpSizes::new(self.version.rules.pcp, zone.managed.0, sizing_mark(&zone.watermarks), cpus)
+        let most = self.version.tuning.pcp_share_max;
+        PcpSizes::new(self.version.rules.pcp, zone.managed.0, sizing_mark(&zone.watermarks), cpus, most)
     }
 
     /// Sets a sysctl as root does at run time. Marks are computed anew from what is managed now,
@@ -274,7 +281,7 @@ fn zone_id(index: usize) -> ZoneId {
     ZoneId(u8::try_from(index).expect("at most 32 zones"))
 }
 
-fn lay_out_zones(layout: &MemoryLayout) -> Vec<Zone> {
+fn lay_out_zones(layout: &MemoryLayout, rules: &Rules) -> Vec<Zone> {
     let mut start = 0;
     let mut zones = Vec::new();
     for (nid, node) in layout.nodes.iter().enumerate() {
@@ -288,7 +295,8 @@ fn lay_out_zones(layout: &MemoryLayout) -> Vec<Zone> {
                 managed: zone.managed,
                 managed_at_boot: zone.managed_at_boot,
                 watermarks: Watermarks::default(),
-                free_area: FreeArea::new(Pfn(start), spanned),
+                free_area: FreeArea::new(Pfn(start), spanned, rules),
+                watermark_test: rules.watermark_test,
             });
             start += spanned;
         }

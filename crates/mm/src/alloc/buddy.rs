@@ -2,8 +2,11 @@
 //!
 //! Splitting keeps the lower half, so that single pages are handed out in ascending order.
 //! Merging goes up to order 10 and does not care for types, except that blocks of the highatomic
-//! reserve stay apart from order 9 on. While a frame is free or on a per-CPU list its
-//! `index` field records the type of its list, as the kernel keeps it in `page->index`.
+//! reserve stay apart from order 9 on; those of the reserve before it ([`HighatomicReserve::Blocks`]) do not.
+//! A block that is likely to grow is kept for last since 2.6.35 ([`LikelyMerges`]).
+//!
+//! While a frame is free or on a per-CPU list its `index` field records the type of its list, as the kernel
+//! keeps it in `page->index`.
 //! Left out: isolation for memory offlining, page shuffling.
 //!
 //! Neighbours: [`crate::alloc::pageblock`] for types of blocks, [`crate::alloc::fallback`] for taking from lists
@@ -14,6 +17,7 @@ use units::{Order, Pfn};
 use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pageblocks, block_start, head_step};
 use crate::base::frame::{FrameList, FrameState, Frames, NO_OWNER};
 use crate::base::gfp::MigrateType;
+use crate::version::rules::{HighatomicReserve, LikelyMerges, Rules};
 
 /// The order of the largest block.
 pub const LARGEST_ORDER: Order = Order(10);
@@ -30,10 +34,15 @@ pub struct FreeArea {
     /// Bit o of `filled[t]`: list (t, o) has an element.
     filled: [u16; TYPES],
     free: u64,
+    /// Blocks that were given back so far.
+    given_back: u64,
     pub(super) blocks: Pageblocks,
     pub(super) reserved_highatomic: u64,
     /// A reserve existed at some time: order-9 buddies may have been left unmerged.
     pub(super) had_highatomic: bool,
+    /// Whom the blocks of type [`MigrateType::HighAtomic`] are for.
+    pub(super) reserve: HighatomicReserve,
+    likely_merges: LikelyMerges,
 }
 
 /// The type that is recorded for a frame on a free or per-CPU list.
@@ -56,14 +65,17 @@ pub(super) enum End {
 
 impl FreeArea {
     /// No free block yet; `spanned` frames from `start`.
-    pub(super) fn new(start: Pfn, spanned: u32) -> Self {
+    pub(super) fn new(start: Pfn, spanned: u32, rules: &Rules) -> Self {
         Self {
             lists: [[FrameList::EMPTY; ORDERS]; TYPES],
             filled: [0; TYPES],
             free: 0,
+            given_back: 0,
             blocks: Pageblocks::new(start, spanned),
             reserved_highatomic: 0,
             had_highatomic: false,
+            reserve: rules.highatomic,
+            likely_merges: rules.likely_merges,
         }
     }
 
@@ -71,6 +83,11 @@ impl FreeArea {
     #[inline]
     pub const fn free_pages(&self) -> u64 {
         self.free
+    }
+
+    /// Blocks that were given back so far: while there are more and more, the zone is not exhausted.
+    pub const fn given_back(&self) -> u64 {
+        self.given_back
     }
 
     /// Pages set aside for high-order atomic requests, free or not.
@@ -105,6 +122,7 @@ impl FreeArea {
 
     /// Whether a block of `order` or larger is free on a list that requests can use.
     pub(super) fn has_block(&self, order: Order, with_highatomic: bool) -> bool {
+        let with_highatomic = with_highatomic || self.reserve == HighatomicReserve::Blocks;
         let types = if with_highatomic { TYPES } else { MigrateType::PCP_TYPES };
         self.filled[..types].iter().any(|&filled| (filled >> order.0) != 0)
     }
@@ -207,28 +225,41 @@ impl FreeArea {
             pfn = Pfn(pfn.0 & !order.pages());
             order = Order(order.0 + 1);
         }
-        let end = if merge_is_likely(frames, pfn, order) { End::Tail } else { End::Head };
+        let waits = self.likely_merges == LikelyMerges::Tail && merge_is_likely(frames, pfn, order);
+        let end = if waits { End::Tail } else { End::Head };
         self.push(frames, pfn, order, migrate_type, end);
+        self.given_back += 1;
     }
 
     /// Whether two free buddies may merge: below a pageblock always, above unless exactly one of
     /// them belongs to the highatomic reserve.
     fn may_merge(&self, pfn: Pfn, buddy: Pfn, order: Order) -> bool {
         let is_reserve = |pfn| self.blocks.migrate_type(pfn) == MigrateType::HighAtomic;
-        order < PAGEBLOCK_ORDER || is_reserve(pfn) == is_reserve(buddy)
+        order < PAGEBLOCK_ORDER
+            || self.reserve == HighatomicReserve::Blocks
+            || is_reserve(pfn) == is_reserve(buddy)
     }
 
-    /// Moves all free blocks of the pageblock at `start` to the lists of `migrate_type`.
-    pub(super) fn move_pageblock(&mut self, frames: &mut Frames, start: Pfn, migrate_type: MigrateType) {
+    /// Moves all free blocks that start in the pageblock at `start` to the lists of `migrate_type`. Returns
+    /// their pages.
+    pub(super) fn move_pageblock(
+        &mut self,
+        frames: &mut Frames,
+        start: Pfn,
+        migrate_type: MigrateType,
+    ) -> u32 {
         let end = start.0 + PAGEBLOCK_PAGES;
+        let mut moved = 0;
         let mut at = start;
         while at.0 < end {
             let step = head_step(frames, at);
             if frames.state(at) == FrameState::Free {
                 self.move_block(frames, at, migrate_type);
+                moved += step;
             }
             at = Pfn(at.0 + step);
         }
+        moved
     }
 
     /// Moves one free block to the head of the list of `migrate_type`.
@@ -242,7 +273,7 @@ impl FreeArea {
     pub(super) fn retype_pageblock(&mut self, frames: &mut Frames, pfn: Pfn, migrate_type: MigrateType) {
         let start = block_start(pfn);
         self.blocks.set(start, migrate_type);
-        self.move_pageblock(frames, start, migrate_type);
+        let _ = self.move_pageblock(frames, start, migrate_type);
     }
 }
 

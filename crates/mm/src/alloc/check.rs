@@ -8,13 +8,14 @@ use units::{CpuId, Order, Pfn};
 use crate::alloc::buddy::{LARGEST_ORDER, ORDERS, is_free, recorded_type};
 use crate::alloc::page_alloc::PageAllocator;
 use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, heads};
+use crate::alloc::pcp::Pcp;
 use crate::alloc::zone::Zone;
 use crate::base::event::Trace;
 use crate::base::frame::FrameState;
 use crate::base::gfp::MigrateType;
 use crate::base::layout::ZoneId;
 use crate::base::violation::{Violation, ensure};
-use crate::version::rules::FallbackPolicy;
+use crate::version::rules::{FallbackPolicy, HighatomicReserve};
 
 /// What the walk over a zone's frames counted.
 struct Recount {
@@ -105,7 +106,8 @@ impl<T: Trace> PageAllocator<T> {
         order: Order,
         listed: MigrateType,
     ) -> Result<(), Violation> {
-        if self.version.rules.fallback == FallbackPolicy::StealAndClaim {
+        let rules = &self.version.rules;
+        if rules.fallback != FallbackPolicy::ClaimThenSteal || rules.highatomic == HighatomicReserve::Blocks {
             return Ok(());
         }
         for at in (pfn.0..pfn.0 + order.pages()).step_by(PAGEBLOCK_PAGES as usize) {
@@ -156,10 +158,14 @@ impl<T: Trace> PageAllocator<T> {
         for cpu in (0..self.cpu_count()).map(CpuId) {
             let pcp = self.pcp(cpu, id);
             let mut listed = 0;
-            for (order, list) in pcp.lists() {
+            for (index, (order, list)) in pcp.lists().enumerate() {
                 for pfn in list.iter(&self.frames).take(list.len() as usize + 1) {
                     let is_pcp = self.frames.state(pfn) == FrameState::Pcp;
-                    let belongs = is_pcp && self.frames.order(pfn) == order && self.zone_of(pfn) == id;
+                    let recorded = recorded_type(&self.frames, pfn);
+                    let belongs = is_pcp
+                        && self.frames.order(pfn) == order
+                        && self.zone_of(pfn) == id
+                        && Pcp::belongs(index, order, recorded, &self.version.rules);
                     ensure!(
                         belongs,
                         "{pfn:?} is on a list of {cpu:?} for zone {} where it does not belong",
@@ -196,8 +202,9 @@ impl<T: Trace> PageAllocator<T> {
         );
         let blocks = totals[MigrateType::HighAtomic as usize];
         let reserved = zone.free_area.reserved_highatomic();
+        let counts = self.version.rules.highatomic != HighatomicReserve::Blocks;
         ensure!(
-            u64::from(blocks) * u64::from(PAGEBLOCK_PAGES) == reserved,
+            u64::from(if counts { blocks } else { 0 }) * u64::from(PAGEBLOCK_PAGES) == reserved,
             "zone {} has {blocks} highatomic blocks, its counter says {reserved} pages",
             id.0
         );

@@ -1,8 +1,10 @@
 //! Taking a block from the free lists, if need be from those of another mobility type
 //! (MECHANISMS 2.4, 2.8; MECHANISMS-6X 9.3).
 //!
-//! Own type first, smallest block first. Then one of two fallbacks:
+//! Own type first, smallest block first. Then one of three fallbacks:
 //!
+//! * *largest first* ([`FallbackPolicy::LargestFirst`], 2.6.32): the largest block of another type. If it is
+//!   large, or the request reclaimable, all free pages of its pageblock go along.
 //! * *classic* (up to 6.11): from the largest block downwards, find a block of another type and
 //!   move it, or all free pages of its pageblock, to the wanted lists; then try again. Movable
 //!   requests that may not claim a pageblock take the smallest block instead.
@@ -13,7 +15,9 @@
 //! [`AllocFlags::FRAGMENT_STALL`] a badly fragmenting fallback is refused, so that the caller waits
 //! for kswapd first (MECHANISMS 2.9).
 //!
-//! Left out: CMA, isolation, the procedure of kernels before 4.19.
+//! Last, up to 4.3, come the pageblocks set aside at boot ([`HighatomicReserve::Blocks`]).
+//!
+//! Left out: CMA, isolation, the procedures between 2.6.32 and 4.19.
 
 use units::{Order, Pfn};
 
@@ -25,10 +29,10 @@ use crate::base::event::{Trace, TraceEvent};
 use crate::base::frame::Frames;
 use crate::base::gfp::MigrateType::{self, HighAtomic, Movable, Reclaimable, Unmovable};
 use crate::base::vmstat::{VmEvent, VmEvents};
-use crate::version::rules::{BoostedZones, FallbackPolicy, Rules, WatermarkBoost};
+use crate::version::rules::{BoostedZones, FallbackPolicy, HighatomicReserve, Rules, WatermarkBoost};
 
 /// Whose lists to look at next, for each type that requests ask for.
-const FALLBACKS: [[MigrateType; 2]; MigrateType::PCP_TYPES] =
+pub(super) const FALLBACKS: [[MigrateType; 2]; MigrateType::PCP_TYPES] =
     [[Reclaimable, Movable], [Reclaimable, Unmovable], [Unmovable, Movable]];
 
 /// Since 5.7 zones with fewer pages are never boosted: one boost would be a quarter of them.
@@ -100,27 +104,24 @@ impl<T: Trace> LockedZone<'_, T> {
         flags: AllocFlags,
         mode: &mut Mode,
     ) -> Option<Pfn> {
-        if *mode == Mode::Normal {
-            if let Some(pfn) = self.take_own(order, want) {
-                return Some(pfn);
-            }
-            if self.rules.fallback == FallbackPolicy::StealAndClaim {
-                return if self.classic_fallback(order, want, flags) {
-                    self.take_own(order, want)
-                } else {
-                    None
-                };
-            }
-            if let Some(pfn) = self.claim(order, want, flags) {
-                return Some(pfn);
-            }
+        if *mode == Mode::Normal
+            && let Some(pfn) = self.take_own(order, want)
+        {
+            return Some(pfn);
         }
-        if flags.has_any(AllocFlags::NOFRAGMENT) {
-            return None;
-        }
-        let pfn = self.steal_single(order, want, flags)?;
-        *mode = Mode::Steal;
-        Some(pfn)
+        let pfn = match self.rules.fallback {
+            FallbackPolicy::LargestFirst => self.take_largest(order, want, flags),
+            FallbackPolicy::StealAndClaim => self.steal_then_take(order, want, flags),
+            FallbackPolicy::ClaimThenSteal => self.claim_or_steal(order, want, flags, mode),
+        };
+        pfn.or_else(|| self.take_set_aside(order, flags))
+    }
+
+    /// The last resort of all requests up to 4.3; a request that keeps types apart looks elsewhere first.
+    fn take_set_aside(&mut self, order: Order, flags: AllocFlags) -> Option<Pfn> {
+        let may =
+            self.rules.highatomic == HighatomicReserve::Blocks && !flags.has_any(AllocFlags::KEEP_APART);
+        if may { self.take_own(order, HighAtomic) } else { None }
     }
 
     /// Takes a block from the lists of `migrate_type` only.
@@ -142,17 +143,62 @@ impl<T: Trace> LockedZone<'_, T> {
         if flags.has_any(AllocFlags::NOFRAGMENT) { order.max(PAGEBLOCK_ORDER) } else { order }
     }
 
+    // ---- largest first ----
+
+    /// Takes from the largest block of another type. The free pages of its pageblock become those of `want` if
+    /// the block is large or the request reclaimable, and the pageblock, too, if it is half free. The rest of
+    /// a block that is taken alone stays what it was.
+    fn take_largest(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> Option<Pfn> {
+        let smallest = Self::smallest_fallback(order, flags);
+        let mut largest = downwards(LARGEST_ORDER, smallest);
+        let (pfn, migrate_type) = largest.find_map(|at| self.fallback_block(at, want))?;
+        let from = self.frames.order(pfn);
+        let mut rest = migrate_type;
+        if !self.is_atomic_reserve(pfn) {
+            if from >= PAGEBLOCK_ORDER {
+                self.zone.free_area.blocks.set_covered(pfn, from, want);
+                rest = want;
+            } else {
+                self.boost(flags);
+                if self.stalls(from, flags) {
+                    return None;
+                }
+                if from.0 >= PAGEBLOCK_ORDER.0 / 2 || want == Reclaimable {
+                    self.take_free_pages_along(pfn, want);
+                    rest = want;
+                }
+            }
+        }
+        self.zone.free_area.take_split(self.frames, pfn, order, rest);
+        self.note_extfrag(pfn, order, from, want, migrate_type);
+        Some(pfn)
+    }
+
+    fn take_free_pages_along(&mut self, pfn: Pfn, want: MigrateType) {
+        self.blocks_walked += 1;
+        let start = block_start(pfn);
+        if self.zone.free_area.move_pageblock(self.frames, start, want) >= PAGEBLOCK_PAGES / 2 {
+            self.zone.free_area.blocks.set(start, want);
+        }
+    }
+
+    /// Whether `pfn` lies in a pageblock that is kept for high-order atomic requests.
+    fn is_atomic_reserve(&self, pfn: Pfn) -> bool {
+        self.rules.highatomic != HighatomicReserve::Blocks
+            && self.zone.free_area.blocks.migrate_type(pfn) == HighAtomic
+    }
+
     // ---- classic ----
 
-    /// Moves free pages of another type to the lists of `want`. Returns whether it did.
-    fn classic_fallback(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> bool {
-        let Some((pfn, migrate_type)) = self.classic_choice(order, want, flags) else { return false };
+    /// Moves free pages of another type to the lists of `want` and takes from there.
+    fn steal_then_take(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> Option<Pfn> {
+        let (pfn, migrate_type) = self.classic_choice(order, want, flags)?;
         let from = self.frames.order(pfn);
-        let stolen = self.classic_steal(pfn, from, want, flags);
-        if stolen {
-            self.note_extfrag(pfn, order, from, want, migrate_type);
+        if !self.classic_steal(pfn, from, want, flags) {
+            return None;
         }
-        stolen
+        self.note_extfrag(pfn, order, from, want, migrate_type);
+        self.take_own(order, want)
     }
 
     /// Whether the request is to wait before a fallback to a block of order `from`.
@@ -205,13 +251,34 @@ impl<T: Trace> LockedZone<'_, T> {
     fn classic_take_pageblock(&mut self, pfn: Pfn, old: MigrateType, want: MigrateType) {
         let start = block_start(pfn);
         let census = self.census(start);
-        self.zone.free_area.move_pageblock(self.frames, start, want);
+        let _ = self.zone.free_area.move_pageblock(self.frames, start, want);
         if census.free + census.alike(old, want) >= PAGEBLOCK_PAGES / 2 {
             self.zone.free_area.blocks.set(start, want);
         }
     }
 
     // ---- claim, then steal ----
+
+    /// Claims a pageblock or else steals a block. Once it has stolen it goes on so.
+    fn claim_or_steal(
+        &mut self,
+        order: Order,
+        want: MigrateType,
+        flags: AllocFlags,
+        mode: &mut Mode,
+    ) -> Option<Pfn> {
+        if *mode == Mode::Normal
+            && let Some(pfn) = self.claim(order, want, flags)
+        {
+            return Some(pfn);
+        }
+        if flags.has_any(AllocFlags::NOFRAGMENT) {
+            return None;
+        }
+        let pfn = self.steal_single(order, want, flags)?;
+        *mode = Mode::Steal;
+        Some(pfn)
+    }
 
     /// Claims a pageblock for `want`, largest free block first, and takes from it.
     fn claim(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> Option<Pfn> {

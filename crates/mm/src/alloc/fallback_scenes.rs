@@ -9,8 +9,10 @@
 //! #         kernel memory
 //! U M R H   (drawn only) partly free; the letter tells the list of the first free block
 //! ```
-//! Next: [`rules`] takes the rules one by one, each at its limit; [`serve`] asks what compaction works for.
+//! Next: [`rules`] takes the rules one by one, each at its limit; [`oldest`] those of 2.6.32; [`serve`] asks
+//! what compaction works for.
 
+mod oldest;
 mod rules;
 mod serve;
 
@@ -33,7 +35,7 @@ use crate::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout
 use crate::base::sysctl::Sysctls;
 use crate::base::vmstat::VmEvent;
 use crate::version::presets::Version;
-use crate::version::rules::HighatomicReserve;
+use crate::version::rules::{HighatomicReserve, Rules};
 
 const CELL: u32 = 32;
 const CELL_ORDER: Order = Order(5);
@@ -67,24 +69,25 @@ fn machine_of_nodes(kernel: &str, nodes: &[&[(ZoneKind, [&str; 4])]]) -> Memory 
     let layout = MemoryLayout { nodes, cpus, huge_pages: false };
     let kernel = Version::parse(kernel).unwrap();
     let mut memory = PageAllocator::boot(&layout, kernel, Sysctls::default(), KeepTrace::default()).unwrap();
+    let rules = memory.version.rules;
     for (zone, (_, drawing)) in memory.zones.iter_mut().zip(zones) {
-        build(zone, &mut memory.frames, drawing);
+        build(zone, &mut memory.frames, &rules, drawing);
     }
     memory.check().unwrap();
     memory
 }
 
-fn build(zone: &mut Zone, frames: &mut Frames, drawing: [&str; 4]) {
+fn build(zone: &mut Zone, frames: &mut Frames, rules: &Rules, drawing: [&str; 4]) {
     for pfn in (zone.start.0..zone.start.0 + zone.spanned).map(Pfn) {
         frames.set_state(pfn, FrameState::InUse);
         frames.set_order(pfn, Order(0));
     }
-    zone.free_area = FreeArea::new(zone.start, zone.spanned);
+    zone.free_area = FreeArea::new(zone.start, zone.spanned, rules);
     let mut at = zone.start;
     for line in drawing {
         let (migrate_type, cells) = line.split_once(' ').expect("type, space, cells");
         let migrate_type = type_of(migrate_type.chars().next().expect("a type"));
-        if migrate_type == MigrateType::HighAtomic {
+        if migrate_type == MigrateType::HighAtomic && rules.highatomic != HighatomicReserve::Blocks {
             zone.free_area.reserved_highatomic += u64::from(PAGEBLOCK_PAGES);
         }
         zone.free_area.blocks.set(at, migrate_type);
@@ -152,7 +155,7 @@ use MigrateType::{Movable, Reclaimable, Unmovable};
 
 #[test]
 fn own_blocks_come_first_and_the_smallest_that_fits() {
-    for kernel in ["linux-5.5", "linux-6.12"] {
+    for kernel in ["linux-2.6.32", "linux-5.5", "linux-6.12"] {
         let mut memory = scene(
             kernel,
             ["M mmmmmmmmmmmmmmmm", "M ################", "U uu##############", "U u###############"],
@@ -165,7 +168,7 @@ fn own_blocks_come_first_and_the_smallest_that_fits() {
 
 #[test]
 fn a_whole_free_pageblock_changes_hands_without_fragmentation() {
-    for kernel in ["linux-5.5", "linux-6.12"] {
+    for kernel in ["linux-2.6.32", "linux-5.5", "linux-6.12"] {
         let mut memory = scene(
             kernel,
             ["M mmmmmmmmmmmmmmmm", "M LLLLLLLLLLLLLLLL", "M mmmm############", "M ################"],

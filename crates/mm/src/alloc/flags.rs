@@ -43,6 +43,9 @@ impl AllocFlags {
     /// `ALLOC_FRAGMENT_STALL`: wait for kswapd before a badly fragmenting fallback.
     pub const FRAGMENT_STALL: Self = Self(1 << 8);
 
+    /// Wishes that a walk has at first and drops rather than fail.
+    pub(super) const KEEP_APART: Self = Self(Self::NOFRAGMENT.0 | Self::FRAGMENT_STALL.0);
+
     /// Flags of the fast path. `nofragment`: see [`crate::alloc::page_alloc::PageAllocator::fast_flags`].
     pub const fn fast(gfp: Gfp, nofragment: bool) -> Self {
         let mut flags = Self::WMARK_LOW.0;

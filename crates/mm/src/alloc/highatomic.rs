@@ -1,18 +1,29 @@
-//! The reserve for high-order requests that cannot wait (MECHANISMS 1.7; MECHANISMS-6X 0, row 10).
+//! Pageblocks set aside: for high-order requests that cannot wait (MECHANISMS 1.7; MECHANISMS-6X 0, row
+//! 10), and before 4.4 for whoever finds nothing else (MECHANISMS 2.4).
 //!
-//! A pageblock that served such a request is set aside for more of them, up to about 1 % of the
+//! Since 4.4 a pageblock that served such a request is set aside for more of them, up to about 1 % of the
 //! zone. Before an OOM kill the blocks are given back one by one. Order-0 requests never take
-//! from it here. Neighbours: [`crate::alloc::page_alloc`] reserves, the slow path unreserves.
+//! from it here.
+//!
+//! Up to 4.3 ([`HighatomicReserve::Blocks`], `setup_zone_migrate_reserve`) one or two pageblocks are set
+//! aside whenever marks are set, and [`crate::alloc::fallback`] takes from them last. They are on the same
+//! lists, as in the kernel: both types have the number behind those that requests ask for.
+//! Neighbours: [`crate::alloc::page_alloc`] reserves, the slow path unreserves, [`crate::alloc::boot`] sets
+//! marks.
 
 use units::{Order, Pfn};
 
 use crate::alloc::buddy::LARGEST_ORDER;
 use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, block_start};
+use crate::alloc::watermark::Mark;
 use crate::alloc::zone::Zone;
-use crate::base::frame::Frames;
+use crate::base::frame::{FrameState, Frames};
 use crate::base::gfp::MigrateType;
+use crate::version::rules::HighatomicReserve;
 
 const BLOCK: u64 = PAGEBLOCK_PAGES as u64;
+/// Pageblocks that are set aside at most whenever marks are set.
+const BLOCKS_MAX: u64 = 2;
 
 impl Zone {
     /// Pages that the reserve of this zone may hold: about 1 % of it. `spare_small`: none in zones
@@ -53,6 +64,28 @@ impl Zone {
         }
     }
 
+    /// Sets aside as many movable pageblocks as the min mark takes, but two at most, the first ones of the zone;
+    /// gives back what was set aside beyond that. A pageblock that boot took a part of is passed over: it
+    /// will never be whole.
+    pub(super) fn set_blocks_aside(&mut self, frames: &mut Frames) {
+        let mut left = self.watermarks.base(Mark::Min).div_ceil(BLOCK).min(BLOCKS_MAX);
+        let end = self.start.0 + self.spanned;
+        for block in (self.start.0..end).step_by(PAGEBLOCK_PAGES as usize).map(Pfn) {
+            let wanted = match self.free_area.blocks.migrate_type(block) {
+                _ if frames.state(block) == FrameState::Reserved => continue,
+                MigrateType::Movable if left > 0 => MigrateType::HighAtomic,
+                MigrateType::HighAtomic if left > 0 => {
+                    left -= 1;
+                    continue;
+                }
+                MigrateType::HighAtomic => MigrateType::Movable,
+                _ => continue,
+            };
+            left -= u64::from(wanted == MigrateType::HighAtomic);
+            self.free_area.retype_pageblock(frames, block, wanted);
+        }
+    }
+
     /// Gives one pageblock of the reserve to requests of type `want`, if it has a free page. Unless
     /// `force`, the zone keeps its last one. Returns whether one was given.
     pub(super) fn unreserve_highatomic(
@@ -62,6 +95,9 @@ impl Zone {
         force: bool,
     ) -> bool {
         let area = &mut self.free_area;
+        if area.reserve == HighatomicReserve::Blocks {
+            return false;
+        }
         if !force && area.reserved_highatomic() <= BLOCK {
             return false;
         }
@@ -74,7 +110,7 @@ impl Zone {
             area.reserved_highatomic -= u64::from(order.pages());
         }
         area.blocks.set_covered(block_start(pfn), order, want);
-        area.move_pageblock(frames, block_start(pfn), want);
+        let _ = area.move_pageblock(frames, block_start(pfn), want);
         true
     }
 }
@@ -87,12 +123,14 @@ mod tests {
     use crate::alloc::buddy::{End, FreeArea};
     use crate::alloc::watermark::Watermarks;
     use crate::base::layout::ZoneKind;
+    use crate::version::presets::Version;
 
     /// A zone of so many pageblocks, each of them free, that counts as one of `managed` pages.
     fn zone(pageblocks: u32, managed: u64) -> (Zone, Frames) {
         let pages = pageblocks * PAGEBLOCK_PAGES;
         let mut frames = Frames::new(pages as usize);
-        let mut free_area = FreeArea::new(Pfn(0), pages);
+        let rules = Version::parse("linux-6.1").unwrap().rules;
+        let mut free_area = FreeArea::new(Pfn(0), pages, &rules);
         for block in 0..pageblocks {
             let pfn = Pfn(block * PAGEBLOCK_PAGES);
             free_area.push(&mut frames, pfn, PAGEBLOCK_ORDER, MigrateType::Movable, End::Head);
@@ -106,6 +144,7 @@ mod tests {
             managed_at_boot: Pages(managed),
             watermarks: Watermarks::default(),
             free_area,
+            watermark_test: rules.watermark_test,
         };
         (zone, frames)
     }
@@ -177,5 +216,43 @@ mod tests {
         zone.free_area.take_split(&mut frames, pfn, PAGEBLOCK_ORDER, MigrateType::Movable);
         zone.reserve_highatomic(&mut frames, pfn, Order(3), false);
         assert_eq!(unreserve(&mut zone, &mut frames, true), (false, 1));
+    }
+
+    /// Types of the pageblocks, those of 2.6.32 set aside for a min mark of `min` pages.
+    fn set_aside(zone: &mut Zone, frames: &mut Frames, min: u64) -> std_alloc::string::String {
+        zone.watermarks.base = [min, min, min];
+        zone.set_blocks_aside(frames);
+        zone.free_area
+            .blocks
+            .iter()
+            .map(|(_, migrate_type)| ['U', 'M', 'R', 'H'][migrate_type as usize])
+            .collect()
+    }
+
+    #[test]
+    fn up_to_4_3_the_first_movable_blocks_are_set_aside_as_far_as_min_goes_and_two_at_most() {
+        let (mut zone, mut frames) = zone(8, 4096);
+        zone.free_area.blocks.set(Pfn(0), MigrateType::Unmovable);
+        for (min, types) in [
+            (498, "UHMMMMMM"), // 256 MB
+            (512, "UHMMMMMM"),
+            (513, "UHHMMMMM"),
+            (20_000, "UHHMMMMM"),
+            (1, "UHMMMMMM"), // a lower min_free_kbytes gives one back
+            (0, "UMMMMMMM"),
+        ] {
+            assert_eq!(set_aside(&mut zone, &mut frames, min), types, "{min}");
+            let set_aside = zone.free_area.free_of(MigrateType::HighAtomic);
+            assert_eq!(set_aside, BLOCK * types.matches('H').count() as u64, "its free pages go along");
+        }
+        assert_eq!(zone.free_area.reserved_highatomic(), 0, "marks know nothing of them");
+    }
+
+    #[test]
+    fn a_block_that_firmware_took_a_part_of_is_not_set_aside() {
+        let (mut zone, mut frames) = zone(8, 4096);
+        zone.free_area.take(&mut frames, Pfn(0));
+        frames.set_state(Pfn(0), FrameState::Reserved);
+        assert_eq!(set_aside(&mut zone, &mut frames, 498), "MHMMMMMM");
     }
 }

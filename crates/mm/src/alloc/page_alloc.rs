@@ -12,8 +12,8 @@ use std_alloc::vec::Vec;
 
 use units::{CpuId, NodeId, Order, Pages, Pfn};
 
-use crate::alloc::buddy::LARGEST_ORDER;
-use crate::alloc::fallback::{LockedZone, Mode};
+use crate::alloc::buddy::{End, LARGEST_ORDER};
+use crate::alloc::fallback::{FALLBACKS, LockedZone, Mode};
 use crate::alloc::flags::{AllocFlags, ZoneSet, gfp_zone};
 use crate::alloc::pcp::Pcp;
 use crate::alloc::watermark::Mark;
@@ -26,11 +26,9 @@ use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::base::vmstat::{VmEvent, VmEvents};
 use crate::version::presets::{Tuning, Version};
 use crate::version::rules::{
-    AtomicMark, FallbackPolicy, HighatomicReserve, PcpGeneration, Rules, Spread, SpreadRetry, WatermarkBoost,
+    AtomicMark, ColdOrder, ColdPages, DirtySpread, FallbackPolicy, HighatomicReserve, PcpFallback,
+    PcpGeneration, Rules, Spread, SpreadRetry, WatermarkBoost,
 };
-
-/// Wishes that a walk has at first and drops rather than fail.
-const KEEP_APART: AllocFlags = AllocFlags(AllocFlags::NOFRAGMENT.0 | AllocFlags::FRAGMENT_STALL.0);
 
 /// What one pass over the zones came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -179,7 +177,11 @@ impl<T: Trace> PageAllocator<T> {
     pub fn fast_flags(&self, cpu: CpuId, gfp: Gfp) -> AllocFlags {
         let can_spread = self.can_spread[self.node_of(cpu).index()][gfp_zone(gfp) as usize];
         let may = self.version.rules.watermark_boost != WatermarkBoost::V2 || gfp.has(Gfp::KSWAPD_RECLAIM);
-        AllocFlags::fast(gfp, can_spread && may && self.version.rules.spread == Spread::Dma32)
+        let flags = AllocFlags::fast(gfp, can_spread && may && self.version.rules.spread == Spread::Dma32);
+        match self.version.rules.dirty_spread {
+            DirtySpread::BelowLimit => flags,
+            DirtySpread::Any => flags.without(AllocFlags::SPREAD_DIRTY),
+        }
     }
 
     /// Tries once to allocate a block of `order` for a task on `cpu`: walks the zonelist, skips
@@ -205,7 +207,7 @@ impl<T: Trace> PageAllocator<T> {
         stall: Stall,
     ) -> AllocOutcome {
         let (want, highest_zoneidx) = (gfp.migrate_type(), gfp_zone(gfp));
-        let flags = flags.without(KEEP_APART);
+        let flags = flags.without(AllocFlags::KEEP_APART);
         let mut out = AllocOutcome::default();
         self.walk_twice(Request { cpu, gfp, order, want, highest_zoneidx, flags }, stall.resume, &mut out);
         out
@@ -221,7 +223,7 @@ impl<T: Trace> PageAllocator<T> {
     fn walk_twice(&mut self, mut request: Request, mut start: usize, out: &mut AllocOutcome) {
         loop {
             let (end, tried) = self.walk_zones(&request, start, out);
-            if out.page.is_some() || !request.flags.has_any(KEEP_APART) {
+            if out.page.is_some() || !request.flags.has_any(AllocFlags::KEEP_APART) {
                 return;
             }
             // Better mix types than go to another node or fail (MECHANISMS 2.6).
@@ -234,7 +236,7 @@ impl<T: Trace> PageAllocator<T> {
                 out.stall = Some(Stall { zone, tried, resume: start });
                 return;
             }
-            request.flags = request.flags.without(KEEP_APART);
+            request.flags = request.flags.without(AllocFlags::KEEP_APART);
         }
     }
 
@@ -254,7 +256,7 @@ impl<T: Trace> PageAllocator<T> {
             if self.is_dirty_full(zone_node, request.flags) {
                 continue;
             }
-            if request.flags.has_any(KEEP_APART) && zone_node != local {
+            if request.flags.has_any(AllocFlags::KEEP_APART) && zone_node != local {
                 return (index, tried);
             }
             tried.insert(id);
@@ -305,10 +307,9 @@ impl<T: Trace> PageAllocator<T> {
         if self.version.rules.pcp.holds(order) {
             let pcp = self.pcp_index(request.cpu, id);
             self.pcps[pcp].note_alloc();
-            page = self.pcps[pcp].take(&mut self.frames, order, request.want);
+            page = self.take_from_pcp(pcp, request, request.want);
             if page.is_none() {
-                self.refill(id, pcp, request, out);
-                page = self.pcps[pcp].take(&mut self.frames, order, request.want);
+                page = self.take_other_or_refill(id, pcp, request, out);
             }
         }
         if page.is_none() && (order > Order(0) || !self.version.rules.pcp.holds(order)) {
@@ -320,8 +321,12 @@ impl<T: Trace> PageAllocator<T> {
         }
         let Some(pfn) = page else { return };
         self.prepare(pfn, order, id);
-        if order > Order(0) && request.flags.has_any(AllocFlags::HARDER) {
-            let spare_small = self.version.rules.highatomic == HighatomicReserve::LargeZones;
+        let reserve = self.version.rules.highatomic;
+        if order > Order(0)
+            && request.flags.has_any(AllocFlags::HARDER)
+            && reserve != HighatomicReserve::Blocks
+        {
+            let spare_small = reserve == HighatomicReserve::LargeZones;
             self.zones[id.index()].reserve_highatomic(&mut self.frames, pfn, order, spare_small);
         }
         out.page = Some(pfn);
@@ -361,19 +366,58 @@ impl<T: Trace> PageAllocator<T> {
         }
     }
 
-    /// `rmqueue_bulk`: fills an empty per-CPU list.
+    /// The end of a per-CPU list that a request takes from: the tail if it is cold (MECHANISMS 3.2).
+    #[inline]
+    fn end_for(&self, gfp: Gfp) -> End {
+        let is_cold = gfp.has(Gfp::COLD) && self.version.rules.cold_pages == ColdPages::Tail;
+        if is_cold { End::Tail } else { End::Head }
+    }
+
+    #[inline]
+    fn take_from_pcp(&mut self, pcp: usize, request: &Request, migrate_type: MigrateType) -> Option<Pfn> {
+        let end = self.end_for(request.gfp);
+        let rules = &self.version.rules;
+        self.pcps[pcp].take(&mut self.frames, rules, request.order, migrate_type, end)
+    }
+
+    /// The CPU has no page of the wanted type.
     #[cold]
+    fn take_other_or_refill(
+        &mut self,
+        id: ZoneId,
+        pcp: usize,
+        request: &Request,
+        out: &mut AllocOutcome,
+    ) -> Option<Pfn> {
+        if self.version.rules.pcp_fallback == PcpFallback::Taken {
+            let mut others = FALLBACKS[request.want as usize].into_iter();
+            if let Some(pfn) = others.find_map(|other| self.take_from_pcp(pcp, request, other)) {
+                return Some(pfn);
+            }
+        }
+        self.refill(id, pcp, request, out);
+        self.take_from_pcp(pcp, request, request.want)
+    }
+
+    /// `rmqueue_bulk`: fills an empty per-CPU list.
     fn refill(&mut self, id: ZoneId, pcp: usize, request: &Request, out: &mut AllocOutcome) {
         let Request { order, want, flags, .. } = *request;
         let below_high = self.zones[id.index()].watermarks.below_high;
         let blocks = self.pcps[pcp].refill_blocks(self.version.rules.pcp, order, below_high);
+        let end = match self.version.rules.cold_order {
+            ColdOrder::Falling => End::Head,
+            ColdOrder::Rising => self.end_for(request.gfp),
+        };
         let mut mode = Mode::default();
+        let mut previous = None;
         for _ in 0..blocks {
             let mut locked = self.lock(id);
             let page = locked.take_block(order, want, flags, &mut mode);
             out.stolen_blocks += locked.blocks_walked;
             let Some(pfn) = page else { break };
-            self.pcps[pcp].refill_with(&mut self.frames, pfn, order, want);
+            let rules = &self.version.rules;
+            self.pcps[pcp].refill_with(&mut self.frames, rules, pfn, (order, want), end, previous);
+            previous = Some(pfn);
             out.refilled += order.pages();
         }
     }
@@ -384,7 +428,8 @@ impl<T: Trace> PageAllocator<T> {
         let Request { order, want, flags, .. } = *request;
         let mut locked = self.lock(id);
         let mut page = None;
-        if order > Order(0) && flags.has_any(AllocFlags::HARDER) {
+        let has_own = locked.rules.highatomic != HighatomicReserve::Blocks;
+        if order > Order(0) && flags.has_any(AllocFlags::HARDER) && has_own {
             page = locked.take_own(order, MigrateType::HighAtomic);
         }
         if page.is_none() {
@@ -400,6 +445,21 @@ impl<T: Trace> PageAllocator<T> {
     /// When no block of this order in use starts there: it would be freed twice.
     #[inline]
     pub fn free(&mut self, cpu: CpuId, pfn: Pfn, order: Order) {
+        self.free_at(cpu, pfn, order, End::Head);
+    }
+
+    /// [`PageAllocator::free`] for a page that nobody has touched lately: reclaim's. Up to 4.14 it is the last
+    /// to be taken from the lists of `cpu`, but for cold requests the first.
+    ///
+    /// # Panics
+    /// As [`PageAllocator::free`].
+    #[inline]
+    pub fn free_cold(&mut self, cpu: CpuId, pfn: Pfn, order: Order) {
+        self.free_at(cpu, pfn, order, self.end_for(Gfp::COLD));
+    }
+
+    #[inline]
+    fn free_at(&mut self, cpu: CpuId, pfn: Pfn, order: Order, end: End) {
         let state = self.frames.state(pfn);
         let in_use =
             matches!(state, FrameState::InUse | FrameState::Isolated | FrameState::Batch | FrameState::Lru);
@@ -415,14 +475,8 @@ impl<T: Trace> PageAllocator<T> {
         }
         let index = (cpu.index() * self.zones.len()) + id.index();
         let zone = &self.zones[id.index()];
-        let excess = self.pcps[index].put(
-            &mut self.frames,
-            pfn,
-            order,
-            migrate_type,
-            self.version.rules.pcp,
-            &zone.watermarks,
-        );
+        let (rules, block) = (&self.version.rules, (order, migrate_type));
+        let excess = self.pcps[index].put(&mut self.frames, rules, pfn, block, end, &zone.watermarks);
         if excess > 0 {
             self.free_excess(index, id, excess, order, migrate_type);
         }
@@ -438,17 +492,10 @@ impl<T: Trace> PageAllocator<T> {
         order: Order,
         migrate_type: MigrateType,
     ) -> u64 {
-        let by_block_type = self.version.rules.fallback == FallbackPolicy::ClaimThenSteal;
         let zone = &mut self.zones[id.index()];
         let before = self.pcps[pcp].count();
-        self.pcps[pcp].free_bulk(
-            pages,
-            self.version.rules.pcp,
-            (order, migrate_type),
-            &mut self.frames,
-            &mut zone.free_area,
-            by_block_type,
-        );
+        let (rules, freed) = (&self.version.rules, (order, migrate_type));
+        self.pcps[pcp].free_bulk(pages, rules, freed, &mut self.frames, &mut zone.free_area);
         if zone.watermarks.below_high && zone.above(Mark::High, Order(0), ZoneKind::Movable) {
             zone.watermarks.below_high = false;
         }

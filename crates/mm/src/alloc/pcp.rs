@@ -5,18 +5,27 @@
 //! 0 to 3 and 9, high from the low watermark, frees grow while nothing is allocated. *Auto size*
 //! (6.7): refills double while nothing is freed, high floats. Pages on these lists do not count as
 //! free, and are only looked at after the watermark test.
-//! Left out: draining the lists of remote nodes after some idle seconds.
+//!
+//! The classic ones had one list for all types at first ([`PcpLists::Single`]), searched from an end for a page
+//! of the right one. Hot pages are taken from and freed to the head, cold ones the tail; bulk frees take
+//! from the tail (source 1; MECHANISMS 3.4):
+//!
+//! ```text
+//!   head  freed last .. refilled hot, frames rise ->   <- frames rise, refilled cold .. freed cold last  tail
+//! ```
+//! Left out: draining the lists of remote nodes after some idle seconds; that reclaim of 2.6.32 frees its
+//! pages in handfuls of 14, last one first.
 //!
 //! Neighbours: [`crate::alloc::page_alloc`] refills and drains, [`crate::alloc::buddy`] takes what is freed.
 
 use units::{Order, Pfn};
 
-use crate::alloc::buddy::{FreeArea, record_type, recorded_type};
+use crate::alloc::buddy::{End, FreeArea, record_type, recorded_type};
 use crate::alloc::pageblock::PAGEBLOCK_ORDER;
 use crate::alloc::watermark::{Mark, Watermarks};
 use crate::base::frame::{FrameList, FrameState, Frames};
 use crate::base::gfp::MigrateType;
-use crate::version::rules::PcpGeneration;
+use crate::version::rules::{FallbackPolicy, PcpGeneration, PcpLists, PcpReserve, Rules};
 
 /// Largest order that the lists hold beside huge pages: `PAGE_ALLOC_COSTLY_ORDER`.
 pub const COSTLY_ORDER: Order = Order(3);
@@ -27,6 +36,8 @@ const BATCH_SCALE_MAX: u8 = 5;
 const LISTS: usize = MigrateType::PCP_TYPES * (COSTLY_ORDER.0 as usize + 1) + 2;
 const HUGE_MOVABLE: usize = LISTS - 2;
 const HUGE_OTHER: usize = LISTS - 1;
+/// The list that holds all pages where there is but one.
+const SINGLE: usize = 0;
 
 impl PcpGeneration {
     /// Whether blocks of `order` go through the lists.
@@ -65,11 +76,12 @@ pub struct PcpSizes {
 }
 
 impl PcpSizes {
-    /// Sizes for a zone of `managed` pages with low mark `low`, used by `cpus` local CPUs.
-    pub fn new(generation: PcpGeneration, managed: u64, low: u64, cpus: u32) -> Self {
-        // A thousandth of the zone, at most 1 MiB, in quarters; then just below a power of two, so
+    /// Sizes for a zone of `managed` pages with low mark `low`, used by `cpus` local CPUs. `share_max`: see
+    /// [`crate::version::presets::Tuning::pcp_share_max`].
+    pub fn new(generation: PcpGeneration, managed: u64, low: u64, cpus: u32, share_max: u16) -> Self {
+        // A thousandth of the zone, at most `share_max`, in quarters; then just below a power of two, so
         // that batches do not fall into step with the cache's colours.
-        let quarter = ((managed >> 10).min(256) / 4).max(1);
+        let quarter = ((managed >> 10).min(share_max.into()) / 4).max(1);
         let raw = (1 << (quarter + (quarter / 2)).ilog2()) - 1;
         let batch = raw.max(1);
         let share =
@@ -144,16 +156,45 @@ impl Pcp {
         self.lists.iter().enumerate().map(|(index, list)| (order_of(index), list))
     }
 
-    /// Takes the block that was freed or refilled last.
+    /// Takes the block that was freed last as a hot one ([`End::Head`]) or a cold one.
     #[inline]
     pub(super) fn take(
         &mut self,
         frames: &mut Frames,
+        rules: &Rules,
         order: Order,
         migrate_type: MigrateType,
+        end: End,
     ) -> Option<Pfn> {
-        let pfn = self.lists[list_index(order, migrate_type)].pop_front(frames)?;
+        if is_single(rules) {
+            return self.search(frames, migrate_type, end);
+        }
+        let list = &mut self.lists[list_index(order, migrate_type)];
+        let pfn = match end {
+            End::Head => list.pop_front(frames)?,
+            End::Tail => list.pop_back(frames)?,
+        };
         self.count -= order.pages();
+        Some(pfn)
+    }
+
+    /// Takes the first page of a type from one end of the list that holds all of them.
+    #[cold]
+    fn search(&mut self, frames: &mut Frames, migrate_type: MigrateType, end: End) -> Option<Pfn> {
+        let list = &mut self.lists[SINGLE];
+        let mut at = match end {
+            End::Head => list.first(),
+            End::Tail => list.last(),
+        };
+        while let Some(pfn) = at.filter(|&pfn| recorded_type(frames, pfn) != migrate_type) {
+            at = match end {
+                End::Head => FrameList::next(frames, pfn),
+                End::Tail => FrameList::prev(frames, pfn),
+            };
+        }
+        let pfn = at?;
+        list.remove(frames, pfn);
+        self.count -= 1;
         Some(pfn)
     }
 
@@ -188,37 +229,67 @@ impl Pcp {
         if order > Order(0) && wanted > 1 { (wanted >> order.0).max(2) } else { wanted }
     }
 
-    /// Puts a block from the zone behind those that came before it.
+    /// Puts a block of a refill beside `previous`, the one before it: so that the first of them is taken first
+    /// from `end`, and frame numbers rise from there.
     #[inline]
     pub(super) fn refill_with(
         &mut self,
         frames: &mut Frames,
+        rules: &Rules,
         pfn: Pfn,
-        order: Order,
-        migrate_type: MigrateType,
+        (order, migrate_type): (Order, MigrateType),
+        end: End,
+        previous: Option<Pfn>,
     ) {
         frames.set_state(pfn, FrameState::Pcp);
         record_type(frames, pfn, migrate_type);
-        self.lists[list_index(order, migrate_type)].push_back(frames, pfn);
         self.count += order.pages();
+        if is_single(rules) {
+            return self.refill_single(frames, pfn, end, previous);
+        }
+        // There are no others: a list is refilled when it is empty.
+        let list = &mut self.lists[list_index(order, migrate_type)];
+        match end {
+            End::Head => list.push_back(frames, pfn),
+            End::Tail => list.push_front(frames, pfn),
+        }
     }
 
-    /// Puts a freed block, whose order is set, first; returns how many pages must now go back to the zone.
+    #[cold]
+    fn refill_single(&mut self, frames: &mut Frames, pfn: Pfn, end: End, previous: Option<Pfn>) {
+        let list = &mut self.lists[SINGLE];
+        match (end, previous) {
+            (End::Head, None) => list.push_front(frames, pfn),
+            (End::Tail, None) => list.push_back(frames, pfn),
+            (End::Head, Some(previous)) => list.insert_after(frames, previous, pfn),
+            (End::Tail, Some(previous)) => match FrameList::prev(frames, previous) {
+                Some(before) => list.insert_after(frames, before, pfn),
+                None => list.push_front(frames, pfn),
+            },
+        }
+    }
+
+    /// Puts a freed block, whose order is set, at one end: the head if it is hot. Returns how many pages must
+    /// now go back to the zone.
     #[inline]
     pub(super) fn put(
         &mut self,
         frames: &mut Frames,
+        rules: &Rules,
         pfn: Pfn,
-        order: Order,
-        migrate_type: MigrateType,
-        generation: PcpGeneration,
+        (order, migrate_type): (Order, MigrateType),
+        end: End,
         zone: &Watermarks,
     ) -> u32 {
         frames.set_state(pfn, FrameState::Pcp);
         record_type(frames, pfn, migrate_type);
-        self.lists[list_index(order, migrate_type)].push_front(frames, pfn);
+        let index = if is_single(rules) { SINGLE } else { list_index(order, migrate_type) };
+        match end {
+            End::Head => self.lists[index].push_front(frames, pfn),
+            End::Tail => self.lists[index].push_back(frames, pfn),
+        }
         self.count += order.pages();
-        match generation {
+        match rules.pcp {
             PcpGeneration::Classic => self.excess_classic(),
             PcpGeneration::HighOrder => self.excess_high_order(order, zone),
             PcpGeneration::AutoSize => self.excess_auto_size(order, zone),
@@ -309,31 +380,29 @@ impl Pcp {
     pub(super) fn free_bulk(
         &mut self,
         pages: u32,
-        generation: PcpGeneration,
+        rules: &Rules,
         freed: (Order, MigrateType),
         frames: &mut Frames,
         area: &mut FreeArea,
-        by_block_type: bool,
     ) {
         let pages = pages.min(self.count);
-        match generation {
-            PcpGeneration::Classic => self.bulk_round_robin(pages, frames, area, by_block_type),
+        match rules.pcp {
+            PcpGeneration::Classic if is_single(rules) => {
+                for _ in 0..pages {
+                    let _ = self.free_last(SINGLE, rules, frames, area);
+                }
+            }
+            PcpGeneration::Classic => self.bulk_round_robin(pages, rules, frames, area),
             PcpGeneration::HighOrder | PcpGeneration::AutoSize => {
                 let first = list_index(freed.0, freed.1);
-                self.bulk_by_list(pages, first, frames, area, by_block_type);
+                self.bulk_by_list(pages, first, rules, frames, area);
             }
         }
     }
 
     /// Goes round the three types, taking one page more per empty list met, so that fuller lists
     /// give more (MECHANISMS 3.3).
-    fn bulk_round_robin(
-        &mut self,
-        pages: u32,
-        frames: &mut Frames,
-        area: &mut FreeArea,
-        by_block_type: bool,
-    ) {
+    fn bulk_round_robin(&mut self, pages: u32, rules: &Rules, frames: &mut Frames, area: &mut FreeArea) {
         const TYPES: usize = MigrateType::PCP_TYPES;
         let mut left = pages;
         let mut migrate_type = 0;
@@ -349,7 +418,7 @@ impl Pcp {
             if turn as usize == TYPES {
                 turn = left; // The only list with pages.
             }
-            while left > 0 && turn > 0 && self.free_last(migrate_type, frames, area, by_block_type) {
+            while left > 0 && turn > 0 && self.free_last(migrate_type, rules, frames, area) {
                 left -= 1;
                 turn -= 1;
             }
@@ -361,34 +430,46 @@ impl Pcp {
         &mut self,
         pages: u32,
         first: usize,
+        rules: &Rules,
         frames: &mut Frames,
         area: &mut FreeArea,
-        by_block_type: bool,
     ) {
         let mut left = pages;
         for index in (first..LISTS).chain(0..first) {
-            while left > 0 && self.free_last(index, frames, area, by_block_type) {
+            while left > 0 && self.free_last(index, rules, frames, area) {
                 left = left.saturating_sub(order_of(index).pages());
             }
         }
     }
 
     /// Frees the oldest block of a list into the zone; false when there is none.
-    fn free_last(
-        &mut self,
-        index: usize,
-        frames: &mut Frames,
-        area: &mut FreeArea,
-        by_block_type: bool,
-    ) -> bool {
+    fn free_last(&mut self, index: usize, rules: &Rules, frames: &mut Frames, area: &mut FreeArea) -> bool {
         let Some(pfn) = self.lists[index].pop_back(frames) else { return false };
         let order = order_of(index);
         self.count -= order.pages();
-        let migrate_type =
-            if by_block_type { area.blocks.migrate_type(pfn) } else { recorded_type(frames, pfn) };
+        let by_block_type = rules.fallback == FallbackPolicy::ClaimThenSteal;
+        let leaks = rules.pcp_reserve == PcpReserve::Leaks && index < MigrateType::PCP_TYPES;
+        let migrate_type = if by_block_type {
+            area.blocks.migrate_type(pfn)
+        } else if leaks && !is_single(rules) {
+            MigrateType::from_index(index)
+        } else {
+            recorded_type(frames, pfn)
+        };
         area.free_block(frames, pfn, order, migrate_type, by_block_type);
         true
     }
+
+    /// Whether a page recorded as one of `migrate_type` may be on the list with this number.
+    pub(super) fn belongs(index: usize, order: Order, migrate_type: MigrateType, rules: &Rules) -> bool {
+        index == if is_single(rules) { SINGLE } else { list_index(order, migrate_type) }
+    }
+}
+
+/// Whether the lists are one, for single pages of all types.
+#[inline]
+fn is_single(rules: &Rules) -> bool {
+    rules.pcp_lists == PcpLists::Single && rules.pcp == PcpGeneration::Classic
 }
 
 /// Order of the blocks on a list.

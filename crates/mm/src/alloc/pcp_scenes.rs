@@ -2,26 +2,30 @@
 //! at a time, when it gives back, and how much (MECHANISMS 3.1-3.3; MECHANISMS-6X 1.4).
 //!
 //! Neighbours: [`super::fallback_scenes`] for the zone behind the lists; the same rules on whole machines
-//! are in the tests beside `src`.
+//! are in the tests beside `src`. [`history`]: the lists up to 4.14, with hot and cold ends.
+
+mod history;
 
 use std_alloc::vec::Vec;
 
 use units::{Order, Pfn};
 
-use crate::alloc::buddy::{FreeArea, recorded_type};
+use crate::alloc::buddy::{End, FreeArea, recorded_type};
 use crate::alloc::pageblock::PAGEBLOCK_ORDER;
 use crate::alloc::pcp::{Pcp, PcpSizes, sizing_mark};
 use crate::alloc::watermark::Watermarks;
 use crate::base::frame::{FrameState, Frames};
 use crate::base::gfp::MigrateType::{self, HighAtomic, Movable, Reclaimable, Unmovable};
+use crate::version::presets::Version;
 use crate::version::rules::PcpGeneration::{self, AutoSize, Classic, HighOrder};
+use crate::version::rules::{FallbackPolicy, Rule, Rules};
 
 const SINGLE: Order = Order(0);
 const ZONE_PAGES: u32 = 1 << 15;
 
 /// A CPU with a zone of 128 MiB, all of it in use.
 struct Cpu {
-    generation: PcpGeneration,
+    rules: Rules,
     pcp: Pcp,
     marks: Watermarks,
     frames: Frames,
@@ -37,12 +41,13 @@ impl Cpu {
     fn new(generation: PcpGeneration, batch: u32, high: u32, high_max: u32) -> Self {
         let mut frames = Frames::new(ZONE_PAGES as usize);
         (0..ZONE_PAGES).for_each(|pfn| frames.set_state(Pfn(pfn), FrameState::InUse));
+        let rules = Version::parse("linux-6.1").unwrap().rules.with(Rule::PcpGeneration(generation));
         Self {
-            generation,
+            rules,
             pcp: Pcp::new(PcpSizes { batch, high_min: high, high_max }),
             marks: Watermarks::default(),
             frames,
-            area: FreeArea::new(Pfn(0), ZONE_PAGES),
+            area: FreeArea::new(Pfn(0), ZONE_PAGES, &rules),
             next: 0,
             kind: Movable,
         }
@@ -60,15 +65,15 @@ impl Cpu {
     /// Frees a block; returns how many pages went back to the zone because of it.
     fn free(&mut self, order: Order) -> u32 {
         let pfn = self.block(order);
-        let (kind, generation) = (self.kind, self.generation);
-        let excess = self.pcp.put(&mut self.frames, pfn, order, kind, generation, &self.marks);
-        self.give_back(excess, order)
+        let block = (order, self.kind);
+        let excess = self.pcp.put(&mut self.frames, &self.rules, pfn, block, End::Head, &self.marks);
+        self.hand_back(excess, order)
     }
 
-    fn give_back(&mut self, pages: u32, freed: Order) -> u32 {
+    fn hand_back(&mut self, pages: u32, freed: Order) -> u32 {
         let before = self.pcp.count();
         let freed = (freed, self.kind);
-        self.pcp.free_bulk(pages, self.generation, freed, &mut self.frames, &mut self.area, false);
+        self.pcp.free_bulk(pages, &self.rules, freed, &mut self.frames, &mut self.area);
         before - self.pcp.count()
     }
 
@@ -91,17 +96,21 @@ impl Cpu {
     /// Allocates a block; returns how many pages a refill took from the zone for it.
     fn alloc(&mut self, order: Order) -> u32 {
         self.pcp.note_alloc();
-        if self.pcp.take(&mut self.frames, order, self.kind).is_some() {
+        if self.take(order, self.kind).is_some() {
             return 0;
         }
         let before = self.pcp.count();
-        for _ in 0..self.pcp.refill_blocks(self.generation, order, self.marks.below_high) {
-            let pfn = self.block(order);
-            self.pcp.refill_with(&mut self.frames, pfn, order, self.kind);
+        for _ in 0..self.pcp.refill_blocks(self.rules.pcp, order, self.marks.below_high) {
+            let (pfn, block) = (self.block(order), (order, self.kind));
+            self.pcp.refill_with(&mut self.frames, &self.rules, pfn, block, End::Head, None);
         }
         let refilled = self.pcp.count() - before;
-        assert!(self.pcp.take(&mut self.frames, order, self.kind).is_some());
+        assert!(self.take(order, self.kind).is_some());
         refilled
+    }
+
+    fn take(&mut self, order: Order, kind: MigrateType) -> Option<Pfn> {
+        self.pcp.take(&mut self.frames, &self.rules, order, kind, End::Head)
     }
 
     /// Allocates single pages until so many refills came of them; returns their sizes.
@@ -126,14 +135,20 @@ fn a_batch_is_a_quarter_of_a_thousandth_of_the_zone_one_below_a_power_of_two() {
     // 256 MiB: 65536 pages, a thousandth is 64, a quarter of that 16; half as much again is 24, and the
     // power of two below that 16.
     for (mib, batch) in [(4, 1), (16, 1), (64, 3), (96, 7), (200, 15), (256, 15), (384, 31), (1024, 63)] {
-        assert_eq!(PcpSizes::new(Classic, mib << 8, 0, 1).batch, batch, "{mib} MiB");
+        assert_eq!(PcpSizes::new(Classic, mib << 8, 0, 1, 256).batch, batch, "{mib} MiB");
     }
-    assert_eq!(PcpSizes::new(Classic, 1 << 28, 0, 1).batch, 63, "1 TiB: a thousandth counts up to 1 MiB");
+    assert_eq!(
+        PcpSizes::new(Classic, 1 << 28, 0, 1, 256).batch,
+        63,
+        "1 TiB: a thousandth counts up to 1 MiB"
+    );
+    assert_eq!(PcpSizes::new(Classic, 1 << 28, 0, 1, 128).batch, 31, "up to 512 KiB, up to 4.18");
+    assert_eq!(PcpSizes::new(Classic, 256 << 8, 0, 1, 128).batch, 15, "which a small machine never saw");
 }
 
 #[test]
 fn high_was_six_batches_then_a_share_of_the_low_mark_and_may_now_grow_to_one_of_the_zone() {
-    let sizes = |generation, cpus| PcpSizes::new(generation, 65_536, 1000, cpus);
+    let sizes = |generation, cpus| PcpSizes::new(generation, 65_536, 1000, cpus, 256);
     let of = |high_min, high_max| PcpSizes { batch: 15, high_min, high_max };
     assert_eq!(sizes(Classic, 2), of(90, 90));
     assert_eq!(sizes(HighOrder, 2), of(500, 500));
@@ -141,7 +156,7 @@ fn high_was_six_batches_then_a_share_of_the_low_mark_and_may_now_grow_to_one_of_
     assert_eq!(sizes(HighOrder, 100), of(60, 60), "four batches at least");
     assert_eq!(sizes(AutoSize, 1000), of(60, 60));
     assert_eq!(sizes(HighOrder, 0), of(1000, 1000), "a node without CPUs counts as one with one");
-    let mostly_reserve = PcpSizes::new(AutoSize, 65_536, 20_000, 2);
+    let mostly_reserve = PcpSizes::new(AutoSize, 65_536, 20_000, 2, 256);
     assert_eq!(mostly_reserve, of(10_000, 10_000), "never below what it may hold at first");
 }
 
@@ -191,9 +206,9 @@ fn each_order_and_type_has_a_list_but_only_movable_huge_pages_have_one_of_their_
     assert_eq!(cpu.pcp.count(), 3 * (1 + 2 + 4 + 8 + 512));
     // The two that are not movable share a list: whoever asks gets the last one freed.
     for kind in [Unmovable, Unmovable] {
-        assert!(cpu.pcp.take(&mut cpu.frames, PAGEBLOCK_ORDER, kind).is_some());
+        assert!(cpu.take(PAGEBLOCK_ORDER, kind).is_some());
     }
-    assert_eq!(cpu.pcp.take(&mut cpu.frames, PAGEBLOCK_ORDER, Reclaimable), None);
+    assert_eq!(cpu.take(PAGEBLOCK_ORDER, Reclaimable), None);
 }
 
 #[test]
@@ -209,7 +224,7 @@ fn the_page_freed_last_is_taken_first_and_one_refilled_last() {
     let mut cpu = Cpu::new(HighOrder, 4, 100, 100);
     assert_eq!(cpu.alloc(SINGLE), 4, "pages 0 to 3; page 0 is taken");
     cpu.free_quietly(1);
-    let mut take = || cpu.pcp.take(&mut cpu.frames, SINGLE, Movable).map(|pfn| pfn.0);
+    let mut take = || cpu.take(SINGLE, Movable).map(|pfn| pfn.0);
     assert_eq!([take(), take(), take(), take(), take()], [Some(4), Some(1), Some(2), Some(3), None]);
     assert_eq!(cpu.pcp.count(), 0);
 }
@@ -236,7 +251,7 @@ fn left_of(unmovable: u32, movable: u32, reclaimable: u32, pages: u32) -> Vec<u3
         cpu.kind = kind;
         cpu.free_quietly(count);
     }
-    assert_eq!(cpu.give_back(pages, SINGLE), pages);
+    assert_eq!(cpu.hand_back(pages, SINGLE), pages);
     cpu.singles()
 }
 
@@ -321,34 +336,35 @@ fn the_list_that_was_freed_to_is_emptied_first_oldest_page_first() {
         cpu.free_quietly(4);
     }
     cpu.kind = Movable;
-    assert_eq!(cpu.give_back(3, SINGLE), 3);
+    assert_eq!(cpu.hand_back(3, SINGLE), 3);
     assert_eq!(cpu.singles(), [4, 1, 4]);
     let oldest = [4, 5, 6].map(|pfn| cpu.frames.state(Pfn(pfn)));
     assert_eq!(oldest.map(|state| state == FrameState::Pcp), [false; 3]);
     assert_eq!(cpu.frames.state(Pfn(7)), FrameState::Pcp, "the last one freed stays");
-    assert_eq!(cpu.give_back(4, SINGLE), 4, "then the lists behind it");
+    assert_eq!(cpu.hand_back(4, SINGLE), 4, "then the lists behind it");
     assert_eq!(cpu.singles(), [4, 0, 1]);
-    assert_eq!(cpu.give_back(2, SINGLE), 2, "and those before it");
+    assert_eq!(cpu.hand_back(2, SINGLE), 2, "and those before it");
     assert_eq!(cpu.singles(), [3, 0, 0]);
-    assert_eq!(cpu.give_back(100, SINGLE), 3, "there are no more");
+    assert_eq!(cpu.hand_back(100, SINGLE), 3, "there are no more");
 }
 
 #[test]
 fn whole_blocks_go_even_if_that_is_more_than_was_wanted() {
     let mut cpu = Cpu::new(HighOrder, 4, 1000, 1000);
     assert_eq!([cpu.free(Order(3)), cpu.free(Order(3))], [0, 0]);
-    assert_eq!(cpu.give_back(9, Order(3)), 16);
+    assert_eq!(cpu.hand_back(9, Order(3)), 16);
     assert_eq!((cpu.pcp.count(), cpu.area.free_pages()), (0, 16));
 }
 
 #[test]
 fn a_page_goes_back_as_the_type_it_was_freed_as_and_since_6_10_as_that_of_its_pageblock() {
-    for (by_block_type, kind) in [(false, Movable), (true, Unmovable)] {
+    let by_block_type = FallbackPolicy::ClaimThenSteal;
+    for (fallback, kind) in [(FallbackPolicy::StealAndClaim, Movable), (by_block_type, Unmovable)] {
         let mut cpu = Cpu::new(AutoSize, 4, 100, 100);
+        cpu.rules.fallback = fallback;
         cpu.free_quietly(1);
         cpu.area.blocks.set(Pfn(0), Unmovable);
-        let (pcp, frames) = (&mut cpu.pcp, &mut cpu.frames);
-        pcp.free_bulk(1, AutoSize, (SINGLE, Movable), frames, &mut cpu.area, by_block_type);
+        assert_eq!(cpu.hand_back(1, SINGLE), 1);
         assert_eq!(recorded_type(&cpu.frames, Pfn(0)), kind);
     }
 }
@@ -484,7 +500,7 @@ fn while_kswapd_works_lists_of_6_12_shrink_and_keep_four_batches() {
     while cpu.pcp.high() < 400 {
         let _ = cpu.alloc(SINGLE);
     }
-    let _ = cpu.give_back(1000, SINGLE);
+    let _ = cpu.hand_back(1000, SINGLE);
     cpu.marks.reclaim_active = true;
     // Each free takes off what was freed lately, a batch at least: 4 four times, then 5, 6 ...
     (0..6).for_each(|_| assert_eq!(cpu.free(SINGLE), 0));
@@ -508,7 +524,7 @@ fn below_the_zones_high_mark_lists_of_6_12_go_back_to_high_min_at_once() {
     while cpu.pcp.high() < 400 {
         let _ = cpu.alloc(SINGLE);
     }
-    let _ = cpu.give_back(1000, SINGLE);
+    let _ = cpu.hand_back(1000, SINGLE);
     cpu.free_quietly(19);
     cpu.marks.below_high = true;
     let high = cpu.pcp.high();
@@ -543,7 +559,7 @@ fn two_blocks_of_order_1_to_3_in_a_row_flush_32_batches_of_6_12() {
     while cpu.pcp.high() < 1000 {
         let _ = cpu.alloc(SINGLE);
     }
-    let _ = cpu.give_back(1000, SINGLE);
+    let _ = cpu.hand_back(1000, SINGLE);
     cpu.free_quietly(300);
     assert_eq!(cpu.free(Order(1)), 0);
     assert_eq!(cpu.free(Order(1)), 128, "32 batches at most");
@@ -556,19 +572,19 @@ fn a_grown_list_of_6_12_decays_by_an_eighth_a_second() {
     while cpu.pcp.high() < 800 {
         let _ = cpu.alloc(SINGLE);
     }
-    let _ = cpu.give_back(1000, SINGLE);
+    let _ = cpu.hand_back(1000, SINGLE);
     cpu.free_quietly(790);
     assert_eq!((cpu.pcp.decay(), cpu.pcp.high()), (90, 700), "700 of 800");
     // A list that goes on holding so many decays no faster than by 32 batches.
     let mut few = cpu.pcp.clone();
-    assert_eq!(cpu.give_back(90, SINGLE), 90);
+    assert_eq!(cpu.hand_back(90, SINGLE), 90);
     assert_eq!((cpu.pcp.decay(), cpu.pcp.high()), (87, 613));
     assert_eq!((few.decay(), few.high()), (790 - 662, 662), "790 less 128");
     for _ in 0..40 {
         let _ = few.decay();
     }
     assert_eq!(few.high(), 662, "as nothing was given back");
-    let _ = cpu.give_back(1000, SINGLE);
+    let _ = cpu.hand_back(1000, SINGLE);
     (0..40).for_each(|_| assert_eq!(cpu.pcp.decay(), 0));
     assert_eq!(cpu.pcp.high(), 20);
 }

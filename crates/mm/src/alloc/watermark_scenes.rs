@@ -33,10 +33,20 @@ fn huge_pages_want_eleven_pageblocks_a_zone_but_no_more_than_a_twentieth() {
 }
 
 /// The marks of a zone of `kind` with `managed` of 100000 pages, of which 1000 are kept.
-fn marks(kind: ZoneKind, managed: u64, scale_factor: u64) -> [u64; 3] {
+fn marks(kind: ZoneKind, managed: u64, scale_factor: impl Into<Option<u64>>) -> [u64; 3] {
     let mut marks = Watermarks::default();
+    let scale_factor = scale_factor.into();
     marks.set_base(MarkShares { min_free_kbytes: 4000, scale_factor, lowmem: 100_000 }, kind, managed);
     Mark::ALL.map(|mark| marks.mark(mark))
+}
+
+#[test]
+fn up_to_4_5_marks_are_a_quarter_and_a_half_above_min_whatever_the_size_of_the_zone() {
+    assert_eq!(marks(Normal, 100_000, None), [1000, 1250, 1500]);
+    assert_eq!(marks(Dma, 400, None), [4, 5, 6]);
+    // Twice a quarter is not always a half.
+    assert_eq!(marks(Dma, 700, None), [7, 8, 10]);
+    assert_eq!(marks(Dma, 700, 1), [7, 8, 9]);
 }
 
 #[test]
@@ -67,7 +77,7 @@ fn a_movable_zone_keeps_a_thousandth_between_32_and_128_pages() {
 fn new_marks_end_a_boost() {
     let mut marks = Watermarks { base: [1000, 1250, 1500], ..Watermarks::default() };
     assert!(marks.raise_boost(WatermarkBoost::Merged, 15_000, 512));
-    let shares = MarkShares { min_free_kbytes: 4000, scale_factor: 10, lowmem: 100_000 };
+    let shares = MarkShares { min_free_kbytes: 4000, scale_factor: Some(10), lowmem: 100_000 };
     marks.set_base(shares, Normal, 100_000);
     assert_eq!((marks.boost(), marks.mark(Mark::Min)), (Pages(0), 1000));
 }

@@ -11,6 +11,7 @@ use crate::alloc::buddy::FreeArea;
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::watermark::{Mark, Watermarks};
 use crate::base::layout::{ZoneId, ZoneKind};
+use crate::version::rules::WatermarkTest;
 
 /// One zone.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub struct Zone {
     pub watermarks: Watermarks,
     /// Free blocks and pageblock types.
     pub free_area: FreeArea,
+    /// How a mark is tested for a block of several pages.
+    pub watermark_test: WatermarkTest,
 }
 
 /// One NUMA node.
@@ -51,7 +54,7 @@ impl Zone {
     }
 
     /// Whether `free` pages are enough to hand out one block of `order` and still leave `mark`
-    /// pages and the reserve against `highest_zoneidx` (MECHANISMS 1.7, the rule since 4.4).
+    /// pages and the reserve against `highest_zoneidx` (MECHANISMS 1.7).
     ///
     /// `mark` is a number of pages, usually [`Watermarks::mark`]; `free` is usually
     /// [`Zone::free_pages`], or what could become free when deciding whether to go on reclaiming.
@@ -81,7 +84,22 @@ impl Zone {
         if free.saturating_sub(unusable) <= needed + self.watermarks.reserve(highest_zoneidx) {
             return false;
         }
-        order == Order(0) || self.free_area.has_block(order, uses_reserve)
+        order == Order(0)
+            || match self.watermark_test {
+                WatermarkTest::AnyBlock => self.free_area.has_block(order, uses_reserve),
+                WatermarkTest::HalvedByOrder => self.enough_at_each_order(order, needed, free - unusable),
+            }
+    }
+
+    /// Whether the free blocks of each order up to `order`, and all larger ones, leave their part of
+    /// `mark` pages: half as many from one order to the next (`zone_watermark_ok` up to 4.3).
+    fn enough_at_each_order(&self, order: Order, mark: u64, free: u64) -> bool {
+        let (mut free, mut needed) = (free, mark);
+        (0..order.0).map(Order).all(|smaller| {
+            free = free.saturating_sub(self.free_area.blocks_free(smaller) << smaller.0);
+            needed /= 2;
+            free > needed
+        })
     }
 
     /// [`Zone::watermark_ok`] for one of the zone's own marks and its present free pages: the test
@@ -104,12 +122,14 @@ mod tests {
     use crate::alloc::buddy::End;
     use crate::base::frame::Frames;
     use crate::base::gfp::MigrateType;
+    use crate::version::presets::Version;
 
     /// A DMA zone with marks 100, 125, 150, a reserve of 40 against users, one free block of order
     /// 3 of each of `types`.
     fn zone(types: &[MigrateType]) -> Zone {
         let mut frames = Frames::new(1024);
-        let mut free_area = FreeArea::new(Pfn(0), 1024);
+        let rules = Version::parse("linux-4.19").unwrap().rules;
+        let mut free_area = FreeArea::new(Pfn(0), 1024, &rules);
         for (block, &migrate_type) in (0..).zip(types) {
             free_area.push(&mut frames, Pfn(16 * block), Order(3), migrate_type, End::Head);
         }
@@ -124,6 +144,7 @@ mod tests {
             managed_at_boot: Pages(1024),
             watermarks,
             free_area,
+            watermark_test: rules.watermark_test,
         }
     }
 
@@ -165,5 +186,43 @@ mod tests {
         assert_eq!(least(&zone, 3, ZoneKind::Dma, AllocFlags::WMARK_MIN), None);
         let harder = AllocFlags::WMARK_MIN | AllocFlags::HARDER;
         assert_eq!(least(&zone, 3, ZoneKind::Dma, harder), Some(83));
+    }
+
+    #[test]
+    fn up_to_4_3_larger_blocks_must_leave_half_of_the_mark_at_each_order() {
+        // 150 single pages, which are no use for pairs: beside them half of 100 must be left.
+        let mut frames = Frames::new(1024);
+        let mut zone = zone(&[]);
+        for page in 0..150 {
+            zone.free_area.push(
+                &mut frames,
+                Pfn(512 + (2 * page)),
+                Order(0),
+                MigrateType::Movable,
+                End::Head,
+            );
+        }
+        zone.watermark_test = WatermarkTest::HalvedByOrder;
+        let min = AllocFlags::WMARK_MIN;
+        for (order, needed) in [(0, 101), (1, 150 + 50 + 2), (2, 150 + 50 + 4), (3, 150 + 50 + 8)] {
+            assert_eq!(least(&zone, order, ZoneKind::Dma, min), Some(needed), "order {order}");
+        }
+        // The reserve of the zone is asked for once, and those who may go deeper halve what is left to them.
+        assert_eq!(least(&zone, 0, ZoneKind::Movable, min), Some(141));
+        assert_eq!(least(&zone, 1, ZoneKind::Movable, min), Some(202));
+        assert_eq!(least(&zone, 1, ZoneKind::Dma, min | AllocFlags::HIGH), Some(150 + 25 + 2));
+        // Pairs count for the next order only.
+        for page in 0..10 {
+            zone.free_area.push(&mut frames, Pfn(4 * page), Order(1), MigrateType::Movable, End::Head);
+        }
+        assert_eq!(least(&zone, 1, ZoneKind::Dma, min), Some(202));
+        assert_eq!(
+            least(&zone, 2, ZoneKind::Dma, min),
+            Some(150 + 50 + 4),
+            "20 of the 50, and 25 were enough"
+        );
+        zone.watermark_test = WatermarkTest::AnyBlock;
+        assert_eq!(least(&zone, 1, ZoneKind::Dma, min), Some(102), "since 4.4 one pair will do");
+        assert_eq!(least(&zone, 2, ZoneKind::Dma, min), None);
     }
 }

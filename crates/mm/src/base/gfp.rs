@@ -12,7 +12,8 @@ pub enum MigrateType {
     Movable,
     /// Slab of objects that shrinkers free: dentries, inodes, page cache tree nodes.
     Reclaimable,
-    /// Reserve for high-order atomic requests; never asked for by callers.
+    /// Reserve for high-order atomic requests; never asked for by callers. Up to 4.3 it was one for all who
+    /// find nothing else (`MIGRATE_RESERVE`).
     HighAtomic,
 }
 
@@ -64,6 +65,8 @@ impl Gfp {
     pub const ACCOUNT: Self = Self(1 << 13);
     /// `__GFP_DMA`: from the DMA zone only.
     pub const DMA: Self = Self(1 << 14);
+    /// `__GFP_COLD`: a device will write the page, so that it need not be in a cache (up to 4.14).
+    pub const COLD: Self = Self(1 << 15);
 
     /// `GFP_KERNEL`.
     pub const KERNEL: Self = Self(Self::DIRECT_RECLAIM.0 | Self::KSWAPD_RECLAIM.0 | Self::IO.0 | Self::FS.0);

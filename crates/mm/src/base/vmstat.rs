@@ -5,6 +5,9 @@
 //! [`crate::cgroup::tree`]. Gauges such as `nr_free_pages` are read off the state itself by
 //! [`crate::Memory::vmstat`], so they cannot drift.
 //!
+//! Names are those of today; 2.6.32 has `pgrefill`, `pgsteal`, `pgscan_kswapd` and `pgscan_direct` by zone,
+//! which add up to the same. Counters of source 1 count on every kernel, so that eras can be compared: a
+//! request that goes from reclaim to its back-off is a pause of its caller whatever the back-off is.
 //! Units: pages unless the name says otherwise; a large folio counts each of its pages.
 
 macro_rules! counters {
@@ -111,6 +114,16 @@ counters! {
         ExtfragFragmenting = "extfrag_events",
         // Neither is this: the mm_fragmentation_stall tracepoint's durations, in whole ticks.
         FragmentStallUsec = "fragment_stall_usec",
+        // 2.6.33: kswapd did not pause, as some zone was below its min mark.
+        KswapdSkipCongestionWait = "kswapd_skip_congestion_wait",
+        // Counters that the reporter of source 1 added: calls of congestion_wait, from where, and requests
+        // that reclaimed themselves, in vain, and in vain although pages were freed.
+        PerfCongestionWait = "perf_count_congestion_wait",
+        PerfPauseHighPriority = "perf_count_call_congestion_wait_from_alloc_pages_high_priority",
+        PerfPauseSlowPath = "perf_count_call_congestion_wait_from_alloc_pages_slowpath",
+        PerfDirectReclaim = "perf_count_pages_direct_reclaim",
+        PerfFailedDirectReclaim = "perf_count_failed_pages_direct_reclaim",
+        PerfFailedButProgress = "perf_count_failed_pages_direct_reclaim_but_progress",
     }
 }
 

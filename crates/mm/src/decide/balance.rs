@@ -18,9 +18,10 @@ use crate::base::event::Trace;
 use crate::base::ids::MemcgId;
 use crate::base::layout::{ZoneId, ZoneKind};
 use crate::base::vmstat::VmEvent;
+use crate::decide::backoff::Site;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
-use crate::version::rules::{BoostedSlab, FragmentStall, PassMeasure, WatermarkBoost};
+use crate::version::rules::{BoostedSlab, FragmentStall, KswapdDone, PassMeasure, WatermarkBoost};
 
 impl<T: Trace> Memory<T> {
     /// Zones of a node up to `highest_zoneidx`.
@@ -35,24 +36,53 @@ impl<T: Trace> Memory<T> {
         zones.take_while(|zone| zone.kind <= highest_zoneidx).any(holds)
     }
 
-    /// `pgdat_balanced`: some zone up to `highest_zoneidx` is above its high mark, boost included.
+    /// `pgdat_balanced`: some zone up to `highest_zoneidx` is above its high mark, boost included; or all of
+    /// the node are, other than exhausted ones (up to 4.7).
     pub(super) fn is_balanced(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
-        self.any_zone(node, highest_zoneidx, |zone| zone.above(Mark::High, order, highest_zoneidx))
+        match self.core.rules().kswapd_done {
+            KswapdDone::SomeZone => {
+                self.any_zone(node, highest_zoneidx, |zone| zone.above(Mark::High, order, highest_zoneidx))
+            }
+            KswapdDone::EveryZone => self.core.alloc.nodes()[node.index()].zones.iter().all(|&id| {
+                let zone = self.core.alloc.zone(id);
+                self.is_unreclaimable(id) || zone.above(Mark::High, order, ZoneKind::Dma)
+            }),
+        }
     }
 
     fn is_boosted(&self, node: NodeId, highest_zoneidx: ZoneKind) -> bool {
         self.any_zone(node, highest_zoneidx, |zone| zone.watermarks.boost() > Pages::ZERO)
     }
 
-    /// Whether kswapd has failed so often that it leaves the node to others.
+    /// Whether kswapd has failed so often that it leaves the node to others; or all its zones are exhausted
+    /// (up to 4.7).
     pub fn is_hopeless(&self, node: NodeId) -> bool {
-        self.reclaim.node(node).kswapd_failures >= MAX_RECLAIM_RETRIES
+        match self.core.rules().kswapd_done {
+            KswapdDone::SomeZone => self.reclaim.node(node).kswapd_failures >= MAX_RECLAIM_RETRIES,
+            KswapdDone::EveryZone => {
+                self.core.alloc.nodes()[node.index()].zones.iter().all(|&id| self.is_unreclaimable(id))
+            }
+        }
     }
 
-    /// Whether a sleeping kswapd is worth waking for a request (`wakeup_kswapd`).
+    /// Whether a sleeping kswapd is worth waking for a request (`wakeup_kswapd`; MECHANISMS 5.1): up to 4.7
+    /// as soon as a zone is below its low mark.
     pub fn has_work_for_kswapd(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
-        !self.is_hopeless(node)
-            && (!self.is_balanced(node, order, highest_zoneidx) || self.is_boosted(node, highest_zoneidx))
+        match self.core.rules().kswapd_done {
+            KswapdDone::SomeZone => {
+                !self.is_hopeless(node)
+                    && (!self.is_balanced(node, order, highest_zoneidx)
+                        || self.is_boosted(node, highest_zoneidx))
+            }
+            KswapdDone::EveryZone => {
+                self.any_zone(node, highest_zoneidx, |zone| !zone.above(Mark::Low, order, ZoneKind::Dma))
+            }
+        }
+    }
+
+    /// Whether a zone counts as exhausted (`zone_is_all_unreclaimable`, up to 4.7).
+    pub(super) fn is_unreclaimable(&self, zone: ZoneId) -> bool {
+        self.reclaim.scans.is_unreclaimable(zone, self.core.alloc.zone(zone).free_area.given_back())
     }
 
     /// `allow_direct_reclaim`: more than half of the min marks is free, or kswapd has given up, so that
@@ -82,11 +112,44 @@ pub enum BalanceNext {
         /// Whether they may go on.
         wake: bool,
     },
+    /// Wake those who wait for pressure on this zone to ease, if it has.
+    Relieve(ZoneId),
+    /// Pause here, for want of pages of this zone.
+    Pause(Site, ZoneId),
     /// The run is over.
     Done {
         /// A boost was worked off: a pageblock that was mixed may be made whole again by kcompactd.
         boosted: bool,
     },
+}
+
+/// The zones of a run, and what is held on to from its begin to its end.
+#[derive(Debug, Clone)]
+pub(super) struct Span {
+    node: NodeId,
+    /// The lowest one first.
+    pub(super) zones: Vec<ZoneId>,
+    /// Their boosts when the run began.
+    boosts: Vec<Pages>,
+}
+
+impl Span {
+    pub(super) fn begin<T: Trace>(mem: &mut Memory<T>, node: NodeId, highest_zoneidx: ZoneKind) -> Self {
+        let zones = mem.zones_up_to(node, highest_zoneidx);
+        let boosts: Vec<Pages> = zones.iter().map(|&id| mem.core.alloc.zone(id).watermarks.boost()).collect();
+        mem.core.alloc.events.add(VmEvent::PageOutRun, 1);
+        zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, true));
+        Self { node, zones, boosts }
+    }
+
+    pub(super) fn end<T: Trace>(&self, mem: &mut Memory<T>) -> BalanceNext {
+        for (&id, &boost) in self.zones.iter().zip(&self.boosts) {
+            mem.core.alloc.reduce_boost(id, boost); // What was boosted meanwhile stays for the next run.
+        }
+        mem.snapshot_refaults(MemcgId::ROOT, self.node);
+        self.zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, false));
+        BalanceNext::Done { boosted: self.boosts.iter().any(|&boost| boost > Pages::ZERO) }
+    }
 }
 
 /// A run of kswapd over its node (`balance_pgdat`).
@@ -95,9 +158,7 @@ pub struct Balance {
     node: NodeId,
     order: Order,
     highest_zoneidx: ZoneKind,
-    zones: Vec<ZoneId>,
-    /// Boosts of `zones` when the run began.
-    boosts: Vec<Pages>,
+    span: Span,
     /// Pages to free before the boosts are worked off; 0: ordinary reclaim.
     boost_left: u64,
     /// The run, for the passes.
@@ -122,25 +183,11 @@ impl Balance {
         order: Order,
         highest_zoneidx: ZoneKind,
     ) -> Self {
-        let zones = mem.zones_up_to(node, highest_zoneidx);
-        let boosts: Vec<Pages> = zones.iter().map(|&id| mem.core.alloc.zone(id).watermarks.boost()).collect();
-        mem.core.alloc.events.add(VmEvent::PageOutRun, 1);
-        zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, true));
-        let boost_left = boosts.iter().map(|boost| boost.0).sum();
+        let span = Span::begin(mem, node, highest_zoneidx);
+        let boost_left = span.boosts.iter().map(|boost| boost.0).sum();
         let sc = ScanControl::kswapd(highest_zoneidx);
         let at = Balancing::Look;
-        Self {
-            node,
-            order,
-            highest_zoneidx,
-            zones,
-            boosts,
-            boost_left,
-            sc,
-            freed_before: 0,
-            met_target: false,
-            at,
-        }
+        Self { node, order, highest_zoneidx, span, boost_left, sc, freed_before: 0, met_target: false, at }
     }
 
     /// The order that it still reclaims for: 0 once compaction has what it needs.
@@ -189,7 +236,7 @@ impl Balance {
         self.sc.may_writepage = !boosting;
         self.sc.may_shrinkslab = !spare_slab;
         let high = |&id: &ZoneId| mem.core.alloc.zone(id).watermarks.mark(Mark::High).max(32);
-        self.sc.nr_to_reclaim = self.zones.iter().map(high).sum();
+        self.sc.nr_to_reclaim = self.span.zones.iter().map(high).sum();
         self.sc.nr_scanned = 0;
         self.sc.order = self.order;
         self.at = Balancing::Passed;
@@ -229,12 +276,7 @@ impl Balance {
     }
 
     fn finish<T: Trace>(&self, mem: &mut Memory<T>) -> BalanceNext {
-        for (&id, &boost) in self.zones.iter().zip(&self.boosts) {
-            mem.core.alloc.reduce_boost(id, boost); // What was boosted meanwhile stays for the next run.
-        }
-        mem.snapshot_refaults(MemcgId::ROOT, self.node);
-        self.zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, false));
-        BalanceNext::Done { boosted: self.boosts.iter().any(|&boost| boost > Pages::ZERO) }
+        self.span.end(mem)
     }
 }
 
@@ -288,6 +330,7 @@ mod tests {
                     run.sc.nr_scanned = if met { run.sc.nr_to_reclaim } else { 0 };
                 }
                 BalanceNext::Rest { .. } => {}
+                BalanceNext::Relieve(_) | BalanceNext::Pause(..) => panic!("no step of this run"),
                 BalanceNext::Done { .. } => return (priorities, run),
             }
         }
@@ -343,6 +386,7 @@ mod tests {
                     run.sc.nr_reclaimed += if priorities.len() < 6 { 1 } else { boosted };
                 }
                 BalanceNext::Rest { wake } => assert!(wake, "enough is free"),
+                BalanceNext::Relieve(_) | BalanceNext::Pause(..) => panic!("no step of this run"),
                 end @ BalanceNext::Done { .. } => break end,
             }
         };

@@ -7,6 +7,7 @@
 //!               up lets it sleep once single pages are there; after any other it looks at the
 //!               request again, so that an order which nobody asks for any more keeps it awake no longer
 //!   FallAsleep  doze 100 ms --nobody came--> sleep until woken
+//!               up to 2.6.32 it sleeps at once, unless a larger block is asked for than it worked for
 //! ```
 //! Neighbours: [`super::balance`] for the run.
 
@@ -16,6 +17,7 @@ use crate::base::event::{Trace, TraceEvent};
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
+use crate::version::rules::KswapdSleep;
 
 /// What kswapd of a node was asked for since it last looked (`kswapd_order`, `kswapd_highest_zoneidx`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -106,29 +108,42 @@ pub struct FallAsleep {
     /// The order that both tests are for: the one that was reclaimed for, not the one asked for.
     order: Order,
     highest_zoneidx: ZoneKind,
+    /// The order that the last run was begun for.
+    ran: Order,
     at: Falling,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Falling {
     Start,
+    AtOnce,
     First,
     Dozed,
     Second,
 }
 
 impl FallAsleep {
-    /// After a run.
-    pub const fn new(node: NodeId, job: &Job) -> Self {
-        Self { node, order: job.reclaim_order, highest_zoneidx: job.highest_zoneidx, at: Falling::Start }
+    /// After a run that was begun for `ran`.
+    pub const fn new(node: NodeId, job: &Job, ran: Order) -> Self {
+        let (order, highest_zoneidx) = (job.reclaim_order, job.highest_zoneidx);
+        Self { node, order, highest_zoneidx, ran, at: Falling::Start }
     }
 
-    /// The next step; `woken`: the doze was cut short by a request.
-    pub fn step<T: Trace>(&mut self, mem: &mut Memory<T>, woken: bool) -> SleepNext {
+    /// The next step, with what is asked for by now; `woken`: the doze was cut short by a request.
+    pub fn step<T: Trace>(&mut self, mem: &mut Memory<T>, asked: &mut Request, woken: bool) -> SleepNext {
         match self.at {
             Falling::Start => {
-                self.at = Falling::First;
+                self.at = match mem.core.rules().kswapd_sleep {
+                    KswapdSleep::AtOnce => Falling::AtOnce,
+                    KswapdSleep::Dozes => Falling::First,
+                };
                 SleepNext::LetWaitersGo
+            }
+            Falling::AtOnce if asked.order > self.ran => SleepNext::Stay,
+            Falling::AtOnce => {
+                asked.order = Order(0); // The run was for as much.
+                mem.reclaim.note_sleep(self.node);
+                self.sleep(mem)
             }
             Falling::First if self.may_sleep(mem) => {
                 for zone in mem.zones_up_to(self.node, ZoneKind::Movable) {
@@ -145,15 +160,17 @@ impl FallAsleep {
                 self.at = Falling::Second;
                 SleepNext::LetWaitersGo
             }
-            Falling::Second if self.may_sleep(mem) => {
-                mem.core.alloc.trace.event(TraceEvent::VmscanKswapdSleep { nid: self.node });
-                SleepNext::Sleep
-            }
+            Falling::Second if self.may_sleep(mem) => self.sleep(mem),
             Falling::Second => {
                 mem.core.alloc.events.add(VmEvent::KswapdHighWmarkHitQuickly, 1);
                 SleepNext::Stay
             }
         }
+    }
+
+    fn sleep<T: Trace>(&self, mem: &mut Memory<T>) -> SleepNext {
+        mem.core.alloc.trace.event(TraceEvent::VmscanKswapdSleep { nid: self.node });
+        SleepNext::Sleep
     }
 
     /// `prepare_kswapd_sleep`: the node is balanced or hopeless.

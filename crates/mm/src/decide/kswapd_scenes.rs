@@ -15,7 +15,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::compact::state::{CompactPriority, CompactRequest};
 use crate::decide::balance::{Balance, BalanceNext};
-use crate::decide::kswapd::{FallAsleep, Job, SleepNext};
+use crate::decide::kswapd::{FallAsleep, Job, Request, SleepNext};
 use crate::decide::scene::Zones;
 use crate::reclaim::run::{Met, ScanControl};
 use crate::version::rules::PassMeasure;
@@ -151,6 +151,7 @@ fn walk(zones: &mut Zones, run: &mut Balance, script: &[Pass]) -> Vec<ScanContro
                 }
             }
             BalanceNext::Rest { wake } => assert!(!wake, "nobody waits"),
+            BalanceNext::Relieve(_) | BalanceNext::Pause(..) => panic!("no step of this run"),
             BalanceNext::Done { .. } => return passes,
         }
     }
@@ -394,10 +395,10 @@ fn the_last_posting_of_the_stall_wakes_waiters_after_each_good_pass_of_a_boost()
 fn fall_asleep(zones: &mut Zones, [order, reclaim_order]: [u8; 2], woken: bool) -> Vec<SleepNext> {
     let job =
         Job { order: Order(order), reclaim_order: Order(reclaim_order), highest_zoneidx: ZoneKind::Normal };
-    let mut fall = FallAsleep::new(NODE, &job);
+    let mut fall = FallAsleep::new(NODE, &job, job.order);
     let mut steps = Vec::new();
     while !matches!(steps.last(), Some(SleepNext::Sleep | SleepNext::Stay)) {
-        steps.push(fall.step(&mut zones.mem, woken));
+        steps.push(fall.step(&mut zones.mem, &mut Request::default(), woken));
     }
     steps
 }
@@ -460,12 +461,15 @@ fn what_passes_said_about_writeback_is_forgotten_only_when_kswapd_may_sleep() {
 #[test]
 fn a_kswapd_that_dozed_while_memory_was_taken_goes_back_to_work() {
     let mut zones = above_high(0);
-    let mut fall = FallAsleep::new(NODE, &Job { highest_zoneidx: ZoneKind::Normal, ..Job::FIRST });
-    assert_eq!(fall.step(&mut zones.mem, false), SleepNext::LetWaitersGo);
-    assert_eq!(fall.step(&mut zones.mem, false), SleepNext::Doze(Nanos::from_millis(100)));
+    let mut fall = FallAsleep::new(NODE, &Job { highest_zoneidx: ZoneKind::Normal, ..Job::FIRST }, Order(0));
+    assert_eq!(fall.step(&mut zones.mem, &mut Request::default(), false), SleepNext::LetWaitersGo);
+    assert_eq!(
+        fall.step(&mut zones.mem, &mut Request::default(), false),
+        SleepNext::Doze(Nanos::from_millis(100))
+    );
     zones.take_all();
-    assert_eq!(fall.step(&mut zones.mem, false), SleepNext::LetWaitersGo);
-    assert_eq!(fall.step(&mut zones.mem, false), SleepNext::Stay);
+    assert_eq!(fall.step(&mut zones.mem, &mut Request::default(), false), SleepNext::LetWaitersGo);
+    assert_eq!(fall.step(&mut zones.mem, &mut Request::default(), false), SleepNext::Stay);
     let events = &zones.mem.core.alloc.events;
     let quickly = [VmEvent::KswapdLowWmarkHitQuickly, VmEvent::KswapdHighWmarkHitQuickly];
     assert_eq!(quickly.map(|event| events.get(event)), [0, 1]);

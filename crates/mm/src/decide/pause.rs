@@ -39,6 +39,12 @@ impl WriterPace {
         self.dirtied >= self.poll
     }
 
+    /// The look is over; the next one comes after `poll` pages.
+    pub(super) fn look_after(&mut self, poll: u32, now: Nanos) {
+        self.poll = poll;
+        self.go_on(now);
+    }
+
     /// The look is over. What was not slept for is not forgotten, but for a writer below freerun.
     fn go_on(&mut self, now: Nanos) {
         self.dirtied = 0;

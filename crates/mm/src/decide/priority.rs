@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!   priority 12 .. 0: every node in turn, until enough is freed or compaction can work
+//!                     up to 4.6 hard pressed reclaimers pause in between, and have the flusher write
 //!   nothing freed:    again, over the whole tree, opening active lists, ignoring memory.low
 //! ```
-//! Left out: wake-ups of the flusher by priority. Neighbours: [`crate::reclaim::run`] for one pass,
+//! Left out: wake-ups of the flusher by priority since 4.7. Neighbours: [`crate::reclaim::run`] for one pass,
 //! [`super::balance`] for kswapd.
 
 use std_alloc::vec::Vec;
@@ -16,11 +17,15 @@ use crate::alloc::pcp::COSTLY_ORDER;
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::base::ids::MemcgId;
-use crate::base::layout::ZoneKind;
+use crate::base::layout::{ZoneId, ZoneKind};
 use crate::base::vmstat::VmEvent;
+use crate::decide::backoff::Site;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, Reclaimer, ScanControl};
-use crate::version::rules::{Aging, MemcgWalk};
+use crate::version::rules::{Aging, DirectPause, MemcgWalk};
+
+/// Pages after which a run has the flusher write (`swap_cluster_max` and a half).
+const MUCH: u64 = 48;
 
 /// What a run does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +33,10 @@ use crate::version::rules::{Aging, MemcgWalk};
 pub enum Next {
     /// One pass over this node with [`Escalation::sc`].
     Shrink(NodeId),
+    /// Have the flusher write as many pages: so many were looked at.
+    WakeFlusher(u64),
+    /// Pause here, for want of pages of this zone.
+    Pause(Site, ZoneId),
     /// The run is over: as many pages were freed.
     Done(u64),
 }
@@ -37,6 +46,9 @@ enum At {
     Start,
     Priority,
     Node(usize),
+    Settle,
+    Flushed,
+    Lower,
     End,
 }
 
@@ -49,6 +61,10 @@ pub struct Escalation {
     nodes: Vec<NodeId>,
     /// Some zone is ready for compaction.
     ready: bool,
+    /// All zones are exhausted: kswapd could free nothing of them (up to 4.7).
+    all_unreclaimable: bool,
+    /// Pages looked at since the run began.
+    scanned: u64,
     at: At,
 }
 
@@ -65,7 +81,7 @@ impl Escalation {
 
     fn new(gfp: Gfp, mut sc: ScanControl) -> Self {
         sc.may_fs = gfp.has(Gfp::FS);
-        Self { sc, nodes: Vec::new(), ready: false, at: At::Start }
+        Self { sc, nodes: Vec::new(), ready: false, all_unreclaimable: false, scanned: 0, at: At::Start }
     }
 
     /// The same for a kernel thread, or for a task.
@@ -95,13 +111,27 @@ impl Escalation {
                         self.at = At::Node(index + 1);
                         return Next::Shrink(node);
                     }
+                    self.scanned += self.sc.nr_scanned;
                     let enough = self.sc.nr_reclaimed >= self.sc.nr_to_reclaim;
-                    if self.ready || enough || self.sc.priority == 0 {
-                        self.at = At::End;
-                    } else {
-                        self.sc.priority -= 1;
-                        self.at = At::Priority;
+                    self.at = if self.ready || enough { At::End } else { At::Settle };
+                }
+                At::Settle if mem.core.rules().direct_pause == DirectPause::None => self.at = At::Lower,
+                At::Settle => {
+                    self.at = At::Flushed;
+                    if self.scanned > MUCH {
+                        return Next::WakeFlusher(self.scanned);
                     }
+                }
+                At::Flushed => {
+                    self.at = At::Lower;
+                    if self.sc.nr_scanned > 0 && self.sc.priority < DEF_PRIORITY - 2 {
+                        return Next::Pause(Site::DirectReclaim, self.preferred_zone(mem, cpu));
+                    }
+                }
+                At::Lower if self.sc.priority == 0 => self.at = At::End,
+                At::Lower => {
+                    self.sc.priority -= 1;
+                    self.at = At::Priority;
                 }
                 At::End => {
                     for node in mem.nodes() {
@@ -109,6 +139,9 @@ impl Escalation {
                     }
                     if self.ready && self.sc.nr_reclaimed == 0 {
                         return Next::Done(1); // Compaction has what it needs: that counts as progress.
+                    }
+                    if self.all_unreclaimable && self.sc.nr_reclaimed < self.sc.nr_to_reclaim {
+                        return Next::Done(0); // A page or two are no reason to go on.
                     }
                     if self.sc.nr_reclaimed > 0 || !self.can_try_harder(mem) {
                         return Next::Done(self.sc.nr_reclaimed);
@@ -119,22 +152,34 @@ impl Escalation {
         }
     }
 
+    fn preferred_zone<T: Trace>(&self, mem: &Memory<T>, cpu: CpuId) -> ZoneId {
+        let here = mem.core.alloc.node_of(cpu);
+        mem.core.alloc.nodes()[here.index()].zonelists[self.sc.reclaim_idx as usize][0]
+    }
+
     /// Nodes in the order of the task's zonelist, and whether one of their zones is ready for
-    /// compaction. A node of which every zone is ready is left out (`shrink_zones`).
+    /// compaction. A node of which every zone is ready, or from the second priority on exhausted, is left
+    /// out (`shrink_zones`).
     fn choose_nodes<T: Trace>(&mut self, mem: &Memory<T>, cpu: CpuId) {
         let sc = &self.sc;
-        let checks = sc.order > COSTLY_ORDER && sc.reclaimer == Reclaimer::Direct;
+        let is_direct = sc.reclaimer == Reclaimer::Direct;
+        let checks = sc.order > COSTLY_ORDER && is_direct;
+        let leaves_exhausted = is_direct && sc.priority != DEF_PRIORITY;
         let here = mem.core.alloc.node_of(cpu);
         self.nodes.clear();
         self.ready = false;
         for &id in &mem.core.alloc.nodes()[here.index()].zonelists[sc.reclaim_idx as usize] {
             let node = mem.core.alloc.zone(id).node;
+            if leaves_exhausted && mem.is_unreclaimable(id) {
+                continue;
+            }
             if checks && mem.compaction_ready(id, sc.order, sc.reclaim_idx) {
                 self.ready = true;
             } else if !self.nodes.contains(&node) {
                 self.nodes.push(node);
             }
         }
+        self.all_unreclaimable = leaves_exhausted && self.nodes.is_empty() && !self.ready;
     }
 
     /// A run that freed nothing is repeated: over the whole tree if it walked a part, opening the
@@ -186,6 +231,7 @@ mod tests {
                     priorities.push(run.sc.priority);
                     pass(&mut run.sc);
                 }
+                Next::WakeFlusher(_) | Next::Pause(..) => {}
                 Next::Done(freed) => return (priorities, freed),
             }
         }

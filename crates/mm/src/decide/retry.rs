@@ -4,12 +4,12 @@
 //! ```text
 //!   wake kswapd, try at the min mark
 //!    R: wake kswapd again, try with whatever reserves the task may use
-//!       direct reclaim, try; if that freed pages but none is left, drain all CPUs and try
+//!       direct reclaim, try; if that freed pages but none is left, drain all CPUs and try (since 2.6.36)
 //!       compact, try (large orders, and small ones that others cannot make, compact before R too)
 //!       retry while reclaim or compaction can still help, or the reserve for high-order atomic
 //!       requests has something to give, else OOM
 //! ```
-//! Left out: CPU sets. Neighbours: [`super::priority`] for the reclaim, [`crate::compact::run`];
+//! Left out: CPU sets. Neighbours: [`super::retry_paused`] for what was before, [`super::priority`] for the reclaim;
 //! `retry_scripts` walks requests through it.
 
 use units::{CpuId, NodeId, Order};
@@ -20,9 +20,11 @@ use crate::alloc::suitable::Suitability;
 use crate::alloc::watermark::Mark;
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
+use crate::base::layout::ZoneId;
 use crate::compact::state::{CompactPriority, CompactResult};
+use crate::decide::backoff::Site;
 use crate::memory::Memory;
-use crate::version::rules::{CompactRetry, FirstCompaction, Throttle};
+use crate::version::rules::{CompactRetry, FailedReclaim, FirstCompaction, Throttle};
 
 /// Rounds without progress before the OOM killer (`MAX_RECLAIM_RETRIES`).
 const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -70,6 +72,8 @@ pub enum Next {
     Compact(CompactPriority, AllocFlags),
     /// Sleep 100 ms: most of what could be freed is dirty.
     WaitForWriteback,
+    /// Pause at this site, for want of pages of this zone.
+    Pause(Site, ZoneId),
     /// Let others run.
     Rest,
     /// Try with these flags, unless another task runs the OOM killer.
@@ -164,13 +168,18 @@ impl Retry {
             At::Reclaim => {
                 let Outcome::Freed(progress) = outcome else { panic!("reclaim came to {outcome:?}") };
                 self.progress = progress;
-                if progress > 0 {
-                    self.go(At::TryAfterReclaim, Next::Try(self.flags))
-                } else {
+                if progress == 0 {
                     self.compact(mem, cpu)
+                } else if self.order > Order(0) && mem.core.rules().failed_reclaim == FailedReclaim::GoesOn {
+                    self.go(At::Drain, Next::Drain)
+                } else {
+                    self.go(At::TryAfterReclaim, Next::Try(self.flags))
                 }
             }
-            At::TryAfterReclaim => self.go(At::Drain, Next::Drain),
+            At::TryAfterReclaim if mem.core.rules().failed_reclaim == FailedReclaim::Drains => {
+                self.go(At::Drain, Next::Drain)
+            }
+            At::TryAfterReclaim => self.compact(mem, cpu),
             At::Drain => self.go(At::TryAfterDrain, Next::Try(self.flags)),
             At::TryAfterDrain => self.compact(mem, cpu),
             At::Compact => {

@@ -111,6 +111,7 @@ fn walk_with_flags(mem: &Memory<NoTrace>, gfp: Gfp, order: u8, script: Script) -
             Next::Compact(CompactPriority::SyncLight, _) => ('l', Outcome::Compacted(script.compacted)),
             Next::Compact(CompactPriority::SyncFull, _) => ('f', Outcome::Compacted(script.compacted)),
             Next::WaitForWriteback => ('b', Outcome::NoPage),
+            Next::Pause(..) => panic!("there is no such pause since 4.7"),
             Next::Rest => ('.', Outcome::NoPage),
             Next::LastTry(_) => ('L', script.last_try),
             Next::Kill => ('k', script.killed),

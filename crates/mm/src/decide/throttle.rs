@@ -5,11 +5,11 @@
 //!   after a pass: kswapd that meets the same pages under writeback again waits for the disk;
 //!                 others wait a tick when all that they met is stuck there (5.16+)
 //!   after a node: who frees well wakes those who do not; who freed nothing at last waits (5.16+)
-//!   before all:   a task waits while the reserve is nearly gone, a kernel thread never (MECHANISMS 4.4)
+//!   before all:   a task waits while the reserve is nearly gone, a kernel thread never (3.6+; MECHANISMS 4.4)
 //! ```
-//! Left out: congestion of devices, which none reports any more; that khugepaged is a kernel thread
-//! where it reclaims at a limit. Neighbours: [`super::balance`],
-//! [`super::priority`].
+//! Left out: after a pass, `wait_iff_congested` of 2.6.36 to 4.20 where a device is congested; that khugepaged
+//! is a kernel thread where it reclaims at a limit. Neighbours: [`super::backoff`] for the pauses of older
+//! kernels, [`super::balance`], [`super::priority`].
 
 use units::{Nanos, NodeId};
 
@@ -19,7 +19,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::reclaim::run::{Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
-use crate::version::rules::Throttle;
+use crate::version::rules::{ReserveThrottle, Throttle, Writepage};
 
 /// How long kswapd waits for the disk at most, with and without being woken.
 const WRITEBACK_WAIT: Nanos = Nanos::from_millis(100);
@@ -114,7 +114,8 @@ impl ReserveWait {
 
     /// The next step; `dying`: the task was killed.
     pub fn step<T: Trace>(&mut self, mem: &mut Memory<T>, now: Nanos, dying: bool) -> ReserveNext {
-        if self.kernel_thread || dying || mem.allow_direct_reclaim(self.node) {
+        let is_off = mem.core.rules().reserve_throttle == ReserveThrottle::Off;
+        if is_off || self.kernel_thread || dying || mem.allow_direct_reclaim(self.node) {
             return ReserveNext::GoOn;
         }
         if !self.waits {
@@ -130,6 +131,15 @@ impl ReserveWait {
 }
 
 impl<T: Trace> Memory<T> {
+    /// Every dirty page that a pass met waits for a congested device: `wait_iff_congested` waits from now on,
+    /// until kswapd sleeps (2.6.36, as long as devices are marked; MECHANISMS 4.3). Left out: with several
+    /// devices, which of them the pages are on.
+    pub fn note_congestion(&mut self, node: NodeId, sc: &ScanControl) {
+        if sc.met.dirty > 0 {
+            self.reclaim.note_congested(node);
+        }
+    }
+
     /// What a pass met tells kswapd, and those who reclaim beside it, about the state of writeback; that
     /// it freed something, slab included, gives kswapd hope again (the end of `shrink_node`; MECHANISMS
     /// 5.3).
@@ -141,6 +151,9 @@ impl<T: Trace> Memory<T> {
         let congested = match sc.reclaimer {
             Reclaimer::Kswapd => {
                 self.reclaim.note_pass(node, &sc.met);
+                if self.core.rules().writepage == Writepage::Anyone {
+                    return AfterPass::GoOn; // It wrote them itself; such pages were not yet told apart.
+                }
                 return match (sc.met.immediate > 0, has_throttle) {
                     (false, _) => AfterPass::GoOn,
                     (true, true) => AfterPass::UntilWritten(WRITEBACK_WAIT),
@@ -150,7 +163,7 @@ impl<T: Trace> Memory<T> {
             Reclaimer::Limit => sc.met.all_congested(),
             Reclaimer::Direct => self.reclaim.node(node).congested,
         };
-        // Up to 5.15 `wait_iff_congested` looks for a congested device, which none is any more.
+        // Up to 5.15 `wait_iff_congested` looks for a congested device, which none is since 5.0.
         if congested && has_throttle && self.waiting_helps(node, sc) {
             AfterPass::CongestionTick
         } else {

@@ -72,6 +72,15 @@ impl LruList {
         matches!(self, Self::ActiveAnon | Self::ActiveFile)
     }
 
+    /// The list that its pages are deactivated to; itself if that is where they are.
+    pub(crate) const fn inactive(self) -> Self {
+        match self {
+            Self::ActiveAnon => Self::InactiveAnon,
+            Self::ActiveFile => Self::InactiveFile,
+            other => other,
+        }
+    }
+
     /// The statistic that counts its pages.
     pub const fn stat(self) -> MemcgStat {
         match self {

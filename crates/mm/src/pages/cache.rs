@@ -322,5 +322,12 @@ pub(crate) fn release_file_page<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: P
     core.alloc.free(cpu, pfn, core.alloc.frames.order(pfn));
 }
 
+/// [`release_file_page`] for a page that reclaim took: nobody has touched it lately.
+pub(crate) fn release_reclaimed_page<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+    let pages = core.alloc.frames.pages(pfn);
+    core.cgroups.uncharge(core.page_memcg(pfn), u64::from(pages));
+    core.alloc.free_cold(cpu, pfn, core.alloc.frames.order(pfn));
+}
+
 /// Nodes on their way out; kept between calls so that freeing allocates nothing.
 type NodeScratch = Vec<Object>;

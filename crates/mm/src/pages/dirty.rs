@@ -159,6 +159,21 @@ impl PageCache {
         Some((first, end - first))
     }
 
+    /// [`PageCache::start_writeback`] of the folio at `index` alone, which is freed as soon as it is written
+    /// (`pageout`).
+    pub fn start_pageout<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        mapping: MappingId,
+        index: u32,
+    ) -> Option<(u32, u32)> {
+        let (first, count) = self.start_writeback(core, mapping, index, 1)?;
+        if let Slot::Page(pfn) = self.trees.find(mapping, first) {
+            core.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
+        }
+        Some((first, count))
+    }
+
     fn folio_pages<T: Trace>(&self, core: &Core<T>, mapping: MappingId, index: u32) -> u32 {
         match self.trees.find(mapping, index) {
             Slot::Page(pfn) => core.alloc.frames.pages(pfn),

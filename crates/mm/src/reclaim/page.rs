@@ -12,11 +12,14 @@
 //! ```
 //!
 //! A dirty page is marked for reclaim and the flusher writes it; when kswapd meets nothing else it
-//! has single pages written, where the filesystem lets it ([`Reclaim::take_pageout`]).
+//! has single pages written, where the filesystem lets it ([`Reclaim::take_pageout`]). Up to 3.1 every
+//! reclaimer has dirty pages written, and keeps those that are being written ([`Writepage`]).
 //!
-//! Left out: swap-out (anonymous pages are never isolated without swap), demotion, executable mappings,
-//! whose pages stay active once (6.2, 6.3). Next: [`crate::reclaim::shrinker`] for the slab part of a visit,
-//! [`crate::pages::dirty`] for dirty pages.
+//! Pages are isolated within one step only, so there are never too many of them (`too_many_isolated`).
+//! Left out: lumpy reclaim (2.6.23 to 3.4: for a large block also the neighbours of a page are taken,
+//! wherever they are on the lists, and waited for), swap-out (anonymous pages are never isolated without
+//! swap), demotion, executable mappings, whose pages stay active once (6.2, 6.3). Next:
+//! [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty pages.
 
 use units::{CpuId, NodeId, Pfn};
 
@@ -27,10 +30,11 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
-use crate::pages::cache::{PageCache, release_file_page};
-use crate::reclaim::pass::{LruvecScan, may_deactivate};
+use crate::pages::cache::{PageCache, release_reclaimed_page};
+use crate::reclaim::pass::{LruvecScan, has_enough, may_deactivate};
 use crate::reclaim::run::{ChunkReport, Reclaimer, SWAP_CLUSTER_MAX, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
+use crate::version::rules::{Refaults, SmallScans, SparedScan, Writepage};
 
 /// What to do with one isolated page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,12 +74,14 @@ impl Reclaim {
                 let chunk = (*left).min(SWAP_CLUSTER_MAX);
                 *left -= chunk;
                 if chunk > 0 {
+                    // Up to 2.6.39 the last chunk of an inactive list is a whole one, too.
+                    let whole = core.rules().small_scans == SmallScans::Saved && !list.is_active();
+                    let chunk = if whole { SWAP_CLUSTER_MAX } else { chunk };
                     return Some(self.shrink_list(core, lru, cache, cpu, list, chunk, scan, sc));
                 }
             }
             scan.next = 0;
-            let enough = scan.reclaimed >= sc.nr_to_reclaim && !scan.finish_quota;
-            if enough || scan.quota.iter().all(|&left| left == 0) {
+            if has_enough(core, scan, sc) || scan.quota.iter().all(|&left| left == 0) {
                 return None;
             }
         }
@@ -92,17 +98,19 @@ impl Reclaim {
         scan: &mut LruvecScan,
         sc: &mut ScanControl,
     ) -> ChunkReport {
-        if !list.is_active() {
-            let report = self.shrink_inactive(core, lru, cache, cpu, list, chunk, scan, sc);
-            scan.reclaimed += u64::from(report.reclaimed);
-            sc.nr_reclaimed += u64::from(report.reclaimed);
-            return report;
+        if list.is_active() && may_deactivate(core, lru, scan, sc) {
+            return self.shrink_active(core, lru, cpu, list, chunk, scan, sc);
         }
-        if !may_deactivate(core, lru, scan, sc) {
+        if list.is_active() {
             sc.skipped_deactivate = true;
-            return ChunkReport::default();
+            if core.rules().spared_scan == SparedScan::Dropped {
+                return ChunkReport::default();
+            }
         }
-        self.shrink_active(core, lru, cpu, list, chunk, scan, sc)
+        let report = self.shrink_inactive(core, lru, cache, cpu, list.inactive(), chunk, scan, sc);
+        scan.reclaimed += u64::from(report.reclaimed);
+        sc.nr_reclaimed += u64::from(report.reclaimed);
+        report
     }
 
     /// `isolate_lru_folios`: takes up to `chunk` pages off the tail into the scratch list, oldest
@@ -225,6 +233,9 @@ impl Reclaim {
         if writeback && flags.has(PageFlags::RECLAIM) {
             report.congested += pages;
         }
+        if writeback && core.rules().writepage == Writepage::Anyone {
+            return Verdict::Keep;
+        }
         if writeback {
             return self.decide_writeback(core, pfn, flags, sc, report);
         }
@@ -241,7 +252,8 @@ impl Reclaim {
 
     /// A dirty file page that nobody writes yet is marked, so that it is freed as soon as the flusher
     /// has written it. kswapd writes it itself if it was marked before, was not read since, and the
-    /// last pass met little but such pages (MECHANISMS 6.8).
+    /// last pass met little but such pages (MECHANISMS 6.8). Up to 3.1 whoever meets it writes it at once,
+    /// unless it was read.
     fn decide_dirty<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -252,6 +264,13 @@ impl Reclaim {
     ) -> Verdict {
         let (_, node) = core.page_place(pfn);
         let pages = u64::from(core.alloc.frames.pages(pfn));
+        if core.rules().writepage == Writepage::Anyone {
+            if references != References::ReclaimClean && sc.may_fs && sc.may_writepage {
+                self.pageout.push(pfn);
+                core.alloc.events.add(VmEvent::NrVmscanWrite, pages);
+            }
+            return Verdict::Keep;
+        }
         let kswapd_writes = sc.reclaimer == Reclaimer::Kswapd
             && flags.has(PageFlags::RECLAIM)
             && self.nodes[node.index()].dirty;
@@ -371,7 +390,8 @@ fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> Refer
     if referenced { References::Activate } else { References::Keep }
 }
 
-/// Frees an isolated clean file page, leaving a shadow in its slot.
+/// Frees an isolated clean file page, leaving a shadow in its slot where the kernel remembers what it
+/// evicted.
 fn evict<T: Trace>(
     core: &mut Core<T>,
     lru: &mut Lru,
@@ -381,10 +401,13 @@ fn evict<T: Trace>(
     target: MemcgId,
 ) {
     assert!(core.alloc.frames.owner(pfn) != NO_OWNER, "a file page on a list has a mapping");
-    let shadow = lru.evict_shadow(core, pfn, target);
-    cache.remove_page(core, cpu, pfn, Some(shadow));
+    let shadow = match core.rules().refaults {
+        Refaults::None => None,
+        Refaults::Shadows => Some(lru.evict_shadow(core, pfn, target)),
+    };
+    cache.remove_page(core, cpu, pfn, shadow);
     core.alloc.frames.set_state(pfn, FrameState::InUse);
-    release_file_page(core, cpu, pfn);
+    release_reclaimed_page(core, cpu, pfn);
 }
 
 fn count_scanned<T: Trace>(

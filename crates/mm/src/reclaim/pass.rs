@@ -6,10 +6,13 @@
 //! *quotas* from the list sizes, size >> priority, and spends them in chunks of 32 pages.
 //!
 //! Whether active pages may be deactivated is decided once per pass at the target with
-//! `root-aging`, for each cgroup by itself without.
+//! `root-aging`, for each cgroup by itself without. [`FileBalance`] says when lists are opened,
+//! [`ScanStop`] when a cgroup is left before its quotas are spent, [`SmallScans`] what quotas below a chunk
+//! come to.
 //!
 //! Left out: swap (so anonymous quotas are always 0; the balance of anon and file is not
-//! computed), the multi-gen LRU. Next: [`crate::reclaim::page`] spends the quotas.
+//! computed), the multi-gen LRU, lists by zone (up to 4.7; here by node, which is the same on a node of
+//! one zone). Next: [`crate::reclaim::page`] spends the quotas.
 
 use units::{NodeId, Order};
 
@@ -25,7 +28,7 @@ use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::reclaim::run::{DEF_PRIORITY, Met, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{Aging, MemcgWalk, ProtectedScan};
+use crate::version::rules::{Aging, Compaction, FileBalance, MemcgWalk, ProtectedScan, ScanStop, SmallScans};
 
 /// Quotas of one cgroup in one pass, and how far they are spent (`shrink_lruvec`).
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +60,9 @@ impl Reclaim {
             let snapshot = lru.lruvec(sc.target, node).file_refaults();
             let inactive = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::InactiveFile);
             let active = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::ActiveFile);
-            sc.may_deactivate_file =
-                sc.force_deactivate || refaults != snapshot || inactive_is_low(inactive, active);
+            sc.may_deactivate_file = sc.force_deactivate
+                || refaults != snapshot
+                || core.rules().file_balance.opens(inactive, active);
         }
         Walk::new(sc.target, node, walk_kind(core, sc))
     }
@@ -85,33 +89,47 @@ impl Reclaim {
     }
 }
 
-/// Starts on one cgroup: checks its protection and cuts its quotas. None when it is protected.
-pub fn begin_lruvec<T: Trace>(
-    core: &mut Core<T>,
-    lru: &Lru,
-    memcg: MemcgId,
-    node: NodeId,
-    sc: &mut ScanControl,
-) -> Option<LruvecScan> {
-    match core.cgroups.protection(sc.target, memcg) {
-        Protection::BelowMin => return None,
-        Protection::BelowLow => {
-            if !sc.memcg_low_reclaim {
-                sc.memcg_low_skipped = true;
-                return None;
+impl Reclaim {
+    /// Starts on one cgroup: checks its protection and cuts its quotas. None when it is protected.
+    pub fn begin_lruvec<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &Lru,
+        memcg: MemcgId,
+        node: NodeId,
+        sc: &mut ScanControl,
+    ) -> Option<LruvecScan> {
+        match core.cgroups.protection(sc.target, memcg) {
+            Protection::BelowMin => return None,
+            Protection::BelowLow => {
+                if !sc.memcg_low_reclaim {
+                    sc.memcg_low_skipped = true;
+                    return None;
+                }
+                core.cgroups.count_event(memcg, |events| &mut events.low);
             }
-            core.cgroups.count_event(memcg, |events| &mut events.low);
+            Protection::None => {}
         }
-        Protection::None => {}
+        let protection = protection_from_scan(core, memcg, sc);
+        let mut quota = [0; 4];
+        for list in [LruList::InactiveFile, LruList::ActiveFile] {
+            let size = lru.lruvec(memcg, node).size(list, sc.reclaim_idx);
+            let scan = quota_of(core, memcg, size, protection, sc.priority);
+            quota[list as usize] = match core.rules().small_scans {
+                SmallScans::Saved => save_up(self.saved_scan(list, memcg, node), scan),
+                SmallScans::Made => scan,
+            };
+        }
+        let finish_quota = sc.reclaimer == Reclaimer::Direct && sc.priority == DEF_PRIORITY;
+        Some(LruvecScan { memcg, node, quota, reclaimed: 0, finish_quota, next: 0 })
     }
-    let protection = protection_from_scan(core, memcg, sc);
-    let mut quota = [0; 4];
-    for list in [LruList::InactiveFile, LruList::ActiveFile] {
-        let size = lru.lruvec(memcg, node).size(list, sc.reclaim_idx);
-        quota[list as usize] = quota_of(core, memcg, size, protection, sc.priority);
-    }
-    let finish_quota = sc.reclaimer == Reclaimer::Direct && sc.priority == DEF_PRIORITY;
-    Some(LruvecScan { memcg, node, quota, reclaimed: 0, finish_quota, next: 0 })
+}
+
+/// `nr_scan_try_batch`: what was saved and `scan` together, if they make a chunk; else nothing, and it is
+/// saved.
+fn save_up(saved: &mut u64, scan: u64) -> u64 {
+    *saved += scan;
+    if *saved < SWAP_CLUSTER_MAX { 0 } else { core::mem::take(saved) }
 }
 
 /// Pages that a cgroup is protected by while its lists are scanned: 0 for the target itself. One that
@@ -160,7 +178,19 @@ pub(super) fn may_deactivate<T: Trace>(
     if refaults != lruvec.file_refaults() {
         return active > 0;
     }
-    inactive_is_low(lruvec.size(LruList::InactiveFile, sc.reclaim_idx), active)
+    core.rules().file_balance.opens(lruvec.size(LruList::InactiveFile, sc.reclaim_idx), active)
+}
+
+/// Whether a pass over the lists of a cgroup is over before its quotas are spent (MECHANISMS 6.6). Without
+/// swap only file lists have quotas, and bringing them back into proportion ends the pass.
+pub(super) fn has_enough<T: Trace>(core: &Core<T>, scan: &LruvecScan, sc: &ScanControl) -> bool {
+    match core.rules().scan_stop {
+        ScanStop::AfterChunk => {
+            let goes_on = sc.reclaimer == Reclaimer::Kswapd || sc.priority == DEF_PRIORITY;
+            sc.nr_reclaimed > SWAP_CLUSTER_MAX && !goes_on
+        }
+        ScanStop::InProportion => scan.reclaimed >= sc.nr_to_reclaim && !scan.finish_quota,
+    }
 }
 
 fn walk_kind<T: Trace>(core: &Core<T>, sc: &ScanControl) -> WalkKind {
@@ -183,7 +213,7 @@ pub fn should_continue<T: Trace>(
     freed: u64,
 ) -> bool {
     let for_compaction = sc.order > Order(0) && (sc.order > COSTLY_ORDER || sc.priority < DEF_PRIORITY - 2);
-    if !for_compaction || freed == 0 {
+    if !for_compaction || freed == 0 || core.rules().compaction == Compaction::Off {
         return false;
     }
     let served = core.alloc.nodes()[node.index()]
@@ -198,18 +228,31 @@ pub fn should_continue<T: Trace>(
     !served && inactive > compact_gap(sc.order)
 }
 
-/// `inactive_is_low`: the inactive list is short against the active one. The ratio is 1 below
-/// 1 GiB and grows with the square root of the size (MECHANISMS 6.4).
-pub fn inactive_is_low(inactive: u64, active: u64) -> bool {
-    const PAGES_PER_GIB: u64 = 1 << 18;
-    let gib = (inactive + active) / PAGES_PER_GIB;
-    let ratio = if gib == 0 { 1 } else { (10 * gib).isqrt() };
-    inactive * ratio < active
+impl FileBalance {
+    /// Whether so many inactive pages are too few for so many active ones, which are scanned then
+    /// (`inactive_is_low`; MECHANISMS 6.4). By memory size the ratio is 1 below 1 GiB and grows with the
+    /// square root of the size.
+    pub fn opens(self, inactive: u64, active: u64) -> bool {
+        const PAGES_PER_GIB: u64 = 1 << 18;
+        match self {
+            Self::Always => true,
+            Self::MoreThanInactive => active > inactive,
+            Self::ByMemorySize => {
+                let gib = (inactive + active) / PAGES_PER_GIB;
+                let ratio = if gib == 0 { 1 } else { (10 * gib).isqrt() };
+                inactive * ratio < active
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn inactive_is_low(inactive: u64, active: u64) -> bool {
+        FileBalance::ByMemorySize.opens(inactive, active)
+    }
 
     #[test]
     fn the_inactive_list_may_shrink_as_memory_grows() {
@@ -219,6 +262,15 @@ mod tests {
         // 10 GiB: ratio 10. A tenth of the active list is enough.
         assert!(inactive_is_low(gib(1) - 1, gib(10)));
         assert!(!inactive_is_low(gib(1), gib(10)));
+    }
+
+    #[test]
+    fn up_to_4_6_memory_of_any_size_wants_as_many_inactive_pages_as_active_ones() {
+        for size in [1, 1 << 18, 1 << 22] {
+            assert!(!FileBalance::MoreThanInactive.opens(size, size));
+            assert!(FileBalance::MoreThanInactive.opens(size, size + 1));
+            assert!(FileBalance::Always.opens(size, 0), "up to 2.6.30 nothing was compared");
+        }
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub enum Shrinker {
     XfsBuffers,
 }
 
+/// Objects in one step of most shrinkers (`SHRINK_BATCH`).
+const BATCH: u64 = 128;
+
 impl Shrinker {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::ShadowNodes, Self::SuperBlock, Self::XfsBuffers];
@@ -29,7 +32,7 @@ impl Shrinker {
     /// Objects that it looks at in one step.
     pub(super) const fn batch(self) -> u64 {
         match self {
-            Self::ShadowNodes | Self::XfsBuffers => 128,
+            Self::ShadowNodes | Self::XfsBuffers => BATCH,
             Self::SuperBlock => 1024,
         }
     }
@@ -78,6 +81,21 @@ impl ShrinkPlan {
             DeferredSlab::AtOnce => budget,
         };
         Self { freeable, total: total.min(freeable * 2), batch, budget, scanned: 0, payback }
+    }
+
+    /// Plans as much of `freeable` objects, times `4 / seeks`, as `scanned` pages are of `listed` ones, and
+    /// what is owed; less than a batch stays owed (up to 4.11; MECHANISMS 9.2 on 2.6.32).
+    ///
+    /// # Panics
+    /// When there is nothing to free.
+    pub fn by_scan(freeable: u64, deferred: u64, scanned: u64, listed: u64, seeks: u64) -> Self {
+        assert!(freeable > 0, "a shrinker with nothing to free is not visited");
+        let delta = u128::from(4 * scanned / seeks.max(1)) * u128::from(freeable) / (u128::from(listed) + 1);
+        let delta = u64::try_from(delta).unwrap_or(u64::MAX);
+        let total = deferred.saturating_add(delta).min(freeable * 2);
+        let payback = DeferredSlab::AtOnce;
+        // However few there are, they are not worth a call of less than a batch.
+        Self { freeable: u64::MAX, total, batch: BATCH, budget: total, scanned: 0, payback }
     }
 
     /// Objects to scan in the next step; none when the pass is over.
@@ -195,6 +213,17 @@ mod tests {
             let plan = ShrinkPlan::new(1000, 500_000, 0, 2, 1000, payback);
             assert_eq!(plan.deferred_after(), owed, "{payback:?}: a caller that may not scan");
         }
+    }
+
+    #[test]
+    fn by_scan_objects_go_in_proportion_to_pages_by_whole_batches() {
+        // A hundredth of the lists, two seeks: twice as many objects; 200 of 10,000.
+        assert_eq!(pass(ShrinkPlan::by_scan(10_000, 0, 10, 999, 2)), ([128].to_vec(), 72));
+        assert_eq!(pass(ShrinkPlan::by_scan(10_000, 72, 10, 999, 2)), ([128, 128].to_vec(), 16));
+        assert_eq!(pass(ShrinkPlan::by_scan(10_000, 0, 1, 999, 2)), ([].to_vec(), 20));
+        // Twice the objects at most, debts included; so few that two times are no batch are never looked at.
+        assert_eq!(pass(ShrinkPlan::by_scan(100, 5000, 999, 999, 2)), ([128].to_vec(), 72));
+        assert_eq!(pass(ShrinkPlan::by_scan(63, 5000, 999, 999, 2)), ([].to_vec(), 126));
     }
 
     #[test]

@@ -60,14 +60,25 @@ pub struct ScanControl {
     pub memcg_low_skipped: bool,
     /// Walk the whole tree even where positions are saved.
     pub memcg_full_walk: bool,
-    /// Pages looked at in this run.
+    /// Pages looked at in this run, at this priority.
     pub nr_scanned: u64,
+    /// Where slab is pressed by scan: what part of the lists was scanned since it was pressed last.
+    pub scanned: ScannedPart,
     /// Pages freed in this run, slab pages included.
     pub nr_reclaimed: u64,
     /// File pages may be deactivated: decided at the target for the current pass.
     pub may_deactivate_file: bool,
     /// What the current pass met on the inactive lists.
     pub met: Met,
+}
+
+/// A part of the lists that a reclaimer may take from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScannedPart {
+    /// Pages that were looked at.
+    pub pages: u64,
+    /// Pages on the lists.
+    pub listed: u64,
 }
 
 /// Pages that a pass over one node met on the inactive lists.
@@ -115,6 +126,7 @@ impl ScanControl {
             memcg_low_skipped: false,
             memcg_full_walk: false,
             nr_scanned: 0,
+            scanned: ScannedPart::default(),
             nr_reclaimed: 0,
             may_deactivate_file: false,
             met: Met::default(),

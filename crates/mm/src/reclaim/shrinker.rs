@@ -1,27 +1,30 @@
 //! Shrinkers: who can free kernel objects, and how much each is asked to look at (MECHANISMS 9.2,
 //! 9.3, MECHANISMS-6X 7.2, 7.3).
 //!
-//! A reclaim pass visits every shrinker of a cgroup on a node after the cgroup's LRU lists. Each
+//! A reclaim pass visits every shrinker of a cgroup on a node after the cgroup's LRU lists; where slab is
+//! pressed by scan, it visits all of the machine after its lists ([`SlabPressure`]). Each
 //! visit is a [`SlabScan`]: a [`ShrinkPlan`] that is worked off in batches, one step each.
 //!
-//! Left out: what [`crate::reclaim::plan`] says. Neighbours: that for the plan, [`crate::fs::inode`] and
-//! [`crate::pages::shadow`] for what is freed.
+//! Left out: what [`crate::reclaim::plan`] says; that objects were not kept by node and cgroup up to 3.11
+//! (each of their lists is pressed alike), and that dentries and inodes had shrinkers of their own.
+//! Neighbours: that for the plan, [`crate::fs::inode`] and [`crate::pages::shadow`] for what is freed.
 
 use units::{CpuId, NodeId};
 
 use crate::base::event::Trace;
 use crate::base::ids::MemcgId;
+use crate::base::layout::ZoneKind;
 use crate::base::sysctl::Sysctl;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::fs::inode::VfsLru;
 use crate::fs::state::Fs;
-use crate::lru::lists::Lru;
+use crate::lru::lists::{Lru, LruList};
 use crate::pages::cache::PageCache;
 use crate::reclaim::plan::{ShrinkPlan, Shrinker};
-use crate::reclaim::run::{Reclaimer, ScanControl};
+use crate::reclaim::run::{Reclaimer, SWAP_CLUSTER_MAX, ScanControl, ScannedPart};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{SlabCredit, SlabDebt};
+use crate::version::rules::{SlabCredit, SlabDebt, SlabPressure};
 
 /// One visit to one shrinker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +47,38 @@ pub struct SlabReport {
     pub freed: u64,
 }
 
+/// Seeks of a shrinker that says nothing else.
+const DEFAULT_SEEKS: u64 = 2;
+
 impl Reclaim {
+    /// After a pass over `node` that looked at so many pages: whether slab is pressed now, all of it, by what
+    /// part of the lists that was (MECHANISMS 4.6). A pass that looked at none presses as one that looked at
+    /// a chunk. Where slab is pressed by scan, a limit leaves it alone.
+    pub fn slab_after_pass<T: Trace>(
+        &self,
+        core: &Core<T>,
+        lru: &Lru,
+        node: NodeId,
+        scanned: u64,
+        sc: &mut ScanControl,
+    ) -> bool {
+        if core.rules().slab_pressure == SlabPressure::ByPriority || !sc.is_global() {
+            return false;
+        }
+        let on_node = |node| -> u64 {
+            let kinds = ZoneKind::ALL.into_iter().filter(|&kind| kind <= sc.reclaim_idx);
+            let lists = [LruList::InactiveFile, LruList::ActiveFile];
+            kinds.flat_map(|kind| lists.map(|list| lru.zone_pages(list, node, kind))).sum()
+        };
+        let listed = match sc.reclaimer {
+            Reclaimer::Kswapd => on_node(node),
+            Reclaimer::Direct | Reclaimer::Limit => core.nodes().map(on_node).sum(),
+        };
+        let pages = if scanned == 0 { SWAP_CLUSTER_MAX } else { scanned };
+        sc.scanned = ScannedPart { pages, listed };
+        true
+    }
+
     /// Plans a visit; none when there is nothing to free or slab is spared. A caller without FS
     /// may not enter the super block: what it should have done is added to what is owed.
     pub fn begin_slab<T: Trace>(
@@ -67,7 +101,14 @@ impl Reclaim {
         let payback = core.rules().deferred_slab;
         let debtor = debtor(core, memcg);
         let owed = core::mem::take(self.owed(shrinker, debtor, node));
-        let plan = ShrinkPlan::new(freeable, owed, sc.priority, shrinker.seeks(), shrinker.batch(), payback);
+        let (seeks, batch) = (shrinker.seeks(), shrinker.batch());
+        let plan = match core.rules().slab_pressure {
+            SlabPressure::ByScan => {
+                let ScannedPart { pages, listed } = sc.scanned;
+                ShrinkPlan::by_scan(freeable, owed, pages, listed, DEFAULT_SEEKS.max(seeks))
+            }
+            SlabPressure::ByPriority => ShrinkPlan::new(freeable, owed, sc.priority, seeks, batch, payback),
+        };
         if shrinker == Shrinker::SuperBlock && !sc.may_fs {
             *self.owed(shrinker, debtor, node) = plan.deferred_after();
             return None;

@@ -10,8 +10,10 @@ use units::{NodeId, Pfn};
 
 use crate::base::ids::MemcgId;
 use crate::cgroup::walk::WalkPositions;
+use crate::lru::lists::LruList;
 use crate::reclaim::plan::Shrinker;
 use crate::reclaim::run::Met;
+use crate::reclaim::scans::Scans;
 
 /// What a node remembers between reclaim runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,6 +34,10 @@ pub struct Reclaim {
     pub(super) nodes: Vec<NodeReclaim>,
     /// What the shrinkers of each cgroup on each node still owe.
     deferred: Vec<[u64; Shrinker::COUNT]>,
+    /// What was scanned of each zone in vain.
+    pub(crate) scans: Scans,
+    /// Scans that were too small so far, of the lists of each cgroup on each node (`nr_saved_scan`).
+    saved: Vec<[u64; LruList::EVICTABLE.len()]>,
     pub(super) walk_positions: WalkPositions,
     /// The filesystem lets kswapd write single pages.
     pub(super) has_writepage_hook: bool,
@@ -48,6 +54,8 @@ impl Reclaim {
         Self {
             nodes: vec![NodeReclaim::default(); nodes],
             deferred: vec![[0; Shrinker::COUNT]; nodes],
+            scans: Scans::default(),
+            saved: vec![[0; LruList::EVICTABLE.len()]; nodes],
             walk_positions: WalkPositions::default(),
             has_writepage_hook: false,
             pageout: Vec::new(),
@@ -58,7 +66,9 @@ impl Reclaim {
 
     /// Makes room for a new cgroup.
     pub(crate) fn add_cgroup(&mut self) {
-        self.deferred.resize(self.deferred.len() + self.nodes.len(), [0; Shrinker::COUNT]);
+        let lruvecs = self.deferred.len() + self.nodes.len();
+        self.deferred.resize(lruvecs, [0; Shrinker::COUNT]);
+        self.saved.resize(lruvecs, [0; LruList::EVICTABLE.len()]);
     }
 
     /// Says whether the filesystem lets kswapd write single pages.
@@ -87,6 +97,11 @@ impl Reclaim {
         (flags.dirty, flags.writeback, flags.congested) = (false, false, false);
     }
 
+    /// The zones of a node are congested: all dirty pages that a pass met wait for congested devices.
+    pub fn note_congested(&mut self, node: NodeId) {
+        self.nodes[node.index()].congested = true;
+    }
+
     /// A run of kswapd freed nothing.
     pub fn note_failure(&mut self, node: NodeId) {
         self.nodes[node.index()].kswapd_failures += 1;
@@ -105,7 +120,17 @@ impl Reclaim {
 
     /// What a shrinker still owes a cgroup on a node.
     pub(super) fn owed(&mut self, shrinker: Shrinker, memcg: MemcgId, node: NodeId) -> &mut u64 {
-        let index = (memcg.index() * self.nodes.len()) + node.index();
+        let index = self.index(memcg, node);
         &mut self.deferred[index][shrinker as usize]
+    }
+
+    /// What scans of a list that were too small add up to.
+    pub(super) fn saved_scan(&mut self, list: LruList, memcg: MemcgId, node: NodeId) -> &mut u64 {
+        let index = self.index(memcg, node);
+        &mut self.saved[index][list as usize]
+    }
+
+    fn index(&self, memcg: MemcgId, node: NodeId) -> usize {
+        (memcg.index() * self.nodes.len()) + node.index()
     }
 }

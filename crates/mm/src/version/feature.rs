@@ -262,7 +262,7 @@ mod tests {
     fn a_feature_knows_the_oldest_kernel_that_has_it() {
         assert_eq!(Feature::RootAging.first_kernel(), Some("linux-5.5"));
         assert_eq!(Feature::PcpHighOrder.first_kernel(), Some("linux-6.1"));
-        assert_eq!(Feature::SharedMemcgWalk.first_kernel(), Some("linux-4.19"));
+        assert_eq!(Feature::SharedMemcgWalk.first_kernel(), Some("linux-2.6.32"));
         assert_eq!(Feature::FragmentStallV5.first_kernel(), None);
     }
 }

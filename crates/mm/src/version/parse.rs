@@ -4,7 +4,8 @@
 //! What was taken away goes first, then what was added; so `-watermark-boost+watermark-boost-v2` puts
 //! one form in the other's place, in whichever order it is written. A change that changes nothing is
 //! an error, and so are two answers to one decision: both would compare a kernel with itself under
-//! another name. Neighbours: [`crate::version::feature`] and [`crate::version::presets`].
+//! another name. What shows by itself may be hidden by another change, though: one can ask what both come to.
+//! Neighbours: [`crate::version::feature`], [`crate::version::effect`] and [`crate::version::presets`].
 
 use core::fmt;
 use std_alloc::format;
@@ -13,7 +14,7 @@ use std_alloc::vec::Vec;
 
 use crate::version::feature::Feature;
 use crate::version::presets::{Preset, Version, presets};
-use crate::version::rules::Rules;
+use crate::version::rules::{Rule, Rules};
 
 /// A feature that is added (true) or taken away (false).
 pub type Change = (Feature, bool);
@@ -69,6 +70,17 @@ pub enum ChangeError {
         /// The feature that is added.
         added: Feature,
     },
+    /// A feature is added or taken away that shows neither by itself nor with the other changes.
+    NoEffect {
+        /// The version.
+        base: &'static str,
+        /// The change.
+        change: Change,
+        /// What hides it.
+        reason: &'static str,
+        /// A change that lets it show, if one does.
+        reveals: Option<Change>,
+    },
     /// Two features are added that answer one decision.
     Together {
         /// One.
@@ -86,6 +98,9 @@ impl fmt::Display for ChangeError {
             Self::Replaces { base, own, added } => {
                 let decision = own.on().decision();
                 write!(f, "`{added}` and `{own}`, which `{base}` has, are forms of one decision: {decision}")
+            }
+            Self::NoEffect { base, change: (feature, on), reason, .. } => {
+                write!(f, "`{}{feature}` changes nothing in `{base}`: {reason}", sign(on))
             }
             Self::Together { first, second } => {
                 let decision = first.on().decision();
@@ -111,6 +126,18 @@ impl ChangeError {
             }
             Self::Replaces { base, own, added } => {
                 format!("to put it in the other's place, take that away first: `{base}-{own}+{added}`")
+            }
+            Self::NoEffect { base, change, reveals: Some((other, on)), .. } => {
+                let (other, change) =
+                    (format!("{}{other}", sign(on)), format!("{}{}", sign(change.1), change.0));
+                format!("with `{other}` it shows: `{base}{other}{change}`")
+            }
+            Self::NoEffect { change: (feature, on), .. } => {
+                let change = format!("{}{feature}", sign(on));
+                match presets().filter(|preset| changed(preset, &[(feature, on)]).is_ok()).last() {
+                    Some(preset) => format!("leave it out, or take `{}{change}`", preset.name),
+                    None => format!("leave `{change}` out"),
+                }
             }
             Self::Together { .. } => "leave one of them out".to_string(),
         }
@@ -185,13 +212,35 @@ fn changed(preset: &Preset, changes: &[Change]) -> Result<Rules, ChangeError> {
         if let Some(&(second, _)) = changes[index + 1..].iter().find(|other| same_decision(other)) {
             return Err(ChangeError::Together { first: added, second });
         }
-        let own = own_form(&rules, added).filter(|own| own.on() != added.off());
+        let own = own_form(&rules, added).filter(|&own| !added.takes_the_place_of(own));
         if let Some(own) = own {
             return Err(ChangeError::Replaces { base, own, added });
         }
         rules = rules.with(added.on());
     }
-    Ok(rules)
+    match changes.iter().find_map(|&change| hidden(preset, &rules, change)) {
+        Some(error) => Err(error),
+        None => Ok(rules),
+    }
+}
+
+/// Why a change shows neither in the rules of a version nor, with all others, in `rules`; none: it does show.
+fn hidden(preset: &Preset, rules: &Rules, change: Change) -> Option<ChangeError> {
+    let (feature, _) = change;
+    let need = feature.lacks(rules)?;
+    feature.lacks(&preset.rules)?;
+    // What one feature put in the place of what is needed, taking it away brings back.
+    let brings_back = |rule: &Rule| {
+        let mut present = Feature::ALL.iter().filter(|other| preset.rules.has(other.on()));
+        present.find(|other| other.off() == *rule).map(|&other| (other, false))
+    };
+    let reveals = need.any.iter().find_map(brings_back);
+    Some(ChangeError::NoEffect { base: preset.name, change, reason: need.or_else, reveals })
+}
+
+/// How a change is written.
+const fn sign(on: bool) -> char {
+    if on { '+' } else { '-' }
 }
 
 /// The feature by which `rules` answer the decision of `feature`, if their answer has a name.
@@ -213,7 +262,9 @@ fn until_plus(text: &str) -> String {
 mod tests {
     use super::Feature as F;
     use super::*;
-    use crate::version::rules::{FragmentStall, PcpGeneration, Spread, WatermarkBoost};
+    use crate::version::rules::{
+        Backoff, ColdOrder, FragmentStall, PcpFallback, PcpGeneration, PcpLists, Spread, WatermarkBoost,
+    };
 
     fn rules(text: &str) -> Rules {
         Version::parse(text).unwrap().rules
@@ -289,6 +340,95 @@ mod tests {
         }
         for change in [(F::RootAging, true), (F::WatermarkBoost, false)] {
             assert_eq!(Version::check_changes("linux-5.4", &[change]), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_change_that_nothing_asks_for_is_refused_with_what_hides_it() {
+        for (text, error, hint) in [
+            (
+                "linux-6.12+pressure-wait",
+                "`+pressure-wait` changes nothing in `linux-6.12`: neither its slow path nor its kswapd pauses",
+                "with `-reclaim-retry` it shows: `linux-6.12-reclaim-retry+pressure-wait`",
+            ),
+            (
+                "linux-4.19-wait-iff-congested",
+                "`-wait-iff-congested` changes nothing in `linux-4.19`: neither its slow path nor its reclaimers \
+                 pause",
+                "with `-reclaim-retry` it shows: `linux-4.19-reclaim-retry-wait-iff-congested`",
+            ),
+            (
+                "linux-4.19-pcp-cold-order",
+                "`-pcp-cold-order` changes nothing in `linux-4.19`: all its pages are alike, and none is cold",
+                "leave it out, or take `linux-2.6.32-pcp-cold-order`",
+            ),
+            (
+                "linux-6.1-pcp-per-migratetype",
+                "`-pcp-per-migratetype` changes nothing in `linux-6.1`: lists that hold more than single pages \
+                 are by type in any case",
+                "with `-pcp-high-order` it shows: `linux-6.1-pcp-high-order-pcp-per-migratetype`",
+            ),
+            (
+                "linux-6.12-pcp-per-migratetype",
+                "`-pcp-per-migratetype` changes nothing in `linux-6.12`: lists that hold more than single pages \
+                 are by type in any case",
+                "leave it out, or take `linux-5.10-pcp-per-migratetype`",
+            ),
+            (
+                "linux-2.6.32-evict-once-ratio+memcg-stat-threshold",
+                "`+memcg-stat-threshold` changes nothing in `linux-2.6.32`: it has no memory cgroups",
+                "leave it out, or take `linux-5.10+memcg-stat-threshold`",
+            ),
+        ] {
+            assert_eq!(told(text), (error.to_string(), hint.to_string()));
+            if let Some((_, suggested)) = hint.split_once("shows: ") {
+                let _ = rules(suggested.trim_matches('`'));
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_that_shows_by_itself_may_be_hidden_by_another() {
+        let rules = rules("linux-5.10-watermark-boost-atomic-ignores-boost");
+        assert_eq!(rules.watermark_boost, WatermarkBoost::Off);
+        let alone = [(F::WatermarkBoost, false), (F::AtomicIgnoresBoost, false)];
+        for change in alone {
+            assert_eq!(Version::check_changes("linux-5.10", &[change]), Ok(()));
+        }
+    }
+
+    #[test]
+    fn the_pressure_wait_takes_the_place_of_either_pause() {
+        for text in [
+            "linux-2.6.32+pressure-wait",
+            "linux-5.10-reclaim-retry+pressure-wait",
+            "linux-5.10-reclaim-retry-wait-iff-congested+pressure-wait",
+        ] {
+            assert_eq!(rules(text).backoff, Backoff::PressureWait);
+        }
+        assert_eq!(
+            told("linux-2.6.32+pressure-wait+wait-iff-congested").0,
+            "`pressure-wait` and `wait-iff-congested` are forms of one decision: the pause of the slow path"
+        );
+    }
+
+    #[test]
+    fn source_1_takes_its_two_commits_away_by_themselves_and_together() {
+        let lists = |text| {
+            let rules = rules(text);
+            (rules.pcp_lists, rules.cold_order, rules.pcp_fallback)
+        };
+        let (single, by_type) = (PcpLists::Single, PcpLists::PerType);
+        let (falling, rising) = (ColdOrder::Falling, ColdOrder::Rising);
+        for (text, expected) in [
+            ("linux-2.6.32", (by_type, rising, PcpFallback::Left)),
+            ("linux-2.6.32-pcp-cold-order", (by_type, falling, PcpFallback::Left)),
+            ("linux-2.6.32-pcp-per-migratetype", (single, rising, PcpFallback::Left)),
+            ("linux-2.6.32-pcp-cold-order-pcp-per-migratetype", (single, falling, PcpFallback::Left)),
+            ("linux-2.6.32+pcp-cross-fallback", (by_type, rising, PcpFallback::Taken)),
+            ("linux-6.1+pcp-cross-fallback", (by_type, rising, PcpFallback::Taken)),
+        ] {
+            assert_eq!(lists(text), expected, "{text}");
         }
     }
 

@@ -31,6 +31,9 @@ pub struct Tuning {
     pub file_caches: FileCaches,
     /// Bytes per object that accounting adds for its own pointer: 0, since 5.9 8.
     pub object_cgroup_overhead: u16,
+    /// Most pages of a thousandth of a zone that count for the batch of its per-CPU lists: 128 (512 KiB), since
+    /// 4.19 256 (1 MiB).
+    pub pcp_share_max: u16,
     /// Upper bound of `min_free_kbytes` as computed at boot: 65536, since 5.8 262144.
     pub min_free_kbytes_max: u64,
     /// Largest checkpoint of the XFS log: unlimited before 5.7, then 32 MiB.
@@ -67,6 +70,7 @@ const TUNING_5X: Tuning = Tuning {
     tree_node_slab_order: 2,
     file_caches: FILE_CACHES_5X,
     object_cgroup_overhead: 0,
+    pcp_share_max: 256,
     min_free_kbytes_max: 65536,
     xfs_checkpoint_max: Bytes(u64::MAX),
 };
@@ -118,17 +122,23 @@ const RULES_2632: Rules = Rules {
     cold_order: ColdOrder::Rising,
     pcp_fallback: PcpFallback::Left,
     cold_pages: ColdPages::Tail,
+    pcp_reserve: PcpReserve::Leaks,
+    likely_merges: LikelyMerges::Head,
+    readahead_effort: ReadaheadEffort::Insists,
+    dirty_spread: DirtySpread::Any,
     watermark_test: WatermarkTest::HalvedByOrder,
     mark_gap: MarkGap::QuarterOfMin,
     failed_reclaim: FailedReclaim::GoesOn,
     slow_path: SlowPath::Paused,
     backoff: Backoff::CongestionWait,
+    device_congestion: DeviceCongestion::Marked,
     direct_pause: DirectPause::Paused,
     reserve_throttle: ReserveThrottle::Off,
     kswapd_done: KswapdDone::EveryZone,
     kswapd_sleep: KswapdSleep::AtOnce,
     file_balance: FileBalance::MoreThanInactive,
     spared_scan: SparedScan::OnInactive,
+    small_scans: SmallScans::Saved,
     scan_stop: ScanStop::AfterChunk,
     refaults: Refaults::None,
     slab_pressure: SlabPressure::ByScan,
@@ -145,17 +155,23 @@ const RULES_419: Rules = RULES_2632.edited(&[
     Rule::WriteAccess(WriteAccess::None),
     Rule::Writepage(Writepage::Kswapd),
     Rule::ColdPages(ColdPages::Alike),
+    Rule::PcpReserve(PcpReserve::Stays),
+    Rule::LikelyMerges(LikelyMerges::Tail),
+    Rule::ReadaheadEffort(ReadaheadEffort::GivesUp),
+    Rule::DirtySpread(DirtySpread::BelowLimit),
     Rule::WatermarkTest(WatermarkTest::AnyBlock),
     Rule::MarkGap(MarkGap::Scaled),
     Rule::FailedReclaim(FailedReclaim::Drains),
     Rule::SlowPath(SlowPath::WhileItHelps),
     Rule::Backoff(Backoff::WaitIffCongested),
+    Rule::DeviceCongestion(DeviceCongestion::Never),
     Rule::DirectPause(DirectPause::None),
     Rule::ReserveThrottle(ReserveThrottle::Waits),
     Rule::KswapdDone(KswapdDone::SomeZone),
     Rule::KswapdSleep(KswapdSleep::Dozes),
     Rule::FileBalance(FileBalance::ByMemorySize),
     Rule::SparedScan(SparedScan::Dropped),
+    Rule::SmallScans(SmallScans::Made),
     Rule::ScanStop(ScanStop::InProportion),
     Rule::Refaults(Refaults::Shadows),
     Rule::SlabPressure(SlabPressure::ByPriority),
@@ -214,7 +230,7 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::Scheduler(Scheduler::Eevdf),
 ]);
 
-const TUNING_2632: Tuning = Tuning { lru_batch: 14, ..TUNING_5X };
+const TUNING_2632: Tuning = Tuning { lru_batch: 14, pcp_share_max: 128, ..TUNING_5X };
 
 const TUNING_510: Tuning = Tuning {
     charge_retries: 16,

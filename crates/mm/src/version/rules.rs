@@ -348,7 +348,8 @@ rules! {
     /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up
     /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
     writepage: Writepage = "writes of single dirty pages" {
-        /// Every reclaimer that may writes them, whatever the filesystem (up to 3.1).
+        /// Every reclaimer that may writes them, whatever the filesystem, and direct reclaim has the flusher
+        /// write as many pages as it has scanned (up to 3.1).
         Anyone,
         /// It only marks them.
         Never,
@@ -392,6 +393,41 @@ rules! {
         Alike,
     }
 
+    /// Where a bulk free puts pages of the blocks set aside at boot (MECHANISMS 3.4). On a single list they
+    /// keep their type.
+    pcp_reserve: PcpReserve = "reserved pages on the per-CPU lists" {
+        /// With those of the list that they were on, the movable ones: the reserve leaks (2.6.32, a bug of
+        /// the lists by type).
+        Leaks,
+        /// Where they came from (a7016235, 2.6.33).
+        Stays,
+    }
+
+    /// Where a block goes whose buddy is likely to come free, too (MECHANISMS 2.3).
+    likely_merges: LikelyMerges = "free blocks that are likely to grow" {
+        /// Where all go: the next request takes it (up to 2.6.34).
+        Head,
+        /// The tail of its list, to be taken last (2.6.35).
+        Tail,
+    }
+
+    /// What readahead does when memory is short.
+    readahead_effort: ReadaheadEffort = "readahead when memory is short" {
+        /// What every request for page cache does: it is repeated (up to 2.6.39).
+        Insists,
+        /// It gives up after its first failure ("readahead: readahead page allocations are OK to fail", 3.0;
+        /// MECHANISMS-6X 2.2).
+        GivesUp,
+    }
+
+    /// Where requests for pages that are about to be written go (MECHANISMS 1.9, 10.2).
+    dirty_spread: DirtySpread = "zones for pages that are about to be dirty" {
+        /// Where all go (up to 3.2).
+        Any,
+        /// Past nodes that hold their share of dirty pages, at first (3.3).
+        BelowLimit,
+    }
+
     /// How a watermark is tested for a block of several pages (MECHANISMS 1.7).
     watermark_test: WatermarkTest = "the watermark test of large blocks" {
         /// At each smaller order its free pages do not count, and the mark is halved (up to 4.3).
@@ -410,7 +446,8 @@ rules! {
 
     /// What a request does whose reclaim freed pages that it cannot have (MECHANISMS 3.6).
     failed_reclaim: FailedReclaim = "reclaim that freed pages for others" {
-        /// Goes on.
+        /// Goes on. All lists are drained only for blocks of several pages, before they are tried for (up
+        /// to 2.6.35).
         GoesOn,
         /// Drains the per-CPU lists of all CPUs and tries once more (2.6.36).
         Drains,
@@ -436,10 +473,20 @@ rules! {
         WaitIffCongested,
     }
 
+    /// Whether a device that has many writes to do is known as congested, which ends and begins waits
+    /// (MECHANISMS 4.1, MECHANISMS-510-72 3.4).
+    device_congestion: DeviceCongestion = "the congestion of devices" {
+        /// By its request queue (up to 4.20, for devices with a single one).
+        Marked,
+        /// Nobody marks it: queues of blk-mq do not, which devices of virtual machines have since 3.13 and all
+        /// since 5.0.
+        Never,
+    }
+
     /// What direct reclaim does between two priorities (MECHANISMS 4.6).
     direct_pause: DirectPause = "direct reclaim between two priorities" {
-        /// Once it is hard pressed it waits as between two rounds of the slow path, five times as long (up to
-        /// 4.6).
+        /// Once it is hard pressed it waits by `congestion_wait`, or since 2.6.36 `wait_iff_congested`, up to
+        /// 100 ms, and has the flusher write when it scans much (up to 4.6).
         Paused,
         /// It goes straight on.
         None,
@@ -485,6 +532,16 @@ rules! {
         OnInactive,
         /// It is dropped (2.6.33).
         Dropped,
+    }
+
+    /// What becomes of a scan of less than a chunk of 32 pages ("memcg: fix `get_scan_count()` for small
+    /// targets", 3.0).
+    small_scans: SmallScans = "scans of less than a chunk" {
+        /// It is put off until several of them, over priorities and runs, make a chunk, and an inactive list
+        /// is scanned in whole chunks (up to 2.6.39).
+        Saved,
+        /// It is made (3.0).
+        Made,
     }
 
     /// When a pass over the lists of a cgroup is over (MECHANISMS 6.6).

@@ -12,8 +12,8 @@ use mm::base::frame::FrameState;
 use mm::base::gfp::{Gfp, MigrateType};
 use mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
-use mm::version::feature::Feature;
 use mm::version::presets::Version;
+use mm::version::rules::{HighatomicReserve, Rule};
 use pagetide_mm as mm;
 use proptest::prelude::*;
 use units::{CpuId, Order, Pages, Pfn};
@@ -29,6 +29,7 @@ enum Event {
     Free {
         cpu: u16,
         which: usize,
+        cold: bool,
     },
     /// The page is put on an LRU list: it counts as movable from now on.
     ToLru {
@@ -50,31 +51,46 @@ enum Event {
     },
 }
 
-const GFPS: [Gfp; 6] = [
+const GFPS: [Gfp; 7] = [
     Gfp::KERNEL,
     Gfp::HIGHUSER_MOVABLE,
     Gfp(Gfp::KERNEL.0 | Gfp::RECLAIMABLE_BIT.0),
     Gfp::ATOMIC,
     Gfp(Gfp::HIGHUSER_MOVABLE.0 | Gfp::WRITE.0),
     Gfp(Gfp::KERNEL.0 | Gfp::DMA.0),
+    Gfp(Gfp::HIGHUSER_MOVABLE.0 | Gfp::COLD.0),
 ];
 
-const TOGGLED: [Feature; 7] = [
-    Feature::NoFragment,
-    Feature::WatermarkBoost,
-    Feature::PcpHighOrder,
-    Feature::PcpAutoSize,
-    Feature::AtomicIgnoresBoost,
-    Feature::ClaimThenSteal,
-    Feature::SmallZoneNoHighatomic,
-];
+/// Whether the allocator asks for this decision.
+fn is_allocators(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::Spread(_)
+            | Rule::SpreadRetry(_)
+            | Rule::WatermarkBoost(_)
+            | Rule::BoostedZones(_)
+            | Rule::FallbackPolicy(_)
+            | Rule::PcpGeneration(_)
+            | Rule::AtomicMark(_)
+            | Rule::HighatomicReserve(_)
+            | Rule::PcpLists(_)
+            | Rule::ColdOrder(_)
+            | Rule::PcpFallback(_)
+            | Rule::ColdPages(_)
+            | Rule::PcpReserve(_)
+            | Rule::LikelyMerges(_)
+            | Rule::WatermarkTest(_)
+            | Rule::MarkGap(_)
+    )
+}
 
 fn event() -> impl Strategy<Value = Event> {
     let order = prop_oneof![8 => Just(0_u8), 4 => 1_u8..4, 1 => 4_u8..=10];
     prop_oneof![
         12 => (0..4_u16, 0..GFPS.len(), order, 0..4_u8)
             .prop_map(|(cpu, gfp, order, flags)| Event::Alloc { cpu, gfp, order, flags }),
-        9 => (0..4_u16, any::<usize>()).prop_map(|(cpu, which)| Event::Free { cpu, which }),
+        9 => (0..4_u16, any::<usize>(), any::<bool>())
+            .prop_map(|(cpu, which, cold)| Event::Free { cpu, which, cold }),
         4 => any::<usize>().prop_map(|which| Event::ToLru { which }),
         1 => (0..4_u16).prop_map(|cpu| Event::Drain { cpu }),
         1 => (0..4_u16).prop_map(|cpu| Event::Tick { cpu }),
@@ -108,19 +124,14 @@ fn layout() -> impl Strategy<Value = MemoryLayout> {
     })
 }
 
+/// A version as it is, or with some other answers to what its allocator asks.
 fn kernel() -> impl Strategy<Value = Version> {
-    let base = proptest::sample::select(vec!["linux-5.3", "linux-5.5", "linux-6.1", "linux-6.12"]);
-    (base, 0..1_u16 << TOGGLED.len(), any::<bool>()).prop_map(|(base, bits, toggle)| {
+    let answers: Vec<Rule> = Rule::ALL.iter().copied().filter(|&rule| is_allocators(rule)).collect();
+    let bases: Vec<&str> = Version::presets().map(|(name, _)| name).collect();
+    let others = proptest::collection::vec(proptest::sample::select(answers), 0..12);
+    (proptest::sample::select(bases), proptest::option::of(others)).prop_map(|(base, others)| {
         let mut kernel = Version::parse(base).unwrap();
-        if toggle {
-            for (i, &feature) in TOGGLED.iter().enumerate() {
-                if (bits & (1 << i)) != 0 {
-                    kernel.rules = kernel.rules.with(feature.on());
-                } else if kernel.rules.has(feature.on()) {
-                    kernel.rules = kernel.rules.with(feature.off());
-                }
-            }
-        }
+        kernel.rules = kernel.rules.edited(&others.unwrap_or_default());
         kernel
     })
 }
@@ -159,10 +170,13 @@ impl World {
             Event::Alloc { cpu, gfp, order, flags } => {
                 self.alloc(self.cpu(cpu), GFPS[gfp], Order(order), flags)
             }
-            Event::Free { cpu, which } if !self.live.is_empty() => {
+            Event::Free { cpu, which, cold } if !self.live.is_empty() => {
                 let (pfn, order) = self.live.swap_remove(which % self.live.len());
                 mark(&mut self.used, pfn, order, false);
-                self.real.free(self.cpu(cpu), pfn, order);
+                match cold {
+                    true => self.real.free_cold(self.cpu(cpu), pfn, order),
+                    false => self.real.free(self.cpu(cpu), pfn, order),
+                }
             }
             Event::ToLru { which } if !self.live.is_empty() => {
                 let (pfn, _) = self.live[which % self.live.len()];
@@ -218,7 +232,8 @@ impl World {
         }
         for &id in self.real.zonelist(cpu, gfp) {
             let zone = self.real.zone(id);
-            if zone.free_area.free_of(MigrateType::HighAtomic) > 0 {
+            let for_all = self.real.rules().highatomic == HighatomicReserve::Blocks;
+            if !for_all && zone.free_area.free_of(MigrateType::HighAtomic) > 0 {
                 continue;
             }
             let starts = (zone.start.0..zone.start.0 + zone.spanned).step_by(order.pages() as usize);
@@ -288,7 +303,7 @@ fn the_halves_of_a_reserve_that_was_given_back_are_no_largest_block() {
     let mut world = World::boot(&layout, Version::parse("linux-6.1").unwrap());
     let alloc = |gfp, order, flags| Event::Alloc { cpu: 0, gfp, order, flags };
     world.step(&alloc(3, 8, 1));
-    world.step(&Event::Free { cpu: 0, which: 0 });
+    world.step(&Event::Free { cpu: 0, which: 0, cold: false });
     world.step(&Event::Unreserve { force: true });
     world.step(&alloc(1, 0, 0));
     let area = &world.real.zones()[0].free_area;

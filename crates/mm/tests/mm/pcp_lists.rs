@@ -4,7 +4,7 @@ use pagetide_mm::alloc::flags::AllocFlags;
 use pagetide_mm::alloc::page_alloc::{AllocOutcome, PageAllocator};
 use pagetide_mm::alloc::watermark::Mark;
 use pagetide_mm::base::event::NoTrace;
-use pagetide_mm::base::gfp::Gfp;
+use pagetide_mm::base::gfp::{Gfp, MigrateType};
 use pagetide_mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use pagetide_mm::base::sysctl::Sysctls;
 use pagetide_mm::base::vmstat::VmEvent;
@@ -183,4 +183,107 @@ fn dma_stops_serving_users_at_its_low_mark_and_reserve() {
         Some(DMA32),
         "half of min is for atomic requests"
     );
+}
+
+// ---- 2.6.32 and what was proposed for it ----
+
+/// A page of a type for CPU 0, and how many pages a refill took for it.
+fn take_as(memory: &mut PageAllocator<NoTrace>, gfp: Gfp) -> (Pfn, u32) {
+    let outcome = memory.alloc(CPU, gfp, Order(0), AllocFlags::WMARK_LOW);
+    (outcome.page.unwrap(), outcome.refilled)
+}
+
+const COLD: Gfp = Gfp(Gfp::HIGHUSER_MOVABLE.0 | Gfp::COLD.0);
+const RECLAIMABLE: Gfp = Gfp(Gfp::KERNEL.0 | Gfp::RECLAIMABLE_BIT.0);
+
+#[test]
+fn a_cold_reader_gets_rising_frames_since_e084b_and_falling_ones_before() {
+    for (kernel, step) in [
+        ("linux-2.6.32", 1),
+        ("linux-2.6.32-pcp-cold-order", -1),
+        ("linux-2.6.32-pcp-per-migratetype", 1),
+        ("linux-2.6.32-pcp-cold-order-pcp-per-migratetype", -1),
+        ("linux-4.19", 1),
+    ] {
+        let mut memory = guest(kernel, 51_200);
+        let batch = memory.pcp(CPU, DMA32).sizes().batch;
+        for refill in 0..3 {
+            let pages: Vec<i64> = (0..batch).map(|_| i64::from(take_as(&mut memory, COLD).0.0)).collect();
+            let steps: Vec<i64> = pages.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            assert_eq!(steps, vec![step; batch as usize - 1], "{kernel}, refill {refill}");
+        }
+        memory.check().unwrap();
+    }
+}
+
+#[test]
+fn what_reclaim_frees_is_readaheads_next_page_up_to_4_14() {
+    for (kernel, next) in [("linux-2.6.32", 1), ("linux-4.19", 1)] {
+        let mut memory = guest(kernel, 51_749);
+        let pages = [take_as(&mut memory, COLD).0, take_as(&mut memory, COLD).0];
+        pages.iter().for_each(|&pfn| memory.free_cold(CPU, pfn, Order(0)));
+        assert_eq!(take_as(&mut memory, COLD).0, pages[next], "{kernel}");
+        let hot = take_as(&mut memory, Gfp::HIGHUSER_MOVABLE).0;
+        assert_eq!(hot == pages[0], kernel == "linux-4.19", "a hot request starts at the other end");
+    }
+}
+
+#[test]
+fn one_list_and_lists_by_type_hold_as_much() {
+    for kernel in ["linux-2.6.32", "linux-2.6.32-pcp-per-migratetype"] {
+        let mut memory = guest(kernel, 51_749);
+        assert_eq!(refills(&mut memory, 60), [15; 4]);
+        assert_eq!(free_many(&mut memory, 2000), 89, "{kernel}");
+    }
+}
+
+#[test]
+fn across_types_a_request_takes_what_its_cpu_has_before_it_refills() {
+    for (kernel, order) in
+        [("linux-2.6.32", 0), ("linux-2.6.32-pcp-per-migratetype", 0), ("linux-6.1", 0), ("linux-6.12", 2)]
+    {
+        let mut memory = guest(&format!("{kernel}+pcp-cross-fallback"), 51_749);
+        let take = |memory: &mut PageAllocator<NoTrace>, gfp| {
+            let outcome = memory.alloc(CPU, gfp, Order(order), AllocFlags::WMARK_LOW);
+            (outcome.page.unwrap(), outcome.refilled)
+        };
+        let (kernels, first) = take(&mut memory, Gfp::KERNEL);
+        assert!(first > 1);
+        let (users, refilled) = take(&mut memory, Gfp::HIGHUSER_MOVABLE);
+        assert_eq!((users.0, refilled), (kernels.0 + (1 << order), 0), "{kernel}: its neighbour");
+        let block = |pfn| memory.zone(DMA32).free_area.pageblocks().migrate_type(pfn);
+        assert_eq!(block(users), MigrateType::Unmovable, "which stays what it is");
+        assert_eq!(memory.events.get(VmEvent::ExtfragEvents), 1, "that of the first refill");
+        // The fallback table's order, whatever was freed last.
+        memory.free(CPU, users, Order(order));
+        let (reclaimable, _) = take(&mut memory, RECLAIMABLE);
+        assert_eq!(reclaimable, users);
+        memory.check().unwrap();
+        while take(&mut memory, Gfp::HIGHUSER_MOVABLE).1 == 0 {}
+        assert_ne!(memory.pcp(CPU, DMA32).count(), 0, "{kernel}: with nothing at hand it refills");
+    }
+    let mut memory = guest("linux-2.6.32", 51_749);
+    let _ = take_as(&mut memory, Gfp::KERNEL);
+    assert_eq!(take_as(&mut memory, Gfp::HIGHUSER_MOVABLE).1, 15, "without, they are left there");
+}
+
+#[test]
+fn pages_set_aside_leak_from_lists_by_type_in_2_6_32() {
+    for (kernel, left) in [("linux-2.6.32", 0), ("linux-2.6.32-pcp-per-migratetype", 512)] {
+        let mut memory = guest(kernel, 51_200);
+        let area = &memory.zone(DMA32).free_area;
+        assert_eq!(area.free_of(MigrateType::HighAtomic), 1024, "a block of order 10 goes along whole");
+        let everything = AllocFlags::NO_WATERMARKS;
+        let all = core::iter::from_fn(|| memory.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), everything).page);
+        let mut pages: Vec<Pfn> = all.collect();
+        pages.retain(|&pfn| memory.zone_of(pfn) == DMA32);
+        // The last one, in the other half of that block, stays in use: the halves do not merge.
+        let last = pages.pop().unwrap();
+        pages.iter().for_each(|&pfn| memory.free(CPU, pfn, Order(0)));
+        let _ = memory.drain_all();
+        memory.check().unwrap();
+        let area = &memory.zone(DMA32).free_area;
+        assert_eq!(area.pageblocks().migrate_type(Pfn(last.0 - 512)), MigrateType::HighAtomic);
+        assert_eq!(area.free_of(MigrateType::HighAtomic), left, "{kernel}");
+    }
 }

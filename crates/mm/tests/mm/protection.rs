@@ -258,6 +258,7 @@ fn a_run_that_freed_nothing_of_what_protection_left_tries_without_it_since_5_14(
                 Next::Shrink(_) => {
                     let _ = world.pass(&mut run.sc);
                 }
+                Next::WakeFlusher(_) | Next::Pause(..) => {}
                 Next::Done(pages) => break pages,
             }
         };

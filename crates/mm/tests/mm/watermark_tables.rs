@@ -189,3 +189,17 @@ fn absurd_machines_do_not_boot_and_say_why() {
     }
     assert_eq!(boot(flat(1024)), None);
 }
+
+/// The machine of source 1: 256 MB in one zone (MECHANISMS 1.3, 3.1, 3.5).
+#[test]
+fn linux_2_6_32_with_256_mb_in_one_zone_has_the_marks_of_source_1() {
+    let zones = vec![zone(ZoneKind::Dma, 62_228, 62_228)];
+    let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 4, huge_pages: false };
+    let kernel = Version::parse("linux-2.6.32").unwrap();
+    let memory = PageAllocator::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap();
+    assert_eq!(memory.sysctls().get(Sysctl::MinFreeKbytes), 1995);
+    assert_eq!(marks(&memory.zones()[0]), [498, 622, 747]);
+    let sizes = memory.pcp(CpuId(0), ZoneId(0)).sizes();
+    assert_eq!((sizes.batch, sizes.high_min), (15, 90));
+    assert_eq!(memory.zones()[0].free_area.pageblocks().totals()[3], 1, "one pageblock is set aside");
+}

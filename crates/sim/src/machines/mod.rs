@@ -2,12 +2,15 @@
 //!
 //! A machine is the same at every size of memory: its name alone says what it is. [`MACHINES`] has
 //! one line for each, with where its figures come from; [`build`] makes it. Next: `guest.rs` for the
-//! virtual machine that the model is held against, `server.rs` for the machines of source 4.
+//! virtual machine that the model is held against, `server.rs` for the machines of source 4, `s390.rs`
+//! for that of source 1; `change.rs` for what a run may change of one.
 //!
 //! `vm-2cpu` is the machine of source 2, of which only `MemTotal` is known: what a run gives as
 //! its memory is what the kernel manages. Left out: what its boot keeps.
 
+mod change;
 mod guest;
+mod s390;
 mod server;
 
 use mm::base::layout::MemoryLayout;
@@ -17,6 +20,7 @@ pub use workload::scenario::{MEM_MAX, MEM_MIN};
 
 use crate::device_model::DeviceModel;
 use crate::hardware::Hardware;
+use change::Change;
 
 /// A machine by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +39,16 @@ pub struct MachineSpec {
     pub least_mem: Bytes,
     /// CPU time of an operation, in percent of what the cost table has for it.
     pub cpu_percent: u32,
-    /// Its disk.
-    pub disk: &'static DeviceModel,
+    /// Ticks per second of its kernels.
+    pub hz: u64,
+    /// Its disk, or each of several.
+    pub disk: DeviceModel,
+    /// How many disks it has, at least 1.
+    pub disks: u16,
+    /// Readahead window of each.
+    pub readahead: Bytes,
+    /// Bytes per second of the host adapter that they share, if it can be the bottleneck.
+    pub host_bandwidth: Option<u64>,
     /// Where these figures come from.
     pub source: &'static str,
 }
@@ -57,6 +69,25 @@ pub enum MachineError {
         /// The least that it can have.
         least: Bytes,
     },
+    /// Machines have no such thing to change.
+    #[error("machines have no `{change}` to change")]
+    UnknownChange {
+        /// As it is called behind the machine's name.
+        change: String,
+    },
+    /// Something of the machine cannot be so.
+    #[error("`{change}` of a machine cannot be `{value}`")]
+    Value {
+        /// What would be changed.
+        change: &'static str,
+        /// As asked for.
+        value: String,
+        /// What makes sense.
+        takes: &'static str,
+    },
+    /// One thing is changed twice.
+    #[error("`{0}` of a machine is changed twice")]
+    Twice(&'static str),
 }
 
 impl MachineError {
@@ -65,47 +96,65 @@ impl MachineError {
         match self {
             Self::Unknown(_) => "`pagetide list machines` shows the names".to_string(),
             Self::Memory { least, .. } => format!("give a size from {least} to {MEM_MAX}"),
+            Self::UnknownChange { .. } => {
+                format!("it is one of {}, as in `s390-fcp+cpus=16`", change::names())
+            }
+            Self::Value { takes, .. } => format!("it takes {takes}"),
+            Self::Twice(_) => "leave one of them out".to_string(),
         }
     }
 }
 
 /// The machine that stands for a virtual machine of QEMU's.
 pub const GUEST: &str = workload::scenario::GUEST_MACHINE;
+/// The machine of source 1.
+const S390: &str = "s390-fcp";
+
+/// What most have in common.
+const PLAIN: MachineSpec = MachineSpec {
+    name: "",
+    help: "",
+    nodes: 1,
+    cpus: 1,
+    default_mem: MEM_MIN,
+    least_mem: MEM_MIN,
+    cpu_percent: 100,
+    hz: kernel::time::HZ,
+    disk: DeviceModel::VIRTIO_RAM,
+    disks: 1,
+    readahead: Bytes(128 << 10),
+    host_bandwidth: None,
+    source: "",
+};
 
 /// Every machine; the first is the one when nobody says.
 pub const MACHINES: &[MachineSpec] = &[
     MachineSpec {
         name: "vm-2cpu",
         help: "a virtual machine on fast hardware; its memory is what the kernel manages",
-        nodes: 1,
         cpus: 2,
         default_mem: Bytes(1_016_336 << 10),
-        least_mem: MEM_MIN,
-        cpu_percent: 100,
-        disk: &DeviceModel::VIRTIO_RAM,
         source: "source 2; zones follow from MemTotal",
+        ..PLAIN
     },
     MachineSpec {
         name: GUEST,
         help: "a guest of QEMU without KVM, as `--on vm:VERSION` makes it",
-        nodes: 1,
         cpus: 2,
         default_mem: Bytes(512 << 20),
         least_mem: guest::LEAST_MEM,
         cpu_percent: guest::CPU_PERCENT,
-        disk: &DeviceModel::VIRTIO_RAM,
         source: "measured: guests of 5.10, 6.1 and 6.12 (docs/fidelity.md)",
+        ..PLAIN
     },
     MachineSpec {
         name: "skylake-1s",
         help: "one socket of 2017",
-        nodes: 1,
         cpus: 8,
         default_mem: Bytes(32 << 30),
-        least_mem: MEM_MIN,
-        cpu_percent: 100,
-        disk: &DeviceModel::SATA_HDD,
+        disk: DeviceModel::SATA_HDD,
         source: "source 4; zones in proportion to memory",
+        ..PLAIN
     },
     MachineSpec {
         name: "haswell-2s",
@@ -113,38 +162,80 @@ pub const MACHINES: &[MachineSpec] = &[
         nodes: 2,
         cpus: 48,
         default_mem: Bytes(64 << 30),
-        least_mem: MEM_MIN,
-        cpu_percent: 100,
-        disk: &DeviceModel::SATA_HDD,
+        disk: DeviceModel::SATA_HDD,
         source: "source 4; zones in proportion to memory",
+        ..PLAIN
+    },
+    MachineSpec {
+        name: S390,
+        help: "a guest of 2010 with 16 disks of a storage controller; one zone",
+        cpus: 4,
+        default_mem: Bytes(256 << 20),
+        least_mem: s390::LEAST_MEM,
+        cpu_percent: 200,
+        hz: 100,
+        disk: DeviceModel::S390_FCP_2010,
+        disks: 16,
+        readahead: Bytes(512 << 10),
+        host_bandwidth: Some(1_400_000_000),
+        source: "source 1; CPUs, disks and what is kept are assumed",
+        ..PLAIN
     },
 ];
 
 impl MachineSpec {
-    /// The machine of that name.
-    pub fn find(name: &str) -> Option<&'static Self> {
+    /// The machine that `text` names, without the changes behind its name.
+    pub fn find(text: &str) -> Option<&'static Self> {
+        let name = text.split_once('+').map_or(text, |(name, _)| name);
         MACHINES.iter().find(|spec| spec.name == name)
+    }
+
+    /// The machine that `text` describes: a name, and changes as in `s390-fcp+cpus=16+segment=2us`.
+    ///
+    /// # Errors
+    /// An unknown name or change, a value that makes no sense, one thing changed twice.
+    pub fn parse(text: &str) -> Result<Self, MachineError> {
+        let mut parts = text.split('+');
+        let name = parts.next().unwrap_or_default();
+        let mut spec = Self::find(name).ok_or_else(|| MachineError::Unknown(name.to_string()))?.clone();
+        let mut changed = Vec::new();
+        for part in parts {
+            let change = Change::apply(part, &mut spec)?;
+            if changed.contains(&change) {
+                return Err(MachineError::Twice(change));
+            }
+            changed.push(change);
+        }
+        Ok(spec)
     }
 
     /// What is assumed where `kernel` on this machine was not measured: a sentence for whoever
     /// reads the results.
     pub fn assumed(&self, kernel: &Version) -> Option<String> {
-        if self.name == GUEST { guest::assumed(kernel) } else { None }
+        match self.name {
+            GUEST => guest::assumed(kernel),
+            S390 => Some(s390::assumed(self.cpus)),
+            _ => None,
+        }
     }
 
     fn hardware(&self) -> Hardware {
-        let mut hardware = Hardware::with_cpus(self.cpus).with_device(self.disk.clone());
+        let mut hardware = Hardware::with_cpus(self.cpus);
+        hardware.devices = vec![self.disk.clone(); usize::from(self.disks)];
         hardware.costs = hardware.costs.scale_percent(self.cpu_percent);
+        hardware.hz = self.hz;
+        hardware.readahead_pages = u32::try_from(self.readahead.to_pages_floor().0).expect("64 MiB at most");
+        hardware.host_bandwidth = self.host_bandwidth;
         hardware
     }
 }
 
-/// The zones and the hardware of machine `name` with `mem` of memory under `kernel`.
+/// The zones and the hardware of the machine that `text` describes with `mem` of memory under `kernel`.
 ///
 /// # Errors
-/// An unknown name, or a size that cannot work.
-pub fn build(name: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, MemoryLayout), MachineError> {
-    let spec = MachineSpec::find(name).ok_or_else(|| MachineError::Unknown(name.to_string()))?;
+/// What [`MachineSpec::parse`] reports, or a size that cannot work.
+pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, MemoryLayout), MachineError> {
+    let spec = MachineSpec::parse(text)?;
     if mem < spec.least_mem || mem > MEM_MAX {
         return Err(MachineError::Memory { mem, machine: spec.name, least: spec.least_mem });
     }
@@ -155,6 +246,7 @@ pub fn build(name: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
             guest::set_costs(&mut hardware.costs);
             guest::layout(mem, kernel, spec.cpus)
         }
+        S390 => s390::layout(mem, spec.cpus),
         "skylake-1s" | "haswell-2s" => server::layout(mem, spec.cpus, spec.nodes),
         other => unreachable!("machine {other} is listed but not built"),
     };
@@ -196,7 +288,7 @@ mod tests {
             let (hardware, layout) = build(spec.name, spec.default_mem, &kernel).unwrap();
             assert_eq!((hardware.cpus, layout.cpus), (spec.cpus, spec.cpus), "{}", spec.name);
             assert_eq!(layout.nodes.len(), usize::from(spec.nodes), "{}", spec.name);
-            assert_eq!(hardware.devices, std::slice::from_ref(spec.disk), "{}", spec.name);
+            assert_eq!(hardware.devices, vec![spec.disk.clone(); usize::from(spec.disks)], "{}", spec.name);
             let cost = |hardware: &Hardware| hardware.costs.wakeup_latency().0;
             let percent = cost(&hardware) * 100 / cost(&Hardware::with_cpus(1));
             assert_eq!(percent, u64::from(spec.cpu_percent), "{}", spec.name);

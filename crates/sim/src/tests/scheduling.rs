@@ -164,7 +164,7 @@ fn an_interrupt_steals_its_time_from_the_task_on_the_cpu_that_submitted() {
     let (here, told) = (sim.clone(), log.clone());
     sim.spawn("submitter", None, async move {
         let (kind, len) = (kernel::IoKind::Read, units::Bytes(4000));
-        here.submit(kernel::IoRequest { device: 0, kind, offset: 0, len, tag: 7 });
+        here.submit(kernel::IoRequest { device: 0, kind, offset: 0, len, segments: 1, tag: 7 });
         work(&here, 100).await;
         told.tell(&here, "worked for 100 us");
     });

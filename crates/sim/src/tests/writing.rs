@@ -279,7 +279,7 @@ fn a_file_that_is_removed_before_it_is_written_never_reaches_the_disk() {
     let logged = DeviceCounters { writes: 1, write_bytes: Bytes(350), ..DeviceCounters::default() };
     assert_eq!(
         DeviceCounters { busy: Nanos::ZERO, waited: Nanos::ZERO, ..end.disk },
-        DeviceCounters { most_in_flight: 1, ..logged },
+        DeviceCounters { segments: 1, most_in_flight: 1, ..logged },
         "its creation, in the log"
     );
     let counts =

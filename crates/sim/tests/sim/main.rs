@@ -11,5 +11,6 @@ mod huge_pages;
 mod machines;
 mod plugged_pages;
 mod rules;
+mod sequential_readers;
 mod system_calls;
 mod worlds;

@@ -15,6 +15,7 @@ use mm::base::event::NoTrace;
 use mm::base::gfp::Gfp;
 use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::version::rules::{Cgroups, HugePages};
 use mm::{MemcgId, Version};
 use pagetide_sim::{DeviceModel, Hardware, Sim, Simulation};
 use units::{Bytes, CpuId, Nanos, Order, Pages, Pfn, Seed};
@@ -165,7 +166,20 @@ impl Scene {
     }
 }
 
-/// A process in a cgroup; the root for the empty path.
+fn has_groups(linux: &Linux) -> bool {
+    linux.mem(|mem| mem.core.rules().cgroups == Cgroups::V2)
+}
+
+/// A new cgroup. Where there are none, all that would be in it is in the root.
+fn group(linux: &Linux, name: &str) {
+    assert_eq!(linux.cgroup_create(name).is_ok(), has_groups(linux), "{name}");
+}
+
+async fn limit(linux: &Linux, group: &str, file: &str, value: &str) {
+    assert_eq!(linux.cgroup_write(group, file, value).await.is_ok(), has_groups(linux), "{group}");
+}
+
+/// A process in a cgroup; the root for the empty path, or where there are none.
 async fn process(linux: &Linux, name: &str, group: &str) -> Process {
     let memcg = linux.find_memcg(group).unwrap_or(MemcgId::ROOT);
     linux.process_start(name, memcg).await.expect("memory for a process")
@@ -210,8 +224,8 @@ async fn reader(linux: Linux, group: &'static str, hot: u64, stream: u64, rounds
 
 /// Two groups without limits compete for memory.
 async fn page_cache(linux: Linux) {
-    for group in ["A", "B"] {
-        linux.cgroup_create(group).expect("a new group");
+    for name in ["A", "B"] {
+        group(&linux, name);
     }
     let first: Play = Box::pin(reader(linux.clone(), "A", 3 * MIB, 16 * MIB, 6));
     let second: Play = Box::pin(reader(linux.clone(), "B", 4 * MIB, 12 * MIB, 4));
@@ -233,9 +247,9 @@ async fn limits(linux: Linux) {
         ("R/x/A", "memory.low", "3M"),
         ("R/x/B", "memory.low", "3M"),
     ];
-    for (group, file, value) in groups {
-        let _ = linux.cgroup_create(group);
-        linux.cgroup_write(group, file, value).await.expect("a limit");
+    for (name, file, value) in groups {
+        let _ = linux.cgroup_create(name);
+        limit(&linux, name, file, value).await;
     }
     let readers = [
         ("P/A", 3, 9),
@@ -269,8 +283,8 @@ async fn create(linux: Linux, group: &'static str, count: u64) {
 
 /// Many small files beside page cache, in a group with a limit and outside.
 async fn small_files(linux: Linux) {
-    linux.cgroup_create("A").expect("a new group");
-    linux.cgroup_write("A", "memory.max", "3M").await.expect("a limit");
+    group(&linux, "A");
+    limit(&linux, "A", "memory.max", "3M").await;
     let tasks: Vec<Play> = vec![
         Box::pin(create(linux.clone(), "A", 1500)),
         Box::pin(create(linux.clone(), "", 2500)),
@@ -295,8 +309,8 @@ async fn writer(linux: Linux, group: &'static str, size: u64, rounds: u64) {
 }
 
 async fn writes(linux: Linux) {
-    linux.cgroup_create("A").expect("a new group");
-    linux.cgroup_write("A", "memory.max", "4M").await.expect("a limit");
+    group(&linux, "A");
+    limit(&linux, "A", "memory.max", "4M").await;
     let tasks: Vec<Play> = vec![
         Box::pin(writer(linux.clone(), "", 20 * MIB, 2)),
         Box::pin(writer(linux.clone(), "A", 6 * MIB, 2)),
@@ -379,7 +393,8 @@ async fn huge(linux: Linux) {
     let process = process(&linux, "huge", "").await;
     for advice in [HugeAdvice::Huge, HugeAdvice::None, HugeAdvice::Huge] {
         let mapping = linux.map_anonymous(&process, Bytes(6 * MIB)).expect("addresses");
-        linux.advise_huge(&process, mapping, advice).expect("it lives");
+        let advised = linux.advise_huge(&process, mapping, advice);
+        assert!(advised.is_ok() || linux.mem(|mem| mem.core.rules().huge_pages == HugePages::Off));
         let _ = linux.touch(&process, mapping, 0, 1536).await;
         linux.machine().sleep(Nanos::from_millis(20), WaitReason::UserSleep).await;
         linux.unmap_anonymous(&process, mapping);

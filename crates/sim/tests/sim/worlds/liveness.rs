@@ -98,7 +98,9 @@ impl Bounds {
             R::KswapdIdle | R::KcompactdIdle | R::KhugepagedIdle | R::FlusherIdle => None,
             R::UserSleep | R::Join | R::Periodic => None,
             R::ThrottleNoProgress | R::OomLock => Some(TICK),
-            R::KswapdDoze | R::FragmentStall | R::ThrottleWriteback | R::Congestion => Some(LONG_WAIT),
+            R::KswapdDoze | R::FragmentStall | R::ThrottleWriteback | R::Congestion | R::PressureWait => {
+                Some(LONG_WAIT)
+            }
             R::DirtyThrottle => Some(LONGEST_PAUSE),
             // Until kswapd has freed some, or has failed 16 times at all its priorities.
             R::DirectReclaimThrottle => {

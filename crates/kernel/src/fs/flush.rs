@@ -1,0 +1,33 @@
+//! What inodes ask of their filesystem when they change and when they are written.
+//!
+//! Next: [`super::xfs`], [`super::xfs_log`]; for ext4 neither costs anything here.
+
+use mm::base::event::Trace;
+
+use crate::files::inode::Inode;
+use crate::fs::Filesystem;
+use crate::handle::Kernel;
+use crate::machine::Machine;
+use crate::tasks::process::Process;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// An inode changes in a transaction.
+    pub(crate) async fn log_inode(&self, process: Option<&Process>, inode: &Inode) {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => {}
+            Filesystem::Xfs => self.log_change(process, inode).await,
+        }
+    }
+
+    /// The inode itself is to be written. Without memory for that it is taken as written all the same.
+    pub(crate) async fn prepare_flush(&self, inode: &Inode) {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => {}
+            Filesystem::Xfs if !inode.is_in_table() || inode.is_orphan() => {}
+            // Into the buffer of its cluster.
+            Filesystem::Xfs => {
+                let _ = self.read_cluster(None, inode.number).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A piece of writeback: rounds over the inodes that have something to write, a chunk of each in turn
+//! (`wb_writeback`; MECHANISMS 10.4).
+//!
+//! The flusher does it, and up to 3.1 a writer itself when too much is dirty. Neighbours:
+//! [`super::flusher`], [`super::pause`], [`super::pages`] for what is sent.
+
+use std::rc::Rc;
+
+use mm::base::event::Trace;
+use mm::base::sysctl::Sysctl;
+use units::Nanos;
+
+use crate::files::inode::{DirtyList, Inode};
+use crate::handle::Kernel;
+use crate::machine::Machine;
+use crate::writeback::request::Plug;
+
+/// Pages of one inode before the next has its turn, and the unit in which that grows
+/// (`MIN_WRITEBACK_PAGES`).
+const CHUNK_PAGES: u64 = 1024;
+
+const CENTISECOND: u64 = 10_000_000;
+
+/// Why the flusher writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Down to the background threshold.
+    Background,
+    /// What is older than `dirty_expire_centisecs`.
+    Old,
+    /// So many pages, for reclaim or for a writer.
+    Pages(u64),
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    pub(crate) fn centisecs(&self, sysctl: Sysctl) -> Nanos {
+        Nanos(self.mem(|mem| mem.core.alloc.sysctls().get(sysctl)) * CENTISECOND)
+    }
+
+    fn is_over_background(&self) -> bool {
+        let limits = self.mem(|mem| mem.dirty_limits());
+        limits.dirty > limits.background
+    }
+
+    /// A writer writes back up to so many pages of a disk itself; returns how many it did.
+    pub(crate) async fn write_back_for_writer(&self, device: u16, pages: u64) -> u64 {
+        self.write_back(device, Work::Pages(pages)).await
+    }
+
+    /// One piece of work: rounds over the inodes, a chunk of each in turn (`wb_writeback`). Returns the pages.
+    pub(crate) async fn write_back(&self, device: u16, work: Work) -> u64 {
+        let mut plug = Plug::default();
+        let asked = if let Work::Pages(pages) = work { pages } else { u64::MAX };
+        let mut left = asked;
+        let expire = self.centisecs(Sysctl::DirtyExpireCentisecs);
+        while left > 0 && (work != Work::Background || self.is_over_background()) {
+            let now = self.machine().now();
+            let cutoff = if work == Work::Old { now.saturating_sub(expire) } else { now };
+            let round = self.flusher_of(device, |flusher| {
+                flusher.inodes.queue_io(cutoff);
+                flusher.inodes.due()
+            });
+            let mut progress = false;
+            for _ in 0..round {
+                let next = self.flusher_of(device, |flusher| flusher.inodes.next());
+                let Some(inode) = next else { break };
+                let written = self.write_chunk(&inode, left, &mut plug).await;
+                progress |= written > 0 || inode.list.get() == DirtyList::None;
+                left = left.saturating_sub(written);
+                if left == 0 || (work == Work::Background && !self.is_over_background()) {
+                    break;
+                }
+            }
+            if !progress {
+                break;
+            }
+        }
+        self.submit_plug(&mut plug);
+        asked - left
+    }
+
+    /// Writes a chunk of an inode, and the inode itself with its last page; then puts it on the
+    /// list where it belongs. Returns the pages.
+    async fn write_chunk(&self, inode: &Rc<Inode>, left: u64, plug: &mut Plug) -> u64 {
+        let chunk = self.mem(|mem| {
+            let half_second = mem.cache.pace().bandwidth() / 2;
+            half_second.min(mem.dirty_limits().threshold / 8) / CHUNK_PAGES * CHUNK_PAGES + CHUNK_PAGES
+        });
+        let written = self.write_pages(inode, chunk.min(left), plug).await;
+        if self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) == 0 {
+            self.with_plug(plug, self.prepare_flush(inode)).await;
+        }
+        let list = if inode.is_orphan() {
+            DirtyList::None
+        } else if self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) > 0 {
+            if written > 0 { DirtyList::MoreIo } else { DirtyList::Dirty }
+        } else {
+            self.mem(|mem| mem.set_inode_dirty(inode.mapping, false));
+            DirtyList::None
+        };
+        if list == DirtyList::Dirty {
+            inode.dirtied_when.set(self.machine().now()); // Dirtied again while it is being written.
+        }
+        self.flusher_of(inode.device, |flusher| flusher.inodes.put_last(inode, list));
+        written
+    }
+}

@@ -1,0 +1,43 @@
+//! Which tunables a version of Linux has at all.
+//!
+//! Left out: their ranges and defaults, which are taken to be the same in all versions
+//! ([`crate::base::sysctl`]).
+
+use crate::base::sysctl::Sysctl;
+use crate::version::rules::{HugePages, MarkGap, Rules, WatermarkBoost};
+
+impl Rules {
+    /// Whether a kernel that decides so has this tunable. `watermark_boost_factor` is let to any since 4.6, so
+    /// that a comparison with and without the boost can set it; `fragment_stall_order` to all, as it is
+    /// of a patch.
+    pub fn has_sysctl(&self, sysctl: Sysctl) -> bool {
+        let has_scale_factor = self.mark_gap == MarkGap::Scaled;
+        match sysctl {
+            Sysctl::WatermarkScaleFactor => has_scale_factor,
+            Sysctl::WatermarkBoostFactor => has_scale_factor || self.watermark_boost != WatermarkBoost::Off,
+            Sysctl::ThpEnabled | Sysctl::ThpDefrag => self.huge_pages == HugePages::On,
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std_alloc::vec::Vec;
+
+    use super::*;
+    use crate::version::presets::Version;
+
+    #[test]
+    fn linux_2_6_32_has_neither_huge_pages_nor_factors_for_its_marks() {
+        let lacks = |kernel| {
+            let rules = Version::parse(kernel).unwrap().rules;
+            let lacking = Sysctl::ALL.iter().filter(|&&sysctl| !rules.has_sysctl(sysctl));
+            lacking.map(|sysctl| sysctl.name()).collect::<Vec<_>>()
+        };
+        let of_2632 = ["vm.watermark_scale_factor", "vm.watermark_boost_factor", "thp.enabled", "thp.defrag"];
+        assert_eq!(lacks("linux-2.6.32"), of_2632);
+        assert_eq!(lacks("linux-2.6.32+watermark-boost"), [of_2632[0], of_2632[2], of_2632[3]]);
+        assert_eq!(lacks("linux-4.19"), Vec::<&str>::new());
+    }
+}

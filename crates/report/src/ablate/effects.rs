@@ -1,0 +1,133 @@
+//! What switching features comes to, measure by measure: main effects and interactions, judged over seeds.
+//!
+//! Of each seed in which every kernel has the measure, an effect is the difference of two halves of the
+//! kernels ([`stats::factorial`]); over seeds these halves are paired and judged as the two sides of a
+//! comparison are ([`crate::judge`]). All effects of a table are one family of tests. Next:
+//! [`crate::ablate`], which shows them.
+
+use recording::Recording;
+use stats::describe::mean;
+use stats::factorial::{Halves, effects};
+use stats::multiple::Family;
+
+use super::Ablated;
+use crate::judge::{Change, Pairing, Side};
+use crate::measure::Direction;
+use crate::view::{Measure, Scale};
+
+/// All effects on the measures of one table.
+#[derive(Debug, Clone)]
+pub(crate) struct Effects {
+    pub(crate) measures: Vec<MeasureEffects>,
+    pub(crate) family: Family,
+}
+
+/// What the features do to one measure.
+#[derive(Debug, Clone)]
+pub(crate) struct MeasureEffects {
+    pub(crate) measure: Measure,
+    pub(crate) scale: Scale,
+    /// What each kernel's runs gave, in the order of the subsets.
+    pub(crate) sides: Vec<Side>,
+    /// How many seeds have a value for every kernel: what effects are made of.
+    pub(crate) seeds: usize,
+    /// Mean of the base kernel over those seeds; 0 without any.
+    pub(crate) base: f64,
+    /// Main effects and interactions of two.
+    pub(crate) effects: Vec<Effect>,
+    /// The largest interaction of three and more: of which features, and its mean over seeds.
+    pub(crate) largest_of_more: Option<(u32, f64)>,
+}
+
+/// One effect on one measure.
+#[derive(Debug, Clone)]
+pub(crate) struct Effect {
+    /// The factors, as bits.
+    pub(crate) of: u32,
+    /// The effect for each seed.
+    pub(crate) per_seed: Vec<f64>,
+    pub(crate) change: Change,
+    pub(crate) verdict: &'static str,
+}
+
+impl Effects {
+    /// The effects of all factors of `ablated` on `measures`.
+    pub(crate) fn of(ablated: &Ablated<'_>, measures: Vec<Measure>) -> Self {
+        // Which are tested does not depend on how many there are.
+        let single: Vec<MeasureEffects> = (measures.into_iter())
+            .map(|measure| MeasureEffects::of(ablated, measure, Family { tests: 1 }))
+            .collect();
+        let tested =
+            single.iter().flat_map(|of| &of.effects).filter(|effect| effect.change.tested().is_some());
+        let family = Family { tests: tested.count() };
+        let judged = single.into_iter().map(|of| MeasureEffects::of(ablated, of.measure, family));
+        Self { measures: judged.collect(), family }
+    }
+
+    /// Whether some effects differ by seed.
+    pub(crate) fn any_tested(&self) -> bool {
+        self.family.tests > 0
+    }
+}
+
+impl MeasureEffects {
+    fn of(ablated: &Ablated<'_>, measure: Measure, family: Family) -> Self {
+        let value = |recording: &Recording| measure.value(recording).filter(|value| value.is_finite());
+        let of_subset = |runs: &[super::AblatedRun<'_>]| -> Vec<Option<f64>> {
+            runs.iter().map(|run| run.recording().and_then(value)).collect()
+        };
+        let values: Vec<Vec<Option<f64>>> =
+            ablated.subsets.iter().map(|subset| of_subset(&subset.runs)).collect();
+        let of_seed = |seed: usize| values.iter().map(|of| of[seed]).collect::<Option<Vec<f64>>>();
+        let whole: Vec<Vec<f64>> = (0..ablated.seeds.len()).filter_map(of_seed).collect();
+        let sides: Vec<Side> = values
+            .iter()
+            .map(|of| {
+                let values: Vec<f64> = of.iter().flatten().copied().collect();
+                Side { missing: of.len() - values.len(), values }
+            })
+            .collect();
+        let base = mean(&whole.iter().map(|values| values[0]).collect::<Vec<_>>()).unwrap_or(0.0);
+        let scale = Scale::of(measure.unit, sides.iter().filter_map(Side::mean));
+        let (few, more): (Vec<u32>, Vec<u32>) = if whole.is_empty() {
+            (Vec::new(), Vec::new())
+        } else {
+            effects(ablated.factors.len() as u32).into_iter().partition(|of| of.count_ones() <= 2)
+        };
+        let effects = few.into_iter().map(|of| effect(of, &whole, &measure, base, family)).collect();
+        let total = |of: u32| mean(&halves(of, &whole).map(Halves::effect).collect::<Vec<_>>());
+        let largest_of_more = (more.into_iter())
+            .filter_map(|of| total(of).map(|effect| (of, effect)))
+            .max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
+        let seeds = whole.len();
+        Self { measure, scale, sides, seeds, base, effects, largest_of_more }
+    }
+}
+
+fn halves(of: u32, whole: &[Vec<f64>]) -> impl Iterator<Item = Halves> + '_ {
+    whole.iter().map(move |values| Halves::of(values, of).expect("a value for every subset"))
+}
+
+fn effect(of: u32, whole: &[Vec<f64>], measure: &Measure, base: f64, family: Family) -> Effect {
+    let side = |values: Vec<f64>| Side { values, missing: 0 };
+    let against = side(halves(of, whole).map(|halves| halves.against).collect());
+    let towards = side(halves(of, whole).map(|halves| halves.towards).collect());
+    let paired = Pairing { same_seeds: true, is_exact: true };
+    let change = Change::between(&against, &towards, paired, family);
+    let verdict = match of.count_ones() {
+        1 => change.verdict(measure.direction, base, measure.resolution, family),
+        _ => of_interaction(change.verdict(Direction::Neutral, base, measure.resolution, family)),
+    };
+    Effect { of, per_seed: halves(of, whole).map(Halves::effect).collect(), change, verdict }
+}
+
+/// An interaction is neither good nor bad: both together give more than each adds by itself, or less.
+fn of_interaction(verdict: &'static str) -> &'static str {
+    match verdict {
+        "higher" => "more together",
+        "lower" => "less together",
+        "same" | "alike" => "none",
+        "no clear change" => "none clear",
+        other => other,
+    }
+}

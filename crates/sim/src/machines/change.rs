@@ -1,0 +1,149 @@
+//! Changes to a machine, as a person writes them behind its name: `s390-fcp+cpus=16+segment=2us`.
+//!
+//! For what a source does not say of its machine, and for sweeps over it. Left out: memory, which has
+//! an option of its own, zones and costs of operations. Next: [`super::MachineSpec::parse`].
+
+use units::{Bytes, PAGE_SIZE, parse_nanos, parse_size};
+
+use super::{MachineError, MachineSpec};
+
+/// Something of a machine that can be changed.
+pub(super) struct Change {
+    pub(super) name: &'static str,
+    /// Values that make sense, for messages.
+    takes: &'static str,
+    /// Sets it; `None` when the text is no such value.
+    set: fn(&mut MachineSpec, &str) -> Option<()>,
+}
+
+/// The most CPUs and disks of a machine.
+const CPUS_MAX: u16 = 1024;
+const DISKS_MAX: u16 = 256;
+const READAHEAD_MAX: u64 = 64 << 20;
+const BANDWIDTH_MAX: u64 = 1 << 40;
+
+pub(super) const CHANGES: [Change; 5] = [
+    Change {
+        name: "cpus",
+        takes: "a number from the machine's nodes to 1024",
+        set: |spec, text| {
+            spec.cpus = number(text).filter(|cpus| (spec.nodes..=CPUS_MAX).contains(cpus))?;
+            Some(())
+        },
+    },
+    Change {
+        name: "disks",
+        takes: "a number from 1 to 256",
+        set: |spec, text| {
+            spec.disks = number(text).filter(|disks| (1..=DISKS_MAX).contains(disks))?;
+            Some(())
+        },
+    },
+    Change {
+        name: "readahead",
+        takes: "a size from 0 to 64M in whole pages",
+        set: |spec, text| {
+            let size = parse_size(text).ok().filter(|size| size.get().is_multiple_of(PAGE_SIZE))?;
+            spec.readahead = Some(size).filter(|size| size.get() <= READAHEAD_MAX)?;
+            Some(())
+        },
+    },
+    Change {
+        name: "bandwidth",
+        takes: "bytes a second of each disk, such as 100M",
+        set: |spec, text| {
+            let Bytes(bytes) = parse_size(text).ok()?;
+            let bandwidth = Some(bytes).filter(|bytes| (1..=BANDWIDTH_MAX).contains(bytes))?;
+            (spec.disk.read.bandwidth, spec.disk.write.bandwidth) = (bandwidth, bandwidth);
+            Some(())
+        },
+    },
+    Change {
+        name: "segment",
+        takes: "a time for each run of adjacent frames in a request, such as 2us",
+        set: |spec, text| {
+            spec.disk.segment = if text == "0" { units::Nanos::ZERO } else { parse_nanos(text).ok()? };
+            Some(())
+        },
+    },
+];
+
+fn number(text: &str) -> Option<u16> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
+}
+
+impl Change {
+    /// Applies `text`, which is `name=value`, to a machine.
+    pub(super) fn apply(text: &str, spec: &mut MachineSpec) -> Result<&'static str, MachineError> {
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        let change = CHANGES
+            .iter()
+            .find(|change| change.name == name)
+            .ok_or_else(|| MachineError::UnknownChange { change: name.to_string() })?;
+        (change.set)(spec, value).ok_or_else(|| MachineError::Value {
+            change: change.name,
+            value: value.to_string(),
+            takes: change.takes,
+        })?;
+        Ok(change.name)
+    }
+}
+
+/// All names, for a hint.
+pub(super) fn names() -> String {
+    CHANGES.map(|change| format!("`{}`", change.name)).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machines::build;
+    use mm::version::presets::Version;
+    use units::Nanos;
+
+    #[test]
+    fn a_machine_is_changed_where_its_name_says_so_and_nowhere_else() {
+        let plain = MachineSpec::parse("s390-fcp").unwrap();
+        let text = "s390-fcp+cpus=16+disks=2+readahead=128k+bandwidth=50M+segment=2us";
+        let changed = MachineSpec::parse(text).unwrap();
+        assert_eq!((changed.cpus, changed.disks, changed.readahead), (16, 2, Bytes(128 << 10)));
+        assert_eq!((changed.disk.read.bandwidth, changed.disk.segment), (50 << 20, Nanos(2_000)));
+        assert_eq!((changed.name, changed.least_mem), (plain.name, plain.least_mem));
+
+        let kernel = Version::parse("linux-2.6.32").unwrap();
+        let (hardware, layout) = build(text, Bytes(256 << 20), &kernel).unwrap();
+        assert_eq!((hardware.cpus, layout.cpus, hardware.devices.len()), (16, 16, 2));
+        assert_eq!((hardware.readahead_pages, hardware.devices[1].segment), (32, Nanos(2_000)));
+    }
+
+    #[test]
+    fn every_mistake_names_the_change_and_what_it_takes() {
+        let said = [
+            "s390-fpc",
+            "s390-fcp+cpu=16",
+            "s390-fcp+cpus",
+            "s390-fcp+cpus=0",
+            "haswell-2s+cpus=1",
+            "s390-fcp+cpus=4+cpus=16",
+            "s390-fcp+segment=2",
+            "s390-fcp+readahead=5k",
+            "s390-fcp+",
+        ]
+        .map(|text| {
+            let error = MachineSpec::parse(text).unwrap_err();
+            format!("{error}; {}", error.hint())
+        });
+        insta::assert_snapshot!(said.join("\n"), @"
+        unknown machine `s390-fpc`; `pagetide list machines` shows the names
+        machines have no `cpu` to change; it is one of `cpus`, `disks`, `readahead`, `bandwidth`, `segment`, as in `s390-fcp+cpus=16`
+        `cpus` of a machine cannot be ``; it takes a number from the machine's nodes to 1024
+        `cpus` of a machine cannot be `0`; it takes a number from the machine's nodes to 1024
+        `cpus` of a machine cannot be `1`; it takes a number from the machine's nodes to 1024
+        `cpus` of a machine is changed twice; leave one of them out
+        `segment` of a machine cannot be `2`; it takes a time for each run of adjacent frames in a request, such as 2us
+        `readahead` of a machine cannot be `5k`; it takes a size from 0 to 64M in whole pages
+        machines have no `` to change; it is one of `cpus`, `disks`, `readahead`, `bandwidth`, `segment`, as in `s390-fcp+cpus=16`
+        ");
+    }
+}
