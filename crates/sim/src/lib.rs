@@ -37,6 +37,7 @@ mod machine;
 pub mod machines;
 pub mod run;
 mod sample;
+mod share;
 mod state;
 mod system;
 mod task;

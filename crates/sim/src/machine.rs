@@ -153,6 +153,7 @@ impl Machine for Sim {
 
     fn wake_all(&self, queue: QueueId) -> usize {
         let mut state = self.core.state.borrow_mut();
+        self.core.book(&mut state);
         let woken = state.wake_all(self.core.now.get(), queue);
         self.core.lower_horizon(&state);
         woken
@@ -167,6 +168,7 @@ impl Machine for Sim {
         let cpu = cpu.map(|CpuId(number)| number);
         let is_left_out = self.core.left_out.borrow().as_deref() == Some(name);
         let program: Program = if is_left_out { Box::pin(async {}) } else { Box::pin(program) };
+        self.core.book(&mut state);
         let index = state.start(self.core.now.get(), name, cpu, program);
         self.core.lower_horizon(&state);
         TaskId(index)

@@ -74,6 +74,11 @@ const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
 const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
 
 impl SimRun {
+    /// The hardware, its CPUs shared as the kernel does.
+    fn hardware_under_kernel(&self) -> Hardware {
+        Hardware { scheduler: Some(self.kernel.rules.scheduler), ..self.hardware.clone() }
+    }
+
     /// `program` on `kernel` and this machine, with seed 1 and everything else as it is when
     /// nobody says more.
     pub fn new(program: Program, kernel: mm::Version, hardware: Hardware, layout: MemoryLayout) -> Self {
@@ -177,7 +182,7 @@ pub fn run(
     stop: Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<SimResult, SimError> {
-    let mut simulation = Simulation::new(spec.hardware.clone())?;
+    let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     simulation.stop_on(stop);
     simulation.on_progress(progress);
     let kernel = boot_kernel(spec, &simulation)?;
@@ -243,7 +248,7 @@ where
     F: FnOnce(SimSystem) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
-    let mut simulation = Simulation::new(spec.hardware.clone())?;
+    let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     let kernel = boot_kernel(spec, &simulation)?;
     let machine = simulation.machine();
     if checks != Checks::AtTheEnd {

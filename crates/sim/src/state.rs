@@ -12,6 +12,7 @@ use crate::cpu::{Cpu, CpuSet};
 use crate::device::{Begun, Completed, Device, HostLink};
 use crate::event::{Agenda, Class, Entry};
 use crate::hardware::Hardware;
+use crate::share::Sharing;
 use crate::task::{NONE, Task, TaskRecord};
 use crate::wait::WaitQueue;
 
@@ -34,7 +35,9 @@ pub(crate) struct State {
     /// Phases of the program that are over, and the waits that ended in them.
     pub(crate) phase: usize,
     pub(crate) past_waits: Vec<Past>,
+    /// Of a slice, or between two ticks.
     pub(crate) slice: u64,
+    pub(crate) sharing: Sharing,
     pub(crate) switch_cost: u64,
     pub(crate) wakeup_latency: u64,
     pub(crate) tasks_done: u64,
@@ -47,12 +50,14 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(hardware: Hardware) -> Self {
         let switch_cost = hardware.costs.get(kernel::machine::CostOp::ContextSwitch).0;
+        let tick = 1_000_000_000 / hardware.hz;
+        let slice = if hardware.scheduler.is_some() { tick } else { hardware.slice.0 };
         let swapper = TaskRecord { name: "swapper".to_owned(), waits: Vec::new() };
         Self {
             agenda: Agenda::default(),
             tasks: vec![Task::new(None, 0, true)],
             records: vec![swapper],
-            cpus: (0..hardware.cpus).map(|_| Cpu::new(hardware.slice.0)).collect(),
+            cpus: (0..hardware.cpus).map(|_| Cpu::new(slice)).collect(),
             idle: CpuSet::full(hardware.cpus),
             queued_movable: 0,
             queues: Vec::new(),
@@ -62,7 +67,8 @@ impl State {
             writes_in_flight: 0,
             phase: 0,
             past_waits: Vec::new(),
-            slice: hardware.slice.0,
+            slice,
+            sharing: Sharing::new(hardware.scheduler, hardware.cpus, tick),
             switch_cost,
             wakeup_latency: hardware.costs.wakeup_latency().0,
             tasks_done: 0,

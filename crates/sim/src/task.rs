@@ -12,6 +12,7 @@ use std::pin::Pin;
 use kernel::machine::{WaitReason, Woken};
 
 use crate::attribution::{Ended, Finished, LENGTH_CLASSES};
+use crate::share::Share;
 
 /// An index that points nowhere.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -58,6 +59,7 @@ pub(crate) struct Task {
     /// The CPU it is on, queued on, or was on last.
     pub(crate) cpu: u16,
     pub(crate) pinned: bool,
+    pub(crate) share: Share,
     /// How its last wait ended, until it asks for something else.
     pub(crate) woken: Option<Woken>,
     /// Whether a timer of this task's generation is in the agenda.
@@ -88,6 +90,7 @@ impl Task {
             place,
             cpu,
             pinned,
+            share: Share::default(),
             woken: None,
             timer_armed: false,
             generation: 0,
