@@ -104,11 +104,13 @@ pub(crate) struct VmArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum VmCommand {
     /// Bring Debian's newest kernel of a version into the cache folder, with apt, unprivileged
-    #[command(after_help = "A kernel of your own needs no fetching: `--on vm:PATH` takes its image, or the folder
+    #[command(
+        after_help = "A kernel of your own needs no fetching: `--on vm:PATH` takes its image, or the folder
 that it is built in.
 
 Example:
-  pagetide vm fetch 6.12")]
+  pagetide vm fetch 6.12"
+    )]
     Fetch {
         /// Version: 5.10, 6.1, 6.12, 7.2, or a whole release [example: 6.12]
         #[arg(value_name = "VERSION")]

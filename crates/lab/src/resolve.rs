@@ -373,6 +373,11 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
     match scenario.backend {
         Backend::Sim => Ok(disks::check(scenario, &Setting::of(scenario)?)?),
         Backend::Host | Backend::Vm(_) => {
+            if filesystem(scenario) == Filesystem::Ext3 {
+                let message = format!("`{}` makes no disk with ext3", scenario.backend);
+                let hint = "leave `filesystem` out, or run it on the simulator".to_owned();
+                return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
+            }
             sysctls(&scenario.sysctls)?;
             let simulated = |name: &&String| is_simulated_only(name);
             match scenario.sysctls.keys().find(simulated) {
@@ -447,13 +452,14 @@ impl Setting {
     }
 }
 
-/// The filesystem that the workload asks for; ext4 when it does not.
+/// The filesystem that the workload asks for; the machine's own when it does not.
 pub(crate) fn filesystem(scenario: &Scenario) -> Filesystem {
     let asked = match scenario.workload.params().get("filesystem") {
         Some(workload::ParamValue::Choice(name)) => Filesystem::by_name(name),
         _ => None,
     };
-    asked.unwrap_or(Filesystem::Ext4)
+    let own = || scenario.machine.as_deref().map_or(Filesystem::Ext4, |name| machine_spec(name).filesystem);
+    asked.unwrap_or_else(own)
 }
 
 /// The command that runs `scenario`, with all that differs from the workload's defaults.

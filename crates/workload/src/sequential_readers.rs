@@ -89,8 +89,9 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec {
         name: "filesystem",
         kind: ParamKind::Choice(&["ext3", "ext4", "xfs"]),
-        default: Some("ext4"),
-        help: "filesystem that the machine puts the files on",
+        default: None,
+        help: "filesystem that the machine puts the files on; without it the machine's own: ext3 on \
+               s390-fcp, else ext4",
     },
 ];
 

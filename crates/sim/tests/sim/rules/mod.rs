@@ -153,7 +153,10 @@ fn a_change_that_is_refused_for_want_of_effect_shows_in_no_scene() {
         }
     }
     let in_need = Feature::ALL.iter().filter(|feature| !feature.needs().is_empty()).count();
-    assert!(checked + 1 >= in_need, "{checked} of {in_need}: only one is refused for another reason throughout");
+    assert!(
+        checked + 1 >= in_need,
+        "{checked} of {in_need}: only one is refused for another reason throughout"
+    );
 }
 
 #[test]
