@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use kernel::Filesystem;
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::version::feature::Feature;
 use mm::version::presets::Version;
@@ -22,6 +23,7 @@ use workload::{Backend, KernelSpec, ParamError, Params, Scenario, ScenarioError,
 use crate::disks;
 use crate::error::LabError;
 use crate::experiment::Experiment;
+use crate::lacks;
 use crate::names::Names;
 
 /// What a request is about.
@@ -416,13 +418,17 @@ impl Setting {
         let (Some(kernel), Some(machine), Some(mem)) = (kernel, machine, *mem) else {
             panic!("a scenario for the simulator without a kernel or a machine: {scenario:?}");
         };
-        Self::new(kernel, machine, mem, sysctls)
+        let mut setting = Self::new(kernel, machine, mem, sysctls)?;
+        lacks::check_workload(&setting.kernel, &scenario.workload)?;
+        let filesystem = filesystem(scenario);
+        setting.notes.extend(lacks::assumed_of_workload(&setting.kernel, &scenario.workload, filesystem));
+        Ok(setting)
     }
 
     /// The setting that these names and values make.
     ///
     /// # Errors
-    /// A sysctl out of range, or a machine that cannot be built.
+    /// A sysctl out of range or that the kernel does not have, or a machine that cannot be built.
     pub(crate) fn new(
         kernel: &KernelSpec,
         machine: &str,
@@ -431,12 +437,23 @@ impl Setting {
     ) -> Result<Self, LabError> {
         let kernel = Version::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
         let sysctls = sysctls(pairs)?;
+        lacks::check_sysctls(&kernel, pairs)?;
         let (hardware, layout) = machines::build(machine, mem, &kernel)
             .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;
         let spec = MachineSpec::parse(machine).expect("it was just built");
-        let notes = spec.assumed(&kernel).into_iter().collect();
+        let mut notes: Vec<String> = spec.assumed(&kernel).into_iter().collect();
+        notes.extend(lacks::assumed_of_machine(&kernel, &layout));
         Ok(Self { kernel, sysctls, hardware, layout, notes })
     }
+}
+
+/// The filesystem that the workload asks for; ext4 when it does not.
+pub(crate) fn filesystem(scenario: &Scenario) -> Filesystem {
+    let asked = match scenario.workload.params().get("filesystem") {
+        Some(workload::ParamValue::Choice(name)) => Filesystem::by_name(name),
+        _ => None,
+    };
+    asked.unwrap_or(Filesystem::Ext4)
 }
 
 /// The command that runs `scenario`, with all that differs from the workload's defaults.

@@ -99,6 +99,14 @@ pub const METRICS: &[MetricSpec] = &[
         help: "all readers together, from the first start to the last end",
     },
     MetricSpec {
+        name: "futile_wait_seconds",
+        unit: "s",
+        better: Better::Less,
+        of: None,
+        resolution: TIME_RESOLUTION_SECONDS,
+        help: "all tasks: waits to their timeout while nothing was under way that could end them",
+    },
+    MetricSpec {
         name: "slowest_reader_seconds",
         unit: "s",
         better: Better::Less,

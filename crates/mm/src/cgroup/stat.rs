@@ -260,7 +260,8 @@ mod tests {
         let parent = tree.create(MemcgId::ROOT, "P");
         let child = tree.create(parent, "A");
         let see = |tree: &Memcgs, id| {
-            [MemcgStat::ActiveFile, MemcgStat::InactiveFile].map(|stat| tree.reclaim_stat(id, NodeId(0), stat))
+            [MemcgStat::ActiveFile, MemcgStat::InactiveFile]
+                .map(|stat| tree.reclaim_stat(id, NodeId(0), stat))
         };
         tree.add_stat(child, NodeId(0), MemcgStat::InactiveFile, 6402);
         for page in 0..6401 {

@@ -64,7 +64,7 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 3] = [
+const UNSEEN: [(&str, &str); 4] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -74,6 +74,8 @@ const UNSEEN: [(&str, &str); 3] = [
     // A block of order 1 to 3 would have to be missing although reclaim frees pages, after compaction put
     // itself off or broke off: no scene breaks memory up that far.
     ("CompactRetry(", "mm::decide::retry"),
+    // They differ where a gigabyte and more is on the lists: a scene has 16 MiB.
+    ("FileBalance(MoreThanInactive) / FileBalance(ByMemorySize)", "mm::reclaim::pass"),
 ];
 
 /// Which scene tells two answers apart, on which version, and by what.

@@ -130,12 +130,11 @@ pub const SCENES: &[Scene] = &[
         play: |linux| Box::pin(huge(linux)),
         ..PLAIN
     },
-    // Nothing else tells in which order frames were handed out. The zone is large enough for refills of
-    // several pages.
+    // Where it matters which frames a request has: in zones of 16 MiB and less a refill is of one page.
     Scene {
-        name: "a device that gathers segments",
-        zones: &[(ZoneKind::Dma, 64)],
-        device: DeviceModel { segment: Nanos(10_000), ..DeviceModel::S390_FCP_2010 },
+        name: "page cache on a disk that pays for segments",
+        zones: &[(ZoneKind::Normal, 64)],
+        device: DeviceModel { segment: Nanos::from_micros(20), ..DeviceModel::VIRTIO_RAM },
         ..PLAIN
     },
 ];
