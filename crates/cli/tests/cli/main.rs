@@ -2,7 +2,8 @@
 //!
 //! `support` runs the program; `runs`, `lists` and `machines` hold what succeeds, `wrong_inputs` what
 //! does not, `old_kernels` what an old kernel lacks, `refusals` what would succeed if it were taken for
-//! something else than was said, `real_runs` what happens on this host; `replays` and `sweeps` hold both of these two commands.
+//! something else than was said, `real_runs` what happens on this host; `replays`, `sweeps` and
+//! `ablations` hold both of these commands.
 
 mod ablations;
 mod comparing;
