@@ -591,6 +591,15 @@ rules! {
         On,
     }
 
+    /// How tasks share a CPU, which decides when kswapd runs beside those that it works for. Not memory
+    /// management, but a part of which Linux this is.
+    scheduler: Scheduler = "which task a CPU runs" {
+        /// The one that ran least; one that wakes up preempts one that is well ahead of it (2.6.23 to 6.5).
+        Cfs,
+        /// One that is owed time, until its request is done (6.6).
+        Eevdf,
+    }
+
     /// Whether there are memory cgroups as modelled here (MECHANISMS 8).
     cgroups: Cgroups = "memory cgroups" {
         /// There are none: the lists of the first controller were beside those of the zones, which is not

@@ -19,15 +19,25 @@ pub(super) struct Change {
 /// The most CPUs and disks of a machine.
 const CPUS_MAX: u16 = 1024;
 const DISKS_MAX: u16 = 256;
+const CPU_PERCENT_MAX: u32 = 100_000;
 const READAHEAD_MAX: u64 = 64 << 20;
 const BANDWIDTH_MAX: u64 = 1 << 40;
 
-pub(super) const CHANGES: [Change; 5] = [
+pub(super) const CHANGES: [Change; 6] = [
     Change {
         name: "cpus",
         takes: "a number from the machine's nodes to 1024",
         set: |spec, text| {
             spec.cpus = number(text).filter(|cpus| (spec.nodes..=CPUS_MAX).contains(cpus))?;
+            Some(())
+        },
+    },
+    Change {
+        name: "cpu_percent",
+        takes: "the CPU time of an operation in percent of the cost table, from 1 to 100000",
+        set: |spec, text| {
+            let percent = text.parse().ok().filter(|percent| (1..=CPU_PERCENT_MAX).contains(percent));
+            spec.cpu_percent = percent?;
             Some(())
         },
     },
@@ -105,10 +115,11 @@ mod tests {
     #[test]
     fn a_machine_is_changed_where_its_name_says_so_and_nowhere_else() {
         let plain = MachineSpec::parse("s390-fcp").unwrap();
-        let text = "s390-fcp+cpus=16+disks=2+readahead=128k+bandwidth=50M+segment=2us";
+        let text = "s390-fcp+cpus=16+cpu_percent=50+disks=2+readahead=128k+bandwidth=50M+segment=2us";
         let changed = MachineSpec::parse(text).unwrap();
         assert_eq!((changed.cpus, changed.disks, changed.readahead), (16, 2, Bytes(128 << 10)));
         assert_eq!((changed.disk.read.bandwidth, changed.disk.segment), (50 << 20, Nanos(2_000)));
+        assert_eq!(changed.cpu_percent, 50);
         assert_eq!((changed.name, changed.least_mem), (plain.name, plain.least_mem));
 
         let kernel = Version::parse("linux-2.6.32").unwrap();
@@ -136,14 +147,14 @@ mod tests {
         });
         insta::assert_snapshot!(said.join("\n"), @"
         unknown machine `s390-fpc`; `pagetide list machines` shows the names
-        machines have no `cpu` to change; it is one of `cpus`, `disks`, `readahead`, `bandwidth`, `segment`, as in `s390-fcp+cpus=16`
+        machines have no `cpu` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `segment`, as in `s390-fcp+cpus=16`
         `cpus` of a machine cannot be ``; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `0`; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `1`; it takes a number from the machine's nodes to 1024
         `cpus` of a machine is changed twice; leave one of them out
         `segment` of a machine cannot be `2`; it takes a time for each run of adjacent frames in a request, such as 2us
         `readahead` of a machine cannot be `5k`; it takes a size from 0 to 64M in whole pages
-        machines have no `` to change; it is one of `cpus`, `disks`, `readahead`, `bandwidth`, `segment`, as in `s390-fcp+cpus=16`
+        machines have no `` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `segment`, as in `s390-fcp+cpus=16`
         ");
     }
 }

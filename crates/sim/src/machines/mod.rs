@@ -243,7 +243,7 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
     let layout = match spec.name {
         "vm-2cpu" => MemoryLayout::flat(mem.to_pages_floor(), spec.cpus),
         GUEST => {
-            hardware.costs.set("first_use", guest::FIRST_USE).expect("the cost table has that row");
+            guest::set_costs(&mut hardware.costs);
             guest::layout(mem, kernel, spec.cpus)
         }
         S390 => s390::layout(mem, spec.cpus),
