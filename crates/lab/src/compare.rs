@@ -58,13 +58,7 @@ pub fn plan(
     backends: &[String],
     seeds: u64,
 ) -> Result<Comparison, LabError> {
-    let parsed = backends.iter().map(|text| text.parse().map_err(LabError::from));
-    let mut backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
-    for (index, backend) in backends.iter().enumerate() {
-        if backends[..index].contains(backend) {
-            return Err(LabError::Twice { option: "--on", value: backend.to_string() });
-        }
-    }
+    let mut backends = distinct(backends)?;
     let simulated = backends.contains(&Backend::Sim);
     let sides = Sides { request, kernels, simulated, has_guest: backends.iter().any(is_guest) };
     let first = match backends.iter().find(|backend| is_guest(backend)).or(backends.first()) {
@@ -121,6 +115,15 @@ pub fn plan(
             let grid = grid::plan(request, &variants, seeds)?;
             Ok(Comparison { variants, assumed, grid })
         }
+    }
+}
+
+fn distinct(backends: &[String]) -> Result<Vec<Backend>, LabError> {
+    let parsed = backends.iter().map(|text| text.parse().map_err(LabError::from));
+    let backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
+    match backends.iter().enumerate().find(|(index, backend)| backends[..*index].contains(backend)) {
+        Some((_, twice)) => Err(LabError::Twice { option: "--on", value: twice.to_string() }),
+        None => Ok(backends),
     }
 }
 
