@@ -12,9 +12,10 @@
 //!
 //! A slice that ends while nobody waits is simply renewed. Under a scheduler of Linux (`share.rs`) it is a tick,
 //! at which the task's turn may be over, and a task that wakes may have the CPU where the one there ends its
-//! segment: that stands for the next place in the kernel where it could schedule. A task that wakes goes to its previous
-//! CPU if that is idle, else to the idle CPU with the lowest number, else behind the others on
-//! its previous CPU. A new task does the same, but goes to the shortest queue if no CPU is idle.
+//! segment: that stands for the next place in the kernel where it could schedule.
+//!
+//! A task that wakes goes to its previous CPU if that is idle, else to the idle CPU with the lowest number,
+//! else behind the others on its previous CPU. A new task does the same, but goes to the shortest queue if no CPU is idle.
 //! A CPU that runs out of tasks takes the first one that may move from the longest queue
 //! (newidle balancing). Pinned tasks stay where they are.
 //!

@@ -16,8 +16,7 @@ const READAHEAD_PAGES: u32 = 32;
 pub struct Hardware {
     /// Number of CPUs; at least 1.
     pub cpus: u16,
-    /// How long a task runs before another that waits for its CPU has its turn. 3 ms is what CFS
-    /// gives on a machine of 8 CPUs (`sysctl_sched_min_granularity`, 0.75 ms * (1 + log2 cpus)).
+    /// Without a scheduler: how long a task runs before another that waits for its CPU has its turn.
     pub slice: Nanos,
     /// How the kernel there shares CPUs among tasks; none: they take turns of a slice.
     pub scheduler: Option<Scheduler>,

@@ -216,9 +216,9 @@ fn a_timer_due_when_work_ends_comes_first_on_the_fast_path_too() {
 }
 
 /// Two tasks compute on one CPU while a third sleeps and works by turns: when does it run?
-fn sleeper_beside_two(scheduler: Scheduler) -> Vec<u64> {
+fn sleeper_beside_two(scheduler: Option<Scheduler>) -> Vec<u64> {
     let mut machine = hardware(1);
-    machine.scheduler = Some(scheduler);
+    machine.scheduler = scheduler;
     let (mut simulation, sim) = boot(machine);
     for name in ["A", "B"] {
         let here = sim.clone();
@@ -243,10 +243,13 @@ fn sleeper_beside_two(scheduler: Scheduler) -> Vec<u64> {
 }
 
 #[test]
-fn a_task_that_sleeps_much_runs_at_once_under_cfs_and_after_a_request_under_eevdf() {
-    let [cfs, eevdf] = [Scheduler::Cfs, Scheduler::Eevdf].map(sleeper_beside_two);
-    assert!(cfs.iter().all(|&wait| wait <= 100), "at the end of a segment of 100 us: {cfs:?}");
-    assert!(eevdf.iter().sum::<u64>() > cfs.iter().sum(), "others are owed something, too: {eevdf:?}");
+fn a_task_that_slept_longer_than_a_request_preempts_where_tasks_do_not_take_turns() {
+    for scheduler in [Scheduler::Cfs, Scheduler::Eevdf] {
+        let waits = sleeper_beside_two(Some(scheduler));
+        assert!(waits.iter().all(|&wait| wait <= 100), "at the end of a segment of 100 us: {waits:?}");
+    }
+    let in_turn = sleeper_beside_two(None);
+    assert!(in_turn.iter().any(|&wait| wait > 1_000), "behind the slices of others: {in_turn:?}");
 }
 
 #[test]
