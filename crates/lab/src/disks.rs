@@ -21,6 +21,7 @@ pub(crate) fn check(scenario: &Scenario, setting: &Setting) -> Result<(), Scenar
     };
     let wanted = scenario.workload.footprint(size).disks;
     let machine = scenario.machine.as_deref().unwrap_or_default();
+    let base = machine.split('+').next().unwrap_or_default();
     let name = scenario.workload.name();
     let refused = |message, hint| Err(ScenarioProblem::Model { message, hint: Some(hint) });
     if wanted > there {
@@ -28,7 +29,7 @@ pub(crate) fn check(scenario: &Scenario, setting: &Setting) -> Result<(), Scenar
         return refused(
             format!("`{name}` puts its files on {wanted} disks, and machine `{machine}` has {there} {disks}"),
             format!(
-                "put all on one with `--param disks=1`, or add some: `--machine {machine}+disks={wanted}`"
+                "put all on one with `--param disks=1`, or take a machine with more, as `{base}+disks={wanted}`"
             ),
         );
     }

@@ -100,6 +100,14 @@ pub enum BoundsError {
         /// What makes it fit.
         instead: String,
     },
+    /// Files on several disks, and a run has one.
+    #[error("`{workload}` puts its files on {disks} disks, and a run on this host has one folder")]
+    Disks {
+        /// The workload.
+        workload: &'static str,
+        /// The disks.
+        disks: u16,
+    },
     /// The data disk of a guest is too small.
     #[error("`{workload}` makes {count} files of {} together, and the guest's disk of {disk} holds {room}",
         Rounded::up(*.files))]
@@ -146,6 +154,10 @@ impl BoundsError {
             Self::BeyondMemory { what, memory, .. } => {
                 let part = Bytes(1 << memory.get().checked_ilog2()?.saturating_sub(1));
                 format!("give it a part of that, as in `{what} {part}`")
+            }
+            Self::Disks { .. } => {
+                "put all on one with `--param disks=1`, or give it a guest with as many, `--on vm:VERSION`"
+                    .to_owned()
             }
             Self::TooLittleMemory { instead, .. } | Self::GuestDisk { instead, .. } => instead.clone(),
         })

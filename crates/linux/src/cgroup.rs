@@ -284,6 +284,7 @@ mod tests {
         fs::write(control(""), "").unwrap();
         let paths = RootPaths {
             files: root.path().to_owned(),
+            more_disks: Vec::new(),
             cgroup: root.path().to_owned(),
             version: CgroupVersion::V2,
         };

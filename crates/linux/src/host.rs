@@ -94,6 +94,9 @@ pub fn check(options: &HostOptions, workload: &Workload) -> Result<Vec<String>, 
     let mut notes = remove_leftovers(&Processes::of_machine(), &dir)?;
     let disk = Disk::at(&dir).map_err(|error| LinuxError::io("look at", &dir, error))?;
     let made = memory.footprint(workload);
+    if made.disks > 1 {
+        return Err(BoundsError::Disks { workload: workload.name(), disks: made.disks }.into());
+    }
     let (name, files) = (workload.name(), Rounded::up(made.files));
     let what = format!("`{name}` makes {} files of {files} together", made.file_count);
     disk.check(&what, made.files, options.share, |allowed| {
@@ -125,6 +128,7 @@ impl Host {
     pub fn root(&self) -> RootPaths {
         RootPaths {
             files: self.files.path().join("files"),
+            more_disks: Vec::new(),
             cgroup: self.cgroup.path.clone(),
             version: self.cgroup.version,
         }
@@ -152,6 +156,7 @@ impl Host {
             limit: Some(self.options.limit),
             tell_every: Some(TELL_EVERY),
             host_wide: self.options.allow_host_pressure,
+            alone: false,
         };
         let mut result = run(&spec, stop, tell)?;
         result.notes.splice(0..0, self.notes.iter().cloned());

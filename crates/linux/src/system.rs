@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::future::Future;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -27,7 +27,7 @@ use crate::control::{Message, Sender};
 use crate::machine;
 use crate::memory::{Mapping, resident_pages};
 use crate::parse;
-use crate::process::{Child, Ended, Group, block_on};
+use crate::process::{self, Child, Ended, Group, block_on};
 
 /// One call to the kernel moves at most this much; the buffer is the task's own memory.
 const BUFFER: usize = 1 << 20;
@@ -43,6 +43,8 @@ pub struct LinuxSystem(Rc<Shared>);
 
 pub(crate) struct Shared {
     pub(crate) files: PathBuf,
+    /// Directories on further disks.
+    pub(crate) more_disks: Vec<PathBuf>,
     pub(crate) tree: Tree,
     pub(crate) control: Sender,
     pub(crate) host_wide: bool,
@@ -172,6 +174,10 @@ impl System for LinuxSystem {
         machine::nodes_online()
     }
 
+    fn disks_online(&self) -> u16 {
+        u16::try_from(1 + self.0.more_disks.len()).expect("a machine has few disks")
+    }
+
     /// The limit of the run's root cgroup where it has one: what it calls the machine is that.
     fn memory_total(&self) -> Pages {
         self.0.memory
@@ -195,7 +201,10 @@ impl System for LinuxSystem {
         // Without a cgroup of its own a task belongs to the root, whoever its parent is.
         let procs = self.0.tree.procs_file(spec.cgroup.as_deref())?;
         let procs = OpenOptions::new().write(true).open(procs).map_err(failed)?;
-        let child = Child::spawn(Some(&procs), Group::Parents, || block_on(program(self.clone())));
+        let child = Child::spawn(Some(&procs), Group::Parents, || {
+            process::be_called(&spec.name);
+            block_on(program(self.clone()))
+        });
         Ok(LinuxTask { child: child.map_err(failed)?, name: spec.name })
     }
 
@@ -230,6 +239,14 @@ impl System for LinuxSystem {
 
     async fn make_dir(&self, path: &str) -> Result<(), SystemError> {
         fs::create_dir(self.path("mkdir", path)?).map_err(|error| failed("mkdir", path, &error))
+    }
+
+    /// A directory of the first disk, or a symbolic link to the run's directory on another one.
+    async fn make_dir_on(&self, path: &str, disk: u16) -> Result<(), SystemError> {
+        let Some(further) = usize::from(disk).checked_sub(1) else { return self.make_dir(path).await };
+        let target = self.0.more_disks.get(further);
+        let target = target.ok_or_else(|| SystemError::new("mount", path, Errno::NoEnt))?;
+        symlink(target, self.path("mount", path)?).map_err(|error| failed("mount", path, &error))
     }
 
     async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError> {
@@ -389,14 +406,28 @@ mod tests {
         }
         let files = root.path().join("files");
         fs::create_dir(&files).unwrap();
-        let paths =
-            crate::spec::RootPaths { files: files.clone(), cgroup, version: crate::spec::CgroupVersion::V1 };
+        let paths = crate::spec::RootPaths {
+            files: files.clone(),
+            more_disks: Vec::new(),
+            cgroup,
+            version: crate::spec::CgroupVersion::V1,
+        };
         let (control, receiver) = crate::control::channel().unwrap();
         let tree = Tree::open(&paths).unwrap();
         let buffer = RefCell::default();
         let (memory, seed, started) = (Pages(1 << 16), Seed(1), monotonic());
-        let shared =
-            Shared { files, tree, control, host_wide: false, memory, seed, started, extfrag: None, buffer };
+        let shared = Shared {
+            files,
+            more_disks: Vec::new(),
+            tree,
+            control,
+            host_wide: false,
+            memory,
+            seed,
+            started,
+            extfrag: None,
+            buffer,
+        };
         (root, LinuxSystem::new(shared), receiver)
     }
 

@@ -8,12 +8,16 @@ fn lists_name_what_other_commands_take() {
     let all = ["kernels", "machines", "workloads"].map(|what| scene.data(&format!("list {what}")));
     insta::assert_snapshot!(all.join("\n"), @"
      kernel          help
+     linux-2.6.32    Linux 2.6.32 (2009): timed waits in the slow path; no cgroups,
+                     no huge pages
      linux-4.19      Linux 4.19 (2018)
      linux-4.20-rc1  Linux 4.20-rc1 (Nov 2018): what the fragmentation avoidance
                      series was posted for
      linux-5.3       Linux 5.3 (2019)
      linux-5.4       Linux 5.4: 5.3 + shrink-slab-when-boosted + scaled-protection
      linux-5.5       Linux 5.5: 5.4 + root-aging, without shared-memcg-walk
+     linux-5.10      Linux 5.10 (2020), as packaged by Debian 11, as far as its
+                     rules are modelled
      linux-6.1       Linux 6.1 (2022), classic LRU, as packaged by Debian 12
      linux-6.12      Linux 6.12 (2024), classic LRU, as packaged by Debian 13
 
@@ -21,67 +25,96 @@ fn lists_name_what_other_commands_take() {
 
      machine     nodes  cpus  default mem  cpu percent  disk
      vm-2cpu         1     2     1016336k          100  virtio_ram
-     guest-tcg       1     2         512M         4300  virtio_ram
+     guest-tcg       1     2         512M         5700  virtio_ram
      skylake-1s      1     8          32G          100  sata_hdd
      haswell-2s      2    48          64G          100  sata_hdd
+     s390-fcp        1     4         256M          200  s390_fcp_2010
 
      machine     help                               source
      vm-2cpu     a virtual machine on fast          source 2; zones follow from
                  hardware; its memory is what the   MemTotal
                  kernel manages
-     guest-tcg   a guest of QEMU without KVM, as    measured: guests of 6.1 and 6.12
-                 `--on vm:VERSION` makes it         (docs/fidelity.md)
+     guest-tcg   a guest of QEMU without KVM, as    measured: guests of 5.10, 6.1
+                 `--on vm:VERSION` makes it         and 6.12 (docs/fidelity.md)
      skylake-1s  one socket of 2017                 source 4; zones in proportion to
                                                     memory
      haswell-2s  two sockets of 2014                source 4; zones in proportion to
                                                     memory
+     s390-fcp    a guest of 2010 with 16 disks of   source 1; CPUs, disks and what
+                 a storage controller; one zone     is kept are assumed
 
-     workload        parameter   default   help
-     hot-and-stream                        a hot file in cgroup A against one pass
-                                           of streaming reads in cgroup B
-     hot-and-stream  hot         50M       size of the hot file that A reads
-     hot-and-stream  hot_reads   2         how often A reads it; 2 puts it on the
-                                           active list
-     hot-and-stream  stream      18G       size of the file that B reads once,
-                                           sequentially
-     hot-and-stream  topology    siblings  siblings: A and B at the root; parent:
-                                           P/A and P/B; same: both tasks in A
-     hot-and-stream  limit       none      memory.max of P; only with
-                                           topology=parent
-     hot-and-stream  low         none      memory.low of A, and of P where there is
-                                           one
-     hot-and-stream  filesystem  ext4      filesystem that the machine puts the
-                                           files on
-     hot-and-stream  read_size   128k      bytes of one read call
-     hot-and-stream  --seed                when each task begins, up to 20 ms after
-                                           it was started: the distance to the
-                                           kernel's ticks
-     hot-and-stream  --seed                where on the disk the files lie, within 1
-                                           MiB
-     hot-and-stream  --seed                simulated: the phase of the kernel's
-                                           periodic workers (vmstat each second,
-                                           memory.stat every 2 s)
-     huge-faults                           huge page faults beside the creation and
-                                           random reads of small files
-     huge-faults     advice      default   madvise: ask for huge pages on the
-                                           mapping; default: take what the kernel
-                                           gives
-     huge-faults     threads     none      faulting threads; without it a quarter of
-                                           a node's CPUs beyond the readers'
-     huge-faults     nodes       none      memory nodes: the threads map 3/4 of one;
-                                           without it those of the machine
-     huge-faults     file_size   64k       size of each file
-     huge-faults     scale       100       percent of the usual amount of files and
-                                           mappings
-     huge-faults     filesystem  xfs       filesystem that the machine puts the
-                                           files on
-     huge-faults     --seed                when each writer, reader and faulting
-                                           thread begins, up to 2 ms after it was
-                                           forked: their order
-     huge-faults     --seed                which files and blocks the readers read
-     huge-faults     --seed                simulated: the phase of the kernel's
-                                           periodic workers (vmstat, memory.stat,
-                                           the log of XFS)
+     workload            parameter   default   help
+     hot-and-stream                            a hot file in cgroup A against one
+                                               pass of streaming reads in cgroup B
+     hot-and-stream      hot         50M       size of the hot file that A reads
+     hot-and-stream      hot_reads   2         how often A reads it; 2 puts it on
+                                               the active list
+     hot-and-stream      stream      18G       size of the file that B reads once,
+                                               sequentially
+     hot-and-stream      topology    siblings  siblings: A and B at the root;
+                                               parent: P/A and P/B; same: both tasks
+                                               in A
+     hot-and-stream      limit       none      memory.max of P; only with
+                                               topology=parent
+     hot-and-stream      low         none      memory.low of A, and of P where there
+                                               is one
+     hot-and-stream      filesystem  ext4      filesystem that the machine puts the
+                                               files on
+     hot-and-stream      read_size   128k      bytes of one read call
+     hot-and-stream      --seed                when each task begins, up to 20 ms
+                                               after it was started: the distance to
+                                               the kernel's ticks
+     hot-and-stream      --seed                where on the disk the files lie,
+                                               within 1 MiB
+     hot-and-stream      --seed                simulated: the phase of the kernel's
+                                               periodic workers (vmstat each second,
+                                               memory.stat every 2 s)
+     huge-faults                               huge page faults beside the creation
+                                               and random reads of small files
+     huge-faults         advice      default   madvise: ask for huge pages on the
+                                               mapping; default: take what the
+                                               kernel gives
+     huge-faults         threads     none      faulting threads; without it a
+                                               quarter of a node's CPUs beyond the
+                                               readers'
+     huge-faults         nodes       none      memory nodes: the threads map 3/4 of
+                                               one; without it those of the machine
+     huge-faults         file_size   64k       size of each file
+     huge-faults         scale       100       percent of the usual amount of files
+                                               and mappings
+     huge-faults         filesystem  xfs       filesystem that the machine puts the
+                                               files on
+     huge-faults         --seed                when each writer, reader and faulting
+                                               thread begins, up to 2 ms after it
+                                               was forked: their order
+     huge-faults         --seed                which files and blocks the readers
+                                               read
+     huge-faults         --seed                simulated: the phase of the kernel's
+                                               periodic workers (vmstat,
+                                               memory.stat, the log of XFS)
+     sequential-readers                        readers of a file and a disk each,
+                                               once and sequentially
+     sequential-readers  readers     16        how many read at the same time, each
+                                               a file of its own
+     sequential-readers  file        128M      size of each reader's file
+     sequential-readers  record      64k       bytes of one read or write call
+     sequential-readers  disks       none      disks that the files lie on: 1, or
+                                               one for each reader; without it the
+                                               latter where the machine has several
+                                               disks
+     sequential-readers  prepare     written   written: through the page cache,
+                                               right before; laid-out: the files are
+                                               there, as if written long ago
+     sequential-readers  filesystem  ext4      filesystem that the machine puts the
+                                               files on
+     sequential-readers  --seed                when each writer and reader begins,
+                                               up to 2 ms after it was forked: their
+                                               order
+     sequential-readers  --seed                where on each disk the files lie,
+                                               within 1 MiB
+     sequential-readers  --seed                simulated: the phase of the kernel's
+                                               periodic workers (vmstat,
+                                               memory.stat)
     ");
     assert!(scene.data("list features").contains("root-aging"));
     assert!(scene.data("list sysctls").contains("vm.min_free_kbytes"));
@@ -137,7 +170,7 @@ fn every_list_has_every_form() {
         serde_json::from_str(&scene.data("list machines --format json")).unwrap();
     let guest =
         machines["rows"].as_array().unwrap().iter().find(|row| row["machine"] == "guest-tcg").unwrap();
-    assert_eq!((&guest["default_mem"], &guest["cpu_percent"]), (&(512 << 20).into(), &4300.into()));
+    assert_eq!((&guest["default_mem"], &guest["cpu_percent"]), (&(512 << 20).into(), &5700.into()));
 }
 
 #[test]
@@ -151,16 +184,16 @@ fn zones_are_those_that_a_run_would_start_with() {
     vm.min_free_kbytes: 8000
     vm.watermark_scale_factor: 10
     thp.enabled: never
-    note: assumed: linux-5.4 boots as a guest of linux-6.1 does; no guest of linux-5.4 was measured
+    note: assumed: linux-5.4 boots as a guest of linux-5.10 does; no guest of linux-5.4 was measured
     unit: pages
 
      node  zone   managed   free   min   low  high
-        0  DMA       3840   3808   138   172   206
-        0  DMA32    51749  42821  1861  2326  2791
+        0  DMA       3977   3945   138   172   206
+        0  DMA32    53325  44519  1861  2326  2791
 
      node  zone   pcp batch  pcp high  pcp high max  reserve  reserve  reserve
                                                        dma32   normal  movable
-        0  DMA            1         0             0      191      191      191
+        0  DMA            1         0             0      198      198      198
         0  DMA32         15        90            90        0        0        0
     exit 0
     ");

@@ -29,7 +29,7 @@ use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths, Told};
 /// Where the modules lie, in the order of their names.
 pub const MODULE_DIR: &str = "modules";
 
-const DATA_DISK: &str = "/dev/vda";
+/// Where data disks are mounted: the second at `/data1`.
 const DATA_DIR: &str = "/data";
 const CGROUP_DIR: &str = "/sys/fs/cgroup";
 const LRU_GEN_OFF: &str = "0x0000";
@@ -147,6 +147,7 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
         limit: job.limit,
         tell_every: None,
         host_wide: true,
+        alone: true,
     };
     let tell = |told: Told<'_>| {
         if let Told::Phase(text) = told {
@@ -182,12 +183,23 @@ fn prepare(job: &Job) -> Result<RootPaths, Failure> {
 
     set_lru_gen(Path::new("/sys/kernel/mm/lru_gen/enabled"), job.lru_gen.as_deref())?;
     needs::check_disk(Path::new("/sys"), Path::new("/proc"), job.filesystem.name())?;
-    wait_for(DATA_DISK, || Path::new(DATA_DISK).exists().then_some(()))?;
-    write("/sys/block/vda/queue/read_ahead_kb", &job.read_ahead_kib.to_string())?;
-    mount_data(job.filesystem)?;
-    let files = Path::new(DATA_DIR).join("run");
+    let files = prepare_disk(job, 0)?;
+    let more_disks = (1..job.disks).map(|disk| prepare_disk(job, disk)).collect::<Result<_, _>>()?;
+    Ok(RootPaths { files, more_disks, cgroup, version: CgroupVersion::V2 })
+}
+
+/// Mounts a data disk, which are all alike; returns the run's directory on it.
+fn prepare_disk(job: &Job, disk: u16) -> Result<PathBuf, Failure> {
+    let letter = char::from(b'a' + u8::try_from(disk).expect("at most 24 disks"));
+    let device = format!("/dev/vd{letter}");
+    let dir = if disk == 0 { DATA_DIR.to_owned() } else { format!("{DATA_DIR}{disk}") };
+    wait_for(&device, || Path::new(&device).exists().then_some(()))?;
+    let read_ahead = format!("/sys/block/vd{letter}/queue/read_ahead_kb");
+    write(read_ahead, &job.read_ahead_kib.to_string())?;
+    mount_data(&device, &dir, job.filesystem)?;
+    let files = Path::new(&dir).join("run");
     fs::create_dir(&files).tried("create", &files)?;
-    Ok(RootPaths { files, cgroup, version: CgroupVersion::V2 })
+    Ok(files)
 }
 
 /// Sets the multi-gen LRU, which some kernels start with, and turns it off where nobody asked for it.
@@ -216,10 +228,9 @@ fn mount(kind: &str, target: &str, flags: MountFlags) -> Result<(), Failure> {
     }
 }
 
-fn mount_data(filesystem: VmFilesystem) -> Result<(), Failure> {
-    fs::create_dir_all(DATA_DIR).tried("create", DATA_DIR)?;
-    rustix::mount::mount(DATA_DISK, DATA_DIR, filesystem.name(), MountFlags::NOATIME, None)
-        .tried("mount", DATA_DISK)
+fn mount_data(device: &str, dir: &str, filesystem: VmFilesystem) -> Result<(), Failure> {
+    fs::create_dir_all(dir).tried("create", dir)?;
+    rustix::mount::mount(device, dir, filesystem.name(), MountFlags::NOATIME, None).tried("mount", device)
 }
 
 fn load_modules() -> Result<(), Failure> {
@@ -266,4 +277,23 @@ fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> Result<T, Failure> {
 
 fn write(path: impl AsRef<Path>, value: &str) -> Result<(), Failure> {
     fs::write(&path, value).tried("write", path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_multi_gen_lru_is_off_unless_asked_for_and_a_switch_that_sticks_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let switch = dir.path().join("enabled");
+        let set = |wanted| set_lru_gen(&switch, wanted).map_err(|failure| failure.message);
+        assert_eq!(set(None), Ok(()), "a kernel without it has it off");
+        assert_eq!(set(Some("y")), Err("this kernel has no multi-gen LRU".to_owned()));
+        // A plain file keeps what was written, as no kernel's switch does.
+        fs::write(&switch, "0x0007\n").unwrap();
+        assert_eq!(set(Some("0x0003")), Ok(()));
+        assert_eq!(fs::read_to_string(&switch).unwrap(), "0x0003");
+        assert_eq!(set(None), Err("the multi-gen LRU stays on: n".to_owned()));
+    }
 }

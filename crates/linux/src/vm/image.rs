@@ -34,6 +34,8 @@ const FILES_SHARE: (u64, u64) = (15, 16);
 const EXT4_BYTES_PER_INODE: u64 = 16 << 10;
 /// What a new image takes on the host: 261 MiB with ext4 and 65 MiB with XFS, for 32 GiB.
 const EMPTY_IMAGE: u64 = 320 << 20;
+/// What each further image takes, of disks that are smaller the more there are: its log.
+const EMPTY_MORE: u64 = 80 << 20;
 /// What a file takes besides its content: inode, directory entry, its share of the log.
 const BYTES_PER_FILE: u64 = 1 << 10;
 
@@ -79,9 +81,15 @@ pub(crate) fn fits(made: &Footprint, filesystem: VmFilesystem, size: Bytes) -> R
     }
 }
 
-/// What the image takes on the host when all files are made.
+/// What the images take on the host when all files are made.
 pub(crate) fn grows_to(made: &Footprint) -> Bytes {
-    Bytes(taken(made).get().saturating_add(EMPTY_IMAGE))
+    let more = u64::from(made.disks.saturating_sub(1)) * EMPTY_MORE;
+    Bytes(taken(made).get().saturating_add(EMPTY_IMAGE + more))
+}
+
+/// The size of each of so many disks that have `size` together, in whole MiB.
+pub(crate) fn part(size: Bytes, disks: u16) -> Bytes {
+    Bytes(((size.get() / u64::from(disks)) >> 20) << 20)
 }
 
 fn taken(made: &Footprint) -> Bytes {

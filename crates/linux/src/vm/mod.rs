@@ -64,7 +64,7 @@ pub struct VmSpec {
     pub hardware: Hardware,
     /// What is on the data disk.
     pub filesystem: VmFilesystem,
-    /// Size of the data disk; only what is written takes room on the host.
+    /// Size of the data disk, or of all together; only what is written takes room on the host.
     pub disk: Bytes,
     /// What of the free disk of this host that may be.
     pub share: DiskShare,
@@ -146,9 +146,11 @@ pub fn run(
     let failed = |source| VmError::io("create a folder in", &runs, source);
     let (_, dir) = Processes::of_machine().create_directory(&runs).map_err(failed)?;
     let initramfs = dir.path().join("initramfs");
-    let archive = initramfs_of(spec, &kernel, workload)?;
+    let disks = memory_of(spec).footprint(workload).disks;
+    let archive = initramfs_of(spec, &kernel, workload, disks)?;
     std::fs::write(&initramfs, archive).map_err(|source| VmError::io("write", &initramfs, source))?;
-    let machine = Machine { spec, qemu: &qemu, kernel: &kernel, initramfs: &initramfs, dir: dir.path() };
+    let machine =
+        Machine { spec, disks, qemu: &qemu, kernel: &kernel, initramfs: &initramfs, dir: dir.path() };
     machine.run(stop, tell)
 }
 
@@ -196,16 +198,19 @@ fn look(spec: &VmSpec, workload: &Workload) -> Result<Found, VmError> {
 
 /// Holds what the workload makes against the guest's memory and disk, and those against this host's.
 fn check_bounds(spec: &VmSpec, workload: &Workload, runs: &Path) -> Result<String, VmError> {
-    let Hardware { mem, cpus, numa_nodes } = spec.hardware;
+    let mem = spec.hardware.mem;
     let (host, cgroup) =
         machine::memory_here().unwrap_or_else(|_| (machine::memory_total().to_bytes(), None));
     if mem > host {
         return Err(BoundsError::BeyondMemory { what: "--mem", asked: mem, memory: host, cgroup }.into());
     }
-    let size = MachineSize { memory: mem.to_pages_floor(), nodes: numa_nodes, cpus, disks: 1 };
-    let memory = Memory { option: "--mem", size };
+    let memory = memory_of(spec);
     memory.check(workload, host)?;
     let made = memory.footprint(workload);
+    if made.disks > qemu::DISKS_MAX {
+        let why = format!("a virtual machine has 1 to {} data disks, not {}", qemu::DISKS_MAX, made.disks);
+        return Err(VmError::BadSpec { why });
+    }
     let name = workload.name();
     image::fits(&made, spec.filesystem, spec.disk).map_err(|room| BoundsError::GuestDisk {
         workload: name,
@@ -226,6 +231,14 @@ fn check_bounds(spec: &VmSpec, workload: &Workload, runs: &Path) -> Result<Strin
     Ok(format!("{what} {}", disk.room(spec.share)))
 }
 
+/// The guest that the workload is told to run on: with one disk, unless it is told to use more, which it
+/// then has.
+fn memory_of(spec: &VmSpec) -> Memory {
+    let Hardware { mem, cpus, numa_nodes } = spec.hardware;
+    let size = MachineSize { memory: mem.to_pages_floor(), nodes: numa_nodes, cpus, disks: 1 };
+    Memory { option: "--mem", size }
+}
+
 /// Refuses what cannot work before anything boots. A kernel that was built without the multi-gen
 /// LRU is found out in the guest.
 fn check_lru_gen(lru_gen: LruGen, release: &str) -> Result<(), VmError> {
@@ -238,6 +251,7 @@ fn check_lru_gen(lru_gen: LruGen, release: &str) -> Result<(), VmError> {
 
 struct Machine<'a> {
     spec: &'a VmSpec,
+    disks: u16,
     qemu: &'a Path,
     kernel: &'a Kernel,
     initramfs: &'a Path,
@@ -276,19 +290,21 @@ impl Machine<'_> {
         stop: &AtomicBool,
         tell: &dyn Fn(Told<'_>),
     ) -> Result<VmRun, Failure> {
-        let [disk, console, channel, errors] =
-            ["disk", "console", "channel", "errors"].map(|name| self.dir.join(name));
-        image::make(&disk, self.spec.filesystem, self.spec.disk)
-            .map_err(|error| Failure { error, was_ready: false })?;
+        let [console, channel, errors] = ["console", "channel", "errors"].map(|name| self.dir.join(name));
+        let disks: Vec<PathBuf> = (0..self.disks).map(|disk| self.dir.join(format!("disk{disk}"))).collect();
+        for disk in &disks {
+            image::make(disk, self.spec.filesystem, image::part(self.spec.disk, self.disks))
+                .map_err(|error| Failure { error, was_ready: false })?;
+        }
         let files = qemu::Files {
             kernel: &self.kernel.image,
             initramfs: self.initramfs,
-            disk: &disk,
+            disks: &disks,
             console: &console,
             channel: &channel,
         };
         let arguments = qemu::arguments(&self.spec.hardware, accelerator, &files);
-        let outputs = Outputs { console: &console, channel: &channel, errors: &errors, disk: &disk };
+        let outputs = Outputs { console: &console, channel: &channel, errors: &errors, disks: &disks };
         let patience =
             Patience { total: self.spec.timeout, boot: boot_patience, quiet: self.spec.quiet_timeout };
         tell(Told::Phase(&format!("booting {} with {}", self.kernel.release, accelerator.name())));
@@ -315,7 +331,7 @@ fn modules_of(spec: &VmSpec) -> Vec<&'static str> {
 }
 
 /// The guest's root: the program as `/init`, modules numbered in the order of loading, the job.
-fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload) -> Result<Vec<u8>, VmError> {
+fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload, disks: u16) -> Result<Vec<u8>, VmError> {
     let program = match &spec.program {
         Some(path) => path.clone(),
         None => std::env::current_exe()
@@ -340,6 +356,7 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload) -> Result<V
         sample_period: spec.sample_period,
         limit: spec.limit,
         filesystem: spec.filesystem,
+        disks,
         lru_gen: spec.lru_gen.is_on().then(|| spec.lru_gen.to_sysfs()),
         read_ahead_kib: spec.read_ahead_kib,
         timeout: spec.timeout,

@@ -39,8 +39,10 @@ pub struct Job {
     pub sample_period: Duration,
     /// `memory.max` of the workload's root cgroup.
     pub limit: Option<Bytes>,
-    /// What is on the data disk.
+    /// What is on each data disk.
     pub filesystem: VmFilesystem,
+    /// How many data disks there are, at least 1.
+    pub disks: u16,
     /// What `/sys/kernel/mm/lru_gen/enabled` takes to turn the multi-gen LRU on; `None` is off.
     pub lru_gen: Option<String>,
     /// Readahead of the data disk in KiB.
@@ -189,6 +191,7 @@ mod tests {
                 sample_period: Duration::from_secs(1),
                 limit: None,
                 filesystem: VmFilesystem::Ext4,
+                disks: 1,
                 lru_gen: None,
                 read_ahead_kib: 128,
                 timeout: Duration::from_secs(60),

@@ -1,14 +1,14 @@
 //! The virtual machine as a command line of QEMU.
 //!
 //! The machine is a plain PC with nothing on it that the run does not need: memory, CPUs, one
-//! virtio disk, a serial console and a virtio serial port for results; no network, no graphics.
+//! virtio disk or several, a serial console and a virtio serial port for results; no network, no graphics.
 //! The reference measurements used the same shape (`-accel tcg,thread=multi -cpu max`).
 //!
 //! The disk uses the host's page cache (`cache=writeback`): about as fast as memory, so times
 //! are the CPU's. Left out: disks with a speed, passing through devices.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use units::Bytes;
 use workload::scenario::{GUEST_CPUS_MAX as MOST_CPUS, GUEST_NODES_MAX as MOST_NODES};
@@ -36,6 +36,9 @@ impl Accelerator {
     }
 }
 
+/// Data disks that a machine can have: each takes one of its 32 PCI slots.
+pub const DISKS_MAX: u16 = 24;
+
 /// The shape of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hardware {
@@ -54,8 +57,8 @@ pub struct Files<'a> {
     pub kernel: &'a Path,
     /// A cpio archive.
     pub initramfs: &'a Path,
-    /// The data disk.
-    pub disk: &'a Path,
+    /// The data disks.
+    pub disks: &'a [PathBuf],
     /// Where the console goes.
     pub console: &'a Path,
     /// Where messages go.
@@ -112,8 +115,11 @@ pub fn arguments(hardware: &Hardware, accelerator: Accelerator, files: &Files<'_
     line.option("-chardev", "file,id=channel,path=", files.channel);
     line.text("-device virtio-serial-pci");
     line.text(&format!("-device virtserialport,chardev=channel,name={PORT_NAME}"));
-    line.option("-drive", "if=none,id=data,format=raw,cache=writeback,file=", files.disk);
-    line.text("-device virtio-blk-pci,drive=data");
+    for (index, disk) in files.disks.iter().enumerate() {
+        let id = if index == 0 { "data".to_owned() } else { format!("data{index}") };
+        line.option("-drive", &format!("if=none,id={id},format=raw,cache=writeback,file="), disk);
+        line.text(&format!("-device virtio-blk-pci,drive={id}"));
+    }
     line.0
 }
 
@@ -164,7 +170,8 @@ mod tests {
 
     fn line(hardware: Hardware, accelerator: Accelerator) -> String {
         let [kernel, initramfs, disk, console, channel] = FILES.map(Path::new);
-        let files = Files { kernel, initramfs, disk, console, channel };
+        let disks = [disk.to_owned()];
+        let files = Files { kernel, initramfs, disks: &disks, console, channel };
         let arguments = arguments(&hardware, accelerator, &files);
         arguments.join(std::ffi::OsStr::new(" ")).into_string().unwrap().replace(" -", "\n-")
     }
@@ -192,6 +199,29 @@ mod tests {
         -drive if=none,id=data,format=raw,cache=writeback,file=/r/a,,b/disk
         -device virtio-blk-pci,drive=data
         ");
+    }
+
+    #[test]
+    fn each_disk_is_a_device_of_its_own() {
+        let disks = ["/r/disk0", "/r/disk1", "/r/disk2"].map(PathBuf::from);
+        let [kernel, initramfs, _, console, channel] = FILES.map(Path::new);
+        let files = Files { kernel, initramfs, disks: &disks, console, channel };
+        let hardware = Hardware { mem: Bytes(256 * MIB), cpus: 2, numa_nodes: 1 };
+        let line = arguments(&hardware, Accelerator::Tcg, &files);
+        let drives: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
+        assert_eq!(
+            drives[drives.len() - 8..],
+            [
+                "-drive",
+                "if=none,id=data1,format=raw,cache=writeback,file=/r/disk1",
+                "-device",
+                "virtio-blk-pci,drive=data1",
+                "-drive",
+                "if=none,id=data2,format=raw,cache=writeback,file=/r/disk2",
+                "-device",
+                "virtio-blk-pci,drive=data2",
+            ]
+        );
     }
 
     #[test]

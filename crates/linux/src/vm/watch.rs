@@ -70,8 +70,8 @@ pub struct Outputs<'a> {
     pub channel: &'a Path,
     /// QEMU's own messages.
     pub errors: &'a Path,
-    /// Its data disk, which grows.
-    pub disk: &'a Path,
+    /// Its data disks, which grow.
+    pub disks: &'a [PathBuf],
 }
 
 /// Runs `program` until it delivers a result.
@@ -116,7 +116,7 @@ struct Watcher {
     inbox: Inbox,
     errors: File,
     error_text: String,
-    disk: PathBuf,
+    disks: Vec<PathBuf>,
     last_phase: String,
     last_told: Instant,
 }
@@ -155,7 +155,7 @@ impl Watcher {
             inbox: Inbox::default(),
             errors: open(outputs.errors)?,
             error_text: String::new(),
-            disk: outputs.disk.to_owned(),
+            disks: outputs.disks.to_owned(),
             last_phase: String::new(),
             last_told: now,
         })
@@ -218,7 +218,8 @@ impl Watcher {
             (Some(_), phase) => phase,
         };
         // Blocks that the sparse image has, in units of 512 bytes (stat(2)).
-        let image = std::fs::metadata(&self.disk).map_or(0, |file| file.blocks() * 512);
+        let grown = |disk| std::fs::metadata(disk).map_or(0, |file| file.blocks() * 512);
+        let image = self.disks.iter().map(grown).sum();
         format!("{seconds} s of guest; {phase}; its disk has grown to {}", Rounded::down(Bytes(image)))
     }
 
@@ -283,7 +284,8 @@ mod tests {
             ["qemu", "console", "channel", "errors"].map(|name| dir.path().join(name));
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-        let outputs = Outputs { console: &console, channel: &channel, errors: &errors, disk: &program };
+        let outputs =
+            Outputs { console: &console, channel: &channel, errors: &errors, disks: &[program.clone()] };
         let arguments = [console.clone().into(), channel.clone().into()];
         let heard = RefCell::new(Vec::new());
         let outcome = watch(&program, &arguments, &outputs, &patience, stop, &|told| {
@@ -380,7 +382,8 @@ mod tests {
         let nowhere = Path::new("/nowhere/qemu");
         let dir = tempfile::tempdir().unwrap();
         let [console, channel, errors] = ["console", "channel", "errors"].map(|name| dir.path().join(name));
-        let outputs = Outputs { console: &console, channel: &channel, errors: &errors, disk: &console };
+        let outputs =
+            Outputs { console: &console, channel: &channel, errors: &errors, disks: &[console.clone()] };
         let failure = watch(nowhere, &[], &outputs, &PATIENT, &AtomicBool::new(false), &|_| ()).unwrap_err();
         assert_eq!(failure.error.hint().as_deref(), Some("install it: `apt-get install qemu-system-x86`"));
     }

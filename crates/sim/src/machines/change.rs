@@ -19,15 +19,25 @@ pub(super) struct Change {
 /// The most CPUs and disks of a machine.
 const CPUS_MAX: u16 = 1024;
 const DISKS_MAX: u16 = 256;
+const CPU_PERCENT_MAX: u32 = 100_000;
 const READAHEAD_MAX: u64 = 64 << 20;
 const BANDWIDTH_MAX: u64 = 1 << 40;
 
-pub(super) const CHANGES: [Change; 5] = [
+pub(super) const CHANGES: [Change; 7] = [
     Change {
         name: "cpus",
         takes: "a number from the machine's nodes to 1024",
         set: |spec, text| {
             spec.cpus = number(text).filter(|cpus| (spec.nodes..=CPUS_MAX).contains(cpus))?;
+            Some(())
+        },
+    },
+    Change {
+        name: "cpu_percent",
+        takes: "the CPU time of an operation in percent of the cost table, from 1 to 100000",
+        set: |spec, text| {
+            let percent = text.parse().ok().filter(|percent| (1..=CPU_PERCENT_MAX).contains(percent));
+            spec.cpu_percent = percent?;
             Some(())
         },
     },
@@ -55,6 +65,18 @@ pub(super) const CHANGES: [Change; 5] = [
             let Bytes(bytes) = parse_size(text).ok()?;
             let bandwidth = Some(bytes).filter(|bytes| (1..=BANDWIDTH_MAX).contains(bytes))?;
             (spec.disk.read.bandwidth, spec.disk.write.bandwidth) = (bandwidth, bandwidth);
+            Some(())
+        },
+    },
+    Change {
+        name: "adapter",
+        takes: "bytes a second that all disks share, such as 1G, or `none` for no limit",
+        set: |spec, text| {
+            let limit = |Bytes(bytes): &Bytes| (1..=BANDWIDTH_MAX).contains(bytes);
+            spec.host_bandwidth = match text {
+                "none" => None,
+                _ => Some(parse_size(text).ok().filter(limit)?.get()),
+            };
             Some(())
         },
     },
@@ -105,15 +127,18 @@ mod tests {
     #[test]
     fn a_machine_is_changed_where_its_name_says_so_and_nowhere_else() {
         let plain = MachineSpec::parse("s390-fcp").unwrap();
-        let text = "s390-fcp+cpus=16+disks=2+readahead=128k+bandwidth=50M+segment=2us";
+        let text =
+            "s390-fcp+cpus=16+cpu_percent=50+disks=2+readahead=128k+bandwidth=50M+adapter=none+segment=2us";
         let changed = MachineSpec::parse(text).unwrap();
         assert_eq!((changed.cpus, changed.disks, changed.readahead), (16, 2, Bytes(128 << 10)));
         assert_eq!((changed.disk.read.bandwidth, changed.disk.segment), (50 << 20, Nanos(2_000)));
+        assert_eq!(changed.cpu_percent, 50);
         assert_eq!((changed.name, changed.least_mem), (plain.name, plain.least_mem));
 
         let kernel = Version::parse("linux-2.6.32").unwrap();
         let (hardware, layout) = build(text, Bytes(256 << 20), &kernel).unwrap();
         assert_eq!((hardware.cpus, layout.cpus, hardware.devices.len()), (16, 16, 2));
+        assert_eq!(hardware.host_bandwidth, None);
         assert_eq!((hardware.readahead_pages, hardware.devices[1].segment), (32, Nanos(2_000)));
     }
 
@@ -136,14 +161,14 @@ mod tests {
         });
         insta::assert_snapshot!(said.join("\n"), @"
         unknown machine `s390-fpc`; `pagetide list machines` shows the names
-        machines have no `cpu` to change; it is one of `cpus`, `disks`, `readahead`, `bandwidth`, `segment`, as in `s390-fcp+cpus=16`
+        machines have no `cpu` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, as in `s390-fcp+cpus=16`
         `cpus` of a machine cannot be ``; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `0`; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `1`; it takes a number from the machine's nodes to 1024
         `cpus` of a machine is changed twice; leave one of them out
         `segment` of a machine cannot be `2`; it takes a time for each run of adjacent frames in a request, such as 2us
         `readahead` of a machine cannot be `5k`; it takes a size from 0 to 64M in whole pages
-        machines have no `` to change; it is one of `cpus`, `disks`, `readahead`, `bandwidth`, `segment`, as in `s390-fcp+cpus=16`
+        machines have no `` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, as in `s390-fcp+cpus=16`
         ");
     }
 }

@@ -166,6 +166,10 @@ fn every_workload_gives_the_same_twice() {
     let small: BTreeMap<&str, Small<'_>> = [
         ("hot-and-stream", ("vm-2cpu", 32, [("hot", "4M"), ("stream", "64M")].as_slice(), "pgscan_kswapd")),
         ("huge-faults", ("skylake-1s", 128, [("advice", "madvise")].as_slice(), "nr_written")),
+        (
+            "sequential-readers",
+            ("s390-fcp", 64, [("readers", "4"), ("file", "16M")].as_slice(), "pgscan_kswapd"),
+        ),
     ]
     .into();
     for spec in workload::catalog() {
