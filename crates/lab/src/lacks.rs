@@ -94,17 +94,11 @@ pub(crate) fn assumed_of_workload(
     if rules.huge_pages == HugePages::Off && workload.needs().contains(&Need::HugePages) {
         told.push(format!("{base} has no huge pages: every fault is of a single page"));
     }
-    if rules.writepage == Writepage::Anyone {
-        told.push(match filesystem {
-            Filesystem::Ext4 => format!(
-                "assumed: files of {base} have extents, as on ext4; those of ext3 have a block of pointers for \
-                 each 4 MiB in the page cache"
-            ),
-            Filesystem::Xfs => format!(
-                "assumed: XFS of {base} reclaims inodes as later ones do; the real one waits for those that \
-                 are being written"
-            ),
-        });
+    if rules.writepage == Writepage::Anyone && filesystem == Filesystem::Xfs {
+        told.push(format!(
+            "assumed: XFS of {base} reclaims inodes as later ones do; the real one waits for those that are \
+             being written"
+        ));
     }
     told
 }
