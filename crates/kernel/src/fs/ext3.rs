@@ -8,9 +8,9 @@
 //! So each 4 MiB of a file need a page of metadata, which every look-up touches: it is active from its
 //! second one on (the Buffers of MECHANISMS 17/S1). Extents of ext4 need next to none.
 //!
-//! Left out: triple indirect blocks and files beyond 28 GiB, whose indirect blocks are taken for one
-//! another's; the gaps that indirect blocks leave between a file's own blocks; the journal. Neighbours:
-//! [`super::ext4`], with which it shares inode tables and buffer heads.
+//! Left out: triple indirect blocks; files beyond 8 GiB and more than 8000 files on a disk, whose indirect
+//! blocks are taken for one another's; the gaps that indirect blocks leave between a file's own blocks; the
+//! journal. Neighbours: [`super::ext4`], with which it shares inode tables and buffer heads.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -31,13 +31,12 @@ use crate::tasks::process::Process;
 const DIRECT: u32 = 12;
 /// Pointers in a block.
 const POINTERS: u32 = 1024;
-/// Where indirect blocks begin in the device's mapping: a stretch for each inode, whose last block is its
-/// double indirect one.
-const INDIRECT_FIRST: u32 = 1 << 30;
-const STRETCH: u32 = 1 << 13;
-const STRETCHES: u32 = 1 << 18;
-/// Where block bitmaps begin there.
-const BITMAP_FIRST: u32 = 1 << 25;
+/// Where indirect blocks begin in the device's mapping, behind the block bitmaps and before the inode tables:
+/// a stretch for each inode, whose last block is its double indirect one. Kept small, as whoever looks for
+/// dirty blocks goes through all of it.
+const INDIRECT_FIRST: u32 = 1 << 16;
+const STRETCH: u32 = 1 << 11;
+const STRETCHES: u32 = ((1 << 24) - INDIRECT_FIRST) / STRETCH;
 /// Bytes of a block group: what a bitmap of one block covers.
 const GROUP: u64 = 128 << 20;
 
@@ -90,7 +89,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return self.read_indirect(process, inode, block..block + 1).await;
         }
         let group = self.shared.files.borrow().next_offset(inode.device) / GROUP;
-        let bitmap = BITMAP_FIRST + u32::try_from(group).unwrap_or(0);
+        let bitmap = u32::try_from(group).unwrap_or(u32::MAX) % INDIRECT_FIRST;
         let device = self.device_of(inode);
         for block in path(inode.number, block..block + 1).chain([bitmap]) {
             self.dirty_block(process, &device, block).await?;
@@ -153,6 +152,6 @@ mod tests {
         assert_eq!(indirect_of(8, 12).unwrap() - indirect_of(7, 12).unwrap(), STRETCH);
         let last = DIRECT + ((STRETCH - 2) * POINTERS);
         assert_eq!(indirect_of(7, last).unwrap() + 1, double_indirect_of(7, last).unwrap());
-        assert!(double_indirect_of(STRETCHES - 1, last).unwrap() < u32::MAX - 1, "and all lie on the device");
+        assert!(double_indirect_of(STRETCHES - 1, last).unwrap() < 1 << 24, "and all lie before the inode tables");
     }
 }
