@@ -104,7 +104,13 @@ pub(crate) struct VmArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum VmCommand {
     /// Bring Debian's newest kernel of a version into the cache folder, with apt, unprivileged
-    #[command(after_help = "Example:\n  pagetide vm fetch 6.12")]
+    #[command(
+        after_help = "A kernel of your own needs no fetching: `--on vm:PATH` takes its image, or the folder
+that it is built in.
+
+Example:
+  pagetide vm fetch 6.12"
+    )]
     Fetch {
         /// Version: 5.10, 6.1, 6.12, 7.2, or a whole release [example: 6.12]
         #[arg(value_name = "VERSION")]
@@ -238,7 +244,7 @@ pub(crate) struct ScenarioArgs {
     /// Seed of all randomness in the run [default: 1] [example: 7]
     #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
-    /// Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take several [default: sim] [example: vm:6.12]
+    /// Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take several [default: sim] [example: vm:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
     pub(crate) backends: Vec<String>,
     /// Print the resolved scenario instead of running it
@@ -380,7 +386,7 @@ pub(crate) struct SweepArgs {
     /// Runs of each combination, with this many seeds [default: 1] [example: 5]
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub(crate) seeds: Option<u64>,
-    /// Where to run: sim, host, vm:VERSION or vm:IMAGE [default: sim] [example: vm:6.12]
+    /// Where to run: sim, host, vm:VERSION or vm:PATH [default: sim] [example: vm:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
     pub(crate) backend: Option<String>,
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]

@@ -4,12 +4,13 @@
 //! a comparison is judged and shown, see `pagetide-stats` and `pagetide-report`.
 
 use recording::Recording;
-use report::Group;
+use report::{Grid, Group};
 use workload::scenario::{Backend, GUEST_MACHINE, SEED_DEFAULT, Scenario, check_kernel};
 
 use crate::batch::PlannedRun;
 use crate::error::LabError;
 use crate::experiment::Experiment;
+use crate::grid::{self, PlannedGrid};
 use crate::names::Names;
 use crate::resolve::{
     GuestRequest, Request, Subject, command, guest_mem, kernel_named, listed, machine_spec,
@@ -36,6 +37,8 @@ pub struct Comparison {
     pub variants: Vec<Variant>,
     /// What was assumed to make them comparable, or applies to some only: a sentence each.
     pub assumed: Vec<String>,
+    /// Further points of the workload's experiment, if it has any and nobody chose one.
+    pub grid: Option<PlannedGrid>,
 }
 
 /// Resolves `request` for each of `kernels` and each of `seeds` seeds from the request's own on.
@@ -55,13 +58,7 @@ pub fn plan(
     backends: &[String],
     seeds: u64,
 ) -> Result<Comparison, LabError> {
-    let parsed = backends.iter().map(|text| text.parse().map_err(LabError::from));
-    let mut backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
-    for (index, backend) in backends.iter().enumerate() {
-        if backends[..index].contains(backend) {
-            return Err(LabError::Twice { option: "--on", value: backend.to_string() });
-        }
-    }
+    let mut backends = distinct(backends)?;
     let simulated = backends.contains(&Backend::Sim);
     let sides = Sides { request, kernels, simulated, has_guest: backends.iter().any(is_guest) };
     let first = match backends.iter().find(|backend| is_guest(backend)).or(backends.first()) {
@@ -115,8 +112,18 @@ pub fn plan(
             if sides.guest_stands_for_machine() {
                 assumed.extend(assumed_machine(&variants));
             }
-            Ok(Comparison { variants, assumed })
+            let grid = grid::plan(request, &variants, seeds)?;
+            Ok(Comparison { variants, assumed, grid })
         }
+    }
+}
+
+fn distinct(backends: &[String]) -> Result<Vec<Backend>, LabError> {
+    let parsed = backends.iter().map(|text| text.parse().map_err(LabError::from));
+    let backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
+    match backends.iter().enumerate().find(|(index, backend)| backends[..*index].contains(backend)) {
+        Some((_, twice)) => Err(LabError::Twice { option: "--on", value: twice.to_string() }),
+        None => Ok(backends),
     }
 }
 
@@ -227,21 +234,27 @@ fn default_kernels(workload: &str) -> Result<Vec<String>, LabError> {
 }
 
 pub(crate) fn variant(label: String, scenario: &Scenario, seeds: u64) -> Variant {
-    let first = scenario.seed.0;
-    let seeded = |offset: u64| Scenario { seed: units::Seed(first.wrapping_add(offset)), ..scenario.clone() };
     let command = match seeds {
         1 => command(scenario),
         _ => {
             let unseeded = command(&Scenario { seed: SEED_DEFAULT, ..scenario.clone() });
+            let first = scenario.seed.0;
             let last = first.wrapping_add(seeds - 1);
             format!("for seed in $(seq {first} {last}); do {unseeded} --seed $seed; done")
         }
     };
-    Variant { label, command, scenarios: (0..seeds).map(seeded).collect() }
+    Variant { label, command, scenarios: seeded(scenario, seeds) }
+}
+
+/// `scenario` with so many seeds, from its own on.
+pub(crate) fn seeded(scenario: &Scenario, seeds: u64) -> Vec<Scenario> {
+    let first = scenario.seed.0;
+    let with = |offset: u64| Scenario { seed: units::Seed(first.wrapping_add(offset)), ..scenario.clone() };
+    (0..seeds).map(with).collect()
 }
 
 impl Comparison {
-    /// All runs: variant after variant, seed after seed.
+    /// All runs: variant after variant, seed after seed; then those of the grid.
     pub fn runs(&self) -> Vec<PlannedRun> {
         let runs_of = |variant: &Variant| {
             let label = variant.label.clone();
@@ -249,7 +262,19 @@ impl Comparison {
                 move |scenario: &Scenario| PlannedRun { label: label.clone(), scenario: scenario.clone() };
             variant.scenarios.iter().map(run).collect::<Vec<_>>()
         };
-        self.variants.iter().flat_map(runs_of).collect()
+        let of_grid = self.grid.iter().flat_map(PlannedGrid::runs);
+        self.variants.iter().flat_map(runs_of).chain(of_grid).collect()
+    }
+
+    /// How many of the runs are those of variants.
+    fn own_runs(&self) -> usize {
+        self.variants.iter().map(|variant| variant.scenarios.len()).sum()
+    }
+
+    /// The grid of a report on `recordings`, which are those of [`Comparison::runs`], if there is one.
+    pub fn grid<'a>(&self, recordings: &'a [Option<Recording>]) -> Option<Grid<'a>> {
+        let (own, others) = recordings.split_at(self.own_runs());
+        self.grid.as_ref().map(|grid| grid.report(&self.variants, own, others))
     }
 
     /// The columns of a report on `recordings`, which are those of [`Comparison::runs`]. A variant
@@ -258,7 +283,7 @@ impl Comparison {
     /// # Panics
     /// When there is not one entry for each run.
     pub fn groups<'a>(&self, recordings: &'a [Option<Recording>]) -> Vec<Group<'a>> {
-        let mut rest = recordings;
+        let (mut rest, of_grid) = recordings.split_at(self.own_runs());
         let mut groups = Vec::new();
         for variant in &self.variants {
             let (own, others) = rest.split_at(variant.scenarios.len());
@@ -269,7 +294,8 @@ impl Comparison {
                 groups.push(Group { label, command, recordings });
             }
         }
-        assert!(rest.is_empty(), "there are more recordings than runs");
+        let others = self.grid.as_ref().map_or(0, |grid| grid.runs().count());
+        assert_eq!(of_grid.len(), others, "there is not one recording for each run");
         groups
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Left out: the sources' figures. Nothing in this table tells a run what to measure.
 
+use report::{GridLayout, GridRow};
 use units::Bytes;
 
 /// A source's own setting for one workload.
@@ -17,7 +18,37 @@ pub struct Experiment {
     /// The kernel that the change was made to, and the same one with the change; for a series, with
     /// ever more of its steps.
     pub kernels: &'static [&'static str],
+    /// Further points at which its source measured, and the tables that it made of them.
+    pub grid: Option<&'static GridLayout>,
 }
+
+/// The tables of C. Ehrhardt's mail: what he counted with 4, 8 and 16 readers, and the throughput with 160 to
+/// 356 megabytes "in 32mb steps", the last of which is one of 36.
+const READERS_AND_MEMORY: GridLayout = GridLayout {
+    param: "readers",
+    values: &["4", "8", "16"],
+    rows: &[
+        GridRow::Counter("perf_count_congestion_wait"),
+        GridRow::Counter("perf_count_call_congestion_wait_from_alloc_pages_high_priority"),
+        GridRow::Share(
+            "perf_count_call_congestion_wait_from_alloc_pages_slowpath",
+            "perf_count_congestion_wait",
+        ),
+        GridRow::Counter("perf_count_pages_direct_reclaim"),
+        GridRow::Counter("perf_count_failed_pages_direct_reclaim"),
+        GridRow::Share(
+            "perf_count_failed_pages_direct_reclaim_but_progress",
+            "perf_count_pages_direct_reclaim",
+        ),
+        GridRow::Metric("throughput_kb_per_sec"),
+        GridRow::Metric("futile_wait_seconds"),
+        GridRow::Metric("failed_but_progress_percent"),
+    ],
+    phase: "read_done",
+    mems: &["160M", "192M", "224M", "256M", "288M", "320M", "356M"],
+    own_mem: "256M",
+    metric: "throughput_kb_per_sec",
+};
 
 const EXPERIMENTS: &[Experiment] = &[
     // J. Weiner, "mm: fix page aging across multiple cgroups", 7 Nov 2019: MemTotal 1016336 kB.
@@ -26,23 +57,26 @@ const EXPERIMENTS: &[Experiment] = &[
         machine: "vm-2cpu",
         mem: Bytes(1_016_336 << 10),
         kernels: &["linux-5.4", "linux-5.4+root-aging"],
+        grid: None,
     },
     // C. Ehrhardt and M. Gorman, "Performance regression in scsi sequential throughput", 8 Feb 2010: a
-    // guest of 256 MiB; each commit reverted, both; the pressure queue alone and on top of that.
+    // guest of 256 MiB, the bad case and the good one; each commit reverted alone; the ratio of the active
+    // and the inactive list reverted; the pressure queue alone and on top of that.
     Experiment {
         workload: "sequential-readers",
         machine: "s390-fcp",
         mem: Bytes(256 << 20),
         kernels: &[
             "linux-2.6.32",
+            "linux-2.6.32-pcp-cold-order-pcp-per-migratetype",
             "linux-2.6.32-pcp-cold-order",
             "linux-2.6.32-pcp-per-migratetype",
-            "linux-2.6.32-pcp-cold-order-pcp-per-migratetype",
             "linux-2.6.32-evict-once-ratio",
             "linux-2.6.32+pressure-wait",
             "linux-2.6.32-pcp-cold-order-pcp-per-migratetype+pressure-wait",
             "linux-2.6.32-pcp-cold-order-pcp-per-migratetype-evict-once-ratio",
         ],
+        grid: Some(&READERS_AND_MEMORY),
     },
     // M. Gorman, "fragmentation avoidance improvements v2", 7 Nov 2018: one socket of 32 GiB; steps
     // 1, 1 to 3 (the second changes nothing), 1 to 4.
@@ -56,6 +90,7 @@ const EXPERIMENTS: &[Experiment] = &[
             "linux-4.20-rc1+nofragment+watermark-boost-v2",
             "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall",
         ],
+        grid: None,
     },
 ];
 

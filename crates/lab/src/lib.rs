@@ -12,6 +12,8 @@
 //! | `zones.rs` | the zones of a machine as they are after boot |
 //! | `experiment.rs` | what a workload runs on when nobody says: machine, memory, kernels before and after |
 //! | `resolve.rs` | texts to a resolved scenario, and a scenario back to the command that runs it |
+//! | `lacks.rs` | what a kernel does not have: refused, or told with the results |
+//! | `grid.rs` | further points of an experiment: other values of a parameter, other memory |
 //! | `compare.rs` | kernels x seeds to runs, and the runs back to columns of a report |
 //! | `ablate.rs` | one workload on every kernel that some features make, switched or not |
 //! | `sweep.rs` | one workload or trace with every combination of several values |
@@ -20,6 +22,7 @@
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
+//! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
 //! | `differences.rs` | what distinguishes recordings that are put side by side |
 //! | `view.rs` | what a report of a workload shows first |
 //! | `folders.rs` | folders of several recordings, written and read |
@@ -42,6 +45,8 @@ mod error;
 pub mod experiment;
 pub mod fidelity;
 pub mod folders;
+pub mod grid;
+mod lacks;
 pub mod names;
 pub mod real;
 pub mod replay;
@@ -50,6 +55,7 @@ mod simulate;
 pub mod sources;
 pub mod sweep;
 mod view;
+mod waited;
 pub mod workloads;
 pub mod zones;
 

@@ -20,6 +20,7 @@ use crate::batch::PlannedRun;
 use crate::counted::{as_counted, phases, since};
 use crate::error::LabError;
 use crate::resolve::guest_mem;
+use crate::waited::{traced, with_waits};
 
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
 
@@ -224,7 +225,10 @@ fn filled(identity: Recording, result: LinuxResult) -> Recording {
         wall_ns: Some(result.wall_ns),
         ..identity
     };
-    recording.killed(result.oom_kill.into_iter().map(oom_kill).collect())
+    let recording = recording.killed(result.oom_kill.into_iter().map(oom_kill).collect());
+    let Some(waits) = result.waits else { return recording };
+    let phases = recording.phases_to_the_end();
+    with_waits(recording, waits.into_iter().map(|wait| traced(wait, &phases)).collect())
 }
 
 fn oom_kill(kill: linux::OomKill) -> OomKill {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use kernel::Filesystem;
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::version::feature::Feature;
 use mm::version::presets::Version;
@@ -22,6 +23,7 @@ use workload::{Backend, KernelSpec, ParamError, Params, Scenario, ScenarioError,
 use crate::disks;
 use crate::error::LabError;
 use crate::experiment::Experiment;
+use crate::lacks;
 use crate::names::Names;
 
 /// What a request is about.
@@ -371,6 +373,11 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
     match scenario.backend {
         Backend::Sim => Ok(disks::check(scenario, &Setting::of(scenario)?)?),
         Backend::Host | Backend::Vm(_) => {
+            if filesystem(scenario) == Filesystem::Ext3 {
+                let message = format!("`{}` makes no disk with ext3", scenario.backend);
+                let hint = "leave `filesystem` out, or run it on the simulator".to_owned();
+                return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
+            }
             sysctls(&scenario.sysctls)?;
             let simulated = |name: &&String| is_simulated_only(name);
             match scenario.sysctls.keys().find(simulated) {
@@ -416,13 +423,17 @@ impl Setting {
         let (Some(kernel), Some(machine), Some(mem)) = (kernel, machine, *mem) else {
             panic!("a scenario for the simulator without a kernel or a machine: {scenario:?}");
         };
-        Self::new(kernel, machine, mem, sysctls)
+        let mut setting = Self::new(kernel, machine, mem, sysctls)?;
+        lacks::check_workload(&setting.kernel, &scenario.workload)?;
+        let filesystem = filesystem(scenario);
+        setting.notes.extend(lacks::assumed_of_workload(&setting.kernel, &scenario.workload, filesystem));
+        Ok(setting)
     }
 
     /// The setting that these names and values make.
     ///
     /// # Errors
-    /// A sysctl out of range, or a machine that cannot be built.
+    /// A sysctl out of range or that the kernel does not have, or a machine that cannot be built.
     pub(crate) fn new(
         kernel: &KernelSpec,
         machine: &str,
@@ -431,12 +442,24 @@ impl Setting {
     ) -> Result<Self, LabError> {
         let kernel = Version::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
         let sysctls = sysctls(pairs)?;
+        lacks::check_sysctls(&kernel, pairs)?;
         let (hardware, layout) = machines::build(machine, mem, &kernel)
             .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;
         let spec = MachineSpec::parse(machine).expect("it was just built");
-        let notes = spec.assumed(&kernel).into_iter().collect();
+        let mut notes: Vec<String> = spec.assumed(&kernel).into_iter().collect();
+        notes.extend(lacks::assumed_of_machine(&kernel, &layout));
         Ok(Self { kernel, sysctls, hardware, layout, notes })
     }
+}
+
+/// The filesystem that the workload asks for; the machine's own when it does not.
+pub(crate) fn filesystem(scenario: &Scenario) -> Filesystem {
+    let asked = match scenario.workload.params().get("filesystem") {
+        Some(workload::ParamValue::Choice(name)) => Filesystem::by_name(name),
+        _ => None,
+    };
+    let own = || scenario.machine.as_deref().map_or(Filesystem::Ext4, |name| machine_spec(name).filesystem);
+    asked.unwrap_or_else(own)
 }
 
 /// The command that runs `scenario`, with all that differs from the workload's defaults.

@@ -11,12 +11,13 @@ use std::time::Instant;
 use kernel::{Filesystem, WaitReason};
 use recording::{OomKill, Recording, Series, Stall};
 use sim::run::{Program, SimError, SimResult, SimRun};
-use sim::{Progress, RunError};
+use sim::{Progress, RunError, WaitKind};
 use workload::Scenario;
 
 use crate::counted::{phases, since};
 use crate::error::{FailedAssertion, LabError};
-use crate::resolve::{Setting, command};
+use crate::resolve::{Setting, command, filesystem};
+use crate::waited::{wait, with_waits};
 
 /// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
 ///
@@ -97,15 +98,6 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without text".into())
 }
 
-/// The filesystem that the workload asks for; ext4 when it does not.
-fn filesystem(scenario: &Scenario) -> Filesystem {
-    let asked = match scenario.workload.params().get("filesystem") {
-        Some(workload::ParamValue::Choice(name)) => Filesystem::by_name(name),
-        _ => None,
-    };
-    asked.unwrap_or(Filesystem::Ext4)
-}
-
 fn recorded(identity: Recording, result: SimResult) -> Recording {
     let rows = result.rows.into_iter().map(|(at, values)| (at.get(), values)).collect();
     let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at.get(), phase.vmstat));
@@ -121,7 +113,10 @@ fn recorded(identity: Recording, result: SimResult) -> Recording {
         simulated_ns: result.simulated.get(),
         ..identity
     };
-    recording.killed(result.oom_kills.into_iter().map(oom_kill).collect())
+    let recording = recording.killed(result.oom_kills.into_iter().map(oom_kill).collect());
+    let phases = recording.phases_to_the_end();
+    let waits = result.waits.into_iter().map(|waits| wait(waits, &phases)).collect();
+    with_waits(recording, waits)
 }
 
 fn oom_kill(kill: kernel::OomKill) -> OomKill {
@@ -132,40 +127,24 @@ fn oom_kill(kill: kernel::OomKill) -> OomKill {
 /// Waits that somebody suffered. Idle kernel threads, and programs that sleep or wait for their
 /// own tasks by choice, are no stalls.
 fn stalls(stalls: Vec<sim::Stall>) -> Vec<Stall> {
-    let suffered = stalls.into_iter().filter_map(|stall| {
-        let reason = reason_name(stall.reason)?;
-        Some(Stall {
-            task: stall.name,
-            reason: reason.to_owned(),
-            count: stall.count,
-            total_ns: stall.total.get(),
-            max_ns: stall.longest.get(),
-        })
-    });
-    suffered.collect()
+    let suffered = stalls.into_iter().filter(|stall| WaitKind::of(stall.reason) != WaitKind::Idle);
+    let stall = |stall: sim::Stall| Stall {
+        task: stall.name,
+        reason: stall_name(stall.reason).to_owned(),
+        count: stall.count,
+        total_ns: stall.total.get(),
+        max_ns: stall.longest.get(),
+    };
+    suffered.map(stall).collect()
 }
 
-fn reason_name(reason: WaitReason) -> Option<&'static str> {
+/// What stalls are called, which is not always the function that waits.
+fn stall_name(reason: WaitReason) -> &'static str {
     match reason {
-        WaitReason::DirectReclaimThrottle => Some("throttle_direct_reclaim"),
-        WaitReason::FragmentStall => Some("stall_fragmentation"),
-        WaitReason::ThrottleWriteback => Some("reclaim_throttle: writeback"),
-        WaitReason::ThrottleNoProgress => Some("reclaim_throttle: no progress"),
-        WaitReason::Congestion => Some("congestion_wait"),
-        WaitReason::PressureWait => Some("zonepressure_wait"),
-        WaitReason::PageRead => Some("page read"),
-        WaitReason::PageWriteback => Some("page writeback"),
-        WaitReason::DirtyThrottle => Some("balance_dirty_pages"),
-        WaitReason::RequestQueue => Some("request queue"),
-        WaitReason::LogWrite => Some("log"),
-        WaitReason::OomLock => Some("oom_lock"),
-        WaitReason::KswapdIdle
-        | WaitReason::KswapdDoze
-        | WaitReason::KcompactdIdle
-        | WaitReason::KhugepagedIdle
-        | WaitReason::FlusherIdle
-        | WaitReason::UserSleep
-        | WaitReason::Join
-        | WaitReason::Periodic => None,
+        WaitReason::PageRead => "page read",
+        WaitReason::PageWriteback => "page writeback",
+        WaitReason::RequestQueue => "request queue",
+        WaitReason::LogWrite => "log",
+        other => sim::kernel_name(other),
     }
 }

@@ -78,7 +78,9 @@ pub fn zones(request: &ZonesRequest) -> Result<List, LabError> {
     list.fact("machine", machine);
     list.fact("mem", mem);
     for sysctl in [Sysctl::MinFreeKbytes, Sysctl::WatermarkScaleFactor, Sysctl::ThpEnabled] {
-        list.fact(sysctl.name(), sysctl.value_text(memory.core.alloc.sysctls().get(sysctl)));
+        if memory.core.rules().has_sysctl(sysctl) {
+            list.fact(sysctl.name(), sysctl.value_text(memory.core.alloc.sysctls().get(sysctl)));
+        }
     }
     for note in notes {
         list.fact("note", note);

@@ -156,6 +156,7 @@ impl Host {
             limit: Some(self.options.limit),
             tell_every: Some(TELL_EVERY),
             host_wide: self.options.allow_host_pressure,
+            alone: false,
         };
         let mut result = run(&spec, stop, tell)?;
         result.notes.splice(0..0, self.notes.iter().cloned());

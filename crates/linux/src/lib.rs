@@ -6,7 +6,7 @@
 //! machine calls [`run()`] as it is. `bounds` computes before it what a run may take of this host.
 //! [`record`] monitors somebody else's command. Below them:
 //! `system` (the calls), `process` (tasks), `cgroup` (v1 and v2), `monitor` and `parse` (counters),
-//! `kmsg` (what the kernel said of a kill).
+//! `kmsg` (what the kernel said of a kill), `tracefs` and `waits` (events that no counter has).
 //!
 //! Deliberately absent: any judgement on the figures, and any write outside of the given cgroup
 //! and directory, other than what [`LinuxRun::host_wide`] allows and a trace instance of our own.
@@ -29,8 +29,11 @@ mod run;
 mod spec;
 mod sysctls;
 mod system;
+mod trace_line;
 mod tracefs;
 pub mod vm;
+mod waits;
+mod writes;
 
 pub use bounds::{BoundsError, DEFAULT_SHARE, DiskShare, NotAShare};
 pub use error::LinuxError;
@@ -40,3 +43,4 @@ pub use spec::{
     CgroupVersion, LinuxResult, LinuxRun, OomKill, PhaseSample, RootPaths, Row, TELL_EVERY, Told,
 };
 pub use system::{LinuxFile, LinuxSystem, LinuxTask};
+pub use waits::{Wait, WaitKind};

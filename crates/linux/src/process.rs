@@ -25,6 +25,16 @@ use std::task::{Context, Poll, Waker};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use workload::Portable;
 
+/// Gives this process the name of a task, by which the kernel's own reports call it; the kernel keeps
+/// the first 15 bytes.
+pub(crate) fn be_called(task: &str) {
+    let name: Vec<u8> = task.bytes().filter(|&byte| byte != 0).collect();
+    if let Ok(name) = std::ffi::CString::new(name) {
+        // Only what others read of it would be wrong.
+        let _ = rustix::thread::set_name(&name);
+    }
+}
+
 /// Runs a future to its end. The calls of a real kernel block, so it is ready at once; one that
 /// is not has yielded, and goes on.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {

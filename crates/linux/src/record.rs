@@ -45,12 +45,12 @@ pub fn run(
 ) -> Result<Recorded, LinuxError> {
     let path = Path::new(command);
     let mut monitor = Monitor::of_machine();
-    let _tracing = Tracing::start(&mut monitor);
+    let mut tracing = Tracing::start(&mut monitor, false);
     let started = monotonic();
     monitor.sample(0);
     let child = Command::new(command).args(args).spawn();
     let mut child = child.map_err(|source| LinuxError::Command { command: path.to_owned(), source })?;
-    let ended = watch(&mut child, &mut monitor, Pace::new(period, started), signal);
+    let ended = watch(&mut child, &mut monitor, &mut tracing, Pace::new(period, started), signal);
     let status = match ended {
         Ok(status) => status,
         Err(error) => {
@@ -62,12 +62,15 @@ pub fn run(
     let wall_ns = elapsed(started);
     monitor.sample(wall_ns);
     let exit_code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-    Ok(Recorded { result: result(Outcome::default(), monitor, wall_ns), exit_code })
+    let waits = tracing.finish(monotonic(), &mut monitor);
+    let result = LinuxResult { waits, ..result(Outcome::default(), monitor, wall_ns) };
+    Ok(Recorded { result, exit_code })
 }
 
 fn watch(
     child: &mut Child,
     monitor: &mut Monitor,
+    tracing: &mut Tracing,
     mut pace: Pace,
     signal: &AtomicUsize,
 ) -> std::io::Result<ExitStatus> {
@@ -85,7 +88,8 @@ fn watch(
         {
             let _ = rustix::process::kill_process(pid, signal);
         }
-        wait(file.as_ref(), pace.wait());
+        wait(file.as_ref(), pace.wait().min(tracing.patience()));
+        tracing.look(monotonic());
         if let Some(at_ns) = pace.due() {
             monitor.sample(at_ns);
         }

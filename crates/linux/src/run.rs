@@ -27,7 +27,7 @@ use crate::error::LinuxError;
 use crate::kmsg::{KernelLog, Report};
 use crate::machine;
 use crate::monitor::Monitor;
-use crate::process::{Child, Ended, Group, block_on};
+use crate::process::{self, Child, Ended, Group, block_on};
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, OomKill, Told};
 use crate::sysctls::Sysctls;
 use crate::system::{LinuxSystem, Shared, monotonic};
@@ -58,7 +58,7 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
     }
     let _restored = Sysctls::set(&spec.sysctls, spec.host_wide, spec.keep_in.as_deref())?;
     let mut monitor = Monitor::of_machine();
-    let tracing = Tracing::start(&mut monitor);
+    let mut tracing = Tracing::start(&mut monitor, spec.alone);
     monitor.add_group(&tree, "");
     if spec.root.version == CgroupVersion::V1 {
         monitor.note(
@@ -70,11 +70,13 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
     let started = monotonic();
     monitor.sample(0);
     let running = Running::start(spec, &tree, tracing.extfrag_histogram(), started)?;
-    let outcome = running.watch(spec, &tree, &mut monitor, stop, tell);
+    let outcome =
+        running.watch(spec, &tree, Watching { monitor: &mut monitor, tracing: &mut tracing }, stop, tell);
     let wall_ns = elapsed(started);
     monitor.sample(wall_ns);
+    let waits = tracing.finish(monotonic(), &mut monitor);
     let error = match outcome {
-        Ok(outcome) => return Ok(result(outcome, monitor, wall_ns)),
+        Ok(outcome) => return Ok(LinuxResult { waits, ..result(outcome, monitor, wall_ns) }),
         Err(error) => error,
     };
     let Some(task) = killed_task(&error) else { return Err(error) };
@@ -82,7 +84,7 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
     if let Err(reason) = &said {
         monitor.note(format!("what the kernel printed of the kill is not known: /dev/kmsg: {reason}"));
     }
-    let result = result(Outcome::default(), monitor, wall_ns);
+    let result = LinuxResult { waits, ..result(Outcome::default(), monitor, wall_ns) };
     // A SIGKILL by somebody else is an error, not a result.
     let counter = |counters: &BTreeMap<String, u64>| counters.get("oom_kill").copied();
     let said = said.ok().flatten();
@@ -141,6 +143,7 @@ pub(crate) fn result(outcome: Outcome, monitor: Monitor, wall_ns: u64) -> LinuxR
         phases: samples.phases,
         columns: samples.columns,
         rows: samples.rows,
+        waits: None,
         wall_ns,
         kernel_release: rustix::system::uname().release().to_string_lossy().into_owned(),
         notes: samples.notes,
@@ -149,6 +152,12 @@ pub(crate) fn result(outcome: Outcome, monitor: Monitor, wall_ns: u64) -> LinuxR
 
 pub(crate) fn elapsed(started: Nanos) -> u64 {
     monotonic().saturating_sub(started).get()
+}
+
+/// What listens to the kernel during a run.
+struct Watching<'a> {
+    monitor: &'a mut Monitor,
+    tracing: &'a mut Tracing,
 }
 
 /// The workload's processes, and what they tell.
@@ -185,6 +194,7 @@ impl Running {
                 extfrag: extfrag.clone(),
                 buffer: RefCell::default(),
             });
+            process::be_called("workload");
             block_on(spec.workload.run(system))
         };
         let child = Child::spawn(Some(&procs), Group::Own, program)
@@ -197,7 +207,7 @@ impl Running {
         mut self,
         spec: &LinuxRun,
         tree: &Tree,
-        monitor: &mut Monitor,
+        mut watching: Watching<'_>,
         stop: &AtomicBool,
         tell: &dyn Fn(Told<'_>),
     ) -> Result<Outcome, LinuxError> {
@@ -207,15 +217,16 @@ impl Running {
             if stop.load(Ordering::Relaxed) {
                 return Err(LinuxError::Stopped);
             }
-            let (message, ended) = self.wait(pace.wait());
+            let (message, ended) = self.wait(pace.wait().min(watching.tracing.patience()));
             if message {
-                self.answer(tree, monitor, tell)?;
+                self.answer(tree, &mut watching, tell)?;
             } else if ended {
                 return self.main.join();
             }
             if let Some(at_ns) = pace.due() {
-                monitor.sample(at_ns);
+                watching.monitor.sample(at_ns);
             }
+            watching.tracing.look(monotonic());
             if let Some(at_ns) = telling.as_mut().and_then(Pace::due) {
                 tell(Told::Progress(&self.so_far(spec, tree, at_ns)));
             }
@@ -257,9 +268,10 @@ impl Running {
     fn answer(
         &mut self,
         tree: &Tree,
-        monitor: &mut Monitor,
+        watching: &mut Watching<'_>,
         tell: &dyn Fn(Told<'_>),
     ) -> Result<(), LinuxError> {
+        let Watching { monitor, tracing } = watching;
         let failed = |error| LinuxError::io("read", "messages", error);
         for message in self.messages.receive().map_err(failed)? {
             match message {
@@ -272,6 +284,7 @@ impl Running {
                     let at_ns = elapsed(self.started);
                     tell(Told::Phase(&format!("{phase} after {:.1} s", Nanos(at_ns).as_secs_f64())));
                     monitor.mark(phase.clone(), at_ns);
+                    tracing.end_phase(monotonic());
                     self.last_phase = Some(phase);
                 }
             }

@@ -4,7 +4,7 @@
 //! `cg_<group, / as _>_<stat>` for a cgroup, `z<node>_<zone>_<free|min|low|high|boost|managed>`,
 //! `mi_<meminfo name>`, `buddy_n<node>_<zone>_o<order>`, `slab_<cache>_<active|num>`, `psi_*`.
 //!
-//! Left out: which numbers are events and which are gauges, and how long a task waited for what.
+//! Left out: which numbers are events and which are gauges, and waits without a tracepoint.
 //! Next: [`crate::run`], which carries a run out.
 
 use std::collections::BTreeMap;
@@ -14,6 +14,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Seed};
 use workload::{Outcome, Workload};
+
+use crate::waits::Wait;
 
 /// The interface of the memory controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +63,8 @@ pub struct LinuxRun {
     /// Whether the run may change what all processes of the machine share: drop all caches, write
     /// sysctls. In a guest of our own, yes.
     pub host_wide: bool,
+    /// Whether nobody else uses the machine: a guest of our own.
+    pub alone: bool,
 }
 
 /// What a run says while it goes on.
@@ -130,6 +134,9 @@ pub struct LinuxResult {
     pub columns: Vec<String>,
     /// Samples in order of time. A cgroup's columns are 0 before it exists.
     pub rows: Vec<Row>,
+    /// Timed waits in reclaim, as tracepoints tell them; `None` where they were not listened to.
+    #[serde(default)]
+    pub waits: Option<Vec<Wait>>,
     /// Length of the run.
     pub wall_ns: u64,
     /// As `uname -r` prints it.

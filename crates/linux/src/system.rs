@@ -27,7 +27,7 @@ use crate::control::{Message, Sender};
 use crate::machine;
 use crate::memory::{Mapping, resident_pages};
 use crate::parse;
-use crate::process::{Child, Ended, Group, block_on};
+use crate::process::{self, Child, Ended, Group, block_on};
 
 /// One call to the kernel moves at most this much; the buffer is the task's own memory.
 const BUFFER: usize = 1 << 20;
@@ -201,7 +201,10 @@ impl System for LinuxSystem {
         // Without a cgroup of its own a task belongs to the root, whoever its parent is.
         let procs = self.0.tree.procs_file(spec.cgroup.as_deref())?;
         let procs = OpenOptions::new().write(true).open(procs).map_err(failed)?;
-        let child = Child::spawn(Some(&procs), Group::Parents, || block_on(program(self.clone())));
+        let child = Child::spawn(Some(&procs), Group::Parents, || {
+            process::be_called(&spec.name);
+            block_on(program(self.clone()))
+        });
         Ok(LinuxTask { child: child.map_err(failed)?, name: spec.name })
     }
 

@@ -1,8 +1,9 @@
-//! A recording as the bytes of its four files, and back. No disk: see [`crate::folder`].
+//! A recording as the bytes of its files, and back. No disk: see [`crate::folder`].
 //!
-//! - `recording.json`: everything but the two below; keys in a fixed order, floats read back equal.
+//! - `recording.json`: everything but the three below; keys in a fixed order, floats read back equal.
 //! - `scenario.toml`: the resolved scenario.
 //! - `series.csv`: `time_ns` and the columns that change, integers.
+//! - `waits.csv`: who waited for what, if that is known.
 //! - `MANIFEST`: format version, length and xxh3-128 of each file, and a hash over those lines.
 //!
 //! The hashes find damage and careless edits; they are no signature.
@@ -13,12 +14,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::{Recording, RecordingError, SCHEMA, SCHEMA_OLDEST, Series};
+use crate::{Recording, RecordingError, SCHEMA, SCHEMA_OLDEST, Series, waits};
 
 /// Name of the file with lengths and hashes.
 pub const MANIFEST: &str = "MANIFEST";
-/// Names of the files that `MANIFEST` covers, in its order.
+/// Names of the files that `MANIFEST` always covers, in its order.
 pub const COVERED: [&str; 3] = ["recording.json", "scenario.toml", "series.csv"];
+/// Name of the file that it covers behind these if there is one.
+pub const WAITS: &str = "waits.csv";
 /// First line of `MANIFEST`.
 const TITLE: &str = "pagetide recording";
 /// What its last line begins with, and the end of the line before.
@@ -39,6 +42,8 @@ impl fmt::Display for ContentHash {
 pub struct Files {
     /// Contents in the order of [`COVERED`].
     pub covered: [Vec<u8>; 3],
+    /// Contents of [`WAITS`].
+    pub waits: Option<Vec<u8>>,
     /// Contents of `MANIFEST`.
     pub manifest: Vec<u8>,
 }
@@ -47,15 +52,24 @@ impl Files {
     /// The bytes of `recording`.
     ///
     /// # Panics
-    /// When a row of the series does not have one value for each column.
+    /// When a row of the series does not have one value for each column, or there are waits in a
+    /// recording of a version that has none.
     pub fn encode(recording: &Recording) -> Self {
         let covered = [
             encode_json(recording),
             recording.scenario_toml.clone().into_bytes(),
             encode_series(&recording.series),
         ];
-        let manifest = encode_manifest(recording.schema, &covered);
-        Self { covered, manifest }
+        let waits = (!recording.waits.is_empty()).then(|| waits::encode(&recording.waits));
+        assert!(waits.is_none() || recording.schema == SCHEMA, "waits are set by `waited`");
+        let manifest = encode_manifest(recording.schema, &covered, waits.as_deref());
+        Self { covered, waits, manifest }
+    }
+
+    /// Whether `MANIFEST` says that there is a file of waits.
+    pub(crate) fn lists_waits(manifest: &[u8]) -> bool {
+        let line = format!("\nfile {WAITS} ");
+        manifest.windows(line.len()).any(|bytes| bytes == line.as_bytes())
     }
 
     /// The recording in these bytes; `folder` is where they came from, for messages only.
@@ -64,7 +78,7 @@ impl Files {
     /// Another schema, a file that is not what its name promises, a file that was changed.
     pub fn decode(&self, folder: &Path) -> Result<Recording, RecordingError> {
         let manifest_path = folder.join(MANIFEST);
-        let listed = decode_manifest(&self.manifest, &manifest_path)?;
+        let (listed, listed_waits) = decode_manifest(&self.manifest, &manifest_path)?;
         let [json_path, scenario_path, series_path] = COVERED.map(|name| folder.join(name));
         let [json, scenario, series] = &self.covered;
 
@@ -76,6 +90,11 @@ impl Files {
         for (path, (bytes, listed)) in
             [json_path, scenario_path, series_path].into_iter().zip(self.covered.iter().zip(listed))
         {
+            listed.check(bytes, path)?;
+        }
+        if let (Some(listed), Some(bytes)) = (listed_waits, &self.waits) {
+            let path = folder.join(WAITS);
+            recording = recording.waited(waits::decode(bytes, &path)?);
             listed.check(bytes, path)?;
         }
         Ok(recording)
@@ -116,27 +135,29 @@ impl Listed {
 }
 
 /// All of `MANIFEST` but its last line.
-fn manifest_lines(schema: u32, covered: &[Vec<u8>; 3]) -> String {
+fn manifest_lines(schema: u32, covered: &[Vec<u8>; 3], waits: Option<&[u8]>) -> String {
     let mut text = format!("{TITLE}\nschema {schema}\n");
-    for (name, bytes) in COVERED.iter().zip(covered) {
+    let always = COVERED.into_iter().zip(covered.iter().map(Vec::as_slice));
+    for (name, bytes) in always.chain(waits.map(|bytes| (WAITS, bytes))) {
         let Listed { length, hash } = Listed::of(bytes);
         text.push_str(&format!("file {name} {length} {hash:032x}\n"));
     }
     text
 }
 
-fn encode_manifest(schema: u32, covered: &[Vec<u8>; 3]) -> Vec<u8> {
-    let lines = manifest_lines(schema, covered);
+fn encode_manifest(schema: u32, covered: &[Vec<u8>; 3], waits: Option<&[u8]>) -> Vec<u8> {
+    let lines = manifest_lines(schema, covered, waits);
     let hash = ContentHash(xxh3_128(lines.as_bytes()));
     format!("{lines}content {hash}\n").into_bytes()
 }
 
-fn decode_manifest(bytes: &[u8], path: &Path) -> Result<[Listed; 3], RecordingError> {
+/// What `MANIFEST` says of the files that are always there, and of the waits if there are any.
+fn decode_manifest(bytes: &[u8], path: &Path) -> Result<([Listed; 3], Option<Listed>), RecordingError> {
     let text = utf8(bytes, path)?;
     let malformed = |line: u64, problem: String| {
         Err(RecordingError::Malformed { path: path.to_owned(), line, column: 1, problem })
     };
-    let mut lines = text.lines();
+    let mut lines = text.lines().peekable();
     if lines.next() != Some(TITLE) {
         return malformed(1, format!("expected `{TITLE}`"));
     }
@@ -152,12 +173,14 @@ fn decode_manifest(bytes: &[u8], path: &Path) -> Result<[Listed; 3], RecordingEr
         };
         *slot = found;
     }
+    let waits = lines.peek().and_then(|line| decode_file_line(line, WAITS));
     let covered_end = text.find(CONTENT).map_or(text.len(), |end| end + 1);
     let hash = ContentHash(xxh3_128(&bytes[..covered_end]));
     if text[covered_end..] != format!("content {hash}\n") {
-        return malformed(6, "expected `content` and the hash of the lines above".into());
+        let line = if waits.is_some() { 7 } else { 6 };
+        return malformed(line, "expected `content` and the hash of the lines above".into());
     }
-    Ok(listed)
+    Ok((listed, waits))
 }
 
 fn is_known(schema: u64) -> bool {
@@ -260,7 +283,7 @@ fn decode_series(bytes: &[u8], path: &Path) -> Result<Series, RecordingError> {
     Ok(Series { columns, rows, ..Series::default() })
 }
 
-fn csv_problem(error: &csv::Error) -> String {
+pub(crate) fn csv_problem(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             format!("the row has {len} fields, the header {expected_len}")
@@ -271,7 +294,7 @@ fn csv_problem(error: &csv::Error) -> String {
 
 // ---- text
 
-fn utf8<'a>(bytes: &'a [u8], path: &Path) -> Result<&'a str, RecordingError> {
+pub(crate) fn utf8<'a>(bytes: &'a [u8], path: &Path) -> Result<&'a str, RecordingError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
         let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);

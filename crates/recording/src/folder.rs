@@ -1,14 +1,14 @@
 //! Recordings on disk: a folder that is complete or not there.
 //!
 //! The writer fills a hidden folder beside the target and renames it at the end, so that nobody
-//! ever sees half a recording, also after an error. The reader takes the four files and ignores
+//! ever sees half a recording, also after an error. The reader takes the files that `MANIFEST` names and ignores
 //! whatever else lies in the folder, such as a report made from it.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::files::{COVERED, Files, MANIFEST};
+use crate::files::{COVERED, Files, MANIFEST, WAITS};
 use crate::{ContentHash, Recording, RecordingError};
 
 impl Recording {
@@ -23,6 +23,9 @@ impl Recording {
         let partial = PartialFolder::create_for(path)?;
         for (name, bytes) in COVERED.iter().zip(&files.covered) {
             partial.write(name, bytes)?;
+        }
+        if let Some(waits) = &files.waits {
+            partial.write(WAITS, waits)?;
         }
         partial.write(MANIFEST, &files.manifest)?;
         partial.rename_to(path)?;
@@ -42,7 +45,8 @@ impl Recording {
         }
         let manifest = read_file(&path.join(MANIFEST))?;
         let [json, scenario, series] = COVERED.map(|name| read_file(&path.join(name)));
-        Files { covered: [json?, scenario?, series?], manifest }.decode(path)
+        let waits = Files::lists_waits(&manifest).then(|| read_file(&path.join(WAITS))).transpose();
+        Files { covered: [json?, scenario?, series?], waits: waits?, manifest }.decode(path)
     }
 }
 

@@ -15,6 +15,7 @@ pub mod files;
 pub mod folder;
 mod number;
 pub mod series;
+pub mod waits;
 
 use std::collections::BTreeMap;
 
@@ -23,12 +24,15 @@ use serde::{Deserialize, Serialize};
 pub use error::RecordingError;
 pub use files::ContentHash;
 pub use series::{Series, is_gauge};
+pub use waits::{Wait, WaitEnd, WaitKind};
 
 /// The newest version of the format on disk. A reader refuses any that is newer.
 ///
 /// A recording is written in the oldest version that holds it, so that older programs read what
-/// they can: version 2 has [`Recording::oom_kills`].
-pub const SCHEMA: u32 = 2;
+/// they can: version 2 has [`Recording::oom_kills`], version 3 [`Recording::waits`].
+pub const SCHEMA: u32 = 3;
+/// The version of a recording with kills and without waits.
+const SCHEMA_KILLED: u32 = 2;
 /// The version of a recording that has nothing newer in it.
 const SCHEMA_OLDEST: u32 = 1;
 
@@ -69,8 +73,12 @@ pub struct Recording {
     /// Counters over time. A file of its own on disk, but for the columns that never change.
     #[serde(rename = "series_constant", with = "series::constant_only")]
     pub series: Series,
-    /// Who waited, for what, and how long.
+    /// Who waited, for what, and how long; of real kernels nobody knows it of every wait.
     pub stalls: Vec<Stall>,
+    /// Every wait that is known, with what ended it. A file of its own on disk, if there are any. Set it
+    /// by [`Recording::waited`].
+    #[serde(skip)]
+    pub waits: Vec<Wait>,
     /// What the OOM killer took, if that ended the run: there are no metrics then, and all else is
     /// as it was up to that moment. Set it by [`Recording::killed`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -160,6 +168,7 @@ impl Recording {
             phases: Vec::new(),
             series: Series::default(),
             stalls: Vec::new(),
+            waits: Vec::new(),
             oom_kills: Vec::new(),
             notes: Vec::new(),
             events: 0,
@@ -187,9 +196,26 @@ impl Recording {
     /// This recording as that of a run which the OOM killer ended; unchanged without `kills`.
     #[must_use]
     pub fn killed(mut self, kills: Vec<OomKill>) -> Self {
-        self.schema = if kills.is_empty() { SCHEMA_OLDEST } else { SCHEMA };
         self.oom_kills = kills;
+        self.schema = self.oldest_schema();
         self
+    }
+
+    /// This recording with what is known of its waits; unchanged without any.
+    #[must_use]
+    pub fn waited(mut self, waits: Vec<Wait>) -> Self {
+        self.waits = waits;
+        self.schema = self.oldest_schema();
+        self
+    }
+
+    /// The oldest version of the format that holds this.
+    fn oldest_schema(&self) -> u32 {
+        match (self.waits.is_empty(), self.oom_kills.is_empty()) {
+            (false, _) => SCHEMA,
+            (true, false) => SCHEMA_KILLED,
+            (true, true) => SCHEMA_OLDEST,
+        }
     }
 
     /// The kill that the run ended by, if the OOM killer ended it: the first one.

@@ -7,7 +7,7 @@
 use stats::difference::Test;
 
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
-use crate::findings::{all_counters, findings};
+use crate::findings::{all_counters, findings, waited_table};
 use crate::histogram::histogram;
 use crate::judge::{Change, Side};
 use crate::notes::{notes_markdown, notes_text, separated};
@@ -44,7 +44,7 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
     for line in footer(&compared.first, groups) {
         text += &paragraph(&line, width, 2);
     }
-    text += &separated(findings(groups, width));
+    text += &separated(findings(groups, view.all, width));
     if view.all {
         text += &in_full(&compared.rest, groups, width);
     } else {
@@ -78,6 +78,10 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
     let lines =
         |rows: &Rows| footer(rows, groups).into_iter().map(|line| format!("\n{line}\n")).collect::<String>();
     text += &lines(&compared.first);
+    let waited = waited_table(groups, view.all);
+    if !waited.is_empty() {
+        text += &format!("\n{}", waited.to_markdown());
+    }
     if view.all {
         let rest = &compared.rest;
         if !rest.rows.is_empty() {

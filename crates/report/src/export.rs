@@ -9,12 +9,13 @@ use crate::judge::LEVEL;
 use crate::measure::Direction;
 use crate::oom::oom_json;
 use crate::view::View;
+use crate::waits::{waits_csv, waits_json};
 use crate::{Group, ReportError, common_workload, common_workload_of_groups};
 
 /// The object that `--format json` prints, with a newline at its end.
 ///
 /// `{"schema": 1, "workload", "runs": [{"label", "backend", "kernel", "seed", "metrics", "samples",
-/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "oom_kills",
+/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "waits", "oom_kills",
 /// "notes"}]}`.
 /// What is not known is `null`: the wall time of a simulated run, the simulated time and events of a
 /// real one, a metric that is not a number.
@@ -39,20 +40,23 @@ pub fn to_json(recordings: &[&Recording]) -> Result<String, ReportError> {
 /// # Errors
 /// No group, a group without recordings, different workloads.
 pub fn compare_json(groups: &[Group<'_>], view: impl Into<View>) -> Result<String, ReportError> {
-    let view = &view.into();
+    Ok(format!("{:#}\n", compare_value(groups, &view.into())?))
+}
+
+/// The object of [`compare_json`].
+pub(crate) fn compare_value(groups: &[Group<'_>], view: &View) -> Result<Value, ReportError> {
     let workload = common_workload_of_groups(groups)?;
     let runs: Vec<Value> = recordings_of(groups).into_iter().map(run).collect();
     let groups = &by_seed(groups)[..];
     let Compared { first, rest } = Compared::of(groups, view);
     let rows: Vec<Value> = [&first, &rest].into_iter().flat_map(|rows| judged(rows, groups)).collect();
-    let object = json!({
+    Ok(json!({
         "schema": 1,
         "workload": workload,
         "runs": runs,
         "warnings": view.warnings,
         "comparison": { "baseline": groups[0].label, "level": LEVEL, "rows": rows },
-    });
-    Ok(format!("{object:#}\n"))
+    }))
 }
 
 /// One object for each metric of each group but the first.
@@ -134,6 +138,7 @@ pub(crate) fn run(recording: &Recording) -> Value {
         "memcg": recording.memcg,
         "phases": phases,
         "stalls": stalls,
+        "waits": waits_json(recording),
         "oom_kills": oom_json(recording),
         "notes": recording.notes,
     })
@@ -146,7 +151,8 @@ pub(crate) fn seconds(nanoseconds: u64) -> f64 {
 /// One row for each number, for spreadsheets and data frames:
 /// `workload,label,backend,kernel,seed,kind,name,index,value`.
 ///
-/// `kind` is `metric`, `sample`, `vmstat`, `memcg:PATH` or `oom_kill` (who, and after how many
+/// `kind` is `metric`, `sample`, `vmstat`, `memcg:PATH`, `wait:WAIT` (who, and by `index` `times`,
+/// `seconds` and where it is known `futile_seconds`) or `oom_kill` (who, and after how many
 /// seconds); `index` counts samples from 0 and is
 /// empty elsewhere; a value that is not a number is empty.
 ///
@@ -164,10 +170,19 @@ pub fn to_csv(recordings: &[&Recording]) -> Result<String, ReportError> {
 /// # Errors
 /// No group, a group without recordings, different workloads.
 pub fn compare_csv(groups: &[Group<'_>], view: impl Into<View>) -> Result<String, ReportError> {
+    compare_csv_with(&recordings_of(groups), groups, &view.into())
+}
+
+/// [`compare_csv`] with the rows of `runs`, which may be more than those of `groups`.
+pub(crate) fn compare_csv_with(
+    runs: &[&Recording],
+    groups: &[Group<'_>],
+    view: &View,
+) -> Result<String, ReportError> {
     let workload = common_workload_of_groups(groups)?;
-    let mut records = runs_as_rows(&recordings_of(groups));
+    let mut records = runs_as_rows(runs);
     let groups = &by_seed(groups)[..];
-    let Compared { first, rest } = Compared::of(groups, &view.into());
+    let Compared { first, rest } = Compared::of(groups, view);
     for (rows, row) in
         [&first, &rest].into_iter().flat_map(|rows| rows.rows.iter().map(move |row| (rows, row)))
     {
@@ -237,6 +252,10 @@ fn numbers(recording: &Recording) -> Vec<Number<'_>> {
         for (index, &value) in samples.iter().enumerate() {
             all.push(Number { kind: "sample".into(), name, index: index.to_string(), value: float(value) });
         }
+    }
+    for (wait, task, what, value) in waits_csv(recording) {
+        let (index, value) = (what.to_owned(), value.to_string());
+        all.push(Number { kind: format!("wait:{wait}"), name: task, index, value });
     }
     for (index, kill) in recording.oom_kills.iter().enumerate() {
         let (index, value) = (index.to_string(), seconds(kill.at_ns).to_string());

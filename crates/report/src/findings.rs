@@ -14,6 +14,7 @@ use crate::compared::absent;
 use crate::judge::{Change, Pairing, Side, is_modelled};
 use crate::number::{duration, plain, signed, signed_percent};
 use crate::table::{Align, Table};
+use crate::waits::{imposed, is_told, waited, whole_of};
 use crate::wrap::paragraph;
 
 /// Events that are added to both sides before their ratio is taken.
@@ -22,36 +23,73 @@ const COUNTER_FLOOR: f64 = 100.0;
 const WAIT_FLOOR_NS: f64 = 1e7;
 /// A ratio below this is no news.
 const RATIO_MIN: f64 = 1.1;
-/// Rows of each list.
+/// Rows of each list, those of parts not counted.
 const ROWS_MAX: usize = 6;
+/// What heads the list of waits.
+const TIMED: &str = "time waited for";
 
 /// The section as text; empty where the runs have neither counters nor waits.
-pub(crate) fn findings(groups: &[Group<'_>], width: usize) -> String {
+pub(crate) fn findings(groups: &[Group<'_>], all: bool, width: usize) -> String {
     let counters = counters(groups);
-    let waits = sides_of(groups, &names(groups, |r| waits(r).into_keys().collect()), |r, name| {
-        // A run that recorded waits at all, and none for this reason, waited 0 ns for it.
-        if r.stalls.is_empty() { None } else { Some(waits(r).get(name).copied().unwrap_or(0.0)) }
-    });
+    let waits = waits(groups);
     if counters.is_empty() && waits.is_empty() {
         return String::new(); // plain policies count nothing
     }
     let unmodelled = unmodelled(groups, &counters);
     let counters = movers(groups, counters, COUNTER_FLOOR);
-    let waits = movers(groups, waits, WAIT_FLOOR_NS);
+    let waits = telling_waits(groups, waits, all);
     let mut text = String::new();
     if counters.is_empty() && waits.is_empty() {
         text += &paragraph("what the runs say: no counter moved by a tenth or more", width, 2);
     } else {
         text += "what the runs say\n";
-        let (named, timed) = ("counter (/proc/vmstat)", "time waited for");
+        let named = "counter (/proc/vmstat)";
         let tables = [
             table(named, Align::Number, groups, &counters, plain),
-            table(timed, Align::Right, groups, &waits, duration),
+            table(TIMED, Align::Right, groups, &waits, duration),
         ];
         let texts = tables.iter().filter(|table| !table.is_empty()).map(|table| table.to_text(width));
         text += &texts.collect::<Vec<_>>().join("\n");
     }
     text + &unmodelled.map_or_else(String::new, |line| paragraph(&line, width, 2))
+}
+
+/// The table of waits alone; empty where nobody knows what ended them.
+pub(crate) fn waited_table(groups: &[Group<'_>], all: bool) -> Table {
+    let waits = if know_waits(groups) { telling_waits(groups, waits(groups), all) } else { Vec::new() };
+    table(TIMED, Align::Right, groups, &waits, duration)
+}
+
+/// Time in each wait. A run that recorded waits at all, and none of these, waited 0 ns so.
+fn waits(groups: &[Group<'_>]) -> Vec<Named> {
+    let imposed = names(groups, |recording| imposed(recording).collect());
+    sides_of(groups, &names(groups, |r| waited(r).into_keys().collect()), |r, name| {
+        waited(r).get(name).copied().or_else(|| is_told(r, name, &imposed).then_some(0.0))
+    })
+}
+
+fn know_waits(groups: &[Group<'_>]) -> bool {
+    groups.iter().flat_map(|group| &group.recordings).any(|recording| !recording.waits.is_empty())
+}
+
+/// The waits that a table shows. Of recordings that tell what ended them the longest in any group, with
+/// what was futile below; of older ones those that moved most.
+fn telling_waits(groups: &[Group<'_>], mut waits: Vec<Named>, all: bool) -> Vec<Named> {
+    if !know_waits(groups) {
+        return movers(groups, waits, WAIT_FLOOR_NS);
+    }
+    let most = |sides: &[Side]| sides.iter().filter_map(Side::mean).fold(0.0, f64::max);
+    let longest: BTreeMap<String, f64> =
+        waits.iter().map(|(name, sides)| (name.clone(), most(sides))).collect();
+    let whole = |name: &str| whole_of(name).unwrap_or(name).to_owned();
+    let length_of_whole = |name: &str| longest.get(&whole(name)).copied().unwrap_or(0.0);
+    waits.retain(|(name, _)| length_of_whole(name) > 0.0);
+    waits.sort_by(|(a, _), (b, _)| length_of_whole(b).total_cmp(&length_of_whole(a)).then_with(|| a.cmp(b)));
+    let mut wholes: Vec<String> = waits.iter().map(|(name, _)| whole(name)).collect();
+    wholes.dedup();
+    wholes.truncate(if all { wholes.len() } else { ROWS_MAX });
+    waits.retain(|(name, _)| wholes.contains(&whole(name)));
+    waits
 }
 
 /// Every counter that some run has above 0, in order of name.
@@ -144,13 +182,4 @@ fn unmodelled(groups: &[Group<'_>], counters: &[Named]) -> Option<String> {
 
 fn names(groups: &[Group<'_>], of: impl Fn(&Recording) -> Vec<String>) -> BTreeSet<String> {
     groups.iter().flat_map(|group| &group.recordings).flat_map(|recording| of(recording)).collect()
-}
-
-/// Nanoseconds waited for each reason, over all tasks.
-fn waits(recording: &Recording) -> BTreeMap<String, f64> {
-    let mut waits = BTreeMap::new();
-    for stall in &recording.stalls {
-        *waits.entry(stall.reason.clone()).or_insert(0.0) += stall.total_ns as f64;
-    }
-    waits
 }

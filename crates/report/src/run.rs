@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use recording::{Phase, Recording, Stall, is_gauge};
+use recording::{Phase, Recording, is_gauge};
 use stats::describe::median;
 use stats::ops::ops_rows;
 
@@ -17,6 +17,7 @@ use crate::oom::{oom_killed, oom_section};
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
 use crate::view::{Measure, Measures, Scale, View};
+use crate::waits::{by_phase, who_waited};
 use crate::wrap::paragraph;
 
 /// Counters that tell the story of a run under memory pressure, in this order; each entry is a
@@ -64,9 +65,6 @@ const PHASE_COLUMNS: [(&str, &str); 5] = [
     ("slab scanned", "slabs_scanned"),
 ];
 
-/// Waits that the table of stalls shows.
-const STALLS_MAX: usize = 12;
-
 /// One recording for a terminal. Sections without content are left out.
 pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
     let view = &view.into();
@@ -83,7 +81,8 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         counters(recording, width),
         phases(&recording.phases_to_the_end(), width),
         timeline(recording, width),
-        stalls(&recording.stalls, width),
+        who_waited(recording, view.all, width),
+        in_full(&|| by_phase(recording, width)),
         in_full(&|| section(&all_counters(recording), width)),
         in_full(&|| memcg(recording, width)),
         more(recording, &measures, view),
@@ -287,60 +286,6 @@ fn phases(phases: &[Phase], width: usize) -> String {
         table.push(fixed.into_iter().chain(counts));
     }
     section(&table, width)
-}
-
-/// Waits of tasks that differ in their number only.
-#[derive(Default)]
-struct Waits {
-    tasks: usize,
-    count: u128,
-    total_ns: u128,
-    max_ns: u64,
-}
-
-fn stalls(stalls: &[Stall], width: usize) -> String {
-    let mut merged: BTreeMap<(String, &str), Waits> = BTreeMap::new();
-    for stall in stalls {
-        let waits = merged.entry((without_number(&stall.task), &stall.reason)).or_default();
-        waits.tasks += 1;
-        waits.count += u128::from(stall.count);
-        waits.total_ns += u128::from(stall.total_ns);
-        waits.max_ns = waits.max_ns.max(stall.max_ns);
-    }
-    let mut merged: Vec<_> = merged.into_iter().collect();
-    merged.sort_by_key(|(_, waits)| std::cmp::Reverse(waits.total_ns));
-    let mut table = table([
-        ("who", Align::Left),
-        ("waited for", Align::Left),
-        ("times", Align::Number),
-        ("in all", Align::Right),
-        ("mean", Align::Right),
-        ("longest", Align::Right),
-    ]);
-    for ((task, reason), waits) in merged.iter().take(STALLS_MAX) {
-        let who = if waits.tasks > 1 { format!("{task} ({} tasks)", waits.tasks) } else { task.clone() };
-        let mean = waits.total_ns as f64 / waits.count.max(1) as f64;
-        table.push([
-            who,
-            (*reason).to_owned(),
-            waits.count.to_string(),
-            duration(waits.total_ns as f64),
-            duration(mean),
-            duration(waits.max_ns as f64),
-        ]);
-    }
-    let rest = merged.iter().skip(STALLS_MAX).map(|(_, waits)| waits.total_ns).sum::<u128>();
-    let more = match merged.len().saturating_sub(STALLS_MAX) {
-        0 => String::new(),
-        left => format!("{left} more rows, {} in all\n", duration(rest as f64)),
-    };
-    section(&table, width) + &more
-}
-
-/// `writer-12` and `writer/3` are `writer-*` and `writer/*`.
-fn without_number(task: &str) -> String {
-    let stem = task.trim_end_matches(|c: char| c.is_ascii_digit());
-    if stem.is_empty() || stem.len() == task.len() { task.to_owned() } else { format!("{stem}*") }
 }
 
 fn table<const N: usize>(headings: [(&str, Align); N]) -> Table {

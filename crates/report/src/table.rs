@@ -28,6 +28,8 @@ pub(crate) struct Table {
     names: usize,
     /// How many columns after those belong together; those beyond are each for themselves.
     groups: Vec<usize>,
+    /// Whether a name of the first column may break at its joints.
+    breaks_names: bool,
 }
 
 /// How long a line of a heading may be: the first that lets the table fit its width is taken.
@@ -55,6 +57,7 @@ impl Table {
             rows: Vec::new(),
             names: 1,
             groups: Vec::new(),
+            breaks_names: false,
         }
     }
 
@@ -75,6 +78,12 @@ impl Table {
         let row: Vec<String> = row.into_iter().map(|cell| clean(&cell)).collect();
         assert_eq!(row.len(), self.headings.len(), "a row that does not fit the headings: {row:?}");
         self.rows.push(row);
+    }
+
+    /// Lets names break at their joints, where whole ones would put columns below each other.
+    pub(crate) fn breaking_names(mut self) -> Self {
+        self.breaks_names = true;
+        self
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -180,10 +189,14 @@ impl Table {
         None
     }
 
-    /// The narrowest that a column may be: a number whole, a text with its words whole.
+    /// The narrowest that a column may be: a number whole, a text with its words whole, or their parts.
     fn least(&self, column: usize, heading: &[String], natural: usize, cells: &[Vec<String>]) -> usize {
         if self.headings[column].1 != Align::Left {
             return natural;
+        }
+        if column == 0 && self.breaks_names {
+            let parts = cells[column].iter().map(|cell| longest_part(cell));
+            return parts.max().unwrap_or(0).max(TEXT_MIN.min(natural));
         }
         let words = cells[column].iter().flat_map(|cell| cell.split_whitespace());
         widest(words.chain(heading.iter().flat_map(|line| line.split_whitespace())))

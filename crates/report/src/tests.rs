@@ -449,3 +449,4 @@ proptest! {
 mod columns;
 mod golden;
 mod judging;
+mod waited;

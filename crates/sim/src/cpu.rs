@@ -10,19 +10,23 @@
 //! CPU 0 ....|-latency-switch-|==A==|poll|=====A=====|-switch-|==B==|................
 //! ```
 //!
-//! A slice that ends while nobody waits is simply renewed. A task that wakes goes to its previous
-//! CPU if that is idle, else to the idle CPU with the lowest number, else behind the others on
-//! its previous CPU. A new task does the same, but goes to the shortest queue if no CPU is idle.
+//! A slice that ends while nobody waits is simply renewed. Under a scheduler of Linux (`share.rs`) it is a tick,
+//! at which the task's turn may be over, and a task that wakes may have the CPU where the one there ends its
+//! segment: that stands for the next place in the kernel where it could schedule.
+//!
+//! A task that wakes goes to its previous CPU if that is idle, else to the idle CPU with the lowest number,
+//! else behind the others on its previous CPU. A new task does the same, but goes to the shortest queue if no CPU is idle.
 //! A CPU that runs out of tasks takes the first one that may move from the longest queue
 //! (newidle balancing). Pinned tasks stay where they are.
 //!
-//! Left out: priorities, wake-up preemption, periodic load balancing, caches and SMT.
+//! Left out: priorities, preemption of programs within a segment, periodic load balancing, caches and SMT.
 //!
 //! The invariants are listed and checked in `check.rs`.
 
 use std::collections::VecDeque;
 
 use crate::event::Class;
+use crate::share::Share;
 use crate::state::State;
 use crate::task::{NONE, Place, Task, TaskRecord, Then};
 
@@ -35,8 +39,14 @@ pub(crate) struct Cpu {
     pub(crate) switching: bool,
     /// Nanoseconds of the current task's debt that pass until the next event here.
     pub(crate) segment: u64,
-    /// What is left of the current task's slice; at least 1 between events.
+    /// When that began.
+    pub(crate) segment_began: u64,
+    /// What is left of the current task's slice, or until the next tick; at least 1 between events.
     pub(crate) slice_left: u64,
+    /// The current task is to give way where it can next.
+    pub(crate) resched: bool,
+    /// The least virtual time of its tasks, never going back.
+    pub(crate) base: i64,
     /// Tasks that wait for this CPU, next one first.
     pub(crate) queue: VecDeque<u32>,
     pub(crate) busy: u64,
@@ -46,7 +56,25 @@ pub(crate) struct Cpu {
 impl Cpu {
     pub(crate) fn new(slice: u64) -> Self {
         let queue = VecDeque::new();
-        Self { current: NONE, switching: false, segment: 0, slice_left: slice, queue, busy: 0, switches: 0 }
+        Self {
+            current: NONE,
+            switching: false,
+            segment: 0,
+            segment_began: 0,
+            slice_left: slice,
+            resched: false,
+            base: 0,
+            queue,
+            busy: 0,
+            switches: 0,
+        }
+    }
+}
+
+impl Cpu {
+    /// What has passed of the present segment.
+    fn passed(&self, now: u64) -> u64 {
+        if self.switching || self.segment == 0 { 0 } else { now - self.segment_began }
     }
 }
 
@@ -105,18 +133,84 @@ impl State {
     /// Puts a task that is neither queued nor running where it will run. `returns` is whether it
     /// has a previous CPU to prefer.
     pub(crate) fn make_ready(&mut self, now: u64, index: u32, returns: bool) {
-        let task = &mut self.tasks[index as usize];
+        let task = &self.tasks[index as usize];
         let stays = task.pinned || (returns && self.idle.contains(task.cpu));
         if !stays && let Some(cpu) = self.idle.lowest() {
-            task.cpu = cpu;
+            self.move_to(index, cpu);
         }
-        let cpu = task.cpu;
+        let cpu = self.tasks[index as usize].cpu;
+        self.place(now, index, returns);
         if self.idle.contains(cpu) {
             self.idle.remove(cpu);
             self.switch_to(now, cpu, index, self.wakeup_latency);
         } else {
             self.enqueue(cpu, index);
+            self.preempt_for_last(now, cpu);
         }
+    }
+
+    fn move_to(&mut self, index: u32, cpu: u16) {
+        let task = &mut self.tasks[index as usize];
+        let [from, to] = [task.cpu, cpu].map(|cpu| self.cpus[usize::from(cpu)].base);
+        task.share.move_between(from, to);
+        task.cpu = cpu;
+    }
+
+    /// Gives a task that is new or was asleep its place among those of its CPU.
+    fn place(&mut self, now: u64, index: u32, returns: bool) {
+        if self.sharing.takes_turns() {
+            return;
+        }
+        let cpu_number = self.tasks[index as usize].cpu;
+        let mut there = self.waiting(cpu_number);
+        there.extend(self.running(now, cpu_number));
+        let cpu = &mut self.cpus[usize::from(cpu_number)];
+        cpu.base = Share::least(cpu.base, there.iter().copied());
+        let share = &mut self.tasks[index as usize].share;
+        if returns {
+            self.sharing.wake(share, cpu.base, &there);
+        } else {
+            self.sharing.start(share, cpu.base, &there);
+        }
+    }
+
+    /// Accounts of the tasks that wait for a CPU, in the order of its queue.
+    fn waiting(&self, cpu: u16) -> Vec<Share> {
+        self.cpus[usize::from(cpu)].queue.iter().map(|&index| self.tasks[index as usize].share).collect()
+    }
+
+    /// The account of the task on a CPU as of now: what passed of its segment counts.
+    fn running(&self, now: u64, cpu: u16) -> Option<Share> {
+        let cpu = &self.cpus[usize::from(cpu)];
+        let mut share = self.tasks.get(cpu.current as usize)?.share;
+        share.run(cpu.passed(now));
+        Some(share)
+    }
+
+    /// Looks whether the task that joined a CPU's queue last has it before the running one.
+    fn preempt_for_last(&mut self, now: u64, cpu_number: u16) {
+        if self.sharing.takes_turns() {
+            return;
+        }
+        let waiting = self.waiting(cpu_number);
+        let cpu = &mut self.cpus[usize::from(cpu_number)];
+        let passed = cpu.passed(now);
+        let share = &mut self.tasks[cpu.current as usize].share;
+        share.run(passed);
+        cpu.resched |= self.sharing.preempts(waiting.len() - 1, &waiting, share);
+        share.take_back(passed);
+    }
+
+    /// Takes the task that ran on a CPU off its books, before it sleeps or ends.
+    fn leave_cpu(&mut self, cpu_number: u16) {
+        if self.sharing.takes_turns() {
+            return;
+        }
+        let waiting = self.waiting(cpu_number);
+        let cpu = &mut self.cpus[usize::from(cpu_number)];
+        let share = &mut self.tasks[cpu.current as usize].share;
+        cpu.base = Share::least(cpu.base, waiting.iter().copied().chain([*share]));
+        self.sharing.sleep(share, &waiting);
     }
 
     /// The CPU with the fewest tasks waiting, the lowest number among equals.
@@ -137,10 +231,12 @@ impl State {
         let task = &mut self.tasks[index as usize];
         task.place = Place::OnCpu;
         task.cpu = cpu_number;
+        task.share.pick();
         let cpu = &mut self.cpus[usize::from(cpu_number)];
         cpu.current = index;
         cpu.switching = true;
         cpu.slice_left = self.slice;
+        cpu.resched = false;
         cpu.switches += 1;
         self.agenda.add(now + delay + self.switch_cost, Class::CpuSegment, u32::from(cpu_number), 0);
     }
@@ -150,23 +246,37 @@ impl State {
         let cpu = &mut self.cpus[usize::from(cpu_number)];
         if cpu.switching {
             cpu.switching = false;
+            if !self.sharing.takes_turns() {
+                cpu.slice_left = self.slice - (now % self.slice);
+            }
             return self.go_on(now, cpu_number);
         }
         let task = &mut self.tasks[cpu.current as usize];
-        task.debt -= cpu.segment;
-        cpu.busy += cpu.segment;
-        cpu.slice_left -= cpu.segment;
+        let ran = std::mem::take(&mut cpu.segment);
+        task.debt -= ran;
+        task.share.run(ran);
+        cpu.busy += ran;
+        cpu.slice_left -= ran;
+        let goes_anyway = task.debt == 0 && task.leaves_cpu();
+        let mut gives_way = std::mem::take(&mut cpu.resched);
         if cpu.slice_left == 0 {
             cpu.slice_left = self.slice;
-            let goes_anyway = task.debt == 0 && task.leaves_cpu();
-            if !goes_anyway && !cpu.queue.is_empty() {
-                let index = cpu.current;
-                self.enqueue(cpu_number, index);
-                self.take_up_next(now, cpu_number);
-                return None;
-            }
+            gives_way |= self.turn_is_over(cpu_number);
+        }
+        let cpu = &self.cpus[usize::from(cpu_number)];
+        if gives_way && !goes_anyway && !cpu.queue.is_empty() {
+            let index = cpu.current;
+            self.enqueue(cpu_number, index);
+            self.take_up_next(now, cpu_number);
+            return None;
         }
         self.go_on(now, cpu_number)
+    }
+
+    fn turn_is_over(&mut self, cpu_number: u16) -> bool {
+        let waiting = self.waiting(cpu_number);
+        let current = self.cpus[usize::from(cpu_number)].current;
+        self.sharing.turn_is_over(&waiting, &mut self.tasks[current as usize].share)
     }
 
     /// Lets the current task of a CPU work off its debt, or do what it meant to do after that.
@@ -177,13 +287,15 @@ impl State {
         let task = &mut self.tasks[index as usize];
         if task.debt > 0 {
             cpu.segment = task.debt.min(cpu.slice_left);
+            cpu.segment_began = now;
             self.agenda.add(now + cpu.segment, Class::CpuSegment, u32::from(cpu_number), 0);
             return None;
         }
         if !task.leaves_cpu() {
             return Some(index);
         }
-        match task.then {
+        self.leave_cpu(cpu_number);
+        match self.tasks[index as usize].then {
             Then::Resume => unreachable!("a task that resumes keeps its CPU"),
             Then::Block { reason, timeout } => self.block(now, index, reason, timeout),
             Then::End => self.end(index),
@@ -199,8 +311,8 @@ impl State {
 
     /// A CPU without a task takes up the next one: of its own queue, else of the longest.
     fn take_up_next(&mut self, now: u64, cpu_number: u16) {
-        let own = self.cpus[usize::from(cpu_number)].queue.pop_front();
-        let Some(index) = own.or_else(|| self.pull()) else {
+        let own = self.next_of(cpu_number);
+        let Some(index) = own.or_else(|| self.pull(cpu_number)) else {
             self.cpus[usize::from(cpu_number)].current = NONE;
             self.idle.insert(cpu_number);
             return;
@@ -209,8 +321,17 @@ impl State {
         self.switch_to(now, cpu_number, index, 0);
     }
 
+    /// Takes the task out of a CPU's queue that is to run there next.
+    fn next_of(&mut self, cpu_number: u16) -> Option<u32> {
+        if self.sharing.takes_turns() {
+            return self.cpus[usize::from(cpu_number)].queue.pop_front();
+        }
+        let next = self.sharing.next(&self.waiting(cpu_number))?;
+        self.cpus[usize::from(cpu_number)].queue.remove(next)
+    }
+
     /// Takes the first task that may move out of the longest queue that has one.
-    fn pull(&mut self) -> Option<u32> {
+    fn pull(&mut self, to: u16) -> Option<u32> {
         if self.queued_movable == 0 {
             return None;
         }
@@ -219,7 +340,9 @@ impl State {
         let (from, _) =
             candidates.max_by_key(|&(number, cpu)| (cpu.queue.len(), std::cmp::Reverse(number)))?;
         let position = self.cpus[from].queue.iter().position(movable)?;
-        self.cpus[from].queue.remove(position)
+        let index = self.cpus[from].queue.remove(position)?;
+        self.move_to(index, to);
+        Some(index)
     }
 
     /// Charges an interrupt on `cpu`: its time is stolen from the task there.

@@ -161,8 +161,20 @@ impl Core {
         self.event_hash.set(mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9));
     }
 
-    /// To be called when a program or handler may have added an event.
+    /// Books what passed on the fast path to the running task and its CPU: before anybody compares.
+    pub(crate) fn book(&self, state: &mut State) {
+        let ran = self.busy.replace(0);
+        if ran > 0 {
+            state.cpus[usize::from(self.cpu.get())].busy += ran;
+            state.tasks[self.task.get() as usize].share.run(ran);
+        }
+    }
+
+    /// To be called when a program or handler may have added an event, or woken a task that preempts.
     pub(crate) fn lower_horizon(&self, state: &State) {
+        if state.cpus[usize::from(self.cpu.get())].resched {
+            self.horizon.set(0);
+        }
         let before_next = state.agenda.next_time().saturating_sub(1);
         self.horizon.set(self.horizon.get().min(before_next));
     }
@@ -237,7 +249,7 @@ impl Core {
         };
         let on_cpu = &mut state.cpus[usize::from(cpu)];
         on_cpu.slice_left = self.slice_left.get();
-        on_cpu.busy += self.busy.get();
+        self.book(&mut state);
         self.task.set(SWAPPER);
         state
     }

@@ -2,6 +2,7 @@
 //!
 //! Left out: memory and NUMA nodes, which belong to the kernel's description.
 
+use mm::version::rules::Scheduler;
 use units::Nanos;
 
 use crate::cost::CostTable;
@@ -15,9 +16,10 @@ const READAHEAD_PAGES: u32 = 32;
 pub struct Hardware {
     /// Number of CPUs; at least 1.
     pub cpus: u16,
-    /// How long a task runs before another that waits for its CPU has its turn. 3 ms is what CFS
-    /// gives on a machine of 8 CPUs (`sysctl_sched_min_granularity`, 0.75 ms * (1 + log2 cpus)).
+    /// Without a scheduler: how long a task runs before another that waits for its CPU has its turn.
     pub slice: Nanos,
+    /// How the kernel there shares CPUs among tasks; none: they take turns of a slice.
+    pub scheduler: Option<Scheduler>,
     /// Ticks per second of kernels built for this machine (`CONFIG_HZ`): the grain of every timeout.
     pub hz: u64,
     /// CPU time for each operation.
@@ -36,6 +38,7 @@ impl Hardware {
         Self {
             cpus,
             slice: Nanos::from_millis(3),
+            scheduler: None,
             hz: kernel::time::HZ,
             costs: CostTable::default(),
             devices: Vec::new(),

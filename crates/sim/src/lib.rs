@@ -12,7 +12,8 @@
 //! | `machine.rs` | [`Sim`]: charge, sleep, wait, wake, spawn, submit |
 //! | `state.rs` | all that a machine is between two events |
 //! | `cpu.rs` | who runs where and for how long |
-//! | `wait.rs` | wait queues, timeouts, attribution of stalls |
+//! | `wait.rs` | wait queues, timeouts |
+//! | `attribution.rs` | who waited for what, what ended it, and whether anything could have |
 //! | `task.rs` | what is known of a task |
 //! | `device.rs`, `device_model.rs` | block devices at work; what each kind can do |
 //! | `cost.rs` | nanoseconds for each operation |
@@ -23,6 +24,7 @@
 //! Deliberately absent: threads, atomics in the model, a clock, randomness, and allocation for
 //! an event. A run depends on nothing but its inputs.
 
+mod attribution;
 mod check;
 mod cost;
 mod cpu;
@@ -35,6 +37,7 @@ mod machine;
 pub mod machines;
 pub mod run;
 mod sample;
+mod share;
 mod state;
 mod system;
 mod task;
@@ -43,6 +46,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
+pub use attribution::{Ended, LENGTH_CLASSES, WaitKind, Waits, kernel_name};
 pub use cost::{CostTable, UnknownCost};
 pub use device::DeviceCounters;
 pub use device_model::{DeviceModel, Speed};

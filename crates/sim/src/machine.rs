@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use kernel::machine::{CostOp, IoRequest, Machine, QueueId, TaskId, WaitReason, Woken};
 use units::{CpuId, Nanos};
 
+use crate::attribution::Waits;
 use crate::device::DeviceCounters;
 use crate::executor::{Core, Request};
 use crate::state::Statistics;
@@ -37,6 +38,16 @@ impl Sim {
     /// All waits by task and reason, the longest total first. A wait that lasts counts up to now.
     pub fn stalls(&self) -> Vec<Stall> {
         self.core.state.borrow().stalls(self.core.now.get())
+    }
+
+    /// All waits by phase, task, reason, end and futility. A wait that lasts counts up to now.
+    pub fn waits(&self) -> Vec<Waits> {
+        self.core.state.borrow().waits(self.core.now.get())
+    }
+
+    /// A phase of the program is over: waits that end from now on are of the next one.
+    pub fn end_phase(&self) {
+        self.core.state.borrow_mut().end_phase();
     }
 
     /// The tasks that have not ended and what they do now, by number.
@@ -142,6 +153,7 @@ impl Machine for Sim {
 
     fn wake_all(&self, queue: QueueId) -> usize {
         let mut state = self.core.state.borrow_mut();
+        self.core.book(&mut state);
         let woken = state.wake_all(self.core.now.get(), queue);
         self.core.lower_horizon(&state);
         woken
@@ -156,6 +168,7 @@ impl Machine for Sim {
         let cpu = cpu.map(|CpuId(number)| number);
         let is_left_out = self.core.left_out.borrow().as_deref() == Some(name);
         let program: Program = if is_left_out { Box::pin(async {}) } else { Box::pin(program) };
+        self.core.book(&mut state);
         let index = state.start(self.core.now.get(), name, cpu, program);
         self.core.lower_horizon(&state);
         TaskId(index)

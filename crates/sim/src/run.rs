@@ -16,6 +16,7 @@ use mm::{MemcgId, Violation};
 use units::{Bytes, Nanos, Seed};
 use workload::{Errno, Outcome, Replay, SystemError, Workload, WorkloadError};
 
+use crate::attribution::{WaitKind, Waits};
 use crate::executor::{Progress, RunError, Simulation};
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
@@ -73,6 +74,11 @@ const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
 const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
 
 impl SimRun {
+    /// The hardware, its CPUs shared as the kernel does.
+    fn hardware_under_kernel(&self) -> Hardware {
+        Hardware { scheduler: Some(self.kernel.rules.scheduler), ..self.hardware.clone() }
+    }
+
     /// `program` on `kernel` and this machine, with seed 1 and everything else as it is when
     /// nobody says more.
     pub fn new(program: Program, kernel: mm::Version, hardware: Hardware, layout: MemoryLayout) -> Self {
@@ -112,6 +118,9 @@ pub struct SimResult {
     pub rows: Vec<(Nanos, Vec<u64>)>,
     /// Who waited for what; waits that are idleness are left out.
     pub stalls: Vec<Stall>,
+    /// Every wait, idleness included, by the phase in which it ended: what ended it, and whether
+    /// anything could have.
+    pub waits: Vec<Waits>,
     /// Events that the simulator handled.
     pub events: u64,
     /// Simulated time when the program ended.
@@ -173,7 +182,7 @@ pub fn run(
     stop: Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<SimResult, SimError> {
-    let mut simulation = Simulation::new(spec.hardware.clone())?;
+    let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     simulation.stop_on(stop);
     simulation.on_progress(progress);
     let kernel = boot_kernel(spec, &simulation)?;
@@ -239,7 +248,7 @@ where
     F: FnOnce(SimSystem) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
-    let mut simulation = Simulation::new(spec.hardware.clone())?;
+    let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     let kernel = boot_kernel(spec, &simulation)?;
     let machine = simulation.machine();
     if checks != Checks::AtTheEnd {
@@ -333,7 +342,8 @@ where
         phases,
         columns,
         rows,
-        stalls: machine.stalls().into_iter().filter(|stall| !is_idleness(stall.reason)).collect(),
+        stalls: machine.stalls().into_iter().filter(|stall| !is_idleness(stall)).collect(),
+        waits: machine.waits(),
         events: machine.statistics().events,
         simulated: end.at,
     })
@@ -363,16 +373,6 @@ fn start_monitor(
 }
 
 /// Waits that tell nothing about memory.
-const fn is_idleness(reason: WaitReason) -> bool {
-    matches!(
-        reason,
-        WaitReason::KswapdIdle
-            | WaitReason::FlusherIdle
-            | WaitReason::KswapdDoze
-            | WaitReason::KcompactdIdle
-            | WaitReason::KhugepagedIdle
-            | WaitReason::UserSleep
-            | WaitReason::Join
-            | WaitReason::Periodic
-    )
+fn is_idleness(stall: &Stall) -> bool {
+    WaitKind::of(stall.reason) == WaitKind::Idle
 }

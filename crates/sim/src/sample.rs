@@ -92,6 +92,7 @@ impl Sampler {
     /// Samples at the end of a phase.
     pub(crate) fn mark(&mut self, phase: &str, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
         let vmstat = kernel.vmstat().into_iter().collect();
+        kernel.machine().end_phase();
         self.phases.push(PhaseSample { name: phase.to_string(), at: now, vmstat });
         self.flushed_at = None;
         self.sample(now, kernel);

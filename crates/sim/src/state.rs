@@ -4,13 +4,15 @@
 //! They are synchronous, take the time as an argument, and never call into a program or a
 //! handler: that is `executor.rs`'s part, which holds no borrow of this while it does.
 
-use kernel::machine::{IoRequest, TaskId};
+use kernel::machine::{IoKind, IoRequest, TaskId};
 use units::{CpuId, Nanos};
 
+use crate::attribution::Past;
 use crate::cpu::{Cpu, CpuSet};
 use crate::device::{Begun, Completed, Device, HostLink};
 use crate::event::{Agenda, Class, Entry};
 use crate::hardware::Hardware;
+use crate::share::Sharing;
 use crate::task::{NONE, Task, TaskRecord};
 use crate::wait::WaitQueue;
 
@@ -27,7 +29,15 @@ pub(crate) struct State {
     pub(crate) queues: Vec<WaitQueue>,
     pub(crate) devices: Vec<Device>,
     pub(crate) host_link: HostLink,
+    /// Writes of all devices that were sent, and those of them that are not complete.
+    pub(crate) writes_sent: u64,
+    pub(crate) writes_in_flight: u64,
+    /// Phases of the program that are over, and the waits that ended in them.
+    pub(crate) phase: usize,
+    pub(crate) past_waits: Vec<Past>,
+    /// Of a slice, or between two ticks.
     pub(crate) slice: u64,
+    pub(crate) sharing: Sharing,
     pub(crate) switch_cost: u64,
     pub(crate) wakeup_latency: u64,
     pub(crate) tasks_done: u64,
@@ -40,18 +50,25 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(hardware: Hardware) -> Self {
         let switch_cost = hardware.costs.get(kernel::machine::CostOp::ContextSwitch).0;
+        let tick = 1_000_000_000 / hardware.hz;
+        let slice = if hardware.scheduler.is_some() { tick } else { hardware.slice.0 };
         let swapper = TaskRecord { name: "swapper".to_owned(), waits: Vec::new() };
         Self {
             agenda: Agenda::default(),
             tasks: vec![Task::new(None, 0, true)],
             records: vec![swapper],
-            cpus: (0..hardware.cpus).map(|_| Cpu::new(hardware.slice.0)).collect(),
+            cpus: (0..hardware.cpus).map(|_| Cpu::new(slice)).collect(),
             idle: CpuSet::full(hardware.cpus),
             queued_movable: 0,
             queues: Vec::new(),
             devices: hardware.devices.into_iter().map(Device::new).collect(),
             host_link: HostLink::new(hardware.host_bandwidth),
-            slice: hardware.slice.0,
+            writes_sent: 0,
+            writes_in_flight: 0,
+            phase: 0,
+            past_waits: Vec::new(),
+            slice,
+            sharing: Sharing::new(hardware.scheduler, hardware.cpus, tick),
             switch_cost,
             wakeup_latency: hardware.costs.wakeup_latency().0,
             tasks_done: 0,
@@ -81,13 +98,20 @@ impl State {
     pub(crate) fn submit(&mut self, now: u64, request: IoRequest, cpu: CpuId) {
         let index = usize::from(request.device);
         assert!(index < self.devices.len(), "a request names device {index}, which the machine lacks");
+        if request.kind == IoKind::Write {
+            self.writes_sent += 1;
+            self.writes_in_flight += 1;
+        }
         let begun = self.devices[index].submit(now, request, cpu, &mut self.host_link);
         self.expect_completion(u32::from(request.device), begun);
     }
 
     /// Completes the request in a place of a device; the next one that waits there moves up.
     pub(crate) fn complete(&mut self, now: u64, device: u32, place: u32) -> Completed {
-        let completed = self.devices[device as usize].complete(now, place, &mut self.host_link);
+        let device_at_work = &mut self.devices[device as usize];
+        let written = device_at_work.counters.writes;
+        let completed = device_at_work.complete(now, place, &mut self.host_link);
+        self.writes_in_flight -= device_at_work.counters.writes - written;
         self.expect_completion(device, completed.next);
         completed
     }

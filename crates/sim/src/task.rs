@@ -11,6 +11,9 @@ use std::pin::Pin;
 
 use kernel::machine::{WaitReason, Woken};
 
+use crate::attribution::{Ended, Finished, LENGTH_CLASSES};
+use crate::share::Share;
+
 /// An index that points nowhere.
 pub(crate) const NONE: u32 = u32::MAX;
 /// A timeout that never comes.
@@ -56,6 +59,7 @@ pub(crate) struct Task {
     /// The CPU it is on, queued on, or was on last.
     pub(crate) cpu: u16,
     pub(crate) pinned: bool,
+    pub(crate) share: Share,
     /// How its last wait ended, until it asks for something else.
     pub(crate) woken: Option<Woken>,
     /// Whether a timer of this task's generation is in the agenda.
@@ -69,6 +73,10 @@ pub(crate) struct Task {
     /// The label of its present wait, while blocked.
     pub(crate) reason: WaitReason,
     pub(crate) since: u64,
+    /// Of its present wait; [`FOREVER`] for none.
+    pub(crate) timeout: u64,
+    /// Writes that had been sent when its present wait began, if all of them were complete.
+    pub(crate) writes_before: Option<u64>,
 }
 
 impl Task {
@@ -82,6 +90,7 @@ impl Task {
             place,
             cpu,
             pinned,
+            share: Share::default(),
             woken: None,
             timer_armed: false,
             generation: 0,
@@ -90,6 +99,8 @@ impl Task {
             behind: NONE,
             reason: WaitReason::UserSleep,
             since: 0,
+            timeout: FOREVER,
+            writes_before: None,
         }
     }
 
@@ -107,29 +118,60 @@ impl Task {
 #[derive(Debug)]
 pub(crate) struct TaskRecord {
     pub(crate) name: String,
-    /// In the order of each reason's first wait; a task has few.
+    /// Of the present phase, in the order of the first of each; a task has few.
     pub(crate) waits: Vec<WaitTotal>,
 }
 
-/// All waits of a task for one reason.
+/// Waits of a task that are alike, in one phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitTotal {
     pub(crate) reason: WaitReason,
+    pub(crate) ended: Ended,
+    pub(crate) futile: bool,
     pub(crate) count: u64,
-    pub(crate) total: u64,
+    /// Sum of the timeouts of those that had one.
+    pub(crate) requested: u64,
+    pub(crate) spent: u64,
     pub(crate) longest: u64,
+    pub(crate) lengths: [u32; LENGTH_CLASSES],
+}
+
+impl WaitTotal {
+    /// One wait.
+    pub(crate) fn of(wait: Finished) -> Self {
+        let mut total = Self {
+            reason: wait.reason,
+            ended: wait.ended,
+            futile: wait.is_futile(),
+            count: 0,
+            requested: 0,
+            spent: 0,
+            longest: 0,
+            lengths: [0; LENGTH_CLASSES],
+        };
+        total.add(wait);
+        total
+    }
+
+    fn add(&mut self, wait: Finished) {
+        self.count += 1;
+        self.requested += wait.requested();
+        self.spent += wait.spent;
+        self.longest = self.longest.max(wait.spent);
+        let class = &mut self.lengths[wait.length_class()];
+        *class = class.saturating_add(1);
+    }
 }
 
 impl TaskRecord {
-    pub(crate) fn note_wait(&mut self, reason: WaitReason, length: u64) {
-        let found = self.waits.iter().position(|wait| wait.reason == reason);
-        let index = found.unwrap_or_else(|| {
-            self.waits.push(WaitTotal { reason, count: 0, total: 0, longest: 0 });
-            self.waits.len() - 1
-        });
-        let wait = &mut self.waits[index];
-        wait.count += 1;
-        wait.total += length;
-        wait.longest = wait.longest.max(length);
+    pub(crate) fn note_wait(&mut self, wait: Finished) {
+        let futile = wait.is_futile();
+        let alike = |total: &&mut WaitTotal| {
+            total.reason == wait.reason && total.ended == wait.ended && total.futile == futile
+        };
+        match self.waits.iter_mut().find(alike) {
+            Some(total) => total.add(wait),
+            None => self.waits.push(WaitTotal::of(wait)),
+        }
     }
 }

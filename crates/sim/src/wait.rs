@@ -4,15 +4,18 @@
 //! it and it does not sleep at all. The timeout runs from the moment it sleeps, and so does the
 //! wait that is attributed: CPU work and waiting for a CPU are no part of it.
 //!
-//! Every sleep has a label. For each task and label the number, sum and maximum are kept;
-//! [`Stall`]s are what is made of them.
+//! Every sleep has a label, and what is known of it goes to `attribution.rs` when it is over;
+//! [`Stall`]s are its sums by task and label.
+
+use std::collections::BTreeMap;
 
 use kernel::machine::{QueueId, TaskId, WaitReason, Woken};
 use units::{CpuId, Nanos};
 
+use crate::attribution::{Finished, Waits};
 use crate::event::Class;
 use crate::state::State;
-use crate::task::{FOREVER, NONE, Place, WaitTotal};
+use crate::task::{FOREVER, NONE, Place};
 
 /// The waiters of a queue, linked through their tasks, first come first.
 #[derive(Debug, Clone, Copy)]
@@ -124,6 +127,8 @@ impl State {
         task.place = Place::Blocked;
         task.reason = reason;
         task.since = now;
+        task.timeout = timeout;
+        task.writes_before = (self.writes_in_flight == 0).then_some(self.writes_sent);
         task.timer_armed = timeout != FOREVER;
         if task.timer_armed {
             self.agenda.add(now.saturating_add(timeout), Class::Timer, index, task.generation);
@@ -153,7 +158,13 @@ impl State {
         if std::mem::take(&mut task.timer_armed) {
             self.agenda.note_stale();
         }
-        self.records[index as usize].note_wait(task.reason, now - task.since);
+        self.records[index as usize].note_wait(Finished {
+            reason: task.reason,
+            ended: how.into(),
+            timeout: task.timeout,
+            spent: now - task.since,
+            no_write: task.writes_before == Some(self.writes_sent),
+        });
         self.make_ready(now, index, true);
     }
 
@@ -174,24 +185,16 @@ impl State {
 
     /// All waits by task and reason, the longest total first; among equals by task and reason.
     pub(crate) fn stalls(&self, now: u64) -> Vec<Stall> {
-        let mut stalls = Vec::new();
-        for (number, (task, record)) in (0_u32..).zip(self.tasks.iter().zip(&self.records)) {
-            let mut totals = crate::task::TaskRecord { name: String::new(), waits: record.waits.clone() };
-            if task.place == Place::Blocked {
-                totals.note_wait(task.reason, now - task.since);
-            }
-            stalls.extend(totals.waits.into_iter().map(|WaitTotal { reason, count, total, longest }| {
-                Stall {
-                    task: TaskId(number),
-                    name: record.name.clone(),
-                    reason,
-                    count,
-                    total: Nanos(total),
-                    longest: Nanos(longest),
-                }
-            }));
+        let mut stalls: BTreeMap<(TaskId, WaitReason), Stall> = BTreeMap::new();
+        for Waits { task, name, reason, count, spent, longest, .. } in self.waits(now) {
+            let nothing = || Stall { task, name, reason, count: 0, total: Nanos(0), longest: Nanos(0) };
+            let stall = stalls.entry((task, reason)).or_insert_with(nothing);
+            stall.count += count;
+            stall.total += spent;
+            stall.longest = stall.longest.max(longest);
         }
-        stalls.sort_by_key(|stall| (std::cmp::Reverse(stall.total), stall.task, stall.reason));
+        let mut stalls: Vec<Stall> = stalls.into_values().collect();
+        stalls.sort_by_key(|stall| std::cmp::Reverse(stall.total));
         stalls
     }
 }

@@ -40,7 +40,7 @@ impl Halves {
             return None;
         }
         // Every factor of the effect that a run does not have turns the run's sign round.
-        let is_towards = |run: usize| (effect & !(run as u32)).count_ones() % 2 == 0;
+        let is_towards = |run: usize| (effect & !(run as u32)).count_ones().is_multiple_of(2);
         let half = |towards: bool| -> Vec<f64> {
             let of_half = values.iter().enumerate().filter(|(run, _)| is_towards(*run) == towards);
             of_half.map(|(_, &value)| value).collect()

@@ -2,9 +2,10 @@
 //!
 //! Start with [`describe`] (means and spread), then [`difference`] (Welch, paired and pooled-df
 //! t tests) and [`resample`] (bootstrap, permutation). [`factorial`] takes effects and interactions from
-//! runs of every combination. [`multiple`] corrects p values of many questions asked at once. [`mmtests`] computes the rows, percentages and stars of the field's
-//! reference suite, as two labelled compatibility modes; [`mmtests_table`] lays them out, and
-//! [`ops`] derives that suite's "Ops" rows from `/proc/vmstat` totals.
+//! runs of every combination. [`multiple`] corrects p values of many questions asked at once.
+//! [`mmtests`] computes the rows, percentages and stars of the field's reference suite, as two labelled
+//! compatibility modes; [`mmtests_table`] lays them out, and [`ops`] derives that suite's "Ops" rows
+//! from `/proc/vmstat` totals.
 //!
 //! Deliberately absent: I/O, clocks, global state and hidden randomness (a resampling function
 //! is handed its [`units::Stream`]). A value that cannot be computed is `None`, never 0: missing

@@ -30,6 +30,8 @@ pub struct WorkloadSpec {
     pub params: &'static [ParamSpec],
     /// Its phases, in the order in which they end.
     pub phases: &'static [&'static str],
+    /// Those of them that only prepare what is measured.
+    pub prepares: &'static [&'static str],
     /// What a seed decides, one line each.
     pub varies: &'static [&'static str],
     /// The metrics that head its reports, most telling first.
@@ -48,6 +50,7 @@ const CATALOG: &[WorkloadSpec] = &[
         help: hot_and_stream::HELP,
         params: hot_and_stream::PARAMS,
         phases: hot_and_stream::PHASES,
+        prepares: &["hot_ready"],
         varies: hot_and_stream::VARIES,
         metrics: hot_and_stream::METRICS,
         build: |params| HotAndStream::from_params(params).map(Program::HotAndStream),
@@ -57,6 +60,7 @@ const CATALOG: &[WorkloadSpec] = &[
         help: huge_faults::HELP,
         params: huge_faults::PARAMS,
         phases: huge_faults::PHASES,
+        prepares: &["created", "synced", "warm"],
         varies: huge_faults::VARIES,
         metrics: huge_faults::METRICS,
         build: |params| HugeFaults::from_params(params).map(Program::HugeFaults),
@@ -66,6 +70,7 @@ const CATALOG: &[WorkloadSpec] = &[
         help: sequential_readers::HELP,
         params: sequential_readers::PARAMS,
         phases: sequential_readers::PHASES,
+        prepares: &["files_written", "caches_dropped"],
         varies: sequential_readers::VARIES,
         metrics: sequential_readers::METRICS,
         build: |params| SequentialReaders::from_params(params).map(Program::SequentialReaders),
@@ -85,6 +90,17 @@ enum Program {
     HotAndStream(HotAndStream),
     HugeFaults(HugeFaults),
     SequentialReaders(SequentialReaders),
+}
+
+/// What a kernel may not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Cgroups with a memory controller.
+    Cgroups,
+    /// Huge pages for anonymous memory: without them there is nothing to see.
+    HugePages,
+    /// `madvise(MADV_HUGEPAGE)`, which fails without them.
+    HugePageAdvice,
 }
 
 impl WorkloadSpec {
@@ -161,6 +177,17 @@ impl Workload {
     /// All parameters that it runs with, defaults included.
     pub fn params(&self) -> &Params {
         &self.params
+    }
+
+    /// What a kernel must have for it to run, or to make sense.
+    pub fn needs(&self) -> &'static [Need] {
+        let asks = |choice: &str| self.params.choice("advice") == Some(choice);
+        match &self.program {
+            Program::HotAndStream(_) => &[Need::Cgroups],
+            Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
+            Program::HugeFaults(_) => &[Need::HugePages],
+            Program::SequentialReaders(_) => &[],
+        }
     }
 
     /// What it makes on a machine of this size, by the code that makes it.

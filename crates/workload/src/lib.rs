@@ -33,7 +33,7 @@ pub mod trace;
 pub mod vocabulary;
 pub mod zipf;
 
-pub use catalog::{InputError, Workload, WorkloadSpec, catalog};
+pub use catalog::{InputError, Need, Workload, WorkloadSpec, catalog};
 pub use footprint::{Footprint, MachineSize};
 pub use metric::{Better, MetricSpec};
 pub use names::UnknownName;

@@ -81,10 +81,17 @@ pub const PARAMS: &[ParamSpec] = &[
                written long ago",
     },
     ParamSpec {
+        name: "held",
+        kind: ParamKind::Size { min: Bytes(0), max: Bytes(1 << 40) },
+        default: Some("0"),
+        help: "anonymous memory that others hold all the time",
+    },
+    ParamSpec {
         name: "filesystem",
-        kind: ParamKind::Choice(&["ext4", "xfs"]),
-        default: Some("ext4"),
-        help: "filesystem that the machine puts the files on",
+        kind: ParamKind::Choice(&["ext3", "ext4", "xfs"]),
+        default: None,
+        help: "filesystem that the machine puts the files on; without it the machine's own: ext3 on \
+               s390-fcp, else ext4",
     },
 ];
 
@@ -97,6 +104,14 @@ pub const METRICS: &[MetricSpec] = &[
         of: None,
         resolution: 0.0,
         help: "all readers together, from the first start to the last end",
+    },
+    MetricSpec {
+        name: "futile_wait_seconds",
+        unit: "s",
+        better: Better::Less,
+        of: None,
+        resolution: TIME_RESOLUTION_SECONDS,
+        help: "all tasks: waits to their timeout while nothing was under way that could end them",
     },
     MetricSpec {
         name: "slowest_reader_seconds",
@@ -152,6 +167,7 @@ pub struct SequentialReaders {
     record: Bytes,
     disks: Option<u16>,
     prepare: Prepare,
+    held: Bytes,
 }
 
 impl SequentialReaders {
@@ -185,7 +201,8 @@ impl SequentialReaders {
             "laid-out" => Prepare::LaidOut,
             other => unreachable!("prepare {other} is not in PARAMS"),
         };
-        Ok(Self { readers, file, record, disks, prepare })
+        let held = params.size("held").expect("held has a default");
+        Ok(Self { readers, file, record, disks, prepare, held })
     }
 
     /// Disks that the files lie on, on a machine with so many.
@@ -201,7 +218,7 @@ impl SequentialReaders {
         Footprint {
             files: Bytes(files + (chance::PLACED_WITHIN.get() * u64::from(disks))),
             file_count: u64::from(self.readers) + u64::from(disks),
-            anonymous: Bytes(0),
+            anonymous: self.held,
             tasks: u64::from(self.readers),
             disks,
         }
@@ -218,6 +235,8 @@ impl SequentialReaders {
         if disks > there {
             return Err(WorkloadError::TooFewDisks { wanted: disks, there });
         }
+        // Until all is over.
+        let _held = hold(&sys, self.held).await?;
         for disk in 0..disks {
             sys.make_dir_on(&directory(disk), disk).await?;
             chance::place_files_in(&sys, NAME, &directory(disk)).await?;
@@ -280,6 +299,16 @@ impl SequentialReaders {
 
 fn directory(disk: u16) -> String {
     format!("disk{disk}")
+}
+
+/// Memory that stays in use, as there is nowhere to swap it to.
+async fn hold<S: System>(sys: &S, size: Bytes) -> Result<Option<S::Mapping>, SystemError> {
+    if size == Bytes(0) {
+        return Ok(None);
+    }
+    let mapping = sys.map_anonymous(size).await?;
+    sys.touch(&mapping, 0, size.get().div_ceil(PAGE_SIZE)).await?;
+    Ok(Some(mapping))
 }
 
 /// Starts a writer for each file, and waits for all.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use lab::compare;
 use lab::folders::{Loaded, SideBySide, load};
 use lab::{LabError, view};
-use report::Group;
+use report::{Grid, Group};
 
 use super::{host_policy, request, run_plan};
 use crate::args::{CompareArgs, Format};
@@ -32,7 +32,7 @@ fn compare_folders(args: &CompareArgs, printer: &Printer) -> Result<(), Failure>
     let folders: Vec<PathBuf> = args.subjects.iter().map(PathBuf::from).collect();
     let SideBySide { columns, warnings } = load(&folders)?;
     let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
-    let text = shown(&groups, args, &warnings, printer)?;
+    let text = shown(&groups, None, args, &warnings, printer)?;
     warnings.iter().for_each(|warning| printer.warning(warning));
     printer.data(&text)
 }
@@ -74,12 +74,13 @@ fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Res
     }
     let batch = run_plan(&plan, args.jobs, args.out.as_deref(), policy, printer)?;
     let groups = comparison.groups(&batch.recordings);
+    let grid = comparison.grid(&batch.recordings);
     match batch.error {
-        None => printer.data(&shown(&groups, args, &[], printer)?),
+        None => printer.data(&shown(&groups, grid.as_ref(), args, &[], printer)?),
         Some(error) => {
             // What has finished is shown where it makes a comparison.
             if matches!(error, LabError::Interrupted { .. }) && groups.len() > 1 {
-                printer.data(&shown(&groups, args, &[], printer)?)?;
+                printer.data(&shown(&groups, grid.as_ref(), args, &[], printer)?)?;
             }
             Err(error.into())
         }
@@ -88,16 +89,21 @@ fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Res
 
 fn shown(
     groups: &[Group<'_>],
+    grid: Option<&Grid<'_>>,
     args: &CompareArgs,
     warnings: &[String],
     printer: &Printer,
 ) -> Result<String, Failure> {
     let recordings = groups.iter().flat_map(|group| group.recordings.iter().copied());
     let view = view(recordings, printer.width(), args.all, warnings.to_vec());
-    Ok(match args.format {
-        Format::Text => report::compare_text(groups, view)?,
-        Format::Json => report::compare_json(groups, view)?,
-        Format::Csv => report::compare_csv(groups, view)?,
-        Format::Md => report::to_markdown(groups, view)?,
+    Ok(match (args.format, grid) {
+        (Format::Text, None) => report::compare_text(groups, view)?,
+        (Format::Text, Some(grid)) => report::grid_text(grid, groups, view)?,
+        (Format::Json, None) => report::compare_json(groups, view)?,
+        (Format::Json, Some(grid)) => report::grid_json(grid, groups, view)?,
+        (Format::Csv, None) => report::compare_csv(groups, view)?,
+        (Format::Csv, Some(grid)) => report::grid_csv(grid, groups, view)?,
+        (Format::Md, None) => report::to_markdown(groups, view)?,
+        (Format::Md, Some(grid)) => report::grid_markdown(grid, groups, view)?,
     })
 }

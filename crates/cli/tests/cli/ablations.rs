@@ -12,7 +12,64 @@ fn json(text: &str) -> serde_json::Value {
 #[test]
 fn each_kernel_is_a_row_and_each_feature_has_its_effects() {
     let scene = Scene::new();
-    insta::assert_snapshot!(scene.shown(&format!("ablate {SMALL} {TWO} -q")), @"");
+    insta::assert_snapshot!(scene.shown(&format!("ablate {SMALL} {TWO} -q")), @r"
+    hot-and-stream: linux-5.4 with +root-aging, -shared-memcg-walk or not: 4 of 4
+      runs
+
+     changed                         hot_pages_      reread_  stream_mib_   memcg_
+                                        cached,  seconds, µs  per_second,  pgscan,
+                                          pages                     MiB/s    pages
+     nothing                                253        78.85         5977     8963
+     +root-aging                            256        39.6          5992     8914
+     -shared-memcg-walk                     249        78.28         5934     8932
+     +root-aging -shared-memcg-walk         256        39.6          5957     8923
+
+    effects on hot_pages_cached, which is 253 pages with nothing changed
+     of                                effect, pages  % of that  verdict
+     +root-aging                                  +5     +2.0 %  better
+     -shared-memcg-walk                           -2     -0.8 %  worse
+     +root-aging x -shared-memcg-walk             +2     +0.8 %  more together
+
+    effects on reread_seconds, which is 78.85 µs with nothing changed
+     of                                effect, µs  % of that  verdict
+     +root-aging                          -39        -49.4 %  better
+     -shared-memcg-walk                    -0.283     -0.4 %  below resolution
+     +root-aging x -shared-memcg-walk      +0.283     +0.4 %  below resolution
+
+    effects on stream_mib_per_second, which is 5977 MiB/s with nothing changed
+     of                                effect, MiB/s  % of that  verdict
+     +root-aging                              +18.9      +0.3 %  better
+     -shared-memcg-walk                       -38.9      -0.7 %  worse
+     +root-aging x -shared-memcg-walk          +4.51     +0.1 %  more together
+
+    effects on memcg_pgscan, which is 8963 pages with nothing changed
+     of                                effect, pages  % of that  verdict
+     +root-aging                                 -29     -0.3 %  better
+     -shared-memcg-walk                          -11     -0.1 %  better
+     +root-aging x -shared-memcg-walk            +20     +0.2 %  more together
+
+    effect of a feature: mean of the 2 kernels with the change minus mean of the 2
+      kernels without it
+    a x b: half of what a does where b is changed, minus half of what it does
+      where b is not; 0 where each does what it does alone
+    one seed: exact for it, says nothing of others; `--seeds 10` shows the spread
+    a seed decides: when each task begins, up to 20 ms after it was started: the
+      distance to the kernel's ticks; where on the disk the files lie, within 1 MiB;
+      simulated: the phase of the kernel's periodic workers (vmstat each second,
+      memory.stat every 2 s)
+    11 more metrics with `--all`
+
+    made by
+      pagetide run hot-and-stream --kernel linux-5.4 --mem 32M --param hot=1M \
+        --param stream=64M
+      pagetide run hot-and-stream --kernel linux-5.4+root-aging --mem 32M \
+        --param hot=1M --param stream=64M
+      pagetide run hot-and-stream --kernel linux-5.4-shared-memcg-walk --mem 32M \
+        --param hot=1M --param stream=64M
+      pagetide run hot-and-stream --kernel linux-5.4+root-aging-shared-memcg-walk \
+        --mem 32M --param hot=1M --param stream=64M
+    exit 0
+    ");
     let told = String::from_utf8(scene.output(&format!("ablate {SMALL} {TWO}")).stderr).unwrap();
     let size = "4 runs: 4 kernels (linux-5.4 with +root-aging, -shared-memcg-walk or not) x 1 seed\n";
     assert!(told.starts_with(size), "{told}");
@@ -110,5 +167,76 @@ fn what_is_no_ablation_is_refused_before_anything_runs() {
         "ablate nothing --features root-aging",
         "ablate hot-and-stream --features root-aging --resume",
     ];
-    insta::assert_snapshot!(refused(&scene, &commands), @"");
+    insta::assert_snapshot!(refused(&scene, &commands), @"
+    $ ablate hot-and-stream
+    error: the following required arguments were not provided:
+      --features <FEATURES>
+
+    Usage: pagetide ablate --features <FEATURES> <WORKLOAD|SCENARIO.toml>
+
+    For more information, try '--help'.
+    exit 2
+
+    $ ablate hot-and-stream --features ,
+    error: there is nothing to ablate: no feature is named
+    hint: name some, as in `--features root-aging,shared-memcg-walk`; `pagetide list features` has all
+    exit 1
+
+    $ ablate hot-and-stream --features root-agin
+    error: unknown feature `root-agin`
+    hint: did you mean `root-aging`?
+    exit 1
+
+    $ ablate hot-and-stream --features root-aging,root-aging
+    error: feature `root-aging` is named twice
+    hint: name it once
+    exit 1
+
+    $ ablate hot-and-stream --features -root-aging
+    error: `linux-5.4` has no `root-aging`, so it is added and not taken away
+    hint: write `+root-aging`, or leave the sign out
+    exit 1
+
+    $ ablate huge-faults --features fragment-stall,nofragment,fragment-stall-v1 --out kept
+    error: `fragment-stall` and `fragment-stall-v1` cannot be ablated together: they are forms of one decision, the stall on fragmentation
+    hint: every subset is run: leave `fragment-stall-v1` out, or another one
+    exit 1
+
+    $ ablate hot-and-stream --features a,b,c,d,e,f,g,h,i,j
+    error: 10 features make 1024 kernels; an ablation takes 6 features at most
+    hint: ablate some of them first, then those that matter together
+    exit 1
+
+    $ ablate hot-and-stream --features root-aging --seeds 900
+    error: 2 kernels with 900 seeds make 1800 runs; an ablation takes 1000 at most
+    hint: take fewer seeds or features
+    exit 1
+
+    $ ablate hot-and-stream --features root-aging --on vm:6.12
+    error: features are switched on simulated kernels; `vm:6.12` is a real one
+    hint: leave `--on` out; `pagetide compare --on` puts real kernels beside simulated ones
+    exit 1
+
+    $ ablate hot-and-stream --features root-aging --on sim --on host
+    error: `ablate` takes one backend; `compare` takes `--on host` as a second one
+    exit 2
+
+    $ ablate hot-and-stream --features root-aging --mem 1M
+    error: `--mem`: 1M is outside of 16M to 1T
+    exit 1
+
+    $ ablate nothing --features root-aging
+    error: unknown workload `nothing`
+    hint: known names: `hot-and-stream`, `huge-faults`, `sequential-readers`
+    exit 1
+
+    $ ablate hot-and-stream --features root-aging --resume
+    error: the following required arguments were not provided:
+      --out <DIR>
+
+    Usage: pagetide ablate --features <FEATURES> --out <DIR> --resume <WORKLOAD|SCENARIO.toml>
+
+    For more information, try '--help'.
+    exit 2
+    ");
 }

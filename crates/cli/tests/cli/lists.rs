@@ -25,7 +25,7 @@ fn lists_name_what_other_commands_take() {
 
      machine     nodes  cpus  default mem  cpu percent  disk
      vm-2cpu         1     2     1016336k          100  virtio_ram
-     guest-tcg       1     2         512M         4300  virtio_ram
+     guest-tcg       1     2         512M         5700  virtio_ram
      skylake-1s      1     8          32G          100  sata_hdd
      haswell-2s      2    48          64G          100  sata_hdd
      s390-fcp        1     4         256M          200  s390_fcp_2010
@@ -170,7 +170,7 @@ fn every_list_has_every_form() {
         serde_json::from_str(&scene.data("list machines --format json")).unwrap();
     let guest =
         machines["rows"].as_array().unwrap().iter().find(|row| row["machine"] == "guest-tcg").unwrap();
-    assert_eq!((&guest["default_mem"], &guest["cpu_percent"]), (&(512 << 20).into(), &4300.into()));
+    assert_eq!((&guest["default_mem"], &guest["cpu_percent"]), (&(512 << 20).into(), &5700.into()));
 }
 
 #[test]
@@ -184,16 +184,16 @@ fn zones_are_those_that_a_run_would_start_with() {
     vm.min_free_kbytes: 8000
     vm.watermark_scale_factor: 10
     thp.enabled: never
-    note: assumed: linux-5.4 boots as a guest of linux-6.1 does; no guest of linux-5.4 was measured
+    note: assumed: linux-5.4 boots as a guest of linux-5.10 does; no guest of linux-5.4 was measured
     unit: pages
 
      node  zone   managed   free   min   low  high
-        0  DMA       3840   3808   138   172   206
-        0  DMA32    51749  42821  1861  2326  2791
+        0  DMA       3977   3945   138   172   206
+        0  DMA32    53325  44519  1861  2326  2791
 
      node  zone   pcp batch  pcp high  pcp high max  reserve  reserve  reserve
                                                        dma32   normal  movable
-        0  DMA            1         0             0      191      191      191
+        0  DMA            1         0             0      198      198      198
         0  DMA32         15        90            90        0        0        0
     exit 0
     ");

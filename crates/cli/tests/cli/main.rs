@@ -1,14 +1,17 @@
 //! The command line as a person meets it: golden texts of help, results and errors.
 //!
 //! `support` runs the program; `runs`, `lists` and `machines` hold what succeeds, `wrong_inputs` what
-//! does not, `refusals` what would succeed if it were taken for something else than was said,
-//! `real_runs` what happens on this host; `replays` and `sweeps` hold both of these two commands.
+//! does not, `old_kernels` what an old kernel lacks, `refusals` what would succeed if it were taken for
+//! something else than was said, `real_runs` what happens on this host; `replays`, `sweeps`, `ablations` and
+//! `grids` hold both of what they are about.
 
 mod ablations;
 mod comparing;
+mod grids;
 mod killed;
 mod lists;
 mod machines;
+mod old_kernels;
 mod readers;
 mod real_runs;
 mod refusals;

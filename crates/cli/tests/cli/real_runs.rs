@@ -288,3 +288,44 @@ fn a_cache_folder_that_others_may_change_is_refused() {
     hint: set HOME or XDG_CACHE_HOME to a folder of your own, or remove that one
     ");
 }
+
+/// A Debian that has no kernel of its own, by an apt that says what a real one says.
+#[test]
+fn a_kernel_that_cannot_be_fetched_says_what_was_tried_and_what_to_do() {
+    let scene = Scene::new();
+    let programs = scene.path().join("bin");
+    std::fs::create_dir(&programs).unwrap();
+    let fetch = |version: &str, mirror: &str, update: &str| {
+        let apt_get =
+            format!("case \"$*\" in *indextargets*) {mirror} ;; *Error-Mode=any*) {update} ;; esac");
+        for (name, script) in [("apt-get", &*apt_get), ("apt-cache", "")] {
+            let program = programs.join(name);
+            std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut command = scene.command(&format!("vm fetch {version}"));
+        let output = command.env("PATH", &programs).env("XDG_CACHE_HOME", scene.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let debian = "echo http://mirror/debian/ Debian Debian";
+    let offline = "echo 'E: Could not resolve host' >&2; exit 100";
+    insta::assert_snapshot!(fetch("5.10", debian, offline), @"
+    refreshing package lists
+    refreshing the package list of Debian's suite bullseye
+    error: `apt-get update` failed: E: Could not resolve host
+    hint: check the network and /etc/apt; what was fetched before still works
+    ");
+    insta::assert_snapshot!(fetch("5.10", "echo http://mirror/ubuntu/ Ubuntu Ubuntu", ""), @"
+    refreshing package lists
+    error: no package `linux-image-5.10*-cloud-amd64` in the package lists
+    hint: kernels come from Debian's `linux-image-*-cloud-amd64`; add a mirror of Debian to /etc/apt, or name a kernel by its path
+    ");
+    insta::assert_snapshot!(fetch("6.18", debian, ""), @"
+    refreshing package lists
+    refreshing the package list of Debian's suite sid
+    error: no package `linux-image-6.18*-cloud-amd64` in the package lists of this host and of Debian's suite sid
+    hint: Debian has 5.10, 6.1, 6.12 and in sid its newest kernel; name any other by its path
+    ");
+    assert!(!scene.path().join("pagetide/kernels/6.18").exists());
+}

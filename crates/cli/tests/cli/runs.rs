@@ -60,7 +60,7 @@ fn help_of_each_command() {
           --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
                                 workloads`] [example: hot=50M]
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
-          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take
+          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take
                                 several [default: sim] [example: vm:6.12]
           --dry-run             Print the resolved scenario instead of running it
 
@@ -122,7 +122,7 @@ fn help_of_each_command() {
           --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
                                 workloads`] [example: hot=50M]
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
-          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:IMAGE; comparisons take
+          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take
                                 several [default: sim] [example: vm:6.12]
           --dry-run             Print the resolved scenario instead of running it
           --seeds <N>           Runs of each kernel, with this many seeds [default: 1] [example: 10]

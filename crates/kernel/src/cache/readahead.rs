@@ -135,9 +135,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         wanted: u32,
     ) -> Result<(), Errno> {
         let Some(last) = last_page(inode) else { return Ok(()) };
-        self.map_blocks(process, inode).await?;
-        let gfp = self.readahead_gfp();
         let end = (window.start + window.size).min(last + 1);
+        self.map_blocks(process, inode, window.start..end).await?;
+        let gfp = self.readahead_gfp();
         let mut index = window.start;
         while index < end {
             let order = folio_order(index, end, wanted);
@@ -172,9 +172,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         marker: Option<u32>,
     ) -> Result<(), Errno> {
         let Some(last) = last_page(inode) else { return Ok(()) };
-        self.map_blocks(process, inode).await?;
-        let gfp = self.readahead_gfp();
         let end = first.saturating_add(count).min(last + 1);
+        self.map_blocks(process, inode, first..end).await?;
+        let gfp = self.readahead_gfp();
         let mut run_start = first;
         let mut index = first;
         while index < end {

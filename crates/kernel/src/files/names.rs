@@ -68,7 +68,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `Exist`; `NoEnt` when there is no such disk; `Inval` when the directory is inside of another one,
     /// and on XFS for every disk but the first: its inodes and its log are modelled on that one only.
     pub fn make_dir_on(&self, path: &str, device: u16) -> Result<(), Errno> {
-        let is_modelled = device == 0 || self.shared.filesystem == Filesystem::Ext4;
+        let is_modelled = device == 0 || self.shared.filesystem != Filesystem::Xfs;
         if path.contains('/') || !is_modelled {
             return Err(Errno::Inval);
         }

@@ -86,6 +86,11 @@ impl Files {
         self.disks.push(Disk { used: 0, device });
     }
 
+    /// Where the next block that a disk gives out begins.
+    pub(crate) fn next_offset(&self, device: u16) -> u64 {
+        self.disks[usize::from(device)].used
+    }
+
     /// Gives blocks to a file up to page `end`, behind everything on its disk that has blocks.
     pub(crate) fn allocate(&mut self, inode: &Inode, end: u32) {
         let used = &mut self.disks[usize::from(inode.device)].used;

@@ -14,7 +14,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// An inode changes in a transaction.
     pub(crate) async fn log_inode(&self, process: Option<&Process>, inode: &Inode) {
         match self.shared.filesystem {
-            Filesystem::Ext4 => {}
+            Filesystem::Ext3 | Filesystem::Ext4 => {}
             Filesystem::Xfs => self.log_change(process, inode).await,
         }
     }
@@ -22,7 +22,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The inode itself is to be written. Without memory for that it is taken as written all the same.
     pub(crate) async fn prepare_flush(&self, inode: &Inode) {
         match self.shared.filesystem {
-            Filesystem::Ext4 => {}
+            Filesystem::Ext3 | Filesystem::Ext4 => {}
             Filesystem::Xfs if !inode.is_in_table() || inode.is_orphan() => {}
             // Into the buffer of its cluster.
             Filesystem::Xfs => {

@@ -17,7 +17,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Starts the filesystem's own threads. `phase` draws when one with this name and period first runs.
     pub(crate) fn start_filesystem(&self, phase: impl Fn(&'static str, Nanos) -> Nanos) {
         match self.shared.filesystem {
-            Filesystem::Ext4 => {}
+            Filesystem::Ext3 | Filesystem::Ext4 => {}
             Filesystem::Xfs => {
                 let (kernel, first) = (self.clone(), phase("xfs-log", LOG_PERIOD));
                 self.machine().spawn("xfs-log", None, async move { kernel.log_worker(first).await });
@@ -34,7 +34,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
             _ if inode.metadata != Metadata::Table => Ok(()),
-            Filesystem::Ext4 => self.touch_table(process, inode, create).await,
+            Filesystem::Ext3 | Filesystem::Ext4 => self.touch_table(process, inode, create).await,
             Filesystem::Xfs if create => self.make_clusters(process, inode.number).await,
             Filesystem::Xfs => self.read_cluster(Some(process), inode.number).await,
         }
@@ -43,7 +43,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// All metadata up to now is written, and waited for: what `fsync` ends with.
     pub(crate) async fn commit_metadata(&self) {
         match self.shared.filesystem {
-            Filesystem::Ext4 => {}
+            Filesystem::Ext3 | Filesystem::Ext4 => {}
             Filesystem::Xfs => self.force_log().await,
         }
     }

@@ -1,9 +1,10 @@
-//! Filesystems: what ext4 and XFS do differently, as far as memory management sees it.
+//! Filesystems: what ext3, ext4 and XFS do differently, as far as memory management sees it.
 //!
 //! What can be said at once is here, by [`Filesystem`]; what waits is in [`pages`], [`inodes`] and [`flush`],
-//! which everybody calls and which turn to [`ext4`] or to [`xfs`]. Left out: any other filesystem, journals but the
+//! which everybody calls and which turn to [`ext3`], [`ext4`] or [`xfs`]. Left out: any other filesystem, journals but the
 //! log of XFS, a full disk.
 
+pub mod ext3;
 pub mod ext4;
 pub mod ext4_table;
 pub mod flush;
@@ -19,6 +20,8 @@ use mm::version::rules::{ReadaheadFolios, Rules, WriteFolios, Writepage};
 /// The filesystem of the data disk: what matters to memory management.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filesystem {
+    /// As ext4, but blocks of files are found by indirect blocks.
+    Ext3,
     /// Single pages in the cache; metadata blocks are pages of the block device's own mapping.
     Ext4,
     /// Large folios from 5.18 on; metadata in buffers outside of the page cache.
@@ -27,7 +30,8 @@ pub enum Filesystem {
 
 impl Filesystem {
     /// Every one, with its name.
-    pub const ALL: [(&'static str, Self); 2] = [("ext4", Self::Ext4), ("xfs", Self::Xfs)];
+    pub const ALL: [(&'static str, Self); 3] =
+        [("ext3", Self::Ext3), ("ext4", Self::Ext4), ("xfs", Self::Xfs)];
 
     /// Finds one by name.
     pub fn by_name(name: &str) -> Option<Self> {
@@ -37,7 +41,7 @@ impl Filesystem {
     /// Flags for pages of files: XFS forbids reclaim to enter the filesystem (MECHANISMS 9.7).
     pub(crate) const fn page_gfp(self) -> Gfp {
         match self {
-            Self::Ext4 => Gfp::HIGHUSER_MOVABLE,
+            Self::Ext3 | Self::Ext4 => Gfp::HIGHUSER_MOVABLE,
             Self::Xfs => Gfp::HIGHUSER_MOVABLE.without(Gfp::FS),
         }
     }
@@ -45,7 +49,7 @@ impl Filesystem {
     /// Whether readahead may make large folios.
     pub(crate) const fn reads_large_folios(self, folios: ReadaheadFolios) -> bool {
         match self {
-            Self::Ext4 => false,
+            Self::Ext3 | Self::Ext4 => false,
             Self::Xfs => matches!(folios, ReadaheadFolios::Large),
         }
     }
@@ -53,7 +57,7 @@ impl Filesystem {
     /// Whether buffered writes may make large folios.
     pub(crate) const fn writes_large_folios(self, folios: WriteFolios) -> bool {
         match self {
-            Self::Ext4 => false,
+            Self::Ext3 | Self::Ext4 => false,
             Self::Xfs => matches!(folios, WriteFolios::Large),
         }
     }
@@ -68,7 +72,7 @@ impl Filesystem {
     /// inside a transaction: no FS, and one object more.
     pub(crate) const fn inode_objects(self, create: bool) -> (&'static [Cache], Gfp) {
         match (self, create) {
-            (Self::Ext4, _) => (&[Cache::Ext4Inode, Cache::Ext4Extra], Gfp::KERNEL),
+            (Self::Ext3 | Self::Ext4, _) => (&[Cache::Ext4Inode, Cache::Ext4Extra], Gfp::KERNEL),
             (Self::Xfs, false) => (&[Cache::XfsInode, Cache::XfsExtra], Gfp::KERNEL),
             (Self::Xfs, true) => (&[Cache::XfsInode, Cache::XfsExtra, Cache::XfsLogItem], Gfp::NOFS),
         }

@@ -1,6 +1,8 @@
 //! What pages of files ask of their filesystem.
 //!
-//! Next: [`super::ext4`]; XFS keeps extents with the inode, and nothing with a dirty page.
+//! Next: [`super::ext3`], [`super::ext4`]; XFS keeps extents with the inode, and nothing with a dirty page.
+
+use std::ops::Range;
 
 use mm::base::event::Trace;
 
@@ -12,9 +14,15 @@ use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// The extents of a file are looked up.
-    pub(crate) async fn map_blocks(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
+    /// Where these pages of a file lie is looked up.
+    pub(crate) async fn map_blocks(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        pages: Range<u32>,
+    ) -> Result<(), Errno> {
         match self.shared.filesystem {
+            Filesystem::Ext3 => self.read_indirect(process, inode, pages).await,
             Filesystem::Ext4 => self.read_extents(process, inode).await,
             Filesystem::Xfs => Ok(()),
         }
@@ -28,6 +36,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         index: u32,
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
+            Filesystem::Ext3 => {
+                self.give_block(process, inode, index).await?;
+                self.give_buffer(process, inode, index).await
+            }
             Filesystem::Ext4 => self.give_buffer(process, inode, index).await,
             Filesystem::Xfs => Ok(()),
         }

@@ -9,6 +9,7 @@ use mm::base::event::Trace;
 use mm::base::ids::MappingId;
 use mm::base::vmstat::VmEvent;
 use mm::pages::tree::Slot;
+use mm::version::rules::Writepage;
 use units::{Bytes, NodeId, PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::PageRange;
@@ -137,11 +138,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// allocates them here, and that kswapd writes to a congested device, too.
     pub(crate) fn pageout(&self, pages: Vec<Pfn>) {
         let mut plug = Plug::default();
+        let rules = self.mem(|mem| *mem.core.rules());
         for pfn in pages {
             let (mapping, index) = self
                 .mem(|mem| (MappingId(mem.core.alloc.frames.owner(pfn)), mem.core.alloc.frames.index(pfn)));
             let Some(inode) = self.shared.files.borrow().by_mapping(mapping) else { continue };
-            if inode.place(index).is_none() || self.is_queue_full(&inode) {
+            let marked = self.shared.congestion.borrow().is_marked(inode.device, rules.device_congestion);
+            let congested = marked && rules.writepage == Writepage::Anyone;
+            if congested || inode.place(index).is_none() || self.is_queue_full(&inode) {
                 continue;
             }
             if let Some((first, count)) = self.mem(|mem| mem.start_pageout(mapping, index)) {

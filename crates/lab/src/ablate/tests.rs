@@ -61,6 +61,8 @@ fn what_is_no_ablation_is_refused() {
         (Some("linux-4.20-rc1"), "fragment-stall-v1,root-aging,fragment-stall"),
         (Some("linux-6.1"), "watermark-boost,watermark-boost-v2"),
         (Some("linux-6.12"), "pcp-high-order"),
+        (Some("linux-5.10"), "reclaim-retry,pressure-wait"),
+        (Some("linux-5.10"), "pressure-wait"),
         (Some("linux-5.44"), "root-aging"),
     ]
     .map(|(kernel, features)| match ablation(kernel, features, 1) {
@@ -77,6 +79,8 @@ fn what_is_no_ablation_is_refused() {
     `fragment-stall-v1` and `fragment-stall` cannot be ablated together: they are forms of one decision, the stall on fragmentation; every subset is run: leave `fragment-stall` out, or another one
     `watermark-boost` and `watermark-boost-v2` cannot be ablated together: they are forms of one decision, the watermark boost; every subset is run: leave `watermark-boost-v2` out, or another one
     `pcp-high-order` and `pcp-auto-size`, which `linux-6.12` has, are forms of one decision: the per-CPU page lists; take `pcp-auto-size` away to get it: `linux-6.12-pcp-auto-size`
+    `reclaim-retry` and `pressure-wait` cannot be ablated together: `+pressure-wait` changes nothing in `linux-5.10`: neither its slow path nor its kswapd pauses; every subset is run: leave `pressure-wait` out, or another one
+    `+pressure-wait` changes nothing in `linux-5.10`: neither its slow path nor its kswapd pauses; with `-reclaim-retry` it shows: `linux-5.10-reclaim-retry+pressure-wait`
     unknown kernel `linux-5.44`; did you mean `linux-5.4`?
     ");
     let seeds = |seeds| ablation(None, "root-aging", seeds).unwrap_err().to_string();

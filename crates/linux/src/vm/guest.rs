@@ -147,6 +147,7 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
         limit: job.limit,
         tell_every: None,
         host_wide: true,
+        alone: true,
     };
     let tell = |told: Told<'_>| {
         if let Told::Phase(text) = told {
@@ -276,4 +277,23 @@ fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> Result<T, Failure> {
 
 fn write(path: impl AsRef<Path>, value: &str) -> Result<(), Failure> {
     fs::write(&path, value).tried("write", path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_multi_gen_lru_is_off_unless_asked_for_and_a_switch_that_sticks_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let switch = dir.path().join("enabled");
+        let set = |wanted| set_lru_gen(&switch, wanted).map_err(|failure| failure.message);
+        assert_eq!(set(None), Ok(()), "a kernel without it has it off");
+        assert_eq!(set(Some("y")), Err("this kernel has no multi-gen LRU".to_owned()));
+        // A plain file keeps what was written, as no kernel's switch does.
+        fs::write(&switch, "0x0007\n").unwrap();
+        assert_eq!(set(Some("0x0003")), Ok(()));
+        assert_eq!(fs::read_to_string(&switch).unwrap(), "0x0003");
+        assert_eq!(set(None), Err("the multi-gen LRU stays on: n".to_owned()));
+    }
 }

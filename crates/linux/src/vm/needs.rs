@@ -12,7 +12,7 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy)]
 struct Need {
     name: &'static str,
-    what_for: &'static str,
+    what: &'static str,
     /// Exists below `/sys` once the driver is there.
     trace: &'static str,
     option: &'static str,
@@ -22,13 +22,13 @@ struct Need {
 const CHANNEL: [Need; 2] = [
     Need {
         name: "virtio_pci",
-        what_for: "its disk and its channel to the host are on",
+        what: "the bus of its disk and of its channel to the host",
         trace: "bus/pci/drivers/virtio-pci",
         option: "CONFIG_VIRTIO_PCI",
     },
     Need {
         name: "virtio_console",
-        what_for: "it talks to the host through",
+        what: "its channel to the host",
         trace: "bus/virtio/drivers/virtio_console",
         option: "CONFIG_VIRTIO_CONSOLE",
     },
@@ -36,7 +36,7 @@ const CHANNEL: [Need; 2] = [
 
 const DISK: Need = Need {
     name: "virtio_blk",
-    what_for: "its data disk is read by",
+    what: "the driver of its data disk",
     trace: "bus/virtio/drivers/virtio_blk",
     option: "CONFIG_VIRTIO_BLK",
 };
@@ -61,7 +61,7 @@ pub(super) fn check_disk(sys: &Path, proc: &Path, filesystem: &str) -> Result<()
         return Ok(());
     }
     let option = format!("CONFIG_{}_FS", filesystem.to_uppercase());
-    Err(missing(filesystem, "its data disk has files in", &option))
+    Err(missing(filesystem, "the filesystem of its data disk", &option))
 }
 
 /// Looks for the memory controller in `cgroup`, where cgroup v2 is mounted.
@@ -71,7 +71,7 @@ pub(super) fn check_memory_controller(cgroup: &Path) -> Result<(), Missing> {
         return Ok(());
     }
     Err(Missing {
-        message: "this kernel has no memory cgroups".to_owned(),
+        message: "the kernel has no memory cgroups".to_owned(),
         hint: "build it with CONFIG_MEMCG=y".to_owned(),
     })
 }
@@ -81,13 +81,13 @@ impl Need {
         if sys.join(self.trace).exists() {
             return Ok(());
         }
-        Err(missing(self.name, self.what_for, self.option))
+        Err(missing(self.name, self.what, self.option))
     }
 }
 
-fn missing(name: &str, what_for: &str, option: &str) -> Missing {
+fn missing(name: &str, what: &str, option: &str) -> Missing {
     Missing {
-        message: format!("this kernel has no {name}, which {what_for}"),
+        message: format!("the kernel has no {name}, {what}"),
         hint: format!(
             "build it in ({option}=y), or give the module: in the folder `modules` beside the image, in \
              /lib/modules, or in the kernel's build tree (`--on vm:/path/to/linux`)"
@@ -108,21 +108,21 @@ mod tests {
             checked.map_err(|missing| (missing.message, missing.hint.split(')').next().unwrap().to_owned()))
         };
         let lacking = |message: &str, hint: &str| Err((message.to_owned(), hint.to_owned()));
-        let no_pci = "this kernel has no virtio_pci, which its disk and its channel to the host are on";
+        let no_pci = "the kernel has no virtio_pci, the bus of its disk and of its channel to the host";
         assert_eq!(lacks(check_channel(&sys)), lacking(no_pci, "build it in (CONFIG_VIRTIO_PCI=y"));
         give("bus/pci/drivers/virtio-pci");
-        let no_console = "this kernel has no virtio_console, which it talks to the host through";
+        let no_console = "the kernel has no virtio_console, its channel to the host";
         assert_eq!(lacks(check_channel(&sys)), lacking(no_console, "build it in (CONFIG_VIRTIO_CONSOLE=y"));
         give("bus/virtio/drivers/virtio_console");
         assert_eq!(check_channel(&sys), Ok(()));
         let disk = |filesystem| lacks(check_disk(&sys, &proc, filesystem));
-        let no_disk = "this kernel has no virtio_blk, which its data disk is read by";
+        let no_disk = "the kernel has no virtio_blk, the driver of its data disk";
         assert_eq!(disk("ext4"), lacking(no_disk, "build it in (CONFIG_VIRTIO_BLK=y"));
         give("bus/virtio/drivers/virtio_blk");
         fs::create_dir(&proc).unwrap();
         fs::write(proc.join("filesystems"), "nodev\tsysfs\n\text3\n\text4\n").unwrap();
         assert_eq!(disk("ext4"), Ok(()));
-        let no_xfs = "this kernel has no xfs, which its data disk has files in";
+        let no_xfs = "the kernel has no xfs, the filesystem of its data disk";
         assert_eq!(disk("xfs"), lacking(no_xfs, "build it in (CONFIG_XFS_FS=y"));
     }
 

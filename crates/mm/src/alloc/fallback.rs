@@ -97,6 +97,7 @@ fn upwards(from: Order) -> impl Iterator<Item = Order> {
 
 impl<T: Trace> LockedZone<'_, T> {
     /// Takes a block of `order` for a request of type `want`; on return it is in use.
+    #[inline]
     pub fn take_block(
         &mut self,
         order: Order,
@@ -109,6 +110,18 @@ impl<T: Trace> LockedZone<'_, T> {
         {
             return Some(pfn);
         }
+        self.fall_back(order, want, flags, mode)
+    }
+
+    /// Takes a block when there is none of the own type, or after that was seen before.
+    #[cold]
+    fn fall_back(
+        &mut self,
+        order: Order,
+        want: MigrateType,
+        flags: AllocFlags,
+        mode: &mut Mode,
+    ) -> Option<Pfn> {
         let pfn = match self.rules.fallback {
             FallbackPolicy::LargestFirst => self.take_largest(order, want, flags),
             FallbackPolicy::StealAndClaim => self.steal_then_take(order, want, flags),

@@ -386,23 +386,28 @@ impl Pcp {
         area: &mut FreeArea,
     ) {
         let pages = pages.min(self.count);
+        let by = TypeOf::back_in_zone(rules);
         match rules.pcp {
-            PcpGeneration::Classic if is_single(rules) => {
-                for _ in 0..pages {
-                    let _ = self.free_last(SINGLE, rules, frames, area);
-                }
-            }
-            PcpGeneration::Classic => self.bulk_round_robin(pages, rules, frames, area),
+            PcpGeneration::Classic if is_single(rules) => self.bulk_from_tail(pages, by, frames, area),
+            PcpGeneration::Classic => self.bulk_round_robin(pages, by, frames, area),
             PcpGeneration::HighOrder | PcpGeneration::AutoSize => {
                 let first = list_index(freed.0, freed.1);
-                self.bulk_by_list(pages, first, rules, frames, area);
+                self.bulk_by_list(pages, first, by, frames, area);
             }
+        }
+    }
+
+    /// Frees from the only list, whatever the type.
+    #[cold]
+    fn bulk_from_tail(&mut self, pages: u32, by: TypeOf, frames: &mut Frames, area: &mut FreeArea) {
+        for _ in 0..pages {
+            let _ = self.free_last(SINGLE, by, frames, area);
         }
     }
 
     /// Goes round the three types, taking one page more per empty list met, so that fuller lists
     /// give more (MECHANISMS 3.3).
-    fn bulk_round_robin(&mut self, pages: u32, rules: &Rules, frames: &mut Frames, area: &mut FreeArea) {
+    fn bulk_round_robin(&mut self, pages: u32, by: TypeOf, frames: &mut Frames, area: &mut FreeArea) {
         const TYPES: usize = MigrateType::PCP_TYPES;
         let mut left = pages;
         let mut migrate_type = 0;
@@ -418,7 +423,7 @@ impl Pcp {
             if turn as usize == TYPES {
                 turn = left; // The only list with pages.
             }
-            while left > 0 && turn > 0 && self.free_last(migrate_type, rules, frames, area) {
+            while left > 0 && turn > 0 && self.free_last(migrate_type, by, frames, area) {
                 left -= 1;
                 turn -= 1;
             }
@@ -430,39 +435,57 @@ impl Pcp {
         &mut self,
         pages: u32,
         first: usize,
-        rules: &Rules,
+        by: TypeOf,
         frames: &mut Frames,
         area: &mut FreeArea,
     ) {
         let mut left = pages;
         for index in (first..LISTS).chain(0..first) {
-            while left > 0 && self.free_last(index, rules, frames, area) {
+            while left > 0 && self.free_last(index, by, frames, area) {
                 left = left.saturating_sub(order_of(index).pages());
             }
         }
     }
 
     /// Frees the oldest block of a list into the zone; false when there is none.
-    fn free_last(&mut self, index: usize, rules: &Rules, frames: &mut Frames, area: &mut FreeArea) -> bool {
+    #[inline]
+    fn free_last(&mut self, index: usize, by: TypeOf, frames: &mut Frames, area: &mut FreeArea) -> bool {
         let Some(pfn) = self.lists[index].pop_back(frames) else { return false };
         let order = order_of(index);
         self.count -= order.pages();
-        let by_block_type = rules.fallback == FallbackPolicy::ClaimThenSteal;
-        let leaks = rules.pcp_reserve == PcpReserve::Leaks && index < MigrateType::PCP_TYPES;
-        let migrate_type = if by_block_type {
-            area.blocks.migrate_type(pfn)
-        } else if leaks && !is_single(rules) {
-            MigrateType::from_index(index)
-        } else {
-            recorded_type(frames, pfn)
+        let migrate_type = match by {
+            TypeOf::List if index < MigrateType::PCP_TYPES => MigrateType::from_index(index),
+            TypeOf::Page | TypeOf::List => recorded_type(frames, pfn),
+            TypeOf::Pageblock => area.blocks.migrate_type(pfn),
         };
-        area.free_block(frames, pfn, order, migrate_type, by_block_type);
+        area.free_block(frames, pfn, order, migrate_type, by == TypeOf::Pageblock);
         true
     }
 
     /// Whether a page recorded as one of `migrate_type` may be on the list with this number.
     pub(super) fn belongs(index: usize, order: Order, migrate_type: MigrateType, rules: &Rules) -> bool {
         index == if is_single(rules) { SINGLE } else { list_index(order, migrate_type) }
+    }
+}
+
+/// What says on which of the zone's lists a page goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TypeOf {
+    /// What its pageblock was when it was freed or refilled.
+    Page,
+    /// The list of single pages that it was on.
+    List,
+    /// What its pageblock is.
+    Pageblock,
+}
+
+impl TypeOf {
+    fn back_in_zone(rules: &Rules) -> Self {
+        match (rules.fallback, rules.pcp_reserve) {
+            (FallbackPolicy::ClaimThenSteal, _) => Self::Pageblock,
+            (_, PcpReserve::Leaks) if !is_single(rules) => Self::List,
+            _ => Self::Page,
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Scripts that walk runs of kswapd by [`super::balance_zones`], and its way to sleep in 2.6.32.
 
 use std_alloc::string::String;
-use std_alloc::vec;
 use std_alloc::vec::Vec;
 
 use units::{NodeId, Order};
@@ -256,7 +255,7 @@ fn each_kernel_runs_by_its_own_rule() {
         let run = Run::begin(&mut mem, NODE, Order(0), Normal);
         assert_eq!(matches!(run, Run::EveryZone(_)), done == KswapdDone::EveryZone);
     }
-    let rules = vec![zones_of(KERNEL), zones_of("linux-4.19")];
+    let rules = [zones_of(KERNEL), zones_of("linux-4.19")];
     let rules = rules.iter().map(|mem| (mem.core.rules().reserve_throttle, mem.core.rules().direct_pause));
     let expected = [(ReserveThrottle::Off, DirectPause::Paused), (ReserveThrottle::Waits, DirectPause::None)];
     assert!(rules.eq(expected));

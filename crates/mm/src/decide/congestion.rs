@@ -57,6 +57,12 @@ impl Congestion {
         below && rule == DeviceCongestion::Marked
     }
 
+    /// Whether a device is marked as congested.
+    pub fn is_marked(&self, device: u16, rule: DeviceCongestion) -> bool {
+        let queue = self.queues.get(usize::from(device));
+        rule == DeviceCongestion::Marked && queue.is_some_and(|queue| queue.congested)
+    }
+
     /// Whether some device is marked as congested.
     pub fn is_any(&self, rule: DeviceCongestion) -> bool {
         rule == DeviceCongestion::Marked && self.queues.iter().any(|queue| queue.congested)
@@ -76,6 +82,7 @@ mod tests {
         assert!(!devices.is_any(MARKED));
         devices.submitted(1);
         assert!(devices.is_any(MARKED));
+        assert_eq!([0, 1].map(|device| devices.is_marked(device, MARKED)), [false, true]);
         let left: Vec<u32> = (0..113).rev().filter(|_| !devices.completed(1, MARKED)).collect();
         assert_eq!(left, (103..113).rev().collect::<Vec<u32>>(), "from 102 on each completion wakes");
         assert!(!devices.is_any(MARKED));

@@ -62,7 +62,7 @@ impl Reclaim {
             let active = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::ActiveFile);
             sc.may_deactivate_file = sc.force_deactivate
                 || refaults != snapshot
-                || core.rules().file_balance.opens(inactive, active);
+                || inactive_is_low(core.rules().file_balance, inactive, active);
         }
         Walk::new(sc.target, node, walk_kind(core, sc))
     }
@@ -178,7 +178,7 @@ pub(super) fn may_deactivate<T: Trace>(
     if refaults != lruvec.file_refaults() {
         return active > 0;
     }
-    core.rules().file_balance.opens(lruvec.size(LruList::InactiveFile, sc.reclaim_idx), active)
+    inactive_is_low(core.rules().file_balance, lruvec.size(LruList::InactiveFile, sc.reclaim_idx), active)
 }
 
 /// Whether a pass over the lists of a cgroup is over before its quotas are spent (MECHANISMS 6.6). Without
@@ -228,20 +228,17 @@ pub fn should_continue<T: Trace>(
     !served && inactive > compact_gap(sc.order)
 }
 
-impl FileBalance {
-    /// Whether so many inactive pages are too few for so many active ones, which are scanned then
-    /// (`inactive_is_low`; MECHANISMS 6.4). By memory size the ratio is 1 below 1 GiB and grows with the
-    /// square root of the size.
-    pub fn opens(self, inactive: u64, active: u64) -> bool {
-        const PAGES_PER_GIB: u64 = 1 << 18;
-        match self {
-            Self::Always => true,
-            Self::MoreThanInactive => active > inactive,
-            Self::ByMemorySize => {
-                let gib = (inactive + active) / PAGES_PER_GIB;
-                let ratio = if gib == 0 { 1 } else { (10 * gib).isqrt() };
-                inactive * ratio < active
-            }
+/// Whether so many inactive pages are too few for so many active ones, which are scanned then (MECHANISMS
+/// 6.4). By memory size the ratio is 1 below 1 GiB and grows with the square root of the size.
+fn inactive_is_low(balance: FileBalance, inactive: u64, active: u64) -> bool {
+    const PAGES_PER_GIB: u64 = 1 << 18;
+    match balance {
+        FileBalance::Always => true,
+        FileBalance::MoreThanInactive => active > inactive,
+        FileBalance::ByMemorySize => {
+            let gib = (inactive + active) / PAGES_PER_GIB;
+            let ratio = if gib == 0 { 1 } else { (10 * gib).isqrt() };
+            inactive * ratio < active
         }
     }
 }
@@ -250,26 +247,26 @@ impl FileBalance {
 mod tests {
     use super::*;
 
-    fn inactive_is_low(inactive: u64, active: u64) -> bool {
-        FileBalance::ByMemorySize.opens(inactive, active)
+    fn low_by_size(inactive: u64, active: u64) -> bool {
+        inactive_is_low(FileBalance::ByMemorySize, inactive, active)
     }
 
     #[test]
     fn the_inactive_list_may_shrink_as_memory_grows() {
         let gib = |n: u64| n << 18;
-        assert!(inactive_is_low(99, 100));
-        assert!(!inactive_is_low(100, 100));
+        assert!(low_by_size(99, 100));
+        assert!(!low_by_size(100, 100));
         // 10 GiB: ratio 10. A tenth of the active list is enough.
-        assert!(inactive_is_low(gib(1) - 1, gib(10)));
-        assert!(!inactive_is_low(gib(1), gib(10)));
+        assert!(low_by_size(gib(1) - 1, gib(10)));
+        assert!(!low_by_size(gib(1), gib(10)));
     }
 
     #[test]
     fn up_to_4_6_memory_of_any_size_wants_as_many_inactive_pages_as_active_ones() {
         for size in [1, 1 << 18, 1 << 22] {
-            assert!(!FileBalance::MoreThanInactive.opens(size, size));
-            assert!(FileBalance::MoreThanInactive.opens(size, size + 1));
-            assert!(FileBalance::Always.opens(size, 0), "up to 2.6.30 nothing was compared");
+            assert!(!inactive_is_low(FileBalance::MoreThanInactive, size, size));
+            assert!(inactive_is_low(FileBalance::MoreThanInactive, size, size + 1));
+            assert!(inactive_is_low(FileBalance::Always, size, 0), "up to 2.6.30 nothing was compared");
         }
     }
 
@@ -279,12 +276,12 @@ mod tests {
         for (gib, ratio) in [(1_u64, 3), (2, 4), (3, 5), (9, 9), (10, 10), (100, 31), (1024, 101)] {
             let total = gib << 18;
             let enough = total.div_ceil(ratio + 1);
-            assert!(!inactive_is_low(enough, total - enough), "{total} pages");
-            assert!(inactive_is_low(enough - 1, total - (enough - 1)), "{total} pages");
+            assert!(!low_by_size(enough, total - enough), "{total} pages");
+            assert!(low_by_size(enough - 1, total - (enough - 1)), "{total} pages");
         }
         // One page less than 1 GiB: as many inactive as active ones.
-        assert!(inactive_is_low((1 << 17) - 1, 1 << 17));
-        assert!(!inactive_is_low(1 << 17, 1 << 17), "a page more: a third is enough");
-        assert!(!inactive_is_low(0, 0));
+        assert!(low_by_size((1 << 17) - 1, 1 << 17));
+        assert!(!low_by_size(1 << 17, 1 << 17), "a page more: a third is enough");
+        assert!(!low_by_size(0, 0));
     }
 }

@@ -179,6 +179,10 @@ features! {
     InodeLruWithoutPages = "inode-lru-without-pages",
         "inodes with cached pages are not on the inode LRU",
         "5.16", InodeLru: WithPages => WithoutPages;
+    /// [`Scheduler::Eevdf`]
+    Eevdf = "eevdf",
+        "tasks share CPUs by lag and deadline; a woken one waits until the running one had its request",
+        "6.6", Scheduler: Cfs => Eevdf;
     /// [`SlabCredit::GlobalOnly`]
     SlabCreditGlobalOnly = "slab-credit-global-only",
         "freed slab pages do not count for limit reclaim",

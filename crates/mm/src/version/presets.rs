@@ -145,6 +145,7 @@ const RULES_2632: Rules = Rules {
     dirty_pause: DirtyPause::Writes,
     compaction: Compaction::Off,
     huge_pages: HugePages::Off,
+    scheduler: Scheduler::Cfs,
     cgroups: Cgroups::Off,
 };
 
@@ -226,6 +227,7 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::WriteFolios(WriteFolios::Large),
     Rule::SlabCredit(SlabCredit::GlobalOnly),
     Rule::PassMeasure(PassMeasure::ScannedOrFreed),
+    Rule::Scheduler(Scheduler::Eevdf),
 ]);
 
 const TUNING_2632: Tuning = Tuning { lru_batch: 14, pcp_share_max: 128, ..TUNING_5X };

@@ -348,8 +348,7 @@ rules! {
     /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up
     /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
     writepage: Writepage = "writes of single dirty pages" {
-        /// Every reclaimer that may writes them, whatever the filesystem, and direct reclaim has the flusher
-        /// write as many pages as it has scanned (up to 3.1).
+        /// Every reclaimer that may writes them, whatever the filesystem (up to 3.1).
         Anyone,
         /// It only marks them.
         Never,
@@ -590,6 +589,15 @@ rules! {
         Off,
         /// It does (2.6.38).
         On,
+    }
+
+    /// How tasks share a CPU, which decides when kswapd runs beside those that it works for. Not memory
+    /// management, but a part of which Linux this is.
+    scheduler: Scheduler = "which task a CPU runs" {
+        /// The one that ran least; one that wakes up preempts one that is well ahead of it (2.6.23 to 6.5).
+        Cfs,
+        /// One that is owed time, until its request is done (6.6).
+        Eevdf,
     }
 
     /// Whether there are memory cgroups as modelled here (MECHANISMS 8).

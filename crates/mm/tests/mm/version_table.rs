@@ -45,7 +45,8 @@ fn every_version_decides_as_its_sources_say() {
       MemcgWalk(Shared): 2.6.32 4.19 4.20-rc1 5.3 5.4 +shared-memcg-walk
       MemcgWalk(Partial): 6.12 +partial-memcg-walk
     when cgroup statistics are flushed
-      StatFreshness(Live): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10
+      StatFreshness(Live): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
+      StatFreshness(Batched): 5.10
       StatFreshness(Threshold): 6.1 +memcg-stat-threshold
       StatFreshness(Periodic): 6.12 +memcg-stat-periodic
     how siblings share memory.low
@@ -175,6 +176,9 @@ fn every_version_decides_as_its_sources_say() {
       Backoff(CongestionWait): 2.6.32
       Backoff(PressureWait): +pressure-wait
       Backoff(WaitIffCongested): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 +wait-iff-congested
+    the congestion of devices
+      DeviceCongestion(Marked): 2.6.32
+      DeviceCongestion(Never): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12
     direct reclaim between two priorities
       DirectPause(Paused): 2.6.32
       DirectPause(None): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12
@@ -215,6 +219,9 @@ fn every_version_decides_as_its_sources_say() {
     transparent huge pages
       HugePages(Off): 2.6.32
       HugePages(On): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12
+    which task a CPU runs
+      Scheduler(Cfs): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1
+      Scheduler(Eevdf): 6.12 +eevdf
     memory cgroups
       Cgroups(Off): 2.6.32
       Cgroups(V2): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12

@@ -192,7 +192,7 @@ fn a_run_that_failed_takes_its_seed_out_of_all_effects_and_says_why() {
       kernels without it
     a x b: half of what a does where b is changed, minus half of what it does
       where b is not; 0 where each does what it does alone
-    effects are the same in all 2 seeds, so judged by size, not by a test
+    one seed: exact for it, says nothing of others; `--seeds 10` shows the spread
     a seed decides: where the files lie
     1 more metric with `--all`
 

@@ -13,6 +13,7 @@ mod guest;
 mod s390;
 mod server;
 
+use kernel::fs::Filesystem;
 use mm::base::layout::MemoryLayout;
 use mm::version::presets::Version;
 use units::Bytes;
@@ -47,6 +48,8 @@ pub struct MachineSpec {
     pub disks: u16,
     /// Readahead window of each.
     pub readahead: Bytes,
+    /// What its disks have where the workload does not say.
+    pub filesystem: Filesystem,
     /// Bytes per second of the host adapter that they share, if it can be the bottleneck.
     pub host_bandwidth: Option<u64>,
     /// Where these figures come from.
@@ -123,6 +126,7 @@ const PLAIN: MachineSpec = MachineSpec {
     disk: DeviceModel::VIRTIO_RAM,
     disks: 1,
     readahead: Bytes(128 << 10),
+    filesystem: Filesystem::Ext4,
     host_bandwidth: None,
     source: "",
 };
@@ -177,6 +181,7 @@ pub const MACHINES: &[MachineSpec] = &[
         disk: DeviceModel::S390_FCP_2010,
         disks: 16,
         readahead: Bytes(512 << 10),
+        filesystem: Filesystem::Ext3,
         host_bandwidth: Some(1_400_000_000),
         source: "source 1; CPUs, disks and what is kept are assumed",
         ..PLAIN
@@ -243,7 +248,7 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
     let layout = match spec.name {
         "vm-2cpu" => MemoryLayout::flat(mem.to_pages_floor(), spec.cpus),
         GUEST => {
-            hardware.costs.set("first_use", guest::FIRST_USE).expect("the cost table has that row");
+            guest::set_costs(&mut hardware.costs);
             guest::layout(mem, kernel, spec.cpus)
         }
         S390 => s390::layout(mem, spec.cpus),

@@ -52,7 +52,7 @@ pub(super) fn layout(mem: Bytes, cpus: u16) -> MemoryLayout {
 pub(super) fn assumed(cpus: u16) -> String {
     format!(
         "assumed: {cpus} CPUs at half the speed of the reference, 100 ticks a second, LUNs of 100 MB/s \
-         behind an adapter of 1.4 GB/s, no memory kept by drivers and user space; source 1 says none of it"
+         behind an adapter of 1.4 GB/s, ext3 unless the workload says otherwise, no memory kept by drivers and user space; source 1 says none of it"
     )
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use kernel::machine::TaskId;
+use mm::version::rules::Scheduler;
 
 /// Starts a task that tells the log when it begins and ends `micros` of work.
 fn start(sim: &Sim, log: &Log, name: &'static str, cpu: Option<u16>, micros: u64) -> TaskId {
@@ -211,5 +212,75 @@ fn a_timer_due_when_work_ends_comes_first_on_the_fast_path_too() {
             "   30 us cpu0 somebody waits: false",
         ];
         assert_eq!(log.text(), lines.join("\n"), "fast path: {fast}");
+    }
+}
+
+/// Two tasks compute on one CPU while a third sleeps and works by turns: when does it run?
+fn sleeper_beside_two(scheduler: Option<Scheduler>) -> Vec<u64> {
+    let mut machine = hardware(1);
+    machine.scheduler = scheduler;
+    let (mut simulation, sim) = boot(machine);
+    for name in ["A", "B"] {
+        let here = sim.clone();
+        sim.spawn(name, None, async move {
+            for _ in 0..600 {
+                work(&here, 100).await;
+            }
+        });
+    }
+    let waits = Rc::new(RefCell::new(Vec::new()));
+    let (here, told) = (sim.clone(), Rc::clone(&waits));
+    sim.spawn("sleeper", None, async move {
+        for _ in 0..20 {
+            let woken = here.now().0 + 1_350_000;
+            nap(&here, 1_350).await;
+            told.borrow_mut().push((here.now().0 - woken) / 1000);
+            work(&here, 200).await;
+        }
+    });
+    run(&mut simulation);
+    waits.take()
+}
+
+#[test]
+fn a_task_that_slept_longer_than_a_request_preempts_where_tasks_do_not_take_turns() {
+    for scheduler in [Scheduler::Cfs, Scheduler::Eevdf] {
+        let waits = sleeper_beside_two(Some(scheduler));
+        assert!(waits.iter().all(|&wait| wait <= 100), "at the end of a segment of 100 us: {waits:?}");
+    }
+    let in_turn = sleeper_beside_two(None);
+    assert!(in_turn.iter().any(|&wait| wait > 1_000), "behind the slices of others: {in_turn:?}");
+}
+
+#[test]
+fn under_a_scheduler_too_the_fast_path_changes_nothing() {
+    for scheduler in [Scheduler::Cfs, Scheduler::Eevdf] {
+        let both = [true, false].map(|fast| {
+            let mut machine = hardware(2);
+            machine.scheduler = Some(scheduler);
+            let (simulation, sim) = boot(machine);
+            let mut simulation = if fast { simulation } else { simulation.without_fast_path() };
+            let queue = sim.new_queue();
+            for name in ["A", "B", "C"] {
+                let here = sim.clone();
+                sim.spawn(name, None, async move {
+                    for _ in 0..200 {
+                        work(&here, 130).await;
+                        let _ = here.wake_all(queue);
+                    }
+                });
+            }
+            let here = sim.clone();
+            sim.spawn("sleeper", None, async move {
+                for _ in 0..100 {
+                    let _ = here.wait(queue, WaitReason::KswapdIdle, Some(Nanos::from_micros(900))).await;
+                    work(&here, 70).await;
+                }
+            });
+            run(&mut simulation);
+            sim.check();
+            sim.statistics()
+        });
+        assert_eq!(both[0], both[1], "{scheduler:?}");
     }
 }

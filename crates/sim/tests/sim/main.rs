@@ -4,11 +4,14 @@
 //! version of Linux against the others; the rest tell one story a test. One program holds
 //! them all, because each that is linked compiles the generic drivers of the kernel again.
 
+mod attribution;
 mod fragment_stall;
 mod hot_and_stream;
 mod huge_faults;
 mod huge_pages;
 mod machines;
+mod old_kernel;
+mod pauses;
 mod plugged_pages;
 mod rules;
 mod sequential_readers;

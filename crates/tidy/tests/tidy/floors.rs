@@ -39,6 +39,7 @@ const KERNEL: &[&str] = &[
     "fs/xfs",
     "cache/readahead",
     "fs/pages",
+    "fs/ext3",
     "fs/ext4",
     "cache/add",
     // Memory for all of the above.

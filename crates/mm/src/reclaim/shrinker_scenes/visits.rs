@@ -1,6 +1,7 @@
 //! How much a visit looks at, how it is shared out, and what the reclaimer is credited with.
 
 use super::*;
+use crate::reclaim::run::ScannedPart;
 
 /// 3000 files, of which the oldest 1000 have lost their dentries.
 fn three_thousand_files(kernel: &str, sysctls: Sysctls) -> Scene {
@@ -24,6 +25,18 @@ fn a_batch_is_shared_by_the_lengths_of_the_two_lists_dentries_first() {
         assert!(scene.draw().starts_with(&".".repeat(342)), "{kernel}: the oldest inodes went");
         assert_eq!(scene.event(VmEvent::SlabsScanned), 1024);
     }
+}
+
+#[test]
+fn pressed_by_scan_objects_are_looked_at_as_pages_are_twice_over() {
+    let mut scene = three_thousand_files("linux-2.6.32", Sysctls::default());
+    let scanned = |pages| ScanControl { scanned: ScannedPart { pages, listed: 7999 }, ..kswapd(12) };
+    // An eighth of the lists: a quarter of the objects, by batches of 128; the rest is owed.
+    let visit = scene.visit(Shrinker::SuperBlock, ROOT, &mut scanned(1000)).expect("there are objects");
+    assert_eq!(visit.batches, [128; 5]);
+    // 110 are owed: a hundred pages more and a batch has come together.
+    let few = scene.visit(Shrinker::SuperBlock, ROOT, &mut scanned(100)).expect("there are objects");
+    assert_eq!(few.batches, [128]);
 }
 
 #[test]

@@ -22,6 +22,7 @@ use mm::pages::tree::Slot;
 use mm::reclaim::run::ScanControl;
 use mm::version::geometry::Cache;
 use mm::version::presets::Version;
+use mm::version::rules::Rule;
 use mm::{MemcgId, Memory};
 use units::{CpuId, NodeId, Order, Pages, Pfn};
 
@@ -45,8 +46,14 @@ pub struct World {
 impl World {
     /// A machine with 2 CPUs and so many MiB under `kernel`.
     pub fn boot(kernel: &str, mib: u64) -> Self {
+        Self::boot_with(kernel, &[], mib)
+    }
+
+    /// The same machine under `kernel` with other answers to some decisions.
+    pub fn boot_with(kernel: &str, answers: &[Rule], mib: u64) -> Self {
         let layout = MemoryLayout::flat(Pages(mib << 8), 2);
-        let kernel = Version::parse(kernel).expect("a preset");
+        let mut kernel = Version::parse(kernel).expect("a preset");
+        kernel.rules = kernel.rules.edited(answers);
         let mut mem = Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).expect("a plain machine");
         let file = mem.mapping_create();
         Self { mem, file }

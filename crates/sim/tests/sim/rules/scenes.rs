@@ -130,6 +130,13 @@ pub const SCENES: &[Scene] = &[
         play: |linux| Box::pin(huge(linux)),
         ..PLAIN
     },
+    // Where it matters which frames a request has: in zones of 16 MiB and less a refill is of one page.
+    Scene {
+        name: "page cache on a disk that pays for segments",
+        zones: &[(ZoneKind::Normal, 64)],
+        device: DeviceModel { segment: Nanos::from_micros(20), ..DeviceModel::VIRTIO_RAM },
+        ..PLAIN
+    },
 ];
 
 impl Scene {

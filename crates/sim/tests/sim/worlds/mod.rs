@@ -34,7 +34,7 @@ use world::World;
 /// How closely most worlds are looked at: a check takes time in proportion to memory.
 const SPREAD: u64 = 40;
 /// How many worlds an ordinary test run makes.
-const WORLDS: u64 = 96;
+const WORLDS: u64 = 144;
 
 /// What a world came to, in full: two runs are compared by it.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ struct Digest {
 }
 
 /// What must have happened somewhere in an ordinary test run, or the worlds are too tame.
-const MARKS: [&str; 15] = [
+const MARKS: [&str; 17] = [
     "oom_kill",
     "allocstall_movable",
     "pgscan_kswapd",
@@ -62,6 +62,8 @@ const MARKS: [&str; 15] = [
     "slabs_scanned",
     "nr_written",
     "nr_vmscan_immediate_reclaim",
+    "nr_vmscan_write",
+    "perf_count_congestion_wait",
 ];
 
 fn number_from_env(name: &str) -> Option<u64> {
@@ -108,7 +110,10 @@ fn text_of(panic: &(dyn Any + Send)) -> String {
 
 /// Runs a world twice; returns what it came to.
 fn check(seed: u64) -> Digest {
-    let world = World::draw(seed);
+    check_world(seed, &World::draw(seed))
+}
+
+fn check_world(seed: u64, world: &World) -> Digest {
     let fail = |problem: &str| -> ! {
         panic!(
             "world {seed}: {problem}\n{world}\nreplay: PAGETIDE_WORLD={seed} cargo test -p pagetide-sim --release --test sim every_world"
@@ -116,14 +121,14 @@ fn check(seed: u64) -> Digest {
     };
     // Every event of some worlds, some events of all.
     let checks = if seed.is_multiple_of(24) { Checks::EveryEvent } else { Checks::Spread(SPREAD) };
-    let first = match run(&world, checks) {
+    let first = match run(world, checks) {
         Ok(first) => first,
         // A second run would not end.
         Err(problem) if problem.starts_with(NO_HOPE) => return nothing(problem),
         Err(problem) => fail(&problem),
     };
     // Nobody looks at this one, so that it takes the executor's fast path.
-    let second = run(&world, Checks::AtTheEnd).unwrap_or_else(|problem| fail(&problem));
+    let second = run(world, Checks::AtTheEnd).unwrap_or_else(|problem| fail(&problem));
     if first != second {
         fail("a second run of the same seed ended differently");
     }
@@ -200,4 +205,22 @@ fn worlds_draw_every_version_and_every_answer_to_every_decision() {
         let with = kernels.iter().filter(|kernel| kernel.rules.has(rule)).count();
         assert!(0 < with && with < kernels.len(), "{rule:?} holds in {with} of {}", kernels.len());
     }
+}
+
+/// Rounds with a pause after each never end by themselves for small blocks: every such request must find
+/// pages, or somebody to kill for them.
+#[test]
+fn worlds_of_2_6_32_go_on_whatever_its_requests_wait_for() {
+    let kernels = ["", "+pressure-wait", "+wait-iff-congested", "+drain-after-failed-reclaim"];
+    let mut totals = Totals::default();
+    for (seed, change) in (10_000..10_064).zip(kernels.into_iter().cycle()) {
+        let kernel = mm::Version::parse(&format!("linux-2.6.32{change}")).expect("a kernel");
+        let world = World::draw(seed).under(kernel);
+        let digest = check_world(seed, &world);
+        totals.add(seed, digest);
+    }
+    let count = |name| totals.vmstat.get(name).copied().unwrap_or(0);
+    let (entries, kills) = (count("perf_count_pages_direct_reclaim"), count("oom_kill"));
+    assert!(entries > 10 && kills > 0, "{entries} reclaim themselves, {kills} kills");
+    assert!(totals.without_memory < 4, "{} worlds end without memory", totals.without_memory);
 }

@@ -45,6 +45,11 @@ impl Plan {
         let reach = memory >> stream.below(8);
         Self { seed, tasks: 1 + stream.below(5), ops: 4 + stream.below(40), groups, files, limits, reach }
     }
+
+    /// The same, all of it in the root.
+    pub fn without_groups(self) -> Self {
+        Self { groups: Vec::new(), limits: Vec::new(), ..self }
+    }
 }
 
 pub fn file_name(number: u64) -> String {
@@ -99,7 +104,7 @@ pub fn accept<V>(answer: Result<V, SystemError>) -> Result<Option<V>, WorkloadEr
         Ok(value) => Ok(Some(value)),
         Err(error) => match error.errno {
             Errno::NoMem | Errno::Killed | Errno::Busy | Errno::NoEnt => Ok(None),
-            Errno::Exist | Errno::NoSpc | Errno::Inval => Ok(None),
+            Errno::Exist | Errno::NoSpc | Errno::Inval | Errno::NotSup => Ok(None),
             _ => Err(error.into()),
         },
     }

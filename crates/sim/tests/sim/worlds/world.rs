@@ -6,7 +6,7 @@ use kernel::Filesystem;
 use mm::Version;
 use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
-use mm::version::rules::Rule;
+use mm::version::rules::{Cgroups, Rule};
 use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimError, SimRun};
 use units::{Nanos, Pages, Seed, random::Stream};
 use workload::Workload;
@@ -80,7 +80,21 @@ impl World {
             sample_period: Nanos::from_millis(100),
         };
         let memory = mib << 20;
-        Self { plan: Plan::draw(seed, memory, &mut stream), spec }
+        Self { plan: Plan::draw(seed, memory, &mut stream), spec }.without_what_it_lacks()
+    }
+
+    /// The same world under another kernel.
+    pub fn under(mut self, kernel: Version) -> Self {
+        self.spec.kernel = kernel;
+        self.without_what_it_lacks()
+    }
+
+    /// Where there are no cgroups a program that makes some would end at once.
+    fn without_what_it_lacks(mut self) -> Self {
+        if self.spec.kernel.rules.cgroups == Cgroups::Off {
+            self.plan = self.plan.without_groups();
+        }
+        self
     }
 
     /// How long its waits and calls may last.

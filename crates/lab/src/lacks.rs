@@ -1,0 +1,111 @@
+//! What a version of Linux does not have: refused before a run that would fail for it, told with the results
+//! of one that goes on without it.
+//!
+//! Neighbours: [`crate::resolve`], which asks; `mm::version` for what versions have.
+
+use std::collections::BTreeMap;
+
+use kernel::Filesystem;
+use mm::base::layout::MemoryLayout;
+use mm::base::sysctl::Sysctl;
+use mm::version::presets::Version;
+use mm::version::rules::{Cgroups, Compaction, HugePages, KswapdDone, Rules, Writepage};
+use workload::scenario::ScenarioProblem;
+use workload::{Need, Workload};
+
+use crate::error::LabError;
+
+/// Checks that `kernel` has what a workload cannot do without.
+///
+/// # Errors
+/// What it lacks, with a kernel that has it.
+pub(crate) fn check_workload(kernel: &Version, workload: &Workload) -> Result<(), LabError> {
+    let (rules, base, name) = (&kernel.rules, kernel.base, workload.name());
+    for &need in workload.needs() {
+        let (message, hint) = match need {
+            Need::Cgroups if rules.cgroups == Cgroups::Off => {
+                let message = format!("`{base}` has no cgroup v2, in which `{name}` puts its tasks");
+                (message, first_with(|rules| rules.cgroups == Cgroups::V2))
+            }
+            Need::HugePageAdvice if rules.huge_pages == HugePages::Off => {
+                let message = format!("`{base}` has no huge pages that `{name}` could ask for");
+                let hint = "leave out `--param advice=madvise`: every fault is of a single page there";
+                (message, hint.to_owned())
+            }
+            _ => continue,
+        };
+        return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
+    }
+    Ok(())
+}
+
+/// Checks that `kernel` has the sysctls that are set.
+///
+/// # Errors
+/// The first one that it does not have.
+pub(crate) fn check_sysctls(kernel: &Version, pairs: &BTreeMap<String, String>) -> Result<(), LabError> {
+    for name in pairs.keys() {
+        let sysctl = Sysctl::parse(name)?;
+        if !kernel.rules.has_sysctl(sysctl) {
+            let message = format!("`{}` has no `{sysctl}`", kernel.base);
+            let hint = format!("leave it out, or {}", first_with(|rules| rules.has_sysctl(sysctl)));
+            return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Names the oldest kernel that is so.
+fn first_with(holds: impl Fn(&Rules) -> bool) -> String {
+    let has_it = |&(name, _): &(&str, &str)| holds(&Version::parse(name).expect("a preset").rules);
+    match Version::presets().find(has_it) {
+        Some((name, _)) => format!("name a kernel that has it: `--kernel {name}` or later"),
+        None => "name another kernel".to_owned(),
+    }
+}
+
+/// What is assumed of `kernel` on a machine with this memory.
+pub(crate) fn assumed_of_machine(kernel: &Version, layout: &MemoryLayout) -> Vec<String> {
+    let (rules, base) = (&kernel.rules, kernel.base);
+    let mut told = Vec::new();
+    let has_zones = layout.nodes.iter().any(|node| node.zones.len() > 1);
+    if rules.kswapd_done == KswapdDone::EveryZone && has_zones {
+        told.push(format!(
+            "assumed: {base} keeps its lists of pages by node; the real one has them for each zone"
+        ));
+    }
+    if rules.compaction == Compaction::Off {
+        told.push(format!(
+            "assumed: {base} reclaims for large blocks as for single pages; the real one takes the neighbours \
+             of a page, too (lumpy reclaim)"
+        ));
+    }
+    told
+}
+
+/// What is assumed of `kernel` under a workload on this filesystem.
+pub(crate) fn assumed_of_workload(
+    kernel: &Version,
+    workload: &Workload,
+    filesystem: Filesystem,
+) -> Vec<String> {
+    let (rules, base) = (&kernel.rules, kernel.base);
+    let mut told = Vec::new();
+    if rules.huge_pages == HugePages::Off && workload.needs().contains(&Need::HugePages) {
+        told.push(format!("{base} has no huge pages: every fault is of a single page"));
+    }
+    if rules.writepage == Writepage::Anyone {
+        match filesystem {
+            Filesystem::Ext3 => {}
+            Filesystem::Ext4 => told.push(format!(
+                "assumed: files of {base} have extents, as on ext4; those of ext3 have a block of pointers for \
+                 each 4 MiB in the page cache"
+            )),
+            Filesystem::Xfs => told.push(format!(
+                "assumed: XFS of {base} reclaims inodes as later ones do; the real one waits for those that \
+                 are being written"
+            )),
+        }
+    }
+    told
+}

@@ -1,0 +1,236 @@
+//! Who waited in which wait, for how long, what ended it, and whether anything could have.
+//!
+//! A wait is *futile* when it ran to its timeout and nothing was under way that could have ended it.
+//! What could have is a property of the wait:
+//!
+//! | kind | what ends it early | futile if it timed out and |
+//! |---|---|---|
+//! | [`WaitKind::Writes`] | the end of some write to a disk | no write was in flight when it began, and none was sent while it lasted |
+//! | [`WaitKind::Reclaim`] | somebody else's progress in reclaim | always: nobody made any, whatever was in flight |
+//! | [`WaitKind::Io`] | its own request | never |
+//! | [`WaitKind::Pause`] | nothing: it is meant to last | never |
+//! | [`WaitKind::Idle`] | work | never: nobody suffers |
+//!
+//! Waits are kept as sums by task, wait, end and futility, and by phase of the program; a wait belongs
+//! to the phase in which it ended. Memory is bounded by the numbers of these, not by that of waits, and
+//! no wait allocates but the first of its kind.
+//!
+//! Left out: which write it would have been. Read next: `wait.rs`, which notes a wait when it is over.
+
+use kernel::machine::{TaskId, WaitReason, Woken};
+use units::Nanos;
+
+use crate::state::State;
+use crate::task::{FOREVER, Place, WaitTotal};
+
+/// Lengths are counted by powers of two of a microsecond: class 0 is below 1 us, class `n` below `2^n` us.
+pub const LENGTH_CLASSES: usize = 32;
+
+/// What ends a wait, other than its timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WaitKind {
+    /// A thread with nothing to do, or a program that sleeps or waits for its own tasks by choice.
+    Idle,
+    /// The request that it waits for.
+    Io,
+    /// Some write to some disk.
+    Writes,
+    /// Progress of somebody else in reclaim.
+    Reclaim,
+    /// Nothing: a pause of a given length.
+    Pause,
+}
+
+impl WaitKind {
+    /// What ends a wait for `reason`.
+    pub const fn of(reason: WaitReason) -> Self {
+        match reason {
+            WaitReason::Congestion | WaitReason::ThrottleWriteback => Self::Writes,
+            WaitReason::DirectReclaimThrottle
+            | WaitReason::FragmentStall
+            | WaitReason::ThrottleNoProgress
+            | WaitReason::PressureWait => Self::Reclaim,
+            WaitReason::PageRead
+            | WaitReason::PageWriteback
+            | WaitReason::RequestQueue
+            | WaitReason::LogWrite => Self::Io,
+            WaitReason::DirtyThrottle | WaitReason::OomLock => Self::Pause,
+            WaitReason::KswapdIdle
+            | WaitReason::KswapdDoze
+            | WaitReason::KcompactdIdle
+            | WaitReason::KhugepagedIdle
+            | WaitReason::FlusherIdle
+            | WaitReason::UserSleep
+            | WaitReason::Join
+            | WaitReason::Periodic => Self::Idle,
+        }
+    }
+
+    /// Whether a wait that ended so was for nothing; `no_write` says that no write was in flight from
+    /// its begin to its end.
+    const fn is_futile(self, ended: Ended, no_write: bool) -> bool {
+        match (ended, self) {
+            (Ended::TimedOut, Self::Writes) => no_write,
+            (Ended::TimedOut, Self::Reclaim) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The function of the kernel that waits for `reason`, by its newest name, and where that has several
+/// reasons the reason.
+pub const fn kernel_name(reason: WaitReason) -> &'static str {
+    match reason {
+        WaitReason::Congestion => "congestion_wait",
+        WaitReason::PressureWait => "zonepressure_wait",
+        WaitReason::ThrottleWriteback => "reclaim_throttle: writeback",
+        WaitReason::ThrottleNoProgress => "reclaim_throttle: no progress",
+        WaitReason::DirectReclaimThrottle => "throttle_direct_reclaim",
+        WaitReason::FragmentStall => "stall_fragmentation",
+        WaitReason::PageRead => "folio_wait_locked",
+        WaitReason::PageWriteback => "folio_wait_writeback",
+        WaitReason::RequestQueue => "blk_mq_get_tag",
+        WaitReason::LogWrite => "xlog_wait",
+        WaitReason::DirtyThrottle => "balance_dirty_pages",
+        WaitReason::OomLock => "oom_lock",
+        WaitReason::KswapdIdle => "kswapd asleep",
+        WaitReason::KswapdDoze => "kswapd dozing",
+        WaitReason::KcompactdIdle => "kcompactd asleep",
+        WaitReason::KhugepagedIdle => "khugepaged asleep",
+        WaitReason::FlusherIdle => "flusher asleep",
+        WaitReason::UserSleep => "nanosleep",
+        WaitReason::Join => "wait4",
+        WaitReason::Periodic => "delayed work",
+    }
+}
+
+/// How a wait came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ended {
+    /// Somebody woke the task.
+    Woken,
+    /// The timeout passed.
+    TimedOut,
+    /// It has not: it lasted when the run ended.
+    Lasts,
+}
+
+impl From<Woken> for Ended {
+    fn from(woken: Woken) -> Self {
+        match woken {
+            Woken::Signalled => Self::Woken,
+            Woken::TimedOut => Self::TimedOut,
+        }
+    }
+}
+
+/// All waits of one task in one phase that are alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waits {
+    /// The number of phases that were over when they ended.
+    pub phase: usize,
+    /// The task.
+    pub task: TaskId,
+    /// Its name.
+    pub name: String,
+    /// What it waited for.
+    pub reason: WaitReason,
+    /// What ended them.
+    pub ended: Ended,
+    /// Whether nothing could have ended them before their timeout.
+    pub futile: bool,
+    /// How many there were.
+    pub count: u64,
+    /// The sum of their timeouts; 0 where they had none.
+    pub requested: Nanos,
+    /// How long they lasted altogether; of one that lasts still, up to now.
+    pub spent: Nanos,
+    /// The longest one.
+    pub longest: Nanos,
+    /// How many were of which length: see [`LENGTH_CLASSES`].
+    pub lengths: [u32; LENGTH_CLASSES],
+}
+
+/// A wait that is over, or lasts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Finished {
+    pub(crate) reason: WaitReason,
+    pub(crate) ended: Ended,
+    /// [`FOREVER`] for none.
+    pub(crate) timeout: u64,
+    pub(crate) spent: u64,
+    /// Whether no write was in flight meanwhile.
+    pub(crate) no_write: bool,
+}
+
+impl Finished {
+    pub(crate) const fn is_futile(&self) -> bool {
+        WaitKind::of(self.reason).is_futile(self.ended, self.no_write)
+    }
+
+    /// The timeout, 0 for none.
+    pub(crate) const fn requested(&self) -> u64 {
+        if self.timeout == FOREVER { 0 } else { self.timeout }
+    }
+
+    /// The class of its length.
+    pub(crate) fn length_class(&self) -> usize {
+        let bits = u64::BITS - (self.spent / 1000).leading_zeros();
+        (bits as usize).min(LENGTH_CLASSES - 1)
+    }
+}
+
+/// Sums of a phase that is over.
+#[derive(Debug)]
+pub(crate) struct Past {
+    phase: usize,
+    task: u32,
+    total: WaitTotal,
+}
+
+impl State {
+    /// Waits that end from now on belong to the next phase.
+    pub(crate) fn end_phase(&mut self) {
+        for (task, record) in (0_u32..).zip(&mut self.records) {
+            let phase = self.phase;
+            self.past_waits.extend(record.waits.drain(..).map(|total| Past { phase, task, total }));
+        }
+        self.phase += 1;
+    }
+
+    /// All waits: by phase, in each the longest total first, among equals by task and reason.
+    pub(crate) fn waits(&self, now: u64) -> Vec<Waits> {
+        let row = |phase, task: u32, total: &WaitTotal| Waits {
+            phase,
+            task: TaskId(task),
+            name: self.records[task as usize].name.clone(),
+            reason: total.reason,
+            ended: total.ended,
+            futile: total.futile,
+            count: total.count,
+            requested: Nanos(total.requested),
+            spent: Nanos(total.spent),
+            longest: Nanos(total.longest),
+            lengths: total.lengths,
+        };
+        let past = self.past_waits.iter().map(|Past { phase, task, total }| row(*phase, *task, total));
+        let mut waits: Vec<Waits> = past.collect();
+        for (number, (task, record)) in (0_u32..).zip(self.tasks.iter().zip(&self.records)) {
+            waits.extend(record.waits.iter().map(|total| row(self.phase, number, total)));
+            if task.place == Place::Blocked {
+                let lasts = Finished {
+                    reason: task.reason,
+                    ended: Ended::Lasts,
+                    timeout: task.timeout,
+                    spent: now - task.since,
+                    no_write: false,
+                };
+                waits.push(row(self.phase, number, &WaitTotal::of(lasts)));
+            }
+        }
+        waits.sort_by_key(|waits| {
+            (waits.phase, std::cmp::Reverse(waits.spent), waits.task, waits.reason, waits.ended, waits.futile)
+        });
+        waits
+    }
+}
