@@ -1,13 +1,14 @@
 //! Waits as the simulator and the monitors of a real kernel tell them, in the form of a recording, and
 //! the metrics that are made of them.
 //!
-//! | metric | what it sums up over all tasks |
-//! |---|---|
-//! | `wait_seconds` | waits that the allocator and reclaim impose: for a write, for progress of others |
-//! | `futile_wait_seconds` | those of them that ran to their timeout with nothing under way that could have ended them |
+//! - `wait_seconds`: time of all tasks in waits that the allocator and reclaim impose: for a write, or for
+//!   progress of others.
+//! - `futile_wait_seconds`: that in those of them which ran to their timeout with nothing under way that
+//!   could have ended them.
 //!
-//! Both are of the phases that the workload measures, not of those that prepare it. Waits for pages, pauses of writers and idleness are in the recording and in neither metric: real
-//! kernels have no tracepoint for them. Next: `sim::WaitKind` for what is futile.
+//! Both are of the phases that the workload measures, not of those that prepare it. Waits for pages,
+//! pauses of writers and idleness are in the recording and in neither metric: real kernels have no
+//! tracepoint for them. Next: `sim::WaitKind` for what is futile.
 
 use std::collections::BTreeMap;
 

@@ -160,7 +160,7 @@ pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Vec<Wait>, RecordingEr
         let line = error.position().map_or(1, csv::Position::line);
         malformed(line, csv_problem(&error))
     };
-    if reader.headers().map_err(broken)? != &HEADER[..] {
+    if reader.headers().map_err(broken)? != HEADER[..] {
         return Err(malformed(1, format!("expected the columns `{}`", HEADER.join(","))));
     }
     let mut waits = Vec::new();

@@ -5,8 +5,8 @@
 //!
 //! | kind | what ends it early | futile if it timed out and |
 //! |---|---|---|
-//! | [`WaitKind::Writes`] | the end of some write to a disk | no write was in flight when it began, and none was sent while it lasted |
-//! | [`WaitKind::Reclaim`] | somebody else's progress in reclaim | always: nobody made any, whatever was in flight |
+//! | [`WaitKind::Writes`] | the end of some write | none was in flight, nor sent while it lasted |
+//! | [`WaitKind::Reclaim`] | progress of others in reclaim | always: nobody made any |
 //! | [`WaitKind::Io`] | its own request | never |
 //! | [`WaitKind::Pause`] | nothing: it is meant to last | never |
 //! | [`WaitKind::Idle`] | work | never: nobody suffers |
