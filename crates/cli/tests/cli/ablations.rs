@@ -57,7 +57,7 @@ fn each_kernel_is_a_row_and_each_feature_has_its_effects() {
       distance to the kernel's ticks; where on the disk the files lie, within 1 MiB;
       simulated: the phase of the kernel's periodic workers (vmstat each second,
       memory.stat every 2 s)
-    11 more metrics with `--all`
+    13 more metrics with `--all`
 
     made by
       pagetide run hot-and-stream --kernel linux-5.4 --mem 32M --param hot=1M \

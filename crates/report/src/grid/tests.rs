@@ -68,7 +68,7 @@ fn runs(seeds: u64) -> Vec<Vec<Vec<Recording>>> {
 }
 
 fn grid(runs: &[Vec<Vec<Recording>>]) -> Grid<'_> {
-    fn kernel(points: &Vec<Vec<Recording>>) -> GridKernel<'_> {
+    fn kernel(points: &[Vec<Recording>]) -> GridKernel<'_> {
         GridKernel {
             label: points[0][0].label.clone(),
             by_value: vec![points[0].iter().collect(), points[2].iter().collect()],
@@ -77,20 +77,20 @@ fn grid(runs: &[Vec<Vec<Recording>>]) -> Grid<'_> {
     }
     Grid {
         layout: LAYOUT,
-        kernels: runs.iter().map(kernel).collect(),
+        kernels: runs.iter().map(|points| kernel(points)).collect(),
         recordings: runs.iter().flatten().flatten().collect(),
     }
 }
 
 fn groups(runs: &[Vec<Vec<Recording>>]) -> Vec<Group<'_>> {
-    fn group(points: &Vec<Vec<Recording>>) -> Group<'_> {
+    fn group(points: &[Vec<Recording>]) -> Group<'_> {
         Group {
             label: points[2][0].label.clone(),
             command: format!("pagetide run sequential-readers --kernel {}", points[2][0].label),
             recordings: points[2].iter().collect(),
         }
     }
-    runs.iter().map(group).collect()
+    runs.iter().map(|points| group(points)).collect()
 }
 
 /// The part above the comparison.
