@@ -284,8 +284,12 @@ mod tests {
             ["qemu", "console", "channel", "errors"].map(|name| dir.path().join(name));
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-        let outputs =
-            Outputs { console: &console, channel: &channel, errors: &errors, disks: &[program.clone()] };
+        let outputs = Outputs {
+            console: &console,
+            channel: &channel,
+            errors: &errors,
+            disks: std::slice::from_ref(&program),
+        };
         let arguments = [console.clone().into(), channel.clone().into()];
         let heard = RefCell::new(Vec::new());
         let outcome = watch(&program, &arguments, &outputs, &patience, stop, &|told| {
@@ -382,8 +386,12 @@ mod tests {
         let nowhere = Path::new("/nowhere/qemu");
         let dir = tempfile::tempdir().unwrap();
         let [console, channel, errors] = ["console", "channel", "errors"].map(|name| dir.path().join(name));
-        let outputs =
-            Outputs { console: &console, channel: &channel, errors: &errors, disks: &[console.clone()] };
+        let outputs = Outputs {
+            console: &console,
+            channel: &channel,
+            errors: &errors,
+            disks: std::slice::from_ref(&console),
+        };
         let failure = watch(nowhere, &[], &outputs, &PATIENT, &AtomicBool::new(false), &|_| ()).unwrap_err();
         assert_eq!(failure.error.hint().as_deref(), Some("install it: `apt-get install qemu-system-x86`"));
     }
