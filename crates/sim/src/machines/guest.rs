@@ -43,8 +43,8 @@ use crate::cost::CostTable;
 pub(super) const LEAST_MEM: Bytes = Bytes(128 << 20);
 
 /// The measured guests ran on an emulated CPU (QEMU's TCG). 1 GiB streamed through page cache and
-/// limit reclaim took them 7.2 s (`a_par256_hot25`, best of the repeats), which is what the simulated
-/// stream takes with this factor on the cost table. Calibrated to that time, not derived.
+/// limit reclaim took them 7.2, 7.3 and 8.9 s (`a_par256_hot25_k61`), and 7.6, 7.7 and 8.6 s (`_k612`); with
+/// this factor on the cost table the simulated stream takes 8.2 s. Calibrated to that time, not derived.
 pub(super) const CPU_PERCENT: u32 = 5_700;
 
 /// The same in reclaim. The guests' pressure stall information tells how long their CPUs ran kswapd or direct
