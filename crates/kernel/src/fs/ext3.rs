@@ -152,6 +152,9 @@ mod tests {
         assert_eq!(indirect_of(8, 12).unwrap() - indirect_of(7, 12).unwrap(), STRETCH);
         let last = DIRECT + ((STRETCH - 2) * POINTERS);
         assert_eq!(indirect_of(7, last).unwrap() + 1, double_indirect_of(7, last).unwrap());
-        assert!(double_indirect_of(STRETCHES - 1, last).unwrap() < 1 << 24, "and all lie before the inode tables");
+        assert!(
+            double_indirect_of(STRETCHES - 1, last).unwrap() < 1 << 24,
+            "and all lie before the inode tables"
+        );
     }
 }
