@@ -85,6 +85,10 @@ mod tests {
         for spec in workload::catalog() {
             let left = match spec.name {
                 "hot-and-stream" => left_by(spec.name, &["linux-6.12"], "32M", &["hot=1M", "stream=64M"]),
+                // Its percentage needs a kernel with the counters, and readers that reclaim themselves.
+                "sequential-readers" => {
+                    left_by(spec.name, &["linux-2.6.32"], "64M", &["file=16M", "prepare=laid-out"])
+                }
                 // Both kinds of fault need runs with and without stalls.
                 _ => left_by(
                     spec.name,

@@ -105,8 +105,11 @@ fn lists_name_what_other_commands_take() {
      sequential-readers  prepare     written   written: through the page cache,
                                                right before; laid-out: the files are
                                                there, as if written long ago
-     sequential-readers  filesystem  ext4      filesystem that the machine puts the
-                                               files on
+     sequential-readers  held        0         anonymous memory that others hold all
+                                               the time
+     sequential-readers  filesystem  none      filesystem that the machine puts the
+                                               files on; without it the machine's
+                                               own: ext3 on s390-fcp, else ext4
      sequential-readers  --seed                when each writer and reader begins,
                                                up to 2 ms after it was forked: their
                                                order

@@ -22,6 +22,7 @@ fn help_of_each_command() {
       run      Run one workload on one kernel
       compare  Put kernels, or recordings made earlier, side by side
       sweep    Run one workload, or replay a trace, with every combination of several values
+      ablate   Switch features of a kernel, every subset of them: what each does, and each pair together
       replay   Replay a recorded trace through page cache and reclaim, or on plain policies
       record   Monitor this host while a command runs
       report   Show recordings made earlier, each by itself
@@ -60,8 +61,8 @@ fn help_of_each_command() {
           --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
                                 workloads`] [example: hot=50M]
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
-          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take
-                                several [default: sim] [example: vm:6.12]
+          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take several
+                                [default: sim] [example: vm:6.12]
           --dry-run             Print the resolved scenario instead of running it
 
     Machine:
@@ -122,8 +123,8 @@ fn help_of_each_command() {
           --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
                                 workloads`] [example: hot=50M]
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
-          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take
-                                several [default: sim] [example: vm:6.12]
+          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take several
+                                [default: sim] [example: vm:6.12]
           --dry-run             Print the resolved scenario instead of running it
           --seeds <N>           Runs of each kernel, with this many seeds [default: 1] [example: 10]
           --jobs <N>            Runs at a time; results do not depend on it [default: one for each CPU]
