@@ -8,7 +8,10 @@
 //!      nothing freed: OOM killer, then on at 1
 //!      pages freed, none for it: a pause, then on at R, without a wake-up of kswapd
 //! ```
-//! A small block is never given up, however long that takes. Left out: tasks that reclaim while they reclaim;
+//! A small block is never given up, however long that takes. One deviation: a request that may not enter the
+//! filesystem, and so kills nobody, tries the free lists in every round, even where reclaim freed nothing.
+//! Linux 2.6.32 does not look, and may wait for ever beside pages that others freed; here it looks, so that a
+//! run ends. Left out: tasks that reclaim while they reclaim;
 //! atomic requests of those who only may not sleep, which may go deeper; where memory can be compacted, what
 //! 2.6.35 to 4.6 knew of deferred compaction. Neighbours: [`super::retry`] for the rounds since 4.7,
 //! [`super::backoff`] for the pause; `retry_paused_scripts` walks requests through it.
@@ -40,6 +43,7 @@ enum At {
     TryAfterReclaim,
     Drain,
     TryAfterDrain,
+    TryForOthers,
     LastCompact,
     LastTry,
     Kill,
@@ -114,6 +118,7 @@ impl PausedRetry {
             }
             At::Drain => self.go(At::TryAfterDrain, Next::Try(self.flags)),
             At::TryAfterReclaim | At::TryAfterDrain => self.without_page(mem, cpu),
+            At::TryForOthers => self.pause(mem, cpu, Site::SlowPath),
             At::LastCompact => Next::Fail,
             At::LastTry => self.after_last_try(outcome),
             At::Kill => match outcome {
@@ -167,6 +172,10 @@ impl PausedRetry {
         }
         self.reclaimed += self.progress;
         if self.should_retry() {
+            if self.progress == 0 {
+                // The deviation: others may have freed pages meanwhile.
+                return self.go(At::TryForOthers, Next::Try(self.flags));
+            }
             self.pause(mem, cpu, Site::SlowPath)
         } else if self.compacts(mem) {
             self.go(At::LastCompact, Next::Compact(CompactPriority::SyncLight, self.flags))

@@ -102,8 +102,15 @@ fn without_progress_the_oom_killer_comes_and_then_all_begins_anew() {
 }
 
 #[test]
-fn a_request_that_may_not_enter_the_filesystem_kills_nobody_and_never_gives_up() {
-    assert_eq!(steps(Gfp::NOFS, 0, NOTHING_HELPS), rounds("ws", ".rb"));
+fn a_request_that_may_not_enter_the_filesystem_kills_nobody_and_looks_for_pages_of_others_in_every_round() {
+    assert_eq!(steps(Gfp::NOFS, 0, NOTHING_HELPS), rounds("ws", ".rtb"), "one look, not with the drain");
+    assert_eq!(steps(Gfp::NOFS, 3, NOTHING_HELPS), rounds("ws", ".rdtb"));
+    assert_eq!(steps(Gfp::NOFS, 0, PROGRESS), rounds("ws", ".rtb"), "no second look after progress");
+    assert_eq!(
+        walk("linux-2.6.32+drain-after-failed-reclaim", Gfp::NOFS, 0, NOTHING_HELPS),
+        rounds("ws", ".rtb")
+    );
+    assert_eq!(steps(Gfp::NOFS | Gfp::NORETRY, 0, NOTHING_HELPS), "ws.rx");
 }
 
 #[test]
