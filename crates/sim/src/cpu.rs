@@ -15,8 +15,8 @@
 //! segment: that stands for the next place in the kernel where it could schedule.
 //!
 //! A task that wakes goes to its previous CPU if that is idle, else to the idle CPU with the lowest number,
-//! else behind the others on its previous CPU. A new task does the same, but goes to the shortest queue if no CPU is idle.
-//! A CPU that runs out of tasks takes the first one that may move from the longest queue
+//! else behind the others on its previous CPU. A new task does the same, but goes to the shortest queue if
+//! no CPU is idle. A CPU that runs out of tasks takes the first one that may move from the longest queue
 //! (newidle balancing). Pinned tasks stay where they are.
 //!
 //! Left out: priorities, preemption of programs within a segment, periodic load balancing, caches and SMT.
