@@ -155,7 +155,10 @@ impl Scene {
             readahead_pages: 32,
             seed: Seed(1),
         };
-        let hardware = Hardware::with_cpus(2).with_device(self.device.clone());
+        let hardware = Hardware {
+            scheduler: Some(version.rules.scheduler),
+            ..Hardware::with_cpus(2).with_device(self.device.clone())
+        };
         let mut simulation = Simulation::new(hardware).expect("a machine");
         let linux = Kernel::boot(simulation.machine(), config, NoTrace).expect("it boots");
         let task = simulation.machine().spawn("scene", None, (self.play)(linux.clone()));
