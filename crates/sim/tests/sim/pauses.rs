@@ -62,7 +62,7 @@ fn throughput(run: &SimResult) -> f64 {
     run.outcome.metrics["throughput_kb_per_sec"]
 }
 
-/// From this size on a CPU keeps up to 186 free pages to itself, which is many runs of reclaim.
+/// From this size on a CPU keeps up to 186 free pages to itself: what six runs of reclaim free.
 const MIB_OF_RACE: u64 = 512;
 
 #[test]
