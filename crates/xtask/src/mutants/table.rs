@@ -52,9 +52,8 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
         &[
             ("pub const COSTLY_ORDER: Order = Order(3);", "3", "4"),
             ("const BATCH_SCALE_MAX: u8 = 5;", "5", "4"),
-            ("let quarter = ((managed >> 10).min(256) / 4).max(1);", ">> 10", ">> 9"),
-            ("let quarter = ((managed >> 10).min(256) / 4).max(1);", "256", "128"),
-            ("let quarter = ((managed >> 10).min(256) / 4).max(1);", "/ 4", "/ 2"),
+            ("let quarter = ((managed >> 10).min(share_max.into()) / 4).max(1);", ">> 10", ">> 9"),
+            ("let quarter = ((managed >> 10).min(share_max.into()) / 4).max(1);", "/ 4", "/ 2"),
             ("let raw = (1 << (quarter + (quarter / 2)).ilog2()) - 1;", "/ 2", "/ 4"),
             (
                 "|pages: u64| u32::try_from(pages / u64::from(cpus.max(1))).unwrap_or(u32::MAX / 4).max(4 * batch);",
@@ -91,9 +90,9 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
             ("(managed / 1024).clamp(32, 128)", "1024", "512"),
             ("(managed / 1024).clamp(32, 128)", "32", "31"),
             ("(managed / 1024).clamp(32, 128)", "128)", "129)"),
-            ("let gap = (share / 4).max(managed * shares.scale_factor / 10_000);", "/ 4", "/ 2"),
-            ("let gap = (share / 4).max(managed * shares.scale_factor / 10_000);", "10_000", "1_000"),
-            ("self.base = [min, min + gap, min + (2 * gap)];", "2", "3"),
+            ("let gap = (share / 4).max(managed * scale_factor / 10_000);", "/ 4", "/ 2"),
+            ("let gap = (share / 4).max(managed * scale_factor / 10_000);", "10_000", "1_000"),
+            ("[gap, 2 * gap]", "2", "3"),
             ("(16 * lowmem.to_kib()).isqrt().clamp(128, max)", "16", "17"),
             ("(16 * lowmem.to_kib()).isqrt().clamp(128, max)", "128", "127"),
             ("let wanted = block * populated_zones * (2 + (PCP_TYPES * PCP_TYPES));", "(2 +", "(1 +"),
@@ -212,7 +211,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
     (
         "reclaim/plan.rs",
         &[
-            ("Self::ShadowNodes | Self::XfsBuffers => 128,", "128", "127"),
+            ("const BATCH: u64 = 128;", "128", "127"),
             ("Self::SuperBlock => 1024,", "1024", "1023"),
             ("Self::ShadowNodes => 0,", "0", "2"),
             ("Self::SuperBlock | Self::XfsBuffers => 2,", "2", "1"),
