@@ -19,11 +19,15 @@ struct Played {
 }
 
 fn play(machine: &str, kernel: &str, params: &[(&str, &str)]) -> Played {
+    play_on(Filesystem::Ext4, machine, kernel, params)
+}
+
+fn play_on(filesystem: Filesystem, machine: &str, kernel: &str, params: &[(&str, &str)]) -> Played {
     let kernel = mm::Version::parse(kernel).expect("a kernel");
     let (hardware, layout) = machines::build(machine, Bytes(64 * MIB), &kernel).expect("a machine");
     let workload = Workload::new("sequential-readers", params.iter().copied()).expect("its parameters");
     let spec = SimRun {
-        filesystem: Filesystem::Ext4,
+        filesystem,
         sample_period: Nanos::from_secs(1),
         ..SimRun::new(Program::Workload(workload.clone()), kernel, hardware.clone(), layout)
     };
@@ -46,6 +50,22 @@ fn seconds(played: &Played) -> f64 {
 }
 
 const FOUR: [(&str, &str); 2] = [("readers", "4"), ("file", "8M")];
+
+/// ```text
+///   64 MiB of a file: 12 pages | indirect: 1024 pages | double indirect -> 15 indirect: the rest
+/// ```
+/// 17 pages of each file's disk are read, where ext4 reads a block of extents. More than one window needs each
+/// of them, so they become active, as far as they are not in a CPU's batch any more, and none is evicted.
+#[test]
+fn readers_of_ext3_read_indirect_blocks_which_become_active() {
+    let params = [FOUR[0], ("file", "64M"), ("prepare", "laid-out")];
+    let play = |filesystem| play_on(filesystem, "s390-fcp", "linux-2.6.32", &params);
+    let (ext3, ext4) = (play(Filesystem::Ext3), play(Filesystem::Ext4));
+    let read = |played: &Played| played.disks.iter().map(|disk| disk.read_bytes.0).sum::<u64>() / 4096;
+    assert_eq!(read(&ext3) - read(&ext4), 4 * (17 - 1));
+    let active = |played: &Played| played.result.vmstat["nr_active_file"];
+    assert!(active(&ext3) >= active(&ext4) + 14, "{} and {}", active(&ext3), active(&ext4));
+}
 
 #[test]
 fn the_same_run_is_the_same_run_and_another_seed_is_not() {
