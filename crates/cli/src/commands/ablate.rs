@@ -8,8 +8,9 @@ use lab::sweep::{SweepControl, SweepFolder, problem};
 use lab::{Ended, HostPolicy, LabError, Recording};
 use report::Ablated;
 
+use super::sweep::begin;
 use super::{host_policy, one_backend, request};
-use crate::args::{AblateArgs, Format, Verbosity};
+use crate::args::{AblateArgs, Format};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
@@ -22,16 +23,7 @@ pub(crate) fn ablate(args: &AblateArgs, printer: &Printer) -> Result<(), Failure
     if args.scenario.dry_run {
         return printer.data(&plan.scenarios()?.join("\n"));
     }
-    let folder = args.out.as_deref().map(|out| SweepFolder::open(out, plan, args.resume)).transpose()?;
-    let (folder, finished) = match folder {
-        Some((folder, finished)) => (Some(folder), finished),
-        None => (None, vec![None; plan.runs.len()]),
-    };
-    if printer.verbosity() > Verbosity::Quiet {
-        let done = finished.iter().flatten().count();
-        let done = if args.resume { format!("; {done} have finished before") } else { String::new() };
-        printer.note(&format!("{}{done}", ablation.size()));
-    }
+    let (folder, finished) = begin(args.out.as_deref(), plan, args.resume, &ablation.size(), printer)?;
     let (outcomes, stopped) = run(args, &ablation, folder.as_ref(), finished, printer)?;
     let error = problem(&outcomes, stopped);
     if outcomes.iter().all(|outcome| outcome.recording().is_none()) {

@@ -1,5 +1,6 @@
 //! `pagetide sweep`: one workload or trace with every combination of several values, a row for each.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use lab::replay::Outcomes;
@@ -19,22 +20,34 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> 
     if args.dry_run {
         return printer.data(&plan.scenarios()?.join("\n"));
     }
-    let folder = args.out.as_deref().map(|out| SweepFolder::open(out, &plan, args.resume)).transpose()?;
-    let (folder, finished) = match folder {
-        Some((folder, finished)) => (Some(folder), finished),
-        None => (None, vec![None; plan.runs.len()]),
-    };
-    if printer.verbosity() > Verbosity::Quiet {
-        let done = finished.iter().flatten().count();
-        let done = if args.resume { format!("; {done} have finished before") } else { String::new() };
-        printer.note(&format!("{}{done}", plan.size()));
-    }
+    let (folder, finished) = begin(args.out.as_deref(), &plan, args.resume, &plan.size(), printer)?;
     let (outcomes, stopped) = run(args, &plan, folder.as_ref(), finished, printer)?;
     let rows = rows(&plan, &outcomes, args.all);
     if !rows.rows.is_empty() {
         printer.data(&shown(&rows, args.format, printer.width())?)?;
     }
     problem(&outcomes, stopped).map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// The folder, if the runs are to be kept, and what has finished in it before; says how many runs there are.
+pub(super) fn begin(
+    out: Option<&Path>,
+    plan: &SweepPlan,
+    resume: bool,
+    size: &str,
+    printer: &Printer,
+) -> Result<(Option<SweepFolder>, Vec<Option<Recording>>), Failure> {
+    let folder = out.map(|out| SweepFolder::open(out, plan, resume)).transpose()?;
+    let (folder, finished) = match folder {
+        Some((folder, finished)) => (Some(folder), finished),
+        None => (None, vec![None; plan.runs.len()]),
+    };
+    if printer.verbosity() > Verbosity::Quiet {
+        let done = finished.iter().flatten().count();
+        let done = if resume { format!("; {done} have finished before") } else { String::new() };
+        printer.note(&format!("{size}{done}"));
+    }
+    Ok((folder, finished))
 }
 
 fn request(args: &SweepArgs) -> SweepRequest {
