@@ -219,6 +219,26 @@ features! {
     EvictOnceRatio = "evict-once-ratio",
         "active file pages are scanned only when there are more of them than inactive ones (56e49d21)",
         "2.6.31", FileBalance: Always => MoreThanInactive;
+    /// [`InodeReclaim::PassesBy`]
+    AsyncInodeReclaim = "async-inode-reclaim",
+        "the shrinker of XFS passes by inodes that are not clean instead of writing them",
+        "5.9", InodeReclaim: Waits => PassesBy;
+    /// [`InodeCluster::Pinned`]
+    PinInodeCluster = "pin-inode-cluster",
+        "XFS holds the buffer of a changed inode until the inode is clean",
+        "5.9", InodeCluster: MayGo => Pinned;
+    /// [`FreeObjects::Sheaves`]
+    SlabSheaves = "slab-sheaves",
+        "free slab objects wait in arrays per CPU and node instead of on partial slabs",
+        "7.0", FreeObjects: PartialSlabs => Sheaves;
+    /// [`SuperBlockBatch::Of128`]
+    SuperBlockBatch128 = "super-block-batch-128",
+        "dentries and inodes are scanned 128 at a time instead of 1024: a what-if, in no kernel",
+        "never merged", SuperBlockBatch: Of1024 => Of128;
+    /// [`BoostEffort::Any`]
+    BoostWithoutFloor = "boost-without-floor",
+        "kswapd goes beyond priority 10 for a watermark boost: a what-if, in no kernel",
+        "never merged", BoostEffort: UpToPriority10 => Any;
 }
 
 impl Feature {

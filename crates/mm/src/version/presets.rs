@@ -146,6 +146,11 @@ const RULES_2632: Rules = Rules {
     compaction: Compaction::Off,
     huge_pages: HugePages::Off,
     scheduler: Scheduler::Cfs,
+    inode_reclaim: InodeReclaim::Waits,
+    inode_cluster: InodeCluster::MayGo,
+    free_objects: FreeObjects::PartialSlabs,
+    super_block_batch: SuperBlockBatch::Of1024,
+    boost_effort: BoostEffort::UpToPriority10,
     cgroups: Cgroups::Off,
 };
 
@@ -203,6 +208,8 @@ const RULES_510: Rules = RULES_55.edited(&[
     Rule::BoostedZones(BoostedZones::FourPageblocks),
     Rule::AnonStart(AnonStart::Inactive),
     Rule::AtomicMark(AtomicMark::Unboosted),
+    Rule::InodeReclaim(InodeReclaim::PassesBy),
+    Rule::InodeCluster(InodeCluster::Pinned),
 ]);
 
 const RULES_61: Rules = RULES_510.edited(&[
@@ -229,6 +236,10 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::PassMeasure(PassMeasure::ScannedOrFreed),
     Rule::Scheduler(Scheduler::Eevdf),
 ]);
+
+const RULES_72: Rules = RULES_612.edited(&[Rule::FreeObjects(FreeObjects::Sheaves)]);
+
+const TUNING_612: Tuning = Tuning { lru_batch: 31, file_caches: FILE_CACHES_612, ..TUNING_61 };
 
 const TUNING_2632: Tuning = Tuning { lru_batch: 14, pcp_share_max: 128, ..TUNING_5X };
 
@@ -286,7 +297,13 @@ const PRESETS: &[Preset] = &[
         name: "linux-6.12",
         help: "Linux 6.12 (2024), classic LRU, as packaged by Debian 13",
         rules: RULES_612,
-        tuning: Tuning { lru_batch: 31, file_caches: FILE_CACHES_612, ..TUNING_61 },
+        tuning: TUNING_612,
+    },
+    Preset {
+        name: "linux-7.2",
+        help: "Linux 7.2 (2026), classic LRU, as packaged by Debian 14: 6.12 and what changed in slab",
+        rules: RULES_72,
+        tuning: TUNING_612,
     },
 ];
 

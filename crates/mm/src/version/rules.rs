@@ -600,6 +600,46 @@ rules! {
         Eevdf,
     }
 
+    /// What the shrinker of XFS does with inodes that are not clean (MECHANISMS 11.5).
+    inode_reclaim: InodeReclaim = "reclaim of XFS inodes that are not clean" {
+        /// It writes them and waits for that (up to 5.8).
+        Waits,
+        /// It passes them by: only the thread of the log writes inodes (5.9).
+        PassesBy,
+    }
+
+    /// What becomes of the cluster buffer of a dirty XFS inode (MECHANISMS 11.3).
+    inode_cluster: InodeCluster = "the buffer of a dirty XFS inode" {
+        /// It may be freed, and is read again when the inode is to be written (up to 5.8).
+        MayGo,
+        /// It is held from the first change until the inode is clean (5.9).
+        Pinned,
+    }
+
+    /// Where a CPU keeps free objects of a slab cache (MECHANISMS-510-72 7.1).
+    free_objects: FreeObjects = "free slab objects near a CPU" {
+        /// On slabs of its own: the current one and a few partial ones (2.6.23, 3.2).
+        PartialSlabs,
+        /// In arrays by CPU and node, whichever slabs they are of (7.0).
+        Sheaves,
+    }
+
+    /// How many dentries and inodes are looked at in one step (MECHANISMS 9.2, MECHANISMS-6X 6.5).
+    super_block_batch: SuperBlockBatch = "the batch of the super-block shrinker" {
+        /// 1024; fewer than that are left for later.
+        Of1024,
+        /// As other shrinkers have: 128. No kernel does so.
+        Of128,
+    }
+
+    /// How hard kswapd tries for a watermark boost (MECHANISMS 5.3).
+    boost_effort: BoostEffort = "kswapd's effort for a watermark boost" {
+        /// It stays at priority 10 (5.0).
+        UpToPriority10,
+        /// As hard as it needs to. No kernel does so.
+        Any,
+    }
+
     /// Whether there are memory cgroups as modelled here (MECHANISMS 8).
     cgroups: Cgroups = "memory cgroups" {
         /// There are none: the lists of the first controller were beside those of the zones, which is not
