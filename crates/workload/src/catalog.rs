@@ -15,6 +15,7 @@ use crate::metric::MetricSpec;
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
 use crate::sequential_readers::{self, SequentialReaders};
+use crate::small_files::{self, SmallFiles};
 use crate::system::System;
 
 use crate::outcome::{Outcome, WorkloadError};
@@ -75,6 +76,16 @@ const CATALOG: &[WorkloadSpec] = &[
         metrics: sequential_readers::METRICS,
         build: |params| SequentialReaders::from_params(params).map(Program::SequentialReaders),
     },
+    WorkloadSpec {
+        name: small_files::NAME,
+        help: small_files::HELP,
+        params: small_files::PARAMS,
+        phases: small_files::PHASES,
+        prepares: &[],
+        varies: small_files::VARIES,
+        metrics: small_files::METRICS,
+        build: |params| SmallFiles::from_params(params).map(Program::SmallFiles),
+    },
 ];
 
 /// A workload that is ready to run: a program with all parameters resolved.
@@ -90,6 +101,7 @@ enum Program {
     HotAndStream(HotAndStream),
     HugeFaults(HugeFaults),
     SequentialReaders(SequentialReaders),
+    SmallFiles(SmallFiles),
 }
 
 /// What a kernel may not have.
@@ -186,7 +198,7 @@ impl Workload {
             Program::HotAndStream(_) => &[Need::Cgroups],
             Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
             Program::HugeFaults(_) => &[Need::HugePages],
-            Program::SequentialReaders(_) => &[],
+            Program::SequentialReaders(_) | Program::SmallFiles(_) => &[],
         }
     }
 
@@ -196,6 +208,7 @@ impl Workload {
             Program::HotAndStream(program) => program.footprint(machine),
             Program::HugeFaults(program) => program.footprint(machine),
             Program::SequentialReaders(program) => program.footprint(machine),
+            Program::SmallFiles(program) => program.footprint(machine),
         }
     }
 
@@ -208,6 +221,7 @@ impl Workload {
             Program::HotAndStream(program) => program.run(sys).await,
             Program::HugeFaults(program) => program.run(sys).await,
             Program::SequentialReaders(program) => program.run(sys).await,
+            Program::SmallFiles(program) => program.run(sys).await,
         }
     }
 }

@@ -31,6 +31,7 @@ fn lists_name_what_other_commands_take() {
      guest-tcg       1     2         512M         5700  virtio_ram
      skylake-1s      1     8          32G          100  sata_hdd
      haswell-2s      2    48          64G          100  sata_hdd
+     evo-ssd         1     8          16G          100  sata_evo
      s390-fcp        1     4         256M          200  s390_fcp_2010
 
      machine     help                               source
@@ -43,6 +44,9 @@ fn lists_name_what_other_commands_take() {
                                                     memory
      haswell-2s  two sockets of 2014                source 4; zones in proportion to
                                                     memory
+     evo-ssd     one socket of 2019 with a SATA     source 0; memory is inferred,
+                 SSD that writes fast until its     CPUs are assumed
+                 fast cells are full
      s390-fcp    a guest of 2010 with 16 disks of   source 1; CPUs, disks and what
                  a storage controller; one zone     is kept are assumed
 

@@ -67,8 +67,7 @@ impl Bounds {
         let nodes = spec.layout.nodes.len() as u64;
         let pages = spec.layout.managed().0;
         let device = spec.hardware.devices.iter().map(|model| {
-            let sustained = model.sustained.as_ref().map_or(model.write, |(_, speed)| *speed);
-            let speeds = [model.read, model.write, sustained];
+            let speeds = [model.read, model.write, model.slowest_write()];
             let latency = speeds.map(|speed| speed.latency.0).into_iter().max().unwrap_or(0);
             let page =
                 speeds.map(|speed| speed.op.0.max(speed.random_op.0).max(transfer_time(speed.bandwidth)));
