@@ -265,6 +265,15 @@ pub(crate) struct ScenarioArgs {
     pub(crate) host: HostArgs,
 }
 
+/// Whose tables a comparison prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Style {
+    /// Its own.
+    Own,
+    /// Those of mmtests, as of 2019.
+    Mmtests,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Tables for a terminal
@@ -335,6 +344,9 @@ pub(crate) struct CompareArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Tables as text: its own, or mmtests' with all rows of samples, durations and Ops
+    #[arg(long, value_enum, default_value_t = Style::Own, help_heading = "Output")]
+    pub(crate) style: Style,
     /// Show all metrics, counters and cgroups, as JSON and CSV always do
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,

@@ -143,6 +143,8 @@ pub enum CostOp {
     /// The first use of a page frame since boot. Free on real memory; behind a hypervisor the host
     /// has to find a page of its own first.
     FirstUse,
+    /// A microsecond of what a program does by itself, outside of the kernel.
+    UserMicrosecond,
     /// A context switch.
     ContextSwitch,
 }
