@@ -130,6 +130,9 @@ pub(crate) struct GuestArgs {
     /// With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled` [default: off] [example: on]
     #[arg(long, value_name = "on|off", help_heading = "Virtual machine")]
     pub(crate) lru_gen: Option<String>,
+    /// With `--on vm:VERSION` and XFS: MiB of its log [default: what mkfs.xfs chooses] [example: 16]
+    #[arg(long = "vm-xfs-log", value_name = "MIB", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
+    pub(crate) xfs_log: Option<u16>,
 }
 
 /// What a run on this host may do.

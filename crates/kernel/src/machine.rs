@@ -161,6 +161,9 @@ pub enum IoKind {
     Read,
     /// To the device.
     Write,
+    /// To the device, complete when this and all that was written before lies where a loss of power cannot
+    /// reach it (`REQ_PREFLUSH | REQ_FUA`).
+    DurableWrite,
 }
 
 /// One request to a block device.

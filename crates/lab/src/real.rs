@@ -77,6 +77,7 @@ pub fn check(plan: &[PlannedRun], policy: &HostPolicy) -> Result<Vec<String>, La
             Backend::Sim => Ok(Vec::new()),
             Backend::Host => host::check(&host_options(policy), &scenario.workload).map_err(told),
             Backend::Vm(version) => {
+                check_log(scenario)?;
                 vm::check(&vm_spec(scenario, version, policy), &scenario.workload).map_err(vm_told)
             }
         };
@@ -85,6 +86,18 @@ pub fn check(plan: &[PlannedRun], policy: &HostPolicy) -> Result<Vec<String>, La
         said.extend(found.into_iter().filter(|text| !said.contains(text)).collect::<Vec<_>>());
     }
     Ok(said)
+}
+
+/// Only XFS has a log of the size that was asked for.
+fn check_log(scenario: &Scenario) -> Result<(), LabError> {
+    let filesystem = scenario.workload.params().get("filesystem");
+    let is_xfs = matches!(filesystem, Some(workload::ParamValue::Choice("xfs")));
+    if is_xfs || scenario.guest.is_none_or(|guest| guest.xfs_log.is_none()) {
+        return Ok(());
+    }
+    let message = "`--vm-xfs-log` says how large a log of XFS is, and the disk has ext4".to_owned();
+    let hint = Some("leave it out, or add `--param filesystem=xfs`".to_owned());
+    Err(LabError::Host { message, hint })
 }
 
 /// An error of a backend: its message and its hint.
@@ -146,11 +159,12 @@ fn on_host(
 }
 
 fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
-    let filesystem = match scenario.workload.params().get("filesystem") {
-        Some(workload::ParamValue::Choice("xfs")) => VmFilesystem::Xfs,
+    let guest = scenario.guest.unwrap_or_default();
+    let filesystem = match (scenario.workload.params().get("filesystem"), guest.xfs_log) {
+        (Some(workload::ParamValue::Choice("xfs")), None) => VmFilesystem::Xfs,
+        (Some(workload::ParamValue::Choice("xfs")), Some(mib)) => VmFilesystem::XfsWithLog(mib),
         _ => VmFilesystem::Ext4,
     };
-    let guest = scenario.guest.unwrap_or_default();
     VmSpec {
         hardware: Hardware {
             mem: scenario.mem.unwrap_or_else(guest_mem),

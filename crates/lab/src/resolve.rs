@@ -80,6 +80,8 @@ pub struct GuestRequest {
     pub numa_nodes: Option<u16>,
     /// `on`, `off`, or what `/sys/kernel/mm/lru_gen/enabled` takes.
     pub lru_gen: Option<String>,
+    /// MiB of the log of XFS.
+    pub xfs_log: Option<u16>,
 }
 
 impl GuestRequest {
@@ -89,6 +91,7 @@ impl GuestRequest {
             ("--vm-cpus", self.cpus.is_some()),
             ("--vm-nodes", self.numa_nodes.is_some()),
             ("--lru-gen", self.lru_gen.is_some()),
+            ("--vm-xfs-log", self.xfs_log.is_some()),
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
@@ -99,6 +102,7 @@ impl GuestRequest {
         if let Some(lru_gen) = &self.lru_gen {
             guest.lru_gen = lru_gen.parse::<LruGen>()?;
         }
+        guest.xfs_log = self.xfs_log.or(guest.xfs_log);
         guest.check()?;
         Ok(guest)
     }
@@ -565,6 +569,9 @@ pub fn command(scenario: &Scenario) -> String {
         }
         if guest.lru_gen != default.lru_gen {
             add("lru-gen", &guest.lru_gen.to_string());
+        }
+        if let Some(mib) = guest.xfs_log {
+            add("vm-xfs-log", &mib.to_string());
         }
     }
     if scenario.seed != SEED_DEFAULT {

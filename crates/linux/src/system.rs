@@ -241,6 +241,17 @@ impl System for LinuxSystem {
         fs::create_dir(self.path("mkdir", path)?).map_err(|error| failed("mkdir", path, &error))
     }
 
+    async fn read_dir(&self, path: &str) -> Result<Vec<String>, SystemError> {
+        let entries = fs::read_dir(self.path("readdir", path)?);
+        let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        let names = entries.and_then(|entries| entries.map(name).collect());
+        names.map_err(|error: io::Error| failed("readdir", path, &error))
+    }
+
+    async fn remove_dir(&self, path: &str) -> Result<(), SystemError> {
+        fs::remove_dir(self.path("rmdir", path)?).map_err(|error| failed("rmdir", path, &error))
+    }
+
     /// A directory of the first disk, or a symbolic link to the run's directory on another one.
     async fn make_dir_on(&self, path: &str, disk: u16) -> Result<(), SystemError> {
         let Some(further) = usize::from(disk).checked_sub(1) else { return self.make_dir(path).await };

@@ -94,6 +94,8 @@ fn convert(errno: Errno) -> workload::Errno {
     match errno {
         Errno::NoEnt => workload::Errno::NoEnt,
         Errno::Exist => workload::Errno::Exist,
+        Errno::NotDir => workload::Errno::NotDir,
+        Errno::IsDir => workload::Errno::IsDir,
         Errno::NotEmpty => workload::Errno::NotEmpty,
         Errno::Busy => workload::Errno::Busy,
         Errno::Inval => workload::Errno::Inval,
@@ -241,7 +243,15 @@ impl System for SimSystem {
     }
 
     async fn make_dir(&self, path: &str) -> Result<(), SystemError> {
-        self.kernel.make_dir(path).map_err(failed("mkdir", path))
+        self.kernel.make_dir(&self.process, path).await.map_err(failed("mkdir", path))
+    }
+
+    async fn read_dir(&self, path: &str) -> Result<Vec<String>, SystemError> {
+        self.kernel.read_dir(&self.process, path).await.map_err(failed("readdir", path))
+    }
+
+    async fn remove_dir(&self, path: &str) -> Result<(), SystemError> {
+        self.kernel.remove_dir(&self.process, path).await.map_err(failed("rmdir", path))
     }
 
     async fn make_dir_on(&self, path: &str, disk: u16) -> Result<(), SystemError> {
@@ -286,7 +296,7 @@ impl System for SimSystem {
     }
 
     async fn unlink(&self, path: &str) -> Result<(), SystemError> {
-        self.kernel.unlink(path).await.map_err(failed("unlink", path))
+        self.kernel.unlink(&self.process, path).await.map_err(failed("unlink", path))
     }
 
     async fn resident_pages(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {

@@ -37,6 +37,8 @@ pub enum Errno {
     Exist,
     /// Not a directory.
     NotDir,
+    /// Is a directory.
+    IsDir,
     /// Directory or cgroup not empty.
     NotEmpty,
     /// Permission denied.
@@ -66,6 +68,7 @@ impl fmt::Display for Errno {
             Self::NoEnt => "no such file or directory",
             Self::Exist => "file exists",
             Self::NotDir => "not a directory",
+            Self::IsDir => "is a directory",
             Self::NotEmpty => "directory not empty",
             Self::Acces => "permission denied",
             Self::Busy => "device or resource busy",
@@ -235,8 +238,27 @@ pub trait System: Clone + 'static {
     /// `memory.stat` flushes statistics, as it does on Linux.
     async fn cgroup_read(&self, path: &str, file: &str) -> Result<String, SystemError>;
 
-    /// Creates a directory.
+    /// Creates a directory: `mkdir(2)`.
+    ///
+    /// # Errors
+    /// `Exist` when something has that name already; `NoEnt` when the directory that it is to lie in does not
+    /// exist.
     async fn make_dir(&self, path: &str) -> Result<(), SystemError>;
+    /// Names in a directory, without those of itself and its parent; the simulator gives them in the order in
+    /// which they were created: `getdents(2)` until the end.
+    ///
+    /// # Errors
+    /// `NoEnt`; `NotDir`; `NotSup` where a backend has no such call.
+    async fn read_dir(&self, path: &str) -> Result<Vec<String>, SystemError> {
+        Err(SystemError::new("readdir", path, Errno::NotSup))
+    }
+    /// Removes an empty directory: `rmdir(2)`.
+    ///
+    /// # Errors
+    /// `NotEmpty`; `NoEnt`; `NotDir`; `NotSup` where a backend has no such call.
+    async fn remove_dir(&self, path: &str) -> Result<(), SystemError> {
+        Err(SystemError::new("rmdir", path, Errno::NotSup))
+    }
     /// Creates a directory at the top whose files lie on `disk`: the mount point of that disk's
     /// filesystem.
     ///

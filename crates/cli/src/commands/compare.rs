@@ -56,6 +56,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--vm-cpus", scenario.vm.cpus.is_some()),
         ("--vm-nodes", scenario.vm.numa_nodes.is_some()),
         ("--lru-gen", scenario.vm.lru_gen.is_some()),
+        ("--vm-xfs-log", scenario.vm.xfs_log.is_some()),
         ("--jobs", args.jobs.is_some()),
         ("--out", args.out.is_some()),
     ];

@@ -47,6 +47,7 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
             cpus: args.vm.cpus,
             numa_nodes: args.vm.numa_nodes,
             lru_gen: args.vm.lru_gen.clone(),
+            xfs_log: args.vm.xfs_log,
         },
         ..Request::new(Subject::of_argument(subject))
     }

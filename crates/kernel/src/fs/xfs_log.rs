@@ -26,8 +26,9 @@ use crate::tasks::process::Process;
 /// How often all that was logged is written (`xfs_syncd_centisecs`).
 pub(crate) const LOG_PERIOD: Nanos = Nanos::from_secs(30);
 
-/// The longest write to the log: an in-core log of the largest size.
-const RECORD_BYTES: u64 = 256 << 10;
+/// The longest write to the log: an in-core log of the size that a disk gets unless it is told otherwise
+/// (`logbsize` in Linux's admin-guide/xfs). Each has to be on the medium before what is behind it may be.
+const RECORD_BYTES: u64 = 32 << 10;
 
 /// Where the log lies on the disk: away from all data and inodes.
 const LOG_OFFSET: u64 = 1 << 46;
@@ -111,7 +112,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let at = self.shared.log_head.get();
             self.shared.log_head.set((at + len) % self.shared.xfs_log_size.get().max(RECORD_BYTES));
             let offset = LOG_OFFSET + at;
-            let (kind, bytes) = (IoKind::Write, Bytes(len));
+            let (kind, bytes) = (IoKind::DurableWrite, Bytes(len));
             // An in-core log is one block of memory.
             self.start_io(IoRequest { device: 0, kind, offset, len: bytes, segments: 1, tag });
             left -= len;
