@@ -154,7 +154,8 @@ impl Held {
     /// The mean over time.
     fn mean(&self, values: &[f64]) -> Option<f64> {
         let whole: u64 = self.lengths.iter().sum();
-        let sum: f64 = values.iter().zip(&self.lengths).map(|(value, &length)| value * length as f64).sum();
+        let stood = values.iter().zip(&self.lengths).filter(|&(_, &length)| length > 0);
+        let sum: f64 = stood.map(|(value, &length)| value * length as f64).sum();
         (whole > 0).then(|| sum / whole as f64)
     }
 

@@ -366,7 +366,7 @@ fn fill_in(scenario: &mut Scenario) -> Result<(), LabError> {
 
 /// Whether the workload is to run at the size of its source, on as much memory.
 fn is_full(scenario: &Scenario) -> bool {
-    scenario.workload.params().choice("scale") == Some(FULL)
+    scenario.workload.params().get("scale") == Some(workload::ParamValue::Choice(FULL))
 }
 
 fn check_full(scenario: &Scenario) -> Result<(), LabError> {

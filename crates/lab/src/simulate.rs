@@ -147,6 +147,8 @@ fn stall_name(reason: WaitReason) -> &'static str {
         WaitReason::PageWriteback => "page writeback",
         WaitReason::RequestQueue => "request queue",
         WaitReason::LogWrite => "log",
+        WaitReason::LogSpace => "log space",
+        WaitReason::InodeReclaim => "inode reclaim",
         other => sim::kernel_name(other),
     }
 }

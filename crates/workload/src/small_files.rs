@@ -24,7 +24,6 @@
 
 use std::fmt::Write as _;
 
-use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::chance::{self, Started};
@@ -302,16 +301,13 @@ impl SmallFiles {
             sys.make_dir(&directory(process)).await?;
         }
         let mut rates = Vec::new();
-        let mut made = Vec::new();
         for number in 0..sizes.loops {
-            let stints = self.create(&sys, sizes, number, time_of_day).await?;
-            rates.push(stints.iter().map(Stint::rate).sum());
-            made.extend(stints);
+            rates.push(self.create(&sys, sizes, number, time_of_day).await?);
         }
         sys.mark("created");
         if self.delete {
-            for stint in &made {
-                stint.delete(&sys).await?;
+            for process in 0..self.processes {
+                delete(&sys, &directory(process)).await?;
             }
             sys.mark("deleted");
         }
@@ -331,14 +327,14 @@ impl SmallFiles {
         Ok(outcome)
     }
 
-    /// One loop.
+    /// One loop; returns its files per second.
     async fn create<S: System>(
         &self,
         sys: &S,
         sizes: Sizes,
         number: u64,
         time_of_day: u64,
-    ) -> Result<Vec<Stint>, WorkloadError> {
+    ) -> Result<f64, WorkloadError> {
         let mut processes = Vec::new();
         let seconds = time_of_day + sys.now().get() / 1_000_000_000;
         for process in 0..self.processes {
@@ -360,11 +356,12 @@ impl SmallFiles {
             };
             processes.push(sys.spawn(TaskSpec::named(name), program).await?);
         }
-        let mut stints = Vec::new();
+        let mut rate = 0.0;
         for process in processes {
-            stints.push(sys.join(process).await??);
+            let took: Nanos = sys.join(process).await??;
+            rate += sizes.files_per_process as f64 * 1e9 / took.get().max(1) as f64;
         }
-        Ok(stints)
+        Ok(rate)
     }
 }
 
@@ -399,11 +396,12 @@ struct Creator {
 }
 
 impl Creator {
-    async fn create<S: System>(self, sys: &S) -> Result<Stint, SystemError> {
+    /// Makes its files; returns how long that took.
+    async fn create<S: System>(self, sys: &S) -> Result<Nanos, SystemError> {
         let table = Bytes(self.files * NAME_BYTES);
         let table = if self.names { Some(sys.map_anonymous(table).await?) } else { None };
         let begin = sys.now();
-        let mut stays: Vec<(u64, u64)> = Vec::new();
+        let mut present = None;
         let (mut directory, mut path) = (String::new(), String::new());
         for file in 0..self.files {
             let turn = match self.per_directory {
@@ -411,13 +409,9 @@ impl Creator {
                 None => sys.now().saturating_sub(begin).get() / STAY.get(),
             };
             let number = (self.first + turn) % self.subdirectories;
-            match stays.last_mut() {
-                Some((present, files)) if *present == number => *files += 1,
-                _ => {
-                    directory = subdirectory(self.process, number);
-                    path.clone_from(&directory);
-                    stays.push((number, 1));
-                }
+            if present.replace(number) != Some(number) {
+                directory = subdirectory(self.process, number);
+                path.clone_from(&directory);
             }
             match sys.make_dir(&directory).await {
                 Err(error) if error.errno != Errno::Exist => return Err(error),
@@ -432,8 +426,7 @@ impl Creator {
                 enter_name(sys, table, file).await?;
             }
         }
-        let nanos = sys.now().saturating_sub(begin).get();
-        Ok(Stint { process: self.process, number: self.number, files: self.files, nanos, stays })
+        Ok(sys.now().saturating_sub(begin))
     }
 }
 
@@ -447,32 +440,18 @@ async fn enter_name<S: System>(sys: &S, table: &S::Mapping, file: u64) -> Result
     Ok(())
 }
 
-/// What a process did in a loop: how long it took, and how many files lie in which subdirectory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Stint {
-    process: u64,
-    number: u64,
-    files: u64,
-    nanos: u64,
-    stays: Vec<(u64, u64)>,
-}
-
-impl Stint {
-    fn rate(&self) -> f64 {
-        self.files as f64 * 1e9 / self.nanos.max(1) as f64
-    }
-
-    async fn delete<S: System>(&self, sys: &S) -> Result<(), SystemError> {
-        let mut next = 0;
-        for &(number, files) in &self.stays {
-            let mut path = subdirectory(self.process, number);
-            let length = path.len();
-            for file in next..next + files {
-                name_file(&mut path, length, self.number, file);
-                sys.unlink(&path).await?;
-            }
-            next += files;
+/// `rm -rf` of a directory with subdirectories of files.
+async fn delete<S: System>(sys: &S, directory: &str) -> Result<(), SystemError> {
+    for subdirectory in sys.read_dir(directory).await? {
+        let mut path = format!("{directory}/{subdirectory}");
+        let length = path.len();
+        for name in sys.read_dir(&path).await? {
+            path.push('/');
+            path.push_str(&name);
+            sys.unlink(&path).await?;
+            path.truncate(length);
         }
-        Ok(())
+        sys.remove_dir(&path).await?;
     }
+    sys.remove_dir(directory).await
 }
