@@ -1,20 +1,25 @@
 //! Requests that are on their way to and from the data disks, by tag. Next: [`super::io`].
 
 use mm::base::ids::MappingId;
-use mm::fs::xfs::log::CheckpointId;
+use mm::fs::xfs::buf::ClusterId;
 
 /// A request on its way.
 #[derive(Debug, Clone)]
 pub(crate) enum Transfer {
     Read(PageRange),
     /// A cluster of XFS inodes is read.
-    Cluster(mm::fs::xfs::buf::ClusterId),
+    Cluster(ClusterId),
+    /// Clusters of XFS inodes that lie side by side are written.
+    ClusterWrite {
+        first: ClusterId,
+        count: u32,
+    },
     Write {
         device: u16,
         ranges: Vec<PageRange>,
     },
     /// A record of the log of XFS is written.
-    Log(CheckpointId),
+    Log(u64),
 }
 
 /// Requests that are on their way, by tag.
@@ -65,19 +70,14 @@ impl InFlight {
         self.reading.contains(&mapping)
     }
 
-    /// Whether records of a checkpoint are being written.
-    pub(crate) fn logs(&self, checkpoint: CheckpointId) -> bool {
-        self.transfers
-            .iter()
-            .flatten()
-            .any(|transfer| matches!(transfer, Transfer::Log(id) if *id == checkpoint))
-    }
-
     /// Mappings with pages being written.
     pub(crate) fn written_mappings(&self) -> Vec<MappingId> {
         let ranges = |transfer: &Transfer| match transfer {
-            Transfer::Read(_) | Transfer::Cluster(_) | Transfer::Log(_) => Vec::new(),
             Transfer::Write { ranges, .. } => ranges.iter().map(|range| range.mapping).collect(),
+            Transfer::Read(_)
+            | Transfer::Cluster(_)
+            | Transfer::ClusterWrite { .. }
+            | Transfer::Log(_) => Vec::new(),
         };
         self.transfers.iter().flatten().flat_map(ranges).collect()
     }
