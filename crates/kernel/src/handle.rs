@@ -5,7 +5,6 @@
 //! mechanism; [`crate::boot`] starts a kernel.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mm::base::event::Trace;
@@ -48,7 +47,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     /// One for each disk.
     pub(crate) flushers: RefCell<Vec<Flusher>>,
     /// Plugs of tasks that may have to wait for memory.
-    pub(crate) plugs: RefCell<BTreeMap<TaskId, Plug>>,
+    pub(crate) plugs: RefCell<Vec<(TaskId, Plug)>>,
     pub(crate) writeback_waiters: RefCell<Vec<WritebackWaiters>>,
     pub(crate) closed: Closed,
     pub(crate) processes: RefCell<Processes>,

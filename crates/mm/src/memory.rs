@@ -12,6 +12,7 @@ use crate::alloc::boot::BootError;
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::suitable::{self, Suitability};
 use crate::base::event::Trace;
+use crate::base::frame::PageFlags;
 use crate::base::gfp::Gfp;
 use crate::base::ids::{AnonId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind};
@@ -259,9 +260,20 @@ impl<T: Trace> Memory<T> {
         self.cache.start_pageout(&mut self.core, mapping, index)
     }
 
+    /// A reclaimer wanted a page written, and its filesystem would not: it is marked no longer (`pageout`).
+    pub fn refuse_pageout(&mut self, pfn: Pfn) {
+        self.core.alloc.frames.clear_flags(pfn, PageFlags::RECLAIM);
+    }
+
     /// Pages are written: [`PageCache::end_writeback`].
-    pub fn end_writeback(&mut self, mapping: MappingId, first: u32, count: u32) -> Vec<(NodeId, u64)> {
-        self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count)
+    pub fn end_writeback(
+        &mut self,
+        mapping: MappingId,
+        first: u32,
+        count: u32,
+        written: &mut Vec<(NodeId, u64)>,
+    ) {
+        self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count, written);
     }
 
     /// Gives a page a buffer head, which is freed with the page.
