@@ -147,6 +147,8 @@ pub enum CostOp {
     /// The first use of a page frame since boot. Free on real memory; behind a hypervisor the host
     /// has to find a page of its own first.
     FirstUse,
+    /// A microsecond of what a program does by itself, outside of the kernel.
+    UserMicrosecond,
     /// A context switch.
     ContextSwitch,
 }
@@ -163,6 +165,9 @@ pub enum IoKind {
     Read,
     /// To the device.
     Write,
+    /// To the device, complete when this and all that was written before lies where a loss of power cannot
+    /// reach it (`REQ_PREFLUSH | REQ_FUA`).
+    DurableWrite,
 }
 
 /// One request to a block device.

@@ -27,11 +27,16 @@ pub(crate) enum Transfer {
 pub(crate) struct InFlight {
     transfers: Vec<Option<Transfer>>,
     free: Vec<u32>,
+    /// Mappings of the reads among them, which are few beside writes of small files.
+    reading: Vec<MappingId>,
 }
 
 impl InFlight {
     /// Notes a request; returns its tag.
     pub(crate) fn add(&mut self, transfer: Transfer) -> u64 {
+        if let Transfer::Read(range) = &transfer {
+            self.reading.push(range.mapping);
+        }
         match self.free.pop() {
             Some(tag) => {
                 self.transfers[tag as usize] = Some(transfer);
@@ -52,19 +57,17 @@ impl InFlight {
     pub(crate) fn remove(&mut self, tag: u64) -> Transfer {
         let tag = u32::try_from(tag).expect("a tag that was handed out");
         self.free.push(tag);
-        self.transfers[tag as usize].take().expect("a transfer completes once")
+        let transfer = self.transfers[tag as usize].take().expect("a transfer completes once");
+        if let Transfer::Read(range) = &transfer {
+            let place = self.reading.iter().position(|&mapping| mapping == range.mapping);
+            self.reading.swap_remove(place.expect("every read is listed"));
+        }
+        transfer
     }
 
     /// Whether pages of a mapping are being read.
     pub(crate) fn reads(&self, mapping: MappingId) -> bool {
-        let is_read = |transfer: &Transfer| match transfer {
-            Transfer::Read(range) => range.mapping == mapping,
-            Transfer::Write { .. }
-            | Transfer::Cluster(_)
-            | Transfer::ClusterWrite { .. }
-            | Transfer::Log(_) => false,
-        };
-        self.transfers.iter().flatten().any(is_read)
+        self.reading.contains(&mapping)
     }
 
     /// Mappings with pages being written.

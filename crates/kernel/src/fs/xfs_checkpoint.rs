@@ -97,7 +97,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let Record { number, offset, len } = record;
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, len.get().div_ceil(1024)));
         let tag = self.shared.in_flight.borrow_mut().add(Transfer::Log(number));
-        let (kind, offset) = (IoKind::Write, LOG_OFFSET + offset);
+        let (kind, offset) = (IoKind::DurableWrite, LOG_OFFSET + offset);
         // An in-core log is one block of memory.
         self.start_io(IoRequest { device: 0, kind, offset, len, segments: 1, tag });
     }
