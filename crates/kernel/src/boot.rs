@@ -137,6 +137,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let name = if device == 0 { "flusher".to_string() } else { format!("flusher{device}") };
             machine.spawn(&name, None, async move { kernel.flusher(device).await });
         }
+        let kernel = self.clone();
+        machine.spawn("kthreadd", None, async move { kernel.kthreadd().await });
         self.start_filesystem(phase);
     }
 
