@@ -77,6 +77,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 kswapd_requests: RefCell::new(vec![Request::default(); node_count]),
                 compaction,
                 khugepaged: machine.new_queue(),
+                rcu: machine.new_queue(),
                 files: RefCell::new(Files::default()),
                 in_flight: RefCell::new(InFlight::default()),
                 reads: ReadQueues::new(&machine),
@@ -128,6 +129,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             machine.spawn("khugepaged", None, async move { kernel.khugepaged().await });
         }
         let phase = |name, period: Nanos| Nanos(seed.stream(name).below(period.0));
+        let kernel = self.clone();
+        machine.spawn("rcu", None, async move { kernel.rcu().await });
         let (kernel, first) = (self.clone(), phase("memcg-stat-flush", STAT_FLUSH_PERIOD));
         machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever(first).await });
         let (kernel, first) = (self.clone(), phase("vmstat-worker", VMSTAT_PERIOD));
