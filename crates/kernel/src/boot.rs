@@ -86,6 +86,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 pressure,
                 flushers: RefCell::new(disks.map(|_| Flusher::new(machine.new_queue())).collect()),
                 plugs: RefCell::default(),
+                journal_threads: RefCell::default(),
                 writeback_waiters: RefCell::new(vec![WritebackWaiters::default(); node_count]),
                 closed: Closed::default(),
                 processes: RefCell::new(Processes::default()),
@@ -147,8 +148,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         match transfer {
             Transfer::Read(range) => self.unlock_pages(range),
             Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
-            Transfer::Write { device, ranges } => self.write_done(device, &ranges),
+            Transfer::Write { device, ranges, .. } => self.write_done(device, &ranges),
             Transfer::Log(_) => self.log_arrived(),
+            Transfer::Journal(device) => self.journal_arrived(device),
         }
     }
 

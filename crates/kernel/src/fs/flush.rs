@@ -1,6 +1,6 @@
 //! What inodes ask of their filesystem when they change and when they are written.
 //!
-//! Next: [`super::xfs`], [`super::xfs_log`]; for ext4 neither costs anything here.
+//! Next: [`super::ext4_table`], [`super::xfs`], [`super::xfs_log`]; an inode of ext4 is written with its table.
 
 use mm::base::event::Trace;
 
@@ -14,7 +14,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// An inode changes in a transaction.
     pub(crate) async fn log_inode(&self, process: Option<&Process>, inode: &Inode) {
         match self.shared.filesystem {
-            Filesystem::Ext3 | Filesystem::Ext4 => {}
+            Filesystem::Ext3 => {}
+            // A create was noted with its metadata.
+            Filesystem::Ext4 if process.is_some() => {}
+            Filesystem::Ext4 => self.map_in_tables(inode).await,
             Filesystem::Xfs => self.log_change(process, inode).await,
         }
     }

@@ -27,6 +27,7 @@ use crate::base::ids::{MappingId, MemcgId};
 use crate::base::list::{Link, Links, List};
 use crate::base::vmstat::VmEvent;
 use crate::core::Core;
+use crate::fs::ext4::extents::ExtentStatus;
 use crate::lru::lists::Lru;
 use crate::pages::cache::PageCache;
 use crate::slab::object::Object;
@@ -99,6 +100,8 @@ pub struct Vfs {
     lists: Vec<[List<MappingId>; 2]>,
     nodes: usize,
     count: u64,
+    /// What ext4 knows about the blocks of inodes; it goes with the inode.
+    pub extents: ExtentStatus,
 }
 
 impl Vfs {
@@ -110,6 +113,7 @@ impl Vfs {
             lists: vec![[List::EMPTY; 2]; nodes],
             nodes,
             count: 0,
+            extents: ExtentStatus::default(),
         }
     }
 
@@ -335,6 +339,7 @@ impl Vfs {
         self.take_off_list(core, VfsLru::Inode, mapping);
         if let Some(objects) = self.files[mapping.0 as usize].objects.take() {
             self.count -= 1;
+            self.extents.forget(core, cpu, mapping); // ext4
             core.free_object(cpu, objects.inode);
             core.free_object(cpu, objects.extra);
             if let Some(log_item) = objects.log_item {

@@ -1,15 +1,18 @@
 //! What filesystems keep in memory.
 //!
-//! Neighbours: [`crate::fs::inode`], [`crate::fs::xfs`].
+//! Neighbours: [`crate::fs::inode`], [`crate::fs::ext4`], [`crate::fs::xfs`].
+
+use std_alloc::vec::Vec;
 
 use crate::base::event::Trace;
 use crate::core::Core;
+use crate::fs::ext4::journal::Journal;
 use crate::fs::inode::Vfs;
 use crate::fs::xfs::buf::XfsBuffers;
 use crate::fs::xfs::log::XfsLog;
 use crate::pages::cache::PageCache;
 
-/// Dentries, inodes, and what XFS has beside them.
+/// Dentries, inodes, and what filesystems have beside them.
 #[derive(Debug, Clone)]
 pub struct Fs {
     /// Dentries and inodes.
@@ -18,12 +21,19 @@ pub struct Fs {
     pub xfs_buffers: XfsBuffers,
     /// Log vectors of XFS.
     pub xfs_log: XfsLog,
+    /// Journals of ext4, by disk.
+    pub journals: Vec<Journal>,
 }
 
 impl Fs {
     /// Nothing yet, on a machine of so many nodes.
     pub fn new(nodes: usize) -> Self {
-        Self { vfs: Vfs::new(nodes), xfs_buffers: XfsBuffers::new(nodes), xfs_log: XfsLog::default() }
+        Self {
+            vfs: Vfs::new(nodes),
+            xfs_buffers: XfsBuffers::new(nodes),
+            xfs_log: XfsLog::default(),
+            journals: Vec::new(),
+        }
     }
 
     /// Tells the inodes whose last page went in this step: from 5.16 on they may go on their LRU now
