@@ -110,6 +110,12 @@ pub mod pages {
 
 /// Objects of filesystems: dentries, inodes, buffers and the log of XFS.
 pub mod fs {
+    /// ext4.
+    pub mod ext4 {
+        pub mod extents;
+        pub mod journal;
+        pub mod layout;
+    }
     pub mod inode;
     pub mod state;
     /// XFS.

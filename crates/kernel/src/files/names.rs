@@ -156,6 +156,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let inode = self.shared.files.borrow_mut().by_path.remove(path).ok_or(Errno::NoEnt)?;
         inode.unlinked.set(true);
         self.log_remove(&inode).await;
+        self.remove_metadata(&inode).await;
         while inode.is_orphan() && !inode.gone.get() {
             if self.shared.in_flight.borrow().reads(inode.mapping) {
                 self.wait_for_any_read().await;

@@ -47,6 +47,11 @@ impl Files {
         Rc::clone(&self.disks[usize::from(inode.device)].device)
     }
 
+    /// A block device as a file.
+    pub(crate) fn device(&self, disk: u16) -> Rc<Inode> {
+        Rc::clone(&self.disks[usize::from(disk)].device)
+    }
+
     /// Lets files below `directory` lie on disk `device`. False: there is no such disk.
     pub(crate) fn mount(&mut self, directory: &str, device: u16) -> bool {
         let exists = usize::from(device) < self.disks.len();

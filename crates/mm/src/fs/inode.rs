@@ -27,6 +27,7 @@ use crate::base::ids::{MappingId, MemcgId};
 use crate::base::list::{Link, Links, List};
 use crate::base::vmstat::VmEvent;
 use crate::core::Core;
+use crate::fs::ext4::extents::ExtentStatus;
 use crate::fs::xfs::reclaimable::Reclaimable;
 use crate::lru::lists::Lru;
 use crate::pages::cache::PageCache;
@@ -108,6 +109,8 @@ pub struct Vfs {
     count: u64,
     /// Inodes of XFS that are evicted and not freed.
     pub(crate) reclaimable: Reclaimable,
+    /// What ext4 knows about the blocks of inodes; it goes with the inode.
+    pub extents: ExtentStatus,
 }
 
 impl Vfs {
@@ -120,6 +123,7 @@ impl Vfs {
             nodes,
             count: 0,
             reclaimable: Reclaimable::default(),
+            extents: ExtentStatus::default(),
         }
     }
 
@@ -389,6 +393,7 @@ impl Vfs {
     fn free_objects<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
         if let Some(objects) = self.files[mapping.0 as usize].objects.take() {
             self.count -= 1;
+            self.extents.forget(core, cpu, mapping); // ext4
             core.free_object(cpu, objects.inode);
             core.free_object(cpu, objects.extra);
             if let Some(log_item) = objects.log_item {
