@@ -78,7 +78,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 kswapd_requests: RefCell::new(vec![Request::default(); node_count]),
                 compaction,
                 khugepaged: machine.new_queue(),
-                files: RefCell::new(Files::default()),
+                files: RefCell::new(Files::new(config.filesystem)),
                 in_flight: RefCell::new(InFlight::default()),
                 reads: ReadQueues::new(&machine),
                 wait,
