@@ -20,7 +20,7 @@ use std::rc::Rc;
 use rustix::fs::{Advice as FileAdvice, FallocateFlags};
 use rustix::mm::Advice as MemoryAdvice;
 use units::{Bytes, Nanos, Pages, Seed};
-use workload::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
+use workload::{Advice, CpuTime, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
 
 use crate::cgroup::{self, Tree, errno};
 use crate::control::{Message, Sender};
@@ -372,6 +372,16 @@ impl System for LinuxSystem {
         }
         let path = sysctl_path(name).ok_or_else(|| refused(Errno::Inval))?;
         cgroup::write_existing(&path, value).map_err(|error| failed("sysctl_write", name, &error))
+    }
+
+    /// In ticks of 10 ms, by `/proc/self/stat`.
+    async fn cpu_time(&self) -> Result<CpuTime, SystemError> {
+        const STAT: &str = "/proc/self/stat";
+        let text = fs::read_to_string(STAT).map_err(|error| failed("read", STAT, &error))?;
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let times = parse::cpu_ticks(&text).ok_or_else(|| SystemError::new("read", STAT, Errno::Io))?;
+        let [user, system] = times.map(|ticks| Nanos(ticks * tick));
+        Ok(CpuTime { user, system })
     }
 
     async fn vmstat(&self) -> Result<Vec<(String, u64)>, SystemError> {

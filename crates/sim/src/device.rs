@@ -14,7 +14,7 @@
 //! depth / (occupancy + latency) are done per second. Each element of a request's scatter-gather list may
 //! cost something of its own ([`DeviceModel::segment`]): then it matters whether its pages lie one behind
 //! the other in memory. A device may write slower after a burst
-//! (an SSD whose fast cells are full), and all devices may share one host adapter.
+//! (an SSD whose fast cells are full) until it has rested, and all devices may share one host adapter.
 //!
 //! Left out: merging and sorting of requests.
 //!
@@ -108,7 +108,10 @@ pub(crate) struct Device {
     next_offset: u64,
     /// Tracks in the buffer, the most recently used one last.
     buffered: Vec<u64>,
-    admitted_write_bytes: Bytes,
+    /// Bytes in the fast cells.
+    burst_used: u64,
+    /// Since when the device has had nothing to do, when it has not.
+    resting_since: u64,
     pub(crate) counters: DeviceCounters,
 }
 
@@ -122,7 +125,8 @@ impl Device {
             channel_free_at: 0,
             next_offset: 0,
             buffered: Vec::new(),
-            admitted_write_bytes: Bytes(0),
+            burst_used: 0,
+            resting_since: 0,
             counters: DeviceCounters::default(),
         }
     }
@@ -136,6 +140,9 @@ impl Device {
         cpu: CpuId,
         link: &mut HostLink,
     ) -> Option<Begun> {
+        if self.free_places.len() == self.places.len() {
+            self.empty_cells(now.saturating_sub(self.resting_since));
+        }
         self.waiting.push_back(Pending { request, cpu, submitted: now });
         let in_flight = self.waiting.len() + self.places.len() - self.free_places.len();
         self.counters.most_in_flight = self.counters.most_in_flight.max(in_flight as u64);
@@ -146,10 +153,13 @@ impl Device {
     pub(crate) fn complete(&mut self, now: u64, slot: u32, link: &mut HostLink) -> Completed {
         let pending = self.places[slot as usize].take().expect("a completion belongs to a request in flight");
         self.free_places.push(slot);
+        self.resting_since = now;
         let IoRequest { kind, len, segments, tag, .. } = pending.request;
         let (requests, bytes) = match kind {
             IoKind::Read => (&mut self.counters.reads, &mut self.counters.read_bytes),
-            IoKind::Write => (&mut self.counters.writes, &mut self.counters.write_bytes),
+            IoKind::Write | IoKind::DurableWrite => {
+                (&mut self.counters.writes, &mut self.counters.write_bytes)
+            }
         };
         *requests += 1;
         *bytes += len;
@@ -171,14 +181,12 @@ impl Device {
             Some(speed) => speed,
             None => {
                 self.next_offset = offset.saturating_add(len.0);
-                self.speed(kind)
+                self.speed(kind, len)
             }
         };
         let gathering = self.model.segment.0 * u64::from(segments);
-        let occupancy = speed.occupancy(len, sequential) + gathering;
-        if kind == IoKind::Write {
-            self.admitted_write_bytes += len;
-        }
+        let flush = if kind == IoKind::DurableWrite { self.model.flush.0 } else { 0 };
+        let occupancy = speed.occupancy(len, sequential) + gathering + flush;
         let start = self.channel_free_at.max(now).max(pending.submitted);
         self.channel_free_at = (start + occupancy).max(link.pass(start, len));
         self.counters.busy += Nanos(self.channel_free_at - start);
@@ -199,12 +207,24 @@ impl Device {
         hit.map(|_| buffer.read)
     }
 
-    fn speed(&self, kind: IoKind) -> Speed {
-        match (kind, &self.model.sustained) {
+    /// How fast a request that moves the head is. A write fills fast cells as long as there are some.
+    fn speed(&mut self, kind: IoKind, len: Bytes) -> Speed {
+        match (kind, self.model.burst) {
             (IoKind::Read, _) => self.model.read,
-            (IoKind::Write, Some((burst, slow))) if self.admitted_write_bytes >= *burst => *slow,
-            (IoKind::Write, _) => self.model.write,
+            (_, Some(burst)) if self.burst_used >= burst.cells.0 => burst.behind,
+            (_, _) => {
+                self.burst_used += len.0;
+                self.model.write
+            }
         }
+    }
+
+    /// What the device did while it rested for `nanos`: it moved data out of its fast cells.
+    fn empty_cells(&mut self, nanos: u64) {
+        let Some(burst) = self.model.burst else { return };
+        let at_it = u128::from(nanos.saturating_sub(burst.rest.0));
+        let moved = at_it * u128::from(burst.drain) / 1_000_000_000;
+        self.burst_used = self.burst_used.saturating_sub(u64::try_from(moved).unwrap_or(u64::MAX));
     }
 
     /// Requests that the device works on.
@@ -216,7 +236,7 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device_model::{TrackBuffer, even};
+    use crate::device_model::{Burst, TrackBuffer, even};
 
     /// Runs `requests` (submission time, kind, offset, length) through a device and draws when
     /// each is done: one line a request.
@@ -251,8 +271,9 @@ mod tests {
             name: "toy",
             read: speed,
             write: speed,
-            sustained: None,
+            burst: None,
             depth: 2,
+            flush: Nanos(0),
             xfs_log: Bytes(64),
             segment: Nanos(0),
             track_buffer: None,
@@ -291,18 +312,67 @@ mod tests {
         assert_eq!((busy(10, adjacent), busy(10, scattered)), ((42, 1), (112, 8)));
     }
 
+    /// Twenty bytes of fast cells, of which one a second gets empty after ten seconds of rest.
+    fn two_speeds() -> DeviceModel {
+        let behind = Speed { random_op: Nanos(3000), ..even(Nanos(100), Nanos(1000), 1_000_000_000) };
+        let burst = Burst { cells: Bytes(20), behind, rest: Nanos::from_secs(10), drain: 1 };
+        DeviceModel { burst: Some(burst), ..toy() }
+    }
+
     #[test]
     fn after_the_burst_writes_are_slow_and_reads_are_not() {
         use IoKind::{Read, Write};
-        let slow = even(Nanos(100), Nanos(1000), 1_000_000_000);
-        let model = DeviceModel { sustained: Some((Bytes(20), slow)), ..toy() };
-        let requests = [(0, Write, 0, 10), (200, Write, 10, 10), (400, Write, 20, 10), (2000, Read, 30, 10)];
-        insta::assert_snapshot!(scene(model, None, &requests), @r"
+        let requests = [
+            (0, Write, 0, 10),
+            (200, Write, 10, 10),
+            (400, Write, 20, 10), // the fast cells are full; on from where the last one ended
+            (2000, Write, 90, 10), // elsewhere
+            (6000, Read, 100, 10),
+        ];
+        insta::assert_snapshot!(scene(two_speeds(), None, &requests), @r"
         0 done at 110
         1 done at 310
         2 done at 1500
-        3 done at 2110
-        DeviceCounters { reads: 1, writes: 3, read_bytes: 10 B, write_bytes: 30 B, segments: 4, busy: 1030 ns, waited: 1430 ns, most_in_flight: 1 }
+        3 done at 5100
+        4 done at 6110
+        DeviceCounters { reads: 1, writes: 4, read_bytes: 10 B, write_bytes: 40 B, segments: 5, busy: 4030 ns, waited: 4530 ns, most_in_flight: 1 }
+        ");
+    }
+
+    #[test]
+    fn fast_cells_get_empty_while_the_device_rests_long_enough() {
+        use IoKind::Write;
+        const SECOND: u64 = 1_000_000_000;
+        let requests = [
+            (0, Write, 0, 20),            // fills them
+            (9 * SECOND, Write, 20, 1),   // too short a rest
+            (35 * SECOND, Write, 21, 14), // nearly 26 s of rest: 15 bytes are free
+            (36 * SECOND, Write, 35, 1),  // the last of them
+            (36 * SECOND, Write, 36, 1),
+            (36 * SECOND, Write, 37, 1),
+        ];
+        insta::assert_snapshot!(scene(two_speeds(), None, &requests), @r"
+        0 done at 120
+        1 done at 9000001100
+        2 done at 35000000114
+        3 done at 36000000110
+        4 done at 36000001110
+        5 done at 36000002110
+        DeviceCounters { reads: 0, writes: 6, read_bytes: 0 B, write_bytes: 38 B, segments: 6, busy: 3044 ns, waited: 4664 ns, most_in_flight: 3 }
+        ");
+    }
+
+    /// As for the log of a filesystem: what a write has to wait for is on the medium before it.
+    #[test]
+    fn a_durable_write_holds_the_device_up_until_its_own_memory_is_written() {
+        use IoKind::{DurableWrite, Write};
+        let model = DeviceModel { flush: Nanos(500), ..toy() };
+        let requests = [(0, Write, 0, 4), (0, DurableWrite, 4, 4), (0, Write, 8, 4)];
+        insta::assert_snapshot!(scene(model, None, &requests), @r"
+        0 done at 110
+        1 done at 620
+        2 done at 630
+        DeviceCounters { reads: 0, writes: 3, read_bytes: 0 B, write_bytes: 12 B, segments: 3, busy: 530 ns, waited: 1360 ns, most_in_flight: 3 }
         ");
     }
 

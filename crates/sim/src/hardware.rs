@@ -73,8 +73,8 @@ impl Hardware {
         }
         for model in &self.devices {
             let stuck = |what| Err(HardwareError::Stuck { part: model.name, what });
-            let sustained = model.sustained.as_ref().map_or(&model.write, |(_, speed)| speed);
-            if [&model.read, &model.write, sustained].iter().any(|Speed { bandwidth, .. }| *bandwidth == 0) {
+            let speeds = [model.read, model.write, model.slowest_write()];
+            if speeds.iter().any(|Speed { bandwidth, .. }| *bandwidth == 0) {
                 return stuck("bandwidth");
             }
             if model.depth == 0 {

@@ -146,6 +146,15 @@ pub enum OpenMode {
     Create,
 }
 
+/// CPU time of processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// In the programs themselves.
+    pub user: Nanos,
+    /// In the kernel.
+    pub system: Nanos,
+}
+
 /// Advice on a mapping, as for `madvise(2)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
@@ -189,6 +198,17 @@ pub trait System: Clone + 'static {
     /// The scenario's seed: all that a program draws comes from streams of it, so that two variants
     /// of a scenario see the same arrivals.
     fn seed(&self) -> Seed;
+    /// The program works for so long by itself, without a system call: told where the model is to charge
+    /// it. A real program takes its time anyway, and nothing happens.
+    fn compute(&self, _length: Nanos) {}
+    /// CPU time of the task and of those of its tasks that were joined, as `times(2)` tells it: what a
+    /// shell's `time` prints.
+    ///
+    /// # Errors
+    /// `NotSup` where a backend has no such call.
+    async fn cpu_time(&self) -> Result<CpuTime, SystemError> {
+        Err(SystemError::new("times", "self", Errno::NotSup))
+    }
     /// Tells the monitors that a phase of the workload ends here: all counters are sampled under
     /// this name.
     fn mark(&self, phase: &str);

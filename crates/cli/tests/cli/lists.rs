@@ -20,6 +20,9 @@ fn lists_name_what_other_commands_take() {
                      rules are modelled
      linux-6.1       Linux 6.1 (2022), classic LRU, as packaged by Debian 12
      linux-6.12      Linux 6.12 (2024), classic LRU, as packaged by Debian 13
+     linux-7.2       Linux 7.2 (2026), classic LRU, as packaged by Debian 14: 6.12
+                     and its slab; not its folios and readahead, compaction, cgroup
+                     stocks, kswapd that gave up
 
     cpu_percent: CPU time of an operation in percent of the reference cost table
 
@@ -28,18 +31,22 @@ fn lists_name_what_other_commands_take() {
      guest-tcg       1     2         512M         5700  virtio_ram
      skylake-1s      1     8          32G          100  sata_hdd
      haswell-2s      2    48          64G          100  sata_hdd
+     evo-ssd         1     8          16G          100  sata_evo
      s390-fcp        1     4         256M          200  s390_fcp_2010
 
      machine     help                               source
      vm-2cpu     a virtual machine on fast          source 2; zones follow from
                  hardware; its memory is what the   MemTotal
                  kernel manages
-     guest-tcg   a guest of QEMU without KVM, as    measured: guests of 5.10, 6.1
-                 `--on vm:VERSION` makes it         and 6.12 (docs/fidelity.md)
+     guest-tcg   a guest of QEMU without KVM, as    measured: guests of 5.10, 6.1,
+                 `--on vm:VERSION` makes it         6.12 and 7.2 (docs/fidelity.md)
      skylake-1s  one socket of 2017                 source 4; zones in proportion to
                                                     memory
      haswell-2s  two sockets of 2014                source 4; zones in proportion to
                                                     memory
+     evo-ssd     one socket of 2019 with a SATA     source 0; memory is inferred,
+                 SSD that writes fast until its     CPUs are assumed
+                 fast cells are full
      s390-fcp    a guest of 2010 with 16 disks of   source 1; CPUs, disks and what
                  a storage controller; one zone     is kept are assumed
 

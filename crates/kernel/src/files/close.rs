@@ -66,8 +66,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         if inode.is_orphan() {
             self.remove_or_remember(inode);
-        } else if inode.opens.get() == 0 && !self.mem(|mem| mem.fs.vfs.has_inode(inode.mapping)) {
-            self.drop_inode(inode); // It never came into memory.
+        } else if dentry.is_none() && inode.opens.get() == 0 {
+            if self.mem(|mem| mem.fs.vfs.has_objects(inode.mapping)) {
+                self.mem(|mem| mem.put_inode(inode.mapping));
+            } else {
+                self.drop_inode(inode); // It never came into memory.
+            }
         }
     }
 
@@ -92,7 +96,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         inode.gone.set(true);
         let cpu = self.machine().current_cpu();
         let was_cached = self.mem(|mem| {
-            let was_cached = mem.fs.vfs.has_inode(inode.mapping);
+            let was_cached = mem.fs.vfs.has_objects(inode.mapping);
             mem.mapping_remove(cpu, inode.mapping);
             was_cached
         });

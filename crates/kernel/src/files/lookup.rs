@@ -203,22 +203,26 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Brings an inode of the disk into memory (`iget`); its number of users is one more, but not that of its
     /// dentry.
     async fn load_inode(&self, process: &Process, number: u32) -> Result<Rc<Inode>, Errno> {
-        self.put_released();
-        let inode = {
-            let mut files = self.shared.files.borrow_mut();
-            files.in_memory(number).unwrap_or_else(|| {
-                let mapping = self.mem(|mem| mem.mapping_create());
-                files.bring_in(number, mapping)
-            })
-        };
-        inode.opens.set(inode.opens.get() + 1);
-        if !self.mem(|mem| mem.fs.vfs.has_inode(inode.mapping))
-            && let Err(errno) = self.fill_inode(process, &inode, false).await
-        {
+        loop {
+            self.put_released();
+            let inode = {
+                let mut files = self.shared.files.borrow_mut();
+                files.in_memory(number).unwrap_or_else(|| {
+                    let mapping = self.mem(|mem| mem.mapping_create());
+                    files.bring_in(number, mapping)
+                })
+            };
+            inode.opens.set(inode.opens.get() + 1);
+            if self.mem(|mem| mem.fs.vfs.has_inode(inode.mapping) || mem.recycle_inode(inode.mapping)) {
+                return Ok(inode);
+            }
+            let filled = self.fill_inode(process, &inode, false).await;
+            if filled.is_ok() && !inode.gone.get() {
+                return Ok(inode);
+            }
             self.put_inode_and(&inode, None);
-            return Err(errno);
+            filled?;
         }
-        Ok(inode)
     }
 
     /// Gives an inode that is new in memory its place on the disk and its objects.
@@ -232,7 +236,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.alloc_inode(process, inode, create).await
     }
 
-    /// Allocates what an inode costs.
+    /// Allocates what an inode costs. It may have left memory meanwhile, if another task brought it in.
     async fn alloc_inode(&self, process: &Process, inode: &Inode, create: bool) -> Result<(), Errno> {
         let (wanted, gfp) = self.shared.filesystem.inode_objects(create);
         let mut parts = [None; 3];
@@ -247,11 +251,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         let cpu = self.machine().current_cpu();
+        self.put_released();
         self.mem(|mem| match parts {
             [Some(object), Some(extra), log_item]
-                if failed.is_none() && !mem.fs.vfs.has_inode(inode.mapping) =>
+                if failed.is_none() && !inode.gone.get() && !mem.fs.vfs.has_objects(inode.mapping) =>
             {
-                mem.attach_inode(inode.mapping, InodeObjects { inode: object, extra, log_item });
+                let number = inode.number;
+                mem.attach_inode(inode.mapping, InodeObjects { number, inode: object, extra, log_item });
             }
             _ => parts.into_iter().flatten().for_each(|object| {
                 mem.free_object(cpu, object);

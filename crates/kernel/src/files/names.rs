@@ -81,9 +81,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.put_inode_and(&inode, Some(dentry));
             return Err(errno);
         }
-        self.log_inode(Some(process), &inode).await;
-        self.mem(|mem| mem.set_inode_dirty(inode.mapping, true));
-        self.note_dirty_inode(&inode);
+        self.log_create(process, &inode).await;
+        if self.shared.filesystem.flusher_writes_inodes() {
+            self.mem(|mem| mem.set_inode_dirty(inode.mapping, true));
+            self.note_dirty_inode(&inode);
+        }
         Ok(inode)
     }
 
@@ -177,6 +179,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             mem.delete_dentry(dentry);
             mem.put_dentry(cpu, dentry);
         });
+        self.log_remove(&inode).await;
         inode.opens.set(inode.opens.get() - 1);
         Ok(inode)
     }

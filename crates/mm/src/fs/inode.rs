@@ -14,10 +14,10 @@
 //!
 //! An inode in memory is named by the [`MappingId`] of its pages, from when it is brought into memory until
 //! its objects are freed: then it is among the *released* ones ([`Vfs::take_released`]), and its number is
-//! used again. What remains of it on the disk is the driver's matter. Left out: hard links, the delay of RCU,
-//! the reclaimable set of XFS (an evicted inode is freed at once). Neighbours: [`super::dentry`],
-//! [`super::prune`] for scans of the lists, [`crate::reclaim::shrinker`] for how much is scanned,
-//! [`crate::slab::caches`] for the objects.
+//! used again. What remains of it on the disk is the driver's matter. An evicted inode of XFS stays in memory in
+//! the set of [`crate::fs::xfs::reclaimable`]; any other is freed at once. Left out: hard links, the delay of
+//! RCU. Neighbours: [`super::dentry`], [`super::prune`] for scans of the lists, [`crate::reclaim::shrinker`] for
+//! how much is scanned, [`crate::slab::caches`] for the objects.
 
 use std_alloc::vec::Vec;
 
@@ -29,8 +29,10 @@ use crate::base::list::ListId;
 use crate::core::Core;
 use crate::fs::dentry::{Dentries, Name};
 use crate::fs::object_lru::{Listed, ObjectLru, Place};
+use crate::fs::xfs::reclaimable::Reclaimable;
 use crate::pages::cache::PageCache;
 use crate::slab::object::Object;
+use crate::version::geometry::Cache;
 use crate::version::rules::InodeLru;
 
 /// The two second-chance lists.
@@ -50,6 +52,8 @@ impl VfsLru {
 /// Objects that an inode consists of.
 #[derive(Debug, Clone, Copy)]
 pub struct InodeObjects {
+    /// The inode's number on the disk.
+    pub number: u32,
     /// The inode itself.
     pub inode: Object,
     /// What the filesystem and the security module hang on it.
@@ -68,12 +72,20 @@ pub(super) struct CachedInode {
     dirty: bool,
     /// It has no name any more, and goes with its last user.
     unlinked: bool,
+    /// It is only in the reclaimable set of XFS.
+    evicted: bool,
 }
 
-const NOT_CACHED: CachedInode =
-    CachedInode { objects: None, dentry: ListId::NIL, place: Place::NONE, dirty: false, unlinked: false };
+const NOT_CACHED: CachedInode = CachedInode {
+    objects: None,
+    dentry: ListId::NIL,
+    place: Place::NONE,
+    dirty: false,
+    unlinked: false,
+    evicted: false,
+};
 
-const _: () = assert!(size_of::<CachedInode>() <= 44);
+const _: () = assert!(size_of::<CachedInode>() <= 48);
 
 /// Inodes by mapping.
 #[derive(Debug, Clone, Default)]
@@ -96,6 +108,8 @@ pub struct Vfs {
     inodes: InodeTable,
     lru: ObjectLru<MappingId>,
     count: u64,
+    /// Inodes of XFS that are evicted and not freed.
+    pub(crate) reclaimable: Reclaimable,
     /// Inodes that left memory since this was asked last.
     released: Vec<MappingId>,
 }
@@ -108,6 +122,7 @@ impl Vfs {
             inodes: InodeTable::default(),
             lru: ObjectLru::new(nodes),
             count: 0,
+            reclaimable: Reclaimable::default(),
             released: Vec::new(),
         }
     }
@@ -141,9 +156,16 @@ impl Vfs {
         &mut self.inodes.0[index]
     }
 
-    /// Whether an inode is in memory.
+    /// Whether an inode is in memory, and not evicted.
     #[inline]
     pub fn has_inode(&self, mapping: MappingId) -> bool {
+        let cached = self.cached(mapping);
+        cached.objects.is_some() && !cached.evicted
+    }
+
+    /// Whether objects of an inode are in memory, if only because it was evicted and not freed.
+    #[inline]
+    pub fn has_objects(&self, mapping: MappingId) -> bool {
         self.cached(mapping).objects.is_some()
     }
 
@@ -225,8 +247,23 @@ impl Vfs {
         if bound != self.dentries.all().filter(|(_, dentry)| dentry.inode().is_some()).count() {
             return Err("an inode has a dentry that is another's");
         }
+        self.check_evicted()?;
         let inodes = self.inodes.0.iter().filter(|cached| cached.objects.is_some()).count();
         if self.count == inodes as u64 { Ok(()) } else { Err("the count of inodes is off") }
+    }
+
+    fn check_evicted(&self) -> Result<(), &'static str> {
+        let mut evicted = 0;
+        for (number, mapping) in self.reclaimable.all() {
+            let cached = self.cached(mapping);
+            if !cached.evicted || cached.objects.is_none_or(|objects| objects.number != number) {
+                return Err("the reclaimable set names an inode that is not evicted");
+            }
+            evicted += 1;
+        }
+        let said = self.inodes.0.iter().filter(|cached| cached.evicted).count() as u64;
+        let agree = evicted == said && evicted == self.reclaimable.count();
+        if agree { Ok(()) } else { Err("the count of evicted inodes is off") }
     }
 }
 
@@ -401,7 +438,7 @@ impl Vfs {
         references: bool,
     ) {
         let cached = self.cached(mapping);
-        let Some(objects) = cached.objects else { return };
+        let Some(objects) = cached.objects.filter(|_| !cached.evicted) else { return };
         let listed = cached.place.listed;
         if (listed && !references) || self.is_inode_busy(core, cache, mapping) {
             return;
@@ -413,8 +450,8 @@ impl Vfs {
         }
     }
 
-    /// The dentry is gone (`iput_final`).
-    fn put_inode<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
+    /// The dentry is gone, or a task that found the inode without one has no use for it (`iput_final`).
+    pub(crate) fn put_inode<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
         self.list_inode(core, cache, mapping, true);
     }
 
@@ -444,11 +481,39 @@ impl Vfs {
         self.lru.rotate(core, &mut self.inodes, mapping, object);
     }
 
-    /// Frees an inode without dentry and pages: it is released.
+    /// An inode without dentry and pages is evicted. One of XFS stays in memory until it is found clean
+    /// ([`crate::fs::state::Fs::free_evicted`]).
     pub(super) fn free_inode<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
         self.unlist_inode(core, mapping);
-        let cached = core::mem::replace(self.cached_mut(mapping), NOT_CACHED);
-        assert!(cached.dentry == ListId::NIL, "{mapping:?} is freed with a dentry");
+        let cached = self.cached_mut(mapping);
+        assert!(cached.dentry == ListId::NIL, "{mapping:?} is evicted with a dentry");
+        let objects = cached.objects.expect("an inode in memory");
+        *cached = CachedInode { objects: Some(objects), evicted: true, ..NOT_CACHED };
+        if objects.inode.cache == Cache::XfsInode {
+            self.reclaimable.add(objects.number, mapping);
+        } else {
+            self.free_objects(core, cpu, mapping);
+        }
+    }
+
+    /// An evicted inode is found in memory by an open, and in use again; false when it is not there
+    /// (`xfs_iget_recycle`).
+    pub(crate) fn recycle(&mut self, mapping: MappingId) -> bool {
+        let cached = self.cached(mapping);
+        let Some(objects) = cached.objects.filter(|_| cached.evicted) else { return false };
+        self.cached_mut(mapping).evicted = false;
+        self.reclaimable.remove(objects.number)
+    }
+
+    /// Frees an inode that was evicted.
+    pub(super) fn free_evicted<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
+        assert!(self.recycle(mapping), "{mapping:?} is not evicted");
+        self.free_objects(core, cpu, mapping);
+    }
+
+    /// Nothing is left of an inode: it is released.
+    fn free_objects<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
+        let cached = ::core::mem::replace(self.cached_mut(mapping), NOT_CACHED);
         let objects = cached.objects.expect("an inode in memory");
         self.count -= 1;
         core.free_object(cpu, objects.inode);
@@ -462,7 +527,7 @@ impl Vfs {
     /// Frees the inode of a file that was unlinked and has lost its pages. False: there was none in memory.
     pub(crate) fn forget<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) -> bool {
         if !self.has_inode(mapping) {
-            return false;
+            return self.has_objects(mapping);
         }
         if let Some(dentry) = self.dentry_of(mapping) {
             // Somebody holds the dentry for its name alone.

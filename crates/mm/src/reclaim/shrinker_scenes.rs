@@ -141,7 +141,9 @@ impl Scene {
         if !self.fs.vfs.has_inode(mapping) {
             let inode = self.object(Cache::Ext4Inode, memcg);
             let extra = self.object(Cache::Ext4Extra, memcg);
-            self.fs.vfs.attach_inode(mapping, InodeObjects { inode, extra, log_item: None });
+            self.fs
+                .vfs
+                .attach_inode(mapping, InodeObjects { number: mapping.0, inode, extra, log_item: None });
         }
         match (dentry, object) {
             (Some(dentry), _) => self.fs.vfs.hold_dentry(dentry),

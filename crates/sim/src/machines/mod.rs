@@ -1,8 +1,9 @@
 //! The machines that runs can name: their hardware, and the memory that a kernel manages on them.
 //!
-//! A machine is the same at every size of memory: its name alone says what it is. [`MACHINES`] has
+//! A machine is the same at every size of memory, but for the zones and the fast cells of a disk that a
+//! smaller one has in proportion: its name alone says what it is. [`MACHINES`] has
 //! one line for each, with where its figures come from; [`build`] makes it. Next: `guest.rs` for the
-//! virtual machine that the model is held against, `server.rs` for the machines of source 4, `s390.rs`
+//! virtual machine that the model is held against, `server.rs` for the machines of sources 0 and 4, `s390.rs`
 //! for that of source 1; `change.rs` for what a run may change of one.
 //!
 //! `vm-2cpu` is the machine of source 2, of which only `MemTotal` is known: what a run gives as
@@ -110,6 +111,8 @@ impl MachineError {
 
 /// The machine that stands for a virtual machine of QEMU's.
 pub const GUEST: &str = workload::scenario::GUEST_MACHINE;
+/// The machine of source 0.
+const EVO: &str = "evo-ssd";
 /// The machine of source 1.
 const S390: &str = "s390-fcp";
 
@@ -148,7 +151,7 @@ pub const MACHINES: &[MachineSpec] = &[
         default_mem: Bytes(512 << 20),
         least_mem: guest::LEAST_MEM,
         cpu_percent: guest::CPU_PERCENT,
-        source: "measured: guests of 5.10, 6.1 and 6.12 (docs/fidelity.md)",
+        source: "measured: guests of 5.10, 6.1, 6.12 and 7.2 (docs/fidelity.md)",
         ..PLAIN
     },
     MachineSpec {
@@ -168,6 +171,16 @@ pub const MACHINES: &[MachineSpec] = &[
         default_mem: Bytes(64 << 30),
         disk: DeviceModel::SATA_HDD,
         source: "source 4; zones in proportion to memory",
+        ..PLAIN
+    },
+    MachineSpec {
+        name: EVO,
+        help: "one socket of 2019 with a SATA SSD that writes fast until its fast cells are full",
+        cpus: 8,
+        default_mem: Bytes(16 << 30),
+        disk: DeviceModel::SATA_EVO,
+        filesystem: Filesystem::Xfs,
+        source: "source 0; memory is inferred, CPUs are assumed",
         ..PLAIN
     },
     MachineSpec {
@@ -220,6 +233,7 @@ impl MachineSpec {
         match self.name {
             GUEST => guest::assumed(kernel),
             S390 => Some(s390::assumed(self.cpus)),
+            EVO => Some(server::assumed_of_evo()),
             _ => None,
         }
     }
@@ -252,7 +266,13 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
             guest::layout(mem, kernel, spec.cpus)
         }
         S390 => s390::layout(mem, spec.cpus),
-        "skylake-1s" | "haswell-2s" => server::layout(mem, spec.cpus, spec.nodes),
+        "skylake-1s" | "haswell-2s" => server::layout(mem, spec.cpus, spec.nodes, server::SKYLAKE_NODE),
+        EVO => {
+            for burst in hardware.devices.iter_mut().filter_map(|disk| disk.burst.as_mut()) {
+                burst.cells = server::burst(mem, burst.cells);
+            }
+            server::layout(mem, spec.cpus, spec.nodes, server::EVO_NODE)
+        }
         other => unreachable!("machine {other} is listed but not built"),
     };
     Ok((hardware, layout))
@@ -274,6 +294,7 @@ mod tests {
                     let [(before, least), (there, exact), (behind, most)] =
                         [size - MIB, size, size + MIB].map(at);
                     let what = format!("{} with {} under {}", spec.name, Bytes(size), kernel.name);
+                    let [before, there, behind] = [before, there, behind].map(without_cells);
                     assert!(before == there && there == behind, "{what}: the hardware differs");
                     // A section of memory has its struct pages at once: two pageblocks.
                     let near = |one: &MemoryLayout, other: &MemoryLayout| {
@@ -284,6 +305,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Fast cells are in proportion to memory.
+    fn without_cells(mut hardware: Hardware) -> Hardware {
+        for burst in hardware.devices.iter_mut().filter_map(|disk| disk.burst.as_mut()) {
+            burst.cells = Bytes(0);
+        }
+        hardware
     }
 
     #[test]

@@ -67,8 +67,7 @@ impl Bounds {
         let nodes = spec.layout.nodes.len() as u64;
         let pages = spec.layout.managed().0;
         let device = spec.hardware.devices.iter().map(|model| {
-            let sustained = model.sustained.as_ref().map_or(model.write, |(_, speed)| *speed);
-            let speeds = [model.read, model.write, sustained];
+            let speeds = [model.read, model.write, model.slowest_write()];
             let latency = speeds.map(|speed| speed.latency.0).into_iter().max().unwrap_or(0);
             let page =
                 speeds.map(|speed| speed.op.0.max(speed.random_op.0).max(transfer_time(speed.bandwidth)));
@@ -108,7 +107,9 @@ impl Bounds {
             }
             R::RequestQueue => Some(self.device),
             // Who locked the page, or holds the request back, may need memory before it goes on.
-            R::PageRead | R::PageWriteback | R::LogWrite => Some(Nanos(self.device.0 + self.page().0)),
+            R::PageRead | R::PageWriteback | R::LogWrite | R::LogSpace | R::InodeReclaim => {
+                Some(Nanos(self.device.0 + self.page().0))
+            }
         }
     }
 
