@@ -75,9 +75,17 @@ pub mod alloc {
 
 /// Slab: pages that hold kernel objects.
 pub mod slab {
+    pub mod account;
     pub mod cache;
     pub mod caches;
+    mod cpu_slabs;
+    pub mod layout;
     pub mod object;
+    mod rcu;
+    #[cfg(test)]
+    mod scenes;
+    mod sheaf;
+    pub mod table;
 }
 
 pub mod core;

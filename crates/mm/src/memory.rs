@@ -12,6 +12,7 @@ use crate::alloc::boot::BootError;
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::suitable::{self, Suitability};
 use crate::base::event::Trace;
+use crate::base::frame::PageFlags;
 use crate::base::gfp::Gfp;
 use crate::base::ids::{AnonId, DentryId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind};
@@ -117,9 +118,14 @@ impl<T: Trace> Memory<T> {
         self.core.slabs.request(cache)
     }
 
-    /// Hands a block to a cache.
-    pub fn grow_slab(&mut self, cache: Cache, pfn: Pfn) {
-        self.core.grow_slab(cache, pfn);
+    /// Hands a block to a cache: [`Core::grow_slab`].
+    pub fn grow_slab(&mut self, cpu: CpuId, cache: Cache, memcg: MemcgId, pfn: Pfn) {
+        self.core.grow_slab(cpu, cache, memcg, pfn);
+    }
+
+    /// Frees what waited for a grace period that is over; returns how many objects those were.
+    pub fn grace_period_ended(&mut self, cpu: CpuId) -> u64 {
+        self.core.grace_period_ended(cpu)
     }
 
     /// Pages of all slabs of reclaimable or of other caches.
@@ -269,9 +275,20 @@ impl<T: Trace> Memory<T> {
         self.cache.start_pageout(&mut self.core, mapping, index)
     }
 
+    /// A reclaimer wanted a page written, and its filesystem would not: it is marked no longer (`pageout`).
+    pub fn refuse_pageout(&mut self, pfn: Pfn) {
+        self.core.alloc.frames.clear_flags(pfn, PageFlags::RECLAIM);
+    }
+
     /// Pages are written: [`PageCache::end_writeback`].
-    pub fn end_writeback(&mut self, mapping: MappingId, first: u32, count: u32) -> Vec<(NodeId, u64)> {
-        self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count)
+    pub fn end_writeback(
+        &mut self,
+        mapping: MappingId,
+        first: u32,
+        count: u32,
+        written: &mut Vec<(NodeId, u64)>,
+    ) {
+        self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count, written);
     }
 
     /// Gives a page a buffer head, which is freed with the page.
@@ -501,8 +518,10 @@ impl<T: Trace> Memory<T> {
         scan: &mut LruvecScan,
         sc: &mut ScanControl,
     ) -> Option<ChunkReport> {
+        let freed = self.core.slabs.pages_freed();
         let report = self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc);
         self.fs.list_emptied(&self.core, &mut self.cache);
+        sc.reclaimed_slab += self.core.slabs.pages_freed() - freed;
         report
     }
 
@@ -531,6 +550,11 @@ impl<T: Trace> Memory<T> {
     ) -> Option<SlabReport> {
         let Self { core, lru, cache, fs, reclaim, .. } = self;
         reclaim.shrink_slab_batch(core, lru, cache, fs, cpu, scan, sc)
+    }
+
+    /// Counts the slab pages that a pass freed as reclaimed: [`Reclaim::credit_slab`].
+    pub fn credit_slab(&self, sc: &mut ScanControl) {
+        self.reclaim.credit_slab(&self.core, sc);
     }
 
     /// Frees every dentry and inode that nobody uses, and every node without pages: the objects freed.

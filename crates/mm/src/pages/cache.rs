@@ -31,8 +31,8 @@ use crate::pages::pace::Pace;
 use crate::pages::tree::{
     EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, encode_page, encode_shadow,
 };
-use crate::slab::cache::SlabId;
 use crate::slab::object::{Object, ObjectAlloc};
+use crate::slab::table::SlabId;
 use crate::version::geometry::Cache;
 
 /// What an insertion still needs.
@@ -230,19 +230,17 @@ impl PageCache {
         }
     }
 
-    fn free_leaf<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) -> u64 {
+    fn free_leaf<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) {
         let mut objects = core::mem::take(&mut self.scratch);
         self.trees.drop_leaf(leaf, &mut objects);
-        self.free_nodes(core, cpu, objects)
+        self.free_nodes(core, cpu, objects);
     }
 
-    fn free_nodes<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mut objects: NodeScratch) -> u64 {
-        let mut pages = 0;
+    fn free_nodes<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mut objects: NodeScratch) {
         for object in objects.drain(..) {
-            pages += core.free_object(cpu, object);
+            core.free_object(cpu, object);
         }
         self.scratch = objects;
-        pages
     }
 
     /// Frees every page of `mapping`, dirty or not, and its tree: truncation on unlink.
@@ -307,10 +305,10 @@ impl PageCache {
         freed
     }
 
-    /// Empties a leaf of its shadows and frees it, unless it holds pages. Returns the slab pages that came free.
-    pub(super) fn clear_shadows<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) -> u64 {
+    /// Empties a leaf of its shadows and frees it, unless it holds pages.
+    pub(super) fn clear_shadows<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) {
         if leaf == NO_NODE {
-            return 0;
+            return;
         }
         let (mapping, first) = {
             let leaf = &self.trees.leaves[leaf as usize];
@@ -324,7 +322,9 @@ impl PageCache {
                 emptied = self.trees.set(mapping, index, EMPTY).is_some();
             }
         }
-        if emptied { self.free_leaf(core, cpu, leaf) } else { 0 }
+        if emptied {
+            self.free_leaf(core, cpu, leaf);
+        }
     }
 }
 

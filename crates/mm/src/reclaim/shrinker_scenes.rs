@@ -101,10 +101,22 @@ impl Scene {
         self.core.cgroups.object_pages_charged(CPU, memcg, pages);
     }
 
-    fn grow(&mut self, cache: Cache) {
+    fn grow(&mut self, cache: Cache, memcg: MemcgId) {
         let (order, mobility) = self.core.slabs.request(cache);
         let block = self.take(Gfp::KERNEL | mobility, order);
-        self.core.grow_slab(cache, block);
+        if let Some(payer) = self.core.slabs.slab_payer(cache, memcg) {
+            let pages = order.pages();
+            assert_eq!(self.core.cgroups.try_charge(CPU, payer, pages, pages), Charge::Done);
+        }
+        self.core.grow_slab(CPU, cache, memcg, block);
+    }
+
+    /// A grace period passes for all that was freed.
+    fn grace_period(&mut self) {
+        for _ in 0..2 {
+            self.core.grace_period_ended(CPU);
+        }
+        assert!(!self.core.slabs.needs_grace_period());
     }
 
     fn object(&mut self, cache: Cache, memcg: MemcgId) -> Object {
@@ -112,7 +124,7 @@ impl Scene {
             match self.core.alloc_object(CPU, cache, memcg) {
                 ObjectAlloc::Done(object) => return object,
                 ObjectAlloc::NeedsCharge { pages } => self.charge_objects(memcg, pages),
-                ObjectAlloc::NeedsSlab => self.grow(cache),
+                ObjectAlloc::NeedsSlab => self.grow(cache, memcg),
             }
         }
     }
@@ -172,7 +184,7 @@ impl Scene {
             match self.cache.prepare_insert(&mut self.core, CPU, mapping, index, 1, memcg) {
                 Prepared::Ready => break,
                 Prepared::NeedsCharge { pages } => self.charge_objects(memcg, pages),
-                Prepared::NeedsSlab => self.grow(Cache::TreeNode),
+                Prepared::NeedsSlab => self.grow(Cache::TreeNode, memcg),
             }
         }
         assert_eq!(self.core.cgroups.try_charge(CPU, memcg, 1, 1), Charge::Done);
@@ -237,12 +249,14 @@ impl Scene {
             visit.evicted += report.evicted;
             visit.freed += report.freed;
         }
+        reclaim.credit_slab(core, sc);
         self.check();
         Some(visit)
     }
 
     fn check(&self) {
         self.core.alloc.check().unwrap();
+        self.core.slabs.check().unwrap();
         self.fs.vfs.check().unwrap();
     }
 

@@ -17,6 +17,7 @@ const KERNEL: &[&str] = &[
     "proc",
     // Processes and their memory.
     "tasks/start",
+    "tasks/kthreadd",
     "anon/mapping",
     "anon/khugepaged",
     "anon/huge",
