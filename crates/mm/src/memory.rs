@@ -14,12 +14,13 @@ use crate::alloc::suitable::{self, Suitability};
 use crate::base::event::Trace;
 use crate::base::frame::PageFlags;
 use crate::base::gfp::Gfp;
-use crate::base::ids::{AnonId, MappingId, MemcgId};
+use crate::base::ids::{AnonId, DentryId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind};
 use crate::base::sysctl::Sysctls;
 use crate::cgroup::walk::Walk;
 use crate::compact::state::{CompactRequest, CompactResult, CompactStep, Compaction, Compactor};
 use crate::core::Core;
+use crate::fs::dentry::Name;
 use crate::fs::ext4::journal::{self, Journal};
 use crate::fs::inode::InodeObjects;
 use crate::fs::state::Fs;
@@ -221,11 +222,20 @@ impl<T: Trace> Memory<T> {
         self.cache.insert_page(&mut self.core, mapping, index, pfn, memcg)
     }
 
-    /// Frees all that a file has in memory: its dentry and inode, every page, dirty or not, and its
-    /// tree. Truncation on unlink.
+    /// Frees all that a file has in memory: every page, dirty or not, its tree and its inode, which is released.
+    /// Truncation on unlink.
     pub fn mapping_remove(&mut self, cpu: CpuId, mapping: MappingId) {
-        self.fs.vfs.forget(&mut self.core, cpu, mapping);
-        self.cache.remove(&mut self.core, &mut self.lru, cpu, mapping);
+        self.cache.truncate(&mut self.core, &mut self.lru, cpu, mapping);
+        if !self.fs.vfs.forget(&mut self.core, cpu, mapping) {
+            self.cache.release(mapping);
+        }
+    }
+
+    /// Takes the next mapping whose inode left memory; its number is used again from here on.
+    pub fn take_released(&mut self) -> Option<MappingId> {
+        let mapping = self.fs.vfs.take_released()?;
+        self.cache.release(mapping);
+        Some(mapping)
     }
 
     /// Frees the pages of a file that nothing needs: [`PageCache::invalidate`].
@@ -326,12 +336,7 @@ impl<T: Trace> Memory<T> {
 
     // ---- filesystems ----
 
-    /// Puts a new dentry on a file, without users yet.
-    pub fn attach_dentry(&mut self, mapping: MappingId, dentry: Object) {
-        self.fs.vfs.attach_dentry(mapping, dentry);
-    }
-
-    /// Puts a new inode on a file.
+    /// Puts the objects of an inode into memory.
     pub fn attach_inode(&mut self, mapping: MappingId, objects: InodeObjects) {
         if objects.inode.cache == Cache::XfsInode {
             self.fs.xfs_log.register(mapping, objects.number);
@@ -344,14 +349,50 @@ impl<T: Trace> Memory<T> {
         self.fs.vfs.recycle(mapping)
     }
 
-    /// A task opens the file: its dentry has one more user.
-    pub fn dentry_get(&mut self, mapping: MappingId) {
-        self.fs.vfs.dentry_get(mapping);
+    /// A task that found an inode without a dentry has no use for it.
+    pub fn put_inode(&mut self, mapping: MappingId) {
+        self.fs.vfs.put_inode(&self.core, &self.cache, mapping);
     }
 
-    /// A file is closed: without users its dentry goes on its LRU.
-    pub fn dentry_put(&mut self, mapping: MappingId) {
-        self.fs.vfs.dentry_put(&self.core, mapping);
+    /// Adds a dentry that was looked up, with one user: [`crate::fs::inode::Vfs::add_dentry`].
+    pub fn add_dentry(
+        &mut self,
+        directory: DentryId,
+        name: Name,
+        object: Object,
+        inode: Option<MappingId>,
+    ) -> DentryId {
+        self.fs.vfs.add_dentry(directory, name, object, inode)
+    }
+
+    /// A file is created under the name of a negative dentry: [`crate::fs::inode::Vfs::bind_dentry`].
+    pub fn bind_dentry(&mut self, dentry: DentryId, inode: MappingId) {
+        self.fs.vfs.bind_dentry(dentry, inode);
+    }
+
+    /// A dentry has one user more.
+    pub fn hold_dentry(&mut self, dentry: DentryId) {
+        self.fs.vfs.hold_dentry(dentry);
+    }
+
+    /// A dentry has one user less: without any it goes on its LRU.
+    pub fn put_dentry(&mut self, cpu: CpuId, dentry: DentryId) {
+        self.fs.vfs.put_dentry(&mut self.core, &self.cache, cpu, dentry);
+    }
+
+    /// The name of a dentry, which its caller holds, was removed (`d_delete`).
+    pub fn delete_dentry(&mut self, dentry: DentryId) {
+        self.fs.vfs.delete_dentry(dentry);
+    }
+
+    /// Lets a name be looked up anew that was known not to exist.
+    pub fn forget_negative(&mut self, directory: DentryId, name: Name) {
+        self.fs.vfs.forget_negative(directory, name);
+    }
+
+    /// Frees the negative dentries of a directory, which its caller holds; returns how many there were.
+    pub fn free_negative_below(&mut self, cpu: CpuId, directory: DentryId) -> u64 {
+        self.fs.vfs.free_negative_below(&mut self.core, &self.cache, cpu, directory)
     }
 
     /// The inode is to be written, or was: its pages do not matter here.
