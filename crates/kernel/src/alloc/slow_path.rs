@@ -52,7 +52,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Next::Try(flags) => self.try_once(gfp, order, flags).ok_or(Outcome::NoPage),
                 Next::Reclaim => {
                     let freed = self.direct_reclaim(process, gfp, order).await;
-                    if freed == 0 && process.is_none() {
+                    if freed == 0 {
                         self.wake_queue(self.shared.wait.kthreadd);
                     }
                     Err(Outcome::Freed(freed))

@@ -134,6 +134,16 @@ impl Items {
         self.item(mapping).known
     }
 
+    /// Whether the last change of an inode is not on the disk.
+    pub fn is_pinned(&self, mapping: MappingId) -> bool {
+        self.item(mapping).pins > 0
+    }
+
+    /// Whether an inode is in the AIL.
+    pub fn is_in_ail(&self, mapping: MappingId) -> bool {
+        self.item(mapping).lsn != NOWHERE
+    }
+
     /// Whether an inode needs not be written anywhere.
     pub fn is_clean(&self, mapping: MappingId) -> bool {
         self.item(mapping).is_clean()
