@@ -1,6 +1,6 @@
 //! What filesystems keep in memory.
 //!
-//! Neighbours: [`crate::fs::inode`], [`crate::fs::xfs`].
+//! Neighbours: [`crate::fs::inode`], [`crate::fs::ext4`], [`crate::fs::xfs`].
 
 use std_alloc::vec::Vec;
 
@@ -9,6 +9,7 @@ use units::{Bytes, CpuId};
 use crate::base::event::Trace;
 use crate::base::ids::MappingId;
 use crate::core::Core;
+use crate::fs::ext4::journal::Journal;
 use crate::fs::inode::Vfs;
 use crate::fs::xfs::buf::{ClusterId, ClusterState, XfsBuffers};
 use crate::fs::xfs::items::ItemState;
@@ -17,7 +18,7 @@ use crate::pages::cache::PageCache;
 use crate::slab::object::Object;
 use crate::version::rules::InodeCluster;
 
-/// Dentries, inodes, and what XFS has beside them.
+/// Dentries, inodes, and what filesystems have beside them.
 #[derive(Debug, Clone)]
 pub struct Fs {
     /// Dentries and inodes.
@@ -26,18 +27,25 @@ pub struct Fs {
     pub xfs_buffers: XfsBuffers,
     /// The log of XFS.
     pub xfs_log: XfsLog,
+    /// Journals of ext4, by disk.
+    pub journals: Vec<Journal>,
 }
 
 impl Fs {
     /// Nothing yet, on a machine of so many nodes.
     pub fn new(nodes: usize) -> Self {
-        Self { vfs: Vfs::new(nodes), xfs_buffers: XfsBuffers::new(nodes), xfs_log: XfsLog::default() }
+        Self {
+            vfs: Vfs::new(nodes),
+            xfs_buffers: XfsBuffers::new(nodes),
+            xfs_log: XfsLog::default(),
+            journals: Vec::new(),
+        }
     }
 
     /// Tells the inodes whose last page went in this step: from 5.16 on they may go on their LRU now
     /// (MECHANISMS-6X 7.4).
     pub(crate) fn list_emptied<T: Trace>(&mut self, core: &Core<T>, cache: &mut PageCache) {
-        for mapping in cache.take_emptied() {
+        while let Some(mapping) = cache.take_emptied() {
             self.vfs.lost_pages(core, cache, mapping);
         }
     }
@@ -51,7 +59,8 @@ impl Fs {
     /// Frees every inode of XFS that is evicted and clean; how many.
     pub(crate) fn free_clean_evicted<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId) -> u64 {
         let evicted = self.vfs.reclaimable.all().map(|(_, mapping)| mapping);
-        let clean: Vec<MappingId> = evicted.filter(|&mapping| self.xfs_log.items().is_clean(mapping)).collect();
+        let clean: Vec<MappingId> =
+            evicted.filter(|&mapping| self.xfs_log.items().is_clean(mapping)).collect();
         for &mapping in &clean {
             self.free_evicted(core, cpu, mapping);
         }
@@ -136,8 +145,8 @@ impl Fs {
                 return Err("an evicted inode is not known to the log");
             }
             let cluster = self.xfs_log.items().cluster(mapping);
-            let needs = inode_cluster == InodeCluster::Pinned
-                && self.xfs_log.state(mapping) != ItemState::Clean;
+            let needs =
+                inode_cluster == InodeCluster::Pinned && self.xfs_log.state(mapping) != ItemState::Clean;
             if needs && self.xfs_buffers.holders(cluster).is_none_or(|holders| holders == 0) {
                 return Err("the buffer of an inode that is not clean is not held");
             }
