@@ -1,4 +1,4 @@
-//! `kthreadd`: makes a worker when tasks find nothing to reclaim (`maybe_create_worker`).
+//! `kthreadd`: makes a worker when tasks loop for memory that they cannot get (`maybe_create_worker`).
 //!
 //! What reclaim and writeback have others do is done by workers; when memory is short these sleep, and
 //! what else is to be done needs one more, whose stack is four pages (MECHANISMS-6X 10). That request
@@ -6,9 +6,9 @@
 //! ever without killing anybody: so it is the one that ends in an OOM kill (`kthreadd invoked oom-killer`
 //! in both reference guests with a log of 64 MiB).
 //!
-//! Left out: which workers there are and what they have to do. Here one is made when direct reclaim comes
-//! back with nothing, and at most one in five minutes, after which an idle one goes
-//! (`IDLE_WORKER_TIMEOUT`).
+//! Left out: which workers there are and what they have to do. Here one is made when a task would have
+//! killed another if it were allowed to, and at most one in five minutes, after which an idle one
+//! goes (`IDLE_WORKER_TIMEOUT`).
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;

@@ -115,8 +115,8 @@ impl Scene {
 
     fn change(&mut self, inode: usize, change: Change) {
         let mapping = self.inodes[inode];
-        let needs = self.mem.fs.xfs_log.needs_vector(mapping);
-        let vector = needs.then(|| self.object(Cache::XfsLogVector));
+        let wants = self.mem.fs.xfs_log.wants_vector(mapping, change);
+        let vector = wants.map(|cache| self.object(cache));
         while let Err(cluster) = self.mem.log_change(CPU, mapping, change, vector) {
             self.buffer(cluster);
         }
