@@ -21,8 +21,8 @@ use crate::compact::state::{CompactRequest, CompactResult, CompactStep, Compacti
 use crate::core::Core;
 use crate::fs::inode::InodeObjects;
 use crate::fs::state::Fs;
-use crate::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState};
 use crate::fs::xfs::ail::{AilNext, AilPush};
+use crate::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState};
 use crate::fs::xfs::inode_reclaim::{InodeNext, InodeReclaim};
 use crate::fs::xfs::log::{Change, Committed, Record};
 use crate::lru::lists::{Lru, LruList};

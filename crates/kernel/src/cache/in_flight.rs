@@ -74,10 +74,9 @@ impl InFlight {
     pub(crate) fn written_mappings(&self) -> Vec<MappingId> {
         let ranges = |transfer: &Transfer| match transfer {
             Transfer::Write { ranges, .. } => ranges.iter().map(|range| range.mapping).collect(),
-            Transfer::Read(_)
-            | Transfer::Cluster(_)
-            | Transfer::ClusterWrite { .. }
-            | Transfer::Log(_) => Vec::new(),
+            Transfer::Read(_) | Transfer::Cluster(_) | Transfer::ClusterWrite { .. } | Transfer::Log(_) => {
+                Vec::new()
+            }
         };
         self.transfers.iter().flatten().flat_map(ranges).collect()
     }

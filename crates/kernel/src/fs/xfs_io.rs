@@ -100,9 +100,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let cpu = self.machine().current_cpu();
         let mut pages = [None; CLUSTER_PAGES];
         let take = |page: &mut Option<Pfn>| {
-            *page = self.mem(|mem| {
-                mem.core.alloc.alloc(cpu, Gfp::NOFS, Order(0), AllocFlags::NO_WATERMARKS).page
-            });
+            *page = self
+                .mem(|mem| mem.core.alloc.alloc(cpu, Gfp::NOFS, Order(0), AllocFlags::NO_WATERMARKS).page);
             page.is_some()
         };
         let complete = pages.iter_mut().all(take);

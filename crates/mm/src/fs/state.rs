@@ -51,7 +51,8 @@ impl Fs {
     /// Frees every inode of XFS that is evicted and clean; how many.
     pub(crate) fn free_clean_evicted<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId) -> u64 {
         let evicted = self.vfs.reclaimable.all().map(|(_, mapping)| mapping);
-        let clean: Vec<MappingId> = evicted.filter(|&mapping| self.xfs_log.items().is_clean(mapping)).collect();
+        let clean: Vec<MappingId> =
+            evicted.filter(|&mapping| self.xfs_log.items().is_clean(mapping)).collect();
         for &mapping in &clean {
             self.free_evicted(core, cpu, mapping);
         }
@@ -136,8 +137,8 @@ impl Fs {
                 return Err("an evicted inode is not known to the log");
             }
             let cluster = self.xfs_log.items().cluster(mapping);
-            let needs = inode_cluster == InodeCluster::Pinned
-                && self.xfs_log.state(mapping) != ItemState::Clean;
+            let needs =
+                inode_cluster == InodeCluster::Pinned && self.xfs_log.state(mapping) != ItemState::Clean;
             if needs && self.xfs_buffers.holders(cluster).is_none_or(|holders| holders == 0) {
                 return Err("the buffer of an inode that is not clean is not held");
             }

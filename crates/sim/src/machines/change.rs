@@ -139,8 +139,7 @@ mod tests {
     #[test]
     fn a_machine_is_changed_where_its_name_says_so_and_nowhere_else() {
         let plain = MachineSpec::parse("s390-fcp").unwrap();
-        let text =
-            "s390-fcp+cpus=16+cpu_percent=50+disks=2+readahead=128k+bandwidth=50M+adapter=none+segment=2us+log=16M";
+        let text = "s390-fcp+cpus=16+cpu_percent=50+disks=2+readahead=128k+bandwidth=50M+adapter=none+segment=2us+log=16M";
         let changed = MachineSpec::parse(text).unwrap();
         assert_eq!((changed.cpus, changed.disks, changed.readahead), (16, 2, Bytes(128 << 10)));
         assert_eq!((changed.disk.read.bandwidth, changed.disk.segment), (50 << 20, Nanos(2_000)));
