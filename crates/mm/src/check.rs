@@ -217,6 +217,9 @@ impl<T: Trace> Memory<T> {
         }
         let slabs = self.core.slabs.check();
         slabs.map_err(|(cache, problem)| Violation(format!("{}: {problem}", cache.name())))?;
+        self.fs
+            .check_xfs(self.core.rules().inode_cluster)
+            .map_err(|problem| Violation(String::from(problem)))?;
         self.fs.vfs.check().map_err(|problem| Violation(String::from(problem)))
     }
 

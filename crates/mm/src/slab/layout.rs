@@ -106,9 +106,7 @@ fn cpu_partial(size: u32, per_slab: u32, unit: CpuPartialUnit) -> CpuPartial {
         CpuPartialUnit::None => CpuPartial::None,
         CpuPartialUnit::FreeObjects => CpuPartial::FreeObjects(by_size([30, 13, 6, 2])),
         // Half of a slab's places are taken to be free.
-        CpuPartialUnit::Slabs => {
-            CpuPartial::Slabs((2 * by_size([120, 52, 24, 6])).div_ceil(per_slab))
-        }
+        CpuPartialUnit::Slabs => CpuPartial::Slabs((2 * by_size([120, 52, 24, 6])).div_ceil(per_slab)),
     }
 }
 

@@ -137,7 +137,11 @@ fn a_cpu_with_too_many_partial_slabs_gives_the_node_all_but_the_newest() {
         scene.fill(HERE, 6);
         // Empty as well: a CPU holds it.
         (0..kept).for_each(|slab| scene.empty(HERE, slab));
-        assert_eq!((scene.freed, scene.draw().matches("....").count()), (0, kept as usize), "{cpu_partial:?}");
+        assert_eq!(
+            (scene.freed, scene.draw().matches("....").count()),
+            (0, kept as usize),
+            "{cpu_partial:?}"
+        );
         // Two are listed, as many as the node keeps; further empty ones are freed, the oldest first.
         scene.free(HERE, kept);
         assert_eq!(scene.freed, kept - 2, "{cpu_partial:?}");

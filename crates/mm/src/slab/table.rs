@@ -262,7 +262,9 @@ impl SlabTable {
             listed += u32::from(slab.place == Place::Listed);
             pages += u64::from(Order(slab.order).pages());
             let is_full = slab.used == slab.capacity;
-            if slab.used > slab.capacity || (slab.place == Place::Full) != (is_full && slab.place != Place::Held) {
+            if slab.used > slab.capacity
+                || (slab.place == Place::Full) != (is_full && slab.place != Place::Held)
+            {
                 return Err("a slab is not as full as it says");
             }
         }

@@ -30,8 +30,11 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        (0..4_u16, 1..60_u8, prop::bool::weighted(0.2))
-            .prop_map(|(cpu, objects, small)| Step::Alloc { cpu, objects, small }),
+        (0..4_u16, 1..60_u8, prop::bool::weighted(0.2)).prop_map(|(cpu, objects, small)| Step::Alloc {
+            cpu,
+            objects,
+            small
+        }),
         (0..4_u16, 1..90_u8, any::<usize>(), 1..20_usize)
             .prop_map(|(cpu, objects, from, stride)| Step::Free { cpu, objects, from, stride }),
     ]

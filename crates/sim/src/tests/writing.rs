@@ -206,7 +206,8 @@ fn log_memory(filesystem: Filesystem, log: u64) -> (u64, u64, Bytes) {
 fn new_files_of_xfs_hold_unmovable_memory_until_the_log_is_written() {
     let vectors = 1000_u64.div_ceil(22) * 4;
     let (created, later, written) = log_memory(Filesystem::Xfs, 64 * MIB);
-    assert_eq!(created - later, vectors - (5 * 4), "all but the empty slabs that a cache keeps");
+    // Five on the list; the CPU's current one and three more since it last gave fourteen back.
+    assert_eq!(created - later, vectors - ((5 + 1 + 3) * 4), "all but the empty slabs that a cache keeps");
     assert_eq!(written, Bytes(1000 * 350));
     let (created, later, _) = log_memory(Filesystem::Ext4, 64 * MIB);
     assert_eq!(created, later);
@@ -270,7 +271,7 @@ fn a_file_that_is_removed_before_it_is_written_never_reaches_the_disk() {
     let end = World { filesystem: Filesystem::Xfs, ..World::new("linux-6.1", 64 * MIB) }.run(
         |kernel, process| async move {
             let file = create(&kernel, &process, "gone", MIB).await;
-            kernel.unlink("gone").await.expect("it is there");
+            kernel.unlink(&process, "gone").await.expect("it is there");
             assert_eq!(kernel.read(&process, &file, 0, MIB).await, Ok(MIB), "still open, still readable");
             drop(file);
             kernel.drop_caches(3).await.expect("a mask");
@@ -388,7 +389,7 @@ fn turmoil(kernel: &'static str, filesystem: Filesystem, seed: u64, check_every:
                     (0..=2, _) => open.extend(here.open(&process, &path, true).await),
                     (3, _) => open.extend(here.open(&process, &path, false).await),
                     (4, _) => {
-                        let _ = here.unlink(&path).await;
+                        let _ = here.unlink(&process, &path).await;
                     }
                     (5, Some(_)) => {
                         open.remove(0);

@@ -218,10 +218,7 @@ fn slab_pages_of_tree_nodes_are_nobodys_credit() {
         let visit = scene.visit(Shrinker::ShadowNodes, ROOT, &mut sc).expect("there are leaves");
         assert_eq!((visit.freed % 128, visit.freed > 500, visit.evicted), (0, true, 0));
         assert_eq!(scene.event(VmEvent::WorkingsetNodeReclaim), visit.freed);
-        assert_eq!(
-            scene.core.cgroups.live_stat(ROOT, NODE, MemcgStat::WorkingsetNodeReclaim),
-            visit.freed
-        );
+        assert_eq!(scene.core.cgroups.live_stat(ROOT, NODE, MemcgStat::WorkingsetNodeReclaim), visit.freed);
         assert_eq!((scene.core.slabs.pages(true), sc.nr_reclaimed), (before, 0), "{kernel}");
         scene.grace_period();
         assert!(scene.core.slabs.pages(true) < before - 30, "{kernel}");
