@@ -144,6 +144,7 @@ impl Reclaim {
                 sc.reclaimed_slab +=
                     shrink_super_block(core, lru, cache, fs, cpu, memcg, node, batch, sc, &mut report);
             }
+            Shrinker::ExtentStatus => report.freed = fs.vfs.extents.shrink(core, cpu, batch),
             Shrinker::XfsBuffers => report.freed = fs.xfs_buffers.shrink(core, cpu, node, batch),
         }
         fs.list_emptied(core, cache);
@@ -189,12 +190,13 @@ fn freeable<T: Trace>(
         }
         // What `vfs_cache_pressure` weighs are dentries and inodes.
         Shrinker::XfsBuffers if memcg == MemcgId::ROOT => fs.xfs_buffers.count(node),
-        Shrinker::XfsBuffers => 0,
+        Shrinker::ExtentStatus if memcg == MemcgId::ROOT => fs.vfs.extents.shrinkable(),
+        Shrinker::ExtentStatus | Shrinker::XfsBuffers => 0,
     }
 }
 
-/// Splits a batch by the lengths of the two lists and the number of evicted inodes, dentries first. Returns the
-/// pages that inodes lost.
+/// Splits a batch by the lengths of the two lists and the number of evicted inodes, dentries first. Returns
+/// the pages that inodes lost.
 fn shrink_super_block<T: Trace>(
     core: &mut Core<T>,
     lru: &mut Lru,
@@ -239,6 +241,7 @@ pub fn drop_slab<T: Trace>(
                 freed += fs.vfs.prune_dentries(core, cache, cpu, memcg, node, dentries).freed;
             }
             if memcg == MemcgId::ROOT {
+                freed += fs.vfs.extents.shrink(core, cpu, u64::MAX);
                 freed += fs.xfs_buffers.shrink(core, cpu, node, 3 * fs.xfs_buffers.count(node));
             }
             for _ in 0..3 {

@@ -21,12 +21,13 @@ use units::{CpuId, NodeId, Order, Pages, Pfn};
 use crate::alloc::flags::AllocFlags;
 use crate::base::event::NoTrace;
 use crate::base::gfp::Gfp;
-use crate::base::ids::{MappingId, MemcgId};
+use crate::base::ids::{DentryId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneKind};
 use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::cgroup::tree::Charge;
 use crate::core::Core;
+use crate::fs::dentry::Name;
 use crate::fs::inode::{InodeObjects, VfsLru};
 use crate::fs::state::Fs;
 use crate::fs::xfs::buf::{CLUSTER_PAGES, ClusterId};
@@ -42,6 +43,8 @@ use crate::version::presets::Version;
 const CPU: CpuId = CpuId(0);
 const NODE: NodeId = NodeId(0);
 const ROOT: MemcgId = MemcgId::ROOT;
+/// The directory of all files.
+const TOP: DentryId = DentryId::root(0);
 
 /// What one visit did: objects looked at in each batch, and freed.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -145,23 +148,28 @@ impl Scene {
     /// Opens a file again, bringing back what is gone.
     fn reopen(&mut self, file: usize, memcg: MemcgId) {
         let mapping = self.files[file];
-        if !self.fs.vfs.is_cached(mapping).0 {
-            let dentry = self.object(Cache::Dentry, memcg);
-            self.fs.vfs.attach_dentry(mapping, dentry);
-        }
-        if !self.fs.vfs.is_cached(mapping).1 {
+        let dentry = self.fs.vfs.dentry_of(mapping);
+        let object = dentry.is_none().then(|| self.object(Cache::Dentry, memcg));
+        if !self.fs.vfs.has_inode(mapping) {
             let inode = self.object(Cache::Ext4Inode, memcg);
             let extra = self.object(Cache::Ext4Extra, memcg);
             self.fs
                 .vfs
                 .attach_inode(mapping, InodeObjects { number: mapping.0, inode, extra, log_item: None });
         }
-        self.fs.vfs.dentry_get(mapping);
+        match (dentry, object) {
+            (Some(dentry), _) => self.fs.vfs.hold_dentry(dentry),
+            (None, object) => {
+                let object = object.expect("just allocated");
+                self.fs.vfs.add_dentry(TOP, Name(file as u64), object, Some(mapping));
+            }
+        }
         self.open[file] = true;
     }
 
     fn close(&mut self, file: usize) {
-        self.fs.vfs.dentry_put(&self.core, self.files[file]);
+        let dentry = self.fs.vfs.dentry_of(self.files[file]).expect("an open file has one");
+        self.fs.vfs.put_dentry(&mut self.core, &self.cache, CPU, dentry);
         self.open[file] = false;
     }
 
@@ -258,11 +266,11 @@ impl Scene {
 
     /// One letter per file.
     fn draw(&self) -> String {
-        let letter = |(&mapping, &open): (&MappingId, &bool)| match self.fs.vfs.is_cached(mapping) {
+        let letter = |(&mapping, &open): (&MappingId, &bool)| match self.fs.vfs.dentry_of(mapping) {
             _ if open => 'O',
-            (true, _) => 'd',
-            (false, true) => 'i',
-            (false, false) => '.',
+            Some(_) => 'd',
+            None if self.fs.vfs.has_inode(mapping) => 'i',
+            None => '.',
         };
         self.files.iter().zip(&self.open).map(letter).collect()
     }
