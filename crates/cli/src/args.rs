@@ -130,6 +130,9 @@ pub(crate) struct GuestArgs {
     /// With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled` [default: off] [example: on]
     #[arg(long, value_name = "on|off", help_heading = "Virtual machine")]
     pub(crate) lru_gen: Option<String>,
+    /// With `--on vm:VERSION` and XFS: MiB of its log [default: what mkfs.xfs chooses] [example: 16]
+    #[arg(long = "vm-xfs-log", value_name = "MIB", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
+    pub(crate) xfs_log: Option<u16>,
 }
 
 /// What a run on this host may do.
@@ -265,6 +268,15 @@ pub(crate) struct ScenarioArgs {
     pub(crate) host: HostArgs,
 }
 
+/// Whose tables a comparison prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Style {
+    /// Its own.
+    Own,
+    /// Those of mmtests, as of 2019.
+    Mmtests,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Tables for a terminal
@@ -335,6 +347,9 @@ pub(crate) struct CompareArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Tables as text: its own, or mmtests' with all rows of samples, durations and Ops
+    #[arg(long, value_enum, default_value_t = Style::Own, help_heading = "Output")]
+    pub(crate) style: Style,
     /// Show all metrics, counters and cgroups, as JSON and CSV always do
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,

@@ -59,6 +59,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut mem = Memory::boot(&config.layout, config.version, config.sysctls, trace)?;
         let hook = config.filesystem.lets_reclaim_write(mem.core.rules());
         mem.reclaim.set_writepage_hook(hook);
+        mem.set_xfs_log_size(config.xfs_log_size);
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
         let pressure = mem.core.alloc.zones().iter().map(|_| machine.new_queue()).collect();
@@ -71,8 +72,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             shared: Rc::new(Shared {
                 mem: RefCell::new(mem),
                 filesystem: config.filesystem,
-                xfs_log_size: config.xfs_log_size,
-                log_head: Cell::new(0),
                 readahead_pages: config.readahead_pages.min(READAHEAD_PAGES_MAX),
                 queues,
                 kswapd_requests: RefCell::new(vec![Request::default(); node_count]),
@@ -149,7 +148,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             Transfer::Read(range) => self.unlock_pages(range),
             Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
             Transfer::Write { device, ranges, .. } => self.write_done(device, &ranges),
-            Transfer::Log(_) => self.log_arrived(),
+            Transfer::ClusterWrite { first, count } => self.clusters_written(first, count),
+            Transfer::Log(record) => self.log_arrived(record),
             Transfer::Journal(device) => self.journal_arrived(device),
         }
     }

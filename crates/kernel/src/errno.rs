@@ -9,6 +9,10 @@ pub enum Errno {
     NoEnt,
     /// It exists already.
     Exist,
+    /// Not a directory.
+    NotDir,
+    /// A directory.
+    IsDir,
     /// Not empty.
     NotEmpty,
     /// Busy.
@@ -30,6 +34,8 @@ impl fmt::Display for Errno {
         f.write_str(match self {
             Self::NoEnt => "ENOENT",
             Self::Exist => "EEXIST",
+            Self::NotDir => "ENOTDIR",
+            Self::IsDir => "EISDIR",
             Self::NotEmpty => "ENOTEMPTY",
             Self::Busy => "EBUSY",
             Self::Inval => "EINVAL",

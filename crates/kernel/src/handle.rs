@@ -13,7 +13,7 @@ use mm::decide::congestion::Congestion;
 use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
 use mm::{MemcgId, Memory};
-use units::{Bytes, Nanos};
+use units::Nanos;
 
 use crate::alloc::kills::OomKill;
 use crate::alloc::used_frames::UsedFrames;
@@ -32,9 +32,6 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) machine: M,
     pub(crate) mem: RefCell<Memory<T>>,
     pub(crate) filesystem: Filesystem,
-    pub(crate) xfs_log_size: Bytes,
-    /// Where in the log the next record goes.
-    pub(crate) log_head: Cell<u64>,
     pub(crate) readahead_pages: u32,
     pub(crate) queues: Vec<NodeQueues>,
     pub(crate) kswapd_requests: RefCell<Vec<Request>>,

@@ -53,6 +53,10 @@ pub enum WaitReason {
     RequestQueue,
     /// Records of the log of XFS are on their way: `xlog_wait`.
     LogWrite,
+    /// The log of XFS has no room until its tail has moved: `xlog_grant_head_wait`.
+    LogSpace,
+    /// The shrinker of XFS waits until an inode is written: `xfs_reclaim_inode`.
+    InodeReclaim,
     /// The flusher with nothing to do.
     FlusherIdle,
     /// One jiffy because another task runs the OOM killer.
@@ -143,6 +147,8 @@ pub enum CostOp {
     /// The first use of a page frame since boot. Free on real memory; behind a hypervisor the host
     /// has to find a page of its own first.
     FirstUse,
+    /// A microsecond of what a program does by itself, outside of the kernel.
+    UserMicrosecond,
     /// A context switch.
     ContextSwitch,
 }
@@ -159,6 +165,9 @@ pub enum IoKind {
     Read,
     /// To the device.
     Write,
+    /// To the device, complete when this and all that was written before lies where a loss of power cannot
+    /// reach it (`REQ_PREFLUSH | REQ_FUA`).
+    DurableWrite,
 }
 
 /// One request to a block device.

@@ -36,7 +36,15 @@ pub(crate) struct WriteQueues {
     pub(crate) requests: QueueId,
     pub(crate) page_writeback: QueueId,
     pub(crate) log: QueueId,
-    pub(crate) log_worker: QueueId,
+    /// For those who wait for room in the log of XFS.
+    pub(crate) log_space: QueueId,
+    /// For its threads: who closes checkpoints, who commits them, who pushes the AIL.
+    pub(crate) checkpoint: QueueId,
+    pub(crate) commit: QueueId,
+    pub(crate) ail: QueueId,
+    /// For those who wait for clusters of XFS inodes, and for allocation groups.
+    pub(crate) clusters: QueueId,
+    pub(crate) inode_groups: QueueId,
     /// For those who wait for congested devices.
     pub(crate) congestion: QueueId,
 }
@@ -47,7 +55,12 @@ impl WriteQueues {
             requests: machine.new_queue(),
             page_writeback: machine.new_queue(),
             log: machine.new_queue(),
-            log_worker: machine.new_queue(),
+            log_space: machine.new_queue(),
+            checkpoint: machine.new_queue(),
+            commit: machine.new_queue(),
+            ail: machine.new_queue(),
+            clusters: machine.new_queue(),
+            inode_groups: machine.new_queue(),
             congestion: machine.new_queue(),
         }
     }

@@ -22,6 +22,7 @@
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
+//! | `balance.rs` | slab and page cache in the steady state, reclaim over the run: metrics |
 //! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
 //! | `differences.rs` | what distinguishes recordings that are put side by side |
 //! | `view.rs` | what a report of a workload shows first |
@@ -35,6 +36,7 @@
 //! state; any decision of the model. The same scenario gives the same recording.
 
 pub mod ablate;
+mod balance;
 pub mod batch;
 pub mod compare;
 mod counted;
@@ -66,7 +68,7 @@ pub use linux::Told;
 pub use real::HostPolicy;
 pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
-pub use resolve::{GuestRequest, Request, Subject, command};
+pub use resolve::{GuestRequest, Request, Subject, command, warnings};
 pub use simulate::simulate;
 pub use view::{headlines, view};
 pub use workload::UnknownName;

@@ -16,6 +16,7 @@ use recording::{OomKill, Recording, Series};
 use units::{Bytes, parse_size};
 use workload::scenario::{Backend, Scenario, ScenarioProblem};
 
+use crate::balance::with_balance;
 use crate::batch::PlannedRun;
 use crate::counted::{as_counted, phases, since};
 use crate::error::LabError;
@@ -76,6 +77,7 @@ pub fn check(plan: &[PlannedRun], policy: &HostPolicy) -> Result<Vec<String>, La
             Backend::Sim => Ok(Vec::new()),
             Backend::Host => host::check(&host_options(policy), &scenario.workload).map_err(told),
             Backend::Vm(version) => {
+                check_log(scenario)?;
                 vm::check(&vm_spec(scenario, version, policy), &scenario.workload).map_err(vm_told)
             }
         };
@@ -84,6 +86,18 @@ pub fn check(plan: &[PlannedRun], policy: &HostPolicy) -> Result<Vec<String>, La
         said.extend(found.into_iter().filter(|text| !said.contains(text)).collect::<Vec<_>>());
     }
     Ok(said)
+}
+
+/// Only XFS has a log of the size that was asked for.
+fn check_log(scenario: &Scenario) -> Result<(), LabError> {
+    let filesystem = scenario.workload.params().get("filesystem");
+    let is_xfs = matches!(filesystem, Some(workload::ParamValue::Choice("xfs")));
+    if is_xfs || scenario.guest.is_none_or(|guest| guest.xfs_log.is_none()) {
+        return Ok(());
+    }
+    let message = "`--vm-xfs-log` says how large a log of XFS is, and the disk has ext4".to_owned();
+    let hint = Some("leave it out, or add `--param filesystem=xfs`".to_owned());
+    Err(LabError::Host { message, hint })
 }
 
 /// An error of a backend: its message and its hint.
@@ -145,11 +159,12 @@ fn on_host(
 }
 
 fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
-    let filesystem = match scenario.workload.params().get("filesystem") {
-        Some(workload::ParamValue::Choice("xfs")) => VmFilesystem::Xfs,
+    let guest = scenario.guest.unwrap_or_default();
+    let filesystem = match (scenario.workload.params().get("filesystem"), guest.xfs_log) {
+        (Some(workload::ParamValue::Choice("xfs")), None) => VmFilesystem::Xfs,
+        (Some(workload::ParamValue::Choice("xfs")), Some(mib)) => VmFilesystem::XfsWithLog(mib),
         _ => VmFilesystem::Ext4,
     };
-    let guest = scenario.guest.unwrap_or_default();
     VmSpec {
         hardware: Hardware {
             mem: scenario.mem.unwrap_or_else(guest_mem),
@@ -226,6 +241,7 @@ fn filled(identity: Recording, result: LinuxResult) -> Recording {
         ..identity
     };
     let recording = recording.killed(result.oom_kill.into_iter().map(oom_kill).collect());
+    let recording = with_balance(recording);
     let Some(waits) = result.waits else { return recording };
     let phases = recording.phases_to_the_end();
     with_waits(recording, waits.into_iter().map(|wait| traced(wait, &phases)).collect())

@@ -18,7 +18,8 @@ use workload::scenario::{
     GUEST_MACHINE, Guest, LruGen, SEED_DEFAULT, ScenarioProblem, Written, check_kernel, check_machine,
     check_mem, parse_mem_of, parse_sysctl_value,
 };
-use workload::{Backend, KernelSpec, ParamError, Params, Scenario, ScenarioError, WorkloadSpec};
+use workload::small_files::{FULL, SOURCE_MEMORY};
+use workload::{Backend, KernelSpec, MachineSize, ParamError, Params, Scenario, ScenarioError, WorkloadSpec};
 
 use crate::disks;
 use crate::error::LabError;
@@ -79,6 +80,8 @@ pub struct GuestRequest {
     pub numa_nodes: Option<u16>,
     /// `on`, `off`, or what `/sys/kernel/mm/lru_gen/enabled` takes.
     pub lru_gen: Option<String>,
+    /// MiB of the log of XFS.
+    pub xfs_log: Option<u16>,
 }
 
 impl GuestRequest {
@@ -88,6 +91,7 @@ impl GuestRequest {
             ("--vm-cpus", self.cpus.is_some()),
             ("--vm-nodes", self.numa_nodes.is_some()),
             ("--lru-gen", self.lru_gen.is_some()),
+            ("--vm-xfs-log", self.xfs_log.is_some()),
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
@@ -98,6 +102,7 @@ impl GuestRequest {
         if let Some(lru_gen) = &self.lru_gen {
             guest.lru_gen = lru_gen.parse::<LruGen>()?;
         }
+        guest.xfs_log = self.xfs_log.or(guest.xfs_log);
         guest.check()?;
         Ok(guest)
     }
@@ -187,7 +192,12 @@ impl Request {
                     return Err(ParamError::twice(name, first, value).into());
                 }
             }
+            let full_before = is_full(scenario);
             scenario.workload = spec.build(params)?;
+            if is_full(scenario) != full_before {
+                scenario.mem = None;
+                fill_in(scenario)?;
+            }
         }
         self.apply_machine_to(scenario, names)?;
         scenario.sysctls.extend(sysctl_pairs(&self.sysctls, names)?);
@@ -212,6 +222,9 @@ impl Request {
                 check_machine("--machine", &machine, &scenario.backend)?;
                 scenario.mem = Some(machine_spec(&machine).default_mem);
                 scenario.machine = Some(machine);
+                if is_full(scenario) {
+                    scenario.mem = Some(SOURCE_MEMORY);
+                }
             }
         }
         if let Some(mem) = &self.mem {
@@ -331,6 +344,7 @@ fn fill_in(scenario: &mut Scenario) -> Result<(), LabError> {
         Backend::Sim => {
             let (machine, mem) = default_machine(scenario.workload.name());
             let mem = match &scenario.machine {
+                _ if is_full(scenario) => SOURCE_MEMORY,
                 Some(named) if named != machine => machine_spec(named).default_mem,
                 _ => mem,
             };
@@ -342,11 +356,34 @@ fn fill_in(scenario: &mut Scenario) -> Result<(), LabError> {
         }
         Backend::Vm(_) => {
             scenario.machine = Some(GUEST_MACHINE.to_owned());
-            scenario.mem.get_or_insert_with(guest_mem);
+            let mem = if is_full(scenario) { SOURCE_MEMORY } else { guest_mem() };
+            scenario.mem.get_or_insert(mem);
         }
         Backend::Host => {}
     }
     Ok(())
+}
+
+/// Whether the workload is to run at the size of its source, on as much memory.
+fn is_full(scenario: &Scenario) -> bool {
+    scenario.workload.params().get("scale") == Some(workload::ParamValue::Choice(FULL))
+}
+
+fn check_full(scenario: &Scenario) -> Result<(), LabError> {
+    if !is_full(scenario) || scenario.mem == Some(SOURCE_MEMORY) {
+        return Ok(());
+    }
+    let (message, hint) = match scenario.mem {
+        Some(mem) => (
+            format!("`scale={FULL}` is on {SOURCE_MEMORY} of memory, not {mem}"),
+            "leave `--mem` out, or `scale`: all sizes follow from the memory",
+        ),
+        None => (
+            format!("`scale={FULL}` is on {SOURCE_MEMORY} of memory, and `{}` has a limit", scenario.backend),
+            "leave `scale` out, and say how much by `--host-limit`",
+        ),
+    };
+    Err(ScenarioProblem::Model { message, hint: Some(hint.to_owned()) }.into())
 }
 
 fn default_machine(workload: &str) -> (&'static str, Bytes) {
@@ -370,6 +407,7 @@ pub(crate) fn machine_spec(name: &str) -> &'static MachineSpec {
 
 /// What only shows when all values are known: sysctls in range, a machine that can be built.
 fn check(scenario: &Scenario) -> Result<(), LabError> {
+    check_full(scenario)?;
     match scenario.backend {
         Backend::Sim => Ok(disks::check(scenario, &Setting::of(scenario)?)?),
         Backend::Host | Backend::Vm(_) => {
@@ -427,7 +465,18 @@ impl Setting {
         lacks::check_workload(&setting.kernel, &scenario.workload)?;
         let filesystem = filesystem(scenario);
         setting.notes.extend(lacks::assumed_of_workload(&setting.kernel, &scenario.workload, filesystem));
+        setting.notes.extend(scenario.workload.remarks(setting.machine_size()));
         Ok(setting)
+    }
+
+    fn machine_size(&self) -> MachineSize {
+        let count = |len: usize| u16::try_from(len).expect("a machine has few of them");
+        MachineSize {
+            memory: self.layout.managed(),
+            nodes: count(self.layout.nodes.len()),
+            cpus: self.hardware.cpus,
+            disks: count(self.hardware.devices.len()),
+        }
     }
 
     /// The setting that these names and values make.
@@ -450,6 +499,19 @@ impl Setting {
         notes.extend(lacks::assumed_of_machine(&kernel, &layout));
         Ok(Self { kernel, sysctls, hardware, layout, notes })
     }
+}
+
+/// What a person should know before `scenario` runs: that its result will say little.
+pub fn warnings(scenario: &Scenario) -> Vec<String> {
+    let machine = match (&scenario.backend, scenario.mem) {
+        (Backend::Sim, _) => Setting::of(scenario).ok().map(|setting| setting.machine_size()),
+        (Backend::Host, _) | (Backend::Vm(_), None) => None,
+        (Backend::Vm(_), Some(mem)) => {
+            let Guest { cpus, numa_nodes: nodes, .. } = scenario.guest.unwrap_or_default();
+            Some(MachineSize { memory: mem.to_pages_floor(), nodes, cpus, disks: 1 })
+        }
+    };
+    machine.map_or_else(Vec::new, |machine| scenario.workload.warnings(machine))
 }
 
 /// The filesystem that the workload asks for; the machine's own when it does not.
@@ -479,6 +541,9 @@ pub fn command(scenario: &Scenario) -> String {
         add("machine", machine);
         implied = Some(machine_spec(machine).default_mem);
     }
+    if is_full(scenario) {
+        implied = Some(SOURCE_MEMORY);
+    }
     if let Some(mem) = scenario.mem.filter(|_| scenario.mem != implied) {
         add("mem", &mem.to_string());
     }
@@ -504,6 +569,9 @@ pub fn command(scenario: &Scenario) -> String {
         }
         if guest.lru_gen != default.lru_gen {
             add("lru-gen", &guest.lru_gen.to_string());
+        }
+        if let Some(mib) = guest.xfs_log {
+            add("vm-xfs-log", &mib.to_string());
         }
     }
     if scenario.seed != SEED_DEFAULT {

@@ -14,6 +14,7 @@ use sim::run::{Program, SimError, SimResult, SimRun};
 use sim::{Progress, RunError, WaitKind};
 use workload::Scenario;
 
+use crate::balance::with_balance;
 use crate::counted::{phases, since};
 use crate::error::{FailedAssertion, LabError};
 use crate::resolve::{Setting, command, filesystem};
@@ -115,6 +116,7 @@ fn recorded(identity: Recording, result: SimResult) -> Recording {
     };
     let recording = recording.killed(result.oom_kills.into_iter().map(oom_kill).collect());
     let phases = recording.phases_to_the_end();
+    let recording = with_balance(recording);
     let waits = result.waits.into_iter().map(|waits| wait(waits, &phases)).collect();
     with_waits(recording, waits)
 }
@@ -145,6 +147,8 @@ fn stall_name(reason: WaitReason) -> &'static str {
         WaitReason::PageWriteback => "page writeback",
         WaitReason::RequestQueue => "request queue",
         WaitReason::LogWrite => "log",
+        WaitReason::LogSpace => "log space",
+        WaitReason::InodeReclaim => "inode reclaim",
         other => sim::kernel_name(other),
     }
 }

@@ -227,6 +227,7 @@ pub(crate) fn errno_of(number: i32) -> Errno {
         libc::ENOENT => Errno::NoEnt,
         libc::EEXIST => Errno::Exist,
         libc::ENOTDIR => Errno::NotDir,
+        libc::EISDIR => Errno::IsDir,
         libc::ENOTEMPTY => Errno::NotEmpty,
         libc::EACCES => Errno::Acces,
         libc::EBUSY => Errno::Busy,

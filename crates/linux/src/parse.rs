@@ -245,6 +245,17 @@ pub(crate) fn trace_extfrag(text: &str, emit: &mut Emit<'_>) {
     });
 }
 
+/// `/proc/PID/stat`: user and system time in ticks, each of the process and of its children that were
+/// waited for.
+pub(crate) fn cpu_ticks(text: &str) -> Option<[u64; 2]> {
+    // The name in parentheses can hold anything; `utime` is the 12th field behind it.
+    let fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    let mut ticks = fields.skip(11).map(str::parse::<u64>);
+    let mut next = || ticks.next()?.ok();
+    let [user, system, of_children, system_of_children] = [next()?, next()?, next()?, next()?];
+    Some([user + of_children, system + system_of_children])
+}
+
 /// The number that begins `text`, behind blanks.
 pub(crate) fn first_number(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
@@ -325,5 +336,13 @@ mod tests {
                     total_pgpgin 30\ntotal_active_file 40\n";
         assert_eq!(listed(memory_stat_v1, text), "file 10\nanon 20\nactive_file 40");
         assert_eq!(listed(oom_control_v1, "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"), "oom_kill 2");
+    }
+
+    #[test]
+    fn cpu_time_is_that_of_the_process_and_of_its_children() {
+        let stat =
+            "4242 (a name) 3) S 1 4242 4242 0 -1 4194560 900 0 0 0 17 230 1000 40000 20 0 1 0 99 8 7\n";
+        assert_eq!(cpu_ticks(stat), Some([1017, 40230]));
+        assert_eq!(cpu_ticks("4242 (short) S 1"), None);
     }
 }

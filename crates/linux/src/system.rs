@@ -20,7 +20,7 @@ use std::rc::Rc;
 use rustix::fs::{Advice as FileAdvice, FallocateFlags};
 use rustix::mm::Advice as MemoryAdvice;
 use units::{Bytes, Nanos, Pages, Seed};
-use workload::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
+use workload::{Advice, CpuTime, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
 
 use crate::cgroup::{self, Tree, errno};
 use crate::control::{Message, Sender};
@@ -241,6 +241,17 @@ impl System for LinuxSystem {
         fs::create_dir(self.path("mkdir", path)?).map_err(|error| failed("mkdir", path, &error))
     }
 
+    async fn read_dir(&self, path: &str) -> Result<Vec<String>, SystemError> {
+        let entries = fs::read_dir(self.path("readdir", path)?);
+        let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        let names = entries.and_then(|entries| entries.map(name).collect());
+        names.map_err(|error: io::Error| failed("readdir", path, &error))
+    }
+
+    async fn remove_dir(&self, path: &str) -> Result<(), SystemError> {
+        fs::remove_dir(self.path("rmdir", path)?).map_err(|error| failed("rmdir", path, &error))
+    }
+
     /// A directory of the first disk, or a symbolic link to the run's directory on another one.
     async fn make_dir_on(&self, path: &str, disk: u16) -> Result<(), SystemError> {
         let Some(further) = usize::from(disk).checked_sub(1) else { return self.make_dir(path).await };
@@ -361,6 +372,16 @@ impl System for LinuxSystem {
         }
         let path = sysctl_path(name).ok_or_else(|| refused(Errno::Inval))?;
         cgroup::write_existing(&path, value).map_err(|error| failed("sysctl_write", name, &error))
+    }
+
+    /// In ticks of 10 ms, by `/proc/self/stat`.
+    async fn cpu_time(&self) -> Result<CpuTime, SystemError> {
+        const STAT: &str = "/proc/self/stat";
+        let text = fs::read_to_string(STAT).map_err(|error| failed("read", STAT, &error))?;
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let times = parse::cpu_ticks(&text).ok_or_else(|| SystemError::new("read", STAT, Errno::Io))?;
+        let [user, system] = times.map(|ticks| Nanos(ticks * tick));
+        Ok(CpuTime { user, system })
     }
 
     async fn vmstat(&self) -> Result<Vec<(String, u64)>, SystemError> {

@@ -216,6 +216,9 @@ impl<T: Trace> Memory<T> {
                 ensure!(state == FrameState::InUse, "slab {:?} of {name} is {state:?}", slab.pfn);
             }
         }
+        self.fs
+            .check_xfs(self.core.rules().inode_cluster)
+            .map_err(|problem| Violation(String::from(problem)))?;
         self.fs.vfs.check().map_err(|problem| Violation(String::from(problem)))?;
         self.check_journals()
     }

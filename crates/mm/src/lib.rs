@@ -112,8 +112,14 @@ pub mod fs {
     pub mod state;
     /// XFS.
     pub mod xfs {
+        pub mod ail;
         pub mod buf;
+        pub mod inode_reclaim;
+        pub mod items;
         pub mod log;
+        pub mod reclaimable;
+        #[cfg(test)]
+        mod scenes;
     }
 }
 

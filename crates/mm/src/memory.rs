@@ -19,11 +19,13 @@ use crate::base::sysctl::Sysctls;
 use crate::cgroup::walk::Walk;
 use crate::compact::state::{CompactRequest, CompactResult, CompactStep, Compaction, Compactor};
 use crate::core::Core;
-use crate::fs::ext4::journal::{Change, Journal};
+use crate::fs::ext4::journal::{BlockChange, Journal};
 use crate::fs::inode::InodeObjects;
 use crate::fs::state::Fs;
+use crate::fs::xfs::ail::{AilNext, AilPush};
 use crate::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState};
-use crate::fs::xfs::log::CheckpointId;
+use crate::fs::xfs::inode_reclaim::{InodeNext, InodeReclaim};
+use crate::fs::xfs::log::{Change, Committed, Record};
 use crate::lru::lists::{Lru, LruList};
 use crate::lru::workingset::Shadow;
 use crate::pages::anon::{AnonMaps, HugeRange};
@@ -314,7 +316,15 @@ impl<T: Trace> Memory<T> {
 
     /// Puts a new inode on a file.
     pub fn attach_inode(&mut self, mapping: MappingId, objects: InodeObjects) {
+        if objects.inode.cache == Cache::XfsInode {
+            self.fs.xfs_log.register(mapping, objects.number);
+        }
         self.fs.vfs.attach_inode(mapping, objects);
+    }
+
+    /// An evicted inode of XFS that is still in memory is in use again; false when there is none.
+    pub fn recycle_inode(&mut self, mapping: MappingId) -> bool {
+        self.fs.vfs.recycle(mapping)
     }
 
     /// A task opens the file: its dentry has one more user.
@@ -333,7 +343,7 @@ impl<T: Trace> Memory<T> {
     }
 
     /// A handle of ext4 changes a metadata block of a disk: [`Journal::change`].
-    pub fn journal_change(&mut self, cpu: CpuId, disk: u16, block: u32, accesses: u32) -> Change {
+    pub fn journal_change(&mut self, cpu: CpuId, disk: u16, block: u32, accesses: u32) -> BlockChange {
         let Self { core, lru, cache, fs, .. } = self;
         fs.journals[usize::from(disk)].change(core, lru, cache, cpu, block, accesses)
     }
@@ -388,19 +398,79 @@ impl<T: Trace> Memory<T> {
         self.fs.xfs_buffers.read_done(cluster);
     }
 
-    /// Adds a log vector to the open checkpoint.
-    pub fn log_add(&mut self, vector: Object) {
-        self.fs.xfs_log.add(vector);
+    /// The log of XFS has this size from now on.
+    pub fn set_xfs_log_size(&mut self, size: Bytes) {
+        self.fs.set_xfs_log_size(size);
     }
 
-    /// Closes the open checkpoint in order to write it; none when nothing has changed.
-    pub fn log_close(&mut self) -> Option<(CheckpointId, Bytes)> {
+    /// An inode of XFS changes: [`Fs::log_change`].
+    ///
+    /// # Errors
+    /// The buffer of this cluster has to be in memory first.
+    pub fn log_change(
+        &mut self,
+        cpu: CpuId,
+        mapping: MappingId,
+        change: Change,
+        vector: Option<Object>,
+    ) -> Result<(), ClusterId> {
+        self.fs.log_change(&mut self.core, cpu, mapping, change, vector)
+    }
+
+    /// Reserves space in the log of XFS for a change; false when there is too little.
+    #[must_use]
+    pub fn log_reserve(&mut self) -> bool {
+        self.fs.xfs_log.reserve()
+    }
+
+    /// Gives reserved space back: the change was made.
+    pub fn log_unreserve(&mut self) {
+        self.fs.xfs_log.unreserve();
+    }
+
+    /// If little of the log is free, its tail is to be pushed; whether that is news.
+    pub fn log_push_tail(&mut self) -> bool {
+        self.fs.xfs_log.push_tail()
+    }
+
+    /// All that the log keeps from moving on is to be pushed; whether that is news.
+    pub fn log_push_all(&mut self) -> bool {
+        self.fs.xfs_log.push_all()
+    }
+
+    /// Closes the open checkpoint in order to write it; false when nothing has changed.
+    pub fn log_close(&mut self) -> bool {
         self.fs.xfs_log.close()
     }
 
-    /// A checkpoint is on the disk: its vectors are freed. Returns how many there were.
-    pub fn log_written(&mut self, cpu: CpuId, id: CheckpointId) -> u64 {
-        self.fs.xfs_log.written(&mut self.core, cpu, id)
+    /// The next record of the log to be written.
+    pub fn log_next_record(&mut self, forced: bool) -> Option<Record> {
+        self.fs.xfs_log.next_record(forced)
+    }
+
+    /// A record of the log is on the disk.
+    pub fn log_record_written(&mut self, number: u64) {
+        self.fs.xfs_log.record_written(number);
+    }
+
+    /// Unpins up to `count` inodes of a checkpoint that is on the disk; none if there is no such.
+    pub fn log_commit(&mut self, cpu: CpuId, count: usize) -> Option<Committed> {
+        self.fs.commit_checkpoint(&mut self.core, cpu, count)
+    }
+
+    /// What the thread that pushes the AIL does next.
+    pub fn ail_step(&mut self, push: &mut AilPush) -> AilNext {
+        push.step(&mut self.fs.xfs_log, &mut self.fs.xfs_buffers)
+    }
+
+    /// What a pass over evicted inodes of XFS does next.
+    pub fn inode_reclaim_step(&mut self, pass: &mut InodeReclaim, cpu: CpuId) -> InodeNext {
+        pass.step(&mut self.fs, &mut self.core, cpu)
+    }
+
+    /// The buffer of a cluster is on the disk; how many of its inodes are clean now.
+    pub fn cluster_written(&mut self, cpu: CpuId, cluster: ClusterId) -> u32 {
+        self.fs.cluster_written(&mut self.core, cpu, cluster)
     }
 
     // ---- reclaim ----

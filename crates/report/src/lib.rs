@@ -42,7 +42,7 @@ pub use grid::{Grid, GridKernel, GridLayout, GridRow, grid_csv, grid_json, grid_
 pub use list::{Cell, List};
 pub use measure::{Direction, direction, unit};
 pub use metrics::{metrics_markdown, metrics_text};
-pub use mmtests::{mmtests_text, ops_text};
+pub use mmtests::{mmtests_report, mmtests_text, ops_text};
 pub use run::run_text;
 pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, sweep_text};
 pub use view::{Headline, View};

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use stats::describe::mean;
 use stats::mmtests::{Better, RowSet, Rules};
-use stats::mmtests_table::{Run, comparison, ops_table};
+use stats::mmtests_table::{Run, comparison, duration_table, ops_table};
 use stats::ops::{ops_mean, ops_rows};
 
+use crate::measure::{Direction, direction};
+use crate::view::View;
 use crate::{Group, ReportError, common_workload_of_groups};
 
 /// mmtests' comparison table of the groups' samples, the first group being the baseline.
@@ -28,6 +31,37 @@ pub fn mmtests_text(
         return Err(ReportError::NoSamples { workload: workload.into() });
     }
     Ok(format!("{workload}\n{}", comparison(&runs, rules, set, better)))
+}
+
+/// All that mmtests prints of a comparison: the whole row set of 2019 for each kind of sample, the
+/// durations where they were measured, and the Ops rows.
+///
+/// # Errors
+/// No recordings, different workloads, or no samples at all.
+pub fn mmtests_report(groups: &[Group<'_>], view: &View) -> Result<String, ReportError> {
+    let better = |name: &str| {
+        let known = view.headlines.iter().find(|headline| headline.name == name);
+        match known.map_or_else(|| direction(name), |headline| headline.direction) {
+            Direction::Higher => Better::Higher,
+            Direction::Lower | Direction::Neutral => Better::Lower,
+        }
+    };
+    let mut text = mmtests_text(groups, Rules::G19, RowSet::Variable, &better)?;
+    let durations: Vec<_> = groups.iter().map(durations).collect();
+    if durations.iter().any(|(_, seconds)| seconds.iter().any(Option::is_some)) {
+        text += &format!("\n{}", duration_table(&durations));
+    }
+    Ok(text + &format!("\n{}", ops_text(groups)?))
+}
+
+/// User, system and elapsed time of a group, each the mean over its runs.
+fn durations(group: &Group<'_>) -> (String, [Option<f64>; 3]) {
+    let mean_of = |name: &str| {
+        let values: Option<Vec<f64>> =
+            group.recordings.iter().map(|recording| recording.metrics.get(name).copied()).collect();
+        mean(&values?)
+    };
+    (group.label.clone(), ["user_seconds", "system_seconds", "elapsed_seconds"].map(mean_of))
 }
 
 fn pooled(group: &Group<'_>) -> Run {

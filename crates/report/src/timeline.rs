@@ -64,6 +64,15 @@ pub(crate) fn timeline(recording: &Recording, width: usize) -> String {
             ]);
         }
     }
+    if let Some(share) = slab_share(recording) {
+        let shown: Vec<Option<f64>> =
+            (0..bars).map(|bar| value_of_bar(&times, &share, axis.bar(bar, bars), Kind::Level)).collect();
+        let known = || shown.iter().flatten().copied();
+        let (least, most) = known().fold((1.0_f64, 0.0_f64), |(l, m), x| (l.min(x), m.max(x)));
+        let cells =
+            ["slab share".into(), drawn(&shown, 1.0), format!("{least:.2} to {most:.2}"), String::new()];
+        table.push(cells);
+    }
     if table.is_empty() {
         return String::new();
     }
@@ -74,6 +83,14 @@ pub(crate) fn timeline(recording: &Recording, width: usize) -> String {
         if has_blanks { "; blank: not read" } else { "" },
         table.to_text(width)
     )
+}
+
+/// Slab of slab and file pages on LRU lists, for runs that are about it; its bars are shares of 1.
+fn slab_share(recording: &Recording) -> Option<Vec<f64>> {
+    recording.metrics.get("slab_share")?;
+    let slab = summed(&recording.series, &["nr_slab_reclaimable", "nr_slab_unreclaimable"])?;
+    let file = summed(&recording.series, &["nr_active_file", "nr_inactive_file"])?;
+    Some(slab.iter().zip(file).map(|(slab, file)| slab / (slab + file).max(1.0)).collect())
 }
 
 /// From the first reading to the end of the run, in nanoseconds.

@@ -53,7 +53,9 @@ impl WaitKind {
             WaitReason::PageRead
             | WaitReason::PageWriteback
             | WaitReason::RequestQueue
-            | WaitReason::LogWrite => Self::Io,
+            | WaitReason::LogWrite
+            | WaitReason::LogSpace
+            | WaitReason::InodeReclaim => Self::Io,
             WaitReason::DirtyThrottle | WaitReason::OomLock => Self::Pause,
             WaitReason::KswapdIdle
             | WaitReason::KswapdDoze
@@ -91,6 +93,8 @@ pub const fn kernel_name(reason: WaitReason) -> &'static str {
         WaitReason::PageWriteback => "folio_wait_writeback",
         WaitReason::RequestQueue => "blk_mq_get_tag",
         WaitReason::LogWrite => "xlog_wait",
+        WaitReason::LogSpace => "xlog_grant_head_wait",
+        WaitReason::InodeReclaim => "xfs_reclaim_inode",
         WaitReason::DirtyThrottle => "balance_dirty_pages",
         WaitReason::OomLock => "oom_lock",
         WaitReason::KswapdIdle => "kswapd asleep",

@@ -254,6 +254,7 @@ impl State {
         let task = &mut self.tasks[cpu.current as usize];
         let ran = std::mem::take(&mut cpu.segment);
         task.debt -= ran;
+        task.ran += ran;
         task.share.run(ran);
         cpu.busy += ran;
         cpu.slice_left -= ran;

@@ -157,7 +157,9 @@ impl Device {
         let IoRequest { kind, len, segments, tag, .. } = pending.request;
         let (requests, bytes) = match kind {
             IoKind::Read => (&mut self.counters.reads, &mut self.counters.read_bytes),
-            IoKind::Write => (&mut self.counters.writes, &mut self.counters.write_bytes),
+            IoKind::Write | IoKind::DurableWrite => {
+                (&mut self.counters.writes, &mut self.counters.write_bytes)
+            }
         };
         *requests += 1;
         *bytes += len;
@@ -183,7 +185,8 @@ impl Device {
             }
         };
         let gathering = self.model.segment.0 * u64::from(segments);
-        let occupancy = speed.occupancy(len, sequential) + gathering;
+        let flush = if kind == IoKind::DurableWrite { self.model.flush.0 } else { 0 };
+        let occupancy = speed.occupancy(len, sequential) + gathering + flush;
         let start = self.channel_free_at.max(now).max(pending.submitted);
         self.channel_free_at = (start + occupancy).max(link.pass(start, len));
         self.counters.busy += Nanos(self.channel_free_at - start);
@@ -208,8 +211,8 @@ impl Device {
     fn speed(&mut self, kind: IoKind, len: Bytes) -> Speed {
         match (kind, self.model.burst) {
             (IoKind::Read, _) => self.model.read,
-            (IoKind::Write, Some(burst)) if self.burst_used >= burst.cells.0 => burst.behind,
-            (IoKind::Write, _) => {
+            (_, Some(burst)) if self.burst_used >= burst.cells.0 => burst.behind,
+            (_, _) => {
                 self.burst_used += len.0;
                 self.model.write
             }
@@ -270,6 +273,7 @@ mod tests {
             write: speed,
             burst: None,
             depth: 2,
+            flush: Nanos(0),
             xfs_log: Bytes(64),
             segment: Nanos(0),
             track_buffer: None,
@@ -355,6 +359,20 @@ mod tests {
         4 done at 36000001110
         5 done at 36000002110
         DeviceCounters { reads: 0, writes: 6, read_bytes: 0 B, write_bytes: 38 B, segments: 6, busy: 3044 ns, waited: 4664 ns, most_in_flight: 3 }
+        ");
+    }
+
+    /// As for the log of a filesystem: what a write has to wait for is on the medium before it.
+    #[test]
+    fn a_durable_write_holds_the_device_up_until_its_own_memory_is_written() {
+        use IoKind::{DurableWrite, Write};
+        let model = DeviceModel { flush: Nanos(500), ..toy() };
+        let requests = [(0, Write, 0, 4), (0, DurableWrite, 4, 4), (0, Write, 8, 4)];
+        insta::assert_snapshot!(scene(model, None, &requests), @r"
+        0 done at 110
+        1 done at 620
+        2 done at 630
+        DeviceCounters { reads: 0, writes: 3, read_bytes: 0 B, write_bytes: 12 B, segments: 3, busy: 530 ns, waited: 1360 ns, most_in_flight: 3 }
         ");
     }
 

@@ -1,6 +1,6 @@
 //! What a block device can do, and the devices that have a name, each with its source.
 //!
-//! Left out: flushes and barriers, writes to fast cells that are being emptied, errors. Read
+//! Left out: barriers, writes to fast cells that are being emptied, errors. Read
 //! next: `device.rs`, which puts a model to work.
 
 use units::{Bytes, Nanos};
@@ -44,6 +44,9 @@ pub struct DeviceModel {
     pub burst: Option<Burst>,
     /// Requests that the device works on at a time; at least 1.
     pub depth: u32,
+    /// How long a [`kernel::IoKind::DurableWrite`] holds the channel beside its bytes: until the device has written
+    /// out its own memory. 0 where no source has a figure.
+    pub flush: Nanos,
     /// How long each run of adjacent frames in a request occupies the channel, beside its bytes. With 0
     /// it cannot matter in which order pages are allocated. No source has a figure: for sweeps.
     pub segment: Nanos,
@@ -102,6 +105,7 @@ impl DeviceModel {
         write: even(Nanos(0), Nanos(0), u64::MAX),
         burst: None,
         depth: 32,
+        flush: Nanos(0),
         segment: Nanos(0),
         xfs_log: Bytes(64 << 20),
         track_buffer: None,
@@ -115,8 +119,8 @@ impl DeviceModel {
         ..Self::PLAIN
     };
     /// A SATA SSD of 2014: read of 4 KiB 90 us and 98k per second, write 35 us and 88k per
-    /// second until 6 GB are written, then 300 MB/s and 8k random writes per second (MECHANISMS 16). How
-    /// its fast cells get empty is assumed: at the speed of the others, after a second of rest, so that
+    /// second until 6 GB are written, then 300 MB/s and 8k random writes per second; 2 ms for a
+    /// flush (MECHANISMS 16). How its fast cells get empty is assumed: at the speed of the others, after a second of rest, so that
     /// the gaps of a disk that is kept busy do not count.
     pub const SATA_EVO: Self = Self {
         name: "sata_evo",
@@ -133,6 +137,7 @@ impl DeviceModel {
             rest: Nanos::from_secs(1),
             drain: 300 * MB,
         }),
+        flush: Nanos::from_millis(2),
         ..Self::PLAIN
     };
     /// An NVMe SSD: 85 us and 450k reads, 25 us and 250k writes per second, 3.0 and 1.8 GB/s.

@@ -166,7 +166,9 @@ impl Core {
         let ran = self.busy.replace(0);
         if ran > 0 {
             state.cpus[usize::from(self.cpu.get())].busy += ran;
-            state.tasks[self.task.get() as usize].share.run(ran);
+            let task = &mut state.tasks[self.task.get() as usize];
+            task.ran += ran;
+            task.share.run(ran);
         }
     }
 

@@ -35,6 +35,17 @@ impl Sim {
         self.core.statistics()
     }
 
+    /// Time that a task has been on a CPU, without its present turn if it runs now. What an interrupt took
+    /// there is part of it, as where the kernel accounts by ticks.
+    pub fn cpu_time(&self, task: TaskId) -> Nanos {
+        Nanos(self.core.state.borrow().tasks[task.0 as usize].ran)
+    }
+
+    /// What an operation costs here.
+    pub(crate) fn cost(&self, op: CostOp) -> Nanos {
+        self.core.costs.get(op)
+    }
+
     /// All waits by task and reason, the longest total first. A wait that lasts counts up to now.
     pub fn stalls(&self) -> Vec<Stall> {
         self.core.state.borrow().stalls(self.core.now.get())

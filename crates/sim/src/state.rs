@@ -98,7 +98,7 @@ impl State {
     pub(crate) fn submit(&mut self, now: u64, request: IoRequest, cpu: CpuId) {
         let index = usize::from(request.device);
         assert!(index < self.devices.len(), "a request names device {index}, which the machine lacks");
-        if request.kind == IoKind::Write {
+        if request.kind != IoKind::Read {
             self.writes_sent += 1;
             self.writes_in_flight += 1;
         }

@@ -4,15 +4,16 @@
 //! spawned task is a process of its own in its cgroup, and pays for its own stack and page tables
 //! there.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 
+use kernel::machine::{CostOp, TaskId};
 use kernel::{AnonMapping, Errno, HugeAdvice, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
 use mm::base::event::NoTrace;
 use units::{Bytes, Nanos, Pages, Seed};
-use workload::system::{Advice, OpenMode, Portable, System, SystemError, TaskSpec};
+use workload::system::{Advice, CpuTime, OpenMode, Portable, System, SystemError, TaskSpec};
 
 use crate::machine::Sim;
 use crate::sample::Sampler;
@@ -24,11 +25,38 @@ pub struct SimSystem {
     process: Process,
     sampler: Rc<RefCell<Sampler>>,
     seed: Seed,
+    worked: Rc<Worked>,
+}
+
+/// CPU time of a program and of those of its tasks that were joined.
+struct Worked {
+    task: TaskId,
+    user: Cell<Nanos>,
+    joined: Cell<CpuTime>,
+}
+
+impl Worked {
+    fn of(task: TaskId) -> Rc<Self> {
+        Rc::new(Self { task, user: Cell::new(Nanos::ZERO), joined: Cell::default() })
+    }
+
+    /// What it and its joined tasks have used.
+    fn sum(&self, machine: &Sim) -> CpuTime {
+        let (joined, user) = (self.joined.get(), self.user.get());
+        let system = machine.cpu_time(self.task).saturating_sub(user);
+        CpuTime { user: joined.user + user, system: joined.system + system }
+    }
+
+    fn join(&self, other: CpuTime) {
+        let CpuTime { user, system } = self.joined.get();
+        self.joined.set(CpuTime { user: user + other.user, system: system + other.system });
+    }
 }
 
 /// A spawned task: its result, and who waits for it.
 pub struct SimTask<T> {
     result: Rc<Cell<Option<T>>>,
+    worked: Rc<OnceCell<Rc<Worked>>>,
     done: QueueId,
     process: Process,
 }
@@ -66,6 +94,8 @@ fn convert(errno: Errno) -> workload::Errno {
     match errno {
         Errno::NoEnt => workload::Errno::NoEnt,
         Errno::Exist => workload::Errno::Exist,
+        Errno::NotDir => workload::Errno::NotDir,
+        Errno::IsDir => workload::Errno::IsDir,
         Errno::NotEmpty => workload::Errno::NotEmpty,
         Errno::Busy => workload::Errno::Busy,
         Errno::Inval => workload::Errno::Inval,
@@ -88,7 +118,8 @@ impl SimSystem {
         sampler: Rc<RefCell<Sampler>>,
         seed: Seed,
     ) -> Self {
-        Self { kernel, process, sampler, seed }
+        let worked = Worked::of(kernel.machine().current_task());
+        Self { kernel, process, sampler, seed, worked }
     }
 
     fn name(&self) -> &str {
@@ -129,6 +160,20 @@ impl System for SimSystem {
         self.seed
     }
 
+    /// Time passes when the program next waits or gives way.
+    fn compute(&self, length: Nanos) {
+        let micros = length.get() / 1000;
+        let machine = self.kernel.machine();
+        machine.charge(CostOp::UserMicrosecond, micros);
+        let cost = machine.cost(CostOp::UserMicrosecond);
+        self.worked.user.set(self.worked.user.get() + Nanos(cost.get() * micros));
+    }
+
+    async fn cpu_time(&self) -> Result<CpuTime, SystemError> {
+        self.kernel.machine().cond_resched().await;
+        Ok(self.worked.sum(self.kernel.machine()))
+    }
+
     fn mark(&self, phase: &str) {
         self.sampler.borrow_mut().mark(phase, self.now(), &self.kernel);
     }
@@ -150,15 +195,18 @@ impl System for SimSystem {
         let machine = self.kernel.machine().clone();
         let result = Rc::new(Cell::new(None));
         let done = machine.new_queue();
+        let worked = Rc::new(OnceCell::new());
         let child = Self { process: process.clone(), ..self.clone() };
-        let (slot, task_process) = (Rc::clone(&result), process.clone());
+        let (slot, task_process, own) = (Rc::clone(&result), process.clone(), Rc::clone(&worked));
         machine.clone().spawn(&spec.name, None, async move {
             let kernel = child.kernel.clone();
+            let worked = own.get_or_init(|| Worked::of(kernel.machine().current_task()));
+            let child = Self { worked: Rc::clone(worked), ..child };
             slot.set(Some(program(child).await));
             kernel.process_exit(&task_process);
             machine.wake_all(done);
         });
-        Ok(SimTask { result, done, process })
+        Ok(SimTask { result, worked, done, process })
     }
 
     async fn join<T: Portable>(&self, task: SimTask<T>) -> Result<T, SystemError> {
@@ -166,6 +214,9 @@ impl System for SimSystem {
             if let Some(value) = task.result.take() {
                 if task.process.is_killed() {
                     return Err(failed("join", task.process.name())(Errno::Killed));
+                }
+                if let Some(worked) = task.worked.get() {
+                    self.worked.join(worked.sum(self.kernel.machine()));
                 }
                 return Ok(value);
             }
@@ -192,7 +243,15 @@ impl System for SimSystem {
     }
 
     async fn make_dir(&self, path: &str) -> Result<(), SystemError> {
-        self.kernel.make_dir(path).map_err(failed("mkdir", path))
+        self.kernel.make_dir(&self.process, path).await.map_err(failed("mkdir", path))
+    }
+
+    async fn read_dir(&self, path: &str) -> Result<Vec<String>, SystemError> {
+        self.kernel.read_dir(&self.process, path).await.map_err(failed("readdir", path))
+    }
+
+    async fn remove_dir(&self, path: &str) -> Result<(), SystemError> {
+        self.kernel.remove_dir(&self.process, path).await.map_err(failed("rmdir", path))
     }
 
     async fn make_dir_on(&self, path: &str, disk: u16) -> Result<(), SystemError> {
@@ -237,7 +296,7 @@ impl System for SimSystem {
     }
 
     async fn unlink(&self, path: &str) -> Result<(), SystemError> {
-        self.kernel.unlink(path).await.map_err(failed("unlink", path))
+        self.kernel.unlink(&self.process, path).await.map_err(failed("unlink", path))
     }
 
     async fn resident_pages(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {

@@ -54,6 +54,8 @@ pub(crate) struct Task {
     pub(crate) program: Option<Program>,
     /// Nanoseconds of CPU that it has charged and that have not passed.
     pub(crate) debt: u64,
+    /// Nanoseconds that it has been on a CPU, interrupts there included.
+    pub(crate) ran: u64,
     pub(crate) then: Then,
     pub(crate) place: Place,
     /// The CPU it is on, queued on, or was on last.
@@ -86,6 +88,7 @@ impl Task {
         Self {
             program,
             debt: 0,
+            ran: 0,
             then: Then::Resume,
             place,
             cpu,

@@ -81,6 +81,20 @@ pub fn ops_table(runs: &[(String, Vec<OpsRow>)]) -> String {
     text
 }
 
+/// The table of durations in seconds, user, system and elapsed: one column of 12 a run.
+pub fn duration_table(runs: &[(String, [Option<f64>; 3])]) -> String {
+    const LABELS: [&str; 3] = ["Duration User", "Duration System", "Duration Elapsed"];
+    let label_width = LABELS[2].len();
+    let names: Vec<&str> = runs.iter().map(|(name, _)| name.as_str()).collect();
+    let mut text = header(&names, label_width, 12);
+    for (row, label) in LABELS.into_iter().enumerate() {
+        let cells: String =
+            runs.iter().map(|(_, seconds)| format!("{:>12}", two_decimals(seconds[row]))).collect();
+        text.push_str(&format!("{label:<label_width$}{cells}\n"));
+    }
+    text
+}
+
 fn cell(value: Option<f64>, change: Option<f64>, starred: bool, width: usize) -> String {
     let (open, close) = if starred { ("*", "*") } else { ("(", ")") };
     format!("{:>width$} {open}{:>7}%{close}", two_decimals(value), two_decimals(change))
@@ -143,6 +157,22 @@ mod tests {
         let runs = [run("5.3.0-rc3-vanilla", &VANILLA), run("5.3.0-rc3-shrinker-v1r1", &SHRINKER)];
         let table = comparison(&runs, Rules::G19, RowSet::Variable, &|_| Better::Higher);
         assert_eq!(table, PUBLISHED);
+    }
+
+    /// The same change log's durations.
+    #[test]
+    fn the_published_durations_come_out_byte_for_byte() {
+        let runs = [
+            ("5.3.0-rc3-vanilla".to_owned(), [Some(501.82), Some(4401.44), Some(8124.76)]),
+            ("5.3.0-rc3-shrinker-v1r1".to_owned(), [Some(497.29), Some(4424.08), None]),
+        ];
+        let published = "                   5.3.0-rc3   5.3.0-rc3
+                     vanillashrinker-v1r1
+Duration User         501.82      497.29
+Duration System      4401.44     4424.08
+Duration Elapsed     8124.76           -
+";
+        assert_eq!(duration_table(&runs), published);
     }
 
     const PUBLISHED: &str = "                                   5.3.0-rc3              5.3.0-rc3

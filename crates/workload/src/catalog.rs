@@ -33,6 +33,8 @@ pub struct WorkloadSpec {
     pub phases: &'static [&'static str],
     /// Those of them that only prepare what is measured.
     pub prepares: &'static [&'static str],
+    /// The phase in whose second half slab and page cache are in balance, if that is what it is about.
+    pub balance: Option<&'static str>,
     /// What a seed decides, one line each.
     pub varies: &'static [&'static str],
     /// The metrics that head its reports, most telling first.
@@ -52,6 +54,7 @@ const CATALOG: &[WorkloadSpec] = &[
         params: hot_and_stream::PARAMS,
         phases: hot_and_stream::PHASES,
         prepares: &["hot_ready"],
+        balance: None,
         varies: hot_and_stream::VARIES,
         metrics: hot_and_stream::METRICS,
         build: |params| HotAndStream::from_params(params).map(Program::HotAndStream),
@@ -62,6 +65,7 @@ const CATALOG: &[WorkloadSpec] = &[
         params: huge_faults::PARAMS,
         phases: huge_faults::PHASES,
         prepares: &["created", "synced", "warm"],
+        balance: None,
         varies: huge_faults::VARIES,
         metrics: huge_faults::METRICS,
         build: |params| HugeFaults::from_params(params).map(Program::HugeFaults),
@@ -72,6 +76,7 @@ const CATALOG: &[WorkloadSpec] = &[
         params: sequential_readers::PARAMS,
         phases: sequential_readers::PHASES,
         prepares: &["files_written", "caches_dropped"],
+        balance: None,
         varies: sequential_readers::VARIES,
         metrics: sequential_readers::METRICS,
         build: |params| SequentialReaders::from_params(params).map(Program::SequentialReaders),
@@ -82,6 +87,7 @@ const CATALOG: &[WorkloadSpec] = &[
         params: small_files::PARAMS,
         phases: small_files::PHASES,
         prepares: &[],
+        balance: Some("created"),
         varies: small_files::VARIES,
         metrics: small_files::METRICS,
         build: |params| SmallFiles::from_params(params).map(Program::SmallFiles),
@@ -199,6 +205,22 @@ impl Workload {
             Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
             Program::HugeFaults(_) => &[Need::HugePages],
             Program::SequentialReaders(_) | Program::SmallFiles(_) => &[],
+        }
+    }
+
+    /// Why its result on a machine of this size will say little, if so.
+    pub fn warnings(&self, machine: MachineSize) -> Vec<String> {
+        match &self.program {
+            Program::SmallFiles(program) => program.few_samples(machine).into_iter().collect(),
+            Program::HotAndStream(_) | Program::HugeFaults(_) | Program::SequentialReaders(_) => Vec::new(),
+        }
+    }
+
+    /// What is to be said of it on a machine of this size with its results.
+    pub fn remarks(&self, machine: MachineSize) -> Vec<String> {
+        match &self.program {
+            Program::SmallFiles(program) => program.remarks(machine),
+            Program::HotAndStream(_) | Program::HugeFaults(_) | Program::SequentialReaders(_) => Vec::new(),
         }
     }
 

@@ -42,5 +42,5 @@ pub use outcome::{Outcome, WorkloadError};
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};
 pub use replay::{Replay, ReplayOptions, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
-pub use system::{Advice, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
+pub use system::{Advice, CpuTime, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
 pub use vocabulary::{KernelError, KernelSpec, Vocabulary};

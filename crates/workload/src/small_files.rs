@@ -12,19 +12,26 @@
 //! 3. a process keeps a table of the names that it made, 2128 bytes for each: anonymous memory,
 //!    up to 27.7 % of M for all, that goes when the loop ends. A process's rate is its files by its time,
 //!    and the sample of a loop the sum of all rates. The last loop ends the phase `created`;
-//! 4. one task deletes all files, phase `deleted`, as the time of the whole test includes that.
+//! 4. one task deletes everything, phase `deleted`, as the time of the whole test includes that.
 //!
-//! Left out: what `fs_mark` prints. Neighbours: [`crate::system`].
+//! There are as many loops as fit into 70 % of a disk of 11 M, but at most 60: 14, as many as the source's
+//! figures are of. All grows with M, and the source's M is 16 GiB; what a run on less memory cannot scale
+//! are the kernel's own periods. `scale=full` asks for the source's memory, for which whoever makes the
+//! machine has to look.
+//!
+//! Left out: `fs_mark`'s names of 40 bytes (a name of more than 31 takes an object of slab of its own), and
+//! what it prints. Neighbours: [`crate::system`].
 
-use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::chance::{self, Started};
 use crate::footprint::{Footprint, MachineSize};
-use crate::metric::{Better, MetricSpec};
+use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
-use crate::system::{Errno, OpenMode, System, SystemError, TaskSpec};
+use crate::system::{CpuTime, Errno, OpenMode, System, SystemError, TaskSpec};
 
 /// The name in the catalog.
 pub const NAME: &str = "small-files";
@@ -77,7 +84,7 @@ pub const PARAMS: &[ParamSpec] = &[
         name: "loops",
         kind: ParamKind::Count { min: 1, max: 100_000 },
         default: None,
-        help: "loops, one sample each; without it what fits into 7.7 times the memory, at most 60",
+        help: "loops, one sample each; without it those of 7.7 times the memory, 60 at most: 14",
     },
     ParamSpec {
         name: "names",
@@ -97,17 +104,65 @@ pub const PARAMS: &[ParamSpec] = &[
         default: Some("xfs"),
         help: "filesystem that the machine puts the files on",
     },
+    ParamSpec {
+        name: "scale",
+        kind: ParamKind::Choice(&["default", FULL]),
+        default: Some("default"),
+        help: "full: on as much memory as the source's machine had, 16 GiB",
+    },
 ];
 
+/// The value of `scale` that asks for [`SOURCE_MEMORY`].
+pub const FULL: &str = "full";
+/// Memory of the source's machine.
+pub const SOURCE_MEMORY: Bytes = Bytes(16 << 30);
+
 /// The metrics that head its reports.
-pub const METRICS: &[MetricSpec] = &[MetricSpec {
-    name: "files_per_sec",
-    unit: "files/s",
-    better: Better::More,
-    of: None,
-    resolution: 0.0,
-    help: "files of a loop by the time of its processes, summed over these",
-}];
+pub const METRICS: &[MetricSpec] = &[
+    metric("files_per_sec", "files/s", Better::More, "files of a loop by the time of its processes, summed"),
+    metric(
+        "slab_share",
+        "",
+        Better::Neither,
+        "slab of slab and file pages on LRU lists, in the steady state",
+    ),
+    metric(
+        "slab_pagecache_ratio",
+        "",
+        Better::Neither,
+        "slab by file pages on LRU lists, in the steady state",
+    ),
+    metric("dirty_percent", "%", Better::Neither, "dirty pages of all memory, in the steady state"),
+    metric("slab_idle_percent", "%", Better::Less, "intervals of the steady state without slab scanning"),
+    metric("kswapd_pages_scanned", "pages", Better::Less, "scanned by kswapd"),
+    metric("kswapd_pages_reclaimed", "pages", Better::Neither, "reclaimed by kswapd"),
+    metric("kswapd_efficiency_percent", "%", Better::More, "of those it scanned"),
+    metric("kswapd_velocity", "pages/s", Better::Neither, "scanned by the whole time"),
+    metric("direct_pages_scanned", "pages", Better::Less, "scanned by tasks that allocate"),
+    metric("direct_pages_reclaimed", "pages", Better::Neither, "reclaimed by tasks that allocate"),
+    metric("direct_efficiency_percent", "%", Better::More, "of those they scanned"),
+    metric("direct_velocity", "pages/s", Better::Neither, "scanned by the whole time"),
+    metric("page_reclaim_immediate", "pages", Better::Less, "found under writeback at the end of the list"),
+    metric("slabs_scanned", "objects", Better::Neither, "looked at by shrinkers"),
+    metric("kswapd_inode_steals", "pages", Better::Neither, "went with their inode, by kswapd"),
+    metric("direct_inode_steals", "pages", Better::Neither, "went with their inode, by tasks that allocate"),
+    MetricSpec {
+        resolution: TIME_RESOLUTION_SECONDS,
+        ..metric("user_seconds", "s", Better::Less, "CPU time of all processes, deletion included")
+    },
+    MetricSpec {
+        resolution: TIME_RESOLUTION_SECONDS,
+        ..metric("system_seconds", "s", Better::Less, "the same in the kernel")
+    },
+    MetricSpec {
+        resolution: TIME_RESOLUTION_SECONDS,
+        ..metric("elapsed_seconds", "s", Better::Less, "from the first directory to the end of the deletion")
+    },
+];
+
+const fn metric(name: &'static str, unit: &'static str, better: Better, help: &'static str) -> MetricSpec {
+    MetricSpec { name, unit, better, of: None, resolution: 0.0, help }
+}
 
 /// Loops that `fs_mark` is asked for.
 const LOOPS_ASKED: u64 = 60;
@@ -115,6 +170,12 @@ const LOOPS_ASKED: u64 = 60;
 const STAY: Nanos = Nanos::from_secs(180);
 /// An entry of the table of names.
 const NAME_BYTES: u64 = 2128;
+/// Files that a process makes at most, where nobody says how many.
+const FILES_OF_PROCESS_MAX: u64 = 1_000_000;
+/// What `fs_mark` itself needs for a file: the source's 502 s of user time for 31 million files.
+const OWN_WORK: Nanos = Nanos::from_micros(16);
+/// With fewer samples quartiles and spread say little.
+const LOOPS_USEFUL: u64 = 8;
 
 /// The program with all parameters resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,10 +201,18 @@ impl SmallFiles {
     /// The program that `params`, made from [`PARAMS`], describe.
     ///
     /// # Errors
-    /// None yet; the signature is that of all workloads.
+    /// [`ParamError::Conflict`]: fewer files than processes.
     pub fn from_params(params: &Params) -> Result<Self, ParamError> {
+        let processes = params.count("processes").expect("processes has a default");
+        if let Some(files) = params.count("files").filter(|&files| files < processes) {
+            return Err(ParamError::Conflict {
+                name: "files",
+                problem: format!("{files} files for {processes} processes"),
+                hint: format!("give `files={processes}` at least, or fewer `processes`"),
+            });
+        }
         Ok(Self {
-            processes: params.count("processes").expect("processes has a default"),
+            processes,
             subdirectories: params.count("subdirectories").expect("subdirectories has a default"),
             per_directory: params.count("per_directory"),
             file_size: params.size("file_size").expect("file_size has a default"),
@@ -156,8 +225,11 @@ impl SmallFiles {
 
     fn sizes(&self, machine: MachineSize) -> Sizes {
         let memory = machine.memory.get();
-        let files = self.files.unwrap_or(memory * 2 * 16 / 60);
-        let files_per_process = (files / self.processes).max(1);
+        let files_per_process = match self.files {
+            Some(files) => files / self.processes,
+            None => (memory * 2 * 16 / 60 / self.processes).min(FILES_OF_PROCESS_MAX),
+        }
+        .max(1);
         let loop_bytes = (files_per_process * self.processes).saturating_mul(self.file_size.get());
         // 70 % of a disk of 11 M, as the source's was.
         let fit = (memory * PAGE_SIZE * 77 / 10) / loop_bytes;
@@ -178,44 +250,91 @@ impl SmallFiles {
         }
     }
 
+    /// What is to be said of a run on `machine` with its results: what it makes, and what its size means.
+    pub(crate) fn remarks(&self, machine: MachineSize) -> Vec<String> {
+        let Sizes { files_per_process, loops } = self.sizes(machine);
+        let Footprint { files, anonymous, .. } = self.footprint(machine);
+        let memory = (machine.memory.get() * PAGE_SIZE) as f64;
+        let percent = |bytes: u64| 100.0 * bytes as f64 / memory;
+        let mut said = vec![format!(
+            "{loops} loops of {} processes with {files_per_process} files of {} each: data of a loop {:.1} % of \
+             memory, names {:.1} %; {:.2} GiB of data in all",
+            self.processes,
+            self.file_size,
+            percent(files.get() / loops),
+            percent(anonymous.get()),
+            files.get() as f64 / f64::from(1 << 30),
+        )];
+        let times = SOURCE_MEMORY.get() as f64 / memory;
+        if self.files.is_none() && !(0.9..1.1).contains(&times) {
+            said.push(format!(
+                "the source's machine had 16 GiB, {times:.3} times this memory: a loop is as much shorter, but \
+                 the kernel's own periods (flusher 5 s, expiry of dirty pages 30 s) are what they are; \
+                 `--param scale=full` runs its size"
+            ));
+        }
+        said.extend(self.few_samples(machine));
+        said
+    }
+
+    /// Tells that there will be too few samples, and what to do.
+    pub(crate) fn few_samples(&self, machine: MachineSize) -> Option<String> {
+        let Sizes { loops, .. } = self.sizes(machine);
+        let samples = if loops == 1 { "1 sample".to_owned() } else { format!("{loops} samples") };
+        (loops < LOOPS_USEFUL).then(|| {
+            format!(
+                "{samples} of files_per_sec: too few for quartiles and a spread; the source has 14, \
+                 `--param loops=14`"
+            )
+        })
+    }
+
     /// Runs it. The metrics are those of the module's theory of operation.
     ///
     /// # Errors
     /// The first failing system call; `Killed` when the OOM killer took a task.
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         let sizes = self.sizes(MachineSize::of(&sys));
+        let begin = sys.now();
         let time_of_day = sys.seed().stream(&format!("{NAME}/time-of-day")).below(86_400);
         for process in 0..self.processes {
             sys.make_dir(&directory(process)).await?;
         }
         let mut rates = Vec::new();
-        let mut made = Vec::new();
         for number in 0..sizes.loops {
-            let stints = self.create(&sys, sizes, number, time_of_day).await?;
-            rates.push(stints.iter().map(Stint::rate).sum());
-            made.extend(stints);
+            rates.push(self.create(&sys, sizes, number, time_of_day).await?);
         }
         sys.mark("created");
         if self.delete {
-            for stint in &made {
-                stint.delete(&sys).await?;
+            for process in 0..self.processes {
+                delete(&sys, &directory(process)).await?;
             }
             sys.mark("deleted");
         }
         let mut outcome = Outcome::default();
+        outcome.metric("elapsed_seconds", sys.now().saturating_sub(begin).as_secs_f64());
+        match sys.cpu_time().await {
+            Ok(CpuTime { user, system }) => {
+                outcome.metric("user_seconds", user.as_secs_f64());
+                outcome.metric("system_seconds", system.as_secs_f64());
+            }
+            Err(error) if error.errno == Errno::NotSup => {}
+            Err(error) => return Err(error.into()),
+        }
+        outcome.metric("memory_pages", sys.memory_total().get() as f64);
         outcome.metric("files_created", (sizes.loops * sizes.files_per_process * self.processes) as f64);
         outcome.samples.insert("files_per_sec".to_owned(), rates);
         Ok(outcome)
     }
 
-    /// One loop.
+    /// One loop; returns its files per second.
     async fn create<S: System>(
         &self,
         sys: &S,
         sizes: Sizes,
         number: u64,
         time_of_day: u64,
-    ) -> Result<Vec<Stint>, WorkloadError> {
+    ) -> Result<f64, WorkloadError> {
         let mut processes = Vec::new();
         let seconds = time_of_day + sys.now().get() / 1_000_000_000;
         for process in 0..self.processes {
@@ -237,11 +356,12 @@ impl SmallFiles {
             };
             processes.push(sys.spawn(TaskSpec::named(name), program).await?);
         }
-        let mut stints = Vec::new();
+        let mut rate = 0.0;
         for process in processes {
-            stints.push(sys.join(process).await??);
+            let took: Nanos = sys.join(process).await??;
+            rate += sizes.files_per_process as f64 * 1e9 / took.get().max(1) as f64;
         }
-        Ok(stints)
+        Ok(rate)
     }
 }
 
@@ -253,17 +373,22 @@ fn subdirectory(process: u64, number: u64) -> String {
     format!("{}/{number:04}", directory(process))
 }
 
-fn file_path(subdirectory: &str, number: u64, file: u64) -> String {
-    format!("{subdirectory}/{number:03}{file:09}")
+/// Makes `path`, which begins with a subdirectory of `length` bytes, that of a file in it. Of a path for
+/// each of millions of files, all but the end is made once.
+fn name_file(path: &mut String, length: usize, number: u64, file: u64) {
+    path.truncate(length);
+    write!(path, "/{number:03}{file:09}").expect("text can be written to");
 }
 
 /// One process of one loop.
 #[derive(Debug, Clone, Copy)]
 struct Creator {
     process: u64,
+    /// The loop's.
     number: u64,
     files: u64,
     size: Bytes,
+    /// The subdirectory that it begins in.
     first: u64,
     subdirectories: u64,
     per_directory: Option<u64>,
@@ -271,67 +396,62 @@ struct Creator {
 }
 
 impl Creator {
-    async fn create<S: System>(self, sys: &S) -> Result<Stint, SystemError> {
+    /// Makes its files; returns how long that took.
+    async fn create<S: System>(self, sys: &S) -> Result<Nanos, SystemError> {
         let table = Bytes(self.files * NAME_BYTES);
         let table = if self.names { Some(sys.map_anonymous(table).await?) } else { None };
         let begin = sys.now();
-        let mut stays: Vec<(u64, u64)> = Vec::new();
-        let mut current = (u64::MAX, String::new());
+        let mut present = None;
+        let (mut directory, mut path) = (String::new(), String::new());
         for file in 0..self.files {
             let turn = match self.per_directory {
                 Some(files) => file / files,
                 None => sys.now().saturating_sub(begin).get() / STAY.get(),
             };
             let number = (self.first + turn) % self.subdirectories;
-            if current.0 != number {
-                current = (number, subdirectory(self.process, number));
-                stays.push((number, 0));
+            if present.replace(number) != Some(number) {
+                directory = subdirectory(self.process, number);
+                path.clone_from(&directory);
             }
-            stays.last_mut().expect("just pushed").1 += 1;
-            match sys.make_dir(&current.1).await {
+            match sys.make_dir(&directory).await {
                 Err(error) if error.errno != Errno::Exist => return Err(error),
                 _ => {}
             }
-            let handle = sys.open(&file_path(&current.1, self.number, file), OpenMode::Create).await?;
+            name_file(&mut path, directory.len(), self.number, file);
+            let handle = sys.open(&path, OpenMode::Create).await?;
             sys.write(&handle, 0, self.size.get()).await?;
             drop(handle);
+            sys.compute(OWN_WORK);
             if let Some(table) = &table {
-                let page = |file: u64| (file * NAME_BYTES).div_ceil(PAGE_SIZE);
-                let (first, after) = (page(file), page(file + 1));
-                if after > first {
-                    sys.touch(table, first, after - first).await?;
-                }
+                enter_name(sys, table, file).await?;
             }
         }
-        let nanos = sys.now().saturating_sub(begin).get();
-        Ok(Stint { process: self.process, number: self.number, files: self.files, nanos, stays })
+        Ok(sys.now().saturating_sub(begin))
     }
 }
 
-/// What a process did in a loop: how long it took, and how many files lie in which subdirectory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Stint {
-    process: u64,
-    number: u64,
-    files: u64,
-    nanos: u64,
-    stays: Vec<(u64, u64)>,
+/// Writes the entry of `file`: touches the pages that begin in it.
+async fn enter_name<S: System>(sys: &S, table: &S::Mapping, file: u64) -> Result<(), SystemError> {
+    let page = |file: u64| (file * NAME_BYTES).div_ceil(PAGE_SIZE);
+    let (first, after) = (page(file), page(file + 1));
+    if after > first {
+        sys.touch(table, first, after - first).await?;
+    }
+    Ok(())
 }
 
-impl Stint {
-    fn rate(&self) -> f64 {
-        self.files as f64 * 1e9 / self.nanos as f64
-    }
-
-    async fn delete<S: System>(&self, sys: &S) -> Result<(), SystemError> {
-        let mut next = 0;
-        for &(number, files) in &self.stays {
-            let subdirectory = subdirectory(self.process, number);
-            for file in next..next + files {
-                sys.unlink(&file_path(&subdirectory, self.number, file)).await?;
-            }
-            next += files;
+/// `rm -rf` of a directory with subdirectories of files.
+async fn delete<S: System>(sys: &S, directory: &str) -> Result<(), SystemError> {
+    for subdirectory in sys.read_dir(directory).await? {
+        let mut path = format!("{directory}/{subdirectory}");
+        let length = path.len();
+        for name in sys.read_dir(&path).await? {
+            path.push('/');
+            path.push_str(&name);
+            sys.unlink(&path).await?;
+            path.truncate(length);
         }
-        Ok(())
+        sys.remove_dir(&path).await?;
     }
+    sys.remove_dir(directory).await
 }

@@ -37,6 +37,8 @@ pub enum Errno {
     Exist,
     /// Not a directory.
     NotDir,
+    /// Is a directory.
+    IsDir,
     /// Directory or cgroup not empty.
     NotEmpty,
     /// Permission denied.
@@ -66,6 +68,7 @@ impl fmt::Display for Errno {
             Self::NoEnt => "no such file or directory",
             Self::Exist => "file exists",
             Self::NotDir => "not a directory",
+            Self::IsDir => "is a directory",
             Self::NotEmpty => "directory not empty",
             Self::Acces => "permission denied",
             Self::Busy => "device or resource busy",
@@ -143,6 +146,15 @@ pub enum OpenMode {
     Create,
 }
 
+/// CPU time of processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// In the programs themselves.
+    pub user: Nanos,
+    /// In the kernel.
+    pub system: Nanos,
+}
+
 /// Advice on a mapping, as for `madvise(2)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
@@ -186,6 +198,17 @@ pub trait System: Clone + 'static {
     /// The scenario's seed: all that a program draws comes from streams of it, so that two variants
     /// of a scenario see the same arrivals.
     fn seed(&self) -> Seed;
+    /// The program works for so long by itself, without a system call: told where the model is to charge
+    /// it. A real program takes its time anyway, and nothing happens.
+    fn compute(&self, _length: Nanos) {}
+    /// CPU time of the task and of those of its tasks that were joined, as `times(2)` tells it: what a
+    /// shell's `time` prints.
+    ///
+    /// # Errors
+    /// `NotSup` where a backend has no such call.
+    async fn cpu_time(&self) -> Result<CpuTime, SystemError> {
+        Err(SystemError::new("times", "self", Errno::NotSup))
+    }
     /// Tells the monitors that a phase of the workload ends here: all counters are sampled under
     /// this name.
     fn mark(&self, phase: &str);
@@ -215,8 +238,27 @@ pub trait System: Clone + 'static {
     /// `memory.stat` flushes statistics, as it does on Linux.
     async fn cgroup_read(&self, path: &str, file: &str) -> Result<String, SystemError>;
 
-    /// Creates a directory.
+    /// Creates a directory: `mkdir(2)`.
+    ///
+    /// # Errors
+    /// `Exist` when something has that name already; `NoEnt` when the directory that it is to lie in does not
+    /// exist.
     async fn make_dir(&self, path: &str) -> Result<(), SystemError>;
+    /// Names in a directory, without those of itself and its parent; the simulator gives them in the order in
+    /// which they were created: `getdents(2)` until the end.
+    ///
+    /// # Errors
+    /// `NoEnt`; `NotDir`; `NotSup` where a backend has no such call.
+    async fn read_dir(&self, path: &str) -> Result<Vec<String>, SystemError> {
+        Err(SystemError::new("readdir", path, Errno::NotSup))
+    }
+    /// Removes an empty directory: `rmdir(2)`.
+    ///
+    /// # Errors
+    /// `NotEmpty`; `NoEnt`; `NotDir`; `NotSup` where a backend has no such call.
+    async fn remove_dir(&self, path: &str) -> Result<(), SystemError> {
+        Err(SystemError::new("rmdir", path, Errno::NotSup))
+    }
     /// Creates a directory at the top whose files lie on `disk`: the mount point of that disk's
     /// filesystem.
     ///

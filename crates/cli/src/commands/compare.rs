@@ -8,10 +8,13 @@ use lab::{LabError, view};
 use report::{Grid, Group};
 
 use super::{host_policy, request, run_plan};
-use crate::args::{CompareArgs, Format};
+use crate::args::{CompareArgs, Format, Style};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
+    if args.style == Style::Mmtests && args.format != Format::Text {
+        return Err(Failure::Usage("`--style mmtests` is text; leave `--format` out".to_owned()));
+    }
     let is_folder = |subject: &String| Path::new(subject).is_dir();
     match &args.subjects[..] {
         subjects if subjects.iter().any(is_folder) => compare_folders(args, printer),
@@ -53,6 +56,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--vm-cpus", scenario.vm.cpus.is_some()),
         ("--vm-nodes", scenario.vm.numa_nodes.is_some()),
         ("--lru-gen", scenario.vm.lru_gen.is_some()),
+        ("--vm-xfs-log", scenario.vm.xfs_log.is_some()),
         ("--jobs", args.jobs.is_some()),
         ("--out", args.out.is_some()),
     ];
@@ -96,6 +100,9 @@ fn shown(
 ) -> Result<String, Failure> {
     let recordings = groups.iter().flat_map(|group| group.recordings.iter().copied());
     let view = view(recordings, printer.width(), args.all, warnings.to_vec());
+    if args.style == Style::Mmtests {
+        return Ok(report::mmtests_report(groups, &view)?);
+    }
     Ok(match (args.format, grid) {
         (Format::Text, None) => report::compare_text(groups, view)?,
         (Format::Text, Some(grid)) => report::grid_text(grid, groups, view)?,

@@ -47,6 +47,7 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
             cpus: args.vm.cpus,
             numa_nodes: args.vm.numa_nodes,
             lru_gen: args.vm.lru_gen.clone(),
+            xfs_log: args.vm.xfs_log,
         },
         ..Request::new(Subject::of_argument(subject))
     }
@@ -90,8 +91,16 @@ fn host_policy<'a>(
     Ok(policy)
 }
 
-/// Refuses real runs that do not fit this host, and tells what the others will take of it.
-fn told_of_real_runs(plan: &[PlannedRun], policy: &HostPolicy, printer: &Printer) -> Result<(), LabError> {
+/// Refuses real runs that do not fit this host, and tells what the others will take of it, and of what
+/// will say little.
+fn told_of_runs(plan: &[PlannedRun], policy: &HostPolicy, printer: &Printer) -> Result<(), LabError> {
+    let mut warnings: Vec<String> = Vec::new();
+    for warning in plan.iter().flat_map(|run| lab::warnings(&run.scenario)) {
+        if !warnings.contains(&warning) {
+            printer.warning(&warning);
+            warnings.push(warning);
+        }
+    }
     for text in lab::real::check(plan, policy)? {
         if printer.verbosity() > Verbosity::Quiet {
             printer.note(&text);
@@ -108,7 +117,7 @@ fn run_plan(
     policy: HostPolicy,
     printer: &Printer,
 ) -> Result<Batch, LabError> {
-    told_of_real_runs(plan, &policy, printer)?;
+    told_of_runs(plan, &policy, printer)?;
     let out = out.map(OutFolder::new).transpose()?;
     let progress = RunProgress::new(plan.len(), policy, printer);
     let batch = run_all(plan, jobs.unwrap_or(0), &progress.control, |index, recording| match &out {

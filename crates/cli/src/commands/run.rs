@@ -3,7 +3,7 @@
 use lab::{PlannedRun, Recording, check_new_folder, command, run_all, view};
 use report::{Group, View};
 
-use super::{host_policy, one_backend, request, told_of_real_runs};
+use super::{host_policy, one_backend, request, told_of_runs};
 use crate::args::{Format, RunArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let again = command(&scenario);
     let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
-    told_of_real_runs(&plan, &policy, printer)?;
+    told_of_runs(&plan, &policy, printer)?;
     let progress = RunProgress::new(plan.len(), policy, printer);
     let batch = run_all(&plan, 1, &progress.control, |_, recording| match &args.out {
         Some(out) => recording.write(out).map(drop).map_err(Into::into),

@@ -51,8 +51,12 @@ pub(super) fn begin(
 }
 
 fn request(args: &SweepArgs) -> SweepRequest {
-    let guest =
-        GuestRequest { cpus: args.vm.cpus, numa_nodes: args.vm.numa_nodes, lru_gen: args.vm.lru_gen.clone() };
+    let guest = GuestRequest {
+        cpus: args.vm.cpus,
+        numa_nodes: args.vm.numa_nodes,
+        lru_gen: args.vm.lru_gen.clone(),
+        xfs_log: args.vm.xfs_log,
+    };
     let base = Request::new(Subject::of_argument(&args.subject));
     SweepRequest {
         subject: args.subject.clone(),

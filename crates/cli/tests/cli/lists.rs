@@ -20,6 +20,9 @@ fn lists_name_what_other_commands_take() {
                      rules are modelled
      linux-6.1       Linux 6.1 (2022), classic LRU, as packaged by Debian 12
      linux-6.12      Linux 6.12 (2024), classic LRU, as packaged by Debian 13
+     linux-7.2       Linux 7.2 (2026), classic LRU, as packaged by Debian 14: 6.12
+                     and its slab; not its folios and readahead, compaction, cgroup
+                     stocks, kswapd that gave up
 
     cpu_percent: CPU time of an operation in percent of the reference cost table
 
@@ -35,8 +38,8 @@ fn lists_name_what_other_commands_take() {
      vm-2cpu     a virtual machine on fast          source 2; zones follow from
                  hardware; its memory is what the   MemTotal
                  kernel manages
-     guest-tcg   a guest of QEMU without KVM, as    measured: guests of 5.10, 6.1
-                 `--on vm:VERSION` makes it         and 6.12 (docs/fidelity.md)
+     guest-tcg   a guest of QEMU without KVM, as    measured: guests of 5.10, 6.1,
+                 `--on vm:VERSION` makes it         6.12 and 7.2 (docs/fidelity.md)
      skylake-1s  one socket of 2017                 source 4; zones in proportion to
                                                     memory
      haswell-2s  two sockets of 2014                source 4; zones in proportion to

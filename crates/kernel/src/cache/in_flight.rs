@@ -1,14 +1,19 @@
 //! Requests that are on their way to and from the data disks, by tag. Next: [`super::io`].
 
 use mm::base::ids::MappingId;
-use mm::fs::xfs::log::CheckpointId;
+use mm::fs::xfs::buf::ClusterId;
 
 /// A request on its way.
 #[derive(Debug, Clone)]
 pub(crate) enum Transfer {
     Read(PageRange),
     /// A cluster of XFS inodes is read.
-    Cluster(mm::fs::xfs::buf::ClusterId),
+    Cluster(ClusterId),
+    /// Clusters of XFS inodes that lie side by side are written.
+    ClusterWrite {
+        first: ClusterId,
+        count: u32,
+    },
     Write {
         device: u16,
         ranges: Vec<PageRange>,
@@ -16,7 +21,7 @@ pub(crate) enum Transfer {
         number: u64,
     },
     /// A record of the log of XFS is written.
-    Log(CheckpointId),
+    Log(u64),
     /// Blocks of the journal of ext4 on a disk are written.
     Journal(u16),
 }
@@ -26,6 +31,8 @@ pub(crate) enum Transfer {
 pub(crate) struct InFlight {
     transfers: Vec<Option<Transfer>>,
     free: Vec<u32>,
+    /// Mappings of the reads among them, which are few beside writes of small files.
+    reading: Vec<MappingId>,
     /// Writes of pages so far.
     writes: u64,
 }
@@ -33,6 +40,9 @@ pub(crate) struct InFlight {
 impl InFlight {
     /// Notes a request; returns its tag.
     pub(crate) fn add(&mut self, transfer: Transfer) -> u64 {
+        if let Transfer::Read(range) = &transfer {
+            self.reading.push(range.mapping);
+        }
         match self.free.pop() {
             Some(tag) => {
                 self.transfers[tag as usize] = Some(transfer);
@@ -55,24 +65,17 @@ impl InFlight {
     pub(crate) fn remove(&mut self, tag: u64) -> Transfer {
         let tag = u32::try_from(tag).expect("a tag that was handed out");
         self.free.push(tag);
-        self.transfers[tag as usize].take().expect("a transfer completes once")
+        let transfer = self.transfers[tag as usize].take().expect("a transfer completes once");
+        if let Transfer::Read(range) = &transfer {
+            let place = self.reading.iter().position(|&mapping| mapping == range.mapping);
+            self.reading.swap_remove(place.expect("every read is listed"));
+        }
+        transfer
     }
 
     /// Whether pages of a mapping are being read.
     pub(crate) fn reads(&self, mapping: MappingId) -> bool {
-        let is_read = |transfer: &Transfer| match transfer {
-            Transfer::Read(range) => range.mapping == mapping,
-            Transfer::Write { .. } | Transfer::Cluster(_) | Transfer::Log(_) | Transfer::Journal(_) => false,
-        };
-        self.transfers.iter().flatten().any(is_read)
-    }
-
-    /// Whether records of a checkpoint are being written.
-    pub(crate) fn logs(&self, checkpoint: CheckpointId) -> bool {
-        self.transfers
-            .iter()
-            .flatten()
-            .any(|transfer| matches!(transfer, Transfer::Log(id) if *id == checkpoint))
+        self.reading.contains(&mapping)
     }
 
     /// Writes of pages so far: the number of the next one.
@@ -100,8 +103,12 @@ impl InFlight {
     /// Mappings with pages being written.
     pub(crate) fn written_mappings(&self) -> Vec<MappingId> {
         let ranges = |transfer: &Transfer| match transfer {
-            Transfer::Read(_) | Transfer::Cluster(_) | Transfer::Log(_) | Transfer::Journal(_) => Vec::new(),
             Transfer::Write { ranges, .. } => ranges.iter().map(|range| range.mapping).collect(),
+            Transfer::Read(_)
+            | Transfer::Cluster(_)
+            | Transfer::ClusterWrite { .. }
+            | Transfer::Log(_)
+            | Transfer::Journal(_) => Vec::new(),
         };
         self.transfers.iter().flatten().flat_map(ranges).collect()
     }

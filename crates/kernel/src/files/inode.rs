@@ -5,7 +5,6 @@
 use std::cell::{Cell, RefCell};
 
 use mm::base::ids::MappingId;
-use mm::fs::xfs::log::CheckpointId;
 use units::{Nanos, PAGE_SIZE};
 
 /// Where the metadata of an inode is kept.
@@ -61,8 +60,6 @@ pub(crate) struct Inode {
     pub(crate) opens: Cell<u32>,
     pub(crate) list: Cell<DirtyList>,
     pub(crate) dirtied_when: Cell<Nanos>,
-    /// The last checkpoint of the log of XFS that it is in.
-    pub(crate) logged_in: Cell<Option<CheckpointId>>,
     /// Where the flusher goes on in the file.
     pub(crate) writeback_index: Cell<u32>,
 }
@@ -82,7 +79,6 @@ impl Inode {
             opens: Cell::new(0),
             list: Cell::new(DirtyList::None),
             dirtied_when: Cell::new(Nanos::ZERO),
-            logged_in: Cell::new(None),
             writeback_index: Cell::new(0),
         }
     }

@@ -23,6 +23,7 @@ use crate::files::inode::{Inode, Metadata};
 use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
+use crate::tasks::process::Process;
 
 /// Largest file in pages: window arithmetic beyond its end must stay within 32 bits.
 const FILE_PAGES_MAX: u64 = (1 << 32) - (4 * (READAHEAD_PAGES_MAX as u64));
@@ -49,17 +50,66 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// Makes a directory. Paths of files may name it, but need not.
+    /// `mkdir(2)`. Paths of files may name it, but need not.
     ///
     /// # Errors
-    /// `Exist`.
-    pub fn make_dir(&self, path: &str) -> Result<(), Errno> {
+    /// `Exist`; `Killed`.
+    pub async fn make_dir(&self, process: &Process, path: &str) -> Result<(), Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        let made = self.add_dir(path);
+        self.machine().cond_resched().await; // return to user mode
+        made
+    }
+
+    fn add_dir(&self, path: &str) -> Result<(), Errno> {
         let mut files = self.shared.files.borrow_mut();
-        if files.directories.iter().any(|other| other == path) {
+        if !files.directories.insert(path.to_string()) {
             return Err(Errno::Exist);
         }
-        files.directories.push(path.to_string());
         Ok(())
+    }
+
+    /// Names in a directory.
+    ///
+    /// # Errors
+    /// `NoEnt`; `Killed`.
+    pub async fn read_dir(&self, process: &Process, path: &str) -> Result<Vec<String>, Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        let names = self.names_in(path);
+        self.machine().cond_resched().await; // return to user mode
+        names
+    }
+
+    fn names_in(&self, path: &str) -> Result<Vec<String>, Errno> {
+        let files = self.shared.files.borrow();
+        if !files.directories.contains(path) {
+            return Err(Errno::NoEnt);
+        }
+        let prefix = format!("{path}/");
+        let paths = files.by_path.range(prefix.clone()..).map(|(path, _)| path);
+        let directories = files.directories.range(prefix.clone()..);
+        let names = |paths: &mut dyn Iterator<Item = &String>| -> Vec<String> {
+            let below = paths.map_while(|path| path.strip_prefix(&prefix));
+            below.filter(|name| !name.contains('/')).map(str::to_string).collect()
+        };
+        Ok([names(&mut { paths }), names(&mut { directories })].concat())
+    }
+
+    /// `rmdir(2)`.
+    ///
+    /// # Errors
+    /// `NoEnt`; `NotEmpty`; `Killed`.
+    pub async fn remove_dir(&self, process: &Process, path: &str) -> Result<(), Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::FileUnlink, 1);
+        let empty = self.names_in(path)?.is_empty();
+        if empty {
+            self.shared.files.borrow_mut().directories.remove(path);
+        }
+        self.machine().cond_resched().await; // return to user mode
+        if empty { Ok(()) } else { Err(Errno::NotEmpty) }
     }
 
     /// Makes a directory whose files lie on disk `device`: where that disk is mounted.
@@ -75,7 +125,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if !self.disks().contains(&device) {
             return Err(Errno::NoEnt);
         }
-        self.make_dir(path)?;
+        self.add_dir(path)?;
         let mounted = self.shared.files.borrow_mut().mount(path, device);
         assert!(mounted, "every device of the machine has a filesystem");
         Ok(())
@@ -98,13 +148,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// way to or from the disk are waited for.
     ///
     /// # Errors
-    /// `NoEnt`.
-    pub async fn unlink(&self, path: &str) -> Result<(), Errno> {
+    /// `NoEnt`; `Killed`.
+    pub async fn unlink(&self, process: &Process, path: &str) -> Result<(), Errno> {
+        process.check_alive()?;
         self.put_closed();
         self.machine().charge(CostOp::FileUnlink, 1);
         let inode = self.shared.files.borrow_mut().by_path.remove(path).ok_or(Errno::NoEnt)?;
         inode.unlinked.set(true);
-        self.remove_metadata(&inode).await;
+        self.log_remove(&inode).await;
         while inode.is_orphan() && !inode.gone.get() {
             if self.shared.in_flight.borrow().reads(inode.mapping) {
                 self.wait_for_any_read().await;

@@ -40,9 +40,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let file = OpenFile::new(&inode, &self.shared.closed);
         if create {
-            self.log_inode(Some(process), &inode).await;
-            self.mem(|mem| mem.set_inode_dirty(inode.mapping, true));
-            self.note_dirty_inode(&inode);
+            self.log_create(process, &inode).await;
+            if self.shared.filesystem.flusher_writes_inodes() {
+                self.mem(|mem| mem.set_inode_dirty(inode.mapping, true));
+                self.note_dirty_inode(&inode);
+            }
         }
         self.machine().cond_resched().await; // return to user mode
         Ok(file)
@@ -100,6 +102,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                         }
                     });
                 }
+                (true, false) if self.mem(|mem| mem.recycle_inode(mapping)) => {}
                 (true, false) => {
                     self.touch_metadata(process, inode, create).await?;
                     self.alloc_inode(process, inode, create).await?;
@@ -130,7 +133,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 return;
             }
-            let objects = InodeObjects { inode: parts[0], extra: parts[1], log_item: parts.get(2).copied() };
+            let objects = InodeObjects {
+                number: inode.number,
+                inode: parts[0],
+                extra: parts[1],
+                log_item: parts.get(2).copied(),
+            };
             mem.attach_inode(inode.mapping, objects);
         });
         failed.map_or(Ok(()), Err)

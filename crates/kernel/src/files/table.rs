@@ -4,7 +4,7 @@
 //! the first disk. Blocks are given out one behind the other. Left out: a full disk, blocks that are
 //! freed. Next: [`super::names`] makes and removes files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use mm::base::ids::MappingId;
@@ -17,7 +17,7 @@ use crate::files::inode::{Inode, Metadata};
 pub(crate) struct Files {
     pub(crate) by_path: BTreeMap<String, Rc<Inode>>,
     pub(crate) by_mapping: Vec<Option<Rc<Inode>>>,
-    pub(crate) directories: Vec<String>,
+    pub(crate) directories: BTreeSet<String>,
     /// Directories at which disks are mounted.
     mounts: Vec<(String, u16)>,
     next_inode: u32,

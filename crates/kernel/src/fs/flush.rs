@@ -1,8 +1,9 @@
-//! What inodes ask of their filesystem when they change and when they are written.
+//! What inodes ask of their filesystem when they change.
 //!
-//! Next: [`super::ext4_table`], [`super::xfs`], [`super::xfs_log`]; an inode of ext4 is written with its table.
+//! Next: [`super::ext4_table`], [`super::xfs_log`]; a create of ext4 was noted with its metadata.
 
 use mm::base::event::Trace;
+use mm::fs::xfs::log::Change;
 
 use crate::files::inode::Inode;
 use crate::fs::Filesystem;
@@ -11,26 +12,30 @@ use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// An inode changes in a transaction.
-    pub(crate) async fn log_inode(&self, process: Option<&Process>, inode: &Inode) {
-        match self.shared.filesystem {
-            Filesystem::Ext3 => {}
-            // A create was noted with its metadata.
-            Filesystem::Ext4 if process.is_some() => {}
-            Filesystem::Ext4 => self.map_in_tables(inode).await,
-            Filesystem::Xfs => self.log_change(process, inode).await,
-        }
+    /// A file was made.
+    pub(crate) async fn log_create(&self, process: &Process, inode: &Inode) {
+        self.log_inode(Some(process), inode, Change::Create).await;
     }
 
-    /// The inode itself is to be written. Without memory for that it is taken as written all the same.
-    pub(crate) async fn prepare_flush(&self, inode: &Inode) {
+    /// Blocks were given to a file.
+    pub(crate) async fn log_extend(&self, inode: &Inode) {
+        self.log_inode(None, inode, Change::Extend).await;
+    }
+
+    /// A file has lost its last name.
+    pub(crate) async fn log_remove(&self, inode: &Inode) {
+        self.log_inode(None, inode, Change::Remove).await;
+    }
+
+    async fn log_inode(&self, process: Option<&Process>, inode: &Inode, change: Change) {
         match self.shared.filesystem {
-            Filesystem::Ext3 | Filesystem::Ext4 => {}
-            Filesystem::Xfs if !inode.is_in_table() || inode.is_orphan() => {}
-            // Into the buffer of its cluster.
-            Filesystem::Xfs => {
-                let _ = self.read_cluster(None, inode.number).await;
-            }
+            Filesystem::Ext3 => {}
+            Filesystem::Ext4 => match change {
+                Change::Create => {}
+                Change::Extend => self.map_in_tables(inode).await,
+                Change::Remove => self.remove_from_tables(inode).await,
+            },
+            Filesystem::Xfs => self.log_change(process, inode, change).await,
         }
     }
 }

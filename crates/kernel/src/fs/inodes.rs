@@ -1,6 +1,7 @@
 //! What inodes ask of their filesystem, and the filesystem's own threads.
 //!
-//! Next: [`super::flush`], [`super::ext4_table`], [`super::xfs`], [`super::xfs_log`].
+//! Next: [`super::flush`], [`super::ext4_table`], [`super::xfs`], [`super::xfs_checkpoint`],
+//! [`super::xfs_ail`], [`super::xfs_reclaim`].
 
 use mm::base::event::Trace;
 use units::Nanos;
@@ -8,9 +9,10 @@ use units::Nanos;
 use crate::errno::Errno;
 use crate::files::inode::{Inode, Metadata};
 use crate::fs::Filesystem;
-use crate::fs::xfs_log::LOG_PERIOD;
+use crate::fs::xfs_checkpoint::LOG_PERIOD;
+use crate::fs::xfs_reclaim::RECLAIM_PERIOD;
 use crate::handle::Kernel;
-use crate::machine::Machine;
+use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -21,6 +23,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             Filesystem::Xfs => {
                 let (kernel, first) = (self.clone(), phase("xfs-log", LOG_PERIOD));
                 self.machine().spawn("xfs-log", None, async move { kernel.log_worker(first).await });
+                let kernel = self.clone();
+                self.machine().spawn("xfs-cil", None, async move { kernel.checkpoint_worker().await });
+                let kernel = self.clone();
+                self.machine().spawn("xfs-log-io", None, async move { kernel.commit_worker().await });
+                let kernel = self.clone();
+                self.machine().spawn("xfsaild", None, async move { kernel.ail_pusher().await });
+                let (kernel, first) = (self.clone(), phase("xfs-reclaim", RECLAIM_PERIOD));
+                self.machine().spawn("xfs-reclaim", None, async move { kernel.inode_worker(first).await });
             }
         }
     }
@@ -42,23 +52,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// A file is removed. Without memory for blocks that have to be read again it goes all the same.
-    pub(crate) async fn remove_metadata(&self, inode: &Inode) {
-        match self.shared.filesystem {
-            _ if inode.metadata != Metadata::Table => {}
-            Filesystem::Ext4 => {
-                let _ = self.remove_from_tables(inode).await;
-            }
-            Filesystem::Ext3 | Filesystem::Xfs => {}
-        }
-    }
-
     /// All metadata up to now is written, and waited for: what `fsync` ends with.
     pub(crate) async fn commit_metadata(&self) {
         match self.shared.filesystem {
             Filesystem::Ext3 => {}
             Filesystem::Ext4 => self.commit_all().await,
-            Filesystem::Xfs => self.force_log().await,
+            Filesystem::Xfs => self.force_log(WaitReason::LogWrite).await,
         }
     }
 }

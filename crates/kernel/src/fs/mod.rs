@@ -14,7 +14,11 @@ pub mod flush;
 pub mod inodes;
 pub mod pages;
 pub mod xfs;
+pub mod xfs_ail;
+pub mod xfs_checkpoint;
+pub mod xfs_io;
 pub mod xfs_log;
+pub mod xfs_reclaim;
 
 use mm::base::gfp::Gfp;
 use mm::version::geometry::Cache;
@@ -62,6 +66,14 @@ impl Filesystem {
         match self {
             Self::Ext3 | Self::Ext4 => false,
             Self::Xfs => matches!(folios, WriteFolios::Large),
+        }
+    }
+
+    /// Whether a changed inode is written by the flusher: XFS has the thread of its log do so.
+    pub(crate) const fn flusher_writes_inodes(self) -> bool {
+        match self {
+            Self::Ext3 | Self::Ext4 => true,
+            Self::Xfs => false,
         }
     }
 

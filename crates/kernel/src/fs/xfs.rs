@@ -1,30 +1,21 @@
 //! XFS inodes on the disk: clusters of 32 that are read and made through buffers (MECHANISMS 11.1).
 //!
 //! A create needs a new chunk of 64 inodes every so often, whose two buffers are made without a
-//! read; an inode that comes back, or is flushed, needs its cluster's buffer. Left out: the
-//! AIL (a clean inode was flushed when its pages were), AGs, and the writes of buffers. Next:
-//! [`super::xfs_log`], `mm::fs::xfs::buf`.
+//! read; an inode that comes back, or changes, needs its cluster's buffer. Left out: that chunks are
+//! freed. Next: [`super::xfs_io`], [`super::xfs_log`], `mm::fs::xfs::buf`.
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
-use mm::base::vmstat::VmEvent;
 use mm::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState, INODES_IN_CLUSTER};
-use units::{Bytes, Order, PAGE_SIZE, Pfn};
+use units::{Order, Pfn};
 
-use crate::cache::in_flight::Transfer;
-use crate::cache::io::count_runs;
 use crate::errno::Errno;
 use crate::handle::Kernel;
-use crate::machine::{IoKind, IoRequest, Machine};
+use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 /// Clusters in a chunk, the unit in which inodes are allocated.
 const CLUSTERS_IN_CHUNK: u32 = 2;
-
-/// Where inodes lie on the disk: away from all data.
-const INODES_OFFSET: u64 = 1 << 44;
-
-const CLUSTER_BYTES: u64 = CLUSTER_PAGES as u64 * PAGE_SIZE;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A file is created: the first one of a chunk makes the chunk's buffers.
@@ -44,7 +35,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.get_cluster(process, ClusterId(number / INODES_IN_CLUSTER), true).await
     }
 
-    async fn get_cluster(
+    pub(crate) async fn get_cluster(
         &self,
         process: Option<&Process>,
         cluster: ClusterId,
@@ -52,7 +43,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         loop {
             match self.mem(|mem| mem.cluster_use(cluster)) {
-                ClusterState::Ready => return Ok(()),
+                ClusterState::Ready | ClusterState::Writing => return Ok(()),
                 ClusterState::Reading => {
                     self.flush_plug();
                     self.wait_for_any_read().await;
@@ -60,7 +51,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 ClusterState::Missing => {
                     let pages = self.alloc_buffer(process).await?;
                     let cpu = self.machine().current_cpu();
-                    let segments = count_runs(pages.iter().map(|&pfn| Some(pfn)), None).0;
                     let added = self.mem(|mem| {
                         let missing = mem.cluster_use(cluster) == ClusterState::Missing;
                         if missing {
@@ -71,7 +61,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                         missing
                     });
                     if added && on_disk {
-                        self.submit_cluster_read(cluster, segments);
+                        self.submit_cluster_read(cluster);
                     }
                 }
             }
@@ -92,24 +82,5 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         Ok(pages.try_into().expect("as many as were asked for"))
-    }
-
-    fn submit_cluster_read(&self, cluster: ClusterId, segments: u32) {
-        let tag = self.shared.in_flight.borrow_mut().add(Transfer::Cluster(cluster));
-        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgIn, CLUSTER_BYTES / 1024));
-        self.start_io(IoRequest {
-            device: 0,
-            kind: IoKind::Read,
-            offset: INODES_OFFSET + (u64::from(cluster.0) * CLUSTER_BYTES),
-            len: Bytes(CLUSTER_BYTES),
-            segments,
-            tag,
-        });
-    }
-
-    /// A cluster has arrived.
-    pub(crate) fn cluster_arrived(&self, cluster: ClusterId) {
-        self.mem(|mem| mem.cluster_read_done(cluster));
-        self.wake_any_read();
     }
 }

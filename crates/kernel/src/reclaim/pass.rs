@@ -85,6 +85,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.machine().charge(CostOp::SlabScanObject, report.scanned);
             self.machine().charge(CostOp::InodeEvict, report.evicted);
             self.machine().cond_resched().await; // do_shrink_slab
+            if report.evicted_share > 0 {
+                self.reclaim_inodes(report.evicted_share).await;
+            }
         }
     }
 

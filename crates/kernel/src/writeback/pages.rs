@@ -38,7 +38,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.allocate_blocks(inode, first, count);
             self.add_to_plug(inode, first, count, plug);
             if grows {
-                self.with_plug(plug, self.log_inode(None, inode)).await;
+                self.with_plug(plug, self.log_extend(inode)).await;
             }
             written += u64::from(count);
             self.machine().charge(CostOp::WritebackPage, u64::from(count));

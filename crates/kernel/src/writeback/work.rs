@@ -87,9 +87,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             half_second.min(mem.dirty_limits().threshold / 8) / CHUNK_PAGES * CHUNK_PAGES + CHUNK_PAGES
         });
         let written = self.write_pages(inode, chunk.min(left), plug).await;
-        if self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) == 0 {
-            self.with_plug(plug, self.prepare_flush(inode)).await;
-        }
         let list = if inode.is_orphan() {
             DirtyList::None
         } else if self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) > 0 {

@@ -21,7 +21,9 @@ use crate::base::vmstat::VmEvent;
 use crate::decide::backoff::Site;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
-use crate::version::rules::{BoostedSlab, FragmentStall, KswapdDone, PassMeasure, WatermarkBoost};
+use crate::version::rules::{
+    BoostEffort, BoostedSlab, FragmentStall, KswapdDone, PassMeasure, WatermarkBoost,
+};
 
 impl<T: Trace> Memory<T> {
     /// Zones of a node up to `highest_zoneidx`.
@@ -100,6 +102,9 @@ impl<T: Trace> Memory<T> {
         reserve == 0 || free > reserve / 2 || self.is_hopeless(node)
     }
 }
+
+/// A boost is worked off at this priority at most; harder passes write dirty pages.
+const BOOST_PRIORITY: u8 = DEF_PRIORITY - 2;
 
 /// What kswapd does next in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,7 +209,7 @@ impl Balance {
                 BalanceNext::Rest { wake: self.settle_pass(mem, waiters) }
             }
             Balancing::Rested => {
-                if self.ends() {
+                if self.ends(mem.core.rules().boost_effort) {
                     if self.sc.nr_reclaimed == 0 {
                         mem.reclaim.note_failure(self.node); // For a boost as well as for a mark.
                     }
@@ -233,7 +238,7 @@ impl Balance {
             && rules.watermark_boost != WatermarkBoost::V2
             && rules.boosted_slab == BoostedSlab::Spared;
         self.freed_before = self.sc.nr_reclaimed;
-        self.sc.may_writepage = !boosting;
+        self.sc.may_writepage = !boosting || self.sc.priority < BOOST_PRIORITY;
         self.sc.may_shrinkslab = !spare_slab;
         let high = |&id: &ZoneId| mem.core.alloc.zone(id).watermarks.mark(Mark::High).max(32);
         self.sc.nr_to_reclaim = self.span.zones.iter().map(high).sum();
@@ -260,15 +265,15 @@ impl Balance {
 
     /// Accounts for the pass: raises the priority if it found too little; true when there is no sense in
     /// another one.
-    fn ends(&mut self) -> bool {
+    fn ends(&mut self, effort: BoostEffort) -> bool {
         let freed = self.sc.nr_reclaimed - self.freed_before;
         let boost_was = self.boost_left;
         self.boost_left = self.boost_left.saturating_sub(freed);
         if self.boost_left > 0 && freed == 0 {
             return true;
         }
-        // Boost reclaim never goes below priority 10.
-        let held = self.met_target || (boost_was > 0 && self.sc.priority == DEF_PRIORITY - 2);
+        let hardest = effort == BoostEffort::UpToPriority10 && self.sc.priority == BOOST_PRIORITY;
+        let held = self.met_target || (boost_was > 0 && hardest);
         if !held || freed == 0 {
             self.sc.priority -= 1;
         }

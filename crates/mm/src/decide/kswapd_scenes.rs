@@ -286,6 +286,17 @@ fn a_boost_is_worked_off_at_priority_10_but_not_below() {
     assert_eq!(failures(&zones), 0, "the last pass freed nothing, but others did");
 }
 
+/// A what-if of MECHANISMS-6X 6.5 (i): passes beyond priority 10 scan more slab, and write.
+#[test]
+fn without_a_floor_a_boost_is_worked_off_as_hard_as_it_takes() {
+    let (mut zones, _) = boosted("linux-6.1+boost-without-floor");
+    let mut run = begin(&mut zones, 0, ZoneKind::Normal);
+    let passes = walk(&mut zones, &mut run, &[Pass::Frees(1, Scans::OneLess); 6]);
+    let how: Vec<_> = passes.iter().map(|sc| (sc.priority, sc.may_writepage)).collect();
+    assert_eq!(how, [(12, false), (11, false), (10, false), (9, true), (8, true), (7, true), (6, true)]);
+    assert_eq!(failures(&zones), 0, "it ends with a pass that frees nothing, as with a floor");
+}
+
 #[test]
 fn reclaim_for_the_marks_has_precedence_over_a_boost() {
     let (mut zones, boost) = boosted("linux-5.4-shrink-slab-when-boosted");

@@ -13,8 +13,8 @@
 //! taken off a list lazily: one that is in use again stays until a scan meets it.
 //!
 //! A file is named by its [`MappingId`], which outlives its objects in memory. Left out:
-//! directories, hard links, negative dentries, the delay of RCU, the reclaimable set of XFS (an
-//! evicted inode is freed at once). Neighbours: [`crate::reclaim::shrinker`] decides how much is scanned,
+//! directories, hard links, negative dentries, the delay of RCU. An evicted inode of XFS stays in memory
+//! in the set of [`crate::fs::xfs::reclaimable`]; any other is freed at once. Neighbours: [`crate::reclaim::shrinker`] decides how much is scanned,
 //! [`crate::slab::caches`] has the objects.
 
 use std_alloc::vec;
@@ -28,9 +28,11 @@ use crate::base::list::{Link, Links, List};
 use crate::base::vmstat::VmEvent;
 use crate::core::Core;
 use crate::fs::ext4::extents::ExtentStatus;
+use crate::fs::xfs::reclaimable::Reclaimable;
 use crate::lru::lists::Lru;
 use crate::pages::cache::PageCache;
 use crate::slab::object::Object;
+use crate::version::geometry::Cache;
 use crate::version::rules::InodeLru;
 
 /// The two second-chance lists.
@@ -70,6 +72,8 @@ impl Links<MappingId> for Vec<Place> {
 /// Objects that an inode consists of.
 #[derive(Debug, Clone, Copy)]
 pub struct InodeObjects {
+    /// The inode's number on the disk.
+    pub number: u32,
     /// The inode itself.
     pub inode: Object,
     /// What the filesystem and the security module hang on it.
@@ -85,9 +89,12 @@ struct CachedFile {
     users: u32,
     /// The inode itself is to be written, whatever its pages.
     dirty: bool,
+    /// The inode is only in the reclaimable set of XFS.
+    evicted: bool,
 }
 
-const NOT_CACHED: CachedFile = CachedFile { dentry: None, objects: None, users: 0, dirty: false };
+const NOT_CACHED: CachedFile =
+    CachedFile { dentry: None, objects: None, users: 0, dirty: false, evicted: false };
 
 /// All dentries and inodes in memory.
 #[derive(Debug, Clone)]
@@ -102,6 +109,8 @@ pub struct Vfs {
     count: u64,
     /// What ext4 knows about the blocks of inodes; it goes with the inode.
     pub extents: ExtentStatus,
+    /// Inodes of XFS that are evicted and not freed.
+    pub(crate) reclaimable: Reclaimable,
 }
 
 impl Vfs {
@@ -114,6 +123,7 @@ impl Vfs {
             nodes,
             count: 0,
             extents: ExtentStatus::default(),
+            reclaimable: Reclaimable::default(),
         }
     }
 
@@ -135,7 +145,7 @@ impl Vfs {
     pub fn is_cached(&self, mapping: MappingId) -> (bool, bool) {
         self.files
             .get(mapping.0 as usize)
-            .map_or((false, false), |file| (file.dentry.is_some(), file.objects.is_some()))
+            .map_or((false, false), |file| (file.dentry.is_some(), file.objects.is_some() && !file.evicted))
     }
 
     /// Objects on all lists of one kind.
@@ -198,7 +208,7 @@ impl Vfs {
                     let file = &self.files[id.0 as usize];
                     let present = match lru {
                         VfsLru::Dentry => file.dentry.is_some(),
-                        VfsLru::Inode => file.objects.is_some(),
+                        VfsLru::Inode => file.objects.is_some() && !file.evicted,
                     };
                     if !present {
                         return Err("a freed dentry or inode is on a list");
@@ -217,6 +227,18 @@ impl Vfs {
             }
         }
         let inodes = self.files.iter().filter(|file| file.objects.is_some()).count();
+        let mut evicted = 0;
+        for (number, mapping) in self.reclaimable.all() {
+            let file = &self.files[mapping.0 as usize];
+            if !file.evicted || file.objects.is_none_or(|objects| objects.number != number) {
+                return Err("the reclaimable set names an inode that is not evicted");
+            }
+            evicted += 1;
+        }
+        let said = self.files.iter().filter(|file| file.evicted).count() as u64;
+        if evicted != said || evicted != self.reclaimable.count() {
+            return Err("the count of evicted inodes is off");
+        }
         if self.count == inodes as u64 { Ok(()) } else { Err("the count of inodes is off") }
     }
 }
@@ -296,7 +318,8 @@ impl Vfs {
 
     /// Puts an inode on its LRU if nothing needs it (`inode_add_lru`).
     fn list_inode<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
-        let Some(objects) = self.files.get(mapping.0 as usize).and_then(|file| file.objects) else {
+        let in_use = self.files.get(mapping.0 as usize).filter(|file| !file.evicted);
+        let Some(objects) = in_use.and_then(|file| file.objects) else {
             return;
         };
         let listed = self.place(VfsLru::Inode, mapping).listed;
@@ -335,8 +358,39 @@ impl Vfs {
         }
     }
 
+    /// An inode is evicted. One of XFS stays in memory until it is found clean
+    /// ([`crate::fs::state::Fs::free_evicted`]).
     fn free_inode<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
         self.take_off_list(core, VfsLru::Inode, mapping);
+        let file = &mut self.files[mapping.0 as usize];
+        match file.objects {
+            Some(objects) if objects.inode.cache == Cache::XfsInode => {
+                if !::core::mem::replace(&mut file.evicted, true) {
+                    self.reclaimable.add(objects.number, mapping);
+                }
+            }
+            _ => self.free_objects(core, cpu, mapping),
+        }
+    }
+
+    /// An evicted inode is found in memory by an open, and in use again; false when it is not there
+    /// (`xfs_iget_recycle`).
+    pub(crate) fn recycle(&mut self, mapping: MappingId) -> bool {
+        let Some(file) = self.files.get_mut(mapping.0 as usize).filter(|file| file.evicted) else {
+            return false;
+        };
+        file.evicted = false;
+        let number = file.objects.expect("an evicted inode is in memory").number;
+        self.reclaimable.remove(number)
+    }
+
+    /// Frees an inode that was evicted.
+    pub(super) fn free_evicted<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
+        assert!(self.recycle(mapping), "{mapping:?} is not evicted");
+        self.free_objects(core, cpu, mapping);
+    }
+
+    fn free_objects<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
         if let Some(objects) = self.files[mapping.0 as usize].objects.take() {
             self.count -= 1;
             self.extents.forget(core, cpu, mapping); // ext4
@@ -355,7 +409,8 @@ impl Vfs {
         }
         self.free_dentry(core, cpu, mapping);
         self.free_inode(core, cpu, mapping);
-        self.files[mapping.0 as usize] = NOT_CACHED;
+        let CachedFile { objects, evicted, .. } = self.files[mapping.0 as usize];
+        self.files[mapping.0 as usize] = CachedFile { objects, evicted, ..NOT_CACHED };
     }
 
     /// Objects on one list.

@@ -45,6 +45,8 @@ pub struct SlabReport {
     pub evicted: u64,
     /// Objects freed, whatever they are.
     pub freed: u64,
+    /// Evicted inodes of XFS that are to be looked at, in steps of their own.
+    pub evicted_share: u64,
 }
 
 /// Seeks of a shrinker that says nothing else.
@@ -182,6 +184,8 @@ fn freeable<T: Trace>(
         Shrinker::ShadowNodes => cache.freeable_shadow_leaves(core, memcg),
         Shrinker::SuperBlock => {
             let listed: u64 = VfsLru::ALL.iter().map(|&lru| fs.vfs.listed_on(lru, memcg, node)).sum();
+            // XFS counts the evicted inodes of the whole filesystem, for whatever cgroup and node.
+            let listed = listed + fs.vfs.reclaimable.count();
             listed * core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100
         }
         // What `vfs_cache_pressure` weighs are dentries and inodes.
@@ -191,7 +195,7 @@ fn freeable<T: Trace>(
     }
 }
 
-/// Splits a batch by the lengths of the two lists, dentries first. Slab pages that come free
+/// Splits a batch by the lengths of the two lists and the number of evicted inodes, dentries first. Slab pages that come free
 /// are not credited, as RCU frees them later; pages of evicted inodes are.
 fn shrink_super_block<T: Trace>(
     core: &mut Core<T>,
@@ -206,12 +210,14 @@ fn shrink_super_block<T: Trace>(
     report: &mut SlabReport,
 ) -> u64 {
     let [dentries, inodes] = VfsLru::ALL.map(|lru| fs.vfs.listed_on(lru, memcg, node));
-    let total = dentries + inodes + 1;
+    let evicted = fs.vfs.reclaimable.count();
+    let total = dentries + inodes + evicted + 1;
     let share = |listed: u64| (batch * listed / total) + 1;
     let dentry = fs.vfs.prune_dentries(core, cache, cpu, memcg, node, share(dentries));
     let is_kswapd = sc.reclaimer == Reclaimer::Kswapd;
     let inode = fs.vfs.prune_inodes(core, lru, cache, cpu, memcg, node, share(inodes), is_kswapd);
     report.evicted = inode.freed;
+    report.evicted_share = if evicted > 0 { share(evicted) } else { 0 };
     report.freed = dentry.freed + inode.freed;
     inode.stolen
 }
@@ -244,6 +250,7 @@ pub fn drop_slab<T: Trace>(
             }
         }
     }
+    freed += fs.free_clean_evicted(core, cpu);
     fs.list_emptied(core, cache);
     freed
 }

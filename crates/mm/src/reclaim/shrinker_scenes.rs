@@ -140,7 +140,9 @@ impl Scene {
         if !self.fs.vfs.is_cached(mapping).1 {
             let inode = self.object(Cache::Ext4Inode, memcg);
             let extra = self.object(Cache::Ext4Extra, memcg);
-            self.fs.vfs.attach_inode(mapping, InodeObjects { inode, extra, log_item: None });
+            self.fs
+                .vfs
+                .attach_inode(mapping, InodeObjects { number: mapping.0, inode, extra, log_item: None });
         }
         self.fs.vfs.dentry_get(mapping);
         self.open[file] = true;

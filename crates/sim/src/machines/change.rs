@@ -22,8 +22,11 @@ const DISKS_MAX: u16 = 256;
 const CPU_PERCENT_MAX: u32 = 100_000;
 const READAHEAD_MAX: u64 = 64 << 20;
 const BANDWIDTH_MAX: u64 = 1 << 40;
+/// What `mkfs.xfs` ever made by itself, and the largest log that there is.
+const LOG_MIN: u64 = 4 << 20;
+const LOG_MAX: u64 = 2 << 30;
 
-pub(super) const CHANGES: [Change; 7] = [
+pub(super) const CHANGES: [Change; 8] = [
     Change {
         name: "cpus",
         takes: "a number from the machine's nodes to 1024",
@@ -88,6 +91,15 @@ pub(super) const CHANGES: [Change; 7] = [
             Some(())
         },
     },
+    Change {
+        name: "log",
+        takes: "the size of the log that a disk has as XFS, from 4M to 2G",
+        set: |spec, text| {
+            let size = parse_size(text).ok()?;
+            spec.disk.xfs_log = Some(size).filter(|size| (LOG_MIN..=LOG_MAX).contains(&size.get()))?;
+            Some(())
+        },
+    },
 ];
 
 fn number(text: &str) -> Option<u16> {
@@ -127,8 +139,7 @@ mod tests {
     #[test]
     fn a_machine_is_changed_where_its_name_says_so_and_nowhere_else() {
         let plain = MachineSpec::parse("s390-fcp").unwrap();
-        let text =
-            "s390-fcp+cpus=16+cpu_percent=50+disks=2+readahead=128k+bandwidth=50M+adapter=none+segment=2us";
+        let text = "s390-fcp+cpus=16+cpu_percent=50+disks=2+readahead=128k+bandwidth=50M+adapter=none+segment=2us+log=16M";
         let changed = MachineSpec::parse(text).unwrap();
         assert_eq!((changed.cpus, changed.disks, changed.readahead), (16, 2, Bytes(128 << 10)));
         assert_eq!((changed.disk.read.bandwidth, changed.disk.segment), (50 << 20, Nanos(2_000)));
@@ -140,6 +151,7 @@ mod tests {
         assert_eq!((hardware.cpus, layout.cpus, hardware.devices.len()), (16, 16, 2));
         assert_eq!(hardware.host_bandwidth, None);
         assert_eq!((hardware.readahead_pages, hardware.devices[1].segment), (32, Nanos(2_000)));
+        assert_eq!(hardware.devices[0].xfs_log, Bytes(16 << 20));
     }
 
     #[test]
@@ -153,6 +165,7 @@ mod tests {
             "s390-fcp+cpus=4+cpus=16",
             "s390-fcp+segment=2",
             "s390-fcp+readahead=5k",
+            "s390-fcp+log=1M",
             "s390-fcp+",
         ]
         .map(|text| {

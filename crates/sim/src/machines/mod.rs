@@ -151,7 +151,7 @@ pub const MACHINES: &[MachineSpec] = &[
         default_mem: Bytes(512 << 20),
         least_mem: guest::LEAST_MEM,
         cpu_percent: guest::CPU_PERCENT,
-        source: "measured: guests of 5.10, 6.1 and 6.12 (docs/fidelity.md)",
+        source: "measured: guests of 5.10, 6.1, 6.12 and 7.2 (docs/fidelity.md)",
         ..PLAIN
     },
     MachineSpec {

@@ -284,7 +284,7 @@ fn a_file_that_is_removed_before_it_is_written_never_reaches_the_disk() {
     let end = World { filesystem: Filesystem::Xfs, ..World::new("linux-6.1", 64 * MIB) }.run(
         |kernel, process| async move {
             let file = create(&kernel, &process, "gone", MIB).await;
-            kernel.unlink("gone").await.expect("it is there");
+            kernel.unlink(&process, "gone").await.expect("it is there");
             assert_eq!(kernel.read(&process, &file, 0, MIB).await, Ok(MIB), "still open, still readable");
             drop(file);
             kernel.drop_caches(3).await.expect("a mask");
@@ -402,7 +402,7 @@ fn turmoil(kernel: &'static str, filesystem: Filesystem, seed: u64, check_every:
                     (0..=2, _) => open.extend(here.open(&process, &path, true).await),
                     (3, _) => open.extend(here.open(&process, &path, false).await),
                     (4, _) => {
-                        let _ = here.unlink(&path).await;
+                        let _ = here.unlink(&process, &path).await;
                     }
                     (5, Some(_)) => {
                         open.remove(0);

@@ -5,6 +5,7 @@
 //! them all, because each that is linked compiles the generic drivers of the kernel again.
 
 mod attribution;
+mod boosts;
 mod fragment_stall;
 mod hot_and_stream;
 mod huge_faults;

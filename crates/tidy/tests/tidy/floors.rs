@@ -60,11 +60,16 @@ const KERNEL: &[&str] = &[
     "reclaim/limit",
     "reclaim/run",
     "reclaim/pass",
+    "fs/xfs_reclaim",
     "reclaim/throttle",
     "reclaim/pause",
     "reclaim/wake",
     "compact/kcompactd",
     "compact/zone",
+    // The threads of XFS, which take no memory but the reserve.
+    "fs/xfs_ail",
+    "fs/xfs_checkpoint",
+    "fs/xfs_io",
     // What nobody waits for.
     "tasks/reap",
     "writeback/plug",

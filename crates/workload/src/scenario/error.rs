@@ -189,6 +189,9 @@ impl ScenarioProblem {
             Self::NotASysctlValue { .. } => Some("write a number, or words between blanks".to_owned()),
             Self::Guest { key, .. } => Some(match *key {
                 "cpus" => "write it as in `--vm-cpus 4`, or `cpus = 4` below `[vm]`".to_owned(),
+                "xfs_log" => {
+                    "write it in MiB, as in `--vm-xfs-log 16`, or `xfs_log = 16` below `[vm]`".to_owned()
+                }
                 "lru_gen" => "write it as in `--lru-gen on`, or `lru_gen = \"on\"` below `[vm]`".to_owned(),
                 _ => "give it more CPUs or fewer nodes: `--vm-cpus 4 --vm-nodes 2`".to_owned(),
             }),

@@ -1,4 +1,4 @@
-//! What a scenario says of the virtual machine that runs it: CPUs, NUMA nodes, multi-gen LRU.
+//! What a scenario says of the virtual machine that runs it: CPUs, NUMA nodes, multi-gen LRU, log of XFS.
 //!
 //! Only a backend `vm:VERSION` has it. Left out: whether QEMU can build such a machine and whether
 //! its kernel has a multi-gen LRU, which the backend finds out.
@@ -12,6 +12,8 @@ use super::ScenarioProblem;
 pub const GUEST_CPUS_MAX: u16 = 64;
 /// NUMA nodes that a guest has at most.
 pub const GUEST_NODES_MAX: u16 = 8;
+/// MiB that a log of XFS has at least (blocks of 4 KiB, as made for the guest) and at most.
+pub const XFS_LOG_MIB: std::ops::RangeInclusive<u16> = 4..=2047;
 
 /// The shape of a guest. The default is that of the measured guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +24,13 @@ pub struct Guest {
     pub numa_nodes: u16,
     /// The multi-gen LRU.
     pub lru_gen: LruGen,
+    /// MiB of the log of XFS, from [`XFS_LOG_MIB`]; none is what `mkfs.xfs` chooses.
+    pub xfs_log: Option<u16>,
 }
 
 impl Default for Guest {
     fn default() -> Self {
-        Self { cpus: 2, numa_nodes: 1, lru_gen: LruGen::OFF }
+        Self { cpus: 2, numa_nodes: 1, lru_gen: LruGen::OFF, xfs_log: None }
     }
 }
 
@@ -38,7 +42,7 @@ impl Guest {
     pub fn check(&self) -> Result<(), ScenarioProblem> {
         let wrong =
             |key, value: u16, why: String| Err(ScenarioProblem::Guest { key, value: value.to_string(), why });
-        let Self { cpus, numa_nodes, .. } = *self;
+        let Self { cpus, numa_nodes, xfs_log, .. } = *self;
         if !(1..=GUEST_CPUS_MAX).contains(&cpus) {
             return wrong("cpus", cpus, format!("a virtual machine has 1 to {GUEST_CPUS_MAX}"));
         }
@@ -48,16 +52,22 @@ impl Guest {
         if numa_nodes > cpus {
             return wrong("numa_nodes", numa_nodes, format!("each node needs a CPU, and there are {cpus}"));
         }
+        if let Some(mib) = xfs_log.filter(|mib| !XFS_LOG_MIB.contains(mib)) {
+            let (least, most) = (XFS_LOG_MIB.start(), XFS_LOG_MIB.end());
+            return wrong("xfs_log", mib, format!("a log of XFS has {least} to {most} MiB"));
+        }
         Ok(())
     }
 
     /// What differs from the default, for a label: `cpus=4,numa_nodes=2`. Empty when nothing does.
     pub fn differences(&self) -> String {
         let default = Self::default();
+        let log = |mib: Option<u16>| mib.map_or_else(String::new, |mib| format!("{mib}M"));
         let entries = [
             ("cpus", self.cpus.to_string(), default.cpus.to_string()),
             ("numa_nodes", self.numa_nodes.to_string(), default.numa_nodes.to_string()),
             ("lru_gen", self.lru_gen.to_string(), default.lru_gen.to_string()),
+            ("xfs_log", log(self.xfs_log), log(default.xfs_log)),
         ];
         let different = entries.into_iter().filter(|(_, own, default)| own != default);
         different.map(|(key, own, _)| format!("{key}={own}")).collect::<Vec<_>>().join(",")
@@ -166,7 +176,7 @@ mod tests {
     #[test]
     fn a_label_has_only_what_differs() {
         assert_eq!(Guest::default().differences(), "");
-        let guest = Guest { cpus: 4, numa_nodes: 2, lru_gen: LruGen::ON };
-        assert_eq!(guest.differences(), "cpus=4,numa_nodes=2,lru_gen=on");
+        let guest = Guest { cpus: 4, numa_nodes: 2, lru_gen: LruGen::ON, xfs_log: Some(16) };
+        assert_eq!(guest.differences(), "cpus=4,numa_nodes=2,lru_gen=on,xfs_log=16M");
     }
 }

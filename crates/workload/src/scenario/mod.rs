@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 use units::{Bytes, Seed, parse_size};
 
 pub use error::{Position, ScenarioError, ScenarioProblem};
-pub use guest::{GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen};
+pub use guest::{GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen, XFS_LOG_MIB};
 pub use read::Written;
 pub use real::{GUEST_MACHINE, check_kernel, check_machine, check_mem};
 
@@ -150,13 +150,15 @@ impl Scenario {
             let pairs = self.sysctls.iter().map(|(name, value)| (quoted(name), number_or_quoted(value)));
             write_pairs(&mut toml, pairs);
         }
-        if let Some(Guest { cpus, numa_nodes, lru_gen }) = &self.guest {
+        if let Some(Guest { cpus, numa_nodes, lru_gen, xfs_log }) = &self.guest {
             toml.push_str("\n[vm]\n");
             let pairs = [
                 ("cpus", cpus.to_string()),
                 ("numa_nodes", numa_nodes.to_string()),
                 ("lru_gen", quoted(&lru_gen.to_string())),
             ];
+            let log = xfs_log.map(|mib| ("xfs_log", mib.to_string()));
+            let pairs = pairs.into_iter().chain(log);
             write_pairs(&mut toml, pairs.map(|(key, value)| (key.to_owned(), value)));
         }
         toml

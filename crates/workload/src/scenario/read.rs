@@ -19,7 +19,7 @@ use crate::vocabulary::{KernelSpec, Vocabulary};
 
 const KEYS: [&str; 10] =
     ["schema", "workload", "kernel", "machine", "mem", "seed", "backend", "params", "sysctls", "vm"];
-const GUEST_KEYS: [&str; 3] = ["cpus", "numa_nodes", "lru_gen"];
+const GUEST_KEYS: [&str; 4] = ["cpus", "numa_nodes", "lru_gen", "xfs_log"];
 
 /// What a file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -271,6 +271,7 @@ impl<'t> File<'t> {
                 "cpus" => guest.cpus = parse_count("cpus", &text).map_err(fail)?,
                 "numa_nodes" => guest.numa_nodes = parse_count("numa_nodes", &text).map_err(fail)?,
                 "lru_gen" => guest.lru_gen = text.parse().map_err(fail)?,
+                "xfs_log" => guest.xfs_log = Some(parse_count("xfs_log", &text).map_err(fail)?),
                 name => return Err(self.fail(entry.key_at, UnknownName::new("key", name, GUEST_KEYS))),
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pagetide_workload::scenario::{
     Backend, GUEST_CPUS_MAX, GUEST_MACHINE, GUEST_NODES_MAX, Guest, LruGen, MEM_MAX, MEM_MIN, Scenario,
-    ScenarioError,
+    ScenarioError, XFS_LOG_MIB,
 };
 use pagetide_workload::{Vocabulary, Workload};
 use proptest::prelude::*;
@@ -204,11 +204,18 @@ fn a_table_vm_shapes_the_guest_and_its_mistakes_have_places() {
     };
     assert_eq!(guest(""), Ok(None));
     assert_eq!(guest("[vm]"), Ok(Some(Guest::default())));
-    let whole = Guest { cpus: 4, numa_nodes: 2, lru_gen: LruGen::ON };
-    assert_eq!(guest("[vm]\ncpus = 4\nnuma_nodes = 2\nlru_gen = \"on\""), Ok(Some(whole)));
-    assert_eq!(guest("vm.cpus = 4\nvm.numa_nodes = 2\nvm.lru_gen = 7"), Ok(Some(whole)));
-    let wrong =
-        ["cpus = 0", "cpus = -4", "numa_nodes = 3", "lru_gen = \"maybe\"", "lru_gen = true", "cpu = 4"];
+    let whole = Guest { cpus: 4, numa_nodes: 2, lru_gen: LruGen::ON, xfs_log: Some(16) };
+    assert_eq!(guest("[vm]\ncpus = 4\nnuma_nodes = 2\nlru_gen = \"on\"\nxfs_log = 16"), Ok(Some(whole)));
+    assert_eq!(guest("vm.cpus = 4\nvm.numa_nodes = 2\nvm.lru_gen = 7\nvm.xfs_log = 16"), Ok(Some(whole)));
+    let wrong = [
+        "cpus = 0",
+        "cpus = -4",
+        "numa_nodes = 3",
+        "lru_gen = \"maybe\"",
+        "lru_gen = true",
+        "cpu = 4",
+        "xfs_log = 1",
+    ];
     let told = wrong.map(|line| guest(&format!("[vm]\n{line}")).unwrap_err());
     insta::assert_snapshot!(told.join("\n"), @"
     line 7, column 1: `cpus` of a virtual machine cannot be `0`: a virtual machine has 1 to 64
@@ -217,6 +224,7 @@ fn a_table_vm_shapes_the_guest_and_its_mistakes_have_places() {
     line 8, column 11: `lru_gen` of a virtual machine cannot be `maybe`: it is `on`, `off`, or bits of /sys/kernel/mm/lru_gen/enabled: 0x0001, 0x0003, 0x0005
     line 8, column 11: `lru_gen` is true or false, not a text or a whole number
     line 8, column 1: unknown key `cpu`
+    line 7, column 1: `xfs_log` of a virtual machine cannot be `1`: a log of XFS has 4 to 2047 MiB
     ");
     assert_eq!(guest("vm = 4").unwrap_err(), "line 7, column 6: `vm` is a whole number, not a table");
 }
@@ -272,10 +280,13 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     let sysctl = proptest::sample::select(WORDS.sysctls);
     let sysctls = proptest::collection::btree_map(sysctl, "[!-~]{1,6}( [!-~]{1,6}){0,2}", 0..3);
     let lru_gen = proptest::sample::select(vec!["on", "off", "0x3"]).prop_map(|text| text.parse().unwrap());
-    let guest = (1..=GUEST_CPUS_MAX, 1..=GUEST_NODES_MAX, lru_gen).prop_map(|(cpus, nodes, lru_gen)| Guest {
+    let log = proptest::option::of(XFS_LOG_MIB);
+    let guest = (1..=GUEST_CPUS_MAX, 1..=GUEST_NODES_MAX, lru_gen, log);
+    let guest = guest.prop_map(|(cpus, nodes, lru_gen, xfs_log)| Guest {
         cpus,
         numa_nodes: nodes.min(cpus),
         lru_gen,
+        xfs_log,
     });
     let guest = proptest::option::of(guest);
     (params, kernel, MEM_MIN.get()..=MEM_MAX.get(), sysctls, any::<u64>(), backend, guest).prop_map(

@@ -6,8 +6,12 @@
 //! back, and making new ones, thus turns over unmovable pages all the time, in a memory that is
 //! full of movable ones.
 //!
-//! Left out: the buffer's own slab object, buffers of directories, free space and inode B-trees,
-//! pinning by the log, and that a dirty buffer is written. Neighbours: [`crate::reclaim::shrinker`].
+//! Whoever needs a buffer to stay holds it: a write of it, and since 5.9 the inodes of it that are not
+//! clean ([`InodeCluster::Pinned`](crate::version::rules::InodeCluster)). The shrinker takes a held one
+//! off its list without freeing it; it goes, or is listed again, when nobody holds it any more.
+//!
+//! Left out: the buffer's own slab object, buffers of directories, free space and inode B-trees.
+//! Neighbours: [`crate::reclaim::shrinker`], [`super::items`] for what is flushed into it.
 
 use std_alloc::collections::VecDeque;
 use std_alloc::vec;
@@ -34,6 +38,12 @@ struct Buffer {
     pages: [Pfn; CLUSTER_PAGES],
     references: u8,
     valid: bool,
+    /// By how many it is held.
+    held: u8,
+    /// It is on the list of its node.
+    listed: bool,
+    /// It is queued to be written, or being written: nobody else may change it.
+    writing: bool,
 }
 
 /// Whether a cluster is in memory.
@@ -43,6 +53,8 @@ pub enum ClusterState {
     Missing,
     /// It is being read.
     Reading,
+    /// It is being written.
+    Writing,
     /// It is.
     Ready,
 }
@@ -77,7 +89,11 @@ impl XfsBuffers {
             None => ClusterState::Missing,
             Some(buffer) => {
                 buffer.references = REFERENCES;
-                if buffer.valid { ClusterState::Ready } else { ClusterState::Reading }
+                match (buffer.valid, buffer.writing) {
+                    (false, _) => ClusterState::Reading,
+                    (true, true) => ClusterState::Writing,
+                    (true, false) => ClusterState::Ready,
+                }
             }
         }
     }
@@ -98,7 +114,14 @@ impl XfsBuffers {
         if self.buffers.len() <= index {
             self.buffers.resize(index + 1, None);
         }
-        let before = self.buffers[index].replace(Buffer { pages, references: REFERENCES, valid });
+        let before = self.buffers[index].replace(Buffer {
+            pages,
+            references: REFERENCES,
+            valid,
+            held: 0,
+            listed: true,
+            writing: false,
+        });
         assert!(before.is_none(), "cluster {} has two buffers", cluster.0);
         self.lists[node.index()].push_back(cluster);
     }
@@ -111,7 +134,65 @@ impl XfsBuffers {
         self.get(cluster).expect("a buffer that is being read stays").valid = true;
     }
 
-    /// Looks `count` times at a buffer of a node, at each in turn; returns how many it freed.
+    /// Somebody needs the buffer of a cluster to stay.
+    ///
+    /// # Panics
+    /// When it is not in memory.
+    pub(crate) fn hold(&mut self, cluster: ClusterId) {
+        self.get(cluster).expect("only a buffer in memory is held").held += 1;
+    }
+
+    /// One that held it does not any more (`xfs_buf_rele`).
+    ///
+    /// # Panics
+    /// When nobody holds it.
+    pub(crate) fn release<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, cluster: ClusterId) {
+        let buffer = self.get(cluster).expect("a held buffer stays");
+        buffer.held = buffer.held.checked_sub(1).expect("it was held");
+        if buffer.held > 0 || buffer.listed {
+            return;
+        }
+        if buffer.references > 0 {
+            buffer.listed = true;
+            let (_, node) = core.page_place(buffer.pages[0]);
+            self.lists[node.index()].push_back(cluster);
+        } else {
+            self.free(core, cpu, cluster);
+        }
+    }
+
+    /// Begins to write a buffer: it is held and locked until then.
+    pub(super) fn begin_write(&mut self, cluster: ClusterId) {
+        self.hold(cluster);
+        let buffer = self.get(cluster).expect("just held");
+        assert!(buffer.valid && !buffer.writing, "cluster {} is locked", cluster.0);
+        buffer.writing = true;
+    }
+
+    /// It is on the disk.
+    pub(crate) fn end_write<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, cluster: ClusterId) {
+        self.get(cluster).expect("a buffer that is written stays").writing = false;
+        self.release(core, cpu, cluster);
+    }
+
+    fn free<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, cluster: ClusterId) {
+        let buffer = self.buffers[cluster.0 as usize].take().expect("it is in memory");
+        for pfn in buffer.pages {
+            core.alloc.free(cpu, pfn, Order(0));
+        }
+    }
+
+    /// The pages of a cluster in memory.
+    pub fn pages(&self, cluster: ClusterId) -> Option<[Pfn; CLUSTER_PAGES]> {
+        self.buffers.get(cluster.0 as usize)?.map(|buffer| buffer.pages)
+    }
+
+    /// By how many the buffer of a cluster is held; none when it is not in memory.
+    pub fn holders(&self, cluster: ClusterId) -> Option<u8> {
+        self.buffers.get(cluster.0 as usize)?.map(|buffer| buffer.held)
+    }
+
+    /// Looks `count` times at a buffer of a node, at each in turn; returns how many it took off its list.
     pub(crate) fn shrink<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -129,10 +210,9 @@ impl XfsBuffers {
                 self.lists[node.index()].push_back(cluster);
                 continue;
             }
-            let pages = buffer.pages;
-            self.buffers[cluster.0 as usize] = None;
-            for pfn in pages {
-                core.alloc.free(cpu, pfn, Order(0));
+            buffer.listed = false;
+            if buffer.held == 0 {
+                self.free(core, cpu, cluster);
             }
             freed += 1;
         }

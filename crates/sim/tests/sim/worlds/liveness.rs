@@ -107,7 +107,9 @@ impl Bounds {
             }
             R::RequestQueue => Some(self.device),
             // Who locked the page, or holds the request back, may need memory before it goes on.
-            R::PageRead | R::PageWriteback | R::LogWrite => Some(Nanos(self.device.0 + self.page().0)),
+            R::PageRead | R::PageWriteback | R::LogWrite | R::LogSpace | R::InodeReclaim => {
+                Some(Nanos(self.device.0 + self.page().0))
+            }
         }
     }
 
