@@ -6,6 +6,7 @@
 
 mod alloc_property;
 mod compaction;
+mod ext4_journal;
 mod lists_2632;
 mod lru_model;
 mod lru_scenes;
