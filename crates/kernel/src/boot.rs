@@ -86,6 +86,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 pressure,
                 flushers: RefCell::new(disks.map(|_| Flusher::new(machine.new_queue())).collect()),
                 plugs: RefCell::default(),
+                journal_threads: RefCell::default(),
                 writeback_waiters: RefCell::new(vec![WritebackWaiters::default(); node_count]),
                 closed: Closed::default(),
                 processes: RefCell::new(Processes::default()),
@@ -151,9 +152,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         match transfer {
             Transfer::Read(range) => self.unlock_pages(range),
             Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
-            Transfer::Write { device, ranges } => self.write_done(device, &ranges),
+            Transfer::Write { device, ranges, .. } => self.write_done(device, &ranges),
             Transfer::ClusterWrite { first, count } => self.clusters_written(first, count),
             Transfer::Log(record) => self.log_arrived(record),
+            Transfer::Journal(device) => self.journal_arrived(device),
         }
     }
 

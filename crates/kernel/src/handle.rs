@@ -21,7 +21,7 @@ use crate::files::descriptor::Closed;
 use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::machine::{Machine, QueueId, TaskId};
-use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, WriteQueues};
+use crate::queues::{CompactionThreads, JournalThread, NodeQueues, ReadQueues, WriteQueues};
 use crate::tasks::process::Processes;
 use crate::time::{jiffy, ticks_from};
 use crate::writeback::inodes::Flusher;
@@ -50,6 +50,8 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) flushers: RefCell<Vec<Flusher>>,
     /// Plugs of tasks that may have to wait for memory.
     pub(crate) plugs: RefCell<Vec<(TaskId, Plug)>>,
+    /// Of ext4, by disk.
+    pub(crate) journal_threads: RefCell<Vec<JournalThread>>,
     pub(crate) writeback_waiters: RefCell<Vec<WritebackWaiters>>,
     pub(crate) closed: Closed,
     pub(crate) processes: RefCell<Processes>,

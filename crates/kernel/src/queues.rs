@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 
 use mm::base::ids::MappingId;
 use mm::base::layout::ZoneKind;
-use units::Order;
+use units::{Nanos, Order};
 
 use crate::machine::{Machine, QueueId};
 
@@ -67,6 +67,20 @@ impl WriteQueues {
             congestion: machine.new_queue(),
         }
     }
+}
+
+/// What the journal thread of a disk waits on and was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JournalThread {
+    pub(crate) queue: QueueId,
+    /// For those who wait for a commit, and for writes of the journal.
+    pub(crate) done: QueueId,
+    /// When the running transaction is committed at the latest.
+    pub(crate) due: Nanos,
+    /// Somebody wants a commit at once.
+    pub(crate) asked: bool,
+    /// Where in the log the next block goes.
+    pub(crate) head: u32,
 }
 
 /// What kcompactd of a node was asked for since it last looked.

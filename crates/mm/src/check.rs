@@ -198,6 +198,7 @@ impl<T: Trace> Memory<T> {
         let frames = &self.core.alloc.frames;
         let mut used = [0_u64; Cache::COUNT];
         used[Cache::TreeNode as usize] = self.cache.trees().nodes();
+        used[Cache::ExtentStatus as usize] = self.fs.vfs.extents.objects();
         self.fs
             .vfs
             .objects()
@@ -220,7 +221,21 @@ impl<T: Trace> Memory<T> {
             .map_err(|problem| Violation(String::from(problem)))?;
         let slabs = self.core.slabs.check();
         slabs.map_err(|(cache, problem)| Violation(format!("{}: {problem}", cache.name())))?;
-        self.fs.vfs.check().map_err(|problem| Violation(String::from(problem)))
+        self.fs.vfs.check().map_err(|problem| Violation(String::from(problem)))?;
+        self.check_journals()
+    }
+
+    fn check_journals(&self) -> Result<(), Violation> {
+        let frames = &self.core.alloc.frames;
+        let is_held = |pfn| frames.is_lru_page(pfn) && frames.flags(pfn).has(PageFlags::JOURNAL);
+        for journal in &self.fs.journals {
+            let mapping = journal.mapping();
+            let pages = self.cache.trees().heads(mapping);
+            let held = pages.iter().filter(|&&(_, pfn)| is_held(pfn)).count() as u64;
+            let holds = |block| matches!(self.cache.find(mapping, block), Slot::Page(pfn) if is_held(pfn));
+            journal.check(&holds, held).map_err(|problem| Violation(String::from(problem)))?;
+        }
+        self.fs.vfs.extents.check().map_err(|problem| Violation(String::from(problem)))
     }
 
     fn check_writeback(&self) -> Result<(), Violation> {

@@ -112,6 +112,12 @@ pub mod pages {
 /// Objects of filesystems: dentries, inodes, buffers and the log of XFS.
 pub mod fs {
     pub mod dentry;
+    /// ext4.
+    pub mod ext4 {
+        pub mod extents;
+        pub mod journal;
+        pub mod layout;
+    }
     pub mod inode;
     mod object_lru;
     pub mod prune;

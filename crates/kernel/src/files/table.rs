@@ -75,6 +75,11 @@ impl Files {
         Rc::clone(&self.disks[usize::from(inode.device)].device)
     }
 
+    /// A block device as a file.
+    pub(crate) fn device(&self, disk: u16) -> Rc<Inode> {
+        Rc::clone(&self.disks[usize::from(disk)].device)
+    }
+
     /// The inode in memory with this mapping.
     pub(crate) fn by_mapping(&self, mapping: MappingId) -> Option<Rc<Inode>> {
         self.by_mapping.get(mapping.0 as usize).cloned().flatten()

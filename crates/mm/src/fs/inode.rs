@@ -28,6 +28,7 @@ use crate::base::ids::{DentryId, MappingId, MemcgId};
 use crate::base::list::ListId;
 use crate::core::Core;
 use crate::fs::dentry::{Dentries, Name};
+use crate::fs::ext4::extents::ExtentStatus;
 use crate::fs::object_lru::{Listed, ObjectLru, Place};
 use crate::fs::xfs::reclaimable::Reclaimable;
 use crate::pages::cache::PageCache;
@@ -112,6 +113,8 @@ pub struct Vfs {
     pub(crate) reclaimable: Reclaimable,
     /// Inodes that left memory since this was asked last.
     released: Vec<MappingId>,
+    /// What ext4 knows about the blocks of inodes; it goes with the inode.
+    pub extents: ExtentStatus,
 }
 
 impl Vfs {
@@ -124,6 +127,7 @@ impl Vfs {
             count: 0,
             reclaimable: Reclaimable::default(),
             released: Vec::new(),
+            extents: ExtentStatus::default(),
         }
     }
 
@@ -516,6 +520,7 @@ impl Vfs {
         let cached = ::core::mem::replace(self.cached_mut(mapping), NOT_CACHED);
         let objects = cached.objects.expect("an inode in memory");
         self.count -= 1;
+        self.extents.forget(core, cpu, mapping); // ext4
         core.free_object(cpu, objects.inode);
         core.free_object(cpu, objects.extra);
         if let Some(log_item) = objects.log_item {

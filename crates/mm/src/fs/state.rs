@@ -1,6 +1,6 @@
 //! What filesystems keep in memory.
 //!
-//! Neighbours: [`crate::fs::inode`], [`crate::fs::xfs`].
+//! Neighbours: [`crate::fs::inode`], [`crate::fs::ext4`], [`crate::fs::xfs`].
 
 use std_alloc::vec::Vec;
 
@@ -9,6 +9,7 @@ use units::{Bytes, CpuId};
 use crate::base::event::Trace;
 use crate::base::ids::MappingId;
 use crate::core::Core;
+use crate::fs::ext4::journal::Journal;
 use crate::fs::inode::Vfs;
 use crate::fs::xfs::buf::{ClusterId, ClusterState, XfsBuffers};
 use crate::fs::xfs::items::ItemState;
@@ -17,7 +18,7 @@ use crate::pages::cache::PageCache;
 use crate::slab::object::Object;
 use crate::version::rules::InodeCluster;
 
-/// Dentries, inodes, and what XFS has beside them.
+/// Dentries, inodes, and what filesystems have beside them.
 #[derive(Debug, Clone)]
 pub struct Fs {
     /// Dentries and inodes.
@@ -26,12 +27,19 @@ pub struct Fs {
     pub xfs_buffers: XfsBuffers,
     /// The log of XFS.
     pub xfs_log: XfsLog,
+    /// Journals of ext4, by disk.
+    pub journals: Vec<Journal>,
 }
 
 impl Fs {
     /// Nothing yet, on a machine of so many nodes.
     pub fn new(nodes: usize) -> Self {
-        Self { vfs: Vfs::new(nodes), xfs_buffers: XfsBuffers::new(nodes), xfs_log: XfsLog::default() }
+        Self {
+            vfs: Vfs::new(nodes),
+            xfs_buffers: XfsBuffers::new(nodes),
+            xfs_log: XfsLog::default(),
+            journals: Vec::new(),
+        }
     }
 
     /// Tells the inodes whose last page went in this step: from 5.16 on they may go on their LRU now

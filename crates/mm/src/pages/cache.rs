@@ -220,6 +220,7 @@ impl PageCache {
     fn clear_private<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
         let flags = core.alloc.frames.flags(pfn);
         assert!(!flags.has(PageFlags::WRITEBACK), "{pfn:?} leaves the cache while it is written");
+        assert!(!flags.has(PageFlags::JOURNAL), "{pfn:?} leaves the cache while a transaction holds it");
         if flags.has(PageFlags::DIRTY) {
             self.clear_dirty(core, pfn);
         }
@@ -291,6 +292,7 @@ impl PageCache {
             .set(PageFlags::WRITEBACK)
             .set(PageFlags::LOCKED)
             .set(PageFlags::MAPPED)
+            .set(PageFlags::JOURNAL)
             .set(PageFlags::MLOCKED);
         let mut freed = 0;
         for (_, pfn) in self.trees.heads(mapping) {

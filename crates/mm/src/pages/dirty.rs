@@ -189,8 +189,13 @@ impl PageCache {
             return false; // Dirtied again while it is being written: not twice at a time.
         }
         self.clear_dirty(core, pfn);
-        core.alloc.frames.set_flags(pfn, PageFlags::WRITEBACK);
         let pages = u64::from(core.alloc.frames.pages(pfn));
+        if core.alloc.frames.flags(pfn).has(PageFlags::JOURNAL) {
+            // Its buffers are the journal's and not dirty: there is nothing to write yet.
+            core.alloc.events.add(VmEvent::NrWritten, pages);
+            return false;
+        }
+        core.alloc.frames.set_flags(pfn, PageFlags::WRITEBACK);
         let (_, node) = core.page_place(pfn);
         self.under_writeback[node.index()] += pages;
         *self.trees.count_writeback(mapping) += pages;

@@ -2,9 +2,9 @@
 //! MECHANISMS-6X 7.2): pure arithmetic over counts.
 //!
 //! The set of shrinkers is closed: page cache tree nodes that hold nothing but shadows, the super
-//! block of the data disk with its dentries and inodes, and buffers of XFS metadata, which belong
-//! to no cgroup. Left out: the other shrinkers of XFS (quotas, reclaimable inodes) and of ext4's
-//! extent status tree. Neighbour: [`crate::reclaim::shrinker`] works plans off.
+//! block of the data disk with its dentries and inodes, and what belongs to no cgroup: extents of ext4, and
+//! buffers of XFS metadata. Left out: the other shrinkers of XFS (quotas, reclaimable inodes), that of ext4's
+//! journal. Neighbour: [`crate::reclaim::shrinker`] works plans off.
 
 use crate::version::rules::{DeferredSlab, SuperBlockBatch};
 
@@ -14,6 +14,8 @@ use crate::version::rules::{DeferredSlab, SuperBlockBatch};
 pub enum Shrinker {
     /// Page cache tree nodes without pages: 128 at a time, nothing to make again.
     ShadowNodes,
+    /// Extents of ext4 inodes: 128 at a time, two seeks each.
+    ExtentStatus,
     /// Dentries and inodes: 1024 at a time as released, two seeks each.
     SuperBlock,
     /// Buffers of XFS metadata: 128 at a time, two seeks each.
@@ -25,7 +27,7 @@ const BATCH: u64 = 128;
 
 impl Shrinker {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::ShadowNodes, Self::SuperBlock, Self::XfsBuffers];
+    pub const ALL: [Self; 4] = [Self::ShadowNodes, Self::ExtentStatus, Self::SuperBlock, Self::XfsBuffers];
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
 
@@ -33,7 +35,7 @@ impl Shrinker {
     pub(super) fn batch(self, super_block: SuperBlockBatch) -> u64 {
         match self {
             Self::SuperBlock if super_block == SuperBlockBatch::Of1024 => 1024,
-            Self::ShadowNodes | Self::SuperBlock | Self::XfsBuffers => BATCH,
+            Self::ShadowNodes | Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers => BATCH,
         }
     }
 
@@ -41,7 +43,7 @@ impl Shrinker {
     pub(super) const fn seeks(self) -> u64 {
         match self {
             Self::ShadowNodes => 0,
-            Self::SuperBlock | Self::XfsBuffers => 2,
+            Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers => 2,
         }
     }
 }
@@ -230,7 +232,8 @@ mod tests {
     fn shrinkers_have_the_batches_and_seeks_of_their_kind() {
         let table = |batch| Shrinker::ALL.map(|shrinker| (shrinker.batch(batch), shrinker.seeks()));
         let released = table(SuperBlockBatch::Of1024);
-        assert_eq!(released, [(128, 0), (1024, 2), (128, 2)], "MECHANISMS 9.2, 11.1");
-        assert_eq!(table(SuperBlockBatch::Of128), [(128, 0), (128, 2), (128, 2)]);
+        let sections = "MECHANISMS 9.2, 11.1, MECHANISMS-6X 6.3";
+        assert_eq!(released, [(128, 0), (128, 2), (1024, 2), (128, 2)], "{sections}");
+        assert_eq!(table(SuperBlockBatch::Of128), [(128, 0), (128, 2), (128, 2), (128, 2)]);
     }
 }

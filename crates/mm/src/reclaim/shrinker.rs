@@ -144,6 +144,7 @@ impl Reclaim {
                 sc.reclaimed_slab +=
                     shrink_super_block(core, lru, cache, fs, cpu, memcg, node, batch, sc, &mut report);
             }
+            Shrinker::ExtentStatus => report.freed = fs.vfs.extents.shrink(core, cpu, batch),
             Shrinker::XfsBuffers => report.freed = fs.xfs_buffers.shrink(core, cpu, node, batch),
         }
         fs.list_emptied(core, cache);
@@ -189,7 +190,8 @@ fn freeable<T: Trace>(
         }
         // What `vfs_cache_pressure` weighs are dentries and inodes.
         Shrinker::XfsBuffers if memcg == MemcgId::ROOT => fs.xfs_buffers.count(node),
-        Shrinker::XfsBuffers => 0,
+        Shrinker::ExtentStatus if memcg == MemcgId::ROOT => fs.vfs.extents.shrinkable(),
+        Shrinker::ExtentStatus | Shrinker::XfsBuffers => 0,
     }
 }
 
@@ -239,6 +241,7 @@ pub fn drop_slab<T: Trace>(
                 freed += fs.vfs.prune_dentries(core, cache, cpu, memcg, node, dentries).freed;
             }
             if memcg == MemcgId::ROOT {
+                freed += fs.vfs.extents.shrink(core, cpu, u64::MAX);
                 freed += fs.xfs_buffers.shrink(core, cpu, node, 3 * fs.xfs_buffers.count(node));
             }
             for _ in 0..3 {

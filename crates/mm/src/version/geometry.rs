@@ -20,12 +20,14 @@ pub enum Cache {
     XfsLogItem,
     /// `buffer_head`.
     BufferHead,
-    /// What else an inode of ext4 has: security blob, extent status. Not reclaimable by itself.
+    /// What else an inode of ext4 has: security blob, `jbd2_inode`. Not reclaimable by itself.
     Ext4Extra,
     /// What else an inode of XFS has: spare log vector, security blob, extent roots.
     XfsExtra,
     /// What a changed inode of XFS is in the log, until that is written (`xfs_log_vec`).
     XfsLogVector,
+    /// `ext4_extent_status`: an extent of a file, or a hole between two.
+    ExtentStatus,
 }
 
 /// The objects of a cache, and who pays for them.
@@ -70,6 +72,9 @@ pub type FileCaches = [Geometry; Cache::COUNT - 1];
 /// for 28,460 inodes than it kept for as many after its last one.
 const LOG_VECTOR: Geometry = kmalloc(720, 2);
 
+/// 102 to a page, as was measured: [`crate::fs::ext4::extents`].
+const EXTENT_STATUS: Geometry = geometry(40, true, false);
+
 /// Linux 5.x (MECHANISMS 9.1): `xfs_ili` was not yet marked reclaimable.
 pub const FILE_CACHES_5X: FileCaches = [
     geometry(192, true, true),
@@ -82,6 +87,7 @@ pub const FILE_CACHES_5X: FileCaches = [
     // 1.13 KB per file.
     kmalloc(1136, 1),
     LOG_VECTOR,
+    EXTENT_STATUS,
 ];
 
 /// Linux 5.10 (MECHANISMS-510-72 7.1). `xfs_ili` is reclaimable: in six measured guests of 5.10,
@@ -104,6 +110,7 @@ pub const FILE_CACHES_61: FileCaches = [
     kmalloc(136, 0),
     kmalloc(1136, 1),
     LOG_VECTOR,
+    EXTENT_STATUS,
 ];
 
 /// Linux 6.12 (MECHANISMS-6X 7.1).
@@ -125,7 +132,7 @@ pub const FILE_CACHES_72: FileCaches = {
 
 impl Cache {
     /// Every cache.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::TreeNode,
         Self::Dentry,
         Self::Ext4Inode,
@@ -135,6 +142,7 @@ impl Cache {
         Self::Ext4Extra,
         Self::XfsExtra,
         Self::XfsLogVector,
+        Self::ExtentStatus,
     ];
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
@@ -151,6 +159,7 @@ impl Cache {
             Self::Ext4Extra => "kmalloc (ext4)",
             Self::XfsExtra => "kmalloc (xfs)",
             Self::XfsLogVector => "kmalloc (xfs log)",
+            Self::ExtentStatus => "ext4_extent_status",
         }
     }
 
@@ -166,7 +175,7 @@ impl Cache {
             | Self::XfsInode
             | Self::XfsLogItem
             | Self::XfsExtra => true,
-            Self::BufferHead | Self::Ext4Extra | Self::XfsLogVector => false,
+            Self::BufferHead | Self::Ext4Extra | Self::XfsLogVector | Self::ExtentStatus => false,
         }
     }
 }

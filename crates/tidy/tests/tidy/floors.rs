@@ -32,13 +32,16 @@ const KERNEL: &[&str] = &[
     // The page cache, from a system call down to a page.
     "fs/inodes",
     "fs/directories",
-    "fs/ext4_table",
+    "fs/ext3_table",
     "cache/filemap",
     // Up to 3.1 a writer writes back itself.
     "writeback/pause",
     "writeback/work",
     "writeback/pages",
     "fs/flush",
+    "fs/ext4_table",
+    "fs/ext4_change",
+    "fs/ext4_commit",
     "fs/xfs_log",
     "fs/xfs",
     "cache/readahead",
