@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 
 use mm::base::ids::MappingId;
 use mm::base::layout::ZoneKind;
-use units::Order;
+use units::{Nanos, Order};
 
 use crate::machine::{Machine, QueueId};
 
@@ -45,6 +45,8 @@ pub(crate) struct WriteQueues {
     /// For those who wait for clusters of XFS inodes, and for allocation groups.
     pub(crate) clusters: QueueId,
     pub(crate) inode_groups: QueueId,
+    /// Who makes kernel threads.
+    pub(crate) kthreadd: QueueId,
     /// For those who wait for congested devices.
     pub(crate) congestion: QueueId,
 }
@@ -61,9 +63,24 @@ impl WriteQueues {
             ail: machine.new_queue(),
             clusters: machine.new_queue(),
             inode_groups: machine.new_queue(),
+            kthreadd: machine.new_queue(),
             congestion: machine.new_queue(),
         }
     }
+}
+
+/// What the journal thread of a disk waits on and was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JournalThread {
+    pub(crate) queue: QueueId,
+    /// For those who wait for a commit, and for writes of the journal.
+    pub(crate) done: QueueId,
+    /// When the running transaction is committed at the latest.
+    pub(crate) due: Nanos,
+    /// Somebody wants a commit at once.
+    pub(crate) asked: bool,
+    /// Where in the log the next block goes.
+    pub(crate) head: u32,
 }
 
 /// What kcompactd of a node was asked for since it last looked.

@@ -198,6 +198,7 @@ impl<T: Trace> Memory<T> {
         let frames = &self.core.alloc.frames;
         let mut used = [0_u64; Cache::COUNT];
         used[Cache::TreeNode as usize] = self.cache.trees().nodes();
+        used[Cache::ExtentStatus as usize] = self.fs.vfs.extents.objects();
         self.fs
             .vfs
             .objects()
@@ -207,10 +208,10 @@ impl<T: Trace> Memory<T> {
         used[Cache::BufferHead as usize] =
             (0..frames.len()).map(|index| Pfn(index as u32)).filter(buffered).count() as u64;
         for cache in Cache::ALL {
-            let slabs = self.core.slabs.cache(cache);
-            let (name, objects, held) = (cache.name(), slabs.objects(), used[cache as usize]);
+            let slabs = &self.core.slabs;
+            let (name, objects, held) = (cache.name(), slabs.objects(cache), used[cache as usize]);
             ensure!(holds(objects, held), "{name}: {objects} objects are in use, {held} are held");
-            for slab in slabs.slabs() {
+            for slab in slabs.blocks(cache) {
                 let state = frames.state(slab.pfn);
                 ensure!(state == FrameState::InUse, "slab {:?} of {name} is {state:?}", slab.pfn);
             }
@@ -218,7 +219,23 @@ impl<T: Trace> Memory<T> {
         self.fs
             .check_xfs(self.core.rules().inode_cluster)
             .map_err(|problem| Violation(String::from(problem)))?;
-        self.fs.vfs.check().map_err(|problem| Violation(String::from(problem)))
+        let slabs = self.core.slabs.check();
+        slabs.map_err(|(cache, problem)| Violation(format!("{}: {problem}", cache.name())))?;
+        self.fs.vfs.check().map_err(|problem| Violation(String::from(problem)))?;
+        self.check_journals()
+    }
+
+    fn check_journals(&self) -> Result<(), Violation> {
+        let frames = &self.core.alloc.frames;
+        let is_held = |pfn| frames.is_lru_page(pfn) && frames.flags(pfn).has(PageFlags::JOURNAL);
+        for journal in &self.fs.journals {
+            let mapping = journal.mapping();
+            let pages = self.cache.trees().heads(mapping);
+            let held = pages.iter().filter(|&&(_, pfn)| is_held(pfn)).count() as u64;
+            let holds = |block| matches!(self.cache.find(mapping, block), Slot::Page(pfn) if is_held(pfn));
+            journal.check(&holds, held).map_err(|problem| Violation(String::from(problem)))?;
+        }
+        self.fs.vfs.extents.check().map_err(|problem| Violation(String::from(problem)))
     }
 
     fn check_writeback(&self) -> Result<(), Violation> {

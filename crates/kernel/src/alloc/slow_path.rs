@@ -68,6 +68,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     Err(Outcome::NoPage)
                 }
                 Next::Rest => {
+                    self.wake_queue(self.shared.wait.kthreadd);
                     self.machine().cond_resched().await;
                     Err(Outcome::NoPage)
                 }

@@ -3,6 +3,7 @@
 //!
 //! Next: [`super::filemap`] adds one page, [`super::readahead`] a window, [`super::io`] reads them.
 
+use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::pages::cache::Prepared;
@@ -43,8 +44,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         place: Place,
         gfp: Gfp,
     ) -> Result<bool, Errno> {
+        self.add_folio_for(Some(process), inode, place, gfp).await
+    }
+
+    /// [`Kernel::add_folio`] for a process, or for a kernel thread, which charges nobody.
+    pub(crate) async fn add_folio_for(
+        &self,
+        process: Option<&Process>,
+        inode: &Inode,
+        place: Place,
+        gfp: Gfp,
+    ) -> Result<bool, Errno> {
         let Place { index, order, marker } = place;
-        let pfn = self.alloc_pages(Some(process), gfp, order).await.ok_or(Errno::NoMem)?;
+        let pfn = self.alloc_pages(process, gfp, order).await.ok_or(Errno::NoMem)?;
         let added = self.charge_and_insert(process, inode, index, pfn, gfp).await;
         let cpu = self.machine().current_cpu();
         if added != Ok(true) {
@@ -63,15 +75,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn charge_and_insert(
         &self,
-        process: &Process,
+        process: Option<&Process>,
         inode: &Inode,
         index: u32,
         pfn: Pfn,
         gfp: Gfp,
     ) -> Result<bool, Errno> {
-        let memcg = process.memcg();
+        let memcg = process.map_or(MemcgId::ROOT, Process::memcg);
         let pages = self.mem(|mem| mem.core.alloc.frames.pages(pfn));
-        self.charge_pages(process, memcg, pages, gfp).await?;
+        if let Some(process) = process {
+            self.charge_pages(process, memcg, pages, gfp).await?;
+        }
         if let Err(errno) = self.prepare_tree(process, inode, index, pages, gfp).await {
             self.mem(|mem| mem.core.cgroups.uncharge(memcg, u64::from(pages)));
             return Err(errno);
@@ -95,20 +109,23 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// and enter the filesystem as far as `gfp`, which the pages were allocated with, lets them.
     async fn prepare_tree(
         &self,
-        process: &Process,
+        process: Option<&Process>,
         inode: &Inode,
         index: u32,
         pages: u32,
         gfp: Gfp,
     ) -> Result<(), Errno> {
+        let memcg = process.map_or(MemcgId::ROOT, Process::memcg);
         let gfp = gfp.without(Gfp::MOVABLE_BIT).without(Gfp::WRITE).without(Gfp::COLD);
         loop {
             let cpu = self.machine().current_cpu();
-            let memcg = process.memcg();
             match self.mem(|mem| mem.prepare_insert(cpu, inode.mapping, index, pages, memcg)) {
                 Prepared::Ready => return Ok(()),
-                Prepared::NeedsCharge { pages } => self.charge_objects(process, pages, gfp).await?,
-                Prepared::NeedsSlab => self.grow_slab(Some(process), Cache::TreeNode, gfp).await?,
+                Prepared::NeedsCharge { pages } => {
+                    let process = process.expect("only the cgroup of a process is charged");
+                    self.charge_objects(process, pages, gfp).await?;
+                }
+                Prepared::NeedsSlab => self.grow_slab(process, Cache::TreeNode, gfp).await?,
             }
         }
     }

@@ -17,9 +17,13 @@ pub(crate) enum Transfer {
     Write {
         device: u16,
         ranges: Vec<PageRange>,
+        /// Writes before it.
+        number: u64,
     },
     /// A record of the log of XFS is written.
     Log(u64),
+    /// Blocks of the journal of ext4 on a disk are written.
+    Journal(u16),
 }
 
 /// Requests that are on their way, by tag.
@@ -29,6 +33,8 @@ pub(crate) struct InFlight {
     free: Vec<u32>,
     /// Mappings of the reads among them, which are few beside writes of small files.
     reading: Vec<MappingId>,
+    /// Writes of pages so far.
+    writes: u64,
 }
 
 impl InFlight {
@@ -51,7 +57,9 @@ impl InFlight {
 
     /// Notes a write of these pages to a disk.
     pub(crate) fn add_write(&mut self, device: u16, ranges: Vec<PageRange>) -> u64 {
-        self.add(Transfer::Write { device, ranges })
+        let number = self.writes;
+        self.writes += 1;
+        self.add(Transfer::Write { device, ranges, number })
     }
 
     pub(crate) fn remove(&mut self, tag: u64) -> Transfer {
@@ -70,13 +78,37 @@ impl InFlight {
         self.reading.contains(&mapping)
     }
 
+    /// Writes of pages so far: the number of the next one.
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    /// Whether a write of pages to a disk that began before number `before` is on its way.
+    pub(crate) fn writes_before(&self, disk: u16, before: u64) -> bool {
+        let is_old = |transfer: &Transfer| match transfer {
+            Transfer::Write { device, number, .. } => *device == disk && *number < before,
+            _ => false,
+        };
+        self.transfers.iter().flatten().any(is_old)
+    }
+
+    /// Whether blocks of the journal of a disk are being written.
+    pub(crate) fn writes_journal(&self, disk: u16) -> bool {
+        self.transfers
+            .iter()
+            .flatten()
+            .any(|transfer| matches!(transfer, Transfer::Journal(on) if *on == disk))
+    }
+
     /// Mappings with pages being written.
     pub(crate) fn written_mappings(&self) -> Vec<MappingId> {
         let ranges = |transfer: &Transfer| match transfer {
             Transfer::Write { ranges, .. } => ranges.iter().map(|range| range.mapping).collect(),
-            Transfer::Read(_) | Transfer::Cluster(_) | Transfer::ClusterWrite { .. } | Transfer::Log(_) => {
-                Vec::new()
-            }
+            Transfer::Read(_)
+            | Transfer::Cluster(_)
+            | Transfer::ClusterWrite { .. }
+            | Transfer::Log(_)
+            | Transfer::Journal(_) => Vec::new(),
         };
         self.transfers.iter().flatten().flat_map(ranges).collect()
     }

@@ -1,12 +1,13 @@
 //! ext4: metadata blocks in the page cache of the block device, and a buffer head for every page
 //! that is dirtied.
 //!
-//! Left out: the journal (a commit costs nothing, and keeps no page). Next: [`super::ext4_table`].
+//! Next: [`super::ext4_change`] for changes in a transaction, [`super::ext4_table`] for which blocks a file costs.
 
 use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
+use mm::fs::ext4::layout::OWN_BLOCKS;
 use mm::pages::tree::Slot;
 use mm::version::geometry::Cache;
 
@@ -26,7 +27,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Ok(());
         }
         let device = self.device_of(inode);
-        self.read_block(process, &device, inode.number).await
+        self.read_block(process, &device, inode.number % OWN_BLOCKS).await
     }
 
     pub(crate) fn device_of(&self, inode: &Inode) -> Rc<Inode> {
@@ -66,7 +67,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A page that is dirtied gets a buffer head, charged with the page.
     pub(crate) async fn give_buffer(
         &self,
-        process: &Process,
+        process: Option<&Process>,
         inode: &Inode,
         index: u32,
     ) -> Result<(), Errno> {
@@ -79,7 +80,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if self.mem(bare).is_none() {
             return Ok(());
         }
-        let buffer = self.alloc_object(Some(process), Cache::BufferHead, Gfp::NOFS).await?;
+        let buffer = self.alloc_object(process, Cache::BufferHead, Gfp::NOFS).await?;
         let cpu = self.machine().current_cpu();
         self.mem(|mem| match bare(mem) {
             Some(pfn) if mem.page_memcg(pfn) == buffer.memcg => mem.attach_buffer(cpu, pfn, buffer),
@@ -88,5 +89,31 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         });
         Ok(())
+    }
+
+    /// A file without blocks is written to: what is known of its extents is kept with its inode.
+    pub(crate) async fn note_extents(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
+        let is_empty = || {
+            let is_known = self.mem(|mem| !mem.fs.vfs.extents.is_unknown(inode.mapping));
+            inode.is_in_table() && inode.mapped_pages() == 0 && !is_known
+        };
+        if !is_empty() {
+            return Ok(());
+        }
+        let hole = self.alloc_object(Some(process), Cache::ExtentStatus, Gfp::NOFS).await?;
+        let block = self.alloc_object(Some(process), Cache::ExtentStatus, Gfp::NOFS).await;
+        let cpu = self.machine().current_cpu();
+        match block {
+            Ok(block) if is_empty() && !inode.gone.get() => {
+                self.mem(|mem| mem.note_first_write(inode.mapping, [hole, block]));
+                Ok(())
+            }
+            other => self.mem(|mem| {
+                mem.free_object(cpu, hole);
+                other.map(|block| {
+                    mem.free_object(cpu, block);
+                })
+            }),
+        }
     }
 }

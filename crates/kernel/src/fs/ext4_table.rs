@@ -1,9 +1,21 @@
-//! The inode tables of ext4, as pages of the block device.
+//! Which metadata blocks of ext4 a file costs when it is created, written back, removed and read again
+//! (MECHANISMS-6X 8.2).
 //!
-//! Left out: bitmaps and group descriptors. Next: [`super::ext4`].
+//! | | bitmap of inodes, descriptor | inode table | directory | bitmap of blocks, descriptor |
+//! |---|---|---|---|---|
+//! | create | changed | changed, its directory's too | changed | |
+//! | written back | | changed | | changed |
+//! | removed | changed | changed, its directory's too | changed | changed |
+//!
+//! Each is a lookup or several through the buffer cache, so blocks become active at once.
+//!
+//! Left out: groups by directory (an inode's number alone says where it is), the list of orphans, where in a
+//! directory a name is. Next: [`super::ext4_change`], [`mm::fs::ext4::layout`].
+
+use std::rc::Rc;
 
 use mm::base::event::Trace;
-use units::Order;
+use mm::fs::ext4::layout;
 
 use crate::errno::Errno;
 use crate::files::inode::Inode;
@@ -11,30 +23,71 @@ use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
 
-/// The first page of the inode tables in the device's mapping.
-const TABLE_FIRST: u32 = 1 << 24;
-/// Inodes in one block of 4 KiB.
-const INODES_IN_BLOCK: u32 = 16;
+/// Lookups of an inode's table block while it is created: for the new inode, for its name, for its size.
+const CREATE_LOOKUPS: u32 = 3;
+
+/// Bytes of a name, where nobody says what it is: eight hexadecimal digits and some.
+const NAME_BYTES: u32 = 12;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// The block of the inode tables that a created file is in. It is read when the inode comes back;
-    /// when the file is created, it is made dirty.
-    pub(crate) async fn touch_table(
+    /// A file is created.
+    pub(crate) async fn create_in_tables(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
+        self.start_handle(inode.device).await;
+        let (device, number) = (self.device_of(inode), inode.number);
+        self.change_inode_bitmap(Some(process), &device, number).await?;
+        self.change_block(Some(process), &device, layout::table_block(number), CREATE_LOOKUPS).await?;
+        self.change_block(Some(process), &device, self.directory_block(number), 2).await
+    }
+
+    /// A file is removed.
+    pub(crate) async fn remove_from_tables(&self, inode: &Inode) -> Result<(), Errno> {
+        self.start_handle(inode.device).await;
+        let (device, number) = (self.device_of(inode), inode.number);
+        self.change_block(None, &device, self.directory_block(number), 2).await?;
+        self.change_block(None, &device, layout::table_block(number), 2).await?;
+        self.change_inode_bitmap(None, &device, number).await?;
+        match inode.place(0) {
+            Some((offset, _)) => self.change_block_bitmap(None, &device, offset).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn change_inode_bitmap(
         &self,
-        process: &Process,
-        inode: &Inode,
-        create: bool,
+        process: Option<&Process>,
+        device: &Rc<Inode>,
+        number: u32,
     ) -> Result<(), Errno> {
+        self.change_block(process, device, layout::inode_bitmap(number), 1).await?;
+        self.change_block(process, device, layout::inode_descriptor(number), 1).await
+    }
+
+    /// The block with the name of a file, taken as if all files were in directories that are filled one after
+    /// the other.
+    fn directory_block(&self, number: u32) -> u32 {
+        let blocks = layout::directory_blocks(u64::from(number) + 1, NAME_BYTES) - 1;
+        layout::directory_block(u32::try_from(blocks).expect("fewer blocks than files"))
+    }
+
+    /// Pages of a file are being written and were given blocks for that. Without memory for a block that has to be
+    /// read again, the change is taken as made.
+    pub(crate) async fn map_in_tables(&self, inode: &Inode) {
+        if !inode.is_in_table() || inode.is_orphan() {
+            return;
+        }
+        self.start_handle(inode.device).await;
         let device = self.device_of(inode);
-        let block = TABLE_FIRST + (inode.number / INODES_IN_BLOCK);
-        if !create {
-            return self.read_block(process, &device, block).await;
+        if let Some((offset, _)) = inode.place(inode.mapped_pages().saturating_sub(1)) {
+            let _ = self.change_block_bitmap(None, &device, offset).await;
         }
-        // Looking a block up for its buffers is an access, which a write of a file is not.
-        if let Some(pfn) = self.write_folio(process, &device, block, false, Order(0)).await?.page {
-            let cpu = self.machine().current_cpu();
-            self.mem(|mem| mem.mark_accessed(cpu, pfn));
+        let _ = self.change_block(None, &device, layout::table_block(inode.number), 1).await;
+        if !inode.gone.get() {
+            self.mem(|mem| mem.note_mapped(inode.mapping));
         }
-        Ok(())
+    }
+
+    /// An inode comes back into memory.
+    pub(crate) async fn read_inode(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
+        self.read_block(process, &self.device_of(inode), layout::table_block(inode.number)).await
     }
 }

@@ -1,6 +1,6 @@
 //! What inodes ask of their filesystem when they change.
 //!
-//! Next: [`super::xfs_log`]; for ext4 it costs nothing here.
+//! Next: [`super::ext4_table`], [`super::xfs_log`]; an inode of ext4 is written with its table.
 
 use mm::base::event::Trace;
 use mm::fs::xfs::log::Change;
@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// A file was made.
+    /// A file was made. ext4 noted that with its metadata.
     pub(crate) async fn log_create(&self, process: &Process, inode: &Inode) {
         self.log_inode(Some(process), inode, Change::Create).await;
     }
@@ -29,6 +29,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn log_inode(&self, process: Option<&Process>, inode: &Inode, change: Change) {
         match self.shared.filesystem {
+            Filesystem::Ext4 if change == Change::Extend => self.map_in_tables(inode).await,
             Filesystem::Ext3 | Filesystem::Ext4 => {}
             Filesystem::Xfs => self.log_change(process, inode, change).await,
         }

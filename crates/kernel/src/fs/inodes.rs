@@ -44,16 +44,30 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
             _ if inode.metadata != Metadata::Table => Ok(()),
-            Filesystem::Ext3 | Filesystem::Ext4 => self.touch_table(process, inode, create).await,
+            Filesystem::Ext3 => self.touch_ext3_table(process, inode, create).await,
+            Filesystem::Ext4 if create => self.create_in_tables(process, inode).await,
+            Filesystem::Ext4 => self.read_inode(process, inode).await,
             Filesystem::Xfs if create => self.make_clusters(process, inode.number).await,
             Filesystem::Xfs => self.read_cluster(Some(process), inode.number).await,
+        }
+    }
+
+    /// A file is removed. Without memory for blocks that have to be read again it goes all the same.
+    pub(crate) async fn remove_metadata(&self, inode: &Inode) {
+        match self.shared.filesystem {
+            _ if inode.metadata != Metadata::Table => {}
+            Filesystem::Ext4 => {
+                let _ = self.remove_from_tables(inode).await;
+            }
+            Filesystem::Ext3 | Filesystem::Xfs => {}
         }
     }
 
     /// All metadata up to now is written, and waited for: what `fsync` ends with.
     pub(crate) async fn commit_metadata(&self) {
         match self.shared.filesystem {
-            Filesystem::Ext3 | Filesystem::Ext4 => {}
+            Filesystem::Ext3 => {}
+            Filesystem::Ext4 => self.commit_all().await,
             Filesystem::Xfs => self.force_log(WaitReason::LogWrite).await,
         }
     }

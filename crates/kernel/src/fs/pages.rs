@@ -38,9 +38,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         match self.shared.filesystem {
             Filesystem::Ext3 => {
                 self.give_block(process, inode, index).await?;
-                self.give_buffer(process, inode, index).await
+                self.give_buffer(Some(process), inode, index).await
             }
-            Filesystem::Ext4 => self.give_buffer(process, inode, index).await,
+            Filesystem::Ext4 => {
+                self.note_extents(process, inode).await?;
+                self.give_buffer(Some(process), inode, index).await
+            }
             Filesystem::Xfs => Ok(()),
         }
     }

@@ -6,13 +6,15 @@
 use std::rc::Rc;
 
 use mm::base::event::Trace;
-use units::PAGE_SIZE;
 
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
 use crate::writeback::plug::REQUEST_PAGES;
 use crate::writeback::request::Plug;
+
+/// Pages that are looked up at a time; then others may run (a `pagevec`).
+const PAGES_AT_A_TIME: u32 = 15;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Starts writing up to `max` dirty pages of an inode, on from where the last call ended.
@@ -42,7 +44,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             written += u64::from(count);
             self.machine().charge(CostOp::WritebackPage, u64::from(count));
-            self.machine().cond_resched().await; // write_cache_pages
+            plug.without_rest += count;
+            if plug.without_rest >= PAGES_AT_A_TIME {
+                plug.without_rest = 0;
+                self.machine().cond_resched().await; // write_cache_pages
+            }
         }
         written
     }
@@ -52,14 +58,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.submit_plug(plug);
             let queue = self.shared.wait.requests;
             let _ = self.machine().wait(queue, WaitReason::RequestQueue, None).await;
-        }
-    }
-
-    /// Gives blocks to pages that are about to be written, and to the rest of the file with them.
-    pub(crate) fn allocate_blocks(&self, inode: &Inode, first: u32, count: u32) {
-        if first + count > inode.mapped_pages() {
-            let pages = u32::try_from(inode.size.get().div_ceil(PAGE_SIZE)).expect("sizes are checked");
-            self.shared.files.borrow_mut().allocate(inode, pages.max(first + count));
         }
     }
 }

@@ -28,6 +28,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.wait_for_writeback(inode.mapping).await;
             }
         }
+        if inode.gone.get() {
+            return;
+        }
         self.wait_for_writeback(inode.mapping).await;
         // It stays on the flusher's list, where the next round finds it clean.
         if !inode.is_orphan() && self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) == 0 {
@@ -58,6 +61,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.wait_for_writeback(mapping).await;
         }
         self.commit_metadata().await;
+        // Then the block devices (`sync_bdevs`): what the commit made dirty.
+        for disk in self.disks() {
+            let device = self.shared.files.borrow().device(disk);
+            if self.mem(|mem| mem.cache.trees().dirty_pages(device.mapping)) > 0 {
+                self.write_and_wait(&device).await;
+            }
+        }
     }
 
     /// `fsync(2)`: writes the dirty pages of a file and waits until they are on the disk.

@@ -93,6 +93,8 @@ page_flags! {
     MAPPED = 11;
     /// The mapping's accessed bit is set.
     YOUNG = 12;
+    /// Its buffers belong to a transaction of a journal that is not in the log yet: they cannot be dropped.
+    JOURNAL = 13;
     /// Has a buffer head, freed with the page: see [`Frames::private`].
     PRIVATE = 14;
     /// Waits in an activate batch, which holds a reference: reclaim cannot free it.

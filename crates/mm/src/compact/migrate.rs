@@ -25,7 +25,8 @@ pub fn is_movable<T: Trace>(core: &Core<T>, pfn: Pfn) -> bool {
 
 /// Whether somebody holds the page so that it cannot move now.
 pub(crate) fn is_busy<T: Trace>(core: &Core<T>, pfn: Pfn) -> bool {
-    let held = PageFlags::LOCKED.set(PageFlags::WRITEBACK).set(PageFlags::ACTIVATING);
+    // A transaction holds the buffers of its pages.
+    let held = PageFlags::LOCKED.set(PageFlags::WRITEBACK).set(PageFlags::ACTIVATING).set(PageFlags::JOURNAL);
     core.alloc.frames.flags(pfn).has_any(held)
 }
 

@@ -1,6 +1,6 @@
 //! What filesystems keep in memory.
 //!
-//! Neighbours: [`crate::fs::inode`], [`crate::fs::xfs`].
+//! Neighbours: [`crate::fs::inode`], [`crate::fs::ext4`], [`crate::fs::xfs`].
 
 use std_alloc::vec::Vec;
 
@@ -9,6 +9,7 @@ use units::{Bytes, CpuId};
 use crate::base::event::Trace;
 use crate::base::ids::MappingId;
 use crate::core::Core;
+use crate::fs::ext4::journal::Journal;
 use crate::fs::inode::Vfs;
 use crate::fs::xfs::buf::{ClusterId, ClusterState, XfsBuffers};
 use crate::fs::xfs::items::ItemState;
@@ -17,7 +18,7 @@ use crate::pages::cache::PageCache;
 use crate::slab::object::Object;
 use crate::version::rules::InodeCluster;
 
-/// Dentries, inodes, and what XFS has beside them.
+/// Dentries, inodes, and what filesystems have beside them.
 #[derive(Debug, Clone)]
 pub struct Fs {
     /// Dentries and inodes.
@@ -26,25 +27,34 @@ pub struct Fs {
     pub xfs_buffers: XfsBuffers,
     /// The log of XFS.
     pub xfs_log: XfsLog,
+    /// Journals of ext4, by disk.
+    pub journals: Vec<Journal>,
 }
 
 impl Fs {
     /// Nothing yet, on a machine of so many nodes.
     pub fn new(nodes: usize) -> Self {
-        Self { vfs: Vfs::new(nodes), xfs_buffers: XfsBuffers::new(nodes), xfs_log: XfsLog::default() }
+        Self {
+            vfs: Vfs::new(nodes),
+            xfs_buffers: XfsBuffers::new(nodes),
+            xfs_log: XfsLog::default(),
+            journals: Vec::new(),
+        }
     }
 
     /// Tells the inodes whose last page went in this step: from 5.16 on they may go on their LRU now
     /// (MECHANISMS-6X 7.4).
     pub(crate) fn list_emptied<T: Trace>(&mut self, core: &Core<T>, cache: &mut PageCache) {
-        for mapping in cache.take_emptied() {
+        while let Some(mapping) = cache.take_emptied() {
             self.vfs.lost_pages(core, cache, mapping);
         }
     }
 
     /// Frees an inode of XFS that is evicted and clean.
     pub(crate) fn free_evicted<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
-        self.xfs_log.unregister(mapping);
+        if let Some(spare) = self.xfs_log.unregister(mapping) {
+            core.free_object(cpu, spare);
+        }
         self.vfs.free_evicted(core, cpu, mapping);
     }
 
@@ -59,7 +69,7 @@ impl Fs {
         clean.len() as u64
     }
 
-    /// An inode of XFS changes, with a vector if it needs one ([`XfsLog::needs_vector`]). Since 5.9 the first
+    /// An inode of XFS changes, with a vector if it wants one ([`XfsLog::wants_vector`]). Since 5.9 the first
     /// inode of a cluster that is not clean holds the buffer of it.
     ///
     /// # Errors

@@ -189,8 +189,13 @@ impl PageCache {
             return false; // Dirtied again while it is being written: not twice at a time.
         }
         self.clear_dirty(core, pfn);
-        core.alloc.frames.set_flags(pfn, PageFlags::WRITEBACK);
         let pages = u64::from(core.alloc.frames.pages(pfn));
+        if core.alloc.frames.flags(pfn).has(PageFlags::JOURNAL) {
+            // Its buffers are the journal's and not dirty: there is nothing to write yet.
+            core.alloc.events.add(VmEvent::NrWritten, pages);
+            return false;
+        }
+        core.alloc.frames.set_flags(pfn, PageFlags::WRITEBACK);
         let (_, node) = core.page_place(pfn);
         self.under_writeback[node.index()] += pages;
         *self.trees.count_writeback(mapping) += pages;
@@ -199,7 +204,7 @@ impl PageCache {
     }
 
     /// The pages at `first..first + count` of `mapping` are written (`folio_end_writeback`). Those
-    /// that reclaim met meanwhile go to the inactive tail. Returns their nodes and numbers.
+    /// that reclaim met meanwhile go to the inactive tail. Their nodes and numbers are added to `written`.
     pub fn end_writeback<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -207,8 +212,8 @@ impl PageCache {
         mapping: MappingId,
         first: u32,
         count: u32,
-    ) -> Vec<(NodeId, u64)> {
-        let mut written: Vec<(NodeId, u64)> = Vec::new();
+        written: &mut Vec<(NodeId, u64)>,
+    ) {
         let mut index = first;
         while index < first + count {
             let Slot::Page(pfn) = self.trees.find(mapping, index) else {
@@ -222,7 +227,6 @@ impl PageCache {
             }
             index += pages;
         }
-        written
     }
 
     fn end_page<T: Trace>(

@@ -215,6 +215,7 @@ impl Reclaim {
             .set(PageFlags::WRITEBACK)
             .set(PageFlags::MAPPED)
             .set(PageFlags::SWAP_BACKED)
+            .set(PageFlags::JOURNAL)
             .set(PageFlags::UNEVICTABLE);
         if !flags.has_any(special) {
             // Referenced once through read(): no reason to keep a clean file page.
@@ -244,6 +245,8 @@ impl Reclaim {
             References::Keep => return Verdict::Keep,
             _ if flags.has(PageFlags::SWAP_BACKED) => return Verdict::Activate,
             references if dirty => return self.decide_dirty(core, pfn, flags, references, sc),
+            // The filesystem cannot drop the buffers of a page that a transaction holds (MECHANISMS-6X 8.2).
+            _ if flags.has(PageFlags::JOURNAL) => return Verdict::Activate,
             References::Reclaim | References::ReclaimClean => {}
         }
         core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);

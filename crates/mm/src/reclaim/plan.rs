@@ -2,11 +2,11 @@
 //! MECHANISMS-6X 7.2): pure arithmetic over counts.
 //!
 //! The set of shrinkers is closed: page cache tree nodes that hold nothing but shadows, the super
-//! block of the data disk with its dentries and inodes, and buffers of XFS metadata, which belong
-//! to no cgroup. Left out: the other shrinkers of XFS (quotas, reclaimable inodes) and of ext4's
-//! extent status tree. Neighbour: [`crate::reclaim::shrinker`] works plans off.
+//! block of the data disk with its dentries and inodes, and what belongs to no cgroup: extents of ext4, and
+//! buffers of XFS metadata. Left out: the other shrinkers of XFS (quotas, reclaimable inodes), that of ext4's
+//! journal. Neighbour: [`crate::reclaim::shrinker`] works plans off.
 
-use crate::version::rules::DeferredSlab;
+use crate::version::rules::{DeferredSlab, SuperBlockBatch};
 
 /// Who can free kernel objects, in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,9 @@ use crate::version::rules::DeferredSlab;
 pub enum Shrinker {
     /// Page cache tree nodes without pages: 128 at a time, nothing to make again.
     ShadowNodes,
-    /// Dentries and inodes: 1024 at a time, two seeks each.
+    /// Extents of ext4 inodes: 128 at a time, two seeks each.
+    ExtentStatus,
+    /// Dentries and inodes: 1024 at a time as released, two seeks each.
     SuperBlock,
     /// Buffers of XFS metadata: 128 at a time, two seeks each.
     XfsBuffers,
@@ -25,15 +27,15 @@ const BATCH: u64 = 128;
 
 impl Shrinker {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::ShadowNodes, Self::SuperBlock, Self::XfsBuffers];
+    pub const ALL: [Self; 4] = [Self::ShadowNodes, Self::ExtentStatus, Self::SuperBlock, Self::XfsBuffers];
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
 
     /// Objects that it looks at in one step.
-    pub(super) const fn batch(self) -> u64 {
+    pub(super) fn batch(self, super_block: SuperBlockBatch) -> u64 {
         match self {
-            Self::ShadowNodes | Self::XfsBuffers => BATCH,
-            Self::SuperBlock => 1024,
+            Self::SuperBlock if super_block == SuperBlockBatch::Of1024 => 1024,
+            Self::ShadowNodes | Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers => BATCH,
         }
     }
 
@@ -41,7 +43,7 @@ impl Shrinker {
     pub(super) const fn seeks(self) -> u64 {
         match self {
             Self::ShadowNodes => 0,
-            Self::SuperBlock | Self::XfsBuffers => 2,
+            Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers => 2,
         }
     }
 }
@@ -207,6 +209,33 @@ mod tests {
         assert_eq!(pass(plan), ([1000; 30].to_vec(), 7500));
     }
 
+    /// Visits at priority 10 to 60,000 objects by batches of 1024, one after the other: those that scan.
+    fn visits_that_scan(payback: DeferredSlab, visits: u32) -> Vec<u32> {
+        let mut owed = 0;
+        let mut scan = Vec::new();
+        for visit in 1..=visits {
+            let (batches, left) = pass(ShrinkPlan::new(60_000, owed, 10, 2, 1024, payback));
+            assert!(batches.iter().all(|&batch| batch == 1024));
+            scan.extend(batches.iter().map(|_| visit));
+            owed = left;
+        }
+        scan
+    }
+
+    #[test]
+    fn at_priority_10_every_ninth_visit_scans_a_batch_before_5_13_and_none_after() {
+        // Each adds 116, and nine of them are 1044 (MECHANISMS-510-72 7.2); the 20 left over come on top.
+        assert_eq!(visits_that_scan(AtOnce, 45), [9, 18, 27, 36, 45]);
+        assert_eq!(visits_that_scan(AtOnce, 80)[5..], [53, 62, 71, 80]);
+        // Since then what is owed grows to twice the objects, and never counts for more than 117 (6X 6.3).
+        assert_eq!(visits_that_scan(ByPriority, 3000), []);
+        // It takes 262,144 objects for a batch at priority 10.
+        for (objects, batches) in [(262_143, &[][..]), (262_144, &[1024])] {
+            let plan = ShrinkPlan::new(objects, 2 * objects, 10, 2, 1024, ByPriority);
+            assert_eq!(pass(plan).0, batches, "{objects}");
+        }
+    }
+
     #[test]
     fn what_is_owed_has_no_bound_before_5_13() {
         for (payback, owed) in [(AtOnce, 500_000 + 2000), (ByPriority, 2000)] {
@@ -228,7 +257,10 @@ mod tests {
 
     #[test]
     fn shrinkers_have_the_batches_and_seeks_of_their_kind() {
-        let table = Shrinker::ALL.map(|shrinker| (shrinker.batch(), shrinker.seeks()));
-        assert_eq!(table, [(128, 0), (1024, 2), (128, 2)], "MECHANISMS 9.2, 11.1");
+        let table = |batch| Shrinker::ALL.map(|shrinker| (shrinker.batch(batch), shrinker.seeks()));
+        let released = table(SuperBlockBatch::Of1024);
+        let sections = "MECHANISMS 9.2, 11.1, MECHANISMS-6X 6.3";
+        assert_eq!(released, [(128, 0), (128, 2), (1024, 2), (128, 2)], "{sections}");
+        assert_eq!(table(SuperBlockBatch::Of128), [(128, 0), (128, 2), (128, 2), (128, 2)]);
     }
 }

@@ -6,6 +6,7 @@
 
 mod attribution;
 mod boosts;
+mod evicted_inodes;
 mod fragment_stall;
 mod hot_and_stream;
 mod huge_faults;
@@ -16,5 +17,6 @@ mod pauses;
 mod plugged_pages;
 mod rules;
 mod sequential_readers;
+mod small_files;
 mod system_calls;
 mod worlds;

@@ -1,0 +1,120 @@
+//! Changing metadata blocks of ext4 in the running transaction (`jbd2_journal_get_write_access`,
+//! `jbd2_journal_dirty_metadata`; MECHANISMS-6X 8.2).
+//!
+//! A block that is missing is read, or made zeroed if it was never used. Whoever wants to begin to change something
+//! while the transaction is full waits until it is closed. Left out: the credits that a handle asks for before it
+//! knows its blocks. Next: [`super::ext4_commit`], which ends transactions; [`mm::fs::ext4::journal`].
+
+use std::rc::Rc;
+
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::fs::ext4::journal::Change;
+use mm::fs::ext4::layout::{block_bitmap, block_descriptor, journal_blocks};
+use units::PAGE_SIZE;
+
+use crate::cache::add::Place;
+use crate::cache::in_flight::PageRange;
+use crate::errno::Errno;
+use crate::files::inode::Inode;
+use crate::handle::Kernel;
+use crate::machine::{Machine, WaitReason};
+use crate::tasks::process::Process;
+
+/// Of a disk whose size nobody says: how often it holds memory. What 14 loops of small files need (MMTESTS 2).
+const DISK_TO_MEMORY: u64 = 11;
+
+/// Memory for metadata blocks is allocated inside of transactions.
+const METADATA_GFP: Gfp = Gfp::HIGHUSER_MOVABLE.without(Gfp::FS);
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Whoever is about to change metadata of a disk waits while the running transaction is full
+    /// (`start_this_handle`).
+    pub(crate) async fn start_handle(&self, disk: u16) {
+        self.make_journals();
+        while self.mem(|mem| mem.fs.journals[usize::from(disk)].is_full()) {
+            self.ask_for_commit(disk);
+            self.flush_plug();
+            let done = self.journal_thread(disk, |thread| thread.done);
+            let _ = self.machine().wait(done, WaitReason::LogWrite, None).await;
+        }
+    }
+
+    /// Makes the journals of all disks, once.
+    fn make_journals(&self) {
+        if self.mem(|mem| !mem.fs.journals.is_empty()) {
+            return;
+        }
+        for disk in self.disks() {
+            let device = self.shared.files.borrow().device(disk);
+            self.mem(|mem| {
+                let memory: u64 = mem.core.alloc.zones().iter().map(|zone| zone.managed.0).sum();
+                let size = journal_blocks(memory * DISK_TO_MEMORY);
+                mem.journal_create(device.mapping, size);
+            });
+        }
+        self.start_journal_threads();
+    }
+
+    /// Changes a metadata block, and looks it up `accesses` times for that. A process is charged for a block that
+    /// has to be brought into memory, a kernel thread is not.
+    pub(crate) async fn change_block(
+        &self,
+        process: Option<&Process>,
+        device: &Rc<Inode>,
+        block: u32,
+        accesses: u32,
+    ) -> Result<(), Errno> {
+        loop {
+            let cpu = self.machine().current_cpu();
+            match self.mem(|mem| mem.journal_change(cpu, device.device, block, accesses)) {
+                Change::Joined { opened } => {
+                    if opened {
+                        self.transaction_opened(device.device);
+                    }
+                    return Ok(());
+                }
+                Change::Locked => {
+                    self.flush_plug();
+                    self.wait_for_page(device.mapping, block).await;
+                }
+                Change::Missing => self.bring_block(process, device, block).await?,
+            }
+            if let Some(process) = process {
+                process.check_alive()?;
+            }
+        }
+    }
+
+    /// Adds a metadata block to the page cache of its device, with its buffer head. It is read if it was ever used.
+    pub(crate) async fn bring_block(
+        &self,
+        process: Option<&Process>,
+        device: &Rc<Inode>,
+        block: u32,
+    ) -> Result<(), Errno> {
+        if !self.add_folio_for(process, device, Place::page(block), METADATA_GFP).await? {
+            return Ok(());
+        }
+        // Without memory for it the page has none, and nothing else changes.
+        let _ = self.give_buffer(process, device, block).await;
+        if self.mem(|mem| mem.journal_make_block(device.device, block)) {
+            self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
+        } else {
+            self.submit_read(device, block, 1);
+        }
+        Ok(())
+    }
+
+    /// Changes what tells that some blocks of a file are in use, from `offset` on the disk: bitmap and descriptor.
+    pub(crate) async fn change_block_bitmap(
+        &self,
+        process: Option<&Process>,
+        device: &Rc<Inode>,
+        offset: u64,
+    ) -> Result<(), Errno> {
+        let block = offset / PAGE_SIZE;
+        self.change_block(process, device, block_bitmap(block), 1).await?;
+        self.change_block(process, device, block_descriptor(block), 1).await
+    }
+}

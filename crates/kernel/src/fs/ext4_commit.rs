@@ -1,0 +1,163 @@
+//! The journal thread of ext4 (`kjournald2`, `jbd2_journal_commit_transaction`; MECHANISMS-6X 8.2).
+//!
+//! ```text
+//!   5 s after its first change, when it is full, or for sync and fsync:
+//!     make room in the log --> close --> wait for data --> write blocks --> write the commit block --> dirty pages
+//! ```
+//! `data=ordered`: data of the files that were given blocks is on its way when the transaction is closed, as
+//! allocation is delayed until writeback; the commit waits for all writes that began before. The commit block is
+//! written when everything else is on the disk.
+//!
+//! Left out: cache flushes of the disk, tasks that make room in the log themselves, fast commits. Neighbours:
+//! [`super::ext4_change`] for who fills transactions, [`mm::fs::ext4::journal`] for what is in them.
+
+use mm::base::event::Trace;
+use mm::base::vmstat::VmEvent;
+use units::{Bytes, Nanos, PAGE_SIZE};
+
+use crate::cache::in_flight::Transfer;
+use crate::handle::Kernel;
+use crate::machine::{IoKind, IoRequest, Machine, WaitReason};
+use crate::queues::JournalThread;
+use crate::writeback::plug::REQUEST_PAGES;
+use crate::writeback::request::Plug;
+
+/// How old a transaction becomes (`commit=5`).
+const COMMIT_INTERVAL: Nanos = Nanos::from_secs(5);
+
+/// Where the journal lies on the disk: away from all data and metadata.
+const JOURNAL_OFFSET: u64 = 1 << 46;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    pub(crate) fn journal_thread<R>(&self, disk: u16, step: impl FnOnce(&mut JournalThread) -> R) -> R {
+        step(&mut self.shared.journal_threads.borrow_mut()[usize::from(disk)])
+    }
+
+    /// Starts the threads, one for each disk: when metadata is changed for the first time.
+    pub(crate) fn start_journal_threads(&self) {
+        for disk in self.disks() {
+            let (queue, done) = (self.machine().new_queue(), self.machine().new_queue());
+            let thread = JournalThread { queue, done, due: Nanos::ZERO, asked: false, head: 0 };
+            self.shared.journal_threads.borrow_mut().push(thread);
+            let kernel = self.clone();
+            self.machine().spawn(
+                &format!("jbd2/{disk}"),
+                None,
+                async move { kernel.commit_forever(disk).await },
+            );
+        }
+    }
+
+    /// The running transaction of a disk has its first change.
+    pub(crate) fn transaction_opened(&self, disk: u16) {
+        let due = self.machine().now() + COMMIT_INTERVAL;
+        self.journal_thread(disk, |thread| thread.due = due);
+        self.wake_queue(self.journal_thread(disk, |thread| thread.queue));
+    }
+
+    /// Wants the running transaction committed at once.
+    pub(crate) fn ask_for_commit(&self, disk: u16) {
+        self.journal_thread(disk, |thread| thread.asked = true);
+        self.wake_queue(self.journal_thread(disk, |thread| thread.queue));
+    }
+
+    /// Commits all changes up to now and waits for that: `sync` and `fsync`.
+    pub(crate) async fn commit_all(&self) {
+        for disk in self.disks() {
+            let journal = usize::from(disk);
+            let Some(id) = self.mem(|mem| mem.fs.journals.get(journal).and_then(|journal| journal.newest()))
+            else {
+                continue;
+            };
+            while !self.mem(|mem| mem.fs.journals[journal].is_committed(id)) {
+                self.ask_for_commit(disk);
+                let done = self.journal_thread(disk, |thread| thread.done);
+                let _ = self.machine().wait(done, WaitReason::LogWrite, None).await;
+            }
+        }
+    }
+
+    async fn commit_forever(&self, disk: u16) {
+        loop {
+            let open = self.mem(|mem| mem.fs.journals[usize::from(disk)].newest().is_some());
+            let thread = self.journal_thread(disk, |thread| *thread);
+            let left = thread.due.saturating_sub(self.machine().now());
+            if open && (thread.asked || left == Nanos::ZERO) {
+                self.journal_thread(disk, |thread| thread.asked = false);
+                self.commit(disk).await;
+            } else {
+                let timeout = open.then_some(left);
+                let _ = self.machine().wait(thread.queue, WaitReason::Periodic, timeout).await;
+            }
+        }
+    }
+
+    /// Commits the running transaction.
+    async fn commit(&self, disk: u16) {
+        let journal = usize::from(disk);
+        while !self.mem(|mem| mem.fs.journals[journal].has_room()) {
+            self.write_oldest(disk).await;
+        }
+        let Some(blocks) = self.mem(|mem| mem.journal_close(disk)) else { return };
+        self.wake_queue(self.journal_thread(disk, |thread| thread.done)); // The next one may be filled.
+        let before = self.shared.in_flight.borrow().writes();
+        while self.shared.in_flight.borrow().writes_before(disk, before) {
+            let _ = self.machine().wait(self.shared.wait.requests, WaitReason::PageWriteback, None).await;
+        }
+        self.write_log(disk, blocks).await;
+        self.write_log(disk, 1).await; // The commit block.
+        if self.mem(|mem| mem.journal_committed(disk)) > 0 {
+            let device = self.shared.files.borrow().device(disk);
+            self.note_dirty_inode(&device);
+        }
+        self.wake_queue(self.journal_thread(disk, |thread| thread.done));
+    }
+
+    /// Writes blocks to the log, one behind the other, and waits for them.
+    async fn write_log(&self, disk: u16, blocks: u32) {
+        let size = self.mem(|mem| mem.fs.journals[usize::from(disk)].size());
+        self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, u64::from(blocks) * PAGE_SIZE / 1024));
+        let mut left = blocks;
+        while left > 0 {
+            let head = self.journal_thread(disk, |thread| thread.head);
+            let count = left.min(REQUEST_PAGES).min(size - head);
+            self.journal_thread(disk, |thread| thread.head = (head + count) % size);
+            let tag = self.shared.in_flight.borrow_mut().add(Transfer::Journal(disk));
+            let offset = JOURNAL_OFFSET + (u64::from(head) * PAGE_SIZE);
+            let len = Bytes(u64::from(count) * PAGE_SIZE);
+            // Each block is a page somewhere.
+            self.start_io(IoRequest { device: disk, kind: IoKind::Write, offset, len, segments: count, tag });
+            left -= count;
+        }
+        while self.shared.in_flight.borrow().writes_journal(disk) {
+            let done = self.journal_thread(disk, |thread| thread.done);
+            let _ = self.machine().wait(done, WaitReason::LogWrite, None).await;
+        }
+    }
+
+    /// Blocks of the journal are on the disk.
+    pub(crate) fn journal_arrived(&self, disk: u16) {
+        self.wake_queue(self.journal_thread(disk, |thread| thread.done));
+    }
+
+    /// Writes what keeps the oldest transaction in the log (`jbd2_log_do_checkpoint`).
+    async fn write_oldest(&self, disk: u16) {
+        let device = self.shared.files.borrow().device(disk);
+        while let Some((block, is_written)) = self.mem(|mem| mem.journal_checkpoint(disk)) {
+            if is_written {
+                let _ = self
+                    .machine()
+                    .wait(self.shared.wait.page_writeback, WaitReason::PageWriteback, None)
+                    .await;
+                continue;
+            }
+            let mut plug = Plug::default();
+            if let Some((first, count)) =
+                self.mem(|mem| mem.start_writeback(device.mapping, block, REQUEST_PAGES))
+            {
+                self.add_to_plug(&device, first, count, &mut plug);
+            }
+            self.submit_plug(&mut plug);
+        }
+    }
+}

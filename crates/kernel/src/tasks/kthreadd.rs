@@ -1,0 +1,40 @@
+//! `kthreadd`: makes a worker when tasks loop for memory that they cannot get (`maybe_create_worker`).
+//!
+//! What reclaim and writeback have others do is done by workers; when memory is short these sleep, and
+//! what else is to be done needs one more, whose stack is four pages (MECHANISMS-6X 10). That request
+//! may enter filesystems, unlike the page of a file or the objects of a new one on XFS, which wait for
+//! ever without killing anybody: so it is the one that ends in an OOM kill (`kthreadd invoked oom-killer`
+//! in both reference guests with a log of 64 MiB).
+//!
+//! Left out: which workers there are and what they have to do. Here one is made when a task would have
+//! killed another if it were allowed to, and at most one in five minutes, after which an idle one
+//! goes (`IDLE_WORKER_TIMEOUT`).
+
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use units::{Nanos, Order, Pfn};
+
+use crate::handle::Kernel;
+use crate::machine::{Machine, WaitReason};
+
+/// Pages of a kernel stack.
+const STACK_PAGES: usize = 4;
+
+/// How long a worker stays with nothing to do.
+const IDLE_TIMEOUT: Nanos = Nanos::from_secs(300);
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// The thread.
+    pub(crate) async fn kthreadd(&self) {
+        loop {
+            let _ = self.machine().wait(self.shared.wait.kthreadd, WaitReason::Periodic, None).await;
+            let mut stack: Vec<Pfn> = Vec::new();
+            for _ in 0..STACK_PAGES {
+                stack.extend(self.alloc_pages(None, Gfp::KERNEL, Order(0)).await);
+            }
+            self.machine().sleep(IDLE_TIMEOUT, WaitReason::Periodic).await;
+            let cpu = self.machine().current_cpu();
+            self.mem(|mem| stack.into_iter().for_each(|pfn| mem.core.alloc.free(cpu, pfn, Order(0))));
+        }
+    }
+}

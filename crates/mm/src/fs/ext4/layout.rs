@@ -1,0 +1,171 @@
+//! Where ext4 keeps its metadata: block groups, their bitmaps, descriptors and inode tables, directories
+//! (the kernel's documentation of ext4's data structures, `Documentation/filesystems/ext4`).
+//!
+//! ```text
+//!   group of 32768 blocks (128 MiB): block bitmap | inode bitmap | 512 blocks of inode table | data
+//!                                     1 block       1 block        8192 inodes of 256 bytes
+//!   descriptors: 64 groups to a block
+//!   directory:   one block of names until it is full, then an index and leaves by the hash of the name
+//! ```
+//! Pages of the device's mapping are numbered by what they hold, each kind one behind the other, as 16 groups
+//! of a `flex_bg` keep theirs together: nothing depends on the true distances, and a scan for dirty pages is short.
+//!
+//! Left out: superblock copies, blocks of extents beyond the four of the inode, more than 1 Ei of data.
+//! Neighbour: [`crate::fs::ext4::journal`].
+
+/// Blocks in a group: what a bitmap of one block covers.
+pub const BLOCKS_IN_GROUP: u32 = 32_768;
+/// Inodes in a group: one for each 16 KiB, as `mke2fs` makes it.
+pub const INODES_IN_GROUP: u32 = 8192;
+/// Inodes in a block of the tables, 256 bytes each.
+pub const INODES_IN_BLOCK: u32 = 16;
+/// Descriptors in a block, 64 bytes each.
+const DESCRIPTORS_IN_BLOCK: u32 = 64;
+/// Bytes of a directory block that entries can use: a checksum ends it.
+const DIRECTORY_BYTES: u32 = 4096 - 12;
+/// Bytes of an entry without its name.
+const ENTRY_BYTES: u32 = 8;
+/// Of 1000, how full leaves are in the mean when full ones are split in two: ln 2.
+const LEAF_FILL: u32 = 693;
+
+/// A kind of metadata, with the first page of its stretch in the device's mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum Kind {
+    Descriptors = 1 << 16,
+    BlockBitmaps = 1 << 17,
+    InodeBitmaps = 1 << 18,
+    Directories = 1 << 19,
+    Tables = 1 << 21,
+}
+
+/// The first page of the inode tables; metadata blocks of single files lie before all stretches.
+pub const TABLES_FIRST: u32 = Kind::Tables as u32;
+/// Metadata blocks of single files.
+pub const OWN_BLOCKS: u32 = Kind::Descriptors as u32;
+
+/// The block of the inode tables that an inode is in.
+pub const fn table_block(inode: u32) -> u32 {
+    TABLES_FIRST + (inode / INODES_IN_BLOCK)
+}
+
+/// The bitmap that tells which inodes of an inode's group are in use.
+pub const fn inode_bitmap(inode: u32) -> u32 {
+    let groups = Kind::Directories as u32 - Kind::InodeBitmaps as u32;
+    Kind::InodeBitmaps as u32 + (inode / INODES_IN_GROUP % groups)
+}
+
+/// The descriptor of an inode's group.
+pub const fn inode_descriptor(inode: u32) -> u32 {
+    Kind::Descriptors as u32 + (inode / INODES_IN_GROUP / DESCRIPTORS_IN_BLOCK)
+}
+
+/// The bitmap that tells which blocks around `block` are in use.
+pub const fn block_bitmap(block: u64) -> u32 {
+    let groups = Kind::InodeBitmaps as u64 - Kind::BlockBitmaps as u64;
+    Kind::BlockBitmaps as u32 + (block / BLOCKS_IN_GROUP as u64 % groups) as u32
+}
+
+/// The descriptor of a block's group.
+pub const fn block_descriptor(block: u64) -> u32 {
+    let blocks = Kind::BlockBitmaps as u64 - Kind::Descriptors as u64;
+    let group = block / BLOCKS_IN_GROUP as u64;
+    Kind::Descriptors as u32 + (group / DESCRIPTORS_IN_BLOCK as u64 % blocks) as u32
+}
+
+/// The block of directories with this number; beyond 6 GiB of them numbers begin anew.
+pub const fn directory_block(number: u32) -> u32 {
+    Kind::Directories as u32 + (number % (Kind::Tables as u32 - Kind::Directories as u32))
+}
+
+/// Blocks of a directory with `entries` names of `name_bytes` each: one, or an index and leaves that are split
+/// when they are full.
+pub fn directory_blocks(entries: u64, name_bytes: u32) -> u64 {
+    let entry = u64::from((ENTRY_BYTES + name_bytes).next_multiple_of(4));
+    let bytes = entries * entry;
+    if bytes <= u64::from(DIRECTORY_BYTES) {
+        return 1;
+    }
+    1 + (bytes * 1000).div_ceil(u64::from(DIRECTORY_BYTES) * u64::from(LEAF_FILL)).max(2)
+}
+
+/// Blocks that `mke2fs` gives the journal of a filesystem of so many blocks.
+pub const fn journal_blocks(filesystem_blocks: u64) -> u32 {
+    match filesystem_blocks {
+        0..32_768 => 1024,
+        32_768..262_144 => 4096,
+        262_144..524_288 => 8192,
+        524_288..4_194_304 => 16_384,
+        4_194_304..8_388_608 => 32_768,
+        8_388_608..16_777_216 => 65_536,
+        16_777_216..33_554_432 => 131_072,
+        _ => 262_144,
+    }
+}
+
+/// How far each kind of metadata was made: what lies behind is new, and is not read but zeroed
+/// (`INODE_UNINIT`, `BLOCK_UNINIT`, a block that a directory grows by).
+#[derive(Debug, Clone, Default)]
+pub struct Made([u32; 5]);
+
+impl Made {
+    const KINDS: [Kind; 5] =
+        [Kind::Descriptors, Kind::BlockBitmaps, Kind::InodeBitmaps, Kind::Directories, Kind::Tables];
+
+    fn mark(&mut self, block: u32) -> Option<(&mut u32, u32)> {
+        let kind = Self::KINDS.iter().rposition(|&kind| kind as u32 <= block)?;
+        Some((&mut self.0[kind], block - Self::KINDS[kind] as u32))
+    }
+
+    /// Notes that `block` is made. False: it was there.
+    pub fn make(&mut self, block: u32) -> bool {
+        let Some((made, number)) = self.mark(block) else { return false };
+        let is_new = number >= *made;
+        *made = (*made).max(number + 1);
+        is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_inodes_share_a_block_and_8192_a_group() {
+        assert_eq!(table_block(15) + 1, table_block(16));
+        assert_eq!(table_block(131_071) - table_block(0), 8191, "32 MiB of tables for 131072 files");
+        assert_eq!(inode_bitmap(8191) + 1, inode_bitmap(8192));
+        assert_eq!(inode_descriptor(64 * 8192 - 1) + 1, inode_descriptor(64 * 8192));
+        assert_eq!(block_bitmap(32_767) + 1, block_bitmap(32_768));
+        let last = (u64::MAX / 4096, u32::MAX);
+        assert!(block_bitmap(last.0) < inode_bitmap(0) && block_descriptor(last.0) < block_bitmap(0));
+        assert!(inode_descriptor(last.1) < block_bitmap(0) && inode_bitmap(last.1) < directory_block(0));
+        assert!(directory_block(last.1) < table_block(0) && table_block(last.1) > table_block(0));
+    }
+
+    #[test]
+    fn a_directory_is_one_block_until_that_is_full_then_an_index_and_leaves() {
+        let names = |entries| directory_blocks(entries, 12);
+        assert_eq!((names(0), names(204)), (1, 1), "204 entries of 20 bytes");
+        assert_eq!(names(205), 3);
+        assert_eq!(names(1000), 1 + 8, "five blocks of names, in leaves that are 69 % full");
+        assert_eq!(directory_blocks(1, 255), 1);
+    }
+
+    #[test]
+    fn journals_are_as_large_as_mke2fs_makes_them() {
+        let of_gib = |gib: u64| u64::from(journal_blocks(gib << 18)) * 4096 >> 20;
+        assert_eq!([1, 2, 4, 16, 32, 64, 128, 4096].map(of_gib), [32, 64, 64, 128, 256, 512, 1024, 1024]);
+        assert_eq!(journal_blocks(100), 1024);
+    }
+
+    #[test]
+    fn what_lies_behind_all_that_was_made_is_new() {
+        let mut made = Made::default();
+        assert!(made.make(table_block(0)));
+        assert!(!made.make(table_block(15)), "the same block");
+        assert!(made.make(table_block(160)) && !made.make(table_block(16)), "a table is made in order");
+        assert!(made.make(inode_bitmap(0)) && made.make(directory_block(0)));
+        assert!(!made.make(7), "metadata blocks of laid-out files are on the disk");
+    }
+}
