@@ -1,13 +1,14 @@
-//! `kthreadd`: makes a worker when those that there are sleep for want of memory (`maybe_create_worker`).
+//! `kthreadd`: makes a worker when tasks loop for memory that they cannot get (`maybe_create_worker`).
 //!
-//! The flusher and the threads of filesystems are work items of a pool. When one of them finds nothing
-//! to reclaim, what else is to be done needs a worker of its own, whose stack is four pages. That
-//! request may enter filesystems, unlike those of the sleepers: so it is the one that ends in an OOM
-//! kill when every other task waits without being allowed to (`kthreadd invoked oom-killer` in the
-//! reference guests with a log of 64 MiB).
+//! What reclaim and writeback have others do is done by workers; when memory is short these sleep, and
+//! what else is to be done needs one more, whose stack is four pages (MECHANISMS-6X 10). That request
+//! may enter filesystems, unlike the page of a file or the objects of a new one on XFS, which wait for
+//! ever without killing anybody: so it is the one that ends in an OOM kill (`kthreadd invoked oom-killer`
+//! in both reference guests with a log of 64 MiB).
 //!
-//! Left out: how many workers a pool has, and all else that makes threads: here at most one worker is
-//! made in five minutes, the time after which an idle one goes (`IDLE_WORKER_TIMEOUT`).
+//! Left out: which workers there are and what they have to do. Here one is made when a task would have
+//! killed another if it were allowed to, and at most one in five minutes, after which an idle one
+//! goes (`IDLE_WORKER_TIMEOUT`).
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
