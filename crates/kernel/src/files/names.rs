@@ -180,7 +180,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             mem.put_dentry(cpu, dentry);
         });
         self.log_remove(&inode).await;
-        self.remove_metadata(&inode).await;
         inode.opens.set(inode.opens.get() - 1);
         Ok(inode)
     }

@@ -174,8 +174,9 @@ fn pages_come_free_when_the_last_object_goes_and_the_node_has_enough_slabs() {
 
 #[test]
 fn a_cpu_without_slabs_takes_half_of_what_it_may_keep_from_the_node() {
-    // The other CPU, whose current slab is the last, gave the node slabs with one free object each. This one makes the first its current
-    // slab and takes more until it has more than half of its limit, which it uses the newest first.
+    // The other CPU, whose current slab is the last, gave the node slabs with one free object each. This one
+    // makes the first its current slab and takes more until it has more than half of its limit; it uses the
+    // newest of those first.
     for (cpu_partial, slabs, order) in [
         (CpuPartial::Slabs(2), 7, [1, 3, 0, 2]),
         (CpuPartial::Slabs(3), 8, [2, 0, 1, 5]),

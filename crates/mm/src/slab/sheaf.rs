@@ -90,7 +90,7 @@ impl Sheaves {
         } else if barn.len() < FULL_MAX {
             barn.push(core::mem::take(&mut own.main));
         } else {
-            for id in own.main.drain(..) {
+            while let Some(id) = own.main.pop() {
                 put(table, id);
             }
         }
