@@ -111,10 +111,10 @@ pub struct Vfs {
     count: u64,
     /// Inodes of XFS that are evicted and not freed.
     pub(crate) reclaimable: Reclaimable,
-    /// Inodes that left memory since this was asked last.
-    released: Vec<MappingId>,
     /// What ext4 knows about the blocks of inodes; it goes with the inode.
     pub extents: ExtentStatus,
+    /// Inodes that left memory since this was asked last.
+    released: Vec<MappingId>,
 }
 
 impl Vfs {
@@ -126,8 +126,8 @@ impl Vfs {
             lru: ObjectLru::new(nodes),
             count: 0,
             reclaimable: Reclaimable::default(),
-            released: Vec::new(),
             extents: ExtentStatus::default(),
+            released: Vec::new(),
         }
     }
 
