@@ -77,7 +77,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 kswapd_requests: RefCell::new(vec![Request::default(); node_count]),
                 compaction,
                 khugepaged: machine.new_queue(),
-                files: RefCell::new(Files::default()),
+                files: RefCell::new(Files::new(config.filesystem)),
+                rcu: machine.new_queue(),
                 in_flight: RefCell::new(InFlight::default()),
                 reads: ReadQueues::new(&machine),
                 wait,
@@ -129,6 +130,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             machine.spawn("khugepaged", None, async move { kernel.khugepaged().await });
         }
         let phase = |name, period: Nanos| Nanos(seed.stream(name).below(period.0));
+        let kernel = self.clone();
+        machine.spawn("rcu", None, async move { kernel.rcu().await });
         let (kernel, first) = (self.clone(), phase("memcg-stat-flush", STAT_FLUSH_PERIOD));
         machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever(first).await });
         let (kernel, first) = (self.clone(), phase("vmstat-worker", VMSTAT_PERIOD));
@@ -138,6 +141,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let name = if device == 0 { "flusher".to_string() } else { format!("flusher{device}") };
             machine.spawn(&name, None, async move { kernel.flusher(device).await });
         }
+        let kernel = self.clone();
+        machine.spawn("kthreadd", None, async move { kernel.kthreadd().await });
         self.start_filesystem(phase);
     }
 

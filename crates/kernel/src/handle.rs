@@ -5,7 +5,6 @@
 //! mechanism; [`crate::boot`] starts a kernel.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mm::base::event::Trace;
@@ -37,6 +36,8 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) kswapd_requests: RefCell<Vec<Request>>,
     pub(crate) compaction: CompactionThreads,
     pub(crate) khugepaged: QueueId,
+    /// For the thread that ends grace periods.
+    pub(crate) rcu: QueueId,
     pub(crate) files: RefCell<Files>,
     pub(crate) in_flight: RefCell<InFlight>,
     pub(crate) reads: ReadQueues,
@@ -48,7 +49,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     /// One for each disk.
     pub(crate) flushers: RefCell<Vec<Flusher>>,
     /// Plugs of tasks that may have to wait for memory.
-    pub(crate) plugs: RefCell<BTreeMap<TaskId, Plug>>,
+    pub(crate) plugs: RefCell<Vec<(TaskId, Plug)>>,
     /// Of ext4, by disk.
     pub(crate) journal_threads: RefCell<Vec<JournalThread>>,
     pub(crate) writeback_waiters: RefCell<Vec<WritebackWaiters>>,
@@ -81,7 +82,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One step on the memory state. Nothing can happen in between: `step` cannot wait.
     #[inline]
     pub fn mem<R>(&self, step: impl FnOnce(&mut Memory<T>) -> R) -> R {
-        step(&mut self.shared.mem.borrow_mut())
+        let mut mem = self.shared.mem.borrow_mut();
+        let result = step(&mut mem);
+        if mem.core.slabs.take_rcu_request() {
+            drop(mem);
+            self.wake_queue(self.shared.rcu);
+        }
+        result
     }
 
     /// The disks: as many as the machine has devices, or one that no request may reach.

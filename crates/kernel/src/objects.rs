@@ -1,5 +1,5 @@
 //! Allocating memory of the kernel's own: objects of slab caches and whole pages, charged to a cgroup,
-//! with reclaim where that is allowed (MECHANISMS 9.1).
+//! with reclaim where that is allowed (MECHANISMS 9.1); and the thread that ends grace periods.
 
 use mm::MemcgId;
 use mm::base::event::Trace;
@@ -10,8 +10,12 @@ use units::{Order, Pfn};
 
 use crate::errno::Errno;
 use crate::handle::Kernel;
-use crate::machine::{CostOp, Machine};
+use crate::machine::{CostOp, Machine, WaitReason};
 use crate::tasks::process::Process;
+
+/// Ticks from the begin of a grace period to its end: a tick until the thread of RCU first looks, and one until
+/// every CPU has been through its own.
+const GRACE_PERIOD_TICKS: u64 = 2;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Allocates an object for `process` (`kmem_cache_alloc`); accounted caches are charged to its
@@ -42,6 +46,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
+    /// Ends grace periods of RCU, and frees the objects that waited for them, as softirqs do on every CPU.
+    /// A period begins when there is something to be freed.
+    pub(crate) async fn rcu(&self) {
+        loop {
+            if !self.mem(|mem| mem.core.slabs.needs_grace_period()) {
+                let _ = self.machine().wait(self.shared.rcu, WaitReason::Periodic, None).await;
+            }
+            self.machine().sleep(self.ticks(GRACE_PERIOD_TICKS), WaitReason::Periodic).await;
+            let cpu = self.machine().current_cpu();
+            let freed = self.mem(|mem| mem.grace_period_ended(cpu));
+            self.machine().charge(CostOp::SlabObject, freed);
+        }
+    }
+
     /// Charges whole pages for objects to the cgroup of `process`.
     pub(crate) async fn charge_objects(&self, process: &Process, pages: u32, gfp: Gfp) -> Result<(), Errno> {
         let memcg = process.memcg();
@@ -51,25 +69,54 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// Gives a cache a new slab: first of its preferred order without reclaim, then one page with
-    /// it.
+    /// Gives a cache a new slab (`allocate_slab`): of its preferred order, without reclaim and without waking
+    /// kswapd where a smaller block would do; then of the least order with all that the request may do. Up to
+    /// 5.8 its pages are charged ([`mm::slab::account`]).
     pub(crate) async fn grow_slab(
         &self,
         process: Option<&Process>,
         cache: Cache,
         gfp: Gfp,
     ) -> Result<(), Errno> {
+        let memcg = process.map_or(MemcgId::ROOT, Process::memcg);
         let (order, mobility) = self.mem(|mem| mem.slab_request(cache));
+        let least = self.mem(|mem| mem.core.slabs.layout(cache).least_order);
         let gfp = gfp | mobility;
-        let easy =
-            gfp.without(Gfp::DIRECT_RECLAIM).without(Gfp::KSWAPD_RECLAIM) | Gfp::NORETRY | Gfp::NOMEMALLOC;
-        let block = match self.alloc_pages(process, easy, order).await {
+        let first = if order > least {
+            gfp.without(Gfp::DIRECT_RECLAIM).without(Gfp::KSWAPD_RECLAIM) | Gfp::NORETRY | Gfp::NOMEMALLOC
+        } else {
+            gfp | Gfp::NORETRY
+        };
+        let block = match self.alloc_pages(process, first, order).await {
             Some(pfn) => Some(pfn),
-            None => self.alloc_pages(process, gfp, Order(0)).await,
+            None => self.alloc_pages(process, gfp, least).await,
         };
         let pfn = block.ok_or(Errno::NoMem)?;
-        self.mem(|mem| mem.grow_slab(cache, pfn));
+        self.charge_slab(process, cache, pfn, gfp).await?;
+        let cpu = self.machine().current_cpu();
+        self.mem(|mem| mem.grow_slab(cpu, cache, memcg, pfn));
         Ok(())
+    }
+
+    /// Charges the pages of a new slab, where those are charged, or gives them back.
+    async fn charge_slab(
+        &self,
+        process: Option<&Process>,
+        cache: Cache,
+        pfn: Pfn,
+        gfp: Gfp,
+    ) -> Result<(), Errno> {
+        let Some(process) = process else { return Ok(()) };
+        let Some(payer) = self.mem(|mem| mem.core.slabs.slab_payer(cache, process.memcg())) else {
+            return Ok(());
+        };
+        let order = self.mem(|mem| mem.core.alloc.frames.order(pfn));
+        let charged = self.charge_pages(process, payer, order.pages(), gfp | Gfp::ACCOUNT).await;
+        if charged.is_err() {
+            let cpu = self.machine().current_cpu();
+            self.mem(|mem| mem.core.alloc.free(cpu, pfn, order));
+        }
+        charged
     }
 
     /// An unmovable page of kernel memory, charged to the process's cgroup.

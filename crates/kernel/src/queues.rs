@@ -45,6 +45,8 @@ pub(crate) struct WriteQueues {
     /// For those who wait for clusters of XFS inodes, and for allocation groups.
     pub(crate) clusters: QueueId,
     pub(crate) inode_groups: QueueId,
+    /// Who makes kernel threads.
+    pub(crate) kthreadd: QueueId,
     /// For those who wait for congested devices.
     pub(crate) congestion: QueueId,
 }
@@ -61,6 +63,7 @@ impl WriteQueues {
             ail: machine.new_queue(),
             clusters: machine.new_queue(),
             inode_groups: machine.new_queue(),
+            kthreadd: machine.new_queue(),
             congestion: machine.new_queue(),
         }
     }

@@ -28,6 +28,7 @@
 //! | `view.rs` | what a report of a workload shows first |
 //! | `folders.rs` | folders of several recordings, written and read |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
+//! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
 //! | `workloads.rs` | what the workloads are: `docs/workloads.md` |
 //! | `error.rs` | all that can go wrong, what to do about it, and whose fault it is |
@@ -54,6 +55,7 @@ pub mod real;
 pub mod replay;
 pub mod resolve;
 mod simulate;
+pub mod slab_skew;
 pub mod sources;
 pub mod sweep;
 mod view;

@@ -89,6 +89,7 @@ mod tests {
                 "sequential-readers" => {
                     left_by(spec.name, &["linux-2.6.32"], "64M", &["file=16M", "prepare=laid-out"])
                 }
+                "small-files" => left_by(spec.name, &["linux-5.3"], "128M", &["loops=3"]),
                 // Both kinds of fault need runs with and without stalls.
                 _ => left_by(
                     spec.name,

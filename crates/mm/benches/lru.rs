@@ -59,7 +59,8 @@ impl Scene {
             while self.mem.prepare_insert(CPU, self.file, index, 1, ROOT) == Prepared::NeedsSlab {
                 let flags = self.mem.core.alloc.fast_flags(CPU, Gfp::KERNEL);
                 let slab = self.mem.core.alloc.alloc(CPU, Gfp::KERNEL, Order(0), flags).page;
-                self.mem.grow_slab(pagetide_mm::version::geometry::Cache::TreeNode, slab.expect("memory"));
+                let slab = slab.expect("memory");
+                self.mem.grow_slab(CPU, pagetide_mm::version::geometry::Cache::TreeNode, ROOT, slab);
             }
             if let Some(shadow) = self.mem.insert_page(self.file, index, pfn, ROOT) {
                 self.mem.refault(pfn, shadow);

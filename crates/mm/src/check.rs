@@ -208,10 +208,10 @@ impl<T: Trace> Memory<T> {
         used[Cache::BufferHead as usize] =
             (0..frames.len()).map(|index| Pfn(index as u32)).filter(buffered).count() as u64;
         for cache in Cache::ALL {
-            let slabs = self.core.slabs.cache(cache);
-            let (name, objects, held) = (cache.name(), slabs.objects(), used[cache as usize]);
+            let slabs = &self.core.slabs;
+            let (name, objects, held) = (cache.name(), slabs.objects(cache), used[cache as usize]);
             ensure!(holds(objects, held), "{name}: {objects} objects are in use, {held} are held");
-            for slab in slabs.slabs() {
+            for slab in slabs.blocks(cache) {
                 let state = frames.state(slab.pfn);
                 ensure!(state == FrameState::InUse, "slab {:?} of {name} is {state:?}", slab.pfn);
             }
@@ -219,6 +219,8 @@ impl<T: Trace> Memory<T> {
         self.fs
             .check_xfs(self.core.rules().inode_cluster)
             .map_err(|problem| Violation(String::from(problem)))?;
+        let slabs = self.core.slabs.check();
+        slabs.map_err(|(cache, problem)| Violation(format!("{}: {problem}", cache.name())))?;
         self.fs.vfs.check().map_err(|problem| Violation(String::from(problem)))?;
         self.check_journals()
     }

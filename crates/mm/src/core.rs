@@ -15,6 +15,7 @@ use crate::base::sysctl::Sysctls;
 use crate::cgroup::tree::Memcgs;
 use crate::slab::caches::Slabs;
 use crate::slab::object::{Object, ObjectAlloc};
+use crate::slab::table::SlabPages;
 use crate::version::geometry::Cache;
 use crate::version::presets::Version;
 use crate::version::rules::Rules;
@@ -42,8 +43,10 @@ impl<T: Trace> Core<T> {
         trace: T,
     ) -> Result<Self, BootError> {
         let cgroups = Memcgs::new(&version, layout.nodes.len(), usize::from(layout.cpus));
-        let slabs = Slabs::new(&version.tuning);
-        Ok(Self { alloc: PageAllocator::boot(layout, version, sysctls, trace)?, cgroups, slabs })
+        let alloc = PageAllocator::boot(layout, version, sysctls, trace)?;
+        let cpu_nodes = (0..layout.cpus).map(|cpu| alloc.node_of(CpuId(cpu))).collect();
+        let slabs = Slabs::new(alloc.tuning(), alloc.rules(), layout.nodes.len(), cpu_nodes);
+        Ok(Self { alloc, cgroups, slabs })
     }
 
     /// What this kernel decides, and how.
@@ -109,20 +112,27 @@ impl<T: Trace> Core<T> {
         self.slabs.alloc_object(&mut self.cgroups, cpu, cache, memcg)
     }
 
-    /// Frees an object; returns the pages that came free with it.
+    /// Frees an object, or lets it wait for RCU; returns the pages that came free with it.
     pub fn free_object(&mut self, cpu: CpuId, object: Object) -> u64 {
         self.slabs.free_object(&mut self.alloc, &mut self.cgroups, cpu, object)
     }
 
-    /// Hands a block in use to a cache.
-    pub fn grow_slab(&mut self, cache: Cache, pfn: Pfn) {
-        let order = self.alloc.frames.order(pfn);
-        self.slabs.grow(cache, pfn, order);
+    /// Frees what waited for a grace period that is over; returns how many objects those were.
+    pub fn grace_period_ended(&mut self, cpu: CpuId) -> u64 {
+        self.slabs.grace_period_ended(&mut self.alloc, &mut self.cgroups, cpu)
+    }
+
+    /// Hands a block in use to the cache that a task of `memcg` on `cpu` takes objects from; its pages are
+    /// charged where they are to be ([`Slabs::slab_payer`]).
+    pub fn grow_slab(&mut self, cpu: CpuId, cache: Cache, memcg: MemcgId, pfn: Pfn) {
+        let (_, node) = self.page_place(pfn);
+        let pages = SlabPages { pfn, order: self.alloc.frames.order(pfn) };
+        self.slabs.grow(&mut self.cgroups, cpu, cache, memcg, pages, node);
     }
 
     /// The node that an object lies on.
+    #[inline]
     pub(crate) fn object_node(&self, object: Object) -> NodeId {
-        let pfn = self.slabs.cache(object.cache).page(object.slab);
-        self.page_place(pfn).1
+        self.slabs.node(object)
     }
 }

@@ -16,6 +16,7 @@ pub mod base {
     pub mod event;
     pub mod frame;
     pub mod gfp;
+    pub mod hash;
     pub mod ids;
     pub mod layout;
     pub mod list;
@@ -74,9 +75,17 @@ pub mod alloc {
 
 /// Slab: pages that hold kernel objects.
 pub mod slab {
+    pub mod account;
     pub mod cache;
     pub mod caches;
+    mod cpu_slabs;
+    pub mod layout;
     pub mod object;
+    mod rcu;
+    #[cfg(test)]
+    mod scenes;
+    mod sheaf;
+    pub mod table;
 }
 
 pub mod core;
@@ -102,6 +111,7 @@ pub mod pages {
 
 /// Objects of filesystems: dentries, inodes, buffers and the log of XFS.
 pub mod fs {
+    pub mod dentry;
     /// ext4.
     pub mod ext4 {
         pub mod extents;
@@ -109,6 +119,8 @@ pub mod fs {
         pub mod layout;
     }
     pub mod inode;
+    mod object_lru;
+    pub mod prune;
     pub mod state;
     /// XFS.
     pub mod xfs {
@@ -148,6 +160,7 @@ pub mod compact {
 }
 
 pub mod check;
+mod journals;
 mod mem_info;
 pub mod memory;
 mod readings;

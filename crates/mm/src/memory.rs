@@ -12,14 +12,15 @@ use crate::alloc::boot::BootError;
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::suitable::{self, Suitability};
 use crate::base::event::Trace;
+use crate::base::frame::PageFlags;
 use crate::base::gfp::Gfp;
-use crate::base::ids::{AnonId, MappingId, MemcgId};
+use crate::base::ids::{AnonId, DentryId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind};
 use crate::base::sysctl::Sysctls;
 use crate::cgroup::walk::Walk;
 use crate::compact::state::{CompactRequest, CompactResult, CompactStep, Compaction, Compactor};
 use crate::core::Core;
-use crate::fs::ext4::journal::{BlockChange, Journal};
+use crate::fs::dentry::Name;
 use crate::fs::inode::InodeObjects;
 use crate::fs::state::Fs;
 use crate::fs::xfs::ail::{AilNext, AilPush};
@@ -117,9 +118,14 @@ impl<T: Trace> Memory<T> {
         self.core.slabs.request(cache)
     }
 
-    /// Hands a block to a cache.
-    pub fn grow_slab(&mut self, cache: Cache, pfn: Pfn) {
-        self.core.grow_slab(cache, pfn);
+    /// Hands a block to a cache: [`Core::grow_slab`].
+    pub fn grow_slab(&mut self, cpu: CpuId, cache: Cache, memcg: MemcgId, pfn: Pfn) {
+        self.core.grow_slab(cpu, cache, memcg, pfn);
+    }
+
+    /// Frees what waited for a grace period that is over; returns how many objects those were.
+    pub fn grace_period_ended(&mut self, cpu: CpuId) -> u64 {
+        self.core.grace_period_ended(cpu)
     }
 
     /// Pages of all slabs of reclaimable or of other caches.
@@ -215,11 +221,20 @@ impl<T: Trace> Memory<T> {
         self.cache.insert_page(&mut self.core, mapping, index, pfn, memcg)
     }
 
-    /// Frees all that a file has in memory: its dentry and inode, every page, dirty or not, and its
-    /// tree. Truncation on unlink.
+    /// Frees all that a file has in memory: every page, dirty or not, its tree and its inode, which is released.
+    /// Truncation on unlink.
     pub fn mapping_remove(&mut self, cpu: CpuId, mapping: MappingId) {
-        self.fs.vfs.forget(&mut self.core, cpu, mapping);
-        self.cache.remove(&mut self.core, &mut self.lru, cpu, mapping);
+        self.cache.truncate(&mut self.core, &mut self.lru, cpu, mapping);
+        if !self.fs.vfs.forget(&mut self.core, cpu, mapping) {
+            self.cache.release(mapping);
+        }
+    }
+
+    /// Takes the next mapping whose inode left memory; its number is used again from here on.
+    pub fn take_released(&mut self) -> Option<MappingId> {
+        let mapping = self.fs.vfs.take_released()?;
+        self.cache.release(mapping);
+        Some(mapping)
     }
 
     /// Frees the pages of a file that nothing needs: [`PageCache::invalidate`].
@@ -260,9 +275,20 @@ impl<T: Trace> Memory<T> {
         self.cache.start_pageout(&mut self.core, mapping, index)
     }
 
+    /// A reclaimer wanted a page written, and its filesystem would not: it is marked no longer (`pageout`).
+    pub fn refuse_pageout(&mut self, pfn: Pfn) {
+        self.core.alloc.frames.clear_flags(pfn, PageFlags::RECLAIM);
+    }
+
     /// Pages are written: [`PageCache::end_writeback`].
-    pub fn end_writeback(&mut self, mapping: MappingId, first: u32, count: u32) -> Vec<(NodeId, u64)> {
-        self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count)
+    pub fn end_writeback(
+        &mut self,
+        mapping: MappingId,
+        first: u32,
+        count: u32,
+        written: &mut Vec<(NodeId, u64)>,
+    ) {
+        self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count, written);
     }
 
     /// Gives a page a buffer head, which is freed with the page.
@@ -309,12 +335,7 @@ impl<T: Trace> Memory<T> {
 
     // ---- filesystems ----
 
-    /// Puts a new dentry on a file, without users yet.
-    pub fn attach_dentry(&mut self, mapping: MappingId, dentry: Object) {
-        self.fs.vfs.attach_dentry(mapping, dentry);
-    }
-
-    /// Puts a new inode on a file.
+    /// Puts the objects of an inode into memory.
     pub fn attach_inode(&mut self, mapping: MappingId, objects: InodeObjects) {
         if objects.inode.cache == Cache::XfsInode {
             self.fs.xfs_log.register(mapping, objects.number);
@@ -327,60 +348,55 @@ impl<T: Trace> Memory<T> {
         self.fs.vfs.recycle(mapping)
     }
 
-    /// A task opens the file: its dentry has one more user.
-    pub fn dentry_get(&mut self, mapping: MappingId) {
-        self.fs.vfs.dentry_get(mapping);
+    /// A task that found an inode without a dentry has no use for it.
+    pub fn put_inode(&mut self, mapping: MappingId) {
+        self.fs.vfs.put_inode(&self.core, &self.cache, mapping);
     }
 
-    /// A file is closed: without users its dentry goes on its LRU.
-    pub fn dentry_put(&mut self, mapping: MappingId) {
-        self.fs.vfs.dentry_put(&self.core, mapping);
+    /// Adds a dentry that was looked up, with one user: [`crate::fs::inode::Vfs::add_dentry`].
+    pub fn add_dentry(
+        &mut self,
+        directory: DentryId,
+        name: Name,
+        object: Object,
+        inode: Option<MappingId>,
+    ) -> DentryId {
+        self.fs.vfs.add_dentry(directory, name, object, inode)
+    }
+
+    /// A file is created under the name of a negative dentry: [`crate::fs::inode::Vfs::bind_dentry`].
+    pub fn bind_dentry(&mut self, dentry: DentryId, inode: MappingId) {
+        self.fs.vfs.bind_dentry(dentry, inode);
+    }
+
+    /// A dentry has one user more.
+    pub fn hold_dentry(&mut self, dentry: DentryId) {
+        self.fs.vfs.hold_dentry(dentry);
+    }
+
+    /// A dentry has one user less: without any it goes on its LRU.
+    pub fn put_dentry(&mut self, cpu: CpuId, dentry: DentryId) {
+        self.fs.vfs.put_dentry(&mut self.core, &self.cache, cpu, dentry);
+    }
+
+    /// The name of a dentry, which its caller holds, was removed (`d_delete`).
+    pub fn delete_dentry(&mut self, dentry: DentryId) {
+        self.fs.vfs.delete_dentry(dentry);
+    }
+
+    /// Lets a name be looked up anew that was known not to exist.
+    pub fn forget_negative(&mut self, directory: DentryId, name: Name) {
+        self.fs.vfs.forget_negative(directory, name);
+    }
+
+    /// Frees the negative dentries of a directory, which its caller holds; returns how many there were.
+    pub fn free_negative_below(&mut self, cpu: CpuId, directory: DentryId) -> u64 {
+        self.fs.vfs.free_negative_below(&mut self.core, &self.cache, cpu, directory)
     }
 
     /// The inode is to be written, or was: its pages do not matter here.
     pub fn set_inode_dirty(&mut self, mapping: MappingId, dirty: bool) {
         self.fs.vfs.set_inode_dirty(&self.core, &self.cache, mapping, dirty);
-    }
-
-    /// A handle of ext4 changes a metadata block of a disk: [`Journal::change`].
-    pub fn journal_change(&mut self, cpu: CpuId, disk: u16, block: u32, accesses: u32) -> BlockChange {
-        let Self { core, lru, cache, fs, .. } = self;
-        fs.journals[usize::from(disk)].change(core, lru, cache, cpu, block, accesses)
-    }
-
-    /// Gives the next disk a journal of so many blocks; `mapping`: the block device as a file.
-    pub fn journal_create(&mut self, mapping: MappingId, blocks: u32) {
-        self.fs.journals.push(Journal::new(mapping, blocks));
-    }
-
-    /// Notes that a metadata block of a disk is made. False: it was there, and has to be read.
-    pub fn journal_make_block(&mut self, disk: u16, block: u32) -> bool {
-        self.fs.journals[usize::from(disk)].made.make(block)
-    }
-
-    /// Closes the running transaction of a disk: [`Journal::close`].
-    pub fn journal_close(&mut self, disk: u16) -> Option<u32> {
-        self.fs.journals[usize::from(disk)].close()
-    }
-
-    /// The transaction that was closed is in the log; returns the pages that became dirty.
-    pub fn journal_committed(&mut self, disk: u16) -> u64 {
-        self.fs.journals[usize::from(disk)].committed(&mut self.core, &mut self.cache)
-    }
-
-    /// What keeps the oldest transaction in the log: a block, and whether it is being written.
-    pub fn journal_checkpoint(&mut self, disk: u16) -> Option<(u32, bool)> {
-        self.fs.journals[usize::from(disk)].checkpoint(&self.core, &self.cache)
-    }
-
-    /// An empty file is written to for the first time; the objects are two of its extents.
-    pub fn note_first_write(&mut self, mapping: MappingId, extents: [Object; 2]) {
-        self.fs.vfs.extents.note_first_write(mapping, extents);
-    }
-
-    /// The delayed block of a file has a place on the disk.
-    pub fn note_mapped(&mut self, mapping: MappingId) {
-        self.fs.vfs.extents.note_mapped(mapping);
     }
 
     /// Looks a cluster of XFS inodes up in order to use it.
@@ -502,8 +518,10 @@ impl<T: Trace> Memory<T> {
         scan: &mut LruvecScan,
         sc: &mut ScanControl,
     ) -> Option<ChunkReport> {
+        let freed = self.core.slabs.pages_freed();
         let report = self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc);
         self.fs.list_emptied(&self.core, &mut self.cache);
+        sc.reclaimed_slab += self.core.slabs.pages_freed() - freed;
         report
     }
 
@@ -532,6 +550,11 @@ impl<T: Trace> Memory<T> {
     ) -> Option<SlabReport> {
         let Self { core, lru, cache, fs, reclaim, .. } = self;
         reclaim.shrink_slab_batch(core, lru, cache, fs, cpu, scan, sc)
+    }
+
+    /// Counts the slab pages that a pass freed as reclaimed: [`Reclaim::credit_slab`].
+    pub fn credit_slab(&self, sc: &mut ScanControl) {
+        self.reclaim.credit_slab(&self.core, sc);
     }
 
     /// Frees every dentry and inode that nobody uses, and every node without pages: the objects freed.

@@ -35,8 +35,8 @@ impl<T: Trace> Memory<T> {
             ("nr_dirty_threshold", limits.threshold),
             ("nr_dirty_background_threshold", limits.background),
             ("workingset_nodes", self.cache.trees().shadow_leaves()),
-            ("nr_page_cache_tree_nodes", self.core.slabs.cache(Cache::TreeNode).objects()),
-            ("nr_dentries", self.core.slabs.cache(Cache::Dentry).objects()),
+            ("nr_page_cache_tree_nodes", self.core.slabs.objects(Cache::TreeNode)),
+            ("nr_dentries", self.core.slabs.objects(Cache::Dentry)),
             ("nr_inodes", self.fs.vfs.count()),
         ]
     }

@@ -1,5 +1,6 @@
 //! Stories about the whole machine. Parts that stand alone are tested in their own files.
 
+mod dirty_reclaim;
 mod futile;
 mod reference;
 mod runs;

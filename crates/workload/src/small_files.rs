@@ -257,8 +257,9 @@ impl SmallFiles {
         let memory = (machine.memory.get() * PAGE_SIZE) as f64;
         let percent = |bytes: u64| 100.0 * bytes as f64 / memory;
         let mut said = vec![format!(
-            "{loops} loops of {} processes with {files_per_process} files of {} each: data of a loop {:.1} % of \
+            "{loops} loop{} of {} processes with {files_per_process} files of {} each: data of a loop {:.1} % of \
              memory, names {:.1} %; {:.2} GiB of data in all",
+            if loops == 1 { "" } else { "s" },
             self.processes,
             self.file_size,
             percent(files.get() / loops),
@@ -454,4 +455,63 @@ async fn delete<S: System>(sys: &S, directory: &str) -> Result<(), SystemError> 
         sys.remove_dir(&path).await?;
     }
     sys.remove_dir(directory).await
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Pages;
+
+    use super::*;
+    use crate::Workload;
+
+    fn machine(memory: Bytes) -> MachineSize {
+        MachineSize { memory: memory.to_pages_floor(), nodes: 1, cpus: 8, disks: 1 }
+    }
+
+    fn of(pairs: &[(&'static str, &'static str)]) -> SmallFiles {
+        let mut params = Params::defaults(PARAMS);
+        pairs.iter().for_each(|(name, value)| params.set(name, value).expect("a value"));
+        SmallFiles::from_params(&params).expect("they go together")
+    }
+
+    /// The example of the reference suite's configuration: 16 GiB.
+    #[test]
+    fn the_sources_machine_makes_14_loops_of_2_million_files_beside_a_quarter_of_memory_of_names() {
+        let sizes = of(&[]).sizes(machine(SOURCE_MEMORY));
+        assert_eq!((sizes.files_per_process, sizes.loops), (139_810, 14));
+        let footprint = of(&[]).footprint(machine(SOURCE_MEMORY));
+        assert_eq!(footprint.file_count, 14 * 16 * 139_810);
+        let names = footprint.anonymous.get() as f64 / SOURCE_MEMORY.get() as f64;
+        assert!((names - 0.277).abs() < 0.001, "{names}");
+        assert_eq!(of(&[("names", "off")]).footprint(machine(SOURCE_MEMORY)).anonymous, Bytes(0));
+    }
+
+    #[test]
+    fn loops_are_those_that_fit_unless_they_are_said_and_a_process_makes_a_million_files_at_most() {
+        assert_eq!(of(&[]).sizes(machine(Bytes(256 << 20))).loops, 14);
+        assert_eq!(of(&[("files", "4096")]).sizes(machine(Bytes(256 << 20))).loops, 60);
+        assert_eq!(of(&[("files", "1000000000")]).sizes(machine(Bytes(256 << 20))).loops, 1);
+        assert_eq!(of(&[("loops", "3")]).sizes(machine(Bytes(256 << 20))).loops, 3);
+        assert_eq!(of(&[]).sizes(machine(Bytes(256 << 30))).files_per_process, 1_000_000);
+        assert_eq!(of(&[]).sizes(MachineSize { memory: Pages(1), ..machine(Bytes(0)) }).files_per_process, 1);
+    }
+
+    #[test]
+    fn what_a_run_makes_and_what_its_size_means_is_said() {
+        let said = |pairs, mib: u64| of(pairs).remarks(machine(Bytes(mib << 20))).join("\n");
+        insta::assert_snapshot!(said(&[], 16 << 10), @"14 loops of 16 processes with 139810 files of 4k each: data of a loop 53.3 % of memory, names 27.7 %; 119.47 GiB of data in all");
+        insta::assert_snapshot!(said(&[("loops", "1"), ("names", "off")], 1024), @r"
+        1 loop of 16 processes with 8738 files of 4k each: data of a loop 53.3 % of memory, names 0.0 %; 0.53 GiB of data in all
+        the source's machine had 16 GiB, 16.000 times this memory: a loop is as much shorter, but the kernel's own periods (flusher 5 s, expiry of dirty pages 30 s) are what they are; `--param scale=full` runs its size
+        1 sample of files_per_sec: too few for quartiles and a spread; the source has 14, `--param loops=14`
+        ");
+    }
+
+    #[test]
+    fn fewer_files_than_processes_are_refused() {
+        let error = Workload::new(NAME, [("files", "15")]).unwrap_err();
+        assert_eq!(error.to_string(), "parameter `files`: 15 files for 16 processes");
+        assert_eq!(error.hint().as_deref(), Some("give `files=16` at least, or fewer `processes`"));
+        assert!(Workload::new(NAME, [("files", "15"), ("processes", "15")]).is_ok());
+    }
 }

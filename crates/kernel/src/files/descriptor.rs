@@ -1,6 +1,7 @@
 //! Open files: what a descriptor holds, and how the kernel learns that it was dropped.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::rc::Rc;
 
 use crate::cache::window::Readahead;
@@ -11,8 +12,9 @@ pub(crate) type Closed = Rc<RefCell<Vec<Rc<Inode>>>>;
 
 /// A descriptor; dropping it closes the file.
 #[derive(Debug)]
-struct Descriptor {
-    inode: Rc<Inode>,
+pub struct Descriptor {
+    pub(crate) inode: Rc<Inode>,
+    pub(crate) readahead: Cell<Readahead>,
     closed: Closed,
 }
 
@@ -25,20 +27,20 @@ impl Drop for Descriptor {
 /// An open file with its readahead state. Clones share both, as duplicated descriptors do; dropping the
 /// last one closes the file, see [`put_closed`](crate::Kernel::put_closed).
 #[derive(Debug, Clone)]
-pub struct OpenFile {
-    pub(crate) inode: Rc<Inode>,
-    pub(crate) readahead: Rc<Cell<Readahead>>,
-    _descriptor: Rc<Descriptor>,
+pub struct OpenFile(Rc<Descriptor>);
+
+impl Deref for OpenFile {
+    type Target = Descriptor;
+
+    fn deref(&self) -> &Descriptor {
+        &self.0
+    }
 }
 
 impl OpenFile {
     /// A new descriptor of `inode`, which is put on `closed` when the last clone is dropped.
-    pub(crate) fn new(inode: &Rc<Inode>, closed: &Closed) -> Self {
-        let descriptor = Descriptor { inode: Rc::clone(inode), closed: Rc::clone(closed) };
-        Self {
-            inode: Rc::clone(inode),
-            readahead: Rc::new(Cell::new(Readahead::new())),
-            _descriptor: Rc::new(descriptor),
-        }
+    pub(crate) fn new(inode: Rc<Inode>, closed: &Closed) -> Self {
+        let readahead = Cell::new(Readahead::new());
+        Self(Rc::new(Descriptor { inode, readahead, closed: Rc::clone(closed) }))
     }
 }

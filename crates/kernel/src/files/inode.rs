@@ -1,11 +1,18 @@
-//! A file on the disk: its size, its blocks, and what the kernel remembers of it while it runs.
+//! An inode in memory: what is read from the disk, and what the kernel remembers beside it.
 //!
-//! Left out: times, owners, modes, links. Next: the objects in memory are in [`mm::fs::inode`].
+//! There is one while the inode has objects or a task brings it into memory; when it leaves, it is written
+//! back. Left out: times, owners, modes, links. Next: [`super::disk`] for those on the disk,
+//! [`mm::fs::inode`] for the objects.
 
 use std::cell::{Cell, RefCell};
 
 use mm::base::ids::MappingId;
 use units::{Nanos, PAGE_SIZE};
+
+use crate::files::extents::Extents;
+
+/// The mapping of roots, which have none.
+pub(crate) const NO_MAPPING: MappingId = MappingId(u32::MAX);
 
 /// Where the metadata of an inode is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,14 +23,6 @@ pub(crate) enum Metadata {
     Table,
     /// Nowhere: the block device itself.
     None,
-}
-
-/// Consecutive pages of a file that lie one behind the other on the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Extent {
-    first: u32,
-    pages: u32,
-    offset: u64,
 }
 
 /// Which list of the flusher an inode is on.
@@ -42,7 +41,7 @@ pub(crate) enum DirtyList {
     Writing,
 }
 
-/// A file on the disk, with what the kernel remembers of it while it runs.
+/// An inode in memory.
 #[derive(Debug)]
 pub(crate) struct Inode {
     pub(crate) number: u32,
@@ -51,12 +50,14 @@ pub(crate) struct Inode {
     pub(crate) size: Cell<u64>,
     pub(crate) mapping: MappingId,
     pub(crate) metadata: Metadata,
-    extents: RefCell<Vec<Extent>>,
+    pub(crate) extents: RefCell<Extents>,
+    /// It is a directory: which one.
+    pub(crate) directory: Option<u32>,
     /// It has no name any more.
     pub(crate) unlinked: Cell<bool>,
-    /// Its mapping was removed: nothing of it may be touched.
+    /// It left memory, and its mapping may be another's: nothing of it may be touched.
     pub(crate) gone: Cell<bool>,
-    /// Descriptors on it.
+    /// Descriptors on it, and tasks that are about to use it.
     pub(crate) opens: Cell<u32>,
     pub(crate) list: Cell<DirtyList>,
     pub(crate) dirtied_when: Cell<Nanos>,
@@ -73,7 +74,8 @@ impl Inode {
             size: Cell::new(size),
             mapping,
             metadata: Metadata::Table,
-            extents: RefCell::new(Vec::new()),
+            extents: RefCell::default(),
+            directory: None,
             unlinked: Cell::new(false),
             gone: Cell::new(false),
             opens: Cell::new(0),
@@ -93,30 +95,23 @@ impl Inode {
         self.metadata == Metadata::Table
     }
 
+    /// Whether it is the top of a disk or what is mounted: always in memory, without objects.
+    pub(crate) fn is_root(&self) -> bool {
+        self.mapping == NO_MAPPING
+    }
+
     /// Pages that have blocks: all up to here.
     pub(crate) fn mapped_pages(&self) -> u32 {
-        self.extents.borrow().last().map_or(0, |extent| extent.first + extent.pages)
+        self.extents.borrow().pages()
     }
 
     /// Where a page lies on the disk, and how many pages from it lie there one behind the other.
     pub(crate) fn place(&self, page: u32) -> Option<(u64, u32)> {
-        let extents = self.extents.borrow();
-        let behind = extents.partition_point(|extent| extent.first <= page);
-        let extent = extents.get(behind.checked_sub(1)?)?;
-        let within = page - extent.first;
-        (within < extent.pages)
-            .then(|| (extent.offset + (u64::from(within) * PAGE_SIZE), extent.pages - within))
+        self.extents.borrow().place(page).map(|(block, pages)| (block * PAGE_SIZE, pages))
     }
 
+    /// Gives blocks to the next pages, from this byte of the disk on.
     pub(crate) fn add_extent(&self, pages: u32, offset: u64) {
-        let first = self.mapped_pages();
-        let mut extents = self.extents.borrow_mut();
-        if let Some(last) = extents.last_mut()
-            && last.offset + (u64::from(last.pages) * PAGE_SIZE) == offset
-        {
-            last.pages += pages;
-            return;
-        }
-        extents.push(Extent { first, pages, offset });
+        self.extents.borrow_mut().add(pages, offset / PAGE_SIZE);
     }
 }

@@ -1,26 +1,25 @@
-//! Files: names, sizes and where their blocks lie; creating and removing them.
+//! Files: creating and removing them.
 //!
-//! What is on the disk is here: a name, a size, extents. What of it is in memory (dentry, inode,
-//! pages) is in [`mm::fs::inode`] and [`mm::pages::cache`], and comes back when the file is opened again.
+//! What is on the disk is a name, a size, extents. What of it is in memory (dentry, inode, pages) is in
+//! [`mm::fs`] and [`mm::pages::cache`], and comes back when the file is opened again.
 //!
 //! Blocks are allocated when pages are first written back, behind everything allocated before, for
 //! the whole file as long as it is then: so blocks are a prefix of the file, and a page behind
 //! them reads as zeroes. A file that was laid out has one extent, as after a sequential write.
 //!
-//! Left out: directories as objects (a path is one name), unwritten holes before written blocks,
-//! permissions, a full disk; of XFS all metadata but inodes, of ext4 all but a block for each
-//! laid-out file and the inode tables. Next: [`super::open`] opens and closes, [`crate::cache`]
-//! reads and writes, [`crate::writeback`].
+//! Left out: unwritten holes before written blocks, permissions, a full disk. Next: [`super::open`] opens and
+//! closes, [`super::directories`], [`crate::cache`] reads and writes, [`crate::writeback`].
 
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::base::ids::DentryId;
 use units::{Bytes, PAGE_SIZE};
 
 use crate::cache::window::READAHEAD_PAGES_MAX;
 use crate::errno::Errno;
-use crate::files::inode::{Inode, Metadata};
-use crate::fs::Filesystem;
+use crate::files::inode::Inode;
+use crate::files::lookup::{Looked, split_path};
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
@@ -32,8 +31,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Makes a file of `size` that was written long ago: on disk, not in memory.
     ///
     /// # Errors
-    /// `Exist`; `Inval` when the size exceeds what 32-bit page numbers reach (16 TiB, less what
-    /// readahead windows may reach beyond the end).
+    /// `Exist`; `NoEnt` without its directory; `Inval` when the size exceeds what 32-bit page numbers reach (16
+    /// TiB, less what readahead windows may reach beyond the end).
     pub fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), Errno> {
         let pages = size.0.div_ceil(PAGE_SIZE);
         if pages > FILE_PAGES_MAX {
@@ -41,121 +40,94 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let pages = u32::try_from(pages).expect("checked above");
         let mut files = self.shared.files.borrow_mut();
-        if files.by_path.contains_key(path) {
+        let (directories, text) = split_path(path);
+        let directory = files.directory_on_disk(directories).ok_or(Errno::NoEnt)?;
+        let name = files.spellings.number(text);
+        if text.is_empty() || files.mounted_at(&directory, name).is_some() {
             return Err(Errno::Exist);
         }
-        let mapping = self.mem(|mem| mem.mapping_create());
-        let inode = files.add(path, mapping, size.0, Metadata::OwnBlock);
-        files.lay_out(&inode, pages);
-        Ok(())
-    }
-
-    /// `mkdir(2)`. Paths of files may name it, but need not.
-    ///
-    /// # Errors
-    /// `Exist`; `Killed`.
-    pub async fn make_dir(&self, process: &Process, path: &str) -> Result<(), Errno> {
-        process.check_alive()?;
-        self.machine().charge(CostOp::Syscall, 1);
-        let made = self.add_dir(path);
-        self.machine().cond_resched().await; // return to user mode
-        made
-    }
-
-    fn add_dir(&self, path: &str) -> Result<(), Errno> {
-        let mut files = self.shared.files.borrow_mut();
-        if !files.directories.insert(path.to_string()) {
+        if files.find(&directory, name).is_some() {
             return Err(Errno::Exist);
+        }
+        files.lay_out(&directory, name, pages, size.0);
+        if let Some(parent) = self.dentry_of(&directory) {
+            // It exists since long ago, so nobody found that it does not.
+            self.mem(|mem| mem.forget_negative(parent, name));
         }
         Ok(())
     }
 
-    /// Names in a directory.
-    ///
-    /// # Errors
-    /// `NoEnt`; `Killed`.
-    pub async fn read_dir(&self, process: &Process, path: &str) -> Result<Vec<String>, Errno> {
-        process.check_alive()?;
-        self.machine().charge(CostOp::Syscall, 1);
-        let names = self.names_in(path);
-        self.machine().cond_resched().await; // return to user mode
-        names
-    }
-
-    fn names_in(&self, path: &str) -> Result<Vec<String>, Errno> {
-        let files = self.shared.files.borrow();
-        if !files.directories.contains(path) {
-            return Err(Errno::NoEnt);
-        }
-        let prefix = format!("{path}/");
-        let paths = files.by_path.range(prefix.clone()..).map(|(path, _)| path);
-        let directories = files.directories.range(prefix.clone()..);
-        let names = |paths: &mut dyn Iterator<Item = &String>| -> Vec<String> {
-            let below = paths.map_while(|path| path.strip_prefix(&prefix));
-            below.filter(|name| !name.contains('/')).map(str::to_string).collect()
+    /// Creates a file or directory in a directory, which the caller holds. It is held, and was changed in a
+    /// transaction.
+    pub(crate) async fn create(
+        &self,
+        process: &Process,
+        directory: &Rc<Inode>,
+        text: &str,
+        is_directory: bool,
+    ) -> Result<Rc<Inode>, Errno> {
+        let dentry = match self.look_up(process, directory, text).await? {
+            Looked::Negative(dentry) => dentry,
+            Looked::Inode(inode) => {
+                self.put_inode(&inode);
+                return Err(Errno::Exist);
+            }
         };
-        Ok([names(&mut { paths }), names(&mut { directories })].concat())
+        let mapping = self.mem(|mem| mem.mapping_create());
+        let inode = self.shared.files.borrow_mut().create(directory, mapping, is_directory);
+        inode.opens.set(1);
+        if let Err(errno) = self.enter_name(process, directory, text, dentry, &inode).await {
+            inode.unlinked.set(true);
+            self.put_inode_and(&inode, Some(dentry));
+            return Err(errno);
+        }
+        self.log_create(process, &inode).await;
+        if self.shared.filesystem.flusher_writes_inodes() {
+            self.mem(|mem| mem.set_inode_dirty(inode.mapping, true));
+            self.note_dirty_inode(&inode);
+        }
+        Ok(inode)
     }
 
-    /// `rmdir(2)`.
-    ///
-    /// # Errors
-    /// `NoEnt`; `NotEmpty`; `Killed`.
-    pub async fn remove_dir(&self, process: &Process, path: &str) -> Result<(), Errno> {
-        process.check_alive()?;
-        self.machine().charge(CostOp::FileUnlink, 1);
-        let empty = self.names_in(path)?.is_empty();
-        if empty {
-            self.shared.files.borrow_mut().directories.remove(path);
-        }
-        self.machine().cond_resched().await; // return to user mode
-        if empty { Ok(()) } else { Err(Errno::NotEmpty) }
-    }
-
-    /// Makes a directory whose files lie on disk `device`: where that disk is mounted.
-    ///
-    /// # Errors
-    /// `Exist`; `NoEnt` when there is no such disk; `Inval` when the directory is inside of another one,
-    /// and on XFS for every disk but the first: its inodes and its log are modelled on that one only.
-    pub fn make_dir_on(&self, path: &str, device: u16) -> Result<(), Errno> {
-        let is_modelled = device == 0 || self.shared.filesystem != Filesystem::Xfs;
-        if path.contains('/') || !is_modelled {
-            return Err(Errno::Inval);
-        }
-        if !self.disks().contains(&device) {
+    /// Makes a new inode whole, and gives it the name of a negative dentry.
+    async fn enter_name(
+        &self,
+        process: &Process,
+        directory: &Rc<Inode>,
+        text: &str,
+        dentry: DentryId,
+        inode: &Rc<Inode>,
+    ) -> Result<(), Errno> {
+        self.fill_inode(process, inode, true).await?;
+        let name = self.shared.files.borrow_mut().spellings.number(text);
+        let place = self.shared.files.borrow().place(directory, name);
+        self.change_directory(process, directory, place).await?;
+        // Other tasks may have been faster while this one waited.
+        let mut files = self.shared.files.borrow_mut();
+        if directory.unlinked.get() {
             return Err(Errno::NoEnt);
         }
-        self.add_dir(path)?;
-        let mounted = self.shared.files.borrow_mut().mount(path, device);
-        assert!(mounted, "every device of the machine has a filesystem");
-        Ok(())
-    }
-
-    pub(crate) fn lookup(&self, path: &str) -> Result<Rc<Inode>, Errno> {
-        self.shared.files.borrow().by_path.get(path).cloned().ok_or(Errno::NoEnt)
-    }
-
-    pub(crate) fn create_inode(&self, path: &str) -> Result<Rc<Inode>, Errno> {
-        let mut files = self.shared.files.borrow_mut();
-        if files.by_path.contains_key(path) {
+        if files.find(directory, name).is_some() {
             return Err(Errno::Exist);
         }
-        let mapping = self.mem(|mem| mem.mapping_create());
-        Ok(files.add(path, mapping, 0, Metadata::Table))
+        files.add_name(directory, name, inode.number);
+        self.mem(|mem| mem.bind_dentry(dentry, inode.mapping));
+        Ok(())
     }
 
     /// Removes a file. Its pages go, dirty or not, once nobody has it open; those that are on their
-    /// way to or from the disk are waited for.
+    /// way to or from the disk are waited for. Its dentry stays, negative, if nobody else uses it.
     ///
     /// # Errors
-    /// `NoEnt`; `Killed`.
+    /// `NoEnt`; `NotDir`; `IsDir`; `NoMem`; `Killed`.
     pub async fn unlink(&self, process: &Process, path: &str) -> Result<(), Errno> {
         process.check_alive()?;
         self.put_closed();
         self.machine().charge(CostOp::FileUnlink, 1);
-        let inode = self.shared.files.borrow_mut().by_path.remove(path).ok_or(Errno::NoEnt)?;
-        inode.unlinked.set(true);
-        self.log_remove(&inode).await;
+        let (directory, name) = self.walk(process, path).await?;
+        let removed = self.remove_name(process, &directory, name, false).await;
+        self.put_inode(&directory);
+        let inode = removed?;
         while inode.is_orphan() && !inode.gone.get() {
             if self.shared.in_flight.borrow().reads(inode.mapping) {
                 self.wait_for_any_read().await;
@@ -167,5 +139,60 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.machine().cond_resched().await; // return to user mode
         Ok(())
+    }
+
+    /// Removes the name of a file, or of an empty directory, from a directory that the caller holds. The inode
+    /// is no longer held, and is an orphan if nobody else has it open.
+    pub(crate) async fn remove_name(
+        &self,
+        process: &Process,
+        directory: &Rc<Inode>,
+        text: &str,
+        is_directory: bool,
+    ) -> Result<Rc<Inode>, Errno> {
+        let inode = match self.look_up(process, directory, text).await? {
+            Looked::Inode(inode) => inode,
+            Looked::Negative(dentry) => {
+                self.put_negative(dentry);
+                return Err(Errno::NoEnt);
+            }
+        };
+        if let Err(errno) = self.may_remove(&inode, is_directory) {
+            self.put_inode(&inode);
+            return Err(errno);
+        }
+        let name = self.shared.files.borrow_mut().spellings.number(text);
+        let place = self.shared.files.borrow().place(directory, name);
+        let changed = self.change_directory(process, directory, place).await;
+        let allowed = changed.and_then(|()| self.may_remove(&inode, is_directory));
+        if let Err(errno) = allowed {
+            self.put_inode(&inode);
+            return Err(errno);
+        }
+        self.shared.files.borrow_mut().remove_name(directory, name);
+        inode.unlinked.set(true);
+        let (cpu, dentry) = (self.machine().current_cpu(), self.dentry_of(&inode).expect("it is held"));
+        self.mem(|mem| {
+            if is_directory {
+                mem.free_negative_below(cpu, dentry);
+            }
+            mem.delete_dentry(dentry);
+            mem.put_dentry(cpu, dentry);
+        });
+        self.log_remove(&inode).await;
+        inode.opens.set(inode.opens.get() - 1);
+        Ok(inode)
+    }
+
+    /// Whether the name of an inode may be removed.
+    fn may_remove(&self, inode: &Inode, is_directory: bool) -> Result<(), Errno> {
+        match (inode.directory, is_directory) {
+            _ if inode.is_root() => Err(Errno::Busy),
+            _ if inode.unlinked.get() => Err(Errno::NoEnt),
+            (None, true) => Err(Errno::NotDir),
+            (Some(_), false) => Err(Errno::IsDir),
+            (Some(_), true) if self.shared.files.borrow().names(inode).len() > 0 => Err(Errno::NotEmpty),
+            _ => Ok(()),
+        }
     }
 }

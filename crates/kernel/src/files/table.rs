@@ -1,26 +1,36 @@
-//! All files of the data disks: names, inodes, and which blocks are given out.
+//! All files of the data disks: what is on the disks, and which inodes are in memory.
 //!
-//! Every disk has a filesystem of its own, mounted at a directory; what lies in no such directory is on
-//! the first disk. Blocks are given out one behind the other. Left out: a full disk, blocks that are
-//! freed. Next: [`super::names`] makes and removes files.
+//! Every disk has a filesystem of its own; the first one is at the top, others are mounted at directories there.
+//! An inode in memory is found by its mapping, and by its number through the inode on the disk. Blocks are given
+//! out one behind the other. Left out: a full disk, blocks that are freed. Next: [`super::lookup`] finds files,
+//! [`super::names`] makes and removes them.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use mm::base::ids::MappingId;
+use mm::base::ids::{DentryId, MappingId};
+use mm::fs::dentry::Name;
 use units::PAGE_SIZE;
 
-use crate::files::inode::{Inode, Metadata};
+use crate::files::directory::{Directory, EntryPlace};
+use crate::files::disk::{DiskInodes, InodeFacts};
+use crate::files::inode::{Inode, Metadata, NO_MAPPING};
+use crate::files::spelling::Spellings;
+use crate::fs::Filesystem;
 
 /// All files of the data disks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Files {
-    pub(crate) by_path: BTreeMap<String, Rc<Inode>>,
-    pub(crate) by_mapping: Vec<Option<Rc<Inode>>>,
-    pub(crate) directories: BTreeSet<String>,
-    /// Directories at which disks are mounted.
-    mounts: Vec<(String, u16)>,
-    next_inode: u32,
+    filesystem: Filesystem,
+    pub(crate) spellings: Spellings,
+    inodes: DiskInodes,
+    directories: Vec<Directory>,
+    free_directories: Vec<u32>,
+    /// Inodes in memory.
+    by_mapping: Vec<Option<Rc<Inode>>>,
+    /// The top, and what is mounted there.
+    roots: Vec<Rc<Inode>>,
+    /// Names at the top where something is mounted, and which root that is.
+    mounts: Vec<(Name, usize)>,
     disks: Vec<Disk>,
     /// Inodes without name and descriptors that still have pages on their way.
     pub(crate) orphans: Vec<Rc<Inode>>,
@@ -35,11 +45,29 @@ struct Disk {
     device: Rc<Inode>,
 }
 
+/// The number of the first root; further ones count down.
+const ROOT_NUMBER: u32 = u32::MAX - 1;
+
 impl Files {
-    /// Every file and the devices: what `drop_caches` visits.
+    /// No disk yet.
+    pub(crate) fn new(filesystem: Filesystem) -> Self {
+        Self {
+            filesystem,
+            spellings: Spellings::default(),
+            inodes: DiskInodes::default(),
+            directories: Vec::new(),
+            free_directories: Vec::new(),
+            by_mapping: Vec::new(),
+            roots: Vec::new(),
+            mounts: Vec::new(),
+            disks: Vec::new(),
+            orphans: Vec::new(),
+        }
+    }
+
+    /// Inodes in memory and devices, in the order of their mappings: what `drop_caches` visits.
     pub(crate) fn inodes(&self) -> impl Iterator<Item = &Rc<Inode>> {
-        let devices = self.disks.iter().map(|disk| &disk.device);
-        self.by_path.values().chain(&self.orphans).chain(devices)
+        self.by_mapping.iter().flatten()
     }
 
     /// The block device that `inode` is on, as a file.
@@ -52,21 +80,7 @@ impl Files {
         Rc::clone(&self.disks[usize::from(disk)].device)
     }
 
-    /// Lets files below `directory` lie on disk `device`. False: there is no such disk.
-    pub(crate) fn mount(&mut self, directory: &str, device: u16) -> bool {
-        let exists = usize::from(device) < self.disks.len();
-        if exists {
-            self.mounts.push((directory.to_string(), device));
-        }
-        exists
-    }
-
-    fn device_at(&self, path: &str) -> u16 {
-        let directory = path.split_once('/').map(|(directory, _)| directory);
-        let mount = self.mounts.iter().find(|(mount, _)| Some(mount.as_str()) == directory);
-        mount.map_or(0, |&(_, device)| device)
-    }
-
+    /// The inode in memory with this mapping.
     pub(crate) fn by_mapping(&self, mapping: MappingId) -> Option<Rc<Inode>> {
         self.by_mapping.get(mapping.0 as usize).cloned().flatten()
     }
@@ -76,6 +90,7 @@ impl Files {
         if self.by_mapping.len() <= index {
             self.by_mapping.resize(index + 1, None);
         }
+        assert!(self.by_mapping[index].is_none(), "two inodes have {:?}", inode.mapping);
         self.by_mapping[index] = Some(Rc::clone(inode));
     }
 
@@ -89,6 +104,48 @@ impl Files {
         let device = Rc::new(device);
         self.register(&device);
         self.disks.push(Disk { used: 0, device });
+        if self.roots.is_empty() {
+            self.add_root(0);
+        }
+    }
+
+    fn add_root(&mut self, device: u16) {
+        let index = u32::try_from(self.roots.len()).expect("few directories are mounted");
+        let mut root = Inode::new(ROOT_NUMBER - index, NO_MAPPING, 0);
+        root.metadata = Metadata::None;
+        root.device = device;
+        root.directory = Some(self.new_directory());
+        self.roots.push(Rc::new(root));
+    }
+
+    /// The top of the first disk.
+    pub(crate) fn top(&self) -> Rc<Inode> {
+        Rc::clone(&self.roots[0])
+    }
+
+    /// The dentry of a root.
+    pub(crate) fn root_dentry(root: &Inode) -> DentryId {
+        DentryId::root(u16::try_from(ROOT_NUMBER - root.number).expect("few directories are mounted"))
+    }
+
+    /// Mounts disk `device` at a name at the top that is not taken. False: there is no such disk.
+    pub(crate) fn mount(&mut self, name: &str, device: u16) -> bool {
+        let exists = usize::from(device) < self.disks.len();
+        if exists {
+            let name = self.spellings.number(name);
+            self.mounts.push((name, self.roots.len()));
+            self.add_root(device);
+        }
+        exists
+    }
+
+    /// What is mounted at a name in a directory.
+    pub(crate) fn mounted_at(&self, directory: &Inode, name: Name) -> Option<Rc<Inode>> {
+        if self.mounts.is_empty() || directory.number != ROOT_NUMBER {
+            return None;
+        }
+        let mount = self.mounts.iter().find(|(mount, _)| *mount == name);
+        mount.map(|&(_, root)| Rc::clone(&self.roots[root]))
     }
 
     /// Where the next block that a disk gives out begins.
@@ -106,27 +163,171 @@ impl Files {
         }
     }
 
-    /// Gives a file that is laid out all of its blocks, away from those of others.
-    pub(crate) fn lay_out(&mut self, inode: &Inode, pages: u32) {
-        self.align(inode);
-        self.allocate(inode, pages);
-        self.align(inode);
+    /// Makes a file that is laid out, with all of its blocks, away from those of others: on the disk alone.
+    pub(crate) fn lay_out(&mut self, directory: &Inode, name: Name, pages: u32, size: u64) {
+        let number = self.inodes.take_number();
+        let mut inode = Inode::new(number, NO_MAPPING, size);
+        (inode.metadata, inode.device) = (Metadata::OwnBlock, directory.device);
+        self.align(inode.device);
+        self.allocate(&inode, pages);
+        self.align(inode.device);
+        self.write(&inode);
+        self.add_name(directory, name, number);
     }
 
-    fn align(&mut self, inode: &Inode) {
-        let used = &mut self.disks[usize::from(inode.device)].used;
+    fn align(&mut self, device: u16) {
+        let used = &mut self.disks[usize::from(device)].used;
         *used = used.next_multiple_of(EXTENT_ALIGN);
     }
+}
 
-    pub(crate) fn add(&mut self, path: &str, mapping: MappingId, size: u64, metadata: Metadata) -> Rc<Inode> {
-        let mut inode = Inode::new(self.next_inode, mapping, size);
-        inode.metadata = metadata;
-        inode.device = self.device_at(path);
-        self.next_inode += 1;
+/// Inodes that come into memory and leave it.
+impl Files {
+    /// The number in memory of an inode, if it is there.
+    pub(crate) fn in_memory(&self, number: u32) -> Option<Rc<Inode>> {
+        self.inodes.mapping(number).and_then(|mapping| self.by_mapping(mapping))
+    }
+
+    /// Reads an inode that is not in memory.
+    pub(crate) fn bring_in(&mut self, number: u32, mapping: MappingId) -> Rc<Inode> {
+        let InodeFacts { size, device, metadata, directory, extents } = self.inodes.read(number);
+        let mut inode = Inode::new(number, mapping, size);
+        (inode.device, inode.metadata, inode.directory) = (device, metadata, directory);
+        inode.extents = extents.into();
+        self.enter(inode)
+    }
+
+    /// Makes a new inode, which has no name yet.
+    pub(crate) fn create(&mut self, directory: &Inode, mapping: MappingId, is_directory: bool) -> Rc<Inode> {
+        let mut inode = Inode::new(self.inodes.take_number(), mapping, 0);
+        inode.device = directory.device;
+        if is_directory {
+            inode.directory = Some(self.new_directory());
+        }
+        self.enter(inode)
+    }
+
+    fn enter(&mut self, inode: Inode) -> Rc<Inode> {
         let inode = Rc::new(inode);
+        self.inodes.set_mapping(inode.number, Some(inode.mapping));
         self.register(&inode);
-        self.by_path.insert(path.to_string(), Rc::clone(&inode));
         inode
+    }
+
+    fn write(&mut self, inode: &Inode) {
+        let facts = InodeFacts {
+            size: inode.size.get(),
+            device: inode.device,
+            metadata: inode.metadata,
+            directory: inode.directory,
+            extents: inode.extents.take(),
+        };
+        self.inodes.write(inode.number, facts);
+    }
+
+    /// An inode has left memory: it is written, or gone for good when it has no name.
+    pub(crate) fn release(&mut self, mapping: MappingId) {
+        let inode = self.by_mapping[mapping.0 as usize].take().expect("an inode in memory");
+        inode.gone.set(true);
+        self.inodes.set_mapping(inode.number, None);
+        if inode.unlinked.get() {
+            if let Some(directory) = inode.directory {
+                self.directories[directory as usize] = Directory::default();
+                self.free_directories.push(directory);
+            }
+            self.inodes.free(inode.number);
+        } else {
+            self.write(&inode);
+        }
+    }
+}
+
+/// Names in directories.
+impl Files {
+    fn new_directory(&mut self) -> u32 {
+        self.free_directories.pop().unwrap_or_else(|| {
+            self.directories.push(Directory::default());
+            u32::try_from(self.directories.len() - 1).expect("fewer directories than inodes")
+        })
+    }
+
+    /// The names in a directory.
+    pub(crate) fn names(&self, directory: &Inode) -> &Directory {
+        &self.directories[directory.directory.expect("a directory") as usize]
+    }
+
+    /// The inode that has a name.
+    pub(crate) fn find(&self, directory: &Inode, name: Name) -> Option<u32> {
+        self.names(directory).find(name)
+    }
+
+    /// Where in its directory a name is, or would be.
+    pub(crate) fn place(&self, directory: &Inode, name: Name) -> EntryPlace {
+        self.names(directory).place(name)
+    }
+
+    /// Gives an inode a name that is not taken.
+    pub(crate) fn add_name(&mut self, directory: &Inode, name: Name, number: u32) {
+        let length = self.spellings.length(name);
+        let index = directory.directory.expect("a directory") as usize;
+        self.directories[index].add(name, number, self.filesystem, length);
+    }
+
+    /// Takes a name away that is there.
+    pub(crate) fn remove_name(&mut self, directory: &Inode, name: Name) {
+        let length = self.spellings.length(name);
+        let index = directory.directory.expect("a directory") as usize;
+        self.directories[index].remove(name, self.filesystem, length);
+    }
+
+    /// The directory on the disk that a path leads to, as if it were in memory; none when there is none.
+    pub(crate) fn directory_on_disk(&self, path: &str) -> Option<Rc<Inode>> {
+        let mut directory = self.top();
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            let name = self.spellings.find(name)?;
+            if let Some(root) = self.mounted_at(&directory, name) {
+                directory = root;
+                continue;
+            }
+            let number = self.find(&directory, name)?;
+            directory = match self.in_memory(number) {
+                Some(inode) => inode,
+                None => {
+                    let facts = self.inodes.read(number);
+                    let mut inode = Inode::new(number, NO_MAPPING, facts.size);
+                    (inode.device, inode.directory) = (facts.device, facts.directory);
+                    Rc::new(inode)
+                }
+            };
+            directory.directory?;
+        }
+        Some(directory)
+    }
+
+    /// Checks that names, inodes on the disk and inodes in memory agree; returns what is wrong. For tests.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let roots = self.roots.iter().map(|root| root.directory.expect("a directory"));
+        let mut directories: Vec<u32> = roots.collect();
+        let mut named = 0;
+        while let Some(directory) = directories.pop() {
+            for (name, number) in self.directories[directory as usize].entries() {
+                named += 1;
+                let facts = self.inodes.read(number);
+                let inode = self.in_memory(number);
+                let unlinked = inode.is_some_and(|inode| inode.unlinked.get() || inode.gone.get());
+                if unlinked || self.directories[directory as usize].find(name) != Some(number) {
+                    return Err(format!("{} leads to an inode that is gone", self.spellings.text(name)));
+                }
+                let below = self.in_memory(number).map_or(facts.directory, |inode| inode.directory);
+                directories.extend(below);
+            }
+        }
+        let nameless = self.inodes().filter(|inode| inode.unlinked.get()).count();
+        if named + nameless == self.inodes.count() {
+            Ok(())
+        } else {
+            Err(format!("{} inodes, {named} names, {nameless} without one", self.inodes.count()))
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Filesystems: what ext3, ext4 and XFS do differently, as far as memory management sees it.
 //!
-//! What can be said at once is here, by [`Filesystem`]; what waits is in [`pages`], [`inodes`] and [`flush`],
-//! which everybody calls and which turn to [`ext3`], [`ext4`] or [`xfs`]. Left out: any other filesystem,
-//! journals but the log of XFS, a full disk.
+//! What can be said at once is here, by [`Filesystem`]; what waits is in [`pages`], [`inodes`], [`directories`] and
+//! [`flush`], which everybody calls and which turn to [`ext3`], [`ext4`] or [`xfs`]. Left out: any other
+//! filesystem, journals but the log of XFS, a full disk.
 
+pub mod directories;
 pub mod ext3;
 pub mod ext3_table;
 pub mod ext4;

@@ -30,6 +30,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.shrink_memcg(memcg, node, sc).await;
             }
             self.machine().charge(CostOp::WalkMemcg, walk.take_steps());
+            self.mem(|mem| mem.credit_slab(sc));
             let freed = sc.nr_reclaimed - before;
             if !self.mem(|mem| mem.should_continue_reclaim(node, sc, freed)) {
                 break;
@@ -37,6 +38,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.mem(|mem| mem.note_scanned(node, sc.reclaim_idx, sc.nr_scanned - scanned));
         self.shrink_slab_by_scan(node, sc.nr_scanned - scanned, sc).await;
+        self.mem(|mem| mem.credit_slab(sc));
         self.heed_writeback(node, sc, sc.nr_reclaimed - start).await;
     }
 

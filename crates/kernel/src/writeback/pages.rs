@@ -6,7 +6,6 @@
 use std::rc::Rc;
 
 use mm::base::event::Trace;
-use units::PAGE_SIZE;
 
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
@@ -52,14 +51,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.submit_plug(plug);
             let queue = self.shared.wait.requests;
             let _ = self.machine().wait(queue, WaitReason::RequestQueue, None).await;
-        }
-    }
-
-    /// Gives blocks to pages that are about to be written, and to the rest of the file with them.
-    pub(crate) fn allocate_blocks(&self, inode: &Inode, first: u32, count: u32) {
-        if first + count > inode.mapped_pages() {
-            let pages = u32::try_from(inode.size.get().div_ceil(PAGE_SIZE)).expect("sizes are checked");
-            self.shared.files.borrow_mut().allocate(inode, pages.max(first + count));
         }
     }
 }

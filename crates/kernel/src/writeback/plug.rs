@@ -14,6 +14,7 @@ use units::{Bytes, NodeId, PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::PageRange;
 use crate::files::inode::Inode;
+use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{IoKind, IoRequest, Machine};
 use crate::writeback::request::Plug;
@@ -25,6 +26,14 @@ pub(crate) const REQUEST_PAGES: u32 = 128;
 const REQUESTS_MAX: u32 = 128;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Gives blocks to pages that are about to be written, and to the rest of the file with them.
+    pub(crate) fn allocate_blocks(&self, inode: &Inode, first: u32, count: u32) {
+        if first + count > inode.mapped_pages() {
+            let pages = u32::try_from(inode.size.get().div_ceil(PAGE_SIZE)).expect("sizes are checked");
+            self.shared.files.borrow_mut().allocate(inode, pages.max(first + count));
+        }
+    }
+
     pub(crate) fn add_to_plug(&self, inode: &Inode, first: u32, count: u32, plug: &mut Plug) {
         let (mut first, end) = (first, first + count);
         let mut noted = first;
@@ -77,11 +86,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// it may sleep until some of those pages are clean.
     pub(crate) async fn with_plug<R>(&self, plug: &mut Plug, work: impl Future<Output = R>) -> R {
         let task = self.machine().current_task();
-        let before = self.shared.plugs.borrow_mut().insert(task, std::mem::take(plug));
-        assert!(before.is_none(), "a task has one plug");
+        {
+            let mut plugs = self.shared.plugs.borrow_mut();
+            assert!(plugs.iter().all(|(other, _)| *other != task), "a task has one plug");
+            plugs.push((task, std::mem::take(plug)));
+        }
         let done = work.await;
-        let left = self.shared.plugs.borrow_mut().remove(&task);
-        *plug = left.expect("it was put there");
+        let mut plugs = self.shared.plugs.borrow_mut();
+        let place = plugs.iter().position(|(other, _)| *other == task).expect("it was put there");
+        *plug = plugs.swap_remove(place).1;
         done
     }
 
@@ -92,7 +105,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return;
         }
         let task = self.machine().current_task();
-        let plug = self.shared.plugs.borrow_mut().get_mut(&task).map(std::mem::take);
+        let plug = {
+            let mut plugs = self.shared.plugs.borrow_mut();
+            plugs.iter_mut().find(|(other, _)| *other == task).map(|(_, plug)| std::mem::take(plug))
+        };
         if let Some(mut plug) = plug {
             self.submit_plug(&mut plug);
         }
@@ -102,11 +118,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn write_done(&self, device: u16, ranges: &[PageRange]) {
         self.flusher_of(device, |flusher| flusher.requests -= 1);
         self.write_left_queue(device);
-        for range in ranges {
-            let written = self.mem(|mem| mem.end_writeback(range.mapping, range.first, range.count));
-            for (node, pages) in written {
-                self.note_written(node, pages);
+        let mut written = Vec::new();
+        self.mem(|mem| {
+            for range in ranges {
+                mem.end_writeback(range.mapping, range.first, range.count, &mut written);
             }
+        });
+        for (node, pages) in written {
+            self.note_written(node, pages);
         }
         for queue in [self.shared.wait.page_writeback, self.shared.wait.requests] {
             self.wake_queue(queue);
@@ -133,9 +152,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.flusher_of(inode.device, |flusher| flusher.requests >= REQUESTS_MAX)
     }
 
-    /// Reclaim writes single dirty pages whose place on the disk is known (`pageout`), as long as the device is
-    /// not congested. ext4 takes none whose blocks are still to be allocated. Left out: that XFS up to 2.6.35
-    /// allocates them here, and that kswapd writes to a congested device, too.
+    /// Reclaim writes single dirty pages (`pageout`), as long as the device is not congested. XFS gives kswapd
+    /// the blocks that are still to be allocated; ext4 takes no page without one, which then loses its mark: to
+    /// reclaim it is a page that was never met. Left out: the transaction of these blocks, that XFS up to 2.6.35
+    /// allocates them for every reclaimer, and that kswapd writes to a congested device, too.
     pub(crate) fn pageout(&self, pages: Vec<Pfn>) {
         let mut plug = Plug::default();
         let rules = self.mem(|mem| *mem.core.rules());
@@ -145,7 +165,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let Some(inode) = self.shared.files.borrow().by_mapping(mapping) else { continue };
             let marked = self.shared.congestion.borrow().is_marked(inode.device, rules.device_congestion);
             let congested = marked && rules.writepage == Writepage::Anyone;
-            if congested || inode.place(index).is_none() || self.is_queue_full(&inode) {
+            if congested || self.is_queue_full(&inode) {
+                continue;
+            }
+            if self.shared.filesystem == Filesystem::Xfs && rules.writepage == Writepage::Kswapd {
+                self.allocate_blocks(&inode, index, 1);
+            }
+            if inode.place(index).is_none() {
+                self.mem(|mem| mem.refuse_pageout(pfn));
                 continue;
             }
             if let Some((first, count)) = self.mem(|mem| mem.start_pageout(mapping, index)) {

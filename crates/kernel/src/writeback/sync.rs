@@ -28,6 +28,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.wait_for_writeback(inode.mapping).await;
             }
         }
+        if inode.gone.get() {
+            return;
+        }
         self.wait_for_writeback(inode.mapping).await;
         // It stays on the flusher's list, where the next round finds it clean.
         if !inode.is_orphan() && self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) == 0 {

@@ -83,6 +83,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// list where it belongs. Returns the pages.
     async fn write_chunk(&self, inode: &Rc<Inode>, left: u64, plug: &mut Plug) -> u64 {
         let chunk = self.mem(|mem| {
+            if mem.cache.trees().dirty_pages(inode.mapping) <= CHUNK_PAGES {
+                return CHUNK_PAGES; // The least that it can be.
+            }
             let half_second = mem.cache.pace().bandwidth() / 2;
             half_second.min(mem.dirty_limits().threshold / 8) / CHUNK_PAGES * CHUNK_PAGES + CHUNK_PAGES
         });

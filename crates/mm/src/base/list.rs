@@ -13,7 +13,7 @@
 
 use units::Pfn;
 
-use crate::base::ids::MappingId;
+use crate::base::ids::{DentryId, MappingId};
 
 /// The number of an entry in a table.
 pub trait ListId: Copy + Eq {
@@ -33,6 +33,10 @@ impl ListId for MappingId {
     const NIL: Self = Self(u32::MAX);
 }
 
+impl ListId for DentryId {
+    const NIL: Self = Self(u32::MAX);
+}
+
 /// Neighbours of an entry that is on a list; of one that is not they mean nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link<I> {
@@ -43,6 +47,18 @@ pub struct Link<I> {
 impl<I: ListId> Link<I> {
     /// Links of an entry that was never on a list.
     pub const UNUSED: Self = Self { prev: I::NIL, next: I::NIL };
+
+    /// The neighbour towards the head.
+    #[inline]
+    pub fn prev(&self) -> Option<I> {
+        some(self.prev)
+    }
+
+    /// The neighbour towards the tail.
+    #[inline]
+    pub fn next(&self) -> Option<I> {
+        some(self.next)
+    }
 }
 
 /// A table whose entries have links.

@@ -56,7 +56,7 @@ fn empty_file<T: Trace>(mem: &mut Memory<T>, cpu: CpuId) -> MappingId {
         let (order, mobility) = mem.slab_request(Cache::TreeNode);
         let (gfp, flags) = (Gfp::KERNEL | mobility, AllocFlags::NO_WATERMARKS);
         let block = mem.core.alloc.alloc(cpu, gfp, order, flags).page.unwrap();
-        mem.grow_slab(Cache::TreeNode, block);
+        mem.grow_slab(cpu, Cache::TreeNode, MemcgId::ROOT, block);
     }
     mapping
 }

@@ -12,24 +12,25 @@
 //! Both LRUs exist for each cgroup and node and are second-chance lists, oldest first. Objects are
 //! taken off a list lazily: one that is in use again stays until a scan meets it.
 //!
-//! A file is named by its [`MappingId`], which outlives its objects in memory. Left out:
-//! directories, hard links, negative dentries, the delay of RCU. An evicted inode of XFS stays in memory
-//! in the set of [`crate::fs::xfs::reclaimable`]; any other is freed at once. Neighbours: [`crate::reclaim::shrinker`] decides how much is scanned,
-//! [`crate::slab::caches`] has the objects.
+//! An inode in memory is named by the [`MappingId`] of its pages, from when it is brought into memory until
+//! its objects are freed: then it is among the *released* ones ([`Vfs::take_released`]), and its number is
+//! used again. What remains of it on the disk is the driver's matter. An evicted inode of XFS stays in memory in
+//! the set of [`crate::fs::xfs::reclaimable`]; any other is freed at once. Left out: hard links, the delay of
+//! RCU. Neighbours: [`super::dentry`], [`super::prune`] for scans of the lists, [`crate::reclaim::shrinker`] for
+//! how much is scanned, [`crate::slab::caches`] for the objects.
 
-use std_alloc::vec;
 use std_alloc::vec::Vec;
 
 use units::{CpuId, NodeId};
 
 use crate::base::event::Trace;
-use crate::base::ids::{MappingId, MemcgId};
-use crate::base::list::{Link, Links, List};
-use crate::base::vmstat::VmEvent;
+use crate::base::ids::{DentryId, MappingId, MemcgId};
+use crate::base::list::ListId;
 use crate::core::Core;
+use crate::fs::dentry::{Dentries, Name};
 use crate::fs::ext4::extents::ExtentStatus;
+use crate::fs::object_lru::{Listed, ObjectLru, Place};
 use crate::fs::xfs::reclaimable::Reclaimable;
-use crate::lru::lists::Lru;
 use crate::pages::cache::PageCache;
 use crate::slab::object::Object;
 use crate::version::geometry::Cache;
@@ -49,26 +50,6 @@ impl VfsLru {
     pub const ALL: [Self; 2] = [Self::Dentry, Self::Inode];
 }
 
-/// A place on one of the lists.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    link: Link<MappingId>,
-    listed: bool,
-    referenced: bool,
-}
-
-const UNLISTED: Place = Place { link: Link::UNUSED, listed: false, referenced: false };
-
-impl Links<MappingId> for Vec<Place> {
-    fn link(&self, id: MappingId) -> Link<MappingId> {
-        self[id.0 as usize].link
-    }
-
-    fn link_mut(&mut self, id: MappingId) -> &mut Link<MappingId> {
-        &mut self[id.0 as usize].link
-    }
-}
-
 /// Objects that an inode consists of.
 #[derive(Debug, Clone, Copy)]
 pub struct InodeObjects {
@@ -83,57 +64,77 @@ pub struct InodeObjects {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct CachedFile {
-    dentry: Option<Object>,
-    objects: Option<InodeObjects>,
-    users: u32,
+pub(super) struct CachedInode {
+    pub(super) objects: Option<InodeObjects>,
+    /// [`ListId::NIL`] without one.
+    dentry: DentryId,
+    place: Place<MappingId>,
     /// The inode itself is to be written, whatever its pages.
     dirty: bool,
-    /// The inode is only in the reclaimable set of XFS.
+    /// It has no name any more, and goes with its last user.
+    unlinked: bool,
+    /// It is only in the reclaimable set of XFS.
     evicted: bool,
 }
 
-const NOT_CACHED: CachedFile =
-    CachedFile { dentry: None, objects: None, users: 0, dirty: false, evicted: false };
+const NOT_CACHED: CachedInode = CachedInode {
+    objects: None,
+    dentry: ListId::NIL,
+    place: Place::NONE,
+    dirty: false,
+    unlinked: false,
+    evicted: false,
+};
+
+const _: () = assert!(size_of::<CachedInode>() <= 48);
+
+/// Inodes by mapping.
+#[derive(Debug, Clone, Default)]
+pub(super) struct InodeTable(pub(super) Vec<CachedInode>);
+
+impl Listed<MappingId> for InodeTable {
+    fn place(&self, id: MappingId) -> &Place<MappingId> {
+        &self.0[id.0 as usize].place
+    }
+
+    fn place_mut(&mut self, id: MappingId) -> &mut Place<MappingId> {
+        &mut self.0[id.0 as usize].place
+    }
+}
 
 /// All dentries and inodes in memory.
 #[derive(Debug, Clone)]
 pub struct Vfs {
-    /// By mapping.
-    files: Vec<CachedFile>,
-    /// By [`VfsLru`] and mapping.
-    places: [Vec<Place>; 2],
-    /// By lruvec: for each cgroup one for each node.
-    lists: Vec<[List<MappingId>; 2]>,
-    nodes: usize,
+    pub(super) dentries: Dentries,
+    inodes: InodeTable,
+    lru: ObjectLru<MappingId>,
     count: u64,
-    /// What ext4 knows about the blocks of inodes; it goes with the inode.
-    pub extents: ExtentStatus,
     /// Inodes of XFS that are evicted and not freed.
     pub(crate) reclaimable: Reclaimable,
+    /// What ext4 knows about the blocks of inodes; it goes with the inode.
+    pub extents: ExtentStatus,
+    /// Inodes that left memory since this was asked last.
+    released: Vec<MappingId>,
 }
 
 impl Vfs {
     /// None yet, on a machine of so many nodes with a root cgroup.
     pub fn new(nodes: usize) -> Self {
         Self {
-            files: Vec::new(),
-            places: [Vec::new(), Vec::new()],
-            lists: vec![[List::EMPTY; 2]; nodes],
-            nodes,
+            dentries: Dentries::new(nodes),
+            inodes: InodeTable::default(),
+            lru: ObjectLru::new(nodes),
             count: 0,
-            extents: ExtentStatus::default(),
             reclaimable: Reclaimable::default(),
+            extents: ExtentStatus::default(),
+            released: Vec::new(),
         }
     }
 
     /// Makes the lists of a new cgroup.
     pub(crate) fn add_cgroup(&mut self) {
-        self.lists.resize(self.lists.len() + self.nodes, [List::EMPTY; 2]);
-    }
-
-    fn index(&self, memcg: MemcgId, node: NodeId) -> usize {
-        (memcg.index() * self.nodes) + node.index()
+        self.dentries.lru.add_cgroup();
+        self.lru.add_cgroup();
     }
 
     /// Inodes in memory.
@@ -141,158 +142,261 @@ impl Vfs {
         self.count
     }
 
-    /// Whether the dentry and the inode of a file are in memory.
-    pub fn is_cached(&self, mapping: MappingId) -> (bool, bool) {
-        self.files
-            .get(mapping.0 as usize)
-            .map_or((false, false), |file| (file.dentry.is_some(), file.objects.is_some() && !file.evicted))
+    /// Negative dentries in memory.
+    pub fn negative_dentries(&self) -> u64 {
+        self.dentries.negative()
+    }
+
+    #[inline]
+    fn cached(&self, mapping: MappingId) -> &CachedInode {
+        self.inodes.0.get(mapping.0 as usize).unwrap_or(&NOT_CACHED)
+    }
+
+    fn cached_mut(&mut self, mapping: MappingId) -> &mut CachedInode {
+        let index = mapping.0 as usize;
+        if self.inodes.0.len() <= index {
+            self.inodes.0.resize(index + 1, NOT_CACHED);
+        }
+        &mut self.inodes.0[index]
+    }
+
+    /// Whether an inode is in memory, and not evicted.
+    #[inline]
+    pub fn has_inode(&self, mapping: MappingId) -> bool {
+        let cached = self.cached(mapping);
+        cached.objects.is_some() && !cached.evicted
+    }
+
+    /// Whether objects of an inode are in memory, if only because it was evicted and not freed.
+    #[inline]
+    pub fn has_objects(&self, mapping: MappingId) -> bool {
+        self.cached(mapping).objects.is_some()
+    }
+
+    /// The dentry of an inode, if that is in memory.
+    #[inline]
+    pub fn dentry_of(&self, mapping: MappingId) -> Option<DentryId> {
+        let dentry = self.cached(mapping).dentry;
+        (dentry != ListId::NIL).then_some(dentry)
+    }
+
+    /// Finds a name below a directory; the outer none: nothing in memory says whether there is such a
+    /// file (`d_lookup`).
+    #[inline]
+    pub fn find_dentry(&self, parent: DentryId, name: Name) -> Option<DentryId> {
+        self.dentries.find(parent, name)
+    }
+
+    /// The inode of a dentry; none when it is negative.
+    #[inline]
+    pub fn inode_of(&self, dentry: DentryId) -> Option<MappingId> {
+        self.dentries.get(dentry).inode()
     }
 
     /// Objects on all lists of one kind.
     pub fn listed(&self, lru: VfsLru) -> u64 {
-        self.lists.iter().map(|lists| u64::from(lists[lru as usize].len())).sum()
-    }
-
-    fn file(&mut self, mapping: MappingId) -> &mut CachedFile {
-        let index = mapping.0 as usize;
-        if self.files.len() <= index {
-            self.files.resize(index + 1, NOT_CACHED);
-            for places in &mut self.places {
-                places.resize(index + 1, UNLISTED);
-            }
+        match lru {
+            VfsLru::Dentry => self.dentries.lru.total(),
+            VfsLru::Inode => self.lru.total(),
         }
-        &mut self.files[index]
     }
 
-    fn place(&mut self, lru: VfsLru, mapping: MappingId) -> &mut Place {
-        &mut self.places[lru as usize][mapping.0 as usize]
+    /// Objects on one list.
+    pub(crate) fn listed_on(&self, lru: VfsLru, memcg: MemcgId, node: NodeId) -> u64 {
+        match lru {
+            VfsLru::Dentry => self.dentries.lru.len(memcg, node),
+            VfsLru::Inode => self.lru.len(memcg, node),
+        }
     }
 
-    fn push_tail(&mut self, lru: VfsLru, list: usize, id: MappingId) {
-        self.lists[list][lru as usize].push_back(&mut self.places[lru as usize], id);
-        self.places[lru as usize][id.0 as usize].listed = true;
+    /// The inode that is looked at next on a list.
+    pub(super) fn oldest_inode(&self, memcg: MemcgId, node: NodeId) -> Option<MappingId> {
+        self.lru.first(memcg, node)
     }
 
-    fn unlink(&mut self, lru: VfsLru, list: usize, id: MappingId) {
-        self.lists[list][lru as usize].remove(&mut self.places[lru as usize], id);
-        self.places[lru as usize][id.0 as usize] = UNLISTED;
+    /// Whether inodes left memory of which nobody has taken note.
+    #[inline]
+    pub fn has_released(&self) -> bool {
+        !self.released.is_empty()
     }
 
-    fn rotate(&mut self, lru: VfsLru, list: usize, id: MappingId) {
-        self.unlink(lru, list, id);
-        self.push_tail(lru, list, id);
+    /// The next inode that left memory: its pages are gone, and its number is free.
+    pub(crate) fn take_released(&mut self) -> Option<MappingId> {
+        self.released.pop()
     }
 
-    /// Objects that files in memory hold: for checks.
+    /// Objects that dentries and inodes in memory hold: for checks.
     pub(crate) fn objects(&self) -> impl Iterator<Item = Object> + '_ {
-        self.files.iter().flat_map(|file| {
-            let inode = file.objects.into_iter();
-            file.dentry.into_iter().chain(inode.flat_map(|objects| {
-                [Some(objects.inode), Some(objects.extra), objects.log_item].into_iter().flatten()
-            }))
-        })
+        let dentries = self.dentries.all().filter_map(|(_, dentry)| dentry.object);
+        let inodes = self.inodes.0.iter().filter_map(|cached| cached.objects);
+        dentries.chain(inodes.flat_map(|objects| {
+            [Some(objects.inode), Some(objects.extra), objects.log_item].into_iter().flatten()
+        }))
     }
 
-    /// Walks every list; returns what is wrong.
+    /// Checks lists and counts; returns what is wrong.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
-        for lru in VfsLru::ALL {
-            let mut walked = 0;
-            let places = &self.places[lru as usize];
-            for lists in &self.lists {
-                let list = lists[lru as usize];
-                let (mut last, mut len) = (None, 0);
-                for id in list.iter(places) {
-                    if !places[id.0 as usize].listed || List::prev(places, id) != last {
-                        return Err("the links of a list of dentries or inodes are broken");
-                    }
-                    let file = &self.files[id.0 as usize];
-                    let present = match lru {
-                        VfsLru::Dentry => file.dentry.is_some(),
-                        VfsLru::Inode => file.objects.is_some() && !file.evicted,
-                    };
-                    if !present {
-                        return Err("a freed dentry or inode is on a list");
-                    }
-                    len += 1;
-                    last = Some(id);
-                }
-                if len != list.len() || list.last() != last {
-                    return Err("a list of dentries or inodes has another length than it says");
-                }
-                walked += u64::from(len);
-            }
-            let listed = places.iter().filter(|place| place.listed).count();
-            if walked != listed as u64 {
-                return Err("a dentry or inode says that it is on a list and is on none");
+        self.dentries.check()?;
+        let walked = self.lru.check(&self.inodes, |id| self.has_inode(id))?;
+        if walked != self.inodes.0.iter().filter(|cached| cached.place.listed).count() as u64 {
+            return Err("an inode says that it is on a list and is on none");
+        }
+        for (id, dentry) in self.dentries.all() {
+            let Some(inode) = dentry.inode() else { continue };
+            if self.dentry_of(inode) != Some(id) || !self.has_inode(inode) {
+                return Err("a dentry and its inode do not know each other");
             }
         }
-        let inodes = self.files.iter().filter(|file| file.objects.is_some()).count();
+        let bound = self.inodes.0.iter().filter(|cached| cached.dentry != ListId::NIL).count();
+        if bound != self.dentries.all().filter(|(_, dentry)| dentry.inode().is_some()).count() {
+            return Err("an inode has a dentry that is another's");
+        }
+        self.check_evicted()?;
+        let inodes = self.inodes.0.iter().filter(|cached| cached.objects.is_some()).count();
+        if self.count == inodes as u64 { Ok(()) } else { Err("the count of inodes is off") }
+    }
+
+    fn check_evicted(&self) -> Result<(), &'static str> {
         let mut evicted = 0;
         for (number, mapping) in self.reclaimable.all() {
-            let file = &self.files[mapping.0 as usize];
-            if !file.evicted || file.objects.is_none_or(|objects| objects.number != number) {
+            let cached = self.cached(mapping);
+            if !cached.evicted || cached.objects.is_none_or(|objects| objects.number != number) {
                 return Err("the reclaimable set names an inode that is not evicted");
             }
             evicted += 1;
         }
-        let said = self.files.iter().filter(|file| file.evicted).count() as u64;
-        if evicted != said || evicted != self.reclaimable.count() {
-            return Err("the count of evicted inodes is off");
-        }
-        if self.count == inodes as u64 { Ok(()) } else { Err("the count of inodes is off") }
+        let said = self.inodes.0.iter().filter(|cached| cached.evicted).count() as u64;
+        let agree = evicted == said && evicted == self.reclaimable.count();
+        if agree { Ok(()) } else { Err("the count of evicted inodes is off") }
     }
-}
-
-/// What a scan of one of the lists came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[must_use]
-pub struct Pruned {
-    /// Dentries or inodes freed.
-    pub freed: u64,
-    /// Pages (and shadows, which count as pages) that were dropped with them.
-    pub stolen: u64,
 }
 
 impl Vfs {
-    /// The list that an object belongs on: by its cgroup and the node of its slab.
-    fn list_of<T: Trace>(&self, core: &Core<T>, object: Object) -> usize {
-        self.index(object.memcg, core.object_node(object))
+    /// Adds a dentry that was looked up, with one user: that of an inode in memory, or a negative one
+    /// (`d_add`).
+    pub fn add_dentry(
+        &mut self,
+        parent: DentryId,
+        name: Name,
+        object: Object,
+        inode: Option<MappingId>,
+    ) -> DentryId {
+        let id = self.dentries.add(parent, name, object, inode);
+        if let Some(inode) = inode {
+            self.attach(id, inode);
+        }
+        id
     }
 
-    /// Puts a new dentry on a file, without users yet.
-    pub fn attach_dentry(&mut self, mapping: MappingId, dentry: Object) {
-        let file = self.file(mapping);
-        assert!(file.dentry.is_none(), "{mapping:?} has a dentry already");
-        file.dentry = Some(dentry);
+    /// A file is created under a name that was known not to exist (`d_instantiate`).
+    pub fn bind_dentry(&mut self, dentry: DentryId, inode: MappingId) {
+        self.dentries.bind(dentry, inode);
+        self.attach(dentry, inode);
     }
 
-    /// Puts a new inode on a file.
+    fn attach(&mut self, dentry: DentryId, inode: MappingId) {
+        let cached = self.cached_mut(inode);
+        assert!(cached.objects.is_some(), "a dentry has an inode in memory");
+        assert!(cached.dentry == ListId::NIL, "{inode:?} has a dentry already");
+        cached.dentry = dentry;
+    }
+
+    /// Puts the objects of an inode into memory.
     pub fn attach_inode(&mut self, mapping: MappingId, objects: InodeObjects) {
-        let file = self.file(mapping);
-        assert!(file.objects.is_none(), "{mapping:?} has an inode already");
-        file.objects = Some(objects);
+        let cached = self.cached_mut(mapping);
+        assert!(cached.objects.is_none(), "{mapping:?} has an inode already");
+        *cached = CachedInode { objects: Some(objects), ..NOT_CACHED };
         self.count += 1;
     }
 
-    /// A task opens the file: its dentry has one more user. It stays on the LRU if it is there.
-    pub fn dentry_get(&mut self, mapping: MappingId) {
-        let file = self.file(mapping);
-        assert!(file.dentry.is_some(), "only a file with a dentry can be opened");
-        file.users += 1;
+    /// A dentry has one more user (`dget`). It stays on the LRU if it is there.
+    #[inline]
+    pub fn hold_dentry(&mut self, dentry: DentryId) {
+        self.dentries.hold(dentry);
     }
 
-    /// A file is closed (`dput`): without users the dentry goes on its LRU, or is referenced there.
-    pub fn dentry_put<T: Trace>(&mut self, core: &Core<T>, mapping: MappingId) {
-        let file = self.file(mapping);
-        file.users -= 1;
-        let (Some(dentry), 0) = (file.dentry, file.users) else { return };
-        let place = self.place(VfsLru::Dentry, mapping);
-        if place.listed {
-            place.referenced = true;
-        } else {
-            let list = self.list_of(core, dentry);
-            self.push_tail(VfsLru::Dentry, list, mapping);
+    /// A dentry has one user less (`dput`): without users it goes on its LRU, or is referenced there. One
+    /// whose name was removed is freed.
+    pub(crate) fn put_dentry<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &PageCache,
+        cpu: CpuId,
+        dentry: DentryId,
+    ) {
+        let mut next = dentry;
+        while self.dentries.release(next) == 0 {
+            if self.dentries.get(next).hashed {
+                self.dentries.retain(core, next);
+                return;
+            }
+            next = self.free_dentry(core, cache, cpu, next);
         }
+    }
+
+    /// The name of a dentry was removed; its caller holds it (`d_delete`). Without other users it is negative
+    /// from here on, otherwise nobody finds it any more.
+    pub(crate) fn delete_dentry(&mut self, dentry: DentryId) {
+        let Some(inode) = self.inode_of(dentry) else { return };
+        self.cached_mut(inode).unlinked = true;
+        if self.dentries.get(dentry).users == 1 {
+            self.dentries.unbind(dentry);
+            self.cached_mut(inode).dentry = ListId::NIL;
+        } else {
+            self.dentries.unhash(dentry);
+        }
+    }
+
+    /// Nobody finds a negative dentry any more.
+    pub(crate) fn forget_negative(&mut self, parent: DentryId, name: Name) {
+        if let Some(dentry) = self.find_dentry(parent, name)
+            && self.inode_of(dentry).is_none()
+        {
+            self.dentries.unhash(dentry);
+        }
+    }
+
+    /// Frees the negative dentries below a directory that nobody uses (`shrink_dcache_parent`); returns how
+    /// many there were.
+    pub(crate) fn free_negative_below<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &PageCache,
+        cpu: CpuId,
+        parent: DentryId,
+    ) -> u64 {
+        let (mut freed, mut kept) = (0, None);
+        while let Some(id) = self.dentries.negative_below(parent, kept) {
+            if self.dentries.get(id).users > 0 {
+                kept = Some(id);
+                continue;
+            }
+            let _ = self.free_dentry(core, cache, cpu, id);
+            let left = self.dentries.release(parent);
+            assert!(left > 0, "its caller holds the directory");
+            freed += 1;
+        }
+        freed
+    }
+
+    /// Frees a dentry without users (`__dentry_kill`); its directory, which is still in use by it, is
+    /// returned.
+    pub(super) fn free_dentry<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &PageCache,
+        cpu: CpuId,
+        id: DentryId,
+    ) -> DentryId {
+        let dentry = self.dentries.take(core, id);
+        if let Some(object) = dentry.object {
+            core.free_object(cpu, object);
+        }
+        if let Some(inode) = dentry.inode() {
+            self.cached_mut(inode).dentry = ListId::NIL;
+            self.put_inode(core, cache, inode);
+        }
+        dentry.parent
     }
 
     /// The inode is to be written, or was: its pages do not matter here.
@@ -303,85 +407,106 @@ impl Vfs {
         mapping: MappingId,
         dirty: bool,
     ) {
-        self.file(mapping).dirty = dirty;
+        if !self.has_inode(mapping) {
+            return; // It left memory meanwhile.
+        }
+        self.cached_mut(mapping).dirty = dirty;
         if !dirty {
-            self.list_inode(core, cache, mapping);
+            self.list_inode(core, cache, mapping, core.rules().inode_lru == InodeLru::WithPages);
         }
     }
 
-    fn is_inode_busy<T: Trace>(&self, core: &Core<T>, cache: &PageCache, mapping: MappingId) -> bool {
-        let file = &self.files[mapping.0 as usize];
+    pub(super) fn is_inode_busy<T: Trace>(
+        &self,
+        core: &Core<T>,
+        cache: &PageCache,
+        mapping: MappingId,
+    ) -> bool {
+        let cached = self.cached(mapping);
         let pages_keep_it =
             core.rules().inode_lru == InodeLru::WithoutPages && !cache.trees().is_shrinkable(mapping);
-        file.dentry.is_some() || file.dirty || cache.trees().dirty_pages(mapping) > 0 || pages_keep_it
+        cached.dentry != ListId::NIL
+            || cached.dirty
+            || cached.unlinked
+            || cache.trees().dirty_pages(mapping) > 0
+            || pages_keep_it
     }
 
-    /// Puts an inode on its LRU if nothing needs it (`inode_add_lru`).
-    fn list_inode<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
-        let in_use = self.files.get(mapping.0 as usize).filter(|file| !file.evicted);
-        let Some(objects) = in_use.and_then(|file| file.objects) else {
+    /// Puts an inode on its LRU if nothing needs it (`inode_add_lru`); one that is there is referenced if the
+    /// caller says so.
+    fn list_inode<T: Trace>(
+        &mut self,
+        core: &Core<T>,
+        cache: &PageCache,
+        mapping: MappingId,
+        references: bool,
+    ) {
+        let cached = self.cached(mapping);
+        let Some(objects) = cached.objects.filter(|_| !cached.evicted) else { return };
+        let listed = cached.place.listed;
+        if (listed && !references) || self.is_inode_busy(core, cache, mapping) {
             return;
-        };
-        let listed = self.place(VfsLru::Inode, mapping).listed;
-        if !listed && !self.is_inode_busy(core, cache, mapping) {
-            let list = self.list_of(core, objects.inode);
-            self.push_tail(VfsLru::Inode, list, mapping);
         }
+        if listed {
+            self.inodes.place_mut(mapping).referenced = true;
+        } else {
+            self.lru.add(core, &mut self.inodes, mapping, objects.inode);
+        }
+    }
+
+    /// The dentry is gone, or a task that found the inode without one has no use for it (`iput_final`).
+    pub(crate) fn put_inode<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
+        self.list_inode(core, cache, mapping, true);
     }
 
     /// The last page or node of a mapping went: from 5.16 on its inode may go on the LRU now.
     #[inline]
     pub(crate) fn lost_pages<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
         if core.rules().inode_lru == InodeLru::WithoutPages {
-            self.list_inode(core, cache, mapping);
+            self.list_inode(core, cache, mapping, false);
         }
     }
 
-    fn take_off_list<T: Trace>(&mut self, core: &Core<T>, lru: VfsLru, mapping: MappingId) {
-        let file = &self.files[mapping.0 as usize];
-        let object = match lru {
-            VfsLru::Dentry => file.dentry,
-            VfsLru::Inode => file.objects.map(|objects| objects.inode),
-        };
-        if self.places[lru as usize][mapping.0 as usize].listed
-            && let Some(object) = object
-        {
-            let list = self.list_of(core, object);
-            self.unlink(lru, list, mapping);
-        }
+    pub(super) fn is_inode_referenced(&self, mapping: MappingId) -> bool {
+        self.cached(mapping).place.referenced
     }
 
-    fn free_dentry<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
-        self.take_off_list(core, VfsLru::Dentry, mapping);
-        if let Some(dentry) = self.files[mapping.0 as usize].dentry.take() {
-            core.free_object(cpu, dentry);
-        }
+    fn object(&self, mapping: MappingId) -> Object {
+        self.cached(mapping).objects.expect("an inode in memory").inode
     }
 
-    /// An inode is evicted. One of XFS stays in memory until it is found clean
+    pub(super) fn unlist_inode<T: Trace>(&mut self, core: &Core<T>, mapping: MappingId) {
+        let object = self.object(mapping);
+        self.lru.remove(core, &mut self.inodes, mapping, object);
+    }
+
+    pub(super) fn rotate_inode<T: Trace>(&mut self, core: &Core<T>, mapping: MappingId) {
+        let object = self.object(mapping);
+        self.lru.rotate(core, &mut self.inodes, mapping, object);
+    }
+
+    /// An inode without dentry and pages is evicted. One of XFS stays in memory until it is found clean
     /// ([`crate::fs::state::Fs::free_evicted`]).
-    fn free_inode<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
-        self.take_off_list(core, VfsLru::Inode, mapping);
-        let file = &mut self.files[mapping.0 as usize];
-        match file.objects {
-            Some(objects) if objects.inode.cache == Cache::XfsInode => {
-                if !::core::mem::replace(&mut file.evicted, true) {
-                    self.reclaimable.add(objects.number, mapping);
-                }
-            }
-            _ => self.free_objects(core, cpu, mapping),
+    pub(super) fn free_inode<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
+        self.unlist_inode(core, mapping);
+        let cached = self.cached_mut(mapping);
+        assert!(cached.dentry == ListId::NIL, "{mapping:?} is evicted with a dentry");
+        let objects = cached.objects.expect("an inode in memory");
+        *cached = CachedInode { objects: Some(objects), evicted: true, ..NOT_CACHED };
+        if objects.inode.cache == Cache::XfsInode {
+            self.reclaimable.add(objects.number, mapping);
+        } else {
+            self.free_objects(core, cpu, mapping);
         }
     }
 
     /// An evicted inode is found in memory by an open, and in use again; false when it is not there
     /// (`xfs_iget_recycle`).
     pub(crate) fn recycle(&mut self, mapping: MappingId) -> bool {
-        let Some(file) = self.files.get_mut(mapping.0 as usize).filter(|file| file.evicted) else {
-            return false;
-        };
-        file.evicted = false;
-        let number = file.objects.expect("an evicted inode is in memory").number;
-        self.reclaimable.remove(number)
+        let cached = self.cached(mapping);
+        let Some(objects) = cached.objects.filter(|_| cached.evicted) else { return false };
+        self.cached_mut(mapping).evicted = false;
+        self.reclaimable.remove(objects.number)
     }
 
     /// Frees an inode that was evicted.
@@ -390,130 +515,32 @@ impl Vfs {
         self.free_objects(core, cpu, mapping);
     }
 
+    /// Nothing is left of an inode: it is released.
     fn free_objects<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
-        if let Some(objects) = self.files[mapping.0 as usize].objects.take() {
-            self.count -= 1;
-            self.extents.forget(core, cpu, mapping); // ext4
-            core.free_object(cpu, objects.inode);
-            core.free_object(cpu, objects.extra);
-            if let Some(log_item) = objects.log_item {
-                core.free_object(cpu, log_item);
-            }
+        let cached = ::core::mem::replace(self.cached_mut(mapping), NOT_CACHED);
+        let objects = cached.objects.expect("an inode in memory");
+        self.count -= 1;
+        self.extents.forget(core, cpu, mapping); // ext4
+        core.free_object(cpu, objects.inode);
+        core.free_object(cpu, objects.extra);
+        if let Some(log_item) = objects.log_item {
+            core.free_object(cpu, log_item);
         }
+        self.released.push(mapping);
     }
 
-    /// Frees all that a file holds besides its pages: it was unlinked.
-    pub(crate) fn forget<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
-        if self.files.len() <= mapping.0 as usize {
-            return;
+    /// Frees the inode of a file that was unlinked and has lost its pages. False: there was none in memory.
+    pub(crate) fn forget<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) -> bool {
+        if !self.has_inode(mapping) {
+            return self.has_objects(mapping);
         }
-        self.free_dentry(core, cpu, mapping);
+        if let Some(dentry) = self.dentry_of(mapping) {
+            // Somebody holds the dentry for its name alone.
+            self.dentries.unhash(dentry);
+            self.dentries.unbind(dentry);
+            self.cached_mut(mapping).dentry = ListId::NIL;
+        }
         self.free_inode(core, cpu, mapping);
-        let CachedFile { objects, evicted, .. } = self.files[mapping.0 as usize];
-        self.files[mapping.0 as usize] = CachedFile { objects, evicted, ..NOT_CACHED };
+        true
     }
-
-    /// Objects on one list.
-    pub(crate) fn listed_on(&self, lru: VfsLru, memcg: MemcgId, node: NodeId) -> u64 {
-        u64::from(self.lists[self.index(memcg, node)][lru as usize].len())
-    }
-
-    /// Looks at up to `count` dentries of a list, oldest first (`prune_dcache_sb`).
-    pub(crate) fn prune_dentries<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        cache: &PageCache,
-        cpu: CpuId,
-        memcg: MemcgId,
-        node: NodeId,
-        count: u64,
-    ) -> Pruned {
-        let list = self.index(memcg, node);
-        let lru = VfsLru::Dentry;
-        let mut pruned = Pruned::default();
-        for _ in 0..count {
-            let Some(mapping) = self.lists[list][lru as usize].first() else { break };
-            if self.files[mapping.0 as usize].users > 0 {
-                self.unlink(lru, list, mapping);
-            } else if self.place(lru, mapping).referenced {
-                self.rotate(lru, list, mapping);
-            } else {
-                self.free_dentry(core, cpu, mapping);
-                self.put_inode(core, cache, mapping);
-                pruned.freed += 1;
-            }
-        }
-        pruned
-    }
-
-    /// The dentry is gone (`iput_final`).
-    fn put_inode<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache, mapping: MappingId) {
-        let place = self.place(VfsLru::Inode, mapping);
-        if place.listed {
-            place.referenced = true;
-        } else {
-            self.list_inode(core, cache, mapping);
-        }
-    }
-
-    /// Looks at up to `count` inodes of a list, oldest first (`prune_icache_sb`). An inode with
-    /// pages (or from 5.16 on a shadow) first loses those, and goes at the next look.
-    pub(crate) fn prune_inodes<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cache: &mut PageCache,
-        cpu: CpuId,
-        memcg: MemcgId,
-        node: NodeId,
-        count: u64,
-        is_kswapd: bool,
-    ) -> Pruned {
-        let list = self.index(memcg, node);
-        let kind = VfsLru::Inode;
-        let mut pruned = Pruned::default();
-        for _ in 0..count {
-            let Some(mapping) = self.lists[list][kind as usize].first() else { break };
-            if self.is_inode_busy(core, cache, mapping) {
-                self.unlink(kind, list, mapping);
-            } else if self.place(kind, mapping).referenced {
-                self.rotate(kind, list, mapping);
-            } else if holds_pages(core, cache, mapping) {
-                pruned.stolen += steal_pages(core, lru, cache, cpu, mapping);
-                if cache.trees().pages(mapping) > 0 {
-                    self.rotate(kind, list, mapping);
-                }
-            } else {
-                cache.clear(core, cpu, mapping);
-                self.free_inode(core, cpu, mapping);
-                pruned.freed += 1;
-            }
-        }
-        let event = if is_kswapd { VmEvent::KswapdInodeSteal } else { VmEvent::PgInodeSteal };
-        core.alloc.events.add(event, pruned.stolen);
-        pruned
-    }
-}
-
-fn holds_pages<T: Trace>(core: &Core<T>, cache: &PageCache, mapping: MappingId) -> bool {
-    if core.rules().inode_lru == InodeLru::WithoutPages {
-        !cache.trees().is_empty(mapping)
-    } else {
-        cache.trees().pages(mapping) > 0
-    }
-}
-
-/// Drops the clean pages of an inode; a lone shadow counts as one (MECHANISMS-6X 6.6).
-fn steal_pages<T: Trace>(
-    core: &mut Core<T>,
-    lru: &mut Lru,
-    cache: &mut PageCache,
-    cpu: CpuId,
-    mapping: MappingId,
-) -> u64 {
-    if cache.trees().pages(mapping) == 0 {
-        cache.clear(core, cpu, mapping);
-        return 1;
-    }
-    cache.invalidate(core, lru, cpu, mapping, true)
 }

@@ -45,7 +45,7 @@ impl Fs {
     /// Tells the inodes whose last page went in this step: from 5.16 on they may go on their LRU now
     /// (MECHANISMS-6X 7.4).
     pub(crate) fn list_emptied<T: Trace>(&mut self, core: &Core<T>, cache: &mut PageCache) {
-        for mapping in cache.take_emptied() {
+        while let Some(mapping) = cache.take_emptied() {
             self.vfs.lost_pages(core, cache, mapping);
         }
     }

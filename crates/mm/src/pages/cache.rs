@@ -14,6 +14,7 @@
 //! [`crate::lru::workingset`] for what a shadow says, [`crate::slab::caches`] for the nodes' pages,
 //! [`crate::pages::dirty`] for dirty pages.
 
+use std_alloc::collections::VecDeque;
 use std_alloc::vec;
 use std_alloc::vec::Vec;
 
@@ -30,8 +31,8 @@ use crate::pages::pace::Pace;
 use crate::pages::tree::{
     EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, encode_page, encode_shadow,
 };
-use crate::slab::cache::SlabId;
 use crate::slab::object::{Object, ObjectAlloc};
+use crate::slab::table::SlabId;
 use crate::version::geometry::Cache;
 
 /// What an insertion still needs.
@@ -57,7 +58,7 @@ pub struct PageCache {
     /// Empty between steps.
     scratch: NodeScratch,
     /// Mappings that lost their last page in this step.
-    emptied: Vec<MappingId>,
+    emptied: VecDeque<MappingId>,
     /// Dirty pages, by node.
     pub(super) dirty: Vec<u64>,
     /// Pages being written, by node.
@@ -71,7 +72,7 @@ impl PageCache {
         Self {
             trees: Mappings::default(),
             scratch: Vec::new(),
-            emptied: Vec::new(),
+            emptied: VecDeque::new(),
             dirty: vec![0; nodes],
             under_writeback: vec![0; nodes],
             pace: Pace::new(),
@@ -92,7 +93,7 @@ impl PageCache {
 
     /// A new empty mapping.
     pub fn create(&mut self) -> MappingId {
-        let fresh = Mapping { live: true, ..Mapping::default() };
+        let fresh = Mapping::new();
         match self.trees.free.pop() {
             Some(id) => {
                 self.trees.list[id as usize] = fresh;
@@ -149,7 +150,7 @@ impl PageCache {
             }
             let _ = self.trees.set(mapping, index + offset, encode_page(pfn));
         }
-        self.trees.list[mapping.0 as usize].pages += u64::from(pages);
+        self.trees.list[mapping.0 as usize].pages += pages;
         self.trees.total_pages += u64::from(pages);
         core.alloc.frames.set_owner(pfn, mapping.0, index);
         core.alloc.frames.set_memcg(pfn, memcg.0);
@@ -183,9 +184,9 @@ impl PageCache {
             self.clear_private(core, cpu, pfn);
         }
         let tree = &mut self.trees.list[mapping.0 as usize];
-        tree.pages -= u64::from(pages);
+        tree.pages -= pages;
         if tree.pages == 0 {
-            self.emptied.push(mapping);
+            self.emptied.push_back(mapping);
         }
         self.trees.total_pages -= u64::from(pages);
         let entry = shadow.map_or(EMPTY, encode_shadow);
@@ -199,10 +200,9 @@ impl PageCache {
         core.cgroups.sub_stat(core.page_memcg(pfn), node, MemcgStat::File, u64::from(pages));
     }
 
-    /// The mappings that lost their last page since this was asked last.
-    #[must_use]
-    pub(crate) fn take_emptied(&mut self) -> Vec<MappingId> {
-        core::mem::take(&mut self.emptied)
+    /// Takes a mapping that lost its last page and was not taken yet.
+    pub(crate) fn take_emptied(&mut self) -> Option<MappingId> {
+        self.emptied.pop_front()
     }
 
     /// A dirty page is clean without having been written, or is about to be written.
@@ -231,26 +231,35 @@ impl PageCache {
         }
     }
 
-    fn free_leaf<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) -> u64 {
+    fn free_leaf<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) {
         let mut objects = core::mem::take(&mut self.scratch);
         self.trees.drop_leaf(leaf, &mut objects);
-        self.free_nodes(core, cpu, objects)
+        self.free_nodes(core, cpu, objects);
     }
 
-    fn free_nodes<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mut objects: NodeScratch) -> u64 {
-        let mut pages = 0;
+    fn free_nodes<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mut objects: NodeScratch) {
         for object in objects.drain(..) {
-            pages += core.free_object(cpu, object);
+            core.free_object(cpu, object);
         }
         self.scratch = objects;
-        pages
     }
 
     /// Frees every page of `mapping`, dirty or not, and its tree: truncation on unlink.
-    pub fn remove<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, mapping: MappingId) {
+    pub(crate) fn truncate<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        mapping: MappingId,
+    ) {
         self.invalidate(core, lru, cpu, mapping, false);
         self.clear(core, cpu, mapping);
         self.emptied.retain(|&other| other != mapping);
+    }
+
+    /// A mapping without pages and shadows is no more: its number is used again.
+    pub(crate) fn release(&mut self, mapping: MappingId) {
+        assert!(self.trees.is_empty(mapping), "{mapping:?} is released with pages or shadows");
         self.trees.list[mapping.0 as usize] = Mapping::default();
         self.trees.free.push(mapping.0);
     }
@@ -258,8 +267,10 @@ impl PageCache {
     /// Frees shadows and nodes of a mapping without pages.
     pub(crate) fn clear<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
         assert!(self.trees.pages(mapping) == 0, "pages are freed before their tree");
-        for leaf in 0..self.trees.list[mapping.0 as usize].leaves.len() {
-            self.clear_shadows(core, cpu, self.trees.list[mapping.0 as usize].leaves[leaf]);
+        for leaf in 0..self.trees.list[mapping.0 as usize].leaves().len() {
+            // The last one takes the tree with it.
+            let id = self.trees.list[mapping.0 as usize].leaves().get(leaf).copied();
+            self.clear_shadows(core, cpu, id.unwrap_or(NO_NODE));
         }
         let mut remains = core::mem::take(&mut self.scratch);
         self.trees.take_remains(mapping, &mut remains);
@@ -296,10 +307,10 @@ impl PageCache {
         freed
     }
 
-    /// Empties a leaf of its shadows and frees it, unless it holds pages. Returns the slab pages that came free.
-    pub(super) fn clear_shadows<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) -> u64 {
+    /// Empties a leaf of its shadows and frees it, unless it holds pages.
+    pub(super) fn clear_shadows<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) {
         if leaf == NO_NODE {
-            return 0;
+            return;
         }
         let (mapping, first) = {
             let leaf = &self.trees.leaves[leaf as usize];
@@ -313,7 +324,9 @@ impl PageCache {
                 emptied = self.trees.set(mapping, index, EMPTY).is_some();
             }
         }
-        if emptied { self.free_leaf(core, cpu, leaf) } else { 0 }
+        if emptied {
+            self.free_leaf(core, cpu, leaf);
+        }
     }
 }
 

@@ -204,7 +204,7 @@ impl PageCache {
     }
 
     /// The pages at `first..first + count` of `mapping` are written (`folio_end_writeback`). Those
-    /// that reclaim met meanwhile go to the inactive tail. Returns their nodes and numbers.
+    /// that reclaim met meanwhile go to the inactive tail. Their nodes and numbers are added to `written`.
     pub fn end_writeback<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -212,8 +212,8 @@ impl PageCache {
         mapping: MappingId,
         first: u32,
         count: u32,
-    ) -> Vec<(NodeId, u64)> {
-        let mut written: Vec<(NodeId, u64)> = Vec::new();
+        written: &mut Vec<(NodeId, u64)>,
+    ) {
         let mut index = first;
         while index < first + count {
             let Slot::Page(pfn) = self.trees.find(mapping, index) else {
@@ -227,7 +227,6 @@ impl PageCache {
             }
             index += pages;
         }
-        written
     }
 
     fn end_page<T: Trace>(

@@ -16,8 +16,6 @@ use crate::pages::cache::PageCache;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct LeafFreed {
-    /// Slab pages that came free.
-    pub pages: u64,
     /// The mapping that lost its last node, if it has no page either: its inode may go on the LRU now.
     pub emptied: Option<MappingId>,
 }
@@ -46,7 +44,7 @@ impl PageCache {
     ) -> Option<LeafFreed> {
         let oldest = self.trees.shadow_list(memcg).first()?;
         let mapping = MappingId(self.trees.leaves[oldest as usize].mapping);
-        let pages = self.clear_shadows(core, cpu, oldest);
-        Some(LeafFreed { pages, emptied: self.trees.is_shrinkable(mapping).then_some(mapping) })
+        self.clear_shadows(core, cpu, oldest);
+        Some(LeafFreed { emptied: self.trees.is_shrinkable(mapping).then_some(mapping) })
     }
 }

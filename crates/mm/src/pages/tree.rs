@@ -4,6 +4,7 @@
 //! Growth and what counts as a node follow the kernel's xarray: a tree first grows at the root,
 //! then down to the leaf, and never shrinks in height until it is empty.
 
+use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
 use units::Pfn;
@@ -83,24 +84,55 @@ pub(super) struct Inner {
     object: Option<Object>,
 }
 
-/// One file's tree.
+/// One file's tree. There are as many as inodes in memory, most of them with one page at most.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mapping {
-    pub(super) live: bool,
     /// The entry of page 0 while the tree is no more than that.
     pub(super) head: u64,
-    pub(super) head_dirty: bool,
-    pub(super) leaves: Vec<u32>,
-    pub(super) inner: [Vec<Inner>; LEVELS_MAX],
-    /// Inner levels in use: 0 for at most one leaf.
-    pub(super) height: u8,
-    /// Nodes of all levels, leaves included.
-    pub(super) nodes: u32,
-    pub(super) pages: u64,
+    pub(super) pages: u32,
     /// Pages to be written.
-    pub(super) dirty: u64,
+    dirty: u32,
     /// Pages being written.
-    pub(super) writeback: u64,
+    writeback: u64,
+    nodes: Option<Box<Nodes>>,
+    pub(super) live: bool,
+    head_dirty: bool,
+}
+
+/// The nodes of a tree.
+#[derive(Debug, Clone, Default)]
+struct Nodes {
+    leaves: Vec<u32>,
+    inner: [Vec<Inner>; LEVELS_MAX],
+    /// Inner levels in use: 0 for at most one leaf.
+    height: u8,
+    /// Nodes of all levels, leaves included; at least 1.
+    count: u32,
+}
+
+const _: () = assert!(size_of::<Mapping>() <= 40);
+
+impl Mapping {
+    /// An empty one.
+    pub(super) fn new() -> Self {
+        Self { live: true, ..Self::default() }
+    }
+
+    /// A leaf, by its place.
+    #[inline]
+    fn leaf(&self, number: u32) -> Option<u32> {
+        let leaf = *self.nodes.as_ref()?.leaves.get(number as usize)?;
+        (leaf != NO_NODE).then_some(leaf)
+    }
+
+    /// Every leaf and where there is none, in the order of their pages.
+    pub(super) fn leaves(&self) -> &[u32] {
+        self.nodes.as_ref().map_or(&[], |nodes| &nodes.leaves)
+    }
+
+    fn node_count(&self) -> u32 {
+        self.nodes.as_ref().map_or(0, |nodes| nodes.count)
+    }
 }
 
 /// All trees of the machine.
@@ -125,16 +157,16 @@ impl Mappings {
     #[inline]
     fn entry(&self, mapping: MappingId, index: u32) -> u64 {
         let tree = &self.list[mapping.0 as usize];
-        match tree.leaves.get((index >> 6) as usize) {
-            Some(&leaf) if leaf != NO_NODE => self.leaves[leaf as usize].slots[(index & 63) as usize],
-            _ if index == 0 => tree.head,
-            _ => EMPTY,
+        match tree.leaf(index >> 6) {
+            Some(leaf) => self.leaves[leaf as usize].slots[(index & 63) as usize],
+            None if index == 0 => tree.head,
+            None => EMPTY,
         }
     }
 
     /// Pages of `mapping` in memory.
     pub fn pages(&self, mapping: MappingId) -> u64 {
-        self.list[mapping.0 as usize].pages
+        u64::from(self.list[mapping.0 as usize].pages)
     }
 
     /// Pages of all mappings in memory: `nr_file_pages`.
@@ -144,7 +176,7 @@ impl Mappings {
 
     /// Pages of `mapping` that are to be written.
     pub fn dirty_pages(&self, mapping: MappingId) -> u64 {
-        self.list[mapping.0 as usize].dirty
+        u64::from(self.list[mapping.0 as usize].dirty)
     }
 
     /// Pages of `mapping` that are being written.
@@ -160,17 +192,17 @@ impl Mappings {
     pub(crate) fn tag_dirty(&mut self, mapping: MappingId, index: u32, dirty: bool) {
         let tree = &mut self.list[mapping.0 as usize];
         let bit = 1 << (index & 63);
-        let was = match tree.leaves.get((index >> 6) as usize) {
-            Some(&leaf) if leaf != NO_NODE => {
+        let was = match tree.leaf(index >> 6) {
+            Some(leaf) => {
                 let tags = &mut self.leaves[leaf as usize].dirty;
                 let was = (*tags & bit) != 0;
                 *tags = if dirty { *tags | bit } else { *tags & !bit };
                 was
             }
-            _ => core::mem::replace(&mut tree.head_dirty, dirty),
+            None => core::mem::replace(&mut tree.head_dirty, dirty),
         };
-        tree.dirty -= u64::from(was);
-        tree.dirty += u64::from(dirty);
+        tree.dirty -= u32::from(was);
+        tree.dirty += u32::from(dirty);
     }
 
     /// The first index from `from` on whose page is tagged dirty.
@@ -183,8 +215,9 @@ impl Mappings {
             return (from == 0).then_some(0);
         }
         let mut mask = u64::MAX << (from & 63);
-        for number in (from >> 6) as usize..tree.leaves.len() {
-            let leaf = tree.leaves[number];
+        let leaves = tree.leaves();
+        for number in (from >> 6) as usize..leaves.len() {
+            let leaf = leaves[number];
             if leaf != NO_NODE {
                 let tags = self.leaves[leaf as usize].dirty & mask;
                 if tags != 0 {
@@ -201,7 +234,7 @@ impl Mappings {
     /// neither pages nor nodes, at most one shadow at index 0.
     pub(crate) fn is_shrinkable(&self, mapping: MappingId) -> bool {
         let tree = &self.list[mapping.0 as usize];
-        tree.pages == 0 && tree.nodes == 0
+        tree.pages == 0 && tree.nodes.is_none()
     }
 
     /// Whether nothing at all is left, not even a shadow.
@@ -225,7 +258,7 @@ impl Mappings {
         if let Slot::Page(pfn) = decode(tree.head) {
             heads.push((0, pfn));
         }
-        for &leaf in tree.leaves.iter().filter(|&&leaf| leaf != NO_NODE) {
+        for &leaf in tree.leaves().iter().filter(|&&leaf| leaf != NO_NODE) {
             let leaf = &self.leaves[leaf as usize];
             for (offset, &entry) in (0..).zip(leaf.slots.iter()) {
                 if let Slot::Page(pfn) = decode(entry)
@@ -240,7 +273,7 @@ impl Mappings {
 
     /// Nodes of all trees.
     pub fn nodes(&self) -> u64 {
-        self.list.iter().map(|tree| u64::from(tree.nodes)).sum()
+        self.list.iter().map(|tree| u64::from(tree.node_count())).sum()
     }
 
     /// Leaves that hold only shadows: `workingset_nodes`.
@@ -252,8 +285,8 @@ impl Mappings {
     pub(crate) fn check(&self, mapping: MappingId) -> Result<(), &'static str> {
         let tree = &self.list[mapping.0 as usize];
         let mut pages = u64::from(matches!(decode(tree.head), Slot::Page(_)));
-        let mut dirty = u64::from(tree.head_dirty);
-        for &id in tree.leaves.iter().filter(|&&leaf| leaf != NO_NODE) {
+        let mut dirty = u32::from(tree.head_dirty);
+        for &id in tree.leaves().iter().filter(|&&leaf| leaf != NO_NODE) {
             let leaf = &self.leaves[id as usize];
             let shadows = leaf.slots.iter().filter(|&&entry| (entry & SHADOW_BIT) != 0).count();
             let used = leaf.slots.iter().filter(|&&entry| entry != EMPTY).count();
@@ -264,12 +297,12 @@ impl Mappings {
                 return Err("a leaf is on the shadow list without being all shadows, or the reverse");
             }
             pages += (used - shadows) as u64;
-            dirty += u64::from(leaf.dirty.count_ones());
+            dirty += leaf.dirty.count_ones();
         }
         if dirty != tree.dirty {
             return Err("the dirty count differs from the tags");
         }
-        if pages == tree.pages { Ok(()) } else { Err("the page count differs from the slots") }
+        if pages == u64::from(tree.pages) { Ok(()) } else { Err("the page count differs from the slots") }
     }
 
     /// Leaves of `memcg` that hold only shadows, the oldest at the head.
@@ -298,12 +331,11 @@ impl Mappings {
     /// that became empty.
     pub(super) fn set(&mut self, mapping: MappingId, index: u32, entry: u64) -> Option<u32> {
         let tree = &mut self.list[mapping.0 as usize];
-        let leaf_id = tree.leaves.get((index >> 6) as usize).copied().unwrap_or(NO_NODE);
-        if leaf_id == NO_NODE {
+        let Some(leaf_id) = tree.leaf(index >> 6) else {
             assert!(index == 0, "an insertion was not prepared");
             tree.head = entry;
             return None;
-        }
+        };
         let leaf = &mut self.leaves[leaf_id as usize];
         let old = core::mem::replace(&mut leaf.slots[(index & 63) as usize], entry);
         leaf.used -= u8::from(old != EMPTY);
@@ -325,27 +357,23 @@ impl Mappings {
     pub(super) fn missing_node(&self, mapping: MappingId, index: u32, pages: u32) -> Option<(usize, u32)> {
         let tree = &self.list[mapping.0 as usize];
         let last = index + (pages - 1);
-        let is_missing = |leaf: &u32| tree.leaves.get(*leaf as usize).is_none_or(|&id| id == NO_NODE);
-        let leaf = ((index >> 6)..=(last >> 6)).find(is_missing)?;
-        if last == 0 && tree.nodes == 0 {
-            return None;
-        }
-        if tree.nodes == 0 && tree.head != EMPTY {
-            return Some((0, 0)); // page 0 moves into a leaf of its own
-        }
+        let leaf = ((index >> 6)..=(last >> 6)).find(|&leaf| tree.leaf(leaf).is_none())?;
         let needed = height_for(last);
-        let mut height = usize::from(tree.height);
-        if height < needed {
-            if tree.nodes > 0 {
-                return Some((height + 1, 0));
+        let Some(nodes) = &tree.nodes else {
+            if last == 0 {
+                return None;
             }
-            height = needed;
+            // Page 0 moves into a leaf of its own.
+            let level = if tree.head == EMPTY { needed } else { 0 };
+            return Some((level, 0));
+        };
+        if usize::from(nodes.height) < needed {
+            return Some((usize::from(nodes.height) + 1, 0));
         }
-        for level in (1..=height).rev() {
+        for level in (1..=usize::from(nodes.height)).rev() {
             let number = leaf >> (6 * level);
-            let present =
-                tree.inner[level - 1].get(number as usize).is_some_and(|inner| inner.object.is_some());
-            if !present {
+            let inner = nodes.inner[level - 1].get(number as usize);
+            if inner.is_none_or(|inner| inner.object.is_none()) {
                 return Some((level, number));
             }
         }
@@ -356,20 +384,20 @@ impl Mappings {
         if level == 0 {
             self.add_leaf(mapping, number, object);
         } else {
-            let tree = &mut self.list[mapping.0 as usize];
+            let nodes = self.list[mapping.0 as usize].nodes.get_or_insert_default();
             // A new root finds what the tree had so far below it; any other node starts empty.
-            let had_below = tree.nodes > 0 && level > usize::from(tree.height);
-            let inner = &mut tree.inner[level - 1];
+            let had_below = nodes.count > 0 && level > usize::from(nodes.height);
+            let inner = &mut nodes.inner[level - 1];
             if inner.len() <= number as usize {
                 inner.resize(number as usize + 1, Inner::default());
             }
             inner[number as usize] = Inner { children: u8::from(had_below), object: Some(object) };
-            tree.height = tree.height.max(u8::try_from(level).expect("five levels at most"));
+            nodes.height = nodes.height.max(u8::try_from(level).expect("five levels at most"));
         }
-        let tree = &mut self.list[mapping.0 as usize];
-        tree.nodes += 1;
-        if level < usize::from(tree.height) {
-            tree.inner[level][(number >> 6) as usize].children += 1;
+        let nodes = self.list[mapping.0 as usize].nodes.as_mut().expect("it has one now");
+        nodes.count += 1;
+        if level < usize::from(nodes.height) {
+            nodes.inner[level][(number >> 6) as usize].children += 1;
         }
     }
 
@@ -396,10 +424,11 @@ impl Mappings {
             }
         };
         let tree = &mut self.list[mapping.0 as usize];
-        if tree.leaves.len() <= number as usize {
-            tree.leaves.resize(number as usize + 1, NO_NODE);
+        let leaves = &mut tree.nodes.get_or_insert_default().leaves;
+        if leaves.len() <= number as usize {
+            leaves.resize(number as usize + 1, NO_NODE);
         }
-        tree.leaves[number as usize] = id;
+        leaves[number as usize] = id;
         let head = core::mem::replace(&mut tree.head, EMPTY);
         if head != EMPTY {
             assert!(number == 0, "page 0 moves before other leaves are made");
@@ -417,30 +446,31 @@ impl Mappings {
         freed.push(leaf.object);
         self.free_leaves.push(id);
         let tree = &mut self.list[mapping as usize];
-        tree.leaves[number as usize] = NO_NODE;
-        tree.nodes -= 1;
+        let nodes = tree.nodes.as_mut().expect("a leaf is a node");
+        nodes.leaves[number as usize] = NO_NODE;
+        nodes.count -= 1;
         let mut child = number;
-        for level in 0..usize::from(tree.height) {
+        for level in 0..usize::from(nodes.height) {
             child >>= 6;
-            let inner = &mut tree.inner[level][child as usize];
+            let inner = &mut nodes.inner[level][child as usize];
             inner.children -= 1;
             if inner.children > 0 {
                 break;
             }
             freed.extend(inner.object.take());
-            tree.nodes -= 1;
+            nodes.count -= 1;
         }
-        if tree.nodes == 0 {
-            tree.height = 0;
+        if nodes.count == 0 {
+            tree.nodes = None;
         }
     }
 
     /// Takes what is left of a tree without pages and shadows: nodes that were prepared for an
     /// insertion that never came.
     pub(super) fn take_remains(&mut self, mapping: MappingId, freed: &mut Vec<Object>) {
-        let tree = &mut self.list[mapping.0 as usize];
-        freed.extend(tree.inner.iter_mut().flatten().filter_map(|inner| inner.object.take()));
-        (tree.nodes, tree.height) = (0, 0);
+        if let Some(mut nodes) = self.list[mapping.0 as usize].nodes.take() {
+            freed.extend(nodes.inner.iter_mut().flatten().filter_map(|inner| inner.object.take()));
+        }
     }
 }
 

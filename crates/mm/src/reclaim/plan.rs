@@ -6,7 +6,7 @@
 //! buffers of XFS metadata. Left out: the other shrinkers of XFS (quotas, reclaimable inodes), that of ext4's
 //! journal. Neighbour: [`crate::reclaim::shrinker`] works plans off.
 
-use crate::version::rules::DeferredSlab;
+use crate::version::rules::{DeferredSlab, SuperBlockBatch};
 
 /// Who can free kernel objects, in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Shrinker {
     ShadowNodes,
     /// Extents of ext4 inodes: 128 at a time, two seeks each.
     ExtentStatus,
-    /// Dentries and inodes: 1024 at a time, two seeks each.
+    /// Dentries and inodes: 1024 at a time as released, two seeks each.
     SuperBlock,
     /// Buffers of XFS metadata: 128 at a time, two seeks each.
     XfsBuffers,
@@ -32,10 +32,10 @@ impl Shrinker {
     pub const COUNT: usize = Self::ALL.len();
 
     /// Objects that it looks at in one step.
-    pub(super) const fn batch(self) -> u64 {
+    pub(super) fn batch(self, super_block: SuperBlockBatch) -> u64 {
         match self {
-            Self::ShadowNodes | Self::ExtentStatus | Self::XfsBuffers => BATCH,
-            Self::SuperBlock => 1024,
+            Self::SuperBlock if super_block == SuperBlockBatch::Of1024 => 1024,
+            Self::ShadowNodes | Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers => BATCH,
         }
     }
 
@@ -230,11 +230,10 @@ mod tests {
 
     #[test]
     fn shrinkers_have_the_batches_and_seeks_of_their_kind() {
-        let table = Shrinker::ALL.map(|shrinker| (shrinker.batch(), shrinker.seeks()));
-        assert_eq!(
-            table,
-            [(128, 0), (128, 2), (1024, 2), (128, 2)],
-            "MECHANISMS 9.2, 11.1, MECHANISMS-6X 6.3"
-        );
+        let table = |batch| Shrinker::ALL.map(|shrinker| (shrinker.batch(batch), shrinker.seeks()));
+        let released = table(SuperBlockBatch::Of1024);
+        let sections = "MECHANISMS 9.2, 11.1, MECHANISMS-6X 6.3";
+        assert_eq!(released, [(128, 0), (128, 2), (1024, 2), (128, 2)], "{sections}");
+        assert_eq!(table(SuperBlockBatch::Of128), [(128, 0), (128, 2), (128, 2), (128, 2)]);
     }
 }

@@ -103,7 +103,7 @@ impl Reclaim {
         let payback = core.rules().deferred_slab;
         let debtor = debtor(core, memcg);
         let owed = core::mem::take(self.owed(shrinker, debtor, node));
-        let (seeks, batch) = (shrinker.seeks(), shrinker.batch());
+        let (seeks, batch) = (shrinker.seeks(), shrinker.batch(core.rules().super_block_batch));
         let plan = match core.rules().slab_pressure {
             SlabPressure::ByScan => {
                 let ScannedPart { pages, listed } = sc.scanned;
@@ -135,32 +135,32 @@ impl Reclaim {
             return None;
         };
         let mut report = SlabReport { scanned: batch, ..SlabReport::default() };
-        let credit = match shrinker {
+        let before = core.slabs.pages_freed();
+        match shrinker {
             Shrinker::ShadowNodes => {
-                let (leaves, pages) = shrink_shadow_leaves(core, cache, fs, cpu, memcg, batch);
-                report.freed = leaves;
-                pages
+                report.freed = shrink_shadow_leaves(core, cache, fs, cpu, memcg, batch);
             }
             Shrinker::SuperBlock => {
-                shrink_super_block(core, lru, cache, fs, cpu, memcg, node, batch, sc, &mut report)
+                sc.reclaimed_slab +=
+                    shrink_super_block(core, lru, cache, fs, cpu, memcg, node, batch, sc, &mut report);
             }
-            Shrinker::ExtentStatus => {
-                let (extents, pages) = fs.vfs.extents.shrink(core, cpu, batch);
-                report.freed = extents;
-                pages
-            }
-            Shrinker::XfsBuffers => {
-                report.freed = fs.xfs_buffers.shrink(core, cpu, node, batch);
-                0
-            }
-        };
+            Shrinker::ExtentStatus => report.freed = fs.vfs.extents.shrink(core, cpu, batch),
+            Shrinker::XfsBuffers => report.freed = fs.xfs_buffers.shrink(core, cpu, node, batch),
+        }
         fs.list_emptied(core, cache);
+        sc.reclaimed_slab += core.slabs.pages_freed() - before;
         scan.plan.scanned(batch);
         core.alloc.events.add(VmEvent::SlabsScanned, batch);
-        if sc.is_global() || core.rules().slab_credit == SlabCredit::AllReclaim {
-            sc.nr_reclaimed += credit;
-        }
         Some(report)
+    }
+
+    /// After a pass over a node: slab pages that the reclaimer freed in it, and pages that it dropped with their
+    /// inodes, count as reclaimed (`flush_reclaim_state`; MECHANISMS 6.7). What RCU frees later counts for nobody.
+    pub fn credit_slab<T: Trace>(&self, core: &Core<T>, sc: &mut ScanControl) {
+        let freed = core::mem::take(&mut sc.reclaimed_slab);
+        if sc.is_global() || core.rules().slab_credit == SlabCredit::AllReclaim {
+            sc.nr_reclaimed += freed;
+        }
     }
 }
 
@@ -195,8 +195,8 @@ fn freeable<T: Trace>(
     }
 }
 
-/// Splits a batch by the lengths of the two lists and the number of evicted inodes, dentries first. Slab pages that come free
-/// are not credited, as RCU frees them later; pages of evicted inodes are.
+/// Splits a batch by the lengths of the two lists and the number of evicted inodes, dentries first. Returns
+/// the pages that inodes lost.
 fn shrink_super_block<T: Trace>(
     core: &mut Core<T>,
     lru: &mut Lru,
@@ -233,7 +233,7 @@ pub fn drop_slab<T: Trace>(
 ) -> u64 {
     let mut freed = 0;
     for memcg in core.cgroups.ids() {
-        freed += shrink_shadow_leaves(core, cache, fs, cpu, memcg, u64::MAX).0;
+        freed += shrink_shadow_leaves(core, cache, fs, cpu, memcg, u64::MAX);
         for node in core.nodes() {
             // Referenced objects are met a second time, inodes after their dentries and pages.
             for _ in 0..2 {
@@ -241,7 +241,7 @@ pub fn drop_slab<T: Trace>(
                 freed += fs.vfs.prune_dentries(core, cache, cpu, memcg, node, dentries).freed;
             }
             if memcg == MemcgId::ROOT {
-                freed += fs.vfs.extents.shrink(core, cpu, u64::MAX).0;
+                freed += fs.vfs.extents.shrink(core, cpu, u64::MAX);
                 freed += fs.xfs_buffers.shrink(core, cpu, node, 3 * fs.xfs_buffers.count(node));
             }
             for _ in 0..3 {
@@ -255,8 +255,7 @@ pub fn drop_slab<T: Trace>(
     freed
 }
 
-/// Frees up to `count` of the oldest leaves of `memcg` that hold only shadows. Returns leaves freed
-/// and slab pages that came free.
+/// Frees up to `count` of the oldest leaves of `memcg` that hold only shadows. Returns how many there were.
 fn shrink_shadow_leaves<T: Trace>(
     core: &mut Core<T>,
     cache: &mut PageCache,
@@ -264,18 +263,17 @@ fn shrink_shadow_leaves<T: Trace>(
     cpu: CpuId,
     memcg: MemcgId,
     count: u64,
-) -> (u64, u64) {
-    let (mut freed, mut pages) = (0, 0);
+) -> u64 {
+    let mut freed = 0;
     while freed < count
         && let Some(leaf) = cache.shrink_shadow_leaf(core, cpu, memcg)
     {
         if let Some(mapping) = leaf.emptied {
             fs.vfs.lost_pages(core, cache, mapping);
         }
-        pages += leaf.pages;
         freed += 1;
     }
     core.alloc.events.add(VmEvent::WorkingsetNodeReclaim, freed);
     core.cgroups.add_stat(memcg, NodeId(0), MemcgStat::WorkingsetNodeReclaim, freed);
-    (freed, pages)
+    freed
 }

@@ -21,12 +21,13 @@ use units::{CpuId, NodeId, Order, Pages, Pfn};
 use crate::alloc::flags::AllocFlags;
 use crate::base::event::NoTrace;
 use crate::base::gfp::Gfp;
-use crate::base::ids::{MappingId, MemcgId};
+use crate::base::ids::{DentryId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneKind};
 use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::cgroup::tree::Charge;
 use crate::core::Core;
+use crate::fs::dentry::Name;
 use crate::fs::inode::{InodeObjects, VfsLru};
 use crate::fs::state::Fs;
 use crate::fs::xfs::buf::{CLUSTER_PAGES, ClusterId};
@@ -42,6 +43,8 @@ use crate::version::presets::Version;
 const CPU: CpuId = CpuId(0);
 const NODE: NodeId = NodeId(0);
 const ROOT: MemcgId = MemcgId::ROOT;
+/// The directory of all files.
+const TOP: DentryId = DentryId::root(0);
 
 /// What one visit did: objects looked at in each batch, and freed.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -98,10 +101,22 @@ impl Scene {
         self.core.cgroups.object_pages_charged(CPU, memcg, pages);
     }
 
-    fn grow(&mut self, cache: Cache) {
+    fn grow(&mut self, cache: Cache, memcg: MemcgId) {
         let (order, mobility) = self.core.slabs.request(cache);
         let block = self.take(Gfp::KERNEL | mobility, order);
-        self.core.grow_slab(cache, block);
+        if let Some(payer) = self.core.slabs.slab_payer(cache, memcg) {
+            let pages = order.pages();
+            assert_eq!(self.core.cgroups.try_charge(CPU, payer, pages, pages), Charge::Done);
+        }
+        self.core.grow_slab(CPU, cache, memcg, block);
+    }
+
+    /// A grace period passes for all that was freed.
+    fn grace_period(&mut self) {
+        for _ in 0..2 {
+            self.core.grace_period_ended(CPU);
+        }
+        assert!(!self.core.slabs.needs_grace_period());
     }
 
     fn object(&mut self, cache: Cache, memcg: MemcgId) -> Object {
@@ -109,7 +124,7 @@ impl Scene {
             match self.core.alloc_object(CPU, cache, memcg) {
                 ObjectAlloc::Done(object) => return object,
                 ObjectAlloc::NeedsCharge { pages } => self.charge_objects(memcg, pages),
-                ObjectAlloc::NeedsSlab => self.grow(cache),
+                ObjectAlloc::NeedsSlab => self.grow(cache, memcg),
             }
         }
     }
@@ -133,23 +148,28 @@ impl Scene {
     /// Opens a file again, bringing back what is gone.
     fn reopen(&mut self, file: usize, memcg: MemcgId) {
         let mapping = self.files[file];
-        if !self.fs.vfs.is_cached(mapping).0 {
-            let dentry = self.object(Cache::Dentry, memcg);
-            self.fs.vfs.attach_dentry(mapping, dentry);
-        }
-        if !self.fs.vfs.is_cached(mapping).1 {
+        let dentry = self.fs.vfs.dentry_of(mapping);
+        let object = dentry.is_none().then(|| self.object(Cache::Dentry, memcg));
+        if !self.fs.vfs.has_inode(mapping) {
             let inode = self.object(Cache::Ext4Inode, memcg);
             let extra = self.object(Cache::Ext4Extra, memcg);
             self.fs
                 .vfs
                 .attach_inode(mapping, InodeObjects { number: mapping.0, inode, extra, log_item: None });
         }
-        self.fs.vfs.dentry_get(mapping);
+        match (dentry, object) {
+            (Some(dentry), _) => self.fs.vfs.hold_dentry(dentry),
+            (None, object) => {
+                let object = object.expect("just allocated");
+                self.fs.vfs.add_dentry(TOP, Name(file as u64), object, Some(mapping));
+            }
+        }
         self.open[file] = true;
     }
 
     fn close(&mut self, file: usize) {
-        self.fs.vfs.dentry_put(&self.core, self.files[file]);
+        let dentry = self.fs.vfs.dentry_of(self.files[file]).expect("an open file has one");
+        self.fs.vfs.put_dentry(&mut self.core, &self.cache, CPU, dentry);
         self.open[file] = false;
     }
 
@@ -164,7 +184,7 @@ impl Scene {
             match self.cache.prepare_insert(&mut self.core, CPU, mapping, index, 1, memcg) {
                 Prepared::Ready => break,
                 Prepared::NeedsCharge { pages } => self.charge_objects(memcg, pages),
-                Prepared::NeedsSlab => self.grow(Cache::TreeNode),
+                Prepared::NeedsSlab => self.grow(Cache::TreeNode, memcg),
             }
         }
         assert_eq!(self.core.cgroups.try_charge(CPU, memcg, 1, 1), Charge::Done);
@@ -229,12 +249,14 @@ impl Scene {
             visit.evicted += report.evicted;
             visit.freed += report.freed;
         }
+        reclaim.credit_slab(core, sc);
         self.check();
         Some(visit)
     }
 
     fn check(&self) {
         self.core.alloc.check().unwrap();
+        self.core.slabs.check().unwrap();
         self.fs.vfs.check().unwrap();
     }
 
@@ -244,11 +266,11 @@ impl Scene {
 
     /// One letter per file.
     fn draw(&self) -> String {
-        let letter = |(&mapping, &open): (&MappingId, &bool)| match self.fs.vfs.is_cached(mapping) {
+        let letter = |(&mapping, &open): (&MappingId, &bool)| match self.fs.vfs.dentry_of(mapping) {
             _ if open => 'O',
-            (true, _) => 'd',
-            (false, true) => 'i',
-            (false, false) => '.',
+            Some(_) => 'd',
+            None if self.fs.vfs.has_inode(mapping) => 'i',
+            None => '.',
         };
         self.files.iter().zip(&self.open).map(letter).collect()
     }

@@ -1,77 +1,48 @@
-//! Slab pages: which pages hold kernel objects, and when an empty one goes back
-//! (MECHANISMS 9.1, MECHANISMS-6X 7.1).
+//! A cache of equal objects: slabs, and what is at hand for each CPU (MECHANISMS 9.1, MECHANISMS-6X 7.1,
+//! MECHANISMS-510-72 7.1).
 //!
-//! A cache keeps slabs of equal objects. Objects have no identity beyond the slab they are in: an
-//! allocation takes any free place, and a slab page is free only when all its objects are. That is
-//! what makes shrinking slab slow, and what fragments memory.
+//! An object has no identity beyond the slab that it is in, and a slab's pages are free only when all its
+//! objects are. That is what makes shrinking slab slow, and what fragments memory.
 //!
-//! The cache never allocates pages itself: when it is full, the caller allocates one, waiting if
-//! it must, and hands it over ([`SlabCache::grow`]).
+//! The cache never allocates pages itself: when nothing is left, the caller allocates a block, waiting if it
+//! must, and hands it over ([`SlabCache::grow`]). Pages that come free are taken by the caller, too
+//! ([`SlabCache::take_freed`]).
 //!
-//! Left out: per-CPU slabs and freelist randomisation; objects fill the most recently used
-//! partial slab first, as the per-CPU slab makes SLUB do.
+//! Left out: freelist randomisation, caches merged with others of their size. Neighbours:
+//! [`crate::slab::table`], [`crate::slab::cpu_slabs`], [`crate::slab::sheaf`]; [`crate::slab::caches`] has all
+//! caches.
 
-use std_alloc::vec::Vec;
+use units::{CpuId, NodeId};
 
-use units::{Order, PAGE_SIZE, Pfn};
+use crate::slab::cpu_slabs::AllCpuSlabs;
+use crate::slab::layout::Layout;
+use crate::slab::sheaf::Sheaves;
+use crate::slab::table::{SlabId, SlabPages, SlabTable};
+use crate::version::rules::FreeObjects;
 
-/// A slab of a cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SlabId(pub u32);
-
-/// A page or block that holds no objects any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub struct EmptySlab {
-    /// Its first page.
-    pub pfn: Pfn,
-    /// Its order.
-    pub order: Order,
+/// What is at hand for CPUs.
+#[derive(Debug, Clone)]
+enum AtHand {
+    Slabs(AllCpuSlabs),
+    Sheaves(Sheaves),
 }
-
-#[derive(Debug, Clone, Copy)]
-struct Slab {
-    pfn: Pfn,
-    order: Order,
-    used: u16,
-    capacity: u16,
-    listed: bool,
-    live: bool,
-}
-
-/// Empty slabs that a cache keeps (SLUB's `min_partial` for small objects).
-const EMPTY_SLABS_KEPT: u32 = 5;
 
 /// A cache of objects of one size.
 #[derive(Debug, Clone)]
 pub struct SlabCache {
-    object_size: u32,
-    slabs: Vec<Slab>,
-    free_ids: Vec<u32>,
-    /// Slabs with a free place, most recently used last. May name slabs that filled up since.
-    partial: Vec<u32>,
+    table: SlabTable,
+    at_hand: AtHand,
     objects: u64,
-    pages: u64,
-    empty: u32,
 }
 
 impl SlabCache {
-    /// A cache of objects of `object_size` bytes.
-    pub fn new(object_size: u32) -> Self {
-        Self {
-            object_size,
-            slabs: Vec::new(),
-            free_ids: Vec::new(),
-            partial: Vec::new(),
-            objects: 0,
-            pages: 0,
-            empty: 0,
-        }
-    }
-
-    /// Bytes of one object.
-    pub fn object_size(&self) -> u32 {
-        self.object_size
+    /// An empty cache; `cpu_nodes` has the node of each CPU.
+    pub fn new(layout: &Layout, free_objects: FreeObjects, cpu_nodes: &[NodeId], nodes: usize) -> Self {
+        let at_hand = match free_objects {
+            FreeObjects::PartialSlabs => AtHand::Slabs(AllCpuSlabs::new(cpu_nodes, layout.cpu_partial)),
+            FreeObjects::Sheaves => AtHand::Sheaves(Sheaves::new(cpu_nodes, nodes, layout.sheaf)),
+        };
+        Self { table: SlabTable::new(layout.object_size, layout.min_partial, nodes), at_hand, objects: 0 }
     }
 
     /// Objects in use.
@@ -79,117 +50,73 @@ impl SlabCache {
         self.objects
     }
 
+    /// Places for objects on its slabs (`num_objs` of `/proc/slabinfo`).
+    pub fn places(&self) -> u64 {
+        self.table.places()
+    }
+
     /// Pages of its slabs.
     pub fn pages(&self) -> u64 {
-        self.pages
+        self.table.pages()
     }
 
-    /// First pages of its slabs with their orders, for checks.
-    pub fn slabs(&self) -> impl Iterator<Item = EmptySlab> + '_ {
-        self.slabs.iter().filter(|slab| slab.live).map(|slab| EmptySlab { pfn: slab.pfn, order: slab.order })
+    /// Its slabs, for checks.
+    pub fn slabs(&self) -> impl Iterator<Item = SlabPages> + '_ {
+        self.table.blocks()
     }
 
-    /// The first page of a slab.
-    pub fn page(&self, slab: SlabId) -> Pfn {
-        self.slabs[slab.0 as usize].pfn
+    /// The node that a slab is on.
+    #[inline]
+    pub fn node(&self, slab: SlabId) -> NodeId {
+        self.table.node(slab)
     }
 
-    /// Takes an object; none when every slab is full.
-    pub fn alloc(&mut self) -> Option<SlabId> {
-        while let Some(&id) = self.partial.last() {
-            let slab = &mut self.slabs[id as usize];
-            if !slab.live || slab.used == slab.capacity {
-                slab.listed = false;
-                self.partial.pop();
-                if !self.slabs[id as usize].live {
-                    self.free_ids.push(id);
-                }
-                continue;
-            }
-            if slab.used == 0 {
-                self.empty -= 1;
-            }
-            slab.used += 1;
-            self.objects += 1;
-            return Some(SlabId(id));
-        }
-        None
-    }
-
-    /// Adds the block at `pfn` as an empty slab.
-    pub fn grow(&mut self, pfn: Pfn, order: Order) {
-        let bytes = u64::from(order.pages()) * PAGE_SIZE;
-        let capacity = u16::try_from(bytes / u64::from(self.object_size)).expect("a slab is small");
-        let slab = Slab { pfn, order, used: 0, capacity, listed: true, live: true };
-        let id = match self.free_ids.pop() {
-            Some(id) => {
-                self.slabs[id as usize] = slab;
-                id
-            }
-            None => {
-                self.slabs.push(slab);
-                u32::try_from(self.slabs.len() - 1).expect("fewer slabs than pages")
-            }
+    /// Takes an object for a task on `cpu`; none when a new slab is needed.
+    #[inline]
+    pub fn alloc(&mut self, cpu: CpuId) -> Option<SlabId> {
+        let taken = match &mut self.at_hand {
+            AtHand::Slabs(slabs) => slabs.alloc(&mut self.table, cpu),
+            AtHand::Sheaves(sheaves) => sheaves.alloc(&mut self.table, cpu),
         };
-        self.partial.push(id);
-        self.empty += 1;
-        self.pages += u64::from(order.pages());
+        self.objects += u64::from(taken.is_some());
+        taken
     }
 
-    /// Frees an object of `slab`; returns the slab's pages if it is empty and not worth keeping.
-    pub fn free(&mut self, slab: SlabId) -> Option<EmptySlab> {
-        let entry = &mut self.slabs[slab.0 as usize];
-        assert!(entry.live && entry.used > 0, "freed an object of an empty slab");
-        entry.used -= 1;
+    /// Adds a block in use as an empty slab, for a task on `cpu`.
+    pub fn grow(&mut self, cpu: CpuId, pages: SlabPages, node: NodeId) {
+        let id = self.table.add(pages, node);
+        match &mut self.at_hand {
+            AtHand::Slabs(slabs) => slabs.grow(&mut self.table, cpu, id),
+            AtHand::Sheaves(_) => self.table.relist(id),
+        }
+    }
+
+    /// Frees an object of `slab` on `cpu`. Pages may come free with it: [`Self::take_freed`].
+    #[inline]
+    pub fn free(&mut self, cpu: CpuId, slab: SlabId) {
         self.objects -= 1;
-        if entry.used > 0 || self.empty < EMPTY_SLABS_KEPT {
-            if entry.used == 0 {
-                self.empty += 1;
-            }
-            if !entry.listed {
-                entry.listed = true;
-                self.partial.push(slab.0);
-            }
-            return None;
+        match &mut self.at_hand {
+            AtHand::Slabs(slabs) => slabs.free(&mut self.table, cpu, slab),
+            AtHand::Sheaves(sheaves) => sheaves.free(&mut self.table, cpu, slab),
         }
-        entry.live = false;
-        let Slab { pfn, order, listed, .. } = *entry;
-        if !listed {
-            self.free_ids.push(slab.0);
-        } // Else its id is in `partial` and becomes reusable when it comes up there.
-        self.pages -= u64::from(order.pages());
-        Some(EmptySlab { pfn, order })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slab_page_goes_back_only_when_all_its_objects_are_free() {
-        let mut cache = SlabCache::new(1024);
-        assert_eq!(cache.alloc(), None);
-        for page in 0..7 {
-            cache.grow(Pfn(page), Order(0));
-        }
-        let objects: Vec<SlabId> = (0..28).map(|_| cache.alloc().unwrap()).collect();
-        assert_eq!((cache.objects(), cache.pages(), cache.alloc()), (28, 7, None));
-        let mut returned = 0;
-        for &object in &objects {
-            returned += usize::from(cache.free(object).is_some());
-        }
-        assert_eq!((cache.objects(), returned), (0, 2), "five empty slabs are kept");
-        assert_eq!(cache.pages(), 5);
     }
 
-    #[test]
-    fn slabs_are_reused_before_the_cache_grows() {
-        let mut cache = SlabCache::new(2048);
-        cache.grow(Pfn(1), Order(0));
-        let first = cache.alloc().unwrap();
-        let _ = cache.alloc().unwrap();
-        assert_eq!(cache.free(first), None);
-        assert_eq!(cache.alloc(), Some(first));
+    /// Pages that came free and that nobody took yet.
+    #[inline]
+    pub fn take_freed(&mut self) -> Option<SlabPages> {
+        self.table.take_freed()
+    }
+
+    /// Goes through all slabs; returns what is wrong.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let (taken, held) = self.table.check()?;
+        let (in_sheaves, by_cpus) = match &self.at_hand {
+            AtHand::Slabs(slabs) => (0, slabs.held()),
+            AtHand::Sheaves(sheaves) => (sheaves.objects(), 0),
+        };
+        if held != by_cpus {
+            return Err("a slab says that a CPU holds it and none does");
+        }
+        if taken == self.objects + in_sheaves { Ok(()) } else { Err("the count of objects is off") }
     }
 }

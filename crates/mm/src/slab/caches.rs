@@ -1,22 +1,33 @@
 //! The slab caches of kernel objects that files cost (MECHANISMS 9.1, MECHANISMS-6X 7.1): how large
 //! their slabs are, and which mobility type their pages have.
 //!
-//! Left out: objects of directories, NUMA placement of objects. Neighbours:
-//! [`crate::version::geometry`] for which there are, [`crate::slab::cache`] for one cache,
-//! [`crate::slab::object`] for allocation.
+//! Up to 5.8 each cgroup has caches of its own, whose pages it pays for; since then objects of all cgroups share
+//! slabs ([`ObjectCharge`]). Left out: that the first objects of a cgroup come from the shared caches until its
+//! own are made, and that the caches of a removed cgroup become its parent's (5.3).
+//!
+//! Neighbours: [`crate::version::geometry`] for which there are, [`crate::slab::cache`] for one cache,
+//! [`crate::slab::account`] for taking objects and freeing them.
 
-use units::{Order, Pfn};
+use std_alloc::vec::Vec;
+
+use units::{NodeId, Order};
 
 use crate::base::gfp::Gfp;
+use crate::base::ids::MemcgId;
 use crate::slab::cache::SlabCache;
+use crate::slab::layout::Layout;
+use crate::slab::object::Object;
+use crate::slab::rcu::Rcu;
+use crate::slab::table::SlabPages;
 use crate::version::geometry::{Cache, Geometry, geometry};
 use crate::version::presets::Tuning;
+use crate::version::rules::{FreeObjects, ObjectCharge, Rules};
 
 impl Cache {
     /// Its geometry in a kernel with these constants.
     pub fn geometry(self, tuning: &Tuning) -> Geometry {
         match self {
-            Self::TreeNode => geometry(tuning.tree_node_size, tuning.tree_node_slab_order, true, true),
+            Self::TreeNode => geometry(tuning.tree_node_size, true, true),
             other => tuning.file_caches[other as usize - 1],
         }
     }
@@ -25,50 +36,136 @@ impl Cache {
 /// All caches.
 #[derive(Debug, Clone)]
 pub struct Slabs {
-    pub(super) caches: [SlabCache; Cache::COUNT],
+    /// By cgroup, if each has its own, and [`Cache`]. Those that were never used may be missing.
+    pub(super) caches: Vec<SlabCache>,
     geometries: [Geometry; Cache::COUNT],
+    layouts: [Layout; Cache::COUNT],
+    free_objects: FreeObjects,
+    pub(super) charge: ObjectCharge,
+    cpu_nodes: Vec<NodeId>,
+    nodes: usize,
     /// Bytes per object that accounting adds.
     pub(super) cgroup_overhead: u16,
+    pub(super) rcu: Rcu,
+    /// Pages that came free with objects that did not wait for RCU.
+    pub(super) pages_freed: u64,
 }
 
 impl Slabs {
-    /// Empty caches of a kernel with these constants.
-    pub fn new(tuning: &Tuning) -> Self {
+    /// Empty caches of a kernel on a machine of so many nodes; `cpu_nodes` has the node of each CPU.
+    pub fn new(tuning: &Tuning, rules: &Rules, nodes: usize, cpu_nodes: Vec<NodeId>) -> Self {
+        let cpus = u16::try_from(cpu_nodes.len()).expect("CPUs are numbered in 16 bits");
         let geometries = Cache::ALL.map(|cache| cache.geometry(tuning));
-        let caches = geometries.map(|geometry| SlabCache::new(u32::from(geometry.object_size)));
-        Self { caches, geometries, cgroup_overhead: tuning.object_cgroup_overhead }
+        let layouts = geometries.map(|geometry| Layout::new(geometry, cpus, tuning));
+        let mut slabs = Self {
+            caches: Vec::new(),
+            geometries,
+            layouts,
+            free_objects: rules.free_objects,
+            charge: rules.object_charge,
+            cpu_nodes,
+            nodes,
+            cgroup_overhead: tuning.object_cgroup_overhead,
+            rcu: Rcu::default(),
+            pages_freed: 0,
+        };
+        slabs.make_caches(MemcgId::ROOT);
+        slabs
     }
 
-    /// One of them.
-    pub fn cache(&self, cache: Cache) -> &SlabCache {
-        &self.caches[cache as usize]
+    /// Makes the caches of all cgroups up to this one.
+    pub(super) fn make_caches(&mut self, memcg: MemcgId) {
+        while self.caches.len() < (memcg.index() + 1) * Cache::COUNT {
+            for layout in &self.layouts {
+                self.caches.push(SlabCache::new(layout, self.free_objects, &self.cpu_nodes, self.nodes));
+            }
+        }
+    }
+
+    /// The place of the cache that objects of a cgroup are in.
+    #[inline]
+    pub(super) fn index(&self, cache: Cache, memcg: MemcgId) -> usize {
+        match self.charge {
+            ObjectCharge::ByObject => cache as usize,
+            ObjectCharge::BySlab => (memcg.index() * Cache::COUNT) + cache as usize,
+        }
+    }
+
+    fn of(&self, cache: Cache) -> impl Iterator<Item = &SlabCache> {
+        self.caches[cache as usize..].iter().step_by(Cache::COUNT)
+    }
+
+    /// Objects of a cache in use; those that only wait for RCU are not.
+    pub fn objects(&self, cache: Cache) -> u64 {
+        self.of(cache).map(SlabCache::objects).sum::<u64>() - self.rcu.of(cache)
+    }
+
+    /// Objects that wait for the end of their grace period.
+    pub fn awaiting_rcu(&self, cache: Cache) -> u64 {
+        self.rcu.of(cache)
+    }
+
+    /// Objects of a cache that its slabs have room for, in use or not (`num_objs` of `/proc/slabinfo`).
+    pub fn places(&self, cache: Cache) -> u64 {
+        self.of(cache).map(SlabCache::places).sum()
+    }
+
+    /// Slabs of a cache, for checks.
+    pub fn blocks(&self, cache: Cache) -> impl Iterator<Item = SlabPages> + '_ {
+        self.of(cache).flat_map(SlabCache::slabs)
+    }
+
+    /// The node that an object lies on.
+    #[inline]
+    pub fn node(&self, object: Object) -> NodeId {
+        self.caches[self.index(object.cache, object.memcg)].node(object.slab)
+    }
+
+    /// The objects of a cache, and who pays for them.
+    #[inline]
+    pub fn geometry(&self, cache: Cache) -> Geometry {
+        self.geometries[cache as usize]
     }
 
     /// How a cache lays its objects out.
-    pub fn geometry(&self, cache: Cache) -> Geometry {
-        self.geometries[cache as usize]
+    pub fn layout(&self, cache: Cache) -> Layout {
+        self.layouts[cache as usize]
     }
 
     /// The order that a slab of `cache` is first tried with, and what is added to the request's
     /// flags.
     pub fn request(&self, cache: Cache) -> (Order, Gfp) {
-        let geometry = self.geometry(cache);
-        let gfp = if geometry.reclaimable { Gfp::RECLAIMABLE_BIT } else { Gfp::default() };
-        (Order(geometry.order), gfp)
-    }
-
-    /// Hands the block of `order` at `pfn` to a cache.
-    pub fn grow(&mut self, cache: Cache, pfn: Pfn, order: Order) {
-        self.caches[cache as usize].grow(pfn, order);
+        let gfp = if self.geometry(cache).reclaimable { Gfp::RECLAIMABLE_BIT } else { Gfp::default() };
+        (self.layout(cache).order, gfp)
     }
 
     /// Pages of all slabs of reclaimable or of other caches.
     pub fn pages(&self, reclaimable: bool) -> u64 {
-        let caches = self.caches.iter().zip(&self.geometries);
-        caches
-            .filter(|(_, geometry)| geometry.reclaimable == reclaimable)
-            .map(|(cache, _)| cache.pages())
-            .sum()
+        let caches = Cache::ALL.into_iter().filter(|&cache| self.geometry(cache).reclaimable == reclaimable);
+        caches.flat_map(|cache| self.of(cache)).map(SlabCache::pages).sum()
+    }
+
+    /// Pages that came free since boot with objects that did not wait for RCU: what a reclaimer frees of them in
+    /// a step is its own doing (`reclaimed_slab`).
+    pub fn pages_freed(&self) -> u64 {
+        self.pages_freed
+    }
+
+    /// Whether objects wait for a grace period.
+    pub fn needs_grace_period(&self) -> bool {
+        !self.rcu.is_empty()
+    }
+
+    /// Whether an object was freed that waits for a grace period, while none was under way; asked once.
+    #[inline]
+    pub fn take_rcu_request(&mut self) -> bool {
+        self.rcu.take_request()
+    }
+
+    /// Goes through all caches; returns what is wrong, and where.
+    pub(crate) fn check(&self) -> Result<(), (Cache, &'static str)> {
+        let all = self.caches.iter().zip(Cache::ALL.into_iter().cycle());
+        all.map(|(slabs, cache)| slabs.check().map_err(|problem| (cache, problem))).collect()
     }
 }
 
@@ -76,27 +173,50 @@ impl Slabs {
 mod tests {
     use super::*;
     use crate::version::presets::Version;
-    use units::PAGE_SIZE;
+
+    fn slabs(kernel: &str, cpus: usize) -> Slabs {
+        let version = Version::parse(kernel).unwrap();
+        Slabs::new(&version.tuning, &version.rules, 1, std_alloc::vec![NodeId(0); cpus])
+    }
 
     #[test]
     fn slabs_hold_as_many_objects_as_were_counted() {
-        // MECHANISMS-6X 7.1 for 6.1 and 6.12, MECHANISMS 9.1 for 5.3.
-        let objects = |kernel: &str, cache: Cache| {
-            let geometry = cache.geometry(&Version::parse(kernel).unwrap().tuning);
-            (PAGE_SIZE << geometry.order) / u64::from(geometry.object_size)
-        };
-        for (kernel, cache, expected) in [
-            ("linux-6.1", Cache::Dentry, 21),
-            ("linux-6.1", Cache::Ext4Inode, 13),
-            ("linux-6.12", Cache::Ext4Inode, 14),
-            ("linux-6.1", Cache::XfsInode, 16),
-            ("linux-6.1", Cache::XfsLogItem, 20),
-            ("linux-6.1", Cache::BufferHead, 39),
-            ("linux-6.1", Cache::TreeNode, 14),
-            ("linux-5.3", Cache::XfsInode, 34),
-            ("linux-5.3", Cache::TreeNode, 28),
+        // MECHANISMS-6X 7.1 and MECHANISMS-510-72 7.1 for guests of two CPUs, MECHANISMS 9.1 for 5.3 on eight.
+        for (kernel, cpus, cache, order, objects) in [
+            ("linux-6.1", 2, Cache::Dentry, 0, 21),
+            ("linux-6.1", 2, Cache::Ext4Inode, 2, 13),
+            ("linux-6.12", 2, Cache::Ext4Inode, 2, 14),
+            ("linux-7.2", 2, Cache::Ext4Inode, 2, 15),
+            ("linux-5.10", 2, Cache::Ext4Inode, 2, 13),
+            ("linux-6.1", 2, Cache::XfsInode, 2, 16),
+            ("linux-6.1", 2, Cache::XfsLogItem, 0, 20),
+            ("linux-6.1", 2, Cache::BufferHead, 0, 39),
+            ("linux-7.2", 2, Cache::BufferHead, 0, 42),
+            ("linux-5.10", 2, Cache::TreeNode, 1, 14),
+            ("linux-6.1", 2, Cache::TreeNode, 1, 14),
+            ("linux-7.2", 2, Cache::TreeNode, 1, 14),
+            ("linux-5.3", 8, Cache::Dentry, 0, 21),
+            ("linux-5.3", 8, Cache::XfsInode, 3, 34),
+            ("linux-5.3", 8, Cache::TreeNode, 2, 28),
         ] {
-            assert_eq!(objects(kernel, cache), expected, "{kernel} {}", cache.name());
+            let layout = slabs(kernel, cpus).layout(cache);
+            assert_eq!((layout.order.0, layout.objects()), (order, objects), "{kernel} {}", cache.name());
+            assert_eq!(layout.least_order, Order(0), "{kernel} {}", cache.name());
+        }
+    }
+
+    #[test]
+    fn sheaves_of_a_guest_hold_as_many_objects_as_were_counted() {
+        // Two for each of two CPUs and ten in the barn: MECHANISMS-510-72 7.1.
+        let slabs = slabs("linux-7.2", 2);
+        for (cache, objects) in [
+            (Cache::Dentry, 840),
+            (Cache::XfsInode, 392),
+            (Cache::Ext4Inode, 168),
+            (Cache::TreeNode, 392),
+            (Cache::BufferHead, 840),
+        ] {
+            assert_eq!((2 * 2 + 10) * slabs.layout(cache).sheaf, objects, "{}", cache.name());
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Slab caches and how large their objects and slabs are, by version (MECHANISMS 9.1,
-//! MECHANISMS-6X 7.1, MECHANISMS-510-72 7.1).
+//! Slab caches and how large their objects are, by version (MECHANISMS 9.1, MECHANISMS-6X 7.1,
+//! MECHANISMS-510-72 7.1).
 //!
-//! Left out: caches that files do not need. Neighbours: [`crate::slab::caches`] allocates from
-//! them.
+//! Left out: caches that files do not need. Neighbours: [`crate::slab::layout`] computes the order of slabs,
+//! [`crate::slab::caches`] allocates from them.
 
 /// A slab cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,21 +30,38 @@ pub enum Cache {
     ExtentStatus,
 }
 
-/// How a cache lays its objects out.
+/// The objects of a cache, and who pays for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
     /// Bytes of one object, padding included.
     pub object_size: u16,
-    /// log2 of the pages of a slab; order 0 is tried when there is no such block.
-    pub order: u8,
     /// `SLAB_RECLAIM_ACCOUNT`: its pages are of the reclaimable type.
     pub reclaimable: bool,
     /// `SLAB_ACCOUNT`: charged to the cgroup of the task that allocates.
     pub accounted: bool,
+    /// The order of its slabs, if that is not computed from the size: it stands for objects of several sizes.
+    pub order: Option<u8>,
 }
 
-pub(crate) const fn geometry(object_size: u16, order: u8, reclaimable: bool, accounted: bool) -> Geometry {
-    Geometry { object_size, order, reclaimable, accounted }
+pub(crate) const fn geometry(object_size: u16, reclaimable: bool, accounted: bool) -> Geometry {
+    Geometry { object_size, reclaimable, accounted, order: None }
+}
+
+/// Objects of several sizes from general-purpose caches, taken together. Larger ones have slabs of higher
+/// orders than smaller ones; `order` is between those.
+const fn kmalloc(object_size: u16, order: u8) -> Geometry {
+    Geometry { object_size, reclaimable: false, accounted: false, order: Some(order) }
+}
+
+/// What is counted of the partial slabs that a CPU keeps beside its current one (MECHANISMS-6X 7.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CpuPartialUnit {
+    /// It keeps none (up to 3.1).
+    None,
+    /// Objects that were free when a slab came: 30, 13, 6 or 2 by their size (3.2 to 5.15).
+    FreeObjects,
+    /// Slabs, as many as 120, 52, 24 or 6 objects are on when every second place is free (5.16).
+    Slabs,
 }
 
 /// Geometries of all caches but that of tree nodes, in the order of [`Cache`].
@@ -53,22 +70,22 @@ pub type FileCaches = [Geometry; Cache::COUNT - 1];
 /// 720 bytes with the share of the buffers that change with an inode. Measured on a guest of 6.1 with
 /// 4 GiB that created files: before its first checkpoint it had 5015 unreclaimable slab pages more
 /// for 28,460 inodes than it kept for as many after its last one.
-const LOG_VECTOR: Geometry = geometry(720, 2, false, false);
+const LOG_VECTOR: Geometry = kmalloc(720, 2);
 
 /// 102 to a page, as was measured: [`crate::fs::ext4::extents`].
-const EXTENT_STATUS: Geometry = geometry(40, 0, true, false);
+const EXTENT_STATUS: Geometry = geometry(40, true, false);
 
 /// Linux 5.x (MECHANISMS 9.1): `xfs_ili` was not yet marked reclaimable.
 pub const FILE_CACHES_5X: FileCaches = [
-    geometry(192, 0, true, true),
-    geometry(1088, 3, true, true),
-    geometry(963, 3, true, true),
-    geometry(192, 0, false, false),
-    geometry(104, 0, true, true),
+    geometry(192, true, true),
+    geometry(1088, true, true),
+    geometry(960, true, true),
+    geometry(192, false, false),
+    geometry(104, true, true),
     // MECHANISMS-6X 7.1 gives 115 to 170 bytes per file, measured on 6.x; the middle.
-    geometry(136, 0, false, false),
+    kmalloc(136, 0),
     // 1.13 KB per file.
-    geometry(1136, 1, false, false),
+    kmalloc(1136, 1),
     LOG_VECTOR,
     EXTENT_STATUS,
 ];
@@ -85,13 +102,13 @@ pub const FILE_CACHES_510: FileCaches = {
 
 /// Linux 6.1 (MECHANISMS-6X 7.1).
 pub const FILE_CACHES_61: FileCaches = [
-    geometry(192, 0, true, true),
-    geometry(1192, 2, true, true),
-    geometry(1024, 2, true, true),
-    geometry(200, 0, true, false),
-    geometry(104, 0, true, true),
-    geometry(136, 0, false, false),
-    geometry(1136, 1, false, false),
+    geometry(192, true, true),
+    geometry(1192, true, true),
+    geometry(1024, true, true),
+    geometry(200, true, false),
+    geometry(104, true, true),
+    kmalloc(136, 0),
+    kmalloc(1136, 1),
     LOG_VECTOR,
     EXTENT_STATUS,
 ];
@@ -100,6 +117,16 @@ pub const FILE_CACHES_61: FileCaches = [
 pub const FILE_CACHES_612: FileCaches = {
     let mut caches = FILE_CACHES_61;
     caches[Cache::Ext4Inode as usize - 1].object_size = 1168;
+    caches
+};
+
+/// Linux 7.2 (MECHANISMS-510-72 7.1). What an inode has beside its own caches: as in 6.x.
+pub const FILE_CACHES_72: FileCaches = {
+    let mut caches = FILE_CACHES_61;
+    caches[Cache::Ext4Inode as usize - 1].object_size = 1072;
+    caches[Cache::XfsInode as usize - 1].object_size = 960;
+    caches[Cache::XfsLogItem as usize - 1].object_size = 208;
+    caches[Cache::BufferHead as usize - 1].object_size = 96;
     caches
 };
 
@@ -133,6 +160,22 @@ impl Cache {
             Self::XfsExtra => "kmalloc (xfs)",
             Self::XfsLogVector => "kmalloc (xfs log)",
             Self::ExtentStatus => "ext4_extent_status",
+        }
+    }
+
+    /// Its objects are freed by an RCU callback (MECHANISMS 9.1): dentries, inodes and what hangs on an inode of
+    /// XFS (`xfs_inode_free_callback` frees the log item and its spare vector), nodes of trees
+    /// (`radix_tree_node_rcu_free`). Of what hangs on an inode of ext4, the security blob waits, too, but not
+    /// the larger part: here none of it does.
+    pub const fn waits_for_rcu(self) -> bool {
+        match self {
+            Self::TreeNode
+            | Self::Dentry
+            | Self::Ext4Inode
+            | Self::XfsInode
+            | Self::XfsLogItem
+            | Self::XfsExtra => true,
+            Self::BufferHead | Self::Ext4Extra | Self::XfsLogVector | Self::ExtentStatus => false,
         }
     }
 }

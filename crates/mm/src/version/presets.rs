@@ -10,7 +10,8 @@ use std_alloc::string::String;
 use units::{Bytes, Nanos};
 
 use crate::version::geometry::{
-    FILE_CACHES_5X, FILE_CACHES_61, FILE_CACHES_510, FILE_CACHES_612, FileCaches,
+    CpuPartialUnit, FILE_CACHES_5X, FILE_CACHES_61, FILE_CACHES_72, FILE_CACHES_510, FILE_CACHES_612,
+    FileCaches,
 };
 use crate::version::rules::*;
 
@@ -25,8 +26,10 @@ pub struct Tuning {
     pub charge_retries: u8,
     /// Size of a page cache tree node in bytes (`radix_tree_node`).
     pub tree_node_size: u16,
-    /// log2 of the pages of a slab of tree nodes.
-    pub tree_node_slab_order: u8,
+    /// Largest part of a slab that may be left over, as 1 / n: a quarter, since 6.8 a half.
+    pub slab_waste: u32,
+    /// What is counted of the partial slabs that a CPU keeps.
+    pub cpu_partial: CpuPartialUnit,
     /// Slab caches of dentries, inodes and what belongs to them.
     pub file_caches: FileCaches,
     /// Bytes per object that accounting adds for its own pointer: 0, since 5.9 8.
@@ -69,7 +72,8 @@ const TUNING_5X: Tuning = Tuning {
     charge_batch: 32,
     charge_retries: 5,
     tree_node_size: 576,
-    tree_node_slab_order: 2,
+    slab_waste: 4,
+    cpu_partial: CpuPartialUnit::FreeObjects,
     file_caches: FILE_CACHES_5X,
     object_cgroup_overhead: 0,
     pcp_share_max: 256,
@@ -82,7 +86,7 @@ const TUNING_61: Tuning = Tuning {
     charge_batch: 64,
     charge_retries: 16,
     tree_node_size: 584,
-    tree_node_slab_order: 1,
+    cpu_partial: CpuPartialUnit::Slabs,
     file_caches: FILE_CACHES_61,
     object_cgroup_overhead: 8,
     min_free_kbytes_max: 262_144,
@@ -151,6 +155,7 @@ const RULES_2632: Rules = Rules {
     scheduler: Scheduler::Cfs,
     inode_reclaim: InodeReclaim::Waits,
     inode_cluster: InodeCluster::MayGo,
+    object_charge: ObjectCharge::BySlab,
     free_objects: FreeObjects::PartialSlabs,
     super_block_batch: SuperBlockBatch::Of1024,
     boost_effort: BoostEffort::UpToPriority10,
@@ -213,6 +218,7 @@ const RULES_510: Rules = RULES_55.edited(&[
     Rule::AtomicMark(AtomicMark::Unboosted),
     Rule::InodeReclaim(InodeReclaim::PassesBy),
     Rule::InodeCluster(InodeCluster::Pinned),
+    Rule::ObjectCharge(ObjectCharge::ByObject),
 ]);
 
 const RULES_61: Rules = RULES_510.edited(&[
@@ -244,18 +250,23 @@ const RULES_612: Rules = RULES_61.edited(&[
 /// of a device's share of the dirty threshold is left out, as shares are (MECHANISMS-510-72 8).
 const RULES_72: Rules = RULES_612.edited(&[Rule::FreeObjects(FreeObjects::Sheaves)]);
 
-const TUNING_612: Tuning =
-    Tuning { lru_batch: 31, file_caches: FILE_CACHES_612, xfs_push_pause: Nanos::ZERO, ..TUNING_61 };
+const TUNING_612: Tuning = Tuning {
+    lru_batch: 31,
+    slab_waste: 2,
+    file_caches: FILE_CACHES_612,
+    xfs_push_pause: Nanos::ZERO,
+    ..TUNING_61
+};
 
 /// Batches and charges are as in 6.12 (MECHANISMS-510-72 14.2).
-const TUNING_72: Tuning = Tuning { ..TUNING_612 };
+const TUNING_72: Tuning = Tuning { file_caches: FILE_CACHES_72, ..TUNING_612 };
 
-const TUNING_2632: Tuning = Tuning { lru_batch: 14, pcp_share_max: 128, ..TUNING_5X };
+const TUNING_2632: Tuning =
+    Tuning { lru_batch: 14, pcp_share_max: 128, cpu_partial: CpuPartialUnit::None, ..TUNING_5X };
 
 const TUNING_510: Tuning = Tuning {
     charge_retries: 16,
     tree_node_size: 584,
-    tree_node_slab_order: 1,
     file_caches: FILE_CACHES_510,
     object_cgroup_overhead: 8,
     min_free_kbytes_max: 262_144,

@@ -616,6 +616,14 @@ rules! {
         Pinned,
     }
 
+    /// How kernel objects are charged to cgroups (MECHANISMS 8.1, MECHANISMS-6X 4.1).
+    object_charge: ObjectCharge = "the charge of kernel objects" {
+        /// Each cgroup has slabs of its own, and pays for their pages (up to 5.8).
+        BySlab,
+        /// By the bytes of each object, wherever it lies (5.9).
+        ByObject,
+    }
+
     /// Where a CPU keeps free objects of a slab cache (MECHANISMS-510-72 7.1).
     free_objects: FreeObjects = "free slab objects near a CPU" {
         /// On slabs of its own: the current one and a few partial ones (2.6.23, 3.2).

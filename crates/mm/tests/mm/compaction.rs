@@ -45,7 +45,7 @@ fn cache(mem: &mut Memory<NoTrace>, file: MappingId, index: u32, pfn: Pfn) {
             Prepared::Ready => break true,
             Prepared::NeedsCharge { .. } => unreachable!("the root is not charged"),
             Prepared::NeedsSlab => match take(mem, Gfp::KERNEL, Order(0)) {
-                Some(slab) => mem.grow_slab(mm::version::geometry::Cache::TreeNode, slab),
+                Some(slab) => mem.grow_slab(CPU, mm::version::geometry::Cache::TreeNode, MemcgId::ROOT, slab),
                 None => break false,
             },
         }
@@ -102,7 +102,7 @@ fn scene(kernel: &str, drawing: &[&str]) -> Memory<NoTrace> {
     for index in (0..total).step_by(64) {
         while mem.prepare_insert(CPU, file, index, 1, MemcgId::ROOT) != Prepared::Ready {
             let slab = take(&mut mem, Gfp::KERNEL, Order(0)).unwrap();
-            mem.grow_slab(mm::version::geometry::Cache::TreeNode, slab);
+            mem.grow_slab(CPU, mm::version::geometry::Cache::TreeNode, MemcgId::ROOT, slab);
         }
     }
     let mut taken = Vec::new();

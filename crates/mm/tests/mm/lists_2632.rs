@@ -150,7 +150,7 @@ fn verdict(answer: Writepage, page: &str, reclaimer: Reclaimer, may_fs: bool) ->
         text += ", write";
         // Its blocks are written; then it is the first to go.
         assert_eq!(world.mem.start_pageout(file, 0), Some((0, 1)));
-        let _ = world.mem.end_writeback(file, 0, 1);
+        world.mem.end_writeback(file, 0, 1, &mut Vec::new());
         assert_eq!(world.event(VmEvent::PgRotated), 1);
     }
     text

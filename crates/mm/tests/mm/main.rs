@@ -16,6 +16,7 @@ mod pcp_lists;
 mod protection;
 mod reclaim_scenes;
 mod reclaim_verdicts;
+mod slab_model;
 mod version_table;
 mod watermark_tables;
 mod workingset;

@@ -40,6 +40,7 @@ fn a_gibibyte_read_in_order_makes_4165_nodes() {
     let file = world.file;
     world.mem.mapping_remove(CPU, file);
     assert_eq!(nodes(&world), 0);
+    world.grace_period();
     world.mem.core.cgroups.drain_all_stocks(MemcgId::ROOT);
     assert_eq!(world.mem.core.cgroups[group].memory.usage, 0, "nothing stays charged");
     world.mem.check_at_rest().unwrap();
@@ -68,6 +69,7 @@ fn an_unused_preparation_is_freed_with_the_file() {
         assert!(world.prepare(CPU, group, 70_000, Order(0)));
     }
     world.mem.mapping_remove(CPU, file);
+    world.grace_period();
     world.mem.core.cgroups.drain_all_stocks(MemcgId::ROOT);
     assert_eq!((nodes(&world), world.mem.core.cgroups[group].memory.usage), (0, 0));
 }
@@ -274,6 +276,7 @@ proptest! {
         }
         let file = world.file;
         world.mem.mapping_remove(CPU, file);
+        world.grace_period();
         world.mem.core.cgroups.drain_all_stocks(MemcgId::ROOT);
         prop_assert_eq!((nodes(&world), world.mem.core.cgroups[group].memory.usage), (0, 0));
     }

@@ -292,7 +292,8 @@ fn dma_page(world: &mut World, index: u32) -> units::Pfn {
     while world.mem.prepare_insert(CPU, file, index, 1, ROOT) == Prepared::NeedsSlab {
         let flags = world.mem.core.alloc.fast_flags(CPU, Gfp::KERNEL);
         let slab = world.mem.core.alloc.alloc(CPU, Gfp::KERNEL, units::Order(0), flags).page;
-        world.mem.grow_slab(pagetide_mm::version::geometry::Cache::TreeNode, slab.expect("memory"));
+        let slab = slab.expect("memory");
+        world.mem.grow_slab(CPU, pagetide_mm::version::geometry::Cache::TreeNode, ROOT, slab);
     }
     assert_eq!(world.mem.insert_page(file, index, pfn, ROOT), None);
     world.mem.lru_add(CPU, pfn);

@@ -219,7 +219,7 @@ fn a_dirty_page_that_was_read_once_is_marked_and_activated_by_direct_reclaim() {
     assert_eq!(scene.tell(), "activate marked, immediate");
     let file = scene.world.file;
     assert_eq!(scene.world.mem.start_writeback(file, 0, 1), Some((0, 1)));
-    let _ = scene.world.mem.end_writeback(file, 0, 1);
+    scene.world.mem.end_writeback(file, 0, 1, &mut Vec::new());
     assert_eq!(scene.tell(), "keep, immediate, rotated");
 }
 
@@ -297,7 +297,9 @@ fn a_page_goes_to_the_tail_when_its_write_ends_only_if_it_was_marked_and_is_as_i
         scene.world.settle();
         change(&mut scene.world, scene.pfn);
         let file = scene.world.file;
-        assert_eq!(scene.world.mem.end_writeback(file, 0, 1), [(NODE, 1)]);
+        let mut written = Vec::new();
+        scene.world.mem.end_writeback(file, 0, 1, &mut written);
+        assert_eq!(written, [(NODE, 1)]);
         (scene.world.event(VmEvent::PgRotated), scene.world.draw(ROOT))
     };
     assert_eq!(end(|_, _| {}), (1, "root: active [] inactive [1 0]".into()));

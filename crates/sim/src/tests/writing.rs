@@ -17,21 +17,21 @@ use std::cell::Cell;
 use super::*;
 use crate::{DeviceCounters, DeviceModel, Stall, Statistics};
 
-type TestKernel = Kernel<Sim, NoTrace>;
+pub(super) type TestKernel = Kernel<Sim, NoTrace>;
 
-const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 
 /// A machine to write on.
 #[derive(Clone)]
-struct World {
-    kernel: &'static str,
-    filesystem: Filesystem,
-    mem: u64,
-    disk: DeviceModel,
+pub(super) struct World {
+    pub(super) kernel: &'static str,
+    pub(super) filesystem: Filesystem,
+    pub(super) mem: u64,
+    pub(super) disk: DeviceModel,
 }
 
 impl World {
-    fn new(kernel: &'static str, mem: u64) -> Self {
+    pub(super) fn new(kernel: &'static str, mem: u64) -> Self {
         Self { kernel, filesystem: Filesystem::Ext4, mem, disk: DeviceModel::VIRTIO_RAM }
     }
 
@@ -52,7 +52,7 @@ impl World {
     }
 
     /// Runs `program` as one process of the root cgroup; then checks everything.
-    fn run<F: Future<Output = ()> + 'static>(
+    pub(super) fn run<F: Future<Output = ()> + 'static>(
         &self,
         program: impl FnOnce(TestKernel, Process) -> F + 'static,
     ) -> End {
@@ -79,9 +79,9 @@ impl World {
 }
 
 /// What is left after a run.
-struct End {
+pub(super) struct End {
     elapsed: Nanos,
-    disk: DeviceCounters,
+    pub(super) disk: DeviceCounters,
     statistics: Statistics,
     stalls: Vec<Stall>,
     kernel: TestKernel,
@@ -89,7 +89,7 @@ struct End {
 }
 
 impl End {
-    fn count(&self, name: &str) -> u64 {
+    pub(super) fn count(&self, name: &str) -> u64 {
         self.kernel.vmstat().into_iter().find(|(other, _)| other == name).expect("a counter").1
     }
 
@@ -98,7 +98,7 @@ impl End {
     }
 }
 
-async fn create(kernel: &TestKernel, process: &Process, path: &str, len: u64) -> OpenFile {
+pub(super) async fn create(kernel: &TestKernel, process: &Process, path: &str, len: u64) -> OpenFile {
     let file = kernel.open(process, path, true).await.expect("a new file");
     let mut offset = 0;
     while offset < len {

@@ -16,5 +16,6 @@ mod pauses;
 mod plugged_pages;
 mod rules;
 mod sequential_readers;
+mod small_files;
 mod system_calls;
 mod worlds;

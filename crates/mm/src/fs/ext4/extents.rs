@@ -22,8 +22,8 @@ use crate::base::event::Trace;
 use crate::base::ids::{MappingId, MemcgId};
 use crate::base::list::{Link, Links, List};
 use crate::core::Core;
-use crate::slab::cache::SlabId;
 use crate::slab::object::Object;
+use crate::slab::table::SlabId;
 use crate::version::geometry::Cache;
 
 const NONE: u32 = u32::MAX;
@@ -134,9 +134,9 @@ impl ExtentStatus {
         }
     }
 
-    /// Frees up to `count` objects; returns how many, and the slab pages that came free with them.
-    pub(crate) fn shrink<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, count: u64) -> (u64, u64) {
-        let (mut freed, mut pages) = (0, 0);
+    /// Frees up to `count` objects; returns how many.
+    pub(crate) fn shrink<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, count: u64) -> u64 {
+        let mut freed = 0;
         while freed < count
             && let Some(mapping) = self.list.first()
         {
@@ -146,11 +146,11 @@ impl ExtentStatus {
             if status.shrinkable() == 0 {
                 self.list.remove(&mut self.table, mapping);
             }
-            pages += core.free_object(cpu, object(taken));
+            core.free_object(cpu, object(taken));
             freed += 1;
         }
         self.shrinkable -= freed;
-        (freed, pages)
+        freed
     }
 
     /// Objects in use: for checks.
@@ -208,7 +208,8 @@ mod tests {
                     ObjectAlloc::NeedsSlab => {
                         let gfp = Gfp::KERNEL | Gfp::RECLAIMABLE_BIT;
                         let block = self.core.alloc.alloc(CPU, gfp, Order(0), AllocFlags::WMARK_MIN);
-                        self.core.grow_slab(Cache::ExtentStatus, block.page.expect("memory is free"));
+                        let page = block.page.expect("memory is free");
+                        self.core.grow_slab(CPU, Cache::ExtentStatus, MemcgId::ROOT, page);
                     }
                     ObjectAlloc::NeedsCharge { .. } => panic!("nobody pays for extents"),
                 }
@@ -221,12 +222,12 @@ mod tests {
         }
 
         fn pages(&self) -> u64 {
-            self.core.slabs.cache(Cache::ExtentStatus).pages()
+            self.core.slabs.blocks(Cache::ExtentStatus).count() as u64
         }
 
         fn check(&self) {
             self.extents.check().unwrap();
-            assert_eq!(self.extents.objects(), self.core.slabs.cache(Cache::ExtentStatus).objects());
+            assert_eq!(self.extents.objects(), self.core.slabs.objects(Cache::ExtentStatus));
         }
     }
 
@@ -245,7 +246,7 @@ mod tests {
         scene.extents.note_mapped(MappingId(1)); // Written again: nothing is delayed.
         scene.extents.note_mapped(MappingId(9)); // Nothing is known of it.
         assert_eq!(scene.extents.shrinkable(), 4);
-        let shrunk = scene.extents.shrink(&mut scene.core, CPU, 99).0;
+        let shrunk = scene.extents.shrink(&mut scene.core, CPU, 99);
         assert_eq!((shrunk, scene.extents.objects(), scene.extents.shrinkable()), (4, 2, 0));
         assert!(scene.extents.is_unknown(MappingId(1)) && !scene.extents.is_unknown(MappingId(2)));
         scene.check();
@@ -266,7 +267,7 @@ mod tests {
         }
         assert_eq!((scene.extents.shrinkable(), scene.pages()), (2040, 20), "102 to a page");
         for _ in 0..8 {
-            let freed = scene.extents.shrink(&mut scene.core, CPU, 128).0;
+            let freed = scene.extents.shrink(&mut scene.core, CPU, 128);
             assert_eq!(freed, 128);
             scene.check();
         }
@@ -274,7 +275,7 @@ mod tests {
         assert!((512..1020).all(|file| !scene.extents.is_unknown(MappingId(file))));
         assert!(scene.pages() < 20, "{} pages are left", scene.pages());
         scene.write(3); // It grows anew: known last.
-        let freed = scene.extents.shrink(&mut scene.core, CPU, 1016).0;
+        let freed = scene.extents.shrink(&mut scene.core, CPU, 1016);
         assert_eq!((freed, scene.extents.shrinkable()), (1016, 1), "only the hole of file 3");
     }
 }

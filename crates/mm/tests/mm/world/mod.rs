@@ -98,6 +98,13 @@ impl World {
         true
     }
 
+    /// What was freed so far has waited for RCU long enough.
+    pub fn grace_period(&mut self) {
+        for _ in 0..2 {
+            self.mem.grace_period_ended(CPU);
+        }
+    }
+
     /// Makes the tree nodes for a folio at `index`; false when memory or a limit does not allow it.
     pub fn prepare(&mut self, cpu: CpuId, memcg: MemcgId, index: u32, order: Order) -> bool {
         loop {
@@ -113,10 +120,16 @@ impl World {
                 Prepared::NeedsSlab => {
                     let gfp = Gfp::KERNEL | Gfp::RECLAIMABLE_BIT;
                     let flags = self.mem.core.alloc.fast_flags(cpu, gfp);
-                    match self.mem.core.alloc.alloc(cpu, gfp, Order(0), flags).page {
-                        Some(pfn) => self.mem.grow_slab(Cache::TreeNode, pfn),
-                        None => return false,
+                    let Some(pfn) = self.mem.core.alloc.alloc(cpu, gfp, Order(0), flags).page else {
+                        return false;
+                    };
+                    if let Some(payer) = self.mem.core.slabs.slab_payer(Cache::TreeNode, memcg)
+                        && self.mem.core.cgroups.try_charge(cpu, payer, 1, 1) != Charge::Done
+                    {
+                        self.mem.core.alloc.free(cpu, pfn, Order(0));
+                        return false;
                     }
+                    self.mem.grow_slab(cpu, Cache::TreeNode, memcg, pfn);
                 }
             }
         }

@@ -1,0 +1,191 @@
+//! A directory on the disk: names and the numbers of their inodes, in the order in which they were made.
+//!
+//! 12 bytes an entry and some 17 to find it. Blocks are what the entries would take on the disk; a directory
+//! never has fewer than it once had. Left out: links to itself and its parent. Next:
+//! [`super::spelling`] for the names, [`crate::fs::directories`] for what a filesystem does with the blocks.
+
+use mm::base::hash::{IdTable, hash_name};
+use mm::fs::dentry::Name;
+
+use crate::fs::Filesystem;
+
+/// Bytes of a block.
+const BLOCK: u64 = 4096;
+/// Bytes in use of a block in a directory that is sorted by hash, as splits leave it.
+const SORTED: u64 = 3072;
+
+/// Where in its directory the entry of a name lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EntryPlace {
+    /// The block that the hash of the name leads to.
+    pub(crate) by_hash: u32,
+    /// The block in the order in which entries were made.
+    pub(crate) by_age: u32,
+    /// Blocks that the directory has.
+    pub(crate) blocks: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// The halves of the name, so that an entry takes 12 bytes.
+    name: [u32; 2],
+    /// [`GONE`] when it was removed.
+    inode: u32,
+}
+
+/// No inode.
+const GONE: u32 = u32::MAX;
+
+impl Entry {
+    fn new(name: Name, inode: u32) -> Self {
+        Self { name: [(name.0 >> 32) as u32, name.0 as u32], inode }
+    }
+
+    fn name(&self) -> Name {
+        Name((u64::from(self.name[0]) << 32) | u64::from(self.name[1]))
+    }
+}
+
+fn hash(name: Name) -> u32 {
+    hash_name(0, name.0)
+}
+
+/// A directory.
+#[derive(Debug, Default)]
+pub(crate) struct Directory {
+    entries: Vec<Entry>,
+    index: IdTable,
+    /// Bytes of its entries, and the most that there ever were.
+    bytes: u64,
+    most_bytes: u64,
+}
+
+impl Filesystem {
+    /// Bytes that an entry takes whose name has so many characters (`ext4_dir_rec_len`,
+    /// `xfs_dir2_data_entsize`).
+    const fn entry_bytes(self, length: u32) -> u64 {
+        match self {
+            Self::Ext3 | Self::Ext4 => (length as u64 + 8).next_multiple_of(4),
+            Self::Xfs => (length as u64 + 12).next_multiple_of(8),
+        }
+    }
+}
+
+impl Directory {
+    fn position(&self, name: Name) -> Option<u32> {
+        self.index.find(hash(name), |at| self.entries[at as usize].name() == name)
+    }
+
+    /// The inode that has this name.
+    pub(crate) fn find(&self, name: Name) -> Option<u32> {
+        self.position(name).map(|at| self.entries[at as usize].inode)
+    }
+
+    /// How many names there are.
+    pub(crate) fn len(&self) -> u32 {
+        self.index.len()
+    }
+
+    /// Gives an inode a name, of so many characters, that is not taken.
+    pub(crate) fn add(&mut self, name: Name, inode: u32, filesystem: Filesystem, length: u32) {
+        assert!(inode != GONE, "the last number is no inode's");
+        let at = u32::try_from(self.entries.len()).expect("fewer names than inodes");
+        self.index.insert(hash(name), at);
+        self.entries.push(Entry::new(name, inode));
+        self.bytes += filesystem.entry_bytes(length);
+        self.most_bytes = self.most_bytes.max(self.bytes);
+    }
+
+    /// Takes a name away that is there.
+    pub(crate) fn remove(&mut self, name: Name, filesystem: Filesystem, length: u32) {
+        let at = self.position(name).expect("only what is there is removed");
+        self.index.remove(hash(name), at);
+        self.entries[at as usize].inode = GONE;
+        self.bytes -= filesystem.entry_bytes(length);
+        if self.entries.len() > (2 * self.index.len() as usize) + 16 || self.index.is_empty() {
+            self.close_gaps();
+        }
+    }
+
+    /// Forgets removed entries: as many as are left at least, so that each pays for itself.
+    fn close_gaps(&mut self) {
+        self.entries.retain(|entry| entry.inode != GONE);
+        self.entries.shrink_to_fit();
+        self.index = IdTable::default();
+        for (at, entry) in (0..).zip(&self.entries) {
+            self.index.insert(hash(entry.name()), at);
+        }
+    }
+
+    /// All names with their inodes, the oldest first.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (Name, u32)> + '_ {
+        let present = self.entries.iter().filter(|entry| entry.inode != GONE);
+        present.map(|entry| (entry.name(), entry.inode))
+    }
+
+    /// Blocks that it has.
+    pub(crate) fn blocks(&self) -> u32 {
+        let blocks = if self.most_bytes <= BLOCK { 1 } else { self.most_bytes.div_ceil(SORTED) };
+        u32::try_from(blocks).expect("a directory has less than 16 TiB")
+    }
+
+    /// Where the entry of a name is, or would be.
+    pub(crate) fn place(&self, name: Name) -> EntryPlace {
+        let blocks = self.blocks();
+        let at = self.position(name).map_or(self.entries.len(), |at| at as usize) as u64;
+        let mean = if self.index.is_empty() { 0 } else { self.bytes / u64::from(self.index.len()) };
+        let by_age = u32::try_from(at * mean / BLOCK).unwrap_or(blocks).min(blocks - 1);
+        // The hash table takes bits from below, and is fond of names that count upwards.
+        let mixed = hash_name(1, name.0.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let by_hash = ((u64::from(mixed) * u64::from(blocks)) >> 32) as u32;
+        EntryPlace { by_hash, by_age, blocks }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FS: Filesystem = Filesystem::Ext4;
+
+    fn add(directory: &mut Directory, names: std::ops::Range<u64>) {
+        for name in names {
+            directory.add(Name(name), name as u32, FS, 12);
+        }
+    }
+
+    #[test]
+    fn names_stay_in_the_order_in_which_they_were_made() {
+        let mut directory = Directory::default();
+        add(&mut directory, 0..100);
+        for name in (0..100).filter(|name| name % 10 != 3) {
+            directory.remove(Name(name), FS, 12);
+        }
+        add(&mut directory, 5..7);
+        let names: Vec<u32> = directory.entries().map(|(_, inode)| inode).collect();
+        assert_eq!(names, [3, 13, 23, 33, 43, 53, 63, 73, 83, 93, 5, 6]);
+        assert_eq!((directory.find(Name(43)), directory.find(Name(44))), (Some(43), None));
+        assert!(directory.entries.len() < 50, "removed entries are forgotten");
+    }
+
+    /// 20 bytes each: 204 fill a block; sorted by hash, blocks are three quarters full.
+    #[test]
+    fn a_directory_keeps_its_blocks() {
+        let mut directory = Directory::default();
+        assert_eq!(directory.place(Name(7)), EntryPlace { by_hash: 0, by_age: 0, blocks: 1 });
+        add(&mut directory, 0..204);
+        assert_eq!(directory.blocks(), 1);
+        add(&mut directory, 204..1000);
+        assert_eq!(directory.blocks(), 7, "20000 bytes");
+        let places: Vec<EntryPlace> = (0..1000).map(|name| directory.place(Name(name))).collect();
+        assert_eq!((places[0].by_age, places[999].by_age), (0, 4));
+        for block in 0..7 {
+            let here = places.iter().filter(|place| place.by_hash == block).count();
+            assert!((100..190).contains(&here), "{here} of 1000 names in block {block}");
+        }
+        for name in 0..1000 {
+            directory.remove(Name(name), FS, 12);
+        }
+        assert_eq!((directory.len(), directory.blocks()), (0, 7));
+    }
+}

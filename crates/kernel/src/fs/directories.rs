@@ -1,0 +1,48 @@
+//! What directories ask of their filesystem when names are looked for and change.
+//!
+//! A place names two blocks: ext4 sorts entries by hash (`ext4_dx_find_entry`), XFS has them in the order in
+//! which they were made, and pointers to them by hash. Roots have numbers from the end of 32 bits downwards.
+//!
+//! Left out: what XFS keeps in memory of those blocks, and their cost; directories of ext3. Next:
+//! [`super::ext4_table`].
+
+use std::rc::Rc;
+
+use mm::base::event::Trace;
+
+use crate::errno::Errno;
+use crate::files::directory::EntryPlace;
+use crate::files::inode::Inode;
+use crate::fs::Filesystem;
+use crate::handle::Kernel;
+use crate::machine::Machine;
+use crate::tasks::process::Process;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// A name is looked for in a directory, or all names of a block are read.
+    pub(crate) async fn read_directory(
+        &self,
+        process: &Process,
+        directory: &Rc<Inode>,
+        place: EntryPlace,
+    ) -> Result<(), Errno> {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => self.read_entry(process, directory, place).await,
+            Filesystem::Ext3 | Filesystem::Xfs => Ok(()),
+        }
+    }
+
+    /// A name is about to be added to a directory, or to be removed, in the transaction that creates or removes
+    /// the file.
+    pub(crate) async fn change_directory(
+        &self,
+        process: &Process,
+        directory: &Rc<Inode>,
+        place: EntryPlace,
+    ) -> Result<(), Errno> {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => self.change_entry(process, directory, place).await,
+            Filesystem::Ext3 | Filesystem::Xfs => Ok(()),
+        }
+    }
+}

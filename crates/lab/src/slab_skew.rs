@@ -1,0 +1,227 @@
+//! Slab against page cache while small files are created, on real kernels and on the model, taken apart:
+//! `docs/slab-skew.md`.
+//!
+//! The text is `data/slab-skew.md`. A line `{{kernels}}` in it stands for the scenarios of `small-files` in
+//! `data/reference.toml`, run anew, `{{ablations}}` for the kernels of [`ABLATIONS`], `{{command}}` for the
+//! command that all of these runs begin with. So no figure of a table is written by hand.
+//!
+//! What is compared is what grew in the run: slab less slab at its start, cache less cache at its start. A
+//! guest has 10 to 21 MB of slab from its boot, and its initramfs counts as cache; the simulated machine has
+//! neither. Left out: how a share comes about, which the recordings' series tell. Neighbours:
+//! [`crate::fidelity`] for tolerances, `balance.rs` for what any recording of this workload has as metrics.
+
+use std::fmt::Write;
+
+use recording::{Recording, Series};
+use workload::small_files;
+
+use crate::batch::{Control, PlannedRun, run_all};
+use crate::error::LabError;
+use crate::fidelity::{Row, figure, rows_of_workload};
+use crate::resolve::{Request, Subject, command};
+
+const TEXT: &str = include_str!("../data/slab-skew.md");
+const SEEDS: [u64; 3] = [1, 2, 3];
+
+/// The write workload of the measured guests.
+const PARAMS: [&str; 6] =
+    ["processes=1", "per_directory=1000", "files=131072", "loops=1", "names=off", "delete=off"];
+
+/// Kernels that are taken apart, with the factor of the watermark boost (none: as it is by default).
+const ABLATIONS: [(&str, Option<u32>); 15] = [
+    ("linux-5.3", None),
+    ("linux-5.3+shrink-slab-when-boosted", None),
+    ("linux-5.10", None),
+    ("linux-5.10+deferred-slab-decay", None),
+    ("linux-5.10+inode-lru-without-pages", None),
+    ("linux-5.10+deferred-slab-decay+inode-lru-without-pages", None),
+    ("linux-6.1", None),
+    ("linux-6.1", Some(0)),
+    ("linux-6.1-deferred-slab-decay", None),
+    ("linux-6.1-inode-lru-without-pages", None),
+    ("linux-6.1-deferred-slab-decay-inode-lru-without-pages", None),
+    ("linux-6.1+super-block-batch-128", None),
+    ("linux-6.1+boost-without-floor", None),
+    ("linux-7.2", None),
+    ("linux-7.2-slab-sheaves", None),
+];
+
+/// What slab has of the memory that a run took, in the second half of its time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Growth {
+    /// Mean of slab / (slab + file pages on LRU lists).
+    pub(crate) share: f64,
+    /// Mean of slab / page cache, buffers included.
+    pub(crate) ratio: f64,
+}
+
+/// The growth of slab and cache over a recording; none without samples of them.
+pub(crate) fn growth(run: &Recording) -> Option<Growth> {
+    let series = &run.series;
+    let slab = grown(series, &["nr_slab_reclaimable", "nr_slab_unreclaimable"])?;
+    let lists = grown(series, &["nr_active_file", "nr_inactive_file"])?;
+    let cache = grown(series, &["nr_file_pages"])?;
+    let times: Vec<u64> = series.times_ns().collect();
+    let (first, last) = (*times.first()?, *times.last()?);
+    let late = times.partition_point(|&time| time < first.midpoint(last));
+    let mean = |values: Vec<f64>| stats::describe::mean(&values);
+    let late = late..times.len();
+    let share = late.clone().map(|row| slab[row] / (slab[row] + lists[row]).max(1.0)).collect();
+    let ratio = late.map(|row| slab[row] / cache[row].max(1.0)).collect();
+    Some(Growth { share: mean(share)?, ratio: mean(ratio)? })
+}
+
+/// The sum of some columns, row by row, less the sum at the start.
+fn grown(series: &Series, names: &[&str]) -> Option<Vec<f64>> {
+    let columns = names.iter().map(|name| series.column(name)).collect::<Option<Vec<_>>>()?;
+    let sum = |row: usize| columns.iter().map(|column| column[row] as f64).sum::<f64>();
+    let start = columns.first().filter(|column| !column.is_empty()).map(|_| sum(0))?;
+    Some((0..series.rows.len()).map(|row| (sum(row) - start).max(0.0)).collect())
+}
+
+/// What the page shows.
+#[derive(Debug)]
+pub struct SlabSkew {
+    measured: Vec<Row>,
+    ablated: Vec<Ablated>,
+}
+
+#[derive(Debug)]
+struct Ablated {
+    kernel: &'static str,
+    boost: Option<u32>,
+    runs: Vec<Recording>,
+}
+
+fn request(kernel: &str, boost: Option<u32>, seed: u64) -> Request {
+    let mut request = Request::new(Subject::Workload(small_files::NAME.to_owned()));
+    request.kernel = Some(kernel.to_owned());
+    request.machine = Some(sim::machines::GUEST.to_owned());
+    request.mem = Some("256M".to_owned());
+    request.params = PARAMS.map(str::to_owned).to_vec();
+    request.params.push("filesystem=ext4".to_owned());
+    request.sysctls = boost.map(|factor| format!("vm.watermark_boost_factor={factor}")).into_iter().collect();
+    request.seed = Some(seed);
+    request
+}
+
+/// Runs everything, `jobs` runs at a time (0: one for each CPU).
+///
+/// # Errors
+/// The first run that fails.
+pub fn results(jobs: usize, control: &Control) -> Result<SlabSkew, LabError> {
+    let measured = rows_of_workload(small_files::NAME, &SEEDS, jobs, control)?;
+    let mut plan = Vec::new();
+    for (kernel, boost) in ABLATIONS {
+        for seed in SEEDS {
+            let scenario = request(kernel, boost, seed).resolve()?;
+            plan.push(PlannedRun { label: kernel.to_owned(), scenario });
+        }
+    }
+    let mut runs = run_all(&plan, jobs, control, |_, _| Ok(()))?.into_result()?.into_iter();
+    let mut ablated = |(kernel, boost)| {
+        let runs = runs.by_ref().take(SEEDS.len()).collect();
+        Ablated { kernel, boost, runs }
+    };
+    let ablated = ABLATIONS.into_iter().map(&mut ablated).collect();
+    Ok(SlabSkew { measured, ablated })
+}
+
+/// `docs/slab-skew.md` with these results.
+///
+/// # Errors
+/// A scenario of this page that does not resolve.
+pub fn to_markdown(skew: &SlabSkew) -> Result<String, LabError> {
+    let base = command(&request("linux-6.1", None, 1).resolve()?);
+    let filled = |line: &str| match line {
+        "{{kernels}}" => kernels(&skew.measured),
+        "{{ablations}}" => ablations(&skew.ablated),
+        "{{command}}" => format!("    {base}\n"),
+        _ => format!("{line}\n"),
+    };
+    Ok(TEXT.lines().map(filled).collect())
+}
+
+/// A line for each measured scenario: shares and counts of the guests and of the model.
+fn kernels(rows: &[Row]) -> String {
+    let mut text =
+        String::from("| scenario | counter | measured | own guest | model |\n|---|---|---:|---:|---:|\n");
+    for scenario in rows.chunk_by(|one, other| one.scenario == other.scenario) {
+        for counter in ["slab_growth_ratio", "slab_growth_share", "inode_steals", "slabs_scanned"] {
+            let Some(row) = scenario.iter().find(|row| row.counter == counter) else { continue };
+            let cells = [&row.measured, &row.guest, &row.simulated].map(|values| span(values));
+            let _ = writeln!(text, "| `{}` | `{counter}` | {} |", row.scenario, cells.join(" | "));
+        }
+    }
+    text
+}
+
+fn ablations(ablated: &[Ablated]) -> String {
+    let mut text = String::from(
+        "| kernel | boost factor | slab / cache | slab share | inode steals | slabs scanned |\n",
+    );
+    text += "|---|---:|---:|---:|---:|---:|\n";
+    for Ablated { kernel, boost, runs } in ablated {
+        let grown =
+            |part: fn(Growth) -> f64| span(&runs.iter().filter_map(growth).map(part).collect::<Vec<_>>());
+        let counted = |names: &[&str]| {
+            let count = |run: &Recording| names.iter().filter_map(|name| run.vmstat.get(*name)).sum::<u64>();
+            span(&runs.iter().map(|run| count(run) as f64).collect::<Vec<_>>())
+        };
+        let cells = [
+            boost.unwrap_or(15_000).to_string(),
+            grown(|growth| growth.ratio),
+            grown(|growth| growth.share),
+            counted(&["kswapd_inodesteal", "pginodesteal"]),
+            counted(&["slabs_scanned"]),
+        ];
+        let _ = writeln!(text, "| `{kernel}` | {} |", cells.join(" | "));
+    }
+    text
+}
+
+/// One value, or the smallest and the largest.
+fn span(values: &[f64]) -> String {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    match &values[..] {
+        [] => "-".to_owned(),
+        [first, .., last] if figure(*first) != figure(*last) => {
+            format!("{} to {}", figure(*first), figure(*last))
+        }
+        [first, ..] => figure(*first),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slab begins at 100 pages and cache at 50, which are not the run's; in the second half slab has grown by
+    /// 300 of 400 pages, then by 100 of 400.
+    #[test]
+    fn growth_leaves_out_what_was_there_and_counts_the_second_half() {
+        let names = ["nr_slab_reclaimable", "nr_slab_unreclaimable", "nr_active_file", "nr_inactive_file"];
+        let columns = names.into_iter().chain(["nr_file_pages"]).map(str::to_owned).collect();
+        let rows = vec![
+            (0, vec![60, 40, 0, 0, 50]),
+            (10, vec![60, 40, 0, 999, 1049]),
+            (20, vec![300, 100, 40, 60, 150]),
+            (30, vec![160, 40, 100, 200, 350]),
+        ];
+        let run = Recording {
+            series: Series::new(columns, rows),
+            ..Recording::new("", "small-files", "sim", "", 1)
+        };
+        assert_eq!(growth(&run), Some(Growth { share: 0.5, ratio: f64::midpoint(3.0, 1.0 / 3.0) }));
+        let without = Recording { series: Series::default(), ..run };
+        assert_eq!(growth(&without), None);
+    }
+
+    #[test]
+    fn every_kernel_of_the_page_exists() {
+        for (kernel, boost) in ABLATIONS {
+            request(kernel, boost, 1).resolve().unwrap();
+        }
+    }
+}
