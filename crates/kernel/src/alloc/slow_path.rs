@@ -50,13 +50,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 Next::TryOrStall(flags) => self.try_or_stall(gfp, order, flags).await.ok_or(Outcome::NoPage),
                 Next::Try(flags) => self.try_once(gfp, order, flags).ok_or(Outcome::NoPage),
-                Next::Reclaim => {
-                    let freed = self.direct_reclaim(process, gfp, order).await;
-                    if freed == 0 && process.is_none() {
-                        self.wake_queue(self.shared.wait.kthreadd);
-                    }
-                    Err(Outcome::Freed(freed))
-                }
+                Next::Reclaim => Err(Outcome::Freed(self.direct_reclaim(process, gfp, order).await)),
                 Next::Drain => {
                     self.drain_for(gfp);
                     Err(Outcome::NoPage)
@@ -74,6 +68,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     Err(Outcome::NoPage)
                 }
                 Next::Rest => {
+                    self.wake_queue(self.shared.wait.kthreadd);
                     self.machine().cond_resched().await;
                     Err(Outcome::NoPage)
                 }

@@ -76,6 +76,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mapping = self.mem(|mem| mem.mapping_create());
         let inode = self.shared.files.borrow_mut().create(directory, mapping, is_directory);
         inode.opens.set(1);
+        inode.group.set(self.shared.filesystem.group_of(directory.directory));
         if let Err(errno) = self.enter_name(process, directory, text, dentry, &inode).await {
             inode.unlinked.set(true);
             self.put_inode_and(&inode, Some(dentry));

@@ -1,8 +1,8 @@
 //! Writing the log of XFS: who closes checkpoints, who forces the log, and who commits what is on the
 //! disk (`xlog_cil_push_work`, `xfs_log_force`, `xlog_ioend_work`, `xfs_log_worker`; MECHANISMS 11.2).
 //!
-//! Nobody here takes memory, so reclaim may force the log. Left out: that a log write is ordered
-//! after the data that it names. Next: [`mm::fs::xfs::log`]; [`super::xfs_log`] for changes.
+//! Nobody here takes memory, so reclaim may force the log. Left out: that since 5.14 only the first and the
+//! last record of a checkpoint flush the disk's own memory. Next: [`mm::fs::xfs::log`]; [`super::xfs_log`] for changes.
 
 use mm::base::event::Trace;
 use mm::base::vmstat::VmEvent;

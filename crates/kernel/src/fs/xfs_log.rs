@@ -13,7 +13,6 @@ use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::fs::xfs::log::Change;
 use mm::slab::object::Object;
-use mm::version::geometry::Cache;
 
 use crate::errno::Errno;
 use crate::files::inode::Inode;
@@ -66,17 +65,28 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         let mut vector: Option<Object> = None;
         loop {
-            if vector.is_none() && self.mem(|mem| mem.fs.xfs_log.needs_vector(inode.mapping)) {
-                vector = Some(self.alloc_object(process, Cache::XfsLogVector, Gfp::NOFS).await?);
-                continue;
+            let wants = self.mem(|mem| mem.fs.xfs_log.wants_vector(inode.mapping, change));
+            if let Some(cache) = wants
+                && vector.is_none()
+            {
+                vector = Some(self.alloc_object(process, cache, Gfp::NOFS).await?);
+                continue; // It may have left memory, or changed, while this task waited.
             }
             let cpu = self.machine().current_cpu();
-            if !self.is_logged_inode(inode) {
-                self.mem(|mem| vector.map(|vector| mem.free_object(cpu, vector)));
-                return Ok(()); // It left memory while this task waited.
-            }
-            let Err(cluster) = self.mem(|mem| mem.log_change(cpu, inode.mapping, change, vector)) else {
-                return Ok(());
+            let done = self.mem(|mem| {
+                let known = mem.fs.xfs_log.items().is_known(inode.mapping);
+                let fits = wants.is_none_or(|cache| vector.is_some_and(|vector| vector.cache == cache));
+                if known && fits {
+                    return Some(mem.log_change(cpu, inode.mapping, change, vector));
+                }
+                vector.take().map(|vector| mem.free_object(cpu, vector));
+                (!known).then_some(Ok(()))
+            });
+            let Some(Err(cluster)) = done else {
+                if done.is_some() {
+                    return Ok(());
+                }
+                continue;
             };
             if let Err(errno) = self.get_cluster(process, cluster, true).await {
                 let cpu = self.machine().current_cpu();

@@ -36,7 +36,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         loop {
             let cpu = self.machine().current_cpu();
             let next = self.mem(|mem| mem.inode_reclaim_step(&mut pass, cpu));
-            self.wake_queue(wait.inode_groups);
+            if pass.take_unlocked() {
+                self.wake_queue(wait.inode_groups); // Not for nothing: a waiter that looks is no news to others.
+            }
             match next {
                 InodeNext::Looked { looked, freed } => {
                     self.machine().charge(CostOp::SlabScanObject, looked);

@@ -1,13 +1,16 @@
-//! `kthreadd`: makes a worker when those that there are sleep for want of memory (`maybe_create_worker`).
+//! `kthreadd`: makes a worker when tasks loop for memory that they cannot get (`maybe_create_worker`).
 //!
-//! The flusher and the threads of filesystems are work items of a pool. When one of them finds nothing
-//! to reclaim, what else is to be done needs a worker of its own, whose stack is four pages. That
-//! request may enter filesystems, unlike those of the sleepers: so it is the one that ends in an OOM
-//! kill when every other task waits without being allowed to (`kthreadd invoked oom-killer` in the
-//! reference guests with a log of 64 MiB).
+//! What reclaim and writeback have others do is done by workers; when memory is short these sleep, and
+//! what else is to be done needs one more, whose stack is four pages (MECHANISMS-6X 10). That request
+//! may enter filesystems, unlike the page of a file or the objects of a new one on XFS, which wait for
+//! ever without killing anybody: so it is the one that ends in an OOM kill (`kthreadd invoked oom-killer`
+//! in both reference guests with a log of 64 MiB).
 //!
-//! Left out: how many workers a pool has, and all else that makes threads: here at most one worker is
-//! made in five minutes, the time after which an idle one goes (`IDLE_WORKER_TIMEOUT`).
+//! Left out: which workers there are and what they have to do. Here one is made when a task would have
+//! killed another if it were allowed to, and while that lasts one each second (`CREATE_COOLDOWN`); a
+//! worker goes after five minutes (`IDLE_WORKER_TIMEOUT`).
+
+use std::collections::VecDeque;
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
@@ -22,17 +25,29 @@ const STACK_PAGES: usize = 4;
 /// How long a worker stays with nothing to do.
 const IDLE_TIMEOUT: Nanos = Nanos::from_secs(300);
 
+/// The least time between two workers.
+const COOLDOWN: Nanos = Nanos::from_secs(1);
+
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The thread.
     pub(crate) async fn kthreadd(&self) {
+        let mut workers: VecDeque<(Nanos, Vec<Pfn>)> = VecDeque::new();
         loop {
             let _ = self.machine().wait(self.shared.wait.kthreadd, WaitReason::Periodic, None).await;
-            let mut stack: Vec<Pfn> = Vec::new();
+            self.free_idle_workers(&mut workers);
+            let mut stack = Vec::new();
             for _ in 0..STACK_PAGES {
                 stack.extend(self.alloc_pages(None, Gfp::KERNEL, Order(0)).await);
             }
-            self.machine().sleep(IDLE_TIMEOUT, WaitReason::Periodic).await;
-            let cpu = self.machine().current_cpu();
+            workers.push_back((self.machine().now() + IDLE_TIMEOUT, stack));
+            self.machine().sleep(COOLDOWN, WaitReason::Periodic).await;
+        }
+    }
+
+    fn free_idle_workers(&self, workers: &mut VecDeque<(Nanos, Vec<Pfn>)>) {
+        let (now, cpu) = (self.machine().now(), self.machine().current_cpu());
+        while workers.front().is_some_and(|(end, _)| *end <= now) {
+            let (_, stack) = workers.pop_front().expect("just seen");
             self.mem(|mem| stack.into_iter().for_each(|pfn| mem.core.alloc.free(cpu, pfn, Order(0))));
         }
     }

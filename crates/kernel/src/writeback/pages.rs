@@ -13,6 +13,9 @@ use crate::machine::{CostOp, Machine, WaitReason};
 use crate::writeback::plug::REQUEST_PAGES;
 use crate::writeback::request::Plug;
 
+/// Pages that are looked up at a time; then others may run (a `pagevec`).
+const PAGES_AT_A_TIME: u32 = 15;
+
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Starts writing up to `max` dirty pages of an inode, on from where the last call ended.
     pub(crate) async fn write_pages(&self, inode: &Rc<Inode>, max: u64, plug: &mut Plug) -> u64 {
@@ -41,7 +44,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             written += u64::from(count);
             self.machine().charge(CostOp::WritebackPage, u64::from(count));
-            self.machine().cond_resched().await; // write_cache_pages
+            plug.without_rest += count;
+            if plug.without_rest >= PAGES_AT_A_TIME {
+                plug.without_rest = 0;
+                self.machine().cond_resched().await; // write_cache_pages
+            }
         }
         written
     }

@@ -70,7 +70,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     pub(crate) fn submit_plug(&self, plug: &mut Plug) {
-        let Plug { device, offset, pages, segments, ranges, last_frame: _ } = std::mem::take(plug);
+        let without_rest = plug.without_rest;
+        let Plug { device, offset, pages, segments, ranges, .. } = std::mem::take(plug);
+        plug.without_rest = without_rest;
         if pages == 0 {
             return;
         }

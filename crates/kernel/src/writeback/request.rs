@@ -13,6 +13,8 @@ pub(crate) struct Plug {
     /// Runs of adjacent frames so far, and the last frame.
     pub(crate) segments: u32,
     pub(crate) last_frame: Option<Pfn>,
+    /// Pages since the task that fills it last let others run.
+    pub(crate) without_rest: u32,
     /// Folios of which this request carries the last page: they are clean when it is complete.
     pub(crate) ranges: Vec<PageRange>,
 }

@@ -52,7 +52,9 @@ impl Fs {
 
     /// Frees an inode of XFS that is evicted and clean.
     pub(crate) fn free_evicted<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mapping: MappingId) {
-        self.xfs_log.unregister(mapping);
+        if let Some(spare) = self.xfs_log.unregister(mapping) {
+            core.free_object(cpu, spare);
+        }
         self.vfs.free_evicted(core, cpu, mapping);
     }
 
@@ -67,7 +69,7 @@ impl Fs {
         clean.len() as u64
     }
 
-    /// An inode of XFS changes, with a vector if it needs one ([`XfsLog::needs_vector`]). Since 5.9 the first
+    /// An inode of XFS changes, with a vector if it wants one ([`XfsLog::wants_vector`]). Since 5.9 the first
     /// inode of a cluster that is not clean holds the buffer of it.
     ///
     /// # Errors

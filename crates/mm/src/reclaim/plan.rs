@@ -209,6 +209,33 @@ mod tests {
         assert_eq!(pass(plan), ([1000; 30].to_vec(), 7500));
     }
 
+    /// Visits at priority 10 to 60,000 objects by batches of 1024, one after the other: those that scan.
+    fn visits_that_scan(payback: DeferredSlab, visits: u32) -> Vec<u32> {
+        let mut owed = 0;
+        let mut scan = Vec::new();
+        for visit in 1..=visits {
+            let (batches, left) = pass(ShrinkPlan::new(60_000, owed, 10, 2, 1024, payback));
+            assert!(batches.iter().all(|&batch| batch == 1024));
+            scan.extend(batches.iter().map(|_| visit));
+            owed = left;
+        }
+        scan
+    }
+
+    #[test]
+    fn at_priority_10_every_ninth_visit_scans_a_batch_before_5_13_and_none_after() {
+        // Each adds 116, and nine of them are 1044 (MECHANISMS-510-72 7.2); the 20 left over come on top.
+        assert_eq!(visits_that_scan(AtOnce, 45), [9, 18, 27, 36, 45]);
+        assert_eq!(visits_that_scan(AtOnce, 80)[5..], [53, 62, 71, 80]);
+        // Since then what is owed grows to twice the objects, and never counts for more than 117 (6X 6.3).
+        assert_eq!(visits_that_scan(ByPriority, 3000), []);
+        // It takes 262,144 objects for a batch at priority 10.
+        for (objects, batches) in [(262_143, &[][..]), (262_144, &[1024])] {
+            let plan = ShrinkPlan::new(objects, 2 * objects, 10, 2, 1024, ByPriority);
+            assert_eq!(pass(plan).0, batches, "{objects}");
+        }
+    }
+
     #[test]
     fn what_is_owed_has_no_bound_before_5_13() {
         for (payback, owed) in [(AtOnce, 500_000 + 2000), (ByPriority, 2000)] {

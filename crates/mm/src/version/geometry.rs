@@ -22,12 +22,14 @@ pub enum Cache {
     BufferHead,
     /// What else an inode of ext4 has: security blob, `jbd2_inode`. Not reclaimable by itself.
     Ext4Extra,
-    /// What else an inode of XFS has: spare log vector, security blob, extent roots.
+    /// What else an inode of XFS has: security blob, extent roots.
     XfsExtra,
     /// What a changed inode of XFS is in the log, until that is written (`xfs_log_vec`).
     XfsLogVector,
     /// `ext4_extent_status`: an extent of a file, or a hole between two.
     ExtentStatus,
+    /// The same of an inode that has extents.
+    XfsLogVectorExtents,
 }
 
 /// The objects of a cache, and who pays for them.
@@ -67,13 +69,27 @@ pub enum CpuPartialUnit {
 /// Geometries of all caches but that of tree nodes, in the order of [`Cache`].
 pub type FileCaches = [Geometry; Cache::COUNT - 1];
 
-/// 720 bytes with the share of the buffers that change with an inode. Measured on a guest of 6.1 with
-/// 4 GiB that created files: before its first checkpoint it had 5015 unreclaimable slab pages more
-/// for 28,460 inodes than it kept for as many after its last one.
-const LOG_VECTOR: Geometry = kmalloc(720, 2);
+/// The vector of an inode without extents: some 360 bytes of regions and headers, from `kmalloc-512`; with
+/// extents the data fork of 336 bytes counts in full, `kmalloc-1024`. The guest of 6.1 with a log of 64 MiB says the
+/// same: of its first files, created and not written, each had 1302 bytes of unreclaimable slab, and
+/// some 1080 more once it was written in the same checkpoint (`b_xfs_log64_m256_k61_r1`, 1 to 10 s).
+const LOG_VECTOR: Geometry = kmalloc(512, 1);
+const LOG_VECTOR_EXTENTS: Geometry = kmalloc(1024, 2);
+
+/// Those 1302 bytes without the vector.
+const XFS_EXTRA: Geometry = kmalloc(790, 1);
 
 /// 102 to a page, as was measured: [`crate::fs::ext4::extents`].
 const EXTENT_STATUS: Geometry = geometry(40, true, false);
+
+/// Bytes of unreclaimable slab that an inode of ext4 has beside its own cache: what `nr_slab_unreclaimable` of guests
+/// that created files grew by for each inode, up to 60,000 of them: 68 to 76 (three runs of 5.10), 115 to 117 (four
+/// of 6.1), 169 to 172 (four of 6.12), 162 to 166 (two of 7.2). 64 are its `jbd2_inode`; the rest is mostly what
+/// security modules hang on it (`lsm_inode_cache`: 32 on 6.1, 89 later).
+const EXT4_EXTRA_510: u16 = 70;
+const EXT4_EXTRA_61: u16 = 117;
+const EXT4_EXTRA_612: u16 = 170;
+const EXT4_EXTRA_72: u16 = 163;
 
 /// Linux 5.x (MECHANISMS 9.1): `xfs_ili` was not yet marked reclaimable.
 pub const FILE_CACHES_5X: FileCaches = [
@@ -82,20 +98,21 @@ pub const FILE_CACHES_5X: FileCaches = [
     geometry(960, true, true),
     geometry(192, false, false),
     geometry(104, true, true),
-    // MECHANISMS-6X 7.1 gives 115 to 170 bytes per file, measured on 6.x; the middle.
-    kmalloc(136, 0),
-    // 1.13 KB per file.
-    kmalloc(1136, 1),
+    kmalloc(EXT4_EXTRA_510, 0),
+    XFS_EXTRA,
     LOG_VECTOR,
     EXTENT_STATUS,
+    LOG_VECTOR_EXTENTS,
 ];
 
 /// Linux 5.10 (MECHANISMS-510-72 7.1). `xfs_ili` is reclaimable: in six measured guests of 5.10,
 /// `nr_slab_reclaimable` less the other caches that `/proc/slabinfo` names grew by 1.1 pages for each of its
-/// pages, from 2048 with 152 to 3456 with 1402. What an inode has beside its own caches: as in 6.x.
+/// pages, from 2048 with 152 to 3456 with 1402. What an inode of XFS has beside its own caches: as
+/// in 6.x.
 pub const FILE_CACHES_510: FileCaches = {
     let mut caches = FILE_CACHES_61;
     caches[Cache::Ext4Inode as usize - 1].object_size = 1184;
+    caches[Cache::Ext4Extra as usize - 1].object_size = EXT4_EXTRA_510;
     caches[Cache::XfsLogItem as usize - 1].object_size = 192;
     caches
 };
@@ -107,23 +124,26 @@ pub const FILE_CACHES_61: FileCaches = [
     geometry(1024, true, true),
     geometry(200, true, false),
     geometry(104, true, true),
-    kmalloc(136, 0),
-    kmalloc(1136, 1),
+    kmalloc(EXT4_EXTRA_61, 0),
+    XFS_EXTRA,
     LOG_VECTOR,
     EXTENT_STATUS,
+    LOG_VECTOR_EXTENTS,
 ];
 
 /// Linux 6.12 (MECHANISMS-6X 7.1).
 pub const FILE_CACHES_612: FileCaches = {
     let mut caches = FILE_CACHES_61;
     caches[Cache::Ext4Inode as usize - 1].object_size = 1168;
+    caches[Cache::Ext4Extra as usize - 1].object_size = EXT4_EXTRA_612;
     caches
 };
 
-/// Linux 7.2 (MECHANISMS-510-72 7.1). What an inode has beside its own caches: as in 6.x.
+/// Linux 7.2 (MECHANISMS-510-72 7.1). What an inode of XFS has beside its own caches: as in 6.x.
 pub const FILE_CACHES_72: FileCaches = {
     let mut caches = FILE_CACHES_61;
     caches[Cache::Ext4Inode as usize - 1].object_size = 1072;
+    caches[Cache::Ext4Extra as usize - 1].object_size = EXT4_EXTRA_72;
     caches[Cache::XfsInode as usize - 1].object_size = 960;
     caches[Cache::XfsLogItem as usize - 1].object_size = 208;
     caches[Cache::BufferHead as usize - 1].object_size = 96;
@@ -132,7 +152,7 @@ pub const FILE_CACHES_72: FileCaches = {
 
 impl Cache {
     /// Every cache.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::TreeNode,
         Self::Dentry,
         Self::Ext4Inode,
@@ -143,6 +163,7 @@ impl Cache {
         Self::XfsExtra,
         Self::XfsLogVector,
         Self::ExtentStatus,
+        Self::XfsLogVectorExtents,
     ];
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
@@ -159,6 +180,7 @@ impl Cache {
             Self::Ext4Extra => "kmalloc (ext4)",
             Self::XfsExtra => "kmalloc (xfs)",
             Self::XfsLogVector => "kmalloc (xfs log)",
+            Self::XfsLogVectorExtents => "kmalloc (xfs log, extents)",
             Self::ExtentStatus => "ext4_extent_status",
         }
     }
@@ -175,7 +197,11 @@ impl Cache {
             | Self::XfsInode
             | Self::XfsLogItem
             | Self::XfsExtra => true,
-            Self::BufferHead | Self::Ext4Extra | Self::XfsLogVector | Self::ExtentStatus => false,
+            Self::BufferHead
+            | Self::Ext4Extra
+            | Self::XfsLogVector
+            | Self::ExtentStatus
+            | Self::XfsLogVectorExtents => false,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod alloc_property;
 mod compaction;
+mod dirty_limits;
 mod ext4_journal;
 mod lists_2632;
 mod lru_model;
@@ -16,6 +17,7 @@ mod pcp_lists;
 mod protection;
 mod reclaim_scenes;
 mod reclaim_verdicts;
+mod slab_charge;
 mod slab_model;
 mod version_table;
 mod watermark_tables;

@@ -6,6 +6,7 @@
 
 mod attribution;
 mod boosts;
+mod evicted_inodes;
 mod fragment_stall;
 mod hot_and_stream;
 mod huge_faults;

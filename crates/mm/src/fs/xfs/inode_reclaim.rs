@@ -69,6 +69,8 @@ pub struct InodeReclaim {
     inside: Option<u32>,
     batch: VecDeque<(u32, MappingId)>,
     is_last_batch: bool,
+    /// A group was unlocked, and nobody was told.
+    unlocked: bool,
 }
 
 impl InodeReclaim {
@@ -88,6 +90,7 @@ impl InodeReclaim {
             inside: None,
             batch: VecDeque::new(),
             is_last_batch: false,
+            unlocked: false,
         }
     }
 
@@ -107,6 +110,11 @@ impl InodeReclaim {
             }
             return self.work_on_batch(fs, core, cpu);
         }
+    }
+
+    /// Whether a group was unlocked since the last call, so that those who wait for one may look.
+    pub fn take_unlocked(&mut self) -> bool {
+        core::mem::take(&mut self.unlocked)
     }
 
     fn enter_group(&mut self, fs: &mut Fs) -> Enter {
@@ -159,6 +167,7 @@ impl InodeReclaim {
             evicted.set_cursor(self.group, if self.is_last_batch { 0 } else { from });
         }
         evicted.unlock(self.group);
+        self.unlocked = true;
         self.group += 1;
     }
 

@@ -21,6 +21,7 @@ use std_alloc::vec::Vec;
 use crate::base::ids::MappingId;
 use crate::base::list::{Link, Links, List};
 use crate::fs::xfs::buf::{ClusterId, INODES_IN_CLUSTER};
+use crate::slab::object::Object;
 
 /// A place in the log, in bytes since it was made: that of the checkpoint with the last change.
 pub type Lsn = u64;
@@ -54,6 +55,10 @@ struct Item {
     stale: bool,
     /// It has an extent to be logged.
     extent: bool,
+    /// Where in its newest checkpoint it is.
+    place: u32,
+    /// A vector for its next change (`li_lv_shadow`).
+    spare: Option<Object>,
 }
 
 const UNKNOWN: Item = Item {
@@ -67,6 +72,8 @@ const UNKNOWN: Item = Item {
     flushing: false,
     stale: false,
     extent: false,
+    place: 0,
+    spare: None,
 };
 
 impl Item {
@@ -134,6 +141,16 @@ impl Items {
         self.item(mapping).known
     }
 
+    /// Whether the last change of an inode is not on the disk.
+    pub fn is_pinned(&self, mapping: MappingId) -> bool {
+        self.item(mapping).pins > 0
+    }
+
+    /// Whether an inode is in the AIL.
+    pub fn is_in_ail(&self, mapping: MappingId) -> bool {
+        self.item(mapping).lsn != NOWHERE
+    }
+
     /// Whether an inode needs not be written anywhere.
     pub fn is_clean(&self, mapping: MappingId) -> bool {
         self.item(mapping).is_clean()
@@ -184,15 +201,35 @@ impl Items {
         self.items[index] = Item { number, known: true, ..UNKNOWN };
     }
 
-    pub(super) fn unregister(&mut self, mapping: MappingId) {
-        if let Some(item) = self.items.get_mut(mapping.0 as usize) {
-            assert!(item.is_clean(), "{mapping:?} goes although it is not clean");
-            *item = UNKNOWN;
-        }
+    /// An inode leaves memory; returns its spare vector.
+    pub(super) fn unregister(&mut self, mapping: MappingId) -> Option<Object> {
+        let item = self.items.get_mut(mapping.0 as usize)?;
+        assert!(item.is_clean(), "{mapping:?} goes although it is not clean");
+        core::mem::replace(item, UNKNOWN).spare
     }
 
-    pub(super) fn is_logged_in(&self, mapping: MappingId, checkpoint: CheckpointId) -> bool {
-        self.item(mapping).logged == Some(checkpoint)
+    /// The vector that an inode has for its next change.
+    pub(super) fn spare(&self, mapping: MappingId) -> Option<Object> {
+        self.item(mapping).spare
+    }
+
+    /// Gives an inode another spare vector; returns the one before.
+    pub(super) fn set_spare(&mut self, mapping: MappingId, spare: Option<Object>) -> Option<Object> {
+        core::mem::replace(&mut self.items[mapping.0 as usize].spare, spare)
+    }
+
+    /// Spare vectors of all inodes, for checks.
+    pub(super) fn spares(&self) -> impl Iterator<Item = Object> + '_ {
+        self.items.iter().filter_map(|item| item.spare)
+    }
+
+    /// Where an inode is in its newest checkpoint.
+    pub(super) fn place(&self, mapping: MappingId) -> usize {
+        self.item(mapping).place as usize
+    }
+
+    pub(super) fn set_place(&mut self, mapping: MappingId, place: usize) {
+        self.items[mapping.0 as usize].place = u32::try_from(place).expect("fewer inodes than 32 bits");
     }
 
     /// Whether an extent is logged with an inode for the first time.

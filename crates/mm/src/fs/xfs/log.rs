@@ -11,7 +11,8 @@
 //!                            committed: vectors freed, inodes unpinned, in the AIL
 //!   log:  ...free... | tail: oldest change in the AIL ........ head | open checkpoint | ...free...
 //! ```
-//! An inode that changes again while its checkpoint is open reuses its vector. So a stream of new
+//! A vector is freed with its checkpoint. An inode that changes again while that is open gets a second
+//! one if the first is too small, and keeps the other in reserve. So a stream of new
 //! files holds an amount of unmovable memory that rises for up to half a minute and then goes at
 //! one blow. The record that ends a checkpoint also begins the next one: unless somebody forces the
 //! log, it is written when that fills it, and until then nothing of the checkpoint counts as
@@ -22,9 +23,8 @@
 //! A task that changes something first reserves space. If less than a quarter of the log is free, the
 //! AIL is pushed; if too little is, the task waits until the tail has moved.
 //!
-//! Left out: log items of buffers beside their bytes, vectors that a second change would hold in
-//! reserve, that 6.x adds up the size of the open checkpoint by CPU and so notices late that it is
-//! full. Neighbours: [`super::items`], [`super::ail`]; the kernel crate writes records.
+//! Left out: log items of buffers beside their bytes; that 6.x adds up the size of the open checkpoint by
+//! CPU and so notices late that it is full. Neighbours: [`super::items`], [`super::ail`]; the kernel crate writes records.
 
 use std_alloc::collections::VecDeque;
 use std_alloc::vec;
@@ -117,6 +117,11 @@ pub struct Record {
     pub len: Bytes,
 }
 
+/// Whether a vector is large enough for one of this cache.
+fn is_as_large(vector: Object, cache: Cache) -> bool {
+    vector.cache == Cache::XfsLogVectorExtents || cache == Cache::XfsLogVector
+}
+
 /// What committing came to in one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -186,9 +191,10 @@ impl XfsLog {
         self.items.register(mapping, number);
     }
 
-    /// A clean inode leaves memory.
-    pub(crate) fn unregister(&mut self, mapping: MappingId) {
-        self.items.unregister(mapping);
+    /// A clean inode leaves memory; returns a vector that nobody needs any more.
+    #[must_use]
+    pub(crate) fn unregister(&mut self, mapping: MappingId) -> Option<Object> {
+        self.items.unregister(mapping)
     }
 
     // ---- space ----
@@ -284,21 +290,42 @@ impl XfsLog {
         bounded && self.open.bytes >= 2 * Self::checkpoint_limit(Bytes(self.size), tuning).get()
     }
 
-    /// Whether a change of an inode needs a vector: it is not in the open checkpoint.
-    pub fn needs_vector(&self, mapping: MappingId) -> bool {
-        !self.items.is_logged_in(mapping, self.open.id)
+    /// The vector that a change of an inode has to bring along: of this cache, if the spare one that the inode
+    /// has is too small or there is none (`xlog_cil_alloc_shadow_bufs`).
+    pub fn wants_vector(&self, mapping: MappingId, change: Change) -> Option<Cache> {
+        let cache = self.vector_of(mapping, change);
+        let fits = self.items.spare(mapping).is_some_and(|spare| is_as_large(spare, cache));
+        (!fits).then_some(cache)
     }
 
-    /// An inode in memory changes. A vector is given back if another change was faster.
+    fn vector_of(&self, mapping: MappingId, change: Change) -> Cache {
+        if change == Change::Extend || self.items.has_extent(mapping) {
+            Cache::XfsLogVectorExtents
+        } else {
+            Cache::XfsLogVector
+        }
+    }
+
+    /// An inode in memory changes. Its vector is used unless it has one in this checkpoint already that is
+    /// large enough; the other one stays with it. Returns a vector that nobody needs.
     ///
     /// # Panics
-    /// When it needs a vector and gets none, or an object of another cache.
+    /// When it wants a vector and gets none.
     pub(crate) fn change(
         &mut self,
         mapping: MappingId,
         change: Change,
         vector: Option<Object>,
     ) -> Option<Object> {
+        let cache = self.vector_of(mapping, change);
+        let unneeded = match (vector, self.wants_vector(mapping, change)) {
+            (Some(vector), Some(cache)) => {
+                assert!(is_as_large(vector, cache), "{mapping:?} is logged with too small a vector");
+                self.items.set_spare(mapping, Some(vector))
+            }
+            (vector, None) => vector, // Another change was faster.
+            (None, Some(_)) => panic!("{mapping:?} is logged without a vector"),
+        };
         let had_extent = self.items.has_extent(mapping);
         let extends = change == Change::Extend && self.items.add_extent(mapping);
         let logged = self.items.log(mapping, self.open.id);
@@ -306,15 +333,21 @@ impl XfsLog {
         if change == Change::Remove {
             self.items.set_stale(mapping);
         }
-        if !logged.first_in_checkpoint {
-            self.open.bytes += if extends { EXTENT } else { 0 };
-            return vector;
+        if logged.first_in_checkpoint {
+            self.open.bytes += INODE + if had_extent || extends { EXTENT } else { 0 };
+            let vector = self.items.set_spare(mapping, None).expect("it has one");
+            self.items.set_place(mapping, self.open.items.len());
+            self.open.items.push((mapping, vector));
+            return unneeded;
         }
-        let vector = vector.expect("an inode is logged with a vector");
-        assert_eq!(vector.cache, Cache::XfsLogVector, "only log vectors are logged");
-        self.open.bytes += INODE + if had_extent || extends { EXTENT } else { 0 };
-        self.open.items.push((mapping, vector));
-        None
+        self.open.bytes += if extends { EXTENT } else { 0 };
+        let used = &mut self.open.items[self.items.place(mapping)];
+        if !is_as_large(used.1, cache) {
+            let spare = self.items.set_spare(mapping, None).expect("it has one");
+            let smaller = core::mem::replace(&mut used.1, spare);
+            self.items.set_spare(mapping, Some(smaller));
+        }
+        unneeded
     }
 
     // ---- checkpoints ----
@@ -433,10 +466,11 @@ impl XfsLog {
 
     // ---- for checks ----
 
-    /// Vectors in checkpoints.
+    /// Vectors in checkpoints and in reserve.
     pub(crate) fn objects(&self) -> impl Iterator<Item = Object> + '_ {
         let all = self.closed.iter().chain([&self.open]);
-        all.flat_map(|checkpoint| &checkpoint.items[checkpoint.committed..]).map(|(_, vector)| *vector)
+        let used = all.flat_map(|checkpoint| &checkpoint.items[checkpoint.committed..]);
+        used.map(|(_, vector)| *vector).chain(self.items.spares())
     }
 
     /// What is wrong, if anything is.
