@@ -37,6 +37,8 @@ pub struct KernelConfig {
     pub filesystem: Filesystem,
     /// Size of the log that the data disk has as XFS.
     pub xfs_log_size: Bytes,
+    /// Requests to write that a task gathers before it sends them off.
+    pub gathers: u16,
     /// Readahead window of the data disk in pages (`read_ahead_kb` / 4).
     pub readahead_pages: u32,
     /// Draws when, after boot, the periodic workers first run: on a real machine that is chance.
@@ -73,6 +75,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem: RefCell::new(mem),
                 filesystem: config.filesystem,
                 readahead_pages: config.readahead_pages.min(READAHEAD_PAGES_MAX),
+                gathers: usize::from(config.gathers.max(1)),
                 queues,
                 kswapd_requests: RefCell::new(vec![Request::default(); node_count]),
                 compaction,

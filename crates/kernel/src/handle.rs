@@ -32,6 +32,8 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) mem: RefCell<Memory<T>>,
     pub(crate) filesystem: Filesystem,
     pub(crate) readahead_pages: u32,
+    /// Requests to write that a task gathers, at least 1.
+    pub(crate) gathers: usize,
     pub(crate) queues: Vec<NodeQueues>,
     pub(crate) kswapd_requests: RefCell<Vec<Request>>,
     pub(crate) compaction: CompactionThreads,

@@ -275,6 +275,7 @@ mod tests {
             depth: 2,
             flush: Nanos(0),
             xfs_log: Bytes(64),
+            gathers: 16,
             segment: Nanos(0),
             track_buffer: None,
         }

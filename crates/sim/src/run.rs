@@ -279,6 +279,7 @@ fn boot_kernel(spec: &SimRun, simulation: &Simulation) -> Result<Kernel<Sim, NoT
         layout: spec.layout.clone(),
         filesystem: spec.filesystem,
         xfs_log_size: spec.hardware.devices.first().map_or(Bytes(0), |disk| disk.xfs_log),
+        gathers: spec.hardware.devices.first().map_or(1, |disk| disk.gathers),
         readahead_pages: spec.readahead_pages,
         seed: Seed(spec.seed),
     };

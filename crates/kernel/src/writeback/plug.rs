@@ -17,7 +17,7 @@ use crate::files::inode::Inode;
 use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{IoKind, IoRequest, Machine};
-use crate::writeback::request::Plug;
+use crate::writeback::request::{Plug, Request};
 
 /// The longest request: 512 KiB.
 pub(crate) const REQUEST_PAGES: u32 = 128;
@@ -39,23 +39,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut noted = first;
         while first < end {
             let (offset, contiguous) = inode.place(first).expect("blocks were just allocated");
-            let follows = plug.pages > 0
-                && plug.device == inode.device
-                && plug.offset + (u64::from(plug.pages) * PAGE_SIZE) == offset;
-            if !follows || plug.pages >= REQUEST_PAGES {
+            let Some(request) = plug.request(inode.device, offset, REQUEST_PAGES, self.shared.gathers) else {
                 self.submit_plug(plug);
-                (plug.device, plug.offset) = (inode.device, offset);
-            }
-            let count = contiguous.min(end - first).min(REQUEST_PAGES - plug.pages);
+                continue;
+            };
+            let count = contiguous.min(end - first).min(REQUEST_PAGES - request.pages);
             let added = PageRange { mapping: inode.mapping, first, count };
-            let (segments, last_frame) = self.segments(added, plug.last_frame);
-            plug.pages += count;
-            plug.segments += segments;
-            plug.last_frame = last_frame;
+            let (segments, last_frame) = self.segments(added, request.last_frame);
+            request.pages += count;
+            request.segments += segments;
+            request.last_frame = last_frame;
             first += count;
             let whole = if first < end { self.folio_start(inode, first) } else { end };
             if whole > noted {
-                plug.ranges.push(PageRange { mapping: inode.mapping, first: noted, count: whole - noted });
+                request.ranges.push(PageRange { mapping: inode.mapping, first: noted, count: whole - noted });
                 noted = whole;
             }
         }
@@ -69,13 +66,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
+    /// Sends off what was gathered.
     pub(crate) fn submit_plug(&self, plug: &mut Plug) {
-        let without_rest = plug.without_rest;
-        let Plug { device, offset, pages, segments, ranges, .. } = std::mem::take(plug);
-        plug.without_rest = without_rest;
-        if pages == 0 {
-            return;
+        for request in plug.take() {
+            self.submit_write(request);
         }
+    }
+
+    fn submit_write(&self, request: Request) {
+        let Request { device, offset, pages, segments, ranges, .. } = request;
         let len = u64::from(pages) * PAGE_SIZE;
         self.flusher_of(device, |flusher| flusher.requests += 1);
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, len / 1024));

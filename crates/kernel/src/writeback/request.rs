@@ -1,20 +1,99 @@
-//! A request to write in the making (`struct blk_plug`). Next: [`super::plug`] fills it and sends it off.
+//! Requests to write in the making (`struct blk_plug`). Next: [`super::plug`] fills them and sends them off.
 
-use units::Pfn;
+use units::{PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::PageRange;
 
 /// A request in the making: pages that lie one behind the other on the disk.
 #[derive(Debug, Default)]
-pub(crate) struct Plug {
+pub(crate) struct Request {
     pub(crate) device: u16,
     pub(crate) offset: u64,
     pub(crate) pages: u32,
     /// Runs of adjacent frames so far, and the last frame.
     pub(crate) segments: u32,
     pub(crate) last_frame: Option<Pfn>,
-    /// Pages since the task that fills it last let others run.
-    pub(crate) without_rest: u32,
     /// Folios of which this request carries the last page: they are clean when it is complete.
     pub(crate) ranges: Vec<PageRange>,
+}
+
+impl Request {
+    /// Whether what lies at `offset` is behind it, and there is room for a page more.
+    fn goes_on(&self, device: u16, offset: u64, most: u32) -> bool {
+        self.device == device
+            && self.offset + (u64::from(self.pages) * PAGE_SIZE) == offset
+            && self.pages < most
+    }
+}
+
+/// The requests that a task gathers: pages are merged with whichever they follow.
+#[derive(Debug, Default)]
+pub(crate) struct Plug {
+    pub(crate) requests: Vec<Request>,
+    /// Pages since the task that fills it last let others run.
+    pub(crate) without_rest: u32,
+}
+
+impl Plug {
+    /// The request that pages at `offset` belong to, at most `most` pages long, if there is one or, with fewer
+    /// than `gathers` requests, room for one.
+    pub(crate) fn request(
+        &mut self,
+        device: u16,
+        offset: u64,
+        most: u32,
+        gathers: usize,
+    ) -> Option<&mut Request> {
+        let place = self.requests.iter().rposition(|request| request.goes_on(device, offset, most));
+        let place = match place {
+            Some(place) => place,
+            None if self.requests.len() >= gathers => return None,
+            None => {
+                self.requests.push(Request { device, offset, ..Request::default() });
+                self.requests.len() - 1
+            }
+        };
+        Some(&mut self.requests[place])
+    }
+
+    /// Takes all requests, in the order in which they lie on the disk.
+    pub(crate) fn take(&mut self) -> Vec<Request> {
+        let mut requests = std::mem::take(&mut self.requests);
+        requests.sort_by_key(|request| (request.device, request.offset));
+        requests
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages of several files in turn, as the flusher meets them; what becomes of them.
+    fn gathered(streams: u64, pages: u64) -> (Vec<(u64, u32)>, u64) {
+        let (mut plug, mut refused) = (Plug::default(), 0);
+        for page in 0..pages {
+            for stream in 0..streams {
+                let offset = ((stream << 30) + page) * PAGE_SIZE;
+                match plug.request(0, offset, 128, 16) {
+                    Some(request) => request.pages += 1,
+                    None => refused += 1,
+                }
+            }
+        }
+        let requests = plug.take();
+        (requests.iter().map(|request| (request.offset / PAGE_SIZE, request.pages)).collect(), refused)
+    }
+
+    #[test]
+    fn pages_are_merged_with_whichever_request_they_follow() {
+        assert_eq!(gathered(2, 3), (vec![(0, 3), (1 << 30, 3)], 0));
+        assert_eq!(gathered(1, 200), (vec![(0, 128), (128, 72)], 0));
+    }
+
+    #[test]
+    fn a_seventeenth_request_has_no_room() {
+        let (requests, refused) = gathered(17, 1);
+        assert_eq!((requests.len(), refused), (16, 1));
+        assert!(requests.is_sorted());
+    }
 }

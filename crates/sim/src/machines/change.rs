@@ -25,8 +25,10 @@ const BANDWIDTH_MAX: u64 = 1 << 40;
 /// What `mkfs.xfs` ever made by itself, and the largest log that there is.
 const LOG_MIN: u64 = 4 << 20;
 const LOG_MAX: u64 = 2 << 30;
+/// As many requests as a disk's queue holds.
+const GATHERS_MAX: u16 = 128;
 
-pub(super) const CHANGES: [Change; 8] = [
+pub(super) const CHANGES: [Change; 9] = [
     Change {
         name: "cpus",
         takes: "a number from the machine's nodes to 1024",
@@ -97,6 +99,14 @@ pub(super) const CHANGES: [Change; 8] = [
         set: |spec, text| {
             let size = parse_size(text).ok()?;
             spec.disk.xfs_log = Some(size).filter(|size| (LOG_MIN..=LOG_MAX).contains(&size.get()))?;
+            Some(())
+        },
+    },
+    Change {
+        name: "gathers",
+        takes: "how many writes a task gathers, and merges with what follows them, from 1 to 128",
+        set: |spec, text| {
+            spec.disk.gathers = number(text).filter(|requests| (1..=GATHERS_MAX).contains(requests))?;
             Some(())
         },
     },

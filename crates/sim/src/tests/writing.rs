@@ -44,6 +44,7 @@ impl World {
             layout,
             filesystem: self.filesystem,
             xfs_log_size: self.disk.xfs_log,
+            gathers: self.disk.gathers,
             readahead_pages: 32,
             seed: Seed(1),
         };

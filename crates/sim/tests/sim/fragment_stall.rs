@@ -56,6 +56,7 @@ fn boot(kernel: &str, sysctls: Sysctls, pass: Pass) -> (Simulation, Kernel<Sim, 
         layout: MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: false },
         filesystem: Filesystem::Xfs,
         xfs_log_size: units::Bytes(64 << 20),
+        gathers: 16,
         readahead_pages: 32,
         seed: Seed(1),
     };

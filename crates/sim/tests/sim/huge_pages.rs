@@ -38,6 +38,7 @@ where
         layout,
         filesystem: Filesystem::Ext4,
         xfs_log_size: units::Bytes(64 << 20),
+        gathers: 16,
         readahead_pages: 32,
         seed: Seed(1),
     };

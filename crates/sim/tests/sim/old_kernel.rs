@@ -27,6 +27,7 @@ fn boot(kernel: &str, answers: &[Rule], left_out: Option<&'static str>) -> (Simu
         layout: MemoryLayout { huge_pages: true, ..MemoryLayout::flat(Pages(16 << 8), 2) },
         filesystem: Filesystem::Ext4,
         xfs_log_size: Bytes(64 * MIB),
+        gathers: 16,
         readahead_pages: 32,
         seed: Seed(1),
     };

@@ -134,6 +134,7 @@ fn left_by(kernel: &str, gfp: Gfp, order: u8) -> u64 {
         layout: MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: false },
         filesystem: Filesystem::Ext4,
         xfs_log_size: Bytes(64 * MIB),
+        gathers: 16,
         readahead_pages: 32,
         seed: Seed(1),
     };

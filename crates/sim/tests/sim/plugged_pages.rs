@@ -65,6 +65,7 @@ fn a_task_that_sleeps_for_memory_sends_off_the_pages_that_it_writes_back_first()
             },
             filesystem: Filesystem::Xfs,
             xfs_log_size: Bytes(64 << 20),
+            gathers: 16,
             readahead_pages: 32,
             seed: Seed(1),
         };

@@ -152,6 +152,7 @@ impl Scene {
             layout: MemoryLayout { nodes, cpus: 2, huge_pages: false },
             filesystem: self.filesystem,
             xfs_log_size: Bytes(64 * MIB),
+            gathers: 16,
             readahead_pages: 32,
             seed: Seed(1),
         };

@@ -106,6 +106,7 @@ fn raise_reserve(with_kswapd: bool) -> Result<Nanos, String> {
         layout: spec.layout.clone(),
         filesystem: Filesystem::Ext4,
         xfs_log_size: Bytes(64 << 20),
+        gathers: 16,
         readahead_pages: 0,
         seed: Seed(1),
     };
