@@ -1,8 +1,9 @@
 //! A directory on the disk: names and the numbers of their inodes, in the order in which they were made.
 //!
-//! 12 bytes an entry, and some 17 to find it while the directory's inode is in memory. Blocks are what the entries would take on the disk; a directory
-//! never has fewer than it once had. Left out: links to itself and its parent. Next:
-//! [`super::spelling`] for the names, [`crate::fs::directories`] for what a filesystem does with the blocks.
+//! 12 bytes an entry, and some 17 to find it while the directory's inode is in memory. Blocks are what the
+//! entries would take on the disk; a directory never has fewer than it once had. Left out: links to itself and
+//! its parent. Next: [`super::spelling`] for the names, [`crate::fs::directories`] for what a filesystem does
+//! with the blocks.
 
 use mm::base::hash::{IdTable, hash_name};
 use mm::fs::dentry::Name;
