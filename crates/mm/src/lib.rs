@@ -130,8 +130,6 @@ pub mod fs {
         pub mod items;
         pub mod log;
         pub mod reclaimable;
-        #[cfg(test)]
-        mod scenes;
     }
 }
 
@@ -160,6 +158,7 @@ pub mod compact {
 }
 
 pub mod check;
+mod journals;
 mod mem_info;
 pub mod memory;
 mod readings;

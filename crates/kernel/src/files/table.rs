@@ -12,7 +12,7 @@ use mm::fs::dentry::Name;
 use mm::fs::xfs::reclaimable::GROUPS;
 use units::PAGE_SIZE;
 
-use crate::files::directory::Directory;
+use crate::files::directory::{Directory, EntryPlace};
 use crate::files::disk::{DiskInodes, InodeFacts};
 use crate::files::inode::{Inode, Metadata, NO_MAPPING};
 use crate::files::spelling::Spellings;
@@ -270,6 +270,11 @@ impl Files {
     /// The inode that has a name.
     pub(crate) fn find(&self, directory: &Inode, name: Name) -> Option<u32> {
         self.names(directory).find(name)
+    }
+
+    /// Where in its directory a name is, or would be.
+    pub(crate) fn place(&self, directory: &Inode, name: Name) -> EntryPlace {
+        self.names(directory).place(name)
     }
 
     /// Gives an inode a name that is not taken.

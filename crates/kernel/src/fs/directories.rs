@@ -3,8 +3,8 @@
 //! ext4 sorts entries by hash (`ext4_dx_find_entry`), XFS has them in the order in which they were made, and
 //! pointers to them by hash. Roots have numbers from the end of 32 bits downwards.
 //!
-//! Left out for the time being: what either keeps in memory of those blocks, and their cost. The block that
-//! changes with each file that is made or removed, ext4 takes from the inode's number ([`super::ext4_table`]).
+//! Left out: what XFS keeps in memory of those blocks, and their cost; directories of ext3. Next:
+//! [`super::ext4_table`].
 
 use std::rc::Rc;
 
@@ -22,24 +22,26 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A name is looked for in a directory.
     pub(crate) async fn read_directory(
         &self,
-        _process: &Process,
-        _directory: &Rc<Inode>,
-        _name: Name,
+        process: &Process,
+        directory: &Rc<Inode>,
+        name: Name,
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
-            Filesystem::Ext3 | Filesystem::Ext4 | Filesystem::Xfs => Ok(()),
+            Filesystem::Ext4 => self.read_entry(process, directory, name).await,
+            Filesystem::Ext3 | Filesystem::Xfs => Ok(()),
         }
     }
 
     /// All names in a block of a directory are read.
     pub(crate) async fn read_directory_block(
         &self,
-        _process: &Process,
-        _directory: &Rc<Inode>,
-        _block: u32,
+        process: &Process,
+        directory: &Rc<Inode>,
+        block: u32,
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
-            Filesystem::Ext3 | Filesystem::Ext4 | Filesystem::Xfs => Ok(()),
+            Filesystem::Ext4 => self.read_entries(process, directory, block).await,
+            Filesystem::Ext3 | Filesystem::Xfs => Ok(()),
         }
     }
 
@@ -47,12 +49,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// the file.
     pub(crate) async fn change_directory(
         &self,
-        _process: &Process,
-        _directory: &Rc<Inode>,
-        _name: Name,
+        process: &Process,
+        directory: &Rc<Inode>,
+        name: Name,
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
-            Filesystem::Ext3 | Filesystem::Ext4 | Filesystem::Xfs => Ok(()),
+            Filesystem::Ext4 => self.change_entry(process, directory, name).await,
+            Filesystem::Ext3 | Filesystem::Xfs => Ok(()),
         }
     }
 }
