@@ -2,8 +2,8 @@
 //!
 //! 12 bytes an entry, and some 17 to find it while the directory's inode is in memory. Blocks are what the
 //! entries would take on the disk; a directory never has fewer than it once had. Left out: links to itself and
-//! its parent. Next: [`super::spelling`] for the names, [`crate::fs::directories`] for what a filesystem does
-//! with the blocks.
+//! its parent. Next: [`super::spelling`] for the names, [`crate::fs::directories`] for what a filesystem does with
+//! the blocks.
 
 use mm::base::hash::{IdTable, hash_name};
 use mm::fs::dentry::Name;
@@ -14,6 +14,15 @@ use crate::fs::Filesystem;
 const BLOCK: u64 = 4096;
 /// Bytes in use of a block in a directory that is sorted by hash, as splits leave it.
 const SORTED: u64 = 3072;
+
+/// Where in a directory that is sorted by hash the entry of a name lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EntryPlace {
+    /// The block that the hash of the name leads to.
+    pub(crate) by_hash: u32,
+    /// Blocks that the directory has.
+    pub(crate) blocks: u32,
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -132,6 +141,15 @@ impl Directory {
         let blocks = if self.most_bytes <= BLOCK { 1 } else { self.most_bytes.div_ceil(SORTED) };
         u32::try_from(blocks).expect("a directory has less than 16 TiB")
     }
+
+    /// Where the entry of a name is, or would be.
+    pub(crate) fn place(&self, name: Name) -> EntryPlace {
+        let blocks = self.blocks();
+        // The hash table takes bits from below, and is fond of names that count upwards.
+        let mixed = hash_name(1, name.0.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let by_hash = ((u64::from(mixed) * u64::from(blocks)) >> 32) as u32;
+        EntryPlace { by_hash, blocks }
+    }
 }
 
 #[cfg(test)]
@@ -179,6 +197,11 @@ mod tests {
         assert_eq!(directory.blocks(), 1);
         add(&mut directory, 204..1000);
         assert_eq!(directory.blocks(), 7, "20000 bytes");
+        let places: Vec<EntryPlace> = (0..1000).map(|name| directory.place(Name(name))).collect();
+        for block in 0..7 {
+            let here = places.iter().filter(|place| place.by_hash == block).count();
+            assert!((100..190).contains(&here), "{here} of 1000 names in block {block}");
+        }
         for name in 0..1000 {
             directory.remove(Name(name), FS, 12);
         }
