@@ -191,8 +191,11 @@ fn files_written_one_after_the_other_share_requests() {
         });
         // 63 blocks of the inode tables, 8 of the directory, 2 bitmaps and a descriptor, once in the log, with its
         // own two blocks, and once in place; or the log.
-        let inodes =
-            if filesystem == Filesystem::Ext4 { ((2 * (63 + 8 + 3)) + 2) * 4096 } else { log_bytes(1000 * (288 + 28)) };
+        let inodes = if filesystem == Filesystem::Ext4 {
+            ((2 * (63 + 8 + 3)) + 2) * 4096
+        } else {
+            log_bytes(1000 * (288 + 28))
+        };
         assert_eq!(end.disk.write_bytes, Bytes((1000 * 4096) + inodes), "{filesystem:?}");
         assert!(end.disk.writes < 20, "{filesystem:?}: {} requests for 1000 files", end.disk.writes);
         assert_eq!(end.count("nr_inodes"), 1000, "{filesystem:?}");
