@@ -158,6 +158,7 @@ pub mod compact {
 }
 
 pub mod check;
+mod journals;
 mod mem_info;
 pub mod memory;
 mod readings;

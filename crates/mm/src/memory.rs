@@ -21,7 +21,6 @@ use crate::cgroup::walk::Walk;
 use crate::compact::state::{CompactRequest, CompactResult, CompactStep, Compaction, Compactor};
 use crate::core::Core;
 use crate::fs::dentry::Name;
-use crate::fs::ext4::journal::{BlockChange, Journal};
 use crate::fs::inode::InodeObjects;
 use crate::fs::state::Fs;
 use crate::fs::xfs::ail::{AilNext, AilPush};
@@ -398,47 +397,6 @@ impl<T: Trace> Memory<T> {
     /// The inode is to be written, or was: its pages do not matter here.
     pub fn set_inode_dirty(&mut self, mapping: MappingId, dirty: bool) {
         self.fs.vfs.set_inode_dirty(&self.core, &self.cache, mapping, dirty);
-    }
-
-    /// A handle of ext4 changes a metadata block of a disk: [`Journal::change`].
-    pub fn journal_change(&mut self, cpu: CpuId, disk: u16, block: u32, accesses: u32) -> BlockChange {
-        let Self { core, lru, cache, fs, .. } = self;
-        fs.journals[usize::from(disk)].change(core, lru, cache, cpu, block, accesses)
-    }
-
-    /// Gives the next disk a journal of so many blocks; `mapping`: the block device as a file.
-    pub fn journal_create(&mut self, mapping: MappingId, blocks: u32) {
-        self.fs.journals.push(Journal::new(mapping, blocks));
-    }
-
-    /// Notes that a metadata block of a disk is made. False: it was there, and has to be read.
-    pub fn journal_make_block(&mut self, disk: u16, block: u32) -> bool {
-        self.fs.journals[usize::from(disk)].made.make(block)
-    }
-
-    /// Closes the running transaction of a disk: [`Journal::close`].
-    pub fn journal_close(&mut self, disk: u16) -> Option<u32> {
-        self.fs.journals[usize::from(disk)].close()
-    }
-
-    /// The transaction that was closed is in the log; returns the pages that became dirty.
-    pub fn journal_committed(&mut self, disk: u16) -> u64 {
-        self.fs.journals[usize::from(disk)].committed(&mut self.core, &mut self.cache)
-    }
-
-    /// What keeps the oldest transaction in the log: a block, and whether it is being written.
-    pub fn journal_checkpoint(&mut self, disk: u16) -> Option<(u32, bool)> {
-        self.fs.journals[usize::from(disk)].checkpoint(&self.core, &self.cache)
-    }
-
-    /// An empty file is written to for the first time; the objects are two of its extents.
-    pub fn note_first_write(&mut self, mapping: MappingId, extents: [Object; 2]) {
-        self.fs.vfs.extents.note_first_write(mapping, extents);
-    }
-
-    /// The delayed block of a file has a place on the disk.
-    pub fn note_mapped(&mut self, mapping: MappingId) {
-        self.fs.vfs.extents.note_mapped(mapping);
     }
 
     /// Looks a cluster of XFS inodes up in order to use it.

@@ -15,6 +15,7 @@ use units::PAGE_SIZE;
 
 use crate::cache::add::Place;
 use crate::cache::in_flight::PageRange;
+use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
@@ -41,7 +42,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Makes the journals of all disks, once.
-    fn make_journals(&self) {
+    pub(crate) fn make_journals(&self) {
         if self.mem(|mem| !mem.fs.journals.is_empty()) {
             return;
         }
@@ -83,6 +84,31 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if let Some(process) = process {
                 process.check_alive()?;
             }
+        }
+    }
+
+    /// Looks a metadata block up in order to read it. One that was never used holds nothing.
+    pub(crate) async fn read_metadata(
+        &self,
+        process: &Process,
+        device: &Rc<Inode>,
+        block: u32,
+    ) -> Result<(), Errno> {
+        loop {
+            match self.look(device, block) {
+                Found::Ready(pfn) => {
+                    let cpu = self.machine().current_cpu();
+                    self.mem(|mem| mem.mark_accessed(cpu, pfn));
+                    return Ok(());
+                }
+                Found::Marker(_) => {}
+                Found::Locked => self.wait_for_page(device.mapping, block).await,
+                Found::Missing if self.mem(|mem| mem.journal_has_block(device.device, block)) => {
+                    self.bring_block(Some(process), device, block).await?;
+                }
+                Found::Missing => return Ok(()),
+            }
+            process.check_alive()?;
         }
     }
 

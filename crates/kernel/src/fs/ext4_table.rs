@@ -9,15 +9,17 @@
 //!
 //! Each is a lookup or several through the buffer cache, so blocks become active at once.
 //!
-//! Left out: groups by directory (an inode's number alone says where it is), the list of orphans, where in a
-//! directory a name is. Next: [`super::ext4_change`], [`mm::fs::ext4::layout`].
+//! Left out: groups by directory (an inode's number alone says where it is), the list of orphans, a second level of
+//! an index. Next: [`super::ext4_change`], [`mm::fs::ext4::layout`].
 
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::fs::dentry::Name;
 use mm::fs::ext4::layout;
 
 use crate::errno::Errno;
+use crate::files::directory::EntryPlace;
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::Machine;
@@ -26,17 +28,13 @@ use crate::tasks::process::Process;
 /// Lookups of an inode's table block while it is created: for the new inode, for its name, for its size.
 const CREATE_LOOKUPS: u32 = 3;
 
-/// Bytes of a name, where nobody says what it is: eight hexadecimal digits and some.
-const NAME_BYTES: u32 = 12;
-
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A file is created.
     pub(crate) async fn create_in_tables(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
         self.start_handle(inode.device).await;
         let (device, number) = (self.device_of(inode), inode.number);
         self.change_inode_bitmap(Some(process), &device, number).await?;
-        self.change_block(Some(process), &device, layout::table_block(number), CREATE_LOOKUPS).await?;
-        self.change_block(Some(process), &device, self.directory_block(number), 2).await
+        self.change_block(Some(process), &device, layout::table_block(number), CREATE_LOOKUPS).await
     }
 
     /// A file has lost its last name. Without memory for a block that has to be read again, the change is taken as
@@ -47,7 +45,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.start_handle(inode.device).await;
         let (device, number) = (self.device_of(inode), inode.number);
-        let _ = self.change_block(None, &device, self.directory_block(number), 2).await;
         let _ = self.change_block(None, &device, layout::table_block(number), 2).await;
         let _ = self.change_inode_bitmap(None, &device, number).await;
         if let Some((offset, _)) = inode.place(0) {
@@ -65,11 +62,64 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.change_block(process, device, layout::inode_descriptor(number), 1).await
     }
 
-    /// The block with the name of a file, taken as if all files were in directories that are filled one after
-    /// the other.
-    fn directory_block(&self, number: u32) -> u32 {
-        let blocks = layout::directory_blocks(u64::from(number) + 1, NAME_BYTES) - 1;
-        layout::directory_block(u32::try_from(blocks).expect("fewer blocks than files"))
+    /// A name is looked for: by the index in a leaf, or in the only block. Leaves that nothing was put into are not
+    /// there yet.
+    pub(crate) async fn read_entry(
+        &self,
+        process: &Process,
+        directory: &Inode,
+        name: Name,
+    ) -> Result<(), Errno> {
+        self.make_journals();
+        let place = self.shared.files.borrow().place(directory, name);
+        let (device, id) = (self.device_of(directory), directory_id(directory));
+        for number in index_block(place).into_iter().chain([leaf(place)]) {
+            if let Some(block) = self.mem(|mem| mem.find_directory_block(device.device, id, number)) {
+                self.read_metadata(process, &device, block).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The names in a block of a directory are read.
+    pub(crate) async fn read_entries(
+        &self,
+        process: &Process,
+        directory: &Inode,
+        number: u32,
+    ) -> Result<(), Errno> {
+        self.make_journals();
+        let (device, id) = (self.device_of(directory), directory_id(directory));
+        match self.mem(|mem| mem.find_directory_block(device.device, id, number)) {
+            Some(block) => self.read_metadata(process, &device, block).await,
+            None => Ok(()),
+        }
+    }
+
+    /// A name is added or removed: its block changes, and the times of the directory. The index leads there.
+    pub(crate) async fn change_entry(
+        &self,
+        process: &Process,
+        directory: &Inode,
+        name: Name,
+    ) -> Result<(), Errno> {
+        self.start_handle(directory.device).await;
+        let place = self.shared.files.borrow().place(directory, name);
+        let (device, id) = (self.device_of(directory), directory_id(directory));
+        if let Some(number) = index_block(place) {
+            match self.mem(|mem| mem.find_directory_block(device.device, id, number)) {
+                Some(index) => self.read_metadata(process, &device, index).await?,
+                None => {
+                    let index = self.mem(|mem| mem.directory_block(device.device, id, number));
+                    self.change_block(Some(process), &device, index, 1).await?;
+                }
+            }
+        }
+        let block = self.mem(|mem| mem.directory_block(device.device, id, leaf(place)));
+        self.change_block(Some(process), &device, block, 1).await?;
+        // The root has one of the first inodes.
+        let number = if directory.is_root() { 0 } else { directory.number };
+        self.change_block(Some(process), &device, layout::table_block(number), 1).await
     }
 
     /// Pages of a file are being written and were given blocks for that. Without memory for a block that has to be
@@ -91,6 +141,22 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// An inode comes back into memory.
     pub(crate) async fn read_inode(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
-        self.read_block(process, &self.device_of(inode), layout::table_block(inode.number)).await
+        self.make_journals();
+        self.read_metadata(process, &self.device_of(inode), layout::table_block(inode.number)).await
     }
+}
+
+/// Which directory this is.
+fn directory_id(directory: &Inode) -> u32 {
+    directory.directory.expect("only directories have entries")
+}
+
+/// The block of a directory that leads to its leaves, if it has more than one.
+fn index_block(place: EntryPlace) -> Option<u32> {
+    (place.blocks > 1).then_some(0)
+}
+
+/// The block of a directory that holds an entry.
+fn leaf(place: EntryPlace) -> u32 {
+    if place.blocks > 1 { 1 + place.by_hash } else { 0 }
 }

@@ -1,6 +1,6 @@
 //! What inodes ask of their filesystem when they change.
 //!
-//! Next: [`super::ext4_table`], [`super::xfs_log`]; a create of ext4 was noted with its metadata.
+//! Next: [`super::ext4_table`], [`super::xfs_log`]; an inode of ext4 is written with its table.
 
 use mm::base::event::Trace;
 use mm::fs::xfs::log::Change;
@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// A file was made.
+    /// A file was made. ext4 noted that with its metadata.
     pub(crate) async fn log_create(&self, process: &Process, inode: &Inode) {
         self.log_inode(Some(process), inode, Change::Create).await;
     }

@@ -258,7 +258,7 @@ const TUNING_612: Tuning = Tuning {
     ..TUNING_61
 };
 
-/// Batches and charges are as in 6.12 (MECHANISMS-510-72 14.2).
+/// Batches and charges are as in 6.12 (MECHANISMS-510-72 2.7, 4.1).
 const TUNING_72: Tuning = Tuning { file_caches: FILE_CACHES_72, ..TUNING_612 };
 
 const TUNING_2632: Tuning =

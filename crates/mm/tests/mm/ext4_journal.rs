@@ -46,6 +46,11 @@ impl World {
         sent.map_or_else(Vec::new, |(first, count)| (first..first + count).collect())
     }
 
+    /// Blocks that were sent are on the disk.
+    fn written(&mut self, first: u32, count: u32) {
+        self.mem.end_writeback(self.file, first, count, &mut Vec::new());
+    }
+
     fn blocks(&self, count: u32) -> String {
         let letter = |block| {
             let Some(pfn) = self.page(block) else { return '.' };
@@ -79,7 +84,7 @@ fn a_block_is_the_journals_until_its_commit_and_the_flushers_after() {
     world.change(2);
     assert_eq!(world.blocks(4), "DJjJ");
     assert_eq!((world.flush(0, 9), world.blocks(4)), (vec![0], "WJjJ".into()));
-    world.mem.end_writeback(world.file, 0, 1, &mut Vec::new());
+    world.written(0, 1);
     assert_eq!((world.flush(0, 9), world.blocks(4)), (vec![], "cJJJ".into()));
     assert_eq!(world.mem.journal_close(DISK), Some(4));
     assert_eq!((world.mem.journal_committed(DISK), world.mem.journal_close(DISK)), (3, None));
@@ -104,7 +109,7 @@ fn reclaim_activates_a_page_that_a_transaction_holds_and_frees_it_when_it_is_wri
         let _ = world.mem.journal_close(DISK);
         assert_eq!(world.mem.journal_committed(DISK), 2);
         assert_eq!(world.flush(0, 9), [0, 1]);
-        world.mem.end_writeback(world.file, 0, 2, &mut Vec::new());
+        world.written(0, 2);
         assert_eq!(world.mem.mapping_invalidate(CPU, world.file, true), 2, "{kernel}");
         world.mem.check().unwrap();
     }
@@ -135,7 +140,7 @@ fn a_log_without_room_names_the_blocks_that_have_to_be_written_first() {
         assert!(!on_its_way);
         written.extend(world.flush(block, 1));
         assert_eq!(world.mem.journal_checkpoint(DISK), Some((block, true)), "it has to arrive");
-        world.mem.end_writeback(world.file, block, 1, &mut Vec::new());
+        world.written(block, 1);
     }
     assert_eq!(written, [3, 2, 1, 0], "blocks of the oldest transaction");
     assert_eq!((world.mem.fs.journals[0].used(), world.mem.fs.journals[0].has_room()), (6, true));
@@ -216,7 +221,7 @@ proptest! {
                 }
                 Event::Written => {
                     for block in std::mem::take(&mut naive.writing) {
-                        world.mem.end_writeback(world.file, block, 1, &mut Vec::new());
+                        world.written(block, 1);
                     }
                 }
                 Event::Shrink => {

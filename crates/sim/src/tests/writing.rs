@@ -35,7 +35,7 @@ impl World {
         Self { kernel, filesystem: Filesystem::Ext4, mem, disk: DeviceModel::VIRTIO_RAM }
     }
 
-    fn boot(&self) -> (Simulation, TestKernel) {
+    pub(super) fn boot(&self) -> (Simulation, TestKernel) {
         let simulation = Simulation::new(Hardware::with_cpus(2).with_device(self.disk.clone())).unwrap();
         let layout = MemoryLayout::flat(Bytes(self.mem).to_pages_floor(), 2);
         let config = KernelConfig {

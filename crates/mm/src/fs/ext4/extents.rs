@@ -222,7 +222,7 @@ mod tests {
         }
 
         fn pages(&self) -> u64 {
-            self.core.slabs.pages(true)
+            self.core.slabs.blocks(Cache::ExtentStatus).count() as u64
         }
 
         fn check(&self) {

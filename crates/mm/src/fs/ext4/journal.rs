@@ -25,7 +25,7 @@ use crate::base::event::Trace;
 use crate::base::frame::PageFlags;
 use crate::base::ids::MappingId;
 use crate::core::Core;
-use crate::fs::ext4::layout::Made;
+use crate::fs::ext4::layout::{DirectoryBlocks, Made};
 use crate::lru::lists::Lru;
 use crate::pages::cache::PageCache;
 use crate::pages::tree::Slot;
@@ -78,6 +78,8 @@ pub struct Journal {
     committed_id: u64,
     /// How far the metadata was made.
     pub made: Made,
+    /// Where directories are.
+    pub directories: DirectoryBlocks,
 }
 
 impl Journal {
@@ -94,6 +96,7 @@ impl Journal {
             running_id: 0,
             committed_id: 0,
             made: Made::default(),
+            directories: DirectoryBlocks::default(),
         }
     }
 

@@ -13,6 +13,8 @@
 //! Left out: superblock copies, blocks of extents beyond the four of the inode, more than 1 Ei of data.
 //! Neighbour: [`crate::fs::ext4::journal`].
 
+use std_alloc::vec::Vec;
+
 /// Blocks in a group: what a bitmap of one block covers.
 pub const BLOCKS_IN_GROUP: u32 = 32_768;
 /// Inodes in a group: one for each 16 KiB, as `mke2fs` makes it.
@@ -21,13 +23,6 @@ pub const INODES_IN_GROUP: u32 = 8192;
 pub const INODES_IN_BLOCK: u32 = 16;
 /// Descriptors in a block, 64 bytes each.
 const DESCRIPTORS_IN_BLOCK: u32 = 64;
-/// Bytes of a directory block that entries can use: a checksum ends it.
-const DIRECTORY_BYTES: u32 = 4096 - 12;
-/// Bytes of an entry without its name.
-const ENTRY_BYTES: u32 = 8;
-/// Of 1000, how full leaves are in the mean when full ones are split in two: ln 2.
-const LEAF_FILL: u32 = 693;
-
 /// A kind of metadata, with the first page of its stretch in the device's mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
@@ -78,17 +73,6 @@ pub const fn directory_block(number: u32) -> u32 {
     Kind::Directories as u32 + (number % (Kind::Tables as u32 - Kind::Directories as u32))
 }
 
-/// Blocks of a directory with `entries` names of `name_bytes` each: one, or an index and leaves that are split
-/// when they are full.
-pub fn directory_blocks(entries: u64, name_bytes: u32) -> u64 {
-    let entry = u64::from((ENTRY_BYTES + name_bytes).next_multiple_of(4));
-    let bytes = entries * entry;
-    if bytes <= u64::from(DIRECTORY_BYTES) {
-        return 1;
-    }
-    1 + (bytes * 1000).div_ceil(u64::from(DIRECTORY_BYTES) * u64::from(LEAF_FILL)).max(2)
-}
-
 /// Blocks that `mke2fs` gives the journal of a filesystem of so many blocks.
 pub const fn journal_blocks(filesystem_blocks: u64) -> u32 {
     match filesystem_blocks {
@@ -100,6 +84,42 @@ pub const fn journal_blocks(filesystem_blocks: u64) -> u32 {
         8_388_608..16_777_216 => 65_536,
         16_777_216..33_554_432 => 131_072,
         _ => 262_144,
+    }
+}
+
+/// No block.
+const NONE: u32 = u32::MAX;
+
+/// Which blocks directories have: each is given when the directory first needs it.
+#[derive(Debug, Clone, Default)]
+pub struct DirectoryBlocks {
+    /// By directory.
+    blocks: Vec<Vec<u32>>,
+    given: u32,
+}
+
+impl DirectoryBlocks {
+    /// The block of the device that holds block `number` of a directory, if it was given one.
+    pub fn find(&self, directory: u32, number: u32) -> Option<u32> {
+        let block = *self.blocks.get(directory as usize)?.get(number as usize)?;
+        (block != NONE).then_some(block)
+    }
+
+    /// The block of the device that holds block `number` of a directory.
+    pub fn block(&mut self, directory: u32, number: u32) -> u32 {
+        let (index, number) = (directory as usize, number as usize);
+        if self.blocks.len() <= index {
+            self.blocks.resize(index + 1, Vec::new());
+        }
+        let blocks = &mut self.blocks[index];
+        if blocks.len() <= number {
+            blocks.resize(number + 1, NONE);
+        }
+        if blocks[number] == NONE {
+            blocks[number] = directory_block(self.given);
+            self.given += 1;
+        }
+        blocks[number]
     }
 }
 
@@ -115,6 +135,11 @@ impl Made {
     fn mark(&mut self, block: u32) -> Option<(&mut u32, u32)> {
         let kind = Self::KINDS.iter().rposition(|&kind| kind as u32 <= block)?;
         Some((&mut self.0[kind], block - Self::KINDS[kind] as u32))
+    }
+
+    /// Whether `block` is made.
+    pub fn has(&mut self, block: u32) -> bool {
+        self.mark(block).is_none_or(|(made, number)| number < *made)
     }
 
     /// Notes that `block` is made. False: it was there.
@@ -144,12 +169,13 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_one_block_until_that_is_full_then_an_index_and_leaves() {
-        let names = |entries| directory_blocks(entries, 12);
-        assert_eq!((names(0), names(204)), (1, 1), "204 entries of 20 bytes");
-        assert_eq!(names(205), 3);
-        assert_eq!(names(1000), 1 + 8, "five blocks of names, in leaves that are 69 % full");
-        assert_eq!(directory_blocks(1, 255), 1);
+    fn directories_get_blocks_as_they_grow() {
+        let mut directories = DirectoryBlocks::default();
+        let first = directories.block(3, 0);
+        assert_eq!(directories.block(7, 0), first + 1);
+        assert_eq!((directories.block(3, 2), directories.find(3, 1)), (first + 2, None));
+        assert_eq!([0, 1, 2].map(|number| directories.block(3, number)), [first, first + 3, first + 2]);
+        assert_eq!((directories.find(3, 1), directories.find(4, 0)), (Some(first + 3), None));
     }
 
     #[test]

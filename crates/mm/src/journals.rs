@@ -1,0 +1,69 @@
+//! Steps on the journals of ext4 and on what it knows about extents: the wires of [`Memory`] to them.
+//!
+//! Neighbours: [`crate::memory`] for all other wires, [`crate::fs::ext4`].
+
+use units::CpuId;
+
+use crate::base::event::Trace;
+use crate::base::ids::MappingId;
+use crate::fs::ext4::journal::{BlockChange, Journal};
+use crate::memory::Memory;
+use crate::slab::object::Object;
+
+impl<T: Trace> Memory<T> {
+    /// A handle of ext4 changes a metadata block of a disk: [`Journal::change`].
+    pub fn journal_change(&mut self, cpu: CpuId, disk: u16, block: u32, accesses: u32) -> BlockChange {
+        let Self { core, lru, cache, fs, .. } = self;
+        fs.journals[usize::from(disk)].change(core, lru, cache, cpu, block, accesses)
+    }
+
+    /// Gives the next disk a journal of so many blocks; `mapping`: the block device as a file.
+    pub fn journal_create(&mut self, mapping: MappingId, blocks: u32) {
+        self.fs.journals.push(Journal::new(mapping, blocks));
+    }
+
+    /// Notes that a metadata block of a disk is made. False: it was there, and has to be read.
+    pub fn journal_make_block(&mut self, disk: u16, block: u32) -> bool {
+        self.fs.journals[usize::from(disk)].made.make(block)
+    }
+
+    /// Whether a metadata block of a disk was ever used.
+    pub fn journal_has_block(&mut self, disk: u16, block: u32) -> bool {
+        self.fs.journals[usize::from(disk)].made.has(block)
+    }
+
+    /// The block of a disk that holds block `number` of a directory, if it has that yet.
+    pub fn find_directory_block(&self, disk: u16, directory: u32, number: u32) -> Option<u32> {
+        self.fs.journals[usize::from(disk)].directories.find(directory, number)
+    }
+
+    /// The same; it is given one if it has none.
+    pub fn directory_block(&mut self, disk: u16, directory: u32, number: u32) -> u32 {
+        self.fs.journals[usize::from(disk)].directories.block(directory, number)
+    }
+
+    /// Closes the running transaction of a disk: [`Journal::close`].
+    pub fn journal_close(&mut self, disk: u16) -> Option<u32> {
+        self.fs.journals[usize::from(disk)].close()
+    }
+
+    /// The transaction that was closed is in the log; returns the pages that became dirty.
+    pub fn journal_committed(&mut self, disk: u16) -> u64 {
+        self.fs.journals[usize::from(disk)].committed(&mut self.core, &mut self.cache)
+    }
+
+    /// What keeps the oldest transaction in the log: a block, and whether it is being written.
+    pub fn journal_checkpoint(&mut self, disk: u16) -> Option<(u32, bool)> {
+        self.fs.journals[usize::from(disk)].checkpoint(&self.core, &self.cache)
+    }
+
+    /// An empty file is written to for the first time; the objects are two of its extents.
+    pub fn note_first_write(&mut self, mapping: MappingId, extents: [Object; 2]) {
+        self.fs.vfs.extents.note_first_write(mapping, extents);
+    }
+
+    /// The delayed block of a file has a place on the disk.
+    pub fn note_mapped(&mut self, mapping: MappingId) {
+        self.fs.vfs.extents.note_mapped(mapping);
+    }
+}
