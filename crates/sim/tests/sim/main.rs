@@ -11,6 +11,7 @@ mod fragment_stall;
 mod hot_and_stream;
 mod huge_faults;
 mod huge_pages;
+mod log_size;
 mod machines;
 mod old_kernel;
 mod pauses;
