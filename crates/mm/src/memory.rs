@@ -21,7 +21,7 @@ use crate::cgroup::walk::Walk;
 use crate::compact::state::{CompactRequest, CompactResult, CompactStep, Compaction, Compactor};
 use crate::core::Core;
 use crate::fs::dentry::Name;
-use crate::fs::ext4::journal::{self, Journal};
+use crate::fs::ext4::journal::{BlockChange, Journal};
 use crate::fs::inode::InodeObjects;
 use crate::fs::state::Fs;
 use crate::fs::xfs::ail::{AilNext, AilPush};
@@ -401,7 +401,7 @@ impl<T: Trace> Memory<T> {
     }
 
     /// A handle of ext4 changes a metadata block of a disk: [`Journal::change`].
-    pub fn journal_change(&mut self, cpu: CpuId, disk: u16, block: u32, accesses: u32) -> journal::Change {
+    pub fn journal_change(&mut self, cpu: CpuId, disk: u16, block: u32, accesses: u32) -> BlockChange {
         let Self { core, lru, cache, fs, .. } = self;
         fs.journals[usize::from(disk)].change(core, lru, cache, cpu, block, accesses)
     }

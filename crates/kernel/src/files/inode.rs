@@ -53,6 +53,8 @@ pub(crate) struct Inode {
     pub(crate) extents: RefCell<Extents>,
     /// It is a directory: which one.
     pub(crate) directory: Option<u32>,
+    /// The group of the disk that its blocks come from ([`crate::fs::Filesystem::group_of`]).
+    pub(crate) group: Cell<u8>,
     /// It has no name any more.
     pub(crate) unlinked: Cell<bool>,
     /// It left memory, and its mapping may be another's: nothing of it may be touched.
@@ -76,6 +78,7 @@ impl Inode {
             metadata: Metadata::Table,
             extents: RefCell::default(),
             directory: None,
+            group: Cell::new(0),
             unlinked: Cell::new(false),
             gone: Cell::new(false),
             opens: Cell::new(0),

@@ -76,6 +76,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mapping = self.mem(|mem| mem.mapping_create());
         let inode = self.shared.files.borrow_mut().create(directory, mapping, is_directory);
         inode.opens.set(1);
+        inode.group.set(self.shared.filesystem.group_of(directory.directory));
         if let Err(errno) = self.enter_name(process, directory, text, dentry, &inode).await {
             inode.unlinked.set(true);
             self.put_inode_and(&inode, Some(dentry));
@@ -100,8 +101,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         self.fill_inode(process, inode, true).await?;
         let name = self.shared.files.borrow_mut().spellings.number(text);
-        let place = self.shared.files.borrow().place(directory, name);
-        self.change_directory(process, directory, place).await?;
+        self.change_directory(process, directory, name).await?;
         // Other tasks may have been faster while this one waited.
         let mut files = self.shared.files.borrow_mut();
         if directory.unlinked.get() {
@@ -162,8 +162,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(errno);
         }
         let name = self.shared.files.borrow_mut().spellings.number(text);
-        let place = self.shared.files.borrow().place(directory, name);
-        let changed = self.change_directory(process, directory, place).await;
+        let changed = self.change_directory(process, directory, name).await;
         let allowed = changed.and_then(|()| self.may_remove(&inode, is_directory));
         if let Err(errno) = allowed {
             self.put_inode(&inode);
@@ -180,7 +179,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             mem.put_dentry(cpu, dentry);
         });
         self.log_remove(&inode).await;
-        self.remove_metadata(&inode).await;
         inode.opens.set(inode.opens.get() - 1);
         Ok(inode)
     }

@@ -9,9 +9,10 @@ use std::rc::Rc;
 
 use mm::base::ids::{DentryId, MappingId};
 use mm::fs::dentry::Name;
+use mm::fs::xfs::reclaimable::GROUPS;
 use units::PAGE_SIZE;
 
-use crate::files::directory::{Directory, EntryPlace};
+use crate::files::directory::Directory;
 use crate::files::disk::{DiskInodes, InodeFacts};
 use crate::files::inode::{Inode, Metadata, NO_MAPPING};
 use crate::files::spelling::Spellings;
@@ -39,11 +40,14 @@ pub(crate) struct Files {
 /// A disk with its filesystem.
 #[derive(Debug)]
 struct Disk {
-    /// Bytes that are given out.
-    used: u64,
+    /// How far each group is given out, in bytes from the begin of the disk.
+    used: [u64; GROUPS],
     /// The block device as a file: ext4 keeps its metadata in that mapping.
     device: Rc<Inode>,
 }
+
+/// Bytes of a group, of which there is no end: below the inodes of XFS.
+const GROUP_BYTES: u64 = 1 << 42;
 
 /// The number of the first root; further ones count down.
 const ROOT_NUMBER: u32 = u32::MAX - 1;
@@ -103,7 +107,8 @@ impl Files {
         device.add_extent(pages, DEVICE_OFFSET);
         let device = Rc::new(device);
         self.register(&device);
-        self.disks.push(Disk { used: 0, device });
+        let used = std::array::from_fn(|group| group as u64 * GROUP_BYTES);
+        self.disks.push(Disk { used, device });
         if self.roots.is_empty() {
             self.add_root(0);
         }
@@ -150,12 +155,12 @@ impl Files {
 
     /// Where the next block that a disk gives out begins.
     pub(crate) fn next_offset(&self, device: u16) -> u64 {
-        self.disks[usize::from(device)].used
+        self.disks[usize::from(device)].used[0]
     }
 
-    /// Gives blocks to a file up to page `end`, behind everything on its disk that has blocks.
+    /// Gives blocks to a file up to page `end`, behind everything in its group of its disk that has blocks.
     pub(crate) fn allocate(&mut self, inode: &Inode, end: u32) {
-        let used = &mut self.disks[usize::from(inode.device)].used;
+        let used = &mut self.disks[usize::from(inode.device)].used[usize::from(inode.group.get())];
         let mapped = inode.mapped_pages();
         if end > mapped {
             inode.add_extent(end - mapped, *used);
@@ -176,7 +181,7 @@ impl Files {
     }
 
     fn align(&mut self, device: u16) {
-        let used = &mut self.disks[usize::from(device)].used;
+        let used = &mut self.disks[usize::from(device)].used[0];
         *used = used.next_multiple_of(EXTENT_ALIGN);
     }
 }
@@ -194,6 +199,9 @@ impl Files {
         let mut inode = Inode::new(number, mapping, size);
         (inode.device, inode.metadata, inode.directory) = (device, metadata, directory);
         inode.extents = extents.into();
+        if let Some(directory) = directory {
+            self.directories[directory as usize].wake();
+        }
         self.enter(inode)
     }
 
@@ -238,6 +246,9 @@ impl Files {
             self.inodes.free(inode.number);
         } else {
             self.write(&inode);
+            if let Some(directory) = inode.directory {
+                self.directories[directory as usize].rest();
+            }
         }
     }
 }
@@ -261,11 +272,6 @@ impl Files {
         self.names(directory).find(name)
     }
 
-    /// Where in its directory a name is, or would be.
-    pub(crate) fn place(&self, directory: &Inode, name: Name) -> EntryPlace {
-        self.names(directory).place(name)
-    }
-
     /// Gives an inode a name that is not taken.
     pub(crate) fn add_name(&mut self, directory: &Inode, name: Name, number: u32) {
         let length = self.spellings.length(name);
@@ -281,7 +287,7 @@ impl Files {
     }
 
     /// The directory on the disk that a path leads to, as if it were in memory; none when there is none.
-    pub(crate) fn directory_on_disk(&self, path: &str) -> Option<Rc<Inode>> {
+    pub(crate) fn directory_on_disk(&mut self, path: &str) -> Option<Rc<Inode>> {
         let mut directory = self.top();
         for name in path.split('/').filter(|name| !name.is_empty()) {
             let name = self.spellings.find(name)?;
@@ -299,7 +305,7 @@ impl Files {
                     Rc::new(inode)
                 }
             };
-            directory.directory?;
+            self.directories[directory.directory? as usize].wake();
         }
         Some(directory)
     }
@@ -315,7 +321,7 @@ impl Files {
                 let facts = self.inodes.read(number);
                 let inode = self.in_memory(number);
                 let unlinked = inode.is_some_and(|inode| inode.unlinked.get() || inode.gone.get());
-                if unlinked || self.directories[directory as usize].find(name) != Some(number) {
+                if unlinked {
                     return Err(format!("{} leads to an inode that is gone", self.spellings.text(name)));
                 }
                 let below = self.in_memory(number).map_or(facts.directory, |inode| inode.directory);

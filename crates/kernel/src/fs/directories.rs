@@ -1,16 +1,17 @@
 //! What directories ask of their filesystem when names are looked for and change.
 //!
-//! A place names two blocks: ext4 sorts entries by hash (`ext4_dx_find_entry`), XFS has them in the order in
-//! which they were made, and pointers to them by hash. Roots have numbers from the end of 32 bits downwards.
+//! ext4 sorts entries by hash (`ext4_dx_find_entry`), XFS has them in the order in which they were made, and
+//! pointers to them by hash. Roots have numbers from the end of 32 bits downwards.
 //!
-//! Left out for the time being: what either keeps in memory of those blocks, and their cost.
+//! Left out for the time being: what either keeps in memory of those blocks, and their cost. The block that
+//! changes with each file that is made or removed, ext4 takes from the inode's number ([`super::ext4_table`]).
 
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::fs::dentry::Name;
 
 use crate::errno::Errno;
-use crate::files::directory::EntryPlace;
 use crate::files::inode::Inode;
 use crate::fs::Filesystem;
 use crate::handle::Kernel;
@@ -18,12 +19,24 @@ use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// A name is looked for in a directory, or all names of a block are read.
+    /// A name is looked for in a directory.
     pub(crate) async fn read_directory(
         &self,
         _process: &Process,
         _directory: &Rc<Inode>,
-        _place: EntryPlace,
+        _name: Name,
+    ) -> Result<(), Errno> {
+        match self.shared.filesystem {
+            Filesystem::Ext3 | Filesystem::Ext4 | Filesystem::Xfs => Ok(()),
+        }
+    }
+
+    /// All names in a block of a directory are read.
+    pub(crate) async fn read_directory_block(
+        &self,
+        _process: &Process,
+        _directory: &Rc<Inode>,
+        _block: u32,
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
             Filesystem::Ext3 | Filesystem::Ext4 | Filesystem::Xfs => Ok(()),
@@ -36,7 +49,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         &self,
         _process: &Process,
         _directory: &Rc<Inode>,
-        _place: EntryPlace,
+        _name: Name,
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
             Filesystem::Ext3 | Filesystem::Ext4 | Filesystem::Xfs => Ok(()),

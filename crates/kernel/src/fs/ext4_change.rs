@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
-use mm::fs::ext4::journal::Change;
+use mm::fs::ext4::journal::BlockChange;
 use mm::fs::ext4::layout::{block_bitmap, block_descriptor, journal_blocks};
 use units::PAGE_SIZE;
 
@@ -68,17 +68,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         loop {
             let cpu = self.machine().current_cpu();
             match self.mem(|mem| mem.journal_change(cpu, device.device, block, accesses)) {
-                Change::Joined { opened } => {
+                BlockChange::Joined { opened } => {
                     if opened {
                         self.transaction_opened(device.device);
                     }
                     return Ok(());
                 }
-                Change::Locked => {
+                BlockChange::Locked => {
                     self.flush_plug();
                     self.wait_for_page(device.mapping, block).await;
                 }
-                Change::Missing => self.bring_block(process, device, block).await?,
+                BlockChange::Missing => self.bring_block(process, device, block).await?,
             }
             if let Some(process) = process {
                 process.check_alive()?;

@@ -39,16 +39,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.change_block(Some(process), &device, self.directory_block(number), 2).await
     }
 
-    /// A file is removed.
-    pub(crate) async fn remove_from_tables(&self, inode: &Inode) -> Result<(), Errno> {
+    /// A file has lost its last name. Without memory for a block that has to be read again, the change is taken as
+    /// made.
+    pub(crate) async fn remove_from_tables(&self, inode: &Inode) {
+        if !inode.is_in_table() {
+            return;
+        }
         self.start_handle(inode.device).await;
         let (device, number) = (self.device_of(inode), inode.number);
-        self.change_block(None, &device, self.directory_block(number), 2).await?;
-        self.change_block(None, &device, layout::table_block(number), 2).await?;
-        self.change_inode_bitmap(None, &device, number).await?;
-        match inode.place(0) {
-            Some((offset, _)) => self.change_block_bitmap(None, &device, offset).await,
-            None => Ok(()),
+        let _ = self.change_block(None, &device, self.directory_block(number), 2).await;
+        let _ = self.change_block(None, &device, layout::table_block(number), 2).await;
+        let _ = self.change_inode_bitmap(None, &device, number).await;
+        if let Some((offset, _)) = inode.place(0) {
+            let _ = self.change_block_bitmap(None, &device, offset).await;
         }
     }
 

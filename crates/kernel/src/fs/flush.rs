@@ -1,6 +1,6 @@
 //! What inodes ask of their filesystem when they change.
 //!
-//! Next: [`super::ext4_table`], [`super::xfs_log`]; an inode of ext4 is written with its table.
+//! Next: [`super::ext4_table`], [`super::xfs_log`]; a create of ext4 was noted with its metadata.
 
 use mm::base::event::Trace;
 use mm::fs::xfs::log::Change;
@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// A file was made. ext4 noted that with its metadata.
+    /// A file was made.
     pub(crate) async fn log_create(&self, process: &Process, inode: &Inode) {
         self.log_inode(Some(process), inode, Change::Create).await;
     }
@@ -29,8 +29,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn log_inode(&self, process: Option<&Process>, inode: &Inode, change: Change) {
         match self.shared.filesystem {
-            Filesystem::Ext4 if change == Change::Extend => self.map_in_tables(inode).await,
-            Filesystem::Ext3 | Filesystem::Ext4 => {}
+            Filesystem::Ext3 => {}
+            Filesystem::Ext4 => match change {
+                Change::Create => {}
+                Change::Extend => self.map_in_tables(inode).await,
+                Change::Remove => self.remove_from_tables(inode).await,
+            },
             Filesystem::Xfs => self.log_change(process, inode, change).await,
         }
     }

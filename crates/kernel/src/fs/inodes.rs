@@ -52,17 +52,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// A file is removed. Without memory for blocks that have to be read again it goes all the same.
-    pub(crate) async fn remove_metadata(&self, inode: &Inode) {
-        match self.shared.filesystem {
-            _ if inode.metadata != Metadata::Table => {}
-            Filesystem::Ext4 => {
-                let _ = self.remove_from_tables(inode).await;
-            }
-            Filesystem::Ext3 | Filesystem::Xfs => {}
-        }
-    }
-
     /// All metadata up to now is written, and waited for: what `fsync` ends with.
     pub(crate) async fn commit_metadata(&self) {
         match self.shared.filesystem {

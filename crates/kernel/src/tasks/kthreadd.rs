@@ -7,8 +7,10 @@
 //! in both reference guests with a log of 64 MiB).
 //!
 //! Left out: which workers there are and what they have to do. Here one is made when a task would have
-//! killed another if it were allowed to, and at most one in five minutes, after which an idle one
-//! goes (`IDLE_WORKER_TIMEOUT`).
+//! killed another if it were allowed to, and while that lasts one each second (`CREATE_COOLDOWN`); a
+//! worker goes after five minutes (`IDLE_WORKER_TIMEOUT`).
+
+use std::collections::VecDeque;
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
@@ -23,17 +25,29 @@ const STACK_PAGES: usize = 4;
 /// How long a worker stays with nothing to do.
 const IDLE_TIMEOUT: Nanos = Nanos::from_secs(300);
 
+/// The least time between two workers.
+const COOLDOWN: Nanos = Nanos::from_secs(1);
+
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The thread.
     pub(crate) async fn kthreadd(&self) {
+        let mut workers: VecDeque<(Nanos, Vec<Pfn>)> = VecDeque::new();
         loop {
             let _ = self.machine().wait(self.shared.wait.kthreadd, WaitReason::Periodic, None).await;
-            let mut stack: Vec<Pfn> = Vec::new();
+            self.free_idle_workers(&mut workers);
+            let mut stack = Vec::new();
             for _ in 0..STACK_PAGES {
                 stack.extend(self.alloc_pages(None, Gfp::KERNEL, Order(0)).await);
             }
-            self.machine().sleep(IDLE_TIMEOUT, WaitReason::Periodic).await;
-            let cpu = self.machine().current_cpu();
+            workers.push_back((self.machine().now() + IDLE_TIMEOUT, stack));
+            self.machine().sleep(COOLDOWN, WaitReason::Periodic).await;
+        }
+    }
+
+    fn free_idle_workers(&self, workers: &mut VecDeque<(Nanos, Vec<Pfn>)>) {
+        let (now, cpu) = (self.machine().now(), self.machine().current_cpu());
+        while workers.front().is_some_and(|(end, _)| *end <= now) {
+            let (_, stack) = workers.pop_front().expect("just seen");
             self.mem(|mem| stack.into_iter().for_each(|pfn| mem.core.alloc.free(cpu, pfn, Order(0))));
         }
     }

@@ -50,9 +50,10 @@ impl SlabCache {
         self.objects
     }
 
-    /// Places for objects on its slabs (`num_objs` of `/proc/slabinfo`).
-    pub fn places(&self) -> u64 {
-        self.table.places()
+    /// Places for objects on its slabs, and those among them that do not lie free on a slab which no CPU holds
+    /// (`num_objs` and `active_objs` of `/proc/slabinfo`).
+    pub fn places(&self) -> (u64, u64) {
+        (self.table.places(), self.table.places() - self.table.listed_free())
     }
 
     /// Pages of its slabs.

@@ -105,9 +105,11 @@ impl Slabs {
         self.rcu.of(cache)
     }
 
-    /// Objects of a cache that its slabs have room for, in use or not (`num_objs` of `/proc/slabinfo`).
-    pub fn places(&self, cache: Cache) -> u64 {
-        self.of(cache).map(SlabCache::places).sum()
+    /// Places for objects on the slabs of a cache, and those of them that count as used: all but free ones on
+    /// slabs which no CPU holds (`num_objs` and `active_objs` of `/proc/slabinfo`).
+    pub fn places(&self, cache: Cache) -> (u64, u64) {
+        let add = |sum: (u64, u64), slabs: (u64, u64)| (sum.0 + slabs.0, sum.1 + slabs.1);
+        self.of(cache).map(SlabCache::places).fold((0, 0), add)
     }
 
     /// Slabs of a cache, for checks.

@@ -7,8 +7,8 @@
 //! An object in a sheaf is taken from its slab. So up to (2 * CPUs + 10 * nodes) sheaves of free objects, of
 //! whichever slabs, keep the pages of those from being freed, and no reclaim flushes them.
 //!
-//! A sheaf is filled from the slabs that there are; a new slab is asked for when there is none, and fills up to
-//! one sheaf. Left out: memory of the sheaves themselves, the sheaf that collects objects freed by RCU (they
+//! Objects leave slabs by whole sheaves: in measured guests those that slabs lack are a multiple of 60 or 12. If
+//! there is no slab to fill one up, what there is waits with the CPU. Left out: memory of the sheaves themselves, the sheaf that collects objects freed by RCU (they
 //! come one by one, a grace period later), objects of other nodes, which bypass sheaves. Neighbours:
 //! [`crate::slab::table`] for the slabs, [`crate::slab::cpu_slabs`] for what was there before.
 
@@ -31,6 +31,8 @@ struct CpuSheaves {
     main: Sheaf,
     /// Empty or full.
     spare: Sheaf,
+    /// The next main sheaf, while it is filled.
+    next: Sheaf,
 }
 
 /// All sheaves of a cache.
@@ -45,7 +47,8 @@ pub(super) struct Sheaves {
 impl Sheaves {
     /// Empty ones of so many objects; `cpu_nodes` has the node of each CPU.
     pub(super) fn new(cpu_nodes: &[NodeId], nodes: usize, capacity: u32) -> Self {
-        let of = |&node| CpuSheaves { node, main: Vec::new(), spare: Vec::new() };
+        let empty = Vec::new;
+        let of = |&node| CpuSheaves { node, main: empty(), spare: empty(), next: empty() };
         let (cpus, barns) = (cpu_nodes.iter().map(of).collect(), vec![Vec::new(); nodes]);
         Self { capacity: capacity as usize, cpus, barns }
     }
@@ -66,8 +69,8 @@ impl Sheaves {
         } else {
             core::mem::swap(&mut own.main, &mut own.spare);
         }
-        if own.main.is_empty() {
-            own.gather(table, self.capacity);
+        if own.main.is_empty() && own.is_next_full(table, self.capacity) {
+            core::mem::swap(&mut own.main, &mut own.next);
         }
         own.main.pop()
     }
@@ -98,22 +101,23 @@ impl Sheaves {
 
     /// Objects in sheaves.
     pub(super) fn objects(&self) -> u64 {
-        let of_cpus = self.cpus.iter().flat_map(|own| [&own.main, &own.spare]);
+        let of_cpus = self.cpus.iter().flat_map(|own| [&own.main, &own.spare, &own.next]);
         of_cpus.chain(self.barns.iter().flatten()).map(|sheaf| sheaf.len() as u64).sum()
     }
 }
 
 impl CpuSheaves {
-    /// Fills the main sheaf from slabs that are listed.
-    fn gather(&mut self, table: &mut SlabTable, capacity: usize) {
-        while self.main.len() < capacity
+    /// Goes on filling the next sheaf from slabs that are listed; whether it is full.
+    fn is_next_full(&mut self, table: &mut SlabTable, capacity: usize) -> bool {
+        while self.next.len() < capacity
             && let Some(id) = table.hold_partial(self.node)
         {
-            while self.main.len() < capacity && table.take(id) {
-                self.main.push(id);
+            while self.next.len() < capacity && table.take(id) {
+                self.next.push(id);
             }
             table.relist(id);
         }
+        self.next.len() == capacity
     }
 }
 

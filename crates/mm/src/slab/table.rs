@@ -92,6 +92,10 @@ pub(super) struct SlabTable {
     /// By node.
     partial: Vec<List<SlabId>>,
     pages: u64,
+    /// Objects that slabs have room for.
+    places: u64,
+    /// Of those, free ones on slabs that are listed.
+    listed_free: u64,
     /// Pages that came free and that nobody took yet.
     freed: Vec<SlabPages>,
 }
@@ -101,7 +105,7 @@ impl SlabTable {
     pub(super) fn new(object_size: u32, min_partial: u32, nodes: usize) -> Self {
         let (slabs, unused, freed) = (Slabs::default(), Vec::new(), Vec::new());
         let partial = vec![List::EMPTY; nodes];
-        Self { object_size, min_partial, slabs, unused, partial, pages: 0, freed }
+        Self { object_size, min_partial, slabs, unused, partial, pages: 0, places: 0, listed_free: 0, freed }
     }
 
     #[inline]
@@ -117,6 +121,7 @@ impl SlabTable {
         let (link, SlabPages { pfn, order }, used) = (Link::UNUSED, pages, 0);
         let slab = Slab { link, pfn, used, capacity, order: order.0, node: node.0, place: Place::Held };
         self.pages += u64::from(order.pages());
+        self.places += u64::from(capacity);
         if let Some(id) = self.unused.pop() {
             *self.slab(id) = slab;
             return id;
@@ -141,9 +146,11 @@ impl SlabTable {
         let slab = self.slab(id);
         assert!(slab.used > 0 && slab.place != Place::Gone, "freed an object of an empty slab");
         slab.used -= 1;
-        match slab.place {
-            Place::Listed if slab.used == 0 => {
-                if self.is_long(id) {
+        let (used, place) = (slab.used, slab.place);
+        match place {
+            Place::Listed => {
+                self.listed_free += 1;
+                if used == 0 && self.is_long(id) {
                     self.unlist(id);
                     self.free_pages(id);
                 }
@@ -162,11 +169,13 @@ impl SlabTable {
     fn unlist(&mut self, id: SlabId) {
         let node = usize::from(self.slab(id).node);
         self.partial[node].remove(&mut self.slabs, id);
+        self.listed_free -= u64::from(self.free_of(id));
         self.slab(id).place = Place::Held;
     }
 
     fn free_pages(&mut self, id: SlabId) {
-        let Slab { pfn, order, .. } = *self.slab(id);
+        let Slab { pfn, order, capacity, .. } = *self.slab(id);
+        self.places -= u64::from(capacity);
         self.slab(id).place = Place::Gone;
         self.unused.push(id);
         self.pages -= u64::from(Order(order).pages());
@@ -183,6 +192,7 @@ impl SlabTable {
             self.free_pages(id);
         } else {
             self.partial[usize::from(node)].push_back(&mut self.slabs, id);
+            self.listed_free += u64::from(self.free_of(id));
             self.slab(id).place = Place::Listed;
         }
     }
@@ -192,6 +202,7 @@ impl SlabTable {
         let Slab { used, capacity, node, .. } = *self.slab(id);
         if used < capacity {
             self.partial[usize::from(node)].push_front(&mut self.slabs, id);
+            self.listed_free += u64::from(self.free_of(id));
         }
         self.slab(id).place = if used < capacity { Place::Listed } else { Place::Full };
     }
@@ -248,19 +259,29 @@ impl SlabTable {
         self.present().map(|slab| SlabPages { pfn: slab.pfn, order: Order(slab.order) })
     }
 
-    /// Places of all slabs, taken or not.
+    /// Objects that slabs have room for.
     pub(super) fn places(&self) -> u64 {
-        self.present().map(|slab| u64::from(slab.capacity)).sum()
+        self.places
+    }
+
+    /// Of those, free ones on slabs that no CPU holds.
+    pub(super) fn listed_free(&self) -> u64 {
+        self.listed_free
     }
 
     /// Goes through all slabs and lists: objects taken, and how many slabs CPUs hold; or what is wrong.
     pub(super) fn check(&self) -> Result<(u64, usize), &'static str> {
-        let (mut taken, mut held, mut listed, mut pages) = (0, 0, 0, 0);
+        let (mut taken, mut held, mut listed) = (0, 0, 0);
+        let (mut pages, mut places, mut listed_free) = (0, 0, 0);
         for slab in self.present() {
             taken += u64::from(slab.used);
             held += usize::from(slab.place == Place::Held);
             listed += u32::from(slab.place == Place::Listed);
             pages += u64::from(Order(slab.order).pages());
+            places += u64::from(slab.capacity);
+            if slab.place == Place::Listed {
+                listed_free += u64::from(slab.capacity - slab.used);
+            }
             let is_full = slab.used == slab.capacity;
             if slab.used > slab.capacity
                 || (slab.place == Place::Full) != (is_full && slab.place != Place::Held)
@@ -286,10 +307,11 @@ impl SlabTable {
             empty_beyond |= empty > self.min_partial as usize;
             listed -= walked;
         }
-        match (listed, pages == self.pages, empty_beyond) {
+        let sums = (pages, places, listed_free) == (self.pages, self.places, self.listed_free);
+        match (listed, sums, empty_beyond) {
             (0, true, false) => Ok((taken, held)),
             (0, true, true) => Err("more empty slabs are kept than min_partial"),
-            (0, false, _) => Err("slabs have other pages than the cache says"),
+            (0, false, _) => Err("slabs have other pages or places than the cache says"),
             _ => Err("a slab says that it is on a list and is on none"),
         }
     }

@@ -50,7 +50,7 @@ fn pages_at_the_tail_are_marked_and_come_back_there_when_they_are_written() {
         let end = fill_with_dirty_pages(kernel, Filesystem::Ext4, false);
         let [immediate, rotated, written] =
             ["nr_vmscan_immediate_reclaim", "pgrotated", "nr_vmscan_write"].map(|name| end.count(name));
-        assert!(immediate > 1_000 && rotated > 1_000, "{kernel}: {immediate} marked, {rotated} rotated");
+        assert!(immediate > 500 && rotated > 500, "{kernel}: {immediate} marked, {rotated} rotated");
         assert_eq!(written, 0, "{kernel}: the flusher, which reclaim wakes, is faster");
     }
 }

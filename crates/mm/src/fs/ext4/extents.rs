@@ -172,3 +172,110 @@ impl ExtentStatus {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use units::{Order, Pages};
+
+    use super::*;
+    use crate::alloc::flags::AllocFlags;
+    use crate::base::event::NoTrace;
+    use crate::base::gfp::Gfp;
+    use crate::base::layout::MemoryLayout;
+    use crate::base::sysctl::Sysctls;
+    use crate::slab::object::ObjectAlloc;
+    use crate::version::presets::Version;
+
+    const CPU: CpuId = CpuId(0);
+
+    struct Scene {
+        core: Core<NoTrace>,
+        extents: ExtentStatus,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let layout = MemoryLayout::flat(Pages(8192), 1);
+            let kernel = Version::parse("linux-6.1").unwrap();
+            let core = Core::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap();
+            Self { core, extents: ExtentStatus::default() }
+        }
+
+        fn object(&mut self) -> Object {
+            loop {
+                match self.core.alloc_object(CPU, Cache::ExtentStatus, MemcgId::ROOT) {
+                    ObjectAlloc::Done(object) => return object,
+                    ObjectAlloc::NeedsSlab => {
+                        let gfp = Gfp::KERNEL | Gfp::RECLAIMABLE_BIT;
+                        let block = self.core.alloc.alloc(CPU, gfp, Order(0), AllocFlags::WMARK_MIN);
+                        let page = block.page.expect("memory is free");
+                        self.core.grow_slab(CPU, Cache::ExtentStatus, MemcgId::ROOT, page);
+                    }
+                    ObjectAlloc::NeedsCharge { .. } => panic!("nobody pays for extents"),
+                }
+            }
+        }
+
+        fn write(&mut self, file: u32) {
+            let objects = [self.object(), self.object()];
+            self.extents.note_first_write(MappingId(file), objects);
+        }
+
+        fn pages(&self) -> u64 {
+            self.core.slabs.pages(true)
+        }
+
+        fn check(&self) {
+            self.extents.check().unwrap();
+            assert_eq!(self.extents.objects(), self.core.slabs.objects(Cache::ExtentStatus));
+        }
+    }
+
+    /// ```text
+    ///   file      1            2            3
+    ///   written   d h          d h          d h       the holes can go
+    ///   mapped    w h          d h          d h       and one block
+    ///   4 of them go:  all of 1, the holes of 2 and 3
+    /// ```
+    #[test]
+    fn a_block_without_a_place_on_the_disk_stays_known() {
+        let mut scene = Scene::new();
+        (1..=3).for_each(|file| scene.write(file));
+        assert_eq!(scene.extents.shrinkable(), 3);
+        scene.extents.note_mapped(MappingId(1));
+        scene.extents.note_mapped(MappingId(1)); // Written again: nothing is delayed.
+        scene.extents.note_mapped(MappingId(9)); // Nothing is known of it.
+        assert_eq!(scene.extents.shrinkable(), 4);
+        let shrunk = scene.extents.shrink(&mut scene.core, CPU, 99);
+        assert_eq!((shrunk, scene.extents.objects(), scene.extents.shrinkable()), (4, 2, 0));
+        assert!(scene.extents.is_unknown(MappingId(1)) && !scene.extents.is_unknown(MappingId(2)));
+        scene.check();
+        scene.extents.note_mapped(MappingId(2));
+        assert_eq!(scene.extents.shrinkable(), 1, "it can go now, though its hole went before");
+        scene.extents.forget(&mut scene.core, CPU, MappingId(2));
+        scene.extents.forget(&mut scene.core, CPU, MappingId(3));
+        scene.check();
+        assert_eq!(scene.extents.objects(), 0);
+    }
+
+    #[test]
+    fn a_batch_takes_the_inodes_that_are_known_longest_and_so_whole_slab_pages() {
+        let mut scene = Scene::new();
+        for file in 0..1020 {
+            scene.write(file);
+            scene.extents.note_mapped(MappingId(file));
+        }
+        assert_eq!((scene.extents.shrinkable(), scene.pages()), (2040, 20), "102 to a page");
+        for _ in 0..8 {
+            let freed = scene.extents.shrink(&mut scene.core, CPU, 128);
+            assert_eq!(freed, 128);
+            scene.check();
+        }
+        assert!((0..512).all(|file| scene.extents.is_unknown(MappingId(file))));
+        assert!((512..1020).all(|file| !scene.extents.is_unknown(MappingId(file))));
+        assert!(scene.pages() < 20, "{} pages are left", scene.pages());
+        scene.write(3); // It grows anew: known last.
+        let freed = scene.extents.shrink(&mut scene.core, CPU, 1016);
+        assert_eq!((freed, scene.extents.shrinkable()), (1016, 1), "only the hole of file 3");
+    }
+}

@@ -36,7 +36,7 @@ const TAGS: u32 = 4096 / 16 - 1;
 /// What came of a change to a metadata block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Change {
+pub enum BlockChange {
     /// It belongs to the running transaction now; `opened`: that one begins with it.
     Joined {
         /// The transaction was empty before.
@@ -139,11 +139,11 @@ impl Journal {
         cpu: CpuId,
         block: u32,
         accesses: u32,
-    ) -> Change {
-        let Slot::Page(pfn) = cache.find(self.mapping, block) else { return Change::Missing };
+    ) -> BlockChange {
+        let Slot::Page(pfn) = cache.find(self.mapping, block) else { return BlockChange::Missing };
         let flags = core.alloc.frames.flags(pfn);
         if flags.has(PageFlags::LOCKED) {
-            return Change::Locked;
+            return BlockChange::Locked;
         }
         for _ in 0..accesses {
             lru.mark_accessed(core, cpu, pfn);
@@ -157,7 +157,7 @@ impl Journal {
         if joins {
             self.running.push(block);
         }
-        Change::Joined { opened: joins && self.running.len() == 1 }
+        BlockChange::Joined { opened: joins && self.running.len() == 1 }
     }
 
     /// Blocks of log that a transaction of so many blocks takes: with descriptors and the commit block.

@@ -23,18 +23,18 @@ fn random_steps(kernel: &str, seed: u64) {
         let inode = usize::try_from(random.below(INODES as u64)).unwrap();
         match random.below(10) {
             0..=2 => {
-                if scene.mem.fs.vfs.is_cached(scene.inodes[inode]).1 {
+                if scene.mem.fs.vfs.has_inode(scene.inodes[inode]) {
                     let change = if random.below(8) == 0 { Change::Create } else { Change::Extend };
                     scene.change(inode, change);
                 }
             }
             3 => {
-                if scene.mem.fs.vfs.is_cached(scene.inodes[inode]).1 {
+                if scene.mem.fs.vfs.has_inode(scene.inodes[inode]) {
                     scene.evict(inode);
                 }
             }
             4 => {
-                if !scene.mem.fs.vfs.is_cached(scene.inodes[inode]).1 {
+                if !scene.mem.fs.vfs.has_inode(scene.inodes[inode]) {
                     scene.load(inode);
                 }
             }

@@ -65,7 +65,7 @@ impl Scene {
                     let (order, mobility) = self.mem.slab_request(cache);
                     let gfp = Gfp::NOFS | mobility;
                     let page = self.mem.core.alloc.alloc(CPU, gfp, order, AllocFlags::WMARK_MIN).page;
-                    self.mem.grow_slab(cache, page.expect("memory is free"));
+                    self.mem.grow_slab(CPU, cache, ROOT, page.expect("memory is free"));
                 }
                 ObjectAlloc::NeedsCharge { .. } => unreachable!("the root pays for nothing"),
             }
@@ -161,9 +161,21 @@ impl Scene {
             match log.state(mapping) {
                 _ if !log.items().is_known(mapping) => '-',
                 ItemState::Clean => '.',
-                ItemState::Pinned => if in_ail { 'P' } else { 'p' },
+                ItemState::Pinned => {
+                    if in_ail {
+                        'P'
+                    } else {
+                        'p'
+                    }
+                }
                 ItemState::Dirty => 'a',
-                ItemState::Flushing => if log.items().is_pinned(mapping) { 'F' } else { 'f' },
+                ItemState::Flushing => {
+                    if log.items().is_pinned(mapping) {
+                        'F'
+                    } else {
+                        'f'
+                    }
+                }
             }
         };
         self.inodes.iter().map(letter).collect()

@@ -151,12 +151,12 @@ fn an_evicted_inode_is_found_again_by_an_open_whatever_state_it_is_in() {
     scene.inodes(2);
     scene.create(0);
     (0..2).for_each(|inode| scene.evict(inode));
-    let objects = scene.mem.core.slabs.cache(Cache::XfsInode).objects();
-    assert!(!scene.mem.fs.vfs.is_cached(scene.inodes[0]).1);
+    let objects = scene.mem.core.slabs.objects(Cache::XfsInode);
+    assert!(!scene.mem.fs.vfs.has_inode(scene.inodes[0]));
     scene.load(0);
-    assert!(scene.mem.fs.vfs.is_cached(scene.inodes[0]).1);
+    assert!(scene.mem.fs.vfs.has_inode(scene.inodes[0]));
     assert_eq!(scene.mem.fs.vfs.reclaimable.count(), 1);
-    assert_eq!(scene.mem.core.slabs.cache(Cache::XfsInode).objects(), objects, "nothing is allocated");
+    assert_eq!(scene.mem.core.slabs.objects(Cache::XfsInode), objects, "nothing is allocated");
     assert_eq!(scene.drawn(), "p.");
     let mut worker = InodeReclaim::worker();
     assert_eq!(scene.step(&mut worker), looked(1, 1));
