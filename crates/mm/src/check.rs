@@ -10,6 +10,9 @@
 //! and objects may exceed what is found, and equal it only while no task is in a system call
 //! ([`Memory::check_at_rest`]).
 
+#[cfg(test)]
+mod xfs_scenes;
+
 use std_alloc::format;
 use std_alloc::string::String;
 use std_alloc::vec;

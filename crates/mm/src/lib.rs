@@ -130,8 +130,6 @@ pub mod fs {
         pub mod items;
         pub mod log;
         pub mod reclaimable;
-        #[cfg(test)]
-        mod scenes;
     }
 }
 

@@ -118,10 +118,10 @@ impl DeviceModel {
         write: even(micros(500), Nanos(0), 100 * MB),
         ..Self::PLAIN
     };
-    /// A SATA SSD of 2014: read of 4 KiB 90 us and 98k per second, write 35 us and 88k per
-    /// second until 6 GB are written, then 300 MB/s and 8k random writes per second; 2 ms for a
-    /// flush (MECHANISMS 16). How its fast cells get empty is assumed: at the speed of the others, after a second of rest, so that
-    /// the gaps of a disk that is kept busy do not count.
+    /// A SATA SSD of 2014: read of 4 KiB 90 us and 98k per second, write 35 us and 88k per second until 6 GB
+    /// are written, then 300 MB/s and 8k random writes per second; 2 ms for a flush (MECHANISMS 16). How its
+    /// fast cells get empty is assumed: at the speed of the others, after a second of rest, so that the gaps
+    /// of a disk that is kept busy do not count.
     pub const SATA_EVO: Self = Self {
         name: "sata_evo",
         read: even(Nanos(79_800), Nanos(10_200), 540 * MB),

@@ -2,6 +2,7 @@
 
 mod dirty_reclaim;
 mod futile;
+mod names;
 mod reference;
 mod runs;
 mod scheduling;

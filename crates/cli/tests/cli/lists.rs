@@ -50,81 +50,124 @@ fn lists_name_what_other_commands_take() {
      s390-fcp    a guest of 2010 with 16 disks of   source 1; CPUs, disks and what
                  a storage controller; one zone     is kept are assumed
 
-     workload            parameter   default   help
-     hot-and-stream                            a hot file in cgroup A against one
-                                               pass of streaming reads in cgroup B
-     hot-and-stream      hot         50M       size of the hot file that A reads
-     hot-and-stream      hot_reads   2         how often A reads it; 2 puts it on
-                                               the active list
-     hot-and-stream      stream      18G       size of the file that B reads once,
-                                               sequentially
-     hot-and-stream      topology    siblings  siblings: A and B at the root;
-                                               parent: P/A and P/B; same: both tasks
-                                               in A
-     hot-and-stream      limit       none      memory.max of P; only with
-                                               topology=parent
-     hot-and-stream      low         none      memory.low of A, and of P where there
-                                               is one
-     hot-and-stream      filesystem  ext4      filesystem that the machine puts the
-                                               files on
-     hot-and-stream      read_size   128k      bytes of one read call
-     hot-and-stream      --seed                when each task begins, up to 20 ms
-                                               after it was started: the distance to
-                                               the kernel's ticks
-     hot-and-stream      --seed                where on the disk the files lie,
-                                               within 1 MiB
-     hot-and-stream      --seed                simulated: the phase of the kernel's
-                                               periodic workers (vmstat each second,
-                                               memory.stat every 2 s)
-     huge-faults                               huge page faults beside the creation
-                                               and random reads of small files
-     huge-faults         advice      default   madvise: ask for huge pages on the
-                                               mapping; default: take what the
-                                               kernel gives
-     huge-faults         threads     none      faulting threads; without it a
-                                               quarter of a node's CPUs beyond the
-                                               readers'
-     huge-faults         nodes       none      memory nodes: the threads map 3/4 of
-                                               one; without it those of the machine
-     huge-faults         file_size   64k       size of each file
-     huge-faults         scale       100       percent of the usual amount of files
-                                               and mappings
-     huge-faults         filesystem  xfs       filesystem that the machine puts the
-                                               files on
-     huge-faults         --seed                when each writer, reader and faulting
-                                               thread begins, up to 2 ms after it
-                                               was forked: their order
-     huge-faults         --seed                which files and blocks the readers
-                                               read
-     huge-faults         --seed                simulated: the phase of the kernel's
-                                               periodic workers (vmstat,
-                                               memory.stat, the log of XFS)
-     sequential-readers                        readers of a file and a disk each,
-                                               once and sequentially
-     sequential-readers  readers     16        how many read at the same time, each
-                                               a file of its own
-     sequential-readers  file        128M      size of each reader's file
-     sequential-readers  record      64k       bytes of one read or write call
-     sequential-readers  disks       none      disks that the files lie on: 1, or
-                                               one for each reader; without it the
-                                               latter where the machine has several
-                                               disks
-     sequential-readers  prepare     written   written: through the page cache,
-                                               right before; laid-out: the files are
-                                               there, as if written long ago
-     sequential-readers  held        0         anonymous memory that others hold all
-                                               the time
-     sequential-readers  filesystem  none      filesystem that the machine puts the
-                                               files on; without it the machine's
-                                               own: ext3 on s390-fcp, else ext4
-     sequential-readers  --seed                when each writer and reader begins,
-                                               up to 2 ms after it was forked: their
-                                               order
-     sequential-readers  --seed                where on each disk the files lie,
-                                               within 1 MiB
-     sequential-readers  --seed                simulated: the phase of the kernel's
-                                               periodic workers (vmstat,
-                                               memory.stat)
+     workload            parameter       default   help
+     hot-and-stream                                a hot file in cgroup A against
+                                                   one pass of streaming reads in
+                                                   cgroup B
+     hot-and-stream      hot             50M       size of the hot file that A reads
+     hot-and-stream      hot_reads       2         how often A reads it; 2 puts it
+                                                   on the active list
+     hot-and-stream      stream          18G       size of the file that B reads
+                                                   once, sequentially
+     hot-and-stream      topology        siblings  siblings: A and B at the root;
+                                                   parent: P/A and P/B; same: both
+                                                   tasks in A
+     hot-and-stream      limit           none      memory.max of P; only with
+                                                   topology=parent
+     hot-and-stream      low             none      memory.low of A, and of P where
+                                                   there is one
+     hot-and-stream      filesystem      ext4      filesystem that the machine puts
+                                                   the files on
+     hot-and-stream      read_size       128k      bytes of one read call
+     hot-and-stream      --seed                    when each task begins, up to 20
+                                                   ms after it was started: the
+                                                   distance to the kernel's ticks
+     hot-and-stream      --seed                    where on the disk the files lie,
+                                                   within 1 MiB
+     hot-and-stream      --seed                    simulated: the phase of the
+                                                   kernel's periodic workers (vmstat
+                                                   each second, memory.stat every 2
+                                                   s)
+     huge-faults                                   huge page faults beside the
+                                                   creation and random reads of
+                                                   small files
+     huge-faults         advice          default   madvise: ask for huge pages on
+                                                   the mapping; default: take what
+                                                   the kernel gives
+     huge-faults         threads         none      faulting threads; without it a
+                                                   quarter of a node's CPUs beyond
+                                                   the readers'
+     huge-faults         nodes           none      memory nodes: the threads map 3/4
+                                                   of one; without it those of the
+                                                   machine
+     huge-faults         file_size       64k       size of each file
+     huge-faults         scale           100       percent of the usual amount of
+                                                   files and mappings
+     huge-faults         filesystem      xfs       filesystem that the machine puts
+                                                   the files on
+     huge-faults         --seed                    when each writer, reader and
+                                                   faulting thread begins, up to 2
+                                                   ms after it was forked: their
+                                                   order
+     huge-faults         --seed                    which files and blocks the
+                                                   readers read
+     huge-faults         --seed                    simulated: the phase of the
+                                                   kernel's periodic workers
+                                                   (vmstat, memory.stat, the log of
+                                                   XFS)
+     sequential-readers                            readers of a file and a disk
+                                                   each, once and sequentially
+     sequential-readers  readers         16        how many read at the same time,
+                                                   each a file of its own
+     sequential-readers  file            128M      size of each reader's file
+     sequential-readers  record          64k       bytes of one read or write call
+     sequential-readers  disks           none      disks that the files lie on: 1,
+                                                   or one for each reader; without
+                                                   it the latter where the machine
+                                                   has several disks
+     sequential-readers  prepare         written   written: through the page cache,
+                                                   right before; laid-out: the files
+                                                   are there, as if written long ago
+     sequential-readers  held            0         anonymous memory that others hold
+                                                   all the time
+     sequential-readers  filesystem      none      filesystem that the machine puts
+                                                   the files on; without it the
+                                                   machine's own: ext3 on s390-fcp,
+                                                   else ext4
+     sequential-readers  --seed                    when each writer and reader
+                                                   begins, up to 2 ms after it was
+                                                   forked: their order
+     sequential-readers  --seed                    where on each disk the files lie,
+                                                   within 1 MiB
+     sequential-readers  --seed                    simulated: the phase of the
+                                                   kernel's periodic workers
+                                                   (vmstat, memory.stat)
+     small-files                                   a steady stream of small files,
+                                                   more than memory holds, and their
+                                                   deletion
+     small-files         processes       16        processes that create files at
+                                                   the same time, each in a
+                                                   directory of its own
+     small-files         subdirectories  10000     subdirectories of each directory,
+                                                   which are taken in turn
+     small-files         per_directory   none      files of a process before its
+                                                   next subdirectory; without it 180
+                                                   s
+     small-files         file_size       4k        size of each file, which is
+                                                   written by one call
+     small-files         files           none      files of a loop, all processes;
+                                                   without it 8/15 of memory in
+                                                   pages
+     small-files         loops           none      loops, one sample each; without
+                                                   it those of 7.7 times the memory,
+                                                   60 at most: 14
+     small-files         names           on        on: each process keeps the names
+                                                   of its files, 2128 bytes each
+     small-files         delete          on        on: all files are deleted in the
+                                                   end
+     small-files         filesystem      xfs       filesystem that the machine puts
+                                                   the files on
+     small-files         scale           default   full: on as much memory as the
+                                                   source's machine had, 16 GiB
+     small-files         --seed                    the time of day, which names the
+                                                   first subdirectory
+     small-files         --seed                    when each process begins, up to 2
+                                                   ms after it was forked: their
+                                                   order
+     small-files         --seed                    simulated: the phase of the
+                                                   kernel's periodic workers
+                                                   (vmstat, memory.stat, the log of
+                                                   XFS)
     ");
     assert!(scene.data("list features").contains("root-aging"));
     assert!(scene.data("list sysctls").contains("vm.min_free_kbytes"));

@@ -17,6 +17,7 @@ mod real_runs;
 mod refusals;
 mod replays;
 mod runs;
+mod small_files;
 mod support;
 mod sweeps;
 mod wrong_inputs;

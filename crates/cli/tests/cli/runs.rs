@@ -164,6 +164,8 @@ fn help_of_each_command() {
                              recordings/aging]
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
+          --style <STYLE>    Tables as text: its own, or mmtests' with all rows of samples, durations
+                             and Ops [default: own] [possible values: own, mmtests]
           --all              Show all metrics, counters and cgroups, as JSON and CSV always do
 
     Without --kernel, kernels are those of the workload's source before and after its change.

@@ -37,14 +37,14 @@ impl Place {
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Allocates, charges and adds one locked page or folio (`filemap_add_folio`). False: the place
     /// was taken meanwhile.
-    pub(crate) async fn add_folio(
-        &self,
-        process: &Process,
-        inode: &Inode,
+    pub(crate) fn add_folio<'a>(
+        &'a self,
+        process: &'a Process,
+        inode: &'a Inode,
         place: Place,
         gfp: Gfp,
-    ) -> Result<bool, Errno> {
-        self.add_folio_for(Some(process), inode, place, gfp).await
+    ) -> impl Future<Output = Result<bool, Errno>> + 'a {
+        self.add_folio_for(Some(process), inode, place, gfp)
     }
 
     /// [`Kernel::add_folio`] for a process, or for a kernel thread, which charges nobody.

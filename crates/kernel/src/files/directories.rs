@@ -7,7 +7,6 @@
 use mm::base::event::Trace;
 
 use crate::errno::Errno;
-use crate::files::directory::EntryPlace;
 use crate::files::lookup::Looked;
 use crate::fs::Filesystem;
 use crate::handle::Kernel;
@@ -81,8 +80,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.machine().charge(CostOp::Syscall, 1);
                 self.machine().cond_resched().await; // return to user mode
             }
-            let place = EntryPlace { by_hash: block, by_age: block, blocks };
-            read = self.read_directory(process, &directory, place).await;
+            read = self.read_directory_block(process, &directory, block).await;
             block += 1;
         }
         let names = read.map(|()| {

@@ -1,8 +1,9 @@
 //! A directory on the disk: names and the numbers of their inodes, in the order in which they were made.
 //!
-//! 12 bytes an entry and some 17 to find it. Blocks are what the entries would take on the disk; a directory
-//! never has fewer than it once had. Left out: links to itself and its parent. Next:
-//! [`super::spelling`] for the names, [`crate::fs::directories`] for what a filesystem does with the blocks.
+//! 12 bytes an entry, and some 17 to find it while the directory's inode is in memory. Blocks are what the
+//! entries would take on the disk; a directory never has fewer than it once had. Left out: links to itself and
+//! its parent. Next: [`super::spelling`] for the names, [`crate::fs::directories`] for what a filesystem does with
+//! the blocks.
 
 use mm::base::hash::{IdTable, hash_name};
 use mm::fs::dentry::Name;
@@ -14,13 +15,11 @@ const BLOCK: u64 = 4096;
 /// Bytes in use of a block in a directory that is sorted by hash, as splits leave it.
 const SORTED: u64 = 3072;
 
-/// Where in its directory the entry of a name lies.
+/// Where in a directory that is sorted by hash the entry of a name lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EntryPlace {
     /// The block that the hash of the name leads to.
     pub(crate) by_hash: u32,
-    /// The block in the order in which entries were made.
-    pub(crate) by_age: u32,
     /// Blocks that the directory has.
     pub(crate) blocks: u32,
 }
@@ -117,6 +116,20 @@ impl Directory {
         }
     }
 
+    /// Nobody looks for names here as long as its inode is out of memory: what finds them goes.
+    pub(crate) fn rest(&mut self) {
+        self.index = IdTable::default();
+        self.entries.retain(|entry| entry.inode != GONE);
+        self.entries.shrink_to_fit();
+    }
+
+    /// Names can be found again.
+    pub(crate) fn wake(&mut self) {
+        if self.index.is_empty() && !self.entries.is_empty() {
+            self.close_gaps();
+        }
+    }
+
     /// All names with their inodes, the oldest first.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (Name, u32)> + '_ {
         let present = self.entries.iter().filter(|entry| entry.inode != GONE);
@@ -132,13 +145,10 @@ impl Directory {
     /// Where the entry of a name is, or would be.
     pub(crate) fn place(&self, name: Name) -> EntryPlace {
         let blocks = self.blocks();
-        let at = self.position(name).map_or(self.entries.len(), |at| at as usize) as u64;
-        let mean = if self.index.is_empty() { 0 } else { self.bytes / u64::from(self.index.len()) };
-        let by_age = u32::try_from(at * mean / BLOCK).unwrap_or(blocks).min(blocks - 1);
         // The hash table takes bits from below, and is fond of names that count upwards.
         let mixed = hash_name(1, name.0.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let by_hash = ((u64::from(mixed) * u64::from(blocks)) >> 32) as u32;
-        EntryPlace { by_hash, by_age, blocks }
+        EntryPlace { by_hash, blocks }
     }
 }
 
@@ -152,6 +162,16 @@ mod tests {
         for name in names {
             directory.add(Name(name), name as u32, FS, 12);
         }
+    }
+
+    #[test]
+    fn a_directory_that_rested_finds_its_names() {
+        let mut directory = Directory::default();
+        add(&mut directory, 0..100);
+        directory.remove(Name(7), FS, 12);
+        directory.rest();
+        directory.wake();
+        assert_eq!((directory.len(), directory.find(Name(7)), directory.find(Name(8))), (99, None, Some(8)));
     }
 
     #[test]
@@ -172,13 +192,12 @@ mod tests {
     #[test]
     fn a_directory_keeps_its_blocks() {
         let mut directory = Directory::default();
-        assert_eq!(directory.place(Name(7)), EntryPlace { by_hash: 0, by_age: 0, blocks: 1 });
+        assert_eq!(directory.blocks(), 1);
         add(&mut directory, 0..204);
         assert_eq!(directory.blocks(), 1);
         add(&mut directory, 204..1000);
         assert_eq!(directory.blocks(), 7, "20000 bytes");
         let places: Vec<EntryPlace> = (0..1000).map(|name| directory.place(Name(name))).collect();
-        assert_eq!((places[0].by_age, places[999].by_age), (0, 4));
         for block in 0..7 {
             let here = places.iter().filter(|place| place.by_hash == block).count();
             assert!((100..190).contains(&here), "{here} of 1000 names in block {block}");

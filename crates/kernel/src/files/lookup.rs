@@ -155,8 +155,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         directory: &Rc<Inode>,
         name: Name,
     ) -> Result<Option<Rc<Inode>>, Errno> {
-        let place = self.shared.files.borrow().place(directory, name);
-        self.read_directory(process, directory, place).await?;
+        self.read_directory(process, directory, name).await?;
         let number = self.shared.files.borrow().find(directory, name);
         match number {
             Some(number) => self.load_inode(process, number).await.map(Some),

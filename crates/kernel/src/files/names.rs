@@ -101,8 +101,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         self.fill_inode(process, inode, true).await?;
         let name = self.shared.files.borrow_mut().spellings.number(text);
-        let place = self.shared.files.borrow().place(directory, name);
-        self.change_directory(process, directory, place).await?;
+        self.change_directory(process, directory, name).await?;
         // Other tasks may have been faster while this one waited.
         let mut files = self.shared.files.borrow_mut();
         if directory.unlinked.get() {
@@ -163,8 +162,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(errno);
         }
         let name = self.shared.files.borrow_mut().spellings.number(text);
-        let place = self.shared.files.borrow().place(directory, name);
-        let changed = self.change_directory(process, directory, place).await;
+        let changed = self.change_directory(process, directory, name).await;
         let allowed = changed.and_then(|()| self.may_remove(&inode, is_directory));
         if let Err(errno) = allowed {
             self.put_inode(&inode);

@@ -199,6 +199,9 @@ impl Files {
         let mut inode = Inode::new(number, mapping, size);
         (inode.device, inode.metadata, inode.directory) = (device, metadata, directory);
         inode.extents = extents.into();
+        if let Some(directory) = directory {
+            self.directories[directory as usize].wake();
+        }
         self.enter(inode)
     }
 
@@ -243,6 +246,9 @@ impl Files {
             self.inodes.free(inode.number);
         } else {
             self.write(&inode);
+            if let Some(directory) = inode.directory {
+                self.directories[directory as usize].rest();
+            }
         }
     }
 }
@@ -286,7 +292,7 @@ impl Files {
     }
 
     /// The directory on the disk that a path leads to, as if it were in memory; none when there is none.
-    pub(crate) fn directory_on_disk(&self, path: &str) -> Option<Rc<Inode>> {
+    pub(crate) fn directory_on_disk(&mut self, path: &str) -> Option<Rc<Inode>> {
         let mut directory = self.top();
         for name in path.split('/').filter(|name| !name.is_empty()) {
             let name = self.spellings.find(name)?;
@@ -304,7 +310,7 @@ impl Files {
                     Rc::new(inode)
                 }
             };
-            directory.directory?;
+            self.directories[directory.directory? as usize].wake();
         }
         Some(directory)
     }
@@ -320,7 +326,7 @@ impl Files {
                 let facts = self.inodes.read(number);
                 let inode = self.in_memory(number);
                 let unlinked = inode.is_some_and(|inode| inode.unlinked.get() || inode.gone.get());
-                if unlinked || self.directories[directory as usize].find(name) != Some(number) {
+                if unlinked {
                     return Err(format!("{} leads to an inode that is gone", self.spellings.text(name)));
                 }
                 let below = self.in_memory(number).map_or(facts.directory, |inode| inode.directory);

@@ -1,7 +1,7 @@
 //! What directories ask of their filesystem when names are looked for and change.
 //!
-//! A place names two blocks: ext4 sorts entries by hash (`ext4_dx_find_entry`), XFS has them in the order in
-//! which they were made, and pointers to them by hash. Roots have numbers from the end of 32 bits downwards.
+//! ext4 sorts entries by hash (`ext4_dx_find_entry`), XFS has them in the order in which they were made, and
+//! pointers to them by hash. Roots have numbers from the end of 32 bits downwards.
 //!
 //! Left out: what XFS keeps in memory of those blocks, and their cost; directories of ext3. Next:
 //! [`super::ext4_table`].
@@ -9,9 +9,9 @@
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::fs::dentry::Name;
 
 use crate::errno::Errno;
-use crate::files::directory::EntryPlace;
 use crate::files::inode::Inode;
 use crate::fs::Filesystem;
 use crate::handle::Kernel;
@@ -19,15 +19,28 @@ use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// A name is looked for in a directory, or all names of a block are read.
+    /// A name is looked for in a directory.
     pub(crate) async fn read_directory(
         &self,
         process: &Process,
         directory: &Rc<Inode>,
-        place: EntryPlace,
+        name: Name,
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
-            Filesystem::Ext4 => self.read_entry(process, directory, place).await,
+            Filesystem::Ext4 => self.read_entry(process, directory, name).await,
+            Filesystem::Ext3 | Filesystem::Xfs => Ok(()),
+        }
+    }
+
+    /// All names in a block of a directory are read.
+    pub(crate) async fn read_directory_block(
+        &self,
+        process: &Process,
+        directory: &Rc<Inode>,
+        block: u32,
+    ) -> Result<(), Errno> {
+        match self.shared.filesystem {
+            Filesystem::Ext4 => self.read_entries(process, directory, block).await,
             Filesystem::Ext3 | Filesystem::Xfs => Ok(()),
         }
     }
@@ -38,10 +51,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         &self,
         process: &Process,
         directory: &Rc<Inode>,
-        place: EntryPlace,
+        name: Name,
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
-            Filesystem::Ext4 => self.change_entry(process, directory, place).await,
+            Filesystem::Ext4 => self.change_entry(process, directory, name).await,
             Filesystem::Ext3 | Filesystem::Xfs => Ok(()),
         }
     }

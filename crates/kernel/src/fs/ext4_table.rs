@@ -15,6 +15,7 @@
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::fs::dentry::Name;
 use mm::fs::ext4::layout;
 
 use crate::errno::Errno;
@@ -67,9 +68,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         &self,
         process: &Process,
         directory: &Inode,
-        place: EntryPlace,
+        name: Name,
     ) -> Result<(), Errno> {
         self.make_journals();
+        let place = self.shared.files.borrow().place(directory, name);
         let (device, id) = (self.device_of(directory), directory_id(directory));
         for number in index_block(place).into_iter().chain([leaf(place)]) {
             if let Some(block) = self.mem(|mem| mem.find_directory_block(device.device, id, number)) {
@@ -79,14 +81,30 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
+    /// The names in a block of a directory are read.
+    pub(crate) async fn read_entries(
+        &self,
+        process: &Process,
+        directory: &Inode,
+        number: u32,
+    ) -> Result<(), Errno> {
+        self.make_journals();
+        let (device, id) = (self.device_of(directory), directory_id(directory));
+        match self.mem(|mem| mem.find_directory_block(device.device, id, number)) {
+            Some(block) => self.read_metadata(process, &device, block).await,
+            None => Ok(()),
+        }
+    }
+
     /// A name is added or removed: its block changes, and the times of the directory. The index leads there.
     pub(crate) async fn change_entry(
         &self,
         process: &Process,
         directory: &Inode,
-        place: EntryPlace,
+        name: Name,
     ) -> Result<(), Errno> {
         self.start_handle(directory.device).await;
+        let place = self.shared.files.borrow().place(directory, name);
         let (device, id) = (self.device_of(directory), directory_id(directory));
         if let Some(number) = index_block(place) {
             match self.mem(|mem| mem.find_directory_block(device.device, id, number)) {

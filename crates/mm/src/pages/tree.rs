@@ -215,9 +215,7 @@ impl Mappings {
             return (from == 0).then_some(0);
         }
         let mut mask = u64::MAX << (from & 63);
-        let leaves = tree.leaves();
-        for number in (from >> 6) as usize..leaves.len() {
-            let leaf = leaves[number];
+        for (number, &leaf) in tree.leaves().iter().enumerate().skip((from >> 6) as usize) {
             if leaf != NO_NODE {
                 let tags = self.leaves[leaf as usize].dirty & mask;
                 if tags != 0 {

@@ -166,8 +166,8 @@ impl Slabs {
 
     /// Goes through all caches; returns what is wrong, and where.
     pub(crate) fn check(&self) -> Result<(), (Cache, &'static str)> {
-        let all = self.caches.iter().zip(Cache::ALL.into_iter().cycle());
-        all.map(|(slabs, cache)| slabs.check().map_err(|problem| (cache, problem))).collect()
+        let mut all = self.caches.iter().zip(Cache::ALL.into_iter().cycle());
+        all.try_for_each(|(slabs, cache)| slabs.check().map_err(|problem| (cache, problem)))
     }
 }
 

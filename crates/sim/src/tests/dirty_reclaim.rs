@@ -64,3 +64,27 @@ fn kswapd_has_single_pages_written_where_the_filesystem_has_a_hook() {
     assert_eq!(asked("linux-6.1", Filesystem::Xfs), 0, "its hook went with large folios");
     assert_eq!(asked("linux-6.12", Filesystem::Ext4), 0);
 }
+
+/// Two processes that the flusher takes in turn: a directory of XFS is in another group of the disk than the
+/// one before (MECHANISMS 11.1), so its files are not beside the other's.
+#[test]
+fn files_of_two_directories_share_no_requests_on_xfs() {
+    let requests = |filesystem| {
+        let world = World { filesystem, ..World::new("linux-5.4", 64 * MIB) };
+        let end = world.run(|kernel, process| async move {
+            for directory in ["one", "other"] {
+                kernel.make_dir(&process, directory).await.expect("a new directory");
+            }
+            for number in 0..400 {
+                for directory in ["one", "other"] {
+                    drop(create(&kernel, &process, &format!("{directory}/{number}"), 4096).await);
+                }
+            }
+            kernel.sync().await;
+        });
+        end.disk.writes
+    };
+    let (ext4, xfs) = (requests(Filesystem::Ext4), requests(Filesystem::Xfs));
+    assert!(ext4 < 40, "{ext4} requests of ext4");
+    assert!((800..900).contains(&xfs), "{xfs} requests of XFS for 800 files");
+}

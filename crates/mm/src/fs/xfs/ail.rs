@@ -172,7 +172,7 @@ impl AilPush {
 }
 
 /// Copies what can be flushed of a cluster into its buffer, which is locked until it is written.
-pub(super) fn flush_cluster(log: &mut XfsLog, buffers: &mut XfsBuffers, cluster: ClusterId) {
+pub(crate) fn flush_cluster(log: &mut XfsLog, buffers: &mut XfsBuffers, cluster: ClusterId) {
     buffers.begin_write(cluster);
     let flushed = log.flush(cluster);
     assert!(flushed > 0, "cluster {} is flushed for an inode of it", cluster.0);

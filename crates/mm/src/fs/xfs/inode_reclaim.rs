@@ -26,7 +26,7 @@ use crate::fs::xfs::ail::flush_cluster;
 use crate::fs::xfs::buf::{ClusterId, ClusterState};
 use crate::fs::xfs::items::ItemState;
 use crate::fs::xfs::reclaimable::GROUPS;
-use crate::version::rules::{InodeReclaim as Rule, Rules};
+use crate::version::rules::{self, Rules};
 
 /// Inodes that are looked up at a time (`XFS_LOOKUP_BATCH`).
 const BATCH: usize = 32;
@@ -76,7 +76,7 @@ pub struct InodeReclaim {
 impl InodeReclaim {
     /// The shrinker looks at `count` inodes, by whole batches.
     pub fn shrinker(rules: &Rules, count: u64) -> Self {
-        Self { waits: rules.inode_reclaim == Rule::Waits, left: count, ..Self::worker() }
+        Self { waits: rules.inode_reclaim == rules::InodeReclaim::Waits, left: count, ..Self::worker() }
     }
 
     /// The worker looks at all of them once, and waits for nothing.

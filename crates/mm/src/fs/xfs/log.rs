@@ -24,7 +24,8 @@
 //! AIL is pushed; if too little is, the task waits until the tail has moved.
 //!
 //! Left out: log items of buffers beside their bytes; that 6.x adds up the size of the open checkpoint by
-//! CPU and so notices late that it is full. Neighbours: [`super::items`], [`super::ail`]; the kernel crate writes records.
+//! CPU and so notices late that it is full.
+//! Neighbours: [`super::items`], [`super::ail`]; the kernel crate writes records.
 
 use std_alloc::collections::VecDeque;
 use std_alloc::vec;
