@@ -290,9 +290,9 @@ pub(crate) fn sysctl_pairs(texts: &[String], names: &Names) -> Result<BTreeMap<S
     Ok(pairs)
 }
 
-/// The kernel when none is named: the newest.
+/// The kernel when none is named: the newest that is modelled whole.
 pub(crate) fn newest_kernel() -> &'static str {
-    Version::presets().last().expect("there are kernels").0
+    Version::NEWEST_WHOLE
 }
 
 /// Reads a file, and checks what only the model knows: each mistake is told at its line.
