@@ -501,7 +501,7 @@ pub(crate) struct AblateArgs {
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
     #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
-    /// Kernel whose features are switched [default: the baseline of the workload's source, or the newest]
+    /// Kernel whose features are switched [default: the baseline of the workload's source, or linux-6.12]
     /// [example: linux-5.4]
     #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernel: Option<String>,
