@@ -175,7 +175,7 @@ pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum)]
     pub(crate) what: ListWhat,
-    /// With `zones`: kernel that boots [default: the newest] [example: linux-6.1]
+    /// With `zones`: kernel that boots [default: linux-6.12] [example: linux-6.1]
     #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernel: Option<String>,
     /// With `zones`: machine [default: vm-2cpu] [example: guest-tcg]
@@ -300,7 +300,7 @@ pub(crate) struct RunArgs {
     pub(crate) subject: String,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Simulated kernel, with features added (+) or taken away (-) [default: the newest]
+    /// Simulated kernel, with features added (+) or taken away (-) [default: linux-6.12]
     /// [example: linux-5.4+root-aging]
     #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernel: Option<String>,
@@ -410,7 +410,7 @@ pub(crate) struct SweepArgs {
     /// Print the resolved scenarios instead of running them
     #[arg(long, help_heading = "Run")]
     pub(crate) dry_run: bool,
-    /// Kernels, with features added (+) or taken away (-) [default: the newest] [example: linux-6.1,linux-6.12]
+    /// Kernels, with features added (+) or taken away (-) [default: linux-6.12] [example: linux-6.1,linux-6.12]
     #[arg(long = "kernel", value_name = "VALUES", help_heading = "Machine")]
     kernels: Vec<String>,
     /// Machines [default: the workload's own] [example: vm-2cpu]
@@ -501,7 +501,7 @@ pub(crate) struct AblateArgs {
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
     #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
-    /// Kernel whose features are switched [default: the baseline of the workload's source, or the newest]
+    /// Kernel whose features are switched [default: the baseline of the workload's source, or linux-6.12]
     /// [example: linux-5.4]
     #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernel: Option<String>,
@@ -551,7 +551,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long = "mem", value_name = "SIZE", help_heading = "Cache", allow_hyphen_values = true)]
     #[arg(value_delimiter = ',')]
     pub(crate) mems: Vec<String>,
-    /// Kernel of that machine; a list, or repeated [default: the newest] [example: linux-6.1,linux-6.12]
+    /// Kernel of that machine; a list, or repeated [default: linux-6.12] [example: linux-6.1,linux-6.12]
     #[arg(long = "kernel", value_name = "KERNEL", requires = "mems", help_heading = "Cache")]
     #[arg(value_delimiter = ',')]
     pub(crate) kernels: Vec<String>,

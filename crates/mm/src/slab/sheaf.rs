@@ -8,9 +8,10 @@
 //! whichever slabs, keep the pages of those from being freed, and no reclaim flushes them.
 //!
 //! Objects leave slabs by whole sheaves: in measured guests those that slabs lack are a multiple of 60 or 12. If
-//! there is no slab to fill one up, what there is waits with the CPU. Left out: memory of the sheaves themselves, the sheaf that collects objects freed by RCU (they
-//! come one by one, a grace period later), objects of other nodes, which bypass sheaves. Neighbours:
-//! [`crate::slab::table`] for the slabs, [`crate::slab::cpu_slabs`] for what was there before.
+//! there is no slab to fill one up, what there is waits with the CPU. Left out: memory of the sheaves themselves, the
+//! sheaf that collects objects freed by RCU (they come one by one, a grace period later), objects of other nodes,
+//! which bypass sheaves. Neighbours: [`crate::slab::table`] for the slabs, [`crate::slab::cpu_slabs`] for what was
+//! there before.
 
 use std_alloc::vec;
 use std_alloc::vec::Vec;

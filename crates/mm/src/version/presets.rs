@@ -334,6 +334,9 @@ pub(super) fn presets() -> impl Iterator<Item = &'static Preset> {
 }
 
 impl Version {
+    /// The newest version that is modelled whole; of later ones a part is.
+    pub const NEWEST_WHOLE: &str = "linux-6.12";
+
     /// Names and one-line descriptions of the versions that are modelled, oldest first.
     pub fn presets() -> impl Iterator<Item = (&'static str, &'static str)> {
         PRESETS.iter().map(|preset| (preset.name, preset.help))

@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn journals_are_as_large_as_mke2fs_makes_them() {
-        let of_gib = |gib: u64| u64::from(journal_blocks(gib << 18)) * 4096 >> 20;
+        let of_gib = |gib: u64| (u64::from(journal_blocks(gib << 18)) * 4096) >> 20;
         assert_eq!([1, 2, 4, 16, 32, 64, 128, 4096].map(of_gib), [32, 64, 64, 128, 256, 512, 1024, 1024]);
         assert_eq!(journal_blocks(100), 1024);
     }

@@ -213,9 +213,14 @@ async fn together(linux: &Linux, tasks: Vec<Play>) {
     }
 }
 
+/// The name of a group's file in the top directory.
+fn file_name(what: &str, group: &str) -> String {
+    format!("{what} of {}", group.replace('/', "-"))
+}
+
 /// Reads a hot file again and again while it streams through another, in calls of 64 KiB.
 async fn reader(linux: Linux, group: &'static str, hot: u64, stream: u64, rounds: u64) {
-    let name = |what: &str| format!("{what} of {group}");
+    let name = |what: &str| file_name(what, group);
     let process = process(&linux, group, group).await;
     linux.lay_out_file(&name("hot"), Bytes(hot)).expect("a new file");
     linux.lay_out_file(&name("stream"), Bytes(stream)).expect("a new file");
@@ -281,7 +286,7 @@ async fn limits(linux: Linux) {
 /// Creates files of up to two pages, then looks at every third.
 async fn create(linux: Linux, group: &'static str, count: u64) {
     let process = process(&linux, "creator", group).await;
-    let name = |number: u64| format!("{group}: {number}");
+    let name = |number: u64| file_name(&number.to_string(), group);
     for number in 0..count {
         let Ok(file) = linux.open(&process, &name(number), true).await else { continue };
         let _ = linux.write(&process, &file, 0, 1 + (number % (2 * PAGE))).await;
@@ -307,7 +312,7 @@ async fn small_files(linux: Linux) {
 /// Writes more than fits, over and over, while somebody reads.
 async fn writer(linux: Linux, group: &'static str, size: u64, rounds: u64) {
     let process = process(&linux, "writer", group).await;
-    let Ok(file) = linux.open(&process, &format!("{group}: written"), true).await else { return };
+    let Ok(file) = linux.open(&process, &file_name("written", group), true).await else { return };
     for round in 0..rounds {
         for at in (0..size).step_by(128 * KIB as usize) {
             let _ = linux.write(&process, &file, at, 128 * KIB).await;
