@@ -4,7 +4,7 @@
 //! are borrowed for one step at a time. Drivers are methods of [`Kernel`], in the room of their
 //! mechanism; [`crate::boot`] starts a kernel.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
 use mm::base::event::Trace;
@@ -86,11 +86,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub fn mem<R>(&self, step: impl FnOnce(&mut Memory<T>) -> R) -> R {
         let mut mem = self.shared.mem.borrow_mut();
         let result = step(&mut mem);
-        if mem.core.slabs.take_rcu_request() {
-            drop(mem);
-            self.wake_queue(self.shared.rcu);
+        if mem.core.slabs.has_rcu_request() {
+            self.start_grace_period(mem);
         }
         result
+    }
+
+    /// Wakes the thread that ends grace periods: out of the way of all other steps.
+    #[cold]
+    #[inline(never)]
+    fn start_grace_period(&self, mut mem: RefMut<'_, Memory<T>>) {
+        let _ = mem.core.slabs.take_rcu_request();
+        drop(mem);
+        self.wake_queue(self.shared.rcu);
     }
 
     /// The disks: as many as the machine has devices, or one that no request may reach.

@@ -11,7 +11,7 @@ use crate::machine::{CostOp, Machine};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Charges the CPU for one pass and wakes kswapd where the pass boosted a zone.
-    pub(crate) fn settle_outcome(&self, outcome: AllocOutcome, order: Order) -> Option<Pfn> {
+    pub(crate) fn settle_outcome(&self, outcome: &AllocOutcome, order: Order) -> Option<Pfn> {
         let machine = self.machine();
         machine.charge(if order == Order(0) { CostOp::PcpAlloc } else { CostOp::BuddyAlloc }, 1);
         if outcome.refilled > 0 {
@@ -37,6 +37,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn try_once(&self, gfp: Gfp, order: Order, flags: AllocFlags) -> Option<Pfn> {
         let cpu = self.machine().current_cpu();
         let outcome = self.mem(|mem| mem.core.alloc.alloc(cpu, gfp, order, flags));
-        self.settle_outcome(outcome, order)
+        self.settle_outcome(&outcome, order)
     }
 }

@@ -5,6 +5,7 @@
 
 use mm::MemcgId;
 use mm::alloc::flags::{AllocFlags, gfp_zone};
+use mm::alloc::page_alloc::AllocOutcome;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::decide::retry::{Next, Outcome};
@@ -20,11 +21,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// allows. None: out of memory, or `gfp` allowed no more.
     pub async fn alloc_pages(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
         let cpu = self.machine().current_cpu();
-        let outcome = self.mem(|mem| {
+        let mut outcome = AllocOutcome::default();
+        self.mem(|mem| {
             let flags = mem.core.alloc.fast_flags(cpu, gfp);
-            mem.core.alloc.alloc(cpu, gfp, order, flags)
+            mem.core.alloc.alloc_into(cpu, gfp, order, flags, &mut outcome);
         });
-        match self.settle_outcome(outcome, order) {
+        match self.settle_outcome(&outcome, order) {
             Some(pfn) => Some(pfn),
             None => self.alloc_slow(process, gfp, order).await,
         }

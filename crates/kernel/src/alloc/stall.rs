@@ -44,12 +44,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let flags = if stalls { flags | AllocFlags::FRAGMENT_STALL } else { flags };
         let cpu = self.machine().current_cpu();
         let outcome = self.mem(|mem| mem.core.alloc.alloc(cpu, gfp, order, flags));
-        let page = self.settle_outcome(outcome, order);
+        let page = self.settle_outcome(&outcome, order);
         let Some(stall) = outcome.stall.filter(|_| stalls) else { return page };
         self.stall(form, stall).await;
         let cpu = self.machine().current_cpu();
         let outcome = self.mem(|mem| mem.core.alloc.alloc_after_stall(cpu, gfp, order, flags, stall));
-        self.settle_outcome(outcome, order)
+        self.settle_outcome(&outcome, order)
     }
 
     async fn stall(&self, form: FragmentStall, stall: Stall) {

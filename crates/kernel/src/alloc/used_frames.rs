@@ -17,6 +17,12 @@ impl UsedFrames {
     pub(crate) fn use_block(&mut self, pfn: Pfn, order: Order) -> u64 {
         // A block lies at a multiple of its size: within one word, or in whole words.
         let (index, pages) = (pfn.index(), order.pages() as usize);
+        if pages == 1 {
+            let (word, bit) = (&mut self.0[index / 64], 1 << (index % 64));
+            let fresh = (*word & bit) == 0;
+            *word |= bit;
+            return u64::from(fresh);
+        }
         let mask = if pages < 64 { ((1 << pages) - 1) << (index % 64) } else { u64::MAX };
         let mut fresh = 0;
         for word in &mut self.0[index / 64..(index + pages).div_ceil(64)] {

@@ -124,7 +124,22 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         directory: &Rc<Inode>,
         text: &str,
     ) -> Result<Looked, Errno> {
-        let name = self.shared.files.borrow_mut().spellings.number(text);
+        let name = self.name_number(text);
+        self.look_up_name(process, directory, name).await
+    }
+
+    /// The number of a name.
+    pub(crate) fn name_number(&self, text: &str) -> Name {
+        self.shared.files.borrow_mut().spellings.number(text)
+    }
+
+    /// [`look_up`](Self::look_up) by the number of the name.
+    pub(crate) async fn look_up_name(
+        &self,
+        process: &Process,
+        directory: &Rc<Inode>,
+        name: Name,
+    ) -> Result<Looked, Errno> {
         loop {
             let parent = self.dentry_of(directory).ok_or(Errno::NoEnt)?;
             if let Some(looked) = self.look_in_memory(directory, parent, name) {

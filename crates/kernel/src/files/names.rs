@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::base::ids::DentryId;
+use mm::fs::dentry::Name;
 use units::{Bytes, PAGE_SIZE};
 
 use crate::cache::window::READAHEAD_PAGES_MAX;
@@ -66,7 +67,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         text: &str,
         is_directory: bool,
     ) -> Result<Rc<Inode>, Errno> {
-        let dentry = match self.look_up(process, directory, text).await? {
+        let name = self.name_number(text);
+        let dentry = match self.look_up_name(process, directory, name).await? {
             Looked::Negative(dentry) => dentry,
             Looked::Inode(inode) => {
                 self.put_inode(&inode);
@@ -77,7 +79,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let inode = self.shared.files.borrow_mut().create(directory, mapping, is_directory);
         inode.opens.set(1);
         inode.group.set(self.shared.filesystem.group_of(directory.directory));
-        if let Err(errno) = self.enter_name(process, directory, text, dentry, &inode).await {
+        if let Err(errno) = self.enter_name(process, directory, name, dentry, &inode).await {
             inode.unlinked.set(true);
             self.put_inode_and(&inode, Some(dentry));
             return Err(errno);
@@ -95,12 +97,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         &self,
         process: &Process,
         directory: &Rc<Inode>,
-        text: &str,
+        name: Name,
         dentry: DentryId,
         inode: &Rc<Inode>,
     ) -> Result<(), Errno> {
         self.fill_inode(process, inode, true).await?;
-        let name = self.shared.files.borrow_mut().spellings.number(text);
         self.change_directory(process, directory, name).await?;
         // Other tasks may have been faster while this one waited.
         let mut files = self.shared.files.borrow_mut();
@@ -150,7 +151,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         text: &str,
         is_directory: bool,
     ) -> Result<Rc<Inode>, Errno> {
-        let inode = match self.look_up(process, directory, text).await? {
+        let name = self.name_number(text);
+        let inode = match self.look_up_name(process, directory, name).await? {
             Looked::Inode(inode) => inode,
             Looked::Negative(dentry) => {
                 self.put_negative(dentry);
@@ -161,7 +163,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.put_inode(&inode);
             return Err(errno);
         }
-        let name = self.shared.files.borrow_mut().spellings.number(text);
         let changed = self.change_directory(process, directory, name).await;
         let allowed = changed.and_then(|()| self.may_remove(&inode, is_directory));
         if let Err(errno) = allowed {

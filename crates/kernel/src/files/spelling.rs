@@ -92,10 +92,18 @@ impl Spellings {
 
     /// The name that has a number.
     pub(crate) fn text(&self, name: Name) -> String {
-        let (prefix, number) = ((name.0 >> 32) as u32, name.0 as u32);
+        let (prefix, mut number) = ((name.0 >> 32) as u32, name.0 as u32);
         let digits = usize::from(self.prefixes[prefix as usize].digits);
-        let text = self.prefix(prefix);
-        if digits == 0 { text.to_owned() } else { format!("{text}{number:0digits$}") }
+        let prefix = self.prefix(prefix);
+        let mut last = [b'0'; DIGITS_MAX];
+        for digit in last[..digits].iter_mut().rev() {
+            *digit = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
+        let mut text = String::with_capacity(prefix.len() + digits);
+        text.push_str(prefix);
+        text.extend(last[..digits].iter().map(|&digit| char::from(digit)));
+        text
     }
 
     /// How many characters a name has.

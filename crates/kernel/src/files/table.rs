@@ -28,6 +28,8 @@ pub(crate) struct Files {
     free_directories: Vec<u32>,
     /// Inodes in memory.
     by_mapping: Vec<Option<Rc<Inode>>>,
+    /// Memory of inodes that have left, for the next ones.
+    spare: Vec<Rc<Inode>>,
     /// The top, and what is mounted there.
     roots: Vec<Rc<Inode>>,
     /// Names at the top where something is mounted, and which root that is.
@@ -49,6 +51,9 @@ struct Disk {
 /// Bytes of a group, of which there is no end: below the inodes of XFS.
 const GROUP_BYTES: u64 = 1 << 42;
 
+/// Inodes at most whose memory is kept for the next ones.
+const SPARE_MAX: usize = 1024;
+
 /// The number of the first root; further ones count down.
 const ROOT_NUMBER: u32 = u32::MAX - 1;
 
@@ -62,6 +67,7 @@ impl Files {
             directories: Vec::new(),
             free_directories: Vec::new(),
             by_mapping: Vec::new(),
+            spare: Vec::new(),
             roots: Vec::new(),
             mounts: Vec::new(),
             disks: Vec::new(),
@@ -216,7 +222,13 @@ impl Files {
     }
 
     fn enter(&mut self, inode: Inode) -> Rc<Inode> {
-        let inode = Rc::new(inode);
+        let inode = match self.spare.pop() {
+            Some(mut spare) => {
+                *Rc::get_mut(&mut spare).expect("nobody uses it") = inode;
+                spare
+            }
+            None => Rc::new(inode),
+        };
         self.inodes.set_mapping(inode.number, Some(inode.mapping));
         self.register(&inode);
         inode
@@ -235,7 +247,7 @@ impl Files {
 
     /// An inode has left memory: it is written, or gone for good when it has no name.
     pub(crate) fn release(&mut self, mapping: MappingId) {
-        let inode = self.by_mapping[mapping.0 as usize].take().expect("an inode in memory");
+        let mut inode = self.by_mapping[mapping.0 as usize].take().expect("an inode in memory");
         inode.gone.set(true);
         self.inodes.set_mapping(inode.number, None);
         if inode.unlinked.get() {
@@ -249,6 +261,9 @@ impl Files {
             if let Some(directory) = inode.directory {
                 self.directories[directory as usize].rest();
             }
+        }
+        if self.spare.len() < SPARE_MAX && Rc::get_mut(&mut inode).is_some() {
+            self.spare.push(inode);
         }
     }
 }

@@ -190,11 +190,25 @@ impl<T: Trace> PageAllocator<T> {
     /// The new block has its order set, no flags, no owner (its index is left over), cgroup 0.
     #[inline]
     pub fn alloc(&mut self, cpu: CpuId, gfp: Gfp, order: Order, flags: AllocFlags) -> AllocOutcome {
+        let mut out = AllocOutcome::default();
+        self.alloc_into(cpu, gfp, order, flags, &mut out);
+        out
+    }
+
+    /// [`alloc`](Self::alloc) into an outcome of the caller's, [`AllocOutcome::default`] before: to copy what was
+    /// just written in pieces is slow.
+    #[inline]
+    pub fn alloc_into(
+        &mut self,
+        cpu: CpuId,
+        gfp: Gfp,
+        order: Order,
+        flags: AllocFlags,
+        out: &mut AllocOutcome,
+    ) {
         assert!(order <= LARGEST_ORDER, "blocks of {order:?} do not exist");
         let (want, highest_zoneidx) = (gfp.migrate_type(), gfp_zone(gfp));
-        let mut out = AllocOutcome::default();
-        self.walk_twice(Request { cpu, gfp, order, want, highest_zoneidx, flags }, 0, &mut out);
-        out
+        self.walk_twice(Request { cpu, gfp, order, want, highest_zoneidx, flags }, 0, out);
     }
 
     /// Goes on with a request whose task has stalled (MECHANISMS 2.9 c). This time types may mix.

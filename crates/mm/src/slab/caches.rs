@@ -158,8 +158,13 @@ impl Slabs {
         !self.rcu.is_empty()
     }
 
-    /// Whether an object was freed that waits for a grace period, while none was under way; asked once.
+    /// Whether an object was freed that waits for a grace period, while none was under way.
     #[inline]
+    pub fn has_rcu_request(&self) -> bool {
+        self.rcu.is_requested()
+    }
+
+    /// [`has_rcu_request`](Self::has_rcu_request), asked once.
     pub fn take_rcu_request(&mut self) -> bool {
         self.rcu.take_request()
     }

@@ -62,8 +62,13 @@ impl Rcu {
         u64::from(self.counts[cache as usize])
     }
 
-    /// Whether a period is to begin; asked once.
+    /// Whether a period is to begin.
     #[inline]
+    pub(super) fn is_requested(&self) -> bool {
+        self.requested
+    }
+
+    /// Whether a period is to begin; asked once.
     pub(super) fn take_request(&mut self) -> bool {
         core::mem::take(&mut self.requested)
     }
