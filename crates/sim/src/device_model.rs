@@ -120,6 +120,7 @@ impl DeviceModel {
         name: "s390_fcp_2010",
         read: even(micros(500), Nanos(0), 100 * MB),
         write: even(micros(500), Nanos(0), 100 * MB),
+        gathers: 1, // nothing is merged (MECHANISMS 16)
         ..Self::PLAIN
     };
     /// A SATA SSD of 2014: read of 4 KiB 90 us and 98k per second, write 35 us and 88k per second until 6 GB

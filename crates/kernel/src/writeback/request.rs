@@ -4,6 +4,10 @@ use units::{PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::PageRange;
 
+/// A last request of so many pages is long enough for all to be sent off before another is begun
+/// (`BLK_PLUG_FLUSH_SIZE`: 128 KiB).
+const LONG: u32 = 32;
+
 /// A request in the making: pages that lie one behind the other on the disk.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
@@ -47,13 +51,17 @@ impl Plug {
         let place = self.requests.iter().rposition(|request| request.goes_on(device, offset, most));
         let place = match place {
             Some(place) => place,
-            None if self.requests.len() >= gathers => return None,
+            None if self.is_full(gathers) => return None,
             None => {
                 self.requests.push(Request { device, offset, ..Request::default() });
                 self.requests.len() - 1
             }
         };
         Some(&mut self.requests[place])
+    }
+
+    fn is_full(&self, gathers: usize) -> bool {
+        self.requests.len() >= gathers || self.requests.last().is_some_and(|last| last.pages >= LONG)
     }
 
     /// Takes all requests, in the order in which they lie on the disk.
@@ -87,7 +95,7 @@ mod tests {
     #[test]
     fn pages_are_merged_with_whichever_request_they_follow() {
         assert_eq!(gathered(2, 3), (vec![(0, 3), (1 << 30, 3)], 0));
-        assert_eq!(gathered(1, 200), (vec![(0, 128), (128, 72)], 0));
+        assert_eq!(gathered(4, 40).0, [0, 1, 2, 3].map(|stream| (stream << 30, 40)));
     }
 
     #[test]
@@ -95,5 +103,11 @@ mod tests {
         let (requests, refused) = gathered(17, 1);
         assert_eq!((requests.len(), refused), (16, 1));
         assert!(requests.is_sorted());
+    }
+
+    #[test]
+    fn behind_a_long_request_none_is_begun() {
+        let (requests, refused) = gathered(1, 130);
+        assert_eq!((requests, refused), (vec![(0, 128)], 2), "to be sent off, and tried again");
     }
 }
