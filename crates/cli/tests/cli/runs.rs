@@ -73,7 +73,7 @@ fn help_of_each_command() {
           --set <SYSCTL=VALUE>  Sysctl to set; may be repeated [default: the kernel's own] [example:
                                 vm.swappiness=10]
           --kernel <KERNEL>     Simulated kernel, with features added (+) or taken away (-) [default:
-                                the newest] [example: linux-5.4+root-aging]
+                                linux-6.12] [example: linux-5.4+root-aging]
 
     Virtual machine:
           --vm-cpus <N>       With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
@@ -81,6 +81,8 @@ fn help_of_each_command() {
                               [default: 1] [example: 2]
           --lru-gen <on|off>  With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled`
                               [default: off] [example: on]
+          --vm-xfs-log <MIB>  With `--on vm:VERSION` and XFS: MiB of its log [default: what mkfs.xfs
+                              chooses] [example: 16]
 
     Host:
           --host-limit <SIZE>    With `--on host`: memory of all that the run does [default: 256M]
