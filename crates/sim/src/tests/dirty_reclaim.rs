@@ -66,11 +66,13 @@ fn kswapd_has_single_pages_written_where_the_filesystem_has_a_hook() {
 }
 
 /// Two processes that the flusher takes in turn: a directory of XFS is in another group of the disk than the
-/// one before (MECHANISMS 11.1), so its files are not beside the other's.
+/// one before (MECHANISMS 11.1), so its files are not beside the other's. A disk that keeps one request at a
+/// time in the making gets one for each file; who gathers several merges each with its own.
 #[test]
 fn files_of_two_directories_share_no_requests_on_xfs() {
-    let requests = |filesystem| {
-        let world = World { filesystem, ..World::new("linux-5.4", 64 * MIB) };
+    let requests = |filesystem, gathers| {
+        let disk = DeviceModel { gathers, ..DeviceModel::VIRTIO_RAM };
+        let world = World { filesystem, disk, ..World::new("linux-5.4", 64 * MIB) };
         let end = world.run(|kernel, process| async move {
             for directory in ["one", "other"] {
                 kernel.make_dir(&process, directory).await.expect("a new directory");
@@ -84,7 +86,9 @@ fn files_of_two_directories_share_no_requests_on_xfs() {
         });
         end.disk.writes
     };
-    let (ext4, xfs) = (requests(Filesystem::Ext4), requests(Filesystem::Xfs));
+    let (ext4, xfs) = (requests(Filesystem::Ext4, 1), requests(Filesystem::Xfs, 1));
     assert!(ext4 < 40, "{ext4} requests of ext4");
+    let merged = requests(Filesystem::Xfs, 16);
+    assert!(merged < 100, "{merged} requests of XFS where 16 are gathered");
     assert!((800..900).contains(&xfs), "{xfs} requests of XFS for 800 files");
 }

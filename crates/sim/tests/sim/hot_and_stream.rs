@@ -159,6 +159,9 @@ fn hash(result: &SimResult) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+const SMALL_FILES: [(&str, &str); 4] =
+    [("processes", "2"), ("subdirectories", "10"), ("files", "6000"), ("loops", "2")];
+
 #[test]
 fn every_workload_gives_the_same_twice() {
     // Machine and MiB, parameters, and a counter that shows that the work was done.
@@ -170,6 +173,7 @@ fn every_workload_gives_the_same_twice() {
             "sequential-readers",
             ("s390-fcp", 64, [("readers", "4"), ("file", "16M")].as_slice(), "pgscan_kswapd"),
         ),
+        ("small-files", ("vm-2cpu", 64, SMALL_FILES.as_slice(), "slabs_scanned")),
     ]
     .into();
     for spec in workload::catalog() {

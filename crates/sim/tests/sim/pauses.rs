@@ -71,9 +71,10 @@ fn a_task_that_freed_pages_finds_none_and_sleeps_for_a_write_that_nobody_makes()
     let [entries, failed, in_vain] = [ENTRIES, FAILED, IN_VAIN].map(|name| count(&run, name));
     assert!(in_vain * 10 > entries && entries > in_vain, "{in_vain} of {entries}");
     assert_eq!(failed, in_vain, "there always was something to free");
-    // But for slabs of one page, which a request that does not try again asks for first.
+    // But for slabs, which a request that does not try again asks for first, in the order that suits the number of
+    // CPUs (`calculate_order`).
     let pauses = count(&run, PAUSES);
-    assert!(pauses <= failed && failed < pauses + 5, "each failure is a pause: {failed}, {pauses}");
+    assert!(pauses <= failed && failed < pauses + 10, "each failure is a pause: {failed}, {pauses}");
     let (sleeps, total, longest) = slept(&run, WaitReason::Congestion);
     assert_eq!(sleeps, count(&run, WAITS));
     // 100 ticks a second: two of them, begun somewhere in the first one.
