@@ -51,8 +51,8 @@ struct Disk {
 /// Bytes of a group, of which there is no end: below the inodes of XFS.
 const GROUP_BYTES: u64 = 1 << 42;
 
-/// Inodes at most whose memory is kept for the next ones.
-const SPARE_MAX: usize = 1024;
+/// Inodes at most whose memory is kept for the next ones: they leave in bursts.
+const SPARE_MAX: usize = 1 << 16;
 
 /// The number of the first root; further ones count down.
 const ROOT_NUMBER: u32 = u32::MAX - 1;

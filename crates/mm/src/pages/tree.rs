@@ -103,11 +103,43 @@ pub(super) struct Mapping {
 #[derive(Debug, Clone, Default)]
 struct Nodes {
     leaves: Vec<u32>,
+    /// A bit for each leaf: it has dirty pages.
+    dirty: Vec<u64>,
     inner: [Vec<Inner>; LEVELS_MAX],
     /// Inner levels in use: 0 for at most one leaf.
     height: u8,
     /// Nodes of all levels, leaves included; at least 1.
     count: u32,
+}
+
+impl Nodes {
+    /// Tells whether a leaf has dirty pages.
+    #[inline]
+    fn tag(&mut self, leaf: u32, dirty: bool) {
+        let (word, bit) = ((leaf >> 6) as usize, 1 << (leaf & 63));
+        if dirty {
+            if self.dirty.len() <= word {
+                self.dirty.resize(word + 1, 0);
+            }
+            self.dirty[word] |= bit;
+        } else if let Some(word) = self.dirty.get_mut(word) {
+            *word &= !bit;
+        }
+    }
+
+    /// The first leaf from `from` on that has dirty pages.
+    fn next_dirty(&self, from: u32) -> Option<u32> {
+        let first = (from >> 6) as usize;
+        let mut mask = u64::MAX << (from & 63);
+        for (at, &word) in self.dirty.iter().enumerate().skip(first) {
+            if (word & mask) != 0 {
+                let leaves = u32::try_from(at << 6).expect("page indices have 32 bits");
+                return Some(leaves + (word & mask).trailing_zeros());
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
 }
 
 const _: () = assert!(size_of::<Mapping>() <= 40);
@@ -197,6 +229,8 @@ impl Mappings {
                 let tags = &mut self.leaves[leaf as usize].dirty;
                 let was = (*tags & bit) != 0;
                 *tags = if dirty { *tags | bit } else { *tags & !bit };
+                let any = *tags != 0;
+                tree.nodes.as_mut().expect("it has a leaf").tag(index >> 6, any);
                 was
             }
             None => core::mem::replace(&mut tree.head_dirty, dirty),
@@ -214,18 +248,19 @@ impl Mappings {
         if tree.head_dirty {
             return (from == 0).then_some(0);
         }
-        let mut mask = u64::MAX << (from & 63);
-        for (number, &leaf) in tree.leaves().iter().enumerate().skip((from >> 6) as usize) {
-            if leaf != NO_NODE {
-                let tags = self.leaves[leaf as usize].dirty & mask;
-                if tags != 0 {
-                    let first = u32::try_from(number << 6).expect("page indices have 32 bits");
-                    return Some(first + tags.trailing_zeros());
-                }
+        let (mut number, mut mask) = (from >> 6, u64::MAX << (from & 63));
+        loop {
+            number = tree.nodes.as_ref()?.next_dirty(number)?;
+            let leaf = tree.leaf(number).expect("a leaf with dirty pages");
+            if number > from >> 6 {
+                mask = u64::MAX;
             }
-            mask = u64::MAX;
+            let tags = self.leaves[leaf as usize].dirty & mask;
+            if tags != 0 {
+                return Some((number << 6) + tags.trailing_zeros());
+            }
+            number += 1;
         }
-        None
     }
 
     /// Whether an inode with this mapping may be on the inode LRU (`mapping_shrinkable`): it has
@@ -295,6 +330,11 @@ impl Mappings {
                 return Err("a leaf is on the shadow list without being all shadows, or the reverse");
             }
             pages += (used - shadows) as u64;
+            let tagged =
+                tree.nodes.as_ref().is_some_and(|nodes| nodes.next_dirty(leaf.number) == Some(leaf.number));
+            if tagged != (leaf.dirty != 0) {
+                return Err("a leaf's dirty tag differs from those of its pages");
+            }
             dirty += leaf.dirty.count_ones();
         }
         if dirty != tree.dirty {
@@ -432,7 +472,9 @@ impl Mappings {
             assert!(number == 0, "page 0 moves before other leaves are made");
             let _ = self.set(mapping, 0, head);
             let tree = &mut self.list[mapping.0 as usize];
-            self.leaves[id as usize].dirty = u64::from(core::mem::take(&mut tree.head_dirty));
+            let dirty = core::mem::take(&mut tree.head_dirty);
+            self.leaves[id as usize].dirty = u64::from(dirty);
+            tree.nodes.as_mut().expect("it has a leaf").tag(0, dirty);
         }
     }
 

@@ -22,13 +22,13 @@ const INODES_IN_TURN: u32 = 1024;
 const INODES_IN_RUN: u32 = 64;
 
 #[derive(Debug, Clone)]
-struct Run {
+struct Stretch {
     /// Bit n: inode n of the run is there.
     present: u64,
     mappings: [MappingId; INODES_IN_RUN as usize],
 }
 
-impl Run {
+impl Stretch {
     const EMPTY: Self = Self { present: 0, mappings: [MappingId(0); INODES_IN_RUN as usize] };
 
     /// Inodes of the run from `first` on.
@@ -45,7 +45,7 @@ impl Run {
 #[derive(Debug, Clone, Default)]
 struct Group {
     /// By the number of their first inode, divided by [`INODES_IN_RUN`]; none is empty.
-    runs: BTreeMap<u32, Box<Run>>,
+    runs: BTreeMap<u32, Box<Stretch>>,
     cursor: u32,
     /// Somebody frees inodes of it (`pag_ici_reclaim_lock`).
     locked: bool,
@@ -77,7 +77,7 @@ impl Reclaimable {
     /// An inode is evicted.
     pub(crate) fn add(&mut self, number: u32, mapping: MappingId) {
         let runs = &mut self.groups[group_of(number)].runs;
-        let run = runs.entry(number / INODES_IN_RUN).or_insert_with(|| Box::new(Run::EMPTY));
+        let run = runs.entry(number / INODES_IN_RUN).or_insert_with(|| Box::new(Stretch::EMPTY));
         let (at, bit) = place(number);
         assert!((run.present & bit) == 0, "inode {number} is evicted twice");
         run.present |= bit;
