@@ -148,6 +148,8 @@ fn help_of_each_command() {
                               [default: 1] [example: 2]
           --lru-gen <on|off>  With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled`
                               [default: off] [example: on]
+          --vm-xfs-log <MIB>  With `--on vm:VERSION` and XFS: MiB of its log [default: what mkfs.xfs
+                              chooses] [example: 16]
 
     Host:
           --host-limit <SIZE>    With `--on host`: memory of all that the run does [default: 256M]
@@ -200,7 +202,7 @@ fn help_of_each_command() {
                                 [example: 1k,10k,100k]
           --mem <SIZE>          Memory of a simulated machine whose page cache it is; a list, or
                                 repeated [example: 256M,512M]
-          --kernel <KERNEL>     Kernel of that machine; a list, or repeated [default: the newest]
+          --kernel <KERNEL>     Kernel of that machine; a list, or repeated [default: linux-6.12]
                                 [example: linux-6.1,linux-6.12]
           --machine <NAME>      That machine, by name [default: vm-2cpu] [example: vm-2cpu]
           --set <SYSCTL=VALUE>  Sysctl of that kernel; may be repeated [default: the kernel's own]
