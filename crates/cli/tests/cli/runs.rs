@@ -148,6 +148,8 @@ fn help_of_each_command() {
                               [default: 1] [example: 2]
           --lru-gen <on|off>  With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled`
                               [default: off] [example: on]
+          --vm-xfs-log <MIB>  With `--on vm:VERSION` and XFS: MiB of its log [default: what mkfs.xfs
+                              chooses] [example: 16]
 
     Host:
           --host-limit <SIZE>    With `--on host`: memory of all that the run does [default: 256M]
