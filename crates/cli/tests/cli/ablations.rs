@@ -19,34 +19,34 @@ fn each_kernel_is_a_row_and_each_feature_has_its_effects() {
      changed                         hot_pages_      reread_  stream_mib_   memcg_
                                         cached,  seconds, µs  per_second,  pgscan,
                                           pages                     MiB/s    pages
-     nothing                                253        78.85         5977     8963
-     +root-aging                            256        39.6          5992     8914
-     -shared-memcg-walk                     249        78.28         5934     8932
-     +root-aging -shared-memcg-walk         256        39.6          5957     8923
+     nothing                                239        87.91         5688     8962
+     +root-aging                            256        39.6          5727     8935
+     -shared-memcg-walk                     245        80.55         5595     8947
+     +root-aging -shared-memcg-walk         256        39.6          5640     9303
 
-    effects on hot_pages_cached, which is 253 pages with nothing changed
+    effects on hot_pages_cached, which is 239 pages with nothing changed
      of                                effect, pages  % of that  verdict
-     +root-aging                                  +5     +2.0 %  better
-     -shared-memcg-walk                           -2     -0.8 %  worse
-     +root-aging x -shared-memcg-walk             +2     +0.8 %  more together
+     +root-aging                                 +14     +5.9 %  better
+     -shared-memcg-walk                           +3     +1.3 %  better
+     +root-aging x -shared-memcg-walk             -3     -1.3 %  less together
 
-    effects on reread_seconds, which is 78.85 µs with nothing changed
+    effects on reread_seconds, which is 87.91 µs with nothing changed
      of                                effect, µs  % of that  verdict
-     +root-aging                          -39        -49.4 %  better
-     -shared-memcg-walk                    -0.283     -0.4 %  below resolution
-     +root-aging x -shared-memcg-walk      +0.283     +0.4 %  below resolution
+     +root-aging                           -44.6     -50.8 %  better
+     -shared-memcg-walk                     -3.68     -4.2 %  below resolution
+     +root-aging x -shared-memcg-walk       +3.68     +4.2 %  below resolution
 
-    effects on stream_mib_per_second, which is 5977 MiB/s with nothing changed
+    effects on stream_mib_per_second, which is 5688 MiB/s with nothing changed
      of                                effect, MiB/s  % of that  verdict
-     +root-aging                              +18.9      +0.3 %  better
-     -shared-memcg-walk                       -38.9      -0.7 %  worse
-     +root-aging x -shared-memcg-walk          +4.51     +0.1 %  more together
+     +root-aging                              +42.1      +0.7 %  better
+     -shared-memcg-walk                       -90.4      -1.6 %  worse
+     +root-aging x -shared-memcg-walk          +3.08     +0.1 %  more together
 
-    effects on memcg_pgscan, which is 8963 pages with nothing changed
+    effects on memcg_pgscan, which is 8962 pages with nothing changed
      of                                effect, pages  % of that  verdict
-     +root-aging                                 -29     -0.3 %  better
-     -shared-memcg-walk                          -11     -0.1 %  better
-     +root-aging x -shared-memcg-walk            +20     +0.2 %  more together
+     +root-aging                                +164     +1.8 %  worse
+     -shared-memcg-walk                         +176     +2.0 %  worse
+     +root-aging x -shared-memcg-walk           +192     +2.1 %  more together
 
     effect of a feature: mean of the 2 kernels with the change minus mean of the 2
       kernels without it
