@@ -147,11 +147,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
                 "31",
             ),
             ("if self.sc.nr_reclaimed >= (2 << self.order.0) {", "2 <<", "1 <<"),
-            (
-                "let held = self.met_target || (boost_was > 0 && self.sc.priority == DEF_PRIORITY - 2);",
-                "- 2",
-                "- 3",
-            ),
+            ("const BOOST_PRIORITY: u8 = DEF_PRIORITY - 2;", "- 2", "- 3"),
             ("self.sc.priority < 1", "1", "2"),
         ],
     ),
@@ -212,9 +208,9 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
         "reclaim/plan.rs",
         &[
             ("const BATCH: u64 = 128;", "128", "127"),
-            ("Self::SuperBlock => 1024,", "1024", "1023"),
+            ("Self::SuperBlock if super_block == SuperBlockBatch::Of1024 => 1024,", " 1024", " 1023"),
             ("Self::ShadowNodes => 0,", "0", "2"),
-            ("Self::SuperBlock | Self::XfsBuffers => 2,", "2", "1"),
+            ("Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers => 2,", "2", "1"),
             (
                 "let delta = ((freeable >> priority) * 4).checked_div(seeks).unwrap_or(freeable / 2);",
                 "* 4",
@@ -241,7 +237,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
     (
         "reclaim/shrinker.rs",
         &[
-            ("let total = dentries + inodes + 1;", "1", "0"),
+            ("let total = dentries + inodes + evicted + 1;", "1", "0"),
             ("let share = |listed: u64| (batch * listed / total) + 1;", "1", "0"),
             ("listed * core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100", "100", "50"),
         ],
