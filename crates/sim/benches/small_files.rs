@@ -16,17 +16,25 @@ use workload::Workload;
 
 const KERNELS: [&str; 2] = ["linux-5.3", "linux-5.3+shrink-slab-when-boosted"];
 const SIZES_MIB: [u64; 2] = [256, 1024];
+/// What the tests run once.
+const TEST_MIB: u64 = 128;
 /// Runs of a scene, of which the best counts; large ones take long, and one is enough.
 const RUNS: usize = 3;
 const ONE_RUN_FROM_MIB: u64 = 4096;
 
 #[allow(clippy::print_stdout)] // The figures.
 fn main() {
-    let named: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
-    let sizes = if named.is_empty() { SIZES_MIB.to_vec() } else { named };
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let only_once = words.iter().any(|word| word == "--test");
+    let named: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    let sizes = match named.is_empty() {
+        true if only_once => vec![TEST_MIB],
+        true => SIZES_MIB.to_vec(),
+        false => named,
+    };
     for (mib, kernel) in sizes.into_iter().flat_map(|mib| KERNELS.map(|kernel| (mib, kernel))) {
         let figures = ["off", "on"].map(|delete| {
-            let runs = if mib >= ONE_RUN_FROM_MIB { 1 } else { RUNS };
+            let runs = if only_once || mib >= ONE_RUN_FROM_MIB { 1 } else { RUNS };
             let best = (0..runs).map(|_| play(kernel, mib, delete)).min_by_key(|figures| figures.cost);
             best.expect("there are runs")
         });
