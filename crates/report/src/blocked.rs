@@ -136,6 +136,9 @@ fn sentence(recording: &Recording) -> Option<String> {
     };
     let mut text =
         format!("{}: {} of {tasks}, {} in all", STALL.1, stall.count, duration(stall.spent_ns as f64));
+    if waited == 0 {
+        text += ", none of it waiting";
+    }
     if let Some(longest) = waits.max_by_key(|path| tree[*path].spent_ns).filter(|_| waited > 0) {
         let [.., name] = longest[..] else { unreachable!("a path has a name") };
         let shrinker = longest[1..longest.len() - 1].first();
