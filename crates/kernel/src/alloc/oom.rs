@@ -21,7 +21,7 @@ use units::PAGE_SIZE;
 use crate::alloc::kills::OomKill;
 use crate::handle::Kernel;
 use crate::machine::Machine;
-use crate::tasks::process::Process;
+use crate::tasks::process::{OOM_SCORE_ADJ_MIN, Process};
 
 /// `oom_lock`, held until it is dropped.
 pub(crate) struct OomLock<'a>(&'a Cell<bool>);
@@ -47,7 +47,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             .borrow()
             .list
             .iter()
-            .filter(|process| !process.is_killed())
+            .filter(|process| !process.is_killed() && process.oom_score_adj() != OOM_SCORE_ADJ_MIN)
             .filter(|process| self.mem(|mem| mem.core.cgroups.is_descendant(process.memcg(), memcg)))
             .cloned()
             .collect();
