@@ -9,7 +9,7 @@
 //! go of it before the reaper is done, but kills nobody else either while it sees a victim that was
 //! not reaped. A kill in a cgroup at its limit takes no time here, and so needs no lock.
 //!
-//! Left out: `oom_score_adj`, swap and page tables in the score, `memory.oom.group`.
+//! Left out: an `oom_score_adj` other than -1000, which nobody is killed with, swap and page tables in the score, `memory.oom.group`.
 
 use std::cell::Cell;
 
@@ -68,6 +68,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Every kill so far, the first one first.
     pub fn oom_kills(&self) -> Vec<OomKill> {
         self.shared.oom_kills.borrow().clone()
+    }
+
+    /// How many kills there were so far.
+    pub fn oom_kill_count(&self) -> u64 {
+        self.shared.oom_kills.borrow().len() as u64
     }
 
     fn described(&self, victim: &Process, memcg: MemcgId, candidates: &[Process]) -> OomKill {
