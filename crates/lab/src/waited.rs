@@ -100,8 +100,8 @@ fn phase_name(phases: &[Phase], over: usize) -> String {
 /// `recording` with its waits and what they come to. To be called where all waits of the kinds that
 /// the metrics are about are known.
 pub(crate) fn with_waits(mut recording: Recording, waits: Vec<Wait>) -> Recording {
-    // What the OOM killer ended has no metrics.
-    if recording.oom_kills.is_empty() {
+    // A workload that the OOM killer ended has no metrics; one that it did not has its own.
+    if recording.oom_kills.is_empty() || !recording.metrics.is_empty() {
         recording.metrics.extend(metrics(&waits, prepares(&recording.workload)));
     }
     recording.waited(waits)
