@@ -123,6 +123,8 @@ const fn metric(name: &'static str, unit: &'static str, better: Better, help: &'
 
 /// Parts of memory by which a step pins more where nobody says: 256 MiB of the source's 16 GiB.
 const STEPS: u64 = 64;
+/// Memory is installed in whole sixteenths of a power of two.
+const INSTALLED_PARTS: u64 = 16;
 /// A step's files where nobody says: one for so much memory.
 const MEMORY_OF_FILE: u64 = 64 << 10;
 /// Pages that are locked by one call: fewer than the killer gets by one process, so that a pinner that needs a
@@ -236,8 +238,8 @@ impl InodeStorm {
         let pages = |size: Option<Bytes>, otherwise: u64| {
             size.map_or(otherwise, |size| size.get().div_ceil(PAGE_SIZE)).max(1)
         };
-        let step = memory / STEPS;
-        let files = self.files.unwrap_or(memory / (MEMORY_OF_FILE / PAGE_SIZE));
+        let step = installed(memory) / STEPS;
+        let files = self.files.unwrap_or(installed(memory) / (MEMORY_OF_FILE / PAGE_SIZE));
         Sizes {
             files_per_process: (files / self.processes).max(1),
             from: pages(self.pin_from, step),
@@ -353,6 +355,12 @@ impl InodeStorm {
         }
         Ok(Stepped { pinned, files, took: sys.now().saturating_sub(begin), killed })
     }
+}
+
+/// Pages that are installed where a kernel manages `pages`, without what it kept at boot: round steps are easier to
+/// read.
+fn installed(pages: u64) -> u64 {
+    pages.next_multiple_of((pages.next_power_of_two() / INSTALLED_PARTS).max(1))
 }
 
 /// Pins up to the amount of `step`, or until somebody is killed; returns the pages that are pinned then.
