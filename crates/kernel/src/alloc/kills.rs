@@ -15,6 +15,8 @@ pub struct OomKill {
     pub by_limit: bool,
     /// Anonymous pages that it held.
     pub anon_pages: u64,
+    /// Inodes of XFS that waited to be written, in the log or for it.
+    pub dirty_inodes: u64,
     /// Memory just before, as the kernel prints it, line by line.
     pub memory: Vec<String>,
 }

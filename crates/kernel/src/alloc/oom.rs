@@ -97,6 +97,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let whose = if by_limit { "Memory cgroup out of memory" } else { "Out of memory" };
         let held = anon_pages * PAGE_SIZE / 1024;
         memory.push(format!("{whose}: Killed process {pid} ({name}) anon-rss:{held}kB"));
-        OomKill { at: self.machine().now(), task: name.to_string(), cgroup, by_limit, anon_pages, memory }
+        let dirty_inodes = self.mem(|mem| mem.fs.xfs_log.items().not_clean());
+        let (at, task) = (self.machine().now(), name.to_string());
+        OomKill { at, task, cgroup, by_limit, anon_pages, dirty_inodes, memory }
     }
 }
