@@ -122,8 +122,9 @@ fn recorded(identity: Recording, result: SimResult) -> Recording {
 }
 
 fn oom_kill(kill: kernel::OomKill) -> OomKill {
-    let kernel::OomKill { at, task, cgroup, by_limit, anon_pages, memory } = kill;
-    OomKill { at_ns: at.get(), task, cgroup, by_limit, anon_pages: Some(anon_pages), memory }
+    let kernel::OomKill { at, task, cgroup, by_limit, anon_pages, panicked, memory, why, gauges } = kill;
+    let anon_pages = (!panicked).then_some(anon_pages);
+    OomKill { at_ns: at.get(), task, cgroup, by_limit, anon_pages, memory, panicked, why, gauges }
 }
 
 /// Waits that somebody suffered. Idle kernel threads, and programs that sleep or wait for their

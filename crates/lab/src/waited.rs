@@ -80,7 +80,7 @@ fn phase_name(phases: &[Phase], over: usize) -> String {
 /// the metrics are about are known.
 pub(crate) fn with_waits(mut recording: Recording, waits: Vec<Wait>) -> Recording {
     // What the OOM killer ended has no metrics.
-    if recording.oom_kills.is_empty() {
+    if recording.ended_by().is_none() {
         recording.metrics.extend(metrics(&waits, prepares(&recording.workload)));
     }
     recording.waited(waits)

@@ -102,7 +102,8 @@ impl SimRun {
 pub struct SimResult {
     /// The workload's own figures; none if it was killed.
     pub outcome: Outcome,
-    /// What the OOM killer took, which ended the run; mostly empty.
+    /// What the OOM killer took, the first one first; mostly empty. Whether that ended the run or its
+    /// workload went on, `outcome` tells; where nobody was left to take, the last one is the panic.
     pub oom_kills: Vec<OomKill>,
     /// `/proc/vmstat` when the program began: what booting and starting its process counted.
     pub vmstat_before: BTreeMap<String, u64>,
@@ -319,14 +320,25 @@ where
             *outcome.borrow_mut() = Some((result, end));
         })
     };
-    simulation.run_until_task_done(main, spec.time_limit)?;
+    let halted = match simulation.run_until_task_done(main, spec.time_limit) {
+        Err(RunError::Halted { now }) => Some(now),
+        ended => {
+            ended?;
+            None
+        }
+    };
     kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
-    let (outcome, end) = outcome.borrow_mut().take().expect("the main task stores its outcome");
     let oom_kills = kernel.oom_kills();
-    let mut outcome = match outcome {
-        // Half of a measurement is none; what was counted up to then is the result.
-        Err(_) if !oom_kills.is_empty() => Outcome::default(),
-        other => other?,
+    let (mut outcome, end) = match halted {
+        Some(now) => (Outcome::default(), sampler.borrow_mut().end(now, &kernel)),
+        None => {
+            let (outcome, end) = outcome.borrow_mut().take().expect("the main task stores its outcome");
+            match outcome {
+                // Half of a measurement is none; what was counted up to then is the result.
+                Err(_) if !oom_kills.is_empty() => (Outcome::default(), end),
+                other => (other?, end),
+            }
+        }
     };
     if !end.fragment_stalls.is_empty() {
         let samples = end.fragment_stalls.into_iter().map(|usec| usec as f64).collect();

@@ -12,6 +12,8 @@ use mm::decide::retry::{Next, Outcome};
 use mm::decide::slow_path::SlowRequest;
 use units::{Nanos, NodeId, Order, Pfn};
 
+use crate::alloc::oom::OomControl;
+use crate::alloc::site::Site;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
 use crate::tasks::process::Process;
@@ -20,6 +22,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Allocates a block for `process`, or for the kernel itself if none; waits as far as `gfp`
     /// allows. None: out of memory, or `gfp` allowed no more.
     pub async fn alloc_pages(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
+        self.alloc_pages_for(Site::Other, process, gfp, order).await
+    }
+
+    /// [`Self::alloc_pages`], and says what it is for.
+    pub(crate) async fn alloc_pages_for(
+        &self,
+        site: Site,
+        process: Option<&Process>,
+        gfp: Gfp,
+        order: Order,
+    ) -> Option<Pfn> {
         let cpu = self.machine().current_cpu();
         let mut outcome = AllocOutcome::default();
         self.mem(|mem| {
@@ -28,11 +41,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         });
         match self.settle_outcome(&outcome, order) {
             Some(pfn) => Some(pfn),
-            None => self.alloc_slow(process, gfp, order).await,
+            None => self.alloc_slow(site, process, gfp, order).await,
         }
     }
 
-    pub(crate) async fn alloc_slow(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
+    async fn alloc_slow(&self, site: Site, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
         if gfp.has(Gfp::DIRECT_RECLAIM) {
             self.flush_plug();
         }
@@ -52,7 +65,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 Next::TryOrStall(flags) => self.try_or_stall(gfp, order, flags).await.ok_or(Outcome::NoPage),
                 Next::Try(flags) => self.try_once(gfp, order, flags).ok_or(Outcome::NoPage),
-                Next::Reclaim => Err(Outcome::Freed(self.direct_reclaim(process, gfp, order).await)),
+                Next::Reclaim => {
+                    let (freed, passes) = self.direct_reclaim(process, gfp, order).await;
+                    request.note_run(freed, passes);
+                    Err(Outcome::Freed(freed))
+                }
                 Next::Drain => {
                     self.drain_for(gfp);
                     Err(Outcome::NoPage)
@@ -79,9 +96,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.last_try(gfp, order, flags, lock.is_some()).await
                 }
                 Next::Kill => {
-                    let killed = self.oom_kill(MemcgId::ROOT);
+                    let why = self.mem(|mem| mem.why_given_up(cpu, &request));
+                    let memcg = MemcgId::ROOT;
+                    if !self.oom_kill(OomControl { memcg, by: process, gfp, order, site, why }) {
+                        self.stop_after_panic().await;
+                    }
                     self.machine().cond_resched().await; // until the oom_reaper is done
-                    Err(if killed { Outcome::Killed } else { Outcome::NobodyLeft })
+                    Err(Outcome::Killed)
                 }
                 Next::Fail => return None,
             };

@@ -5,14 +5,18 @@
 use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
+use mm::decide::effort::Passes;
 use mm::decide::priority::Escalation;
 
 use crate::handle::Kernel;
 use crate::machine::Machine;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Limit reclaim at `target` for a charge of `pages`: returns the pages freed.
-    pub(crate) async fn limit_reclaim(&self, target: MemcgId, pages: u64, gfp: Gfp) -> u64 {
-        self.try_to_free_pages(Escalation::limit(gfp, target, pages)).await
+    /// Limit reclaim at `target` for a charge of `pages`: returns the pages freed, and what was done at each
+    /// priority.
+    pub(crate) async fn limit_reclaim(&self, target: MemcgId, pages: u64, gfp: Gfp) -> (u64, Passes) {
+        let mut run = Escalation::limit(gfp, target, pages);
+        let freed = self.try_to_free_pages(&mut run).await;
+        (freed, run.passes())
     }
 }
