@@ -261,9 +261,10 @@ mod tests {
         new: 2 of 2 runs: first OOM kill after 3.214 s to 3.314 s: `faulter0` in cgroup `P/B` with 12214
           anonymous pages; a cgroup's limit was reached; the workload went on
 
-         metric           unit       base                                 new  change  verdict
+         metric           unit       base                               new  change  verdict
          how it ended           by itself  by itself, 2 of 2 with OOM kills
-         percentage_huge               15                                  15     0 %  same
+         percentage_huge               15                                15     0 %  one run
+        one run a side: how much repeats vary is not known; make more runs for a verdict
 
         what the runs say: no counter moved by a tenth or more
         all 1 counters with `--all`

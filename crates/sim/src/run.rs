@@ -21,6 +21,7 @@ use crate::executor::{Progress, RunError, Simulation};
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
 use crate::sample::{PhaseSample, Sampler};
+use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::system::SimSystem;
 use crate::wait::Stall;
@@ -122,6 +123,8 @@ pub struct SimResult {
     /// Every wait, idleness included, by the phase in which it ended: what ended it, and whether
     /// anything could have.
     pub waits: Vec<Waits>,
+    /// How long tasks were in which parts of the kernel, by the phase in which they left them.
+    pub sections: Vec<SectionTime>,
     /// Events that the simulator handled.
     pub events: u64,
     /// Simulated time when the program ended.
@@ -320,25 +323,17 @@ where
             *outcome.borrow_mut() = Some((result, end));
         })
     };
-    let halted = match simulation.run_until_task_done(main, spec.time_limit) {
-        Err(RunError::Halted { now }) => Some(now),
-        ended => {
-            ended?;
-            None
-        }
-    };
+    let halted = halted(simulation.run_until_task_done(main, spec.time_limit))?;
     kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
     let oom_kills = kernel.oom_kills();
-    let (mut outcome, end) = match halted {
-        Some(now) => (Outcome::default(), sampler.borrow_mut().end(now, &kernel)),
-        None => {
-            let (outcome, end) = outcome.borrow_mut().take().expect("the main task stores its outcome");
-            match outcome {
-                // Half of a measurement is none; what was counted up to then is the result.
-                Err(_) if !oom_kills.is_empty() => (Outcome::default(), end),
-                other => (other?, end),
-            }
-        }
+    let (outcome, end) = match halted {
+        Some(now) => (Ok(Outcome::default()), sampler.borrow_mut().end(now, &kernel)),
+        None => outcome.borrow_mut().take().expect("the main task stores its outcome"),
+    };
+    let mut outcome = match outcome {
+        // Half of a measurement is none; what was counted up to then is the result.
+        Err(_) if !oom_kills.is_empty() => Outcome::default(),
+        other => other?,
     };
     if !end.fragment_stalls.is_empty() {
         let samples = end.fragment_stalls.into_iter().map(|usec| usec as f64).collect();
@@ -357,9 +352,18 @@ where
         rows,
         stalls: machine.stalls().into_iter().filter(|stall| !is_idleness(stall)).collect(),
         waits: machine.waits(),
+        sections: machine.sections(),
         events: machine.statistics().events,
         simulated: end.at,
     })
+}
+
+/// When the kernel stopped the machine, if it did: a panic is a result, too.
+fn halted(ended: Result<Nanos, RunError>) -> Result<Option<Nanos>, RunError> {
+    match ended {
+        Err(RunError::Halted { now }) => Ok(Some(now)),
+        other => other.map(|_| None),
+    }
 }
 
 fn out_of_memory_at_start(errno: kernel::Errno) -> WorkloadError {

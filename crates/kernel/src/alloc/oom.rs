@@ -19,13 +19,11 @@ use std::cell::Cell;
 
 use mm::MemcgId;
 use mm::base::event::Trace;
-use mm::base::gfp::Gfp;
 use mm::base::vmstat::VmEvent;
 use mm::cgroup::tree::UNLIMITED;
-use units::Order;
 
 use crate::alloc::kills::OomKill;
-use crate::alloc::site::Site;
+use crate::alloc::report::OomControl;
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::{OOM_SCORE_ADJ_MIN, Process};
@@ -36,30 +34,6 @@ pub(crate) struct OomLock<'a>(&'a Cell<bool>);
 impl Drop for OomLock<'_> {
     fn drop(&mut self) {
         self.0.set(false);
-    }
-}
-
-/// What ran out, and for whom (`struct oom_control`).
-pub(crate) struct OomControl<'a> {
-    /// The cgroup that is at its limit; the root: the machine is out of memory.
-    pub(crate) memcg: MemcgId,
-    /// Who asked; none: a kernel thread.
-    pub(crate) by: Option<&'a Process>,
-    pub(crate) gfp: Gfp,
-    pub(crate) order: Order,
-    pub(crate) site: Site,
-    /// Why reclaim gave up.
-    pub(crate) why: Vec<String>,
-}
-
-impl OomControl<'_> {
-    pub(crate) fn is_by_limit(&self) -> bool {
-        self.memcg != MemcgId::ROOT
-    }
-
-    /// The name of who asked.
-    pub(crate) fn asker(&self) -> &str {
-        self.by.map_or(self.site.thread(), Process::name)
     }
 }
 
@@ -112,6 +86,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Every kill so far, the first one first.
     pub fn oom_kills(&self) -> Vec<OomKill> {
         self.shared.oom_kills.borrow().clone()
+    }
+
+    /// How many kills there were so far.
+    pub fn oom_kill_count(&self) -> u64 {
+        self.shared.oom_kills.borrow().len() as u64
     }
 
     /// All pages that ran out: of the machine, or up to the limit.

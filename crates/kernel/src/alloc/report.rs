@@ -9,14 +9,39 @@ use std::collections::BTreeMap;
 
 use mm::MemcgId;
 use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
 use mm::mem_info::KernelPages;
-use units::PAGE_SIZE;
+use units::{Order, PAGE_SIZE};
 
 use crate::alloc::kills::OomKill;
-use crate::alloc::oom::OomControl;
+use crate::alloc::purpose::Purpose;
 use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
+
+/// What ran out, and for whom (`struct oom_control`).
+pub(crate) struct OomControl<'a> {
+    /// The cgroup that is at its limit; the root: the machine is out of memory.
+    pub(crate) memcg: MemcgId,
+    /// Who asked; none: a kernel thread.
+    pub(crate) by: Option<&'a Process>,
+    pub(crate) gfp: Gfp,
+    pub(crate) order: Order,
+    pub(crate) purpose: Purpose,
+    /// Why reclaim gave up.
+    pub(crate) why: Vec<String>,
+}
+
+impl OomControl<'_> {
+    pub(crate) fn is_by_limit(&self) -> bool {
+        self.memcg != MemcgId::ROOT
+    }
+
+    /// The name of who asked.
+    pub(crate) fn asker(&self) -> &str {
+        self.by.map_or(self.purpose.thread(), Process::name)
+    }
+}
 
 const fn kb(pages: u64) -> u64 {
     pages * (PAGE_SIZE / 1024)
@@ -102,7 +127,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             &["out_of_memory", "__alloc_pages_slowpath"]
         };
         lines.extend(outer.iter().map(|function| format!(" {function}")));
-        lines.extend(oom.site.trace().into_iter().map(|function| format!(" {function}")));
+        lines.extend(oom.purpose.trace().into_iter().map(|function| format!(" {function}")));
         let pages = self.kernel_pages();
         lines.extend(self.mem(|mem| {
             if oom.is_by_limit() { mem.memcg_info(oom.memcg) } else { mem.mem_info(cpu, &pages) }

@@ -14,8 +14,8 @@ use mm::decide::charge::{ChargeLoop, Next, Outcome};
 use mm::decide::effort::Effort;
 use units::Order;
 
-use crate::alloc::oom::OomControl;
-use crate::alloc::site::Site;
+use crate::alloc::purpose::Purpose;
+use crate::alloc::report::OomControl;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::Machine;
@@ -49,13 +49,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 Next::Kill(memcg) => {
                     let why = self.mem(|mem| mem.why_charge_given_up(&std::mem::take(&mut effort)));
-                    let (order, site) = (Order(0), Site::Other);
+                    let (order, purpose) = (Order(0), Purpose::Other);
                     Outcome::Killed(self.oom_kill(OomControl {
                         memcg,
                         by: Some(process),
                         gfp,
                         order,
-                        site,
+                        purpose,
                         why,
                     }))
                 }

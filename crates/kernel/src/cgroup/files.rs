@@ -14,8 +14,8 @@ use mm::decide::effort::Effort;
 use mm::version::rules::Cgroups;
 use units::{Order, PAGE_SIZE, parse_size};
 
-use crate::alloc::oom::OomControl;
-use crate::alloc::site::Site;
+use crate::alloc::purpose::Purpose;
+use crate::alloc::report::OomControl;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::Machine;
@@ -125,8 +125,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             self.mem(|mem| mem.core.cgroups.count_event(memcg, |events| &mut events.oom));
             let why = self.mem(|mem| mem.why_charge_given_up(&effort));
-            let (gfp, order, site) = (Gfp::KERNEL, Order(0), Site::Other);
-            if !self.oom_kill(OomControl { memcg, by: None, gfp, order, site, why }) {
+            let (gfp, order, purpose) = (Gfp::KERNEL, Order(0), Purpose::Other);
+            if !self.oom_kill(OomControl { memcg, by: None, gfp, order, purpose, why }) {
                 return;
             }
         }

@@ -55,7 +55,7 @@ impl Process {
     /// # Errors
     /// `Inval` outside of -1000 to 1000.
     pub fn set_oom_score_adj(&self, adj: i16) -> Result<(), Errno> {
-        if !(OOM_SCORE_ADJ_MIN..=1000).contains(&adj) {
+        if !(OOM_SCORE_ADJ_MIN..=-OOM_SCORE_ADJ_MIN).contains(&adj) {
             return Err(Errno::Inval);
         }
         self.0.oom_score_adj.set(adj);

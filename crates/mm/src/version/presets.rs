@@ -209,11 +209,12 @@ const RULES_54: Rules = RULES_53.edited(&[
 
 const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root), Rule::MemcgWalk(MemcgWalk::Full)]);
 
-const RULES_510: Rules = RULES_55.edited(&[
+const RULES_57: Rules = RULES_55
+    .edited(&[Rule::SiblingShares(SiblingShares::ByClaim), Rule::BoostedZones(BoostedZones::FourPageblocks)]);
+
+const RULES_510: Rules = RULES_57.edited(&[
     Rule::StatFreshness(StatFreshness::Batched),
     Rule::EvictionAge(EvictionAge::Target),
-    Rule::SiblingShares(SiblingShares::ByClaim),
-    Rule::BoostedZones(BoostedZones::FourPageblocks),
     Rule::AnonStart(AnonStart::Inactive),
     Rule::AtomicMark(AtomicMark::Unboosted),
     Rule::InodeReclaim(InodeReclaim::PassesBy),
@@ -264,14 +265,15 @@ const TUNING_72: Tuning = Tuning { file_caches: FILE_CACHES_72, ..TUNING_612 };
 const TUNING_2632: Tuning =
     Tuning { lru_batch: 14, pcp_share_max: 128, cpu_partial: CpuPartialUnit::None, ..TUNING_5X };
 
+const TUNING_57: Tuning = Tuning { xfs_checkpoint_max: Bytes(32 << 20), ..TUNING_5X };
+
 const TUNING_510: Tuning = Tuning {
     charge_retries: 16,
     tree_node_size: 584,
     file_caches: FILE_CACHES_510,
     object_cgroup_overhead: 8,
     min_free_kbytes_max: 262_144,
-    xfs_checkpoint_max: Bytes(32 << 20),
-    ..TUNING_5X
+    ..TUNING_57
 };
 
 const PRESETS: &[Preset] = &[
@@ -300,6 +302,12 @@ const PRESETS: &[Preset] = &[
         help: "Linux 5.5: 5.4 + root-aging, without shared-memcg-walk",
         rules: RULES_55,
         tuning: TUNING_5X,
+    },
+    Preset {
+        name: "linux-5.7",
+        help: "Linux 5.7 (2020): the shrinker of XFS still writes inodes and waits for them",
+        rules: RULES_57,
+        tuning: TUNING_57,
     },
     Preset {
         name: "linux-5.10",

@@ -36,212 +36,212 @@ fn every_version_decides_as_its_sources_say() {
     insta::assert_snapshot!(table(), @"
     the balance of active and inactive lists
       Aging(PerCgroup): 2.6.32 4.19 4.20-rc1 5.3 5.4
-      Aging(Root): 5.5 5.10 6.1 6.12 7.2 +root-aging
+      Aging(Root): 5.5 5.7 5.10 6.1 6.12 7.2 +root-aging
     which cgroup an eviction ages
-      EvictionAge(Owner): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
+      EvictionAge(Owner): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       EvictionAge(Target): 5.10 6.1 6.12 7.2 +eviction-ages-target
     the walk over the cgroup tree
-      MemcgWalk(Full): 5.5 5.10 6.1
+      MemcgWalk(Full): 5.5 5.7 5.10 6.1
       MemcgWalk(Shared): 2.6.32 4.19 4.20-rc1 5.3 5.4 +shared-memcg-walk
       MemcgWalk(Partial): 6.12 7.2 +partial-memcg-walk
     when cgroup statistics are flushed
-      StatFreshness(Live): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
+      StatFreshness(Live): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       StatFreshness(Batched): 5.10
       StatFreshness(Threshold): 6.1 +memcg-stat-threshold
       StatFreshness(Periodic): 6.12 7.2 +memcg-stat-periodic
     how siblings share memory.low
       SiblingShares(ByUse): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
-      SiblingShares(ByClaim): 5.10 6.1 6.12 7.2 +sibling-protection
+      SiblingShares(ByClaim): 5.7 5.10 6.1 6.12 7.2 +sibling-protection
     the scan of cgroups above their protection
       ProtectedScan(Whole): 2.6.32 4.19 4.20-rc1 5.3
-      ProtectedScan(Scaled): 5.4 5.5 5.10 +scaled-protection
+      ProtectedScan(Scaled): 5.4 5.5 5.7 5.10 +scaled-protection
       ProtectedScan(ScaledAndSkipped): 6.1 6.12 7.2 +scaled-protection-skips
     who is credited with freed slab pages
-      SlabCredit(AllReclaim): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1
+      SlabCredit(AllReclaim): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       SlabCredit(GlobalOnly): 6.12 7.2 +slab-credit-global-only
     how deferred slab scanning is paid back
-      DeferredSlab(AtOnce): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10
+      DeferredSlab(AtOnce): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       DeferredSlab(ByPriority): 6.1 6.12 7.2 +deferred-slab-decay
     who owes deferred slab scanning
-      SlabDebt(PerNode): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10
+      SlabDebt(PerNode): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       SlabDebt(PerCgroup): 6.1 6.12 7.2
     slab during a watermark boost
       BoostedSlab(Spared): 2.6.32 4.19 4.20-rc1 5.3
-      BoostedSlab(Shrunk): 5.4 5.5 5.10 6.1 6.12 7.2 +shrink-slab-when-boosted
+      BoostedSlab(Shrunk): 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +shrink-slab-when-boosted
     spreading to the DMA32 zone
       Spread(Off): 2.6.32 4.19 4.20-rc1
-      Spread(Dma32): 5.3 5.4 5.5 5.10 6.1 6.12 7.2 +nofragment
+      Spread(Dma32): 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +nofragment
     where a walk goes on that kept types apart in vain
       SpreadRetry(GoesOn): 2.6.32 4.19 4.20-rc1
-      SpreadRetry(StartsOver): 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      SpreadRetry(StartsOver): 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     the watermark boost
       WatermarkBoost(Off): 2.6.32 4.19 4.20-rc1
       WatermarkBoost(V2): +watermark-boost-v2
-      WatermarkBoost(Merged): 5.3 5.4 5.5 5.10 6.1 6.12 7.2 +watermark-boost
+      WatermarkBoost(Merged): 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +watermark-boost
     which zones are boosted
       BoostedZones(All): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
-      BoostedZones(FourPageblocks): 5.10 6.1 6.12 7.2
+      BoostedZones(FourPageblocks): 5.7 5.10 6.1 6.12 7.2
     the stall on fragmentation
-      FragmentStall(Off): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      FragmentStall(Off): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
       FragmentStall(V1): +fragment-stall-v1
       FragmentStall(V2): +fragment-stall
       FragmentStall(V3): +fragment-stall-v3
       FragmentStall(V5): +fragment-stall-v5
     the fallback to other mobility types
       FallbackPolicy(LargestFirst): 2.6.32
-      FallbackPolicy(StealAndClaim): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1
+      FallbackPolicy(StealAndClaim): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       FallbackPolicy(ClaimThenSteal): 6.12 7.2 +claim-then-steal
     the per-CPU page lists
-      PcpGeneration(Classic): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10
+      PcpGeneration(Classic): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       PcpGeneration(HighOrder): 6.1 +pcp-high-order
       PcpGeneration(AutoSize): 6.12 7.2 +pcp-auto-size
     the mark of atomic requests
-      AtomicMark(Boosted): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
+      AtomicMark(Boosted): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       AtomicMark(Unboosted): 5.10 6.1 6.12 7.2 +atomic-ignores-boost
     the highatomic reserve
       HighatomicReserve(Blocks): 2.6.32
-      HighatomicReserve(AllZones): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1
+      HighatomicReserve(AllZones): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       HighatomicReserve(LargeZones): 6.12 7.2 +small-zone-no-highatomic
     what compaction moves
-      CompactFolios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1
+      CompactFolios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       CompactFolios(Large): 6.12 7.2 +compact-large-folios
     retries after compaction withdrew
       CompactRetry(AsItWas): 2.6.32 4.19 4.20-rc1 5.3
-      CompactRetry(Harder): 5.4 5.5 5.10 6.1 6.12 7.2
+      CompactRetry(Harder): 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     requests that end with their first compaction
       FirstCompaction(PutOff): 2.6.32 4.19 4.20-rc1 5.3
-      FirstCompaction(NotRun): 5.4 5.5 5.10 6.1 6.12 7.2
+      FirstCompaction(NotRun): 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     folios of readahead
-      ReadaheadFolios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10
+      ReadaheadFolios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       ReadaheadFolios(Large): 6.1 6.12 7.2 +large-folio-readahead
     folios of buffered writes
-      WriteFolios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1
+      WriteFolios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       WriteFolios(Large): 6.12 7.2 +large-folio-write
     what a buffered write is to its page
-      WriteAccess(None): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      WriteAccess(None): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
       WriteAccess(Access): 2.6.32 +writes-are-accesses
     where anonymous pages start
-      AnonStart(Active): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
+      AnonStart(Active): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       AnonStart(Inactive): 5.10 6.1 6.12 7.2 +anon-starts-inactive
     inodes with cached pages
-      InodeLru(WithPages): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10
+      InodeLru(WithPages): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       InodeLru(WithoutPages): 6.1 6.12 7.2 +inode-lru-without-pages
     waits of reclaimers without success
-      Throttle(CongestionWait): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10
+      Throttle(CongestionWait): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       Throttle(ReclaimThrottle): 6.1 6.12 7.2 +reclaim-throttle
     the measure of a pass of kswapd
-      PassMeasure(Scanned): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1
+      PassMeasure(Scanned): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       PassMeasure(ScannedOrFreed): 6.12 7.2
     writes of single dirty pages
       Writepage(Anyone): 2.6.32
       Writepage(Never): 6.12 7.2
-      Writepage(Kswapd): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 +writepage-hook
+      Writepage(Kswapd): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 +writepage-hook
     mobility types on the per-CPU lists
       PcpLists(Single):
-      PcpLists(PerType): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2 +pcp-per-migratetype
+      PcpLists(PerType): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +pcp-per-migratetype
     the order of a cold refill
       ColdOrder(Falling):
-      ColdOrder(Rising): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2 +pcp-cold-order
+      ColdOrder(Rising): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +pcp-cold-order
     pages of other types on the per-CPU lists
-      PcpFallback(Left): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      PcpFallback(Left): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
       PcpFallback(Taken): +pcp-cross-fallback
     pages that are cold in the cache
       ColdPages(Tail): 2.6.32
-      ColdPages(Alike): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      ColdPages(Alike): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     reserved pages on the per-CPU lists
       PcpReserve(Leaks): 2.6.32
-      PcpReserve(Stays): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      PcpReserve(Stays): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     free blocks that are likely to grow
       LikelyMerges(Head): 2.6.32
-      LikelyMerges(Tail): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      LikelyMerges(Tail): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     readahead when memory is short
       ReadaheadEffort(Insists): 2.6.32
-      ReadaheadEffort(GivesUp): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      ReadaheadEffort(GivesUp): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     zones for pages that are about to be dirty
       DirtySpread(Any): 2.6.32
-      DirtySpread(BelowLimit): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      DirtySpread(BelowLimit): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     the watermark test of large blocks
       WatermarkTest(HalvedByOrder): 2.6.32
-      WatermarkTest(AnyBlock): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      WatermarkTest(AnyBlock): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     the distance between watermarks
       MarkGap(QuarterOfMin): 2.6.32
-      MarkGap(Scaled): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      MarkGap(Scaled): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     reclaim that freed pages for others
       FailedReclaim(GoesOn): 2.6.32
-      FailedReclaim(Drains): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2 +drain-after-failed-reclaim
+      FailedReclaim(Drains): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +drain-after-failed-reclaim
     rounds of the slow path
       SlowPath(Paused): 2.6.32
-      SlowPath(WhileItHelps): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2 +reclaim-retry
+      SlowPath(WhileItHelps): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +reclaim-retry
     the pause of the slow path
       Backoff(CongestionWait): 2.6.32
       Backoff(PressureWait): +pressure-wait
-      Backoff(WaitIffCongested): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2 +wait-iff-congested
+      Backoff(WaitIffCongested): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +wait-iff-congested
     the congestion of devices
       DeviceCongestion(Marked): 2.6.32
-      DeviceCongestion(Never): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      DeviceCongestion(Never): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     direct reclaim between two priorities
       DirectPause(Paused): 2.6.32
-      DirectPause(None): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      DirectPause(None): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     direct reclaim while the reserve is nearly gone
       ReserveThrottle(Off): 2.6.32
-      ReserveThrottle(Waits): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      ReserveThrottle(Waits): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     when kswapd is done
       KswapdDone(EveryZone): 2.6.32
-      KswapdDone(SomeZone): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      KswapdDone(SomeZone): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     how kswapd goes to sleep
       KswapdSleep(AtOnce): 2.6.32
-      KswapdSleep(Dozes): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      KswapdSleep(Dozes): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     when active file pages are scanned
       FileBalance(Always):
       FileBalance(MoreThanInactive): 2.6.32 +evict-once-ratio
-      FileBalance(ByMemorySize): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      FileBalance(ByMemorySize): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     the scan of active pages that are spared
       SparedScan(OnInactive): 2.6.32
-      SparedScan(Dropped): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      SparedScan(Dropped): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     scans of less than a chunk
       SmallScans(Saved): 2.6.32
-      SmallScans(Made): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      SmallScans(Made): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     the end of a pass over the lists
       ScanStop(AfterChunk): 2.6.32
-      ScanStop(InProportion): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      ScanStop(InProportion): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     the memory of evicted pages
       Refaults(None): 2.6.32
-      Refaults(Shadows): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      Refaults(Shadows): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     the pressure on slab
       SlabPressure(ByScan): 2.6.32
-      SlabPressure(ByPriority): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      SlabPressure(ByPriority): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     writers when too much is dirty
       DirtyPause(Writes): 2.6.32
-      DirtyPause(Sleeps): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      DirtyPause(Sleeps): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     compaction
       Compaction(Off): 2.6.32
-      Compaction(On): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      Compaction(On): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     transparent huge pages
       HugePages(Off): 2.6.32
-      HugePages(On): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      HugePages(On): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     which task a CPU runs
-      Scheduler(Cfs): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1
+      Scheduler(Cfs): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       Scheduler(Eevdf): 6.12 7.2 +eevdf
     reclaim of XFS inodes that are not clean
-      InodeReclaim(Waits): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
+      InodeReclaim(Waits): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       InodeReclaim(PassesBy): 5.10 6.1 6.12 7.2 +async-inode-reclaim
     the buffer of a dirty XFS inode
-      InodeCluster(MayGo): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
+      InodeCluster(MayGo): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       InodeCluster(Pinned): 5.10 6.1 6.12 7.2 +pin-inode-cluster
     the charge of kernel objects
-      ObjectCharge(BySlab): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
+      ObjectCharge(BySlab): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       ObjectCharge(ByObject): 5.10 6.1 6.12 7.2
     free slab objects near a CPU
-      FreeObjects(PartialSlabs): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12
+      FreeObjects(PartialSlabs): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       FreeObjects(Sheaves): 7.2 +slab-sheaves
     the batch of the super-block shrinker
-      SuperBlockBatch(Of1024): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      SuperBlockBatch(Of1024): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
       SuperBlockBatch(Of128): +super-block-batch-128
     kswapd's effort for a watermark boost
-      BoostEffort(UpToPriority10): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      BoostEffort(UpToPriority10): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
       BoostEffort(Any): +boost-without-floor
     memory cgroups
       Cgroups(Off): 2.6.32
-      Cgroups(V2): 4.19 4.20-rc1 5.3 5.4 5.5 5.10 6.1 6.12 7.2
+      Cgroups(V2): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     ");
 }

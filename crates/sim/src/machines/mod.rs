@@ -3,7 +3,7 @@
 //! A machine is the same at every size of memory, but for the zones and the fast cells of a disk that a
 //! smaller one has in proportion: its name alone says what it is. [`MACHINES`] has
 //! one line for each, with where its figures come from; [`build`] makes it. Next: `guest.rs` for the
-//! virtual machine that the model is held against, `server.rs` for the machines of sources 0 and 4, `s390.rs`
+//! virtual machine that the model is held against, `server.rs` for the machines of sources 0, 3 and 4, `s390.rs`
 //! for that of source 1; `change.rs` for what a run may change of one.
 //!
 //! `vm-2cpu` is the machine of source 2, of which only `MemTotal` is known: what a run gives as
@@ -113,6 +113,8 @@ impl MachineError {
 pub const GUEST: &str = workload::scenario::GUEST_MACHINE;
 /// The machine of source 0.
 const EVO: &str = "evo-ssd";
+/// The machine of source 3.
+const QUAD: &str = "quad-node-16g";
 /// The machine of source 1.
 const S390: &str = "s390-fcp";
 
@@ -184,6 +186,17 @@ pub const MACHINES: &[MachineSpec] = &[
         ..PLAIN
     },
     MachineSpec {
+        name: QUAD,
+        help: "a virtual machine of 2020 with memory in four nodes and XFS on two striped SATA SSDs",
+        nodes: 4,
+        cpus: 16,
+        default_mem: Bytes(16 << 30),
+        disk: DeviceModel::SATA_STRIPE,
+        filesystem: Filesystem::Xfs,
+        source: "source 3: nodes, CPUs and memory; its disk and log are assumed",
+        ..PLAIN
+    },
+    MachineSpec {
         name: S390,
         help: "a guest of 2010 with 16 disks of a storage controller; one zone",
         cpus: 4,
@@ -234,6 +247,7 @@ impl MachineSpec {
             GUEST => guest::assumed(kernel),
             S390 => Some(s390::assumed(self.cpus)),
             EVO => Some(server::assumed_of_evo()),
+            QUAD => Some(server::assumed_of_quad()),
             _ => None,
         }
     }
@@ -267,6 +281,7 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
         }
         S390 => s390::layout(mem, spec.cpus),
         "skylake-1s" | "haswell-2s" => server::layout(mem, spec.cpus, spec.nodes, server::SKYLAKE_NODE),
+        QUAD => server::layout(mem, spec.cpus, spec.nodes, server::QUAD_NODE),
         EVO => {
             for burst in hardware.devices.iter_mut().filter_map(|disk| disk.burst.as_mut()) {
                 burst.cells = server::burst(mem, burst.cells);

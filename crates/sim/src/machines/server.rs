@@ -1,4 +1,5 @@
-//! `skylake-1s` and `haswell-2s`, the machines of source 4, and `evo-ssd`, that of source 0.
+//! `skylake-1s` and `haswell-2s`, the machines of source 4, `evo-ssd`, that of source 0, and `quad-node-16g`,
+//! that of source 3.
 //!
 //! A smaller one has the same zones, each in proportion, so that a run in a hundredth of the memory
 //! goes through the same mechanisms; no real machine is divided so. Left out: what their boot keeps.
@@ -12,6 +13,8 @@ const MANAGED_PERCENT: u64 = 98;
 /// Installed memory of the machines whose zones smaller ones have in proportion.
 pub(super) const SKYLAKE_NODE: Bytes = Bytes(32 << 30);
 pub(super) const EVO_NODE: Bytes = Bytes(16 << 30);
+/// Of source 3's machine: 16 GiB in four nodes.
+pub(super) const QUAD_NODE: Bytes = Bytes(4 << 30);
 /// Below 4 GiB a server has its PCI hole; 1 GiB is inferred.
 const FULL_DMA32_PAGES: u64 = (3 << 30) / units::PAGE_SIZE;
 /// Pages that the DMA zone of such a server manages.
@@ -51,6 +54,12 @@ pub(super) fn burst(mem: Bytes, full: Bytes) -> Bytes {
 pub(super) fn assumed_of_evo() -> String {
     "assumed: the disk's fast cells, 6 GB at 16G and less with less memory, get empty at 300 MB/s when it has \
      rested for 1 s; cores and zones of source 0's machine"
+        .to_string()
+}
+
+/// What a run of `quad-node-16g` assumes.
+pub(super) fn assumed_of_quad() -> String {
+    "assumed: two SATA SSDs, striped, and a log of 2G, the largest of XFS; source 3 says nothing of either"
         .to_string()
 }
 

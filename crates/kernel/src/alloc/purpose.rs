@@ -7,7 +7,7 @@ use mm::version::geometry::Cache;
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Site {
+pub enum Purpose {
     /// Something else of the kernel's.
     #[default]
     Other,
@@ -27,7 +27,7 @@ pub enum Site {
     Stack,
 }
 
-impl Site {
+impl Purpose {
     /// The functions above the allocator, as a call trace has them.
     pub(crate) fn trace(self) -> Vec<String> {
         let functions: &[&str] = match self {
