@@ -14,7 +14,7 @@ use crate::blocked::who_blocks;
 use crate::histogram::histogram;
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
-use crate::oom::{oom_killed, oom_section};
+use crate::oom::{in_title, oom_section};
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
 use crate::view::{Measure, Measures, Scale, View};
@@ -112,7 +112,7 @@ fn title(recording: &Recording) -> String {
         (false, Some(wall)) => format!("{} on the clock", duration(wall as f64)),
         (false, None) => "time not known".into(),
     };
-    let ended = oom_killed(recording).map_or(String::new(), |killed| format!(", {killed}"));
+    let ended = in_title(recording).map_or(String::new(), |killed| format!(", {killed}"));
     clean(&format!("{label}{workload} on {kernel} ({backend}, seed {seed}){ended}, {took}"))
 }
 

@@ -114,7 +114,12 @@ pub const METRICS: &[MetricSpec] = &[
     metric("pinned_gib_at_oom", "GiB", Better::More, "pinned when the first task was killed"),
     metric("free_percent_at_oom", "%", Better::Less, "free memory when the first task was killed, of all"),
     metric("slab_percent_at_oom", "%", Better::Neither, "slab then, of all memory"),
-    metric("dirty_inodes_at_oom", "inodes", Better::Neither, "inodes that waited to be written then (simulated)"),
+    metric(
+        "dirty_inodes_at_oom",
+        "inodes",
+        Better::Neither,
+        "inodes that waited to be written then (simulated)",
+    ),
     metric("files_per_sec", "files/s", Better::More, "files of a step by its time, one sample a step"),
     metric("files_created", "files", Better::Neither, "in all steps"),
     MetricSpec {

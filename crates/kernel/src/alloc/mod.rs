@@ -5,6 +5,8 @@
 pub mod kills;
 pub mod oom;
 pub mod page;
+pub mod purpose;
+pub(crate) mod report;
 pub mod slow_path;
 pub mod stall;
 pub(crate) mod used_frames;
