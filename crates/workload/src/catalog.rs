@@ -15,6 +15,7 @@ use crate::metric::MetricSpec;
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
 use crate::sequential_readers::{self, SequentialReaders};
+use crate::simoop::{self, Simoop};
 use crate::small_files::{self, SmallFiles};
 use crate::system::System;
 
@@ -82,6 +83,17 @@ const CATALOG: &[WorkloadSpec] = &[
         build: |params| SequentialReaders::from_params(params).map(Program::SequentialReaders),
     },
     WorkloadSpec {
+        name: simoop::NAME,
+        help: simoop::HELP,
+        params: simoop::PARAMS,
+        phases: simoop::PHASES,
+        prepares: &["laid_out", "warm"],
+        balance: None,
+        varies: simoop::VARIES,
+        metrics: simoop::METRICS,
+        build: |params| Simoop::from_params(params).map(Program::Simoop),
+    },
+    WorkloadSpec {
         name: small_files::NAME,
         help: small_files::HELP,
         params: small_files::PARAMS,
@@ -107,6 +119,7 @@ enum Program {
     HotAndStream(HotAndStream),
     HugeFaults(HugeFaults),
     SequentialReaders(SequentialReaders),
+    Simoop(Simoop),
     SmallFiles(SmallFiles),
 }
 
@@ -204,7 +217,7 @@ impl Workload {
             Program::HotAndStream(_) => &[Need::Cgroups],
             Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
             Program::HugeFaults(_) => &[Need::HugePages],
-            Program::SequentialReaders(_) | Program::SmallFiles(_) => &[],
+            Program::SequentialReaders(_) | Program::Simoop(_) | Program::SmallFiles(_) => &[],
         }
     }
 
@@ -212,13 +225,17 @@ impl Workload {
     pub fn warnings(&self, machine: MachineSize) -> Vec<String> {
         match &self.program {
             Program::SmallFiles(program) => program.few_samples(machine).into_iter().collect(),
-            Program::HotAndStream(_) | Program::HugeFaults(_) | Program::SequentialReaders(_) => Vec::new(),
+            Program::HotAndStream(_)
+            | Program::HugeFaults(_)
+            | Program::SequentialReaders(_)
+            | Program::Simoop(_) => Vec::new(),
         }
     }
 
     /// What is to be said of it on a machine of this size with its results.
     pub fn remarks(&self, machine: MachineSize) -> Vec<String> {
         match &self.program {
+            Program::Simoop(program) => program.remarks(machine),
             Program::SmallFiles(program) => program.remarks(machine),
             Program::HotAndStream(_) | Program::HugeFaults(_) | Program::SequentialReaders(_) => Vec::new(),
         }
@@ -230,6 +247,7 @@ impl Workload {
             Program::HotAndStream(program) => program.footprint(machine),
             Program::HugeFaults(program) => program.footprint(machine),
             Program::SequentialReaders(program) => program.footprint(machine),
+            Program::Simoop(program) => program.footprint(machine),
             Program::SmallFiles(program) => program.footprint(machine),
         }
     }
@@ -243,6 +261,7 @@ impl Workload {
             Program::HotAndStream(program) => program.run(sys).await,
             Program::HugeFaults(program) => program.run(sys).await,
             Program::SequentialReaders(program) => program.run(sys).await,
+            Program::Simoop(program) => program.run(sys).await,
             Program::SmallFiles(program) => program.run(sys).await,
         }
     }
