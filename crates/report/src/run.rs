@@ -15,6 +15,7 @@ use crate::histogram::histogram;
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
 use crate::oom::{in_title, oom_section};
+use crate::printed::printed_run;
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
 use crate::view::{Measure, Measures, Scale, View};
@@ -76,6 +77,7 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         paragraph(&title(recording), width, 2),
         oom_section(recording),
         metrics(recording, &measures.first, width),
+        printed_run(recording, width),
         in_full(&|| metrics(recording, &measures.rest, width)),
         in_full(&|| samples(recording, &measures, width)),
         in_full(&|| section(&histogram(&[of_one(recording)]), width)),
