@@ -12,8 +12,8 @@ use units::Pfn;
 use crate::anon::area::AnonArea;
 use crate::errno::Errno;
 
-/// The `oom_score_adj` of a process that the OOM killer never takes.
-pub(crate) const OOM_SCORE_ADJ_MIN: i16 = -1000;
+/// A process with this `oom_score_adj` is never killed.
+pub const OOM_SCORE_ADJ_MIN: i16 = -1000;
 
 /// Identity of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,12 +39,13 @@ impl Process {
         self.0.killed.get()
     }
 
-    /// What the OOM killer adds to its score, in thousandths of all memory (`oom_score_adj`).
+    /// How the OOM killer shall see it (`/proc/PID/oom_score_adj`).
     pub fn oom_score_adj(&self) -> i16 {
         self.0.oom_score_adj.get()
     }
 
-    /// Sets that.
+    /// Sets how the OOM killer shall see it: thousandths of the memory that it may take from, added to
+    /// what it holds; -1000 means never.
     ///
     /// # Errors
     /// `Inval` outside of -1000 to 1000.
