@@ -3,7 +3,7 @@
 //!
 //! Next: [`super::page`], [`super::stall`], [`super::oom`], [`crate::reclaim`], [`crate::compact`].
 
-use mm::MemcgId;
+use mm::{MemcgId, Memory};
 use mm::alloc::flags::{AllocFlags, gfp_zone};
 use mm::alloc::page_alloc::AllocOutcome;
 use mm::base::event::Trace;
@@ -12,6 +12,7 @@ use mm::decide::retry::{Next, Outcome};
 use mm::decide::slow_path::SlowRequest;
 use units::{Nanos, NodeId, Order, Pfn};
 
+use crate::alloc::oom_watch::OomCall;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
 use crate::tasks::process::Process;
@@ -79,6 +80,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.last_try(gfp, order, flags, lock.is_some()).await
                 }
                 Next::Kill => {
+                    self.mem(|mem| self.shared.oom_watch.show(mem, OomCall { gfp, order, cpu }));
                     let killed = self.oom_kill(MemcgId::ROOT);
                     self.machine().cond_resched().await; // until the oom_reaper is done
                     Err(if killed { Outcome::Killed } else { Outcome::NobodyLeft })
@@ -90,6 +92,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Err(came_to) => outcome = came_to,
             }
         }
+    }
+
+    /// Shows memory to `watch` whenever the OOM killer is called for want of pages, before it takes anybody.
+    pub fn before_oom_kills(&self, watch: impl FnMut(&Memory<T>, OomCall) + 'static) {
+        self.shared.oom_watch.set(watch);
     }
 
     /// Before the OOM killer runs: one try, unless another task holds its lock.

@@ -100,6 +100,7 @@ const KERNEL: &[&str] = &[
     "cache/in_flight",
     "cache/window",
     "alloc/kills",
+    "alloc/oom_watch",
     "alloc/used_frames",
     "time",
     "errno",
