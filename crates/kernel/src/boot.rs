@@ -86,6 +86,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 in_flight: RefCell::new(InFlight::default()),
                 reads: ReadQueues::new(&machine),
                 wait,
+                inode_group_holders: Default::default(),
                 congestion: RefCell::default(),
                 pressure,
                 flushers: RefCell::new(disks.map(|_| Flusher::new(machine.new_queue())).collect()),

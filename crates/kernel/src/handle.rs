@@ -11,6 +11,7 @@ use mm::base::event::Trace;
 use mm::decide::congestion::Congestion;
 use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
+use mm::fs::xfs::reclaimable::GROUPS;
 use mm::{MemcgId, Memory};
 use units::Nanos;
 
@@ -23,6 +24,7 @@ use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::machine::{Machine, QueueId, TaskId};
 use crate::queues::{CompactionThreads, JournalThread, NodeQueues, ReadQueues, WriteQueues};
+use crate::section::Site;
 use crate::tasks::process::Processes;
 use crate::time::{jiffy, ticks_from};
 use crate::writeback::inodes::Flusher;
@@ -45,6 +47,8 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) in_flight: RefCell<InFlight>,
     pub(crate) reads: ReadQueues,
     pub(crate) wait: WriteQueues,
+    /// Who locked an allocation group of inodes last: a reclaimer in this site, or the worker.
+    pub(crate) inode_group_holders: [Cell<Option<Site>>; GROUPS],
     /// Writes of each device.
     pub(crate) congestion: RefCell<Congestion>,
     /// By zone: those who wait for pressure on it to ease.

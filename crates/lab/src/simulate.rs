@@ -18,7 +18,7 @@ use crate::balance::with_balance;
 use crate::counted::{phases, since};
 use crate::error::{FailedAssertion, LabError};
 use crate::resolve::{Setting, command, filesystem};
-use crate::waited::{wait, with_waits};
+use crate::waited::{section, wait, with_waits};
 
 /// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
 ///
@@ -118,7 +118,8 @@ fn recorded(identity: Recording, result: SimResult) -> Recording {
     let phases = recording.phases_to_the_end();
     let recording = with_balance(recording);
     let waits = result.waits.into_iter().map(|waits| wait(waits, &phases)).collect();
-    with_waits(recording, waits)
+    let sections = result.sections.into_iter().map(|time| section(time, &phases)).collect();
+    with_waits(recording, waits).within(sections)
 }
 
 fn oom_kill(kill: kernel::OomKill) -> OomKill {

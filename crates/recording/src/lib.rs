@@ -24,13 +24,16 @@ use serde::{Deserialize, Serialize};
 pub use error::RecordingError;
 pub use files::ContentHash;
 pub use series::{Series, is_gauge};
-pub use waits::{Wait, WaitEnd, WaitKind};
+pub use waits::{WITHIN, Wait, WaitEnd, WaitKind};
 
 /// The newest version of the format on disk. A reader refuses any that is newer.
 ///
 /// A recording is written in the oldest version that holds it, so that older programs read what
-/// they can: version 2 has [`Recording::oom_kills`], version 3 [`Recording::waits`].
-pub const SCHEMA: u32 = 3;
+/// they can: version 2 has [`Recording::oom_kills`], version 3 [`Recording::waits`], version 4
+/// [`Recording::sections`] and in the middle of what a task waited.
+pub const SCHEMA: u32 = 4;
+/// The version of a recording with waits and without sections.
+const SCHEMA_WAITED: u32 = 3;
 /// The version of a recording with kills and without waits.
 const SCHEMA_KILLED: u32 = 2;
 /// The version of a recording that has nothing newer in it.
@@ -79,6 +82,10 @@ pub struct Recording {
     /// by [`Recording::waited`].
     #[serde(skip)]
     pub waits: Vec<Wait>,
+    /// How long tasks were in which parts of the kernel, if that is known and they were in any. Set it by
+    /// [`Recording::within`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sections: Vec<SectionTime>,
     /// What the OOM killer took, if that ended the run: there are no metrics then, and all else is
     /// as it was up to that moment. Set it by [`Recording::killed`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -122,6 +129,24 @@ pub struct Stall {
     pub total_ns: u64,
     /// The longest single wait.
     pub max_ns: u64,
+}
+
+/// Time of one task in one part of the kernel in one phase, waits and all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SectionTime {
+    /// The phase in which it ended, as [`Wait::phase`].
+    pub phase: String,
+    /// The task's name.
+    pub task: String,
+    /// The part, as [`Wait::within`].
+    pub within: String,
+    /// How often the task was there.
+    pub count: u64,
+    /// How long in all.
+    pub spent_ns: u64,
+    /// The longest stay.
+    pub longest_ns: u64,
 }
 
 /// A process that the OOM killer took.
@@ -169,6 +194,7 @@ impl Recording {
             series: Series::default(),
             stalls: Vec::new(),
             waits: Vec::new(),
+            sections: Vec::new(),
             oom_kills: Vec::new(),
             notes: Vec::new(),
             events: 0,
@@ -209,10 +235,21 @@ impl Recording {
         self
     }
 
+    /// This recording with what is known of the time in parts of the kernel; unchanged without any.
+    #[must_use]
+    pub fn within(mut self, sections: Vec<SectionTime>) -> Self {
+        self.sections = sections;
+        self.schema = self.oldest_schema();
+        self
+    }
+
     /// The oldest version of the format that holds this.
     fn oldest_schema(&self) -> u32 {
+        if !self.sections.is_empty() || waits::tell_within(&self.waits) {
+            return SCHEMA;
+        }
         match (self.waits.is_empty(), self.oom_kills.is_empty()) {
-            (false, _) => SCHEMA,
+            (false, _) => SCHEMA_WAITED,
             (true, false) => SCHEMA_KILLED,
             (true, true) => SCHEMA_OLDEST,
         }

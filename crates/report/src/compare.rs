@@ -6,6 +6,7 @@
 
 use stats::difference::Test;
 
+use crate::blocked::{blocked_table, stall_lines};
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::findings::{all_counters, findings, waited_table};
 use crate::histogram::histogram;
@@ -45,6 +46,7 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
         text += &paragraph(&line, width, 2);
     }
     text += &separated(findings(groups, view.all, width));
+    text += &separated(blocked(groups, view.all, width));
     if view.all {
         text += &in_full(&compared.rest, groups, width);
     } else {
@@ -82,6 +84,10 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
     if !waited.is_empty() {
         text += &format!("\n{}", waited.to_markdown());
     }
+    let blocked = blocked_table(groups, view.all, true);
+    if !blocked.is_empty() {
+        text += &format!("\n{}", blocked.to_markdown());
+    }
     if view.all {
         let rest = &compared.rest;
         if !rest.rows.is_empty() {
@@ -98,6 +104,16 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
         text += &format!("{}  # {}\n", clean(&group.command), clean(&group.label));
     }
     Ok(text + "```\n")
+}
+
+/// Who blocks on whom; empty where nobody knows.
+fn blocked(groups: &[Group<'_>], all: bool, width: usize) -> String {
+    let table = blocked_table(groups, all, false);
+    if table.is_empty() {
+        return String::new();
+    }
+    let lines: String = stall_lines(groups).lines().map(|line| paragraph(line, width, 2)).collect();
+    table.to_text(width) + &lines
 }
 
 fn title(workload: &str, groups: &[Group<'_>]) -> String {

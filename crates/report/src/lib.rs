@@ -11,6 +11,7 @@
 //! knowledge of how a recording was made. The same recordings give the same text.
 
 mod ablate;
+mod blocked;
 mod compare;
 mod compared;
 mod export;

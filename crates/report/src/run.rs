@@ -10,6 +10,7 @@ use stats::describe::median;
 use stats::ops::ops_rows;
 
 use crate::Group;
+use crate::blocked::who_blocks;
 use crate::histogram::histogram;
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
@@ -82,6 +83,7 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         phases(&recording.phases_to_the_end(), width),
         timeline(recording, width),
         who_waited(recording, view.all, width),
+        who_blocks(recording, view.all, width),
         in_full(&|| by_phase(recording, width)),
         in_full(&|| section(&all_counters(recording), width)),
         in_full(&|| memcg(recording, width)),

@@ -21,6 +21,7 @@ use crate::executor::{Progress, RunError, Simulation};
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
 use crate::sample::{PhaseSample, Sampler};
+use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::system::SimSystem;
 use crate::wait::Stall;
@@ -121,6 +122,8 @@ pub struct SimResult {
     /// Every wait, idleness included, by the phase in which it ended: what ended it, and whether
     /// anything could have.
     pub waits: Vec<Waits>,
+    /// How long tasks were in which parts of the kernel, by the phase in which they left them.
+    pub sections: Vec<SectionTime>,
     /// Events that the simulator handled.
     pub events: u64,
     /// Simulated time when the program ended.
@@ -345,6 +348,7 @@ where
         rows,
         stalls: machine.stalls().into_iter().filter(|stall| !is_idleness(stall)).collect(),
         waits: machine.waits(),
+        sections: machine.sections(),
         events: machine.statistics().events,
         simulated: end.at,
     })

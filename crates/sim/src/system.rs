@@ -174,6 +174,14 @@ impl System for SimSystem {
         Ok(self.worked.sum(self.kernel.machine()))
     }
 
+    async fn set_oom_score_adj(&self, adj: i16) -> Result<(), SystemError> {
+        self.process.set_oom_score_adj(adj).map_err(failed("write oom_score_adj", self.name()))
+    }
+
+    async fn oom_kills(&self) -> Result<u64, SystemError> {
+        Ok(self.kernel.oom_kill_count())
+    }
+
     fn mark(&self, phase: &str) {
         self.sampler.borrow_mut().mark(phase, self.now(), &self.kernel);
     }
@@ -192,6 +200,7 @@ impl System for SimSystem {
         };
         let process =
             self.kernel.process_start(&spec.name, memcg).await.map_err(failed("spawn", &spec.name))?;
+        process.set_oom_score_adj(self.process.oom_score_adj()).expect("its parent has it");
         let machine = self.kernel.machine().clone();
         let result = Rc::new(Cell::new(None));
         let done = machine.new_queue();

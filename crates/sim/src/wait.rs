@@ -160,6 +160,7 @@ impl State {
         }
         self.records[index as usize].note_wait(Finished {
             reason: task.reason,
+            within: task.inside.within,
             ended: how.into(),
             timeout: task.timeout,
             spent: now - task.since,

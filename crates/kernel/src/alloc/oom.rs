@@ -9,7 +9,7 @@
 //! go of it before the reaper is done, but kills nobody else either while it sees a victim that was
 //! not reaped. A kill in a cgroup at its limit takes no time here, and so needs no lock.
 //!
-//! Left out: `oom_score_adj`, swap and page tables in the score, `memory.oom.group`.
+//! Left out: an `oom_score_adj` other than -1000, which nobody is killed with, swap and page tables in the score, `memory.oom.group`.
 
 use std::cell::Cell;
 
@@ -21,7 +21,7 @@ use units::PAGE_SIZE;
 use crate::alloc::kills::OomKill;
 use crate::handle::Kernel;
 use crate::machine::Machine;
-use crate::tasks::process::Process;
+use crate::tasks::process::{OOM_SCORE_ADJ_MIN, Process};
 
 /// `oom_lock`, held until it is dropped.
 pub(crate) struct OomLock<'a>(&'a Cell<bool>);
@@ -47,7 +47,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             .borrow()
             .list
             .iter()
-            .filter(|process| !process.is_killed())
+            .filter(|process| !process.is_killed() && process.oom_score_adj() != OOM_SCORE_ADJ_MIN)
             .filter(|process| self.mem(|mem| mem.core.cgroups.is_descendant(process.memcg(), memcg)))
             .cloned()
             .collect();
@@ -68,6 +68,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Every kill so far, the first one first.
     pub fn oom_kills(&self) -> Vec<OomKill> {
         self.shared.oom_kills.borrow().clone()
+    }
+
+    /// How many kills there were so far.
+    pub fn oom_kill_count(&self) -> u64 {
+        self.shared.oom_kills.borrow().len() as u64
     }
 
     fn described(&self, victim: &Process, memcg: MemcgId, candidates: &[Process]) -> OomKill {

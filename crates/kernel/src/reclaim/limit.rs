@@ -9,10 +9,14 @@ use mm::decide::priority::Escalation;
 
 use crate::handle::Kernel;
 use crate::machine::Machine;
+use crate::section::{Section, Site};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Limit reclaim at `target` for a charge of `pages`: returns the pages freed.
     pub(crate) async fn limit_reclaim(&self, target: MemcgId, pages: u64, gfp: Gfp) -> u64 {
-        self.try_to_free_pages(Escalation::limit(gfp, target, pages)).await
+        self.machine().enter(Section::Site(Site::LimitReclaim));
+        let freed = self.try_to_free_pages(Escalation::limit(gfp, target, pages)).await;
+        self.machine().leave(Section::Site(Site::LimitReclaim));
+        freed
     }
 }

@@ -12,6 +12,9 @@ use units::Pfn;
 use crate::anon::area::AnonArea;
 use crate::errno::Errno;
 
+/// A process with this `oom_score_adj` is never killed.
+pub const OOM_SCORE_ADJ_MIN: i16 = -1000;
+
 /// Identity of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProcessId(pub u32);
@@ -36,6 +39,24 @@ impl Process {
         self.0.killed.get()
     }
 
+    /// How the OOM killer shall see it (`/proc/PID/oom_score_adj`).
+    pub fn oom_score_adj(&self) -> i16 {
+        self.0.oom_score_adj.get()
+    }
+
+    /// Sets how the OOM killer shall see it: thousandths of the memory that it may take from, added to
+    /// what it holds; -1000 means never.
+    ///
+    /// # Errors
+    /// `Inval` outside of -1000 to 1000.
+    pub fn set_oom_score_adj(&self, adj: i16) -> Result<(), Errno> {
+        if !(OOM_SCORE_ADJ_MIN..=-OOM_SCORE_ADJ_MIN).contains(&adj) {
+            return Err(Errno::Inval);
+        }
+        self.0.oom_score_adj.set(adj);
+        Ok(())
+    }
+
     /// Fails if it was killed: checked at every system call.
     pub(crate) fn check_alive(&self) -> Result<(), Errno> {
         if self.is_killed() { Err(Errno::Killed) } else { Ok(()) }
@@ -48,6 +69,7 @@ pub(crate) struct ProcessState {
     pub(crate) name: String,
     pub(crate) memcg: MemcgId,
     pub(crate) killed: Cell<bool>,
+    pub(crate) oom_score_adj: Cell<i16>,
     /// Anonymous mappings; the first holds the process's own pages. None: unmapped.
     pub(crate) anon: RefCell<Vec<Option<AnonArea>>>,
     pub(crate) kernel_pages: RefCell<Vec<Pfn>>,

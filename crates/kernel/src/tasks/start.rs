@@ -40,6 +40,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 name: name.to_string(),
                 memcg,
                 killed: Cell::new(false),
+                oom_score_adj: Cell::new(0),
                 anon: RefCell::new(vec![Some(own)]),
                 kernel_pages: RefCell::new(Vec::new()),
                 page_tables: RefCell::default(),

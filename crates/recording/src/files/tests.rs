@@ -235,7 +235,7 @@ fn every_broken_file_is_named_with_the_place() {
 `runs/first/series.csv` was changed after it was written: it has 60 bytes, `MANIFEST` says 61
 `runs/first/scenario.toml` was changed after it was written: it has 49 bytes, `MANIFEST` says 37
 `runs/first/series.csv` was changed after it was written: its hash is 93b2be4b82cd7de854f4903eb6c0f40e, `MANIFEST` says b62813c4a259296ae60bee63bee5fc44
-`runs/first/MANIFEST` has schema 9, this program reads up to schema 3
+`runs/first/MANIFEST` has schema 9, this program reads up to schema 4
 `runs/first/MANIFEST`, line 4, column 1: expected `file scenario.toml`, its length and its hash
 ");
     insta::assert_snapshot!(message(&errors[0]), @r"

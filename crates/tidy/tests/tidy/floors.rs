@@ -105,6 +105,7 @@ const KERNEL: &[&str] = &[
     "time",
     "errno",
     "machine",
+    "section",
 ];
 
 /// The header of a block of methods of the handle.

@@ -117,7 +117,7 @@ fn a_group_that_is_busy_is_skipped_and_waited_for_in_the_second_round() {
     assert_eq!(scene.step(&mut first), InodeNext::Write(ClusterId(0)), "the first group is locked");
     assert_eq!(scene.step(&mut second), looked(32, 32), "so this one takes the second");
     assert_eq!(scene.step(&mut second), looked(8, 8));
-    assert_eq!(scene.step(&mut second), InodeNext::WaitForGroup);
+    assert_eq!(scene.step(&mut second), InodeNext::WaitForGroup(0));
     scene.mem.cluster_written(CPU, ClusterId(0));
     assert_eq!(scene.step(&mut first), looked(32, 32));
     assert_eq!(scene.step(&mut first), looked(8, 8));

@@ -44,6 +44,8 @@ struct Buffer {
     listed: bool,
     /// It is queued to be written, or being written: nobody else may change it.
     writing: bool,
+    /// Of such a write: one who reclaims inodes began it.
+    for_reclaim: bool,
 }
 
 /// Whether a cluster is in memory.
@@ -57,6 +59,17 @@ pub enum ClusterState {
     Writing,
     /// It is.
     Ready,
+}
+
+/// What is under way with a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transfer {
+    /// It is being read.
+    Read,
+    /// It is queued to be written, or being written, by the AIL's thread.
+    Write,
+    /// The same by one who reclaims inodes.
+    ReclaimersWrite,
 }
 
 /// All buffers in memory.
@@ -121,6 +134,7 @@ impl XfsBuffers {
             held: 0,
             listed: true,
             writing: false,
+            for_reclaim: false,
         });
         assert!(before.is_none(), "cluster {} has two buffers", cluster.0);
         self.lists[node.index()].push_back(cluster);
@@ -166,7 +180,23 @@ impl XfsBuffers {
         self.hold(cluster);
         let buffer = self.get(cluster).expect("just held");
         assert!(buffer.valid && !buffer.writing, "cluster {} is locked", cluster.0);
-        buffer.writing = true;
+        (buffer.writing, buffer.for_reclaim) = (true, false);
+    }
+
+    /// A write that was just begun is that of one who reclaims inodes.
+    pub(super) fn write_for_reclaim(&mut self, cluster: ClusterId) {
+        self.get(cluster).expect("a buffer that is written stays").for_reclaim = true;
+    }
+
+    /// What is under way with the buffer of a cluster, for those who wait for it to be told on whom.
+    pub fn transfer(&self, cluster: ClusterId) -> Option<Transfer> {
+        let buffer = self.buffers.get(cluster.0 as usize)?.as_ref()?;
+        match (buffer.valid, buffer.writing, buffer.for_reclaim) {
+            (false, ..) => Some(Transfer::Read),
+            (true, true, false) => Some(Transfer::Write),
+            (true, true, true) => Some(Transfer::ReclaimersWrite),
+            (true, false, _) => None,
+        }
     }
 
     /// It is on the disk.

@@ -42,8 +42,8 @@ pub enum InodeNext {
         /// Freed.
         freed: u64,
     },
-    /// Wait until some group is unlocked.
-    WaitForGroup,
+    /// Wait until some group is unlocked: this one is needed.
+    WaitForGroup(usize),
     /// Wait until some cluster is written or read.
     WaitForCluster(ClusterId),
     /// Force the log and wait for that.
@@ -100,7 +100,7 @@ impl InodeReclaim {
             if self.inside.is_none() {
                 match self.enter_group(fs) {
                     Enter::Entered => {}
-                    Enter::Wait => return InodeNext::WaitForGroup,
+                    Enter::Wait => return InodeNext::WaitForGroup(self.group),
                     Enter::Over => return InodeNext::Done,
                 }
             }
@@ -115,6 +115,11 @@ impl InodeReclaim {
     /// Whether a group was unlocked since the last call, so that those who wait for one may look.
     pub fn take_unlocked(&mut self) -> bool {
         core::mem::take(&mut self.unlocked)
+    }
+
+    /// The group that the pass has locked.
+    pub fn locked(&self) -> Option<usize> {
+        self.inside.map(|_| self.group)
     }
 
     fn enter_group(&mut self, fs: &mut Fs) -> Enter {
@@ -212,6 +217,7 @@ fn wait_for(fs: &mut Fs, mapping: MappingId, state: ItemState) -> InodeNext {
             ClusterState::Reading | ClusterState::Writing => InodeNext::WaitForCluster(cluster),
             ClusterState::Ready => {
                 flush_cluster(&mut fs.xfs_log, &mut fs.xfs_buffers, cluster);
+                fs.xfs_buffers.write_for_reclaim(cluster);
                 InodeNext::Write(cluster)
             }
         },
