@@ -4,6 +4,7 @@
 
 pub mod kills;
 pub mod oom;
+pub mod oom_watch;
 pub mod page;
 pub mod purpose;
 pub(crate) mod report;

@@ -3,15 +3,16 @@
 //!
 //! Next: [`super::page`], [`super::stall`], [`super::oom`], [`crate::reclaim`], [`crate::compact`].
 
-use mm::MemcgId;
 use mm::alloc::flags::{AllocFlags, gfp_zone};
 use mm::alloc::page_alloc::AllocOutcome;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::decide::retry::{Next, Outcome};
 use mm::decide::slow_path::SlowRequest;
+use mm::{MemcgId, Memory};
 use units::{Nanos, NodeId, Order, Pfn};
 
+use crate::alloc::oom_watch::OomCall;
 use crate::alloc::purpose::Purpose;
 use crate::alloc::report::OomControl;
 use crate::handle::Kernel;
@@ -102,6 +103,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.last_try(gfp, order, flags, lock.is_some()).await
                 }
                 Next::Kill => {
+                    self.mem(|mem| self.shared.oom_watch.show(mem, OomCall { gfp, order, cpu }));
                     self.kill_for(purpose, process, &request).await;
                     Err(Outcome::Killed)
                 }
@@ -122,6 +124,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.stop_after_panic().await;
         }
         self.machine().cond_resched().await; // until the oom_reaper is done
+    }
+
+    /// Shows memory to `watch` whenever the OOM killer is called for want of pages, before it takes anybody.
+    pub fn before_oom_kills(&self, watch: impl FnMut(&Memory<T>, OomCall) + 'static) {
+        self.shared.oom_watch.set(watch);
     }
 
     /// Before the OOM killer runs: one try, unless another task holds its lock.

@@ -102,6 +102,7 @@ const KERNEL: &[&str] = &[
     "cache/window",
     "alloc/kills",
     "alloc/purpose",
+    "alloc/oom_watch",
     "alloc/used_frames",
     "time",
     "errno",
