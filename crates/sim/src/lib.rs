@@ -16,6 +16,7 @@
 //! | `attribution.rs` | who waited for what, what ended it, and whether anything could have |
 //! | `task.rs` | what is known of a task |
 //! | `device.rs`, `device_model.rs` | block devices at work; what each kind can do |
+//! | `elevator.rs`, `sweep.rs` | what waits before a device, and how a disk goes through what it has |
 //! | `cost.rs` | nanoseconds for each operation |
 //! | `machines/` | the machines that runs can name |
 //! | `run.rs`, `system.rs`, `sample.rs` | a workload from boot to end, its system calls, its samples |
@@ -30,6 +31,7 @@ mod cost;
 mod cpu;
 mod device;
 mod device_model;
+mod elevator;
 mod event;
 mod executor;
 mod hardware;
@@ -39,6 +41,7 @@ pub mod run;
 mod sample;
 mod share;
 mod state;
+mod sweep;
 mod system;
 mod task;
 mod wait;
@@ -49,7 +52,7 @@ mod tests;
 pub use attribution::{Ended, LENGTH_CLASSES, WaitKind, Waits, kernel_name};
 pub use cost::{CostTable, UnknownCost};
 pub use device::DeviceCounters;
-pub use device_model::{DeviceModel, Speed};
+pub use device_model::{DeviceModel, IoScheduler, Order, Speed};
 pub use event::Class;
 pub use executor::{Progress, RunError, Simulation};
 pub use hardware::{Hardware, HardwareError};
