@@ -269,11 +269,11 @@ impl Core {
         let completed = state.complete(entry.time(), entry.target(), entry.detail());
         drop(state);
         let handler = self.on_io_done.borrow().clone();
-        let CpuId(cpu) = completed.cpu;
+        let CpuId(cpu) = completed.pending.cpu;
         self.cpu.set(cpu);
         self.debt.set(0);
         if let Some(handler) = handler {
-            handler(completed.tag);
+            completed.pending.sent().for_each(|sent| handler(sent.tag));
         }
         let charged = self.debt.replace(0);
         if charged > 0 {
