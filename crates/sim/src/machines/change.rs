@@ -29,7 +29,7 @@ const LOG_MAX: u64 = 2 << 30;
 /// As many requests as a disk's queue holds.
 const GATHERS_MAX: u16 = 128;
 
-pub(super) const CHANGES: [Change; 10] = [
+pub(super) const CHANGES: [Change; 11] = [
     Change {
         name: "cpus",
         takes: "a number from the machine's nodes to 1024",
