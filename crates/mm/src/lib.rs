@@ -179,6 +179,7 @@ pub mod decide {
     pub mod pause;
     #[cfg(test)]
     mod pause_scenes;
+    pub mod idle_run;
     pub mod priority;
     pub mod retry;
     pub mod retry_paused;
