@@ -250,5 +250,6 @@ fn filled(identity: Recording, result: LinuxResult) -> Recording {
 
 fn oom_kill(kill: linux::OomKill) -> OomKill {
     let linux::OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory } = kill;
-    OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory }
+    let (panicked, why, gauges) = Default::default();
+    OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory, panicked, why, gauges }
 }

@@ -115,7 +115,8 @@ fn recorded(identity: Recording, result: SimResult) -> Recording {
         simulated_ns: result.simulated.get(),
         ..identity
     };
-    let dirty_inodes = result.oom_kills.first().map(|kill| kill.dirty_inodes);
+    let dirty_inodes =
+        result.oom_kills.first().and_then(|kill| kill.gauges.get("nr_xfs_inodes_not_clean").copied());
     let recording = recording.killed(result.oom_kills.into_iter().map(oom_kill).collect());
     let phases = recording.phases_to_the_end();
     let recording = with_kill(with_balance(recording), dirty_inodes);
@@ -125,8 +126,9 @@ fn recorded(identity: Recording, result: SimResult) -> Recording {
 }
 
 fn oom_kill(kill: kernel::OomKill) -> OomKill {
-    let kernel::OomKill { at, task, cgroup, by_limit, anon_pages, dirty_inodes: _, memory } = kill;
-    OomKill { at_ns: at.get(), task, cgroup, by_limit, anon_pages: Some(anon_pages), memory }
+    let kernel::OomKill { at, task, cgroup, by_limit, anon_pages, panicked, memory, why, gauges } = kill;
+    let anon_pages = (!panicked).then_some(anon_pages);
+    OomKill { at_ns: at.get(), task, cgroup, by_limit, anon_pages, memory, panicked, why, gauges }
 }
 
 /// Waits that somebody suffered. Idle kernel threads, and programs that sleep or wait for their

@@ -114,7 +114,12 @@ pub const METRICS: &[MetricSpec] = &[
     metric("pinned_gib_at_oom", "GiB", Better::More, "pinned when the first task was killed"),
     metric("free_percent_at_oom", "%", Better::Less, "free memory when the first task was killed, of all"),
     metric("slab_percent_at_oom", "%", Better::Neither, "slab then, of all memory"),
-    metric("dirty_inodes_at_oom", "inodes", Better::Neither, "inodes that waited to be written then (simulated)"),
+    metric(
+        "dirty_inodes_at_oom",
+        "inodes",
+        Better::Neither,
+        "inodes that waited to be written then (simulated)",
+    ),
     metric("files_per_sec", "files/s", Better::More, "files of a step by its time, one sample a step"),
     metric("files_created", "files", Better::Neither, "in all steps"),
     MetricSpec {
@@ -327,7 +332,11 @@ impl InodeStorm {
             Pinner::Stays => Some(sys.map_anonymous(Bytes(sizes.to * PAGE_SIZE)).await?),
             Pinner::Anew => None,
         };
+        let so_far = |steps: &[Stepped]| {
+            outcome(steps, sys.now().saturating_sub(begin), sys.memory_total(), before.allocstalls)
+        };
         let (mut steps, mut pinned) = (Vec::new(), 0);
+        sys.keep(&so_far(&steps));
         for (number, pages) in (0..).zip(sizes.amounts()) {
             let step = Step { number, pinned, pages, files_per_process: sizes.files_per_process, kills };
             let stepped = match &held {
@@ -336,12 +345,13 @@ impl InodeStorm {
             };
             pinned = if held.is_some() { stepped.pinned } else { 0 };
             steps.push(stepped);
+            sys.keep(&so_far(&steps));
             if stepped.killed {
                 break;
             }
         }
         sys.mark("stormed");
-        Ok(outcome(&steps, sys.now().saturating_sub(begin), sys.memory_total(), before.allocstalls))
+        Ok(so_far(&steps))
     }
 
     /// A step of a task of its own, which pins everything.
