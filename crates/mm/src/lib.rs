@@ -175,13 +175,13 @@ pub mod decide {
     pub mod charge;
     pub mod congestion;
     pub mod effort;
+    pub mod idle_run;
     pub mod kswapd;
     #[cfg(test)]
     mod kswapd_scenes;
     pub mod pause;
     #[cfg(test)]
     mod pause_scenes;
-    pub mod idle_run;
     pub mod priority;
     pub mod retry;
     pub mod retry_paused;

@@ -6,7 +6,7 @@
 //!
 //! Theory of operation, with M the memory of the machine:
 //! 1. a step forks `processes`, which wait; then memory is locked up to the step's amount, `pin_from` and each
-//!    time `pin_step` more, M/64 unless said otherwise; a file named after the step tells all to begin;
+//!    time `pin_step` more, M/2 and M/64 unless said otherwise; a file named after the step tells all to begin;
 //! 2. together they create `files` files, each process in subdirectories of its own; a file is what it is in
 //!    [`crate::small_files`], but empty unless `file_size` says otherwise: nearly all of it is its inode;
 //! 3. nothing is deleted and no cache dropped between two steps, so from some step on memory is always full;
@@ -80,7 +80,7 @@ pub const PARAMS: &[ParamSpec] = &[
         name: "pin_from",
         kind: ParamKind::Size { min: Bytes(PAGE_SIZE), max: SIZE_MAX },
         default: None,
-        help: "memory that the first step pins; without it 1/64 of all",
+        help: "memory that the first step pins; without it half of all",
     },
     ParamSpec {
         name: "pin_to",
@@ -280,7 +280,7 @@ impl InodeStorm {
         let files = self.files.unwrap_or(installed(memory) / (MEMORY_OF_FILE / PAGE_SIZE));
         Sizes {
             files_per_process: (files / self.processes).max(1),
-            from: pages(self.pin_from, step),
+            from: pages(self.pin_from, installed(memory) / 2),
             to: pages(self.pin_to, memory),
             step: pages(self.pin_step, step),
         }
@@ -302,16 +302,16 @@ impl InodeStorm {
 
     /// What is to be said of a run on `machine` with its results.
     pub(crate) fn remarks(&self, machine: MachineSize) -> Vec<String> {
-        let Sizes { files_per_process, from, to, step } = self.sizes(machine);
+        let Sizes { files_per_process, from, step, .. } = self.sizes(machine);
         let size = |pages: u64| Bytes(pages * PAGE_SIZE);
         vec![format!(
             "each step {} processes with {files_per_process} files of {} each; pinned are {}, then {} more each \
-             time, up to {} or an OOM kill",
+             time, until an OOM kill{}",
             self.processes,
             self.file_size,
             size(from),
             size(step),
-            size(to),
+            self.pin_to.map(|to| format!(" or {to}")).unwrap_or_default(),
         )]
     }
 

@@ -47,7 +47,8 @@ fn a_run_that_nobody_is_killed_in_goes_to_the_end_of_pinning() {
 #[test]
 fn the_shape_of_the_measured_guests_pins_everything_anew_in_each_step() {
     let scene = Scene::new();
-    let json = json(&scene, 
+    let json = json(
+        &scene,
         "run inode-storm --machine guest-tcg+log=16M --kernel linux-6.1 --param processes=1 --param files=2000 \
          --param per_directory=1000 --param pinner=anew --param pin_from=40M --param pin_step=10M \
          --param pin_to=60M --format json -q",

@@ -14,7 +14,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) async fn try_to_free_pages(&self, run: &mut Escalation) -> u64 {
         let (order, target) = (run.sc.order, run.sc.target);
         self.trace_begin(order, target);
-        if let Some(freed) = self.run_idle(&mut run) {
+        if let Some(freed) = self.run_idle(run) {
             self.trace_end(freed, target);
             return freed;
         }

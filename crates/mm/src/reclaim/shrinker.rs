@@ -127,8 +127,7 @@ impl Reclaim {
         node: NodeId,
     ) -> bool {
         Shrinker::ALL.iter().all(|&shrinker| {
-            shrinker == Shrinker::SuperBlock
-                || freeable(core, cache, fs, shrinker, MemcgId::ROOT, node) == 0
+            shrinker == Shrinker::SuperBlock || freeable(core, cache, fs, shrinker, MemcgId::ROOT, node) == 0
         })
     }
 
