@@ -305,9 +305,13 @@ impl InodeStorm {
         let Sizes { files_per_process, from, step, .. } = self.sizes(machine);
         let size = |pages: u64| Bytes(pages * PAGE_SIZE);
         vec![format!(
-            "each step {} processes with {files_per_process} files of {} each; pinned are {}, then {} more each \
-             time, until an OOM kill{}",
-            self.processes,
+            "each step {} with {files_per_process} files of {} each; pinned are {}, then {} more each time, until \
+             an OOM kill{}",
+            if self.processes == 1 {
+                "1 process".to_owned()
+            } else {
+                format!("{} processes", self.processes)
+            },
             self.file_size,
             size(from),
             size(step),
@@ -405,7 +409,8 @@ impl InodeStorm {
 /// Pages that are installed where a kernel manages `pages`, without what it kept at boot: round steps are easier to
 /// read.
 fn installed(pages: u64) -> u64 {
-    pages.next_multiple_of((pages.next_power_of_two() / INSTALLED_PARTS).max(1))
+    let part = pages.checked_next_power_of_two().map_or(1, |power| power / INSTALLED_PARTS);
+    pages.next_multiple_of(part.max(1))
 }
 
 /// Pins up to the amount of `step`, or until somebody is killed; returns the pages that are pinned then.
@@ -506,3 +511,6 @@ impl Creator {
         Ok(step.files_per_process)
     }
 }
+
+#[cfg(test)]
+mod tests;
