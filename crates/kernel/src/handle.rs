@@ -16,6 +16,7 @@ use mm::{MemcgId, Memory};
 use units::Nanos;
 
 use crate::alloc::kills::OomKill;
+use crate::alloc::oom_watch::OomWatch;
 use crate::alloc::used_frames::UsedFrames;
 use crate::cache::in_flight::InFlight;
 use crate::files::descriptor::Closed;
@@ -63,6 +64,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) processes: RefCell<Processes>,
     pub(crate) oom_lock: Cell<bool>,
     pub(crate) oom_kills: RefCell<Vec<OomKill>>,
+    pub(crate) oom_watch: OomWatch<T>,
     /// Length of every stall on fragmentation in microseconds, in whole ticks.
     pub(crate) fragment_stalls: RefCell<Vec<u64>>,
     pub(crate) used_frames: RefCell<UsedFrames>,

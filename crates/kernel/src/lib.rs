@@ -31,6 +31,7 @@ pub mod time;
 pub mod writeback;
 
 pub use alloc::kills::OomKill;
+pub use alloc::oom_watch::OomCall;
 pub use anon::area::HugeAdvice;
 pub use anon::mapping::AnonMapping;
 pub use boot::KernelConfig;

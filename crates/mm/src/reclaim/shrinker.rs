@@ -155,6 +155,7 @@ impl Reclaim {
         }
         fs.list_emptied(core, cache);
         sc.reclaimed_slab += core.slabs.pages_freed() - before;
+        sc.slab_scanned += batch;
         scan.plan.scanned(batch);
         core.alloc.events.add(VmEvent::SlabsScanned, batch);
         Some(report)
