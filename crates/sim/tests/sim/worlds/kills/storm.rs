@@ -56,9 +56,12 @@ impl World {
         let mib = *pick(&mut stream, &[8, 12, 16, 24, 32]) * nodes.max(2) / 2;
         let mut device = draw_device(&mut stream);
         device.xfs_log = Bytes(*pick(&mut stream, &[0, 2, 4, 8]) << 20);
+        let mut kernel = kernel.clone();
+        // As on the machine of source 3: 32 MiB of 16 GiB.
+        kernel.tuning.xfs_checkpoint_max = Bytes((mib << 20) / 512);
         let spec = SimRun {
             program: Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults")),
-            kernel: kernel.clone(),
+            kernel,
             sysctls: draw_sysctls(&mut stream),
             hardware: Hardware::with_cpus(cpus).with_device(device),
             layout: draw_layout(mib << 8, nodes, cpus, &mut stream),
