@@ -235,6 +235,9 @@ pub trait Machine: Clone + 'static {
     /// Starts a task that is ready to run at once, pinned to `cpu` if given.
     fn spawn(&self, name: &str, cpu: Option<CpuId>, program: impl Future<Output = ()> + 'static) -> TaskId;
 
+    /// Stops the machine for good: nothing happens any more once the running task waits.
+    fn halt(&self);
+
     /// Hands a request to a block device, which it reaches when the CPU time charged before has
     /// passed.
     fn submit(&self, request: IoRequest);

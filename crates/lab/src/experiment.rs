@@ -114,6 +114,14 @@ const EXPERIMENTS: &[Experiment] = &[
         kernels: &["linux-5.3", "linux-5.3+shrink-slab-when-boosted"],
         grid: None,
     },
+    // D. Chinner, "xfs: make inode reclaim almost non-blocking", 2020: the same machine as for `inode-storm`.
+    Experiment {
+        workload: "simoop",
+        machine: "quad-node-16g",
+        mem: Bytes(16 << 30),
+        kernels: &["linux-5.7", "linux-5.7+async-inode-reclaim+pin-inode-cluster"],
+        grid: None,
+    },
 ];
 
 impl Experiment {

@@ -101,7 +101,7 @@ fn phase_name(phases: &[Phase], over: usize) -> String {
 /// the metrics are about are known.
 pub(crate) fn with_waits(mut recording: Recording, waits: Vec<Wait>) -> Recording {
     // A workload that the OOM killer ended has no metrics; one that it did not has its own.
-    if recording.oom_kills.is_empty() || !recording.metrics.is_empty() {
+    if recording.ended_by().is_none() {
         recording.metrics.extend(metrics(&waits, prepares(&recording.workload)));
     }
     recording.waited(waits)

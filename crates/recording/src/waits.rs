@@ -283,7 +283,7 @@ mod tests {
             cgroup: String::new(),
             by_limit: false,
             anon_pages: None,
-            memory: Vec::new(),
+            ..OomKill::default()
         };
         for killed in [example().killed(vec![kill.clone()]).waited(waits()), waited.killed(vec![kill])] {
             assert_eq!(killed.schema, 3);

@@ -5,7 +5,7 @@
 //!   allocation stall                           all of it, computing and waiting for a CPU too
 //!     super-block shrinker                     of that
 //!       xfs_reclaim_inode                      of that, in this wait
-//!         own write of an inode cluster        on whom
+//!         own inode write        on whom
 //! ```
 //! Recordings before schema 4, and those of real kernels, tell none of it. Next: [`crate::waits`] has all
 //! waits, wherever they were.
@@ -72,7 +72,8 @@ fn site_ns(tree: &Tree<'_>, path: &[&str]) -> u128 {
     tree.get(&path[..1]).map_or(0, |site| site.spent_ns)
 }
 
-/// The paths that a table of these shows, a whole before its parts, the longest first in any.
+/// The paths that a table of these shows: what programs suffer from first, a whole before its parts, the
+/// longest in any first.
 fn shown<'a>(trees: &[Tree<'a>], all: bool) -> Vec<Path<'a>> {
     let paths: BTreeSet<&Path<'a>> = trees.iter().flat_map(BTreeMap::keys).collect();
     let most = |path: &[&str]| {
@@ -91,7 +92,7 @@ fn shown<'a>(trees: &[Tree<'a>], all: bool) -> Vec<Path<'a>> {
         (1..=path.len()).map(|end| (std::cmp::Reverse(most(&path[..end])), path[end - 1])).collect()
     };
     let mut shown: Vec<Path<'a>> = paths.into_iter().filter(|path| matters(path)).cloned().collect();
-    shown.sort_by_key(order);
+    shown.sort_by_key(|path| (path[0] != STALL.0, order(path)));
     shown
 }
 
@@ -135,6 +136,9 @@ fn sentence(recording: &Recording) -> Option<String> {
     };
     let mut text =
         format!("{}: {} of {tasks}, {} in all", STALL.1, stall.count, duration(stall.spent_ns as f64));
+    if waited == 0 {
+        text += ", none of it waiting";
+    }
     if let Some(longest) = waits.max_by_key(|path| tree[*path].spent_ns).filter(|_| waited > 0) {
         let [.., name] = longest[..] else { unreachable!("a path has a name") };
         let shrinker = longest[1..longest.len() - 1].first();

@@ -13,6 +13,7 @@ use crate::histogram::histogram;
 use crate::judge::{Change, Side};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
+use crate::printed::{printed, printed_markdown};
 use crate::table::{Align, Table, clean};
 use crate::view::View;
 use crate::wrap::{command, paragraph};
@@ -45,6 +46,7 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
     for line in footer(&compared.first, groups) {
         text += &paragraph(&line, width, 2);
     }
+    text += &separated(printed(groups, width));
     text += &separated(findings(groups, view.all, width));
     text += &separated(blocked(groups, view.all, width));
     if view.all {
@@ -80,6 +82,7 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
     let lines =
         |rows: &Rows| footer(rows, groups).into_iter().map(|line| format!("\n{line}\n")).collect::<String>();
     text += &lines(&compared.first);
+    text += &separated(printed_markdown(groups));
     let waited = waited_table(groups, view.all);
     if !waited.is_empty() {
         text += &format!("\n{}", waited.to_markdown());

@@ -26,6 +26,7 @@ mod mmtests;
 mod notes;
 pub mod number;
 mod oom;
+mod printed;
 mod run;
 mod sweep;
 mod table;

@@ -14,7 +14,8 @@ use crate::blocked::who_blocks;
 use crate::histogram::histogram;
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
-use crate::oom::{oom_killed, oom_section};
+use crate::oom::{in_title, oom_section};
+use crate::printed::printed_run;
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
 use crate::view::{Measure, Measures, Scale, View};
@@ -76,6 +77,7 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         paragraph(&title(recording), width, 2),
         oom_section(recording),
         metrics(recording, &measures.first, width),
+        printed_run(recording, width),
         in_full(&|| metrics(recording, &measures.rest, width)),
         in_full(&|| samples(recording, &measures, width)),
         in_full(&|| section(&histogram(&[of_one(recording)]), width)),
@@ -112,7 +114,7 @@ fn title(recording: &Recording) -> String {
         (false, Some(wall)) => format!("{} on the clock", duration(wall as f64)),
         (false, None) => "time not known".into(),
     };
-    let ended = oom_killed(recording).map_or(String::new(), |killed| format!(", {killed}"));
+    let ended = in_title(recording).map_or(String::new(), |killed| format!(", {killed}"));
     clean(&format!("{label}{workload} on {kernel} ({backend}, seed {seed}){ended}, {took}"))
 }
 

@@ -11,9 +11,9 @@
 //! | [`WaitKind::Pause`] | nothing: it is meant to last | never |
 //! | [`WaitKind::Idle`] | work | never: nobody suffers |
 //!
-//! Waits are kept as sums by task, wait, section ([`Within`]), end and futility, and by phase of the program; a wait belongs
-//! to the phase in which it ended. Memory is bounded by the numbers of these, not by that of waits, and
-//! no wait allocates but the first of its kind.
+//! Waits are kept as sums by task, wait, section ([`Within`]), end and futility, and by phase of the
+//! program; a wait belongs to the phase in which it ended. Memory is bounded by the numbers of these, not
+//! by that of waits, and no wait allocates but the first of its kind.
 //!
 //! Left out: which write it would have been. Read next: `wait.rs`, which notes a wait when it is over.
 

@@ -1,6 +1,6 @@
 //! Block devices: a queue, a channel and a latency.
 //!
-//! A device takes up to `depth` requests from its queue, first come first served. Each occupies
+//! A device takes up to `depth` requests from its queue, which an I/O scheduler may sort. Each occupies
 //! the device's one channel for the larger of its share of the operations per second and of the
 //! bandwidth, and is complete a fixed latency after it leaves the channel:
 //!
@@ -16,25 +16,31 @@
 //! the other in memory. A device may write slower after a burst
 //! (an SSD whose fast cells are full) until it has rested, and all devices may share one host adapter.
 //!
-//! Left out: merging and sorting of requests.
+//! A disk sorts what it has in its places, too (native command queueing): it serves all that it has upwards from
+//! where its head is, then what came meanwhile, so that nobody waits longer than for two such *sweeps*. A durable
+//! write is between two sweeps, as a flush of the disk's memory is no command that is queued.
 //!
-//! Read next: `device_model.rs` for what devices can do, `executor.rs`, which turns completions
-//! into events.
-
-use std::collections::VecDeque;
+//! Left out: how far the head moves, and when the platter comes round; a disk's memory for writes.
+//!
+//! Read next: `device_model.rs` for what devices can do, `elevator.rs` for what waits before them,
+//! `executor.rs`, which turns completions into events.
 
 use kernel::machine::{IoKind, IoRequest};
 use units::{Bytes, CpuId, Nanos};
 
-use crate::device_model::{DeviceModel, Speed, transfer_time};
+use crate::device_model::{DeviceModel, Order, Speed, transfer_time};
+use crate::elevator::{IoQueue, Pending};
+use crate::sweep::Sweep;
 
 /// What a device has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
-    /// Reads completed.
+    /// Reads completed; several that were merged are one.
     pub reads: u64,
-    /// Writes completed.
+    /// Writes completed, likewise.
     pub writes: u64,
+    /// Requests that were merged with one that waited.
+    pub merges: u64,
     /// Bytes read.
     pub read_bytes: Bytes,
     /// Bytes written.
@@ -49,14 +55,6 @@ pub struct DeviceCounters {
     pub most_in_flight: u64,
 }
 
-/// A request in the device or before it.
-#[derive(Debug, Clone, Copy)]
-struct Pending {
-    request: IoRequest,
-    cpu: CpuId,
-    submitted: u64,
-}
-
 /// A request that the device has begun and will complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Begun {
@@ -67,12 +65,10 @@ pub(crate) struct Begun {
 }
 
 /// A request that is complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Completed {
-    pub(crate) tag: u64,
-    /// The CPU that submitted it, which takes the interrupt.
-    pub(crate) cpu: CpuId,
-    /// A request that moved up.
+    pub(crate) pending: Pending,
+    /// The next one that it begins.
     pub(crate) next: Option<Begun>,
 }
 
@@ -101,9 +97,12 @@ impl HostLink {
 #[derive(Debug)]
 pub(crate) struct Device {
     model: DeviceModel,
-    waiting: VecDeque<Pending>,
+    waiting: IoQueue,
     places: Vec<Option<Pending>>,
     free_places: Vec<u32>,
+    /// Of a disk: those of its places that it has not begun, and whether it has begun one.
+    sweep: Sweep,
+    is_at_work: bool,
     channel_free_at: u64,
     next_offset: u64,
     /// Tracks in the buffer, the most recently used one last.
@@ -120,8 +119,10 @@ impl Device {
         Self {
             free_places: (0..model.depth).rev().collect(),
             places: vec![None; model.depth as usize],
+            waiting: IoQueue::new(model.scheduler),
             model,
-            waiting: VecDeque::new(),
+            sweep: Sweep::default(),
+            is_at_work: false,
             channel_free_at: 0,
             next_offset: 0,
             buffered: Vec::new(),
@@ -143,8 +144,8 @@ impl Device {
         if self.free_places.len() == self.places.len() {
             self.empty_cells(now.saturating_sub(self.resting_since));
         }
-        self.waiting.push_back(Pending { request, cpu, submitted: now });
-        let in_flight = self.waiting.len() + self.places.len() - self.free_places.len();
+        self.counters.merges += self.waiting.add(Pending::new(request, cpu, now));
+        let in_flight = self.waiting.len() + self.requests_in_places();
         self.counters.most_in_flight = self.counters.most_in_flight.max(in_flight as u64);
         self.begin_next(now, link)
     }
@@ -153,8 +154,9 @@ impl Device {
     pub(crate) fn complete(&mut self, now: u64, slot: u32, link: &mut HostLink) -> Completed {
         let pending = self.places[slot as usize].take().expect("a completion belongs to a request in flight");
         self.free_places.push(slot);
+        self.is_at_work = false;
         self.resting_since = now;
-        let IoRequest { kind, len, segments, tag, .. } = pending.request;
+        let IoRequest { kind, len, segments, .. } = pending.request;
         let (requests, bytes) = match kind {
             IoKind::Read => (&mut self.counters.reads, &mut self.counters.read_bytes),
             IoKind::Write | IoKind::DurableWrite => {
@@ -164,17 +166,48 @@ impl Device {
         *requests += 1;
         *bytes += len;
         self.counters.segments += u64::from(segments);
-        self.counters.waited += Nanos(now - pending.submitted);
-        Completed { tag, cpu: pending.cpu, next: self.begin_next(now, link) }
+        self.counters.waited += Nanos(pending.sent().map(|sent| now - sent.submitted).sum());
+        Completed { pending, next: self.begin_next(now, link) }
     }
 
+    /// Gives free places to what waits, and begins what is next.
     fn begin_next(&mut self, now: u64, link: &mut HostLink) -> Option<Begun> {
-        if self.waiting.is_empty() {
-            return None;
+        match self.model.order {
+            Order::Arrival => {
+                let slot = self.admit(now)?;
+                Some(self.begin(slot, link))
+            }
+            Order::Position => {
+                while let Some(slot) = self.admit(now) {
+                    let request = self.placed(slot).request;
+                    self.sweep.add(request.offset, slot, request.kind == IoKind::DurableWrite);
+                }
+                if self.is_at_work {
+                    return None;
+                }
+                let slot = self.sweep.next(self.next_offset)?;
+                self.is_at_work = true;
+                Some(self.begin(slot, link))
+            }
         }
-        let slot = self.free_places.pop()?;
-        let pending = self.waiting.pop_front().expect("just seen not to be empty");
-        self.places[slot as usize] = Some(pending);
+    }
+
+    /// Gives a free place to the next request that waits.
+    fn admit(&mut self, now: u64) -> Option<u32> {
+        let &slot = self.free_places.last()?;
+        let pending = self.waiting.next(now)?;
+        self.free_places.pop();
+        self.places[slot as usize] = Some(pending.admitted(now));
+        Some(slot)
+    }
+
+    fn placed(&self, slot: u32) -> &Pending {
+        self.places[slot as usize].as_ref().expect("a request has that place")
+    }
+
+    fn begin(&mut self, slot: u32, link: &mut HostLink) -> Begun {
+        let pending = self.placed(slot);
+        let admitted = pending.ready_at;
         let IoRequest { kind, offset, len, segments, .. } = pending.request;
         let sequential = offset == self.next_offset;
         let speed = match self.buffered_read(kind, offset) {
@@ -187,10 +220,10 @@ impl Device {
         let gathering = self.model.segment.0 * u64::from(segments);
         let flush = if kind == IoKind::DurableWrite { self.model.flush.0 } else { 0 };
         let occupancy = speed.occupancy(len, sequential) + gathering + flush;
-        let start = self.channel_free_at.max(now).max(pending.submitted);
+        let start = self.channel_free_at.max(admitted);
         self.channel_free_at = (start + occupancy).max(link.pass(start, len));
         self.counters.busy += Nanos(self.channel_free_at - start);
-        Some(Begun { done: self.channel_free_at + speed.latency.0, slot })
+        Begun { done: self.channel_free_at + speed.latency.0, slot }
     }
 
     /// The speed of a read whose track is in the buffer; any other read puts it there.
@@ -230,268 +263,5 @@ impl Device {
     /// Requests that the device works on.
     pub(crate) fn requests_in_places(&self) -> usize {
         self.places.len() - self.free_places.len()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::device_model::{Burst, TrackBuffer, even};
-
-    /// Runs `requests` (submission time, kind, offset, length) through a device and draws when
-    /// each is done: one line a request.
-    fn scene(model: DeviceModel, link: Option<u64>, requests: &[(u64, IoKind, u64, u64)]) -> String {
-        let (mut device, mut link) = (Device::new(model), HostLink::new(link));
-        let mut in_flight: Vec<Begun> = Vec::new();
-        let mut lines = Vec::new();
-        let mut arrivals = requests.iter().enumerate().peekable();
-        loop {
-            in_flight.sort_by_key(|begun| (begun.done, begun.slot));
-            let arrival = arrivals.peek().map_or(u64::MAX, |(_, request)| request.0);
-            if in_flight.first().is_some_and(|first| first.done <= arrival) {
-                let Begun { done, slot } = in_flight.remove(0);
-                let completed = device.complete(done, slot, &mut link);
-                lines.push(format!("{} done at {done}", completed.tag));
-                in_flight.extend(completed.next);
-            } else if let Some((tag, &(now, kind, offset, len))) = arrivals.next() {
-                let request =
-                    IoRequest { device: 0, kind, offset, len: Bytes(len), segments: 1, tag: tag as u64 };
-                in_flight.extend(device.submit(now, request, CpuId(0), &mut link));
-            } else {
-                lines.push(format!("{:?}", device.counters));
-                return lines.join("\n");
-            }
-        }
-    }
-
-    /// 10 ns an operation, 1 byte/ns, 100 ns of latency, two at a time.
-    fn toy() -> DeviceModel {
-        let speed = Speed { random_op: Nanos(50), ..even(Nanos(100), Nanos(10), 1_000_000_000) };
-        DeviceModel {
-            name: "toy",
-            read: speed,
-            write: speed,
-            burst: None,
-            depth: 2,
-            flush: Nanos(0),
-            xfs_log: Bytes(64),
-            gathers: 16,
-            segment: Nanos(0),
-            track_buffer: None,
-        }
-    }
-
-    #[test]
-    fn requests_share_the_channel_and_wait_for_a_place() {
-        use IoKind::Read;
-        let drawn =
-            scene(toy(), None, &[(0, Read, 0, 4), (0, Read, 4, 30), (0, Read, 34, 1), (500, Read, 0, 4)]);
-        insta::assert_snapshot!(drawn, @r"
-        0 done at 110
-        1 done at 140
-        2 done at 220
-        3 done at 650
-        DeviceCounters { reads: 4, writes: 0, read_bytes: 39 B, write_bytes: 0 B, segments: 4, busy: 100 ns, waited: 620 ns, most_in_flight: 3 }
-        ");
-    }
-
-    /// Eight pages of 4 bytes: adjacent, every second frame, and one by one downwards as a list that is
-    /// taken from its wrong end gives them.
-    #[test]
-    fn each_run_of_adjacent_frames_may_cost_something() {
-        let busy = |segment, segments| {
-            let model = DeviceModel { segment: Nanos(segment), ..toy() };
-            let (mut device, mut link) = (Device::new(model), HostLink::new(None));
-            let kind = IoKind::Read;
-            let request = IoRequest { device: 0, kind, offset: 0, len: Bytes(32), segments, tag: 0 };
-            let begun = device.submit(0, request, CpuId(0), &mut link).expect("an idle device");
-            let _ = device.complete(begun.done, begun.slot, &mut link);
-            (device.counters.busy.0, device.counters.segments)
-        };
-        let (adjacent, scattered) = (1, 8);
-        assert_eq!((busy(0, adjacent), busy(0, scattered)), ((32, 1), (32, 8)), "free: no matter");
-        assert_eq!((busy(10, adjacent), busy(10, scattered)), ((42, 1), (112, 8)));
-    }
-
-    /// Twenty bytes of fast cells, of which one a second gets empty after ten seconds of rest.
-    fn two_speeds() -> DeviceModel {
-        let behind = Speed { random_op: Nanos(3000), ..even(Nanos(100), Nanos(1000), 1_000_000_000) };
-        let burst = Burst { cells: Bytes(20), behind, rest: Nanos::from_secs(10), drain: 1 };
-        DeviceModel { burst: Some(burst), ..toy() }
-    }
-
-    #[test]
-    fn after_the_burst_writes_are_slow_and_reads_are_not() {
-        use IoKind::{Read, Write};
-        let requests = [
-            (0, Write, 0, 10),
-            (200, Write, 10, 10),
-            (400, Write, 20, 10), // the fast cells are full; on from where the last one ended
-            (2000, Write, 90, 10), // elsewhere
-            (6000, Read, 100, 10),
-        ];
-        insta::assert_snapshot!(scene(two_speeds(), None, &requests), @r"
-        0 done at 110
-        1 done at 310
-        2 done at 1500
-        3 done at 5100
-        4 done at 6110
-        DeviceCounters { reads: 1, writes: 4, read_bytes: 10 B, write_bytes: 40 B, segments: 5, busy: 4030 ns, waited: 4530 ns, most_in_flight: 1 }
-        ");
-    }
-
-    #[test]
-    fn fast_cells_get_empty_while_the_device_rests_long_enough() {
-        use IoKind::Write;
-        const SECOND: u64 = 1_000_000_000;
-        let requests = [
-            (0, Write, 0, 20),            // fills them
-            (9 * SECOND, Write, 20, 1),   // too short a rest
-            (35 * SECOND, Write, 21, 14), // nearly 26 s of rest: 15 bytes are free
-            (36 * SECOND, Write, 35, 1),  // the last of them
-            (36 * SECOND, Write, 36, 1),
-            (36 * SECOND, Write, 37, 1),
-        ];
-        insta::assert_snapshot!(scene(two_speeds(), None, &requests), @r"
-        0 done at 120
-        1 done at 9000001100
-        2 done at 35000000114
-        3 done at 36000000110
-        4 done at 36000001110
-        5 done at 36000002110
-        DeviceCounters { reads: 0, writes: 6, read_bytes: 0 B, write_bytes: 38 B, segments: 6, busy: 3044 ns, waited: 4664 ns, most_in_flight: 3 }
-        ");
-    }
-
-    /// As for the log of a filesystem: what a write has to wait for is on the medium before it.
-    #[test]
-    fn a_durable_write_holds_the_device_up_until_its_own_memory_is_written() {
-        use IoKind::{DurableWrite, Write};
-        let model = DeviceModel { flush: Nanos(500), ..toy() };
-        let requests = [(0, Write, 0, 4), (0, DurableWrite, 4, 4), (0, Write, 8, 4)];
-        insta::assert_snapshot!(scene(model, None, &requests), @r"
-        0 done at 110
-        1 done at 620
-        2 done at 630
-        DeviceCounters { reads: 0, writes: 3, read_bytes: 0 B, write_bytes: 12 B, segments: 3, busy: 530 ns, waited: 1360 ns, most_in_flight: 3 }
-        ");
-    }
-
-    #[test]
-    fn a_host_adapter_slower_than_the_device_sets_the_pace() {
-        use IoKind::Read;
-        let drawn = scene(toy(), Some(500_000_000), &[(0, Read, 0, 100), (0, Read, 100, 100)]);
-        insta::assert_snapshot!(drawn, @r"
-        0 done at 300
-        1 done at 500
-        DeviceCounters { reads: 2, writes: 0, read_bytes: 200 B, write_bytes: 0 B, segments: 2, busy: 400 ns, waited: 800 ns, most_in_flight: 2 }
-        ");
-    }
-
-    /// Tracks of 100 bytes, of which two are kept; a move of the head takes 1000 ns, a read from the
-    /// buffer 5 ns and one for each byte.
-    fn disk() -> DeviceModel {
-        let head = Speed { random_op: Nanos(1000), ..even(Nanos(100), Nanos(0), 1_000_000_000) };
-        let buffer = even(Nanos(5), Nanos(0), 1_000_000_000);
-        DeviceModel {
-            read: head,
-            write: head,
-            xfs_log: Bytes(64 << 20),
-            track_buffer: Some(TrackBuffer { track: Bytes(100), tracks: 2, read: buffer }),
-            ..toy()
-        }
-    }
-
-    #[test]
-    fn a_read_brings_its_track_and_reads_from_there_leave_the_head_alone() {
-        use IoKind::Read;
-        let requests = [
-            (0, Read, 330, 10),     // the head moves: 1000 + 100
-            (2000, Read, 300, 10),  // before it on the track: 10 + 5
-            (3000, Read, 390, 10),  // behind it: 10 + 5
-            (4000, Read, 340, 10),  // where the head stands, but from the buffer
-            (5000, Read, 1000, 10), // another track
-        ];
-        insta::assert_snapshot!(scene(disk(), None, &requests), @r"
-        0 done at 1100
-        1 done at 2015
-        2 done at 3015
-        3 done at 4015
-        4 done at 6100
-        DeviceCounters { reads: 5, writes: 0, read_bytes: 50 B, write_bytes: 0 B, segments: 5, busy: 2030 ns, waited: 2245 ns, most_in_flight: 1 }
-        ");
-    }
-
-    #[test]
-    fn the_track_that_was_used_least_recently_makes_room() {
-        use IoKind::Read;
-        let requests = [
-            (0, Read, 100, 10),
-            (2000, Read, 200, 10),
-            (4000, Read, 110, 10), // track 1 again: 2 is the older one now
-            (5000, Read, 300, 10), // puts 2 out
-            (7000, Read, 120, 10), // still there
-            (8000, Read, 220, 10), // gone
-        ];
-        insta::assert_snapshot!(scene(disk(), None, &requests), @r"
-        0 done at 1100
-        1 done at 3100
-        2 done at 4015
-        3 done at 6100
-        4 done at 7015
-        5 done at 9100
-        DeviceCounters { reads: 6, writes: 0, read_bytes: 60 B, write_bytes: 0 B, segments: 6, busy: 4020 ns, waited: 4430 ns, most_in_flight: 1 }
-        ");
-    }
-
-    #[test]
-    fn writes_move_the_head_and_fill_no_buffer() {
-        use IoKind::{Read, Write};
-        let requests = [
-            (0, Write, 100, 10),    // the head moves
-            (2000, Write, 110, 10), // on from there
-            (3000, Read, 130, 10),  // not in the buffer: it moves
-            (5000, Write, 135, 5),  // a track in the buffer is no help to a write
-        ];
-        insta::assert_snapshot!(scene(disk(), None, &requests), @r"
-        0 done at 1100
-        1 done at 2110
-        2 done at 4100
-        3 done at 6100
-        DeviceCounters { reads: 1, writes: 3, read_bytes: 10 B, write_bytes: 25 B, segments: 4, busy: 3010 ns, waited: 3410 ns, most_in_flight: 1 }
-        ");
-    }
-
-    #[test]
-    fn the_named_models_reach_the_figures_that_they_quote() {
-        // (model, direction, latency of one 4 KiB request in us, operations per second at full depth)
-        for (model, kind, one, many) in [
-            (DeviceModel::SATA_EVO, IoKind::Read, 90, 98_000),
-            (DeviceModel::SATA_EVO, IoKind::Write, 35, 88_000),
-            (DeviceModel::NVME, IoKind::Read, 85, 450_000),
-            (DeviceModel::NVME, IoKind::Write, 25, 250_000),
-            (DeviceModel::VIRTIO_RAM, IoKind::Read, 8, 1_000_000),
-            // The second read comes from the track buffer.
-            (DeviceModel::SATA_HDD, IoKind::Read, 8100, 73_242),
-            (DeviceModel::SATA_HDD, IoKind::Write, 8100, 125),
-        ] {
-            let name = model.name;
-            let (mut device, mut link) = (Device::new(model), HostLink::new(None));
-            let request =
-                IoRequest { device: 0, kind, offset: 1 << 30, len: Bytes(4096), segments: 1, tag: 0 };
-            let alone = device.submit(0, request, CpuId(0), &mut link).expect("an idle device").done;
-            assert_eq!((alone + 500) / 1000, one, "{name}");
-            let first = device.submit(0, request, CpuId(0), &mut link).expect("depth > 1").done;
-            let per_second = 1_000_000_000 / (first - alone);
-            assert!(per_second.abs_diff(many) * 100 < many, "{name}: {per_second} operations per second");
-        }
-    }
-
-    #[test]
-    fn every_model_is_found_by_its_name() {
-        for model in DeviceModel::ALL {
-            assert_eq!(DeviceModel::by_name(model.name).as_ref(), Some(model));
-        }
-        assert_eq!(DeviceModel::by_name("floppy"), None);
     }
 }

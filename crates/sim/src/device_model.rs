@@ -31,6 +31,24 @@ pub(crate) fn transfer_time(len: Bytes, bandwidth: u64) -> u64 {
     u64::try_from(nanos).expect("a request moves within 584 years")
 }
 
+/// In which order a device serves the requests that it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As they came, each begun at once.
+    Arrival,
+    /// As they lie on a disk that turns (native command queueing).
+    Position,
+}
+
+/// What sorts and merges requests before the device has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoScheduler {
+    /// Nothing (`none`).
+    None,
+    /// `mq-deadline`.
+    MqDeadline,
+}
+
 /// What a device can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceModel {
@@ -56,6 +74,12 @@ pub struct DeviceModel {
     /// Requests to write that a task gathers before it sends them off; pages join whichever they follow
     /// (`BLK_MAX_REQUEST_COUNT`: 16).
     pub gathers: u16,
+    /// In which order it serves what it has.
+    pub order: Order,
+    /// The I/O scheduler before it. No source says which it had: what Linux gives a SATA disk from 4.19 on, when SCSI
+    /// came to have one queue of blk-mq; before that it was CFQ, which sorts and merges, too. A disk that does
+    /// not turn has `none` here, as with no head to move there is nothing to gain.
+    pub scheduler: IoScheduler,
     /// A disk's own memory, if it matters.
     pub track_buffer: Option<TrackBuffer>,
 }
@@ -112,6 +136,8 @@ impl DeviceModel {
         segment: Nanos(0),
         xfs_log: Bytes(64 << 20),
         gathers: 16,
+        order: Order::Arrival,
+        scheduler: IoScheduler::None,
         track_buffer: None,
     };
     /// One LUN behind a storage controller of 2010, all reads from its cache: 0.5 ms (0.25 to
@@ -195,6 +221,8 @@ impl DeviceModel {
         read: HDD_PLATTER,
         write: HDD_PLATTER,
         xfs_log: Bytes(512 << 20),
+        order: Order::Position,
+        scheduler: IoScheduler::MqDeadline,
         track_buffer: Some(TrackBuffer {
             track: Bytes(1 << 20),
             tracks: 32,

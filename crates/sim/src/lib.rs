@@ -17,6 +17,7 @@
 //! | `section.rs` | in the middle of what tasks were, and for how long |
 //! | `task.rs` | what is known of a task |
 //! | `device.rs`, `device_model.rs` | block devices at work; what each kind can do |
+//! | `elevator.rs`, `sweep.rs` | what waits before a device, and how a disk goes through what it has |
 //! | `cost.rs` | nanoseconds for each operation |
 //! | `machines/` | the machines that runs can name |
 //! | `run.rs`, `system.rs`, `sample.rs` | a workload from boot to end, its system calls, its samples |
@@ -31,6 +32,7 @@ mod cost;
 mod cpu;
 mod device;
 mod device_model;
+mod elevator;
 mod event;
 mod executor;
 mod hardware;
@@ -41,6 +43,7 @@ mod sample;
 mod section;
 mod share;
 mod state;
+mod sweep;
 mod system;
 mod task;
 mod wait;
@@ -51,7 +54,7 @@ mod tests;
 pub use attribution::{Ended, LENGTH_CLASSES, WaitKind, Waits, kernel_name};
 pub use cost::{CostTable, UnknownCost};
 pub use device::DeviceCounters;
-pub use device_model::{DeviceModel, Speed};
+pub use device_model::{DeviceModel, IoScheduler, Order, Speed};
 pub use event::Class;
 pub use executor::{Progress, RunError, Simulation};
 pub use hardware::{Hardware, HardwareError};

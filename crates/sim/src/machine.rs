@@ -206,6 +206,10 @@ impl Machine for Sim {
         TaskId(index)
     }
 
+    fn halt(&self) {
+        self.core.halt();
+    }
+
     fn submit(&self, request: IoRequest) {
         let mut state = self.core.state.borrow_mut();
         let sent = self.core.now.get() + self.core.debt.get();

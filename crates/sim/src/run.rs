@@ -103,7 +103,8 @@ impl SimRun {
 pub struct SimResult {
     /// The workload's own figures; none if it was killed.
     pub outcome: Outcome,
-    /// What the OOM killer took, which ended the run; mostly empty.
+    /// What the OOM killer took, the first one first; mostly empty. Whether that ended the run or its
+    /// workload went on, `outcome` tells; where nobody was left to take, the last one is the panic.
     pub oom_kills: Vec<OomKill>,
     /// `/proc/vmstat` when the program began: what booting and starting its process counted.
     pub vmstat_before: BTreeMap<String, u64>,
@@ -322,10 +323,13 @@ where
             *outcome.borrow_mut() = Some((result, end));
         })
     };
-    simulation.run_until_task_done(main, spec.time_limit)?;
+    let halted = halted(simulation.run_until_task_done(main, spec.time_limit))?;
     kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
-    let (outcome, end) = outcome.borrow_mut().take().expect("the main task stores its outcome");
     let oom_kills = kernel.oom_kills();
+    let (outcome, end) = match halted {
+        Some(now) => (Ok(Outcome::default()), sampler.borrow_mut().end(now, &kernel)),
+        None => outcome.borrow_mut().take().expect("the main task stores its outcome"),
+    };
     let mut outcome = match outcome {
         // Half of a measurement is none; what was counted up to then is the result.
         Err(_) if !oom_kills.is_empty() => Outcome::default(),
@@ -352,6 +356,14 @@ where
         events: machine.statistics().events,
         simulated: end.at,
     })
+}
+
+/// When the kernel stopped the machine, if it did: a panic is a result, too.
+fn halted(ended: Result<Nanos, RunError>) -> Result<Option<Nanos>, RunError> {
+    match ended {
+        Err(RunError::Halted { now }) => Ok(Some(now)),
+        other => other.map(|_| None),
+    }
 }
 
 fn out_of_memory_at_start(errno: kernel::Errno) -> WorkloadError {

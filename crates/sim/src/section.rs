@@ -56,16 +56,16 @@ pub const fn shrinker_name(shrinker: Shrinker) -> &'static str {
 /// On whom a task waited in a wait for `reason` that blames `whom`.
 pub const fn whom_name(reason: WaitReason, whom: Option<Whom>) -> &'static str {
     match whom {
-        Some(Whom::OwnInodeWrite) => "own write of an inode cluster",
-        Some(Whom::ReclaimersInodeWrite) => "write of an inode cluster by another reclaimer",
-        Some(Whom::AilInodeWrite) => "write of an inode cluster by xfsaild",
-        Some(Whom::InodeRead) => "read of an inode cluster",
-        Some(Whom::Log) => "force of the log",
+        Some(Whom::OwnInodeWrite) => "own inode write",
+        Some(Whom::ReclaimersInodeWrite) => "inode write of another reclaimer",
+        Some(Whom::AilInodeWrite) => "inode write of xfsaild",
+        Some(Whom::InodeRead) => "inode read",
+        Some(Whom::Log) => "log force",
         Some(Whom::GroupLock(holder)) => match holder {
-            Some(Site::AllocationStall) => "lock of a group, held by an allocation stall",
-            Some(Site::Kswapd) => "lock of a group, held by kswapd",
-            Some(Site::LimitReclaim) => "lock of a group, held by limit reclaim",
-            Some(Site::DirectCompaction) | None => "lock of a group, held by the worker",
+            Some(Site::AllocationStall) => "group lock held by an allocation stall",
+            Some(Site::Kswapd) => "group lock held by kswapd",
+            Some(Site::LimitReclaim) => "group lock held by limit reclaim",
+            Some(Site::DirectCompaction) | None => "group lock held by the worker",
         },
         None => by_reason(reason),
     }
@@ -79,7 +79,7 @@ const fn by_reason(reason: WaitReason) -> &'static str {
         WaitReason::PageRead => "read of a page",
         WaitReason::PageWriteback => "write of a page",
         WaitReason::RequestQueue => "the disk's queue",
-        WaitReason::LogWrite => "force of the log",
+        WaitReason::LogWrite => "log force",
         WaitReason::LogSpace => "xfsaild",
         WaitReason::InodeReclaim => "an inode cluster",
         WaitReason::DirtyThrottle => "nobody: a pause",

@@ -112,10 +112,10 @@ impl State {
 
     /// Completes the request in a place of a device; the next one that waits there moves up.
     pub(crate) fn complete(&mut self, now: u64, device: u32, place: u32) -> Completed {
-        let device_at_work = &mut self.devices[device as usize];
-        let written = device_at_work.counters.writes;
-        let completed = device_at_work.complete(now, place, &mut self.host_link);
-        self.writes_in_flight -= device_at_work.counters.writes - written;
+        let completed = self.devices[device as usize].complete(now, place, &mut self.host_link);
+        if completed.pending.request.kind != IoKind::Read {
+            self.writes_in_flight -= completed.pending.sent().count() as u64;
+        }
         self.expect_completion(device, completed.next);
         completed
     }

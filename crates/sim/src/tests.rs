@@ -1,11 +1,14 @@
 //! Stories about the whole machine. Parts that stand alone are tested in their own files.
 
+mod devices;
 mod dirty_reclaim;
+mod elevator;
 mod futile;
 mod names;
 mod reference;
 mod runs;
 mod scheduling;
+mod sections;
 mod waiting;
 mod writing;
 

@@ -16,6 +16,7 @@ use crate::metric::MetricSpec;
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
 use crate::sequential_readers::{self, SequentialReaders};
+use crate::simoop::{self, Simoop};
 use crate::small_files::{self, SmallFiles};
 use crate::system::System;
 
@@ -94,6 +95,17 @@ const CATALOG: &[WorkloadSpec] = &[
         build: |params| SequentialReaders::from_params(params).map(Program::SequentialReaders),
     },
     WorkloadSpec {
+        name: simoop::NAME,
+        help: simoop::HELP,
+        params: simoop::PARAMS,
+        phases: simoop::PHASES,
+        prepares: &["laid_out", "warm"],
+        balance: None,
+        varies: simoop::VARIES,
+        metrics: simoop::METRICS,
+        build: |params| Simoop::from_params(params).map(Program::Simoop),
+    },
+    WorkloadSpec {
         name: small_files::NAME,
         help: small_files::HELP,
         params: small_files::PARAMS,
@@ -120,6 +132,7 @@ enum Program {
     HugeFaults(HugeFaults),
     InodeStorm(InodeStorm),
     SequentialReaders(SequentialReaders),
+    Simoop(Simoop),
     SmallFiles(SmallFiles),
 }
 
@@ -217,7 +230,10 @@ impl Workload {
             Program::HotAndStream(_) => &[Need::Cgroups],
             Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
             Program::HugeFaults(_) => &[Need::HugePages],
-            Program::InodeStorm(_) | Program::SequentialReaders(_) | Program::SmallFiles(_) => &[],
+            Program::InodeStorm(_)
+            | Program::SequentialReaders(_)
+            | Program::Simoop(_)
+            | Program::SmallFiles(_) => &[],
         }
     }
 
@@ -228,7 +244,8 @@ impl Workload {
             Program::HotAndStream(_)
             | Program::HugeFaults(_)
             | Program::InodeStorm(_)
-            | Program::SequentialReaders(_) => Vec::new(),
+            | Program::SequentialReaders(_)
+            | Program::Simoop(_) => Vec::new(),
         }
     }
 
@@ -236,6 +253,7 @@ impl Workload {
     pub fn remarks(&self, machine: MachineSize) -> Vec<String> {
         match &self.program {
             Program::InodeStorm(program) => program.remarks(machine),
+            Program::Simoop(program) => program.remarks(machine),
             Program::SmallFiles(program) => program.remarks(machine),
             Program::HotAndStream(_) | Program::HugeFaults(_) | Program::SequentialReaders(_) => Vec::new(),
         }
@@ -248,6 +266,7 @@ impl Workload {
             Program::HugeFaults(program) => program.footprint(machine),
             Program::InodeStorm(program) => program.footprint(machine),
             Program::SequentialReaders(program) => program.footprint(machine),
+            Program::Simoop(program) => program.footprint(machine),
             Program::SmallFiles(program) => program.footprint(machine),
         }
     }
@@ -262,6 +281,7 @@ impl Workload {
             Program::HugeFaults(program) => program.run(sys).await,
             Program::InodeStorm(program) => program.run(sys).await,
             Program::SequentialReaders(program) => program.run(sys).await,
+            Program::Simoop(program) => program.run(sys).await,
             Program::SmallFiles(program) => program.run(sys).await,
         }
     }

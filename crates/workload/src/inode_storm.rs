@@ -14,6 +14,9 @@
 //!    result. Every task reads the kernel's count of kills often, so that none is left that another one need
 //!    be killed for.
 //!
+//! Samples, one a step that ran to its end: `pinned_gib`, `files_per_sec`, and when it ended `free_pages`,
+//! `slab_pages`, `file_pages`; `alloc_stalls` in it. What memory was at the kill is read from the kernel's report.
+//!
 //! `pinner=stays`: the workload itself pins, ever more of one mapping. `pinner=anew`: each step a task maps
 //! and locks the whole amount, whose memory is free again before the next step, as the measured guests'
 //! `mlockpin` does. Whoever pins has an `oom_score_adj` of -1000, and so has the workload; those who create 0.
@@ -21,7 +24,7 @@
 //! Left out: that the source's author deleted the files between his runs. Neighbours: [`crate::creators`].
 
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Nanos, PAGE_SIZE};
+use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 
 use crate::chance::{self, Started};
 use crate::creators::Place;
@@ -109,6 +112,14 @@ pub const PARAMS: &[ParamSpec] = &[
 pub const METRICS: &[MetricSpec] = &[
     metric("pinned_gib_before_oom", "GiB", Better::More, "pinned in the last step that ran to its end"),
     metric("pinned_gib_at_oom", "GiB", Better::More, "pinned when the first task was killed"),
+    metric("free_percent_at_oom", "%", Better::Less, "free memory when the first task was killed, of all"),
+    metric("slab_percent_at_oom", "%", Better::Neither, "slab then, of all memory"),
+    metric(
+        "dirty_inodes_at_oom",
+        "inodes",
+        Better::Neither,
+        "inodes that waited to be written then (simulated)",
+    ),
     metric("files_per_sec", "files/s", Better::More, "files of a step by its time, one sample a step"),
     metric("files_created", "files", Better::Neither, "in all steps"),
     MetricSpec {
@@ -123,6 +134,8 @@ const fn metric(name: &'static str, unit: &'static str, better: Better, help: &'
 
 /// Parts of memory by which a step pins more where nobody says: 256 MiB of the source's 16 GiB.
 const STEPS: u64 = 64;
+/// Memory is installed in whole sixteenths of a power of two.
+const INSTALLED_PARTS: u64 = 16;
 /// A step's files where nobody says: one for so much memory.
 const MEMORY_OF_FILE: u64 = 64 << 10;
 /// Pages that are locked by one call: fewer than the killer gets by one process, so that a pinner that needs a
@@ -193,6 +206,33 @@ struct Stepped {
     took: Nanos,
     /// Whether somebody was killed.
     killed: bool,
+    /// Memory when it ended, and allocations since boot that had to reclaim.
+    memory: Memory,
+}
+
+/// What memory is used for, in pages, by `/proc/vmstat`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Memory {
+    free: u64,
+    slab: u64,
+    file: u64,
+    allocstalls: u64,
+}
+
+impl Memory {
+    fn of(vmstat: &[(String, u64)]) -> Self {
+        let mut memory = Self::default();
+        for (name, value) in vmstat {
+            match name.as_str() {
+                "nr_free_pages" => memory.free += value,
+                "nr_slab_reclaimable" | "nr_slab_unreclaimable" => memory.slab += value,
+                "nr_active_file" | "nr_inactive_file" => memory.file += value,
+                name if name.starts_with("allocstall") => memory.allocstalls += value,
+                _ => {}
+            }
+        }
+        memory
+    }
 }
 
 impl InodeStorm {
@@ -236,8 +276,8 @@ impl InodeStorm {
         let pages = |size: Option<Bytes>, otherwise: u64| {
             size.map_or(otherwise, |size| size.get().div_ceil(PAGE_SIZE)).max(1)
         };
-        let step = memory / STEPS;
-        let files = self.files.unwrap_or(memory / (MEMORY_OF_FILE / PAGE_SIZE));
+        let step = installed(memory) / STEPS;
+        let files = self.files.unwrap_or(installed(memory) / (MEMORY_OF_FILE / PAGE_SIZE));
         Sizes {
             files_per_process: (files / self.processes).max(1),
             from: pages(self.pin_from, step),
@@ -287,6 +327,7 @@ impl InodeStorm {
         }
         let begin = sys.now();
         let kills = sys.oom_kills().await?;
+        let before = Memory::of(&sys.vmstat().await?);
         let held = match self.pinner {
             Pinner::Stays => Some(sys.map_anonymous(Bytes(sizes.to * PAGE_SIZE)).await?),
             Pinner::Anew => None,
@@ -305,7 +346,7 @@ impl InodeStorm {
             }
         }
         sys.mark("stormed");
-        Ok(outcome(&steps, sys.now().saturating_sub(begin)))
+        Ok(outcome(&steps, sys.now().saturating_sub(begin), sys.memory_total(), before.allocstalls))
     }
 
     /// A step of a task of its own, which pins everything.
@@ -351,8 +392,15 @@ impl InodeStorm {
         if !killed && let Some(error) = told.err().or(failed) {
             return Err(error.into());
         }
-        Ok(Stepped { pinned, files, took: sys.now().saturating_sub(begin), killed })
+        let took = sys.now().saturating_sub(begin);
+        Ok(Stepped { pinned, files, took, killed, memory: Memory::of(&sys.vmstat().await?) })
     }
+}
+
+/// Pages that are installed where a kernel manages `pages`, without what it kept at boot: round steps are easier to
+/// read.
+fn installed(pages: u64) -> u64 {
+    pages.next_multiple_of((pages.next_power_of_two() / INSTALLED_PARTS).max(1))
 }
 
 /// Pins up to the amount of `step`, or until somebody is killed; returns the pages that are pinned then.
@@ -376,7 +424,7 @@ async fn pin<S: System>(sys: &S, step: Step, mapping: &S::Mapping) -> Result<u64
     Ok(pinned)
 }
 
-fn outcome(steps: &[Stepped], elapsed: Nanos) -> Outcome {
+fn outcome(steps: &[Stepped], elapsed: Nanos, memory: Pages, stalls_before: u64) -> Outcome {
     let gib = |pages: u64| (pages * PAGE_SIZE) as f64 / f64::from(1 << 30);
     let mut outcome = Outcome::default();
     let whole: Vec<&Stepped> = steps.iter().filter(|step| !step.killed).collect();
@@ -386,11 +434,24 @@ fn outcome(steps: &[Stepped], elapsed: Nanos) -> Outcome {
     }
     outcome.metric("files_created", steps.iter().map(|step| step.files).sum::<u64>() as f64);
     outcome.metric("elapsed_seconds", elapsed.as_secs_f64());
-    let rate = |step: &&Stepped| step.files as f64 * 1e9 / step.took.get().max(1) as f64;
-    if !whole.is_empty() {
-        outcome.samples.insert("files_per_sec".to_owned(), whole.iter().map(rate).collect());
-        let pinned = whole.iter().map(|step| gib(step.pinned)).collect();
-        outcome.samples.insert("pinned_gib".to_owned(), pinned);
+    outcome.metric("memory_pages", memory.get() as f64);
+    let mut samples = |name: &str, of: &dyn Fn(&Stepped) -> f64| {
+        if !whole.is_empty() {
+            outcome.samples.insert(name.to_owned(), whole.iter().map(|step| of(step)).collect());
+        }
+    };
+    samples("files_per_sec", &|step| step.files as f64 * 1e9 / step.took.get().max(1) as f64);
+    samples("pinned_gib", &|step| gib(step.pinned));
+    samples("free_pages", &|step| step.memory.free as f64);
+    samples("slab_pages", &|step| step.memory.slab as f64);
+    samples("file_pages", &|step| step.memory.file as f64);
+    // What each step added.
+    let mut stalls: Vec<f64> = whole.iter().map(|step| step.memory.allocstalls as f64).collect();
+    for index in (0..stalls.len()).rev() {
+        stalls[index] -= index.checked_sub(1).map_or(stalls_before as f64, |before| stalls[before]);
+    }
+    if !stalls.is_empty() {
+        outcome.samples.insert("alloc_stalls".to_owned(), stalls);
     }
     outcome
 }

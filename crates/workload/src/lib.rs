@@ -30,6 +30,7 @@ mod portable;
 pub mod replay;
 pub mod scenario;
 pub mod sequential_readers;
+pub mod simoop;
 pub mod small_files;
 pub mod system;
 pub mod trace;

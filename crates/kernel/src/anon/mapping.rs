@@ -11,6 +11,7 @@ use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::version::rules::HugePages;
 use units::{Bytes, NodeId, Order};
 
+use crate::alloc::purpose::Purpose;
 use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
 use crate::handle::Kernel;
@@ -34,7 +35,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         let gfp = Gfp::HIGHUSER_MOVABLE;
         let memcg = process.memcg();
-        let pfn = self.alloc_pages(Some(process), gfp, Order(0)).await.ok_or(Errno::NoMem)?;
+        let pfn = self
+            .alloc_pages_for(Purpose::AnonFault, Some(process), gfp, Order(0))
+            .await
+            .ok_or(Errno::NoMem)?;
         let charged = self.charge_pages(process, memcg, 1, gfp).await;
         let cpu = self.machine().current_cpu();
         if let Err(errno) = charged {

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Goes through with a run; returns the pages freed.
-    pub(crate) async fn try_to_free_pages(&self, mut run: Escalation) -> u64 {
+    pub(crate) async fn try_to_free_pages(&self, run: &mut Escalation) -> u64 {
         let (order, target) = (run.sc.order, run.sc.target);
         self.trace_begin(order, target);
         let freed = loop {

@@ -15,6 +15,11 @@ use crate::errno::Errno;
 /// A process with this `oom_score_adj` is never killed.
 pub const OOM_SCORE_ADJ_MIN: i16 = -1000;
 
+/// Of the pages that a process costs by itself, the first so many are page tables, the next ones its stack.
+const OWN_TABLES: usize = 7;
+/// Pages of a kernel stack.
+pub(crate) const STACK_PAGES: usize = 4;
+
 /// Identity of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProcessId(pub u32);
@@ -55,6 +60,31 @@ impl Process {
         }
         self.0.oom_score_adj.set(adj);
         Ok(())
+    }
+
+    /// Pages of its mappings, present or not.
+    pub(crate) fn mapped_pages(&self) -> u64 {
+        self.0.anon.borrow().iter().flatten().map(|area| area.pages).sum()
+    }
+
+    /// Page tables: those that it costs by itself, and those of its mappings.
+    pub(crate) fn page_tables(&self) -> u64 {
+        self.page_table_frames().count() as u64
+    }
+
+    /// Where its page tables lie.
+    pub(crate) fn page_table_frames(&self) -> impl Iterator<Item = Pfn> {
+        let own = self.0.kernel_pages.borrow();
+        let tables: Vec<Pfn> =
+            own.iter().take(OWN_TABLES).chain(self.0.page_tables.borrow().values()).copied().collect();
+        tables.into_iter()
+    }
+
+    /// Where its kernel stack lies.
+    pub(crate) fn stack_frames(&self) -> impl Iterator<Item = Pfn> {
+        let own = self.0.kernel_pages.borrow();
+        let stack: Vec<Pfn> = own.iter().skip(OWN_TABLES).take(STACK_PAGES).copied().collect();
+        stack.into_iter()
     }
 
     /// Fails if it was killed: checked at every system call.

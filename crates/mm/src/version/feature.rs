@@ -227,6 +227,10 @@ features! {
     PinInodeCluster = "pin-inode-cluster",
         "XFS holds the buffer of a changed inode until the inode is clean",
         "5.9", InodeCluster: MayGo => Pinned;
+    /// [`BufferCredit::Reclaimer`]
+    XfsBufferCredit = "xfs-buffer-credit",
+        "pages of freed XFS buffers count as reclaimed",
+        "5.7", BufferCredit: Nobody => Reclaimer;
     /// [`FreeObjects::Sheaves`]
     SlabSheaves = "slab-sheaves",
         "free slab objects wait in arrays per CPU and node instead of on partial slabs",

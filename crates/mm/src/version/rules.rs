@@ -616,6 +616,15 @@ rules! {
         Pinned,
     }
 
+    /// Whether pages of XFS buffers count as reclaimed ("Account metadata buffers correctly for memory reclaim", in
+    /// the notes on what is new in XFS of 5.7).
+    buffer_credit: BufferCredit = "who is credited with freed XFS buffers" {
+        /// Nobody (up to 5.6).
+        Nobody,
+        /// The reclaimer that frees them (5.7).
+        Reclaimer,
+    }
+
     /// How kernel objects are charged to cgroups (MECHANISMS 8.1, MECHANISMS-6X 4.1).
     object_charge: ObjectCharge = "the charge of kernel objects" {
         /// Each cgroup has slabs of its own, and pays for their pages (up to 5.8).

@@ -64,12 +64,35 @@ fn what_the_oom_killer_took_is_kept_and_only_then_the_schema_is_newer() {
         by_limit: true,
         anon_pages: Some(45),
         memory: vec!["memory: usage 1024kB, limit 1024kB, failcnt 7".into()],
+        ..OomKill::default()
     };
-    let killed = example().killed(vec![kill]);
+    let killed = example().killed(vec![kill.clone()]);
     let files = Files::encode(&killed);
     assert!(files.manifest.starts_with(b"pagetide recording\nschema 2\n"));
     assert_eq!(decode(&files).unwrap(), killed);
     assert_eq!(Files::encode(&example().killed(Vec::new())), Files::encode(&example()));
+    let why = vec!["no zone would pass".into()];
+    let gauges = BTreeMap::from([("nr_free_pages".into(), 7)]);
+    let panicked = OomKill { panicked: true, ..OomKill::default() };
+    for more in [OomKill { why, ..kill.clone() }, OomKill { gauges, ..kill }, panicked] {
+        let killed = example().killed(vec![more]);
+        let files = Files::encode(&killed);
+        assert!(files.manifest.starts_with(b"pagetide recording\nschema 4\n"));
+        assert_eq!(decode(&files).unwrap(), killed);
+    }
+}
+
+/// A workload whose task is killed may go on: its metrics are worth as much as ever.
+#[test]
+fn a_run_ended_by_a_kill_or_a_panic_is_told_from_one_that_went_on() {
+    let kill = |task: &str, panicked| OomKill { task: task.into(), panicked, ..OomKill::default() };
+    let went_on = example().killed(vec![kill("creator", false)]);
+    assert!(!went_on.metrics.is_empty());
+    assert_eq!(went_on.ended_by(), None);
+    let ended = Recording { metrics: BTreeMap::new(), ..went_on };
+    assert_eq!(ended.ended_by(), ended.oom_kills.first());
+    let deadlocked = ended.killed(vec![kill("creator", false), kill("kthreadd", true)]);
+    assert_eq!(deadlocked.ended_by(), deadlocked.oom_kills.last());
 }
 
 #[test]

@@ -43,8 +43,8 @@ fn told(label: &str, sections: Vec<SectionTime>, waits: Vec<Wait>) -> Recording 
 /// Of 10 s in allocation stalls 8 s were waits for inodes, 7 of them for a lock that kswapd had.
 fn vanilla() -> Recording {
     let inode = "xfs_reclaim_inode";
-    let own = "own write of an inode cluster";
-    let lock = "lock of a group, held by kswapd";
+    let own = "own inode write";
+    let lock = "group lock held by kswapd";
     told(
         "linux-5.7",
         vec![
@@ -76,16 +76,16 @@ fn a_run_says_who_blocks_on_whom_and_what_part_of_the_stalls_that_is() {
     insta::assert_snapshot!(crate::blocked::who_blocks(&vanilla(), false, 110), @r"
     allocation stalls: 50 of 2 tasks, 10 s in all, 8.301 s (83 %) of it waiting; 8 s (80 %) in xfs_reclaim_inode
       inside the super-block shrinker
-     who blocks on whom                                    who                  times  in all  of it
-     allocation stall                                      creator-* (2 tasks)     50    10 s  100 %
-       super-block shrinker                                creator-* (2 tasks)    500   8.5 s   85 %
-         xfs_reclaim_inode                                 creator-* (2 tasks)     20     8 s   80 %
-           lock of a group, held by kswapd                 creator-* (2 tasks)     10     7 s   70 %
-           own write of an inode cluster                   creator-0               10     1 s   10 %
-       congestion_wait: any write to a disk                creator-1                3  300 ms    3 %
-     kswapd                                                kswapd0                  2     9 s  100 %
-       super-block shrinker                                kswapd0                 20     8 s   89 %
-         xfs_reclaim_inode: own write of an inode cluster  kswapd0                900   7.9 s   88 %
+     who blocks on whom                      who                  times  in all  of it
+     allocation stall                        creator-* (2 tasks)     50    10 s  100 %
+       super-block shrinker                  creator-* (2 tasks)    500   8.5 s   85 %
+         xfs_reclaim_inode                   creator-* (2 tasks)     20     8 s   80 %
+           group lock held by kswapd         creator-* (2 tasks)     10     7 s   70 %
+           own inode write                   creator-0               10     1 s   10 %
+       congestion_wait: any write to a disk  creator-1                3  300 ms    3 %
+     kswapd                                  kswapd0                  2     9 s  100 %
+       super-block shrinker                  kswapd0                 20     8 s   89 %
+         xfs_reclaim_inode: own inode write  kswapd0                900   7.9 s   88 %
     ");
     insta::assert_snapshot!(crate::blocked::who_blocks(&changed(), false, 110), @r"
     allocation stalls: none
@@ -104,19 +104,19 @@ fn a_comparison_has_the_same_paths_side_by_side() {
     let (_, told) = text.split_once("who blocks on whom").unwrap();
     let (told, _) = told.split_once("all 9 counters").unwrap();
     insta::assert_snapshot!(format!("who blocks on whom{told}"), @r"
-    who blocks on whom                                    linux-5.7  linux-5.7+async-inode-  change
-                                                                                     reclaim
-     allocation stall                                           10 s                    0 ns  -100 %
-     allocation stall, times                                      50                       0  -100 %
-       super-block shrinker                                    8.5 s                    0 ns  -100 %
-         xfs_reclaim_inode                                       8 s                    0 ns  -100 %
-           lock of a group, held by kswapd                       7 s                    0 ns  -100 %
-           own write of an inode cluster                         1 s                    0 ns  -100 %
-       congestion_wait: any write to a disk                   300 ms                    0 ns  -100 %
-     kswapd                                                      9 s                  900 ms   -90 %
-     kswapd, times                                                 2                       2     0 %
-       super-block shrinker                                      8 s                    0 ns  -100 %
-         xfs_reclaim_inode: own write of an inode cluster      7.9 s                    0 ns  -100 %
+    who blocks on whom                      linux-5.7  linux-5.7+async-inode-  change
+                                                                       reclaim
+     allocation stall                             10 s                    0 ns  -100 %
+     allocation stall, times                        50                       0  -100 %
+       super-block shrinker                      8.5 s                    0 ns  -100 %
+         xfs_reclaim_inode                         8 s                    0 ns  -100 %
+           group lock held by kswapd               7 s                    0 ns  -100 %
+           own inode write                         1 s                    0 ns  -100 %
+       congestion_wait: any write to a disk     300 ms                    0 ns  -100 %
+     kswapd                                        9 s                  900 ms   -90 %
+     kswapd, times                                   2                       2     0 %
+       super-block shrinker                        8 s                    0 ns  -100 %
+         xfs_reclaim_inode: own inode write      7.9 s                    0 ns  -100 %
     linux-5.7: allocation stalls: 50 of 2 tasks, 10 s in all, 8.301 s (83 %) of it waiting; 8 s (80 %) in
       xfs_reclaim_inode inside the super-block shrinker
     linux-5.7+async-inode-reclaim: allocation stalls: none
@@ -143,7 +143,7 @@ fn programs_get_sections_and_paths() {
     let json: serde_json::Value = serde_json::from_str(&to_json(&[&recording]).unwrap()).unwrap();
     let run = &json["runs"][0];
     assert_eq!((&run["waits"][1]["within"], &run["sections"][0]["count"]), (&SHRINKER.into(), &30.into()));
-    assert_eq!(run["waits"][1]["on"], "lock of a group, held by kswapd");
+    assert_eq!(run["waits"][1]["on"], "group lock held by kswapd");
     let csv = to_csv(&[&recording]).unwrap();
     let rows: Vec<&str> =
         csv.lines().filter(|line| line.contains("within:allocation stall")).take(4).collect();

@@ -6,6 +6,7 @@
 use units::{Bytes, PAGE_SIZE, parse_nanos, parse_size};
 
 use super::{MachineError, MachineSpec};
+use crate::device_model::IoScheduler;
 
 /// Something of a machine that can be changed.
 pub(super) struct Change {
@@ -28,7 +29,7 @@ const LOG_MAX: u64 = 2 << 30;
 /// As many requests as a disk's queue holds.
 const GATHERS_MAX: u16 = 128;
 
-pub(super) const CHANGES: [Change; 9] = [
+pub(super) const CHANGES: [Change; 11] = [
     Change {
         name: "cpus",
         takes: "a number from the machine's nodes to 1024",
@@ -103,10 +104,30 @@ pub(super) const CHANGES: [Change; 9] = [
         },
     },
     Change {
+        name: "flush",
+        takes: "how long the disk takes to write its own memory out, such as 2ms, or 0",
+        set: |spec, text| {
+            spec.disk.flush = if text == "0" { units::Nanos::ZERO } else { parse_nanos(text).ok()? };
+            Some(())
+        },
+    },
+    Change {
         name: "gathers",
         takes: "how many writes a task gathers, and merges with what follows them, from 1 to 128",
         set: |spec, text| {
             spec.disk.gathers = number(text).filter(|requests| (1..=GATHERS_MAX).contains(requests))?;
+            Some(())
+        },
+    },
+    Change {
+        name: "scheduler",
+        takes: "what sorts and merges the requests before each disk: `none` or `mq-deadline`",
+        set: |spec, text| {
+            spec.disk.scheduler = match text {
+                "none" => IoScheduler::None,
+                "mq-deadline" => IoScheduler::MqDeadline,
+                _ => return None,
+            };
             Some(())
         },
     },
@@ -149,11 +170,12 @@ mod tests {
     #[test]
     fn a_machine_is_changed_where_its_name_says_so_and_nowhere_else() {
         let plain = MachineSpec::parse("s390-fcp").unwrap();
-        let text = "s390-fcp+cpus=16+cpu_percent=50+disks=2+readahead=128k+bandwidth=50M+adapter=none+segment=2us+log=16M";
+        let text = "s390-fcp+cpus=16+cpu_percent=50+disks=2+readahead=128k+bandwidth=50M+adapter=none+segment=2us+log=16M+flush=3ms";
         let changed = MachineSpec::parse(text).unwrap();
         assert_eq!((changed.cpus, changed.disks, changed.readahead), (16, 2, Bytes(128 << 10)));
         assert_eq!((changed.disk.read.bandwidth, changed.disk.segment), (50 << 20, Nanos(2_000)));
         assert_eq!(changed.cpu_percent, 50);
+        assert_eq!(changed.disk.flush, Nanos::from_millis(3));
         assert_eq!((changed.name, changed.least_mem), (plain.name, plain.least_mem));
 
         let kernel = Version::parse("linux-2.6.32").unwrap();
@@ -184,7 +206,7 @@ mod tests {
         });
         insta::assert_snapshot!(said.join("\n"), @"
         unknown machine `s390-fpc`; `pagetide list machines` shows the names
-        machines have no `cpu` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `gathers`, as in `s390-fcp+cpus=16`
+        machines have no `cpu` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
         `cpus` of a machine cannot be ``; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `0`; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `1`; it takes a number from the machine's nodes to 1024
@@ -192,7 +214,7 @@ mod tests {
         `segment` of a machine cannot be `2`; it takes a time for each run of adjacent frames in a request, such as 2us
         `readahead` of a machine cannot be `5k`; it takes a size from 0 to 64M in whole pages
         `log` of a machine cannot be `1M`; it takes the size of the log that a disk has as XFS, from 4M to 2G
-        machines have no `` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `gathers`, as in `s390-fcp+cpus=16`
+        machines have no `` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
         ");
     }
 }

@@ -79,12 +79,14 @@ pub struct XfsBuffers {
     buffers: Vec<Option<Buffer>>,
     /// By node, the next one to be scanned first.
     lists: Vec<VecDeque<ClusterId>>,
+    /// Pages of buffers that went.
+    pages_freed: u64,
 }
 
 impl XfsBuffers {
     /// None yet, on a machine of so many nodes.
     pub fn new(nodes: usize) -> Self {
-        Self { buffers: Vec::new(), lists: vec![VecDeque::new(); nodes] }
+        Self { buffers: Vec::new(), lists: vec![VecDeque::new(); nodes], pages_freed: 0 }
     }
 
     /// Buffers in memory on a node.
@@ -210,6 +212,12 @@ impl XfsBuffers {
         for pfn in buffer.pages {
             core.alloc.free(cpu, pfn, Order(0));
         }
+        self.pages_freed += CLUSTER_PAGES as u64;
+    }
+
+    /// Pages that came free with their buffers since boot.
+    pub(crate) fn pages_freed(&self) -> u64 {
+        self.pages_freed
     }
 
     /// The pages of a cluster in memory.
@@ -269,7 +277,8 @@ impl XfsBuffers {
         self.buffers.get(cluster.0 as usize).is_some_and(|buffer| buffer.is_some_and(|it| it.writing))
     }
 
-    /// Looks `count` times at a buffer of a node, at each in turn; returns how many it took off its list.
+    /// Looks `count` times at a buffer of a node, at each in turn; returns how many it took off its list. Whose
+    /// pages came free is [`Self::pages_freed`].
     pub(crate) fn shrink<T: Trace>(
         &mut self,
         core: &mut Core<T>,

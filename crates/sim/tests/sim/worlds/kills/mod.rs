@@ -111,13 +111,24 @@ fn explore() {
                 let begin = std::time::Instant::now();
                 match run(&world, Checks::Spread(10)) {
                     Ok(Digest { kills, events }) => {
-                        println!("{name} {reclaim:?} {cluster:?} {seed}: {} kills, {events} events, {:.1?}", kills.len(), begin.elapsed());
+                        println!(
+                            "{name} {reclaim:?} {cluster:?} {seed}: {} kills, {events} events, {:.1?}",
+                            kills.len(),
+                            begin.elapsed()
+                        );
                         for kill in kills {
-                            println!("KILL {name} {reclaim:?} {cluster:?} {seed} {} log{} {kill:?}", world.spec.hardware.devices[0].name, world.spec.hardware.devices[0].xfs_log);
+                            println!(
+                                "KILL {name} {reclaim:?} {cluster:?} {seed} {} log{} {kill:?}",
+                                world.spec.hardware.devices[0].name, world.spec.hardware.devices[0].xfs_log
+                            );
                         }
                     }
-                    Err(problem) if problem.starts_with(NO_HOPE) => println!("{name} {reclaim:?} {cluster:?} {seed}: NOHOPE {problem}"),
-                    Err(problem) => println!("{name} {reclaim:?} {cluster:?} {seed}: FAIL {problem}\n{world}"),
+                    Err(problem) if problem.starts_with(NO_HOPE) => {
+                        println!("{name} {reclaim:?} {cluster:?} {seed}: NOHOPE {problem}")
+                    }
+                    Err(problem) => {
+                        println!("{name} {reclaim:?} {cluster:?} {seed}: FAIL {problem}\n{world}")
+                    }
                 }
             }
         }
