@@ -52,8 +52,8 @@ fn a_stall_and_the_shrinker_in_it_are_told_with_the_wait_and_whom_it_was_on() {
     reclaimer(&sim);
     simulation.run_until_idle(Nanos::from_secs(1)).expect("it ends");
     insta::assert_snapshot!(told(&sim), @r"
-    0: 33 us in 1 x allocation stall
-    0: 29 us in 1 x allocation stall > super-block shrinker
+    0: 33 us in allocation stall (1, 1 with a wait)
+    0: 29 us in allocation stall > super-block shrinker (1, 1 with a wait)
     0: waits 20 us in `allocation stall > super-block shrinker` on own inode write
     ");
 }
@@ -65,15 +65,15 @@ fn a_section_belongs_to_the_phase_in_which_it_ends_and_counts_while_it_lasts() {
     reclaimer(&sim);
     simulation.run_until(Nanos::from_micros(117)).expect("it runs");
     insta::assert_snapshot!(told(&sim), @r"
-    0: 17 us in 1 x allocation stall
-    0: 14 us in 1 x allocation stall > super-block shrinker
+    0: 17 us in allocation stall (1, 0 with a wait)
+    0: 14 us in allocation stall > super-block shrinker (1, 0 with a wait)
     0: waits 10 us in `allocation stall > super-block shrinker` on own inode write
     ");
     sim.end_phase();
     simulation.run_until_idle(Nanos::from_secs(1)).expect("it ends");
     insta::assert_snapshot!(told(&sim), @r"
-    1: 33 us in 1 x allocation stall
-    1: 29 us in 1 x allocation stall > super-block shrinker
+    1: 33 us in allocation stall (1, 1 with a wait)
+    1: 29 us in allocation stall > super-block shrinker (1, 1 with a wait)
     1: waits 20 us in `allocation stall > super-block shrinker` on own inode write
     ");
 }
