@@ -2,8 +2,8 @@
 //!
 //! A kill is *needless* when reclaimable memory would have sufficed: had everything been written that is
 //! dirty, and dropped that nobody uses, the request would have found its page above the min mark of a zone
-//! that it may use, and more than a 32nd of all memory beside it ([`drill`]). What waits for a grace period of
-//! RCU, or on a per-CPU list, is free already and does not count. The 32nd is for what no reclaimer that
+//! that it may use, and more than a 16th of all memory beside it ([`drill`]). What waits for a grace period of
+//! RCU, or on a per-CPU list, is free already and does not count. The 16th is for what no reclaimer that
 //! does not wait can have: inodes in checkpoints that are not on the disk (at most twice a 512th of memory in
 //! bytes of the log, some ten times that in memory), and what is in use only just now.
 //!
@@ -57,7 +57,7 @@ impl Kill {
     }
 
     fn is_needless(&self) -> bool {
-        self.reclaimable() > (self.managed / 32).cast_signed()
+        self.reclaimable() > (self.managed / 16).cast_signed()
     }
 }
 
