@@ -93,6 +93,7 @@ pub mod core;
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
     pub mod lists;
+    pub mod mlock;
     #[cfg(test)]
     mod scenes;
     pub mod two_lists;
