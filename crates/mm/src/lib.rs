@@ -176,6 +176,7 @@ pub mod decide {
     pub mod charge;
     pub mod congestion;
     pub mod effort;
+    pub mod idle_run;
     pub mod kswapd;
     #[cfg(test)]
     mod kswapd_scenes;

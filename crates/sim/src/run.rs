@@ -101,7 +101,7 @@ impl SimRun {
 /// What a simulated run leaves.
 #[derive(Debug, Clone)]
 pub struct SimResult {
-    /// The workload's own figures; none if it was killed.
+    /// The workload's own figures; none if it was killed, what it kept if the kernel panicked.
     pub outcome: Outcome,
     /// What the OOM killer took, the first one first; mostly empty. Whether that ended the run or its
     /// workload went on, `outcome` tells; where nobody was left to take, the last one is the panic.
@@ -330,7 +330,10 @@ where
     kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
     let oom_kills = kernel.oom_kills();
     let (outcome, end) = match halted {
-        Some(now) => (Ok(Outcome::default()), sampler.borrow_mut().end(now, &kernel)),
+        Some(now) => {
+            let mut sampler = sampler.borrow_mut();
+            (Ok(sampler.kept.clone()), sampler.end(now, &kernel))
+        }
         None => outcome.borrow_mut().take().expect("the main task stores its outcome"),
     };
     let mut outcome = match outcome {

@@ -231,6 +231,9 @@ fn every_version_decides_as_its_sources_say() {
     the buffer of a dirty XFS inode
       InodeCluster(MayGo): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       InodeCluster(Pinned): 5.10 6.1 6.12 7.2 +pin-inode-cluster
+    who is credited with freed XFS buffers
+      BufferCredit(Nobody): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
+      BufferCredit(Reclaimer): 5.7 5.10 6.1 6.12 7.2 +xfs-buffer-credit
     the charge of kernel objects
       ObjectCharge(BySlab): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       ObjectCharge(ByObject): 5.10 6.1 6.12 7.2
