@@ -6,7 +6,7 @@
 //!
 //! Theory of operation, with M the memory of the machine:
 //! 1. a step forks `processes`, which wait; then memory is locked up to the step's amount, `pin_from` and each
-//!    time `pin_step` more, M/64 unless said otherwise; a file named after the step tells all to begin;
+//!    time `pin_step` more, M/2 and M/64 unless said otherwise; a file named after the step tells all to begin;
 //! 2. together they create `files` files, each process in subdirectories of its own; a file is what it is in
 //!    [`crate::small_files`], but empty unless `file_size` says otherwise: nearly all of it is its inode;
 //! 3. nothing is deleted and no cache dropped between two steps, so from some step on memory is always full;
@@ -80,7 +80,7 @@ pub const PARAMS: &[ParamSpec] = &[
         name: "pin_from",
         kind: ParamKind::Size { min: Bytes(PAGE_SIZE), max: SIZE_MAX },
         default: None,
-        help: "memory that the first step pins; without it 1/64 of all",
+        help: "memory that the first step pins; without it half of all",
     },
     ParamSpec {
         name: "pin_to",
@@ -280,7 +280,7 @@ impl InodeStorm {
         let files = self.files.unwrap_or(installed(memory) / (MEMORY_OF_FILE / PAGE_SIZE));
         Sizes {
             files_per_process: (files / self.processes).max(1),
-            from: pages(self.pin_from, step),
+            from: pages(self.pin_from, installed(memory) / 2),
             to: pages(self.pin_to, memory),
             step: pages(self.pin_step, step),
         }
@@ -302,16 +302,20 @@ impl InodeStorm {
 
     /// What is to be said of a run on `machine` with its results.
     pub(crate) fn remarks(&self, machine: MachineSize) -> Vec<String> {
-        let Sizes { files_per_process, from, to, step } = self.sizes(machine);
+        let Sizes { files_per_process, from, step, .. } = self.sizes(machine);
         let size = |pages: u64| Bytes(pages * PAGE_SIZE);
         vec![format!(
-            "each step {} processes with {files_per_process} files of {} each; pinned are {}, then {} more each \
-             time, up to {} or an OOM kill",
-            self.processes,
+            "each step {} with {files_per_process} files of {} each; pinned are {}, then {} more each time, until \
+             an OOM kill{}",
+            if self.processes == 1 {
+                "1 process".to_owned()
+            } else {
+                format!("{} processes", self.processes)
+            },
             self.file_size,
             size(from),
             size(step),
-            size(to),
+            self.pin_to.map(|to| format!(" or {to}")).unwrap_or_default(),
         )]
     }
 
@@ -332,7 +336,11 @@ impl InodeStorm {
             Pinner::Stays => Some(sys.map_anonymous(Bytes(sizes.to * PAGE_SIZE)).await?),
             Pinner::Anew => None,
         };
+        let so_far = |steps: &[Stepped]| {
+            outcome(steps, sys.now().saturating_sub(begin), sys.memory_total(), before.allocstalls)
+        };
         let (mut steps, mut pinned) = (Vec::new(), 0);
+        sys.keep(&so_far(&steps));
         for (number, pages) in (0..).zip(sizes.amounts()) {
             let step = Step { number, pinned, pages, files_per_process: sizes.files_per_process, kills };
             let stepped = match &held {
@@ -341,12 +349,13 @@ impl InodeStorm {
             };
             pinned = if held.is_some() { stepped.pinned } else { 0 };
             steps.push(stepped);
+            sys.keep(&so_far(&steps));
             if stepped.killed {
                 break;
             }
         }
         sys.mark("stormed");
-        Ok(outcome(&steps, sys.now().saturating_sub(begin), sys.memory_total(), before.allocstalls))
+        Ok(so_far(&steps))
     }
 
     /// A step of a task of its own, which pins everything.
@@ -400,7 +409,8 @@ impl InodeStorm {
 /// Pages that are installed where a kernel manages `pages`, without what it kept at boot: round steps are easier to
 /// read.
 fn installed(pages: u64) -> u64 {
-    pages.next_multiple_of((pages.next_power_of_two() / INSTALLED_PARTS).max(1))
+    let part = pages.checked_next_power_of_two().map_or(1, |power| power / INSTALLED_PARTS);
+    pages.next_multiple_of(part.max(1))
 }
 
 /// Pins up to the amount of `step`, or until somebody is killed; returns the pages that are pinned then.
@@ -501,3 +511,6 @@ impl Creator {
         Ok(step.files_per_process)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,8 @@
 //!
 //! The victim is the process with the most points (`oom_badness`): anonymous pages and page tables, and
 //! thousandths of the memory that ran out as its `oom_score_adj` says; one with -1000 is never taken.
-//! Its memory is reaped at once and its next system call fails. Where nobody is left when the machine is out
+//! Its memory is reaped at once, up to 5.17 but for what it has locked, and its next system call fails, by
+//! which it ends. Where nobody is left when the machine is out
 //! of memory, the kernel panics ("System is deadlocked on memory"): the machine stops. Each kill is
 //! kept with what the kernel prints of it ([`super::report`]), and with why reclaim gave up.
 //!
@@ -72,7 +73,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             mem.core.alloc.events.add(VmEvent::OomKill, 1);
             mem.core.cgroups.count_event(victim.memcg(), |events| &mut events.oom_kill);
         });
-        self.reap(&victim);
+        self.oom_reap(&victim);
+        self.note_reaped(&victim);
         true
     }
 

@@ -118,6 +118,19 @@ impl Reclaim {
         Some(SlabScan { shrinker, memcg, node, plan })
     }
 
+    /// Whether no shrinker but the super block's has an object to free on `node`, in the root's name.
+    pub fn is_super_block_all<T: Trace>(
+        &self,
+        core: &Core<T>,
+        cache: &PageCache,
+        fs: &Fs,
+        node: NodeId,
+    ) -> bool {
+        Shrinker::ALL.iter().all(|&shrinker| {
+            shrinker == Shrinker::SuperBlock || freeable(core, cache, fs, shrinker, MemcgId::ROOT, node) == 0
+        })
+    }
+
     /// Looks at the next batch of objects; none when the visit is over.
     pub fn shrink_slab_batch<T: Trace>(
         &mut self,

@@ -51,6 +51,16 @@ pub fn surplus(mem: &Mem, call: OomCall) -> i64 {
     mem.core.alloc.zonelist(cpu, gfp).iter().map(of).max().unwrap_or(i64::MIN)
 }
 
+/// What would be there if only the grace periods ended that run, and per-CPU lists were emptied.
+pub fn freed_already(mem: &Mem, call: OomCall) -> i64 {
+    let mut mem = mem.clone();
+    for _ in 0..3 {
+        let _ = mem.grace_period_ended(call.cpu);
+    }
+    let _ = mem.core.alloc.drain_all();
+    surplus(&mem, call)
+}
+
 /// What would be there for the request after so much effort.
 pub fn after(mem: &Mem, call: OomCall, effort: Effort) -> i64 {
     let mut mem = mem.clone();

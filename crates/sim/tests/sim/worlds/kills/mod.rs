@@ -22,6 +22,7 @@ use storm::World;
 pub struct Verdict {
     call: OomCall,
     now: i64,
+    rcu: i64,
     after: [i64; 4],
     not_clean: u64,
     in_ail: u64,
@@ -53,6 +54,7 @@ fn run(world: &World, checks: Checks) -> Result<Digest, String> {
                     found.borrow_mut().push(Verdict {
                         call,
                         now: drill::surplus(mem, call),
+                        rcu: drill::freed_already(mem, call),
                         after: Effort::ALL.map(|effort| drill::after(mem, call, effort)),
                         not_clean: mem.fs.xfs_log.items().not_clean(),
                         in_ail: mem.fs.xfs_log.items().in_ail(),

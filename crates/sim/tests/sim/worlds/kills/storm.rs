@@ -38,6 +38,8 @@ pub struct Plan {
     pub pin_step: u64,
     /// Between two steps.
     pub pin_pause: Nanos,
+    /// How the OOM killer shall see who pins.
+    pub adj: i16,
 }
 
 pub struct World {
@@ -56,11 +58,14 @@ impl World {
         let mib = *pick(&mut stream, &[8, 12, 16, 24, 32]) * nodes.max(2) / 2;
         let mut device = draw_device(&mut stream);
         device.xfs_log = Bytes(*pick(&mut stream, &[0, 2, 4, 8]) << 20);
+        let mut kernel = kernel.clone();
+        // As on the machine of source 3: 32 MiB of 16 GiB.
+        kernel.tuning.xfs_checkpoint_max = Bytes((mib << 20) / 512);
         let spec = SimRun {
             program: Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults")),
-            kernel: kernel.clone(),
+            kernel,
             sysctls: draw_sysctls(&mut stream),
-            hardware: Hardware::with_cpus(cpus).with_device(device),
+            hardware: draw_hardware(cpus, device, mib),
             layout: draw_layout(mib << 8, nodes, cpus, &mut stream),
             filesystem: Filesystem::Xfs,
             readahead_pages: *pick(&mut stream, &[32, 32, 0, 7]),
@@ -96,15 +101,34 @@ impl Plan {
             pinners,
             pinned,
             pin_step: 1 + pinned / (1 << stream.below(7)),
-            pin_pause: Nanos(1 << (15 + stream.below(15))),
+            pin_pause: Nanos(1 << (20 + stream.below(12))),
+            adj: *pick(stream, &[0, 0, 0, -1000]),
         }
     }
+}
+
+/// As much slower than a large machine as memory is smaller.
+fn draw_hardware(cpus: u16, mut device: DeviceModel, mib: u64) -> Hardware {
+    let of = |name: &str| super::super::number_from_env(name);
+    let full = of("FULL").unwrap_or(16 << 10);
+    let times = (full / mib).max(1);
+    let slower = of("DISK").map_or(times, |_| 1);
+    for speed in [&mut device.read, &mut device.write] {
+        speed.op.0 *= slower;
+        speed.random_op.0 *= slower;
+        speed.bandwidth = (speed.bandwidth / slower).max(1 << 16);
+    }
+    let mut hardware = Hardware::with_cpus(cpus).with_device(device);
+    let latency = hardware.costs.wakeup_latency();
+    hardware.costs = hardware.costs.scale_percent(u32::try_from(100 * times).expect("small"));
+    hardware.costs.set("wakeup_latency", latency).expect("there is such a cost");
+    hardware
 }
 
 fn draw_device(stream: &mut Stream) -> DeviceModel {
     let quick = [DeviceModel::NVME, DeviceModel::VIRTIO_RAM, DeviceModel::INSTANT];
     let slow = [DeviceModel::SATA_EVO, DeviceModel::SLOW_RAID6, DeviceModel::SATA_HDD];
-    if stream.chance(1, 3) { pick(stream, &slow).clone() } else { pick(stream, &quick).clone() }
+    if super::super::number_from_env("SLOW").is_some() && stream.chance(1, 3) { pick(stream, &slow).clone() } else { pick(stream, &quick).clone() }
 }
 
 fn draw_layout(pages: u64, nodes: u64, cpus: u16, stream: &mut Stream) -> MemoryLayout {
@@ -232,6 +256,7 @@ impl<S: System> Task<S> {
 
     /// Pins ever more, and keeps it for a while.
     async fn pin(&self) -> Result<u64, WorkloadError> {
+        accept(self.sys.set_oom_score_adj(self.plan.adj).await)?;
         let bytes = Bytes(self.plan.pinned * PAGE);
         let Some(mapping) = accept(self.sys.map_anonymous(bytes).await)? else { return Ok(0) };
         let mut at = 0;
