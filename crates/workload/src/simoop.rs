@@ -7,11 +7,11 @@
 //! the source's figures, or assumed, which [`Simoop::remarks`] prints with each run.
 //!
 //! Theory of operation, with M the memory of the machine:
-//! 1. data files of 2.4 M lie in 16 directories, small files beside them. Each worker fills its part of a working
-//!    set of 0.6 M, which stays; burning tasks keep a fifth of the CPUs from the kernel's threads. Phase
+//! 1. data files of 2.4 M lie in 16 directories, small files beside them. The workers' working set is 0.6 M on
+//!    average: each fills half of its part, which stays; burning tasks keep a fifth of the CPUs from the kernel's threads. Phase
 //!    `laid_out`, and when the warm-up is over, `warm`;
-//! 2. a worker does one work after the other: it maps and touches memory, of a size that is drawn, and gives it
-//!    back in the end (one sample of *allocation* latency), reads pieces of data files, drawn at random (*read*
+//! 2. a worker does one work after the other: it maps and touches memory, up to its whole part of the working
+//!    set, evenly drawn, and gives it back in the end (one sample of *allocation* latency), reads pieces of data files, drawn at random (*read*
 //!    latency), writes a result of as many files (*write* latency), and deletes the result of some works ago: so
 //!    inodes are made, become dirty, and go;
 //! 3. walkers look at every file of every directory, as `du` does, pause, and begin again: lookups that keep
@@ -87,8 +87,13 @@ pub const PARAMS: &[ParamSpec] = &[
         help: "files that only walkers look at; without it one for each 160 KiB of memory",
     },
     count("directories", 1000, Some("16"), "directories of the files"),
-    size("working_set", None, "memory that the workers keep, together; without it 60 % of all"),
-    size("alloc", None, "memory that a work touches on average; without it 1/128 of all"),
+    size("working_set", None, "memory of all workers, on average; without it 60 % of all"),
+    ParamSpec {
+        name: "touched",
+        kind: ParamKind::Count { min: 0, max: 100 },
+        default: Some("50"),
+        help: "percent of the working set that works map and touch, the rest stays",
+    },
     size("file_size", Some("80M"), "size of a data file"),
     count("files", 1_000_000, None, "data files; without it those of 2.4 times the memory"),
     count("pieces", 4096, Some("8"), "pieces that a work reads, and files that it writes"),
@@ -136,8 +141,6 @@ const fn latency(name: &'static str, help: &'static str) -> MetricSpec {
     metric(name, "µs", Better::Less, TIME_RESOLUTION_US, help)
 }
 
-/// Of memory, what a work touches: 128 MiB of 16 GiB, as mmtests always says `-M 128`.
-const MEMORY_BY_ALLOC: u64 = 128;
 /// Bytes of memory for each file that only walkers look at, so that these would take 0.8 % of it.
 const MEMORY_BY_TREE_FILE: u64 = 160 << 10;
 
@@ -151,7 +154,7 @@ pub struct Simoop {
     directories: u64,
     working_set: Option<Bytes>,
     tree_files: Option<u64>,
-    alloc: Option<Bytes>,
+    touched: u64,
     file_size: Bytes,
     files: Option<u64>,
     pieces: u64,
@@ -208,7 +211,7 @@ impl Simoop {
             directories: of("directories"),
             working_set: params.size("working_set"),
             tree_files: params.count("tree_files"),
-            alloc: params.size("alloc"),
+            touched: of("touched"),
             file_size,
             files: params.count("files"),
             pieces: of("pieces"),
@@ -225,15 +228,15 @@ impl Simoop {
         let cpus = u64::from(machine.cpus);
         let memory = machine.memory.get() * PAGE_SIZE;
         let threads = self.threads.unwrap_or(cpus);
-        let kept = self.working_set.map_or(memory / 10 * 6, Bytes::get);
-        let alloc = self.alloc.map_or(memory / MEMORY_BY_ALLOC, Bytes::get);
+        let share = self.working_set.map_or(memory / 10 * 6, Bytes::get) / threads / PAGE_SIZE;
+        let touched = share * self.touched / 100;
         Sizes {
             threads,
             burners: self.burners.unwrap_or(cpus / 5),
             files: self.files.unwrap_or((memory / 10 * 24 / self.file_size.get()).max(1)),
             tree_files: self.tree_files.unwrap_or(memory / MEMORY_BY_TREE_FILE),
-            kept_pages: (kept / threads / PAGE_SIZE).max(1),
-            most_pages: (2 * alloc / PAGE_SIZE).max(1),
+            kept_pages: (share - touched).max(1),
+            most_pages: (2 * touched).max(1),
         }
     }
 
@@ -259,10 +262,10 @@ impl Simoop {
         let Sizes { threads, burners, files, tree_files, kept_pages, most_pages } = self.sizes(machine);
         let memory = (machine.memory.get() * PAGE_SIZE) as f64;
         let percent = |bytes: u64| 100.0 * bytes as f64 / memory;
-        let kept = percent(threads * kept_pages * PAGE_SIZE);
+        let mean = percent(threads * (kept_pages + most_pages / 2) * PAGE_SIZE);
         vec![
             format!(
-                "{threads} workers keep {kept:.0} % of memory and read from {files} files of {}, {:.0} % of memory; \
+                "{threads} workers have {mean:.0} % of memory on average and read from {files} files of {}, {:.0} % of memory; \
                  {burners} burning tasks, {} walkers of {tree_files} more files",
                 self.file_size,
                 percent(files.saturating_mul(self.file_size.get())),
