@@ -12,6 +12,7 @@ use mm::decide::throttle::WritebackWaiters;
 use mm::version::rules::{Compaction, HugePages};
 use units::{Bytes, CpuId, Nanos, NodeId, Seed};
 
+use crate::alloc::oom_watch::OomWatch;
 use crate::alloc::used_frames::UsedFrames;
 use crate::cache::in_flight::{InFlight, Transfer};
 use crate::cache::window::READAHEAD_PAGES_MAX;
@@ -85,6 +86,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 in_flight: RefCell::new(InFlight::default()),
                 reads: ReadQueues::new(&machine),
                 wait,
+                inode_group_holders: Default::default(),
                 congestion: RefCell::default(),
                 pressure,
                 flushers: RefCell::new(disks.map(|_| Flusher::new(machine.new_queue())).collect()),
@@ -95,6 +97,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 processes: RefCell::new(Processes::default()),
                 oom_lock: Cell::new(false),
                 oom_kills: RefCell::default(),
+                oom_watch: OomWatch::default(),
                 fragment_stalls: RefCell::new(Vec::new()),
                 used_frames: RefCell::new(UsedFrames::new(frames)),
                 machine,

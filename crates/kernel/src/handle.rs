@@ -11,10 +11,12 @@ use mm::base::event::Trace;
 use mm::decide::congestion::Congestion;
 use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
+use mm::fs::xfs::reclaimable::GROUPS;
 use mm::{MemcgId, Memory};
 use units::Nanos;
 
 use crate::alloc::kills::OomKill;
+use crate::alloc::oom_watch::OomWatch;
 use crate::alloc::used_frames::UsedFrames;
 use crate::cache::in_flight::InFlight;
 use crate::files::descriptor::Closed;
@@ -22,6 +24,7 @@ use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::machine::{Machine, QueueId, TaskId};
 use crate::queues::{CompactionThreads, JournalThread, NodeQueues, ReadQueues, WriteQueues};
+use crate::section::Site;
 use crate::tasks::process::Processes;
 use crate::time::{jiffy, ticks_from};
 use crate::writeback::inodes::Flusher;
@@ -44,6 +47,8 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) in_flight: RefCell<InFlight>,
     pub(crate) reads: ReadQueues,
     pub(crate) wait: WriteQueues,
+    /// Who locked an allocation group of inodes last: a reclaimer in this site, or the worker.
+    pub(crate) inode_group_holders: [Cell<Option<Site>>; GROUPS],
     /// Writes of each device.
     pub(crate) congestion: RefCell<Congestion>,
     /// By zone: those who wait for pressure on it to ease.
@@ -59,6 +64,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) processes: RefCell<Processes>,
     pub(crate) oom_lock: Cell<bool>,
     pub(crate) oom_kills: RefCell<Vec<OomKill>>,
+    pub(crate) oom_watch: OomWatch<T>,
     /// Length of every stall on fragmentation in microseconds, in whole ticks.
     pub(crate) fragment_stalls: RefCell<Vec<u64>>,
     pub(crate) used_frames: RefCell<UsedFrames>,

@@ -12,6 +12,8 @@ use std::rc::Rc;
 
 use units::{Bytes, CpuId, Nanos};
 
+use crate::section::{Section, Whom};
+
 /// A task of the machine: a user thread or a kernel thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub u32);
@@ -204,6 +206,14 @@ pub trait Machine: Clone + 'static {
     /// The running task.
     fn current_task(&self) -> TaskId;
 
+    /// The running task enters a section: its waits are told as part of it. A site is entered outside of
+    /// all others, a shrinker at most within a site.
+    fn enter(&self, section: Section);
+    /// It leaves the section that it entered last.
+    fn leave(&self, section: Section);
+    /// Who could end the next waits of the running task; none: what their reasons say.
+    fn blame(&self, whom: Option<Whom>);
+
     /// Adds `count` times the cost of `op` to the running task's CPU debt. Time passes at the
     /// next [`Machine::cond_resched`], sleep or end of the task.
     fn charge(&self, op: CostOp, count: u64);
@@ -224,6 +234,9 @@ pub trait Machine: Clone + 'static {
 
     /// Starts a task that is ready to run at once, pinned to `cpu` if given.
     fn spawn(&self, name: &str, cpu: Option<CpuId>, program: impl Future<Output = ()> + 'static) -> TaskId;
+
+    /// Stops the machine for good: nothing happens any more once the running task waits.
+    fn halt(&self);
 
     /// Hands a request to a block device, which it reaches when the CPU time charged before has
     /// passed.

@@ -8,6 +8,7 @@ use mm::slab::object::{Object, ObjectAlloc};
 use mm::version::geometry::Cache;
 use units::{Order, Pfn};
 
+use crate::alloc::purpose::Purpose;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
@@ -87,9 +88,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         } else {
             gfp | Gfp::NORETRY
         };
-        let block = match self.alloc_pages(process, first, order).await {
+        let purpose = Purpose::Slab(cache);
+        let block = match self.alloc_pages_for(purpose, process, first, order).await {
             Some(pfn) => Some(pfn),
-            None => self.alloc_pages(process, gfp, least).await,
+            None => self.alloc_pages_for(purpose, process, gfp, least).await,
         };
         let pfn = block.ok_or(Errno::NoMem)?;
         self.charge_slab(process, cache, pfn, gfp).await?;
@@ -123,7 +125,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) async fn alloc_kernel_page(&self, process: &Process) -> Result<Pfn, Errno> {
         let gfp = Gfp::KERNEL | Gfp::ACCOUNT;
         self.charge_pages(process, process.memcg(), 1, gfp).await?;
-        let Some(pfn) = self.alloc_pages(Some(process), gfp, Order(0)).await else {
+        let Some(pfn) = self.alloc_pages_for(Purpose::PageTable, Some(process), gfp, Order(0)).await else {
             self.mem(|mem| mem.core.cgroups.uncharge(process.memcg(), 1));
             return Err(Errno::NoMem);
         };

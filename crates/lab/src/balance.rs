@@ -45,7 +45,7 @@ const OF_RECLAIM: [(&str, &str); 12] = [
 /// and its counters are complete; what the OOM killer ended has none.
 pub(crate) fn with_balance(mut recording: Recording) -> Recording {
     let phase = WorkloadSpec::find(&recording.workload).ok().and_then(|spec| spec.balance);
-    let Some(phase) = phase.filter(|_| recording.oom_kills.is_empty() && recording.backend != "host") else {
+    let Some(phase) = phase.filter(|_| recording.ended_by().is_none() && recording.backend != "host") else {
         return recording;
     };
     let seconds = recording.duration_ns().map(|ns| ns as f64 / 1e9);

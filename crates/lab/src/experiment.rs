@@ -92,6 +92,19 @@ const EXPERIMENTS: &[Experiment] = &[
         ],
         grid: None,
     },
+    // D. Chinner, "xfs: make inode reclaim almost non-blocking", 29 Jun 2020: 4 nodes, 16 CPUs, 16 GB.
+    Experiment {
+        workload: "inode-storm",
+        machine: "quad-node-16g",
+        mem: Bytes(16 << 30),
+        kernels: &[
+            "linux-5.7",
+            "linux-5.7+async-inode-reclaim",
+            "linux-5.7+pin-inode-cluster",
+            "linux-5.7+async-inode-reclaim+pin-inode-cluster",
+        ],
+        grid: None,
+    },
     // M. Gorman, "mm, vmscan: do not special-case slab reclaim when watermarks are boosted", 8 Aug 2019: a
     // machine of one socket, with XFS on an SSD; with a 16th of its memory, so that it takes seconds.
     Experiment {
@@ -99,6 +112,14 @@ const EXPERIMENTS: &[Experiment] = &[
         machine: "evo-ssd",
         mem: Bytes(1 << 30),
         kernels: &["linux-5.3", "linux-5.3+shrink-slab-when-boosted"],
+        grid: None,
+    },
+    // D. Chinner, "xfs: make inode reclaim almost non-blocking", 2020: the same machine as for `inode-storm`.
+    Experiment {
+        workload: "simoop",
+        machine: "quad-node-16g",
+        mem: Bytes(16 << 30),
+        kernels: &["linux-5.7", "linux-5.7+async-inode-reclaim+pin-inode-cluster"],
         grid: None,
     },
 ];

@@ -37,6 +37,7 @@
 //! state; any decision of the model. The same scenario gives the same recording.
 
 pub mod ablate;
+mod at_kill;
 mod balance;
 pub mod batch;
 pub mod compare;

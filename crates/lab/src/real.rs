@@ -16,6 +16,7 @@ use recording::{OomKill, Recording, Series};
 use units::{Bytes, parse_size};
 use workload::scenario::{Backend, Scenario, ScenarioProblem};
 
+use crate::at_kill::with_kill;
 use crate::balance::with_balance;
 use crate::batch::PlannedRun;
 use crate::counted::{as_counted, phases, since};
@@ -241,7 +242,7 @@ fn filled(identity: Recording, result: LinuxResult) -> Recording {
         ..identity
     };
     let recording = recording.killed(result.oom_kill.into_iter().map(oom_kill).collect());
-    let recording = with_balance(recording);
+    let recording = with_kill(with_balance(recording), None);
     let Some(waits) = result.waits else { return recording };
     let phases = recording.phases_to_the_end();
     with_waits(recording, waits.into_iter().map(|wait| traced(wait, &phases)).collect())
@@ -249,5 +250,6 @@ fn filled(identity: Recording, result: LinuxResult) -> Recording {
 
 fn oom_kill(kill: linux::OomKill) -> OomKill {
     let linux::OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory } = kill;
-    OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory }
+    let (panicked, why, gauges) = Default::default();
+    OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory, panicked, why, gauges }
 }

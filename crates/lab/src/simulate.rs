@@ -14,11 +14,12 @@ use sim::run::{Program, SimError, SimResult, SimRun};
 use sim::{Progress, RunError, WaitKind};
 use workload::Scenario;
 
+use crate::at_kill::with_kill;
 use crate::balance::with_balance;
 use crate::counted::{phases, since};
 use crate::error::{FailedAssertion, LabError};
 use crate::resolve::{Setting, command, filesystem};
-use crate::waited::{wait, with_waits};
+use crate::waited::{section, wait, with_waits};
 
 /// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
 ///
@@ -114,16 +115,20 @@ fn recorded(identity: Recording, result: SimResult) -> Recording {
         simulated_ns: result.simulated.get(),
         ..identity
     };
+    let dirty_inodes =
+        result.oom_kills.first().and_then(|kill| kill.gauges.get("nr_xfs_inodes_not_clean").copied());
     let recording = recording.killed(result.oom_kills.into_iter().map(oom_kill).collect());
     let phases = recording.phases_to_the_end();
-    let recording = with_balance(recording);
+    let recording = with_kill(with_balance(recording), dirty_inodes);
     let waits = result.waits.into_iter().map(|waits| wait(waits, &phases)).collect();
-    with_waits(recording, waits)
+    let sections = result.sections.into_iter().map(|time| section(time, &phases)).collect();
+    with_waits(recording, waits).within(sections)
 }
 
 fn oom_kill(kill: kernel::OomKill) -> OomKill {
-    let kernel::OomKill { at, task, cgroup, by_limit, anon_pages, memory } = kill;
-    OomKill { at_ns: at.get(), task, cgroup, by_limit, anon_pages: Some(anon_pages), memory }
+    let kernel::OomKill { at, task, cgroup, by_limit, anon_pages, panicked, memory, why, gauges } = kill;
+    let anon_pages = (!panicked).then_some(anon_pages);
+    OomKill { at_ns: at.get(), task, cgroup, by_limit, anon_pages, memory, panicked, why, gauges }
 }
 
 /// Waits that somebody suffered. Idle kernel threads, and programs that sleep or wait for their

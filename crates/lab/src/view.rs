@@ -89,6 +89,18 @@ mod tests {
                 "sequential-readers" => {
                     left_by(spec.name, &["linux-2.6.32"], "64M", &["file=16M", "prepare=laid-out"])
                 }
+                "inode-storm" => left_by(
+                    spec.name,
+                    &["linux-5.7"],
+                    "128M",
+                    &["processes=3", "files=3000", "pin_from=80M", "pin_step=8M"],
+                ),
+                "simoop" => left_by(
+                    spec.name,
+                    &["linux-5.7"],
+                    "256M",
+                    &["threads=4", "file_size=8M", "seconds=3", "warmup=1", "interval=1"],
+                ),
                 "small-files" => left_by(spec.name, &["linux-5.3"], "128M", &["loops=3"]),
                 // Both kinds of fault need runs with and without stalls.
                 _ => left_by(

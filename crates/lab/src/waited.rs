@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::{Phase, Recording, Wait, WaitEnd, WaitKind};
+use recording::{Phase, Recording, SectionTime, WITHIN, Wait, WaitEnd, WaitKind};
 use workload::WorkloadSpec;
 
 /// All tasks' time in waits that the allocator and reclaim impose.
@@ -24,6 +24,7 @@ const UNKNOWN_MAX: f64 = 0.01;
 
 /// Waits of the simulator. A wait belongs to the phase in which it ended.
 pub(crate) fn wait(waits: sim::Waits, phases: &[Phase]) -> Wait {
+    let (within, on) = (path(&waits.within), sim::whom_name(waits.reason, waits.within.whom));
     let lengths = (0_u8..).zip(waits.lengths).filter(|&(_, count)| count > 0);
     Wait {
         phase: phase_name(phases, waits.phase),
@@ -47,7 +48,26 @@ pub(crate) fn wait(waits: sim::Waits, phases: &[Phase]) -> Wait {
         spent_ns: waits.spent.get(),
         longest_ns: waits.longest.get(),
         lengths: lengths.map(|(class, count)| (class, u64::from(count))).collect(),
+        on: if within.is_empty() { String::new() } else { on.to_owned() },
+        within,
     }
+}
+
+/// Time in a section, of the simulator.
+pub(crate) fn section(time: sim::SectionTime, phases: &[Phase]) -> SectionTime {
+    SectionTime {
+        phase: phase_name(phases, time.phase),
+        task: time.name,
+        within: path(&time.within),
+        count: time.count,
+        spent_ns: time.spent.get(),
+        longest_ns: time.longest.get(),
+        waited: time.waited,
+    }
+}
+
+fn path(within: &sim::Within) -> String {
+    within.path().collect::<Vec<_>>().join(WITHIN)
 }
 
 /// Waits that a real kernel told of.
@@ -67,6 +87,8 @@ pub(crate) fn traced(wait: linux::Wait, phases: &[Phase]) -> Wait {
         spent_ns: wait.spent_ns,
         longest_ns: wait.longest_ns,
         lengths: wait.lengths,
+        within: String::new(),
+        on: String::new(),
     }
 }
 
@@ -79,8 +101,8 @@ fn phase_name(phases: &[Phase], over: usize) -> String {
 /// `recording` with its waits and what they come to. To be called where all waits of the kinds that
 /// the metrics are about are known.
 pub(crate) fn with_waits(mut recording: Recording, waits: Vec<Wait>) -> Recording {
-    // What the OOM killer ended has no metrics.
-    if recording.oom_kills.is_empty() {
+    // A workload that the OOM killer ended has no metrics; one that it did not has its own.
+    if recording.ended_by().is_none() {
         recording.metrics.extend(metrics(&waits, prepares(&recording.workload)));
     }
     recording.waited(waits)
@@ -122,6 +144,8 @@ mod tests {
             spent_ns: millis * 1_000_000,
             longest_ns: millis * 1_000_000,
             lengths: BTreeMap::new(),
+            within: String::new(),
+            on: String::new(),
         }
     }
 

@@ -31,7 +31,9 @@ pub(crate) struct Report {
     pub(crate) by_limit: bool,
     /// The cgroup of the task, from the root of the hierarchy on.
     pub(crate) cgroup: Option<String>,
-    /// Anonymous memory that the task held.
+    /// What the task was called.
+    pub(crate) task: Option<String>,
+    /// Anonymous memory that it held.
     pub(crate) anon_kb: Option<u64>,
     /// Memory, tasks and the verdict.
     pub(crate) lines: Vec<String>,
@@ -89,9 +91,16 @@ fn report(lines: &[Line]) -> Option<Report> {
         at_ns: lines[last].at_ns,
         by_limit: verdict.starts_with("Memory cgroup"),
         cgroup: constraint.and_then(|line| after(&line.text, "task_memcg=")),
+        task: between(verdict, '(', ')'),
         anon_kb: after(verdict, "anon-rss:").and_then(|text| text.trim_end_matches("kB").parse().ok()),
         lines: lines[first..=last].iter().map(|line| line.text.clone()).collect(),
     })
+}
+
+/// What stands between the first `open` and the next `close`.
+fn between(text: &str, open: char, close: char) -> Option<String> {
+    let (inside, _) = text.split_once(open)?.1.split_once(close)?;
+    Some(inside.to_owned())
 }
 
 #[cfg(test)]

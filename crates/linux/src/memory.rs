@@ -86,9 +86,11 @@ impl Mapping {
         Ok(())
     }
 
-    /// Locks pages of the range into memory.
+    /// Locks pages of the range into memory. Tasks forked from now on do not share the mapping: what is locked
+    /// would count as theirs as well, and no task shares memory with another one.
     #[allow(unsafe_code)]
     pub(crate) fn lock(&self, first: u64, count: u64) -> io::Result<()> {
+        self.advise(Advice::LinuxDontFork)?;
         let (begin, len) = self.range(first, count)?;
         // SAFETY: `range` keeps it within the mapping; locking changes no content.
         unsafe { rustix::mm::mlock(self.start.add(begin).as_ptr().cast(), len)? };

@@ -75,23 +75,35 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
     let wall_ns = elapsed(started);
     monitor.sample(wall_ns);
     let waits = tracing.finish(monotonic(), &mut monitor);
-    let error = match outcome {
-        Ok(outcome) => return Ok(LinuxResult { waits, ..result(outcome, monitor, wall_ns) }),
-        Err(error) => error,
-    };
-    let Some(task) = killed_task(&error) else { return Err(error) };
-    let said = log.map(|mut log| log.first_kill());
-    if let Err(reason) = &said {
-        monitor.note(format!("what the kernel printed of the kill is not known: /dev/kmsg: {reason}"));
-    }
-    let result = LinuxResult { waits, ..result(Outcome::default(), monitor, wall_ns) };
-    // A SIGKILL by somebody else is an error, not a result.
     let counter = |counters: &BTreeMap<String, u64>| counters.get("oom_kill").copied();
-    let said = said.ok().flatten();
-    if said.is_none() && counter(&result.vmstat) <= counter(&result.vmstat_before) {
-        return Err(error);
+    let (outcome, error) = match outcome {
+        Ok(outcome) => (outcome, None),
+        Err(error) if killed_task(&error).is_some() => (Outcome::default(), Some(error)),
+        Err(error) => return Err(error),
+    };
+    let result = LinuxResult { waits, ..result(outcome, monitor, wall_ns) };
+    let killed = counter(&result.vmstat) > counter(&result.vmstat_before);
+    if error.is_none() && !killed {
+        return Ok(result);
     }
-    Ok(LinuxResult { oom_kill: Some(oom_kill(task, said, spec, started, wall_ns)), ..result })
+    let said = log.map(|mut log| log.first_kill());
+    let mut result = result;
+    if let Err(reason) = &said {
+        result.notes.push(format!("what the kernel printed of the kill is not known: /dev/kmsg: {reason}"));
+    }
+    let said = said.ok().flatten();
+    if let Some(error) = error {
+        // A SIGKILL by somebody else is an error, not a result.
+        if said.is_none() && !killed {
+            return Err(error);
+        }
+        let task = killed_task(&error).expect("it was looked at above");
+        result.oom_kill = Some(oom_kill(task, said, spec, started, wall_ns));
+    } else if let Some(task) = said.as_ref().and_then(|said| said.task.clone()) {
+        // The workload went on without the task that was killed, or it was none of its own.
+        result.oom_kill = Some(oom_kill(task, said, spec, started, wall_ns));
+    }
+    Ok(result)
 }
 
 /// The task that was killed, if that is why the workload failed.
@@ -108,7 +120,7 @@ fn killed_task(error: &LinuxError) -> Option<String> {
 /// A kill as the run's result has it: on its clock, with paths below its root.
 fn oom_kill(task: String, said: Option<Report>, spec: &LinuxRun, started: Nanos, wall_ns: u64) -> OomKill {
     const PAGE_KB: u64 = units::PAGE_SIZE / 1024;
-    let Some(Report { at_ns, by_limit, cgroup, anon_kb, lines }) = said else {
+    let Some(Report { at_ns, by_limit, cgroup, task: _, anon_kb, lines }) = said else {
         let by_limit = spec.limit.is_some();
         return OomKill {
             at_ns: wall_ns,

@@ -384,6 +384,19 @@ impl System for LinuxSystem {
         Ok(CpuTime { user, system })
     }
 
+    async fn set_oom_score_adj(&self, adj: i16) -> Result<(), SystemError> {
+        let text = adj.to_string();
+        cgroup::write_existing(Path::new("/proc/self/oom_score_adj"), &text)
+            .map_err(|error| failed("write oom_score_adj", &text, &error))
+    }
+
+    async fn oom_kills(&self) -> Result<u64, SystemError> {
+        let path = "/proc/vmstat";
+        let text = fs::read_to_string(path).map_err(|error| failed("read", path, &error))?;
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        Ok(count.and_then(|count| count.trim().parse().ok()).unwrap_or(0))
+    }
+
     async fn vmstat(&self) -> Result<Vec<(String, u64)>, SystemError> {
         let text =
             fs::read_to_string("/proc/vmstat").map_err(|error| failed("read", "/proc/vmstat", &error))?;

@@ -93,6 +93,7 @@ pub mod core;
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
     pub mod lists;
+    pub mod mlock;
     #[cfg(test)]
     mod scenes;
     pub mod two_lists;
@@ -159,9 +160,10 @@ pub mod compact {
 
 pub mod check;
 mod journals;
-mod mem_info;
+pub mod mem_info;
 pub mod memory;
 mod readings;
+mod why;
 
 /// Decisions of those who free memory, and of those who wait for it: small machines whose `step` says
 /// what to do next. Who does it, pays for it and waits is a driver of the kernel.
@@ -173,6 +175,8 @@ pub mod decide {
     mod balance_zones_scenes;
     pub mod charge;
     pub mod congestion;
+    pub mod effort;
+    pub mod idle_run;
     pub mod kswapd;
     #[cfg(test)]
     mod kswapd_scenes;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::{Recording, RecordingError, SCHEMA, SCHEMA_OLDEST, Series, waits};
+use crate::{Recording, RecordingError, SCHEMA, SCHEMA_OLDEST, SCHEMA_WAITED, Series, waits};
 
 /// Name of the file with lengths and hashes.
 pub const MANIFEST: &str = "MANIFEST";
@@ -61,7 +61,7 @@ impl Files {
             encode_series(&recording.series),
         ];
         let waits = (!recording.waits.is_empty()).then(|| waits::encode(&recording.waits));
-        assert!(waits.is_none() || recording.schema == SCHEMA, "waits are set by `waited`");
+        assert!(waits.is_none() || recording.schema >= SCHEMA_WAITED, "waits are set by `waited`");
         let manifest = encode_manifest(recording.schema, &covered, waits.as_deref());
         Self { covered, waits, manifest }
     }

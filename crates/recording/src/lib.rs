@@ -24,13 +24,17 @@ use serde::{Deserialize, Serialize};
 pub use error::RecordingError;
 pub use files::ContentHash;
 pub use series::{Series, is_gauge};
-pub use waits::{Wait, WaitEnd, WaitKind};
+pub use waits::{WITHIN, Wait, WaitEnd, WaitKind};
 
 /// The newest version of the format on disk. A reader refuses any that is newer.
 ///
 /// A recording is written in the oldest version that holds it, so that older programs read what
-/// they can: version 2 has [`Recording::oom_kills`], version 3 [`Recording::waits`].
-pub const SCHEMA: u32 = 3;
+/// they can: version 2 has [`Recording::oom_kills`], version 3 [`Recording::waits`], version 4
+/// [`Recording::sections`], in the middle of what a task waited, and what is told of a kill beside the
+/// memory then.
+pub const SCHEMA: u32 = 4;
+/// The version of a recording with waits and nothing newer.
+const SCHEMA_WAITED: u32 = 3;
 /// The version of a recording with kills and without waits.
 const SCHEMA_KILLED: u32 = 2;
 /// The version of a recording that has nothing newer in it.
@@ -79,8 +83,13 @@ pub struct Recording {
     /// by [`Recording::waited`].
     #[serde(skip)]
     pub waits: Vec<Wait>,
-    /// What the OOM killer took, if that ended the run: there are no metrics then, and all else is
-    /// as it was up to that moment. Set it by [`Recording::killed`].
+    /// How long tasks were in which parts of the kernel, if that is known and they were in any. Set it by
+    /// [`Recording::within`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sections: Vec<SectionTime>,
+    /// What the OOM killer took. If that ended the run ([`Recording::ended_by`]) there are no metrics, and all
+    /// else is as it was up to that moment; a workload that went on has its metrics. Set it by
+    /// [`Recording::killed`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oom_kills: Vec<OomKill>,
     /// What could not be measured or done on a real kernel, one sentence each, for the reader.
@@ -124,13 +133,33 @@ pub struct Stall {
     pub max_ns: u64,
 }
 
-/// A process that the OOM killer took.
+/// Time of one task in one part of the kernel in one phase, waits and all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SectionTime {
+    /// The phase in which it ended, as [`Wait::phase`].
+    pub phase: String,
+    /// The task's name.
+    pub task: String,
+    /// The part, as [`Wait::within`].
+    pub within: String,
+    /// How often the task was there.
+    pub count: u64,
+    /// How long in all.
+    pub spent_ns: u64,
+    /// The longest stay.
+    pub longest_ns: u64,
+    /// In how many of the stays the task waited.
+    pub waited: u64,
+}
+
+/// A process that the OOM killer took, or the panic of a kernel that found none to take.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OomKill {
     /// When, on the run's own clock.
     pub at_ns: u64,
-    /// The process, as the workload calls its task.
+    /// The process, as the workload calls its task; in a panic, the one that asked for memory.
     pub task: String,
     /// Its cgroup, or the one whose limit was reached where that is all that is known; empty for
     /// the root.
@@ -139,9 +168,30 @@ pub struct OomKill {
     pub by_limit: bool,
     /// Anonymous pages that it held; `None` where a kernel did not tell.
     pub anon_pages: Option<u64>,
-    /// Memory at that moment as the kernel prints it, line by line; empty where it could not be
-    /// read.
+    /// What the kernel prints of it, memory at that moment above all, line by line; empty where it could not
+    /// be read.
     pub memory: Vec<String>,
+    /// Nobody was left to kill, and the kernel panicked.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub panicked: bool,
+    /// Why reclaim gave up, line by line; empty where nobody knows, as of real kernels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
+    /// Gauges at that moment, as in [`Recording::vmstat`]; empty where they could not be read.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gauges: BTreeMap<String, u64>,
+}
+
+impl OomKill {
+    /// Whether it holds what versions before 4 have no room for.
+    fn tells_more(&self) -> bool {
+        self.panicked || !self.why.is_empty() || !self.gauges.is_empty()
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks so
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 impl Recording {
@@ -169,6 +219,7 @@ impl Recording {
             series: Series::default(),
             stalls: Vec::new(),
             waits: Vec::new(),
+            sections: Vec::new(),
             oom_kills: Vec::new(),
             notes: Vec::new(),
             events: 0,
@@ -193,7 +244,7 @@ impl Recording {
         if self.is_simulated() { Some(self.simulated_ns) } else { self.wall_ns }
     }
 
-    /// This recording as that of a run which the OOM killer ended; unchanged without `kills`.
+    /// This recording as that of a run in which the OOM killer took these; unchanged without `kills`.
     #[must_use]
     pub fn killed(mut self, kills: Vec<OomKill>) -> Self {
         self.oom_kills = kills;
@@ -209,18 +260,32 @@ impl Recording {
         self
     }
 
+    /// This recording with what is known of the time in parts of the kernel; unchanged without any.
+    #[must_use]
+    pub fn within(mut self, sections: Vec<SectionTime>) -> Self {
+        self.sections = sections;
+        self.schema = self.oldest_schema();
+        self
+    }
+
     /// The oldest version of the format that holds this.
     fn oldest_schema(&self) -> u32 {
+        let tells_within = !self.sections.is_empty() || waits::tell_within(&self.waits);
+        if tells_within || self.oom_kills.iter().any(OomKill::tells_more) {
+            return SCHEMA;
+        }
         match (self.waits.is_empty(), self.oom_kills.is_empty()) {
-            (false, _) => SCHEMA,
+            (false, _) => SCHEMA_WAITED,
             (true, false) => SCHEMA_KILLED,
             (true, true) => SCHEMA_OLDEST,
         }
     }
 
-    /// The kill that the run ended by, if the OOM killer ended it: the first one.
+    /// The kill that the run ended by: the panic, or the first one unless the workload went on, in which case it
+    /// has metrics.
     pub fn ended_by(&self) -> Option<&OomKill> {
-        self.oom_kills.first()
+        let panic = self.oom_kills.iter().find(|kill| kill.panicked);
+        panic.or_else(|| self.oom_kills.first().filter(|_| self.metrics.is_empty()))
     }
 
     /// The phases, and behind them the rest of the run where it went on after the last one ended:

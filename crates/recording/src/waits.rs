@@ -4,7 +4,7 @@
 //! A simulated run has all of its waits, idle ones, too. A run on a real kernel has those that the
 //! kernel's tracepoints tell of, and of those not always whether they were futile: that is not known
 //! then, which is something else than no. Recordings of schema 1 and 2 have none of this, but
-//! [`crate::Stall`]s.
+//! [`crate::Stall`]s; those of schema 3 do not say in the middle of what a task waited, and on whom.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +24,11 @@ pub struct Wait {
     pub task: String,
     /// The function of the kernel that waits.
     pub wait: String,
+    /// In the middle of what, outermost first and divided by [`WITHIN`], such as `allocation stall >
+    /// super-block shrinker`; empty where it is nothing that is told apart.
+    pub within: String,
+    /// On whom, where the wait was within something: who could have ended it.
+    pub on: String,
     /// What ends such a wait, other than its timeout.
     pub kind: WaitKind,
     /// What did end them.
@@ -42,6 +47,9 @@ pub struct Wait {
     /// How many were how long: class 0 is below a microsecond, class `n` from `2^(n-1)` to below `2^n`.
     pub lengths: BTreeMap<u8, u64>,
 }
+
+/// What divides the parts of [`Wait::within`] and [`crate::SectionTime::within`].
+pub const WITHIN: &str = " > ";
 
 /// What ends a wait, other than its timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,7 +116,10 @@ fn named<T: Copy>(all: &[(T, &'static str)], name: &str) -> Option<T> {
     all.iter().find(|(_, known)| *known == name).map(|(value, _)| *value)
 }
 
-const HEADER: [&str; 11] = [
+/// Columns of all files; those of schema 3 have no others.
+const COLUMNS: usize = 11;
+
+const HEADER: [&str; COLUMNS + 2] = [
     "phase",
     "task",
     "wait",
@@ -120,11 +131,19 @@ const HEADER: [&str; 11] = [
     "spent_ns",
     "longest_ns",
     "lengths",
+    "within",
+    "on",
 ];
 
+/// Whether the file needs the columns of schema 4.
+pub(crate) fn tell_within(waits: &[Wait]) -> bool {
+    waits.iter().any(|wait| !wait.within.is_empty() || !wait.on.is_empty())
+}
+
 pub(crate) fn encode(waits: &[Wait]) -> Vec<u8> {
+    let columns = if tell_within(waits) { HEADER.len() } else { COLUMNS };
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(HEADER).expect("memory takes every write");
+    writer.write_record(&HEADER[..columns]).expect("memory takes every write");
     for wait in waits {
         let futile = match wait.futile {
             Some(true) => "yes",
@@ -145,8 +164,10 @@ pub(crate) fn encode(waits: &[Wait]) -> Vec<u8> {
             wait.spent_ns.to_string(),
             wait.longest_ns.to_string(),
             lengths.join(" "),
+            wait.within.clone(),
+            wait.on.clone(),
         ];
-        writer.write_record(fields).expect("memory takes every write");
+        writer.write_record(&fields[..columns]).expect("memory takes every write");
     }
     writer.into_inner().expect("memory takes every write")
 }
@@ -160,8 +181,9 @@ pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Vec<Wait>, RecordingEr
         let line = error.position().map_or(1, csv::Position::line);
         malformed(line, csv_problem(&error))
     };
-    if reader.headers().map_err(broken)? != HEADER[..] {
-        return Err(malformed(1, format!("expected the columns `{}`", HEADER.join(","))));
+    let headers = reader.headers().map_err(broken)?;
+    if headers != HEADER[..] && headers != HEADER[..COLUMNS] {
+        return Err(malformed(1, format!("expected the columns `{}`", HEADER[..COLUMNS].join(","))));
     }
     let mut waits = Vec::new();
     for record in reader.records() {
@@ -197,6 +219,8 @@ fn decode_row(record: &csv::StringRecord) -> Result<Wait, usize> {
         spent_ns: number(8)?,
         longest_ns: number(9)?,
         lengths: decode_lengths(field(10)?).ok_or(10_usize)?,
+        within: record.get(11).unwrap_or_default().to_owned(),
+        on: record.get(12).unwrap_or_default().to_owned(),
     })
 }
 
@@ -232,6 +256,8 @@ mod tests {
             spent_ns: count * each_ns,
             longest_ns: each_ns,
             lengths: BTreeMap::from([(15, count)]),
+            within: String::new(),
+            on: String::new(),
         };
         use WaitEnd::{Run, Timeout, Wake};
         vec![
@@ -257,12 +283,42 @@ mod tests {
             cgroup: String::new(),
             by_limit: false,
             anon_pages: None,
-            memory: Vec::new(),
+            ..OomKill::default()
         };
         for killed in [example().killed(vec![kill.clone()]).waited(waits()), waited.killed(vec![kill])] {
             assert_eq!(killed.schema, 3);
             assert_eq!(decode_files(&Files::encode(&killed)).unwrap(), killed);
         }
+    }
+
+    /// What a task waited in the middle of takes two more columns and a newer schema; time in sections, too.
+    #[test]
+    fn what_is_told_of_sections_reads_back_equal_and_only_then_the_schema_is_newer() {
+        let mut told = waits();
+        told[0].within = format!("allocation stall{WITHIN}super-block shrinker");
+        told[0].on = "any write, \"or\" none".into();
+        let waited = example().waited(told);
+        let text = String::from_utf8(Files::encode(&waited).waits.unwrap()).unwrap();
+        let lines: Vec<&str> = text.lines().take(3).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        phase,task,wait,kind,ended,futile,count,requested_ns,spent_ns,longest_ns,lengths,within,on
+        read,reader-3,congestion_wait,writes,timeout,yes,8979,179580000000,179580000000,20000000,15:8979,allocation stall > super-block shrinker,"any write, ""or"" none"
+        read,reader-3,congestion_wait,writes,wake,no,2,40000000,6000000,3000000,15:2,,
+        "#);
+        let time = crate::SectionTime {
+            phase: "read".into(),
+            task: "reader-3".into(),
+            within: "allocation stall".into(),
+            count: 17,
+            spent_ns: 400,
+            longest_ns: 90,
+            waited: 3,
+        };
+        for recording in [waited.clone(), waited.within(vec![time.clone()]), example().within(vec![time])] {
+            assert_eq!(recording.schema, 4);
+            assert_eq!(decode_files(&Files::encode(&recording)).unwrap(), recording);
+        }
+        assert_eq!(example().within(Vec::new()), example());
     }
 
     #[test]
@@ -292,7 +348,7 @@ mod tests {
 
     #[test]
     fn what_is_no_wait_is_named_with_its_place() {
-        let header = HEADER.join(",");
+        let header = HEADER[..COLUMNS].join(",");
         let error = |text: String| decode(text.as_bytes(), Path::new("w.csv")).unwrap_err().to_string();
         let row = |row: &str| error(format!("{header}\n{row}\n"));
         let errors = [

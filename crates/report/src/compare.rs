@@ -6,12 +6,14 @@
 
 use stats::difference::Test;
 
+use crate::blocked::{blocked_table, stall_lines};
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::findings::{all_counters, findings, waited_table};
 use crate::histogram::histogram;
 use crate::judge::{Change, Side};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
+use crate::printed::{printed, printed_markdown};
 use crate::table::{Align, Table, clean};
 use crate::view::View;
 use crate::wrap::{command, paragraph};
@@ -44,7 +46,9 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
     for line in footer(&compared.first, groups) {
         text += &paragraph(&line, width, 2);
     }
+    text += &separated(printed(groups, width));
     text += &separated(findings(groups, view.all, width));
+    text += &separated(blocked(groups, view.all, width));
     if view.all {
         text += &in_full(&compared.rest, groups, width);
     } else {
@@ -78,9 +82,14 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
     let lines =
         |rows: &Rows| footer(rows, groups).into_iter().map(|line| format!("\n{line}\n")).collect::<String>();
     text += &lines(&compared.first);
+    text += &separated(printed_markdown(groups));
     let waited = waited_table(groups, view.all);
     if !waited.is_empty() {
         text += &format!("\n{}", waited.to_markdown());
+    }
+    let blocked = blocked_table(groups, view.all, true);
+    if !blocked.is_empty() {
+        text += &format!("\n{}", blocked.to_markdown());
     }
     if view.all {
         let rest = &compared.rest;
@@ -98,6 +107,16 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
         text += &format!("{}  # {}\n", clean(&group.command), clean(&group.label));
     }
     Ok(text + "```\n")
+}
+
+/// Who blocks on whom; empty where nobody knows.
+fn blocked(groups: &[Group<'_>], all: bool, width: usize) -> String {
+    let table = blocked_table(groups, all, false);
+    if table.is_empty() {
+        return String::new();
+    }
+    let lines: String = stall_lines(groups).lines().map(|line| paragraph(line, width, 2)).collect();
+    table.to_text(width) + &lines
 }
 
 fn title(workload: &str, groups: &[Group<'_>]) -> String {

@@ -4,6 +4,7 @@
 use recording::Recording;
 use serde_json::{Value, json};
 
+use crate::blocked::{sections_csv, sections_json};
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::judge::LEVEL;
 use crate::measure::Direction;
@@ -15,8 +16,8 @@ use crate::{Group, ReportError, common_workload, common_workload_of_groups};
 /// The object that `--format json` prints, with a newline at its end.
 ///
 /// `{"schema": 1, "workload", "runs": [{"label", "backend", "kernel", "seed", "metrics", "samples",
-/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "waits", "oom_kills",
-/// "notes"}]}`.
+/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "waits", "sections",
+/// "oom_kills", "notes"}]}`.
 /// What is not known is `null`: the wall time of a simulated run, the simulated time and events of a
 /// real one, a metric that is not a number.
 ///
@@ -139,6 +140,7 @@ pub(crate) fn run(recording: &Recording) -> Value {
         "phases": phases,
         "stalls": stalls,
         "waits": waits_json(recording),
+        "sections": sections_json(recording),
         "oom_kills": oom_json(recording),
         "notes": recording.notes,
     })
@@ -152,7 +154,8 @@ pub(crate) fn seconds(nanoseconds: u64) -> f64 {
 /// `workload,label,backend,kernel,seed,kind,name,index,value`.
 ///
 /// `kind` is `metric`, `sample`, `vmstat`, `memcg:PATH`, `wait:WAIT` (who, and by `index` `times`,
-/// `seconds` and where it is known `futile_seconds`) or `oom_kill` (who, and after how many
+/// `seconds` and where it is known `futile_seconds`), `within:PATH` (who, and by `index` `times` and
+/// `seconds`; a path leads into sections, or on to a wait and whom that was on) or `oom_kill` (who, and after how many
 /// seconds); `index` counts samples from 0 and is
 /// empty elsewhere; a value that is not a number is empty.
 ///
@@ -256,6 +259,10 @@ fn numbers(recording: &Recording) -> Vec<Number<'_>> {
     for (wait, task, what, value) in waits_csv(recording) {
         let (index, value) = (what.to_owned(), value.to_string());
         all.push(Number { kind: format!("wait:{wait}"), name: task, index, value });
+    }
+    for (path, task, what, value) in sections_csv(recording) {
+        let (index, value) = (what.to_owned(), value.to_string());
+        all.push(Number { kind: format!("within:{path}"), name: task, index, value });
     }
     for (index, kill) in recording.oom_kills.iter().enumerate() {
         let (index, value) = (index.to_string(), seconds(kill.at_ns).to_string());

@@ -135,17 +135,24 @@ fn table(what: &str, align: Align, groups: &[Group<'_>], rows: &[Named], write: 
         let value = |index: usize| sides[index].mean().map_or_else(|| absent[index].to_owned(), write);
         let mut cells = vec![name.clone(), value(0)];
         for index in 1..sides.len() {
-            let change = match (sides[0].mean(), sides[index].mean()) {
-                (Some(0.0), Some(new)) if align == Align::Number => signed(new),
-                (Some(0.0), Some(new)) => format!("{}{}", if new > 0.0 { "+" } else { "" }, write(new)),
-                (None, _) | (_, None) => "-".to_owned(),
-                (Some(base), Some(new)) => signed_percent(100.0 * (new - base) / base),
-            };
-            cells.extend([value(index), change]);
+            let added = if align == Align::Number { signed } else { write };
+            cells.extend([value(index), change_of(&sides[0], &sides[index], added)]);
         }
         table.push(cells);
     }
     table
+}
+
+/// The change from one side to another as a part of the first, or as `write` has it where that is nothing.
+pub(crate) fn change_of(base: &Side, new: &Side, write: fn(f64) -> String) -> String {
+    match (base.mean(), new.mean()) {
+        (Some(0.0), Some(new)) => {
+            let text = write(new);
+            if new > 0.0 && !text.starts_with('+') { format!("+{text}") } else { text }
+        }
+        (None, _) | (_, None) => "-".to_owned(),
+        (Some(base), Some(new)) => signed_percent(100.0 * (new - base) / base),
+    }
 }
 
 /// The largest movers, largest first; by name where equal.

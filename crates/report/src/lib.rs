@@ -11,6 +11,7 @@
 //! knowledge of how a recording was made. The same recordings give the same text.
 
 mod ablate;
+mod blocked;
 mod compare;
 mod compared;
 mod export;
@@ -25,6 +26,7 @@ mod mmtests;
 mod notes;
 pub mod number;
 mod oom;
+mod printed;
 mod run;
 mod sweep;
 mod table;

@@ -1,7 +1,7 @@
-//! Runs that the OOM killer ended: said first, with what was killed, when, and the memory then.
+//! What the OOM killer took: said first, with what was killed, when, the memory then, and why reclaim gave up.
 //!
-//! Such a run has counters, phases and series up to that moment, and no metrics. Next:
-//! [`recording::OomKill`].
+//! A run that ended by it has counters, phases and series up to that moment, and no metrics; one whose workload
+//! went on has all. Next: [`recording::OomKill`].
 
 use recording::{OomKill, Recording};
 use serde_json::{Value, json};
@@ -12,15 +12,39 @@ use crate::table::clean;
 
 /// `OOM-killed after 3.2 s`; `None` for a run that its workload ended.
 pub(crate) fn oom_killed(recording: &Recording) -> Option<String> {
-    let kill = recording.ended_by()?;
-    Some(format!("OOM-killed after {}", duration(kill.at_ns as f64)))
+    recording.ended_by().map(ended_how)
+}
+
+fn ended_how(kill: &OomKill) -> String {
+    let how = if kill.panicked { "kernel panic" } else { "OOM-killed" };
+    format!("{how} after {}", duration(kill.at_ns as f64))
+}
+
+/// Kills that the workload of a run survived: `3 OOM kills`.
+fn survived(recording: &Recording) -> Option<String> {
+    match recording.oom_kills.len() {
+        _ if recording.ended_by().is_some() => None,
+        0 => None,
+        1 => Some("1 OOM kill".to_owned()),
+        many => Some(format!("{many} OOM kills")),
+    }
+}
+
+/// What the first line of a run says: how it ended, or that it went on.
+pub(crate) fn in_title(recording: &Recording) -> Option<String> {
+    oom_killed(recording).or_else(|| survived(recording))
 }
 
 /// How the runs of a group ended, for a cell of a table.
 pub(crate) fn group_ended(group: &Group<'_>) -> String {
     let killed = group.recordings.iter().filter(|recording| recording.ended_by().is_some()).count();
+    let survivors = group.recordings.iter().filter_map(|recording| survived(recording));
     match (killed, group.recordings[..].first().and_then(|first| oom_killed(first))) {
-        (0, _) => "by itself".to_owned(),
+        (0, _) => match (&*group.recordings, survivors.count()) {
+            (_, 0) => "by itself".to_owned(),
+            ([one], _) => format!("by itself, {}", survived(one).unwrap_or_default()),
+            (runs, some) => format!("by itself, {some} of {} with OOM kills", runs.len()),
+        },
         (1, Some(killed)) if group.recordings.len() == 1 => killed,
         (some, _) => format!("{some} of {} OOM-killed", group.recordings.len()),
     }
@@ -29,6 +53,9 @@ pub(crate) fn group_ended(group: &Group<'_>) -> String {
 /// One line for each group of which runs were killed; nothing where none was.
 pub(crate) fn oom_lines(groups: &[Group<'_>]) -> String {
     let line = |group: &Group<'_>| {
+        if group.recordings.iter().all(|recording| recording.ended_by().is_none()) {
+            return survivors_line(group);
+        }
         let mut killed: Vec<&Recording> =
             group.recordings.iter().copied().filter(|recording| recording.ended_by().is_some()).collect();
         killed.sort_by_key(|recording| recording.ended_by().map(|kill| kill.at_ns));
@@ -45,30 +72,64 @@ pub(crate) fn oom_lines(groups: &[Group<'_>]) -> String {
     groups.iter().filter_map(line).collect()
 }
 
+/// Which runs of a group had kills that their workloads survived.
+fn survivors_line(group: &Group<'_>) -> Option<String> {
+    let survivors: Vec<&Recording> =
+        group.recordings.iter().copied().filter(|recording| survived(recording).is_some()).collect();
+    let mut first: Vec<&OomKill> =
+        survivors.iter().filter_map(|recording| recording.oom_kills.first()).collect();
+    first.sort_by_key(|kill| kill.at_ns);
+    let (earliest, latest) = (*first.first()?, *first.last()?);
+    let mut text = format!("first OOM kill after {}", duration(earliest.at_ns as f64));
+    if survivors.len() > 1 {
+        text += &format!(" to {}", duration(latest.at_ns as f64));
+    }
+    if group.recordings.len() > 1 {
+        text = format!("{} of {} runs: {text}", survivors.len(), group.recordings.len());
+    }
+    Some(clean(&format!("{}: {text}: {}; the workload went on", group.label, whom(earliest))) + "\n")
+}
+
 /// Lines of text as paragraphs of their own.
 pub(crate) fn in_markdown(lines: &str) -> String {
     lines.lines().map(|line| format!("**{line}**\n\n")).collect()
 }
 
-/// What was killed, and the memory then.
+/// What was killed, why reclaim gave up, and the memory then.
 pub(crate) fn oom_section(recording: &Recording) -> String {
-    let Some(kill) = recording.ended_by() else { return String::new() };
-    let mut text = format!("OOM-killed after {}: {}\n", duration(kill.at_ns as f64), whom(kill));
-    text += "the workload did not end, so there are no metrics; counters are up to then\n";
-    let more = recording.oom_kills.len() - 1;
-    if more > 0 {
-        text += &format!("killed after it: {more} more, see `--format json`\n");
+    let Some(first) = recording.oom_kills.first() else { return String::new() };
+    let kill = recording.ended_by().unwrap_or(first);
+    let mut text = format!("{}: {}\n", ended_how(kill), whom(kill));
+    text += if recording.ended_by().is_some() {
+        "the workload did not end, so there are no metrics; counters are up to then\n"
+    } else {
+        "the workload went on\n"
+    };
+    let others = recording.oom_kills.len() - 1;
+    if others > 0 {
+        let when = if kill.panicked { "before" } else { "after" };
+        text += &format!("killed {when} it: {others} more, see `--format json`\n");
     }
-    if !kill.memory.is_empty() {
-        text += "memory then, as the kernel prints it\n";
-    }
-    for line in &kill.memory {
-        text += &format!(" {}\n", clean(line));
+    for (title, lines) in
+        [("why reclaim gave up", &kill.why), ("memory then, as the kernel prints it", &kill.memory)]
+    {
+        if !lines.is_empty() {
+            text += &format!("{title}\n");
+        }
+        for line in lines {
+            text += &format!(" {}\n", clean(line));
+        }
     }
     text
 }
 
 fn whom(kill: &OomKill) -> String {
+    if kill.panicked {
+        return clean(&format!(
+            "`{}` was out of memory, and nobody was left to kill: System is deadlocked on memory",
+            kill.task
+        ));
+    }
     let held = kill.anon_pages.map_or(String::new(), |pages| format!(" with {pages} anonymous pages"));
     let cgroup = if kill.cgroup.is_empty() { String::new() } else { format!(" in cgroup `{}`", kill.cgroup) };
     let why = if kill.by_limit { "a cgroup's limit was reached" } else { "the machine was out of memory" };
@@ -84,6 +145,10 @@ pub(crate) fn oom_json(recording: &Recording) -> Vec<Value> {
             "cgroup": kill.cgroup,
             "by_limit": kill.by_limit,
             "anon_pages": kill.anon_pages,
+            "panicked": kill.panicked,
+            "ended_run": recording.ended_by() == Some(kill),
+            "why": kill.why,
+            "gauges": kill.gauges,
             "memory": kill.memory,
         })
     };
@@ -111,6 +176,8 @@ mod tests {
             by_limit: true,
             anon_pages: Some(12_214),
             memory: vec!["memory: usage 1024kB, limit 1024kB, failcnt 7".into()],
+            why: vec!["5 runs of limit reclaim in a row freed nothing".into()],
+            ..OomKill::default()
         };
         let mut recording = ended(label, seed);
         recording.metrics.clear();
@@ -131,6 +198,8 @@ mod tests {
 
         OOM-killed after 3.214 s: `faulter0` in cgroup `P/B` with 12214 anonymous pages; a cgroup's limit was reached
         the workload did not end, so there are no metrics; counters are up to then
+        why reclaim gave up
+         5 runs of limit reclaim in a row freed nothing
         memory then, as the kernel prints it
          memory: usage 1024kB, limit 1024kB, failcnt 7
 
@@ -148,6 +217,83 @@ mod tests {
         assert_eq!(json["runs"][0]["metrics"], json!({}));
         let csv = to_csv(&[&run]).unwrap();
         assert!(csv.contains(",oom_kill,faulter0,0,3.214\n") && !csv.contains(",metric,"), "{csv}");
+    }
+
+    /// The creators of small files may be killed and their parent go on to tell how many there were.
+    #[test]
+    fn a_run_whose_workload_survived_keeps_its_metrics_and_tells_its_kills_all_the_same() {
+        let went_on = |label, seed| {
+            let Recording { oom_kills, .. } = killed(label, seed);
+            ended(label, seed).killed(oom_kills)
+        };
+        let run = went_on("linux-6.12", 0);
+        insta::assert_snapshot!(run_text(&run, 100), @"
+        huge-faults on linux-6.12 (sim, seed 0), 1 OOM kill, 7.402 s simulated
+
+        OOM-killed after 3.214 s: `faulter0` in cgroup `P/B` with 12214 anonymous pages; a cgroup's limit was reached
+        the workload went on
+        why reclaim gave up
+         5 runs of limit reclaim in a row freed nothing
+        memory then, as the kernel prints it
+         memory: usage 1024kB, limit 1024kB, failcnt 7
+
+         metric           value  unit
+         percentage_huge     15
+
+         counter (/proc/vmstat)  total
+         pgscan_direct             320
+        ");
+        let json: Value = serde_json::from_str(&to_json(&[&run]).unwrap()).unwrap();
+        let kill = &json["runs"][0]["oom_kills"][0];
+        assert_eq!(
+            (&kill["ended_run"], &kill["why"][0]),
+            (&false.into(), &run.oom_kills[0].why[0].clone().into())
+        );
+        assert_eq!(json["runs"][0]["metrics"]["percentage_huge"], 15.0);
+        let csv = to_csv(&[&run]).unwrap();
+        assert!(
+            csv.contains(",oom_kill,faulter0,0,3.214\n") && csv.contains(",metric,percentage_huge,"),
+            "{csv}"
+        );
+        let (base, new) = ([ended("base", 0)], [went_on("new", 0), went_on("new", 1)]);
+        insta::assert_snapshot!(compare_text(&[group("base", &base), group("new", &new)], 100).unwrap(), @"
+        huge-faults: base against new
+        new: 2 of 2 runs: first OOM kill after 3.214 s to 3.314 s: `faulter0` in cgroup `P/B` with 12214
+          anonymous pages; a cgroup's limit was reached; the workload went on
+
+         metric           unit       base                               new  change  verdict
+         how it ended           by itself  by itself, 2 of 2 with OOM kills
+         percentage_huge               15                                15     0 %  one run
+        one run a side: how much repeats vary is not known; make more runs for a verdict
+
+        what the runs say: no counter moved by a tenth or more
+        all 1 counters with `--all`
+
+        made by
+          base: pagetide run base
+          new: pagetide run new
+        ");
+    }
+
+    #[test]
+    fn a_panic_where_nobody_was_left_to_kill_ends_a_run_whatever_was_killed_before() {
+        let mut run = killed("linux-6.12", 0);
+        run.oom_kills.push(OomKill {
+            at_ns: 3_300_000_000,
+            task: "kthreadd".into(),
+            panicked: true,
+            ..OomKill::default()
+        });
+        insta::assert_snapshot!(run_text(&run, 100), @"
+        huge-faults on linux-6.12 (sim, seed 0), kernel panic after 3.3 s, 3.214 s simulated
+
+        kernel panic after 3.3 s: `kthreadd` was out of memory, and nobody was left to kill: System is deadlocked on memory
+        the workload did not end, so there are no metrics; counters are up to then
+        killed before it: 1 more, see `--format json`
+
+         counter (/proc/vmstat)  total
+         pgscan_direct             320
+        ");
     }
 
     #[test]

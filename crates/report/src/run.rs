@@ -10,10 +10,12 @@ use stats::describe::median;
 use stats::ops::ops_rows;
 
 use crate::Group;
+use crate::blocked::who_blocks;
 use crate::histogram::histogram;
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
-use crate::oom::{oom_killed, oom_section};
+use crate::oom::{in_title, oom_section};
+use crate::printed::printed_run;
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
 use crate::view::{Measure, Measures, Scale, View};
@@ -75,6 +77,7 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         paragraph(&title(recording), width, 2),
         oom_section(recording),
         metrics(recording, &measures.first, width),
+        printed_run(recording, width),
         in_full(&|| metrics(recording, &measures.rest, width)),
         in_full(&|| samples(recording, &measures, width)),
         in_full(&|| section(&histogram(&[of_one(recording)]), width)),
@@ -82,6 +85,7 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         phases(&recording.phases_to_the_end(), width),
         timeline(recording, width),
         who_waited(recording, view.all, width),
+        who_blocks(recording, view.all, width),
         in_full(&|| by_phase(recording, width)),
         in_full(&|| section(&all_counters(recording), width)),
         in_full(&|| memcg(recording, width)),
@@ -110,7 +114,7 @@ fn title(recording: &Recording) -> String {
         (false, Some(wall)) => format!("{} on the clock", duration(wall as f64)),
         (false, None) => "time not known".into(),
     };
-    let ended = oom_killed(recording).map_or(String::new(), |killed| format!(", {killed}"));
+    let ended = in_title(recording).map_or(String::new(), |killed| format!(", {killed}"));
     clean(&format!("{label}{workload} on {kernel} ({backend}, seed {seed}){ended}, {took}"))
 }
 

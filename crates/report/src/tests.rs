@@ -446,6 +446,7 @@ proptest! {
     }
 }
 
+mod blocking;
 mod columns;
 mod golden;
 mod judging;

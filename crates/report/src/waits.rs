@@ -65,7 +65,7 @@ impl<'a> Sum<'a> {
 }
 
 /// A part as a percentage; what is little and not nothing is said to be so.
-fn share(part: u128, whole: u128) -> String {
+pub(crate) fn share(part: u128, whole: u128) -> String {
     let percent = 100.0 * part as f64 / whole.max(1) as f64;
     match percent {
         0.0 => "0 %".to_owned(),
@@ -179,7 +179,7 @@ pub(crate) fn by_phase(recording: &Recording, width: usize) -> String {
 }
 
 /// `writer-12` and `writer/3` are `writer-*` and `writer/*`.
-fn without_number(task: &str) -> String {
+pub(crate) fn without_number(task: &str) -> String {
     let stem = task.trim_end_matches(|c: char| c.is_ascii_digit());
     if stem.is_empty() || stem.len() == task.len() { task.to_owned() } else { format!("{stem}*") }
 }
@@ -240,6 +240,8 @@ pub(crate) fn waits_json(recording: &Recording) -> Vec<Value> {
             "spent_seconds": seconds(wait.spent_ns),
             "longest_seconds": seconds(wait.longest_ns),
             "lengths": wait.lengths,
+            "within": wait.within,
+            "on": wait.on,
         })
     };
     recording.waits.iter().map(wait).collect()

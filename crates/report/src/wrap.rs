@@ -9,11 +9,16 @@ pub(crate) fn display_width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// `text` in lines of at most `limit` columns, at least one of them.
+/// `text` in lines of at most `limit` columns, at least one of them, all indented as it is.
 pub(crate) fn lines(text: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(1);
     if display_width(text) <= limit {
         return vec![text.to_owned()];
+    }
+    let indent = indent_of(text);
+    if (1..limit).contains(&indent) {
+        let indented = |line: String| text[..indent].to_owned() + &line;
+        return lines(&text[indent..], limit - indent).into_iter().map(indented).collect();
     }
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -28,13 +33,17 @@ pub(crate) fn lines(text: &str, limit: usize) -> Vec<String> {
     if lines.is_empty() { vec![String::new()] } else { lines }
 }
 
+fn indent_of(text: &str) -> usize {
+    text.len() - text.trim_start_matches(' ').len()
+}
+
 /// Where words may break: behind each of these.
 const JOINTS: [char; 6] = ['-', '_', '+', '/', '=', ','];
 
 /// Columns of the longest part of `text` that has no place to break.
 pub(crate) fn longest_part(text: &str) -> usize {
     let parts = text.split(' ').flat_map(|word| word.split_inclusive(JOINTS));
-    parts.map(display_width).max().unwrap_or(0)
+    indent_of(text) + parts.map(display_width).max().unwrap_or(0)
 }
 
 /// One word in pieces of at most `limit` columns.
@@ -143,6 +152,8 @@ mod tests {
         assert_eq!(lines("linux-5.3+shrink-slab", 10), ["linux-5.3+", "shrink-", "slab"]);
         assert_eq!(lines("abcdefgh", 3), ["abc", "def", "gh"]);
         assert_eq!(lines("", 3), [""]);
+        assert_eq!(lines("  one two", 6), ["  one", "  two"], "a part of something stays one");
+        assert_eq!((longest_part("  one two"), longest_part("   ")), (5, 3));
         assert_eq!(paragraph("one two three four", 10, 2), "one two\n  three\n  four\n");
     }
 

@@ -11,15 +11,16 @@
 //! | [`WaitKind::Pause`] | nothing: it is meant to last | never |
 //! | [`WaitKind::Idle`] | work | never: nobody suffers |
 //!
-//! Waits are kept as sums by task, wait, end and futility, and by phase of the program; a wait belongs
-//! to the phase in which it ended. Memory is bounded by the numbers of these, not by that of waits, and
-//! no wait allocates but the first of its kind.
+//! Waits are kept as sums by task, wait, section ([`Within`]), end and futility, and by phase of the
+//! program; a wait belongs to the phase in which it ended. Memory is bounded by the numbers of these, not
+//! by that of waits, and no wait allocates but the first of its kind.
 //!
 //! Left out: which write it would have been. Read next: `wait.rs`, which notes a wait when it is over.
 
 use kernel::machine::{TaskId, WaitReason, Woken};
 use units::Nanos;
 
+use crate::section::Within;
 use crate::state::State;
 use crate::task::{FOREVER, Place, WaitTotal};
 
@@ -139,6 +140,8 @@ pub struct Waits {
     pub name: String,
     /// What it waited for.
     pub reason: WaitReason,
+    /// In the middle of what, and who could have ended it.
+    pub within: Within,
     /// What ended them.
     pub ended: Ended,
     /// Whether nothing could have ended them before their timeout.
@@ -159,6 +162,7 @@ pub struct Waits {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Finished {
     pub(crate) reason: WaitReason,
+    pub(crate) within: Within,
     pub(crate) ended: Ended,
     /// [`FOREVER`] for none.
     pub(crate) timeout: u64,
@@ -197,6 +201,7 @@ impl State {
     pub(crate) fn end_phase(&mut self) {
         for (task, record) in (0_u32..).zip(&mut self.records) {
             let phase = self.phase;
+            self.past_sections.extend(record.sections.drain(..).map(|total| (phase, task, total)));
             self.past_waits.extend(record.waits.drain(..).map(|total| Past { phase, task, total }));
         }
         self.phase += 1;
@@ -209,6 +214,7 @@ impl State {
             task: TaskId(task),
             name: self.records[task as usize].name.clone(),
             reason: total.reason,
+            within: total.within,
             ended: total.ended,
             futile: total.futile,
             count: total.count,
@@ -224,6 +230,7 @@ impl State {
             if task.place == Place::Blocked {
                 let lasts = Finished {
                     reason: task.reason,
+                    within: task.inside.within,
                     ended: Ended::Lasts,
                     timeout: task.timeout,
                     spent: now - task.since,
@@ -233,7 +240,8 @@ impl State {
             }
         }
         waits.sort_by_key(|waits| {
-            (waits.phase, std::cmp::Reverse(waits.spent), waits.task, waits.reason, waits.ended, waits.futile)
+            let alike = (waits.reason, waits.within, waits.ended, waits.futile);
+            (waits.phase, std::cmp::Reverse(waits.spent), waits.task, alike)
         });
         waits
     }

@@ -125,7 +125,7 @@ impl State {
         assert!(index != NONE, "task numbers are used up");
         let home = cpu.unwrap_or_else(|| self.shortest_queue());
         self.tasks.push(Task::new(Some(program), home, cpu.is_some()));
-        self.records.push(TaskRecord { name: name.to_owned(), waits: Vec::new() });
+        self.records.push(TaskRecord { name: name.to_owned(), waits: Vec::new(), sections: Vec::new() });
         self.make_ready(now, index, false);
         index
     }

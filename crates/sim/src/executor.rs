@@ -75,6 +75,8 @@ pub(crate) struct Core {
     event_hash: Cell<u64>,
     /// The end of the present run.
     limit: Cell<u64>,
+    /// The kernel stopped the machine.
+    halted: Cell<bool>,
     /// Off where every event is looked at, and in the test that compares a run with and without.
     fast_path: Cell<bool>,
     pub(crate) state: RefCell<State>,
@@ -93,6 +95,7 @@ enum Step {
     AwaitedTaskDone,
     NothingLeft,
     LimitReached,
+    Halted,
 }
 
 impl Core {
@@ -116,6 +119,7 @@ impl Core {
             events: Cell::new(0),
             event_hash: Cell::new(0),
             limit: Cell::new(0),
+            halted: Cell::new(false),
             fast_path: Cell::new(true),
             state: RefCell::new(State::new(hardware)),
             on_io_done: RefCell::new(None),
@@ -185,6 +189,9 @@ impl Core {
         let mut state = self.state.borrow_mut();
         if state.awaited != NONE && state.tasks[state.awaited as usize].place == Place::Done {
             return Step::AwaitedTaskDone;
+        }
+        if self.halted.get() {
+            return Step::Halted;
         }
         let Some(entry) = state.next_event() else { return Step::NothingLeft };
         if entry.time() > self.limit.get() {
@@ -274,6 +281,11 @@ impl Core {
         }
     }
 
+    /// Nothing happens from now on.
+    pub(crate) fn halt(&self) {
+        self.halted.set(true);
+    }
+
     pub(crate) fn statistics(&self) -> Statistics {
         let state = self.state.borrow();
         Statistics {
@@ -318,6 +330,12 @@ pub enum RunError {
         limit: Nanos,
         /// Every task that has not ended.
         unfinished: Vec<Unfinished>,
+    },
+    /// The kernel stopped the machine.
+    #[error("the machine was halted at {now}")]
+    Halted {
+        /// When.
+        now: Nanos,
     },
     /// The stop flag was set.
     #[error("stopped at {now} of simulated time")]
@@ -416,7 +434,7 @@ impl Simulation {
     /// Runs until a task has ended. Returns when that was.
     ///
     /// # Errors
-    /// [`RunError::Deadlock`], [`RunError::TimeLimit`], [`RunError::Stopped`].
+    /// [`RunError::Deadlock`], [`RunError::TimeLimit`], [`RunError::Halted`], [`RunError::Stopped`].
     ///
     /// # Panics
     /// When the task is none of this machine.
@@ -424,6 +442,7 @@ impl Simulation {
         let index = self.core.state.borrow().index(task);
         match self.run(task.0, limit)? {
             Step::LimitReached => Err(self.time_limit(limit)),
+            Step::Halted => Err(RunError::Halted { now: Nanos(self.core.now.get()) }),
             Step::NothingLeft => {
                 let state = self.core.state.borrow();
                 let task = state.records[index].name.clone();

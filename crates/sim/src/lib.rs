@@ -14,6 +14,7 @@
 //! | `cpu.rs` | who runs where and for how long |
 //! | `wait.rs` | wait queues, timeouts |
 //! | `attribution.rs` | who waited for what, what ended it, and whether anything could have |
+//! | `section.rs` | in the middle of what tasks were, and for how long |
 //! | `task.rs` | what is known of a task |
 //! | `device.rs`, `device_model.rs` | block devices at work; what each kind can do |
 //! | `elevator.rs`, `sweep.rs` | what waits before a device, and how a disk goes through what it has |
@@ -39,6 +40,7 @@ mod machine;
 pub mod machines;
 pub mod run;
 mod sample;
+mod section;
 mod share;
 mod state;
 mod sweep;
@@ -59,6 +61,7 @@ pub use hardware::{Hardware, HardwareError};
 pub use machine::Sim;
 pub use run::{Program, SimError, SimResult, SimRun};
 pub use sample::PhaseSample;
+pub use section::{SectionTime, Within, shrinker_name, site_name, whom_name};
 pub use state::Statistics;
 pub use system::SimSystem;
 pub use wait::{Doing, Stall, Unfinished};

@@ -8,11 +8,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use kernel::machine::{CostOp, IoRequest, Machine, QueueId, TaskId, WaitReason, Woken};
+use kernel::section::{Section, Whom};
 use units::{CpuId, Nanos};
 
 use crate::attribution::Waits;
 use crate::device::DeviceCounters;
 use crate::executor::{Core, Request};
+use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::task::FOREVER;
 use crate::task::Program;
@@ -54,6 +56,11 @@ impl Sim {
     /// All waits by phase, task, reason, end and futility. A wait that lasts counts up to now.
     pub fn waits(&self) -> Vec<Waits> {
         self.core.state.borrow().waits(self.core.now.get())
+    }
+
+    /// Time in sections by phase, section and task. A stay that lasts counts up to now.
+    pub fn sections(&self) -> Vec<SectionTime> {
+        self.core.state.borrow().sections(self.core.now.get())
     }
 
     /// A phase of the program is over: waits that end from now on are of the next one.
@@ -133,6 +140,20 @@ impl Machine for Sim {
         TaskId(self.core.task.get())
     }
 
+    fn enter(&self, section: Section) {
+        let now = self.core.now.get() + self.core.debt.get();
+        self.core.state.borrow_mut().enter_section(now, self.core.task.get(), section);
+    }
+
+    fn leave(&self, section: Section) {
+        let now = self.core.now.get() + self.core.debt.get();
+        self.core.state.borrow_mut().leave_section(now, self.core.task.get(), section);
+    }
+
+    fn blame(&self, whom: Option<Whom>) {
+        self.core.state.borrow_mut().blame(self.core.task.get(), whom);
+    }
+
     /// In interrupt context the time is stolen from the task on that CPU; at boot it is ignored.
     #[inline]
     fn charge(&self, op: CostOp, count: u64) {
@@ -183,6 +204,10 @@ impl Machine for Sim {
         let index = state.start(self.core.now.get(), name, cpu, program);
         self.core.lower_horizon(&state);
         TaskId(index)
+    }
+
+    fn halt(&self) {
+        self.core.halt();
     }
 
     fn submit(&self, request: IoRequest) {

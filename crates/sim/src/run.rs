@@ -21,6 +21,7 @@ use crate::executor::{Progress, RunError, Simulation};
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
 use crate::sample::{PhaseSample, Sampler};
+use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::system::SimSystem;
 use crate::wait::Stall;
@@ -100,9 +101,10 @@ impl SimRun {
 /// What a simulated run leaves.
 #[derive(Debug, Clone)]
 pub struct SimResult {
-    /// The workload's own figures; none if it was killed.
+    /// The workload's own figures; none if it was killed, what it kept if the kernel panicked.
     pub outcome: Outcome,
-    /// What the OOM killer took, which ended the run; mostly empty.
+    /// What the OOM killer took, the first one first; mostly empty. Whether that ended the run or its
+    /// workload went on, `outcome` tells; where nobody was left to take, the last one is the panic.
     pub oom_kills: Vec<OomKill>,
     /// `/proc/vmstat` when the program began: what booting and starting its process counted.
     pub vmstat_before: BTreeMap<String, u64>,
@@ -121,6 +123,8 @@ pub struct SimResult {
     /// Every wait, idleness included, by the phase in which it ended: what ended it, and whether
     /// anything could have.
     pub waits: Vec<Waits>,
+    /// How long tasks were in which parts of the kernel, by the phase in which they left them.
+    pub sections: Vec<SectionTime>,
     /// Events that the simulator handled.
     pub events: u64,
     /// Simulated time when the program ended.
@@ -268,7 +272,10 @@ where
         });
     }
     let result = run_program(spec, simulation, kernel.clone(), program)?;
-    kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;
+    // A machine that stopped in the middle is not at rest.
+    if !result.oom_kills.iter().any(|kill| kill.panicked) {
+        kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;
+    }
     Ok((result, machine.statistics()))
 }
 
@@ -319,10 +326,16 @@ where
             *outcome.borrow_mut() = Some((result, end));
         })
     };
-    simulation.run_until_task_done(main, spec.time_limit)?;
+    let halted = halted(simulation.run_until_task_done(main, spec.time_limit))?;
     kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
-    let (outcome, end) = outcome.borrow_mut().take().expect("the main task stores its outcome");
     let oom_kills = kernel.oom_kills();
+    let (outcome, end) = match halted {
+        Some(now) => {
+            let mut sampler = sampler.borrow_mut();
+            (Ok(sampler.kept.clone()), sampler.end(now, &kernel))
+        }
+        None => outcome.borrow_mut().take().expect("the main task stores its outcome"),
+    };
     let mut outcome = match outcome {
         // Half of a measurement is none; what was counted up to then is the result.
         Err(_) if !oom_kills.is_empty() => Outcome::default(),
@@ -345,9 +358,18 @@ where
         rows,
         stalls: machine.stalls().into_iter().filter(|stall| !is_idleness(stall)).collect(),
         waits: machine.waits(),
+        sections: machine.sections(),
         events: machine.statistics().events,
         simulated: end.at,
     })
+}
+
+/// When the kernel stopped the machine, if it did: a panic is a result, too.
+fn halted(ended: Result<Nanos, RunError>) -> Result<Option<Nanos>, RunError> {
+    match ended {
+        Err(RunError::Halted { now }) => Ok(Some(now)),
+        other => other.map(|_| None),
+    }
 }
 
 fn out_of_memory_at_start(errno: kernel::Errno) -> WorkloadError {

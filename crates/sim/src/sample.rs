@@ -15,6 +15,7 @@ use mm::base::event::NoTrace;
 use mm::base::gfp::MigrateType;
 use mm::version::geometry::Cache;
 use units::Nanos;
+use workload::Outcome;
 
 use crate::machine::Sim;
 
@@ -68,6 +69,8 @@ pub(crate) struct Sampler {
     columns: BTreeMap<String, usize>,
     /// Values by place; a column that appeared later is not there yet.
     rows: Vec<(Nanos, Vec<u64>)>,
+    /// What the program has measured so far, as it says.
+    pub(crate) kept: Outcome,
 }
 
 impl Sampler {

@@ -12,6 +12,7 @@ use crate::cpu::{Cpu, CpuSet};
 use crate::device::{Begun, Completed, Device, HostLink};
 use crate::event::{Agenda, Class, Entry};
 use crate::hardware::Hardware;
+use crate::section::SectionTotal;
 use crate::share::Sharing;
 use crate::task::{NONE, Task, TaskRecord};
 use crate::wait::WaitQueue;
@@ -35,6 +36,8 @@ pub(crate) struct State {
     /// Phases of the program that are over, and the waits that ended in them.
     pub(crate) phase: usize,
     pub(crate) past_waits: Vec<Past>,
+    /// The same of time in sections: phase, task.
+    pub(crate) past_sections: Vec<(usize, u32, SectionTotal)>,
     /// Of a slice, or between two ticks.
     pub(crate) slice: u64,
     pub(crate) sharing: Sharing,
@@ -52,7 +55,7 @@ impl State {
         let switch_cost = hardware.costs.get(kernel::machine::CostOp::ContextSwitch).0;
         let tick = 1_000_000_000 / hardware.hz;
         let slice = if hardware.scheduler.is_some() { tick } else { hardware.slice.0 };
-        let swapper = TaskRecord { name: "swapper".to_owned(), waits: Vec::new() };
+        let swapper = TaskRecord { name: "swapper".to_owned(), waits: Vec::new(), sections: Vec::new() };
         Self {
             agenda: Agenda::default(),
             tasks: vec![Task::new(None, 0, true)],
@@ -67,6 +70,7 @@ impl State {
             writes_in_flight: 0,
             phase: 0,
             past_waits: Vec::new(),
+            past_sections: Vec::new(),
             slice,
             sharing: Sharing::new(hardware.scheduler, hardware.cpus, tick),
             switch_cost,

@@ -13,6 +13,7 @@ use kernel::{AnonMapping, Errno, HugeAdvice, Kernel, Machine, OpenFile, Process,
 use mm::MemcgId;
 use mm::base::event::NoTrace;
 use units::{Bytes, Nanos, Pages, Seed};
+use workload::Outcome;
 use workload::system::{Advice, CpuTime, OpenMode, Portable, System, SystemError, TaskSpec};
 
 use crate::machine::Sim;
@@ -174,8 +175,20 @@ impl System for SimSystem {
         Ok(self.worked.sum(self.kernel.machine()))
     }
 
+    async fn set_oom_score_adj(&self, adj: i16) -> Result<(), SystemError> {
+        self.process.set_oom_score_adj(adj).map_err(failed("write oom_score_adj", self.name()))
+    }
+
+    async fn oom_kills(&self) -> Result<u64, SystemError> {
+        Ok(self.kernel.oom_kill_count())
+    }
+
     fn mark(&self, phase: &str) {
         self.sampler.borrow_mut().mark(phase, self.now(), &self.kernel);
+    }
+
+    fn keep(&self, so_far: &Outcome) {
+        self.sampler.borrow_mut().kept = so_far.clone();
     }
 
     async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<SimTask<T>, SystemError>
@@ -192,6 +205,7 @@ impl System for SimSystem {
         };
         let process =
             self.kernel.process_start(&spec.name, memcg).await.map_err(failed("spawn", &spec.name))?;
+        process.set_oom_score_adj(self.process.oom_score_adj()).expect("its parent has it");
         let machine = self.kernel.machine().clone();
         let result = Rc::new(Cell::new(None));
         let done = machine.new_queue();

@@ -12,6 +12,7 @@ use std::pin::Pin;
 use kernel::machine::{WaitReason, Woken};
 
 use crate::attribution::{Ended, Finished, LENGTH_CLASSES};
+use crate::section::{Inside, SectionTotal, Within};
 use crate::share::Share;
 
 /// An index that points nowhere.
@@ -77,6 +78,8 @@ pub(crate) struct Task {
     pub(crate) since: u64,
     /// Of its present wait; [`FOREVER`] for none.
     pub(crate) timeout: u64,
+    /// Sections that it is in, and since when.
+    pub(crate) inside: Inside,
     /// Writes that had been sent when its present wait began, if all of them were complete.
     pub(crate) writes_before: Option<u64>,
 }
@@ -103,6 +106,7 @@ impl Task {
             reason: WaitReason::UserSleep,
             since: 0,
             timeout: FOREVER,
+            inside: Inside::default(),
             writes_before: None,
         }
     }
@@ -123,12 +127,15 @@ pub(crate) struct TaskRecord {
     pub(crate) name: String,
     /// Of the present phase, in the order of the first of each; a task has few.
     pub(crate) waits: Vec<WaitTotal>,
+    /// Of the present phase, too: time in sections.
+    pub(crate) sections: Vec<SectionTotal>,
 }
 
 /// Waits of a task that are alike, in one phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitTotal {
     pub(crate) reason: WaitReason,
+    pub(crate) within: Within,
     pub(crate) ended: Ended,
     pub(crate) futile: bool,
     pub(crate) count: u64,
@@ -144,6 +151,7 @@ impl WaitTotal {
     pub(crate) fn of(wait: Finished) -> Self {
         let mut total = Self {
             reason: wait.reason,
+            within: wait.within,
             ended: wait.ended,
             futile: wait.is_futile(),
             count: 0,
@@ -170,7 +178,10 @@ impl TaskRecord {
     pub(crate) fn note_wait(&mut self, wait: Finished) {
         let futile = wait.is_futile();
         let alike = |total: &&mut WaitTotal| {
-            total.reason == wait.reason && total.ended == wait.ended && total.futile == futile
+            total.reason == wait.reason
+                && total.within == wait.within
+                && total.ended == wait.ended
+                && total.futile == futile
         };
         match self.waits.iter_mut().find(alike) {
             Some(total) => total.add(wait),

@@ -8,6 +8,7 @@ mod names;
 mod reference;
 mod runs;
 mod scheduling;
+mod sections;
 mod waiting;
 mod writing;
 

@@ -155,11 +155,13 @@ impl State {
             return;
         }
         task.generation = task.generation.wrapping_add(1);
+        task.inside.note_wait();
         if std::mem::take(&mut task.timer_armed) {
             self.agenda.note_stale();
         }
         self.records[index as usize].note_wait(Finished {
             reason: task.reason,
+            within: task.inside.within,
             ended: how.into(),
             timeout: task.timeout,
             spent: now - task.since,

@@ -11,10 +11,12 @@ use thiserror::Error;
 use crate::footprint::{Footprint, MachineSize};
 use crate::hot_and_stream::{self, HotAndStream};
 use crate::huge_faults::{self, HugeFaults};
+use crate::inode_storm::{self, InodeStorm};
 use crate::metric::MetricSpec;
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
 use crate::sequential_readers::{self, SequentialReaders};
+use crate::simoop::{self, Simoop};
 use crate::small_files::{self, SmallFiles};
 use crate::system::System;
 
@@ -71,6 +73,17 @@ const CATALOG: &[WorkloadSpec] = &[
         build: |params| HugeFaults::from_params(params).map(Program::HugeFaults),
     },
     WorkloadSpec {
+        name: inode_storm::NAME,
+        help: inode_storm::HELP,
+        params: inode_storm::PARAMS,
+        phases: inode_storm::PHASES,
+        prepares: &[],
+        balance: None,
+        varies: inode_storm::VARIES,
+        metrics: inode_storm::METRICS,
+        build: |params| InodeStorm::from_params(params).map(Program::InodeStorm),
+    },
+    WorkloadSpec {
         name: sequential_readers::NAME,
         help: sequential_readers::HELP,
         params: sequential_readers::PARAMS,
@@ -80,6 +93,17 @@ const CATALOG: &[WorkloadSpec] = &[
         varies: sequential_readers::VARIES,
         metrics: sequential_readers::METRICS,
         build: |params| SequentialReaders::from_params(params).map(Program::SequentialReaders),
+    },
+    WorkloadSpec {
+        name: simoop::NAME,
+        help: simoop::HELP,
+        params: simoop::PARAMS,
+        phases: simoop::PHASES,
+        prepares: &["laid_out", "warm"],
+        balance: None,
+        varies: simoop::VARIES,
+        metrics: simoop::METRICS,
+        build: |params| Simoop::from_params(params).map(Program::Simoop),
     },
     WorkloadSpec {
         name: small_files::NAME,
@@ -106,7 +130,9 @@ pub struct Workload {
 enum Program {
     HotAndStream(HotAndStream),
     HugeFaults(HugeFaults),
+    InodeStorm(InodeStorm),
     SequentialReaders(SequentialReaders),
+    Simoop(Simoop),
     SmallFiles(SmallFiles),
 }
 
@@ -204,7 +230,10 @@ impl Workload {
             Program::HotAndStream(_) => &[Need::Cgroups],
             Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
             Program::HugeFaults(_) => &[Need::HugePages],
-            Program::SequentialReaders(_) | Program::SmallFiles(_) => &[],
+            Program::InodeStorm(_)
+            | Program::SequentialReaders(_)
+            | Program::Simoop(_)
+            | Program::SmallFiles(_) => &[],
         }
     }
 
@@ -212,13 +241,19 @@ impl Workload {
     pub fn warnings(&self, machine: MachineSize) -> Vec<String> {
         match &self.program {
             Program::SmallFiles(program) => program.few_samples(machine).into_iter().collect(),
-            Program::HotAndStream(_) | Program::HugeFaults(_) | Program::SequentialReaders(_) => Vec::new(),
+            Program::HotAndStream(_)
+            | Program::HugeFaults(_)
+            | Program::InodeStorm(_)
+            | Program::SequentialReaders(_)
+            | Program::Simoop(_) => Vec::new(),
         }
     }
 
     /// What is to be said of it on a machine of this size with its results.
     pub fn remarks(&self, machine: MachineSize) -> Vec<String> {
         match &self.program {
+            Program::InodeStorm(program) => program.remarks(machine),
+            Program::Simoop(program) => program.remarks(machine),
             Program::SmallFiles(program) => program.remarks(machine),
             Program::HotAndStream(_) | Program::HugeFaults(_) | Program::SequentialReaders(_) => Vec::new(),
         }
@@ -229,7 +264,9 @@ impl Workload {
         match &self.program {
             Program::HotAndStream(program) => program.footprint(machine),
             Program::HugeFaults(program) => program.footprint(machine),
+            Program::InodeStorm(program) => program.footprint(machine),
             Program::SequentialReaders(program) => program.footprint(machine),
+            Program::Simoop(program) => program.footprint(machine),
             Program::SmallFiles(program) => program.footprint(machine),
         }
     }
@@ -242,7 +279,9 @@ impl Workload {
         match &self.program {
             Program::HotAndStream(program) => program.run(sys).await,
             Program::HugeFaults(program) => program.run(sys).await,
+            Program::InodeStorm(program) => program.run(sys).await,
             Program::SequentialReaders(program) => program.run(sys).await,
+            Program::Simoop(program) => program.run(sys).await,
             Program::SmallFiles(program) => program.run(sys).await,
         }
     }

@@ -5,6 +5,7 @@
 use crate::system::{System, SystemError};
 
 /// `/proc/vmstat` at one moment; what a kernel does not have is left out.
+#[derive(Clone)]
 pub(crate) struct Counters(Vec<(String, u64)>);
 
 impl Counters {

@@ -22,16 +22,15 @@
 //! Left out: `fs_mark`'s names of 40 bytes (a name of more than 31 takes an object of slab of its own), and
 //! what it prints. Neighbours: [`crate::system`].
 
-use std::fmt::Write as _;
-
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::chance::{self, Started};
+use crate::creators::Place;
 use crate::footprint::{Footprint, MachineSize};
 use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
-use crate::system::{CpuTime, Errno, OpenMode, System, SystemError, TaskSpec};
+use crate::system::{CpuTime, Errno, System, SystemError, TaskSpec};
 
 /// The name in the catalog.
 pub const NAME: &str = "small-files";
@@ -172,8 +171,6 @@ const STAY: Nanos = Nanos::from_secs(180);
 const NAME_BYTES: u64 = 2128;
 /// Files that a process makes at most, where nobody says how many.
 const FILES_OF_PROCESS_MAX: u64 = 1_000_000;
-/// What `fs_mark` itself needs for a file: the source's 502 s of user time for 31 million files.
-const OWN_WORK: Nanos = Nanos::from_micros(16);
 /// With fewer samples quartiles and spread say little.
 const LOOPS_USEFUL: u64 = 8;
 
@@ -374,13 +371,6 @@ fn subdirectory(process: u64, number: u64) -> String {
     format!("{}/{number:04}", directory(process))
 }
 
-/// Makes `path`, which begins with a subdirectory of `length` bytes, that of a file in it. Of a path for
-/// each of millions of files, all but the end is made once.
-fn name_file(path: &mut String, length: usize, number: u64, file: u64) {
-    path.truncate(length);
-    write!(path, "/{number:03}{file:09}").expect("text can be written to");
-}
-
 /// One process of one loop.
 #[derive(Debug, Clone, Copy)]
 struct Creator {
@@ -402,8 +392,7 @@ impl Creator {
         let table = Bytes(self.files * NAME_BYTES);
         let table = if self.names { Some(sys.map_anonymous(table).await?) } else { None };
         let begin = sys.now();
-        let mut present = None;
-        let (mut directory, mut path) = (String::new(), String::new());
+        let (mut present, mut place) = (None, Place::default());
         for file in 0..self.files {
             let turn = match self.per_directory {
                 Some(files) => file / files,
@@ -411,18 +400,9 @@ impl Creator {
             };
             let number = (self.first + turn) % self.subdirectories;
             if present.replace(number) != Some(number) {
-                directory = subdirectory(self.process, number);
-                path.clone_from(&directory);
+                place.enter(&subdirectory(self.process, number));
             }
-            match sys.make_dir(&directory).await {
-                Err(error) if error.errno != Errno::Exist => return Err(error),
-                _ => {}
-            }
-            name_file(&mut path, directory.len(), self.number, file);
-            let handle = sys.open(&path, OpenMode::Create).await?;
-            sys.write(&handle, 0, self.size.get()).await?;
-            drop(handle);
-            sys.compute(OWN_WORK);
+            place.make_file(sys, self.number, file, self.size).await?;
             if let Some(table) = &table {
                 enter_name(sys, table, file).await?;
             }

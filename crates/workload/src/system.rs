@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, Pages, Seed};
 
+use crate::outcome::Outcome;
 use crate::portable;
 
 /// What a task may return. The simulator hands it over as it is; on Linux it leaves the task's
@@ -209,9 +210,23 @@ pub trait System: Clone + 'static {
     async fn cpu_time(&self) -> Result<CpuTime, SystemError> {
         Err(SystemError::new("times", "self", Errno::NotSup))
     }
+    /// Makes the OOM killer like or spare this task, as `/proc/self/oom_score_adj`: of a thousand, so many
+    /// parts of the memory count as if it held them besides what it does; -1000 is never killed. Tasks that
+    /// it spawns later inherit it.
+    ///
+    /// # Errors
+    /// `Inval` outside of -1000 to 1000; `Acces` when a lower value needs a privilege that the task lacks.
+    async fn set_oom_score_adj(&self, adj: i16) -> Result<(), SystemError>;
+    /// Tasks that the OOM killer has taken since boot, of whatever program: `oom_kill` of `/proc/vmstat`, 0
+    /// where a kernel does not count them. A program that is to see its own end reads it often.
+    async fn oom_kills(&self) -> Result<u64, SystemError>;
     /// Tells the monitors that a phase of the workload ends here: all counters are sampled under
     /// this name.
     fn mark(&self, phase: &str);
+
+    /// What the program has measured so far: what is left of it where the machine does not survive the run, as a
+    /// simulated one whose kernel panics.
+    fn keep(&self, _so_far: &Outcome) {}
 
     /// Starts a task: a process of its own in `spec.cgroup`.
     ///

@@ -4,7 +4,10 @@
 
 pub mod kills;
 pub mod oom;
+pub mod oom_watch;
 pub mod page;
+pub mod purpose;
+pub(crate) mod report;
 pub mod slow_path;
 pub mod stall;
 pub(crate) mod used_frames;

@@ -1,27 +1,33 @@
 //! The OOM killer (MECHANISMS 13.1, MECHANISMS-6X 10): who is killed when reclaim cannot help.
 //!
-//! The victim is the process with the most anonymous memory in the cgroup that ran out; its memory
-//! is reaped at once and its next system call fails. Each kill is kept with what the kernel prints
-//! of it (`dump_header`, `oom_kill_process`).
+//! The victim is the process with the most points (`oom_badness`): anonymous pages and page tables, and
+//! thousandths of the memory that ran out as its `oom_score_adj` says; one with -1000 is never taken.
+//! Its memory is reaped at once, up to 5.17 but for what it has locked, and its next system call fails, by
+//! which it ends. Where nobody is left when the machine is out
+//! of memory, the kernel panics ("System is deadlocked on memory"): the machine stops. Each kill is
+//! kept with what the kernel prints of it ([`super::report`]), and with why reclaim gave up.
 //!
 //! A task that is out of memory holds a lock from its last try until the victim's memory is free;
 //! others sleep a tick and go round, so that nobody dies for what is about to come free. Linux lets
 //! go of it before the reaper is done, but kills nobody else either while it sees a victim that was
 //! not reaped. A kill in a cgroup at its limit takes no time here, and so needs no lock.
 //!
-//! Left out: `oom_score_adj`, swap and page tables in the score, `memory.oom.group`.
+//! Left out: swap and mapped files in the score, children that die in place of their parent (up to 5.1),
+//! points below 1 counted as 1 (up to 5.8), the score by total size of 2.6.32, `memory.oom.group`,
+//! the 2 s that the reaper leaves a victim to end by itself (5.18), and that a signal ends its sleep.
 
 use std::cell::Cell;
 
 use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::vmstat::VmEvent;
-use units::PAGE_SIZE;
+use mm::cgroup::tree::UNLIMITED;
 
 use crate::alloc::kills::OomKill;
+use crate::alloc::report::OomControl;
 use crate::handle::Kernel;
-use crate::machine::Machine;
-use crate::tasks::process::Process;
+use crate::machine::{Machine, WaitReason};
+use crate::tasks::process::{OOM_SCORE_ADJ_MIN, Process};
 
 /// `oom_lock`, held until it is dropped.
 pub(crate) struct OomLock<'a>(&'a Cell<bool>);
@@ -39,30 +45,44 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         (!held.replace(true)).then(|| OomLock(held))
     }
 
-    /// Kills one process below `memcg`; false when none is left to kill.
-    pub(crate) fn oom_kill(&self, memcg: MemcgId) -> bool {
-        let candidates: Vec<Process> = self
+    /// Kills one process for which memory ran out (`out_of_memory`); false when none is left to kill.
+    pub(crate) fn oom_kill(&self, oom: OomControl<'_>) -> bool {
+        let tasks: Vec<Process> = self
             .shared
             .processes
             .borrow()
             .list
             .iter()
-            .filter(|process| !process.is_killed())
-            .filter(|process| self.mem(|mem| mem.core.cgroups.is_descendant(process.memcg(), memcg)))
+            .filter(|process| self.mem(|mem| mem.core.cgroups.is_descendant(process.memcg(), oom.memcg)))
             .cloned()
             .collect();
+        let total = self.pages_in_reach(oom.memcg);
+        let points = |task: &Process| Some((self.badness(task, total)?, task.clone()));
         // The first of equals: the oldest process, so that the choice does not depend on chance.
-        let victim = candidates.iter().rev().max_by_key(|process| self.anon_pages(process));
-        let Some(victim) = victim.cloned() else { return false };
-        let kill = self.described(&victim, memcg, &candidates);
+        let victim = tasks.iter().rev().filter_map(points).max_by_key(|&(points, _)| points);
+        let Some((_, victim)) = victim else {
+            if !oom.is_by_limit() {
+                self.note_panic(oom, &tasks);
+            }
+            return false;
+        };
+        let kill = self.described(&victim, oom, &tasks);
         self.shared.oom_kills.borrow_mut().push(kill);
         victim.0.killed.set(true);
         self.mem(|mem| {
             mem.core.alloc.events.add(VmEvent::OomKill, 1);
             mem.core.cgroups.count_event(victim.memcg(), |events| &mut events.oom_kill);
         });
-        self.reap(&victim);
+        self.oom_reap(&victim);
+        self.note_reaped(&victim);
         true
+    }
+
+    /// Stops the machine: the kernel panicked. Nothing comes after it.
+    pub(crate) async fn stop_after_panic(&self) {
+        self.machine().halt();
+        let never = self.machine().new_queue();
+        let _ = self.machine().wait(never, WaitReason::Periodic, None).await;
     }
 
     /// Every kill so far, the first one first.
@@ -70,28 +90,28 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.shared.oom_kills.borrow().clone()
     }
 
-    fn described(&self, victim: &Process, memcg: MemcgId, candidates: &[Process]) -> OomKill {
-        let by_limit = memcg != MemcgId::ROOT;
-        let path = |id: MemcgId| self.mem(|mem| mem.core.cgroups[id].path.clone());
-        let cgroup = path(victim.memcg());
-        let anon_pages = self.anon_pages(victim);
-        let mut memory = self.mem(|mem| if by_limit { mem.memcg_info(memcg) } else { mem.mem_info() });
-        memory.push("Tasks state (memory values in pages):".to_string());
-        memory.push("[  pid  ]      rss name".to_string());
-        let task = |process: &Process| {
-            format!("[{:>7}] {:>8} {}", process.0.id.0, self.anon_pages(process), process.name())
-        };
-        memory.extend(candidates.iter().map(task));
-        let constraint = if by_limit {
-            format!("CONSTRAINT_MEMCG,oom_memcg=/{}", path(memcg))
-        } else {
-            "CONSTRAINT_NONE,global_oom".to_string()
-        };
-        let (name, pid) = (victim.name(), victim.0.id.0);
-        memory.push(format!("oom-kill:constraint={constraint},task_memcg=/{cgroup},task={name},pid={pid}"));
-        let whose = if by_limit { "Memory cgroup out of memory" } else { "Out of memory" };
-        let held = anon_pages * PAGE_SIZE / 1024;
-        memory.push(format!("{whose}: Killed process {pid} ({name}) anon-rss:{held}kB"));
-        OomKill { at: self.machine().now(), task: name.to_string(), cgroup, by_limit, anon_pages, memory }
+    /// How many kills there were so far.
+    pub fn oom_kill_count(&self) -> u64 {
+        self.shared.oom_kills.borrow().len() as u64
+    }
+
+    /// All pages that ran out: of the machine, or up to the limit.
+    fn pages_in_reach(&self, memcg: MemcgId) -> u64 {
+        self.mem(|mem| {
+            let managed: u64 = mem.core.alloc.zones().iter().map(|zone| zone.managed.0).sum();
+            let limit = mem.core.cgroups[memcg].memory.max;
+            if limit == UNLIMITED { managed } else { limit.min(managed) }
+        })
+    }
+
+    /// `oom_badness`; none: it is never taken, or was already.
+    fn badness(&self, process: &Process, total: u64) -> Option<i64> {
+        let adj = process.oom_score_adj();
+        if process.is_killed() || adj == OOM_SCORE_ADJ_MIN {
+            return None;
+        }
+        let held = self.anon_pages(process) + process.page_tables();
+        let pages = |count: u64| i64::try_from(count).expect("fewer pages than 2^63");
+        Some(pages(held) + i64::from(adj) * pages(total / 1000))
     }
 }

@@ -3,15 +3,18 @@
 //!
 //! Next: [`super::page`], [`super::stall`], [`super::oom`], [`crate::reclaim`], [`crate::compact`].
 
-use mm::MemcgId;
 use mm::alloc::flags::{AllocFlags, gfp_zone};
 use mm::alloc::page_alloc::AllocOutcome;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::decide::retry::{Next, Outcome};
 use mm::decide::slow_path::SlowRequest;
+use mm::{MemcgId, Memory};
 use units::{Nanos, NodeId, Order, Pfn};
 
+use crate::alloc::oom_watch::OomCall;
+use crate::alloc::purpose::Purpose;
+use crate::alloc::report::OomControl;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
 use crate::tasks::process::Process;
@@ -20,6 +23,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Allocates a block for `process`, or for the kernel itself if none; waits as far as `gfp`
     /// allows. None: out of memory, or `gfp` allowed no more.
     pub async fn alloc_pages(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
+        self.alloc_pages_for(Purpose::Other, process, gfp, order).await
+    }
+
+    /// [`Self::alloc_pages`], and says what it is for.
+    pub(crate) async fn alloc_pages_for(
+        &self,
+        purpose: Purpose,
+        process: Option<&Process>,
+        gfp: Gfp,
+        order: Order,
+    ) -> Option<Pfn> {
         let cpu = self.machine().current_cpu();
         let mut outcome = AllocOutcome::default();
         self.mem(|mem| {
@@ -28,11 +42,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         });
         match self.settle_outcome(&outcome, order) {
             Some(pfn) => Some(pfn),
-            None => self.alloc_slow(process, gfp, order).await,
+            None => self.alloc_slow(purpose, process, gfp, order).await,
         }
     }
 
-    pub(crate) async fn alloc_slow(&self, process: Option<&Process>, gfp: Gfp, order: Order) -> Option<Pfn> {
+    async fn alloc_slow(
+        &self,
+        purpose: Purpose,
+        process: Option<&Process>,
+        gfp: Gfp,
+        order: Order,
+    ) -> Option<Pfn> {
         if gfp.has(Gfp::DIRECT_RECLAIM) {
             self.flush_plug();
         }
@@ -52,7 +72,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 Next::TryOrStall(flags) => self.try_or_stall(gfp, order, flags).await.ok_or(Outcome::NoPage),
                 Next::Try(flags) => self.try_once(gfp, order, flags).ok_or(Outcome::NoPage),
-                Next::Reclaim => Err(Outcome::Freed(self.direct_reclaim(process, gfp, order).await)),
+                Next::Reclaim => {
+                    let (freed, passes) = self.direct_reclaim(process, gfp, order).await;
+                    request.note_run(freed, passes);
+                    Err(Outcome::Freed(freed))
+                }
                 Next::Drain => {
                     self.drain_for(gfp);
                     Err(Outcome::NoPage)
@@ -79,9 +103,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.last_try(gfp, order, flags, lock.is_some()).await
                 }
                 Next::Kill => {
-                    let killed = self.oom_kill(MemcgId::ROOT);
-                    self.machine().cond_resched().await; // until the oom_reaper is done
-                    Err(if killed { Outcome::Killed } else { Outcome::NobodyLeft })
+                    self.mem(|mem| self.shared.oom_watch.show(mem, OomCall { gfp, order, cpu }));
+                    self.kill_for(purpose, process, &request).await;
+                    Err(Outcome::Killed)
                 }
                 Next::Fail => return None,
             };
@@ -90,6 +114,21 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Err(came_to) => outcome = came_to,
             }
         }
+    }
+
+    /// Reclaim gave up: the OOM killer runs. Where nobody is left to kill nothing comes after it.
+    async fn kill_for(&self, purpose: Purpose, by: Option<&Process>, request: &SlowRequest) {
+        let (memcg, cpu, (gfp, order)) = (MemcgId::ROOT, self.machine().current_cpu(), request.wanted());
+        let why = self.mem(|mem| mem.why_given_up(cpu, request));
+        if !self.oom_kill(OomControl { memcg, by, gfp, order, purpose, why }) {
+            self.stop_after_panic().await;
+        }
+        self.machine().cond_resched().await; // until the oom_reaper is done
+    }
+
+    /// Shows memory to `watch` whenever the OOM killer is called for want of pages, before it takes anybody.
+    pub fn before_oom_kills(&self, watch: impl FnMut(&Memory<T>, OomCall) + 'static) {
+        self.shared.oom_watch.set(watch);
     }
 
     /// Before the OOM killer runs: one try, unless another task holds its lock.

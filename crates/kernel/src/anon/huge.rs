@@ -14,6 +14,7 @@ use mm::base::sysctl::{ThpDefrag, ThpEnabled};
 use mm::base::vmstat::VmEvent;
 use units::Pfn;
 
+use crate::alloc::purpose::Purpose;
 use crate::anon::area::HugeAdvice;
 use crate::errno::Errno;
 use crate::handle::Kernel;
@@ -93,6 +94,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             mem.anon_map(cpu, anon, first, pfn, process.memcg());
             mem.core.alloc.events.add(VmEvent::ThpFaultAlloc, 1);
         });
+        self.lock_new_pages(process, mapping, first..first + HUGE_PAGES);
         Ok(true)
     }
 
@@ -103,7 +105,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process: &Process,
         gfp: Gfp,
     ) -> Option<Pfn> {
-        let pfn = self.alloc_pages(by, gfp, HUGE_ORDER).await?;
+        let pfn = self.alloc_pages_for(Purpose::HugeFault, by, gfp, HUGE_ORDER).await?;
         // A limit is no reason to kill for a huge page.
         let charge = gfp | Gfp::NORETRY;
         if self.charge_pages(process, process.memcg(), HUGE_PAGES, charge).await.is_err() {

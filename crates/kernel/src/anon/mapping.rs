@@ -11,6 +11,7 @@ use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::version::rules::HugePages;
 use units::{Bytes, NodeId, Order};
 
+use crate::alloc::purpose::Purpose;
 use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
 use crate::handle::Kernel;
@@ -34,7 +35,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         let gfp = Gfp::HIGHUSER_MOVABLE;
         let memcg = process.memcg();
-        let pfn = self.alloc_pages(Some(process), gfp, Order(0)).await.ok_or(Errno::NoMem)?;
+        let pfn = self
+            .alloc_pages_for(Purpose::AnonFault, Some(process), gfp, Order(0))
+            .await
+            .ok_or(Errno::NoMem)?;
         let charged = self.charge_pages(process, memcg, 1, gfp).await;
         let cpu = self.machine().current_cpu();
         if let Err(errno) = charged {
@@ -57,6 +61,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.core.alloc.free(cpu, pfn, Order(0));
             }
         });
+        self.lock_new_pages(process, mapping, index..index + 1);
         self.machine().charge(CostOp::ClearPage, 1);
         Ok(())
     }
@@ -93,6 +98,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let cpu = self.machine().current_cpu();
             self.mem(|mem| mem.anon_remove(cpu, area.anon));
             self.free_page_tables(process, mapping.index);
+            process.0.locked.borrow_mut().unlock(mapping.index, 0..u32::MAX);
         }
     }
 
@@ -191,10 +197,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// `mlock`: faults the pages in and makes them unevictable.
+    /// Pages have come to a mapping: those that are to be locked are.
+    pub(crate) fn lock_new_pages(&self, process: &Process, mapping: usize, pages: Range<u32>) {
+        let Some(locked) = process.0.locked.borrow().within(mapping, pages) else { return };
+        let cpu = self.machine().current_cpu();
+        if let Some(area) = process.0.anon.borrow()[mapping] {
+            self.mem(|mem| mem.anon_lock(cpu, area.anon, locked.start, locked.end - locked.start));
+        }
+    }
+
+    /// `mlock`: makes pages unevictable, those that are there, and those that it faults in.
     ///
     /// # Errors
-    /// As [`Self::touch`].
+    /// As [`Self::touch`]; what was faulted in by then stays locked.
     pub async fn lock_memory(
         &self,
         process: &Process,
@@ -202,11 +217,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         first: u64,
         count: u64,
     ) -> Result<(), Errno> {
-        self.touch(process, mapping, first, count).await?;
         let range = page_range(mapping, first, count)?;
-        let cpu = self.machine().current_cpu();
+        process.check_alive()?;
+        process.0.locked.borrow_mut().lock(mapping.index, range.clone());
+        self.lock_new_pages(process, mapping.index, range);
+        self.touch(process, mapping, first, count).await
+    }
+
+    /// `munlock`: lets pages go; they stay in memory until somebody needs the room.
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping; `Killed`.
+    pub fn unlock_memory(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        let range = page_range(mapping, first, count)?;
+        process.check_alive()?;
+        process.0.locked.borrow_mut().unlock(mapping.index, range.clone());
         if let Some(area) = process.0.anon.borrow()[mapping.index] {
-            self.mem(|mem| mem.anon_lock(cpu, area.anon, range.start, range.end - range.start));
+            self.mem(|mem| mem.anon_unlock(area.anon, range.start, range.end - range.start));
         }
         Ok(())
     }

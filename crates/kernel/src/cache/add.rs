@@ -11,6 +11,7 @@ use mm::pages::tree::Slot;
 use mm::version::geometry::Cache;
 use units::{Order, Pfn};
 
+use crate::alloc::purpose::Purpose;
 use crate::errno::Errno;
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
@@ -56,7 +57,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         gfp: Gfp,
     ) -> Result<bool, Errno> {
         let Place { index, order, marker } = place;
-        let pfn = self.alloc_pages(process, gfp, order).await.ok_or(Errno::NoMem)?;
+        let pfn = self.alloc_pages_for(Purpose::PageCache, process, gfp, order).await.ok_or(Errno::NoMem)?;
         let added = self.charge_and_insert(process, inode, index, pfn, gfp).await;
         let cpu = self.machine().current_cpu();
         if added != Ok(true) {

@@ -11,7 +11,11 @@ use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::cgroup::tree::UNLIMITED;
 use mm::decide::charge::{ChargeLoop, Next, Outcome};
+use mm::decide::effort::Effort;
+use units::Order;
 
+use crate::alloc::purpose::Purpose;
+use crate::alloc::report::OomControl;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::Machine;
@@ -34,14 +38,27 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let retries = u32::from(mem.core.alloc.tuning().charge_retries);
             ChargeLoop::new(&mem.core.cgroups, memcg, pages, gfp, retries)
         });
-        let mut outcome = Outcome::Start;
+        let (mut outcome, mut effort) = (Outcome::Start, Effort::default());
         loop {
             let (cpu, dying) = (self.machine().current_cpu(), process.is_killed());
             outcome = match self.mem(|mem| charge.step(&mut mem.core.cgroups, cpu, dying, outcome)) {
                 Next::Reclaim(over) => {
-                    Outcome::Reclaimed(self.limit_reclaim(over, u64::from(pages), gfp).await)
+                    let (freed, passes) = self.limit_reclaim(over, u64::from(pages), gfp).await;
+                    effort.note_run(freed, passes);
+                    Outcome::Reclaimed(freed)
                 }
-                Next::Kill(over) => Outcome::Killed(self.oom_kill(over)),
+                Next::Kill(memcg) => {
+                    let why = self.mem(|mem| mem.why_charge_given_up(&std::mem::take(&mut effort)));
+                    let (order, purpose) = (Order(0), Purpose::Other);
+                    Outcome::Killed(self.oom_kill(OomControl {
+                        memcg,
+                        by: Some(process),
+                        gfp,
+                        order,
+                        purpose,
+                        why,
+                    }))
+                }
                 Next::Done => break,
                 Next::Fail => return Err(Errno::NoMem),
             };

@@ -10,9 +10,12 @@ use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::cgroup::tree::{Limit, UNLIMITED};
+use mm::decide::effort::Effort;
 use mm::version::rules::Cgroups;
-use units::{PAGE_SIZE, parse_size};
+use units::{Order, PAGE_SIZE, parse_size};
 
+use crate::alloc::purpose::Purpose;
+use crate::alloc::report::OomControl;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::Machine;
@@ -109,10 +112,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if excess() > 0 {
             self.mem(|mem| mem.core.cgroups.drain_all_stocks(memcg));
         }
-        let mut fruitless = 0;
+        let (mut fruitless, mut effort) = (0, Effort::default());
         while excess() > 0 {
             if fruitless < FRUITLESS_ROUNDS {
-                let reclaimed = self.limit_reclaim(memcg, excess(), Gfp::KERNEL).await;
+                let (reclaimed, passes) = self.limit_reclaim(memcg, excess(), Gfp::KERNEL).await;
+                effort.note_run(reclaimed, passes);
                 fruitless += u32::from(reclaimed == 0);
                 continue;
             }
@@ -120,7 +124,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 return;
             }
             self.mem(|mem| mem.core.cgroups.count_event(memcg, |events| &mut events.oom));
-            if !self.oom_kill(memcg) {
+            let why = self.mem(|mem| mem.why_charge_given_up(&effort));
+            let (gfp, order, purpose) = (Gfp::KERNEL, Order(0), Purpose::Other);
+            if !self.oom_kill(OomControl { memcg, by: None, gfp, order, purpose, why }) {
                 return;
             }
         }

@@ -14,6 +14,7 @@ use units::{Order, Pfn};
 
 use crate::handle::Kernel;
 use crate::machine::Machine;
+use crate::section::{Section, Site};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `try_to_compact_pages`: one round over the zones that a request may use, until one has a
@@ -76,7 +77,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         flags: AllocFlags,
         priority: CompactPriority,
     ) -> Result<Pfn, CompactResult> {
+        self.machine().enter(Section::Site(Site::DirectCompaction));
         let result = self.compact_zonelist(gfp, order, flags, priority).await;
+        self.machine().leave(Section::Site(Site::DirectCompaction));
         if result <= CompactResult::Deferred {
             return Err(result);
         }

@@ -9,6 +9,7 @@ use mm::base::gfp::Gfp;
 use mm::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState, INODES_IN_CLUSTER};
 use units::{Order, Pfn};
 
+use crate::alloc::purpose::Purpose;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::Machine;
@@ -72,7 +73,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn alloc_buffer(&self, process: Option<&Process>) -> Result<[Pfn; CLUSTER_PAGES], Errno> {
         let mut pages = Vec::with_capacity(CLUSTER_PAGES);
         while pages.len() < CLUSTER_PAGES {
-            match self.alloc_pages(process, Gfp::NOFS, Order(0)).await {
+            match self.alloc_pages_for(Purpose::XfsBuffer, process, Gfp::NOFS, Order(0)).await {
                 Some(pfn) => pages.push(pfn),
                 None => {
                     let cpu = self.machine().current_cpu();

@@ -13,6 +13,7 @@ use units::{NodeId, Order};
 
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason, Woken};
+use crate::section::{Section, Site};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The thread.
@@ -24,7 +25,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             ran = job.order;
             let wake = TraceEvent::VmscanKswapdWake { nid: node, order: job.order };
             self.mem(|mem| mem.core.alloc.trace.event(wake));
+            self.machine().enter(Section::Site(Site::Kswapd));
             let reclaim_order = self.balance_pgdat(node, job.order, job.highest_zoneidx).await;
+            self.machine().leave(Section::Site(Site::Kswapd));
             self.kswapd_request(node, |request| job.settle(reclaim_order, *request));
         }
     }

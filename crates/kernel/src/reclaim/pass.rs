@@ -8,12 +8,13 @@ use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::reclaim::plan::Shrinker;
 use mm::reclaim::run::ChunkReport;
-use mm::reclaim::run::ScanControl;
+use mm::reclaim::run::{Reclaimer, ScanControl};
 use mm::version::rules::{SlabPressure, Writepage};
 use units::NodeId;
 
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
+use crate::section::{Section, Site};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One pass over a node at the run's priority (`shrink_node`).
@@ -81,6 +82,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn shrink_slab(&self, shrinker: Shrinker, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {
         let Some(mut scan) = self.mem(|mem| mem.begin_slab(shrinker, memcg, node, sc)) else { return };
+        self.machine().enter(Section::Shrinker(shrinker));
         loop {
             let cpu = self.machine().current_cpu();
             let Some(report) = self.mem(|mem| mem.shrink_slab_batch(cpu, &mut scan, sc)) else { break };
@@ -88,9 +90,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.machine().charge(CostOp::InodeEvict, report.evicted);
             self.machine().cond_resched().await; // do_shrink_slab
             if report.evicted_share > 0 {
-                self.reclaim_inodes(report.evicted_share).await;
+                self.reclaim_inodes(report.evicted_share, site_of(sc)).await;
             }
         }
+        self.machine().leave(Section::Shrinker(shrinker));
     }
 
     /// A chunk held dirty pages that nobody writes: if it held nothing else, the flusher is kicked
@@ -111,5 +114,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         machine.charge(CostOp::ScanPage, u64::from(report.scanned));
         machine.charge(CostOp::ReclaimPage, u64::from(report.reclaimed));
         machine.charge(CostOp::DeactivatePage, u64::from(report.deactivated));
+    }
+}
+
+/// Where a reclaimer is.
+const fn site_of(sc: &ScanControl) -> Site {
+    match sc.reclaimer {
+        Reclaimer::Direct => Site::AllocationStall,
+        Reclaimer::Kswapd => Site::Kswapd,
+        Reclaimer::Limit => Site::LimitReclaim,
     }
 }

@@ -16,11 +16,10 @@ use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use units::{Nanos, Order, Pfn};
 
+use crate::alloc::purpose::Purpose;
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
-
-/// Pages of a kernel stack.
-const STACK_PAGES: usize = 4;
+use crate::tasks::process::STACK_PAGES;
 
 /// How long a worker stays with nothing to do.
 const IDLE_TIMEOUT: Nanos = Nanos::from_secs(300);
@@ -37,7 +36,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.free_idle_workers(&mut workers);
             let mut stack = Vec::new();
             for _ in 0..STACK_PAGES {
-                stack.extend(self.alloc_pages(None, Gfp::KERNEL, Order(0)).await);
+                stack.extend(self.alloc_pages_for(Purpose::Stack, None, Gfp::KERNEL, Order(0)).await);
             }
             workers.push_back((self.machine().now() + IDLE_TIMEOUT, stack));
             self.machine().sleep(COOLDOWN, WaitReason::Periodic).await;

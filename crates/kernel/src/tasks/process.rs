@@ -9,8 +9,16 @@ use mm::MemcgId;
 use mm::decide::pause::WriterPace;
 use units::Pfn;
 
-use crate::anon::area::AnonArea;
+use crate::anon::area::{AnonArea, LockedRanges};
 use crate::errno::Errno;
+
+/// A process with this `oom_score_adj` is never killed.
+pub const OOM_SCORE_ADJ_MIN: i16 = -1000;
+
+/// Of the pages that a process costs by itself, the first so many are page tables, the next ones its stack.
+const OWN_TABLES: usize = 7;
+/// Pages of a kernel stack.
+pub(crate) const STACK_PAGES: usize = 4;
 
 /// Identity of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +44,49 @@ impl Process {
         self.0.killed.get()
     }
 
+    /// How the OOM killer shall see it (`/proc/PID/oom_score_adj`).
+    pub fn oom_score_adj(&self) -> i16 {
+        self.0.oom_score_adj.get()
+    }
+
+    /// Sets how the OOM killer shall see it: thousandths of the memory that it may take from, added to
+    /// what it holds; -1000 means never.
+    ///
+    /// # Errors
+    /// `Inval` outside of -1000 to 1000.
+    pub fn set_oom_score_adj(&self, adj: i16) -> Result<(), Errno> {
+        if !(OOM_SCORE_ADJ_MIN..=-OOM_SCORE_ADJ_MIN).contains(&adj) {
+            return Err(Errno::Inval);
+        }
+        self.0.oom_score_adj.set(adj);
+        Ok(())
+    }
+
+    /// Pages of its mappings, present or not.
+    pub(crate) fn mapped_pages(&self) -> u64 {
+        self.0.anon.borrow().iter().flatten().map(|area| area.pages).sum()
+    }
+
+    /// Page tables: those that it costs by itself, and those of its mappings.
+    pub(crate) fn page_tables(&self) -> u64 {
+        self.page_table_frames().count() as u64
+    }
+
+    /// Where its page tables lie.
+    pub(crate) fn page_table_frames(&self) -> impl Iterator<Item = Pfn> {
+        let own = self.0.kernel_pages.borrow();
+        let tables: Vec<Pfn> =
+            own.iter().take(OWN_TABLES).chain(self.0.page_tables.borrow().values()).copied().collect();
+        tables.into_iter()
+    }
+
+    /// Where its kernel stack lies.
+    pub(crate) fn stack_frames(&self) -> impl Iterator<Item = Pfn> {
+        let own = self.0.kernel_pages.borrow();
+        let stack: Vec<Pfn> = own.iter().skip(OWN_TABLES).take(STACK_PAGES).copied().collect();
+        stack.into_iter()
+    }
+
     /// Fails if it was killed: checked at every system call.
     pub(crate) fn check_alive(&self) -> Result<(), Errno> {
         if self.is_killed() { Err(Errno::Killed) } else { Ok(()) }
@@ -48,11 +99,14 @@ pub(crate) struct ProcessState {
     pub(crate) name: String,
     pub(crate) memcg: MemcgId,
     pub(crate) killed: Cell<bool>,
+    pub(crate) oom_score_adj: Cell<i16>,
     /// Anonymous mappings; the first holds the process's own pages. None: unmapped.
     pub(crate) anon: RefCell<Vec<Option<AnonArea>>>,
     pub(crate) kernel_pages: RefCell<Vec<Pfn>>,
     /// Page tables, by mapping and 2 MiB in it.
     pub(crate) page_tables: RefCell<BTreeMap<(usize, u32), Pfn>>,
+    /// What of its mappings is locked by `mlock`.
+    pub(crate) locked: RefCell<LockedRanges>,
     /// Pages charged above some `memory.high` since the last return to user mode.
     pub(crate) over_high_pages: Cell<u64>,
     pub(crate) pace: Cell<WriterPace>,

@@ -1,5 +1,6 @@
 //! GFP flags: what a caller allows the allocator to do (MECHANISMS 1.8).
 
+use core::fmt;
 use core::ops::BitOr;
 
 /// Mobility of a page, and the type of a pageblock or free list.
@@ -103,6 +104,50 @@ impl Gfp {
     }
 }
 
+/// Names of combinations, the widest ones first.
+const COMBINED: [(Gfp, &str); 4] = [
+    (Gfp::HIGHUSER_MOVABLE, "GFP_HIGHUSER_MOVABLE"),
+    (Gfp::KERNEL, "GFP_KERNEL"),
+    (Gfp::NOFS, "GFP_NOFS"),
+    (Gfp::ATOMIC, "GFP_ATOMIC"),
+];
+
+/// Names of single flags.
+const SINGLE: [(Gfp, &str); 16] = [
+    (Gfp::DIRECT_RECLAIM, "__GFP_DIRECT_RECLAIM"),
+    (Gfp::KSWAPD_RECLAIM, "__GFP_KSWAPD_RECLAIM"),
+    (Gfp::IO, "__GFP_IO"),
+    (Gfp::FS, "__GFP_FS"),
+    (Gfp::MOVABLE_BIT, "__GFP_MOVABLE"),
+    (Gfp::RECLAIMABLE_BIT, "__GFP_RECLAIMABLE"),
+    (Gfp::HIGH, "__GFP_HIGH"),
+    (Gfp::ATOMIC_BIT, "__GFP_ATOMIC"),
+    (Gfp::NORETRY, "__GFP_NORETRY"),
+    (Gfp::NOMEMALLOC, "__GFP_NOMEMALLOC"),
+    (Gfp::NOFAIL, "__GFP_NOFAIL"),
+    (Gfp::RETRY_MAYFAIL, "__GFP_RETRY_MAYFAIL"),
+    (Gfp::WRITE, "__GFP_WRITE"),
+    (Gfp::ACCOUNT, "__GFP_ACCOUNT"),
+    (Gfp::DMA, "__GFP_DMA"),
+    (Gfp::COLD, "__GFP_COLD"),
+];
+
+/// As the kernel prints a mask (`%pGg`): the largest combination that is in it, then single flags.
+impl fmt::Display for Gfp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut rest, mut bar) = (*self, "");
+        let combined = COMBINED.into_iter().find(|&(flags, _)| self.has(flags));
+        let single = SINGLE.into_iter();
+        for (flags, name) in combined.into_iter().chain(single) {
+            if rest.has(flags) {
+                write!(f, "{bar}{name}")?;
+                (rest, bar) = (rest.without(flags), "|");
+            }
+        }
+        if self.0 == 0 { f.write_str("0") } else { Ok(()) }
+    }
+}
+
 impl BitOr for Gfp {
     type Output = Self;
     fn bitor(self, other: Self) -> Self {
@@ -113,6 +158,15 @@ impl BitOr for Gfp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mask_is_named_as_the_kernel_names_it() {
+        let named = |gfp: Gfp| std_alloc::format!("{gfp}");
+        assert_eq!(named(Gfp::HIGHUSER_MOVABLE), "GFP_HIGHUSER_MOVABLE");
+        assert_eq!(named(Gfp::NOFS | Gfp::WRITE | Gfp::MOVABLE_BIT), "GFP_NOFS|__GFP_MOVABLE|__GFP_WRITE");
+        assert_eq!(named(Gfp::KERNEL | Gfp::ACCOUNT), "GFP_KERNEL|__GFP_ACCOUNT");
+        assert_eq!(named(Gfp::default()), "0");
+    }
 
     #[test]
     fn mobility_follows_the_bits() {

@@ -20,6 +20,7 @@ use crate::base::ids::MemcgId;
 use crate::base::layout::{ZoneId, ZoneKind};
 use crate::base::vmstat::VmEvent;
 use crate::decide::backoff::Site;
+use crate::decide::effort::{AtPriority, Passes};
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, Reclaimer, ScanControl};
 use crate::version::rules::{Aging, DirectPause, MemcgWalk};
@@ -65,6 +66,9 @@ pub struct Escalation {
     all_unreclaimable: bool,
     /// Pages looked at since the run began.
     scanned: u64,
+    /// What was done at each priority of this round.
+    passes: Passes,
+    noted: AtPriority,
     at: At,
 }
 
@@ -81,7 +85,21 @@ impl Escalation {
 
     fn new(gfp: Gfp, mut sc: ScanControl) -> Self {
         sc.may_fs = gfp.has(Gfp::FS);
-        Self { sc, nodes: Vec::new(), ready: false, all_unreclaimable: false, scanned: 0, at: At::Start }
+        Self {
+            sc,
+            nodes: Vec::new(),
+            ready: false,
+            all_unreclaimable: false,
+            scanned: 0,
+            passes: Passes::default(),
+            noted: AtPriority::default(),
+            at: At::Start,
+        }
+    }
+
+    /// What was done at each priority, in the last round where there were several.
+    pub const fn passes(&self) -> Passes {
+        self.passes
     }
 
     /// The same for a kernel thread, or for a task.
@@ -99,6 +117,7 @@ impl Escalation {
                     if self.sc.reclaimer == Reclaimer::Direct {
                         mem.core.alloc.events.add(allocstall(self.sc.reclaim_idx), 1);
                     }
+                    self.passes.begin();
                     self.at = At::Priority;
                 }
                 At::Priority => {
@@ -112,6 +131,7 @@ impl Escalation {
                         return Next::Shrink(node);
                     }
                     self.scanned += self.sc.nr_scanned;
+                    self.noted = self.passes.note(&self.sc, self.noted);
                     let enough = self.sc.nr_reclaimed >= self.sc.nr_to_reclaim;
                     self.at = if self.ready || enough { At::End } else { At::Settle };
                 }

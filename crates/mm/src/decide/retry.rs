@@ -139,6 +139,11 @@ impl Retry {
         }
     }
 
+    /// Whether it went round as often as a request may without progress.
+    pub const fn is_out_of_rounds(&self) -> bool {
+        self.fruitless > MAX_RECLAIM_RETRIES
+    }
+
     fn go(&mut self, at: At, next: Next) -> Next {
         self.at = at;
         next

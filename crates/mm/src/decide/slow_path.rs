@@ -11,6 +11,7 @@ use units::{CpuId, Order};
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::base::vmstat::VmEvent;
+use crate::decide::effort::{Effort, Passes};
 use crate::decide::retry::{Next, Outcome, Retry};
 use crate::decide::retry_paused::PausedRetry;
 use crate::memory::Memory;
@@ -26,6 +27,9 @@ enum Era {
 #[derive(Debug, Clone, Copy)]
 pub struct SlowRequest {
     era: Era,
+    gfp: Gfp,
+    order: Order,
+    effort: Effort,
     /// Pages that its reclaim freed, until it is known whether it got one of them.
     freed: Option<u64>,
 }
@@ -37,7 +41,30 @@ impl SlowRequest {
             SlowPath::Paused => Era::Paused(PausedRetry::new(gfp, order)),
             SlowPath::WhileItHelps => Era::WhileItHelps(Retry::new(gfp, order)),
         };
-        Self { era, freed: None }
+        Self { era, gfp, order, effort: Effort::default(), freed: None }
+    }
+
+    /// What is asked for.
+    pub const fn wanted(&self) -> (Gfp, Order) {
+        (self.gfp, self.order)
+    }
+
+    /// What reclaim did for it since it began, or since somebody was killed for it.
+    pub const fn effort(&self) -> &Effort {
+        &self.effort
+    }
+
+    /// A run of reclaim for it has ended: what was done at each priority.
+    pub fn note_run(&mut self, freed: u64, passes: Passes) {
+        self.effort.note_run(freed, passes);
+    }
+
+    /// Whether it went round as often as a request may without progress; else no round could have helped.
+    pub const fn is_out_of_rounds(&self) -> bool {
+        match &self.era {
+            Era::Paused(_) => false,
+            Era::WhileItHelps(retry) => retry.is_out_of_rounds(),
+        }
     }
 
     /// The next step, for a task on `cpu`. `victim`: the OOM killer took the task by now; from its
@@ -60,6 +87,9 @@ impl SlowRequest {
     /// Direct reclaim is in vain when no try gave a page that belongs to it: whatever else comes next, there
     /// is none.
     fn count<T: Trace>(&mut self, mem: &mut Memory<T>, outcome: Outcome, next: Next) {
+        if outcome == Outcome::Killed {
+            self.effort = Effort::default();
+        }
         let events = &mut mem.core.alloc.events;
         if let Outcome::Freed(pages) = outcome {
             self.freed = Some(pages);

@@ -9,7 +9,7 @@
 use crate::version::rules::{DeferredSlab, SuperBlockBatch};
 
 /// Who can free kernel objects, in the order in which they are asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Shrinker {
     /// Page cache tree nodes without pages: 128 at a time, nothing to make again.

@@ -66,6 +66,8 @@ pub struct ScanControl {
     pub scanned: ScannedPart,
     /// Pages freed in this run, slab pages included.
     pub nr_reclaimed: u64,
+    /// Slab objects looked at in this run.
+    pub slab_scanned: u64,
     /// Slab pages freed in this pass, and pages dropped with inodes: not yet counted as reclaimed.
     pub reclaimed_slab: u64,
     /// File pages may be deactivated: decided at the target for the current pass.
@@ -130,6 +132,7 @@ impl ScanControl {
             nr_scanned: 0,
             scanned: ScannedPart::default(),
             nr_reclaimed: 0,
+            slab_scanned: 0,
             reclaimed_slab: 0,
             may_deactivate_file: false,
             met: Met::default(),

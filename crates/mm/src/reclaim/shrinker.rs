@@ -24,7 +24,7 @@ use crate::pages::cache::PageCache;
 use crate::reclaim::plan::{ShrinkPlan, Shrinker};
 use crate::reclaim::run::{Reclaimer, SWAP_CLUSTER_MAX, ScanControl, ScannedPart};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{SlabCredit, SlabDebt, SlabPressure};
+use crate::version::rules::{BufferCredit, SlabCredit, SlabDebt, SlabPressure};
 
 /// One visit to one shrinker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +118,19 @@ impl Reclaim {
         Some(SlabScan { shrinker, memcg, node, plan })
     }
 
+    /// Whether no shrinker but the super block's has an object to free on `node`, in the root's name.
+    pub fn is_super_block_all<T: Trace>(
+        &self,
+        core: &Core<T>,
+        cache: &PageCache,
+        fs: &Fs,
+        node: NodeId,
+    ) -> bool {
+        Shrinker::ALL.iter().all(|&shrinker| {
+            shrinker == Shrinker::SuperBlock || freeable(core, cache, fs, shrinker, MemcgId::ROOT, node) == 0
+        })
+    }
+
     /// Looks at the next batch of objects; none when the visit is over.
     pub fn shrink_slab_batch<T: Trace>(
         &mut self,
@@ -145,17 +158,24 @@ impl Reclaim {
                     shrink_super_block(core, lru, cache, fs, cpu, memcg, node, batch, sc, &mut report);
             }
             Shrinker::ExtentStatus => report.freed = fs.vfs.extents.shrink(core, cpu, batch),
-            Shrinker::XfsBuffers => report.freed = fs.xfs_buffers.shrink(core, cpu, node, batch),
+            Shrinker::XfsBuffers => {
+                let before = fs.xfs_buffers.pages_freed();
+                report.freed = fs.xfs_buffers.shrink(core, cpu, node, batch);
+                if core.rules().buffer_credit == BufferCredit::Reclaimer {
+                    sc.reclaimed_slab += fs.xfs_buffers.pages_freed() - before;
+                }
+            }
         }
         fs.list_emptied(core, cache);
         sc.reclaimed_slab += core.slabs.pages_freed() - before;
+        sc.slab_scanned += batch;
         scan.plan.scanned(batch);
         core.alloc.events.add(VmEvent::SlabsScanned, batch);
         Some(report)
     }
 
-    /// After a pass over a node: slab pages that the reclaimer freed in it, and pages that it dropped with their
-    /// inodes, count as reclaimed (`flush_reclaim_state`; MECHANISMS 6.7). What RCU frees later counts for nobody.
+    /// After a pass over a node: slab pages that the reclaimer freed in it, pages that it dropped with their inodes,
+    /// and since 5.7 those of buffers of XFS, count as reclaimed (`flush_reclaim_state`; MECHANISMS 6.7). What RCU frees later counts for nobody.
     pub fn credit_slab<T: Trace>(&self, core: &Core<T>, sc: &mut ScanControl) {
         let freed = core::mem::take(&mut sc.reclaimed_slab);
         if sc.is_global() || core.rules().slab_credit == SlabCredit::AllReclaim {

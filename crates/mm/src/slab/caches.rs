@@ -147,6 +147,11 @@ impl Slabs {
         caches.flat_map(|cache| self.of(cache)).map(SlabCache::pages).sum()
     }
 
+    /// Pages of all slabs of a cache.
+    pub fn cache_pages(&self, cache: Cache) -> u64 {
+        self.of(cache).map(SlabCache::pages).sum()
+    }
+
     /// Pages that came free since boot with objects that did not wait for RCU: what a reclaimer frees of them in
     /// a step is its own doing (`reclaimed_slab`).
     pub fn pages_freed(&self) -> u64 {

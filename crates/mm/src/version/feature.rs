@@ -135,6 +135,10 @@ features! {
     PcpAutoSize = "pcp-auto-size",
         "per-CPU page lists size themselves, refills double",
         "6.7", PcpGeneration: HighOrder => AutoSize;
+    /// [`OomReaper::TakesLocked`]
+    OomReapsLocked = "oom-reaps-locked",
+        "the OOM reaper takes memory that is locked by mlock, too",
+        "5.18", OomReaper: SparesLocked => TakesLocked;
     /// [`AtomicMark::Unboosted`]
     AtomicIgnoresBoost = "atomic-ignores-boost",
         "atomic requests ignore the watermark boost",
@@ -227,6 +231,10 @@ features! {
     PinInodeCluster = "pin-inode-cluster",
         "XFS holds the buffer of a changed inode until the inode is clean",
         "5.9", InodeCluster: MayGo => Pinned;
+    /// [`BufferCredit::Reclaimer`]
+    XfsBufferCredit = "xfs-buffer-credit",
+        "pages of freed XFS buffers count as reclaimed",
+        "5.7", BufferCredit: Nobody => Reclaimer;
     /// [`FreeObjects::Sheaves`]
     SlabSheaves = "slab-sheaves",
         "free slab objects wait in arrays per CPU and node instead of on partial slabs",

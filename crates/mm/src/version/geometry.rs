@@ -105,6 +105,14 @@ pub const FILE_CACHES_5X: FileCaches = [
     LOG_VECTOR_EXTENTS,
 ];
 
+/// Linux 5.7: `xfs_ili` is reclaimable ("Mark slabs properly for memory reclaim", in the notes on what is new in XFS
+/// of 5.7).
+pub const FILE_CACHES_57: FileCaches = {
+    let mut caches = FILE_CACHES_5X;
+    caches[Cache::XfsLogItem as usize - 1] = geometry(192, true, false);
+    caches
+};
+
 /// Linux 5.10 (MECHANISMS-510-72 7.1). `xfs_ili` is reclaimable: in six measured guests of 5.10,
 /// `nr_slab_reclaimable` less the other caches that `/proc/slabinfo` names grew by 1.1 pages for each of its
 /// pages, from 2048 with 152 to 3456 with 1402. What an inode of XFS has beside its own caches: as

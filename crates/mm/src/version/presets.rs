@@ -10,8 +10,8 @@ use std_alloc::string::String;
 use units::{Bytes, Nanos};
 
 use crate::version::geometry::{
-    CpuPartialUnit, FILE_CACHES_5X, FILE_CACHES_61, FILE_CACHES_72, FILE_CACHES_510, FILE_CACHES_612,
-    FileCaches,
+    CpuPartialUnit, FILE_CACHES_5X, FILE_CACHES_57, FILE_CACHES_61, FILE_CACHES_72, FILE_CACHES_510,
+    FILE_CACHES_612, FileCaches,
 };
 use crate::version::rules::*;
 
@@ -112,6 +112,7 @@ const RULES_2632: Rules = Rules {
     fragment_stall: FragmentStall::Off,
     fallback: FallbackPolicy::LargestFirst,
     pcp: PcpGeneration::Classic,
+    oom_reaper: OomReaper::SparesLocked,
     atomic_mark: AtomicMark::Boosted,
     highatomic: HighatomicReserve::Blocks,
     compact_folios: CompactFolios::Single,
@@ -155,6 +156,7 @@ const RULES_2632: Rules = Rules {
     scheduler: Scheduler::Cfs,
     inode_reclaim: InodeReclaim::Waits,
     inode_cluster: InodeCluster::MayGo,
+    buffer_credit: BufferCredit::Nobody,
     object_charge: ObjectCharge::BySlab,
     free_objects: FreeObjects::PartialSlabs,
     super_block_batch: SuperBlockBatch::Of1024,
@@ -209,8 +211,11 @@ const RULES_54: Rules = RULES_53.edited(&[
 
 const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root), Rule::MemcgWalk(MemcgWalk::Full)]);
 
-const RULES_57: Rules = RULES_55
-    .edited(&[Rule::SiblingShares(SiblingShares::ByClaim), Rule::BoostedZones(BoostedZones::FourPageblocks)]);
+const RULES_57: Rules = RULES_55.edited(&[
+    Rule::SiblingShares(SiblingShares::ByClaim),
+    Rule::BoostedZones(BoostedZones::FourPageblocks),
+    Rule::BufferCredit(BufferCredit::Reclaimer),
+]);
 
 const RULES_510: Rules = RULES_57.edited(&[
     Rule::StatFreshness(StatFreshness::Batched),
@@ -231,6 +236,7 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::StatFreshness(StatFreshness::Threshold),
     Rule::Throttle(Throttle::ReclaimThrottle),
     Rule::InodeLru(InodeLru::WithoutPages),
+    Rule::OomReaper(OomReaper::TakesLocked),
 ]);
 
 const RULES_612: Rules = RULES_61.edited(&[
@@ -265,7 +271,8 @@ const TUNING_72: Tuning = Tuning { file_caches: FILE_CACHES_72, ..TUNING_612 };
 const TUNING_2632: Tuning =
     Tuning { lru_batch: 14, pcp_share_max: 128, cpu_partial: CpuPartialUnit::None, ..TUNING_5X };
 
-const TUNING_57: Tuning = Tuning { xfs_checkpoint_max: Bytes(32 << 20), ..TUNING_5X };
+const TUNING_57: Tuning =
+    Tuning { xfs_checkpoint_max: Bytes(32 << 20), file_caches: FILE_CACHES_57, ..TUNING_5X };
 
 const TUNING_510: Tuning = Tuning {
     charge_retries: 16,

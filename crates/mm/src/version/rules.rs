@@ -241,6 +241,15 @@ rules! {
         AutoSize,
     }
 
+    /// What the OOM reaper takes from a victim before that ends (`__oom_reap_task_mm`; MECHANISMS 13.1).
+    oom_reaper: OomReaper = "what the OOM reaper takes" {
+        /// Anonymous pages that are not locked by `mlock`; those come free when the victim ends (up to 5.17).
+        /// Before there was a reaper (4.6) a victim gave all at its end, too.
+        SparesLocked,
+        /// Locked ones, too (5.18).
+        TakesLocked,
+    }
+
     /// Which minimum mark an order-0 atomic request must pass (MECHANISMS 2.8).
     atomic_mark: AtomicMark = "the mark of atomic requests" {
         /// With the boost.
@@ -614,6 +623,15 @@ rules! {
         MayGo,
         /// It is held from the first change until the inode is clean (5.9).
         Pinned,
+    }
+
+    /// Whether pages of XFS buffers count as reclaimed ("Account metadata buffers correctly for memory reclaim", in
+    /// the notes on what is new in XFS of 5.7).
+    buffer_credit: BufferCredit = "who is credited with freed XFS buffers" {
+        /// Nobody (up to 5.6).
+        Nobody,
+        /// The reclaimer that frees them (5.7).
+        Reclaimer,
     }
 
     /// How kernel objects are charged to cgroups (MECHANISMS 8.1, MECHANISMS-6X 4.1).

@@ -64,12 +64,35 @@ fn what_the_oom_killer_took_is_kept_and_only_then_the_schema_is_newer() {
         by_limit: true,
         anon_pages: Some(45),
         memory: vec!["memory: usage 1024kB, limit 1024kB, failcnt 7".into()],
+        ..OomKill::default()
     };
-    let killed = example().killed(vec![kill]);
+    let killed = example().killed(vec![kill.clone()]);
     let files = Files::encode(&killed);
     assert!(files.manifest.starts_with(b"pagetide recording\nschema 2\n"));
     assert_eq!(decode(&files).unwrap(), killed);
     assert_eq!(Files::encode(&example().killed(Vec::new())), Files::encode(&example()));
+    let why = vec!["no zone would pass".into()];
+    let gauges = BTreeMap::from([("nr_free_pages".into(), 7)]);
+    let panicked = OomKill { panicked: true, ..OomKill::default() };
+    for more in [OomKill { why, ..kill.clone() }, OomKill { gauges, ..kill }, panicked] {
+        let killed = example().killed(vec![more]);
+        let files = Files::encode(&killed);
+        assert!(files.manifest.starts_with(b"pagetide recording\nschema 4\n"));
+        assert_eq!(decode(&files).unwrap(), killed);
+    }
+}
+
+/// A workload whose task is killed may go on: its metrics are worth as much as ever.
+#[test]
+fn a_run_ended_by_a_kill_or_a_panic_is_told_from_one_that_went_on() {
+    let kill = |task: &str, panicked| OomKill { task: task.into(), panicked, ..OomKill::default() };
+    let went_on = example().killed(vec![kill("creator", false)]);
+    assert!(!went_on.metrics.is_empty());
+    assert_eq!(went_on.ended_by(), None);
+    let ended = Recording { metrics: BTreeMap::new(), ..went_on };
+    assert_eq!(ended.ended_by(), ended.oom_kills.first());
+    let deadlocked = ended.killed(vec![kill("creator", false), kill("kthreadd", true)]);
+    assert_eq!(deadlocked.ended_by(), deadlocked.oom_kills.last());
 }
 
 #[test]
@@ -235,7 +258,7 @@ fn every_broken_file_is_named_with_the_place() {
 `runs/first/series.csv` was changed after it was written: it has 60 bytes, `MANIFEST` says 61
 `runs/first/scenario.toml` was changed after it was written: it has 49 bytes, `MANIFEST` says 37
 `runs/first/series.csv` was changed after it was written: its hash is 93b2be4b82cd7de854f4903eb6c0f40e, `MANIFEST` says b62813c4a259296ae60bee63bee5fc44
-`runs/first/MANIFEST` has schema 9, this program reads up to schema 3
+`runs/first/MANIFEST` has schema 9, this program reads up to schema 4
 `runs/first/MANIFEST`, line 4, column 1: expected `file scenario.toml`, its length and its hash
 ");
     insta::assert_snapshot!(message(&errors[0]), @r"

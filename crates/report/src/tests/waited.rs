@@ -18,6 +18,8 @@ fn wait(task: &str, wait: &str, kind: WaitKind, ended: WaitEnd, futile: Option<b
         spent_ns: count * each * 1_000_000,
         longest_ns: each * 1_000_000,
         lengths: BTreeMap::new(),
+        within: String::new(),
+        on: String::new(),
     }
 }
 

@@ -29,7 +29,7 @@ const LOG_MAX: u64 = 2 << 30;
 /// As many requests as a disk's queue holds.
 const GATHERS_MAX: u16 = 128;
 
-pub(super) const CHANGES: [Change; 10] = [
+pub(super) const CHANGES: [Change; 11] = [
     Change {
         name: "cpus",
         takes: "a number from the machine's nodes to 1024",
@@ -104,6 +104,14 @@ pub(super) const CHANGES: [Change; 10] = [
         },
     },
     Change {
+        name: "flush",
+        takes: "how long the disk takes to write its own memory out, such as 2ms, or 0",
+        set: |spec, text| {
+            spec.disk.flush = if text == "0" { units::Nanos::ZERO } else { parse_nanos(text).ok()? };
+            Some(())
+        },
+    },
+    Change {
         name: "gathers",
         takes: "how many writes a task gathers, and merges with what follows them, from 1 to 128",
         set: |spec, text| {
@@ -162,11 +170,12 @@ mod tests {
     #[test]
     fn a_machine_is_changed_where_its_name_says_so_and_nowhere_else() {
         let plain = MachineSpec::parse("s390-fcp").unwrap();
-        let text = "s390-fcp+cpus=16+cpu_percent=50+disks=2+readahead=128k+bandwidth=50M+adapter=none+segment=2us+log=16M";
+        let text = "s390-fcp+cpus=16+cpu_percent=50+disks=2+readahead=128k+bandwidth=50M+adapter=none+segment=2us+log=16M+flush=3ms";
         let changed = MachineSpec::parse(text).unwrap();
         assert_eq!((changed.cpus, changed.disks, changed.readahead), (16, 2, Bytes(128 << 10)));
         assert_eq!((changed.disk.read.bandwidth, changed.disk.segment), (50 << 20, Nanos(2_000)));
         assert_eq!(changed.cpu_percent, 50);
+        assert_eq!(changed.disk.flush, Nanos::from_millis(3));
         assert_eq!((changed.name, changed.least_mem), (plain.name, plain.least_mem));
 
         let kernel = Version::parse("linux-2.6.32").unwrap();

@@ -1,7 +1,7 @@
 //! The machines that runs can name: their hardware, and the memory that a kernel manages on them.
 //!
-//! A machine is the same at every size of memory, but for the zones and the fast cells of a disk that a
-//! smaller one has in proportion: its name alone says what it is. [`MACHINES`] has
+//! A machine is the same at every size of memory, but for the zones, the fast cells of a disk and the log of
+//! XFS that a smaller one has in proportion: its name alone says what it is. [`MACHINES`] has
 //! one line for each, with where its figures come from; [`build`] makes it. Next: `guest.rs` for the
 //! virtual machine that the model is held against, `server.rs` for the machines of sources 0, 3 and 4, `s390.rs`
 //! for that of source 1; `change.rs` for what a run may change of one.
@@ -188,7 +188,7 @@ pub const MACHINES: &[MachineSpec] = &[
     MachineSpec {
         name: QUAD,
         help: "a virtual machine of 2020 with memory in four nodes and XFS on two striped SATA SSDs",
-        nodes: 4,
+        nodes: server::QUAD_NODES,
         cpus: 16,
         default_mem: Bytes(16 << 30),
         disk: DeviceModel::SATA_STRIPE,
@@ -281,7 +281,16 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
         }
         S390 => s390::layout(mem, spec.cpus),
         "skylake-1s" | "haswell-2s" => server::layout(mem, spec.cpus, spec.nodes, server::SKYLAKE_NODE),
-        QUAD => server::layout(mem, spec.cpus, spec.nodes, server::QUAD_NODE),
+        QUAD => {
+            // A log that somebody asks for is what they get.
+            if !text.split('+').any(|change| change.starts_with("log=")) {
+                hardware
+                    .devices
+                    .iter_mut()
+                    .for_each(|disk| disk.xfs_log = server::quad_log(mem, disk.xfs_log));
+            }
+            server::layout(mem, spec.cpus, spec.nodes, server::QUAD_NODE)
+        }
         EVO => {
             for burst in hardware.devices.iter_mut().filter_map(|disk| disk.burst.as_mut()) {
                 burst.cells = server::burst(mem, burst.cells);
@@ -322,11 +331,12 @@ mod tests {
         }
     }
 
-    /// Fast cells are in proportion to memory.
+    /// Fast cells and logs are in proportion to memory.
     fn without_cells(mut hardware: Hardware) -> Hardware {
         for burst in hardware.devices.iter_mut().filter_map(|disk| disk.burst.as_mut()) {
             burst.cells = Bytes(0);
         }
+        hardware.devices.iter_mut().for_each(|disk| disk.xfs_log = Bytes(0));
         hardware
     }
 
@@ -342,6 +352,13 @@ mod tests {
             let percent = cost(&hardware) * 100 / cost(&Hardware::with_cpus(1));
             assert_eq!(percent, u64::from(spec.cpu_percent), "{}", spec.name);
         }
+    }
+
+    #[test]
+    fn a_log_that_is_asked_for_is_not_scaled() {
+        let kernel = Version::parse("linux-5.7").unwrap();
+        let log = |text| build(text, Bytes(1 << 30), &kernel).unwrap().0.devices[0].xfs_log;
+        assert_eq!((log("quad-node-16g"), log("quad-node-16g+log=2G")), (Bytes(128 << 20), Bytes(2 << 30)));
     }
 
     #[test]

@@ -15,6 +15,10 @@ pub(super) const SKYLAKE_NODE: Bytes = Bytes(32 << 30);
 pub(super) const EVO_NODE: Bytes = Bytes(16 << 30);
 /// Of source 3's machine: 16 GiB in four nodes.
 pub(super) const QUAD_NODE: Bytes = Bytes(4 << 30);
+/// As many nodes as `quad-node-16g` has.
+pub(super) const QUAD_NODES: u16 = 4;
+/// `mkfs.xfs` of the time made no smaller log.
+const XFS_LOG_LEAST: Bytes = Bytes(10 << 20);
 /// Below 4 GiB a server has its PCI hole; 1 GiB is inferred.
 const FULL_DMA32_PAGES: u64 = (3 << 30) / units::PAGE_SIZE;
 /// Pages that the DMA zone of such a server manages.
@@ -50,6 +54,14 @@ pub(super) fn burst(mem: Bytes, full: Bytes) -> Bytes {
     Bytes(u64::try_from(scaled).map_or(full.0, |scaled| scaled.min(full.0)))
 }
 
+/// The log of `quad-node-16g`: of a smaller machine a smaller one, so that as large a part of its memory can be
+/// inodes that only the log has. XFS makes none below [`XFS_LOG_LEAST`].
+pub(super) fn quad_log(mem: Bytes, full: Bytes) -> Bytes {
+    let scaled = u128::from(full.0) * u128::from(mem.0) / (u128::from(QUAD_NODE.0) * u128::from(QUAD_NODES));
+    let scaled = u64::try_from(scaled).map_or(full.0, |scaled| scaled.min(full.0));
+    Bytes((scaled & !((1 << 20) - 1)).max(XFS_LOG_LEAST.0))
+}
+
 /// What a run of `evo-ssd` assumes.
 pub(super) fn assumed_of_evo() -> String {
     "assumed: the disk's fast cells, 6 GB at 16G and less with less memory, get empty at 300 MB/s when it has \
@@ -59,7 +71,8 @@ pub(super) fn assumed_of_evo() -> String {
 
 /// What a run of `quad-node-16g` assumes.
 pub(super) fn assumed_of_quad() -> String {
-    "assumed: two SATA SSDs, striped, and a log of 2G, the largest of XFS; source 3 says nothing of either"
+    "assumed: two SATA SSDs, striped, and a log of 2G, the largest of XFS, at 16G and less with less memory; \
+     source 3 says nothing of either"
         .to_string()
 }
 
@@ -83,5 +96,11 @@ mod tests {
     fn fast_cells_are_in_proportion_up_to_the_machine_of_the_source() {
         let of = |mem| burst(Bytes(mem), Bytes(6_000)).0;
         assert_eq!([1 << 30, 8 << 30, 16 << 30, 64 << 30].map(of), [375, 3_000, 6_000, 6_000]);
+    }
+
+    #[test]
+    fn a_log_is_in_proportion_up_to_the_machine_of_the_source_and_never_too_small() {
+        let of = |mem| quad_log(Bytes(mem), Bytes(2 << 30)).0 >> 20;
+        assert_eq!([64 << 20, 1 << 30, 8 << 30, 16 << 30, 64 << 30].map(of), [10, 128, 1024, 2048, 2048]);
     }
 }

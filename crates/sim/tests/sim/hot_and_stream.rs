@@ -162,6 +162,15 @@ fn hash(result: &SimResult) -> u64 {
 const SMALL_FILES: [(&str, &str); 4] =
     [("processes", "2"), ("subdirectories", "10"), ("files", "6000"), ("loops", "2")];
 
+const SIMOOP: [(&str, &str); 6] = [
+    ("threads", "4"),
+    ("file_size", "8M"),
+    ("alloc", "1M"),
+    ("seconds", "4"),
+    ("warmup", "1"),
+    ("interval", "1"),
+];
+
 #[test]
 fn every_workload_gives_the_same_twice() {
     // Machine and MiB, parameters, and a counter that shows that the work was done.
@@ -173,6 +182,7 @@ fn every_workload_gives_the_same_twice() {
             "sequential-readers",
             ("s390-fcp", 64, [("readers", "4"), ("file", "16M")].as_slice(), "pgscan_kswapd"),
         ),
+        ("simoop", ("vm-2cpu", 128, SIMOOP.as_slice(), "pgscan_kswapd")),
         ("small-files", ("vm-2cpu", 64, SMALL_FILES.as_slice(), "slabs_scanned")),
     ]
     .into();

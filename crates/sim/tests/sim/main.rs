@@ -18,6 +18,7 @@ mod pauses;
 mod plugged_pages;
 mod rules;
 mod sequential_readers;
+mod simoop;
 mod small_files;
 mod system_calls;
 mod worlds;

@@ -55,6 +55,7 @@ const KERNEL: &[&str] = &[
     "cgroup/charge",
     "alloc/slow_path",
     "alloc/oom",
+    "alloc/report",
     "alloc/stall",
     "compact/direct",
     "alloc/page",
@@ -100,10 +101,13 @@ const KERNEL: &[&str] = &[
     "cache/in_flight",
     "cache/window",
     "alloc/kills",
+    "alloc/purpose",
+    "alloc/oom_watch",
     "alloc/used_frames",
     "time",
     "errno",
     "machine",
+    "section",
 ];
 
 /// The header of a block of methods of the handle.

@@ -83,7 +83,7 @@ fn one_reclaim(scene: &mut Scene, pass: &mut InodeReclaim, disk: &mut Disk) -> b
         InodeNext::Read(cluster) => scene.buffer(cluster),
         InodeNext::Write(cluster) => disk.clusters.push(cluster),
         InodeNext::Done => return true,
-        InodeNext::Looked { .. } | InodeNext::WaitForGroup | InodeNext::WaitForCluster(_) => {}
+        InodeNext::Looked { .. } | InodeNext::WaitForGroup(_) | InodeNext::WaitForCluster(_) => {}
     }
     false
 }

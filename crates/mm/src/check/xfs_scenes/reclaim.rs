@@ -117,13 +117,29 @@ fn a_group_that_is_busy_is_skipped_and_waited_for_in_the_second_round() {
     assert_eq!(scene.step(&mut first), InodeNext::Write(ClusterId(0)), "the first group is locked");
     assert_eq!(scene.step(&mut second), looked(32, 32), "so this one takes the second");
     assert_eq!(scene.step(&mut second), looked(8, 8));
-    assert_eq!(scene.step(&mut second), InodeNext::WaitForGroup);
+    assert_eq!(scene.step(&mut second), InodeNext::WaitForGroup(0));
     scene.mem.cluster_written(CPU, ClusterId(0));
     assert_eq!(scene.step(&mut first), looked(32, 32));
     assert_eq!(scene.step(&mut first), looked(8, 8));
     assert_eq!(scene.step(&mut first), InodeNext::Done);
     assert_eq!(scene.step(&mut second), InodeNext::Done);
     scene.check();
+}
+
+/// It once took all from the first group, and the others kept what was clean in them.
+#[test]
+fn every_group_gives_a_batch_however_few_inodes_are_asked_for() {
+    for kernel in ["linux-5.3", "linux-6.1"] {
+        let mut scene = Scene::boot(kernel, 16);
+        scene.inodes(4 * 1024);
+        (0..4).flat_map(|group| (group * 1024)..(group * 1024 + 100)).for_each(|inode| scene.evict(inode));
+        let mut pass = scene.pass(40);
+        for group in ["two of the first", "the same", "one of the second", "of the third", "of the fourth"] {
+            assert_eq!(scene.step(&mut pass), looked(32, 32), "{kernel}: {group}");
+        }
+        assert_eq!(scene.step(&mut pass), InodeNext::Done, "{kernel}");
+        assert_eq!(scene.mem.fs.vfs.reclaimable.count(), 400 - (5 * 32));
+    }
 }
 
 #[test]

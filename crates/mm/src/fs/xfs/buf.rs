@@ -44,6 +44,8 @@ struct Buffer {
     listed: bool,
     /// It is queued to be written, or being written: nobody else may change it.
     writing: bool,
+    /// Of such a write: one who reclaims inodes began it.
+    for_reclaim: bool,
 }
 
 /// Whether a cluster is in memory.
@@ -59,6 +61,17 @@ pub enum ClusterState {
     Ready,
 }
 
+/// What is under way with a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transfer {
+    /// It is being read.
+    Read,
+    /// It is queued to be written, or being written, by the AIL's thread.
+    Write,
+    /// The same by one who reclaims inodes.
+    ReclaimersWrite,
+}
+
 /// All buffers in memory.
 #[derive(Debug, Clone)]
 pub struct XfsBuffers {
@@ -66,12 +79,14 @@ pub struct XfsBuffers {
     buffers: Vec<Option<Buffer>>,
     /// By node, the next one to be scanned first.
     lists: Vec<VecDeque<ClusterId>>,
+    /// Pages of buffers that went.
+    pages_freed: u64,
 }
 
 impl XfsBuffers {
     /// None yet, on a machine of so many nodes.
     pub fn new(nodes: usize) -> Self {
-        Self { buffers: Vec::new(), lists: vec![VecDeque::new(); nodes] }
+        Self { buffers: Vec::new(), lists: vec![VecDeque::new(); nodes], pages_freed: 0 }
     }
 
     /// Buffers in memory on a node.
@@ -121,6 +136,7 @@ impl XfsBuffers {
             held: 0,
             listed: true,
             writing: false,
+            for_reclaim: false,
         });
         assert!(before.is_none(), "cluster {} has two buffers", cluster.0);
         self.lists[node.index()].push_back(cluster);
@@ -166,7 +182,23 @@ impl XfsBuffers {
         self.hold(cluster);
         let buffer = self.get(cluster).expect("just held");
         assert!(buffer.valid && !buffer.writing, "cluster {} is locked", cluster.0);
-        buffer.writing = true;
+        (buffer.writing, buffer.for_reclaim) = (true, false);
+    }
+
+    /// A write that was just begun is that of one who reclaims inodes.
+    pub(super) fn write_for_reclaim(&mut self, cluster: ClusterId) {
+        self.get(cluster).expect("a buffer that is written stays").for_reclaim = true;
+    }
+
+    /// What is under way with the buffer of a cluster, for those who wait for it to be told on whom.
+    pub fn transfer(&self, cluster: ClusterId) -> Option<Transfer> {
+        let buffer = self.buffers.get(cluster.0 as usize)?.as_ref()?;
+        match (buffer.valid, buffer.writing, buffer.for_reclaim) {
+            (false, ..) => Some(Transfer::Read),
+            (true, true, false) => Some(Transfer::Write),
+            (true, true, true) => Some(Transfer::ReclaimersWrite),
+            (true, false, _) => None,
+        }
     }
 
     /// It is on the disk.
@@ -180,6 +212,12 @@ impl XfsBuffers {
         for pfn in buffer.pages {
             core.alloc.free(cpu, pfn, Order(0));
         }
+        self.pages_freed += CLUSTER_PAGES as u64;
+    }
+
+    /// Pages that came free with their buffers since boot.
+    pub(crate) fn pages_freed(&self) -> u64 {
+        self.pages_freed
     }
 
     /// The pages of a cluster in memory.
@@ -192,7 +230,55 @@ impl XfsBuffers {
         self.buffers.get(cluster.0 as usize)?.map(|buffer| buffer.held)
     }
 
-    /// Looks `count` times at a buffer of a node, at each in turn; returns how many it took off its list.
+    /// Walks every list; returns what is wrong. `keepers`: by how many a buffer has to be held beside a write
+    /// of it.
+    pub(crate) fn check(&self, keepers: impl Fn(ClusterId) -> u8) -> Result<(), &'static str> {
+        let mut listed = vec![false; self.buffers.len()];
+        for &cluster in self.lists.iter().flatten() {
+            match self.buffers.get(cluster.0 as usize) {
+                Some(Some(buffer)) if buffer.listed => {}
+                _ => return Err("a list of buffers names one that is not in memory, or not listed"),
+            }
+            if core::mem::replace(&mut listed[cluster.0 as usize], true) {
+                return Err("a buffer is on a list twice");
+            }
+        }
+        for (cluster, (buffer, listed)) in (0..).map(ClusterId).zip(self.buffers.iter().zip(listed)) {
+            let keepers = keepers(cluster);
+            let Some(buffer) = buffer else {
+                if keepers > 0 {
+                    return Err("the buffer of inodes that are not clean is not in memory");
+                }
+                continue;
+            };
+            if buffer.listed != listed {
+                return Err("a buffer says that it is on a list and is on none");
+            }
+            if buffer.held != keepers + u8::from(buffer.writing) {
+                return Err("a buffer is held by others than its write and its inodes");
+            }
+            if !buffer.listed && buffer.held == 0 {
+                return Err("a buffer is on no list, and nobody holds it");
+            }
+            if buffer.writing && !buffer.valid {
+                return Err("a buffer is written that was not read");
+            }
+        }
+        Ok(())
+    }
+
+    /// Pages of all buffers, for checks.
+    pub(crate) fn all_pages(&self) -> impl Iterator<Item = Pfn> + '_ {
+        self.buffers.iter().flatten().flat_map(|buffer| buffer.pages)
+    }
+
+    /// Whether the buffer of a cluster is being written, for checks.
+    pub(crate) fn is_writing(&self, cluster: ClusterId) -> bool {
+        self.buffers.get(cluster.0 as usize).is_some_and(|buffer| buffer.is_some_and(|it| it.writing))
+    }
+
+    /// Looks `count` times at a buffer of a node, at each in turn; returns how many it took off its list. Whose
+    /// pages came free is [`Self::pages_freed`].
     pub(crate) fn shrink<T: Trace>(
         &mut self,
         core: &mut Core<T>,

@@ -10,6 +10,7 @@
 //! ```
 //! Up to 5.8 a shrinker thus writes one inode after the other, with its cluster, and waits; whoever found
 //! a group locked comes back to it in a second round and waits for the lock. The worker never waits.
+//! The count is looked at behind a batch: however little is left of it, no group is passed over.
 //!
 //! Left out: inodes that somebody else has locked. Neighbours: [`super::reclaimable`] has the sets; a
 //! driver of the kernel crate does what [`InodeReclaim::step`] says.
@@ -42,8 +43,8 @@ pub enum InodeNext {
         /// Freed.
         freed: u64,
     },
-    /// Wait until some group is unlocked.
-    WaitForGroup,
+    /// Wait until some group is unlocked: this one is needed.
+    WaitForGroup(usize),
     /// Wait until some cluster is written or read.
     WaitForCluster(ClusterId),
     /// Force the log and wait for that.
@@ -68,6 +69,7 @@ pub struct InodeReclaim {
     /// The group is ours, and how far it is done.
     inside: Option<u32>,
     batch: VecDeque<(u32, MappingId)>,
+    is_first_batch: bool,
     is_last_batch: bool,
     /// A group was unlocked, and nobody was told.
     unlocked: bool,
@@ -89,6 +91,7 @@ impl InodeReclaim {
             group: 0,
             inside: None,
             batch: VecDeque::new(),
+            is_first_batch: true,
             is_last_batch: false,
             unlocked: false,
         }
@@ -100,7 +103,7 @@ impl InodeReclaim {
             if self.inside.is_none() {
                 match self.enter_group(fs) {
                     Enter::Entered => {}
-                    Enter::Wait => return InodeNext::WaitForGroup,
+                    Enter::Wait => return InodeNext::WaitForGroup(self.group),
                     Enter::Over => return InodeNext::Done,
                 }
             }
@@ -117,6 +120,11 @@ impl InodeReclaim {
         core::mem::take(&mut self.unlocked)
     }
 
+    /// The group that the pass has locked.
+    pub fn locked(&self) -> Option<usize> {
+        self.inside.map(|_| self.group)
+    }
+
     fn enter_group(&mut self, fs: &mut Fs) -> Enter {
         loop {
             if self.group == GROUPS {
@@ -126,13 +134,11 @@ impl InodeReclaim {
                 (self.second_round, self.group) = (true, 0);
             }
             let evicted = &mut fs.vfs.reclaimable;
-            if self.left == 0 {
-                return Enter::Over;
-            }
             if !evicted.is_empty(self.group) {
                 if evicted.try_lock(self.group) {
                     let from = if self.second_round { 0 } else { evicted.cursor(self.group) };
-                    (self.inside, self.is_last_batch) = (Some(from), false);
+                    self.inside = Some(from);
+                    (self.is_first_batch, self.is_last_batch) = (true, false);
                     return Enter::Entered;
                 }
                 if self.second_round {
@@ -147,9 +153,11 @@ impl InodeReclaim {
     /// Looks the next inodes of the group up; false when it is done.
     fn next_batch(&mut self, fs: &Fs) -> bool {
         let from = self.inside.expect("a group is ours");
-        if self.left == 0 || self.is_last_batch {
+        let is_enough = self.left == 0 && !self.is_first_batch;
+        if is_enough || self.is_last_batch {
             return false;
         }
+        self.is_first_batch = false;
         self.batch.extend(fs.vfs.reclaimable.from(self.group, from).take(BATCH));
         self.is_last_batch = self.batch.len() < BATCH;
         let Some(&(last, _)) = self.batch.back() else { return false };
@@ -212,6 +220,7 @@ fn wait_for(fs: &mut Fs, mapping: MappingId, state: ItemState) -> InodeNext {
             ClusterState::Reading | ClusterState::Writing => InodeNext::WaitForCluster(cluster),
             ClusterState::Ready => {
                 flush_cluster(&mut fs.xfs_log, &mut fs.xfs_buffers, cluster);
+                fs.xfs_buffers.write_for_reclaim(cluster);
                 InodeNext::Write(cluster)
             }
         },

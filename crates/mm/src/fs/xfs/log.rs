@@ -401,6 +401,11 @@ impl XfsLog {
         }
     }
 
+    /// Records on their way to the disk.
+    pub fn records_on_their_way(&self) -> core::ops::Range<u64> {
+        self.record - self.sent.len() as u64..self.record
+    }
+
     /// Whether a checkpoint up to `id` is not committed.
     pub fn is_waiting(&self, id: CheckpointId) -> bool {
         self.closed.front().is_some_and(|checkpoint| checkpoint.id <= id)

@@ -148,6 +148,31 @@ fn vfs_cache_pressure_does_not_weigh_buffers_of_xfs() {
     }
 }
 
+/// 200 buffers of four pages: the third visit at priority 0 frees those that nobody holds.
+#[test]
+fn pages_of_buffers_count_as_reclaimed_since_5_7() {
+    let held: Vec<u32> = (0..50).collect();
+    for (kernel, credit) in [
+        ("linux-5.5", 0),
+        ("linux-5.5+xfs-buffer-credit", 4 * 150),
+        ("linux-5.7", 4 * 150),
+        ("linux-5.7-xfs-buffer-credit", 0),
+        ("linux-6.12", 4 * 150),
+    ] {
+        let mut scene = Scene::boot(kernel);
+        scene.buffers(200);
+        held.iter().for_each(|&cluster| scene.fs.xfs_buffers.hold(ClusterId(cluster)));
+        let mut sc = kswapd(0);
+        for _ in 0..2 {
+            let _ = scene.visit(Shrinker::XfsBuffers, ROOT, &mut sc);
+        }
+        assert_eq!((scene.fs.xfs_buffers.count(NODE), sc.nr_reclaimed), (0, credit), "{kernel}");
+        held.iter()
+            .for_each(|&cluster| scene.fs.xfs_buffers.release(&mut scene.core, CPU, ClusterId(cluster)));
+        assert_eq!(sc.nr_reclaimed, credit, "{kernel}: nor does it count for anybody when it goes later");
+    }
+}
+
 #[test]
 fn buffers_belong_to_no_cgroup() {
     let mut scene = Scene::boot("linux-6.1");

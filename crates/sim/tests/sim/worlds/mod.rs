@@ -11,6 +11,7 @@
 //! what runs on it, [`liveness`] is the oracle of waits, [`hangs`] what it must find.
 
 mod hangs;
+mod kills;
 mod liveness;
 mod program;
 mod task;

@@ -133,6 +133,14 @@ impl System for Fake {
         Seed(self.kernel.borrow().seed)
     }
 
+    async fn set_oom_score_adj(&self, adj: i16) -> Result<(), SystemError> {
+        self.call("write oom_score_adj", &adj.to_string(), format!("oom_score_adj {adj}"))
+    }
+
+    async fn oom_kills(&self) -> Result<u64, SystemError> {
+        Ok(0)
+    }
+
     fn mark(&self, phase: &str) {
         self.kernel.borrow_mut().log.push(format!("mark {phase}"));
     }

@@ -1,0 +1,86 @@
+//! `simoop` through the whole simulator: what a run makes and leaves.
+
+use kernel::Filesystem;
+use pagetide_sim::run::{Checks, verify};
+use pagetide_sim::{Program, SimResult, SimRun, Statistics, machines};
+use units::{Bytes, Nanos};
+use workload::Workload;
+
+const MIB: u64 = 1 << 20;
+
+/// A run on a part of the source's machine.
+fn play(kernel: &str, mib: u64, seed: u64, params: &[(&str, &str)]) -> (SimResult, Statistics) {
+    let kernel = mm::Version::parse(kernel).expect("a kernel");
+    let (hardware, layout) = machines::build("quad-node-16g", Bytes(mib * MIB), &kernel).expect("a machine");
+    let workload = Workload::new("simoop", params.iter().copied()).expect("its parameters");
+    let spec = SimRun {
+        filesystem: Filesystem::Xfs,
+        seed,
+        sample_period: Nanos::from_millis(100),
+        ..SimRun::new(Program::Workload(workload.clone()), kernel, hardware, layout)
+    };
+    verify(&spec, Checks::Spread(4), |system| async move { workload.run(system).await }).expect("it ends")
+}
+
+const SMALL: [(&str, &str); 8] = [
+    ("threads", "6"),
+    ("file_size", "8M"),
+    ("alloc", "1M"),
+    ("kept", "3"),
+    ("walk_pause", "1"),
+    ("seconds", "8"),
+    ("warmup", "2"),
+    ("interval", "2"),
+];
+
+#[test]
+fn the_same_run_is_the_same_run_and_another_seed_is_not() {
+    let run = |seed| {
+        let (result, statistics) = play("linux-5.7", 256, seed, &SMALL);
+        (result.outcome, result.vmstat, statistics)
+    };
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7).2.event_hash, run(8).2.event_hash, "other pieces are read");
+}
+
+/// ```text
+///   0 s  laid out      2 s  warm     4 s    6 s    8 s  measured
+///        workers fill       |   interval each  |
+///        their part         |                  |
+/// ```
+#[test]
+fn each_interval_is_a_sample_and_no_more_results_stay_than_are_kept() {
+    for kernel in ["linux-5.7", "linux-5.7+async-inode-reclaim+pin-inode-cluster"] {
+        let (result, _) = play(kernel, 256, 1, &SMALL);
+        let names: Vec<&str> = result.phases.iter().map(|phase| phase.name.as_str()).collect();
+        assert_eq!(names, ["laid_out", "warm", "measured"]);
+        let of = |name: &str| result.outcome.metrics[name];
+        let works = &result.outcome.samples["work_rate_of_interval"];
+        assert_eq!((works.len(), result.outcome.samples["alloc_stall_rate_of_interval"].len()), (3, 3));
+        assert!(works.iter().all(|&rate| rate > 1.0), "{works:?}");
+        assert!((7.99..8.2).contains(&of("run_seconds")), "{}", of("run_seconds"));
+        for part in ["read", "write", "alloc"] {
+            let [p50, p95, p99] = ["p50", "p95", "p99"].map(|rank| of(&format!("{part}_latency_{rank}_us")));
+            assert!(0.0 < p50 && p50 <= p95 && p95 <= p99, "{part}: {p50} {p95} {p99}");
+        }
+        // What the reports counted is what the kernel did between the two phases.
+        let measured = &result.phases[2].vmstat;
+        let stalls: u64 =
+            measured.iter().filter(|(name, _)| name.starts_with("allocstall")).map(|(_, count)| count).sum();
+        assert_eq!((of("alloc_stall_rate") * 6.0).round(), stalls as f64);
+        // 6 workers keep 3 results of 8 files, one more while they write it, beside 76 data files and 16 directories.
+        assert!(result.vmstat["nr_dentries"] > 100, "{}", result.vmstat["nr_dentries"]);
+    }
+}
+
+/// The working set stays, and the memory of a work goes with it.
+#[test]
+fn workers_keep_their_part_of_the_working_set_and_give_back_what_a_work_took() {
+    let (result, _) = play("linux-5.7", 256, 1, &SMALL);
+    let anonymous = result.columns.iter().position(|name| name == "nr_anon_pages").expect("it is sampled");
+    let late = result.rows.iter().filter(|(at, _)| (3_000_000_000..7_000_000_000).contains(&at.get()));
+    let pages: Vec<u64> = late.map(|(_, row)| row[anonymous]).collect();
+    let kept = 6 * (256 * MIB * 98 / 100 * 6 / 10 / 6 / 4096);
+    let most = kept + 6 * 256 + 1000; // what works touch, and stacks of the tasks
+    assert!(pages.iter().all(|pages| (kept - 100..most).contains(pages)), "{kept} to {most}: {pages:?}");
+}
