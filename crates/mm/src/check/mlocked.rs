@@ -41,6 +41,8 @@ impl<T: Trace> Memory<T> {
         }
         let said = self.lru.pages(LruList::Unevictable);
         ensure!(said == listed, "{said} pages are unevictable, {listed} are locked and listed, {batched} not");
+        let (counted, locked) = (self.lru.all_locked_pages(), listed + batched);
+        ensure!(counted == locked, "{counted} pages count as locked, {locked} are");
         Ok(())
     }
 }
