@@ -32,6 +32,9 @@ const BLOCKED_MIN_NS: u128 = 10_000_000;
 /// The site that programs suffer from, and what it is called with a number.
 const STALL: (&str, &str) = ("allocation stall", "allocation stalls");
 
+/// Where an allocation waits between two tries.
+const PAUSE: &str = "allocation pause";
+
 /// Names from a site inwards: sections, then perhaps a wait, then whom it was on.
 type Path<'a> = Vec<&'a str>;
 
@@ -156,10 +159,13 @@ fn sentence(recording: &Recording) -> Option<String> {
         return None;
     }
     let tree = tree(recording);
-    let Some(stall) = tree.get(&vec![STALL.0]) else { return Some(format!("{}: none", STALL.1)) };
+    let lasted = |ns: u128| duration(ns as f64);
+    let paused = tree.get(&vec![PAUSE]).map_or_else(String::new, |pause| {
+        format!("; {} pauses before another try, {}", pause.count, lasted(pause.spent_ns))
+    });
+    let Some(stall) = tree.get(&vec![STALL.0]) else { return Some(format!("{}: none{paused}", STALL.1)) };
     let waits = || tree.iter().filter(|(path, time)| path[0] == STALL.0 && time.is_wait());
     let waited: u128 = waits().map(|(_, wait)| wait.spent_ns).sum();
-    let lasted = |ns: u128| duration(ns as f64);
     let tasks = match stall.tasks.len() {
         1 => stall.tasks.first().map_or_else(String::new, |&name| name.to_owned()),
         tasks => format!("{tasks} tasks"),
@@ -177,7 +183,7 @@ fn sentence(recording: &Recording) -> Option<String> {
         text += &format!("; {} of them waited, {} ({part})", stall.waited, lasted(waited));
         text += &format!(", {} of that in {inside}", lasted(longest.spent_ns));
     }
-    Some(text)
+    Some(text + &paused)
 }
 
 /// The section of a run; empty where nothing of it is known.

@@ -37,6 +37,7 @@ impl Within {
 pub const fn site_name(site: Site) -> &'static str {
     match site {
         Site::AllocationStall => "allocation stall",
+        Site::AllocationPause => "allocation pause",
         Site::LimitReclaim => "limit reclaim",
         Site::DirectCompaction => "direct compaction",
         Site::Kswapd => "kswapd",
@@ -65,7 +66,7 @@ pub const fn whom_name(reason: WaitReason, whom: Option<Whom>) -> &'static str {
             Some(Site::AllocationStall) => "group lock held by an allocation stall",
             Some(Site::Kswapd) => "group lock held by kswapd",
             Some(Site::LimitReclaim) => "group lock held by limit reclaim",
-            Some(Site::DirectCompaction) | None => "group lock held by the worker",
+            Some(Site::AllocationPause | Site::DirectCompaction) | None => "group lock held by the worker",
         },
         None => by_reason(reason),
     }

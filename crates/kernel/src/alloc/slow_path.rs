@@ -18,7 +18,11 @@ use crate::alloc::purpose::Purpose;
 use crate::alloc::report::OomControl;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
+use crate::section::{Section, Site};
 use crate::tasks::process::Process;
+
+/// Where the waits between two tries are told.
+const PAUSE: Section = Section::Site(Site::AllocationPause);
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Allocates a block for `process`, or for the kernel itself if none; waits as far as `gfp`
@@ -86,12 +90,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Next::Compact(priority, flags) => {
                     self.direct_compact(gfp, order, flags, priority).await.map_err(Outcome::Compacted)
                 }
-                Next::WaitForWriteback => {
-                    self.congestion_wait(Nanos::from_millis(100)).await;
-                    Err(Outcome::NoPage)
-                }
-                Next::Pause(site, zone) => {
-                    self.pause(site, zone).await;
+                Next::WaitForWriteback | Next::Pause(..) => {
+                    self.pause_for(next).await;
                     Err(Outcome::NoPage)
                 }
                 Next::Rest => {
@@ -115,6 +115,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Err(came_to) => outcome = came_to,
             }
         }
+    }
+
+    /// What there is to wait for before the next try.
+    async fn pause_for(&self, next: Next) {
+        self.machine().enter(PAUSE);
+        match next {
+            Next::Pause(site, zone) => self.pause(site, zone).await,
+            _ => self.congestion_wait(Nanos::from_millis(100)).await,
+        }
+        self.machine().leave(PAUSE);
     }
 
     /// Reclaim gave up: the OOM killer runs. Where nobody is left to kill nothing comes after it.
@@ -142,7 +152,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         locked: bool,
     ) -> Result<Pfn, Outcome> {
         if !locked {
+            self.machine().enter(PAUSE);
             self.machine().sleep(self.ticks(1), WaitReason::OomLock).await;
+            self.machine().leave(PAUSE);
             return Err(Outcome::OomLocked);
         }
         self.try_once(gfp, order, flags).ok_or(Outcome::NoPage)
