@@ -208,15 +208,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// Pages have come to a mapping: those that are to be locked are.
-    pub(crate) fn lock_new_pages(&self, process: &Process, mapping: usize, pages: Range<u32>) {
-        let Some(locked) = process.0.locked.borrow().within(mapping, pages) else { return };
-        let cpu = self.machine().current_cpu();
-        if let Some(area) = process.0.anon.borrow()[mapping] {
-            self.mem(|mem| mem.anon_lock(cpu, area.anon, locked.start, locked.end - locked.start));
-        }
-    }
-
     /// `mlock`: makes pages unevictable, those that are there, and those that it faults in.
     ///
     /// # Errors
