@@ -16,6 +16,8 @@ fn lists_name_what_other_commands_take() {
      linux-5.3       Linux 5.3 (2019)
      linux-5.4       Linux 5.4: 5.3 + shrink-slab-when-boosted + scaled-protection
      linux-5.5       Linux 5.5: 5.4 + root-aging, without shared-memcg-walk
+     linux-5.7       Linux 5.7 (2020): the shrinker of XFS still writes inodes and
+                     waits for them
      linux-5.10      Linux 5.10 (2020), as packaged by Debian 11, as far as its
                      rules are modelled
      linux-6.1       Linux 6.1 (2022), classic LRU, as packaged by Debian 12
@@ -26,29 +28,34 @@ fn lists_name_what_other_commands_take() {
 
     cpu_percent: CPU time of an operation in percent of the reference cost table
 
-     machine     nodes  cpus  default mem  cpu percent  disk
-     vm-2cpu         1     2     1016336k          100  virtio_ram
-     guest-tcg       1     2         512M         5700  virtio_ram
-     skylake-1s      1     8          32G          100  sata_hdd
-     haswell-2s      2    48          64G          100  sata_hdd
-     evo-ssd         1     8          16G          100  sata_evo
-     s390-fcp        1     4         256M          200  s390_fcp_2010
+     machine        nodes  cpus  default mem  cpu percent  disk
+     vm-2cpu            1     2     1016336k          100  virtio_ram
+     guest-tcg          1     2         512M         5700  virtio_ram
+     skylake-1s         1     8          32G          100  sata_hdd
+     haswell-2s         2    48          64G          100  sata_hdd
+     evo-ssd            1     8          16G          100  sata_evo
+     quad-node-16g      4    16          16G          100  sata_stripe
+     s390-fcp           1     4         256M          200  s390_fcp_2010
 
-     machine     help                               source
-     vm-2cpu     a virtual machine on fast          source 2; zones follow from
-                 hardware; its memory is what the   MemTotal
-                 kernel manages
-     guest-tcg   a guest of QEMU without KVM, as    measured: guests of 5.10, 6.1,
-                 `--on vm:VERSION` makes it         6.12 and 7.2 (docs/fidelity.md)
-     skylake-1s  one socket of 2017                 source 4; zones in proportion to
-                                                    memory
-     haswell-2s  two sockets of 2014                source 4; zones in proportion to
-                                                    memory
-     evo-ssd     one socket of 2019 with a SATA     source 0; memory is inferred,
-                 SSD that writes fast until its     CPUs are assumed
-                 fast cells are full
-     s390-fcp    a guest of 2010 with 16 disks of   source 1; CPUs, disks and what
-                 a storage controller; one zone     is kept are assumed
+     machine        help                             source
+     vm-2cpu        a virtual machine on fast        source 2; zones follow from
+                    hardware; its memory is what     MemTotal
+                    the kernel manages
+     guest-tcg      a guest of QEMU without KVM, as  measured: guests of 5.10, 6.1,
+                    `--on vm:VERSION` makes it       6.12 and 7.2 (docs/fidelity.md)
+     skylake-1s     one socket of 2017               source 4; zones in proportion
+                                                     to memory
+     haswell-2s     two sockets of 2014              source 4; zones in proportion
+                                                     to memory
+     evo-ssd        one socket of 2019 with a SATA   source 0; memory is inferred,
+                    SSD that writes fast until its   CPUs are assumed
+                    fast cells are full
+     quad-node-16g  a virtual machine of 2020 with   source 3: nodes, CPUs and
+                    memory in four nodes and XFS on  memory; its disk and log are
+                    two striped SATA SSDs            assumed
+     s390-fcp       a guest of 2010 with 16 disks    source 1; CPUs, disks and what
+                    of a storage controller; one     is kept are assumed
+                    zone
 
      workload            parameter       default   help
      hot-and-stream                                a hot file in cgroup A against
@@ -105,6 +112,40 @@ fn lists_name_what_other_commands_take() {
                                                    kernel's periodic workers
                                                    (vmstat, memory.stat, the log of
                                                    XFS)
+     inode-storm                                   many processes create files while
+                                                   ever more memory is pinned, until
+                                                   an OOM kill
+     inode-storm         processes       16        processes that create files at
+                                                   the same time, each in a
+                                                   directory of its own
+     inode-storm         files           none      files of a step, all processes;
+                                                   without it one for each 64 KiB of
+                                                   memory
+     inode-storm         file_size       0         size of each file, which is
+                                                   written by one call; 0: it is not
+                                                   written
+     inode-storm         per_directory   10000     files of a process before its
+                                                   next subdirectory
+     inode-storm         pin_from        none      memory that the first step pins;
+                                                   without it half of all
+     inode-storm         pin_to          none      memory that the last step pins,
+                                                   if nobody is killed before;
+                                                   without it all
+     inode-storm         pin_step        none      memory that each step pins more
+                                                   than the one before; without it
+                                                   1/64 of all
+     inode-storm         pinner          stays     stays: one task pins ever more;
+                                                   anew: each step another one pins
+                                                   the whole amount
+     inode-storm         filesystem      xfs       filesystem that the machine puts
+                                                   the files on
+     inode-storm         --seed                    when each process of a step
+                                                   begins, up to 2 ms after it was
+                                                   told to: their order
+     inode-storm         --seed                    simulated: the phase of the
+                                                   kernel's periodic workers
+                                                   (vmstat, memory.stat, the log of
+                                                   XFS)
      sequential-readers                            readers of a file and a disk
                                                    each, once and sequentially
      sequential-readers  readers         16        how many read at the same time,
@@ -132,6 +173,46 @@ fn lists_name_what_other_commands_take() {
      sequential-readers  --seed                    simulated: the phase of the
                                                    kernel's periodic workers
                                                    (vmstat, memory.stat)
+     simoop                                        readers, writers, allocators and
+                                                   tree walkers that keep memory
+                                                   full
+     simoop              threads         none      workers; without it five for each
+                                                   CPU
+     simoop              burners         none      tasks that keep a CPU busy;
+                                                   without it a fifth of the CPUs
+     simoop              walkers         2         tasks that look at every file, as
+                                                   du does
+     simoop              walk_pause      10        seconds between two walks of a
+                                                   walker
+     simoop              directories     16        directories of the files
+     simoop              working_set     none      memory that the workers keep,
+                                                   together; without it 60 % of all
+     simoop              alloc           8M        memory that a work touches and
+                                                   gives back
+     simoop              file_size       80M       size of a data file
+     simoop              files           none      data files; without it those of
+                                                   2.4 times the memory
+     simoop              pieces          8         pieces that a work reads, and
+                                                   files that it writes
+     simoop              read_size       2M        bytes of a piece that is read
+     simoop              write_size      1M        bytes of a file that is written
+     simoop              kept            16        results of a worker that are
+                                                   there at a time
+     simoop              seconds         1924      run time, with the warm-up
+     simoop              warmup          300       seconds that are not measured
+     simoop              interval        60        seconds from one report to the
+                                                   next
+     simoop              filesystem      xfs       filesystem that the machine puts
+                                                   the files on
+     simoop              --seed                    which pieces of which files each
+                                                   worker reads
+     simoop              --seed                    when each worker, walker and
+                                                   burning task begins, up to 2 ms
+                                                   after it was forked: their order
+     simoop              --seed                    simulated: the phase of the
+                                                   kernel's periodic workers
+                                                   (vmstat, memory.stat, the log of
+                                                   XFS)
      small-files                                   a steady stream of small files,
                                                    more than memory holds, and their
                                                    deletion

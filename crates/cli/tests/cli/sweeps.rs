@@ -208,7 +208,7 @@ fn what_is_no_sweep_is_told_with_its_remedy() {
 
     $ sweep nothing --mem 64M,128M
     error: unknown workload `nothing`
-    hint: known names: `hot-and-stream`, `huge-faults`, `sequential-readers`, `small-files`
+    hint: known names: `hot-and-stream`, `huge-faults`, `inode-storm`, `sequential-readers`, `simoop`, `small-files`
     exit 1
     ");
 }

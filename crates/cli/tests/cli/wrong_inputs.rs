@@ -28,7 +28,7 @@ fn unknown_names_come_with_the_nearest() {
 
     $ run hot-and-stream --kernel linux-5.6
     error: unknown kernel `linux-5.6`
-    hint: did you mean `linux-5.3`, `linux-5.4` or `linux-5.5`?
+    hint: did you mean `linux-5.3`, `linux-5.4`, `linux-5.5` or `linux-5.7`?
     exit 1
 
     $ run hot-and-stream --kernel linux-5.4+rot-aging
@@ -289,7 +289,7 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
 
     $ replay text.csv --mem 64M --kernel linux-5.6
     error: unknown kernel `linux-5.6`
-    hint: did you mean `linux-5.3`, `linux-5.4` or `linux-5.5`?
+    hint: did you mean `linux-5.3`, `linux-5.4`, `linux-5.5` or `linux-5.7`?
     exit 1
 
     $ replay text.csv

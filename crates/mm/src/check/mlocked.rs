@@ -44,6 +44,8 @@ impl<T: Trace> Memory<T> {
             said == listed,
             "{said} pages are unevictable, {listed} are locked and listed, {batched} not"
         );
+        let (counted, locked) = (self.lru.all_locked_pages(), listed + batched);
+        ensure!(counted == locked, "{counted} pages count as locked, {locked} are");
         Ok(())
     }
 }
@@ -78,6 +80,7 @@ mod tests {
         });
         mem.lru_drain_all();
         mem.anon_lock(CPU, anon, 0, 1);
+        mem.lru_drain_all();
         mem.check().expect("it is sound");
         breaks(&mut mem, pages);
         mem.check_mlocked().map_err(|violation| violation.0)
