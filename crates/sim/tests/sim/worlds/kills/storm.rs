@@ -175,6 +175,8 @@ fn draw_sysctls(stream: &mut Stream) -> Sysctls {
 
 /// Starts everybody and waits for them; whoever is killed is not missed.
 pub async fn main<S: System>(sys: S, plan: Plan, calls: Calls) -> Result<Outcome, WorkloadError> {
+    // It has to outlive the others.
+    accept(sys.set_oom_score_adj(-1000).await)?;
     sys.lay_out_file("large", Bytes(plan.large)).await?;
     let mut tasks = Vec::new();
     for number in 0..plan.creators + plan.users + plan.pinners {
@@ -209,12 +211,14 @@ struct Task<S: System> {
 
 impl<S: System> Task<S> {
     async fn run(self, number: u64) -> Result<u64, WorkloadError> {
+        let pins = number >= self.plan.creators + self.plan.users;
+        accept(self.sys.set_oom_score_adj(if pins { self.plan.adj } else { 0 }).await)?;
         if number < self.plan.creators {
             self.create().await
-        } else if number < self.plan.creators + self.plan.users {
-            self.read_and_write().await
-        } else {
+        } else if pins {
             self.pin().await
+        } else {
+            self.read_and_write().await
         }
     }
 
@@ -273,7 +277,6 @@ impl<S: System> Task<S> {
 
     /// Pins ever more, and keeps it for a while.
     async fn pin(&self) -> Result<u64, WorkloadError> {
-        accept(self.sys.set_oom_score_adj(self.plan.adj).await)?;
         let bytes = Bytes(self.plan.pinned * PAGE);
         let Some(mapping) = accept(self.sys.map_anonymous(bytes).await)? else { return Ok(0) };
         let mut at = 0;
