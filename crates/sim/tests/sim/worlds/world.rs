@@ -174,6 +174,8 @@ pub fn pick<'a, C>(stream: &mut Stream, choices: &'a [C]) -> &'a C {
 pub fn is_refusal(error: &SimError) -> bool {
     match error {
         SimError::Boot(_) | SimError::Workload(_) => true,
+        // Nobody is left whom the OOM killer could take.
+        SimError::Run(RunError::Halted { .. }) => true,
         SimError::Run(RunError::Deadlock { .. } | RunError::TimeLimit { .. } | RunError::Stopped { .. }) => {
             false
         }
