@@ -5,9 +5,7 @@
 //! a [`Site`] outside and a [`Shrinker`] within. Where the reason of a wait leaves open who could end it,
 //! the driver names that, too: [`Whom`].
 //!
-//! None of it decides anything. Left out: the allocation's own waits between two tries
-//! (`congestion_wait` of the slow path), which are of no section. Neighbours: [`crate::machine`], which
-//! keeps it by task.
+//! None of it decides anything. Neighbours: [`crate::machine`], which keeps it by task.
 
 pub use mm::reclaim::plan::Shrinker;
 
@@ -18,6 +16,9 @@ pub enum Site {
     /// includes the wait for kswapd before (`throttle_direct_reclaim`), as the kernel's pressure stall
     /// information has it.
     AllocationStall,
+    /// A task whose allocation got no page pauses before it tries again (`congestion_wait` of the slow path,
+    /// the lock of the OOM killer), or before it breaks into a block of another mobility type.
+    AllocationPause,
     /// A charge that hit a limit frees pages below it (`try_to_free_mem_cgroup_pages`).
     LimitReclaim,
     /// A task compacts for its block (`__alloc_pages_direct_compact`).

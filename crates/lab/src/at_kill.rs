@@ -8,6 +8,7 @@
 //! a kill.
 
 use recording::{OomKill, Recording};
+use units::PAGE_SIZE;
 
 /// The metric, and what its pages are called in `Mem-Info`.
 const SHARES: [(&str, &[&str]); 3] = [
@@ -15,6 +16,9 @@ const SHARES: [(&str, &[&str]); 3] = [
     ("slab_percent_at_oom", &["slab_reclaimable:", "slab_unreclaimable:"]),
     ("pinned_percent_at_oom", &["unevictable:"]),
 ];
+
+/// What `inode-storm` tells itself, unless the machine stopped.
+const PINNED: &str = "pinned_gib_at_oom";
 
 /// `recording` with these metrics, if somebody was killed and its workload has metrics. `dirty_inodes` is as many
 /// as there were at the kill, where that is known.
@@ -29,6 +33,11 @@ pub(crate) fn with_kill(mut recording: Recording, dirty_inodes: Option<u64>) -> 
     };
     let mut found: Vec<(&str, f64)> =
         SHARES.iter().filter_map(|&(name, keys)| Some((name, share(keys)?))).collect();
+    // Nobody was left to measure it when the kernel panicked.
+    if recording.metrics.contains_key("pinned_gib_before_oom") && !recording.metrics.contains_key(PINNED) {
+        let gib = |pages: u64| (pages * PAGE_SIZE) as f64 / f64::from(1 << 30);
+        found.extend(pages(kill, "unevictable:").map(|pages| (PINNED, gib(pages))));
+    }
     found.extend(dirty_inodes.map(|count| ("dirty_inodes_at_oom", count as f64)));
     recording.metrics.extend(found.into_iter().map(|(name, value)| (name.to_owned(), value)));
     recording
@@ -57,6 +66,9 @@ mod tests {
             by_limit,
             anon_pages: None,
             memory: report.lines().map(str::to_owned).collect(),
+            panicked: false,
+            why: Vec::new(),
+            gauges: Default::default(),
         };
         let mut recording = Recording::new("", "inode-storm", "sim", "", 1).killed(vec![kill]);
         recording.metrics.extend(memory_pages.map(|pages| ("memory_pages".to_owned(), pages)));

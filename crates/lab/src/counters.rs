@@ -27,7 +27,7 @@ const EVENT: &str = "event";
 const GAUGE: &str = "gauge";
 
 /// What real recordings have beside the names of the model.
-const REAL_ONLY: [(&str, &str, &str); 19] = [
+const REAL_ONLY: [(&str, &str, &str); 17] = [
     ("any other line of the file", "by name", "/proc/vmstat"),
     ("zN_ZONE_managed", GAUGE, "/proc/zoneinfo"),
     ("zN_ZONE_min", GAUGE, "/proc/zoneinfo"),
@@ -37,8 +37,6 @@ const REAL_ONLY: [(&str, &str, &str); 19] = [
     ("pagetype_nN_ZONE_TYPE_oORDER", GAUGE, "/proc/pagetypeinfo"),
     ("pageblocks_nN_ZONE_TYPE", GAUGE, "/proc/pagetypeinfo"),
     ("mi_LINE", GAUGE, "/proc/meminfo, kB"),
-    ("slab_CACHE_active", GAUGE, "/proc/slabinfo, objects"),
-    ("slab_CACHE_num", GAUGE, "/proc/slabinfo, objects"),
     ("psi_some_us", EVENT, "/proc/pressure/memory"),
     ("psi_full_us", EVENT, "/proc/pressure/memory"),
     ("cg_PATH_events_low", EVENT, "memory.events"),
@@ -64,9 +62,11 @@ pub(crate) fn list() -> List {
     add("zN_ZONE_boost", GAUGE, BOTH, "/proc/zoneinfo");
     for kind in &MigrateType::ALL[..MigrateType::PCP_TYPES] {
         let kind = format!("{kind:?}").to_lowercase();
-        add(&format!("zN_ZONE_free_{kind}"), GAUGE, SIM, "/proc/pagetypeinfo, pages");
-        add(&format!("zN_ZONE_blocks_{kind}"), GAUGE, SIM, "/proc/pagetypeinfo, pageblocks");
+        add(&format!("zN_ZONE_free_{kind}"), GAUGE, BOTH, "/proc/pagetypeinfo, pages");
+        add(&format!("zN_ZONE_blocks_{kind}"), GAUGE, BOTH, "/proc/pagetypeinfo, pageblocks");
     }
+    add("slab_CACHE_active", GAUGE, BOTH, "/proc/slabinfo, objects");
+    add("slab_CACHE_num", GAUGE, BOTH, "/proc/slabinfo, objects");
     for (name, _) in memory.memcg_stat_as_flushed(MemcgId::ROOT) {
         add(&format!("cg_PATH_{name}"), kind(name), BOTH, "memory.stat");
     }
@@ -123,6 +123,10 @@ mod tests {
         let pattern = |name: &str| {
             let zone = name.strip_prefix("z0_").and_then(|rest| rest.split_once('_'));
             let group = ["cg_A_", "cg_B_", "cg_P_"].into_iter().find_map(|prefix| name.strip_prefix(prefix));
+            let slab = name.strip_prefix("slab_").and_then(|rest| rest.rsplit_once('_'));
+            if let Some((_, column)) = slab.filter(|(_, column)| ["active", "num"].contains(column)) {
+                return format!("slab_CACHE_{column}");
+            }
             match (zone, group) {
                 (Some((_, column)), _) => format!("zN_ZONE_{column}"),
                 (_, Some(stat)) => format!("cg_PATH_{stat}"),

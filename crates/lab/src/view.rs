@@ -89,6 +89,12 @@ mod tests {
                 "sequential-readers" => {
                     left_by(spec.name, &["linux-2.6.32"], "64M", &["file=16M", "prepare=laid-out"])
                 }
+                "inode-storm" => left_by(
+                    spec.name,
+                    &["linux-5.7"],
+                    "128M",
+                    &["processes=3", "files=3000", "pin_from=80M", "pin_step=8M"],
+                ),
                 "simoop" => left_by(
                     spec.name,
                     &["linux-5.7"],

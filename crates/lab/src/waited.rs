@@ -62,6 +62,7 @@ pub(crate) fn section(time: sim::SectionTime, phases: &[Phase]) -> SectionTime {
         count: time.count,
         spent_ns: time.spent.get(),
         longest_ns: time.longest.get(),
+        waited: time.waited,
     }
 }
 

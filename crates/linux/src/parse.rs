@@ -107,7 +107,9 @@ fn node_line(line: &str) -> Option<(&str, &str, SplitAsciiWhitespace<'_>)> {
 }
 
 /// `/proc/pagetypeinfo`: free blocks as `pagetype_n<node>_<zone>_<type>_o<order>` and the types of
-/// page blocks as `pageblocks_n<node>_<zone>_<type>`. The kernel stops counting at 100000 blocks.
+/// page blocks as `pageblocks_n<node>_<zone>_<type>`; of the types that the model has, both again as it names them:
+/// pages as `z<node>_<zone>_free_<type>`, blocks as `z<node>_<zone>_blocks_<type>`. The kernel stops counting at
+/// 100000 free blocks.
 pub(crate) fn pagetypeinfo(text: &str, emit: &mut Emit<'_>) {
     let mut types = "";
     for line in text.lines() {
@@ -117,15 +119,23 @@ pub(crate) fn pagetypeinfo(text: &str, emit: &mut Emit<'_>) {
             if types.is_empty() {
                 let kind = (words.next() == Some("type")).then(|| words.next()).flatten();
                 let Some(kind) = kind else { continue };
-                for (order, count) in ORDERS.iter().zip(words) {
-                    if let Ok(count) = count.trim_start_matches('>').parse() {
+                let mut pages = 0;
+                for ((order, size), count) in ORDERS.iter().zip(0..).zip(words) {
+                    if let Ok(count) = count.trim_start_matches('>').parse::<u64>() {
                         emit(&["pagetype_n", node, "_", zone, "_", kind, "_o", order], count);
+                        pages += count << size;
                     }
+                }
+                if let Some(name) = modelled(kind) {
+                    emit(&["z", node, "_", zone, "_free_", name], pages);
                 }
             } else {
                 for (kind, count) in types.split_ascii_whitespace().zip(words) {
                     if let Ok(count) = count.parse() {
                         emit(&["pageblocks_n", node, "_", zone, "_", kind], count);
+                        if let Some(name) = modelled(kind) {
+                            emit(&["z", node, "_", zone, "_blocks_", name], count);
+                        }
                     }
                 }
             }
@@ -133,13 +143,25 @@ pub(crate) fn pagetypeinfo(text: &str, emit: &mut Emit<'_>) {
     }
 }
 
+/// What simulated recordings call a mobility type.
+fn modelled(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "Unmovable" => "unmovable",
+        "Movable" => "movable",
+        "Reclaimable" => "reclaimable",
+        _ => return None,
+    })
+}
+
 /// The caches that memory-pressure workloads fill, of the filesystems that they run on.
-const CACHES: [&str; 9] = [
+const CACHES: [&str; 11] = [
     "dentry",
     "inode_cache",
     "ext4_inode_cache",
+    "ext4_extent_status",
     "xfs_inode",
     "xfs_ili",
+    "xfs_buf",
     "btrfs_inode",
     "radix_tree_node",
     "buffer_head",
@@ -301,10 +323,14 @@ mod tests {
         insta::assert_snapshot!(listed(pagetypeinfo, text), @r"
         pagetype_n0_Normal_Unmovable_o0 0
         pagetype_n0_Normal_Unmovable_o1 2
+        z0_Normal_free_unmovable 4
         pagetype_n0_Normal_Movable_o0 100000
         pagetype_n0_Normal_Movable_o1 6495
+        z0_Normal_free_movable 112990
         pageblocks_n0_Normal_Unmovable 110
+        z0_Normal_blocks_unmovable 110
         pageblocks_n0_Normal_Movable 1545
+        z0_Normal_blocks_movable 1545
         ");
     }
 

@@ -10,6 +10,7 @@
 //! and objects may exceed what is found, and equal it only while no task is in a system call
 //! ([`Memory::check_at_rest`]).
 
+mod mlocked;
 #[cfg(test)]
 mod xfs_scenes;
 
@@ -67,6 +68,7 @@ impl<T: Trace> Memory<T> {
         self.anon.check(&self.core).map_err(|problem| Violation(format!("anonymous memory: {problem}")))?;
         self.check_slabs(holds)?;
         self.check_writeback()?;
+        self.check_mlocked()?;
         self.core.cgroups.check().map_err(|problem| Violation(String::from(problem)))?;
         self.check_charges(&found.pages_of, holds)
     }
@@ -222,6 +224,10 @@ impl<T: Trace> Memory<T> {
         self.fs
             .check_xfs(self.core.rules().inode_cluster)
             .map_err(|problem| Violation(String::from(problem)))?;
+        if let Some(pfn) = self.fs.xfs_buffers.all_pages().find(|&pfn| frames.state(pfn) != FrameState::InUse)
+        {
+            return Err(Violation(format!("{pfn:?} of a buffer is {:?}", frames.state(pfn))));
+        }
         let slabs = self.core.slabs.check();
         slabs.map_err(|(cache, problem)| Violation(format!("{}: {problem}", cache.name())))?;
         self.fs.vfs.check().map_err(|problem| Violation(String::from(problem)))?;

@@ -93,6 +93,7 @@ pub mod core;
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
     pub mod lists;
+    pub mod mlock;
     #[cfg(test)]
     mod scenes;
     pub mod two_lists;
@@ -175,6 +176,7 @@ pub mod decide {
     pub mod charge;
     pub mod congestion;
     pub mod effort;
+    pub mod idle_run;
     pub mod kswapd;
     #[cfg(test)]
     mod kswapd_scenes;

@@ -143,7 +143,7 @@ impl<T: Trace> Memory<T> {
         let reserves = ZoneKind::ALL.map(|highest_zoneidx| zone.watermarks.reserve(highest_zoneidx));
         let state = format!(
             "Node {} {} free:{}kB boost:{}kB min:{min}kB low:{low}kB high:{high}kB \
-             reserved_highatomic:{}KB {} present:{}kB managed:{}kB kernel_stack:{}kB pagetables:{}kB \
+             reserved_highatomic:{}KB {} present:{}kB managed:{}kB mlocked:{}kB kernel_stack:{}kB pagetables:{}kB \
              bounce:0kB free_pcp:{}kB local_pcp:{}kB free_cma:0kB",
             zone.node,
             zone.kind.name(),
@@ -153,6 +153,7 @@ impl<T: Trace> Memory<T> {
             self.lists_in_kb(zone.node, Some(zone.kind)),
             kb(u64::from(zone.spanned)),
             kb(zone.managed.0),
+            kb(self.lru.locked_pages(zone.node, zone.kind)),
             kb(kernel.stacks[id.index()]),
             kb(kernel.tables[id.index()]),
             kb(self.per_cpu_pages(id)),

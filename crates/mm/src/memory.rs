@@ -323,6 +323,21 @@ impl<T: Trace> Memory<T> {
         self.anon.lock(&mut self.core, &mut self.lru, cpu, anon, first, count);
     }
 
+    /// `munlock` of the pages among `count` from `first`: [`AnonMaps::unlock`].
+    pub fn anon_unlock(&mut self, anon: AnonId, first: u32, count: u32) {
+        self.anon.unlock(&mut self.core, &mut self.lru, anon, first, count);
+    }
+
+    /// The OOM reaper takes a mapping's pages, locked ones only since 5.18 ([`rules::OomReaper`]); returns how many.
+    pub fn anon_reap(&mut self, cpu: CpuId, anon: AnonId) -> u64 {
+        match self.core.rules().oom_reaper {
+            rules::OomReaper::TakesLocked => self.anon_unmap(cpu, anon, 0, u32::MAX),
+            rules::OomReaper::SparesLocked => {
+                self.anon.unmap_unlocked(&mut self.core, &mut self.lru, cpu, anon)
+            }
+        }
+    }
+
     /// What is in the 2 MiB from page `first`, a multiple of 512.
     pub fn anon_range(&self, anon: AnonId, first: u32) -> HugeRange {
         self.anon.range(&self.core, anon, first)

@@ -25,7 +25,7 @@ impl<T: Trace> Memory<T> {
             ("nr_inactive_file", lru(LruList::InactiveFile)),
             ("nr_active_file", lru(LruList::ActiveFile)),
             ("nr_unevictable", lru(LruList::Unevictable)),
-            ("nr_mlock", lru(LruList::Unevictable)),
+            ("nr_mlock", self.lru.all_locked_pages()),
             ("nr_anon_pages", self.anon.total_pages()),
             ("nr_file_pages", self.cache.trees().total_pages()),
             ("nr_slab_reclaimable", self.slab_pages(true)),

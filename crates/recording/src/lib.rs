@@ -149,6 +149,8 @@ pub struct SectionTime {
     pub spent_ns: u64,
     /// The longest stay.
     pub longest_ns: u64,
+    /// In how many of the stays the task waited.
+    pub waited: u64,
 }
 
 /// A process that the OOM killer took, or the panic of a kernel that found none to take.

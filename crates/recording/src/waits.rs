@@ -312,6 +312,7 @@ mod tests {
             count: 17,
             spent_ns: 400,
             longest_ns: 90,
+            waited: 3,
         };
         for recording in [waited.clone(), waited.within(vec![time.clone()]), example().within(vec![time])] {
             assert_eq!(recording.schema, 4);

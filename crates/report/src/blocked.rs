@@ -27,18 +27,40 @@ use crate::wrap::paragraph;
 
 /// What is less of its site than this is shown on demand.
 const SHARE_MIN: f64 = 0.01;
+/// Where less was waited than this in all sites nobody blocks on anybody.
+const BLOCKED_MIN_NS: u128 = 10_000_000;
 /// The site that programs suffer from, and what it is called with a number.
 const STALL: (&str, &str) = ("allocation stall", "allocation stalls");
+
+/// Where an allocation waits between two tries.
+const PAUSE: &str = "allocation pause";
 
 /// Names from a site inwards: sections, then perhaps a wait, then whom it was on.
 type Path<'a> = Vec<&'a str>;
 
+/// What a path ends in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum End {
+    #[default]
+    Section,
+    Wait,
+    Whom,
+}
+
 #[derive(Debug, Clone, Default)]
 struct Time<'a> {
+    end: End,
     tasks: BTreeSet<&'a str>,
     count: u64,
+    /// Of these, with a wait; of sections only.
+    waited: u64,
     spent_ns: u128,
-    is_wait: bool,
+}
+
+impl Time<'_> {
+    fn is_wait(&self) -> bool {
+        self.end == End::Wait
+    }
 }
 
 /// Time by path, a whole before its parts.
@@ -46,26 +68,34 @@ type Tree<'a> = BTreeMap<Path<'a>, Time<'a>>;
 
 fn tree(recording: &Recording) -> Tree<'_> {
     let mut tree = Tree::new();
-    for SectionTime { task, within, count, spent_ns, .. } in &recording.sections {
-        add(&mut tree, within.split(WITHIN).collect(), task, *count, *spent_ns, false);
+    for SectionTime { task, within, count, spent_ns, waited, .. } in &recording.sections {
+        let path: Path<'_> = within.split(WITHIN).collect();
+        add(&mut tree, path, End::Section, task, [*count, *spent_ns]).waited += waited;
     }
     let within = |wait: &&Wait| !wait.within.is_empty() && wait.kind != WaitKind::Idle;
     for wait in recording.waits.iter().filter(within) {
         let mut path: Path<'_> = wait.within.split(WITHIN).collect();
-        for part in [&wait.wait, &wait.on] {
+        for (part, end) in [(&wait.wait, End::Wait), (&wait.on, End::Whom)] {
             path.push(part);
-            add(&mut tree, path.clone(), &wait.task, wait.count, wait.spent_ns, true);
+            add(&mut tree, path.clone(), end, &wait.task, [wait.count, wait.spent_ns]);
         }
     }
     tree
 }
 
-fn add<'a>(tree: &mut Tree<'a>, path: Path<'a>, task: &'a str, count: u64, spent_ns: u64, is_wait: bool) {
+fn add<'t, 'a>(
+    tree: &'t mut Tree<'a>,
+    path: Path<'a>,
+    end: End,
+    task: &'a str,
+    [count, spent_ns]: [u64; 2],
+) -> &'t mut Time<'a> {
     let time = tree.entry(path).or_default();
+    time.end = end;
     time.tasks.insert(task);
     time.count += count;
     time.spent_ns += u128::from(spent_ns);
-    time.is_wait = is_wait;
+    time
 }
 
 fn site_ns(tree: &Tree<'_>, path: &[&str]) -> u128 {
@@ -117,45 +147,50 @@ fn indented(path: &Path<'_>, name: &str) -> String {
     format!("{}{name}", "  ".repeat(path.len() - 1))
 }
 
+/// Whether a run's waits in sections are worth a table.
+fn blocks(recording: &Recording) -> bool {
+    let within = recording.waits.iter().filter(|wait| !wait.within.is_empty());
+    within.map(|wait| u128::from(wait.spent_ns)).sum::<u128>() >= BLOCKED_MIN_NS
+}
+
 /// What allocation stalls came to, in a sentence; `None` where nobody knows.
 fn sentence(recording: &Recording) -> Option<String> {
     if recording.sections.is_empty() {
         return None;
     }
     let tree = tree(recording);
-    let Some(stall) = tree.get(&vec![STALL.0]) else { return Some(format!("{}: none", STALL.1)) };
-    let waits =
-        |path: &&Path<'_>, depth: usize| path.len() == depth && path[0] == STALL.0 && tree[*path].is_wait;
-    // Waits, not on whom they were.
-    let waits = tree.keys().filter(|path| (2..=3).any(|depth| waits(path, depth)) && !is_whom(&tree, path));
-    let waited: u128 = waits.clone().map(|path| tree[path].spent_ns).sum();
-    let part = |ns: u128| format!("{} ({})", duration(ns as f64), share(ns, stall.spent_ns));
+    let lasted = |ns: u128| duration(ns as f64);
+    let paused = tree.get(&vec![PAUSE]).map_or_else(String::new, |pause| {
+        format!("; {} pauses before another try, {}", pause.count, lasted(pause.spent_ns))
+    });
+    let Some(stall) = tree.get(&vec![STALL.0]) else { return Some(format!("{}: none{paused}", STALL.1)) };
+    let waits = || tree.iter().filter(|(path, time)| path[0] == STALL.0 && time.is_wait());
+    let waited: u128 = waits().map(|(_, wait)| wait.spent_ns).sum();
     let tasks = match stall.tasks.len() {
         1 => stall.tasks.first().map_or_else(String::new, |&name| name.to_owned()),
         tasks => format!("{tasks} tasks"),
     };
-    let mut text =
-        format!("{}: {} of {tasks}, {} in all", STALL.1, stall.count, duration(stall.spent_ns as f64));
+    let mut text = format!("{}: {} of {tasks}, {} in all", STALL.1, stall.count, lasted(stall.spent_ns));
     if waited == 0 {
         text += ", none of it waiting";
     }
-    if let Some(longest) = waits.max_by_key(|path| tree[*path].spent_ns).filter(|_| waited > 0) {
-        let [.., name] = longest[..] else { unreachable!("a path has a name") };
-        let shrinker = longest[1..longest.len() - 1].first();
-        let inside = shrinker.map_or_else(String::new, |shrinker| format!(" inside the {shrinker}"));
-        text += &format!(", {} of it waiting", part(waited));
-        text += &format!("; {} in {name}{inside}", part(tree[longest].spent_ns));
+    if let Some((path, longest)) = waits().max_by_key(|(_, wait)| wait.spent_ns).filter(|_| waited > 0) {
+        let inside = match path[..] {
+            [_, shrinker, name] => format!("{name} inside the {shrinker}"),
+            _ => path.last().copied().unwrap_or_default().to_owned(),
+        };
+        let part = share(waited, stall.spent_ns);
+        text += &format!("; {} of them waited, {} ({part})", stall.waited, lasted(waited));
+        text += &format!(", {} of that in {inside}", lasted(longest.spent_ns));
     }
-    Some(text)
-}
-
-fn is_whom(tree: &Tree<'_>, path: &[&str]) -> bool {
-    tree.get(&path[..path.len() - 1]).is_some_and(|whole| whole.is_wait)
+    Some(text + &paused)
 }
 
 /// The section of a run; empty where nothing of it is known.
 pub(crate) fn who_blocks(recording: &Recording, all: bool, width: usize) -> String {
-    let Some(sentence) = sentence(recording) else { return String::new() };
+    let Some(sentence) = sentence(recording).filter(|_| all || blocks(recording)) else {
+        return String::new();
+    };
     let tree = tree(recording);
     let headings = [
         ("who blocks on whom", Align::Left),
@@ -166,7 +201,7 @@ pub(crate) fn who_blocks(recording: &Recording, all: bool, width: usize) -> Stri
     ];
     let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
     let paths = shown(std::slice::from_ref(&tree), all);
-    for (path, name) in rows(paths, |path| tree.get(path).is_some_and(|time| time.is_wait)) {
+    for (path, name) in rows(paths, |path| tree.get(path).is_some_and(Time::is_wait)) {
         let time = &tree[&path];
         table.push([
             indented(&path, &name),
@@ -189,16 +224,10 @@ fn who(tasks: &BTreeSet<&str>) -> String {
     }
 }
 
-/// What allocation stalls came to in each group's first run, a line for each; empty where nobody knows or
-/// there were none.
+/// What allocation stalls came to in each group's first run, a line for each.
 pub(crate) fn stall_lines(groups: &[Group<'_>]) -> String {
     let first = |group: &Group<'_>| group.recordings.first().and_then(|recording| sentence(recording));
-    let told: Vec<Option<String>> = groups.iter().map(first).collect();
-    let none = format!("{}: none", STALL.1);
-    if told.iter().flatten().all(|line| *line == none) {
-        return String::new();
-    }
-    let lines = groups.iter().zip(told).filter_map(|(group, line)| Some((group, line?)));
+    let lines = groups.iter().filter_map(|group| Some((group, first(group)?)));
     lines
         .map(|(group, line)| {
             let seed = &group.recordings[0].seed;
@@ -208,10 +237,12 @@ pub(crate) fn stall_lines(groups: &[Group<'_>]) -> String {
         .collect()
 }
 
-/// The table of a comparison: time by path in each group, and how often tasks were in each site.
+/// The table of a comparison: time by path in each group, and how often tasks were in each site; empty where
+/// nobody knows, or nobody waits to speak of unless `all` is asked for.
 pub(crate) fn blocked_table(groups: &[Group<'_>], all: bool, in_markdown: bool) -> Table {
     let recordings = || groups.iter().flat_map(|group| group.recordings.iter().copied());
-    let trees: Vec<Tree<'_>> = recordings().map(tree).collect();
+    let any = all || recordings().any(blocks);
+    let trees: Vec<Tree<'_>> = if any { recordings().map(tree).collect() } else { Vec::new() };
     let mut headings = vec![("who blocks on whom".to_owned(), Align::Left)];
     for (index, group) in groups.iter().enumerate() {
         headings.push((group.label.clone(), Align::Right));
@@ -232,7 +263,7 @@ pub(crate) fn blocked_table(groups: &[Group<'_>], all: bool, in_markdown: bool) 
         }
         table.push(cells);
     };
-    let is_wait = |path: &[&str]| trees.iter().any(|tree| tree.get(path).is_some_and(|time| time.is_wait));
+    let is_wait = |path: &[&str]| trees.iter().any(|tree| tree.get(path).is_some_and(Time::is_wait));
     for (path, name) in rows(shown(&trees, all), is_wait) {
         let whole = path[..path.len() - 1].join(WITHIN);
         let named = match (in_markdown, path.len()) {
@@ -258,6 +289,7 @@ pub(crate) fn sections_json(recording: &Recording) -> Vec<Value> {
             "count": time.count,
             "spent_seconds": seconds(time.spent_ns),
             "longest_seconds": seconds(time.longest_ns),
+            "waited": time.waited,
         })
     };
     recording.sections.iter().map(section).collect()

@@ -101,7 +101,7 @@ impl SimRun {
 /// What a simulated run leaves.
 #[derive(Debug, Clone)]
 pub struct SimResult {
-    /// The workload's own figures; none if it was killed.
+    /// The workload's own figures; none if it was killed, what it kept if the kernel panicked.
     pub outcome: Outcome,
     /// What the OOM killer took, the first one first; mostly empty. Whether that ended the run or its
     /// workload went on, `outcome` tells; where nobody was left to take, the last one is the panic.
@@ -272,7 +272,10 @@ where
         });
     }
     let result = run_program(spec, simulation, kernel.clone(), program)?;
-    kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;
+    // A machine that stopped in the middle is not at rest.
+    if !result.oom_kills.iter().any(|kill| kill.panicked) {
+        kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;
+    }
     Ok((result, machine.statistics()))
 }
 
@@ -327,7 +330,10 @@ where
     kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
     let oom_kills = kernel.oom_kills();
     let (outcome, end) = match halted {
-        Some(now) => (Ok(Outcome::default()), sampler.borrow_mut().end(now, &kernel)),
+        Some(now) => {
+            let mut sampler = sampler.borrow_mut();
+            (Ok(sampler.kept.clone()), sampler.end(now, &kernel))
+        }
         None => outcome.borrow_mut().take().expect("the main task stores its outcome"),
     };
     let mut outcome = match outcome {

@@ -13,7 +13,9 @@ use mm::MemcgId;
 use mm::alloc::zone::Zone;
 use mm::base::event::NoTrace;
 use mm::base::gfp::MigrateType;
+use mm::version::geometry::Cache;
 use units::Nanos;
+use workload::Outcome;
 
 use crate::machine::Sim;
 
@@ -67,6 +69,8 @@ pub(crate) struct Sampler {
     columns: BTreeMap<String, usize>,
     /// Values by place; a column that appeared later is not there yet.
     rows: Vec<(Nanos, Vec<u64>)>,
+    /// What the program has measured so far, as it says.
+    pub(crate) kept: Outcome,
 }
 
 impl Sampler {
@@ -102,7 +106,7 @@ impl Sampler {
     pub(crate) fn sample(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
         let mut row = Vec::with_capacity(self.columns.len());
         kernel.mem(|mem| mem.vmstat().for_each(|(name, value)| self.put(&mut row, name, value)));
-        for (name, value) in zone_columns(kernel) {
+        for (name, value) in zone_columns(kernel).into_iter().chain(slab_columns(kernel)) {
             self.put(&mut row, &name, value);
         }
         let flush = self.flushed_at.is_none_or(|at| now.saturating_sub(at) >= MONITOR_PERIOD);
@@ -175,6 +179,16 @@ fn zone_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
         columns
     };
     kernel.mem(|mem| mem.core.alloc.zones().iter().flat_map(of).collect())
+}
+
+/// What `/proc/slabinfo` says of the caches that it has as the model has them, in objects.
+fn slab_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
+    let of = |cache: Cache| {
+        let (num, active) = kernel.mem(|mem| mem.core.slabs.places(cache));
+        let name = cache.name();
+        [(format!("slab_{name}_active"), active), (format!("slab_{name}_num"), num)]
+    };
+    Cache::ALL.into_iter().filter(|cache| cache.has_own_line()).flat_map(of).collect()
 }
 
 /// `memory.stat` of every cgroup but the root, by path, with `memory.current` as `current`; `flush`

@@ -37,6 +37,7 @@ impl Within {
 pub const fn site_name(site: Site) -> &'static str {
     match site {
         Site::AllocationStall => "allocation stall",
+        Site::AllocationPause => "allocation pause",
         Site::LimitReclaim => "limit reclaim",
         Site::DirectCompaction => "direct compaction",
         Site::Kswapd => "kswapd",
@@ -65,7 +66,7 @@ pub const fn whom_name(reason: WaitReason, whom: Option<Whom>) -> &'static str {
             Some(Site::AllocationStall) => "group lock held by an allocation stall",
             Some(Site::Kswapd) => "group lock held by kswapd",
             Some(Site::LimitReclaim) => "group lock held by limit reclaim",
-            Some(Site::DirectCompaction) | None => "group lock held by the worker",
+            Some(Site::AllocationPause | Site::DirectCompaction) | None => "group lock held by the worker",
         },
         None => by_reason(reason),
     }
@@ -112,14 +113,28 @@ pub struct SectionTime {
     pub spent: Nanos,
     /// The longest stay.
     pub longest: Nanos,
+    /// How often the task waited there, at least once in the same stay.
+    pub waited: u64,
 }
 
 /// Where a task is, and since when.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Inside {
     pub(crate) within: Within,
-    site_since: u64,
-    shrinker_since: u64,
+    site: Stay,
+    shrinker: Stay,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Stay {
+    since: u64,
+    waited: bool,
+}
+
+impl Stay {
+    const fn begin(since: u64) -> Self {
+        Self { since, waited: false }
+    }
 }
 
 /// Stays of a task in one section.
@@ -129,6 +144,7 @@ pub(crate) struct SectionTotal {
     count: u64,
     spent: u64,
     longest: u64,
+    waited: u64,
 }
 
 impl Inside {
@@ -136,42 +152,57 @@ impl Inside {
         match section {
             Section::Site(site) => {
                 assert!(self.within == Within::default(), "{site:?} is entered within {:?}", self.within);
-                (self.within.site, self.site_since) = (Some(site), now);
+                (self.within.site, self.site) = (Some(site), Stay::begin(now));
             }
             Section::Shrinker(shrinker) => {
                 assert!(self.within.shrinker.is_none(), "{shrinker:?} is called by {:?}", self.within);
-                (self.within.shrinker, self.shrinker_since) = (Some(shrinker), now);
+                (self.within.shrinker, self.shrinker) = (Some(shrinker), Stay::begin(now));
             }
         }
     }
 
-    /// Returns the section that was left, and since when the task was there.
-    fn leave(&mut self, section: Section) -> (Within, u64) {
+    /// A wait is over.
+    pub(crate) fn note_wait(&mut self) {
+        (self.site.waited, self.shrinker.waited) = (true, true);
+    }
+
+    /// Returns the section that was left.
+    fn leave(&mut self, section: Section) -> (Within, Stay) {
         let left = Within { whom: None, ..self.within };
-        let (innermost, since) = match left.shrinker {
-            Some(shrinker) => (Some(Section::Shrinker(shrinker)), self.shrinker_since),
-            None => (left.site.map(Section::Site), self.site_since),
+        let (innermost, stay) = match left.shrinker {
+            Some(shrinker) => (Some(Section::Shrinker(shrinker)), self.shrinker),
+            None => (left.site.map(Section::Site), self.site),
         };
         assert!(innermost == Some(section), "{section:?} is left within {left:?}");
         self.within = match section {
             Section::Site(_) => Within::default(),
             Section::Shrinker(_) => Within { shrinker: None, whom: None, ..left },
         };
-        (left, since)
+        (left, stay)
     }
 
     /// The sections that it is in.
-    fn open(&self) -> impl Iterator<Item = (Within, u64)> {
+    fn open(&self) -> impl Iterator<Item = (Within, Stay)> {
         let site = Within { site: self.within.site, ..Within::default() };
         let shrinker = Within { whom: None, ..self.within };
-        let in_site = site.site.map(|_| (site, self.site_since));
-        in_site.into_iter().chain(shrinker.shrinker.map(|_| (shrinker, self.shrinker_since)))
+        let in_site = site.site.map(|_| (site, self.site));
+        in_site.into_iter().chain(shrinker.shrinker.map(|_| (shrinker, self.shrinker)))
     }
 }
 
 impl SectionTotal {
-    const fn of(within: Within, spent: u64) -> Self {
-        Self { within, count: 1, spent, longest: spent }
+    /// One stay that lasted up to `now`.
+    fn of(within: Within, stay: Stay, now: u64) -> Self {
+        // CPU time that it owes when it enters has not passed.
+        let spent = now.saturating_sub(stay.since);
+        Self { within, count: 1, spent, longest: spent, waited: stay.waited.into() }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.spent += other.spent;
+        self.longest = self.longest.max(other.longest);
+        self.waited += other.waited;
     }
 }
 
@@ -181,16 +212,12 @@ impl State {
     }
 
     pub(crate) fn leave_section(&mut self, now: u64, task: u32, section: Section) {
-        let (within, since) = self.tasks[task as usize].inside.leave(section);
+        let (within, stay) = self.tasks[task as usize].inside.leave(section);
+        let one = SectionTotal::of(within, stay, now);
         let sections = &mut self.records[task as usize].sections;
-        let spent = now - since;
         match sections.iter_mut().find(|total| total.within == within) {
-            Some(total) => {
-                total.count += 1;
-                total.spent += spent;
-                total.longest = total.longest.max(spent);
-            }
-            None => sections.push(SectionTotal::of(within, spent)),
+            Some(total) => total.add(one),
+            None => sections.push(one),
         }
     }
 
@@ -208,15 +235,15 @@ impl State {
             count: total.count,
             spent: Nanos(total.spent),
             longest: Nanos(total.longest),
+            waited: total.waited,
         };
         let past = self.past_sections.iter().map(|(phase, task, total)| row(*phase, *task, total));
         let mut times: Vec<SectionTime> = past.collect();
         for (number, (task, record)) in (0_u32..).zip(self.tasks.iter().zip(&self.records)) {
             times.extend(record.sections.iter().map(|total| row(self.phase, number, total)));
             let open = task.inside.open();
-            times.extend(open.map(|(within, since)| {
-                row(self.phase, number, &SectionTotal::of(within, now.saturating_sub(since)))
-            }));
+            let open = open.map(|(within, stay)| SectionTotal::of(within, stay, now));
+            times.extend(open.map(|total| row(self.phase, number, &total)));
         }
         times.sort_by_key(|time| (time.phase, time.within, std::cmp::Reverse(time.spent), time.task));
         times

@@ -13,6 +13,7 @@ use kernel::{AnonMapping, Errno, HugeAdvice, Kernel, Machine, OpenFile, Process,
 use mm::MemcgId;
 use mm::base::event::NoTrace;
 use units::{Bytes, Nanos, Pages, Seed};
+use workload::Outcome;
 use workload::system::{Advice, CpuTime, OpenMode, Portable, System, SystemError, TaskSpec};
 
 use crate::machine::Sim;
@@ -184,6 +185,10 @@ impl System for SimSystem {
 
     fn mark(&self, phase: &str) {
         self.sampler.borrow_mut().mark(phase, self.now(), &self.kernel);
+    }
+
+    fn keep(&self, so_far: &Outcome) {
+        self.sampler.borrow_mut().kept = so_far.clone();
     }
 
     async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<SimTask<T>, SystemError>

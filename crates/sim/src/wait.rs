@@ -155,6 +155,7 @@ impl State {
             return;
         }
         task.generation = task.generation.wrapping_add(1);
+        task.inside.note_wait();
         if std::mem::take(&mut task.timer_armed) {
             self.agenda.note_stale();
         }

@@ -6,7 +6,7 @@
 //!
 //! Theory of operation, with M the memory of the machine:
 //! 1. a step forks `processes`, which wait; then memory is locked up to the step's amount, `pin_from` and each
-//!    time `pin_step` more, M/64 unless said otherwise; a file named after the step tells all to begin;
+//!    time `pin_step` more, M/2 and M/64 unless said otherwise; a file named after the step tells all to begin;
 //! 2. together they create `files` files, each process in subdirectories of its own; a file is what it is in
 //!    [`crate::small_files`], but empty unless `file_size` says otherwise: nearly all of it is its inode;
 //! 3. nothing is deleted and no cache dropped between two steps, so from some step on memory is always full;
@@ -20,6 +20,7 @@
 //! `pinner=stays`: the workload itself pins, ever more of one mapping. `pinner=anew`: each step a task maps
 //! and locks the whole amount, whose memory is free again before the next step, as the measured guests'
 //! `mlockpin` does. Whoever pins has an `oom_score_adj` of -1000, and so has the workload; those who create 0.
+//! A host that does not permit that has 0 and 1000 instead.
 //!
 //! Left out: that the source's author deleted the files between his runs. Neighbours: [`crate::creators`].
 
@@ -80,7 +81,7 @@ pub const PARAMS: &[ParamSpec] = &[
         name: "pin_from",
         kind: ParamKind::Size { min: Bytes(PAGE_SIZE), max: SIZE_MAX },
         default: None,
-        help: "memory that the first step pins; without it 1/64 of all",
+        help: "memory that the first step pins; without it half of all",
     },
     ParamSpec {
         name: "pin_to",
@@ -145,9 +146,10 @@ const PIN_CHUNK: u64 = 32;
 const LOOK_EVERY: u64 = 256;
 /// How often a process looks whether it may begin.
 const WAIT: Nanos = Nanos::from_millis(10);
-/// Of a task that nobody kills, and of one like any other.
+/// The `oom_score_adj` of a task that nobody kills, of one like any other, and of one that is killed first.
 const SPARED: i16 = -1000;
 const ORDINARY: i16 = 0;
+const FIRST: i16 = 1000;
 
 /// Who pins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,6 +197,8 @@ struct Step {
     files_per_process: u64,
     /// Kills before it.
     kills: u64,
+    /// The `oom_score_adj` of those who create.
+    adj: i16,
 }
 
 /// What a step came to.
@@ -280,7 +284,7 @@ impl InodeStorm {
         let files = self.files.unwrap_or(installed(memory) / (MEMORY_OF_FILE / PAGE_SIZE));
         Sizes {
             files_per_process: (files / self.processes).max(1),
-            from: pages(self.pin_from, step),
+            from: pages(self.pin_from, installed(memory) / 2),
             to: pages(self.pin_to, memory),
             step: pages(self.pin_step, step),
         }
@@ -302,16 +306,20 @@ impl InodeStorm {
 
     /// What is to be said of a run on `machine` with its results.
     pub(crate) fn remarks(&self, machine: MachineSize) -> Vec<String> {
-        let Sizes { files_per_process, from, to, step } = self.sizes(machine);
+        let Sizes { files_per_process, from, step, .. } = self.sizes(machine);
         let size = |pages: u64| Bytes(pages * PAGE_SIZE);
         vec![format!(
-            "each step {} processes with {files_per_process} files of {} each; pinned are {}, then {} more each \
-             time, up to {} or an OOM kill",
-            self.processes,
+            "each step {} with {files_per_process} files of {} each; pinned are {}, then {} more each time, until \
+             an OOM kill{}",
+            if self.processes == 1 {
+                "1 process".to_owned()
+            } else {
+                format!("{} processes", self.processes)
+            },
             self.file_size,
             size(from),
             size(step),
-            size(to),
+            self.pin_to.map(|to| format!(" or {to}")).unwrap_or_default(),
         )]
     }
 
@@ -321,7 +329,7 @@ impl InodeStorm {
     /// The first failing system call while nobody was killed.
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         let sizes = self.sizes(MachineSize::of(&sys));
-        sys.set_oom_score_adj(SPARED).await?;
+        let adj = spare(&sys).await?;
         for process in 0..self.processes {
             sys.make_dir(&directory(process)).await?;
         }
@@ -332,21 +340,27 @@ impl InodeStorm {
             Pinner::Stays => Some(sys.map_anonymous(Bytes(sizes.to * PAGE_SIZE)).await?),
             Pinner::Anew => None,
         };
+        let so_far = |steps: &[Stepped]| {
+            outcome(steps, sys.now().saturating_sub(begin), sys.memory_total(), before.allocstalls)
+        };
         let (mut steps, mut pinned) = (Vec::new(), 0);
+        sys.keep(&so_far(&steps));
         for (number, pages) in (0..).zip(sizes.amounts()) {
-            let step = Step { number, pinned, pages, files_per_process: sizes.files_per_process, kills };
+            let files_per_process = sizes.files_per_process;
+            let step = Step { number, pinned, pages, files_per_process, kills, adj };
             let stepped = match &held {
                 Some(mapping) => self.step(&sys, step, mapping).await?,
                 None => self.step_anew(&sys, step).await?,
             };
             pinned = if held.is_some() { stepped.pinned } else { 0 };
             steps.push(stepped);
+            sys.keep(&so_far(&steps));
             if stepped.killed {
                 break;
             }
         }
         sys.mark("stormed");
-        Ok(outcome(&steps, sys.now().saturating_sub(begin), sys.memory_total(), before.allocstalls))
+        Ok(so_far(&steps))
     }
 
     /// A step of a task of its own, which pins everything.
@@ -397,10 +411,21 @@ impl InodeStorm {
     }
 }
 
+/// Spares the calling task; returns what those who create are to have. Who may not spare itself has them killed
+/// first, which needs no privilege.
+async fn spare<S: System>(sys: &S) -> Result<i16, SystemError> {
+    match sys.set_oom_score_adj(SPARED).await {
+        Ok(()) => Ok(ORDINARY),
+        Err(error) if matches!(error.errno, Errno::Acces | Errno::Perm) => Ok(FIRST),
+        Err(error) => Err(error),
+    }
+}
+
 /// Pages that are installed where a kernel manages `pages`, without what it kept at boot: round steps are easier to
 /// read.
 fn installed(pages: u64) -> u64 {
-    pages.next_multiple_of((pages.next_power_of_two() / INSTALLED_PARTS).max(1))
+    let part = pages.checked_next_power_of_two().map_or(1, |power| power / INSTALLED_PARTS);
+    pages.next_multiple_of(part.max(1))
 }
 
 /// Pins up to the amount of `step`, or until somebody is killed; returns the pages that are pinned then.
@@ -477,7 +502,7 @@ impl Creator {
     /// Makes its files, or as many as it does until somebody is killed; returns how many.
     async fn run<S: System>(self, sys: &S) -> Result<u64, SystemError> {
         let Self { storm, step, process } = self;
-        sys.set_oom_score_adj(ORDINARY).await?;
+        sys.set_oom_score_adj(step.adj).await?;
         let signal = signal(step.number);
         while let Err(error) = sys.file_size(&signal).await {
             if error.errno != Errno::NoEnt {
@@ -501,3 +526,6 @@ impl Creator {
         Ok(step.files_per_process)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, Pages, Seed};
 
+use crate::outcome::Outcome;
 use crate::portable;
 
 /// What a task may return. The simulator hands it over as it is; on Linux it leaves the task's
@@ -222,6 +223,10 @@ pub trait System: Clone + 'static {
     /// Tells the monitors that a phase of the workload ends here: all counters are sampled under
     /// this name.
     fn mark(&self, phase: &str);
+
+    /// What the program has measured so far: what is left of it where the machine does not survive the run, as a
+    /// simulated one whose kernel panics.
+    fn keep(&self, _so_far: &Outcome) {}
 
     /// Starts a task: a process of its own in `spec.cgroup`.
     ///

@@ -127,7 +127,7 @@ fn lists_name_what_other_commands_take() {
      inode-storm         per_directory   10000     files of a process before its
                                                    next subdirectory
      inode-storm         pin_from        none      memory that the first step pins;
-                                                   without it 1/64 of all
+                                                   without it half of all
      inode-storm         pin_to          none      memory that the last step pins,
                                                    if nobody is killed before;
                                                    without it all

@@ -8,6 +8,7 @@
 mod ablations;
 mod comparing;
 mod grids;
+mod inode_storm;
 mod killed;
 mod lists;
 mod machines;

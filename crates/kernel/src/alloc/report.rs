@@ -84,6 +84,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
+    /// The last kill was followed by the OOM reaper.
+    pub(crate) fn note_reaped(&self, victim: &Process) {
+        let left = kb(self.anon_pages(victim));
+        let line = format!(
+            "oom_reaper: reaped process {} ({}), now anon-rss:{left}kB, file-rss:0kB, shmem-rss:0kB",
+            victim.0.id.0,
+            victim.name()
+        );
+        self.shared.oom_kills.borrow_mut().last_mut().expect("a kill was noted").memory.push(line);
+    }
+
     /// Nobody is left to kill.
     pub(crate) fn note_panic(&self, oom: OomControl<'_>, tasks: &[Process]) {
         let mut memory = self.dump_header(&oom, tasks);

@@ -12,12 +12,17 @@ use mm::decide::slow_path::SlowRequest;
 use mm::{MemcgId, Memory};
 use units::{Nanos, NodeId, Order, Pfn};
 
+use crate::alloc::oom::Verdict;
 use crate::alloc::oom_watch::OomCall;
 use crate::alloc::purpose::Purpose;
 use crate::alloc::report::OomControl;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
+use crate::section::{Section, Site};
 use crate::tasks::process::Process;
+
+/// Where the waits between two tries are told.
+const PAUSE: Section = Section::Site(Site::AllocationPause);
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Allocates a block for `process`, or for the kernel itself if none; waits as far as `gfp`
@@ -85,12 +90,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Next::Compact(priority, flags) => {
                     self.direct_compact(gfp, order, flags, priority).await.map_err(Outcome::Compacted)
                 }
-                Next::WaitForWriteback => {
-                    self.congestion_wait(Nanos::from_millis(100)).await;
-                    Err(Outcome::NoPage)
-                }
-                Next::Pause(site, zone) => {
-                    self.pause(site, zone).await;
+                Next::WaitForWriteback | Next::Pause(..) => {
+                    self.pause_for(next).await;
                     Err(Outcome::NoPage)
                 }
                 Next::Rest => {
@@ -116,14 +117,25 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
+    /// What there is to wait for before the next try.
+    async fn pause_for(&self, next: Next) {
+        self.machine().enter(PAUSE);
+        match next {
+            Next::Pause(site, zone) => self.pause(site, zone).await,
+            _ => self.congestion_wait(Nanos::from_millis(100)).await,
+        }
+        self.machine().leave(PAUSE);
+    }
+
     /// Reclaim gave up: the OOM killer runs. Where nobody is left to kill nothing comes after it.
     async fn kill_for(&self, purpose: Purpose, by: Option<&Process>, request: &SlowRequest) {
         let (memcg, cpu, (gfp, order)) = (MemcgId::ROOT, self.machine().current_cpu(), request.wanted());
         let why = self.mem(|mem| mem.why_given_up(cpu, request));
-        if !self.oom_kill(OomControl { memcg, by, gfp, order, purpose, why }) {
-            self.stop_after_panic().await;
+        match self.oom_kill(OomControl { memcg, by, gfp, order, purpose, why }) {
+            Verdict::Killed => self.machine().cond_resched().await, // until the oom_reaper is done
+            Verdict::Awaits => self.machine().sleep(self.ticks(1), WaitReason::OomLock).await,
+            Verdict::NobodyLeft => self.stop_after_panic().await,
         }
-        self.machine().cond_resched().await; // until the oom_reaper is done
     }
 
     /// Shows memory to `watch` whenever the OOM killer is called for want of pages, before it takes anybody.
@@ -140,7 +152,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         locked: bool,
     ) -> Result<Pfn, Outcome> {
         if !locked {
+            self.machine().enter(PAUSE);
             self.machine().sleep(self.ticks(1), WaitReason::OomLock).await;
+            self.machine().leave(PAUSE);
             return Err(Outcome::OomLocked);
         }
         self.try_once(gfp, order, flags).ok_or(Outcome::NoPage)

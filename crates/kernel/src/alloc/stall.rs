@@ -22,6 +22,7 @@ use units::{Nanos, NodeId, Order, Pfn};
 
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
+use crate::section::{Section, Site};
 
 /// The longest stall.
 const fn longest(form: FragmentStall) -> Nanos {
@@ -71,7 +72,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.wake_queue(queues.kswapd);
         let begin = machine.now();
         let timeout = self.timeout(longest(form));
+        machine.enter(Section::Site(Site::AllocationPause));
         let _ = machine.wait(queues.pfmemalloc, WaitReason::FragmentStall, Some(timeout)).await;
+        machine.leave(Section::Site(Site::AllocationPause));
         let jiffy = self.jiffy().0;
         let ticks = (machine.now().0 / jiffy) - (begin.0 / jiffy);
         if ticks > 0 && form != FragmentStall::V1 {

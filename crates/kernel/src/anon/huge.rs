@@ -94,6 +94,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             mem.anon_map(cpu, anon, first, pfn, process.memcg());
             mem.core.alloc.events.add(VmEvent::ThpFaultAlloc, 1);
         });
+        self.lock_new_pages(process, mapping, first..first + HUGE_PAGES);
         Ok(true)
     }
 

@@ -13,6 +13,7 @@ use units::{Bytes, NodeId, Order};
 
 use crate::alloc::purpose::Purpose;
 use crate::anon::area::{AnonArea, HugeAdvice};
+use crate::anon::huge::HUGE_PAGES;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
@@ -61,6 +62,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.core.alloc.free(cpu, pfn, Order(0));
             }
         });
+        self.lock_new_pages(process, mapping, index..index + 1);
         self.machine().charge(CostOp::ClearPage, 1);
         Ok(())
     }
@@ -97,6 +99,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let cpu = self.machine().current_cpu();
             self.mem(|mem| mem.anon_remove(cpu, area.anon));
             self.free_page_tables(process, mapping.index);
+            process.0.locked.borrow_mut().unlock(mapping.index, 0..u32::MAX);
         }
     }
 
@@ -150,10 +153,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         count: u64,
     ) -> Result<(), Errno> {
         let range = page_range(mapping, first, count)?;
-        for page in range {
+        let mut page = range.start;
+        while page < range.end {
             process.check_alive()?;
-            if !self.has_anon_page(process, mapping, page) {
-                self.fault(process, mapping, page).await?;
+            match self.present_until(process, mapping, page) {
+                Some(end) => page = end,
+                None => {
+                    self.fault(process, mapping, page).await?;
+                    page += 1;
+                }
             }
         }
         self.handle_over_high(process).await;
@@ -176,9 +184,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.touch(process, mapping, first, count).await
     }
 
-    fn has_anon_page(&self, process: &Process, mapping: AnonMapping, page: u32) -> bool {
-        let area = process.0.anon.borrow()[mapping.index];
-        area.is_some_and(|area| self.mem(|mem| mem.anon.find(area.anon, page)).is_some())
+    /// The page behind the one at `page`, or behind the huge page that it is a part of; `None` if it is missing.
+    fn present_until(&self, process: &Process, mapping: AnonMapping, page: u32) -> Option<u32> {
+        let area = process.0.anon.borrow()[mapping.index]?;
+        self.mem(|mem| {
+            let head = mem.anon.find(area.anon, page)?;
+            let is_huge = mem.core.alloc.frames.pages(head) > 1;
+            Some(if is_huge { (page | (HUGE_PAGES - 1)) + 1 } else { page + 1 })
+        })
     }
 
     async fn fault(&self, process: &Process, mapping: AnonMapping, page: u32) -> Result<(), Errno> {
@@ -195,10 +208,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// `mlock`: faults the pages in and makes them unevictable.
+    /// `mlock`: makes pages unevictable, those that are there, and those that it faults in.
     ///
     /// # Errors
-    /// As [`Self::touch`].
+    /// As [`Self::touch`]; what was faulted in by then stays locked.
     pub async fn lock_memory(
         &self,
         process: &Process,
@@ -206,11 +219,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         first: u64,
         count: u64,
     ) -> Result<(), Errno> {
-        self.touch(process, mapping, first, count).await?;
         let range = page_range(mapping, first, count)?;
-        let cpu = self.machine().current_cpu();
+        process.check_alive()?;
+        process.0.locked.borrow_mut().lock(mapping.index, range.clone());
+        self.lock_new_pages(process, mapping.index, range);
+        self.touch(process, mapping, first, count).await
+    }
+
+    /// `munlock`: lets pages go; they stay in memory until somebody needs the room.
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping; `Killed`.
+    pub fn unlock_memory(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        let range = page_range(mapping, first, count)?;
+        process.check_alive()?;
+        process.0.locked.borrow_mut().unlock(mapping.index, range.clone());
         if let Some(area) = process.0.anon.borrow()[mapping.index] {
-            self.mem(|mem| mem.anon_lock(cpu, area.anon, range.start, range.end - range.start));
+            self.mem(|mem| mem.anon_unlock(area.anon, range.start, range.end - range.start));
         }
         Ok(())
     }

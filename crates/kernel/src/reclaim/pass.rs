@@ -82,10 +82,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn shrink_slab(&self, shrinker: Shrinker, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {
         let Some(mut scan) = self.mem(|mem| mem.begin_slab(shrinker, memcg, node, sc)) else { return };
-        self.machine().enter(Section::Shrinker(shrinker));
+        let mut section = None; // Most of the time there is too little to be looked at.
         loop {
             let cpu = self.machine().current_cpu();
             let Some(report) = self.mem(|mem| mem.shrink_slab_batch(cpu, &mut scan, sc)) else { break };
+            if section.is_none() {
+                self.machine().enter(*section.insert(Section::Shrinker(shrinker)));
+            }
             self.machine().charge(CostOp::SlabScanObject, report.scanned);
             self.machine().charge(CostOp::InodeEvict, report.evicted);
             self.machine().cond_resched().await; // do_shrink_slab
@@ -93,7 +96,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.reclaim_inodes(report.evicted_share, site_of(sc)).await;
             }
         }
-        self.machine().leave(Section::Shrinker(shrinker));
+        if let Some(section) = section {
+            self.machine().leave(section);
+        }
     }
 
     /// A chunk held dirty pages that nobody writes: if it held nothing else, the flusher is kicked

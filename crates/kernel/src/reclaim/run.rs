@@ -7,13 +7,17 @@ use mm::decide::priority::{Escalation, Next};
 use units::Order;
 
 use crate::handle::Kernel;
-use crate::machine::Machine;
+use crate::machine::{CostOp, Machine};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Goes through with a run; returns the pages freed.
     pub(crate) async fn try_to_free_pages(&self, run: &mut Escalation) -> u64 {
         let (order, target) = (run.sc.order, run.sc.target);
         self.trace_begin(order, target);
+        if let Some(freed) = self.run_idle(run) {
+            self.trace_end(freed, target);
+            return freed;
+        }
         let freed = loop {
             let cpu = self.machine().current_cpu();
             match self.mem(|mem| run.step(mem, cpu)) {
@@ -29,6 +33,18 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         self.trace_end(freed, target);
         freed
+    }
+
+    /// A run that has nothing to free, at once ([`mm::decide::idle_run`]); none when it may have something.
+    fn run_idle(&self, run: &mut Escalation) -> Option<u64> {
+        if run.sc.may_fs || self.any_congested() {
+            return None;
+        }
+        self.put_closed();
+        let cpu = self.machine().current_cpu();
+        let idle = self.mem(|mem| mem.run_idle(run, cpu))?;
+        self.machine().charge(CostOp::WalkMemcg, idle.passes);
+        Some(idle.freed)
     }
 
     fn trace_begin(&self, order: Order, memcg: MemcgId) {

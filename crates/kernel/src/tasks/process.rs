@@ -9,7 +9,7 @@ use mm::MemcgId;
 use mm::decide::pause::WriterPace;
 use units::Pfn;
 
-use crate::anon::area::AnonArea;
+use crate::anon::area::{AnonArea, LockedRanges};
 use crate::errno::Errno;
 
 /// A process with this `oom_score_adj` is never killed.
@@ -105,6 +105,8 @@ pub(crate) struct ProcessState {
     pub(crate) kernel_pages: RefCell<Vec<Pfn>>,
     /// Page tables, by mapping and 2 MiB in it.
     pub(crate) page_tables: RefCell<BTreeMap<(usize, u32), Pfn>>,
+    /// What of its mappings is locked by `mlock`.
+    pub(crate) locked: RefCell<LockedRanges>,
     /// Pages charged above some `memory.high` since the last return to user mode.
     pub(crate) over_high_pages: Cell<u64>,
     pub(crate) pace: Cell<WriterPace>,

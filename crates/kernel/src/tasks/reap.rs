@@ -7,11 +7,20 @@ use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Frees a process's anonymous memory (`exit_mmap`, and the OOM reaper).
-    pub(crate) fn reap(&self, process: &Process) {
+    /// Frees a process's anonymous memory (`exit_mmap`).
+    pub(crate) fn unmap_all(&self, process: &Process) {
         let cpu = self.machine().current_cpu();
         for area in process.0.anon.borrow().iter().flatten() {
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, 0, u32::MAX));
+            self.machine().charge(CostOp::PcpFree, freed);
+        }
+    }
+
+    /// The OOM reaper frees what it may of a victim's memory (`oom_reap_task`).
+    pub(crate) fn oom_reap(&self, victim: &Process) {
+        let cpu = self.machine().current_cpu();
+        for area in victim.0.anon.borrow().iter().flatten() {
+            let freed = self.mem(|mem| mem.anon_reap(cpu, area.anon));
             self.machine().charge(CostOp::PcpFree, freed);
         }
     }

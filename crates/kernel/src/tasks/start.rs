@@ -44,6 +44,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 anon: RefCell::new(vec![Some(own)]),
                 kernel_pages: RefCell::new(Vec::new()),
                 page_tables: RefCell::default(),
+                locked: RefCell::default(),
                 over_high_pages: Cell::new(0),
                 pace: Cell::default(),
             }));
@@ -71,7 +72,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Ends a process: frees what it maps and what it cost.
     pub fn process_exit(&self, process: &Process) {
-        self.reap(process);
+        self.unmap_all(process);
         let cpu = self.machine().current_cpu();
         for area in process.0.anon.borrow_mut().drain(..).flatten() {
             self.mem(|mem| mem.anon_remove(cpu, area.anon));

@@ -54,6 +54,9 @@ const KVM_DEVICE: &str = "/dev/kvm";
 const LRU_GEN_SINCE: &str = "6.1";
 /// With KVM a guest is ready after about a second; where KVM hangs, emulation should have its turn.
 const KVM_BOOT: Duration = Duration::from_secs(10);
+/// How long nothing may be heard from an emulated guest that boots: its kernel says nothing until its program
+/// runs. Twelve tasks that are busy for each CPU of the host made that more than two minutes.
+const TCG_BOOT: Duration = Duration::from_secs(300);
 
 /// A virtual machine and how long it may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -279,8 +282,8 @@ impl Machine<'_> {
                 }
             }
         }
-        let quiet = self.spec.quiet_timeout;
-        self.boot(Accelerator::Tcg, quiet, stop, tell).map_err(|failure| failure.error)
+        let boot = TCG_BOOT.max(self.spec.quiet_timeout);
+        self.boot(Accelerator::Tcg, boot, stop, tell).map_err(|failure| failure.error)
     }
 
     fn boot(

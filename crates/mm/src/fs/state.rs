@@ -12,7 +12,6 @@ use crate::core::Core;
 use crate::fs::ext4::journal::Journal;
 use crate::fs::inode::Vfs;
 use crate::fs::xfs::buf::{ClusterId, ClusterState, XfsBuffers};
-use crate::fs::xfs::items::ItemState;
 use crate::fs::xfs::log::{Change, Committed, XfsLog};
 use crate::pages::cache::PageCache;
 use crate::slab::object::Object;
@@ -139,19 +138,17 @@ impl Fs {
         self.xfs_log.set_size(size);
     }
 
-    /// What is wrong with XFS, if anything is.
+    /// What is wrong with XFS, if anything is: with its log, its buffers, or its evicted inodes.
     pub(crate) fn check_xfs(&self, inode_cluster: InodeCluster) -> Result<(), &'static str> {
         self.xfs_log.check()?;
-        for (_, mapping) in self.vfs.reclaimable.all() {
-            if !self.xfs_log.items().is_known(mapping) {
-                return Err("an evicted inode is not known to the log");
-            }
-            let cluster = self.xfs_log.items().cluster(mapping);
-            let needs =
-                inode_cluster == InodeCluster::Pinned && self.xfs_log.state(mapping) != ItemState::Clean;
-            if needs && self.xfs_buffers.holders(cluster).is_none_or(|holders| holders == 0) {
-                return Err("the buffer of an inode that is not clean is not held");
-            }
+        let items = self.xfs_log.items();
+        let pins = inode_cluster == InodeCluster::Pinned;
+        self.xfs_buffers.check(|cluster| u8::from(pins && !items.is_cluster_clean(cluster)))?;
+        if items.flushing_clusters().any(|cluster| !self.xfs_buffers.is_writing(cluster)) {
+            return Err("an inode is being flushed into a buffer that nobody writes");
+        }
+        if self.vfs.reclaimable.all().any(|(_, mapping)| !items.is_known(mapping)) {
+            return Err("an evicted inode is not known to the log");
         }
         Ok(())
     }

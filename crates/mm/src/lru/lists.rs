@@ -152,6 +152,8 @@ pub struct Lru {
     /// What the lists of all cgroups add up to, by node.
     nodes: Vec<PagesByZone>,
     pub(super) cpus: Vec<CpuBatches>,
+    /// Locked pages by node and zone.
+    pub(super) locked: Vec<[u64; ZoneKind::COUNT]>,
     /// Where refaulted pages were activated since the last snapshot; not kept with root aging.
     pub(super) activated: Vec<(MemcgId, NodeId)>,
 }
@@ -163,6 +165,7 @@ impl Lru {
             lruvecs: vec![Lruvec::default(); nodes],
             nodes: vec![PagesByZone::default(); nodes],
             cpus: vec![CpuBatches::default(); cpus],
+            locked: vec![[0; ZoneKind::COUNT]; nodes],
             activated: Vec::new(),
         }
     }

@@ -6,8 +6,8 @@
 //!   second access --> [activate batch]    --> active head
 //! ```
 //!
-//! Pages in a batch are on no list. Left out: rotation and lazy-free batches. Neighbour:
-//! [`crate::lru::lists`].
+//! Pages in a batch are on no list. Left out: rotation and lazy-free batches. Neighbours:
+//! [`crate::lru::lists`], [`crate::lru::mlock`].
 
 use units::{CpuId, Pfn};
 
@@ -47,6 +47,7 @@ impl Lru {
         for pfn in batch.drain(..) {
             // A page that was removed while it waited here is marked by its state.
             if core.alloc.frames.state(pfn) == FrameState::Batch {
+                self.cull(core, pfn);
                 self.insert(core, pfn);
             }
         }
@@ -146,28 +147,11 @@ impl Lru {
         }
     }
 
-    /// Locks a page into memory: it moves to the unevictable list (`mlock_folio`).
-    pub fn mlock<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
-        if core.alloc.frames.flags(pfn).has(PageFlags::MLOCKED) {
-            return;
-        }
-        if core.alloc.frames.state(pfn) == FrameState::Batch {
-            self.drain_all(core);
-        }
-        self.drain(core, cpu);
-        if core.alloc.frames.state(pfn) == FrameState::Lru {
-            self.remove(core, pfn);
-        }
-        core.alloc.frames.set_flags(pfn, PageFlags::MLOCKED.set(PageFlags::UNEVICTABLE));
-        core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
-        self.insert(core, pfn);
-        let pages = u64::from(core.alloc.frames.pages(pfn));
-        core.alloc.events.add(VmEvent::UnevictablePgsMlocked, pages);
-        core.alloc.events.add(VmEvent::UnevictablePgsCulled, pages);
-    }
-
     /// Takes a page that is being freed off its list or out of its batch.
     pub(crate) fn detach<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        if core.alloc.frames.flags(pfn).has(PageFlags::MLOCKED) {
+            self.forget_locked(core, pfn);
+        }
         match core.alloc.frames.state(pfn) {
             FrameState::Lru => {
                 self.remove(core, pfn);

@@ -241,6 +241,41 @@ impl AnonMaps {
         }
     }
 
+    /// `munlock` of the pages among `count` from `first`; a huge page that lies partly in there is split before.
+    pub fn unlock<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        anon: AnonId,
+        first: u32,
+        count: u32,
+    ) {
+        let range = first..first.saturating_add(count);
+        let mut index = first;
+        while let Some((pfn, start, pages)) = self.next_whole(core, lru, anon, range.clone(), index) {
+            lru.munlock(core, pfn);
+            index = start + pages;
+        }
+    }
+
+    /// Frees the pages of a mapping that are not locked; returns the pages freed.
+    pub fn unmap_unlocked<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        anon: AnonId,
+    ) -> u64 {
+        let heads: Vec<(u32, Pfn)> = self.heads(anon).collect();
+        let is_locked = |pfn| core.alloc.frames.flags(pfn).has(PageFlags::MLOCKED);
+        let unlocked: Vec<(u32, u32)> = heads
+            .into_iter()
+            .filter(|&(_, pfn)| !is_locked(pfn))
+            .map(|(index, pfn)| (index, core.alloc.frames.pages(pfn)))
+            .collect();
+        unlocked.into_iter().map(|(index, pages)| self.unmap(core, lru, cpu, anon, index, pages)).sum()
+    }
+
     /// The reverse map: lets the place of `old` name `new` instead.
     pub(crate) fn replace<T: Trace>(&mut self, core: &Core<T>, anon: AnonId, old: Pfn, new: Pfn) {
         let (index, pages) = (core.alloc.frames.index(old), core.alloc.frames.pages(old));

@@ -118,6 +118,19 @@ impl Reclaim {
         Some(SlabScan { shrinker, memcg, node, plan })
     }
 
+    /// Whether no shrinker but the super block's has an object to free on `node`, in the root's name.
+    pub fn is_super_block_all<T: Trace>(
+        &self,
+        core: &Core<T>,
+        cache: &PageCache,
+        fs: &Fs,
+        node: NodeId,
+    ) -> bool {
+        Shrinker::ALL.iter().all(|&shrinker| {
+            shrinker == Shrinker::SuperBlock || freeable(core, cache, fs, shrinker, MemcgId::ROOT, node) == 0
+        })
+    }
+
     /// Looks at the next batch of objects; none when the visit is over.
     pub fn shrink_slab_batch<T: Trace>(
         &mut self,
@@ -162,7 +175,8 @@ impl Reclaim {
     }
 
     /// After a pass over a node: slab pages that the reclaimer freed in it, pages that it dropped with their inodes,
-    /// and since 5.7 those of buffers of XFS, count as reclaimed (`flush_reclaim_state`; MECHANISMS 6.7). What RCU frees later counts for nobody.
+    /// and since 5.7 those of buffers of XFS, count as reclaimed (`flush_reclaim_state`; MECHANISMS 6.7). What RCU
+    /// frees later counts for nobody.
     pub fn credit_slab<T: Trace>(&self, core: &Core<T>, sc: &mut ScanControl) {
         let freed = core::mem::take(&mut sc.reclaimed_slab);
         if sc.is_global() || core.rules().slab_credit == SlabCredit::AllReclaim {

@@ -135,6 +135,10 @@ features! {
     PcpAutoSize = "pcp-auto-size",
         "per-CPU page lists size themselves, refills double",
         "6.7", PcpGeneration: HighOrder => AutoSize;
+    /// [`OomReaper::TakesLocked`]
+    OomReapsLocked = "oom-reaps-locked",
+        "the OOM reaper takes memory that is locked by mlock, too",
+        "5.18", OomReaper: SparesLocked => TakesLocked;
     /// [`AtomicMark::Unboosted`]
     AtomicIgnoresBoost = "atomic-ignores-boost",
         "atomic requests ignore the watermark boost",

@@ -193,6 +193,11 @@ impl Cache {
         }
     }
 
+    /// Whether `/proc/slabinfo` has a line for it: what stands for general-purpose caches shares theirs.
+    pub const fn has_own_line(self) -> bool {
+        !matches!(self, Self::Ext4Extra | Self::XfsExtra | Self::XfsLogVector | Self::XfsLogVectorExtents)
+    }
+
     /// Its objects are freed by an RCU callback (MECHANISMS 9.1): dentries, inodes and what hangs on an inode of
     /// XFS (`xfs_inode_free_callback` frees the log item and its spare vector), nodes of trees
     /// (`radix_tree_node_rcu_free`). Of what hangs on an inode of ext4, the security blob waits, too, but not

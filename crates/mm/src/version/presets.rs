@@ -112,6 +112,7 @@ const RULES_2632: Rules = Rules {
     fragment_stall: FragmentStall::Off,
     fallback: FallbackPolicy::LargestFirst,
     pcp: PcpGeneration::Classic,
+    oom_reaper: OomReaper::SparesLocked,
     atomic_mark: AtomicMark::Boosted,
     highatomic: HighatomicReserve::Blocks,
     compact_folios: CompactFolios::Single,
@@ -235,6 +236,7 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::StatFreshness(StatFreshness::Threshold),
     Rule::Throttle(Throttle::ReclaimThrottle),
     Rule::InodeLru(InodeLru::WithoutPages),
+    Rule::OomReaper(OomReaper::TakesLocked),
 ]);
 
 const RULES_612: Rules = RULES_61.edited(&[

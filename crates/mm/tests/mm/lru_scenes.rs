@@ -97,6 +97,7 @@ fn locked_memory_is_on_the_unevictable_list_only() {
     let anon = world.mem.anon_create();
     world.mem.anon_map(CPU, anon, 0, pfn, ROOT);
     world.mem.lru.mlock(&mut world.mem.core, REMOTE, pfn);
+    world.mem.lru_drain_all();
     let on = |list| world.mem.lru_list(ROOT, NODE, list).collect::<Vec<_>>();
     assert_eq!((on(LruList::Unevictable), on(LruList::InactiveAnon)), (vec![pfn], vec![]));
     world.mem.anon_remove(CpuId(0), anon);

@@ -95,6 +95,9 @@ fn every_version_decides_as_its_sources_say() {
       PcpGeneration(Classic): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       PcpGeneration(HighOrder): 6.1 +pcp-high-order
       PcpGeneration(AutoSize): 6.12 7.2 +pcp-auto-size
+    what the OOM reaper takes
+      OomReaper(SparesLocked): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      OomReaper(TakesLocked): 6.1 6.12 7.2 +oom-reaps-locked
     the mark of atomic requests
       AtomicMark(Boosted): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       AtomicMark(Unboosted): 5.10 6.1 6.12 7.2 +atomic-ignores-boost

@@ -15,6 +15,7 @@ fn time(task: &str, within: &str, count: u64, ms: u64) -> SectionTime {
         count,
         spent_ns: ms * 1_000_000,
         longest_ns: ms * 1_000_000,
+        waited: count / 2,
     }
 }
 
@@ -68,14 +69,16 @@ fn vanilla() -> Recording {
 }
 
 fn changed() -> Recording {
-    told("linux-5.7+async-inode-reclaim", vec![time("kswapd0", "kswapd", 2, 900)], Vec::new())
+    let sections = vec![time("kswapd0", "kswapd", 2, 900), time("creator-1", "allocation pause", 3, 300)];
+    let pause = wait("creator-1", "allocation pause", "congestion_wait", "any write to a disk", 3, 300);
+    told("linux-5.7+async-inode-reclaim", sections, vec![pause])
 }
 
 #[test]
 fn a_run_says_who_blocks_on_whom_and_what_part_of_the_stalls_that_is() {
     insta::assert_snapshot!(crate::blocked::who_blocks(&vanilla(), false, 110), @r"
-    allocation stalls: 50 of 2 tasks, 10 s in all, 8.301 s (83 %) of it waiting; 8 s (80 %) in xfs_reclaim_inode
-      inside the super-block shrinker
+    allocation stalls: 50 of 2 tasks, 10 s in all; 25 of them waited, 8.301 s (83 %), 8 s of that in
+      xfs_reclaim_inode inside the super-block shrinker
      who blocks on whom                      who                  times  in all  of it
      allocation stall                        creator-* (2 tasks)     50    10 s  100 %
        super-block shrinker                  creator-* (2 tasks)    500   8.5 s   85 %
@@ -87,11 +90,15 @@ fn a_run_says_who_blocks_on_whom_and_what_part_of_the_stalls_that_is() {
        super-block shrinker                  kswapd0                 20     8 s   89 %
          xfs_reclaim_inode: own inode write  kswapd0                900   7.9 s   88 %
     ");
-    insta::assert_snapshot!(crate::blocked::who_blocks(&changed(), false, 110), @r"
-    allocation stalls: none
-     who blocks on whom  who      times  in all  of it
-     kswapd              kswapd0      2  900 ms  100 %
+    insta::assert_snapshot!(crate::blocked::who_blocks(&changed(), true, 110), @r"
+    allocation stalls: none; 3 pauses before another try, 300 ms
+     who blocks on whom                      who        times  in all  of it
+     kswapd                                  kswapd0        2  900 ms  100 %
+     allocation pause                        creator-1      3  300 ms  100 %
+       congestion_wait: any write to a disk  creator-1      3  300 ms  100 %
     ");
+    let idle = told("linux-6.12", vec![time("kswapd0", "kswapd", 2, 900)], Vec::new());
+    assert_eq!(crate::blocked::who_blocks(&idle, false, 110), "", "nobody blocks on anybody");
     let all = crate::blocked::who_blocks(&vanilla(), true, 110);
     assert!(all.contains("folio_wait_locked: read of a page"), "what is little is shown on demand: {all}");
 }
@@ -104,7 +111,7 @@ fn a_comparison_has_the_same_paths_side_by_side() {
     let (_, told) = text.split_once("who blocks on whom").unwrap();
     let (told, _) = told.split_once("all 9 counters").unwrap();
     insta::assert_snapshot!(format!("who blocks on whom{told}"), @r"
-    who blocks on whom                      linux-5.7  linux-5.7+async-inode-  change
+    who blocks on whom                      linux-5.7  linux-5.7+async-inode-   change
                                                                        reclaim
      allocation stall                             10 s                    0 ns  -100 %
      allocation stall, times                        50                       0  -100 %
@@ -117,9 +124,12 @@ fn a_comparison_has_the_same_paths_side_by_side() {
      kswapd, times                                   2                       2     0 %
        super-block shrinker                        8 s                    0 ns  -100 %
          xfs_reclaim_inode: own inode write      7.9 s                    0 ns  -100 %
-    linux-5.7: allocation stalls: 50 of 2 tasks, 10 s in all, 8.301 s (83 %) of it waiting; 8 s (80 %) in
+     allocation pause                             0 ns                  300 ms  +300 ms
+     allocation pause, times                         0                       3    +3
+       congestion_wait: any write to a disk       0 ns                  300 ms  +300 ms
+    linux-5.7: allocation stalls: 50 of 2 tasks, 10 s in all; 25 of them waited, 8.301 s (83 %), 8 s of that in
       xfs_reclaim_inode inside the super-block shrinker
-    linux-5.7+async-inode-reclaim: allocation stalls: none
+    linux-5.7+async-inode-reclaim: allocation stalls: none; 3 pauses before another try, 300 ms
     ");
     let markdown = to_markdown(&groups, 110).unwrap();
     let row = "| allocation stall > super-block shrinker > xfs_reclaim_inode | 8 s | 0 ns | -100 % |";

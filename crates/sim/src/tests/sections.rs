@@ -36,7 +36,8 @@ fn told(sim: &Sim) -> String {
     let micros = |Nanos(nanos)| nanos / 1000;
     let path = |within: crate::Within| within.path().collect::<Vec<_>>().join(" > ");
     let sections = sim.sections().into_iter().map(|time| {
-        format!("{}: {} us in {} x {}", time.phase, micros(time.spent), time.count, path(time.within))
+        let (within, stays) = (path(time.within), format!("{}, {} with a wait", time.count, time.waited));
+        format!("{}: {} us in {within} ({stays})", time.phase, micros(time.spent))
     });
     let waits = sim.waits().into_iter().filter(|waits| waits.reason != WaitReason::UserSleep).map(|waits| {
         let on = crate::whom_name(waits.reason, waits.within.whom);

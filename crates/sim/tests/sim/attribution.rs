@@ -53,7 +53,7 @@ fn each_wait_is_in_one_sum_and_in_the_stall_of_its_task() {
 fn create(kernel: &str) -> SimResult {
     let kernel = mm::Version::parse(kernel).expect("a kernel");
     let (hardware, layout) = machines::build("evo-ssd", Bytes(64 * MIB), &kernel).expect("a machine");
-    let params = [("files", "12000"), ("loops", "2"), ("delete", "off")];
+    let params = [("processes", "4"), ("files", "3000"), ("loops", "3"), ("delete", "off")];
     let program = Program::Workload(Workload::new("small-files", params).expect("its parameters"));
     let filesystem = Filesystem::Xfs;
     let spec = SimRun { filesystem, ..SimRun::new(program, kernel, hardware, layout) };
@@ -81,7 +81,7 @@ fn what_is_told_of_a_section_is_no_more_than_the_section() {
         assert!(parts.get(&(task, within)).is_none_or(|&waited| waited <= time), "{task:?} {within:?}");
         *parts.entry((task, Within { shrinker: None, ..within })).or_default() += time;
     }
-    assert!(parts.len() > 10, "many wait");
+    assert!(parts.len() > 5, "many wait");
     for (key, part) in parts {
         assert!(part <= times[&key], "{key:?}: {part} of {}", times[&key]);
     }
@@ -116,10 +116,10 @@ fn allocation_stalls_wait_for_inodes_in_the_shrinker_and_with_both_changes_nobod
             assert!(waited > 0.5 * stalled, "{waited} of {stalled} s");
             let whom: std::collections::BTreeSet<_> = inodes().map(|waits| waits.within.whom).collect();
             assert!(whom.contains(&Some(Whom::OwnInodeWrite)), "{whom:?}");
-            assert!(whom.contains(&Some(Whom::GroupLock(STALL.site))), "{whom:?}");
+            assert!(whom.contains(&Some(Whom::GroupLock(Some(Site::Kswapd)))), "{whom:?}");
         } else {
             assert_eq!(inodes().count(), 0);
-            assert!(stalled < 1.0, "{stalled} s");
+            assert!(stalled < 0.1, "{stalled} s, that is computing");
         }
     }
 }

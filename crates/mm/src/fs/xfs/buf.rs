@@ -230,6 +230,53 @@ impl XfsBuffers {
         self.buffers.get(cluster.0 as usize)?.map(|buffer| buffer.held)
     }
 
+    /// Walks every list; returns what is wrong. `keepers`: by how many a buffer has to be held beside a write
+    /// of it.
+    pub(crate) fn check(&self, keepers: impl Fn(ClusterId) -> u8) -> Result<(), &'static str> {
+        let mut listed = vec![false; self.buffers.len()];
+        for &cluster in self.lists.iter().flatten() {
+            match self.buffers.get(cluster.0 as usize) {
+                Some(Some(buffer)) if buffer.listed => {}
+                _ => return Err("a list of buffers names one that is not in memory, or not listed"),
+            }
+            if core::mem::replace(&mut listed[cluster.0 as usize], true) {
+                return Err("a buffer is on a list twice");
+            }
+        }
+        for (cluster, (buffer, listed)) in (0..).map(ClusterId).zip(self.buffers.iter().zip(listed)) {
+            let keepers = keepers(cluster);
+            let Some(buffer) = buffer else {
+                if keepers > 0 {
+                    return Err("the buffer of inodes that are not clean is not in memory");
+                }
+                continue;
+            };
+            if buffer.listed != listed {
+                return Err("a buffer says that it is on a list and is on none");
+            }
+            if buffer.held != keepers + u8::from(buffer.writing) {
+                return Err("a buffer is held by others than its write and its inodes");
+            }
+            if !buffer.listed && buffer.held == 0 {
+                return Err("a buffer is on no list, and nobody holds it");
+            }
+            if buffer.writing && !buffer.valid {
+                return Err("a buffer is written that was not read");
+            }
+        }
+        Ok(())
+    }
+
+    /// Pages of all buffers, for checks.
+    pub(crate) fn all_pages(&self) -> impl Iterator<Item = Pfn> + '_ {
+        self.buffers.iter().flatten().flat_map(|buffer| buffer.pages)
+    }
+
+    /// Whether the buffer of a cluster is being written, for checks.
+    pub(crate) fn is_writing(&self, cluster: ClusterId) -> bool {
+        self.buffers.get(cluster.0 as usize).is_some_and(|buffer| buffer.is_some_and(|it| it.writing))
+    }
+
     /// Looks `count` times at a buffer of a node, at each in turn; returns how many it took off its list. Whose
     /// pages came free is [`Self::pages_freed`].
     pub(crate) fn shrink<T: Trace>(

@@ -358,6 +358,12 @@ impl Items {
         lsn != NOWHERE && self.item(mapping).lsn == lsn
     }
 
+    /// Clusters of inodes that are being flushed, for checks.
+    pub(crate) fn flushing_clusters(&self) -> impl Iterator<Item = ClusterId> + '_ {
+        let flushing = self.items.iter().filter(|item| item.flushing);
+        flushing.map(|item| ClusterId(item.number / INODES_IN_CLUSTER))
+    }
+
     /// Walks every item and every list; returns what is wrong.
     pub(super) fn check(&self, pins: &[u8]) -> Result<(), &'static str> {
         let mut last = 0;
