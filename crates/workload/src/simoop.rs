@@ -50,7 +50,7 @@ pub const PHASES: &[&str] = &["laid_out", "warm", "measured"];
 
 /// What its draws decide, and what those of the kernel below it do.
 pub const VARIES: &[&str] = &[
-    "which pieces of which files each worker reads",
+    "which pieces of which files each worker reads, and how much memory it touches",
     "when each worker, walker and burning task begins, up to 2 ms after it was forked: their order",
     "simulated: the phase of the kernel's periodic workers (vmstat, memory.stat, the log of XFS)",
 ];
