@@ -1,9 +1,9 @@
 //! What the kernel printed when it killed a task: `/dev/kmsg`, from the start of a run on.
 //!
 //! A record is `priority,sequence,microseconds,flags;text`, one for each `read`. Of the report of the
-//! OOM killer (`dump_header`) the memory, the tasks and the verdict are kept; registers and the call
-//! trace of whoever asked for memory are not. Left out: kills before the run, and those after the
-//! first, which ended it. Next: [`crate::run`], which asks when a task was killed.
+//! OOM killer (`dump_header`) who asked, the functions of its call trace, the memory, the tasks and the
+//! verdict are kept; registers are not. Left out: kills before the run, and those after the first.
+//! Next: [`crate::run`], which asks when a task was killed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -86,6 +86,8 @@ fn report(lines: &[Line]) -> Option<Report> {
         let (_, rest) = text.split_once(key)?;
         Some(rest.split(',').next().unwrap_or(rest).to_owned())
     };
+    let request = lines[..first].iter().rposition(|line| line.text.contains(" invoked oom-killer: "));
+    let above = lines[request.unwrap_or(first)..first].iter().filter_map(asked);
     let constraint = lines[first..last].iter().find(|line| line.text.starts_with("oom-kill:"));
     Some(Report {
         at_ns: lines[last].at_ns,
@@ -93,8 +95,20 @@ fn report(lines: &[Line]) -> Option<Report> {
         cgroup: constraint.and_then(|line| after(&line.text, "task_memcg=")),
         task: between(verdict, '(', ')'),
         anon_kb: after(verdict, "anon-rss:").and_then(|text| text.trim_end_matches("kB").parse().ok()),
-        lines: lines[first..=last].iter().map(|line| line.text.clone()).collect(),
+        lines: above.chain(lines[first..=last].iter().map(|line| line.text.clone())).collect(),
     })
+}
+
+/// What of the lines above memory tells who asked and what for: the request, and the functions of the call trace
+/// without their offsets.
+fn asked(line: &Line) -> Option<String> {
+    let text = &line.text;
+    if text.contains(" invoked oom-killer: ") || text.starts_with("Call Trace:") {
+        return Some(text.clone());
+    }
+    let (function, _) = text.split_once("+0x")?;
+    let is_certain = text.starts_with(' ') && !text.contains('?');
+    is_certain.then(|| function.to_owned())
 }
 
 /// What stands between the first `open` and the next `close`.
@@ -113,6 +127,10 @@ mod tests {
         4,812,3214000,-;init invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n\
         4,813,3214010,-;CPU: 0 UID: 0 PID: 77 Comm: init Not tainted 6.12.9 #1\n\
         4,814,3214020,-;Call Trace:\n\
+        4,814,3214021,-; dump_header+0x4a/0x220\n\
+        4,814,3214022,-; ? find_held_lock+0x2b/0x80\n\
+        4,814,3214023,-; handle_mm_fault+0x96/0x2c0\n\
+        4,814,3214024,-;RIP: 0033:0x401a2c\n\
         6,815,3214100,-;memory: usage 1024kB, limit 1024kB, failcnt 31\n\
         6,816,3214110,-;Memory cgroup stats for /pagetide/P:\n\
         6,817,3214120,-;anon 184320\n\
@@ -121,13 +139,22 @@ mod tests {
         3,820,3215000,-;oom_reaper: reaped process 77 (init), now anon-rss:0kB";
 
     #[test]
-    fn the_report_of_a_kill_is_memory_tasks_and_verdict_without_the_call_trace() {
+    fn the_report_of_a_kill_is_who_asked_memory_tasks_and_verdict_without_registers() {
         let lines: Vec<Line> = LOG.lines().filter_map(|record| line(record.trim_start())).collect();
         let report = report(&lines).unwrap();
         assert_eq!((report.at_ns, report.by_limit, report.anon_kb), (3_214_140_000, true, Some(180)));
         assert_eq!(report.cgroup.as_deref(), Some("/pagetide/P/B"));
-        assert_eq!(report.lines.len(), 5);
-        assert_eq!(report.lines[0], "memory: usage 1024kB, limit 1024kB, failcnt 31");
+        assert_eq!(report.lines.len(), 9);
+        assert_eq!(
+            report.lines[..5],
+            [
+                "init invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+                "Call Trace:",
+                " dump_header",
+                " handle_mm_fault",
+                "memory: usage 1024kB, limit 1024kB, failcnt 31"
+            ]
+        );
     }
 
     #[test]

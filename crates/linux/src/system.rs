@@ -386,8 +386,15 @@ impl System for LinuxSystem {
 
     async fn set_oom_score_adj(&self, adj: i16) -> Result<(), SystemError> {
         let text = adj.to_string();
-        cgroup::write_existing(Path::new("/proc/self/oom_score_adj"), &text)
-            .map_err(|error| failed("write oom_score_adj", &text, &error))
+        cgroup::write_existing(Path::new("/proc/self/oom_score_adj"), &text).map_err(|error| {
+            let error = failed("write oom_score_adj", &text, &error);
+            if matches!(error.errno, Errno::Acces | Errno::Perm) {
+                let note =
+                    format!("no task could have an oom_score_adj of {text}: it needs CAP_SYS_RESOURCE");
+                self.0.control.send(&Message::Note(note));
+            }
+            error
+        })
     }
 
     async fn oom_kills(&self) -> Result<u64, SystemError> {

@@ -149,7 +149,6 @@ impl<T: Trace> Memory<T> {
             }
         }
         self.check_node_sizes()?;
-        self.check_locked()?;
         ensure!(states == listed, "{states} frames say that they are on a list, {listed} are");
         for pfn in self.lru.add_batches() {
             ensure!(
@@ -158,26 +157,6 @@ impl<T: Trace> Memory<T> {
                 frames.state(pfn)
             );
         }
-        Ok(())
-    }
-
-    /// The unevictable list holds locked pages, other lists none; all that are locked are counted.
-    fn check_locked(&self) -> Result<(), Violation> {
-        let frames = &self.core.alloc.frames;
-        let mut locked = 0;
-        for pfn in (0..u32::try_from(frames.len()).expect("frame numbers are 32 bits")).map(Pfn) {
-            if !frames.is_lru_page(pfn) {
-                continue;
-            }
-            let flags = frames.flags(pfn);
-            let (is_locked, is_culled) = (flags.has(PageFlags::MLOCKED), flags.has(PageFlags::UNEVICTABLE));
-            let on_list = frames.state(pfn) == FrameState::Lru;
-            ensure!(!is_culled || is_locked, "{pfn:?} is unevictable and nobody locked it");
-            ensure!(!(on_list && is_locked) || is_culled, "{pfn:?} is locked and on a list for reclaim");
-            locked += if is_locked { u64::from(frames.pages(pfn)) } else { 0 };
-        }
-        let counted = self.lru.all_locked_pages();
-        ensure!(locked == counted, "{locked} pages are locked, {counted} are counted");
         Ok(())
     }
 
@@ -245,7 +224,8 @@ impl<T: Trace> Memory<T> {
         self.fs
             .check_xfs(self.core.rules().inode_cluster)
             .map_err(|problem| Violation(String::from(problem)))?;
-        if let Some(pfn) = self.fs.xfs_buffers.all_pages().find(|&pfn| frames.state(pfn) != FrameState::InUse) {
+        if let Some(pfn) = self.fs.xfs_buffers.all_pages().find(|&pfn| frames.state(pfn) != FrameState::InUse)
+        {
             return Err(Violation(format!("{pfn:?} of a buffer is {:?}", frames.state(pfn))));
         }
         let slabs = self.core.slabs.check();

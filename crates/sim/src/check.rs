@@ -8,7 +8,8 @@
 //!    than its task's debt and what is left of the slice, which is never zero.
 //! 5. The links of a wait queue agree in both directions with what its tasks say.
 //! 6. A sleeper with a timeout has exactly one live timer; all other timers are counted as stale.
-//! 7. Every request in a place of a device has exactly one completion to come.
+//! 7. Every request that a device has begun has exactly one completion to come; a disk begins one at a time of
+//!    those in its places, and does not rest while it has any.
 //! 8. A task has its program until that has ended; it may have debt left to pass then.
 
 use crate::event::Class;
@@ -110,7 +111,7 @@ impl State {
             assert!(!task.timer_armed || task.place == Place::Blocked, "task {index} is awake with a timer");
         }
         for (number, (device, events)) in self.devices.iter().zip(completions).enumerate() {
-            assert!(events == device.requests_in_places(), "device {number} has {events} events");
+            assert!(events == device.requests_begun(), "device {number} has {events} events");
         }
         assert!(self.agenda.stale() == stale, "{stale} timers are stale");
     }

@@ -260,7 +260,15 @@ impl Device {
         self.burst_used = self.burst_used.saturating_sub(u64::try_from(moved).unwrap_or(u64::MAX));
     }
 
-    /// Requests that the device works on.
+    /// Requests that are to be completed: all in places, or the one that a disk has begun of those.
+    pub(crate) fn requests_begun(&self) -> usize {
+        match self.model.order {
+            Order::Arrival => self.requests_in_places(),
+            Order::Position => self.requests_in_places().min(1),
+        }
+    }
+
+    /// Requests that the device has taken.
     pub(crate) fn requests_in_places(&self) -> usize {
         self.places.len() - self.free_places.len()
     }

@@ -17,6 +17,10 @@
 //!    three, so a base sample covers 512 faults; phase `faulted` ends;
 //! 4. the readers are stopped by a file that they look for, since tasks share nothing else.
 //!
+//! With `order=rounds` a writer has all its files open and writes a block of each in turn. That is what the job of
+//! the reference suite asks `fio` for: it names neither `openfiles` nor `file_service_type`, so that all files are
+//! open (its script raises `ulimit -n` to their number) and are served round robin.
+//!
 //! Left out: what `fio` itself keeps of its files, and that its writers look for them in vain.
 //!
 //! Event counts are those of the whole run, as the reference suite counts them: its tracer runs
@@ -80,6 +84,12 @@ pub const PARAMS: &[ParamSpec] = &[
         kind: ParamKind::Count { min: 1, max: 1000 },
         default: Some("100"),
         help: "percent of the usual amount of files and mappings",
+    },
+    ParamSpec {
+        name: "order",
+        kind: ParamKind::Choice(&["files", "rounds"]),
+        default: Some("files"),
+        help: "writers finish a file before the next; rounds: open all, and write a block of each in turn",
     },
     ParamSpec {
         name: "filesystem",
@@ -152,6 +162,8 @@ pub struct HugeFaults {
     threads: Option<u64>,
     nodes: Option<u64>,
     file_size: Bytes,
+    /// All files are open at once, and get a block in turn.
+    in_rounds: bool,
     scale_percent: u64,
 }
 
@@ -176,6 +188,7 @@ impl HugeFaults {
             threads: params.count("threads"),
             nodes: params.count("nodes"),
             file_size: params.size("file_size").expect("file_size has a default"),
+            in_rounds: params.choice("order") == Some("rounds"),
             scale_percent: params.count("scale").expect("scale has a default"),
         })
     }
@@ -237,11 +250,14 @@ impl HugeFaults {
     async fn create_files<S: System>(&self, sys: &S, sizes: Sizes) -> Result<(), WorkloadError> {
         let mut writers = Vec::new();
         for task in 0..FILE_TASKS {
-            let (files, size) = (sizes.files_per_task, self.file_size);
+            let (files, size, in_rounds) = (sizes.files_per_task, self.file_size, self.in_rounds);
             let name = format!("writer{task}");
             let spec = TaskSpec::named(name.clone());
             let program = move |sys: S| async move {
                 chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+                if in_rounds {
+                    return write_in_rounds(&sys, task, files, size).await;
+                }
                 write_files(&sys, task, files, size).await
             };
             writers.push(sys.spawn(spec, program).await?);
@@ -312,6 +328,22 @@ async fn write_files<S: System>(sys: &S, task: u64, files: u64, size: Bytes) -> 
         let mut offset = 0;
         while offset < size.get() {
             offset += sys.write(&file, offset, PAGE_SIZE.min(size.get() - offset)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Opens all files and writes the first block of each, then the second of each, and so on; all are closed at the end.
+async fn write_in_rounds<S: System>(sys: &S, task: u64, files: u64, size: Bytes) -> Result<(), SystemError> {
+    sys.make_dir(&directory(task)).await?;
+    let mut open = Vec::new();
+    for offset in (0..size.get()).step_by(PAGE_SIZE as usize) {
+        for number in 0..files {
+            if offset == 0 {
+                open.push(sys.open(&file_path(task, number), OpenMode::Create).await?);
+            }
+            let file = &open[usize::try_from(number).expect("an index")];
+            sys.write(file, offset, PAGE_SIZE.min(size.get() - offset)).await?;
         }
     }
     Ok(())

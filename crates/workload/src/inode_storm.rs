@@ -20,6 +20,7 @@
 //! `pinner=stays`: the workload itself pins, ever more of one mapping. `pinner=anew`: each step a task maps
 //! and locks the whole amount, whose memory is free again before the next step, as the measured guests'
 //! `mlockpin` does. Whoever pins has an `oom_score_adj` of -1000, and so has the workload; those who create 0.
+//! A host that does not permit that has 0 and 1000 instead.
 //!
 //! Left out: that the source's author deleted the files between his runs. Neighbours: [`crate::creators`].
 
@@ -145,9 +146,10 @@ const PIN_CHUNK: u64 = 32;
 const LOOK_EVERY: u64 = 256;
 /// How often a process looks whether it may begin.
 const WAIT: Nanos = Nanos::from_millis(10);
-/// Of a task that nobody kills, and of one like any other.
+/// The `oom_score_adj` of a task that nobody kills, of one like any other, and of one that is killed first.
 const SPARED: i16 = -1000;
 const ORDINARY: i16 = 0;
+const FIRST: i16 = 1000;
 
 /// Who pins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,6 +197,8 @@ struct Step {
     files_per_process: u64,
     /// Kills before it.
     kills: u64,
+    /// The `oom_score_adj` of those who create.
+    adj: i16,
 }
 
 /// What a step came to.
@@ -325,7 +329,7 @@ impl InodeStorm {
     /// The first failing system call while nobody was killed.
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         let sizes = self.sizes(MachineSize::of(&sys));
-        sys.set_oom_score_adj(SPARED).await?;
+        let adj = spare(&sys).await?;
         for process in 0..self.processes {
             sys.make_dir(&directory(process)).await?;
         }
@@ -342,7 +346,8 @@ impl InodeStorm {
         let (mut steps, mut pinned) = (Vec::new(), 0);
         sys.keep(&so_far(&steps));
         for (number, pages) in (0..).zip(sizes.amounts()) {
-            let step = Step { number, pinned, pages, files_per_process: sizes.files_per_process, kills };
+            let files_per_process = sizes.files_per_process;
+            let step = Step { number, pinned, pages, files_per_process, kills, adj };
             let stepped = match &held {
                 Some(mapping) => self.step(&sys, step, mapping).await?,
                 None => self.step_anew(&sys, step).await?,
@@ -403,6 +408,16 @@ impl InodeStorm {
         }
         let took = sys.now().saturating_sub(begin);
         Ok(Stepped { pinned, files, took, killed, memory: Memory::of(&sys.vmstat().await?) })
+    }
+}
+
+/// Spares the calling task; returns what those who create are to have. Who may not spare itself has them killed
+/// first, which needs no privilege.
+async fn spare<S: System>(sys: &S) -> Result<i16, SystemError> {
+    match sys.set_oom_score_adj(SPARED).await {
+        Ok(()) => Ok(ORDINARY),
+        Err(error) if matches!(error.errno, Errno::Acces | Errno::Perm) => Ok(FIRST),
+        Err(error) => Err(error),
     }
 }
 
@@ -487,7 +502,7 @@ impl Creator {
     /// Makes its files, or as many as it does until somebody is killed; returns how many.
     async fn run<S: System>(self, sys: &S) -> Result<u64, SystemError> {
         let Self { storm, step, process } = self;
-        sys.set_oom_score_adj(ORDINARY).await?;
+        sys.set_oom_score_adj(step.adj).await?;
         let signal = signal(step.number);
         while let Err(error) = sys.file_size(&signal).await {
             if error.errno != Errno::NoEnt {

@@ -7,13 +7,13 @@
 //! the source's figures, or assumed, which [`Simoop::remarks`] prints with each run.
 //!
 //! Theory of operation, with M the memory of the machine:
-//! 1. data files of 2.4 M lie in 16 directories. Each worker fills its part of a working set of 0.6 M, which
-//!    stays; burning tasks keep a fifth of the CPUs from the kernel's threads. Phase `laid_out`, and when the
-//!    warm-up is over, `warm`;
-//! 2. a worker does one work after the other: it reads pieces of data files, drawn at random (one sample of
-//!    *read* latency), touches memory that it maps and gives back in the end (*allocation* latency), writes a
-//!    result of as many files (*write* latency), and deletes the result of some works ago: so inodes are made,
-//!    become dirty, and go;
+//! 1. data files of 2.4 M lie in 16 directories, small files beside them. The workers' working set is 0.6 M on
+//!    average: each fills half of its part, which stays; burning tasks keep a fifth of the CPUs from the kernel's threads. Phase
+//!    `laid_out`, and when the warm-up is over, `warm`;
+//! 2. a worker does one work after the other: it maps and touches memory, up to its whole part of the working
+//!    set, evenly drawn, and gives it back in the end (one sample of *allocation* latency), reads pieces of data files, drawn at random (*read*
+//!    latency), writes a result of as many files (*write* latency), and deletes the result of some works ago: so
+//!    inodes are made, become dirty, and go;
 //! 3. walkers look at every file of every directory, as `du` does, pause, and begin again: lookups that keep
 //!    dentries and inodes coming;
 //! 4. every reporting interval the main task reads how often allocations stalled. When the time is over, each
@@ -50,7 +50,7 @@ pub const PHASES: &[&str] = &["laid_out", "warm", "measured"];
 
 /// What its draws decide, and what those of the kernel below it do.
 pub const VARIES: &[&str] = &[
-    "which pieces of which files each worker reads",
+    "which pieces of which files each worker reads, and how much memory it touches",
     "when each worker, walker and burning task begins, up to 2 ms after it was forked: their order",
     "simulated: the phase of the kernel's periodic workers (vmstat, memory.stat, the log of XFS)",
 ];
@@ -66,7 +66,7 @@ const fn size(name: &'static str, default: Option<&'static str>, help: &'static 
 
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
-    count("threads", 4096, None, "workers; without it five for each CPU"),
+    count("threads", 4096, None, "workers; without it one for each CPU"),
     ParamSpec {
         name: "burners",
         kind: ParamKind::Count { min: 0, max: 4096 },
@@ -79,10 +79,21 @@ pub const PARAMS: &[ParamSpec] = &[
         default: Some("2"),
         help: "tasks that look at every file, as du does",
     },
-    count("walk_pause", 86_400, Some("10"), "seconds between two walks of a walker"),
+    count("walk_pause", 86_400, Some("60"), "seconds between two walks of a walker"),
+    ParamSpec {
+        name: "tree_files",
+        kind: ParamKind::Count { min: 0, max: 1 << 30 },
+        default: None,
+        help: "files that only walkers look at; without it one for each 160 KiB of memory",
+    },
     count("directories", 1000, Some("16"), "directories of the files"),
-    size("working_set", None, "memory that the workers keep, together; without it 60 % of all"),
-    size("alloc", Some("8M"), "memory that a work touches and gives back"),
+    size("working_set", None, "memory of all workers, on average; without it 60 % of all"),
+    ParamSpec {
+        name: "touched",
+        kind: ParamKind::Count { min: 0, max: 100 },
+        default: Some("50"),
+        help: "percent of the working set that works map and touch, the rest stays",
+    },
     size("file_size", Some("80M"), "size of a data file"),
     count("files", 1_000_000, None, "data files; without it those of 2.4 times the memory"),
     count("pieces", 4096, Some("8"), "pieces that a work reads, and files that it writes"),
@@ -130,9 +141,8 @@ const fn latency(name: &'static str, help: &'static str) -> MetricSpec {
     metric(name, "µs", Better::Less, TIME_RESOLUTION_US, help)
 }
 
-/// Workers for each CPU: the source's 13.4 works a second took 3.3, 2.6 and 0.2 s each, so some 82 were
-/// under way on its 16 CPUs.
-const WORKERS_OF_CPU: u64 = 5;
+/// Bytes of memory for each file that only walkers look at, so that these would take 0.8 % of it.
+const MEMORY_BY_TREE_FILE: u64 = 160 << 10;
 
 /// The program with all parameters resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,7 +153,8 @@ pub struct Simoop {
     walk_pause: Nanos,
     directories: u64,
     working_set: Option<Bytes>,
-    alloc: Bytes,
+    tree_files: Option<u64>,
+    touched: u64,
     file_size: Bytes,
     files: Option<u64>,
     pieces: u64,
@@ -161,8 +172,11 @@ struct Sizes {
     threads: u64,
     burners: u64,
     files: u64,
+    tree_files: u64,
     /// Pages that each worker keeps.
     kept_pages: u64,
+    /// Pages that a work touches at most.
+    most_pages: u64,
 }
 
 impl Simoop {
@@ -196,7 +210,8 @@ impl Simoop {
             walk_pause: Nanos::from_secs(of("walk_pause")),
             directories: of("directories"),
             working_set: params.size("working_set"),
-            alloc: bytes("alloc"),
+            tree_files: params.count("tree_files"),
+            touched: of("touched"),
             file_size,
             files: params.count("files"),
             pieces: of("pieces"),
@@ -212,25 +227,31 @@ impl Simoop {
     fn sizes(&self, machine: MachineSize) -> Sizes {
         let cpus = u64::from(machine.cpus);
         let memory = machine.memory.get() * PAGE_SIZE;
-        let threads = self.threads.unwrap_or(cpus * WORKERS_OF_CPU);
-        let kept = self.working_set.map_or(memory / 10 * 6, Bytes::get);
+        let threads = self.threads.unwrap_or(cpus);
+        let share = self.working_set.map_or(memory / 10 * 6, Bytes::get) / threads / PAGE_SIZE;
+        let touched = share * self.touched / 100;
         Sizes {
             threads,
             burners: self.burners.unwrap_or(cpus / 5),
             files: self.files.unwrap_or((memory / 10 * 24 / self.file_size.get()).max(1)),
-            kept_pages: (kept / threads / PAGE_SIZE).max(1),
+            tree_files: self.tree_files.unwrap_or(memory / MEMORY_BY_TREE_FILE),
+            kept_pages: (share - touched).max(1),
+            most_pages: (2 * touched).max(1),
         }
     }
 
     /// What it makes on `machine`.
     pub(crate) fn footprint(&self, machine: MachineSize) -> Footprint {
-        let Sizes { threads, burners, files, kept_pages } = self.sizes(machine);
+        let Sizes { threads, burners, files, tree_files, kept_pages, most_pages } = self.sizes(machine);
         let results = threads * (self.kept + 1) * self.pieces;
         let data = files.saturating_mul(self.file_size.get());
         Footprint {
-            files: Bytes(data.saturating_add(results.saturating_mul(self.write_size.get()))),
-            file_count: files + results,
-            anonymous: Bytes(threads * (kept_pages * PAGE_SIZE + self.alloc.get())),
+            files: Bytes(
+                data.saturating_add(results.saturating_mul(self.write_size.get()))
+                    .saturating_add(tree_files * tasks::TREE_FILE_SIZE.get()),
+            ),
+            file_count: files + results + tree_files,
+            anonymous: Bytes(threads * (kept_pages + most_pages) * PAGE_SIZE),
             tasks: threads + burners + self.walkers,
             disks: 1,
         }
@@ -238,23 +259,23 @@ impl Simoop {
 
     /// What is to be said of a run on `machine` with its results: its sizes, and what of them is assumed.
     pub(crate) fn remarks(&self, machine: MachineSize) -> Vec<String> {
-        let Sizes { threads, burners, files, kept_pages } = self.sizes(machine);
+        let Sizes { threads, burners, files, tree_files, kept_pages, most_pages } = self.sizes(machine);
         let memory = (machine.memory.get() * PAGE_SIZE) as f64;
         let percent = |bytes: u64| 100.0 * bytes as f64 / memory;
-        let kept = percent(threads * kept_pages * PAGE_SIZE);
+        let mean = percent(threads * (kept_pages + most_pages / 2) * PAGE_SIZE);
         vec![
             format!(
-                "{threads} workers keep {kept:.0} % of memory and read from {files} files of {}, {:.0} % of memory; \
-                 {burners} burning tasks, {} walkers",
+                "{threads} workers have {mean:.0} % of memory on average and read from {files} files of {}, {:.0} % of memory; \
+                 {burners} burning tasks, {} walkers of {tree_files} more files",
                 self.file_size,
                 percent(files.saturating_mul(self.file_size.get())),
                 self.walkers,
             ),
             format!(
-                "assumed, because the source gives no command: workers (its rate times its latencies), {} touched \
-                 by a work, {} results kept by a worker, walks {} s apart, a warm-up of {} s; pieces of a work are \
-                 read and written one after the other",
-                self.alloc,
+                "assumed, because the source gives no command: as mmtests runs it, and {} at most, evenly drawn, \
+                 touched by a work, {} results kept by a worker, files that only walkers see, walks {} s apart, a \
+                 warm-up of {} s; pieces of a work are read and written one after the other",
+                Bytes(most_pages * PAGE_SIZE),
                 self.kept,
                 self.walk_pause.get() / 1_000_000_000,
                 self.warmup.get() / 1_000_000_000,
@@ -286,13 +307,17 @@ impl Simoop {
     }
 
     async fn lay_out<S: System>(&self, sys: &S, sizes: Sizes) -> Result<Tree, WorkloadError> {
-        let tree = Tree { directories: self.directories, files: sizes.files, file_size: self.file_size };
+        let Sizes { files, tree_files, .. } = sizes;
+        let tree = Tree { directories: self.directories, files, file_size: self.file_size };
         for number in 0..self.directories {
             sys.make_dir(&tasks::directory(number)).await?;
         }
         chance::place_files(sys, NAME).await?;
-        for number in 0..sizes.files {
+        for number in 0..files {
             sys.lay_out_file(&tree.data(number), self.file_size).await?;
+        }
+        for number in 0..tree_files {
+            sys.lay_out_file(&tree.small(number), tasks::TREE_FILE_SIZE).await?;
         }
         Ok(tree)
     }
@@ -311,7 +336,7 @@ impl Simoop {
                 number,
                 tree,
                 kept_pages: sizes.kept_pages,
-                alloc: self.alloc,
+                most_pages: sizes.most_pages,
                 pieces: self.pieces,
                 read_size: self.read_size,
                 write_size: self.write_size,

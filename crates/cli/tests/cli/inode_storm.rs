@@ -5,7 +5,7 @@ use crate::support::{Scene, refused};
 
 /// Three processes on a small machine, in few steps.
 const TINY: &str = "inode-storm --mem 128M --kernel linux-5.7 --param processes=3 --param files=3000 \
-                    --param pin_from=80M --param pin_step=8M";
+                    --param pin_step=8M";
 
 fn json(scene: &Scene, arguments: &str) -> serde_json::Value {
     serde_json::from_str(&scene.data(arguments)).unwrap()
@@ -18,7 +18,7 @@ fn metrics(json: &serde_json::Value) -> &serde_json::Value {
 #[test]
 fn an_oom_kill_ends_a_run_well_with_what_was_pinned_and_what_memory_was() {
     let scene = Scene::new();
-    let run = || json(&scene, &format!("run {TINY} --format json -q"));
+    let run = || json(&scene, &format!("run {TINY} --param pin_from=80M --format json -q"));
     let json = run();
     assert_eq!(metrics(&json), metrics(&run()), "the same scenario");
     let kills = json["runs"][0]["oom_kills"].as_array().unwrap();
@@ -69,6 +69,25 @@ fn what_cannot_be_run_is_refused_in_words() {
             "run inode-storm --param pin_step=0",
             "run inode-storm --param pinner=both",
         ]),
-        @""
+        @"
+    $ run inode-storm --param files=15
+    error: parameter `files`: 15 files for 16 processes
+    hint: give `files=16` at least, or fewer `processes`
+    exit 1
+
+    $ run inode-storm --param pin_from=2G --param pin_to=1G
+    error: parameter `pin_to`: 1G is less than `pin_from`, which is 2G
+    hint: give `pin_to=2G` at least, for one step
+    exit 1
+
+    $ run inode-storm --param pin_step=0
+    error: parameter `pin_step`: 0 is outside of 4k to 1024T
+    exit 1
+
+    $ run inode-storm --param pinner=both
+    error: parameter `pinner`: unknown choice `both`
+    hint: known names: `stays`, `anew`
+    exit 1
+    "
     );
 }

@@ -127,7 +127,7 @@ fn lists_name_what_other_commands_take() {
      inode-storm         per_directory   10000     files of a process before its
                                                    next subdirectory
      inode-storm         pin_from        none      memory that the first step pins;
-                                                   without it 1/64 of all
+                                                   without it half of all
      inode-storm         pin_to          none      memory that the last step pins,
                                                    if nobody is killed before;
                                                    without it all
@@ -176,19 +176,23 @@ fn lists_name_what_other_commands_take() {
      simoop                                        readers, writers, allocators and
                                                    tree walkers that keep memory
                                                    full
-     simoop              threads         none      workers; without it five for each
+     simoop              threads         none      workers; without it one for each
                                                    CPU
      simoop              burners         none      tasks that keep a CPU busy;
                                                    without it a fifth of the CPUs
      simoop              walkers         2         tasks that look at every file, as
                                                    du does
-     simoop              walk_pause      10        seconds between two walks of a
+     simoop              walk_pause      60        seconds between two walks of a
                                                    walker
+     simoop              tree_files      none      files that only walkers look at;
+                                                   without it one for each 160 KiB
+                                                   of memory
      simoop              directories     16        directories of the files
-     simoop              working_set     none      memory that the workers keep,
-                                                   together; without it 60 % of all
-     simoop              alloc           8M        memory that a work touches and
-                                                   gives back
+     simoop              working_set     none      memory of all workers, on
+                                                   average; without it 60 % of all
+     simoop              touched         50        percent of the working set that
+                                                   works map and touch, the rest
+                                                   stays
      simoop              file_size       80M       size of a data file
      simoop              files           none      data files; without it those of
                                                    2.4 times the memory
@@ -205,7 +209,8 @@ fn lists_name_what_other_commands_take() {
      simoop              filesystem      xfs       filesystem that the machine puts
                                                    the files on
      simoop              --seed                    which pieces of which files each
-                                                   worker reads
+                                                   worker reads, and how much memory
+                                                   it touches
      simoop              --seed                    when each worker, walker and
                                                    burning task begins, up to 2 ms
                                                    after it was forked: their order

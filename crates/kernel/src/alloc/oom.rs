@@ -22,12 +22,29 @@ use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::vmstat::VmEvent;
 use mm::cgroup::tree::UNLIMITED;
+use units::Nanos;
 
 use crate::alloc::kills::OomKill;
 use crate::alloc::report::OomControl;
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::{OOM_SCORE_ADJ_MIN, Process};
+
+/// How long the OOM reaper tries for a victim's memory (`MAX_OOM_REAP_RETRIES` times 100 ms): one that a signal
+/// wakes ends long before.
+const REAPER_TRIES: Nanos = Nanos::from_secs(1);
+
+/// What came of calling the OOM killer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Verdict {
+    /// A process was killed.
+    Killed,
+    /// One that was killed before is about to end.
+    Awaits,
+    /// Nobody is left to kill; unless a limit was reached, the kernel has panicked.
+    NobodyLeft,
+}
 
 /// `oom_lock`, held until it is dropped.
 pub(crate) struct OomLock<'a>(&'a Cell<bool>);
@@ -45,8 +62,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         (!held.replace(true)).then(|| OomLock(held))
     }
 
-    /// Kills one process for which memory ran out (`out_of_memory`); false when none is left to kill.
-    pub(crate) fn oom_kill(&self, oom: OomControl<'_>) -> bool {
+    /// Memory ran out (`out_of_memory`): kills one process, if there is one.
+    pub(crate) fn oom_kill(&self, oom: OomControl<'_>) -> Verdict {
         let tasks: Vec<Process> = self
             .shared
             .processes
@@ -61,10 +78,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         // The first of equals: the oldest process, so that the choice does not depend on chance.
         let victim = tasks.iter().rev().filter_map(points).max_by_key(|&(points, _)| points);
         let Some((_, victim)) = victim else {
+            if self.victim_ends_soon(&oom, &tasks) {
+                return Verdict::Awaits;
+            }
             if !oom.is_by_limit() {
                 self.note_panic(oom, &tasks);
             }
-            return false;
+            return Verdict::NobodyLeft;
         };
         let kill = self.described(&victim, oom, &tasks);
         self.shared.oom_kills.borrow_mut().push(kill);
@@ -75,7 +95,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         });
         self.oom_reap(&victim);
         self.note_reaped(&victim);
-        true
+        Verdict::Killed
+    }
+
+    /// Whether some victim has yet to end, which frees the rest of its memory: the one that asks, or one that was
+    /// killed so lately that the reaper would still try. A charge waits for none.
+    fn victim_ends_soon(&self, oom: &OomControl<'_>, tasks: &[Process]) -> bool {
+        let kills = self.shared.oom_kills.borrow();
+        let lately = kills.last().is_some_and(|kill| self.machine().now() < kill.at + REAPER_TRIES);
+        let asker_ends = oom.by.is_some_and(Process::is_killed);
+        !oom.is_by_limit() && (asker_ends || (lately && tasks.iter().any(Process::is_killed)))
     }
 
     /// Stops the machine: the kernel panicked. Nothing comes after it.

@@ -12,6 +12,7 @@ use mm::decide::slow_path::SlowRequest;
 use mm::{MemcgId, Memory};
 use units::{Nanos, NodeId, Order, Pfn};
 
+use crate::alloc::oom::Verdict;
 use crate::alloc::oom_watch::OomCall;
 use crate::alloc::purpose::Purpose;
 use crate::alloc::report::OomControl;
@@ -130,10 +131,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn kill_for(&self, purpose: Purpose, by: Option<&Process>, request: &SlowRequest) {
         let (memcg, cpu, (gfp, order)) = (MemcgId::ROOT, self.machine().current_cpu(), request.wanted());
         let why = self.mem(|mem| mem.why_given_up(cpu, request));
-        if !self.oom_kill(OomControl { memcg, by, gfp, order, purpose, why }) {
-            self.stop_after_panic().await;
+        match self.oom_kill(OomControl { memcg, by, gfp, order, purpose, why }) {
+            Verdict::Killed => self.machine().cond_resched().await, // until the oom_reaper is done
+            Verdict::Awaits => self.machine().sleep(self.ticks(1), WaitReason::OomLock).await,
+            Verdict::NobodyLeft => self.stop_after_panic().await,
         }
-        self.machine().cond_resched().await; // until the oom_reaper is done
     }
 
     /// Shows memory to `watch` whenever the OOM killer is called for want of pages, before it takes anybody.

@@ -13,6 +13,7 @@ use units::{Bytes, NodeId, Order};
 
 use crate::alloc::purpose::Purpose;
 use crate::anon::area::{AnonArea, HugeAdvice};
+use crate::anon::huge::HUGE_PAGES;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
@@ -152,10 +153,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         count: u64,
     ) -> Result<(), Errno> {
         let range = page_range(mapping, first, count)?;
-        for page in range {
+        let mut page = range.start;
+        while page < range.end {
             process.check_alive()?;
-            if !self.has_anon_page(process, mapping, page) {
-                self.fault(process, mapping, page).await?;
+            match self.present_until(process, mapping, page) {
+                Some(end) => page = end,
+                None => {
+                    self.fault(process, mapping, page).await?;
+                    page += 1;
+                }
             }
         }
         self.handle_over_high(process).await;
@@ -178,9 +184,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.touch(process, mapping, first, count).await
     }
 
-    fn has_anon_page(&self, process: &Process, mapping: AnonMapping, page: u32) -> bool {
-        let area = process.0.anon.borrow()[mapping.index];
-        area.is_some_and(|area| self.mem(|mem| mem.anon.find(area.anon, page)).is_some())
+    /// The page behind the one at `page`, or behind the huge page that it is a part of; `None` if it is missing.
+    fn present_until(&self, process: &Process, mapping: AnonMapping, page: u32) -> Option<u32> {
+        let area = process.0.anon.borrow()[mapping.index]?;
+        self.mem(|mem| {
+            let head = mem.anon.find(area.anon, page)?;
+            let is_huge = mem.core.alloc.frames.pages(head) > 1;
+            Some(if is_huge { (page | (HUGE_PAGES - 1)) + 1 } else { page + 1 })
+        })
     }
 
     async fn fault(&self, process: &Process, mapping: AnonMapping, page: u32) -> Result<(), Errno> {
@@ -195,15 +206,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         });
         self.machine().cond_resched().await; // irqentry_exit: a fault ends in user mode
         Ok(())
-    }
-
-    /// Pages have come to a mapping: those that are to be locked are.
-    pub(crate) fn lock_new_pages(&self, process: &Process, mapping: usize, pages: Range<u32>) {
-        let Some(locked) = process.0.locked.borrow().within(mapping, pages) else { return };
-        let cpu = self.machine().current_cpu();
-        if let Some(area) = process.0.anon.borrow()[mapping] {
-            self.mem(|mem| mem.anon_lock(cpu, area.anon, locked.start, locked.end - locked.start));
-        }
     }
 
     /// `mlock`: makes pages unevictable, those that are there, and those that it faults in.

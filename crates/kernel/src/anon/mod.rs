@@ -5,5 +5,6 @@
 pub(crate) mod area;
 pub mod huge;
 pub mod khugepaged;
+mod lock;
 pub mod mapping;
 pub mod page_table;

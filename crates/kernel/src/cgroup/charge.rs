@@ -14,6 +14,7 @@ use mm::decide::charge::{ChargeLoop, Next, Outcome};
 use mm::decide::effort::Effort;
 use units::Order;
 
+use crate::alloc::oom::Verdict;
 use crate::alloc::purpose::Purpose;
 use crate::alloc::report::OomControl;
 use crate::errno::Errno;
@@ -50,14 +51,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Next::Kill(memcg) => {
                     let why = self.mem(|mem| mem.why_charge_given_up(&std::mem::take(&mut effort)));
                     let (order, purpose) = (Order(0), Purpose::Other);
-                    Outcome::Killed(self.oom_kill(OomControl {
-                        memcg,
-                        by: Some(process),
-                        gfp,
-                        order,
-                        purpose,
-                        why,
-                    }))
+                    let by = Some(process);
+                    let verdict = self.oom_kill(OomControl { memcg, by, gfp, order, purpose, why });
+                    Outcome::Killed(verdict == Verdict::Killed)
                 }
                 Next::Done => break,
                 Next::Fail => return Err(Errno::NoMem),

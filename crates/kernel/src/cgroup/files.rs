@@ -14,6 +14,7 @@ use mm::decide::effort::Effort;
 use mm::version::rules::Cgroups;
 use units::{Order, PAGE_SIZE, parse_size};
 
+use crate::alloc::oom::Verdict;
 use crate::alloc::purpose::Purpose;
 use crate::alloc::report::OomControl;
 use crate::errno::Errno;
@@ -126,7 +127,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.mem(|mem| mem.core.cgroups.count_event(memcg, |events| &mut events.oom));
             let why = self.mem(|mem| mem.why_charge_given_up(&effort));
             let (gfp, order, purpose) = (Gfp::KERNEL, Order(0), Purpose::Other);
-            if !self.oom_kill(OomControl { memcg, by: None, gfp, order, purpose, why }) {
+            let verdict = self.oom_kill(OomControl { memcg, by: None, gfp, order, purpose, why });
+            if verdict != Verdict::Killed {
                 return;
             }
         }

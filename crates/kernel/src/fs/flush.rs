@@ -31,7 +31,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         match self.shared.filesystem {
             Filesystem::Ext3 => {}
             Filesystem::Ext4 => match change {
-                Change::Create => {}
+                Change::Create | Change::Entry => {}
                 Change::Extend => self.map_in_tables(inode).await,
                 Change::Remove => self.remove_from_tables(inode).await,
             },

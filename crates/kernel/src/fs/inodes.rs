@@ -9,7 +9,6 @@ use units::Nanos;
 use crate::errno::Errno;
 use crate::files::inode::{Inode, Metadata};
 use crate::fs::Filesystem;
-use crate::fs::xfs_checkpoint::LOG_PERIOD;
 use crate::fs::xfs_reclaim::RECLAIM_PERIOD;
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
@@ -21,8 +20,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         match self.shared.filesystem {
             Filesystem::Ext3 | Filesystem::Ext4 => {}
             Filesystem::Xfs => {
-                let (kernel, first) = (self.clone(), phase("xfs-log", LOG_PERIOD));
-                self.machine().spawn("xfs-log", None, async move { kernel.log_worker(first).await });
+                let kernel = self.clone();
+                self.machine().spawn("xfs-log", None, async move { kernel.log_worker().await });
                 let kernel = self.clone();
                 self.machine().spawn("xfs-cil", None, async move { kernel.checkpoint_worker().await });
                 let kernel = self.clone();

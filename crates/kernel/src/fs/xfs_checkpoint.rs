@@ -33,13 +33,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// The worker that forces the log every 30 s and has the AIL pushed; `first`: how long after boot it
-    /// first does.
-    pub(crate) async fn log_worker(&self, first: Nanos) {
-        let mut pause = first;
+    /// The worker that forces the log every 30 s from the mount on, here the boot, and has the AIL pushed.
+    pub(crate) async fn log_worker(&self) {
         loop {
-            self.machine().sleep(pause, WaitReason::Periodic).await;
-            pause = LOG_PERIOD;
+            self.machine().sleep(LOG_PERIOD, WaitReason::Periodic).await;
             self.force_log(WaitReason::LogWrite).await;
             self.push_all();
         }

@@ -40,7 +40,69 @@ impl<T: Trace> Memory<T> {
             }
         }
         let said = self.lru.pages(LruList::Unevictable);
-        ensure!(said == listed, "{said} pages are unevictable, {listed} are locked and listed, {batched} not");
+        ensure!(
+            said == listed,
+            "{said} pages are unevictable, {listed} are locked and listed, {batched} not"
+        );
+        let (counted, locked) = (self.lru.all_locked_pages(), listed + batched);
+        ensure!(counted == locked, "{counted} pages count as locked, {locked} are");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std_alloc::string::String;
+
+    use units::{CpuId, Order, Pages};
+
+    use super::*;
+    use crate::alloc::flags::AllocFlags;
+    use crate::base::event::NoTrace;
+    use crate::base::gfp::Gfp;
+    use crate::base::ids::MemcgId;
+    use crate::base::layout::MemoryLayout;
+    use crate::base::sysctl::Sysctls;
+    use crate::version::presets::Version;
+
+    const CPU: CpuId = CpuId(0);
+
+    /// What the check says of two pages of a mapping, of which the first is locked, after `breaks` had its way.
+    fn found(breaks: impl FnOnce(&mut Memory<NoTrace>, [Pfn; 2])) -> Result<(), String> {
+        let version = Version::parse("linux-6.1").expect("a version");
+        let layout = MemoryLayout::flat(Pages(4096), 1);
+        let mut mem = Memory::boot(&layout, version, Sysctls::default(), NoTrace).expect("it boots");
+        let anon = mem.anon_create();
+        let pages = [0, 1].map(|index| {
+            let page = mem.core.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), AllocFlags::WMARK_MIN).page;
+            mem.anon_map(CPU, anon, index, page.expect("memory is free"), MemcgId::ROOT);
+            page.expect("just seen")
+        });
+        mem.lru_drain_all();
+        mem.anon_lock(CPU, anon, 0, 1);
+        mem.lru_drain_all();
+        mem.check().expect("it is sound");
+        breaks(&mut mem, pages);
+        mem.check_mlocked().map_err(|violation| violation.0)
+    }
+
+    #[test]
+    fn only_locked_pages_are_unevictable_and_all_of_them() {
+        assert_eq!(found(|_, _| {}), Ok(()));
+        let unlocked = |mem: &mut Memory<NoTrace>, [locked, _]: [Pfn; 2]| {
+            mem.core.alloc.frames.clear_flags(locked, PageFlags::MLOCKED);
+        };
+        let text = found(unlocked).expect_err("it is broken");
+        assert!(text.contains("is unevictable and not locked"), "{text}");
+        let listed = |mem: &mut Memory<NoTrace>, [_, other]: [Pfn; 2]| {
+            mem.core.alloc.frames.set_flags(other, PageFlags::MLOCKED);
+        };
+        let text = found(listed).expect_err("it is broken");
+        assert!(text.contains("is locked and on a list that reclaim scans"), "{text}");
+        let unmapped = |mem: &mut Memory<NoTrace>, [locked, _]: [Pfn; 2]| {
+            mem.core.alloc.frames.set_owner(locked, NO_OWNER, 0);
+        };
+        let text = found(unmapped).expect_err("it is broken");
+        assert!(text.contains("is locked and nobody maps it"), "{text}");
     }
 }

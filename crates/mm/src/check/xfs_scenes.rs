@@ -8,10 +8,11 @@
 //! f   flushing          F   flushing, and changed meanwhile
 //! -   not in memory
 //! ```
-//! [`log`] takes checkpoints, records and space, [`ail`] the thread that pushes, [`reclaim`] what becomes of
-//! evicted inodes; [`property`] does anything in any order.
+//! [`log`] takes checkpoints, records and space, [`ail`] the thread that pushes, [`buffers`] what the check of them
+//! finds, [`reclaim`] what becomes of evicted inodes; [`property`] does anything in any order.
 
 mod ail;
+mod buffers;
 mod log;
 mod property;
 mod reclaim;

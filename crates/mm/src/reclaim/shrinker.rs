@@ -175,7 +175,8 @@ impl Reclaim {
     }
 
     /// After a pass over a node: slab pages that the reclaimer freed in it, pages that it dropped with their inodes,
-    /// and since 5.7 those of buffers of XFS, count as reclaimed (`flush_reclaim_state`; MECHANISMS 6.7). What RCU frees later counts for nobody.
+    /// and since 5.7 those of buffers of XFS, count as reclaimed (`flush_reclaim_state`; MECHANISMS 6.7). What RCU
+    /// frees later counts for nobody.
     pub fn credit_slab<T: Trace>(&self, core: &Core<T>, sc: &mut ScanControl) {
         let freed = core::mem::take(&mut sc.reclaimed_slab);
         if sc.is_global() || core.rules().slab_credit == SlabCredit::AllReclaim {

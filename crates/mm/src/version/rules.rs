@@ -1,11 +1,9 @@
-//! Decisions that Linux made differently at different times: one closed enum each, and [`Rules`],
-//! which holds one answer to every one of them.
+//! Decisions that Linux made differently at different times: one closed enum each, and [`Rules`], one answer each.
 //!
-//! A kernel is resolved to its rules once, when it is named; mechanisms compare a field. Numbers that
-//! changed in passing are [`crate::version::presets::Tuning`]; names on the command line are
-//! [`crate::version::feature::Feature`]s, each an edit of one rule. A new rule is an entry below and an
-//! answer in the oldest preset; a test walks every variant and fails where nothing observable
-//! depends on it.
+//! A kernel is resolved to its rules once, when it is named; mechanisms compare a field. Numbers that changed in
+//! passing are [`crate::version::presets::Tuning`]; names on the command line [`crate::version::feature::Feature`]s,
+//! each an edit of one rule. A new rule is an entry below and an answer in the oldest preset; a test walks every
+//! variant and fails where nothing observable depends on it.
 
 macro_rules! rules {
     ($(
@@ -102,11 +100,9 @@ rules! {
 
     /// Which cgroup counters reclaim looks at (MECHANISMS-6X 4.3, MECHANISMS-510-72 4.2).
     stat_freshness: StatFreshness = "when cgroup statistics are flushed" {
-        /// Always exact: stands for the counters of kernels before 5.16 other than 5.10, which are at most
-        /// a few pages off.
+        /// Always exact: stands for the counters of kernels before 5.16 other than 5.10, a few pages off at most.
         Live,
-        /// Off by at most 32 for each cgroup; what is more, all above it see at once (5.0 to 5.12;
-        /// MECHANISMS-510-72 4.2).
+        /// Off by at most 32 for each cgroup; what is more, all above see at once (5.0 to 5.12; MECHANISMS-510-72 4.2).
         Batched,
         /// Flushed, the whole tree, once about 64 updates per CPU are pending (5.16).
         Threshold,
@@ -241,12 +237,11 @@ rules! {
         AutoSize,
     }
 
-    /// What the OOM reaper takes from a victim before that ends (`__oom_reap_task_mm`; MECHANISMS 13.1).
+    /// What the OOM reaper takes of a victim before that ends (`__oom_reap_task_mm`; MECHANISMS 13.1).
     oom_reaper: OomReaper = "what the OOM reaper takes" {
-        /// Anonymous pages that are not locked by `mlock`; those come free when the victim ends (up to 5.17).
-        /// Before there was a reaper (4.6) a victim gave all at its end, too.
+        /// All but what is locked by `mlock`, which comes free when the victim ends (up to 5.17).
         SparesLocked,
-        /// Locked ones, too (5.18).
+        /// That, too (5.18).
         TakesLocked,
     }
 

@@ -165,7 +165,7 @@ const SMALL_FILES: [(&str, &str); 4] =
 const SIMOOP: [(&str, &str); 6] = [
     ("threads", "4"),
     ("file_size", "8M"),
-    ("alloc", "1M"),
+    ("touched", "25"),
     ("seconds", "4"),
     ("warmup", "1"),
     ("interval", "1"),

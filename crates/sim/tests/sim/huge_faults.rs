@@ -16,6 +16,10 @@ const SERIES: [&str; 4] = [
     "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall",
 ];
 
+/// With less, `watermark-boost-v2`, which has no cap, raises a mark above what such a zone can have free: that ends
+/// in an OOM kill.
+const MEM: Bytes = Bytes(512 << 20);
+
 fn simulate(kernel: &str, mem: Bytes, params: &[(&str, &str)], seed: u64) -> SimResult {
     simulate_on("skylake-1s", kernel, mem, params, seed)
 }
@@ -47,12 +51,12 @@ fn a_run_repeats_to_the_last_counter_and_another_seed_reads_other_files() {
 #[test]
 fn every_region_is_a_sample_of_one_kind() {
     for advice in ["default", "madvise"] {
-        let result = simulate(SERIES[3], Bytes(256 << 20), &[("advice", advice)], 1);
+        let result = simulate(SERIES[3], MEM, &[("advice", advice)], 1);
         let samples = |name: &str| result.outcome.samples.get(name).map_or(0, Vec::len);
-        // 98 % of 256 MiB, three quarters of it in regions of 2 MiB, half of them touched.
-        assert_eq!(samples("fault_base_us") + samples("fault_huge_us"), 47);
+        // 98 % of 512 MiB, three quarters of it in regions of 2 MiB, half of them touched.
+        assert_eq!(samples("fault_base_us") + samples("fault_huge_us"), 94);
         let percent = result.outcome.metrics["percentage_huge"];
-        assert_eq!(percent, 100.0 * samples("fault_huge_us") as f64 / 47.0);
+        assert_eq!(percent, 100.0 * samples("fault_huge_us") as f64 / 94.0);
         assert_eq!(result.outcome.metrics["thp_fault_alloc"], samples("fault_huge_us") as f64);
         let stalls = result.outcome.samples.get("fragment_stall_us").cloned().unwrap_or_default();
         assert_eq!(result.outcome.metrics["fragment_stalls"], stalls.len() as f64);
@@ -67,40 +71,33 @@ type Metrics = BTreeMap<String, f64>;
 
 /// The metrics on two kernels, for three seeds.
 fn three_seeds(machine: &str, kernels: [&str; 2], params: &[(&str, &str)]) -> Vec<[Metrics; 2]> {
-    let one =
-        |kernel: &str, seed| simulate_on(machine, kernel, Bytes(256 << 20), params, seed).outcome.metrics;
+    let one = |kernel: &str, seed| simulate_on(machine, kernel, MEM, params, seed).outcome.metrics;
     std::thread::scope(|scope| {
         let runs = [1, 2, 3].map(|seed| scope.spawn(move || kernels.map(|kernel| one(kernel, seed))));
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     })
 }
 
-// The two stories below need a kswapd that keeps up with the writers of 256 MiB. Where tasks gather writes,
-// the files are there in half the time and the writers free memory themselves. In the slow path they take
-// pages of any type (no `ALLOC_NOFRAGMENT` there), whatever the fast path spreads; and `watermark-boost-v2`
-// without a cap raises a mark above what such a zone can have free, which ends in an OOM kill. So the disks get
-// each write by itself.
-
 #[test]
 fn spreading_to_dma32_leaves_a_quarter_of_the_fragmenting_events_at_most() {
-    for (machine, nodes) in [("skylake-1s+gathers=1", "1"), ("haswell-2s+gathers=1", "2")] {
-        for runs in three_seeds(machine, [SERIES[0], SERIES[1]], &[("nodes", nodes)]) {
-            let [before, after] = runs.map(|metrics| metrics["extfrag_events"]);
-            assert!(before >= 10.0 && after <= before / 4.0, "{machine}: {before} to {after}");
-        }
+    for (machine, nodes) in [("skylake-1s", "1"), ("haswell-2s", "2")] {
+        let runs = three_seeds(machine, [SERIES[0], SERIES[1]], &[("nodes", nodes)]);
+        let [before, after] =
+            [0, 1].map(|which| runs.iter().map(|run| run[which]["extfrag_events"]).sum::<f64>());
+        assert!(before >= 10.0 && after <= before / 4.0, "{machine}: {before} to {after}");
     }
 }
 
 #[test]
-fn with_stalls_more_of_the_advised_faults_get_a_huge_page() {
-    let mut stalls = 0.0;
-    for [without, with] in
-        three_seeds("skylake-1s+gathers=1", [SERIES[2], SERIES[3]], &[("advice", "madvise")])
-    {
+fn with_stalls_nearly_all_advised_faults_get_a_huge_page() {
+    let runs = three_seeds("skylake-1s", [SERIES[2], SERIES[3]], &[("advice", "madvise")]);
+    let mut gained = 0.0;
+    for [without, with] in &runs {
         let (before, after) = (without["percentage_huge"], with["percentage_huge"]);
-        assert!(before + 25.0 < after, "{before} to {after} percent");
+        assert!(before < after && after > 90.0, "{before} to {after} percent");
         assert_eq!(without["fragment_stalls"], 0.0);
-        stalls += with["fragment_stalls"];
+        assert!(with["fragment_stalls"] > 0.0, "somebody stalls");
+        gained += (after - before) / runs.len() as f64;
     }
-    assert!(stalls > 0.0, "somebody stalls with one of the seeds");
+    assert!(gained > 20.0, "{gained} points more");
 }

@@ -14,6 +14,7 @@ mod huge_pages;
 mod log_size;
 mod machines;
 mod old_kernel;
+mod out_of_memory;
 mod pauses;
 mod plugged_pages;
 mod rules;

@@ -22,6 +22,7 @@ const KERNEL: &[&str] = &[
     "anon/khugepaged",
     "anon/huge",
     "anon/page_table",
+    "anon/lock",
     // Files, and their pages on the way to the disk.
     "files/open",
     "files/directories",

@@ -29,20 +29,9 @@ pub(super) fn outcome(works: &[Work], reports: &[Report]) -> Outcome {
     outcome.metric("run_seconds", last.at.saturating_sub(last.begin).as_secs_f64());
     let measured: Vec<&Work> =
         works.iter().filter(|work| first.at < work.ended && work.ended <= last.at).collect();
-    let parts: [(&str, fn(&Work) -> u64); 3] = [
-        ("read_latency", |work| work.read_us),
-        ("write_latency", |work| work.write_us),
-        ("alloc_latency", |work| work.alloc_us),
-    ];
-    for (name, part) in parts {
-        let mut latencies: Vec<u64> = measured.iter().map(|work| part(work)).collect();
-        latencies.sort_unstable();
-        for (percentile, percent) in PERCENTILES {
-            if let Some(&value) = nearest_rank(&latencies, percent) {
-                outcome.metric(&format!("{name}_{percentile}_us"), value as f64);
-            }
-        }
-    }
+    latency(&mut outcome, "read_latency", measured.iter().map(|work| work.read_us));
+    latency(&mut outcome, "write_latency", measured.iter().map(|work| work.write_us));
+    latency(&mut outcome, "alloc_latency", measured.iter().map(|work| work.alloc_us));
     let done_by = |report: &Report| measured.iter().filter(|work| work.ended <= report.at).count() as u64;
     let works: Vec<u64> = reports.iter().map(done_by).collect();
     rates(&mut outcome, "work_rate", reports, &works);
@@ -50,6 +39,17 @@ pub(super) fn outcome(works: &[Work], reports: &[Report]) -> Outcome {
         rates(&mut outcome, "alloc_stall_rate", reports, &stalls);
     }
     outcome
+}
+
+/// The percentiles of one part of all works.
+fn latency(outcome: &mut Outcome, name: &str, micros: impl Iterator<Item = u64>) {
+    let mut micros: Vec<u64> = micros.collect();
+    micros.sort_unstable();
+    for (percentile, percent) in PERCENTILES {
+        if let Some(&value) = nearest_rank(&micros, percent) {
+            outcome.metric(&format!("{name}_{percentile}_us"), value as f64);
+        }
+    }
 }
 
 /// The metrics of one rate; `counts` are what there was since the first report.

@@ -5,6 +5,9 @@ use units::{Bytes, Nanos, PAGE_SIZE, Stream};
 
 use crate::system::{Errno, OpenMode, System, SystemError};
 
+/// A file that only walkers look at.
+pub(super) const TREE_FILE_SIZE: Bytes = Bytes(PAGE_SIZE);
+
 /// A burning task looks at the clock so often.
 const BURN: Nanos = Nanos::from_millis(4);
 
@@ -24,6 +27,11 @@ impl Tree {
     /// The data file with this number.
     pub(super) fn data(&self, number: u64) -> String {
         format!("{}/data{number:06}", directory(number % self.directories))
+    }
+
+    /// The file with this number that nobody reads.
+    pub(super) fn small(&self, number: u64) -> String {
+        format!("{}/t{number:08}", directory(number % self.directories))
     }
 
     /// A file of what a worker made of a work.
@@ -48,7 +56,8 @@ pub(super) struct Worker {
     pub(super) tree: Tree,
     /// Pages of its part of the working set.
     pub(super) kept_pages: u64,
-    pub(super) alloc: Bytes,
+    /// Pages that a work touches at most.
+    pub(super) most_pages: u64,
     pub(super) pieces: u64,
     pub(super) read_size: Bytes,
     pub(super) write_size: Bytes,
@@ -68,11 +77,12 @@ impl Worker {
             if begin >= self.end {
                 break;
             }
+            let pages = 1 + stream.below(self.most_pages);
+            let touched = sys.map_anonymous(Bytes(pages * PAGE_SIZE)).await?;
+            sys.fill(&touched, 0, pages).await?;
+            let allocated = sys.now();
             self.read(sys, &mut stream).await?;
             let read = sys.now();
-            let touched = sys.map_anonymous(self.alloc).await?;
-            sys.fill(&touched, 0, self.alloc.to_pages_ceil().get()).await?;
-            let allocated = sys.now();
             self.write(sys, number).await?;
             let written = sys.now();
             drop(touched);
@@ -82,9 +92,9 @@ impl Worker {
             let micros = |from: Nanos, to: Nanos| to.saturating_sub(from).get() / 1000;
             works.push(Work {
                 ended: sys.now(),
-                read_us: micros(begin, read),
-                alloc_us: micros(read, allocated),
-                write_us: micros(allocated, written),
+                read_us: micros(allocated, read),
+                alloc_us: micros(begin, allocated),
+                write_us: micros(read, written),
             });
         }
         Ok(works)

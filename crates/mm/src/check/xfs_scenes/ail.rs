@@ -1,6 +1,6 @@
 //! The thread that pushes the AIL, by scripts of its steps.
 
-use std_alloc::vec;
+use std_alloc::{format, vec};
 
 use super::*;
 use crate::fs::xfs::ail::{AilNext, AilPush};
@@ -76,6 +76,35 @@ fn an_inode_that_is_pinned_holds_the_thread_up_until_it_has_forced_the_log() {
     assert!(scene.mem.log_push_all());
     assert_eq!(scene.walk(&mut push), AilNext::Write(vec![ClusterId(0)]));
     scene.check();
+}
+
+/// The directory, inode 0, changes with each file: whoever pushes what is in the AIL has new files committed that are
+/// not in it. Without it nobody did, and the shrinker passed them by until the checkpoint was full.
+#[test]
+fn a_directory_in_which_files_are_made_has_the_thread_force_the_log() {
+    for (changes, next) in [(false, AilNext::Sleep(None)), (true, AilNext::ForceLog)] {
+        let mut scene = Scene::boot("linux-5.7", 64);
+        scene.inodes(64);
+        scene.create(0);
+        scene.force();
+        for file in 32..64 {
+            if changes {
+                scene.change(0, Change::Entry);
+            }
+            scene.create(file);
+        }
+        let mut push = thread("linux-5.7");
+        assert!(scene.mem.log_push_all());
+        if changes {
+            assert_eq!(scene.drawn(), format!("P{}{}", ".".repeat(31), "p".repeat(32)));
+            assert_eq!(scene.walk(&mut push), rest(50));
+        } else {
+            assert_eq!(scene.walk(&mut push), AilNext::Write(vec![ClusterId(0)]));
+            scene.written(&[ClusterId(0)]);
+            assert_eq!(scene.drawn(), format!("{}{}", ".".repeat(32), "p".repeat(32)));
+        }
+        assert_eq!(scene.push(&mut push), next, "directory changes: {changes}");
+    }
 }
 
 #[test]

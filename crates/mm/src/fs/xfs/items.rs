@@ -146,6 +146,11 @@ impl Items {
         self.item(mapping).pins > 0
     }
 
+    /// Whether this is the newest checkpoint that an inode is in.
+    pub(super) fn is_in(&self, mapping: MappingId, checkpoint: CheckpointId) -> bool {
+        self.item(mapping).logged == Some(checkpoint)
+    }
+
     /// Whether an inode is in the AIL.
     pub fn is_in_ail(&self, mapping: MappingId) -> bool {
         self.item(mapping).lsn != NOWHERE

@@ -74,6 +74,8 @@ pub enum Change {
     Extend,
     /// Its last entry goes, its blocks are freed, and it with them.
     Remove,
+    /// A name in it, a directory, is made or removed: its times change.
+    Entry,
 }
 
 impl Change {
@@ -81,7 +83,7 @@ impl Change {
     const fn beside(self) -> u64 {
         match self {
             Self::Create => ENTRY,
-            Self::Extend => 0,
+            Self::Extend | Self::Entry => 0,
             Self::Remove => ENTRY + INTENTS,
         }
     }
@@ -289,6 +291,11 @@ impl XfsLog {
     pub fn is_checkpoint_overfull(&self, tuning: &Tuning) -> bool {
         let bounded = tuning.xfs_checkpoint_max.get() < u64::MAX;
         bounded && self.open.bytes >= 2 * Self::checkpoint_limit(Bytes(self.size), tuning).get()
+    }
+
+    /// Whether a change of an inode that adds nothing to it would change nothing: it is in the open checkpoint.
+    pub fn is_in_open_checkpoint(&self, mapping: MappingId) -> bool {
+        self.items.is_in(mapping, self.open.id)
     }
 
     /// The vector that a change of an inode has to bring along: of this cache, if the spare one that the inode

@@ -174,12 +174,11 @@ pub fn pick<'a, C>(stream: &mut Stream, choices: &'a [C]) -> &'a C {
 pub fn is_refusal(error: &SimError) -> bool {
     match error {
         SimError::Boot(_) | SimError::Workload(_) => true,
-        SimError::Run(
-            RunError::Deadlock { .. }
-            | RunError::TimeLimit { .. }
-            | RunError::Halted { .. }
-            | RunError::Stopped { .. },
-        ) => false,
+        // Nobody is left whom the OOM killer could take.
+        SimError::Run(RunError::Halted { .. }) => true,
+        SimError::Run(RunError::Deadlock { .. } | RunError::TimeLimit { .. } | RunError::Stopped { .. }) => {
+            false
+        }
         SimError::Hardware(_) | SimError::Violation(_) => false,
     }
 }

@@ -1,5 +1,12 @@
-//! What the OOM killer could have had instead of a victim: memory as it is at the call is copied, and the
-//! copy is cleaned and emptied by the mechanisms themselves, with a disk that takes no time.
+//! What the OOM killer could have had instead of a victim.
+//!
+//! Memory as it is when the killer is called is copied, and the copy is cleaned and emptied by the
+//! mechanisms themselves, with a disk that takes no time: dirty pages are written, the log is forced, the AIL
+//! is pushed to its end, where buffers that were evicted are read into pages of the reserve or of what was
+//! emptied so far, and all that is clean and not in use is dropped. What is left for the request counts by its
+//! own rules: the zones of its zonelist, their min marks with boost, their reserves, its flags.
+//!
+//! Left out: that writing a new page changes its inode once more; that some pages are in use just now.
 
 use std::collections::BTreeSet;
 
@@ -15,23 +22,6 @@ use mm::fs::xfs::ail::{AilNext, AilPush};
 use mm::fs::xfs::buf::{CLUSTER_PAGES, ClusterId};
 use mm::fs::xfs::items::ItemState;
 use units::{CpuId, Nanos, Order};
-
-/// How far cleaning goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effort {
-    /// What is clean and not in use goes.
-    Drop,
-    /// Pages are written, and so are inodes as far as nothing has to be forced or read first.
-    Write,
-    /// Buffers of inodes that were evicted are read.
-    Read,
-    /// The log is forced.
-    Force,
-}
-
-impl Effort {
-    pub const ALL: [Self; 4] = [Self::Drop, Self::Write, Self::Read, Self::Force];
-}
 
 type Mem = Memory<NoTrace>;
 
@@ -61,20 +51,15 @@ pub fn freed_already(mem: &Mem, call: OomCall) -> i64 {
     surplus(&mem, call)
 }
 
-/// What would be there for the request after so much effort.
-pub fn after(mem: &Mem, call: OomCall, effort: Effort) -> i64 {
+/// What would be there for the request if all were written and dropped that nobody uses.
+pub fn emptied(mem: &Mem, call: OomCall) -> i64 {
     let mut mem = mem.clone();
     let cpu = call.cpu;
     mem.lru_drain_all();
-    if effort >= Effort::Write {
-        write_pages(&mut mem, effort >= Effort::Force);
-        end_flushes(&mut mem, cpu);
-        commit(&mut mem, cpu);
-        if effort >= Effort::Force {
-            force_log(&mut mem, cpu);
-        }
-        push(&mut mem, cpu, effort);
-    }
+    write_pages(&mut mem);
+    end_flushes(&mut mem, cpu);
+    force_log(&mut mem, cpu);
+    push(&mut mem, cpu);
     empty(&mut mem, cpu);
     let _ = mem.core.alloc.drain_all();
     let zones = mem.core.alloc.zonelist(cpu, call.gfp).to_vec();
@@ -87,7 +72,7 @@ fn mappings(mem: &Mem) -> Vec<MappingId> {
 }
 
 /// Every dirty page is written, and every write under way ends.
-fn write_pages(mem: &mut Mem, inodes: bool) {
+fn write_pages(mem: &mut Mem) {
     for mapping in mappings(mem) {
         while mem.start_writeback(mapping, 0, u32::MAX).is_some() {}
         for (index, pfn) in mem.cache.trees().heads(mapping) {
@@ -100,9 +85,7 @@ fn write_pages(mem: &mut Mem, inodes: bool) {
         while let Some((first, count)) = mem.start_writeback(mapping, 0, u32::MAX) {
             mem.end_writeback(mapping, first, count, &mut Vec::new());
         }
-        if inodes {
-            mem.set_inode_dirty(mapping, false);
-        }
+        mem.set_inode_dirty(mapping, false);
     }
 }
 
@@ -110,11 +93,6 @@ fn write_pages(mem: &mut Mem, inodes: bool) {
 fn force_log(mem: &mut Mem, cpu: CpuId) {
     let _ = mem.log_close();
     while mem.log_next_record(true).is_some() {}
-    commit(mem, cpu);
-}
-
-/// Records that are on their way arrive.
-fn commit(mem: &mut Mem, cpu: CpuId) {
     for record in mem.fs.xfs_log.records_on_their_way() {
         mem.log_record_written(record);
     }
@@ -132,16 +110,14 @@ fn end_flushes(mem: &mut Mem, cpu: CpuId) {
 }
 
 /// What the thread does that pushes the AIL.
-fn push(mem: &mut Mem, cpu: CpuId, effort: Effort) {
+fn push(mem: &mut Mem, cpu: CpuId) {
     let mut push = AilPush::new(Nanos::ZERO);
     let mut rests = 0;
     while rests < 3 {
         let _ = mem.log_push_all();
         match mem.ail_step(&mut push) {
             AilNext::Walk(_) => {}
-            AilNext::ForceLog if effort < Effort::Force => {}
             AilNext::ForceLog => force_log(mem, cpu),
-            AilNext::Read(_) if effort < Effort::Read => return,
             AilNext::Read(cluster) if !read(mem, cpu, cluster) => return,
             AilNext::Read(_) => {}
             AilNext::Write(clusters) => {

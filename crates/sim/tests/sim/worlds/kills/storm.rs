@@ -1,4 +1,7 @@
-//! What runs: tasks that create files, read, write and pin memory, on a small machine with XFS.
+//! A small machine with XFS, of 1 to 4 nodes, and tasks on it that create files, read, write and pin memory.
+//!
+//! The limit of a checkpoint of the log is in proportion to memory, too: else a machine of 8 MiB had most
+//! of its inodes in one. Next: [`super::drill`].
 
 use std::fmt;
 
@@ -42,6 +45,22 @@ pub struct Plan {
     pub adj: i16,
 }
 
+/// Memory of source 3's machine, and what a checkpoint of its log may grow to.
+const SOURCE_MIB: u64 = 16 << 10;
+const CHECKPOINT_MIB: u64 = 32;
+
+/// How fast CPUs and disk are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// As much slower as memory is smaller than that of source 3's machine: to go once through memory, or to
+    /// write all of it, takes as long as there. So the kernel's own times (a grace period, a rest of the AIL's
+    /// thread, a pause of a reclaimer) are in proportion.
+    InProportion,
+    /// As they are: a round of reclaim through so little memory is over before anybody else has run.
+    Tiny,
+}
+
+/// One random world.
 pub struct World {
     pub spec: SimRun,
     pub plan: Plan,
@@ -51,21 +70,21 @@ const TIME_LIMIT: Nanos = Nanos::from_secs(24 * 60 * 60);
 
 impl World {
     /// The world of this seed, under a kernel.
-    pub fn draw(seed: u64, kernel: &Version) -> Self {
+    pub fn draw(seed: u64, kernel: &Version, pace: Pace) -> Self {
         let mut stream = Seed(seed).stream("storm");
         let nodes = *pick(&mut stream, &[1, 1, 2, 3, 4]);
         let cpus = u16::try_from(nodes * (1 + stream.below(2))).expect("small");
         let mib = *pick(&mut stream, &[8, 12, 16, 24, 32]) * nodes.max(2) / 2;
+        let times = if pace == Pace::InProportion { SOURCE_MIB / mib } else { 1 };
         let mut device = draw_device(&mut stream);
         device.xfs_log = Bytes(*pick(&mut stream, &[0, 2, 4, 8]) << 20);
         let mut kernel = kernel.clone();
-        // As on the machine of source 3: 32 MiB of 16 GiB.
-        kernel.tuning.xfs_checkpoint_max = Bytes((mib << 20) / 512);
+        kernel.tuning.xfs_checkpoint_max = Bytes(((mib << 20) * CHECKPOINT_MIB) / SOURCE_MIB);
         let spec = SimRun {
             program: Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults")),
             kernel,
             sysctls: draw_sysctls(&mut stream),
-            hardware: draw_hardware(cpus, device, mib),
+            hardware: hardware(cpus, device, times),
             layout: draw_layout(mib << 8, nodes, cpus, &mut stream),
             filesystem: Filesystem::Xfs,
             readahead_pages: *pick(&mut stream, &[32, 32, 0, 7]),
@@ -107,16 +126,12 @@ impl Plan {
     }
 }
 
-/// As much slower than a large machine as memory is smaller.
-fn draw_hardware(cpus: u16, mut device: DeviceModel, mib: u64) -> Hardware {
-    let of = |name: &str| super::super::number_from_env(name);
-    let full = of("FULL").unwrap_or(16 << 10);
-    let times = (full / mib).max(1);
-    let slower = of("DISK").map_or(times, |_| 1);
+/// CPUs and a disk, each operation of which takes so many times as long as on a real machine.
+fn hardware(cpus: u16, mut device: DeviceModel, times: u64) -> Hardware {
     for speed in [&mut device.read, &mut device.write] {
-        speed.op.0 *= slower;
-        speed.random_op.0 *= slower;
-        speed.bandwidth = (speed.bandwidth / slower).max(1 << 16);
+        speed.op.0 *= times;
+        speed.random_op.0 *= times;
+        speed.bandwidth = (speed.bandwidth / times).max(1 << 16);
     }
     let mut hardware = Hardware::with_cpus(cpus).with_device(device);
     let latency = hardware.costs.wakeup_latency();
@@ -126,9 +141,7 @@ fn draw_hardware(cpus: u16, mut device: DeviceModel, mib: u64) -> Hardware {
 }
 
 fn draw_device(stream: &mut Stream) -> DeviceModel {
-    let quick = [DeviceModel::NVME, DeviceModel::VIRTIO_RAM, DeviceModel::INSTANT];
-    let slow = [DeviceModel::SATA_EVO, DeviceModel::SLOW_RAID6, DeviceModel::SATA_HDD];
-    if super::super::number_from_env("SLOW").is_some() && stream.chance(1, 3) { pick(stream, &slow).clone() } else { pick(stream, &quick).clone() }
+    pick(stream, &[DeviceModel::NVME, DeviceModel::VIRTIO_RAM, DeviceModel::INSTANT]).clone()
 }
 
 fn draw_layout(pages: u64, nodes: u64, cpus: u16, stream: &mut Stream) -> MemoryLayout {
@@ -162,6 +175,8 @@ fn draw_sysctls(stream: &mut Stream) -> Sysctls {
 
 /// Starts everybody and waits for them; whoever is killed is not missed.
 pub async fn main<S: System>(sys: S, plan: Plan, calls: Calls) -> Result<Outcome, WorkloadError> {
+    // It has to outlive the others.
+    accept(sys.set_oom_score_adj(-1000).await)?;
     sys.lay_out_file("large", Bytes(plan.large)).await?;
     let mut tasks = Vec::new();
     for number in 0..plan.creators + plan.users + plan.pinners {
@@ -178,6 +193,10 @@ pub async fn main<S: System>(sys: S, plan: Plan, calls: Calls) -> Result<Outcome
     for task in tasks {
         done += accept(sys.join(task).await)?.transpose()?.unwrap_or(0);
     }
+    // Nobody writes any more when the program ends.
+    let ticket = calls.enter("workload", "drop_caches", sys.memory_total().0, sys.now());
+    accept(sys.drop_caches(3).await)?;
+    calls.leave(ticket, sys.now());
     let mut outcome = Outcome::default();
     outcome.metric("done", done as f64);
     Ok(outcome)
@@ -192,12 +211,14 @@ struct Task<S: System> {
 
 impl<S: System> Task<S> {
     async fn run(self, number: u64) -> Result<u64, WorkloadError> {
+        let pins = number >= self.plan.creators + self.plan.users;
+        accept(self.sys.set_oom_score_adj(if pins { self.plan.adj } else { 0 }).await)?;
         if number < self.plan.creators {
             self.create().await
-        } else if number < self.plan.creators + self.plan.users {
-            self.read_and_write().await
-        } else {
+        } else if pins {
             self.pin().await
+        } else {
+            self.read_and_write().await
         }
     }
 
@@ -256,7 +277,6 @@ impl<S: System> Task<S> {
 
     /// Pins ever more, and keeps it for a while.
     async fn pin(&self) -> Result<u64, WorkloadError> {
-        accept(self.sys.set_oom_score_adj(self.plan.adj).await)?;
         let bytes = Bytes(self.plan.pinned * PAGE);
         let Some(mapping) = accept(self.sys.map_anonymous(bytes).await)? else { return Ok(0) };
         let mut at = 0;

@@ -1,0 +1,229 @@
+//! Running out of memory: who is killed, what is told of it, what a program that survives can still do, and what
+//! happens when nobody is left.
+
+use std::future::Future;
+
+use mm::base::layout::MemoryLayout;
+use mm::version::rules::OomReaper;
+use pagetide_sim::run::{Checks, verify};
+use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
+use units::{Bytes, Nanos, Pages};
+use workload::system::{System, TaskSpec};
+use workload::{Errno, Outcome, Workload, WorkloadError};
+
+/// Of which some 3700 are free once the kernel runs.
+const MACHINE_PAGES: u64 = 16 << 8;
+
+fn tell<F, Fut>(kernel: &str, program: F) -> SimResult
+where
+    F: FnOnce(SimSystem) -> Fut + 'static,
+    Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
+{
+    let workload = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
+    let kernel = mm::Version::parse(kernel).expect("a preset");
+    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
+    let spec = SimRun {
+        time_limit: Nanos::from_secs(60),
+        sample_period: Nanos::from_secs(1),
+        ..SimRun::new(workload, kernel, hardware, MemoryLayout::flat(Pages(MACHINE_PAGES), 2))
+    };
+    verify(&spec, Checks::Spread(100), program).expect("the story ends well").0
+}
+
+/// Holds so many pages for 5 s, if it lives that long.
+async fn hold(sys: SimSystem, adj: i16, pages: u64, locked: bool) {
+    if sys.set_oom_score_adj(adj).await.is_err() {
+        return;
+    }
+    let Ok(memory) = sys.map_anonymous(Bytes(pages * 4096)).await else { return };
+    let _ =
+        if locked { sys.lock_memory(&memory, 0, pages).await } else { sys.touch(&memory, 0, pages).await };
+    sys.sleep(Nanos::from_secs(5)).await;
+}
+
+/// Starts these one after another, each with its `oom_score_adj` and pages; says who was killed.
+async fn holders(
+    sys: &SimSystem,
+    who: &[(&'static str, i16, u64)],
+) -> Result<Vec<&'static str>, WorkloadError> {
+    let mut tasks = Vec::new();
+    for &(name, adj, pages) in who {
+        tasks.push((name, sys.spawn(TaskSpec::named(name), move |sys| hold(sys, adj, pages, false)).await?));
+        sys.sleep(Nanos::from_millis(100)).await;
+    }
+    let mut killed = Vec::new();
+    for (name, task) in tasks {
+        if let Err(error) = sys.join(task).await {
+            assert_eq!(error.errno, Errno::Killed);
+            killed.push(name);
+        }
+    }
+    Ok(killed)
+}
+
+fn with_metric(value: u64) -> Outcome {
+    let mut outcome = Outcome::default();
+    outcome.metrics.insert("killed".into(), value as f64);
+    outcome
+}
+
+#[test]
+fn oom_score_adj_weighs_thousandths_of_the_memory_and_minus_1000_spares() {
+    // A thousandth of this machine are 3 pages; the eater is the last to be taken where it may be.
+    for (adj, victim) in [
+        ([0, 0, -999], "large"),
+        ([-1000, 0, -999], "small"),
+        ([-400, 0, -999], "small"), // 1500 pages less 1200 against 600.
+        ([-200, 0, -999], "large"), // 1500 pages less 600.
+        ([0, 350, -999], "small"),  // 600 pages and 1050 against 1500.
+        ([0, 250, -999], "large"),  // 600 pages and 750.
+        ([-1000, -1000, -999], "eater"),
+    ] {
+        let result = tell("linux-6.1", move |sys| async move {
+            sys.set_oom_score_adj(-1000).await?;
+            let who = [("large", adj[0], 1500), ("small", adj[1], 600), ("eater", adj[2], 3000)];
+            Ok(with_metric(holders(&sys, &who).await?.len() as u64))
+        });
+        let first = &result.oom_kills[0];
+        assert!(!first.by_limit && !first.panicked);
+        assert_eq!(first.task, victim, "{adj:?}: {:#?}", first.memory);
+    }
+}
+
+/// What a workload has measured when a task of it dies is worth as much as ever.
+#[test]
+fn a_program_whose_task_is_killed_goes_on_and_its_metrics_and_kills_are_both_kept() {
+    let result = tell("linux-6.1", |sys| async move {
+        sys.set_oom_score_adj(-1000).await?;
+        let killed = holders(&sys, &[("idle", -1000, 1500), ("eater", 0, 3000)]).await?;
+        assert_eq!(killed, ["eater"]);
+        let memory = sys.map_anonymous(Bytes(100 * 4096)).await?;
+        sys.touch(&memory, 0, 100).await?; // There is memory again.
+        Ok(with_metric(killed.len() as u64))
+    });
+    assert_eq!(result.outcome.metrics["killed"], 1.0);
+    assert_eq!(result.oom_kills.len(), 1);
+    assert_eq!(result.vmstat["oom_kill"], 1);
+}
+
+#[test]
+fn where_nobody_may_be_killed_the_kernel_panics_and_the_run_ends_there() {
+    let result = tell("linux-6.1", |sys| async move {
+        sys.set_oom_score_adj(-1000).await?;
+        let killed = holders(&sys, &[("victim", 0, 500), ("eater", -1000, 5000)]).await?;
+        panic!("{killed:?}: nothing comes after a panic");
+    });
+    let [kill, panic] = &result.oom_kills[..] else { panic!("{:#?}", result.oom_kills) };
+    assert_eq!((&*kill.task, kill.panicked), ("victim", false));
+    assert_eq!((&*panic.task, panic.panicked), ("eater", true), "who asked");
+    assert_eq!(
+        panic.memory[panic.memory.len() - 2..],
+        [
+            "Out of memory and no killable processes...",
+            "Kernel panic - not syncing: System is deadlocked on memory"
+        ]
+    );
+    assert_eq!(result.simulated, panic.at, "the machine stopped there");
+    assert!(result.outcome.metrics.is_empty());
+}
+
+#[test]
+fn a_report_has_the_lines_of_the_kernel_in_their_order_and_says_why_reclaim_gave_up() {
+    let result = tell("linux-5.4", |sys| async move {
+        sys.set_oom_score_adj(-1000).await?;
+        let pinned = sys.map_anonymous(Bytes(2000 * 4096)).await?;
+        sys.lock_memory(&pinned, 0, 2000).await?;
+        Ok(with_metric(holders(&sys, &[("eater", 7, 3000)]).await?.len() as u64))
+    });
+    let kill = &result.oom_kills[0];
+    let mut lines = kill.memory.iter();
+    for part in [
+        "eater invoked oom-killer: gfp_mask=GFP_HIGHUSER_MOVABLE, order=0, oom_score_adj=7",
+        "CPU: ",
+        "Call Trace:",
+        " __alloc_pages_slowpath",
+        " handle_mm_fault",
+        "Mem-Info:",
+        "active_anon:",
+        " unevictable:2000 dirty:0 writeback:0",
+        " slab_reclaimable:",
+        " free:",
+        "kB all_unreclaimable? ",
+        "mlocked:8000kB",
+        "lowmem_reserve[]:",
+        "Node 0 DMA32: ",
+        "0 pages in swap cache",
+        "4096 pages RAM",
+        "Tasks state (memory values in pages):",
+        "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name",
+        "         -1000 workload",
+        "             7 eater",
+        "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,global_oom,task_memcg=/,task=eater,pid=1,uid=0",
+        "Out of memory: Killed process 1 (eater) total-vm:",
+        "oom_reaper: reaped process 1 (eater), now anon-rss:0kB",
+    ] {
+        assert!(lines.any(|line| line.contains(part)), "no `{part}` here or too late:\n{:#?}", kill.memory);
+    }
+    assert!(kill.gauges["nr_free_pages"] < 100 && kill.gauges["nr_mlock"] == 2000, "{:?}", kill.gauges);
+    let why = kill.why.join("\n");
+    for part in [
+        "no zone would pass its min mark if all file pages were free",
+        "runs of reclaim for it: 1, which freed 0",
+        "Node 0 DMA32: ",
+        ": could not pass",
+        "the last run, pages scanned/freed and slab objects scanned, by priority: 12: 0/0, ",
+        " % unevictable (2000)",
+    ] {
+        assert!(why.contains(part), "no `{part}` in\n{why}");
+    }
+}
+
+#[test]
+fn what_a_victim_has_locked_comes_free_when_it_ends_and_since_5_18_at_once() {
+    for (kernel, rule) in [
+        ("linux-5.10", OomReaper::SparesLocked),
+        ("linux-5.10+oom-reaps-locked", OomReaper::TakesLocked),
+        ("linux-6.1", OomReaper::TakesLocked),
+    ] {
+        assert_eq!(mm::Version::parse(kernel).expect("a preset").rules.oom_reaper, rule);
+        let result = tell(kernel, |sys| async move {
+            sys.set_oom_score_adj(-1000).await?;
+            let locks = sys.spawn(TaskSpec::named("locks"), |sys| hold(sys, 0, 2000, true)).await?;
+            sys.sleep(Nanos::from_millis(100)).await;
+            let killed = holders(&sys, &[("eater", 0, 1900)]).await?;
+            assert!(sys.join(locks).await.is_err(), "it has the most");
+            Ok(with_metric(killed.len() as u64))
+        });
+        let first = &result.oom_kills[0];
+        assert_eq!(first.task, "locks");
+        let spared = rule == OomReaper::SparesLocked;
+        let line = if spared { "now anon-rss:8000kB" } else { "now anon-rss:0kB" };
+        assert!(first.memory.last().is_some_and(|last| last.contains(line)), "{:?}", first.memory.last());
+        // It sleeps on, and its locked memory is gone with it only then.
+        assert_eq!(result.outcome.metrics["killed"], f64::from(u8::from(spared)), "{kernel}");
+        assert_eq!(result.vmstat["nr_mlock"], 0);
+        let [locked, unlocked] = ["unevictable_pgs_mlocked", "unevictable_pgs_munlocked"];
+        assert_eq!((result.vmstat[locked], result.vmstat[unlocked]), (2000, 2000));
+    }
+}
+
+#[test]
+fn unlocked_memory_is_on_the_lists_again() {
+    let result = tell("linux-6.1", |sys| async move {
+        let memory = sys.map_anonymous(Bytes(300 * 4096)).await?;
+        sys.lock_memory(&memory, 0, 200).await?;
+        sys.touch(&memory, 200, 100).await?;
+        let counter = async |name: &str| {
+            let counters = sys.vmstat().await?;
+            Ok::<u64, WorkloadError>(counters.iter().find(|(of, _)| of == name).expect("a counter").1)
+        };
+        assert_eq!(counter("nr_mlock").await?, 200, "what was touched behind it is not");
+        sys.lock_memory(&memory, 100, 200).await?;
+        assert_eq!(counter("nr_mlock").await?, 300, "what was locked before counts once");
+        assert!(counter("unevictable_pgs_culled").await? > 250, "all but a batch");
+        drop(memory);
+        assert_eq!(counter("nr_mlock").await?, 0);
+        Ok(Outcome::default())
+    });
+    assert_eq!(result.oom_kills, []);
+}
