@@ -245,7 +245,8 @@ impl<T: Trace> Memory<T> {
         self.fs
             .check_xfs(self.core.rules().inode_cluster)
             .map_err(|problem| Violation(String::from(problem)))?;
-        if let Some(pfn) = self.fs.xfs_buffers.all_pages().find(|&pfn| frames.state(pfn) != FrameState::InUse) {
+        if let Some(pfn) = self.fs.xfs_buffers.all_pages().find(|&pfn| frames.state(pfn) != FrameState::InUse)
+        {
             return Err(Violation(format!("{pfn:?} of a buffer is {:?}", frames.state(pfn))));
         }
         let slabs = self.core.slabs.check();

@@ -40,7 +40,10 @@ impl<T: Trace> Memory<T> {
             }
         }
         let said = self.lru.pages(LruList::Unevictable);
-        ensure!(said == listed, "{said} pages are unevictable, {listed} are locked and listed, {batched} not");
+        ensure!(
+            said == listed,
+            "{said} pages are unevictable, {listed} are locked and listed, {batched} not"
+        );
         Ok(())
     }
 }

@@ -128,7 +128,11 @@ fn draw_hardware(cpus: u16, mut device: DeviceModel, mib: u64) -> Hardware {
 fn draw_device(stream: &mut Stream) -> DeviceModel {
     let quick = [DeviceModel::NVME, DeviceModel::VIRTIO_RAM, DeviceModel::INSTANT];
     let slow = [DeviceModel::SATA_EVO, DeviceModel::SLOW_RAID6, DeviceModel::SATA_HDD];
-    if super::super::number_from_env("SLOW").is_some() && stream.chance(1, 3) { pick(stream, &slow).clone() } else { pick(stream, &quick).clone() }
+    if super::super::number_from_env("SLOW").is_some() && stream.chance(1, 3) {
+        pick(stream, &slow).clone()
+    } else {
+        pick(stream, &quick).clone()
+    }
 }
 
 fn draw_layout(pages: u64, nodes: u64, cpus: u16, stream: &mut Stream) -> MemoryLayout {
