@@ -100,6 +100,9 @@ fn lists_name_what_other_commands_take() {
      huge-faults         file_size       64k       size of each file
      huge-faults         scale           100       percent of the usual amount of
                                                    files and mappings
+     huge-faults         order           files     writers finish a file before the
+                                                   next; rounds: open all, and write
+                                                   a block of each in turn
      huge-faults         filesystem      xfs       filesystem that the machine puts
                                                    the files on
      huge-faults         --seed                    when each writer, reader and

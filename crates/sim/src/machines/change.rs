@@ -206,7 +206,7 @@ mod tests {
         });
         insta::assert_snapshot!(said.join("\n"), @"
         unknown machine `s390-fpc`; `pagetide list machines` shows the names
-        machines have no `cpu` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
+        machines have no `cpu` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
         `cpus` of a machine cannot be ``; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `0`; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `1`; it takes a number from the machine's nodes to 1024
@@ -214,7 +214,7 @@ mod tests {
         `segment` of a machine cannot be `2`; it takes a time for each run of adjacent frames in a request, such as 2us
         `readahead` of a machine cannot be `5k`; it takes a size from 0 to 64M in whole pages
         `log` of a machine cannot be `1M`; it takes the size of the log that a disk has as XFS, from 4M to 2G
-        machines have no `` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
+        machines have no `` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
         ");
     }
 }
