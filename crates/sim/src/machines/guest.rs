@@ -116,9 +116,9 @@ const fn boot(mib: u64, reserved: u64, returned: u64, kept: u64) -> (u64, Boot) 
 /// The per-CPU lists of 6.12 and 7.2 hold thousands of pages when boot is over (MECHANISMS-6X 1.4), which they give
 /// back when memory is short. So there `kept` is `MemTotal` less the most that was ever free or counted as slab,
 /// file pages, anonymous pages, page tables and stacks (of each run's samples the 98th percentile), and what of
-/// these was counted at its start; the median of 1, 11 and 7 runs of 6.12 and of 5 and 4 of 7.2, those without XFS and
-/// without a limit. By `MemFree` it was 7303, 11800, 11800 and 9769, 11286: up to 21 MiB more. Lists of 5.10 and 6.1 are
-/// short; both ways differ by less than 200 pages there, and `MemFree` stands.
+/// these was counted at its start; the median of 1, 11 and 7 runs of 6.12 and of 5 and 4 of 7.2, those without
+/// XFS and without a limit. By `MemFree` it was 7303, 11800, 11800 and 9769, 11286: up to 21 MiB more. Lists of
+/// 5.10 and 6.1 are short; both ways differ by less than 200 pages there, and `MemFree` stands.
 const MEASURED: [MeasuredKernel; 4] = [
     MeasuredKernel {
         name: "linux-5.10",

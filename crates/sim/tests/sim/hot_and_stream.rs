@@ -162,6 +162,8 @@ fn hash(result: &SimResult) -> u64 {
 const SMALL_FILES: [(&str, &str); 4] =
     [("processes", "2"), ("subdirectories", "10"), ("files", "6000"), ("loops", "2")];
 
+const INODE_STORM: [(&str, &str); 4] =
+    [("processes", "2"), ("files", "200"), ("pin_from", "40M"), ("pin_step", "4M")];
 const SIMOOP: [(&str, &str); 6] = [
     ("threads", "4"),
     ("file_size", "8M"),
@@ -178,6 +180,7 @@ fn every_workload_gives_the_same_twice() {
     let small: BTreeMap<&str, Small<'_>> = [
         ("hot-and-stream", ("vm-2cpu", 32, [("hot", "4M"), ("stream", "64M")].as_slice(), "pgscan_kswapd")),
         ("huge-faults", ("skylake-1s", 128, [("advice", "madvise")].as_slice(), "nr_written")),
+        ("inode-storm", ("vm-2cpu", 64, INODE_STORM.as_slice(), "oom_kill")),
         (
             "sequential-readers",
             ("s390-fcp", 64, [("readers", "4"), ("file", "16M")].as_slice(), "pgscan_kswapd"),

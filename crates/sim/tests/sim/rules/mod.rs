@@ -64,7 +64,7 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 6] = [
+const UNSEEN: [(&str, &str); 7] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -81,6 +81,8 @@ const UNSEEN: [(&str, &str); 6] = [
     ("PassMeasure(", "mm::decide::kswapd_scenes"),
     // A boost of these zones is worked off by passes that meet their targets, before the priority gets to 10.
     ("BoostEffort(", "mm::decide::kswapd_scenes"),
+    // Somebody with locked memory would have to be killed, and a scene goes on.
+    ("OomReaper(", "sim::out_of_memory"),
 ];
 
 /// Which scene tells two answers apart, on which version, and by what.
