@@ -164,7 +164,7 @@ fn a_report_has_the_lines_of_the_kernel_in_their_order_and_says_why_reclaim_gave
     ] {
         assert!(lines.any(|line| line.contains(part)), "no `{part}` here or too late:\n{:#?}", kill.memory);
     }
-    assert!(kill.gauges["nr_free_pages"] < 100 && kill.gauges["nr_mlock"] == 2000, "{:?}", kill.gauges);
+    assert!(kill.gauges["nr_free_pages"] < 600 && kill.gauges["nr_mlock"] == 2000, "{:?}", kill.gauges);
     let why = kill.why.join("\n");
     for part in [
         "no zone would pass its min mark if all file pages were free",
