@@ -1,4 +1,4 @@
-//! What tasks tell the monitor while a run goes on: phases, new cgroups, remarks.
+//! What tasks tell the monitor while a run goes on: phases, new cgroups, remarks, figures so far.
 //!
 //! One pipe for all tasks: a message is smaller than `PIPE_BUF`, so it is written whole or not at
 //! all. The monitor acknowledges phases and groups by an eventfd, so that the workload goes on only
@@ -12,9 +12,10 @@ use std::os::fd::OwnedFd;
 use rustix::event::EventfdFlags;
 use rustix::pipe::PipeFlags;
 use serde::{Deserialize, Serialize};
+use workload::Outcome;
 
 /// One message.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Message {
     /// A phase ends here.
     Mark(String),
@@ -22,6 +23,57 @@ pub(crate) enum Message {
     Group(String),
     /// A remark for the reader of the results.
     Note(String),
+    /// A part of what the workload has measured so far, which takes the place of what it said before once
+    /// its last part is there.
+    Kept {
+        /// Its figures, in the order of all.
+        part: Outcome,
+        /// Whether it is complete.
+        last: bool,
+    },
+}
+
+/// Samples in a message: with a name it is far smaller than [`MESSAGE_MAX`].
+const SAMPLES: usize = 256;
+
+/// `outcome` as messages, none of which is too long: one for each metric and each part of a list. One task tells
+/// its figures at a time.
+pub(crate) fn kept(outcome: &Outcome) -> Vec<Message> {
+    let mut parts = Vec::new();
+    for (name, value) in &outcome.metrics {
+        parts.push(Outcome { metrics: [(name.clone(), *value)].into(), ..Outcome::default() });
+    }
+    for (name, values) in &outcome.samples {
+        for some in values.chunks(SAMPLES) {
+            parts.push(Outcome { samples: [(name.clone(), some.to_vec())].into(), ..Outcome::default() });
+        }
+    }
+    let count = parts.len();
+    (1..).zip(parts).map(|(number, part)| Message::Kept { part, last: number == count }).collect()
+}
+
+/// What came of the workload's figures so far.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    whole: Outcome,
+    coming: Outcome,
+}
+
+impl Kept {
+    pub(crate) fn take(&mut self, part: Outcome, last: bool) {
+        self.coming.metrics.extend(part.metrics);
+        for (name, values) in part.samples {
+            self.coming.samples.entry(name).or_default().extend(values);
+        }
+        if last {
+            self.whole = std::mem::take(&mut self.coming);
+        }
+    }
+
+    /// What was said last, whole; nothing where nothing was.
+    pub(crate) fn whole(&self) -> &Outcome {
+        &self.whole
+    }
 }
 
 /// `PIPE_BUF` of Linux: what a pipe takes without mixing it with others' writes.
@@ -65,7 +117,9 @@ impl Sender {
         }
         let mut bytes = bytes;
         bytes[..HEADER].copy_from_slice(&(len as u16).to_le_bytes());
-        if (&self.messages).write_all(&bytes).is_ok() && !matches!(message, Message::Note(_)) {
+        if (&self.messages).write_all(&bytes).is_ok()
+            && !matches!(message, Message::Note(_) | Message::Kept { .. })
+        {
             let _ = (&self.acknowledged).read_exact(&mut [0; 8]);
         }
     }
@@ -110,6 +164,35 @@ mod tests {
         sender.send(&Message::Mark("ready".to_owned()));
         let expected = vec![Message::Note("first".to_owned()), Message::Mark("ready".to_owned())];
         assert_eq!(receiver.receive().unwrap(), expected);
+    }
+
+    #[test]
+    fn figures_of_any_number_arrive_whole_and_those_of_a_killed_sender_are_the_ones_before() {
+        let (sender, mut receiver) = channel().unwrap();
+        let mut kept = Kept::default();
+        let figures = |count: u32| Outcome {
+            metrics: [("a".to_owned(), 1.0), ("b".to_owned(), f64::from(count))].into(),
+            samples: [("s".to_owned(), (0..count).map(f64::from).collect())].into(),
+        };
+        let tell = |messages: &[Message], receiver: &mut Receiver, kept: &mut Kept| {
+            for message in messages {
+                sender.send(message);
+                for message in receiver.receive().unwrap() {
+                    let Message::Kept { part, last } = message else { panic!("{message:?}") };
+                    kept.take(part, last);
+                }
+            }
+        };
+        for count in [0, 1, 10_000] {
+            tell(&super::kept(&figures(count)), &mut receiver, &mut kept);
+            // An empty list is the same as none.
+            let expected = figures(count);
+            let samples = expected.samples.into_iter().filter(|(_, list)| !list.is_empty()).collect();
+            assert_eq!(*kept.whole(), Outcome { samples, ..expected });
+        }
+        let more = super::kept(&figures(20_000));
+        tell(&more[..more.len() - 1], &mut receiver, &mut kept);
+        assert_eq!(*kept.whole(), figures(10_000));
     }
 
     #[test]

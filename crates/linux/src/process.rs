@@ -22,6 +22,7 @@ use std::pin::pin;
 use std::process::Command;
 use std::task::{Context, Poll, Waker};
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use workload::Portable;
 
@@ -120,6 +121,15 @@ impl<T: Portable> Child<T> {
     /// What becomes readable when it has returned.
     pub(crate) fn result(&self) -> &File {
         &self.result
+    }
+
+    /// Whether it has returned or died, so that joining it does not wait for its closure.
+    pub(crate) fn has_ended(&self) -> bool {
+        let mut files = [PollFd::new(&self.result, PollFlags::IN)];
+        // An interruption is as good as a no: it is asked again.
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let _ = rustix::event::poll(&mut files, Some(&now));
+        !files[0].revents().is_empty()
     }
 
     /// Waits until it has ended.
@@ -263,7 +273,11 @@ mod tests {
             0
         })
         .unwrap();
+        assert!(!child.has_ended());
         rustix::process::kill_process(child.pid(), Signal::KILL).unwrap();
+        while !child.has_ended() {
+            std::thread::yield_now();
+        }
         assert_eq!(child.join().unwrap(), Ended::Signalled(9));
         let child =
             Child::<u8>::spawn(None, Group::Parents, || std::panic::panic_any("no more pages")).unwrap();

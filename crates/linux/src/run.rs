@@ -22,7 +22,7 @@ use workload::{Errno, Outcome, SystemError, WorkloadError};
 
 use crate::bounds::{Disk, Rounded};
 use crate::cgroup::Tree;
-use crate::control::{self, Message, Receiver};
+use crate::control::{self, Kept, Message, Receiver};
 use crate::error::LinuxError;
 use crate::kmsg::{KernelLog, Report};
 use crate::machine;
@@ -69,7 +69,7 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
     let log = KernelLog::from_now();
     let started = monotonic();
     monitor.sample(0);
-    let running = Running::start(spec, &tree, tracing.extfrag_histogram(), started)?;
+    let mut running = Running::start(spec, &tree, tracing.extfrag_histogram(), started)?;
     let outcome =
         running.watch(spec, &tree, Watching { monitor: &mut monitor, tracing: &mut tracing }, stop, tell);
     let wall_ns = elapsed(started);
@@ -78,7 +78,7 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
     let counter = |counters: &BTreeMap<String, u64>| counters.get("oom_kill").copied();
     let (outcome, error) = match outcome {
         Ok(outcome) => (outcome, None),
-        Err(error) if killed_task(&error).is_some() => (Outcome::default(), Some(error)),
+        Err(error) if killed_task(&error).is_some() => (running.kept.whole().clone(), Some(error)),
         Err(error) => return Err(error),
     };
     let result = LinuxResult { waits, ..result(outcome, monitor, wall_ns) };
@@ -178,6 +178,7 @@ struct Running {
     messages: Receiver,
     started: Nanos,
     last_phase: Option<String>,
+    kept: Kept,
 }
 
 impl Running {
@@ -211,12 +212,12 @@ impl Running {
         };
         let child = Child::spawn(Some(&procs), Group::Own, program)
             .map_err(|error| LinuxError::io("start a process in", path, error))?;
-        Ok(Self { main: Main(Some(child)), messages, started, last_phase: None })
+        Ok(Self { main: Main(Some(child)), messages, started, last_phase: None, kept: Kept::default() })
     }
 
     /// Samples until the workload has ended.
     fn watch(
-        mut self,
+        &mut self,
         spec: &LinuxRun,
         tree: &Tree,
         mut watching: Watching<'_>,
@@ -291,6 +292,10 @@ impl Running {
                     monitor.note(note);
                     continue;
                 }
+                Message::Kept { part, last } => {
+                    self.kept.take(part, last);
+                    continue;
+                }
                 Message::Group(path) => monitor.add_group(tree, &path),
                 Message::Mark(phase) => {
                     let at_ns = elapsed(self.started);
@@ -346,7 +351,7 @@ impl Pace {
 struct Main(Option<Child<WorkloadResult>>);
 
 impl Main {
-    fn join(mut self) -> Result<Outcome, LinuxError> {
+    fn join(&mut self) -> Result<Outcome, LinuxError> {
         let child = self.0.take().expect("it is taken here only");
         // Tasks that nobody joined die with it.
         match child.join().map_err(|error| LinuxError::io("wait for", "the workload", error))? {

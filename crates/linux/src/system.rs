@@ -20,10 +20,10 @@ use std::rc::Rc;
 use rustix::fs::{Advice as FileAdvice, FallocateFlags};
 use rustix::mm::Advice as MemoryAdvice;
 use units::{Bytes, Nanos, Pages, Seed};
-use workload::{Advice, CpuTime, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
+use workload::{Advice, CpuTime, Errno, OpenMode, Outcome, Portable, System, SystemError, TaskSpec};
 
 use crate::cgroup::{self, Tree, errno};
-use crate::control::{Message, Sender};
+use crate::control::{self, Message, Sender};
 use crate::machine;
 use crate::memory::{Mapping, resident_pages};
 use crate::parse;
@@ -189,6 +189,14 @@ impl System for LinuxSystem {
 
     fn mark(&self, phase: &str) {
         self.0.control.send(&Message::Mark(phase.to_owned()));
+    }
+
+    fn keep(&self, so_far: &Outcome) {
+        control::kept(so_far).iter().for_each(|message| self.0.control.send(message));
+    }
+
+    fn has_ended<T: Portable>(&self, task: &LinuxTask<T>) -> bool {
+        task.child.has_ended()
     }
 
     async fn spawn<T, F, Fut>(&self, spec: TaskSpec, program: F) -> Result<LinuxTask<T>, SystemError>

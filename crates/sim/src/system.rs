@@ -223,6 +223,13 @@ impl System for SimSystem {
         Ok(SimTask { result, worked, done, process })
     }
 
+    fn has_ended<T: Portable>(&self, task: &SimTask<T>) -> bool {
+        let value = task.result.take();
+        let has_ended = value.is_some();
+        task.result.set(value);
+        has_ended
+    }
+
     async fn join<T: Portable>(&self, task: SimTask<T>) -> Result<T, SystemError> {
         loop {
             if let Some(value) = task.result.take() {

@@ -11,8 +11,8 @@
 //!    [`crate::small_files`], but empty unless `file_size` says otherwise: nearly all of it is its inode;
 //! 3. nothing is deleted and no cache dropped between two steps, so from some step on memory is always full;
 //! 4. the first OOM kill of anybody, while it pins or while they create, is the end of the workload and its
-//!    result. Every task reads the kernel's count of kills often, so that none is left that another one need
-//!    be killed for.
+//!    result. Every task reads the kernel's count of kills often, and whoever pins then unpins everything: one
+//!    kill is to be the last one, and not to become a panic for want of somebody to kill.
 //!
 //! Samples, one a step that ran to its end: `pinned_gib`, `files_per_sec`, and when it ended `free_pages`,
 //! `slab_pages`, `file_pages`; `alloc_stalls` in it. What memory was at the kill is read from the kernel's report.
@@ -33,7 +33,7 @@ use crate::footprint::{Footprint, MachineSize};
 use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
-use crate::system::{Errno, OpenMode, System, SystemError, TaskSpec};
+use crate::system::{Errno, OpenMode, Portable, System, SystemError, TaskSpec};
 
 /// The name in the catalog.
 pub const NAME: &str = "inode-storm";
@@ -144,7 +144,7 @@ const MEMORY_OF_FILE: u64 = 64 << 10;
 const PIN_CHUNK: u64 = 32;
 /// A process looks for a kill before every so many files.
 const LOOK_EVERY: u64 = 256;
-/// How often a process looks whether it may begin.
+/// How often a process looks whether it may begin, and whoever pins whether somebody was killed.
 const WAIT: Nanos = Nanos::from_millis(10);
 /// The `oom_score_adj` of a task that nobody kills, of one like any other, and of one that is killed first.
 const SPARED: i16 = -1000;
@@ -336,9 +336,10 @@ impl InodeStorm {
         let begin = sys.now();
         let kills = sys.oom_kills().await?;
         let before = Memory::of(&sys.vmstat().await?);
-        let held = match self.pinner {
-            Pinner::Stays => Some(sys.map_anonymous(Bytes(sizes.to * PAGE_SIZE)).await?),
-            Pinner::Anew => None,
+        let stays = self.pinner == Pinner::Stays;
+        let mut held = match stays {
+            true => Some(sys.map_anonymous(Bytes(sizes.to * PAGE_SIZE)).await?),
+            false => None,
         };
         let so_far = |steps: &[Stepped]| {
             outcome(steps, sys.now().saturating_sub(begin), sys.memory_total(), before.allocstalls)
@@ -348,11 +349,12 @@ impl InodeStorm {
         for (number, pages) in (0..).zip(sizes.amounts()) {
             let files_per_process = sizes.files_per_process;
             let step = Step { number, pinned, pages, files_per_process, kills, adj };
-            let stepped = match &held {
-                Some(mapping) => self.step(&sys, step, mapping).await?,
-                None => self.step_anew(&sys, step).await?,
+            let stepped = if stays {
+                self.step(&sys, step, &mut held).await?
+            } else {
+                self.step_anew(&sys, step).await?
             };
-            pinned = if held.is_some() { stepped.pinned } else { 0 };
+            pinned = if stays { stepped.pinned } else { 0 };
             steps.push(stepped);
             sys.keep(&so_far(&steps));
             if stepped.killed {
@@ -368,16 +370,17 @@ impl InodeStorm {
         let storm = *self;
         let program = move |sys: S| async move {
             let mapping = sys.map_anonymous(Bytes(step.pages * PAGE_SIZE)).await?;
-            storm.step(&sys, step, &mapping).await
+            storm.step(&sys, step, &mut Some(mapping)).await
         };
         sys.join(sys.spawn(TaskSpec::named("pinner"), program).await?).await?
     }
 
+    /// Leaves `mapping` as it is, with more of it locked, unless somebody is killed: then it is unmapped.
     async fn step<S: System>(
         &self,
         sys: &S,
         step: Step,
-        mapping: &S::Mapping,
+        mapping: &mut Option<S::Mapping>,
     ) -> Result<Stepped, WorkloadError> {
         let mut creators = Vec::new();
         for process in 0..self.processes {
@@ -385,14 +388,16 @@ impl InodeStorm {
             let program = move |sys: S| async move { creator.run(&sys).await };
             creators.push(sys.spawn(TaskSpec::named(format!("creator{process}")), program).await?);
         }
-        let locked = pin(sys, step, mapping).await;
+        let locked = pin(sys, step, mapping.as_ref().expect("nobody was killed before")).await;
+        unpin_if_killed(sys, step, mapping).await?;
         let begin = sys.now();
         // Also where pinning failed: they wait for it.
         let told = sys.open(&signal(step.number), OpenMode::Create).await.map(drop);
-        let (mut files, mut failed, mut killed) = (0, None, false);
+        watch(sys, step, &creators, mapping).await?;
+        let (mut files, mut end, mut failed, mut killed) = (0, begin, None, false);
         for creator in creators {
             match sys.join(creator).await {
-                Ok(Ok(made)) => files += made,
+                Ok(Ok((made, at))) => (files, end) = (files + made, end.max(at)),
                 Err(error) if error.errno == Errno::Killed => killed = true,
                 Ok(Err(error)) | Err(error) => failed = failed.or(Some(error)),
             }
@@ -406,7 +411,7 @@ impl InodeStorm {
         if !killed && let Some(error) = told.err().or(failed) {
             return Err(error.into());
         }
-        let took = sys.now().saturating_sub(begin);
+        let took = end.saturating_sub(begin);
         Ok(Stepped { pinned, files, took, killed, memory: Memory::of(&sys.vmstat().await?) })
     }
 }
@@ -447,6 +452,31 @@ async fn pin<S: System>(sys: &S, step: Step, mapping: &S::Mapping) -> Result<u64
         }
     }
     Ok(pinned)
+}
+
+/// Waits for the end of `creators`; if somebody is killed before, `mapping` goes at once.
+async fn watch<S: System, T: Portable>(
+    sys: &S,
+    step: Step,
+    creators: &[S::Task<T>],
+    mapping: &mut Option<S::Mapping>,
+) -> Result<(), SystemError> {
+    while !creators.iter().all(|creator| sys.has_ended(creator)) {
+        unpin_if_killed(sys, step, mapping).await?;
+        sys.sleep(WAIT).await;
+    }
+    Ok(())
+}
+
+async fn unpin_if_killed<S: System>(
+    sys: &S,
+    step: Step,
+    mapping: &mut Option<S::Mapping>,
+) -> Result<(), SystemError> {
+    if mapping.is_some() && sys.oom_kills().await? > step.kills {
+        *mapping = None;
+    }
+    Ok(())
 }
 
 fn outcome(steps: &[Stepped], elapsed: Nanos, memory: Pages, stalls_before: u64) -> Outcome {
@@ -499,8 +529,8 @@ struct Creator {
 }
 
 impl Creator {
-    /// Makes its files, or as many as it does until somebody is killed; returns how many.
-    async fn run<S: System>(self, sys: &S) -> Result<u64, SystemError> {
+    /// Makes its files, or as many as it does until somebody is killed; returns how many, and when it ended.
+    async fn run<S: System>(self, sys: &S) -> Result<(u64, Nanos), SystemError> {
         let Self { storm, step, process } = self;
         sys.set_oom_score_adj(step.adj).await?;
         let signal = signal(step.number);
@@ -515,7 +545,7 @@ impl Creator {
         let before = step.number * step.files_per_process;
         for file in 0..step.files_per_process {
             if file % LOOK_EVERY == 0 && sys.oom_kills().await? > step.kills {
-                return Ok(file);
+                return Ok((file, sys.now()));
             }
             let number = before + file;
             if file == 0 || number % storm.per_directory == 0 {
@@ -523,7 +553,7 @@ impl Creator {
             }
             place.make_file(sys, step.number, number, storm.file_size).await?;
         }
-        Ok(step.files_per_process)
+        Ok((step.files_per_process, sys.now()))
     }
 }
 

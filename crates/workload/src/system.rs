@@ -224,8 +224,8 @@ pub trait System: Clone + 'static {
     /// this name.
     fn mark(&self, phase: &str);
 
-    /// What the program has measured so far: what is left of it where the machine does not survive the run, as a
-    /// simulated one whose kernel panics.
+    /// What the program has measured so far: what is left of it where the machine does not survive the run, or the
+    /// program does not. Its first task calls it.
     fn keep(&self, _so_far: &Outcome) {}
 
     /// Starts a task: a process of its own in `spec.cgroup`.
@@ -237,6 +237,8 @@ pub trait System: Clone + 'static {
         T: Portable,
         F: FnOnce(Self) -> Fut + Send + 'static,
         Fut: Future<Output = T> + 'static;
+    /// Whether a task has returned or was killed, so that joining it does not wait.
+    fn has_ended<T: Portable>(&self, task: &Self::Task<T>) -> bool;
     /// Waits until a task has returned.
     ///
     /// # Errors

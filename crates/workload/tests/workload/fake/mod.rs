@@ -159,6 +159,10 @@ impl System for Fake {
         Ok(block_on(program(Self { kernel: self.kernel.clone(), cgroup })))
     }
 
+    fn has_ended<T: Portable>(&self, _task: &T) -> bool {
+        true
+    }
+
     async fn join<T: Portable>(&self, task: T) -> Result<T, SystemError> {
         self.call("join", "", "join".to_owned())?;
         Ok(task)
