@@ -326,9 +326,13 @@ impl InodeStorm {
     /// Runs it until somebody is killed for want of memory, which is no error, or all steps are done.
     ///
     /// # Errors
-    /// The first failing system call while nobody was killed.
+    /// [`WorkloadError::PinsTooMuch`] where there is no step at all; the first failing system call while nobody was killed.
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         let sizes = self.sizes(MachineSize::of(&sys));
+        if sizes.from > sizes.to {
+            let [wanted, there] = [sizes.from, sys.memory_total().get()].map(|pages| Bytes(pages * PAGE_SIZE));
+            return Err(WorkloadError::PinsTooMuch { wanted, there });
+        }
         let adj = spare(&sys).await?;
         for process in 0..self.processes {
             sys.make_dir(&directory(process)).await?;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use units::Bytes;
 
 use crate::portable;
 use crate::system::SystemError;
@@ -55,6 +56,14 @@ pub enum WorkloadError {
         wanted: u16,
         /// As many as there are.
         there: u16,
+    },
+    /// The first amount to pin is more than there is.
+    #[error("the first step would pin {wanted}, and the machine has {there}")]
+    PinsTooMuch {
+        /// As much as it is told to pin.
+        wanted: Bytes,
+        /// Memory of the machine.
+        there: Bytes,
     },
     /// The trace that is being replayed cannot be read.
     #[error("{0}")]

@@ -68,6 +68,7 @@ fn what_cannot_be_run_is_refused_in_words() {
             "run inode-storm --param pin_from=2G --param pin_to=1G",
             "run inode-storm --param pin_step=0",
             "run inode-storm --param pinner=both",
+            "run inode-storm --mem 64M --param pin_from=1G",
         ]),
         @"
     $ run inode-storm --param files=15
