@@ -8,10 +8,10 @@
 //!
 //! Theory of operation, with M the memory of the machine:
 //! 1. data files of 2.4 M lie in 16 directories, small files beside them. The workers' working set is 0.6 M on
-//!    average: each fills half of its part, which stays; burning tasks keep a fifth of the CPUs from the kernel's threads. Phase
+//!    average: each fills four fifths of its part, which stay; burning tasks keep a fifth of the CPUs from the kernel's threads. Phase
 //!    `laid_out`, and when the warm-up is over, `warm`;
-//! 2. a worker does one work after the other: it maps and touches memory, up to its whole part of the working
-//!    set, evenly drawn, and gives it back in the end (one sample of *allocation* latency), reads pieces of data files, drawn at random (*read*
+//! 2. a worker does one work after the other: it maps and touches memory, a fifth of its part of the working
+//!    set on average, evenly drawn, and gives it back in the end (one sample of *allocation* latency), reads pieces of data files, drawn at random (*read*
 //!    latency), writes a result of as many files (*write* latency), and deletes the result of some works ago: so
 //!    inodes are made, become dirty, and go;
 //! 3. walkers look at every file of every directory, as `du` does, pause, and begin again: lookups that keep
@@ -91,7 +91,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec {
         name: "touched",
         kind: ParamKind::Count { min: 0, max: 100 },
-        default: Some("50"),
+        default: Some("20"),
         help: "percent of the working set that works map and touch, the rest stays",
     },
     size("file_size", Some("80M"), "size of a data file"),

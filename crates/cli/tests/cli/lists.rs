@@ -190,7 +190,7 @@ fn lists_name_what_other_commands_take() {
      simoop              directories     16        directories of the files
      simoop              working_set     none      memory of all workers, on
                                                    average; without it 60 % of all
-     simoop              touched         50        percent of the working set that
+     simoop              touched         20        percent of the working set that
                                                    works map and touch, the rest
                                                    stays
      simoop              file_size       80M       size of a data file
