@@ -89,6 +89,10 @@ fn what_cannot_be_run_is_refused_in_words() {
     error: parameter `pinner`: unknown choice `both`
     hint: known names: `stays`, `anew`
     exit 1
+
+    $ run inode-storm --mem 64M --param pin_from=1G
+    error: linux-6.12, seed 1: the first step would pin 1G, and the machine has 64224k
+    exit 1
     "
     );
 }
