@@ -43,7 +43,7 @@ impl RunProgress {
             RunEvent::Told { told: Told::Note(text), .. } if verbosity > Verbosity::Quiet => {
                 observed.suspend(|| tell.note(text));
             }
-            RunEvent::Told { told: Told::Note(_), .. } => {}
+            RunEvent::Told { told: Told::Note(_) | Told::Kept(_), .. } => {}
             RunEvent::Told { told: Told::Phase(text) | Told::Progress(text), .. } if draw => {
                 observed.set_message(text.to_owned());
             }

@@ -27,7 +27,7 @@ pub struct PlannedRun {
 }
 
 /// What an observer is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RunEvent<'a> {
     /// A run begins.
     Started {

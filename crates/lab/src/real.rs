@@ -249,7 +249,7 @@ fn filled(identity: Recording, result: LinuxResult) -> Recording {
 }
 
 fn oom_kill(kill: linux::OomKill) -> OomKill {
-    let linux::OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory } = kill;
-    let (panicked, why, gauges) = Default::default();
+    let linux::OomKill { at_ns, task, cgroup, by_limit, panicked, anon_pages, memory } = kill;
+    let (why, gauges) = Default::default();
     OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory, panicked, why, gauges }
 }

@@ -98,6 +98,9 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
             return Err(error);
         }
         let task = killed_task(&error).expect("it was looked at above");
+        if result.outcome != Outcome::default() {
+            result.notes.push(format!("`{task}` was killed: its figures are what it had told before"));
+        }
         result.oom_kill = Some(oom_kill(task, said, spec, started, wall_ns));
     } else if let Some(task) = said.as_ref().and_then(|said| said.task.clone()) {
         // The workload went on without the task that was killed, or it was none of its own.
@@ -127,6 +130,7 @@ fn oom_kill(task: String, said: Option<Report>, spec: &LinuxRun, started: Nanos,
             task,
             cgroup: String::new(),
             by_limit,
+            panicked: false,
             anon_pages: None,
             memory: Vec::new(),
         };
@@ -138,6 +142,7 @@ fn oom_kill(task: String, said: Option<Report>, spec: &LinuxRun, started: Nanos,
         task,
         cgroup: cgroup.as_deref().and_then(below).unwrap_or_default(),
         by_limit,
+        panicked: false,
         anon_pages: anon_kb.map(|kb| kb / PAGE_KB),
         memory: lines,
     }
@@ -294,6 +299,9 @@ impl Running {
                 }
                 Message::Kept { part, last } => {
                     self.kept.take(part, last);
+                    if last {
+                        tell(Told::Kept(self.kept.whole()));
+                    }
                     continue;
                 }
                 Message::Group(path) => monitor.add_group(tree, &path),

@@ -68,7 +68,7 @@ pub struct LinuxRun {
 }
 
 /// What a run says while it goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Told<'a> {
     /// Worth keeping: what was removed, what is not as it was asked for.
     Note(&'a str),
@@ -76,6 +76,8 @@ pub enum Told<'a> {
     Phase(&'a str),
     /// How far it is; the next one takes its place.
     Progress(&'a str),
+    /// What the workload has measured so far; the next one takes its place.
+    Kept(&'a Outcome),
 }
 
 /// Time between two words on how far a run is, so that there is one in any 5 s.
@@ -94,7 +96,7 @@ pub struct PhaseSample {
     pub memcg: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-/// A task that the OOM killer took, which ended the run.
+/// A task that the OOM killer took, or a panic for want of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OomKill {
     /// Time since the start of the run.
@@ -105,6 +107,9 @@ pub struct OomKill {
     pub cgroup: String,
     /// Whether a cgroup's limit was reached.
     pub by_limit: bool,
+    /// Nobody was left to kill, and the kernel panicked: the task is the one that asked for memory.
+    #[serde(default)]
+    pub panicked: bool,
     /// Anonymous pages that it held, where the kernel told.
     pub anon_pages: Option<u64>,
     /// What the kernel printed of memory; empty where its log is not for us.
@@ -117,7 +122,7 @@ pub type Row = (u64, Vec<u64>);
 /// What a run leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinuxResult {
-    /// What the workload measured itself; nothing if it was killed.
+    /// What the workload measured itself; if it was killed what it had told before, if anything.
     pub outcome: Outcome,
     /// What the OOM killer took, if that ended the run.
     #[serde(default)]

@@ -149,10 +149,10 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
         host_wide: true,
         alone: true,
     };
-    let tell = |told: Told<'_>| {
-        if let Told::Phase(text) = told {
-            channel.send(&Message::Progress(text.to_owned()));
-        }
+    let tell = |told: Told<'_>| match told {
+        Told::Phase(text) => channel.send(&Message::Progress(text.to_owned())),
+        Told::Kept(outcome) => channel.send(&Message::Kept(outcome.clone())),
+        Told::Note(_) | Told::Progress(_) => {}
     };
     crate::run(&spec, &AtomicBool::new(false), &tell)
         .map_err(|error| Failure { message: error.to_string(), hint: error.hint() })

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use units::Bytes;
-use workload::Workload;
+use workload::{Outcome, Workload};
 
 use super::error::VmError;
 use super::image::VmFilesystem;
@@ -64,6 +64,8 @@ pub enum Message {
     Alive,
     /// How far the workload is.
     Progress(String),
+    /// What the workload has measured so far.
+    Kept(Outcome),
     /// The workload has ended.
     Done(Box<LinuxResult>),
     /// The workload, or what has to be done before it, failed.

@@ -5,6 +5,7 @@
 //! heard from it for too long, or the whole takes too long. QEMU never outlives the watcher,
 //! also not one that is killed.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -17,18 +18,22 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use units::Bytes;
+use workload::Outcome;
 
 use super::console::Console;
 use super::error::VmError;
 use super::protocol::{Inbox, Message, last_words_in};
 use crate::bounds::Rounded;
 use crate::process::dying_with_us;
-use crate::spec::{LinuxResult, TELL_EVERY, Told};
+use crate::spec::{LinuxResult, OomKill, TELL_EVERY, Told};
 
 /// Between two looks at the files.
 const POLL: Duration = Duration::from_millis(20);
 /// How long QEMU may take to end by itself after the last word of the guest.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// What `out_of_memory()` says when it finds nobody to kill, up to 6.12 at least.
+const DEADLOCKED: &str = "System is deadlocked on memory";
 
 /// Times after which a guest is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +124,10 @@ struct Watcher {
     disks: Vec<PathBuf>,
     last_phase: String,
     last_told: Instant,
+    /// The kernel's, once it has booted.
+    release: String,
+    /// What the workload had measured when it last told.
+    kept: Option<Outcome>,
 }
 
 impl Drop for Watcher {
@@ -158,6 +167,8 @@ impl Watcher {
             disks: outputs.disks.to_owned(),
             last_phase: String::new(),
             last_told: now,
+            release: String::new(),
+            kept: None,
         })
     }
 
@@ -176,7 +187,11 @@ impl Watcher {
         let messages = self.hear()?;
         for message in messages {
             match message {
-                Message::Ready { .. } => self.boot = Some(self.started.elapsed()),
+                Message::Ready { release } => {
+                    self.boot = Some(self.started.elapsed());
+                    self.release = release;
+                }
+                Message::Kept(outcome) => self.kept = Some(outcome),
                 Message::Alive => {}
                 Message::Progress(text) => {
                     tell(Told::Phase(&text));
@@ -189,6 +204,9 @@ impl Watcher {
         if let Some(line) = self.console.crash() {
             let line = line.to_owned();
             self.wait_for_end();
+            if let Some(result) = self.deadlocked(&line) {
+                return Ok(Some(result));
+            }
             return Err(VmError::Crashed { line, tail: self.console.tail() });
         }
         if has_ended && let Some((message, hint)) = last_words_in(&self.console.tail()) {
@@ -207,6 +225,34 @@ impl Watcher {
             tell(Told::Progress(&self.so_far()));
         }
         Ok(None)
+    }
+
+    /// What is left of a run whose kernel found nobody to kill, if the workload had told its figures: those and
+    /// the end of the console. No counter is known.
+    fn deadlocked(&mut self, crash: &str) -> Option<LinuxResult> {
+        let outcome = self.kept.take().filter(|_| crash.contains(DEADLOCKED))?;
+        let at_ns = u64::try_from((self.started.elapsed() - self.boot?).as_nanos()).unwrap_or(u64::MAX);
+        let memory = self.console.tail();
+        let asked =
+            memory.iter().rev().find_map(|line| line.split_once(" Comm: ")?.1.split_whitespace().next());
+        let task = asked.unwrap_or_default().to_owned();
+        let note =
+            format!("{crash}: the figures are what the workload had told before, and no counter is known");
+        let (cgroup, by_limit, panicked, anon_pages) = (String::new(), false, true, None);
+        Some(LinuxResult {
+            outcome,
+            oom_kill: Some(OomKill { at_ns, task, cgroup, by_limit, panicked, anon_pages, memory }),
+            vmstat_before: BTreeMap::new(),
+            vmstat: BTreeMap::new(),
+            memcg: BTreeMap::new(),
+            phases: Vec::new(),
+            columns: Vec::new(),
+            rows: Vec::new(),
+            waits: None,
+            wall_ns: at_ns,
+            kernel_release: self.release.clone(),
+            notes: vec![note],
+        })
     }
 
     /// How far the guest is, by what can be seen from outside.
@@ -363,6 +409,22 @@ mod tests {
           [ 1.0] Kernel panic - not syncing: VFS
           b
         ");
+    }
+
+    #[test]
+    fn a_panic_for_want_of_somebody_to_kill_leaves_what_the_workload_had_told() {
+        let told = r#"echo '{"kept":{"metrics":{"a":1.0},"samples":{}}}' >> "$2"
+                      echo '{"kept":{"metrics":{"a":2.0},"samples":{}}}' >> "$2"; sleep 0.1"#;
+        let console = "[ 1.0] Kernel panic - not syncing: System is deadlocked on memory\n[ 1.0] CPU: 0 PID: 7 Comm: \
+                       creator0 Not tainted\n";
+        let script = format!("{READY}; {told}; printf '{console}' > \"$1\"");
+        let finished = fake(&script, PATIENT, &AtomicBool::new(false)).0.unwrap();
+        let result = finished.result;
+        assert_eq!((result.outcome.metrics["a"], result.kernel_release.as_str()), (2.0, "6.12.1"));
+        let kill = result.oom_kill.unwrap();
+        assert_eq!((kill.task.as_str(), kill.panicked, kill.memory.len()), ("creator0", true, 2));
+        let (error, _) = failure(&format!("{READY}; printf '{console}' > \"$1\""), PATIENT);
+        assert!(matches!(error, VmError::Crashed { .. }), "it told nothing: {error}");
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn the_same_run_is_the_same_run_and_another_seed_is_not() {
 ///        their part         |                  |
 /// ```
 #[test]
-fn each_interval_is_a_sample_and_no_more_results_stay_than_are_kept() {
+fn each_interval_is_a_sample_and_its_stalls_are_those_of_the_kernel() {
     for kernel in ["linux-5.7", "linux-5.7+async-inode-reclaim+pin-inode-cluster"] {
         let (result, _) = play(kernel, 256, 1, &SMALL);
         let names: Vec<&str> = result.phases.iter().map(|phase| phase.name.as_str()).collect();
@@ -71,8 +71,6 @@ fn each_interval_is_a_sample_and_no_more_results_stay_than_are_kept() {
         };
         let stalls = until(2) - until(1);
         assert_eq!((of("alloc_stall_rate") * 6.0).round(), stalls as f64);
-        // 6 workers keep 3 results of 8 files, one more while they write it; walkers have seen 376 others.
-        assert!(result.vmstat["nr_dentries"] > 300, "{}", result.vmstat["nr_dentries"]);
     }
 }
 
