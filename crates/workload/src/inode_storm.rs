@@ -326,7 +326,8 @@ impl InodeStorm {
     /// Runs it until somebody is killed for want of memory, which is no error, or all steps are done.
     ///
     /// # Errors
-    /// [`WorkloadError::PinsTooMuch`] where there is no step at all; the first failing system call while nobody was killed.
+    /// [`WorkloadError::PinsTooMuch`] where there is no step at all; the first failing system call while nobody was
+    /// killed.
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         let sizes = self.sizes(MachineSize::of(&sys));
         if sizes.from > sizes.to {
