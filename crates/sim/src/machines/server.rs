@@ -71,8 +71,9 @@ pub(super) fn assumed_of_evo() -> String {
 
 /// What a run of `quad-node-16g` assumes.
 pub(super) fn assumed_of_quad() -> String {
-    "assumed: two SATA SSDs, striped, and a log of 2G, the largest of XFS, at 16G and less with less memory; \
-     source 3 says nothing of either"
+    "assumed: two SATA SSDs, striped, that take 2 ms to write out their own memory, and a log of 2G, the largest \
+     of XFS, at 16G and less with less memory; source 3 says nothing of either, and what comes out depends on it \
+     (`+flush=0`)"
         .to_string()
 }
 
