@@ -114,7 +114,8 @@ const EXPERIMENTS: &[Experiment] = &[
         kernels: &["linux-5.3", "linux-5.3+shrink-slab-when-boosted"],
         grid: None,
     },
-    // The same change. The disk is as fast as makes the reads of a work take 3.3 s, as the source's did.
+    // The same change. The disk is as fast as makes the reads of a work take 3.2 s on average; the
+    // source's median is 3.3 s.
     Experiment {
         workload: "simoop",
         machine: "quad-node-16g+bandwidth=115M",

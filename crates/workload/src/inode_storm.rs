@@ -331,7 +331,8 @@ impl InodeStorm {
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         let sizes = self.sizes(MachineSize::of(&sys));
         if sizes.from > sizes.to {
-            let [wanted, there] = [sizes.from, sys.memory_total().get()].map(|pages| Bytes(pages * PAGE_SIZE));
+            let [wanted, there] =
+                [sizes.from, sys.memory_total().get()].map(|pages| Bytes(pages * PAGE_SIZE));
             return Err(WorkloadError::PinsTooMuch { wanted, there });
         }
         let adj = spare(&sys).await?;

@@ -8,12 +8,12 @@
 //!
 //! Theory of operation, with M the memory of the machine:
 //! 1. data files of 2.4 M lie in 16 directories, small files beside them. The workers' working set is 0.6 M on
-//!    average: each fills four fifths of its part, which stay; burning tasks keep a fifth of the CPUs from the kernel's threads. Phase
-//!    `laid_out`, and when the warm-up is over, `warm`;
+//!    average: each fills four fifths of its part, which stay; burning tasks keep a fifth of the CPUs from the
+//!    kernel's threads. Phase `laid_out`, and when the warm-up is over, `warm`;
 //! 2. a worker does one work after the other: it maps and touches memory, a fifth of its part of the working
-//!    set on average, evenly drawn, and gives it back in the end (one sample of *allocation* latency), reads pieces of data files, drawn at random (*read*
-//!    latency), writes a result of as many files (*write* latency), and deletes the result of some works ago: so
-//!    inodes are made, become dirty, and go;
+//!    set on average, evenly drawn, and gives it back in the end (one sample of *allocation* latency), reads
+//!    pieces of data files, drawn at random (*read* latency), writes a result of as many files (*write*
+//!    latency), and deletes the result of some works ago: so inodes are made, become dirty, and go;
 //! 3. walkers look at every file of every directory, as `du` does, pause, and begin again: lookups that keep
 //!    dentries and inodes coming;
 //! 4. every reporting interval the main task reads how often allocations stalled. When the time is over, each
