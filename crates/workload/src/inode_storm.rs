@@ -30,7 +30,7 @@ use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 use crate::chance::{self, Started};
 use crate::creators::Place;
 use crate::footprint::{Footprint, MachineSize};
-use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
+use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
 use crate::system::{Errno, OpenMode, Portable, System, SystemError, TaskSpec};
@@ -128,10 +128,6 @@ pub const METRICS: &[MetricSpec] = &[
         ..metric("elapsed_seconds", "s", Better::Neither, "from the first step to the end of the last")
     },
 ];
-
-const fn metric(name: &'static str, unit: &'static str, better: Better, help: &'static str) -> MetricSpec {
-    MetricSpec { name, unit, better, of: None, resolution: 0.0, help }
-}
 
 /// Parts of memory by which a step pins more where nobody says: 256 MiB of the source's 16 GiB.
 const STEPS: u64 = 64;

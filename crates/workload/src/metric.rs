@@ -22,6 +22,16 @@ pub struct MetricSpec {
     pub help: &'static str,
 }
 
+/// A metric that is no part of another one, and that the model counts.
+pub(crate) const fn metric(
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    help: &'static str,
+) -> MetricSpec {
+    MetricSpec { name, unit, better, of: None, resolution: 0.0, help }
+}
+
 /// Which way of a metric is the good one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {

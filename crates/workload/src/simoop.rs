@@ -33,7 +33,7 @@ use units::{Bytes, Nanos, PAGE_SIZE};
 use crate::chance::{self, Started};
 use crate::counters::Counters;
 use crate::footprint::{Footprint, MachineSize};
-use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_US};
+use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_US, metric};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
 use crate::system::{System, SystemError, TaskSpec};
@@ -113,9 +113,9 @@ pub const PARAMS: &[ParamSpec] = &[
 
 /// The metrics that head its reports.
 pub const METRICS: &[MetricSpec] = &[
-    metric("alloc_stall_rate", "/s", Better::Less, 0.0, "direct reclaims begun (allocstall)"),
-    metric("alloc_stall_rate_most", "/s", Better::Less, 0.0, "the same in the interval that had most"),
-    metric("work_rate", "/s", Better::More, 0.0, "works done"),
+    metric("alloc_stall_rate", "/s", Better::Less, "direct reclaims begun (allocstall)"),
+    metric("alloc_stall_rate_most", "/s", Better::Less, "the same in the interval that had most"),
+    metric("work_rate", "/s", Better::More, "works done"),
     latency("read_latency_p50_us", "reading the pieces of a work, median"),
     latency("read_latency_p95_us", "the same, 95th percentile"),
     latency("read_latency_p99_us", "the same, 99th percentile"),
@@ -127,18 +127,8 @@ pub const METRICS: &[MetricSpec] = &[
     latency("alloc_latency_p99_us", "the same, 99th percentile"),
 ];
 
-const fn metric(
-    name: &'static str,
-    unit: &'static str,
-    better: Better,
-    resolution: f64,
-    help: &'static str,
-) -> MetricSpec {
-    MetricSpec { name, unit, better, of: None, resolution, help }
-}
-
 const fn latency(name: &'static str, help: &'static str) -> MetricSpec {
-    metric(name, "µs", Better::Less, TIME_RESOLUTION_US, help)
+    MetricSpec { resolution: TIME_RESOLUTION_US, ..metric(name, "µs", Better::Less, help) }
 }
 
 /// Bytes of memory for each file that only walkers look at, so that these would take 0.8 % of it.

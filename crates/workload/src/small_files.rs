@@ -27,7 +27,7 @@ use units::{Bytes, Nanos, PAGE_SIZE};
 use crate::chance::{self, Started};
 use crate::creators::Place;
 use crate::footprint::{Footprint, MachineSize};
-use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
+use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
 use crate::system::{CpuTime, Errno, System, SystemError, TaskSpec};
@@ -158,10 +158,6 @@ pub const METRICS: &[MetricSpec] = &[
         ..metric("elapsed_seconds", "s", Better::Less, "from the first directory to the end of the deletion")
     },
 ];
-
-const fn metric(name: &'static str, unit: &'static str, better: Better, help: &'static str) -> MetricSpec {
-    MetricSpec { name, unit, better, of: None, resolution: 0.0, help }
-}
 
 /// Loops that `fs_mark` is asked for.
 const LOOPS_ASKED: u64 = 60;

@@ -31,7 +31,7 @@ pub(crate) enum Transfer {
 pub(crate) struct InFlight {
     transfers: Vec<Option<Transfer>>,
     free: Vec<u32>,
-    /// Mappings of the reads among them, which are few beside writes of small files.
+    /// Mappings of the reads among them, which are few beside writes.
     reading: Vec<MappingId>,
     /// Writes of pages so far.
     writes: u64,

@@ -17,16 +17,16 @@ pub struct AtPriority {
 }
 
 /// What one run of reclaim did at each priority, from 12 down.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Passes {
     passes: [AtPriority; DEF_PRIORITY as usize + 1],
     count: usize,
 }
 
 impl Passes {
-    /// A new round, at the first priority.
-    pub(super) fn begin(&mut self) {
-        *self = Self::default();
+    /// A new round, at the first priority: what was noted before counts no more.
+    pub(super) const fn begin(&mut self) {
+        self.count = 0;
     }
 
     /// All nodes were visited at the priority of `sc`; `before`: its figures at the end of the priority before.
@@ -48,7 +48,7 @@ impl Passes {
 }
 
 /// What was done for a request since it began, or since somebody was killed for it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Effort {
     /// Runs of reclaim.
     pub runs: u32,

@@ -1,15 +1,18 @@
 //! `simoop` through the whole simulator: what a run makes and leaves.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use kernel::Filesystem;
 use pagetide_sim::run::{Checks, verify};
 use pagetide_sim::{Program, SimResult, SimRun, Statistics, machines};
 use units::{Bytes, Nanos};
-use workload::Workload;
+use workload::{System, Workload};
 
 const MIB: u64 = 1 << 20;
 
-/// A run on a part of the source's machine.
-fn play(kernel: &str, mib: u64, seed: u64, params: &[(&str, &str)]) -> (SimResult, Statistics) {
+/// A run on a part of the source's machine; and how many files of results are there in the end.
+fn play(kernel: &str, mib: u64, seed: u64, params: &[(&str, &str)]) -> (SimResult, Statistics, usize) {
     let kernel = mm::Version::parse(kernel).expect("a kernel");
     let (hardware, layout) = machines::build("quad-node-16g", Bytes(mib * MIB), &kernel).expect("a machine");
     let workload = Workload::new("simoop", params.iter().copied()).expect("its parameters");
@@ -19,7 +22,18 @@ fn play(kernel: &str, mib: u64, seed: u64, params: &[(&str, &str)]) -> (SimResul
         sample_period: Nanos::from_millis(100),
         ..SimRun::new(Program::Workload(workload.clone()), kernel, hardware, layout)
     };
-    verify(&spec, Checks::Spread(4), |system| async move { workload.run(system).await }).expect("it ends")
+    let left = Rc::new(Cell::new(0));
+    let count = left.clone();
+    let (result, statistics) = verify(&spec, Checks::Spread(4), |system| async move {
+        let outcome = workload.run(system.clone()).await?;
+        for directory in 0..16 {
+            let names = system.read_dir(&format!("d{directory:03}")).await?;
+            count.set(count.get() + names.iter().filter(|name| name.starts_with('w')).count());
+        }
+        Ok(outcome)
+    })
+    .expect("it ends");
+    (result, statistics, left.get())
 }
 
 const SMALL: [(&str, &str); 9] = [
@@ -37,7 +51,7 @@ const SMALL: [(&str, &str); 9] = [
 #[test]
 fn the_same_run_is_the_same_run_and_another_seed_is_not() {
     let run = |seed| {
-        let (result, statistics) = play("linux-5.7", 256, seed, &SMALL);
+        let (result, statistics, _) = play("linux-5.7", 256, seed, &SMALL);
         (result.outcome, result.vmstat, statistics)
     };
     assert_eq!(run(7), run(7));
@@ -52,7 +66,7 @@ fn the_same_run_is_the_same_run_and_another_seed_is_not() {
 #[test]
 fn each_interval_is_a_sample_and_its_stalls_are_those_of_the_kernel() {
     for kernel in ["linux-5.7", "linux-5.7+async-inode-reclaim+pin-inode-cluster"] {
-        let (result, _) = play(kernel, 256, 1, &SMALL);
+        let (result, ..) = play(kernel, 256, 1, &SMALL);
         let names: Vec<&str> = result.phases.iter().map(|phase| phase.name.as_str()).collect();
         assert_eq!(names, ["laid_out", "warm", "measured"]);
         let of = |name: &str| result.outcome.metrics[name];
@@ -74,10 +88,11 @@ fn each_interval_is_a_sample_and_its_stalls_are_those_of_the_kernel() {
     }
 }
 
-/// The working set stays, and the memory of a work goes with it.
+/// The working set stays, and the memory of a work goes with it; of its results the last ones stay.
 #[test]
 fn workers_keep_their_part_of_the_working_set_and_give_back_what_a_work_took() {
-    let (result, _) = play("linux-5.7", 256, 1, &SMALL);
+    let (result, _, results) = play("linux-5.7", 256, 1, &SMALL);
+    assert_eq!(results, 6 * 3 * 8, "each worker keeps 3 results of 8 files");
     let anonymous = result.columns.iter().position(|name| name == "nr_anon_pages").expect("it is sampled");
     let late = result.rows.iter().filter(|(at, _)| (3_000_000_000..7_000_000_000).contains(&at.get()));
     let pages: Vec<u64> = late.map(|(_, row)| row[anonymous]).collect();
