@@ -11,6 +11,7 @@
 //! nothing that differs between machines. [`Recording::content_hash`] names them.
 
 pub mod error;
+pub mod events;
 pub mod files;
 pub mod folder;
 mod number;
@@ -22,6 +23,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use error::RecordingError;
+pub use events::{Chunk, Event, NameId, Names};
 pub use files::ContentHash;
 pub use series::{Series, is_gauge};
 pub use waits::{WITHIN, Wait, WaitEnd, WaitKind};

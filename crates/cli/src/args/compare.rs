@@ -1,0 +1,56 @@
+//! Arguments of `pagetide compare`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{Format, ScenarioArgs};
+
+/// Whose tables a comparison prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Style {
+    /// Its own.
+    Own,
+    /// Those of mmtests, as of 2019.
+    Mmtests,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without --kernel, kernels are those of the workload's source before and after its change.
+The first kernel or folder is the baseline. A folder takes precedence over a workload's name.
+JSON has a key `comparison`, CSV rows of the kind `comparison`: change, interval, p and verdict of each metric.
+
+Examples:
+  pagetide compare hot-and-stream
+  pagetide compare hot-and-stream --kernel linux-6.1 --kernel linux-6.12 --seeds 10
+  pagetide compare recordings/first recordings/second --format md"
+)]
+pub(crate) struct CompareArgs {
+    /// Workload by name, a scenario file (*.toml), or folders with recordings [example: hot-and-stream]
+    #[arg(value_name = "WORKLOAD|DIR", required = true)]
+    pub(crate) subjects: Vec<String>,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Simulated kernel to compare; repeated [default: the source's own before and after] [example: linux-6.1]
+    #[arg(long = "kernel", value_name = "KERNEL", help_heading = "Machine")]
+    pub(crate) kernels: Vec<String>,
+    /// Runs of each kernel, with this many seeds [default: 1] [example: 10]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    pub(crate) seeds: Option<u64>,
+    /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    pub(crate) jobs: Option<usize>,
+    /// Keep all recordings in this new folder [default: not kept] [example: recordings/aging]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Form of the result on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+    /// Tables as text: its own, or mmtests' with all rows of samples, durations and Ops
+    #[arg(long, value_enum, default_value_t = Style::Own, help_heading = "Output")]
+    pub(crate) style: Style,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
+}

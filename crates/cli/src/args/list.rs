@@ -1,0 +1,78 @@
+//! Arguments of `pagetide list`.
+
+use clap::{Args, ValueEnum};
+use lab::names::Listing;
+
+use super::Format;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pagetide list kernels
+  pagetide list counters --format csv
+  pagetide list zones --machine guest-tcg --mem 512M --set vm.min_free_kbytes=10000")]
+pub(crate) struct ListArgs {
+    /// What to list
+    #[arg(value_enum)]
+    pub(crate) what: ListWhat,
+    /// With `zones`: kernel that boots [default: linux-6.12] [example: linux-6.1]
+    #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
+    pub(crate) kernel: Option<String>,
+    /// With `zones`: machine [default: vm-2cpu] [example: guest-tcg]
+    #[arg(long, value_name = "NAME", help_heading = "Machine")]
+    pub(crate) machine: Option<String>,
+    /// With `zones`: memory of the machine [default: the machine's own] [example: 512M]
+    #[arg(long, value_name = "SIZE", help_heading = "Machine", allow_hyphen_values = true)]
+    pub(crate) mem: Option<String>,
+    /// With `zones`: sysctl to set; may be repeated [default: the kernel's own] [example: vm.min_free_kbytes=10000]
+    #[arg(long = "set", value_name = "SYSCTL=VALUE", help_heading = "Machine", allow_hyphen_values = true)]
+    pub(crate) sysctls: Vec<String>,
+    /// Form of the list on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+impl ListArgs {
+    /// The option of a machine that was given, the first of several.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--kernel", self.kernel.is_some()),
+            ("--machine", self.machine.is_some()),
+            ("--mem", self.mem.is_some()),
+            ("--set", !self.sysctls.is_empty()),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ListWhat {
+    /// Workloads with their parameters and defaults
+    Workloads,
+    /// Kernels
+    Kernels,
+    /// Features that a kernel can have or not
+    Features,
+    /// Sysctls with their ranges and defaults
+    Sysctls,
+    /// Counters in recordings: where they come from, events or gauges
+    Counters,
+    /// Machines: nodes, CPUs, memory, speed, disk, and where the figures come from
+    Machines,
+    /// Zones of a machine as they are after boot: watermarks, reserves, per-CPU lists
+    Zones,
+}
+
+impl ListWhat {
+    /// The list of names; zones depend on a machine.
+    pub(crate) fn listing(self) -> Option<Listing> {
+        match self {
+            Self::Workloads => Some(Listing::Workloads),
+            Self::Kernels => Some(Listing::Kernels),
+            Self::Features => Some(Listing::Features),
+            Self::Sysctls => Some(Listing::Sysctls),
+            Self::Counters => Some(Listing::Counters),
+            Self::Machines => Some(Listing::Machines),
+            Self::Zones => None,
+        }
+    }
+}

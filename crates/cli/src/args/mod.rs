@@ -1,0 +1,134 @@
+//! The command line: commands, options, and their help.
+//!
+//! Names and values of the model are texts here; `pagetide-lab` reads and checks them, so that
+//! a mistake is told the same way wherever it was made.
+
+mod ablate;
+mod compare;
+mod list;
+mod record;
+mod replay;
+mod report;
+mod run;
+mod scenario;
+mod sweep;
+mod vm;
+
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+
+pub(crate) use ablate::AblateArgs;
+pub(crate) use compare::{CompareArgs, Style};
+pub(crate) use list::ListArgs;
+pub(crate) use record::RecordArgs;
+pub(crate) use replay::{ReadingArgs, ReplayArgs};
+pub(crate) use report::ReportArgs;
+pub(crate) use run::RunArgs;
+pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
+pub(crate) use sweep::SweepArgs;
+pub(crate) use vm::{VmArgs, VmCommand};
+
+/// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
+#[derive(Debug, Parser)]
+#[command(name = "pagetide", version, help_expected = true, max_term_width = 100)]
+#[command(after_help = crate::exit::HELP, subcommand_required = true, arg_required_else_help = true)]
+#[command(infer_subcommands = false, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Say less: no progress
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Output")]
+    quiet: bool,
+    /// Say more: the start of each run, too
+    #[arg(short, long, global = true, action = ArgAction::SetTrue, help_heading = "Output")]
+    verbose: bool,
+}
+
+/// How much to say on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verbosity {
+    /// Errors only.
+    Quiet,
+    /// Progress.
+    Normal,
+    /// Progress in detail.
+    Verbose,
+}
+
+impl Cli {
+    pub(crate) fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, false) => Verbosity::Normal,
+            (false, true) => Verbosity::Verbose,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show the names that other commands take, and the zones of a machine
+    List(ListArgs),
+    /// Run one workload on one kernel
+    Run(RunArgs),
+    /// Put kernels, or recordings made earlier, side by side
+    Compare(CompareArgs),
+    /// Run one workload, or replay a trace, with every combination of several values
+    Sweep(SweepArgs),
+    /// Switch features of a kernel, every subset of them: what each does, and each pair together
+    Ablate(AblateArgs),
+    /// Replay a recorded trace through page cache and reclaim, or on plain policies
+    Replay(ReplayArgs),
+    /// Monitor this host while a command runs
+    Record(RecordArgs),
+    /// Show recordings made earlier, each by itself
+    Report(ReportArgs),
+    /// Get kernels for virtual machines
+    Vm(VmArgs),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables for a terminal
+    Text,
+    /// One JSON object
+    Json,
+    /// One row for each number
+    Csv,
+    /// Tables in Markdown
+    Md,
+}
+
+fn small_count(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "it takes a whole number, such as 2")
+}
+
+fn with_hint(error: &lab::UnknownName) -> String {
+    format!("{error}; {}", error.hint())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_argument_is_documented() {
+        Cli::command().debug_assert(); // `help_expected` is checked here.
+    }
+
+    #[test]
+    fn every_option_with_a_value_has_an_example() {
+        for command in Cli::command().get_subcommands() {
+            for argument in command.get_arguments() {
+                let listed = !argument.get_possible_values().is_empty();
+                if argument.get_action().takes_values() && !listed {
+                    let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                    let (name, command) = (argument.get_id(), command.get_name());
+                    assert!(help.contains("[example: "), "`{name}` of `{command}`");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Arguments of `pagetide replay`, and how any command reads a trace.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lab::{PolicyKind, ReplayOptions, Timing, TraceFormat, Warmup};
+
+use super::{Format, with_hint};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The trace may be compressed (gzip, zstd) and have quotes. A first line that names columns tells
+their order: time, object (or key, id), size; or time, op, size, lbn (or lba, offset).
+All policies are fed from one reading of the trace, also of standard input (`-`); each kernel
+reads it for itself, so standard input is then kept in a temporary file.
+
+Examples:
+  pagetide replay trace.csv --mem 256M,512M --kernel linux-6.12 --warmup 10%
+  pagetide replay trace.csv.zst --policy lru,clock --capacity 1k,10k,100k
+  zcat trace.gz | pagetide replay - --policy lru --capacity 10k
+  pagetide replay recordings/first/scenario.toml"
+)]
+pub(crate) struct ReplayArgs {
+    /// Trace file, `-` for standard input, or the scenario of a replay made earlier (*.toml) [example: trace.csv]
+    #[arg(value_name = "TRACE|SCENARIO.toml")]
+    pub(crate) trace: PathBuf,
+    /// Replacement policy: lru, fifo or clock; a list, or repeated [example: lru,clock]
+    #[arg(long = "policy", value_name = "POLICY", requires = "capacities", help_heading = "Cache")]
+    #[arg(value_delimiter = ',')]
+    #[arg(value_parser = |text: &str| text.parse::<PolicyKind>().map_err(|error| with_hint(&error)))]
+    pub(crate) policies: Vec<PolicyKind>,
+    /// Objects that fit into the cache, k is 1000; a list, or repeated [example: 1k,10k,100k]
+    #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Cache")]
+    #[arg(value_delimiter = ',')]
+    pub(crate) capacities: Vec<String>,
+    /// Memory of a simulated machine whose page cache it is; a list, or repeated [example: 256M,512M]
+    #[arg(long = "mem", value_name = "SIZE", help_heading = "Cache", allow_hyphen_values = true)]
+    #[arg(value_delimiter = ',')]
+    pub(crate) mems: Vec<String>,
+    /// Kernel of that machine; a list, or repeated [default: linux-6.12] [example: linux-6.1,linux-6.12]
+    #[arg(long = "kernel", value_name = "KERNEL", requires = "mems", help_heading = "Cache")]
+    #[arg(value_delimiter = ',')]
+    pub(crate) kernels: Vec<String>,
+    /// That machine, by name [default: vm-2cpu] [example: vm-2cpu]
+    #[arg(long, value_name = "NAME", requires = "mems", help_heading = "Cache")]
+    pub(crate) machine: Option<String>,
+    /// Sysctl of that kernel; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
+    #[arg(long = "set", value_name = "SYSCTL=VALUE", requires = "mems", help_heading = "Cache")]
+    pub(crate) sysctls: Vec<String>,
+    /// Seed of all randomness in that machine [default: 1] [example: 7]
+    #[arg(long, value_name = "N", requires = "mems", help_heading = "Run")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    /// Keep the recording, or those of several caches, in this new folder [default: not kept]
+    /// [example: recordings/trace]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Form of the result on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
+}
+
+/// How a trace is read, and what of it counts.
+#[derive(Debug, Args)]
+pub(crate) struct ReadingArgs {
+    /// When requests are made of a kernel: asap or recorded [default: asap] [example: recorded]
+    #[arg(long, value_name = "WHEN", help_heading = "Trace")]
+    #[arg(value_parser = |text: &str| text.parse::<Timing>().map_err(|error| with_hint(&error)))]
+    pub(crate) timing: Option<Timing>,
+    /// Beginning that is not counted: a part (10%), requests (5k), or a time of the trace (30s) [default: 0]
+    /// [example: 10%]
+    #[arg(long, value_name = "HOW MUCH", help_heading = "Trace")]
+    #[arg(value_parser = |text: &str| text.parse::<Warmup>().map_err(|error| format!("{error}; {}", error.hint())))]
+    pub(crate) warmup: Option<Warmup>,
+    /// Format of the trace: block-csv, object-csv or oracle-general [default: by content] [example: block-csv]
+    #[arg(long, value_name = "FORMAT", help_heading = "Trace")]
+    #[arg(value_parser = |text: &str| text.parse::<TraceFormat>().map_err(|error| with_hint(&error)))]
+    pub(crate) trace_format: Option<TraceFormat>,
+    /// Take requests in the order of the trace though its times decrease
+    #[arg(long, help_heading = "Trace")]
+    pub(crate) unsorted: bool,
+}
+
+impl ReadingArgs {
+    /// As the lab takes it.
+    pub(crate) fn options(&self) -> ReplayOptions {
+        ReplayOptions {
+            format: self.trace_format,
+            unsorted: self.unsorted,
+            timing: self.timing.unwrap_or_default(),
+            warmup: self.warmup.unwrap_or_default(),
+        }
+    }
+
+    /// The option that was given, the first of several.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--timing", self.timing.is_some()),
+            ("--warmup", self.warmup.is_some()),
+            ("--trace-format", self.trace_format.is_some()),
+            ("--unsorted", self.unsorted),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+}

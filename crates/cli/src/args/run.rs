@@ -1,0 +1,33 @@
+//! Arguments of `pagetide run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Format, ScenarioArgs};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pagetide run hot-and-stream --kernel linux-5.4+root-aging
+  pagetide run hot-and-stream --param stream=2G --mem 512M --format json
+  pagetide run scenario.toml --out recordings/first")]
+pub(crate) struct RunArgs {
+    /// Workload by name, or a scenario file (*.toml) [example: hot-and-stream]
+    #[arg(value_name = "WORKLOAD|SCENARIO.toml")]
+    pub(crate) subject: String,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Simulated kernel, with features added (+) or taken away (-) [default: linux-6.12]
+    /// [example: linux-5.4+root-aging]
+    #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
+    pub(crate) kernel: Option<String>,
+    /// Keep the recording in this new folder [default: not kept] [example: recordings/first]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Form of the result on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+    /// Show all metrics, counters and cgroups, as JSON and CSV always do
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
+}

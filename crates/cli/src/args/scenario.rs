@@ -1,0 +1,85 @@
+//! What all commands that run a scenario take: machine, guest, host.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::small_count;
+
+/// The shape of a guest.
+#[derive(Debug, Args)]
+pub(crate) struct GuestArgs {
+    /// With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
+    #[arg(long = "vm-cpus", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
+    pub(crate) cpus: Option<u16>,
+    /// With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly [default: 1] [example: 2]
+    #[arg(long = "vm-nodes", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
+    pub(crate) numa_nodes: Option<u16>,
+    /// With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled` [default: off] [example: on]
+    #[arg(long, value_name = "on|off", help_heading = "Virtual machine")]
+    pub(crate) lru_gen: Option<String>,
+    /// With `--on vm:VERSION` and XFS: MiB of its log [default: what mkfs.xfs chooses] [example: 16]
+    #[arg(long = "vm-xfs-log", value_name = "MIB", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
+    pub(crate) xfs_log: Option<u16>,
+}
+
+/// What a run on this host may do.
+#[derive(Debug, Args)]
+pub(crate) struct HostArgs {
+    /// With `--on host`: memory of all that the run does [default: 256M] [example: 512M]
+    #[arg(long, value_name = "SIZE", help_heading = "Host", allow_hyphen_values = true)]
+    pub(crate) host_limit: Option<String>,
+    /// With `--on host`: where its files are made [default: for temporary files] [example: /data]
+    #[arg(long, value_name = "DIR", help_heading = "Host")]
+    pub(crate) host_dir: Option<PathBuf>,
+    /// With `--on host` or `vm:VERSION`: what its files may take of the free disk, such as 80% or 20G
+    /// [default: 50%] [example: 20G]
+    #[arg(long, value_name = "SHARE", help_heading = "Host", allow_hyphen_values = true)]
+    pub(crate) host_disk: Option<String>,
+    /// With `--on host`: let it drop all caches of this host and write its sysctls
+    #[arg(long, help_heading = "Host")]
+    pub(crate) allow_host_pressure: bool,
+}
+
+impl HostArgs {
+    /// The option that was given, the first of several.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--host-limit", self.host_limit.is_some()),
+            ("--host-dir", self.host_dir.is_some()),
+            ("--allow-host-pressure", self.allow_host_pressure),
+            ("--host-disk", self.host_disk.is_some()),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+}
+
+/// What a scenario is made from, but for the kernel.
+#[derive(Debug, Args)]
+pub(crate) struct ScenarioArgs {
+    /// Parameter of the workload; may be repeated [default: see `list workloads`] [example: hot=50M]
+    #[arg(long = "param", value_name = "NAME=VALUE", help_heading = "Run", allow_hyphen_values = true)]
+    pub(crate) params: Vec<String>,
+    /// Seed of all randomness in the run [default: 1] [example: 7]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    pub(crate) seed: Option<u64>,
+    /// Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take several [default: sim] [example: vm:6.12]
+    #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
+    pub(crate) backends: Vec<String>,
+    /// Print the resolved scenario instead of running it
+    #[arg(long, help_heading = "Run")]
+    pub(crate) dry_run: bool,
+    /// Simulated machine to run on [default: the workload's own] [example: vm-2cpu]
+    #[arg(long, value_name = "NAME", help_heading = "Machine")]
+    pub(crate) machine: Option<String>,
+    /// Memory of a simulated or virtual machine [default: the workload's own] [example: 1016336kB]
+    #[arg(long, value_name = "SIZE", help_heading = "Machine", allow_hyphen_values = true)]
+    pub(crate) mem: Option<String>,
+    /// Sysctl to set; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
+    #[arg(long = "set", value_name = "SYSCTL=VALUE", help_heading = "Machine", allow_hyphen_values = true)]
+    pub(crate) sysctls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) vm: GuestArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+}

@@ -1,0 +1,27 @@
+//! Arguments of `pagetide vm`.
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+pub(crate) struct VmArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: VmCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum VmCommand {
+    /// Bring Debian's newest kernel of a version into the cache folder, with apt, unprivileged
+    #[command(
+        after_help = "A kernel of your own needs no fetching: `--on vm:PATH` takes its image, or the folder
+that it is built in.
+
+Example:
+  pagetide vm fetch 6.12"
+    )]
+    Fetch {
+        /// Version: 5.10, 6.1, 6.12, 7.2, or a whole release [example: 6.12]
+        #[arg(value_name = "VERSION")]
+        version: String,
+    },
+}
