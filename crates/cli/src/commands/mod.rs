@@ -8,6 +8,7 @@ mod replay;
 mod report;
 mod run;
 mod sweep;
+mod trace;
 mod vm;
 
 pub(crate) use ablate::ablate;
@@ -18,6 +19,7 @@ pub(crate) use replay::replay;
 pub(crate) use report::report;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
+pub(crate) use trace::trace;
 pub(crate) use vm::vm;
 
 use std::path::Path;
