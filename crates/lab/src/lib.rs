@@ -19,6 +19,7 @@
 //! | `sweep.rs` | one workload or trace with every combination of several values |
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
+//! | `events.rs` | events of the simulator to those of a recording |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
@@ -46,6 +47,7 @@ mod counters;
 mod differences;
 pub mod disks;
 mod error;
+mod events;
 pub mod experiment;
 pub mod fidelity;
 pub mod folders;
@@ -72,7 +74,7 @@ pub use real::HostPolicy;
 pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
 pub use resolve::{GuestRequest, Request, Subject, command, warnings};
-pub use simulate::simulate;
+pub use simulate::{events_of, simulate, simulate_with_events};
 pub use view::{headlines, view};
 pub use workload::UnknownName;
 pub use workload::amount::Warmup;
