@@ -423,3 +423,6 @@ fn shrinker_name(number: u8) -> &'static str {
 fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,6 +70,7 @@ pub use batch::{Batch, Control, Ended, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
 pub use linux::Told;
+pub use mm::base::event::Detail;
 pub use real::HostPolicy;
 pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
