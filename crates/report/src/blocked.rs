@@ -17,10 +17,9 @@ use serde_json::{Value, json};
 
 use crate::Group;
 use crate::compared::absent;
-use crate::export::seconds;
 use crate::findings::change_of;
 use crate::judge::{Side, is_modelled};
-use crate::number::{duration, plain};
+use crate::number::{duration, plain, seconds};
 use crate::table::{Align, Table};
 use crate::waits::{share, without_number};
 use crate::wrap::paragraph;

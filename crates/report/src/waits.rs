@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::{Recording, Wait, WaitEnd, WaitKind};
 use serde_json::{Value, json};
 
-use crate::export::seconds;
-use crate::number::duration;
+use crate::number::{duration, seconds};
 use crate::table::{Align, Table};
 
 /// Rows that the tables show when nobody asks for all.
