@@ -19,6 +19,7 @@
 //! | `sweep.rs` | one workload or trace with every combination of several values |
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
+//! | `events.rs` | events of the simulator to those of a recording |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
@@ -47,6 +48,7 @@ mod counters;
 mod differences;
 pub mod disks;
 mod error;
+mod events;
 pub mod experiment;
 pub mod explain;
 pub mod fidelity;
@@ -70,11 +72,12 @@ pub use batch::{Batch, Control, Ended, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
 pub use linux::Told;
+pub use mm::base::event::Detail;
 pub use real::HostPolicy;
 pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
 pub use resolve::{GuestRequest, Request, Subject, command, warnings};
-pub use simulate::simulate;
+pub use simulate::{events_of, simulate, simulate_with_events};
 pub use view::{headlines, view};
 pub use workload::UnknownName;
 pub use workload::amount::Warmup;

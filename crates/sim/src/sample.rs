@@ -12,7 +12,7 @@ use kernel::Kernel;
 use mm::MemcgId;
 use mm::alloc::watermark::Mark;
 use mm::alloc::zone::Zone;
-use mm::base::event::NoTrace;
+use mm::base::event::Trace;
 use mm::base::gfp::MigrateType;
 use mm::cgroup::tree::{Memcg, UNLIMITED};
 use mm::version::geometry::Cache;
@@ -79,14 +79,14 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     /// The program begins: what was sampled before is not of the run.
-    pub(crate) fn begin(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
+    pub(crate) fn begin<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) {
         self.rows.clear();
         self.vmstat_before = kernel.vmstat().into_iter().collect();
         self.sample(now, kernel);
     }
 
     /// The program has ended: the last sample.
-    pub(crate) fn end(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) -> AtEnd {
+    pub(crate) fn end<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) -> AtEnd {
         self.flushed_at = None;
         self.sample(now, kernel);
         AtEnd {
@@ -98,7 +98,7 @@ impl Sampler {
     }
 
     /// Samples at the end of a phase.
-    pub(crate) fn mark(&mut self, phase: &str, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
+    pub(crate) fn mark<T: Trace>(&mut self, phase: &str, now: Nanos, kernel: &Kernel<Sim, T>) {
         let vmstat = kernel.vmstat().into_iter().collect();
         kernel.machine().end_phase();
         self.phases.push(PhaseSample { name: phase.to_string(), at: now, vmstat });
@@ -107,7 +107,7 @@ impl Sampler {
     }
 
     /// Samples everything.
-    pub(crate) fn sample(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
+    pub(crate) fn sample<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) {
         let mut row = Vec::with_capacity(self.columns.len());
         kernel.mem(|mem| mem.vmstat().for_each(|(name, value)| self.put(&mut row, name, value)));
         for (name, value) in zone_columns(kernel).into_iter().chain(slab_columns(kernel)) {
@@ -161,7 +161,7 @@ impl Sampler {
     }
 }
 
-fn zone_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
+fn zone_columns<T: Trace>(kernel: &Kernel<Sim, T>) -> Vec<(String, u64)> {
     let of = |zone: &Zone| {
         let prefix = format!("z{}_{}", zone.node, zone.kind.name());
         let area = &zone.free_area;
@@ -190,7 +190,7 @@ fn zone_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
 }
 
 /// What `/proc/slabinfo` says of the caches that it has as the model has them, in objects.
-fn slab_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
+fn slab_columns<T: Trace>(kernel: &Kernel<Sim, T>) -> Vec<(String, u64)> {
     let of = |cache: Cache| {
         let (num, active) = kernel.mem(|mem| mem.core.slabs.places(cache));
         let name = cache.name();
@@ -202,8 +202,8 @@ fn slab_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
 /// `memory.stat` of every cgroup but the root, by path, with `memory.current` as `current`, `memory.events`
 /// as `events_low` and so on, and what it is protected by and limited to in bytes under the names of the files
 /// (no limit is none); `flush` as reading `memory.stat` does.
-pub(crate) fn memcg_stats(
-    kernel: &Kernel<Sim, NoTrace>,
+pub(crate) fn memcg_stats<T: Trace>(
+    kernel: &Kernel<Sim, T>,
     flush: bool,
 ) -> BTreeMap<String, BTreeMap<String, u64>> {
     kernel.mem(|mem| {
