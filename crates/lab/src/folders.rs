@@ -151,7 +151,8 @@ fn command_of(path: &Path, recording: &Recording) -> String {
     }
 }
 
-fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+/// The recordings in `folder`, which may be one itself, in the order of their names.
+pub(crate) fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     if !folder.is_dir() {
         return Err(LabError::NotARecording(folder.display().to_string()));
     }

@@ -28,6 +28,7 @@
 //! | `differences.rs` | what distinguishes recordings that are put side by side |
 //! | `view.rs` | what a report of a workload shows first |
 //! | `folders.rs` | folders of several recordings, written and read |
+//! | `explain.rs` | what is to be explained: recordings, or a run that is made for it |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
@@ -49,6 +50,7 @@ pub mod disks;
 mod error;
 mod events;
 pub mod experiment;
+pub mod explain;
 pub mod fidelity;
 pub mod folders;
 pub mod grid;

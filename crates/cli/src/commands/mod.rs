@@ -2,6 +2,7 @@
 
 mod ablate;
 mod compare;
+mod explain;
 mod list;
 mod record;
 mod replay;
@@ -12,6 +13,7 @@ mod vm;
 
 pub(crate) use ablate::ablate;
 pub(crate) use compare::compare;
+pub(crate) use explain::explain;
 pub(crate) use list::list;
 pub(crate) use record::record;
 pub(crate) use replay::replay;
