@@ -19,6 +19,7 @@ mod findings;
 mod grid;
 mod histogram;
 mod judge;
+mod limits;
 mod list;
 pub mod measure;
 mod metrics;
@@ -41,6 +42,7 @@ pub use ablate::{Ablated, AblatedRun, Subset, ablate_csv, ablate_json, ablate_ma
 pub use compare::{compare_text, to_markdown};
 pub use export::{compare_csv, compare_json, to_csv, to_json};
 pub use grid::{Grid, GridKernel, GridLayout, GridRow, grid_csv, grid_json, grid_markdown, grid_text};
+pub use limits::{Amount, Condition, Judged, Limit, LimitError, LimitOn, Order, Outcome, Way, judge_limits};
 pub use list::{Cell, List};
 pub use measure::{Direction, direction, unit};
 pub use metrics::{metrics_markdown, metrics_text};
