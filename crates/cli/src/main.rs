@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod estimate;
 mod exit;
 mod printer;
 mod progress;

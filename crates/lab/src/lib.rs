@@ -33,6 +33,7 @@
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
 //! | `workloads.rs` | what the workloads are: `docs/workloads.md` |
+//! | `fail_if.rs` | limits on a comparison, as a person writes them |
 //! | `error.rs` | all that can go wrong, what to do about it, and whose fault it is |
 //!
 //! Deliberately absent: terminals, colours and formats (`cli`, `pagetide-report`); process-global
@@ -51,6 +52,7 @@ mod error;
 mod events;
 pub mod experiment;
 pub mod explain;
+pub mod fail_if;
 pub mod fidelity;
 pub mod folders;
 pub mod grid;
