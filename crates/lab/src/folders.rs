@@ -137,7 +137,7 @@ fn command_of(path: &Path, recording: &Recording) -> String {
     }
 }
 
-/// The recordings in `folder`, which may be one itself, in the order of their names.
+/// The recordings that `folder` is or has, in the order of their names; at least one.
 pub(crate) fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     if !folder.is_dir() {
         return Err(LabError::NotARecording(folder.display().to_string()));

@@ -27,6 +27,7 @@
 //! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
 //! | `differences.rs` | what distinguishes recordings that are put side by side |
 //! | `view.rs` | what a report of a workload shows first |
+//! | `trace.rs` | a recording as a trace for other programs |
 //! | `folders.rs` | folders of several recordings, written and read |
 //! | `explain.rs` | what is to be explained: recordings, or a run that is made for it |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
@@ -65,6 +66,7 @@ mod simulate;
 pub mod slab_skew;
 pub mod sources;
 pub mod sweep;
+pub mod trace;
 mod view;
 mod waited;
 pub mod workloads;

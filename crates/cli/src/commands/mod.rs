@@ -9,6 +9,7 @@ mod replay;
 mod report;
 mod run;
 mod sweep;
+mod trace;
 mod vm;
 
 pub(crate) use ablate::ablate;
@@ -20,6 +21,7 @@ pub(crate) use replay::replay;
 pub(crate) use report::report;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
+pub(crate) use trace::trace;
 pub(crate) use vm::vm;
 
 use lab::replay::command_of;
