@@ -22,6 +22,8 @@ pub enum Class {
     Internal,
     /// A mechanism reached a state that must not exist: a bug of ours.
     Invariant,
+    /// A limit that the user set is not kept.
+    Limit,
     /// The user asked to stop.
     Interrupted,
     /// The command to record does not exist.
@@ -169,6 +171,9 @@ pub enum LabError {
     /// An ablation that cannot be.
     #[error(transparent)]
     Ablate(#[from] crate::ablate::AblateError),
+    /// A limit that cannot be read or judged, or that is not kept.
+    #[error(transparent)]
+    FailIf(#[from] crate::fail_if::FailIfError),
     /// Workloads and folders in one comparison.
     #[error("`{0}` is not a folder with recordings")]
     NotARecording(String),
@@ -320,6 +325,7 @@ impl LabError {
             ),
             Self::Sweep(error) => error.hint(),
             Self::Ablate(error) => error.hint(),
+            Self::FailIf(error) => error.hint(),
             Self::NotARecording(_) | Self::EmptyFolder(_) => {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
             }
@@ -373,6 +379,7 @@ impl LabError {
             Self::Command { command, source } if is_missing(command, source) => Class::CommandNotFound,
             Self::Command { .. } => Class::CommandNotExecutable,
             Self::Sweep(crate::sweep::SweepError::SomeFailed { class, .. }) => *class,
+            Self::FailIf(crate::fail_if::FailIfError::Crossed { .. }) => Class::Limit,
             _ => Class::Input,
         }
     }

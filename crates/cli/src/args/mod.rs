@@ -5,6 +5,7 @@
 
 mod ablate;
 mod compare;
+mod explain;
 mod list;
 mod record;
 mod replay;
@@ -19,6 +20,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use ablate::AblateArgs;
 pub(crate) use compare::{CompareArgs, Style};
+pub(crate) use explain::{ExplainArgs, ExplainFormat};
 pub(crate) use list::ListArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ReadingArgs, ReplayArgs};
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Ablate(AblateArgs),
     /// Replay a recorded trace through page cache and reclaim, or on plain policies
     Replay(ReplayArgs),
+    /// Say why a run went as it went: who waited on whom, what evicted which page
+    Explain(ExplainArgs),
     /// Monitor this host while a command runs
     Record(RecordArgs),
     /// Show recordings made earlier, each by itself

@@ -10,6 +10,7 @@ mod comparing;
 mod grids;
 mod inode_storm;
 mod killed;
+mod limits;
 mod lists;
 mod machines;
 mod old_kernels;
