@@ -196,6 +196,9 @@ pub enum LabError {
         /// The first of them.
         first: PathBuf,
     },
+    /// A recording without events where they are all there is to show.
+    #[error("`{}` has no events, and this text has nothing else", .0.display())]
+    NoEvents(PathBuf),
     /// A file that is there already.
     #[error("`{}` exists already", .0.display())]
     FileExists(PathBuf),
@@ -330,6 +333,9 @@ impl LabError {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
             }
             Self::SeveralRecordings { first, .. } => Some(format!("name one, such as `{}`", first.display())),
+            Self::NoEvents(_) => {
+                Some("`pagetide run WORKLOAD --events reclaim --out DIR` records them".to_owned())
+            }
             Self::FileExists(_) => Some("name a new file, or remove this one first".to_owned()),
             Self::SameFolder(_) => Some("name another folder to put beside it".to_owned()),
             Self::Invariant { command, .. } => {

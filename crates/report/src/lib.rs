@@ -52,7 +52,7 @@ pub use metrics::{metrics_markdown, metrics_text};
 pub use mmtests::{mmtests_report, mmtests_text, ops_text};
 pub use run::run_text;
 pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, sweep_text};
-pub use trace::PerfettoTrace;
+pub use trace::{RunTrace, TraceFormat};
 pub use view::{Headline, View};
 
 /// Runs of one variant that differ in their seed only: one column of a comparison.

@@ -28,7 +28,7 @@ pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
 pub(crate) use sweep::SweepArgs;
-pub(crate) use trace::TraceArgs;
+pub(crate) use trace::{TraceArgs, TraceStyle};
 pub(crate) use vm::{VmArgs, VmCommand};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
