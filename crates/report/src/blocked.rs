@@ -214,7 +214,7 @@ pub(crate) fn who_blocks(recording: &Recording, all: bool, width: usize) -> Stri
 }
 
 /// A task by its name, several by what their names have in common.
-fn who(tasks: &BTreeSet<&str>) -> String {
+pub(crate) fn who(tasks: &BTreeSet<&str>) -> String {
     let stems: BTreeSet<String> = tasks.iter().map(|task| without_number(task)).collect();
     match (tasks.first(), stems.first()) {
         (Some(&only), _) if tasks.len() == 1 => only.to_owned(),

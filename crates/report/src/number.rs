@@ -150,7 +150,7 @@ fn visible_places(value: f64, places: usize) -> usize {
 }
 
 /// A number to this many significant digits, without trailing zeros after the point.
-fn significant(value: f64, digits: i32) -> String {
+pub(crate) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 {
         return "0".into();
     }
