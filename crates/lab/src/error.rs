@@ -130,6 +130,12 @@ pub enum LabError {
         /// Where it runs.
         backend: String,
     },
+    /// Events of a real kernel.
+    #[error("`{0}` has no events to keep: they are the simulator's")]
+    NoEventsOf(String),
+    /// Events of a replacement policy.
+    #[error("a replacement policy has no events to keep: they are a kernel's")]
+    NoEventsOfPolicies,
     /// The same kernel twice.
     #[error("kernel `{0}` is named twice")]
     SameKernel(String),
@@ -320,6 +326,8 @@ impl LabError {
                     .to_owned(),
             ),
             Self::NotOnHost { .. } => Some("add `--on host`, or leave it out".to_owned()),
+            Self::NoEventsOf(_) => Some("leave `--events` out, or `--on`".to_owned()),
+            Self::NoEventsOfPolicies => Some("name memory for a kernel with `--mem`".to_owned()),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
             Self::NotComparable(_) => Some(
                 "compare folders, or one workload, whose kernels are named with `--kernel`; \

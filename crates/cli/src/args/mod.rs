@@ -5,6 +5,7 @@
 
 mod ablate;
 mod compare;
+mod events;
 mod explain;
 mod list;
 mod record;
@@ -20,6 +21,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use ablate::AblateArgs;
 pub(crate) use compare::{CompareArgs, Style};
+pub(crate) use events::Events;
 pub(crate) use explain::{ExplainArgs, ExplainFormat};
 pub(crate) use list::ListArgs;
 pub(crate) use record::RecordArgs;

@@ -8,8 +8,8 @@ use lab::folders::{Loaded, SideBySide, load};
 use lab::{HostPolicy, LabError, PlannedRun, fail_if, view};
 use report::{Grid, Group, Limit, Outcome, View};
 
-use super::{host_policy, request, told_of_runs};
-use crate::args::{CompareArgs, Format, Style, Verbosity};
+use super::{check_events, host_policy, keep_events, request, told_of_runs};
+use crate::args::{CompareArgs, Events, Format, Style, Verbosity};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
@@ -61,6 +61,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--vm-xfs-log", scenario.vm.xfs_log.is_some()),
         ("--jobs", args.jobs.is_some()),
         ("--out", args.out.is_some()),
+        ("--events", args.events != Events::None),
         ("--resume", args.resume),
     ];
     given.into_iter().find_map(|(option, given)| given.then_some(option)).or(scenario.host.given())
@@ -117,6 +118,7 @@ fn run_plan(
     policy: HostPolicy,
     printer: &Printer,
 ) -> Result<Batch, LabError> {
+    check_events(args.events, plan)?;
     told_of_runs(plan, &policy, printer)?;
     let folder = args.out.as_ref().map(|out| comparison.folder(out, args.resume)).transpose()?;
     let (folder, finished) = match folder {
@@ -127,7 +129,10 @@ fn run_plan(
     if args.resume && printer.verbosity() > Verbosity::Quiet {
         printer.note(&format!("{} runs; {done} have finished before", plan.len()));
     }
-    let progress = RunProgress::new(plan.len() - done, policy, printer);
+    let mut progress = RunProgress::new(plan.len() - done, policy, printer);
+    if let Some(folder) = folder.clone() {
+        progress.control.events = keep_events(args.events, move |run| folder.folder_of(run));
+    }
     let jobs = args.jobs.unwrap_or(0);
     let batch = run_rest(plan, finished, jobs, &progress.control, |index, recording| match &folder {
         Some(folder) => folder.keep(index, recording),
