@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mm::base::event::Detail;
-use recording::{Chunk, Recording};
+use recording::{Chunk, EventReader, Recording};
 use report::{Digest, Question};
 use units::Nanos;
 use workload::UnknownName;
@@ -46,9 +46,19 @@ pub fn recordings(subject: &str, question: &Question) -> Result<Option<Vec<With>
     let read = |path: PathBuf| {
         let recording = Recording::read(&path)?;
         let with_events = with_events(&path, &recording);
-        answered(With { recording, events: None, with_events }, question)
+        let events = EventReader::open(&path)?.map(|events| digested(events, question)).transpose()?;
+        answered(With { recording, events, with_events }, question)
     };
     recordings_in(&folder)?.into_iter().map(read).collect::<Result<_, _>>().map(Some)
+}
+
+/// What the events of a recording say, read chunk by chunk.
+fn digested(mut events: EventReader, question: &Question) -> Result<Digest, LabError> {
+    let mut digest = Digest::new(question.clone());
+    while let Some(chunk) = events.next() {
+        digest.take(events.names(), &chunk?);
+    }
+    Ok(digest)
 }
 
 /// The command that makes the recording at `path` again, with events.

@@ -27,12 +27,14 @@
 //! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
 //! | `differences.rs` | what distinguishes recordings that are put side by side |
 //! | `view.rs` | what a report of a workload shows first |
+//! | `trace.rs` | a recording as a trace for other programs |
 //! | `folders.rs` | folders of several recordings, written and read |
 //! | `explain.rs` | what is to be explained: recordings, or a run that is made for it |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
 //! | `workloads.rs` | what the workloads are: `docs/workloads.md` |
+//! | `fail_if.rs` | limits on a comparison, as a person writes them |
 //! | `error.rs` | all that can go wrong, what to do about it, and whose fault it is |
 //!
 //! Deliberately absent: terminals, colours and formats (`cli`, `pagetide-report`); process-global
@@ -51,6 +53,7 @@ mod error;
 mod events;
 pub mod experiment;
 pub mod explain;
+pub mod fail_if;
 pub mod fidelity;
 pub mod folders;
 pub mod grid;
@@ -63,6 +66,7 @@ mod simulate;
 pub mod slab_skew;
 pub mod sources;
 pub mod sweep;
+pub mod trace;
 mod view;
 mod waited;
 pub mod workloads;

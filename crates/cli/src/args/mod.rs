@@ -13,6 +13,7 @@ mod report;
 mod run;
 mod scenario;
 mod sweep;
+mod trace;
 mod vm;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
@@ -27,6 +28,7 @@ pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
 pub(crate) use sweep::SweepArgs;
+pub(crate) use trace::TraceArgs;
 pub(crate) use vm::{VmArgs, VmCommand};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
@@ -87,6 +89,8 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Show recordings made earlier, each by itself
     Report(ReportArgs),
+    /// Write a run as a trace that other programs show, such as the Perfetto user interface
+    Trace(TraceArgs),
     /// Get kernels for virtual machines
     Vm(VmArgs),
 }
