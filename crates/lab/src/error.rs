@@ -192,6 +192,14 @@ pub enum LabError {
     /// A folder of recordings without any.
     #[error("there is no recording in `{}`", .0.display())]
     EmptyFolder(PathBuf),
+    /// A story of pages is asked for, and nobody recorded what became of them.
+    #[error("`{label}` was recorded without events of pages")]
+    NoEventsOfPages {
+        /// What the run is called.
+        label: String,
+        /// The command that records them, if one does.
+        command: Option<String>,
+    },
     /// A folder of several recordings where one is meant.
     #[error("`{}` has {count} recordings, and this is about one", folder.display())]
     SeveralRecordings {
@@ -336,6 +344,10 @@ impl LabError {
             ),
             Self::Sweep(error) => error.hint(),
             Self::Ablate(error) => error.hint(),
+            Self::NoEventsOfPages { command, .. } => Some(match command {
+                Some(command) => format!("record them with `{command}`"),
+                None => "only simulated runs record them: `pagetide explain WORKLOAD --file NAME`".to_owned(),
+            }),
             Self::FailIf(error) => error.hint(),
             Self::NotARecording(_) | Self::EmptyFolder(_) => {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())

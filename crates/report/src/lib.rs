@@ -42,7 +42,7 @@ use recording::Recording;
 
 pub use ablate::{Ablated, AblatedRun, Subset, ablate_csv, ablate_json, ablate_markdown, ablate_text};
 pub use compare::{compare_text, to_markdown};
-pub use explain::{Explained, explain_json, explain_markdown, explain_text, folded_stacks};
+pub use explain::{Digest, Explained, Question, explain_json, explain_markdown, explain_text, folded_stacks};
 pub use export::{compare_csv, compare_json, to_csv, to_json};
 pub use grid::{Grid, GridKernel, GridLayout, GridRow, grid_csv, grid_json, grid_markdown, grid_text};
 pub use limits::{Amount, Condition, Judged, Limit, LimitError, LimitOn, Order, Outcome, Way, judge_limits};
