@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => commands::replay(args, &printer).map(done),
         Command::Record(args) => commands::record(args, &printer),
         Command::Report(args) => commands::report(args, &printer).map(done),
+        Command::Stats(args) => commands::stats(args, &printer).map(done),
         Command::Vm(args) => commands::vm(args, &printer).map(done),
     };
     let code = match catch_unwind(AssertUnwindSafe(run)) {

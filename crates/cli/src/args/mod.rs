@@ -11,6 +11,7 @@ mod replay;
 mod report;
 mod run;
 mod scenario;
+mod stats;
 mod sweep;
 mod vm;
 
@@ -24,6 +25,7 @@ pub(crate) use replay::{ReadingArgs, ReplayArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
+pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
 pub(crate) use vm::{VmArgs, VmCommand};
 
@@ -83,6 +85,8 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Show recordings made earlier, each by itself
     Report(ReportArgs),
+    /// Compare numbers or samples of recordings: means, intervals, percentiles, tables of mmtests
+    Stats(StatsArgs),
     /// Get kernels for virtual machines
     Vm(VmArgs),
 }

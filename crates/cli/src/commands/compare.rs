@@ -12,8 +12,8 @@ use crate::args::{CompareArgs, Format, Style};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
-    if args.style == Style::Mmtests && args.format != Format::Text {
-        return Err(Failure::Usage("`--style mmtests` is text; leave `--format` out".to_owned()));
+    if args.style != Style::Own && args.format != Format::Text {
+        return Err(Failure::Usage("mmtests' tables are text; leave `--format` out".to_owned()));
     }
     let is_folder = |subject: &String| Path::new(subject).is_dir();
     match &args.subjects[..] {
@@ -100,8 +100,10 @@ fn shown(
 ) -> Result<String, Failure> {
     let recordings = groups.iter().flat_map(|group| group.recordings.iter().copied());
     let view = view(recordings, printer.width(), args.all, warnings.to_vec());
-    if args.style == Style::Mmtests {
-        return Ok(report::mmtests_report(groups, &view)?);
+    if let Some(rules) = super::stats::rules(args.style) {
+        report::mmtests_notes(groups, rules).iter().for_each(|note| printer.warning(note));
+        let better = |name: &str| report::better_in(&view, name);
+        return Ok(report::mmtests_tables(groups, rules, report::usual_rows(rules), &better)?);
     }
     Ok(match (args.format, grid) {
         (Format::Text, None) => report::compare_text(groups, view)?,

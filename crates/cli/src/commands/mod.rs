@@ -7,6 +7,7 @@ mod record;
 mod replay;
 mod report;
 mod run;
+mod stats;
 mod sweep;
 mod vm;
 
@@ -17,6 +18,7 @@ pub(crate) use record::record;
 pub(crate) use replay::replay;
 pub(crate) use report::report;
 pub(crate) use run::run;
+pub(crate) use stats::stats;
 pub(crate) use sweep::sweep;
 pub(crate) use vm::vm;
 
