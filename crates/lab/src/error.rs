@@ -186,6 +186,27 @@ pub enum LabError {
     /// A folder of recordings without any.
     #[error("there is no recording in `{}`", .0.display())]
     EmptyFolder(PathBuf),
+    /// A folder of several recordings where one is meant.
+    #[error("`{}` has {count} recordings, and this is about one", folder.display())]
+    SeveralRecordings {
+        /// The folder.
+        folder: PathBuf,
+        /// How many there are.
+        count: usize,
+        /// The first of them.
+        first: PathBuf,
+    },
+    /// A file that is there already.
+    #[error("`{}` exists already", .0.display())]
+    FileExists(PathBuf),
+    /// A result that cannot be written.
+    #[error("cannot write {what}")]
+    Unwritable {
+        /// The file, or what else.
+        what: String,
+        /// Why, by the operating system.
+        source: io::Error,
+    },
     /// A recording cannot be read or written.
     #[error(transparent)]
     Recording(#[from] recording::RecordingError),
@@ -308,6 +329,8 @@ impl LabError {
             Self::NotARecording(_) | Self::EmptyFolder(_) => {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
             }
+            Self::SeveralRecordings { first, .. } => Some(format!("name one, such as `{}`", first.display())),
+            Self::FileExists(_) => Some("name a new file, or remove this one first".to_owned()),
             Self::SameFolder(_) => Some("name another folder to put beside it".to_owned()),
             Self::Invariant { command, .. } => {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
@@ -325,6 +348,7 @@ impl LabError {
             Self::ReplayFile { .. } => Some("a replay's recording has one, as `scenario.toml`".to_owned()),
             Self::Policy(PolicyError::ZeroCapacity) => Some("write it as in `--capacity 10000`".to_owned()),
             Self::Sysctl(_)
+            | Self::Unwritable { .. }
             | Self::Seeds { .. }
             | Self::Policy(_)
             | Self::Threads(_)

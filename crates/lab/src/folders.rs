@@ -137,7 +137,8 @@ fn command_of(path: &Path, recording: &Recording) -> String {
     }
 }
 
-fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+/// The recordings that `folder` is or has, in the order of their names; at least one.
+pub(crate) fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     if !folder.is_dir() {
         return Err(LabError::NotARecording(folder.display().to_string()));
     }

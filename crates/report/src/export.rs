@@ -9,6 +9,7 @@ use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::judge::LEVEL;
 use crate::limits::{limits_csv, limits_value};
 use crate::measure::Direction;
+use crate::number::seconds;
 use crate::oom::oom_json;
 use crate::view::View;
 use crate::waits::{waits_csv, waits_json};
@@ -150,10 +151,6 @@ pub(crate) fn run(recording: &Recording) -> Value {
         "oom_kills": oom_json(recording),
         "notes": recording.notes,
     })
-}
-
-pub(crate) fn seconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e9
 }
 
 /// One row for each number, for spreadsheets and data frames:

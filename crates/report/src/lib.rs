@@ -14,6 +14,7 @@ mod ablate;
 mod blocked;
 mod compare;
 mod compared;
+mod explain;
 mod export;
 mod findings;
 mod grid;
@@ -32,6 +33,7 @@ mod run;
 mod sweep;
 mod table;
 mod timeline;
+mod trace;
 mod view;
 mod waits;
 mod wrap;
@@ -40,6 +42,7 @@ use recording::Recording;
 
 pub use ablate::{Ablated, AblatedRun, Subset, ablate_csv, ablate_json, ablate_markdown, ablate_text};
 pub use compare::{compare_text, to_markdown};
+pub use explain::{Explained, explain_json, explain_markdown, explain_text, folded_stacks};
 pub use export::{compare_csv, compare_json, to_csv, to_json};
 pub use grid::{Grid, GridKernel, GridLayout, GridRow, grid_csv, grid_json, grid_markdown, grid_text};
 pub use limits::{Amount, Condition, Judged, Limit, LimitError, LimitOn, Order, Outcome, Way, judge_limits};
@@ -49,6 +52,7 @@ pub use metrics::{metrics_markdown, metrics_text};
 pub use mmtests::{mmtests_report, mmtests_text, ops_text};
 pub use run::run_text;
 pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, sweep_text};
+pub use trace::PerfettoTrace;
 pub use view::{Headline, View};
 
 /// Runs of one variant that differ in their seed only: one column of a comparison.

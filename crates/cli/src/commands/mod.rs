@@ -2,22 +2,26 @@
 
 mod ablate;
 mod compare;
+mod explain;
 mod list;
 mod record;
 mod replay;
 mod report;
 mod run;
 mod sweep;
+mod trace;
 mod vm;
 
 pub(crate) use ablate::ablate;
 pub(crate) use compare::compare;
+pub(crate) use explain::explain;
 pub(crate) use list::list;
 pub(crate) use record::record;
 pub(crate) use replay::replay;
 pub(crate) use report::report;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
+pub(crate) use trace::trace;
 pub(crate) use vm::vm;
 
 use lab::replay::command_of;
