@@ -182,19 +182,15 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             }
             TraceEvent::VmscanReclaimBegin { order, memcg } => {
                 self.begun.insert((task, Lasting::Reclaim), blank.time_ns);
-                let name = [
-                    "mm_vmscan_direct_reclaim_begin",
-                    "mm_vmscan_memcg_reclaim_begin",
-                ][usize::from(memcg != MemcgId::ROOT.0)];
+                let name = ["mm_vmscan_direct_reclaim_begin", "mm_vmscan_memcg_reclaim_begin"]
+                    [usize::from(memcg != MemcgId::ROOT.0)];
                 let event = blank.event(self.tracepoint(name));
                 let by_cgroup = Some(self.cgroup(MemcgId(memcg), names));
                 Event { by_cgroup, order: Some(order.0), ..event }
             }
             TraceEvent::VmscanReclaimEnd { nr_reclaimed, memcg } => {
-                let name = [
-                    "mm_vmscan_direct_reclaim_end",
-                    "mm_vmscan_memcg_reclaim_end",
-                ][usize::from(memcg != MemcgId::ROOT.0)];
+                let name = ["mm_vmscan_direct_reclaim_end", "mm_vmscan_memcg_reclaim_end"]
+                    [usize::from(memcg != MemcgId::ROOT.0)];
                 let event = blank.event(self.tracepoint(name));
                 let by_cgroup = Some(self.cgroup(MemcgId(memcg), names));
                 let event = Event { by_cgroup, value: Some(signed(nr_reclaimed)), ..event };

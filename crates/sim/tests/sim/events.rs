@@ -140,10 +140,24 @@ fn check(result: &SimResult, sums: &Sums) {
     assert!(sums.rows > 1000, "{} rows are too dull", sums.rows);
     for (name, &value) in &result.vmstat {
         let compared = match name.as_str() {
-            "pgsteal_kswapd" | "pgsteal_direct" | "pgsteal_file" | "pgscan_kswapd" | "pgscan_direct"
-            | "pgscan_file" | "pgactivate" | "pgdeactivate" | "pgrefill" | "pgrotated"
-            | "workingset_refault_file" | "workingset_activate_file" | "workingset_restore_file"
-            | "nr_file_pages" | "pageoutrun" | "slabs_scanned" | "extfrag_events_all" | "fragment_stall"
+            "pgsteal_kswapd"
+            | "pgsteal_direct"
+            | "pgsteal_file"
+            | "pgscan_kswapd"
+            | "pgscan_direct"
+            | "pgscan_file"
+            | "pgactivate"
+            | "pgdeactivate"
+            | "pgrefill"
+            | "pgrotated"
+            | "workingset_refault_file"
+            | "workingset_activate_file"
+            | "workingset_restore_file"
+            | "nr_file_pages"
+            | "pageoutrun"
+            | "slabs_scanned"
+            | "extfrag_events_all"
+            | "fragment_stall"
             | "oom_kill" => true,
             _ => false,
         };
