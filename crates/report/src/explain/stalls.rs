@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::doc::Section;
 use crate::blocked::who;
-use crate::export::seconds;
 use crate::number::duration;
+use crate::number::seconds;
 use crate::table::{Align, Table, clean};
 use crate::waits::{Sum, sums, without_number};
 
