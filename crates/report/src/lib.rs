@@ -28,6 +28,7 @@ mod mmtests;
 mod notes;
 pub mod number;
 mod oom;
+mod pressure;
 mod printed;
 mod run;
 mod samples;

@@ -367,7 +367,7 @@ impl Number {
         }
         let (path, counter) = name.split_once(':')?;
         let has = |run: &&Recording| run.memcg.get(path).is_some_and(|all| all.contains_key(counter));
-        recordings.iter().any(|run| has(run)).then(|| Self::OfCgroup(path.to_owned(), counter.to_owned()))
+        recordings.iter().any(has).then(|| Self::OfCgroup(path.to_owned(), counter.to_owned()))
     }
 
     fn traits(&self) -> (Direction, f64, &'static str) {

@@ -15,6 +15,7 @@ use crate::histogram::histogram;
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
 use crate::oom::{in_title, oom_section};
+use crate::pressure::pressure_line;
 use crate::printed::printed_run;
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
@@ -82,6 +83,7 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         in_full(&|| samples(recording, &measures, width)),
         in_full(&|| section(&histogram(&[of_one(recording)]), width)),
         counters(recording, width),
+        pressure_line(recording, width),
         phases(&recording.phases_to_the_end(), width),
         timeline(recording, width),
         who_waited(recording, view.all, width),
