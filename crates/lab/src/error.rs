@@ -271,6 +271,22 @@ pub enum LabError {
         /// What is wrong.
         problem: String,
     },
+    /// A file of numbers that cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    NoNumbers {
+        /// The file.
+        path: PathBuf,
+        /// Why, by the operating system.
+        source: io::Error,
+    },
+    /// A file that holds something else than numbers.
+    #[error("cannot compare `{}`", path.display())]
+    Numbers {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: crate::numbers::NumbersError,
+    },
     /// No threads to run on.
     #[error("cannot start threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -362,6 +378,10 @@ impl LabError {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
             }
             Self::Amount(error) => Some(error.hint().to_owned()),
+            Self::NoNumbers { .. } => Some(
+                "name a file of numbers, `NAME=FILE`, `NAME=1.5,2.5`, or folders with recordings".to_owned(),
+            ),
+            Self::Numbers { source, .. } => Some(source.hint().to_owned()),
             Self::NoCache => Some(
                 "`--mem 256M` is a kernel's page cache, `--policy lru --capacity 10k` a plain policy"
                     .to_owned(),

@@ -31,6 +31,7 @@
 //! | `trace.rs` | a recording as a trace for other programs |
 //! | `folders.rs` | folders of several recordings, written and read |
 //! | `explain.rs` | what is to be explained: recordings, or a run that is made for it |
+//! | `numbers.rs` | numbers that a person has, as the runs of a table |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
@@ -61,6 +62,7 @@ pub mod grid;
 mod kept;
 mod lacks;
 pub mod names;
+pub mod numbers;
 pub mod real;
 pub mod replay;
 pub mod resolve;

@@ -40,6 +40,7 @@ mod handing;
 mod hardware;
 mod machine;
 pub mod machines;
+mod pressure;
 pub mod run;
 mod sample;
 mod section;

@@ -13,6 +13,7 @@ mod replay;
 mod report;
 mod run;
 mod scenario;
+mod stats;
 mod sweep;
 mod trace;
 mod vm;
@@ -29,6 +30,7 @@ pub(crate) use replay::{ReadingArgs, ReplayArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
+pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
 pub(crate) use trace::{TraceArgs, TraceStyle};
 pub(crate) use vm::{VmArgs, VmCommand};
@@ -91,6 +93,8 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Show recordings made earlier, each by itself
     Report(ReportArgs),
+    /// Compare numbers or samples of recordings: means, intervals, percentiles, tables of mmtests
+    Stats(StatsArgs),
     /// Write a run as a trace that other programs show, such as the Perfetto user interface
     Trace(TraceArgs),
     /// Get kernels for virtual machines

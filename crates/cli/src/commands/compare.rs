@@ -14,8 +14,8 @@ use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
-    if args.style == Style::Mmtests && args.format != Format::Text {
-        return Err(Failure::Usage("`--style mmtests` is text; leave `--format` out".to_owned()));
+    if args.style != Style::Own && args.format != Format::Text {
+        return Err(Failure::Usage("mmtests' tables are text; leave `--format` out".to_owned()));
     }
     let limits = fail_if::parse(&args.fail_if)?;
     let is_folder = |subject: &String| Path::new(subject).is_dir();
@@ -160,6 +160,9 @@ impl Told<'_> {
         // A limit that cannot be judged is told after the results, which may have taken long.
         let judged = fail_if::judge(self.groups, &view, self.limits);
         view.limits = judged.clone().unwrap_or_default();
+        if let Some(rules) = super::stats::rules(args.style) {
+            report::mmtests_notes(self.groups, rules).iter().for_each(|note| printer.warning(note));
+        }
         let text = self.shown(args, view)?;
         self.warnings.iter().for_each(|warning| printer.warning(warning));
         printer.data(&text)?;
@@ -172,8 +175,9 @@ impl Told<'_> {
 
     fn shown(self, args: &CompareArgs, view: View) -> Result<String, Failure> {
         let groups = self.groups;
-        if args.style == Style::Mmtests {
-            return Ok(report::mmtests_report(groups, &view)?);
+        if let Some(rules) = super::stats::rules(args.style) {
+            let better = |name: &str| report::better_in(&view, name);
+            return Ok(report::mmtests_tables(groups, rules, report::usual_rows(rules), &better)?);
         }
         Ok(match (args.format, self.grid) {
             (Format::Text, None) => report::compare_text(groups, view)?,
