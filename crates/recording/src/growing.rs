@@ -59,13 +59,8 @@ impl RecordingWriter {
     /// then, all but its series.
     ///
     /// # Errors
-    /// The system refuses; what was written before stays.
+    /// The system refuses; [`RecordingWriter::refused`] then keeps what was written before.
     pub fn sampled(&mut self, known: &Recording, rows: &Series) -> Result<(), RecordingError> {
-        let written = self.write_chunk(known, rows);
-        self.kept_on_error(written)
-    }
-
-    fn write_chunk(&mut self, known: &Recording, rows: &Series) -> Result<(), RecordingError> {
         let chunk = table::encode(&files::series_columns(rows));
         write_whole(&self.folder.path.join(chunk_name(self.chunks)), &chunk)?;
         self.chunks += 1;
@@ -112,9 +107,10 @@ impl RecordingWriter {
         Ok(files)
     }
 
-    /// Leaves the folder to those who read it up to the last chunk.
-    pub fn keep(mut self) {
-        self.folder.keep();
+    /// Ends the recording after a write that the system refused: what was written before stays in a folder
+    /// `NAME.partial`, if that is more than nothing. Returns the error that says so.
+    pub fn refused(mut self, error: RecordingError) -> RecordingError {
+        self.kept_on_error::<()>(Err(error)).expect_err("it was one")
     }
 
     /// A full disk shall not take what was recorded before it was full.
