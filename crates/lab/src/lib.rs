@@ -20,6 +20,7 @@
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
 //! | `events.rs` | events of the simulator to those of a recording |
+//! | `heat.rs` | where memory was warm, from recorded events |
 //! | `kept.rs` | recordings that are written while their run goes |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
@@ -59,6 +60,7 @@ pub mod fail_if;
 pub mod fidelity;
 pub mod folders;
 pub mod grid;
+mod heat;
 mod kept;
 mod lacks;
 pub mod names;
@@ -79,6 +81,7 @@ pub mod zones;
 pub use batch::{Batch, Control, Ended, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
+pub use heat::heat;
 pub use kept::KeepEvents;
 pub use linux::Told;
 pub use mm::base::event::Detail;

@@ -18,6 +18,7 @@ mod explain;
 mod export;
 mod findings;
 mod grid;
+pub mod heat;
 mod histogram;
 mod judge;
 mod limits;

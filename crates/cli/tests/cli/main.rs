@@ -7,6 +7,7 @@
 
 mod ablations;
 mod comparing;
+mod events;
 mod grids;
 mod inode_storm;
 mod killed;
