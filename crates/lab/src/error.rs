@@ -130,6 +130,12 @@ pub enum LabError {
         /// Where it runs.
         backend: String,
     },
+    /// Events of a real kernel.
+    #[error("`{0}` has no events to keep: they are the simulator's")]
+    NoEventsOf(String),
+    /// Events of a replacement policy.
+    #[error("a replacement policy has no events to keep: they are a kernel's")]
+    NoEventsOfPolicies,
     /// The same kernel twice.
     #[error("kernel `{0}` is named twice")]
     SameKernel(String),
@@ -204,6 +210,9 @@ pub enum LabError {
         /// The first of them.
         first: PathBuf,
     },
+    /// A recording without events where they are all there is to show.
+    #[error("`{}` has no events, and this text has nothing else", .0.display())]
+    NoEvents(PathBuf),
     /// A file that is there already.
     #[error("`{}` exists already", .0.display())]
     FileExists(PathBuf),
@@ -261,6 +270,22 @@ pub enum LabError {
         path: PathBuf,
         /// What is wrong.
         problem: String,
+    },
+    /// A file of numbers that cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    NoNumbers {
+        /// The file.
+        path: PathBuf,
+        /// Why, by the operating system.
+        source: io::Error,
+    },
+    /// A file that holds something else than numbers.
+    #[error("cannot compare `{}`", path.display())]
+    Numbers {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: crate::numbers::NumbersError,
     },
     /// No threads to run on.
     #[error("cannot start threads")]
@@ -325,6 +350,8 @@ impl LabError {
                     .to_owned(),
             ),
             Self::NotOnHost { .. } => Some("add `--on host`, or leave it out".to_owned()),
+            Self::NoEventsOf(_) => Some("leave `--events` out, or `--on`".to_owned()),
+            Self::NoEventsOfPolicies => Some("name memory for a kernel with `--mem`".to_owned()),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
             Self::NotComparable(_) => Some(
                 "compare folders, or one workload, whose kernels are named with `--kernel`; \
@@ -342,12 +369,19 @@ impl LabError {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
             }
             Self::SeveralRecordings { first, .. } => Some(format!("name one, such as `{}`", first.display())),
+            Self::NoEvents(_) => {
+                Some("`pagetide run WORKLOAD --events reclaim --out DIR` records them".to_owned())
+            }
             Self::FileExists(_) => Some("name a new file, or remove this one first".to_owned()),
             Self::SameFolder(_) => Some("name another folder to put beside it".to_owned()),
             Self::Invariant { command, .. } => {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
             }
             Self::Amount(error) => Some(error.hint().to_owned()),
+            Self::NoNumbers { .. } => Some(
+                "name a file of numbers, `NAME=FILE`, `NAME=1.5,2.5`, or folders with recordings".to_owned(),
+            ),
+            Self::Numbers { source, .. } => Some(source.hint().to_owned()),
             Self::NoCache => Some(
                 "`--mem 256M` is a kernel's page cache, `--policy lru --capacity 10k` a plain policy"
                     .to_owned(),

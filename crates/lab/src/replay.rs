@@ -36,6 +36,7 @@ pub use scenario::{CacheSpec, ReplayScenario, TraceId, command_of, is_replay};
 
 use crate::batch::Ended;
 use crate::error::LabError;
+use crate::kept::KeepEvents;
 use crate::names::Names;
 use crate::resolve::{Setting, kernel_named, newest_kernel, sysctl_pairs};
 use crate::simulate::{run_recorded, sim_run};
@@ -124,6 +125,8 @@ pub struct ReplayControl {
     pub stop: Arc<AtomicBool>,
     /// Called from the threads that replay; must not block for long.
     pub observer: Arc<dyn Fn(ReplayProgress) + Send + Sync>,
+    /// Kernels write their recordings while they run, with events; none: whoever called keeps them.
+    pub events: Option<KeepEvents>,
 }
 
 /// What became of each cache of a plan.
@@ -401,7 +404,7 @@ impl Job<'_> {
                 identity.notes.extend(setting.notes.iter().cloned());
                 let program = |done| Program::Replay(trace.watched(done));
                 let build = |done| sim_run(program(done), setting, Filesystem::Ext4, *seed);
-                self.simulated(build, requests, identity, &scenario.command())
+                self.simulated(build, requests, index, identity, &scenario.command())
             });
             let result = result.and_then(|recording| keep(index, &recording).map(|()| recording));
             if let Ok(recording) = &result {
@@ -423,6 +426,7 @@ impl Job<'_> {
         &self,
         build: impl FnOnce(Arc<AtomicU64>) -> SimRun,
         requests: u64,
+        index: usize,
         identity: Recording,
         command: &str,
     ) -> Result<Recording, LabError> {
@@ -439,7 +443,11 @@ impl Job<'_> {
                 observer(ReplayProgress::Read { bytes: bytes.saturating_sub(before), total });
             }
         };
-        let result = run_recorded(&build(done), identity, command, &self.control.stop, move |_| tell());
+        let (spec, stop) = (build(done), &self.control.stop);
+        let result = match &self.control.events {
+            None => run_recorded(&spec, identity, command, stop, move |_| tell()),
+            Some(keep) => keep.run(index, &spec, identity, command, stop, move |_| tell()),
+        };
         let rest = length.saturating_sub(told.load(Ordering::Relaxed));
         (self.control.observer)(ReplayProgress::Read { bytes: rest, total });
         result

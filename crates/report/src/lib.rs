@@ -28,8 +28,10 @@ mod mmtests;
 mod notes;
 pub mod number;
 mod oom;
+mod pressure;
 mod printed;
 mod run;
+mod samples;
 mod sweep;
 mod table;
 mod timeline;
@@ -49,10 +51,15 @@ pub use limits::{Amount, Condition, Judged, Limit, LimitError, LimitOn, Order, O
 pub use list::{Cell, List};
 pub use measure::{Direction, direction, unit};
 pub use metrics::{metrics_markdown, metrics_text};
-pub use mmtests::{mmtests_report, mmtests_text, ops_text};
+pub use mmtests::{
+    better, better_in, mmtests_notes, mmtests_tables, mmtests_text, ops_text, pooled_samples, usual_rows,
+};
 pub use run::run_text;
+pub use samples::{samples_csv, samples_json, samples_markdown, samples_text};
+pub use stats::mmtests::{Better, RowSet, Rules};
+pub use stats::mmtests_table::{Run, comparison, operations};
 pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, sweep_text};
-pub use trace::PerfettoTrace;
+pub use trace::{RunTrace, TraceFormat};
 pub use view::{Headline, View};
 
 /// Runs of one variant that differ in their seed only: one column of a comparison.

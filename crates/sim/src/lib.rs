@@ -39,6 +39,7 @@ mod executor;
 mod hardware;
 mod machine;
 pub mod machines;
+mod pressure;
 pub mod run;
 mod sample;
 mod section;

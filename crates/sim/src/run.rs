@@ -387,10 +387,7 @@ where
         Err(_) if !oom_kills.is_empty() => Outcome::default(),
         other => other?,
     };
-    if !end.fragment_stalls.is_empty() {
-        let samples = end.fragment_stalls.into_iter().map(|usec| usec as f64).collect();
-        outcome.samples.insert(FRAGMENT_STALL_SAMPLES.to_owned(), samples);
-    }
+    add_fragment_stalls(&mut outcome, end.fragment_stalls);
     let (columns, rows) = sampler.borrow().table();
     let Sampler { phases, vmstat_before, .. } = sampler.take();
     Ok(SimResult {
@@ -408,6 +405,13 @@ where
         events: machine.statistics().events,
         simulated: end.at,
     })
+}
+
+fn add_fragment_stalls(outcome: &mut Outcome, stalls: Vec<u64>) {
+    if !stalls.is_empty() {
+        let samples = stalls.into_iter().map(|usec| usec as f64).collect();
+        outcome.samples.insert(FRAGMENT_STALL_SAMPLES.to_owned(), samples);
+    }
 }
 
 /// When the kernel stopped the machine, if it did: a panic is a result, too.

@@ -5,6 +5,7 @@
 
 mod ablate;
 mod compare;
+mod events;
 mod explain;
 mod list;
 mod record;
@@ -12,6 +13,7 @@ mod replay;
 mod report;
 mod run;
 mod scenario;
+mod stats;
 mod sweep;
 mod trace;
 mod vm;
@@ -20,6 +22,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use ablate::AblateArgs;
 pub(crate) use compare::{CompareArgs, Style};
+pub(crate) use events::Events;
 pub(crate) use explain::{ExplainArgs, ExplainFormat};
 pub(crate) use list::ListArgs;
 pub(crate) use record::RecordArgs;
@@ -27,8 +30,9 @@ pub(crate) use replay::{ReadingArgs, ReplayArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
+pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
-pub(crate) use trace::TraceArgs;
+pub(crate) use trace::{TraceArgs, TraceStyle};
 pub(crate) use vm::{VmArgs, VmCommand};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
@@ -89,6 +93,8 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Show recordings made earlier, each by itself
     Report(ReportArgs),
+    /// Compare numbers or samples of recordings: means, intervals, percentiles, tables of mmtests
+    Stats(StatsArgs),
     /// Write a run as a trace that other programs show, such as the Perfetto user interface
     Trace(TraceArgs),
     /// Get kernels for virtual machines

@@ -20,6 +20,7 @@ mod refusals;
 mod replays;
 mod runs;
 mod small_files;
+mod statistics;
 mod support;
 mod sweeps;
 mod traces;
