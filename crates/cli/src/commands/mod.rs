@@ -47,6 +47,7 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
         params: args.params.clone(),
         sysctls: args.sysctls.clone(),
         seed: args.seed,
+        interval: args.interval.clone(),
         backend: args.backends.first().cloned(),
         guest: GuestRequest {
             cpus: args.vm.cpus,
