@@ -244,6 +244,9 @@ pub enum LabError {
         /// What is wrong, and where.
         source: crate::numbers::NumbersError,
     },
+    /// A folder of mmtests that cannot be written or read.
+    #[error(transparent)]
+    Mmtests(#[from] crate::mmtests::MmtestsError),
     /// No threads to run on.
     #[error("cannot start threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -326,6 +329,7 @@ impl LabError {
             Self::NoNumbers { .. } => Some(
                 "name a file of numbers, `NAME=FILE`, `NAME=1.5,2.5`, or folders with recordings".to_owned(),
             ),
+            Self::Mmtests(error) => error.hint().map(str::to_owned),
             Self::Numbers { source, .. } => Some(source.hint().to_owned()),
             Self::NoCache => Some(
                 "`--mem 256M` is a kernel's page cache, `--policy lru --capacity 10k` a plain policy"

@@ -27,6 +27,7 @@
 //! | `differences.rs` | what distinguishes recordings that are put side by side |
 //! | `view.rs` | what a report of a workload shows first |
 //! | `folders.rs` | folders of several recordings, written and read |
+//! | `mmtests.rs` | runs in the folders of mmtests, written and read |
 //! | `numbers.rs` | numbers that a person has, as the runs of a table |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
@@ -52,6 +53,7 @@ pub mod fidelity;
 pub mod folders;
 pub mod grid;
 mod lacks;
+pub mod mmtests;
 pub mod names;
 pub mod numbers;
 pub mod real;

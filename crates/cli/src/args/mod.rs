@@ -5,6 +5,8 @@
 
 mod ablate;
 mod compare;
+mod export;
+mod import;
 mod list;
 mod record;
 mod replay;
@@ -19,6 +21,8 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use ablate::AblateArgs;
 pub(crate) use compare::{CompareArgs, Style};
+pub(crate) use export::{ExportArgs, ExportForm};
+pub(crate) use import::ImportArgs;
 pub(crate) use list::ListArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ReadingArgs, ReplayArgs};
@@ -87,6 +91,10 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Compare numbers or samples of recordings: means, intervals, percentiles, tables of mmtests
     Stats(StatsArgs),
+    /// Write recordings in the form of another suite
+    Export(ExportArgs),
+    /// Read runs of another suite as recordings
+    Import(ImportArgs),
     /// Get kernels for virtual machines
     Vm(VmArgs),
 }
