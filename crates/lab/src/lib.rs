@@ -32,6 +32,7 @@
 //! | `trace.rs` | a recording as a trace for other programs |
 //! | `folders.rs` | folders of several recordings, written and read |
 //! | `explain.rs` | what is to be explained: recordings, or a run that is made for it |
+//! | `mmtests.rs` | runs in the folders of mmtests, written and read |
 //! | `numbers.rs` | numbers that a person has, as the runs of a table |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
@@ -63,6 +64,7 @@ pub mod grid;
 mod heat;
 mod kept;
 mod lacks;
+pub mod mmtests;
 pub mod names;
 pub mod numbers;
 pub mod real;
