@@ -116,3 +116,6 @@ fn answered(with: With, question: &Question) -> Result<With, LabError> {
         _ => Err(LabError::NoEventsOfPages { label: with.recording.label, command: with.with_events }),
     }
 }
+
+#[cfg(test)]
+mod tests;

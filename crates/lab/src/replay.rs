@@ -330,7 +330,12 @@ impl Job<'_> {
                 Recording::new(label, workload, "sim", kernel.to_string(), *seed)
             }
         };
-        (Recording { scenario_toml: scenario.to_toml(), ..recording }, scenario)
+        let machine = match cache {
+            CacheSpec::Policy { .. } => String::new(),
+            CacheSpec::Kernel { machine, mem, .. } => format!("{machine}, {mem} of memory"),
+        };
+        let (scenario_toml, command) = (scenario.to_toml(), scenario.command());
+        (Recording { scenario_toml, machine, command, ..recording }, scenario)
     }
 
     /// Fills in the outcomes of policies, unless stopped.

@@ -111,6 +111,8 @@ fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabErro
     let spec = sim_run(program, setting, filesystem(scenario), scenario.seed.0, scenario.interval);
     let identity = Recording {
         scenario_toml: scenario.to_toml(),
+        machine: machine(scenario),
+        command: command(scenario),
         notes,
         ..Recording::new(
             label,
@@ -121,6 +123,13 @@ fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabErro
         )
     };
     Ok((spec, identity))
+}
+
+/// What a scenario runs on, in a few words.
+pub(crate) fn machine(scenario: &Scenario) -> String {
+    let mem = scenario.mem.map(|mem| format!("{mem} of memory"));
+    let cpus = scenario.guest.map(|guest| format!("{} CPUs", guest.cpus));
+    scenario.machine.iter().cloned().chain(cpus).chain(mem).collect::<Vec<_>>().join(", ")
 }
 
 /// The simulator's view of a run.

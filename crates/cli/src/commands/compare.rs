@@ -36,7 +36,9 @@ fn compare_folders(args: &CompareArgs, limits: &[Limit], printer: &Printer) -> R
         return Err(Failure::Usage(problem));
     }
     let folders: Vec<PathBuf> = args.subjects.iter().map(PathBuf::from).collect();
-    let SideBySide { columns, warnings } = load(&folders)?;
+    let SideBySide { columns, warnings, mut unfinished } = load(&folders)?;
+    unfinished.extend(warnings);
+    let warnings = unfinished;
     let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
     let told = Told { groups: &groups, grid: None, limits, warnings: &warnings };
     told.print(args, printer)

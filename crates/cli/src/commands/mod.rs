@@ -3,6 +3,8 @@
 mod ablate;
 mod compare;
 mod explain;
+mod export;
+mod import;
 mod list;
 mod record;
 mod replay;
@@ -16,6 +18,8 @@ mod vm;
 pub(crate) use ablate::ablate;
 pub(crate) use compare::compare;
 pub(crate) use explain::explain;
+pub(crate) use export::export;
+pub(crate) use import::import;
 pub(crate) use list::list;
 pub(crate) use record::record;
 pub(crate) use replay::replay;

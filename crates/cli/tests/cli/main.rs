@@ -7,6 +7,7 @@
 
 mod ablations;
 mod comparing;
+mod events;
 mod grids;
 mod inode_storm;
 mod killed;
@@ -16,6 +17,7 @@ mod machines;
 mod old_kernels;
 mod readers;
 mod real_runs;
+mod reference_suite;
 mod refusals;
 mod replays;
 mod runs;

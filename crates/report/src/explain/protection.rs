@@ -119,7 +119,10 @@ impl Protected<'_> {
             || "what it used is not known".to_owned(),
             |most| format!("it used {} at most", bytes(most)),
         );
-        let lost = format!("{} of its pages were reclaimed, {} came back", self.taken, self.refaulted);
+        let lost = match self.taken {
+            0 => format!("{} of its pages were deactivated, and none reclaimed", self.deactivated),
+            taken => format!("{taken} of its pages were reclaimed, {} came back", self.refaulted),
+        };
         let head = format!("`{file}` of {size} on cgroup `{}`", self.path);
         match self.verdict() {
             Verdict::NoReclaim => format!("{head} had nothing to do: nobody reclaimed anything."),

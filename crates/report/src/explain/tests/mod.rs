@@ -6,6 +6,8 @@ use recording::{Recording, SectionTime, Series, Wait, WaitEnd, WaitKind};
 
 use super::*;
 
+mod events;
+
 const MS: u64 = 1_000_000;
 
 fn wait(task: &str, within: &str, name: &str, kind: WaitKind, futile: Option<bool>, ms: u64) -> Wait {
