@@ -1,6 +1,6 @@
 //! `pagetide report`: recordings made earlier, each by itself.
 
-use lab::folders::{Loaded, load};
+use lab::folders::{Loaded, SideBySide, load};
 use lab::{Recording, view};
 
 use super::made_by;
@@ -8,7 +8,8 @@ use crate::args::{Format, ReportArgs};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
-    let loaded = load(&args.folders)?.columns;
+    let SideBySide { columns: loaded, unfinished, .. } = load(&args.folders)?;
+    unfinished.iter().for_each(|told| printer.warning(told));
     let all: Vec<&Recording> = loaded.iter().flat_map(|loaded| &loaded.recordings).collect();
     let text = match args.format {
         Format::Text => {
