@@ -70,7 +70,7 @@ fn for_nothing(recording: &Recording) -> Vec<String> {
 fn who_waited_for_nothing(recording: &Recording) -> Option<String> {
     let futile = stalls::futile(recording);
     let (who, wait, sum) = futile.first()?;
-    let times = if sum.count == 1 { "once".to_owned() } else { format!("{} times", sum.count) };
+    let times = so_often(u64::try_from(sum.count).unwrap_or(u64::MAX));
     let phase = match stalls::phases_of_futile(recording)[..] {
         [phase] => format!(" in phase `{phase}`"),
         _ => String::new(),
@@ -194,4 +194,14 @@ pub(super) fn bytes(bytes: u64) -> String {
         }
     }
     format!("{bytes} B")
+}
+
+/// `never`, `once`, `twice`, `17 times`.
+pub(super) fn so_often(times: u64) -> String {
+    match times {
+        0 => "never".to_owned(),
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        times => format!("{times} times"),
+    }
 }
