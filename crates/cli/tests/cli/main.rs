@@ -7,6 +7,7 @@
 
 mod ablations;
 mod comparing;
+mod explain;
 mod grids;
 mod inode_storm;
 mod killed;
