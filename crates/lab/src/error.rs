@@ -287,6 +287,9 @@ pub enum LabError {
         /// What is wrong, and where.
         source: crate::numbers::NumbersError,
     },
+    /// A folder of mmtests that cannot be written or read.
+    #[error(transparent)]
+    Mmtests(#[from] crate::mmtests::MmtestsError),
     /// No threads to run on.
     #[error("cannot start threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -350,6 +353,7 @@ impl LabError {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
             }
             Self::Amount(error) => Some(error.hint().to_owned()),
+            Self::Mmtests(error) => error.hint().map(str::to_owned),
             Self::Numbers { source, .. } => Some(source.hint().to_owned()),
             _ => self.remedy().map(str::to_owned),
         }

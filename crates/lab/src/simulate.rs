@@ -17,6 +17,7 @@ use recording::{OomKill, Recording, Series, Stall};
 use sim::run::{Program, SimError, SimResult, SimRun};
 use sim::trace::{EventNames, EventRow};
 use sim::{Progress, RunError, WaitKind};
+use units::Nanos;
 use workload::Scenario;
 
 use crate::at_kill::with_kill;
@@ -106,7 +107,7 @@ fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabErro
     let program = Program::Workload(scenario.workload.clone());
     let setting = Setting::of(scenario)?;
     let notes = setting.notes.clone();
-    let spec = sim_run(program, setting, filesystem(scenario), scenario.seed.0);
+    let spec = sim_run(program, setting, filesystem(scenario), scenario.seed.0, scenario.interval);
     let identity = Recording {
         scenario_toml: scenario.to_toml(),
         notes,
@@ -122,9 +123,17 @@ fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabErro
 }
 
 /// The simulator's view of a run.
-pub(crate) fn sim_run(program: Program, setting: Setting, filesystem: Filesystem, seed: u64) -> SimRun {
+pub(crate) fn sim_run(
+    program: Program,
+    setting: Setting,
+    filesystem: Filesystem,
+    seed: u64,
+    interval: Option<Nanos>,
+) -> SimRun {
     let Setting { kernel, sysctls, hardware, layout, notes: _ } = setting;
-    SimRun { sysctls, filesystem, seed, ..SimRun::new(program, kernel, hardware, layout) }
+    let spec = SimRun::new(program, kernel, hardware, layout);
+    let sample_period = interval.unwrap_or(spec.sample_period);
+    SimRun { sysctls, filesystem, seed, sample_period, ..spec }
 }
 
 /// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.

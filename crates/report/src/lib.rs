@@ -18,6 +18,7 @@ mod explain;
 mod export;
 mod findings;
 mod grid;
+pub mod heat;
 mod histogram;
 mod judge;
 mod limits;
@@ -52,7 +53,8 @@ pub use list::{Cell, List};
 pub use measure::{Direction, direction, unit};
 pub use metrics::{metrics_markdown, metrics_text};
 pub use mmtests::{
-    better, better_in, mmtests_notes, mmtests_tables, mmtests_text, ops_text, pooled_samples, usual_rows,
+    Place, better, better_in, mmtests_notes, mmtests_tables, mmtests_text, ops_text, pooled_samples,
+    usual_rows,
 };
 pub use run::run_text;
 pub use samples::{samples_csv, samples_json, samples_markdown, samples_text};

@@ -1,6 +1,8 @@
 //! The tables of mmtests from recordings: samples of all runs of a group are pooled, as mmtests
 //! pools its iterations. The layout and the statistics are `stats::mmtests_table`'s.
 
+mod place;
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -8,10 +10,11 @@ use recording::Recording;
 use stats::describe::mean;
 use stats::mmtests::{Better, RowSet, Rules};
 use stats::mmtests_table::{Run, comparison, duration_table, ops_table};
-use stats::ops::{OpsRules, mistaken_rows, ops_mean, ops_rows};
+use stats::ops::{MISTAKEN, OpsRow, OpsRules, ops_mean, ops_rows};
+
+pub use place::Place;
 
 use crate::measure::{Direction, direction};
-use crate::number::plain;
 use crate::view::View;
 use crate::{Group, ReportError, common_workload_of_groups};
 
@@ -29,8 +32,9 @@ pub fn mmtests_text(
     better: &dyn Fn(&str) -> Better,
 ) -> Result<String, ReportError> {
     let workload = common_workload_of_groups(groups)?;
-    let runs = pooled_samples(groups)?;
-    Ok(format!("{workload}\n{}", comparison(&runs, rules, set, better)))
+    let (runs, known) = named(&pooled_samples(groups)?, rules, better);
+    let better = |name: &str| known.get(name).copied().unwrap_or_else(|| better(name));
+    Ok(format!("{workload}\n{}", comparison(&runs, rules, set, &better)))
 }
 
 /// All that mmtests of that generation prints of a comparison: `set`'s rows for each kind of sample, the durations
@@ -47,7 +51,7 @@ pub fn mmtests_tables(
     let mut text = mmtests_text(groups, rules, set, better)?;
     let durations: Vec<_> = groups.iter().map(durations).collect();
     if durations.iter().any(|(_, seconds)| seconds.iter().any(Option::is_some)) {
-        text += &format!("\n{}", duration_table(&durations));
+        text += &format!("\n{}", duration_table(&durations, rules));
     }
     Ok(text + &format!("\n{}", ops_text(groups, OpsRules::AsShipped(rules))?))
 }
@@ -89,21 +93,20 @@ pub fn better(direction: Direction) -> Better {
 
 /// What the reader has to know of Ops rows that are mmtests' own: where they are not what they say.
 pub fn mmtests_notes(groups: &[Group<'_>], rules: Rules) -> Vec<String> {
-    let mut notes = Vec::new();
-    for group in groups {
-        for recording in &group.recordings {
-            for (label, printed, right) in mistaken_rows(&recording.vmstat, rules) {
-                let told = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), plain);
-                notes.push(format!(
-                    "`Ops {label}` of {} is printed as mmtests does, {}; right is {}",
-                    group.label,
-                    told(printed),
-                    told(right)
-                ));
-            }
-        }
-    }
-    notes
+    let [printed, right] = [OpsRules::AsShipped(rules), OpsRules::Repaired]
+        .map(|rules| groups.iter().map(|group| ops_of(group, rules).1).collect::<Vec<_>>());
+    let told = |rows: &[Vec<OpsRow>], label: &str| -> Vec<String> {
+        let value = |rows: &Vec<OpsRow>| rows.iter().find(|row| row.label == label).and_then(|row| row.value);
+        rows.iter()
+            .map(|rows| value(rows).map_or_else(|| "-".to_owned(), |value| format!("{value:.2}")))
+            .collect()
+    };
+    let note = |label: &&str| {
+        let (printed, right) = (told(&printed, label), told(&right, label));
+        let differ = printed != right;
+        differ.then(|| format!("`Ops {label}` is counted as mmtests does; right is {}", right.join(", ")))
+    };
+    MISTAKEN.iter().filter_map(note).collect()
 }
 
 /// User, system and elapsed time of a group, each the mean over its runs.
@@ -131,6 +134,35 @@ fn pooled(groups: &[Group<'_>]) -> Vec<Run> {
     groups.iter().map(run).collect()
 }
 
+/// Operations under the names that mmtests has for them, and the directions of those. Faults of both kinds make
+/// one operation more.
+fn named(
+    runs: &[Run],
+    rules: Rules,
+    better: &dyn Fn(&str) -> Better,
+) -> (Vec<Run>, BTreeMap<String, Better>) {
+    let mut known = BTreeMap::new();
+    let renamed = |run: &Run| {
+        let mut operations: Vec<(String, Vec<f64>)> = Vec::new();
+        let mut both: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for (name, samples) in &run.operations {
+            let direction = better(name);
+            let place = Place::of(name, direction);
+            let label = place.as_ref().map_or_else(|| name.clone(), |place| place.label(rules));
+            if let Some(Place::Faults { threads, .. }) = &place {
+                let label = format!("fault-both-{threads}");
+                known.insert(label.clone(), direction);
+                both.entry(label).or_default().extend(samples);
+            }
+            known.insert(label.clone(), direction);
+            operations.push((label, samples.clone()));
+        }
+        operations.extend(both);
+        Run { name: run.name.clone(), operations }
+    };
+    (runs.iter().map(renamed).collect(), known)
+}
+
 /// Texts in order, numbers in them by what they count.
 fn by_numbers(a: &str, b: &str) -> Ordering {
     let key = |text: &str| -> Vec<(u64, String)> {
@@ -155,13 +187,7 @@ fn by_numbers(a: &str, b: &str) -> Ordering {
 /// No recordings, or different workloads.
 pub fn ops_text(groups: &[Group<'_>], rules: OpsRules) -> Result<String, ReportError> {
     common_workload_of_groups(groups)?;
-    let mut columns: Vec<_> = groups
-        .iter()
-        .map(|group| {
-            let rows = |recording: &&Recording| ops_rows(&recording.vmstat, elapsed(recording), rules);
-            (group.label.clone(), ops_mean(&group.recordings.iter().map(rows).collect::<Vec<_>>()))
-        })
-        .collect();
+    let mut columns: Vec<_> = groups.iter().map(|group| ops_of(group, rules)).collect();
     if rules == OpsRules::Repaired {
         let known: Vec<&str> = columns
             .iter()
@@ -172,6 +198,11 @@ pub fn ops_text(groups: &[Group<'_>], rules: OpsRules) -> Result<String, ReportE
         }
     }
     Ok(ops_table(&columns))
+}
+
+fn ops_of(group: &Group<'_>, rules: OpsRules) -> (String, Vec<OpsRow>) {
+    let rows = |recording: &&Recording| ops_rows(&recording.vmstat, elapsed(recording), rules);
+    (group.label.clone(), ops_mean(&group.recordings.iter().map(rows).collect::<Vec<_>>()))
 }
 
 /// The seconds that velocities are of: those that the workload measured, as mmtests takes those of its test, or

@@ -90,15 +90,16 @@ pub fn ops_table(runs: &[(String, Vec<OpsRow>)]) -> String {
     text
 }
 
-/// The table of durations in seconds, user, system and elapsed: one column of 12 a run.
-pub fn duration_table(runs: &[(String, [Option<f64>; 3])]) -> String {
+/// The table of durations in seconds, user, system and elapsed: one column a run.
+pub fn duration_table(runs: &[(String, [Option<f64>; 3])], rules: Rules) -> String {
     const LABELS: [&str; 3] = ["Duration User", "Duration System", "Duration Elapsed"];
     let label_width = LABELS[2].len();
     let names: Vec<&str> = runs.iter().map(|(name, _)| name.as_str()).collect();
-    let mut text = header(&names, label_width, 12);
+    let width = number_width(rules);
+    let mut text = header(&names, label_width, width);
     for (row, label) in LABELS.into_iter().enumerate() {
         let cells: String =
-            runs.iter().map(|(_, seconds)| format!("{:>12}", two_decimals(seconds[row]))).collect();
+            runs.iter().map(|(_, seconds)| format!("{:>width$}", two_decimals(seconds[row]))).collect();
         text.push_str(&format!("{label:<label_width$}{cells}\n"));
     }
     text
@@ -181,7 +182,7 @@ Duration User         501.82      497.29
 Duration System      4401.44     4424.08
 Duration Elapsed     8124.76           -
 ";
-        assert_eq!(duration_table(&runs), published);
+        assert_eq!(duration_table(&runs, Rules::G19), published);
     }
 
     const PUBLISHED: &str = "                                   5.3.0-rc3              5.3.0-rc3

@@ -7,6 +7,8 @@ mod ablate;
 mod compare;
 mod events;
 mod explain;
+mod export;
+mod import;
 mod list;
 mod record;
 mod replay;
@@ -24,6 +26,8 @@ pub(crate) use ablate::AblateArgs;
 pub(crate) use compare::{CompareArgs, Style};
 pub(crate) use events::Events;
 pub(crate) use explain::{ExplainArgs, ExplainFormat};
+pub(crate) use export::{ExportArgs, ExportForm};
+pub(crate) use import::ImportArgs;
 pub(crate) use list::ListArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ReadingArgs, ReplayArgs};
@@ -95,6 +99,10 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Compare numbers or samples of recordings: means, intervals, percentiles, tables of mmtests
     Stats(StatsArgs),
+    /// Write recordings in the form of another suite
+    Export(ExportArgs),
+    /// Read runs of another suite as recordings
+    Import(ImportArgs),
     /// Write a run as a trace that other programs show, such as the Perfetto user interface
     Trace(TraceArgs),
     /// Get kernels for virtual machines

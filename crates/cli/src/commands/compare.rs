@@ -50,6 +50,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--param", !scenario.params.is_empty()),
         ("--seed", scenario.seed.is_some()),
         ("--seeds", args.seeds.is_some()),
+        ("--interval", scenario.interval.is_some()),
         ("--on", !scenario.backends.is_empty()),
         ("--dry-run", scenario.dry_run),
         ("--machine", scenario.machine.is_some()),

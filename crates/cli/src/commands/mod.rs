@@ -3,6 +3,8 @@
 mod ablate;
 mod compare;
 mod explain;
+mod export;
+mod import;
 mod list;
 mod record;
 mod replay;
@@ -16,6 +18,8 @@ mod vm;
 pub(crate) use ablate::ablate;
 pub(crate) use compare::compare;
 pub(crate) use explain::explain;
+pub(crate) use export::export;
+pub(crate) use import::import;
 pub(crate) use list::list;
 pub(crate) use record::record;
 pub(crate) use replay::replay;
@@ -47,6 +51,7 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
         params: args.params.clone(),
         sysctls: args.sysctls.clone(),
         seed: args.seed,
+        interval: args.interval.clone(),
         backend: args.backends.first().cloned(),
         guest: GuestRequest {
             cpus: args.vm.cpus,

@@ -48,6 +48,7 @@ fn plan(args: &ReplayArgs) -> Result<ReplayPlan, Failure> {
             machine: args.machine.clone(),
             sysctls: args.sysctls.clone(),
             seed: args.seed,
+            interval: args.interval.clone(),
         };
         if let (true, Some(option)) = (args.mems.is_empty(), args.reading.timing.map(|_| "--timing")) {
             let problem =

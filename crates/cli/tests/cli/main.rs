@@ -7,6 +7,7 @@
 
 mod ablations;
 mod comparing;
+mod events;
 mod explain;
 mod grids;
 mod inode_storm;
@@ -17,6 +18,7 @@ mod machines;
 mod old_kernels;
 mod readers;
 mod real_runs;
+mod reference_suite;
 mod refusals;
 mod replays;
 mod runs;

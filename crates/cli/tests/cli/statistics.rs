@@ -3,14 +3,14 @@
 use crate::support::{Scene, refused};
 
 /// Samples from which every row of the table below follows, in no order.
-const VANILLA: &str =
+pub(crate) const VANILLA: &str =
     "11421.5 5047.8 5005.1 5003.7 4925.8 4918.7 4917.8 4901.8 4837.3 4667.4 4658.4 4649.6 4491.0 4444.8";
-const SHRINKER: &str =
+pub(crate) const SHRINKER: &str =
     "4765.6 9999.3 5107.5 5091.7 5049.9 4960.3 4927.2 4855.6 4846.3 4841.3 4831.2 4790.3 4780.7 4768.2";
 
 /// The table in the change log of "mm, vmscan: do not special-case slab reclaim when watermarks are boosted"
 /// (August 2019).
-const PUBLISHED: &str = "                                   5.3.0-rc3              5.3.0-rc3
+pub(crate) const PUBLISHED: &str = "                                   5.3.0-rc3              5.3.0-rc3
                                      vanilla          shrinker-v1r1
 Min       1-files/sec     4444.80 (   0.00%)     4765.60 (   7.22%)
 1st-qrtle 1-files/sec     5005.10 (   0.00%)     5091.70 (   1.73%)
@@ -34,7 +34,7 @@ BHmean-50 1-files/sec     5405.53 (   0.00%)     5381.62 (  -0.44%)
 BHmean-25 1-files/sec     6179.75 (   0.00%)     6095.14 (  -1.37%)
 ";
 
-fn lines(numbers: &str) -> String {
+pub(crate) fn lines(numbers: &str) -> String {
     numbers.split(' ').map(|number| format!("{number}\n")).collect()
 }
 
