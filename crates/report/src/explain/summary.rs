@@ -78,7 +78,8 @@ fn who_waited_for_nothing(recording: &Recording) -> Option<String> {
     let each = duration(sum.spent_ns as f64 / sum.count.max(1) as f64);
     let more = match futile.len() - 1 {
         0 => String::new(),
-        more => format!("; {more} more kinds are below"),
+        1 => "; another kind is below".to_owned(),
+        more => format!("; {more} other kinds are below"),
     };
     Some(format!(
         "It was {}{phase}: {times} in `{wait}` until its timeout, {each} each, while nothing was under way \
