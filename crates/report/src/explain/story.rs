@@ -39,11 +39,20 @@ impl Life {
     }
 }
 
+/// What happened, why, who did it, for whose sake.
+type Deed = (Kind, Option<NameId>, Option<NameId>, Option<NameId>);
+
+/// Pages to which a deed was done, and at which priorities: the gentlest and the hardest.
+#[derive(Debug, Default)]
+struct Done {
+    pages: u64,
+    priorities: Option<(u8, u8)>,
+}
+
 /// What is gathered of the file that is asked for.
 #[derive(Debug, Default)]
 struct Asked {
-    /// Pages by what happened to them and why, who did it, for whose sake.
-    why: BTreeMap<(Kind, Option<NameId>, Option<NameId>, Option<NameId>), (u64, Option<u8>, Option<u8>)>,
+    deeds: BTreeMap<Deed, Done>,
     /// How often each page was evicted.
     evicted: Vec<u16>,
     /// Distances of refaults by power of two.
@@ -97,11 +106,11 @@ impl Stories {
         self.texts.keep(names, [Some(event.event), event.task, event.cgroup, event.by_cgroup, event.reason]);
         let asked = &mut self.asked;
         let key = (kind, event.reason, event.task, event.by_cgroup);
-        let (pages, gentlest, hardest) = asked.why.entry(key).or_default();
-        *pages += u64::from(event.pages);
+        let done = asked.deeds.entry(key).or_default();
+        done.pages += u64::from(event.pages);
         if let Some(priority) = event.priority {
-            *gentlest = Some(gentlest.map_or(priority, |most| most.max(priority)));
-            *hardest = Some(hardest.map_or(priority, |least| least.min(priority)));
+            let (gentlest, hardest) = done.priorities.unwrap_or((priority, priority));
+            done.priorities = Some((gentlest.max(priority), hardest.min(priority)));
         }
         let first = event.page.unwrap_or(0);
         if kind == Kind::Reclaimed {
@@ -190,11 +199,11 @@ impl Stories {
         ];
         let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
         let shown = if all { usize::MAX } else { 3 * ROWS_MAX };
-        for ((kind, reason, task, by), (pages, gentlest, hardest)) in self.asked.why.iter().take(shown) {
-            let priorities = match (gentlest, hardest) {
-                (Some(gentlest), Some(hardest)) if gentlest != hardest => format!("{gentlest} to {hardest}"),
-                (Some(only), _) => only.to_string(),
-                _ => String::new(),
+        for ((kind, reason, task, by), Done { pages, priorities }) in self.asked.deeds.iter().take(shown) {
+            let priorities = match priorities {
+                Some((gentlest, hardest)) if gentlest != hardest => format!("{gentlest} to {hardest}"),
+                Some((only, _)) => only.to_string(),
+                None => String::new(),
             };
             table.push([
                 word(*kind).to_owned(),
@@ -205,7 +214,7 @@ impl Stories {
                 self.texts.of(*reason).to_owned(),
             ]);
         }
-        let left = self.asked.why.len().saturating_sub(shown);
+        let left = self.asked.deeds.len().saturating_sub(shown);
         let more = if left > 0 { format!("{left} more rows with `--all`") } else { String::new() };
         Section::new(format!("the story of `{file}`")).text(self.file_in_words(file)).table(table).text(more)
     }
