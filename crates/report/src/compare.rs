@@ -9,6 +9,7 @@ use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::findings::{all_counters, findings, waited_table};
 use crate::histogram::histogram;
 use crate::judge::{Change, Side, TestsTold};
+use crate::latency::{latencies, wait_lengths};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
 use crate::printed::{printed, printed_markdown};
@@ -45,6 +46,10 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
         text += &paragraph(&line, width, 2);
     }
     text += &separated(printed(groups, width));
+    let long = latencies(groups, view);
+    if !long.is_empty() {
+        text += &format!("\n{}", long.to_text(width));
+    }
     text += &separated(findings(groups, view.all, width));
     text += &separated(blocked(groups, view.all, width));
     if view.all {
@@ -81,6 +86,10 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
         |rows: &Rows| footer(rows, groups).into_iter().map(|line| format!("\n{line}\n")).collect::<String>();
     text += &lines(&compared.first);
     text += &separated(printed_markdown(groups));
+    let long = latencies(groups, view);
+    if !long.is_empty() {
+        text += &format!("\n{}", long.to_markdown());
+    }
     let waited = waited_table(groups, view.all);
     if !waited.is_empty() {
         text += &format!("\n{}", waited.to_markdown());
@@ -250,6 +259,10 @@ fn in_full(rest: &Rows, groups: &[Group<'_>], width: usize) -> String {
         for line in footer(rest, groups) {
             text += &paragraph(&line, width, 2);
         }
+    }
+    let waited = wait_lengths(groups);
+    if !waited.is_empty() {
+        text += &format!("\n{}", waited.to_text(width));
     }
     let histogram = histogram(groups);
     if !histogram.is_empty() {

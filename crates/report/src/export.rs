@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::blocked::{sections_csv, sections_json};
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::judge::{LEVEL, method_name};
+use crate::latency::percentiles_json;
 use crate::measure::Direction;
 use crate::oom::oom_json;
 use crate::view::View;
@@ -16,7 +17,7 @@ use crate::{Group, ReportError, common_workload, common_workload_of_groups};
 /// The object that `--format json` prints, with a newline at its end.
 ///
 /// `{"schema": 1, "workload", "runs": [{"label", "backend", "kernel", "seed", "metrics", "samples",
-/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "waits", "sections",
+/// "percentiles", "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "waits", "sections",
 /// "oom_kills", "notes"}]}`.
 /// What is not known is `null`: the wall time of a simulated run, the simulated time and events of a
 /// real one, a metric that is not a number.
@@ -133,6 +134,7 @@ pub(crate) fn run(recording: &Recording) -> Value {
         "seed": recording.seed,
         "metrics": recording.metrics,
         "samples": recording.samples,
+        "percentiles": percentiles_json(recording),
         "vmstat": recording.vmstat,
         "wall_seconds": recording.wall_ns.map(seconds),
         "simulated_seconds": simulated.then(|| seconds(recording.simulated_ns)),

@@ -19,6 +19,7 @@ mod findings;
 mod grid;
 mod histogram;
 mod judge;
+mod latency;
 mod list;
 pub mod measure;
 mod metrics;
