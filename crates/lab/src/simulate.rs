@@ -3,21 +3,29 @@
 //! Left out: the model (`pagetide-sim` and below). The wall time is the only number here that
 //! differs between two runs, and it is not written to disk.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use kernel::{Filesystem, WaitReason};
+use mm::base::event::Detail;
+use recording::events::{Chunk, Event, Names};
 use recording::{OomKill, Recording, Series, Stall};
 use sim::run::{Program, SimError, SimResult, SimRun};
+use sim::trace::{EventNames, EventRow};
 use sim::{Progress, RunError, WaitKind};
+use units::Nanos;
 use workload::Scenario;
 
 use crate::at_kill::with_kill;
 use crate::balance::with_balance;
 use crate::counted::{phases, since};
 use crate::error::{FailedAssertion, LabError};
+use crate::events::Translator;
+use crate::kept::KeepEvents;
 use crate::resolve::{Setting, command, filesystem};
 use crate::waited::{section, wait, with_waits};
 
@@ -33,10 +41,73 @@ pub fn simulate(
     stop: &Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<Recording, LabError> {
+    let (spec, identity) = plan(scenario, label)?;
+    run_recorded(&spec, identity, &command(scenario), stop, progress)
+}
+
+/// As [`simulate`], and hands events of this detail to `sink`, chunk by chunk, with their names so far. The
+/// recording is the same as without.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with_events(
+    scenario: &Scenario,
+    label: &str,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    detail: Detail,
+    sink: impl FnMut(&Names, &Chunk) + 'static,
+) -> Result<Recording, LabError> {
+    let (spec, identity) = plan(scenario, label)?;
+    run_with_events(&spec, identity, &command(scenario), stop, progress, detail, sink)
+}
+
+/// Runs scenario `index` of a plan and writes its recording, with events, while it goes.
+///
+/// # Errors
+/// As [`simulate`]; the recording cannot be written.
+pub(crate) fn simulate_kept(
+    scenario: &Scenario,
+    label: &str,
+    index: usize,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    keep: &KeepEvents,
+) -> Result<Recording, LabError> {
+    let (spec, identity) = plan(scenario, label)?;
+    keep.run(index, &spec, identity, &command(scenario), stop, progress)
+}
+
+/// Runs a scenario on the simulator with its events in memory.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn events_of(scenario: &Scenario, detail: Detail) -> Result<(Recording, Names, Vec<Event>), LabError> {
+    let kept = Rc::new(RefCell::new((Names::default(), Vec::new())));
+    let sink = {
+        let kept = Rc::clone(&kept);
+        move |names: &Names, chunk: &Chunk| {
+            let (kept_names, events) = &mut *kept.borrow_mut();
+            // Names are only ever added.
+            let known = kept_names.texts().len();
+            names.texts().skip(known).for_each(|text| {
+                kept_names.intern(text);
+            });
+            events.extend_from_slice(&chunk.events);
+        }
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let recording = simulate_with_events(scenario, "events", &stop, |_| {}, detail, sink)?;
+    let (names, events) = kept.take();
+    Ok((recording, names, events))
+}
+
+/// What is run for a scenario, and what of its recording is known before.
+fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabError> {
     let program = Program::Workload(scenario.workload.clone());
     let setting = Setting::of(scenario)?;
     let notes = setting.notes.clone();
-    let spec = sim_run(program, setting, filesystem(scenario), scenario.seed.0);
+    let spec = sim_run(program, setting, filesystem(scenario), scenario.seed.0, scenario.interval);
     let identity = Recording {
         scenario_toml: scenario.to_toml(),
         notes,
@@ -48,13 +119,21 @@ pub fn simulate(
             scenario.seed.0,
         )
     };
-    run_recorded(&spec, identity, &command(scenario), stop, progress)
+    Ok((spec, identity))
 }
 
 /// The simulator's view of a run.
-pub(crate) fn sim_run(program: Program, setting: Setting, filesystem: Filesystem, seed: u64) -> SimRun {
+pub(crate) fn sim_run(
+    program: Program,
+    setting: Setting,
+    filesystem: Filesystem,
+    seed: u64,
+    interval: Option<Nanos>,
+) -> SimRun {
     let Setting { kernel, sysctls, hardware, layout, notes: _ } = setting;
-    SimRun { sysctls, filesystem, seed, ..SimRun::new(program, kernel, hardware, layout) }
+    let spec = SimRun::new(program, kernel, hardware, layout);
+    let sample_period = interval.unwrap_or(spec.sample_period);
+    SimRun { sysctls, filesystem, seed, sample_period, ..spec }
 }
 
 /// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.
@@ -65,9 +144,32 @@ pub(crate) fn run_recorded(
     stop: &Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<Recording, LabError> {
+    finished(identity, command, || sim::run::run(spec, Arc::clone(stop), progress))
+}
+
+/// [`run_recorded`] with events.
+pub(crate) fn run_with_events(
+    spec: &SimRun,
+    identity: Recording,
+    command: &str,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    detail: Detail,
+    sink: impl FnMut(&Names, &Chunk) + 'static,
+) -> Result<Recording, LabError> {
+    let mut translator = Translator::new(sink);
+    let sink = move |rows: &[EventRow], names: &EventNames| translator.take(rows, names);
+    finished(identity, command, || sim::run::run_traced(spec, Arc::clone(stop), progress, detail, sink))
+}
+
+fn finished(
+    identity: Recording,
+    command: &str,
+    run: impl FnOnce() -> Result<SimResult, SimError>,
+) -> Result<Recording, LabError> {
     let begin = Instant::now();
     // A violated assertion ends this run only; others of the batch go on.
-    let ended = catch_unwind(AssertUnwindSafe(|| sim::run::run(spec, Arc::clone(stop), progress)));
+    let ended = catch_unwind(AssertUnwindSafe(run));
     let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     match ended {
         Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..recorded(identity, result) }),

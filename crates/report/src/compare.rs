@@ -9,7 +9,11 @@ use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::findings::{all_counters, findings, waited_table};
 use crate::histogram::histogram;
 use crate::judge::{Change, Side, TestsTold};
+<<<<<<< HEAD
 use crate::latency::{latencies, wait_lengths};
+=======
+use crate::limits::{limits_markdown, limits_text};
+>>>>>>> merge14
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
 use crate::printed::{printed, printed_markdown};
@@ -45,6 +49,7 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
     for line in footer(&compared.first, groups) {
         text += &paragraph(&line, width, 2);
     }
+    text += &separated(limits_text(&view.limits, width));
     text += &separated(printed(groups, width));
     let long = latencies(groups, view);
     if !long.is_empty() {
@@ -85,6 +90,7 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
     let lines =
         |rows: &Rows| footer(rows, groups).into_iter().map(|line| format!("\n{line}\n")).collect::<String>();
     text += &lines(&compared.first);
+    text += &separated(limits_markdown(&view.limits));
     text += &separated(printed_markdown(groups));
     let long = latencies(groups, view);
     if !long.is_empty() {

@@ -7,9 +7,15 @@ use serde_json::{Value, json};
 use crate::blocked::{sections_csv, sections_json};
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::judge::{LEVEL, method_name};
+<<<<<<< HEAD
 use crate::latency::percentiles_json;
+=======
+use crate::limits::{limits_csv, limits_value};
+>>>>>>> merge14
 use crate::measure::Direction;
+use crate::number::seconds;
 use crate::oom::oom_json;
+use crate::pressure::pressure_json;
 use crate::view::View;
 use crate::waits::{waits_csv, waits_json};
 use crate::{Group, ReportError, common_workload, common_workload_of_groups};
@@ -17,7 +23,11 @@ use crate::{Group, ReportError, common_workload, common_workload_of_groups};
 /// The object that `--format json` prints, with a newline at its end.
 ///
 /// `{"schema": 1, "workload", "runs": [{"label", "backend", "kernel", "seed", "metrics", "samples",
+<<<<<<< HEAD
 /// "percentiles", "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "waits", "sections",
+=======
+/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "pressure", "phases", "stalls", "waits", "sections",
+>>>>>>> merge14
 /// "oom_kills", "notes"}]}`.
 /// What is not known is `null`: the wall time of a simulated run, the simulated time and events of a
 /// real one, a metric that is not a number.
@@ -37,7 +47,8 @@ pub fn to_json(recordings: &[&Recording]) -> Result<String, ReportError> {
 ///
 /// A row is one metric of one column, called `label`, against the baseline; `values` has `{"mean",
 /// "sd", "n"}` for both by label. `interval` and `p` hold over `tests` tests together at `level`; they
-/// are `null` where nothing was tested. `direction` tells what is better.
+/// are `null` where nothing was tested. `direction` tells what is better. With limits there is a key `limits`:
+/// `[{"limit", "label", "baseline", "value", "outcome", "fails", "why"}]`.
 ///
 /// # Errors
 /// No group, a group without recordings, different workloads.
@@ -52,13 +63,17 @@ pub(crate) fn compare_value(groups: &[Group<'_>], view: &View) -> Result<Value, 
     let groups = &by_seed(groups)[..];
     let Compared { first, rest } = Compared::of(groups, view);
     let rows: Vec<Value> = [&first, &rest].into_iter().flat_map(|rows| judged(rows, groups)).collect();
-    Ok(json!({
+    let mut object = json!({
         "schema": 1,
         "workload": workload,
         "runs": runs,
         "warnings": view.warnings,
         "comparison": { "baseline": groups[0].label, "level": LEVEL, "rows": rows },
-    }))
+    });
+    if !view.limits.is_empty() {
+        object["limits"] = limits_value(&view.limits);
+    }
+    Ok(object)
 }
 
 /// One object for each metric of each group but the first.
@@ -140,6 +155,7 @@ pub(crate) fn run(recording: &Recording) -> Value {
         "simulated_seconds": simulated.then(|| seconds(recording.simulated_ns)),
         "events": simulated.then_some(recording.events),
         "memcg": recording.memcg,
+        "pressure": pressure_json(recording),
         "phases": phases,
         "stalls": stalls,
         "waits": waits_json(recording),
@@ -147,10 +163,6 @@ pub(crate) fn run(recording: &Recording) -> Value {
         "oom_kills": oom_json(recording),
         "notes": recording.notes,
     })
-}
-
-pub(crate) fn seconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e9
 }
 
 /// One row for each number, for spreadsheets and data frames:
@@ -171,7 +183,8 @@ pub fn to_csv(recordings: &[&Recording]) -> Result<String, ReportError> {
 
 /// The rows of [`to_csv`], then those of `kind` `comparison`: for each metric of each column against
 /// the first one of `index` `change`, `change_percent`, `low` and `high` (the interval), `p` and
-/// `verdict`, a word. Backend, kernel and seed are empty there, and so is what was not tested.
+/// `verdict`, a word; then those of `kind` `limit`, whose value is the outcome. Backend, kernel and seed are empty
+/// there, and so is what was not tested.
 ///
 /// # Errors
 /// No group, a group without recordings, different workloads.
@@ -208,6 +221,10 @@ pub(crate) fn compare_csv_with(
                 records.push(cells.map(str::to_owned));
             }
         }
+    }
+    for [label, limit, outcome] in limits_csv(&view.limits) {
+        let cells = [workload, label, "", "", "", "limit", limit, "outcome", outcome];
+        records.push(cells.map(str::to_owned));
     }
     Ok(written(records))
 }

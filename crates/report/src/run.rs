@@ -16,6 +16,7 @@ use crate::latency::{latencies, wait_lengths};
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
 use crate::oom::{in_title, oom_section};
+use crate::pressure::pressure_line;
 use crate::printed::printed_run;
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
@@ -84,6 +85,7 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         section(&latencies(&[of_one(recording)], view), width),
         in_full(&|| section(&histogram(&[of_one(recording)]), width)),
         counters(recording, width),
+        pressure_line(recording, width),
         phases(&recording.phases_to_the_end(), width),
         timeline(recording, width),
         who_waited(recording, view.all, width),
@@ -238,7 +240,8 @@ fn counters_of<'a>(
         .filter(move |(name, _)| PARTS.contains(&&name[key.len()..]))
 }
 
-fn sum(vmstat: &BTreeMap<String, u64>, key: &str) -> Option<f64> {
+/// The counters that `key` begins together; `None` where there is none.
+pub(crate) fn sum(vmstat: &BTreeMap<String, u64>, key: &str) -> Option<f64> {
     counters_of(vmstat, key).map(|(_, &count)| count as f64).reduce(|a, b| a + b)
 }
 

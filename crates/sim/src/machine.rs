@@ -7,8 +7,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use kernel::machine::{CostOp, IoRequest, Machine, QueueId, TaskId, WaitReason, Woken};
+use kernel::machine::{CostOp, GroupId, IoRequest, Machine, Pressure, QueueId, TaskId, WaitReason, Woken};
 use kernel::section::{Section, Whom};
+use mm::base::event::Detail;
+use mm::base::ids::MappingId;
 use units::{CpuId, Nanos};
 
 use crate::attribution::Waits;
@@ -18,6 +20,7 @@ use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::task::FOREVER;
 use crate::task::Program;
+use crate::trace::{EventLog, SimTrace, Sink};
 use crate::wait::{Stall, Unfinished};
 
 /// A handle of a simulated machine; clones are handles of the same one.
@@ -86,6 +89,29 @@ impl Sim {
         self.core.state.borrow().check();
     }
 
+    /// The pressure of a group without the file being read: nothing changes by it.
+    pub(crate) fn pressure_aside(&self, group: GroupId) -> Pressure {
+        self.core.state.borrow_mut().pressure(self.core.now.get(), group, false)
+    }
+
+    /// Where rows of events go, if anybody wants them.
+    pub(crate) fn event_log(&self) -> Option<Rc<EventLog>> {
+        self.core.state.borrow().log.clone()
+    }
+
+    /// The pages of `mapping` are from now on those of the file at `path`.
+    pub(crate) fn name_mapping(&self, mapping: MappingId, path: &str) {
+        self.core.name_mapping(mapping, path);
+    }
+
+    /// A tracer for the kernel, whose rows and those of the machine go to `sink`. To be called before anything
+    /// else is.
+    pub(crate) fn trace(&self, detail: Detail, sink: Sink) -> SimTrace {
+        let log = EventLog::new(sink);
+        self.core.state.borrow_mut().log = Some(Rc::clone(&log));
+        SimTrace::new(Rc::clone(&self.core), log, detail)
+    }
+
     /// Ends the running task's turn with a request.
     fn suspend(&self, request: Request) -> Suspend<'_> {
         Suspend { core: &self.core, request: Some(request) }
@@ -142,16 +168,42 @@ impl Machine for Sim {
 
     fn enter(&self, section: Section) {
         let now = self.core.now.get() + self.core.debt.get();
-        self.core.state.borrow_mut().enter_section(now, self.core.task.get(), section);
+        let (mut state, task) = (self.core.state.borrow_mut(), self.core.task.get());
+        state.enter_section(now, task, section);
+        if let Section::Site(site) = section {
+            state.stall_at(now, task, site, true);
+        }
     }
 
     fn leave(&self, section: Section) {
         let now = self.core.now.get() + self.core.debt.get();
-        self.core.state.borrow_mut().leave_section(now, self.core.task.get(), section);
+        let (mut state, task) = (self.core.state.borrow_mut(), self.core.task.get());
+        state.leave_section(now, task, section);
+        if let Section::Site(site) = section {
+            state.stall_at(now, task, site, false);
+        }
     }
 
     fn blame(&self, whom: Option<Whom>) {
         self.core.state.borrow_mut().blame(self.core.task.get(), whom);
+    }
+
+    fn stall(&self, begins: bool) {
+        let now = self.core.now.get() + self.core.debt.get();
+        self.core.state.borrow_mut().stall(now, self.core.task.get(), begins);
+    }
+
+    fn add_group(&self, group: GroupId, parent: GroupId) {
+        self.core.state.borrow_mut().add_group(self.core.now.get(), group, parent);
+    }
+
+    fn join_group(&self, group: GroupId) {
+        let now = self.core.now.get();
+        self.core.state.borrow_mut().join_group(now, self.core.task.get(), group);
+    }
+
+    fn pressure(&self, group: GroupId) -> Pressure {
+        self.core.state.borrow_mut().pressure(self.core.now.get(), group, true)
     }
 
     /// In interrupt context the time is stolen from the task on that CPU; at boot it is ignored.
@@ -213,6 +265,9 @@ impl Machine for Sim {
     fn submit(&self, request: IoRequest) {
         let mut state = self.core.state.borrow_mut();
         let sent = self.core.now.get() + self.core.debt.get();
+        if let Some(log) = &state.log {
+            log.request(self.core.now.get(), self.core.task.get(), request);
+        }
         state.submit(sent, request, self.current_cpu());
         self.core.lower_horizon(&state);
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kernel::{Filesystem, Kernel, KernelConfig, Machine, OomKill, WaitReason};
-use mm::base::event::NoTrace;
+use mm::base::event::{Detail, NoTrace, Trace};
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use mm::{MemcgId, Violation};
@@ -18,12 +18,14 @@ use workload::{Errno, Outcome, Replay, SystemError, Workload, WorkloadError};
 
 use crate::attribution::{WaitKind, Waits};
 use crate::executor::{Progress, RunError, Simulation};
+use crate::handing::SampleSink;
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
 use crate::sample::{PhaseSample, Sampler};
 use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::system::SimSystem;
+use crate::trace::{EventNames, EventRow, Sink as EventSink};
 use crate::wait::Stall;
 
 /// What runs.
@@ -36,7 +38,7 @@ pub enum Program {
 }
 
 impl Program {
-    async fn run(self, system: SimSystem) -> Result<Outcome, WorkloadError> {
+    async fn run<T: Trace>(self, system: SimSystem<T>) -> Result<Outcome, WorkloadError> {
         match self {
             Self::Workload(workload) => workload.run(system).await,
             Self::Replay(replay) => replay.run(system).await,
@@ -186,12 +188,74 @@ pub fn run(
     stop: Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<SimResult, SimError> {
+    run_watched(spec, stop, progress, Watch::default())
+}
+
+/// Who is handed what while a run goes. The result is the same for all.
+#[derive(Default)]
+pub struct Watch {
+    /// Samples of all counters, chunk by chunk; the last rows are in the result only.
+    pub samples: Option<SampleSink>,
+    /// Events of this detail, as [`run_traced`] hands them.
+    pub events: Option<(Detail, EventSink)>,
+}
+
+/// As [`run`], and hands out what is wanted while it goes.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run_watched(
+    spec: &SimRun,
+    stop: Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    watch: Watch,
+) -> Result<SimResult, SimError> {
+    let Watch { samples, events } = watch;
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     simulation.stop_on(stop);
     simulation.on_progress(progress);
-    let kernel = boot_kernel(spec, &simulation)?;
     let program = spec.program.clone();
-    run_program(spec, simulation, kernel, |system| program.run(system))
+    let Some((detail, sink)) = events else {
+        let kernel = boot_kernel(spec, &simulation, NoTrace)?;
+        return run_program(spec, simulation, kernel, samples, |system| program.run(system));
+    };
+    let machine = simulation.machine();
+    let trace = machine.trace(detail, sink);
+    let kernel = boot_kernel(spec, &simulation, trace)?;
+    for disk in 0..machine.device_count().max(1) {
+        machine.name_mapping(kernel.device_mapping(disk), &device_name(disk));
+    }
+    let result = run_program(spec, simulation, kernel, samples, |system| program.run(system));
+    end_events(&machine);
+    result
+}
+
+/// As [`run`], and hands rows of the events of this detail to `sink`, chunk by chunk, from boot to the instant at
+/// which the program has ended. The result is the same as without.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run_traced(
+    spec: &SimRun,
+    stop: Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    detail: Detail,
+    sink: impl FnMut(&[EventRow], &EventNames) + 'static,
+) -> Result<SimResult, SimError> {
+    let events = Some((detail, Box::new(sink) as EventSink));
+    run_watched(spec, stop, progress, Watch { events, ..Watch::default() })
+}
+
+/// What rows call the block device `disk` as a file.
+pub fn device_name(disk: u16) -> String {
+    format!("block device {disk}")
+}
+
+/// Events from here on are none of the run.
+fn end_events(machine: &Sim) {
+    if let Some(log) = machine.event_log() {
+        log.close();
+    }
 }
 
 /// When a verified run is checked.
@@ -253,7 +317,7 @@ where
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
-    let kernel = boot_kernel(spec, &simulation)?;
+    let kernel = boot_kernel(spec, &simulation, NoTrace)?;
     let machine = simulation.machine();
     if checks != Checks::AtTheEnd {
         let (machine, kernel) = (machine.clone(), kernel.clone());
@@ -271,7 +335,7 @@ where
             }
         });
     }
-    let result = run_program(spec, simulation, kernel.clone(), program)?;
+    let result = run_program(spec, simulation, kernel.clone(), None, program)?;
     // A machine that stopped in the middle is not at rest.
     if !result.oom_kills.iter().any(|kill| kill.panicked) {
         kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;
@@ -279,7 +343,11 @@ where
     Ok((result, machine.statistics()))
 }
 
-fn boot_kernel(spec: &SimRun, simulation: &Simulation) -> Result<Kernel<Sim, NoTrace>, SimError> {
+fn boot_kernel<T: Trace>(
+    spec: &SimRun,
+    simulation: &Simulation,
+    trace: T,
+) -> Result<Kernel<Sim, T>, SimError> {
     let config = KernelConfig {
         version: spec.kernel.clone(),
         sysctls: spec.sysctls.clone(),
@@ -290,22 +358,24 @@ fn boot_kernel(spec: &SimRun, simulation: &Simulation) -> Result<Kernel<Sim, NoT
         readahead_pages: spec.readahead_pages,
         seed: Seed(spec.seed),
     };
-    Kernel::boot(simulation.machine(), config, NoTrace).map_err(SimError::Boot)
+    Kernel::boot(simulation.machine(), config, trace).map_err(SimError::Boot)
 }
 
 /// Runs `program` as the first process of a machine that has just booted.
-fn run_program<F, Fut>(
+fn run_program<T, F, Fut>(
     spec: &SimRun,
     mut simulation: Simulation,
-    kernel: Kernel<Sim, NoTrace>,
+    kernel: Kernel<Sim, T>,
+    samples: Option<SampleSink>,
     program: F,
 ) -> Result<SimResult, SimError>
 where
-    F: FnOnce(SimSystem) -> Fut + 'static,
+    T: Trace,
+    F: FnOnce(SimSystem<T>) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
     let machine = simulation.machine();
-    let sampler = Rc::new(RefCell::new(Sampler::default()));
+    let sampler = Rc::new(RefCell::new(Sampler::new(samples)));
     start_monitor(&machine, &kernel, &sampler, spec.sample_period);
     let outcome = Rc::new(RefCell::new(None));
     let main = {
@@ -323,6 +393,7 @@ where
             };
             // What the program read last and what the recording holds are readings of one instant.
             let end = sampler.borrow_mut().end(kernel.machine().now(), &kernel);
+            end_events(kernel.machine());
             *outcome.borrow_mut() = Some((result, end));
         })
     };
@@ -341,10 +412,7 @@ where
         Err(_) if !oom_kills.is_empty() => Outcome::default(),
         other => other?,
     };
-    if !end.fragment_stalls.is_empty() {
-        let samples = end.fragment_stalls.into_iter().map(|usec| usec as f64).collect();
-        outcome.samples.insert(FRAGMENT_STALL_SAMPLES.to_owned(), samples);
-    }
+    add_fragment_stalls(&mut outcome, end.fragment_stalls);
     let (columns, rows) = sampler.borrow().table();
     let Sampler { phases, vmstat_before, .. } = sampler.take();
     Ok(SimResult {
@@ -364,6 +432,13 @@ where
     })
 }
 
+fn add_fragment_stalls(outcome: &mut Outcome, stalls: Vec<u64>) {
+    if !stalls.is_empty() {
+        let samples = stalls.into_iter().map(|usec| usec as f64).collect();
+        outcome.samples.insert(FRAGMENT_STALL_SAMPLES.to_owned(), samples);
+    }
+}
+
 /// When the kernel stopped the machine, if it did: a panic is a result, too.
 fn halted(ended: Result<Nanos, RunError>) -> Result<Option<Nanos>, RunError> {
     match ended {
@@ -380,9 +455,9 @@ fn out_of_memory_at_start(errno: kernel::Errno) -> WorkloadError {
     WorkloadError::from(workload::SystemError::new("spawn", "workload", errno))
 }
 
-fn start_monitor(
+fn start_monitor<T: Trace>(
     machine: &Sim,
-    kernel: &Kernel<Sim, NoTrace>,
+    kernel: &Kernel<Sim, T>,
     sampler: &Rc<RefCell<Sampler>>,
     period: Nanos,
 ) {

@@ -5,6 +5,8 @@
 
 mod ablate;
 mod compare;
+mod events;
+mod explain;
 mod export;
 mod import;
 mod list;
@@ -15,12 +17,15 @@ mod run;
 mod scenario;
 mod stats;
 mod sweep;
+mod trace;
 mod vm;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use ablate::AblateArgs;
 pub(crate) use compare::{CompareArgs, Style};
+pub(crate) use events::Events;
+pub(crate) use explain::{ExplainArgs, ExplainFormat};
 pub(crate) use export::{ExportArgs, ExportForm};
 pub(crate) use import::ImportArgs;
 pub(crate) use list::ListArgs;
@@ -31,6 +36,7 @@ pub(crate) use run::RunArgs;
 pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
 pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
+pub(crate) use trace::{TraceArgs, TraceStyle};
 pub(crate) use vm::{VmArgs, VmCommand};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
@@ -85,6 +91,8 @@ pub(crate) enum Command {
     Ablate(AblateArgs),
     /// Replay a recorded trace through page cache and reclaim, or on plain policies
     Replay(ReplayArgs),
+    /// Say why a run went as it went: who waited on whom, what evicted which page
+    Explain(ExplainArgs),
     /// Monitor this host while a command runs
     Record(RecordArgs),
     /// Show recordings made earlier, each by itself
@@ -95,6 +103,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Read runs of another suite as recordings
     Import(ImportArgs),
+    /// Write a run as a trace that other programs show, such as the Perfetto user interface
+    Trace(TraceArgs),
     /// Get kernels for virtual machines
     Vm(VmArgs),
 }

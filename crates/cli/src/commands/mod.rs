@@ -2,6 +2,7 @@
 
 mod ablate;
 mod compare;
+mod explain;
 mod export;
 mod import;
 mod list;
@@ -11,10 +12,12 @@ mod report;
 mod run;
 mod stats;
 mod sweep;
+mod trace;
 mod vm;
 
 pub(crate) use ablate::ablate;
 pub(crate) use compare::compare;
+pub(crate) use explain::explain;
 pub(crate) use export::export;
 pub(crate) use import::import;
 pub(crate) use list::list;
@@ -24,20 +27,20 @@ pub(crate) use report::report;
 pub(crate) use run::run;
 pub(crate) use stats::stats;
 pub(crate) use sweep::sweep;
+pub(crate) use trace::trace;
 pub(crate) use vm::vm;
 
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use lab::batch::Batch;
-use lab::folders::OutFolder;
 use lab::replay::command_of;
 use lab::{
-    Backend, GuestRequest, HostPolicy, LabError, PlannedRun, Recording, Request, Scenario, Subject, run_all,
+    Backend, GuestRequest, HostPolicy, KeepEvents, LabError, PlannedRun, Recording, Request, Scenario,
+    Subject,
 };
 
-use crate::args::{HostArgs, ScenarioArgs, Verbosity};
+use crate::args::{Events, HostArgs, ScenarioArgs, Verbosity};
 use crate::printer::{Failure, Printer};
-use crate::progress::RunProgress;
 
 /// The request that `subject` and options make.
 fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Request {
@@ -48,6 +51,7 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
         params: args.params.clone(),
         sysctls: args.sysctls.clone(),
         seed: args.seed,
+        interval: args.interval.clone(),
         backend: args.backends.first().cloned(),
         guest: GuestRequest {
             cpus: args.vm.cpus,
@@ -115,23 +119,21 @@ fn told_of_runs(plan: &[PlannedRun], policy: &HostPolicy, printer: &Printer) -> 
     Ok(())
 }
 
-/// Runs a plan with its progress shown, keeping each recording in the new folder `out` as it comes.
-fn run_plan(
-    plan: &[PlannedRun],
-    jobs: Option<usize>,
-    out: Option<&Path>,
-    policy: HostPolicy,
-    printer: &Printer,
-) -> Result<Batch, LabError> {
-    told_of_runs(plan, &policy, printer)?;
-    let out = out.map(OutFolder::new).transpose()?;
-    let progress = RunProgress::new(plan.len(), policy, printer);
-    let batch = run_all(plan, jobs.unwrap_or(0), &progress.control, |index, recording| match &out {
-        Some(out) => out.keep(plan, index, recording),
+/// Refuses events of real kernels, of which they are not recorded.
+fn check_events(which: Events, plan: &[PlannedRun]) -> Result<(), LabError> {
+    let real = plan.iter().find(|run| run.scenario.backend != Backend::Sim);
+    match real.filter(|_| which != Events::None) {
+        Some(run) => Err(LabError::NoEventsOf(run.scenario.backend.to_string())),
         None => Ok(()),
-    });
-    progress.done();
-    batch
+    }
+}
+
+/// The events that runs keep, each in its folder; none if nobody wants any.
+fn keep_events(
+    which: Events,
+    folder: impl Fn(usize) -> PathBuf + Send + Sync + 'static,
+) -> Option<KeepEvents> {
+    which.detail().map(|detail| KeepEvents { detail, folder: Arc::new(folder) })
 }
 
 /// How a replay is made again; nothing for other recordings.
