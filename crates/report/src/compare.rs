@@ -9,11 +9,8 @@ use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::findings::{all_counters, findings, waited_table};
 use crate::histogram::histogram;
 use crate::judge::{Change, Side, TestsTold};
-<<<<<<< HEAD
 use crate::latency::{latencies, wait_lengths};
-=======
 use crate::limits::{limits_markdown, limits_text};
->>>>>>> merge14
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
 use crate::printed::{printed, printed_markdown};

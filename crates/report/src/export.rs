@@ -7,11 +7,8 @@ use serde_json::{Value, json};
 use crate::blocked::{sections_csv, sections_json};
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::judge::{LEVEL, method_name};
-<<<<<<< HEAD
 use crate::latency::percentiles_json;
-=======
 use crate::limits::{limits_csv, limits_value};
->>>>>>> merge14
 use crate::measure::Direction;
 use crate::number::seconds;
 use crate::oom::oom_json;
@@ -23,11 +20,8 @@ use crate::{Group, ReportError, common_workload, common_workload_of_groups};
 /// The object that `--format json` prints, with a newline at its end.
 ///
 /// `{"schema": 1, "workload", "runs": [{"label", "backend", "kernel", "seed", "metrics", "samples",
-<<<<<<< HEAD
-/// "percentiles", "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "waits", "sections",
-=======
-/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "pressure", "phases", "stalls", "waits", "sections",
->>>>>>> merge14
+/// "percentiles", "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "pressure", "phases",
+/// "stalls", "waits", "sections",
 /// "oom_kills", "notes"}]}`.
 /// What is not known is `null`: the wall time of a simulated run, the simulated time and events of a
 /// real one, a metric that is not a number.
