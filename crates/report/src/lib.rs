@@ -21,6 +21,7 @@ mod grid;
 pub mod heat;
 mod histogram;
 mod judge;
+mod latency;
 mod limits;
 mod list;
 pub mod measure;
