@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::blocked::{sections_csv, sections_json};
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
-use crate::judge::LEVEL;
+use crate::judge::{LEVEL, method_name};
 use crate::limits::{limits_csv, limits_value};
 use crate::measure::Direction;
 use crate::number::seconds;
@@ -102,6 +102,7 @@ fn judged_cell(row: &Row, index: usize, rows: &Rows, groups: &[Group<'_>]) -> Va
         "interval": tested.map(|d| [d.low, d.high]),
         "p": tested.map(|d| rows.family.adjusted_p(d.p)),
         "tests": tested.map(|_| rows.family.tests),
+        "test": tested.map(|d| method_name(d.test)),
         "verdict": verdict,
     })
 }

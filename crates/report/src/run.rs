@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::{Phase, Recording, is_gauge};
 use stats::describe::median;
-use stats::ops::ops_rows;
+use stats::ops::{OpsRules, ops_rows};
 
 use crate::Group;
 use crate::blocked::who_blocks;
@@ -179,7 +179,7 @@ fn counters(recording: &Recording, width: usize) -> String {
         table.push([name.clone(), count.to_string()]);
     }
     let seconds = recording.duration_ns().map(|ns| ns as f64 / 1e9);
-    for row in ops_rows(&recording.vmstat, seconds) {
+    for row in ops_rows(&recording.vmstat, seconds, OpsRules::Repaired) {
         let (name, scanned) = match row.label {
             "Kswapd efficiency %" => ("kswapd reclaimed of scanned, %", "pgscan_kswapd"),
             "Direct efficiency %" => ("direct reclaimed of scanned, %", "pgscan_direct"),

@@ -21,6 +21,7 @@ use mm::version::geometry::Cache;
 use units::Nanos;
 use workload::Outcome;
 
+use crate::handing::{Handing, SampleChunk, SampleSink};
 use crate::machine::Sim;
 
 /// All counters at the end of a phase.
@@ -89,12 +90,21 @@ pub(crate) struct Sampler {
     rows: Vec<(Nanos, Vec<u64>)>,
     /// What the program has measured so far, as it says.
     pub(crate) kept: Outcome,
+    /// Who is handed rows as they come, once the program has begun.
+    handing: Option<Handing>,
+    began: bool,
 }
 
 impl Sampler {
+    /// A sampler that hands rows out if somebody wants them.
+    pub(crate) fn new(sink: Option<SampleSink>) -> Self {
+        Self { handing: sink.map(Handing::new), ..Self::default() }
+    }
+
     /// The program begins: what was sampled before is not of the run.
     pub(crate) fn begin<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) {
         self.rows.clear();
+        self.began = true;
         self.vmstat_before = counted(kernel);
         self.sample(now, kernel);
     }
@@ -141,6 +151,24 @@ impl Sampler {
             }
         }
         self.rows.push((now, row));
+        let is_due = |handing: &Handing| handing.is_due(self.rows.len());
+        if self.began && self.handing.as_ref().is_some_and(is_due) {
+            self.hand_over(counted(kernel));
+        }
+    }
+
+    fn hand_over(&mut self, vmstat: BTreeMap<String, u64>) {
+        let Some(mut handing) = self.handing.take() else { return };
+        let columns = self.columns.keys().cloned().collect();
+        let rows = self.rows[handing.handed..].iter().map(|(at, row)| (*at, self.ordered(row))).collect();
+        let (phases, vmstat_before) = (&self.phases[..], &self.vmstat_before);
+        handing.hand(SampleChunk { columns, rows, phases, vmstat_before, vmstat });
+        self.handing = Some(handing);
+    }
+
+    /// A row in the order of the columns' names: a cgroup that did not exist yet reads 0.
+    fn ordered(&self, row: &[u64]) -> Vec<u64> {
+        self.columns.values().map(|&place| row.get(place).copied().unwrap_or(0)).collect()
     }
 
     fn put(&mut self, row: &mut Vec<u64>, name: &str, value: u64) {
@@ -158,12 +186,11 @@ impl Sampler {
         row[place] = value;
     }
 
-    /// The samples as a table: a cgroup that did not exist yet reads 0.
+    /// The samples as a table.
     pub(crate) fn table(&self) -> (Vec<String>, Vec<(Nanos, Vec<u64>)>) {
         let columns = self.columns.keys().cloned().collect();
-        let values =
-            |row: &[u64]| self.columns.values().map(|&place| row.get(place).copied().unwrap_or(0)).collect();
-        let mut rows: Vec<(Nanos, Vec<u64>)> = self.rows.iter().map(|(at, row)| (*at, values(row))).collect();
+        let mut rows: Vec<(Nanos, Vec<u64>)> =
+            self.rows.iter().map(|(at, row)| (*at, self.ordered(row))).collect();
         // A phase may end in the instant of a sample; the later reading stands.
         rows.dedup_by(|later, earlier| {
             let same = later.0 == earlier.0;
