@@ -1,13 +1,18 @@
-//! `pagetide report`: recordings made earlier, each by itself.
+//! `pagetide report`: recordings made earlier, each by itself, or all on a page with figures.
 
-use lab::folders::{Loaded, load};
+use lab::folders::{Loaded, SideBySide, load};
+use lab::page::{no_figure, write};
 use lab::{Recording, view};
+use report::Group;
 
 use super::made_by;
 use crate::args::{Format, ReportArgs};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
+    if args.output.is_some() || args.plot.is_some() {
+        return page(args, printer);
+    }
     let loaded = load(&args.folders)?.columns;
     let all: Vec<&Recording> = loaded.iter().flat_map(|loaded| &loaded.recordings).collect();
     let text = match args.format {
@@ -29,4 +34,23 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
         }
     };
     printer.data(&text)
+}
+
+/// The page and the figure that are asked for.
+fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
+    let SideBySide { columns, warnings } = load(&args.folders)?;
+    let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
+    let command = lab::page::command(&args.folders, args.output.as_deref());
+    let page = lab::page::page(&groups, warnings, command);
+    if let Some(path) = &args.output {
+        let size = write(path, &page.html()?)?;
+        printer.told(&format!("wrote {} ({size})", path.display()));
+    }
+    if let Some(path) = &args.plot {
+        let figure = page.figure(args.figure.as_deref())?;
+        let figure = figure.ok_or_else(|| no_figure(args.figure.as_deref(), &page.figures()))?;
+        let size = write(path, &figure)?;
+        printer.told(&format!("wrote {} ({size})", path.display()));
+    }
+    Ok(())
 }
