@@ -10,6 +10,8 @@ pub(crate) const INPUT: u8 = 1;
 pub(crate) const INTERNAL: u8 = 2;
 /// An invariant of the model is violated: the seed and a command are printed.
 pub(crate) const INVARIANT: u8 = 3;
+/// A limit of `--fail-if` is not kept.
+pub(crate) const LIMIT: u8 = 5;
 /// The command to record cannot be run, as a shell has it.
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// The command to record is not found, as a shell has it.
@@ -26,6 +28,7 @@ Exit codes:
   1    the plan or an input is wrong
   2    wrong usage, or an internal error
   3    an invariant of the model is violated
+  5    `compare --fail-if`: a limit is not kept
   126  `record`: the command cannot be run
   127  `record`: the command is not found
   130  interrupted; 143 by SIGTERM, 129 by SIGHUP";
@@ -36,6 +39,7 @@ pub(crate) const fn code(class: Class) -> u8 {
         Class::Input => INPUT,
         Class::Internal => INTERNAL,
         Class::Invariant => INVARIANT,
+        Class::Limit => LIMIT,
         Class::Interrupted => INTERRUPTED,
         Class::CommandNotFound => NOT_FOUND,
         Class::CommandNotExecutable => NOT_EXECUTABLE,

@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod estimate;
 mod exit;
 mod printer;
 mod progress;
@@ -35,8 +36,10 @@ fn main() -> ExitCode {
         Command::Sweep(args) => commands::sweep(args, &printer).map(done),
         Command::Ablate(args) => commands::ablate(args, &printer).map(done),
         Command::Replay(args) => commands::replay(args, &printer).map(done),
+        Command::Explain(args) => commands::explain(args, &printer).map(done),
         Command::Record(args) => commands::record(args, &printer),
         Command::Report(args) => commands::report(args, &printer).map(done),
+        Command::Trace(args) => commands::trace(args, &printer).map(done),
         Command::Vm(args) => commands::vm(args, &printer).map(done),
     };
     let code = match catch_unwind(AssertUnwindSafe(run)) {

@@ -1,14 +1,15 @@
 //! How far the work is: drawn on a terminal, otherwise one line for each finished run, and every few
 //! seconds one on a run on a real kernel.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::replay::{ReplayControl, ReplayProgress};
 use lab::{Backend, Control, HostPolicy, RunEvent, Told};
 
 use crate::args::Verbosity;
+use crate::estimate::{self, Estimate};
 use crate::printer::Printer;
 use crate::signals::stop_flag;
 
@@ -29,41 +30,45 @@ impl RunProgress {
         let bar = bar(total as u64, draw, "{spinner} {pos}/{len} runs {wide_msg}");
         let observed = bar.clone();
         let tell = Printer::new(verbosity);
-        let observer = move |event: RunEvent<'_>| match event {
-            RunEvent::Started { index, run } if verbosity >= Verbosity::Verbose => {
-                let (number, seed) = (index + 1, run.scenario.seed.0);
-                let line = format!("run {number}/{total} begins: {}, seed {seed}", run.label);
-                observed.suspend(|| tell.note(&line));
-            }
-            RunEvent::Started { .. } => {}
-            RunEvent::Advanced { index, simulated } if draw => {
-                observed.set_message(format!("run {} at {simulated} of simulated time", index + 1));
-            }
-            RunEvent::Advanced { .. } => {}
-            RunEvent::Told { told: Told::Note(text), .. } if verbosity > Verbosity::Quiet => {
-                observed.suspend(|| tell.note(text));
-            }
-            RunEvent::Told { told: Told::Note(_) | Told::Kept(_), .. } => {}
-            RunEvent::Told { told: Told::Phase(text) | Told::Progress(text), .. } if draw => {
-                observed.set_message(text.to_owned());
-            }
-            RunEvent::Told { told, .. } => match told {
-                Told::Phase(text) if verbosity >= Verbosity::Verbose => tell.note(text),
-                Told::Progress(text) if verbosity > Verbosity::Quiet => tell.note(text),
-                _ => {}
-            },
-            RunEvent::Finished { index, run, simulated, wall } => {
-                observed.inc(1);
-                if verbosity > Verbosity::Quiet {
+        let pace = Mutex::new(Estimate::default());
+        let observer = move |event: RunEvent<'_>| {
+            let left = time_left(&pace, total, &event);
+            match event {
+                RunEvent::Started { index, run } if verbosity >= Verbosity::Verbose => {
                     let (number, seed) = (index + 1, run.scenario.seed.0);
-                    let line = if run.scenario.backend == Backend::Sim {
-                        let speed = simulated.as_secs_f64() / wall.as_secs_f64().max(1e-9);
-                        format!("{simulated} simulated in {wall} ({speed:.0} times as fast)")
-                    } else {
-                        format!("ran for {wall}")
-                    };
-                    let line = format!("run {number}/{total}: {}, seed {seed}: {line}", run.label);
+                    let line = format!("run {number}/{total} begins: {}, seed {seed}", run.label);
                     observed.suspend(|| tell.note(&line));
+                }
+                RunEvent::Started { .. } => {}
+                RunEvent::Advanced { index, simulated } if draw => {
+                    observed.set_message(format!("run {} at {simulated} of simulated time{left}", index + 1));
+                }
+                RunEvent::Advanced { .. } => {}
+                RunEvent::Told { told: Told::Note(text), .. } if verbosity > Verbosity::Quiet => {
+                    observed.suspend(|| tell.note(text));
+                }
+                RunEvent::Told { told: Told::Note(_) | Told::Kept(_), .. } => {}
+                RunEvent::Told { told: Told::Phase(text) | Told::Progress(text), .. } if draw => {
+                    observed.set_message(text.to_owned());
+                }
+                RunEvent::Told { told, .. } => match told {
+                    Told::Phase(text) if verbosity >= Verbosity::Verbose => tell.note(text),
+                    Told::Progress(text) if verbosity > Verbosity::Quiet => tell.note(text),
+                    _ => {}
+                },
+                RunEvent::Finished { index, run, simulated, wall } => {
+                    observed.inc(1);
+                    if verbosity > Verbosity::Quiet {
+                        let (number, seed) = (index + 1, run.scenario.seed.0);
+                        let line = if run.scenario.backend == Backend::Sim {
+                            let speed = simulated.as_secs_f64() / wall.as_secs_f64().max(1e-9);
+                            format!("{simulated} simulated in {wall} ({speed:.0} times as fast)")
+                        } else {
+                            format!("ran for {wall}")
+                        };
+                        let line = format!("run {number}/{total}: {}, seed {seed}: {line}{left}", run.label);
+                        observed.suspend(|| tell.note(&line));
+                    }
                 }
             }
         };
@@ -73,6 +78,19 @@ impl RunProgress {
     pub(crate) fn done(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Takes note of `event`; how long the rest of `total` runs will take, to be put behind a line.
+fn time_left(pace: &Mutex<Estimate>, total: usize, event: &RunEvent<'_>) -> String {
+    // What a thread that panicked left of an estimate is good enough.
+    let (now, mut pace) = (Instant::now(), pace.lock().unwrap_or_else(PoisonError::into_inner));
+    match *event {
+        RunEvent::Started { index, .. } => pace.begin(index, now),
+        RunEvent::Finished { index, .. } => pace.end(index, now),
+        RunEvent::Advanced { .. } | RunEvent::Told { .. } => {}
+    }
+    let left = pace.left(total, now).and_then(estimate::told);
+    left.map_or_else(String::new, |left| format!("; {left}"))
 }
 
 /// Progress of a replay: bytes where they can be drawn, and a line for each kernel and for all policies.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use mm::Memory;
 use mm::base::event::Trace;
+use mm::base::ids::MappingId;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use mm::decide::kswapd::Request;
@@ -109,6 +110,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         kernel.start_threads(config.seed);
         Ok(kernel)
+    }
+
+    /// The page cache of a block device: where ext4 keeps its metadata.
+    pub fn device_mapping(&self, device: u16) -> MappingId {
+        self.shared.files.borrow().device(device).mapping
     }
 
     fn start_threads(&self, seed: Seed) {

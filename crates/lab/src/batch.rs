@@ -163,6 +163,30 @@ pub fn run_all(
     Ok(collected(results, control.stop.load(Ordering::Relaxed)))
 }
 
+/// [`run_all`] of what is not `finished`, of which there is an entry for each run of `plan`. `keep` is told
+/// the place in the whole plan, the observer that in what is left of it.
+///
+/// # Errors
+/// As [`run_all`].
+pub fn run_rest(
+    plan: &[PlannedRun],
+    finished: Vec<Option<Recording>>,
+    jobs: usize,
+    control: &Control,
+    keep: impl Fn(usize, &Recording) -> Result<(), LabError> + Sync,
+) -> Result<Batch, LabError> {
+    let places: Vec<usize> = (0..plan.len()).filter(|&place| finished[place].is_none()).collect();
+    let left: Vec<PlannedRun> = places.iter().map(|&place| plan[place].clone()).collect();
+    let keep = |index: usize, recording: &Recording| keep(places[index], recording);
+    let new = outcomes(&left, jobs, control, false, keep)?;
+    let mut all: Vec<Ended> =
+        finished.into_iter().map(|recording| recording.map_or(Ended::NotRun, Ended::Recorded)).collect();
+    for (place, outcome) in places.into_iter().zip(new) {
+        all[place] = outcome;
+    }
+    Ok(collected(all, control.stop.load(Ordering::Relaxed)))
+}
+
 /// [`run_all`] with what became of each run. With `go_on` a failure does not keep others from starting.
 pub(crate) fn outcomes(
     plan: &[PlannedRun],

@@ -27,23 +27,15 @@ const EVENT: &str = "event";
 const GAUGE: &str = "gauge";
 
 /// What real recordings have beside the names of the model.
-const REAL_ONLY: [(&str, &str, &str); 17] = [
+const REAL_ONLY: [(&str, &str, &str); 9] = [
     ("any other line of the file", "by name", "/proc/vmstat"),
     ("zN_ZONE_managed", GAUGE, "/proc/zoneinfo"),
-    ("zN_ZONE_min", GAUGE, "/proc/zoneinfo"),
-    ("zN_ZONE_low", GAUGE, "/proc/zoneinfo"),
-    ("zN_ZONE_high", GAUGE, "/proc/zoneinfo"),
     ("buddy_nN_ZONE_oORDER", GAUGE, "/proc/buddyinfo"),
     ("pagetype_nN_ZONE_TYPE_oORDER", GAUGE, "/proc/pagetypeinfo"),
     ("pageblocks_nN_ZONE_TYPE", GAUGE, "/proc/pagetypeinfo"),
     ("mi_LINE", GAUGE, "/proc/meminfo, kB"),
     ("psi_some_us", EVENT, "/proc/pressure/memory"),
     ("psi_full_us", EVENT, "/proc/pressure/memory"),
-    ("cg_PATH_events_low", EVENT, "memory.events"),
-    ("cg_PATH_events_high", EVENT, "memory.events"),
-    ("cg_PATH_events_max", EVENT, "memory.events"),
-    ("cg_PATH_events_oom", EVENT, "memory.events"),
-    ("cg_PATH_events_oom_kill", EVENT, "memory.events"),
     ("cg_PATH_psi_some_us", EVENT, "memory.pressure"),
 ];
 
@@ -59,7 +51,9 @@ pub(crate) fn list() -> List {
         add(name, kind(name), kept_by, file);
     }
     add("zN_ZONE_free", GAUGE, BOTH, "/proc/zoneinfo");
-    add("zN_ZONE_boost", GAUGE, BOTH, "/proc/zoneinfo");
+    for column in ["boost", "min", "low", "high"] {
+        add(&format!("zN_ZONE_{column}"), GAUGE, BOTH, "/proc/zoneinfo");
+    }
     for kind in &MigrateType::ALL[..MigrateType::PCP_TYPES] {
         let kind = format!("{kind:?}").to_lowercase();
         add(&format!("zN_ZONE_free_{kind}"), GAUGE, BOTH, "/proc/pagetypeinfo, pages");
@@ -70,7 +64,14 @@ pub(crate) fn list() -> List {
     for (name, _) in memory.memcg_stat_as_flushed(MemcgId::ROOT) {
         add(&format!("cg_PATH_{name}"), kind(name), BOTH, "memory.stat");
     }
-    add("cg_PATH_current", GAUGE, BOTH, "memory.current");
+    for event in ["low", "high", "max", "oom", "oom_kill"] {
+        add(&format!("cg_PATH_events_{event}"), EVENT, BOTH, "memory.events");
+    }
+    for file in ["current", "low", "min", "max"] {
+        let file = format!("memory.{file}");
+        let name = if file == "memory.current" { "current" } else { &file };
+        add(&format!("cg_PATH_{name}"), GAUGE, BOTH, &file);
+    }
     for (name, kind, file) in REAL_ONLY {
         add(name, kind, REAL, file);
     }
@@ -116,13 +117,14 @@ mod tests {
     fn every_counter_of_a_simulated_recording_is_listed_and_no_other() {
         let mut request = Request::new(Subject::Workload("hot-and-stream".into()));
         request.mem = Some("32M".into());
-        request.params = ["hot=1M", "stream=40M"].map(String::from).to_vec();
+        request.params = ["hot=1M", "stream=40M", "topology=parent", "limit=16M"].map(String::from).to_vec();
         let scenario = request.resolve().unwrap();
         let run = simulate(&scenario, "a run", &Arc::default(), |_| {}).unwrap();
 
         let pattern = |name: &str| {
             let zone = name.strip_prefix("z0_").and_then(|rest| rest.split_once('_'));
-            let group = ["cg_A_", "cg_B_", "cg_P_"].into_iter().find_map(|prefix| name.strip_prefix(prefix));
+            let group =
+                ["cg_P_A_", "cg_P_B_", "cg_P_"].into_iter().find_map(|prefix| name.strip_prefix(prefix));
             let slab = name.strip_prefix("slab_").and_then(|rest| rest.rsplit_once('_'));
             if let Some((_, column)) = slab.filter(|(_, column)| ["active", "num"].contains(column)) {
                 return format!("slab_CACHE_{column}");

@@ -22,6 +22,8 @@ pub enum Class {
     Internal,
     /// A mechanism reached a state that must not exist: a bug of ours.
     Invariant,
+    /// A limit that the user set is not kept.
+    Limit,
     /// The user asked to stop.
     Interrupted,
     /// The command to record does not exist.
@@ -169,6 +171,9 @@ pub enum LabError {
     /// An ablation that cannot be.
     #[error(transparent)]
     Ablate(#[from] crate::ablate::AblateError),
+    /// A limit that cannot be read or judged, or that is not kept.
+    #[error(transparent)]
+    FailIf(#[from] crate::fail_if::FailIfError),
     /// Workloads and folders in one comparison.
     #[error("`{0}` is not a folder with recordings")]
     NotARecording(String),
@@ -181,6 +186,27 @@ pub enum LabError {
     /// A folder of recordings without any.
     #[error("there is no recording in `{}`", .0.display())]
     EmptyFolder(PathBuf),
+    /// A folder of several recordings where one is meant.
+    #[error("`{}` has {count} recordings, and this is about one", folder.display())]
+    SeveralRecordings {
+        /// The folder.
+        folder: PathBuf,
+        /// How many there are.
+        count: usize,
+        /// The first of them.
+        first: PathBuf,
+    },
+    /// A file that is there already.
+    #[error("`{}` exists already", .0.display())]
+    FileExists(PathBuf),
+    /// A result that cannot be written.
+    #[error("cannot write {what}")]
+    Unwritable {
+        /// The file, or what else.
+        what: String,
+        /// Why, by the operating system.
+        source: io::Error,
+    },
     /// A recording cannot be read or written.
     #[error(transparent)]
     Recording(#[from] recording::RecordingError),
@@ -299,9 +325,12 @@ impl LabError {
             ),
             Self::Sweep(error) => error.hint(),
             Self::Ablate(error) => error.hint(),
+            Self::FailIf(error) => error.hint(),
             Self::NotARecording(_) | Self::EmptyFolder(_) => {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
             }
+            Self::SeveralRecordings { first, .. } => Some(format!("name one, such as `{}`", first.display())),
+            Self::FileExists(_) => Some("name a new file, or remove this one first".to_owned()),
             Self::SameFolder(_) => Some("name another folder to put beside it".to_owned()),
             Self::Invariant { command, .. } => {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
@@ -319,6 +348,7 @@ impl LabError {
             Self::ReplayFile { .. } => Some("a replay's recording has one, as `scenario.toml`".to_owned()),
             Self::Policy(PolicyError::ZeroCapacity) => Some("write it as in `--capacity 10000`".to_owned()),
             Self::Sysctl(_)
+            | Self::Unwritable { .. }
             | Self::Seeds { .. }
             | Self::Policy(_)
             | Self::Threads(_)
@@ -349,6 +379,7 @@ impl LabError {
             Self::Command { command, source } if is_missing(command, source) => Class::CommandNotFound,
             Self::Command { .. } => Class::CommandNotExecutable,
             Self::Sweep(crate::sweep::SweepError::SomeFailed { class, .. }) => *class,
+            Self::FailIf(crate::fail_if::FailIfError::Crossed { .. }) => Class::Limit,
             _ => Class::Input,
         }
     }

@@ -11,14 +11,13 @@ use recording::folder::check_new_folder;
 use report::Group;
 use workload::Scenario;
 
-use crate::batch::PlannedRun;
 use crate::differences::{self, Column, Differences};
 use crate::error::LabError;
 use crate::names::Names;
 use crate::replay::is_replay;
 use crate::resolve::shell_quoted;
 
-/// A new folder that takes the recordings of a comparison, one folder each, as they are made.
+/// A new folder that takes the recordings of a replay, one folder each, as they are made.
 #[derive(Debug)]
 pub struct OutFolder(PathBuf);
 
@@ -33,27 +32,14 @@ impl OutFolder {
         Ok(Self(path.to_owned()))
     }
 
-    /// Writes the recording of run `index` of `plan`. Names begin with the run's number, so that
-    /// they sort in the order of the plan and the baseline stays the baseline.
-    ///
-    /// # Errors
-    /// The system refuses.
-    pub fn keep(&self, plan: &[PlannedRun], index: usize, recording: &Recording) -> Result<(), LabError> {
-        let run = &plan[index];
-        self.keep_as(&format!("{}-seed{}", run.label, run.scenario.seed.0), index, plan.len(), recording)
-    }
-
-    /// Writes the recording that is number `index` of `count` under its label.
+    /// Writes the recording that is number `index` of `count` under its label. Names begin with the number, so
+    /// that they sort in the order of the plan and the baseline stays the baseline.
     ///
     /// # Errors
     /// The system refuses.
     pub fn keep_labelled(&self, index: usize, count: usize, recording: &Recording) -> Result<(), LabError> {
-        self.keep_as(&recording.label, index, count, recording)
-    }
-
-    fn keep_as(&self, name: &str, index: usize, count: usize, recording: &Recording) -> Result<(), LabError> {
         let digits = count.to_string().len();
-        let name = format!("{:0digits$}-{}", index + 1, name.replace(['/', ' '], "-"));
+        let name = format!("{:0digits$}-{}", index + 1, recording.label.replace(['/', ' '], "-"));
         recording.write(&self.0.join(name))?;
         Ok(())
     }
@@ -151,7 +137,8 @@ fn command_of(path: &Path, recording: &Recording) -> String {
     }
 }
 
-fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+/// The recordings that `folder` is or has, in the order of their names; at least one.
+pub(crate) fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     if !folder.is_dir() {
         return Err(LabError::NotARecording(folder.display().to_string()));
     }

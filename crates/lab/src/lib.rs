@@ -19,6 +19,7 @@
 //! | `sweep.rs` | one workload or trace with every combination of several values |
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
+//! | `events.rs` | events of the simulator to those of a recording |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
@@ -26,11 +27,14 @@
 //! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
 //! | `differences.rs` | what distinguishes recordings that are put side by side |
 //! | `view.rs` | what a report of a workload shows first |
+//! | `trace.rs` | a recording as a trace for other programs |
 //! | `folders.rs` | folders of several recordings, written and read |
+//! | `explain.rs` | what is to be explained: recordings, or a run that is made for it |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
 //! | `workloads.rs` | what the workloads are: `docs/workloads.md` |
+//! | `fail_if.rs` | limits on a comparison, as a person writes them |
 //! | `error.rs` | all that can go wrong, what to do about it, and whose fault it is |
 //!
 //! Deliberately absent: terminals, colours and formats (`cli`, `pagetide-report`); process-global
@@ -46,7 +50,10 @@ mod counters;
 mod differences;
 pub mod disks;
 mod error;
+mod events;
 pub mod experiment;
+pub mod explain;
+pub mod fail_if;
 pub mod fidelity;
 pub mod folders;
 pub mod grid;
@@ -59,6 +66,7 @@ mod simulate;
 pub mod slab_skew;
 pub mod sources;
 pub mod sweep;
+pub mod trace;
 mod view;
 mod waited;
 pub mod workloads;
@@ -68,11 +76,12 @@ pub use batch::{Batch, Control, Ended, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
 pub use linux::Told;
+pub use mm::base::event::Detail;
 pub use real::HostPolicy;
 pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
 pub use resolve::{GuestRequest, Request, Subject, command, warnings};
-pub use simulate::simulate;
+pub use simulate::{events_of, simulate, simulate_with_events};
 pub use view::{headlines, view};
 pub use workload::UnknownName;
 pub use workload::amount::Warmup;

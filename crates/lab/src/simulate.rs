@@ -3,14 +3,19 @@
 //! Left out: the model (`pagetide-sim` and below). The wall time is the only number here that
 //! differs between two runs, and it is not written to disk.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use kernel::{Filesystem, WaitReason};
+use mm::base::event::Detail;
+use recording::events::{Chunk, Event, Names};
 use recording::{OomKill, Recording, Series, Stall};
 use sim::run::{Program, SimError, SimResult, SimRun};
+use sim::trace::{EventNames, EventRow};
 use sim::{Progress, RunError, WaitKind};
 use workload::Scenario;
 
@@ -18,6 +23,7 @@ use crate::at_kill::with_kill;
 use crate::balance::with_balance;
 use crate::counted::{phases, since};
 use crate::error::{FailedAssertion, LabError};
+use crate::events::Translator;
 use crate::resolve::{Setting, command, filesystem};
 use crate::waited::{section, wait, with_waits};
 
@@ -33,6 +39,52 @@ pub fn simulate(
     stop: &Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<Recording, LabError> {
+    let (spec, identity) = plan(scenario, label)?;
+    run_recorded(&spec, identity, &command(scenario), stop, progress)
+}
+
+/// As [`simulate`], and hands events of this detail to `sink`, chunk by chunk, with their names so far. The
+/// recording is the same as without.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with_events(
+    scenario: &Scenario,
+    label: &str,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    detail: Detail,
+    sink: impl FnMut(&Names, &Chunk) + 'static,
+) -> Result<Recording, LabError> {
+    let (spec, identity) = plan(scenario, label)?;
+    let mut translator = Translator::new(sink);
+    let sink = move |rows: &[EventRow], names: &EventNames| translator.take(rows, names);
+    let run = || sim::run::run_traced(&spec, Arc::clone(stop), progress, detail, sink);
+    finished(identity, &command(scenario), run)
+}
+
+/// Runs a scenario on the simulator with its events in memory.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn events_of(scenario: &Scenario, detail: Detail) -> Result<(Recording, Names, Vec<Event>), LabError> {
+    let kept = Rc::new(RefCell::new((Names::default(), Vec::new())));
+    let sink = {
+        let kept = Rc::clone(&kept);
+        move |names: &Names, chunk: &Chunk| {
+            let (kept_names, events) = &mut *kept.borrow_mut();
+            kept_names.clone_from(names);
+            events.extend_from_slice(&chunk.events);
+        }
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let recording = simulate_with_events(scenario, "events", &stop, |_| {}, detail, sink)?;
+    let (names, events) = kept.take();
+    Ok((recording, names, events))
+}
+
+/// What is run for a scenario, and what of its recording is known before.
+fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabError> {
     let program = Program::Workload(scenario.workload.clone());
     let setting = Setting::of(scenario)?;
     let notes = setting.notes.clone();
@@ -48,7 +100,7 @@ pub fn simulate(
             scenario.seed.0,
         )
     };
-    run_recorded(&spec, identity, &command(scenario), stop, progress)
+    Ok((spec, identity))
 }
 
 /// The simulator's view of a run.
@@ -65,9 +117,17 @@ pub(crate) fn run_recorded(
     stop: &Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<Recording, LabError> {
+    finished(identity, command, || sim::run::run(spec, Arc::clone(stop), progress))
+}
+
+fn finished(
+    identity: Recording,
+    command: &str,
+    run: impl FnOnce() -> Result<SimResult, SimError>,
+) -> Result<Recording, LabError> {
     let begin = Instant::now();
     // A violated assertion ends this run only; others of the batch go on.
-    let ended = catch_unwind(AssertUnwindSafe(|| sim::run::run(spec, Arc::clone(stop), progress)));
+    let ended = catch_unwind(AssertUnwindSafe(run));
     let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     match ended {
         Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..recorded(identity, result) }),

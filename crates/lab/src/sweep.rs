@@ -10,7 +10,7 @@
 //!
 //! Left out: backends as an axis (`compare` has them), and which combination is the best one.
 
-mod folder;
+pub(crate) mod folder;
 mod values;
 
 use std::path::{Path, PathBuf};
@@ -119,6 +119,8 @@ pub enum PlanOf {
     Sweep,
     /// `pagetide ablate`.
     Ablation,
+    /// `pagetide compare`.
+    Comparison,
 }
 
 impl PlanOf {
@@ -127,6 +129,7 @@ impl PlanOf {
         match self {
             Self::Sweep => "a sweep",
             Self::Ablation => "an ablation",
+            Self::Comparison => "a comparison",
         }
     }
 }

@@ -17,7 +17,7 @@ pub fn view<'a>(
     warnings: Vec<String>,
 ) -> View {
     let workload = recordings.into_iter().next().map_or("", |recording| &recording.workload);
-    View { width, all, headlines: headlines(workload), warnings }
+    View { width, all, headlines: headlines(workload), warnings, limits: Vec::new() }
 }
 
 /// The headlines of `workload`, most telling first; none of what is no workload of ours.

@@ -37,6 +37,9 @@ const FILES_V2: &[GroupFile] = &[
     group_file("memory.stat", "", parse::pairs),
     group_file("memory.current", "current", parse::single),
     group_file("memory.events", "events_", parse::pairs),
+    group_file("memory.low", "memory.low", parse::single),
+    group_file("memory.min", "memory.min", parse::single),
+    group_file("memory.max", "memory.max", parse::single),
     group_file("memory.pressure", "", parse::pressure),
 ];
 

@@ -7,9 +7,9 @@ use units::{CpuId, NodeId, Pfn};
 
 use crate::alloc::boot::BootError;
 use crate::alloc::page_alloc::PageAllocator;
-use crate::base::event::Trace;
-use crate::base::frame::PageFlags;
-use crate::base::ids::MemcgId;
+use crate::base::event::{Detail, PageId, Trace, TraceEvent};
+use crate::base::frame::{NO_OWNER, PageFlags};
+use crate::base::ids::{MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneKind};
 use crate::base::sysctl::Sysctls;
 use crate::cgroup::tree::Memcgs;
@@ -105,6 +105,37 @@ impl<T: Trace> Core<T> {
     pub(crate) fn page_place(&self, pfn: Pfn) -> (ZoneKind, NodeId) {
         let zone = self.alloc.zone(self.alloc.zone_of(pfn));
         (zone.kind, zone.node)
+    }
+
+    /// Which page `pfn` is, for an event about it.
+    pub fn page_id(&self, pfn: Pfn) -> PageId {
+        let frames = &self.alloc.frames;
+        let is_anon = frames.flags(pfn).has(PageFlags::SWAP_BACKED) || frames.owner(pfn) == NO_OWNER;
+        PageId {
+            mapping: (!is_anon).then(|| MappingId(frames.owner(pfn))),
+            index: frames.index(pfn),
+            memcg: self.page_memcg(pfn),
+            node: self.page_place(pfn).1,
+            order: frames.order(pfn),
+        }
+    }
+
+    /// Tells of what reclaimers do, if anybody listens; if not, the event is not even made.
+    #[inline(always)]
+    pub fn tell(&mut self, event: impl FnOnce(&Self) -> TraceEvent) {
+        if self.alloc.trace.listens(Detail::Reclaim) {
+            let event = event(self);
+            self.alloc.trace.event(event);
+        }
+    }
+
+    /// Tells what becomes of a page, if anybody listens.
+    #[inline(always)]
+    pub fn tell_page(&mut self, pfn: Pfn, event: impl FnOnce(PageId) -> TraceEvent) {
+        if self.alloc.trace.listens(Detail::Page) {
+            let event = event(self.page_id(pfn));
+            self.alloc.trace.event(event);
+        }
     }
 
     /// Tries to allocate an object for a task of `memcg`.

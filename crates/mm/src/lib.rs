@@ -27,6 +27,15 @@ pub mod base {
 
 /// Which Linux this is.
 pub mod version {
+    pub(crate) mod decision;
+    /// Every decision with its answers, by the part of the kernel that asks.
+    pub mod decisions {
+        pub mod alloc;
+        pub mod cgroups;
+        pub mod files;
+        pub mod reclaim;
+        pub mod slab;
+    }
     pub mod effect;
     pub mod feature;
     pub mod geometry;

@@ -4,7 +4,7 @@
 //! to do.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a recording could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -36,10 +36,26 @@ pub enum RecordingError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The system refused to write more.
+    #[error("{source}; what was recorded up to then is in `{}`", path.display())]
+    Partial {
+        /// The folder that has no `MANIFEST`.
+        path: PathBuf,
+        /// What was refused.
+        source: Box<RecordingError>,
+    },
     /// There is no folder at the path.
-    #[error("there is no recording at `{}`", path.display())]
+    #[error("there is no recording at `{}`{}", path.display(), left_over(partial.as_deref()))]
     NoFolder {
         /// The path as given.
+        path: PathBuf,
+        /// What a run of that name left that did not end.
+        partial: Option<PathBuf>,
+    },
+    /// The folder holds something else.
+    #[error("`{}` holds no recording: it has no `{}`", path.display(), crate::MANIFEST)]
+    Foreign {
+        /// The folder.
         path: PathBuf,
     },
     /// The path is a file.
@@ -82,6 +98,14 @@ pub enum RecordingError {
         /// What was found, and what was expected.
         problem: String,
     },
+    /// A table cannot be read.
+    #[error("`{}` is no table that can be read: {problem}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found, and what was expected.
+        problem: String,
+    },
     /// A file reads well but is not the one that was written.
     #[error("`{}` was changed after it was written: {problem}", path.display())]
     Changed {
@@ -100,6 +124,11 @@ impl RecordingError {
             Self::NotAName { .. } => "name a folder that does not exist yet, such as `runs/first`",
             Self::NoParent { .. } => "name another folder",
             Self::Unwritable { .. } => "check permissions and free space there, or name another folder",
+            Self::Partial { source, .. } => source.hint(),
+            Self::NoFolder { partial: Some(_), .. } => {
+                "name what is left to read it as far as it goes, or make the run again"
+            }
+            Self::Foreign { .. } => "name the folder of a recording; `pagetide run ... --out DIR` makes one",
             Self::NoFolder { .. } => "check the path; `pagetide run ... --out DIR` makes a recording",
             Self::NotAFolder { .. } => "name the folder that holds the recording, not a file in it",
             Self::Missing { .. } => "copy the whole folder again, or make the run again",
@@ -108,9 +137,14 @@ impl RecordingError {
             }
             Self::Unreadable { .. } => "copy the whole folder again, or make the run again",
             Self::Schema { .. } => "read it with the pagetide that wrote it, or make the run again",
-            Self::Malformed { .. } | Self::Changed { .. } => {
+            Self::Malformed { .. } | Self::Changed { .. } | Self::Damaged { .. } => {
                 "it was cut short or edited: copy the folder again, or make the run again"
             }
         }
     }
+}
+
+fn left_over(partial: Option<&Path>) -> String {
+    let told = |path: &Path| format!(", but what a run left that did not end, in `{}`", path.display());
+    partial.map(told).unwrap_or_default()
 }

@@ -13,6 +13,13 @@ use std::num::NonZeroU32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(NonZeroU32);
 
+impl NameId {
+    /// The place among [`Names::texts`], from 0.
+    pub const fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
 /// All texts of a run's events, numbered in the order in which they came up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
@@ -46,7 +53,12 @@ impl Names {
     /// # Panics
     /// When `id` is of other names.
     pub fn text(&self, id: NameId) -> &str {
-        &self.texts[id.0.get() as usize - 1]
+        &self.texts[id.index()]
+    }
+
+    /// All texts, in the order of their numbers.
+    pub fn texts(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.texts.iter().map(String::as_str)
     }
 }
 

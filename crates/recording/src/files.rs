@@ -1,196 +1,116 @@
 //! A recording as the bytes of its files, and back. No disk: see [`crate::folder`].
 //!
-//! - `recording.json`: everything but the three below; keys in a fixed order, floats read back equal.
-//! - `scenario.toml`: the resolved scenario.
-//! - `series.csv`: `time_ns` and the columns that change, integers.
-//! - `waits.csv`: who waited for what, if that is known.
-//! - `MANIFEST`: format version, length and xxh3-128 of each file, and a hash over those lines.
+//! | file | what is in it |
+//! |---|---|
+//! | `recording.json` | everything but the others; keys in a fixed order, floats read back equal |
+//! | `scenario.toml` | the resolved scenario |
+//! | `series.parquet` | `time_ns` and the counters that change, integers |
+//! | `samples.parquet` | `name` and `value`, in the order in which they were taken, if there are any |
+//! | `waits.parquet` | who waited for what, if that is known |
+//! | `events/NNNNN.parquet` | what happened, if that was recorded; see [`crate::event_files`] |
+//! | `MANIFEST` | version of the format, length and hash of each file |
 //!
-//! The hashes find damage and careless edits; they are no signature.
+//! Versions 1 to 4 had text instead of Parquet: `old.rs`.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Serialize;
-use xxhash_rust::xxh3::xxh3_128;
 
-use crate::{Recording, RecordingError, SCHEMA, SCHEMA_OLDEST, SCHEMA_WAITED, Series, waits};
+use crate::manifest::{ContentHash, Manifest};
+use crate::table::{self, Cells, Column};
+use crate::{Recording, RecordingError, SCHEMA, SCHEMA_OLDEST, Series, old, waits};
 
-/// Name of the file with lengths and hashes.
-pub const MANIFEST: &str = "MANIFEST";
-/// Names of the files that `MANIFEST` always covers, in its order.
-pub const COVERED: [&str; 3] = ["recording.json", "scenario.toml", "series.csv"];
-/// Name of the file that it covers behind these if there is one.
-pub const WAITS: &str = "waits.csv";
-/// First line of `MANIFEST`.
-const TITLE: &str = "pagetide recording";
-/// What its last line begins with, and the end of the line before.
-const CONTENT: &str = "\ncontent ";
+/// Names of the files that every recording has.
+pub(crate) const JSON: &str = "recording.json";
+pub(crate) const SCENARIO: &str = "scenario.toml";
+pub(crate) const SERIES: &str = "series.parquet";
+/// Names of those that it has if there is something to put there.
+const SAMPLES: &str = "samples.parquet";
+const WAITS: &str = "waits.parquet";
 
-/// 128 bits that name the bytes of a recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ContentHash(pub u128);
+const TIME: &str = "time_ns";
 
-impl fmt::Display for ContentHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+/// The version of the last recordings of texts.
+const LAST_OF_TEXTS: u32 = 4;
+
+/// The files of a version: those that there always are, and those that there may be behind them.
+pub(crate) const fn names(schema: u32) -> ([&'static str; 3], &'static [&'static str]) {
+    match schema {
+        SCHEMA_OLDEST..=LAST_OF_TEXTS => ([JSON, SCENARIO, old::SERIES], &[old::WAITS]),
+        _ => ([JSON, SCENARIO, SERIES], &[SAMPLES, WAITS]),
     }
 }
 
 /// The bytes of a recording's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {
-    /// Contents in the order of [`COVERED`].
-    pub covered: [Vec<u8>; 3],
-    /// Contents of [`WAITS`].
-    pub waits: Option<Vec<u8>>,
-    /// Contents of `MANIFEST`.
-    pub manifest: Vec<u8>,
+    /// What is in each file, in the order of `MANIFEST`.
+    pub(crate) files: Vec<(String, Vec<u8>)>,
+    pub(crate) manifest: Manifest,
 }
 
 impl Files {
-    /// The bytes of `recording`.
+    /// The bytes of `recording` in the newest version.
     ///
     /// # Panics
-    /// When a row of the series does not have one value for each column, or there are waits in a
-    /// recording of a version that has none.
+    /// When a row of the series does not have one value for each column.
     pub fn encode(recording: &Recording) -> Self {
-        let covered = [
-            encode_json(recording),
-            recording.scenario_toml.clone().into_bytes(),
-            encode_series(&recording.series),
+        let mut files = vec![
+            (JSON, encode_json(recording)),
+            (SCENARIO, recording.scenario_toml.clone().into_bytes()),
+            (SERIES, table::encode(&series_columns(&recording.series))),
         ];
-        let waits = (!recording.waits.is_empty()).then(|| waits::encode(&recording.waits));
-        assert!(waits.is_none() || recording.schema >= SCHEMA_WAITED, "waits are set by `waited`");
-        let manifest = encode_manifest(recording.schema, &covered, waits.as_deref());
-        Self { covered, waits, manifest }
-    }
-
-    /// Whether `MANIFEST` says that there is a file of waits.
-    pub(crate) fn lists_waits(manifest: &[u8]) -> bool {
-        let line = format!("\nfile {WAITS} ");
-        manifest.windows(line.len()).any(|bytes| bytes == line.as_bytes())
+        if recording.samples.values().any(|samples| !samples.is_empty()) {
+            files.push((SAMPLES, table::encode(&sample_columns(&recording.samples))));
+        }
+        if !recording.waits.is_empty() {
+            files.push((WAITS, table::encode(&waits::columns(&recording.waits))));
+        }
+        let manifest = Manifest::new(files.iter().map(|(name, bytes)| (*name, bytes.as_slice())));
+        Self { files: files.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect(), manifest }
     }
 
     /// The recording in these bytes; `folder` is where they came from, for messages only.
     ///
     /// # Errors
-    /// Another schema, a file that is not what its name promises, a file that was changed.
+    /// A file that is not what its name promises, a file that was changed.
     pub fn decode(&self, folder: &Path) -> Result<Recording, RecordingError> {
-        let manifest_path = folder.join(MANIFEST);
-        let (listed, listed_waits) = decode_manifest(&self.manifest, &manifest_path)?;
-        let [json_path, scenario_path, series_path] = COVERED.map(|name| folder.join(name));
-        let [json, scenario, series] = &self.covered;
-
-        // Parse before comparing hashes: a place in a file helps more than "it differs".
-        let mut recording = decode_json(json, &json_path)?;
-        recording.scenario_toml = utf8(scenario, &scenario_path)?.to_owned();
-        let constant = recording.series.constant; // from recording.json
-        recording.series = Series { constant, ..decode_series(series, &series_path)? };
-        for (path, (bytes, listed)) in
-            [json_path, scenario_path, series_path].into_iter().zip(self.covered.iter().zip(listed))
-        {
-            listed.check(bytes, path)?;
+        let mut recording = Recording::new("", "", "", "", 0);
+        for (name, bytes) in &self.files {
+            let path = folder.join(name);
+            // A place in a text helps more than "it differs"; in a table there is none to tell.
+            if name.ends_with(".parquet") {
+                self.check(name, bytes, folder)?;
+            }
+            match name.as_str() {
+                JSON => recording = decode_json(bytes, &path)?,
+                SCENARIO => utf8(bytes, &path)?.clone_into(&mut recording.scenario_toml),
+                SERIES => decode_series(bytes, &path, &mut recording.series)?,
+                SAMPLES => recording.samples.append(&mut decode_samples(bytes, &path)?),
+                WAITS => recording.waits = waits::of_columns(table::decode(bytes.clone(), &path)?, &path)?,
+                old::SERIES => {
+                    let constant = std::mem::take(&mut recording.series.constant); // from recording.json
+                    recording.series = Series { constant, ..old::decode_series(bytes, &path)? };
+                }
+                old::WAITS => recording.waits = old::decode_waits(bytes, &path)?,
+                _ => unreachable!("`MANIFEST` has names of the format"),
+            }
         }
-        if let (Some(listed), Some(bytes)) = (listed_waits, &self.waits) {
-            let path = folder.join(WAITS);
-            recording = recording.waited(waits::decode(bytes, &path)?);
-            listed.check(bytes, path)?;
-        }
+        let mut texts = self.files.iter().filter(|(name, _)| !name.ends_with(".parquet"));
+        texts.try_for_each(|(name, bytes)| self.check(name, bytes, folder))?;
         Ok(recording)
     }
 
-    /// The hash over all of it, as the last line of `MANIFEST` has it.
+    fn check(&self, name: &str, bytes: &[u8], folder: &Path) -> Result<(), RecordingError> {
+        let listed = self.manifest.listed(name).expect("files are those of the manifest");
+        listed.check(bytes, folder.join(name))
+    }
+
+    /// The hash over all of it, as `MANIFEST` has it.
     pub fn content_hash(&self) -> ContentHash {
-        let end = self.manifest.windows(CONTENT.len()).position(|bytes| bytes == CONTENT.as_bytes());
-        ContentHash(xxh3_128(&self.manifest[..end.map_or(self.manifest.len(), |end| end + 1)]))
+        self.manifest.content_hash()
     }
-}
-
-// ---- MANIFEST
-
-/// What `MANIFEST` says about one file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Listed {
-    length: u64,
-    hash: u128,
-}
-
-impl Listed {
-    fn of(bytes: &[u8]) -> Self {
-        Self { length: bytes.len() as u64, hash: xxh3_128(bytes) }
-    }
-
-    fn check(self, bytes: &[u8], path: PathBuf) -> Result<(), RecordingError> {
-        let found = Self::of(bytes);
-        let problem = if found.length != self.length {
-            format!("it has {} bytes, `{MANIFEST}` says {}", found.length, self.length)
-        } else if found.hash != self.hash {
-            format!("its hash is {:032x}, `{MANIFEST}` says {:032x}", found.hash, self.hash)
-        } else {
-            return Ok(());
-        };
-        Err(RecordingError::Changed { path, problem })
-    }
-}
-
-/// All of `MANIFEST` but its last line.
-fn manifest_lines(schema: u32, covered: &[Vec<u8>; 3], waits: Option<&[u8]>) -> String {
-    let mut text = format!("{TITLE}\nschema {schema}\n");
-    let always = COVERED.into_iter().zip(covered.iter().map(Vec::as_slice));
-    for (name, bytes) in always.chain(waits.map(|bytes| (WAITS, bytes))) {
-        let Listed { length, hash } = Listed::of(bytes);
-        text.push_str(&format!("file {name} {length} {hash:032x}\n"));
-    }
-    text
-}
-
-fn encode_manifest(schema: u32, covered: &[Vec<u8>; 3], waits: Option<&[u8]>) -> Vec<u8> {
-    let lines = manifest_lines(schema, covered, waits);
-    let hash = ContentHash(xxh3_128(lines.as_bytes()));
-    format!("{lines}content {hash}\n").into_bytes()
-}
-
-/// What `MANIFEST` says of the files that are always there, and of the waits if there are any.
-fn decode_manifest(bytes: &[u8], path: &Path) -> Result<([Listed; 3], Option<Listed>), RecordingError> {
-    let text = utf8(bytes, path)?;
-    let malformed = |line: u64, problem: String| {
-        Err(RecordingError::Malformed { path: path.to_owned(), line, column: 1, problem })
-    };
-    let mut lines = text.lines().peekable();
-    if lines.next() != Some(TITLE) {
-        return malformed(1, format!("expected `{TITLE}`"));
-    }
-    match lines.next().and_then(|line| line.strip_prefix("schema ")?.parse::<u64>().ok()) {
-        Some(schema) if is_known(schema) => {}
-        Some(found) => return Err(RecordingError::Schema { path: path.to_owned(), found }),
-        None => return malformed(2, "expected `schema` and a number".into()),
-    }
-    let mut listed = [Listed { length: 0, hash: 0 }; 3];
-    for ((slot, name), number) in listed.iter_mut().zip(COVERED).zip(3..) {
-        let Some(found) = lines.next().and_then(|line| decode_file_line(line, name)) else {
-            return malformed(number, format!("expected `file {name}`, its length and its hash"));
-        };
-        *slot = found;
-    }
-    let waits = lines.peek().and_then(|line| decode_file_line(line, WAITS));
-    let covered_end = text.find(CONTENT).map_or(text.len(), |end| end + 1);
-    let hash = ContentHash(xxh3_128(&bytes[..covered_end]));
-    if text[covered_end..] != format!("content {hash}\n") {
-        let line = if waits.is_some() { 7 } else { 6 };
-        return malformed(line, "expected `content` and the hash of the lines above".into());
-    }
-    Ok((listed, waits))
-}
-
-fn is_known(schema: u64) -> bool {
-    (u64::from(SCHEMA_OLDEST)..=u64::from(SCHEMA)).contains(&schema)
-}
-
-fn decode_file_line(line: &str, name: &str) -> Option<Listed> {
-    let rest = line.strip_prefix("file ")?.strip_prefix(name)?.strip_prefix(' ')?;
-    let (length, hash) = rest.split_once(' ')?;
-    Some(Listed { length: length.parse().ok()?, hash: u128::from_str_radix(hash, 16).ok()? })
 }
 
 // ---- recording.json
@@ -204,7 +124,7 @@ struct Document<'a> {
     wall_ns: Option<u64>,
 }
 
-fn encode_json(recording: &Recording) -> Vec<u8> {
+pub(crate) fn encode_json(recording: &Recording) -> Vec<u8> {
     let wall_ns = recording.wall_ns.filter(|_| !recording.is_computed());
     let document = Document { recording, wall_ns };
     let mut bytes = serde_json::to_vec_pretty(&document).expect("maps with text keys always serialise");
@@ -212,7 +132,7 @@ fn encode_json(recording: &Recording) -> Vec<u8> {
     bytes
 }
 
-fn decode_json(bytes: &[u8], path: &Path) -> Result<Recording, RecordingError> {
+pub(crate) fn decode_json(bytes: &[u8], path: &Path) -> Result<Recording, RecordingError> {
     let text = utf8(bytes, path)?;
     let mut recording: Recording = serde_json::from_str(text).map_err(|error| {
         let (line, column) = (error.line() as u64, error.column() as u64);
@@ -221,7 +141,7 @@ fn decode_json(bytes: &[u8], path: &Path) -> Result<Recording, RecordingError> {
         let problem = message.strip_suffix(&place).unwrap_or(&message).to_owned();
         RecordingError::Malformed { path: path.to_owned(), line: line.max(1), column: column.max(1), problem }
     })?;
-    if !is_known(recording.schema.into()) {
+    if !(SCHEMA_OLDEST..=SCHEMA).contains(&recording.schema) {
         return Err(RecordingError::Schema { path: path.to_owned(), found: recording.schema.into() });
     }
     if recording.is_computed() {
@@ -230,66 +150,56 @@ fn decode_json(bytes: &[u8], path: &Path) -> Result<Recording, RecordingError> {
     Ok(recording)
 }
 
-// ---- series.csv
+// ---- series.parquet
 
-const TIME_COLUMN: &str = "time_ns";
-
-fn encode_series(series: &Series) -> Vec<u8> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let names = std::iter::once(TIME_COLUMN).chain(series.columns.iter().map(String::as_str));
-    writer.write_record(names).expect("memory takes every write");
+pub(crate) fn series_columns(series: &Series) -> Vec<Column> {
     for (time, values) in &series.rows {
         assert_eq!(values.len(), series.columns.len(), "the row at {time} ns does not fit the columns");
-        let fields = std::iter::once(time).chain(values).map(u64::to_string);
-        writer.write_record(fields).expect("memory takes every write");
     }
-    writer.into_inner().expect("memory takes every write")
-}
-
-fn decode_series(bytes: &[u8], path: &Path) -> Result<Series, RecordingError> {
-    let text = utf8(bytes, path)?;
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let malformed =
-        |line, column, problem| RecordingError::Malformed { path: path.to_owned(), line, column, problem };
-    let broken = |error: csv::Error| {
-        let line = error.position().map_or(1, csv::Position::line);
-        malformed(line, 1, csv_problem(&error))
+    let time = Column::of_u64(TIME, series.times_ns());
+    let column = |(place, name): (usize, &String)| {
+        Column::of_u64(name, series.rows.iter().map(|(_, values)| values[place]))
     };
-    let header = reader.headers().map_err(broken)?;
-    if header.get(0) != Some(TIME_COLUMN) {
-        return Err(malformed(1, 1, format!("expected the column `{TIME_COLUMN}`")));
-    }
-    let columns: Vec<String> = header.iter().skip(1).map(String::from).collect();
-    let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(broken)?;
-        let line = record.position().map_or(1, csv::Position::line);
-        let mut values = Vec::with_capacity(columns.len());
-        let (mut time, mut column) = (None, 1_u64);
-        for field in &record {
-            let number = field.parse::<u64>().map_err(|_| {
-                malformed(line, column, format!("`{}` is not a whole number", field.escape_default()))
-            })?;
-            if time.is_none() {
-                time = Some(number)
-            } else {
-                values.push(number)
-            }
-            column += field.len() as u64 + 1;
-        }
-        let time = time.ok_or_else(|| malformed(line, 1, "the row is empty".into()))?;
-        rows.push((time, values));
-    }
-    Ok(Series { columns, rows, ..Series::default() })
+    std::iter::once(time).chain(series.columns.iter().enumerate().map(column)).collect()
 }
 
-pub(crate) fn csv_problem(error: &csv::Error) -> String {
-    match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("the row has {len} fields, the header {expected_len}")
-        }
-        _ => error.to_string(),
+/// Fills in what is not in `recording.json`.
+pub(crate) fn decode_series(bytes: &[u8], path: &Path, series: &mut Series) -> Result<(), RecordingError> {
+    let damaged = |problem: String| RecordingError::Damaged { path: path.to_owned(), problem };
+    let mut columns = table::decode(bytes.to_vec(), path)?.into_iter();
+    let no_time = || damaged(format!("its first column is not `{TIME}`"));
+    let time = columns.next().filter(|column| column.name == TIME).ok_or_else(no_time)?;
+    let times = time.into_u64().ok_or_else(no_time)?;
+    series.rows = times.into_iter().map(|time| (time, Vec::with_capacity(columns.len()))).collect();
+    for column in columns {
+        series.columns.push(column.name.clone());
+        let name = column.name.clone();
+        let values = column.into_u64().ok_or_else(|| damaged(format!("`{name}` has no whole numbers")))?;
+        series.rows.iter_mut().zip(values).for_each(|((_, row), value)| row.push(value));
     }
+    Ok(())
+}
+
+// ---- samples.parquet
+
+fn sample_columns(samples: &BTreeMap<String, Vec<f64>>) -> Vec<Column> {
+    let names = samples.iter().flat_map(|(name, values)| values.iter().map(|_| name.as_str()));
+    let values = samples.values().flatten().copied().collect();
+    vec![Column::of_texts("name", names), Column::new("value", Cells::F64(values))]
+}
+
+fn decode_samples(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Vec<f64>>, RecordingError> {
+    let problem = || "expected `name`, a text, and `value`, a float".to_owned();
+    let damaged = || RecordingError::Damaged { path: path.to_owned(), problem: problem() };
+    let columns: [Column; 2] = table::decode(bytes.to_vec(), path)?.try_into().map_err(|_| damaged())?;
+    let [names, values] = columns;
+    let names = names.into_texts().ok_or_else(damaged)?;
+    let Column { cells: Cells::F64(values), present: None, .. } = values else { return Err(damaged()) };
+    let mut samples: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (name, value) in names.into_iter().zip(values) {
+        samples.entry(name).or_default().push(value);
+    }
+    Ok(samples)
 }
 
 // ---- text

@@ -1,52 +1,48 @@
 //! Recordings on disk: a folder that is complete or not there.
 //!
-//! The writer fills a hidden folder beside the target and renames it at the end, so that nobody
-//! ever sees half a recording, also after an error. The reader takes the files that `MANIFEST` names and ignores
-//! whatever else lies in the folder, such as a report made from it.
+//! The writer fills a folder `NAME.partial` beside the target and renames it at the end, so that nobody ever
+//! takes half a recording for a whole one. The reader takes the files that `MANIFEST` names and ignores whatever
+//! else lies in the folder, such as a report made from it. What is left when a run is killed is [`crate::growing`]'s.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::files::{COVERED, Files, MANIFEST, WAITS};
-use crate::{ContentHash, Recording, RecordingError};
+use crate::files::{Files, JSON};
+use crate::manifest::{MANIFEST, Manifest};
+use crate::{ContentHash, Recording, RecordingError, growing};
 
 impl Recording {
     /// Writes the recording as a new folder `path`, whose parents are made where they are missing;
-    /// returns the hash of what was written.
+    /// returns the hash of what was written. A run that is long or has events uses
+    /// [`crate::RecordingWriter`] instead.
     ///
     /// # Errors
     /// Something is there already, the system refuses. Nothing is left behind then, no parents
     /// either.
     pub fn write(&self, path: &Path) -> Result<ContentHash, RecordingError> {
         let files = Files::encode(self);
-        let partial = PartialFolder::create_for(path)?;
-        for (name, bytes) in COVERED.iter().zip(&files.covered) {
+        let mut partial = PartialFolder::create_for(path)?;
+        for (name, bytes) in &files.files {
             partial.write(name, bytes)?;
         }
-        if let Some(waits) = &files.waits {
-            partial.write(WAITS, waits)?;
-        }
-        partial.write(MANIFEST, &files.manifest)?;
+        partial.write(MANIFEST, &files.manifest.encode())?;
         partial.rename_to(path)?;
         Ok(files.content_hash())
     }
 
-    /// Reads the folder `path`.
+    /// Reads the folder `path`. What a run left that did not end is read as far as it goes, and says so
+    /// ([`Recording::incomplete`]).
     ///
     /// # Errors
-    /// No such folder, a file is missing or unreadable, of another schema, cut short or changed.
+    /// No such folder, no recording, a file is missing or unreadable, of a newer version, cut short or changed.
     pub fn read(path: &Path) -> Result<Self, RecordingError> {
-        if !path.exists() {
-            return Err(RecordingError::NoFolder { path: path.to_owned() });
-        }
-        if !path.is_dir() {
-            return Err(RecordingError::NotAFolder { path: path.to_owned() });
-        }
-        let manifest = read_file(&path.join(MANIFEST))?;
-        let [json, scenario, series] = COVERED.map(|name| read_file(&path.join(name)));
-        let waits = Files::lists_waits(&manifest).then(|| read_file(&path.join(WAITS))).transpose();
-        Files { covered: [json?, scenario?, series?], waits: waits?, manifest }.decode(path)
+        let Some(manifest) = manifest(path)? else { return growing::read(path) };
+        let read = |(name, _): &(String, _)| Ok((name.clone(), read_file(&path.join(name))?));
+        let files = manifest.files.iter().map(read).collect::<Result<_, RecordingError>>()?;
+        let recording = Files { files, manifest }.decode(path)?;
+        Ok(recording)
     }
 }
 
@@ -58,35 +54,74 @@ pub fn check_new_folder(path: &Path) -> Result<(), RecordingError> {
     PartialFolder::create_for(path).map(drop)
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, RecordingError> {
+/// What `MANIFEST` of a recording says; `None` for what a run left that did not end.
+///
+/// # Errors
+/// No recording, or `MANIFEST` cannot be read.
+pub(crate) fn manifest(folder: &Path) -> Result<Option<Manifest>, RecordingError> {
+    if !folder.exists() {
+        let partial = partial_name(folder, 1).filter(|partial| partial.is_dir());
+        return Err(RecordingError::NoFolder { path: folder.to_owned(), partial });
+    }
+    if !folder.is_dir() {
+        return Err(RecordingError::NotAFolder { path: folder.to_owned() });
+    }
+    let path = folder.join(MANIFEST);
+    match read_file(&path) {
+        Ok(bytes) => Manifest::decode(&bytes, &path).map(Some),
+        Err(RecordingError::Missing { .. }) if growing::is_one(folder) => Ok(None),
+        Err(RecordingError::Missing { .. }) if !folder.join(JSON).is_file() => {
+            Err(RecordingError::Foreign { path: folder.to_owned() })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, RecordingError> {
     fs::read(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => RecordingError::Missing { path: path.to_owned() },
         _ => RecordingError::Unreadable { path: path.to_owned(), source },
     })
 }
 
-/// A hidden folder beside the target; removed when dropped, unless it was renamed.
-struct PartialFolder {
-    path: PathBuf,
+/// Name of the folder in which a recording grows; further numbers are of others that were killed, or write
+/// at the same time.
+fn partial_name(target: &Path, number: u32) -> Option<PathBuf> {
+    let mut name = OsString::from(target.file_name()?);
+    name.push(if number == 1 { ".partial".to_owned() } else { format!(".partial-{number}") });
+    Some(target.with_file_name(name))
+}
+
+/// Whether `path` has the name of a folder in which a recording grows.
+pub fn is_partial(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let numbered = |rest: &str| rest.strip_prefix('-').is_some_and(|number| number.parse::<u32>().is_ok());
+    name.rsplit_once(".partial").is_some_and(|(_, rest)| rest.is_empty() || numbered(rest))
+}
+
+/// A folder beside the target; removed when dropped, unless it was renamed or is to be kept.
+#[derive(Debug)]
+pub(crate) struct PartialFolder {
+    pub(crate) path: PathBuf,
     /// Parents that were made for it, innermost first; removed with it.
     parents: Vec<PathBuf>,
 }
 
 impl PartialFolder {
-    fn create_for(target: &Path) -> Result<Self, RecordingError> {
-        let name = target.file_name().ok_or_else(|| RecordingError::NotAName { path: target.to_owned() })?;
+    pub(crate) fn create_for(target: &Path) -> Result<Self, RecordingError> {
+        let name = |number| partial_name(target, number);
+        let first = name(1).ok_or_else(|| RecordingError::NotAName { path: target.to_owned() })?;
         if target.symlink_metadata().is_ok() {
             return Err(RecordingError::Exists { path: target.to_owned() });
         }
-        let parent = match target.parent() {
+        let parent = match first.parent() {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
         let mut partial = Self { path: PathBuf::new(), parents: Vec::new() };
         partial.make_parents(parent)?;
         // Another writer, or one that was killed, may have left its own: take the next number.
-        for number in 0_u32.. {
-            let path = parent.join(format!(".{}.partial-{number}", name.to_string_lossy()));
+        for path in (1_u32..).filter_map(name) {
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Self { path, parents: std::mem::take(&mut partial.parents) }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -115,10 +150,11 @@ impl PartialFolder {
         Ok(())
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), RecordingError> {
+    /// Writes a file, which replaces one that was there.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), RecordingError> {
         let path = self.path.join(name);
         let write = || {
-            let mut file = fs::File::create_new(&path)?;
+            let mut file = fs::File::create(&path)?;
             file.write_all(bytes)?;
             file.sync_all()
         };
@@ -126,15 +162,21 @@ impl PartialFolder {
     }
 
     /// Linux refuses to rename a folder onto one that has files: of two writers one wins.
-    fn rename_to(mut self, target: &Path) -> Result<(), RecordingError> {
+    pub(crate) fn rename_to(&mut self, target: &Path) -> Result<(), RecordingError> {
         fs::rename(&self.path, target).map_err(|source| match source.kind() {
             io::ErrorKind::DirectoryNotEmpty
             | io::ErrorKind::AlreadyExists
             | io::ErrorKind::NotADirectory => RecordingError::Exists { path: target.to_owned() },
             _ => RecordingError::Unwritable { path: target.to_owned(), source },
         })?;
-        self.parents.clear();
+        self.keep();
         Ok(())
+    }
+
+    /// Leaves the folder where it is.
+    pub(crate) fn keep(&mut self) {
+        self.parents.clear();
+        self.path = PathBuf::new();
     }
 }
 
@@ -172,7 +214,10 @@ mod tests {
         assert_eq!(hash, example().content_hash());
         assert_eq!(Recording::read(&target).unwrap(), example());
         assert_eq!(names_in(parent.path()), ["first"]);
-        assert_eq!(names_in(&target), ["MANIFEST", "recording.json", "scenario.toml", "series.csv"]);
+        assert_eq!(
+            names_in(&target),
+            ["MANIFEST", "recording.json", "samples.parquet", "scenario.toml", "series.parquet"]
+        );
     }
 
     #[test]
@@ -191,12 +236,13 @@ mod tests {
     fn a_failed_write_leaves_nothing_behind() {
         let parent = tempfile::tempdir().unwrap();
         let target = parent.path().join("raced");
-        let partial = PartialFolder::create_for(&target).unwrap();
+        let mut partial = PartialFolder::create_for(&target).unwrap();
         partial.write(MANIFEST, b"x").unwrap();
         fs::create_dir(&target).unwrap();
         fs::write(target.join("theirs"), b"").unwrap();
         let error = partial.rename_to(&target).unwrap_err();
         assert!(matches!(error, RecordingError::Exists { .. }), "{error}");
+        drop(partial);
         assert_eq!(names_in(parent.path()), ["raced"]);
     }
 
@@ -206,7 +252,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let target = parent.path().join("a/b/first");
         let partial = PartialFolder::create_for(&target).unwrap();
-        assert_eq!(names_in(&parent.path().join("a/b")), [".first.partial-0"]);
+        assert_eq!(names_in(&parent.path().join("a/b")), ["first.partial"]);
         drop(partial);
         assert!(names_in(parent.path()).is_empty(), "a run that failed leaves no folders behind");
         example().write(&target).unwrap();
@@ -249,16 +295,16 @@ mod tests {
         let target = parent.path().join("first");
         let read = |path: &Path| Recording::read(path).unwrap_err();
         assert!(matches!(read(&target), RecordingError::NoFolder { .. }));
-        assert!(
-            matches!(read(parent.path()), RecordingError::Missing { path } if path.ends_with("MANIFEST"))
-        );
+        assert!(matches!(read(parent.path()), RecordingError::Foreign { .. }));
         example().write(&target).unwrap();
         assert!(matches!(read(&target.join("MANIFEST")), RecordingError::NotAFolder { .. }));
-        fs::remove_file(target.join("series.csv")).unwrap();
-        assert!(matches!(read(&target), RecordingError::Missing { path } if path.ends_with("series.csv")));
-        fs::create_dir(target.join("series.csv")).unwrap();
+        fs::remove_file(target.join("series.parquet")).unwrap();
         assert!(
-            matches!(read(&target), RecordingError::Unreadable { path, .. } if path.ends_with("series.csv"))
+            matches!(read(&target), RecordingError::Missing { path } if path.ends_with("series.parquet"))
+        );
+        fs::create_dir(target.join("series.parquet")).unwrap();
+        assert!(
+            matches!(read(&target), RecordingError::Unreadable { path, .. } if path.ends_with("series.parquet"))
         );
     }
 }

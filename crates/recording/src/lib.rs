@@ -11,11 +11,16 @@
 //! nothing that differs between machines. [`Recording::content_hash`] names them.
 
 pub mod error;
+pub mod event_files;
 pub mod events;
 pub mod files;
 pub mod folder;
+pub mod growing;
+mod manifest;
 mod number;
+mod old;
 pub mod series;
+mod table;
 pub mod waits;
 
 use std::collections::BTreeMap;
@@ -23,23 +28,20 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use error::RecordingError;
+pub use event_files::{EventReader, EventWriter};
 pub use events::{Chunk, Event, NameId, Names};
-pub use files::ContentHash;
+pub use growing::RecordingWriter;
+pub use manifest::{ContentHash, MANIFEST};
 pub use series::{Series, is_gauge};
 pub use waits::{WITHIN, Wait, WaitEnd, WaitKind};
 
-/// The newest version of the format on disk. A reader refuses any that is newer.
+/// The version of the format on disk, in which all recordings are written. A reader refuses any that is newer.
 ///
-/// A recording is written in the oldest version that holds it, so that older programs read what
-/// they can: version 2 has [`Recording::oom_kills`], version 3 [`Recording::waits`], version 4
-/// [`Recording::sections`], in the middle of what a task waited, and what is told of a kill beside the
-/// memory then.
-pub const SCHEMA: u32 = 4;
-/// The version of a recording with waits and nothing newer.
-const SCHEMA_WAITED: u32 = 3;
-/// The version of a recording with kills and without waits.
-const SCHEMA_KILLED: u32 = 2;
-/// The version of a recording that has nothing newer in it.
+/// Version 1 was CSV and JSON; 2 brought [`Recording::oom_kills`], 3 [`Recording::waits`], 4
+/// [`Recording::sections`], in the middle of what a task waited, and what is told of a kill beside the memory
+/// then; 5 Parquet instead of CSV, events, and which program made the recording on what.
+pub const SCHEMA: u32 = 5;
+/// The oldest version that is read.
 const SCHEMA_OLDEST: u32 = 1;
 
 /// What one run leaves.
@@ -48,8 +50,12 @@ const SCHEMA_OLDEST: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object with the keys of a recording")]
 pub struct Recording {
-    /// Version of the format, at most [`SCHEMA`].
+    /// Version of the format that it was read from; it is written as [`SCHEMA`].
+    #[serde(serialize_with = "newest")]
     pub schema: u32,
+    /// The pagetide that made it; empty before version 5 of the format.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
     /// What the run is called in tables; often the kernel.
     pub label: String,
     /// The workload, such as `hot-and-stream`.
@@ -60,6 +66,12 @@ pub struct Recording {
     pub kernel: String,
     /// The seed that all randomness of the run follows from.
     pub seed: u64,
+    /// The machine, simulated or not, in a few words; empty where nobody said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+    /// The command that makes the run again; empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
     /// The fully resolved scenario as TOML, opaque here. A file of its own on disk.
     #[serde(skip)]
     pub scenario_toml: String,
@@ -67,7 +79,8 @@ pub struct Recording {
     #[serde(with = "number::map")]
     pub metrics: BTreeMap<String, f64>,
     /// The workload's results that have many samples, in the order they were taken.
-    #[serde(with = "number::map_of_lists")]
+    /// A file of its own on disk, but for names without samples.
+    #[serde(default, with = "number::only_names", skip_serializing_if = "number::all_have_numbers")]
     pub samples: BTreeMap<String, Vec<f64>>,
     /// `/proc/vmstat`: events over the whole run; gauges (see [`is_gauge`]) at its end.
     pub vmstat: BTreeMap<String, u64>,
@@ -81,17 +94,14 @@ pub struct Recording {
     pub series: Series,
     /// Who waited, for what, and how long; of real kernels nobody knows it of every wait.
     pub stalls: Vec<Stall>,
-    /// Every wait that is known, with what ended it. A file of its own on disk, if there are any. Set it
-    /// by [`Recording::waited`].
+    /// Every wait that is known, with what ended it. A file of its own on disk, if there are any.
     #[serde(skip)]
     pub waits: Vec<Wait>,
-    /// How long tasks were in which parts of the kernel, if that is known and they were in any. Set it by
-    /// [`Recording::within`].
+    /// How long tasks were in which parts of the kernel, if that is known and they were in any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<SectionTime>,
     /// What the OOM killer took. If that ended the run ([`Recording::ended_by`]) there are no metrics, and all
-    /// else is as it was up to that moment; a workload that went on has its metrics. Set it by
-    /// [`Recording::killed`].
+    /// else is as it was up to that moment; a workload that went on has its metrics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oom_kills: Vec<OomKill>,
     /// What could not be measured or done on a real kernel, one sentence each, for the reader.
@@ -105,6 +115,10 @@ pub struct Recording {
     /// differs from machine to machine.
     #[serde(default, skip_serializing)] // files.rs writes it where it may
     pub wall_ns: Option<u64>,
+    /// The run did not end, or what wrote the recording did not: it holds what had reached the disk by then, and
+    /// [`Recording::notes`] say how much that is. Not written: such a folder has no `MANIFEST`.
+    #[serde(skip)]
+    pub incomplete: bool,
 }
 
 /// A part of a run that the workload named.
@@ -184,11 +198,9 @@ pub struct OomKill {
     pub gauges: BTreeMap<String, u64>,
 }
 
-impl OomKill {
-    /// Whether it holds what versions before 4 have no room for.
-    fn tells_more(&self) -> bool {
-        self.panicked || !self.why.is_empty() || !self.gauges.is_empty()
-    }
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks so
+fn newest<S: serde::Serializer>(_: &u32, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u32(SCHEMA)
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks so
@@ -206,12 +218,15 @@ impl Recording {
         seed: u64,
     ) -> Self {
         Self {
-            schema: SCHEMA_OLDEST,
+            schema: SCHEMA,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             label: label.into(),
             workload: workload.into(),
             backend: backend.into(),
             kernel: kernel.into(),
             seed,
+            machine: String::new(),
+            command: String::new(),
             scenario_toml: String::new(),
             metrics: BTreeMap::new(),
             samples: BTreeMap::new(),
@@ -227,6 +242,7 @@ impl Recording {
             events: 0,
             simulated_ns: 0,
             wall_ns: None,
+            incomplete: false,
         }
     }
 
@@ -250,7 +266,6 @@ impl Recording {
     #[must_use]
     pub fn killed(mut self, kills: Vec<OomKill>) -> Self {
         self.oom_kills = kills;
-        self.schema = self.oldest_schema();
         self
     }
 
@@ -258,7 +273,6 @@ impl Recording {
     #[must_use]
     pub fn waited(mut self, waits: Vec<Wait>) -> Self {
         self.waits = waits;
-        self.schema = self.oldest_schema();
         self
     }
 
@@ -266,21 +280,7 @@ impl Recording {
     #[must_use]
     pub fn within(mut self, sections: Vec<SectionTime>) -> Self {
         self.sections = sections;
-        self.schema = self.oldest_schema();
         self
-    }
-
-    /// The oldest version of the format that holds this.
-    fn oldest_schema(&self) -> u32 {
-        let tells_within = !self.sections.is_empty() || waits::tell_within(&self.waits);
-        if tells_within || self.oom_kills.iter().any(OomKill::tells_more) {
-            return SCHEMA;
-        }
-        match (self.waits.is_empty(), self.oom_kills.is_empty()) {
-            (false, _) => SCHEMA_WAITED,
-            (true, false) => SCHEMA_KILLED,
-            (true, true) => SCHEMA_OLDEST,
-        }
     }
 
     /// The kill that the run ended by: the panic, or the first one unless the workload went on, in which case it

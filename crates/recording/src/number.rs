@@ -72,8 +72,14 @@ pub(crate) mod map {
     }
 }
 
-/// For `BTreeMap<String, Vec<f64>>`.
-pub(crate) mod map_of_lists {
+/// Whether a map of lists has no name that would be lost without a place in JSON.
+pub(crate) fn all_have_numbers(map: &std::collections::BTreeMap<String, Vec<f64>>) -> bool {
+    map.values().all(|list| !list.is_empty())
+}
+
+/// For `BTreeMap<String, Vec<f64>>` whose numbers have a file of their own: names of empty lists are written,
+/// and whatever is there, is read.
+pub(crate) mod only_names {
     use super::Number;
     use serde::{Deserialize, Deserializer, Serializer};
     use std::collections::BTreeMap;
@@ -82,8 +88,8 @@ pub(crate) mod map_of_lists {
         map: &BTreeMap<String, Vec<f64>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let numbers = |list: &Vec<f64>| list.iter().copied().map(Number).collect::<Vec<_>>();
-        serializer.collect_map(map.iter().map(|(name, list)| (name, numbers(list))))
+        let empty = map.iter().filter(|(_, list)| list.is_empty());
+        serializer.collect_map(empty.map(|(name, _)| (name, [(); 0])))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(

@@ -1,5 +1,5 @@
-//! Who waited in which wait, for how long, what ended it, and whether anything could have: the file
-//! `waits.csv`, one row for waits of one task in one phase that are alike.
+//! Who waited in which wait, for how long, what ended it, and whether anything could have: a
+//! table on disk, one row for waits of one task in one phase that are alike.
 //!
 //! A simulated run has all of its waits, idle ones, too. A run on a real kernel has those that the
 //! kernel's tracepoints tell of, and of those not always whether they were futile: that is not known
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::RecordingError;
-use crate::files::{csv_problem, utf8};
+use crate::table::Column;
 
 /// Waits of one task in one phase that are alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub enum WaitEnd {
 }
 
 impl WaitKind {
-    const ALL: [(Self, &str); 5] = [
+    pub(crate) const ALL: [(Self, &str); 5] = [
         (Self::Idle, "idle"),
         (Self::Io, "io"),
         (Self::Writes, "writes"),
@@ -93,7 +93,8 @@ impl WaitKind {
 }
 
 impl WaitEnd {
-    const ALL: [(Self, &str); 3] = [(Self::Wake, "wake"), (Self::Timeout, "timeout"), (Self::Run, "run")];
+    pub(crate) const ALL: [(Self, &str); 3] =
+        [(Self::Wake, "wake"), (Self::Timeout, "timeout"), (Self::Run, "run")];
 }
 
 impl fmt::Display for WaitKind {
@@ -112,14 +113,12 @@ fn name_of<T: Copy + PartialEq>(all: &[(T, &'static str)], value: T) -> &'static
     all.iter().find(|(known, _)| *known == value).expect("every value has a name").1
 }
 
-fn named<T: Copy>(all: &[(T, &'static str)], name: &str) -> Option<T> {
+pub(crate) fn named<T: Copy>(all: &[(T, &'static str)], name: &str) -> Option<T> {
     all.iter().find(|(_, known)| *known == name).map(|(value, _)| *value)
 }
 
-/// Columns of all files; those of schema 3 have no others.
-const COLUMNS: usize = 11;
-
-const HEADER: [&str; COLUMNS + 2] = [
+/// Names of the columns.
+pub(crate) const HEADER: [&str; 13] = [
     "phase",
     "task",
     "wait",
@@ -135,96 +134,115 @@ const HEADER: [&str; COLUMNS + 2] = [
     "on",
 ];
 
-/// Whether the file needs the columns of schema 4.
-pub(crate) fn tell_within(waits: &[Wait]) -> bool {
-    waits.iter().any(|wait| !wait.within.is_empty() || !wait.on.is_empty())
-}
-
-pub(crate) fn encode(waits: &[Wait]) -> Vec<u8> {
-    let columns = if tell_within(waits) { HEADER.len() } else { COLUMNS };
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(&HEADER[..columns]).expect("memory takes every write");
-    for wait in waits {
-        let futile = match wait.futile {
-            Some(true) => "yes",
-            Some(false) => "no",
-            None => "unknown",
-        };
-        let lengths: Vec<String> =
-            wait.lengths.iter().map(|(class, count)| format!("{class}:{count}")).collect();
-        let fields = [
-            wait.phase.clone(),
-            wait.task.clone(),
-            wait.wait.clone(),
-            wait.kind.to_string(),
-            wait.ended.to_string(),
-            futile.to_owned(),
-            wait.count.to_string(),
-            wait.requested_ns.map_or_else(String::new, |ns| ns.to_string()),
-            wait.spent_ns.to_string(),
-            wait.longest_ns.to_string(),
-            lengths.join(" "),
-            wait.within.clone(),
-            wait.on.clone(),
-        ];
-        writer.write_record(&fields[..columns]).expect("memory takes every write");
-    }
-    writer.into_inner().expect("memory takes every write")
-}
-
-pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Vec<Wait>, RecordingError> {
-    let text = utf8(bytes, path)?;
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let malformed =
-        |line, problem| RecordingError::Malformed { path: path.to_owned(), line, column: 1, problem };
-    let broken = |error: csv::Error| {
-        let line = error.position().map_or(1, csv::Position::line);
-        malformed(line, csv_problem(&error))
+/// The table on disk.
+pub(crate) fn columns(waits: &[Wait]) -> Vec<Column> {
+    let texts = |name, of: fn(&Wait) -> &str| Column::of_texts(name, waits.iter().map(of));
+    let numbers = |name, of: fn(&Wait) -> u64| Column::of_u64(name, waits.iter().map(of));
+    let futile = waits.iter().map(|wait| match wait.futile {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "unknown",
+    });
+    let lengths = |wait: &Wait| {
+        let pairs = wait.lengths.iter().map(|(class, count)| format!("{class}:{count}"));
+        pairs.collect::<Vec<_>>().join(" ")
     };
-    let headers = reader.headers().map_err(broken)?;
-    if headers != HEADER[..] && headers != HEADER[..COLUMNS] {
-        return Err(malformed(1, format!("expected the columns `{}`", HEADER[..COLUMNS].join(","))));
-    }
-    let mut waits = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(broken)?;
-        let line = record.position().map_or(1, csv::Position::line);
-        let wait = decode_row(&record).map_err(|column| {
-            let field = record.get(column).unwrap_or_default().escape_default();
-            malformed(line, format!("`{field}` is no `{}`", HEADER[column]))
-        })?;
-        waits.push(wait);
-    }
-    Ok(waits)
+    let lengths: Vec<String> = waits.iter().map(lengths).collect();
+    let requested = Column::of_u64("requested_ns", waits.iter().filter_map(|wait| wait.requested_ns));
+    let present = waits.iter().map(|wait| wait.requested_ns.is_some().into()).collect();
+    vec![
+        texts("phase", |wait| &wait.phase),
+        texts("task", |wait| &wait.task),
+        texts("wait", |wait| &wait.wait),
+        texts("kind", |wait| name_of(&WaitKind::ALL, wait.kind)),
+        texts("ended", |wait| name_of(&WaitEnd::ALL, wait.ended)),
+        Column::of_texts("futile", futile),
+        numbers("count", |wait| wait.count),
+        Column { present: Some(present), ..requested },
+        numbers("spent_ns", |wait| wait.spent_ns),
+        numbers("longest_ns", |wait| wait.longest_ns),
+        Column::of_texts("lengths", lengths.iter().map(String::as_str)),
+        texts("within", |wait| &wait.within),
+        texts("on", |wait| &wait.on),
+    ]
 }
 
-/// One row; an error is the column that cannot be read.
-fn decode_row(record: &csv::StringRecord) -> Result<Wait, usize> {
-    let field = |column: usize| record.get(column).ok_or(column);
-    let number = |column| parsed::<u64>(field(column)?).ok_or(column);
-    Ok(Wait {
-        phase: field(0)?.to_owned(),
-        task: field(1)?.to_owned(),
-        wait: field(2)?.to_owned(),
-        kind: named(&WaitKind::ALL, field(3)?).ok_or(3_usize)?,
-        ended: named(&WaitEnd::ALL, field(4)?).ok_or(4_usize)?,
-        futile: match field(5)? {
-            "yes" => Some(true),
-            "no" => Some(false),
-            "unknown" => None,
-            _ => return Err(5),
-        },
-        count: number(6)?,
-        requested_ns: if field(7)?.is_empty() { None } else { Some(number(7)?) },
-        spent_ns: number(8)?,
-        longest_ns: number(9)?,
-        lengths: decode_lengths(field(10)?).ok_or(10_usize)?,
-        within: record.get(11).unwrap_or_default().to_owned(),
-        on: record.get(12).unwrap_or_default().to_owned(),
-    })
+/// The waits in a table of [`columns`].
+pub(crate) fn of_columns(columns: Vec<Column>, path: &Path) -> Result<Vec<Wait>, RecordingError> {
+    let no_wait = |place: usize| RecordingError::Damaged {
+        path: path.to_owned(),
+        problem: format!("`{}` is missing or tells of no wait", HEADER[place]),
+    };
+    let mut columns = Columns { columns: columns.into_iter(), place: 0 };
+    decode(&mut columns).ok_or_else(|| no_wait(columns.place.saturating_sub(1)))
 }
 
-fn decode_lengths(text: &str) -> Option<BTreeMap<u8, u64>> {
+/// Columns that are taken in the order of [`HEADER`].
+struct Columns {
+    columns: std::vec::IntoIter<Column>,
+    /// How many were taken.
+    place: usize,
+}
+
+impl Columns {
+    fn next(&mut self) -> Option<Column> {
+        self.place += 1;
+        self.columns.next().filter(|column| column.name == HEADER[self.place - 1])
+    }
+
+    fn texts(&mut self) -> Option<Vec<String>> {
+        self.next()?.into_texts()
+    }
+
+    fn numbers(&mut self) -> Option<Vec<u64>> {
+        self.next()?.into_u64()
+    }
+
+    fn read<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+        self.texts()?.iter().map(|text| read(text)).collect()
+    }
+}
+
+/// `None`: the column taken last cannot be read.
+fn decode(columns: &mut Columns) -> Option<Vec<Wait>> {
+    let [phase, task, wait] = [columns.texts()?, columns.texts()?, columns.texts()?];
+    let kind = columns.read(|text| named(&WaitKind::ALL, text))?;
+    let ended = columns.read(|text| named(&WaitEnd::ALL, text))?;
+    let futile = columns.read(futility)?;
+    let count = columns.numbers()?;
+    let requested_ns = columns.next()?.into_gappy_u64()?;
+    let [spent_ns, longest_ns] = [columns.numbers()?, columns.numbers()?];
+    let lengths = columns.read(decode_lengths)?;
+    let [within, on] = [columns.texts()?, columns.texts()?];
+    let row = |row: usize| Wait {
+        phase: phase[row].clone(),
+        task: task[row].clone(),
+        wait: wait[row].clone(),
+        within: within[row].clone(),
+        on: on[row].clone(),
+        kind: kind[row],
+        ended: ended[row],
+        futile: futile[row],
+        count: count[row],
+        requested_ns: requested_ns[row],
+        spent_ns: spent_ns[row],
+        longest_ns: longest_ns[row],
+        lengths: lengths[row].clone(),
+    };
+    Some((0..phase.len()).map(row).collect())
+}
+
+/// What the words of a file say; `None` where they say nothing.
+pub(crate) fn futility(text: &str) -> Option<Option<bool>> {
+    match text {
+        "yes" => Some(Some(true)),
+        "no" => Some(Some(false)),
+        "unknown" => Some(None),
+        _ => None,
+    }
+}
+
+pub(crate) fn decode_lengths(text: &str) -> Option<BTreeMap<u8, u64>> {
     let pair = |pair: &str| {
         let (class, count) = pair.split_once(':')?;
         Some((parsed(class)?, parsed(count)?))
@@ -232,16 +250,16 @@ fn decode_lengths(text: &str) -> Option<BTreeMap<u8, u64>> {
     text.split_ascii_whitespace().map(pair).collect()
 }
 
-/// A number as [`encode`] writes it, so that nothing reads back that would be written otherwise.
-fn parsed<T: FromStr + fmt::Display>(text: &str) -> Option<T> {
+/// A number as it is written, so that nothing reads back that would be written otherwise.
+pub(crate) fn parsed<T: FromStr + fmt::Display>(text: &str) -> Option<T> {
     text.parse::<T>().ok().filter(|number| number.to_string() == text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Recording;
     use crate::files::{Files, tests::example};
-    use crate::{OomKill, Recording};
 
     pub(crate) fn waits() -> Vec<Wait> {
         let wait = |task: &str, wait: &str, kind, ended, futile, count: u64, each_ns: u64| Wait {
@@ -273,107 +291,54 @@ mod tests {
     }
 
     #[test]
-    fn waits_read_back_equal_with_and_without_a_kill() {
-        let waited = example().waited(waits());
-        assert_eq!(waited.schema, 3);
-        assert_eq!(decode_files(&Files::encode(&waited)).unwrap(), waited);
-        let kill = OomKill {
-            at_ns: 1,
-            task: "t".into(),
-            cgroup: String::new(),
-            by_limit: false,
-            anon_pages: None,
-            ..OomKill::default()
-        };
-        for killed in [example().killed(vec![kill.clone()]).waited(waits()), waited.killed(vec![kill])] {
-            assert_eq!(killed.schema, 3);
-            assert_eq!(decode_files(&Files::encode(&killed)).unwrap(), killed);
-        }
-    }
-
-    /// What a task waited in the middle of takes two more columns and a newer schema; time in sections, too.
-    #[test]
-    fn what_is_told_of_sections_reads_back_equal_and_only_then_the_schema_is_newer() {
+    fn waits_read_back_equal_with_what_tasks_were_in_the_middle_of() {
         let mut told = waits();
         told[0].within = format!("allocation stall{WITHIN}super-block shrinker");
         told[0].on = "any write, \"or\" none".into();
-        let waited = example().waited(told);
-        let text = String::from_utf8(Files::encode(&waited).waits.unwrap()).unwrap();
-        let lines: Vec<&str> = text.lines().take(3).collect();
-        insta::assert_snapshot!(lines.join("\n"), @r#"
-        phase,task,wait,kind,ended,futile,count,requested_ns,spent_ns,longest_ns,lengths,within,on
-        read,reader-3,congestion_wait,writes,timeout,yes,8979,179580000000,179580000000,20000000,15:8979,allocation stall > super-block shrinker,"any write, ""or"" none"
-        read,reader-3,congestion_wait,writes,wake,no,2,40000000,6000000,3000000,15:2,,
-        "#);
-        let time = crate::SectionTime {
-            phase: "read".into(),
-            task: "reader-3".into(),
-            within: "allocation stall".into(),
-            count: 17,
-            spent_ns: 400,
-            longest_ns: 90,
-            waited: 3,
-        };
-        for recording in [waited.clone(), waited.within(vec![time.clone()]), example().within(vec![time])] {
-            assert_eq!(recording.schema, 4);
-            assert_eq!(decode_files(&Files::encode(&recording)).unwrap(), recording);
+        for waits in [waits(), told] {
+            let waited = example().waited(waits);
+            assert_eq!(decode_files(&Files::encode(&waited)).unwrap(), waited);
         }
-        assert_eq!(example().within(Vec::new()), example());
     }
 
     #[test]
-    fn the_bytes_of_waits_never_change() {
-        let files = Files::encode(&example().waited(waits()[..2].to_vec()));
-        insta::assert_snapshot!(String::from_utf8(files.waits.unwrap()).unwrap(), @r"
-        phase,task,wait,kind,ended,futile,count,requested_ns,spent_ns,longest_ns,lengths
-        read,reader-3,congestion_wait,writes,timeout,yes,8979,179580000000,179580000000,20000000,15:8979
-        read,reader-3,congestion_wait,writes,wake,no,2,40000000,6000000,3000000,15:2
-        ");
-        let manifest = String::from_utf8(files.manifest).unwrap();
-        assert!(
-            manifest.contains("\nschema 3\n") && manifest.contains("\nfile waits.csv 255 "),
-            "{manifest}"
-        );
-    }
-
-    /// A recording without waits is written as it always was, and read by programs that know no waits.
-    #[test]
-    fn without_waits_there_is_no_file_and_no_newer_schema() {
+    fn without_waits_there_is_no_file() {
         let files = Files::encode(&example().waited(Vec::new()));
         assert_eq!(files, Files::encode(&example()));
-        assert_eq!(files.waits, None);
-        assert!(files.manifest.starts_with(b"pagetide recording\nschema 1\n"));
+        assert!(files.files.iter().all(|(name, _)| name != "waits.parquet"));
         assert_eq!(decode_files(&files).unwrap().waits, []);
     }
 
     #[test]
-    fn what_is_no_wait_is_named_with_its_place() {
-        let header = HEADER[..COLUMNS].join(",");
-        let error = |text: String| decode(text.as_bytes(), Path::new("w.csv")).unwrap_err().to_string();
-        let row = |row: &str| error(format!("{header}\n{row}\n"));
+    fn what_is_no_wait_is_named_with_its_column() {
+        let error = |place: usize, column: Option<Column>| {
+            let mut columns = columns(&waits());
+            match column {
+                Some(column) => columns[place] = column,
+                None => columns.truncate(place),
+            }
+            of_columns(columns, Path::new("w.parquet")).unwrap_err().to_string()
+        };
+        let texts = |name, text: &'static str| Some(Column::of_texts(name, std::iter::repeat_n(text, 4)));
         let errors = [
-            error(String::new()),
-            error("task,wait\n".to_owned()),
-            row("p,t,w,io"),
-            row("p,t,w,naps,wake,no,1,,5,5,3:1"),
-            row("p,t,w,io,luck,no,1,,5,5,3:1"),
-            row("p,t,w,io,wake,maybe,1,,5,5,3:1"),
-            row("p,t,w,io,wake,no,-1,,5,5,3:1"),
-            row("p,t,w,io,wake,no,1,0x5,5,5,3:1"),
-            row("p,t,w,io,wake,no,1,,5,5,3=1"),
-            row("p,t,w,io,wake,no,01,,5,5,300:1"),
+            error(0, None),
+            error(1, texts("thread", "t")),
+            error(3, texts("kind", "naps")),
+            error(4, texts("ended", "luck")),
+            error(5, texts("futile", "maybe")),
+            error(6, texts("count", "1")),
+            error(10, texts("lengths", "3=1")),
+            error(11, None),
         ];
-        insta::assert_snapshot!(errors.join("\n"), @r"
-        `w.csv`, line 1, column 1: expected the columns `phase,task,wait,kind,ended,futile,count,requested_ns,spent_ns,longest_ns,lengths`
-        `w.csv`, line 1, column 1: expected the columns `phase,task,wait,kind,ended,futile,count,requested_ns,spent_ns,longest_ns,lengths`
-        `w.csv`, line 2, column 1: the row has 4 fields, the header 11
-        `w.csv`, line 2, column 1: `naps` is no `kind`
-        `w.csv`, line 2, column 1: `luck` is no `ended`
-        `w.csv`, line 2, column 1: `maybe` is no `futile`
-        `w.csv`, line 2, column 1: `-1` is no `count`
-        `w.csv`, line 2, column 1: `0x5` is no `requested_ns`
-        `w.csv`, line 2, column 1: `3=1` is no `lengths`
-        `w.csv`, line 2, column 1: `01` is no `count`
+        insta::assert_snapshot!(errors.join("\n"), @"
+        `w.parquet` is no table that can be read: `phase` is missing or tells of no wait
+        `w.parquet` is no table that can be read: `task` is missing or tells of no wait
+        `w.parquet` is no table that can be read: `kind` is missing or tells of no wait
+        `w.parquet` is no table that can be read: `ended` is missing or tells of no wait
+        `w.parquet` is no table that can be read: `futile` is missing or tells of no wait
+        `w.parquet` is no table that can be read: `count` is missing or tells of no wait
+        `w.parquet` is no table that can be read: `lengths` is missing or tells of no wait
+        `w.parquet` is no table that can be read: `within` is missing or tells of no wait
         ");
     }
 
@@ -384,13 +349,14 @@ mod tests {
         let waited = example().waited(waits());
         waited.write(&target).unwrap();
         assert_eq!(Recording::read(&target).unwrap(), waited);
-        let path = target.join("waits.csv");
-        let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, text.replace("reader-3", "reader-4")).unwrap();
+        let path = target.join("waits.parquet");
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[20] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
         let error = Recording::read(&target).unwrap_err();
         assert!(matches!(error, RecordingError::Changed { .. }), "{error}");
         std::fs::remove_file(&path).unwrap();
         let error = Recording::read(&target).unwrap_err();
-        assert!(matches!(error, RecordingError::Missing { path } if path.ends_with("waits.csv")));
+        assert!(matches!(error, RecordingError::Missing { path } if path.ends_with("waits.parquet")));
     }
 }

@@ -17,10 +17,9 @@ use serde_json::{Value, json};
 
 use crate::Group;
 use crate::compared::absent;
-use crate::export::seconds;
 use crate::findings::change_of;
 use crate::judge::{Side, is_modelled};
-use crate::number::{duration, plain};
+use crate::number::{duration, plain, seconds};
 use crate::table::{Align, Table};
 use crate::waits::{share, without_number};
 use crate::wrap::paragraph;
@@ -215,7 +214,7 @@ pub(crate) fn who_blocks(recording: &Recording, all: bool, width: usize) -> Stri
 }
 
 /// A task by its name, several by what their names have in common.
-fn who(tasks: &BTreeSet<&str>) -> String {
+pub(crate) fn who(tasks: &BTreeSet<&str>) -> String {
     let stems: BTreeSet<String> = tasks.iter().map(|task| without_number(task)).collect();
     match (tasks.first(), stems.first()) {
         (Some(&only), _) if tasks.len() == 1 => only.to_owned(),

@@ -11,6 +11,7 @@ use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::findings::{all_counters, findings, waited_table};
 use crate::histogram::histogram;
 use crate::judge::{Change, Side};
+use crate::limits::{limits_markdown, limits_text};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
 use crate::printed::{printed, printed_markdown};
@@ -46,6 +47,7 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
     for line in footer(&compared.first, groups) {
         text += &paragraph(&line, width, 2);
     }
+    text += &separated(limits_text(&view.limits, width));
     text += &separated(printed(groups, width));
     text += &separated(findings(groups, view.all, width));
     text += &separated(blocked(groups, view.all, width));
@@ -82,6 +84,7 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
     let lines =
         |rows: &Rows| footer(rows, groups).into_iter().map(|line| format!("\n{line}\n")).collect::<String>();
     text += &lines(&compared.first);
+    text += &separated(limits_markdown(&view.limits));
     text += &separated(printed_markdown(groups));
     let waited = waited_table(groups, view.all);
     if !waited.is_empty() {

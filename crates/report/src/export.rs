@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use crate::blocked::{sections_csv, sections_json};
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::judge::LEVEL;
+use crate::limits::{limits_csv, limits_value};
 use crate::measure::Direction;
+use crate::number::seconds;
 use crate::oom::oom_json;
 use crate::view::View;
 use crate::waits::{waits_csv, waits_json};
@@ -36,7 +38,8 @@ pub fn to_json(recordings: &[&Recording]) -> Result<String, ReportError> {
 ///
 /// A row is one metric of one column, called `label`, against the baseline; `values` has `{"mean",
 /// "sd", "n"}` for both by label. `interval` and `p` hold over `tests` tests together at `level`; they
-/// are `null` where nothing was tested. `direction` tells what is better.
+/// are `null` where nothing was tested. `direction` tells what is better. With limits there is a key `limits`:
+/// `[{"limit", "label", "baseline", "value", "outcome", "fails", "why"}]`.
 ///
 /// # Errors
 /// No group, a group without recordings, different workloads.
@@ -51,13 +54,17 @@ pub(crate) fn compare_value(groups: &[Group<'_>], view: &View) -> Result<Value, 
     let groups = &by_seed(groups)[..];
     let Compared { first, rest } = Compared::of(groups, view);
     let rows: Vec<Value> = [&first, &rest].into_iter().flat_map(|rows| judged(rows, groups)).collect();
-    Ok(json!({
+    let mut object = json!({
         "schema": 1,
         "workload": workload,
         "runs": runs,
         "warnings": view.warnings,
         "comparison": { "baseline": groups[0].label, "level": LEVEL, "rows": rows },
-    }))
+    });
+    if !view.limits.is_empty() {
+        object["limits"] = limits_value(&view.limits);
+    }
+    Ok(object)
 }
 
 /// One object for each metric of each group but the first.
@@ -146,10 +153,6 @@ pub(crate) fn run(recording: &Recording) -> Value {
     })
 }
 
-pub(crate) fn seconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e9
-}
-
 /// One row for each number, for spreadsheets and data frames:
 /// `workload,label,backend,kernel,seed,kind,name,index,value`.
 ///
@@ -168,7 +171,8 @@ pub fn to_csv(recordings: &[&Recording]) -> Result<String, ReportError> {
 
 /// The rows of [`to_csv`], then those of `kind` `comparison`: for each metric of each column against
 /// the first one of `index` `change`, `change_percent`, `low` and `high` (the interval), `p` and
-/// `verdict`, a word. Backend, kernel and seed are empty there, and so is what was not tested.
+/// `verdict`, a word; then those of `kind` `limit`, whose value is the outcome. Backend, kernel and seed are empty
+/// there, and so is what was not tested.
 ///
 /// # Errors
 /// No group, a group without recordings, different workloads.
@@ -205,6 +209,10 @@ pub(crate) fn compare_csv_with(
                 records.push(cells.map(str::to_owned));
             }
         }
+    }
+    for [label, limit, outcome] in limits_csv(&view.limits) {
+        let cells = [workload, label, "", "", "", "limit", limit, "outcome", outcome];
+        records.push(cells.map(str::to_owned));
     }
     Ok(written(records))
 }

@@ -117,6 +117,11 @@ pub fn percent_with_interval(percent: f64, low: f64, high: f64) -> String {
     format!("{} % [{}, {}]", write(percent), write(low), write(high))
 }
 
+/// Nanoseconds as seconds, for programs.
+pub(crate) fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
 /// A length of time in the unit that suits it: `17 ns`, `4.6 µs`, `900 ms`, `23.14 s`.
 pub fn duration(nanoseconds: f64) -> String {
     for (unit, scale) in [("s", 1e9), ("ms", 1e6), ("µs", 1e3)] {
@@ -145,7 +150,7 @@ fn visible_places(value: f64, places: usize) -> usize {
 }
 
 /// A number to this many significant digits, without trailing zeros after the point.
-fn significant(value: f64, digits: i32) -> String {
+pub(crate) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 {
         return "0".into();
     }

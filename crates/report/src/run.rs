@@ -235,7 +235,8 @@ fn counters_of<'a>(
         .filter(move |(name, _)| PARTS.contains(&&name[key.len()..]))
 }
 
-fn sum(vmstat: &BTreeMap<String, u64>, key: &str) -> Option<f64> {
+/// The counters that `key` begins together; `None` where there is none.
+pub(crate) fn sum(vmstat: &BTreeMap<String, u64>, key: &str) -> Option<f64> {
     counters_of(vmstat, key).map(|(_, &count)| count as f64).reduce(|a, b| a + b)
 }
 

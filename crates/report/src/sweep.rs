@@ -8,9 +8,9 @@ use recording::Recording;
 use serde_json::{Map, Value, json};
 
 use crate::ReportError;
-use crate::export::{run, seconds};
+use crate::export::run;
 use crate::notes::{notes_markdown, notes_text, separated};
-use crate::number::plain;
+use crate::number::{plain, seconds};
 use crate::oom::oom_killed;
 use crate::table::{Align, Table, clean};
 use crate::view::{Headline, Measure, Measures, Scale, View};

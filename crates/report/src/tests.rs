@@ -70,7 +70,7 @@ fn run(label: &str, seed: u64, kept: f64) -> Recording {
     }
 }
 
-fn group<'a>(label: &str, recordings: &'a [Recording]) -> Group<'a> {
+pub(crate) fn group<'a>(label: &str, recordings: &'a [Recording]) -> Group<'a> {
     Group {
         label: label.into(),
         command: format!("pagetide run hot-and-stream --kernel {label}"),
@@ -448,6 +448,6 @@ proptest! {
 
 mod blocking;
 mod columns;
-mod golden;
+pub(crate) mod golden;
 mod judging;
 mod waited;

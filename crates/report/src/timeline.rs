@@ -27,15 +27,30 @@ const LINES: [(&str, Kind, &[&str]); 9] = [
 /// Columns of the terminal that names and figures take.
 const BESIDE_BARS: usize = 50;
 
+/// How readings become bars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
+    /// How much there is.
     Level,
+    /// What has happened, as a rate.
     Events,
 }
+
+/// A line of its own: name, unit, how to read it, and a value for each reading.
+pub(crate) type Line = (String, &'static str, Kind, Vec<f64>);
 
 /// The time line for `width` columns; empty when there are fewer than two readings or none of the
 /// quantities.
 pub(crate) fn timeline(recording: &Recording, width: usize) -> String {
+    let line = |(name, kind, counters): (&str, Kind, &[&str])| {
+        let unit = if kind == Kind::Level { "pages" } else { "per s" };
+        Some((name.to_owned(), unit, kind, summed(&recording.series, counters)?))
+    };
+    timeline_of(recording, LINES.into_iter().filter_map(line), width)
+}
+
+/// As [`timeline`], of these lines; those that are 0 throughout are left out.
+pub(crate) fn timeline_of(recording: &Recording, lines: impl Iterator<Item = Line>, width: usize) -> String {
     let series = &recording.series;
     let times: Vec<u64> = series.times_ns().collect();
     let (Some(&start), Some(&last)) = (times.first(), times.last()) else { return String::new() };
@@ -47,17 +62,15 @@ pub(crate) fn timeline(recording: &Recording, width: usize) -> String {
     let bars = width.saturating_sub(BESIDE_BARS).clamp(10, 60).min(times.len() - 1);
     let mut table = Table::new(["", "", "least to most", ""].map(|text| (text.to_owned(), Align::Left)));
     let mut has_blanks = false;
-    for (name, kind, counters) in LINES {
-        let Some(values) = summed(series, counters) else { continue };
+    for (name, unit, kind, values) in lines {
         let shown: Vec<Option<f64>> =
             (0..bars).map(|bar| value_of_bar(&times, &values, axis.bar(bar, bars), kind)).collect();
         let known = || shown.iter().flatten().copied();
         let (least, most) = known().fold((f64::MAX, 0.0_f64), |(l, m), x| (l.min(x), m.max(x)));
         if most > 0.0 {
             has_blanks |= shown.contains(&None);
-            let unit = if kind == Kind::Level { "pages" } else { "per s" };
             table.push([
-                name.into(),
+                name,
                 drawn(&shown, most),
                 format!("{} to {}", plain(least), plain(most)),
                 unit.into(),
@@ -138,7 +151,8 @@ fn counted(times: &[u64], values: &[f64], at: f64) -> f64 {
     values[before] + (values[before + 1] - values[before]) * past
 }
 
-fn summed(series: &Series, counters: &[&str]) -> Option<Vec<f64>> {
+/// A value for each reading: these counters together; `None` where the series has none of them.
+pub(crate) fn summed(series: &Series, counters: &[&str]) -> Option<Vec<f64>> {
     let columns = counters.iter().filter_map(|name| series.column(name));
     columns
         .map(|column| column.into_iter().map(|value| value as f64).collect::<Vec<_>>())

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use recording::Recording;
 use stats::describe::{harmonic_mean, mean};
 
+use crate::limits::Judged;
 use crate::measure::{Direction, direction, is_rate, unit};
 
 /// A measure that a person looks at first.
@@ -39,11 +40,13 @@ pub struct View {
     pub headlines: Vec<Headline>,
     /// What the reader of a comparison has to know about its sides.
     pub warnings: Vec<String>,
+    /// Limits on a comparison, judged already.
+    pub limits: Vec<Judged>,
 }
 
 impl From<usize> for View {
     fn from(width: usize) -> Self {
-        Self { width, all: false, headlines: Vec::new(), warnings: Vec::new() }
+        Self { width, all: false, headlines: Vec::new(), warnings: Vec::new(), limits: Vec::new() }
     }
 }
 
@@ -103,7 +106,7 @@ impl Measure {
         Self { name, unit, direction, of, resolution, help, from_samples, is_headline: true }
     }
 
-    fn named(name: &str, from_samples: bool) -> Self {
+    pub(crate) fn named(name: &str, from_samples: bool) -> Self {
         Self {
             name: name.to_owned(),
             unit: unit(name),

@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::{Recording, Wait, WaitEnd, WaitKind};
 use serde_json::{Value, json};
 
-use crate::export::seconds;
-use crate::number::duration;
+use crate::number::{duration, seconds};
 use crate::table::{Align, Table};
 
 /// Rows that the tables show when nobody asks for all.
@@ -18,18 +17,18 @@ const ROWS_MAX: usize = 12;
 
 /// Waits that are one row.
 #[derive(Debug, Clone, Default)]
-struct Sum<'a> {
-    tasks: BTreeSet<&'a str>,
+pub(crate) struct Sum<'a> {
+    pub(crate) tasks: BTreeSet<&'a str>,
     /// How many tasks, where their names are not kept.
     unnamed: usize,
-    count: u128,
-    timed_out: u128,
-    spent_ns: u128,
-    futile_ns: u128,
-    unknown_ns: u128,
-    longest_ns: u64,
+    pub(crate) count: u128,
+    pub(crate) timed_out: u128,
+    pub(crate) spent_ns: u128,
+    pub(crate) futile_ns: u128,
+    pub(crate) unknown_ns: u128,
+    pub(crate) longest_ns: u64,
     /// Whether such waits can be futile.
-    imposed: bool,
+    pub(crate) imposed: bool,
 }
 
 impl<'a> Sum<'a> {
@@ -51,7 +50,7 @@ impl<'a> Sum<'a> {
     }
 
     /// The part of the time that was futile.
-    fn futile(&self) -> String {
+    pub(crate) fn futile(&self) -> String {
         let percent = |part: u128| share(part, self.spent_ns);
         match (self.imposed, self.unknown_ns) {
             (false, _) => "-".to_owned(),
@@ -76,7 +75,10 @@ pub(crate) fn share(part: u128, whole: u128) -> String {
 }
 
 /// Sums of the waits that somebody suffered, by `key`, the longest first.
-fn sums<'a, K: Ord + Clone>(recording: &'a Recording, key: impl Fn(&'a Wait) -> K) -> Vec<(K, Sum<'a>)> {
+pub(crate) fn sums<'a, K: Ord + Clone>(
+    recording: &'a Recording,
+    key: impl Fn(&'a Wait) -> K,
+) -> Vec<(K, Sum<'a>)> {
     let mut sums: BTreeMap<K, Sum<'a>> = BTreeMap::new();
     for wait in recording.waits.iter().filter(|wait| wait.kind != WaitKind::Idle) {
         sums.entry(key(wait)).or_default().add(wait);

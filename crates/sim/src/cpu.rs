@@ -126,6 +126,9 @@ impl State {
         let home = cpu.unwrap_or_else(|| self.shortest_queue());
         self.tasks.push(Task::new(Some(program), home, cpu.is_some()));
         self.records.push(TaskRecord { name: name.to_owned(), waits: Vec::new(), sections: Vec::new() });
+        if let Some(log) = &self.log {
+            log.name_task(name);
+        }
         self.make_ready(now, index, false);
         index
     }

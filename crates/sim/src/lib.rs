@@ -21,6 +21,7 @@
 //! | `cost.rs` | nanoseconds for each operation |
 //! | `machines/` | the machines that runs can name |
 //! | `run.rs`, `system.rs`, `sample.rs` | a workload from boot to end, its system calls, its samples |
+//! | `trace.rs` | events of a run, row by row, for whoever wants them |
 //! | `check.rs` | the invariants that hold between two events |
 //!
 //! Deliberately absent: threads, atomics in the model, a clock, randomness, and allocation for
@@ -46,6 +47,7 @@ mod state;
 mod sweep;
 mod system;
 mod task;
+pub mod trace;
 mod wait;
 
 #[cfg(test)]

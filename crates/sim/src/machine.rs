@@ -9,6 +9,8 @@ use std::task::{Context, Poll};
 
 use kernel::machine::{CostOp, IoRequest, Machine, QueueId, TaskId, WaitReason, Woken};
 use kernel::section::{Section, Whom};
+use mm::base::event::Detail;
+use mm::base::ids::MappingId;
 use units::{CpuId, Nanos};
 
 use crate::attribution::Waits;
@@ -18,6 +20,7 @@ use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::task::FOREVER;
 use crate::task::Program;
+use crate::trace::{EventLog, SimTrace, Sink};
 use crate::wait::{Stall, Unfinished};
 
 /// A handle of a simulated machine; clones are handles of the same one.
@@ -84,6 +87,24 @@ impl Sim {
     /// When one does not hold, which is a bug of this crate.
     pub fn check(&self) {
         self.core.state.borrow().check();
+    }
+
+    /// Where rows of events go, if anybody wants them.
+    pub(crate) fn event_log(&self) -> Option<Rc<EventLog>> {
+        self.core.state.borrow().log.clone()
+    }
+
+    /// The pages of `mapping` are from now on those of the file at `path`.
+    pub(crate) fn name_mapping(&self, mapping: MappingId, path: &str) {
+        self.core.name_mapping(mapping, path);
+    }
+
+    /// A tracer for the kernel, whose rows and those of the machine go to `sink`. To be called before anything
+    /// else is.
+    pub(crate) fn trace(&self, detail: Detail, sink: Sink) -> SimTrace {
+        let log = EventLog::new(sink);
+        self.core.state.borrow_mut().log = Some(Rc::clone(&log));
+        SimTrace::new(Rc::clone(&self.core), log, detail)
     }
 
     /// Ends the running task's turn with a request.
@@ -213,6 +234,9 @@ impl Machine for Sim {
     fn submit(&self, request: IoRequest) {
         let mut state = self.core.state.borrow_mut();
         let sent = self.core.now.get() + self.core.debt.get();
+        if let Some(log) = &state.log {
+            log.request(self.core.now.get(), self.core.task.get(), request);
+        }
         state.submit(sent, request, self.current_cpu());
         self.core.lower_horizon(&state);
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kernel::{Filesystem, Kernel, KernelConfig, Machine, OomKill, WaitReason};
-use mm::base::event::NoTrace;
+use mm::base::event::{Detail, NoTrace, Trace};
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use mm::{MemcgId, Violation};
@@ -24,6 +24,7 @@ use crate::sample::{PhaseSample, Sampler};
 use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::system::SimSystem;
+use crate::trace::{EventNames, EventRow};
 use crate::wait::Stall;
 
 /// What runs.
@@ -36,7 +37,7 @@ pub enum Program {
 }
 
 impl Program {
-    async fn run(self, system: SimSystem) -> Result<Outcome, WorkloadError> {
+    async fn run<T: Trace>(self, system: SimSystem<T>) -> Result<Outcome, WorkloadError> {
         match self {
             Self::Workload(workload) => workload.run(system).await,
             Self::Replay(replay) => replay.run(system).await,
@@ -189,9 +190,48 @@ pub fn run(
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     simulation.stop_on(stop);
     simulation.on_progress(progress);
-    let kernel = boot_kernel(spec, &simulation)?;
+    let kernel = boot_kernel(spec, &simulation, NoTrace)?;
     let program = spec.program.clone();
     run_program(spec, simulation, kernel, |system| program.run(system))
+}
+
+/// As [`run`], and hands rows of the events of this detail to `sink`, chunk by chunk, from boot to the instant at
+/// which the program has ended. The result is the same as without.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run_traced(
+    spec: &SimRun,
+    stop: Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    detail: Detail,
+    sink: impl FnMut(&[EventRow], &EventNames) + 'static,
+) -> Result<SimResult, SimError> {
+    let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
+    simulation.stop_on(stop);
+    simulation.on_progress(progress);
+    let machine = simulation.machine();
+    let trace = machine.trace(detail, Box::new(sink));
+    let kernel = boot_kernel(spec, &simulation, trace)?;
+    for disk in 0..machine.device_count().max(1) {
+        machine.name_mapping(kernel.device_mapping(disk), &device_name(disk));
+    }
+    let program = spec.program.clone();
+    let result = run_program(spec, simulation, kernel, |system| program.run(system));
+    end_events(&machine);
+    result
+}
+
+/// What rows call the block device `disk` as a file.
+pub fn device_name(disk: u16) -> String {
+    format!("block device {disk}")
+}
+
+/// Events from here on are none of the run.
+fn end_events(machine: &Sim) {
+    if let Some(log) = machine.event_log() {
+        log.close();
+    }
 }
 
 /// When a verified run is checked.
@@ -253,7 +293,7 @@ where
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
-    let kernel = boot_kernel(spec, &simulation)?;
+    let kernel = boot_kernel(spec, &simulation, NoTrace)?;
     let machine = simulation.machine();
     if checks != Checks::AtTheEnd {
         let (machine, kernel) = (machine.clone(), kernel.clone());
@@ -279,7 +319,11 @@ where
     Ok((result, machine.statistics()))
 }
 
-fn boot_kernel(spec: &SimRun, simulation: &Simulation) -> Result<Kernel<Sim, NoTrace>, SimError> {
+fn boot_kernel<T: Trace>(
+    spec: &SimRun,
+    simulation: &Simulation,
+    trace: T,
+) -> Result<Kernel<Sim, T>, SimError> {
     let config = KernelConfig {
         version: spec.kernel.clone(),
         sysctls: spec.sysctls.clone(),
@@ -290,18 +334,19 @@ fn boot_kernel(spec: &SimRun, simulation: &Simulation) -> Result<Kernel<Sim, NoT
         readahead_pages: spec.readahead_pages,
         seed: Seed(spec.seed),
     };
-    Kernel::boot(simulation.machine(), config, NoTrace).map_err(SimError::Boot)
+    Kernel::boot(simulation.machine(), config, trace).map_err(SimError::Boot)
 }
 
 /// Runs `program` as the first process of a machine that has just booted.
-fn run_program<F, Fut>(
+fn run_program<T, F, Fut>(
     spec: &SimRun,
     mut simulation: Simulation,
-    kernel: Kernel<Sim, NoTrace>,
+    kernel: Kernel<Sim, T>,
     program: F,
 ) -> Result<SimResult, SimError>
 where
-    F: FnOnce(SimSystem) -> Fut + 'static,
+    T: Trace,
+    F: FnOnce(SimSystem<T>) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
     let machine = simulation.machine();
@@ -323,6 +368,7 @@ where
             };
             // What the program read last and what the recording holds are readings of one instant.
             let end = sampler.borrow_mut().end(kernel.machine().now(), &kernel);
+            end_events(kernel.machine());
             *outcome.borrow_mut() = Some((result, end));
         })
     };
@@ -380,9 +426,9 @@ fn out_of_memory_at_start(errno: kernel::Errno) -> WorkloadError {
     WorkloadError::from(workload::SystemError::new("spawn", "workload", errno))
 }
 
-fn start_monitor(
+fn start_monitor<T: Trace>(
     machine: &Sim,
-    kernel: &Kernel<Sim, NoTrace>,
+    kernel: &Kernel<Sim, T>,
     sampler: &Rc<RefCell<Sampler>>,
     period: Nanos,
 ) {

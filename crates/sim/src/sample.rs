@@ -10,9 +10,11 @@ use std::collections::BTreeMap;
 
 use kernel::Kernel;
 use mm::MemcgId;
+use mm::alloc::watermark::Mark;
 use mm::alloc::zone::Zone;
-use mm::base::event::NoTrace;
+use mm::base::event::Trace;
 use mm::base::gfp::MigrateType;
+use mm::cgroup::tree::{Memcg, UNLIMITED};
 use mm::version::geometry::Cache;
 use units::Nanos;
 use workload::Outcome;
@@ -44,8 +46,10 @@ pub(crate) struct AtEnd {
 /// How often the monitor of a measured guest read `memory.stat`.
 const MONITOR_PERIOD: Nanos = Nanos::from_secs(1);
 
-/// Counters of cgroups that are sampled, under the names of `memory.stat`.
-const MEMCG_COLUMNS: [&str; 9] = [
+/// Counters of cgroups that are sampled, under the names of [`memcg_stats`].
+const MEMCG_COLUMNS: [&str; 11] = [
+    "current",
+    "events_low",
     "file",
     "anon",
     "inactive_file",
@@ -75,14 +79,14 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     /// The program begins: what was sampled before is not of the run.
-    pub(crate) fn begin(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
+    pub(crate) fn begin<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) {
         self.rows.clear();
         self.vmstat_before = kernel.vmstat().into_iter().collect();
         self.sample(now, kernel);
     }
 
     /// The program has ended: the last sample.
-    pub(crate) fn end(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) -> AtEnd {
+    pub(crate) fn end<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) -> AtEnd {
         self.flushed_at = None;
         self.sample(now, kernel);
         AtEnd {
@@ -94,7 +98,7 @@ impl Sampler {
     }
 
     /// Samples at the end of a phase.
-    pub(crate) fn mark(&mut self, phase: &str, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
+    pub(crate) fn mark<T: Trace>(&mut self, phase: &str, now: Nanos, kernel: &Kernel<Sim, T>) {
         let vmstat = kernel.vmstat().into_iter().collect();
         kernel.machine().end_phase();
         self.phases.push(PhaseSample { name: phase.to_string(), at: now, vmstat });
@@ -103,7 +107,7 @@ impl Sampler {
     }
 
     /// Samples everything.
-    pub(crate) fn sample(&mut self, now: Nanos, kernel: &Kernel<Sim, NoTrace>) {
+    pub(crate) fn sample<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) {
         let mut row = Vec::with_capacity(self.columns.len());
         kernel.mem(|mem| mem.vmstat().for_each(|(name, value)| self.put(&mut row, name, value)));
         for (name, value) in zone_columns(kernel).into_iter().chain(slab_columns(kernel)) {
@@ -157,7 +161,7 @@ impl Sampler {
     }
 }
 
-fn zone_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
+fn zone_columns<T: Trace>(kernel: &Kernel<Sim, T>) -> Vec<(String, u64)> {
     let of = |zone: &Zone| {
         let prefix = format!("z{}_{}", zone.node, zone.kind.name());
         let area = &zone.free_area;
@@ -169,9 +173,13 @@ fn zone_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
                 (format!("{prefix}_blocks_{name}"), u64::from(blocks[migrate_type as usize])),
             ]
         };
+        let mark = |name: &str, mark| (format!("{prefix}_{name}"), zone.watermarks.mark(mark));
         let mut columns = vec![
             (format!("{prefix}_free"), zone.free_pages().0),
             (format!("{prefix}_boost"), zone.watermarks.boost().0),
+            mark("min", Mark::Min),
+            mark("low", Mark::Low),
+            mark("high", Mark::High),
         ];
         columns.extend(
             MigrateType::ALL[..MigrateType::PCP_TYPES].iter().flat_map(|&migrate_type| of_type(migrate_type)),
@@ -182,7 +190,7 @@ fn zone_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
 }
 
 /// What `/proc/slabinfo` says of the caches that it has as the model has them, in objects.
-fn slab_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
+fn slab_columns<T: Trace>(kernel: &Kernel<Sim, T>) -> Vec<(String, u64)> {
     let of = |cache: Cache| {
         let (num, active) = kernel.mem(|mem| mem.core.slabs.places(cache));
         let name = cache.name();
@@ -191,10 +199,11 @@ fn slab_columns(kernel: &Kernel<Sim, NoTrace>) -> Vec<(String, u64)> {
     Cache::ALL.into_iter().filter(|cache| cache.has_own_line()).flat_map(of).collect()
 }
 
-/// `memory.stat` of every cgroup but the root, by path, with `memory.current` as `current`; `flush`
-/// as reading the file does.
-pub(crate) fn memcg_stats(
-    kernel: &Kernel<Sim, NoTrace>,
+/// `memory.stat` of every cgroup but the root, by path, with `memory.current` as `current`, `memory.events`
+/// as `events_low` and so on, and what it is protected by and limited to in bytes under the names of the files
+/// (no limit is none); `flush` as reading `memory.stat` does.
+pub(crate) fn memcg_stats<T: Trace>(
+    kernel: &Kernel<Sim, T>,
     flush: bool,
 ) -> BTreeMap<String, BTreeMap<String, u64>> {
     kernel.mem(|mem| {
@@ -205,9 +214,29 @@ pub(crate) fn memcg_stats(
                 let lines = if flush { mem.memcg_stat(id) } else { mem.memcg_stat_as_flushed(id) };
                 let mut stats: BTreeMap<String, u64> =
                     lines.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-                stats.insert("current".to_string(), mem.core.cgroups[id].memory.usage * units::PAGE_SIZE);
+                stats
+                    .extend(other_files(&mem.core.cgroups[id]).map(|(name, value)| (name.to_owned(), value)));
                 (mem.core.cgroups[id].path.clone(), stats)
             })
             .collect()
     })
+}
+
+fn other_files(group: &Memcg) -> impl Iterator<Item = (&'static str, u64)> {
+    let (memory, events) = (&group.memory, group.events);
+    let counted = [
+        ("events_low", events.low),
+        ("events_high", events.high),
+        ("events_max", events.max),
+        ("events_oom", events.oom),
+        ("events_oom_kill", events.oom_kill),
+    ];
+    let sizes = [
+        ("current", Some(memory.usage)),
+        ("memory.low", Some(memory.low)),
+        ("memory.min", Some(memory.min)),
+        ("memory.max", Some(memory.max).filter(|&max| max != UNLIMITED)),
+    ];
+    let bytes = |(name, pages): (_, Option<u64>)| Some((name, pages?.saturating_mul(units::PAGE_SIZE)));
+    counted.into_iter().chain(sizes.into_iter().filter_map(bytes))
 }

@@ -4,6 +4,8 @@
 //! They are synchronous, take the time as an argument, and never call into a program or a
 //! handler: that is `executor.rs`'s part, which holds no borrow of this while it does.
 
+use std::rc::Rc;
+
 use kernel::machine::{IoKind, IoRequest, TaskId};
 use units::{CpuId, Nanos};
 
@@ -14,7 +16,8 @@ use crate::event::{Agenda, Class, Entry};
 use crate::hardware::Hardware;
 use crate::section::SectionTotal;
 use crate::share::Sharing;
-use crate::task::{NONE, Task, TaskRecord};
+use crate::task::{NONE, SWAPPER, Task, TaskRecord};
+use crate::trace::{EventLog, What};
 use crate::wait::WaitQueue;
 
 /// See the module.
@@ -48,6 +51,8 @@ pub(crate) struct State {
     pub(crate) idle_interrupt_time: u64,
     /// The run ends when this task has ended; [`NONE`] for no such task.
     pub(crate) awaited: u32,
+    /// Where rows of events go; none: nobody wants them.
+    pub(crate) log: Option<Rc<EventLog>>,
 }
 
 impl State {
@@ -78,6 +83,7 @@ impl State {
             tasks_done: 0,
             idle_interrupt_time: 0,
             awaited: NONE,
+            log: None,
         }
     }
 
@@ -113,6 +119,12 @@ impl State {
     /// Completes the request in a place of a device; the next one that waits there moves up.
     pub(crate) fn complete(&mut self, now: u64, device: u32, place: u32) -> Completed {
         let completed = self.devices[device as usize].complete(now, place, &mut self.host_link);
+        if let Some(log) = &self.log {
+            let IoRequest { device, kind, offset, len, .. } = completed.pending.request;
+            let first = completed.pending.sent().map(|sent| sent.submitted).min().unwrap_or(now);
+            let what = What::IoDone { device, kind, offset, len: len.0, spent: Nanos(now - first) };
+            log.push(now, SWAPPER, what);
+        }
         if completed.pending.request.kind != IoKind::Read {
             self.writes_in_flight -= completed.pending.sent().count() as u64;
         }

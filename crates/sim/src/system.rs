@@ -11,7 +11,7 @@ use std::rc::Rc;
 use kernel::machine::{CostOp, TaskId};
 use kernel::{AnonMapping, Errno, HugeAdvice, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
-use mm::base::event::NoTrace;
+use mm::base::event::{Detail, NoTrace, Trace};
 use units::{Bytes, Nanos, Pages, Seed};
 use workload::Outcome;
 use workload::system::{Advice, CpuTime, OpenMode, Portable, System, SystemError, TaskSpec};
@@ -21,8 +21,8 @@ use crate::sample::Sampler;
 
 /// The simulated kernel as a program sees it.
 #[derive(Clone)]
-pub struct SimSystem {
-    kernel: Kernel<Sim, NoTrace>,
+pub struct SimSystem<R: Trace = NoTrace> {
+    kernel: Kernel<Sim, R>,
     process: Process,
     sampler: Rc<RefCell<Sampler>>,
     seed: Seed,
@@ -64,28 +64,28 @@ pub struct SimTask<T> {
 
 /// An open file; it is closed, at once, when the last clone is dropped.
 #[derive(Clone)]
-pub struct SimFile {
+pub struct SimFile<R: Trace = NoTrace> {
     // Fields are dropped in this order: the kernel is told after the descriptor is gone.
     file: OpenFile,
-    _told: TellKernel,
+    _told: TellKernel<R>,
 }
 
 #[derive(Clone)]
-struct TellKernel(Kernel<Sim, NoTrace>);
+struct TellKernel<R: Trace>(Kernel<Sim, R>);
 
-impl Drop for TellKernel {
+impl<R: Trace> Drop for TellKernel<R> {
     fn drop(&mut self) {
         self.0.put_closed();
     }
 }
 
 /// A mapping that is unmapped when it is dropped.
-pub struct SimMapping {
-    system: SimSystem,
+pub struct SimMapping<R: Trace = NoTrace> {
+    system: SimSystem<R>,
     mapping: AnonMapping,
 }
 
-impl Drop for SimMapping {
+impl<R: Trace> Drop for SimMapping<R> {
     fn drop(&mut self) {
         self.system.kernel.unmap_anonymous(&self.system.process, self.mapping);
     }
@@ -111,10 +111,10 @@ fn failed(call: &'static str, subject: &str) -> impl FnOnce(Errno) -> SystemErro
     move |errno| SystemError::new(call, subject, convert(errno))
 }
 
-impl SimSystem {
+impl<R: Trace> SimSystem<R> {
     /// The view of the program's first process, in the root cgroup.
     pub(crate) fn new(
-        kernel: Kernel<Sim, NoTrace>,
+        kernel: Kernel<Sim, R>,
         process: Process,
         sampler: Rc<RefCell<Sampler>>,
         seed: Seed,
@@ -126,11 +126,16 @@ impl SimSystem {
     fn name(&self) -> &str {
         self.process.name()
     }
+
+    /// Whether anybody wants to know of pages.
+    fn tells(&self) -> bool {
+        self.kernel.mem(|mem| mem.core.alloc.trace.listens(Detail::Page))
+    }
 }
 
-impl System for SimSystem {
-    type File = SimFile;
-    type Mapping = SimMapping;
+impl<R: Trace> System for SimSystem<R> {
+    type File = SimFile<R>;
+    type Mapping = SimMapping<R>;
     type Task<T: Portable> = SimTask<T>;
 
     fn now(&self) -> Nanos {
@@ -246,7 +251,10 @@ impl System for SimSystem {
     }
 
     async fn cgroup_create(&self, path: &str) -> Result<(), SystemError> {
-        self.kernel.cgroup_create(path).map_err(failed("mkdir cgroup", path))?;
+        let memcg = self.kernel.cgroup_create(path).map_err(failed("mkdir cgroup", path))?;
+        if let Some(log) = self.kernel.machine().event_log() {
+            log.name_cgroup(memcg, path);
+        }
         Ok(())
     }
 
@@ -283,21 +291,24 @@ impl System for SimSystem {
         self.kernel.lay_out_file(path, size).map_err(failed("lay out", path))
     }
 
-    async fn open(&self, path: &str, mode: OpenMode) -> Result<SimFile, SystemError> {
+    async fn open(&self, path: &str, mode: OpenMode) -> Result<SimFile<R>, SystemError> {
         let create = mode == OpenMode::Create;
         let file = self.kernel.open(&self.process, path, create).await.map_err(failed("open", path))?;
+        if self.tells() {
+            self.kernel.machine().name_mapping(file.mapping(), path);
+        }
         Ok(SimFile { file, _told: TellKernel(self.kernel.clone()) })
     }
 
-    async fn read(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+    async fn read(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<u64, SystemError> {
         self.kernel.read(&self.process, &file.file, offset, len).await.map_err(failed("read", self.name()))
     }
 
-    async fn write(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+    async fn write(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<u64, SystemError> {
         self.kernel.write(&self.process, &file.file, offset, len).await.map_err(failed("write", self.name()))
     }
 
-    async fn fsync(&self, file: &SimFile) -> Result<(), SystemError> {
+    async fn fsync(&self, file: &SimFile<R>) -> Result<(), SystemError> {
         self.kernel.fsync(&self.process, &file.file).await.map_err(failed("fsync", self.name()))
     }
 
@@ -311,7 +322,7 @@ impl System for SimSystem {
         Ok(size.get())
     }
 
-    async fn advise_random(&self, file: &SimFile) -> Result<(), SystemError> {
+    async fn advise_random(&self, file: &SimFile<R>) -> Result<(), SystemError> {
         self.kernel.advise_random(&file.file);
         Ok(())
     }
@@ -320,26 +331,26 @@ impl System for SimSystem {
         self.kernel.unlink(&self.process, path).await.map_err(failed("unlink", path))
     }
 
-    async fn resident_pages(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+    async fn resident_pages(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<u64, SystemError> {
         Ok(self.kernel.resident_pages(&file.file, offset, len))
     }
 
-    async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping, SystemError> {
+    async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping<R>, SystemError> {
         let mapping = self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
         Ok(SimMapping { system: self.clone(), mapping })
     }
 
-    async fn touch(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {
+    async fn touch(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {
         let touched = self.kernel.touch(&self.process, mapping.mapping, first, count).await;
         touched.map_err(failed("touch", self.name()))
     }
 
-    async fn fill(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {
+    async fn fill(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {
         let filled = self.kernel.fill(&self.process, mapping.mapping, first, count).await;
         filled.map_err(failed("memset", self.name()))
     }
 
-    async fn advise(&self, mapping: &SimMapping, advice: Advice) -> Result<(), SystemError> {
+    async fn advise(&self, mapping: &SimMapping<R>, advice: Advice) -> Result<(), SystemError> {
         match advice {
             Advice::DontNeed => {
                 self.kernel.drop_pages(&self.process, mapping.mapping);
@@ -353,7 +364,7 @@ impl System for SimSystem {
 
     async fn mapping_resident(
         &self,
-        mapping: &SimMapping,
+        mapping: &SimMapping<R>,
         first: u64,
         count: u64,
     ) -> Result<u64, SystemError> {
@@ -361,7 +372,7 @@ impl System for SimSystem {
         resident.map_err(failed("mincore", self.name()))
     }
 
-    async fn lock_memory(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {
+    async fn lock_memory(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {
         let locked = self.kernel.lock_memory(&self.process, mapping.mapping, first, count).await;
         locked.map_err(failed("mlock", self.name()))
     }

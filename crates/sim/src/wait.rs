@@ -16,6 +16,7 @@ use crate::attribution::{Finished, Waits};
 use crate::event::Class;
 use crate::state::State;
 use crate::task::{FOREVER, NONE, Place};
+use crate::trace::What;
 
 /// The waiters of a queue, linked through their tasks, first come first.
 #[derive(Debug, Clone, Copy)]
@@ -159,14 +160,18 @@ impl State {
         if std::mem::take(&mut task.timer_armed) {
             self.agenda.note_stale();
         }
-        self.records[index as usize].note_wait(Finished {
+        let finished = Finished {
             reason: task.reason,
             within: task.inside.within,
             ended: how.into(),
             timeout: task.timeout,
             spent: now - task.since,
             no_write: task.writes_before == Some(self.writes_sent),
-        });
+        };
+        if let Some(log) = &self.log {
+            log.push(now, index, What::wait(finished));
+        }
+        self.records[index as usize].note_wait(finished);
         self.make_ready(now, index, true);
     }
 

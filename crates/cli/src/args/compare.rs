@@ -21,10 +21,23 @@ pub(crate) enum Style {
 The first kernel or folder is the baseline. A folder takes precedence over a workload's name.
 JSON has a key `comparison`, CSV rows of the kind `comparison`: change, interval, p and verdict of each metric.
 
+Limits for --fail-if; NAME is a metric, samples (their mean, or NAME.p99, .min, .median, .max), a
+counter, or CGROUP:COUNTER:
+  NAME < -5%          the change from the baseline, in percent; also <=, >, >=
+  NAME change > 100   the change in the number's own unit, or in one that is named, such as 2ms
+  NAME > 100          the number itself, the mean of all runs
+  NAME worse by 5%    by more than that in the way that is worse; also better, changed
+  NAME worse          a clear change that way, of any size
+A change that is not clear from noise, by the test that the table shows, counts as none, and that is
+said; one run of a real kernel is taken as measured. A limit is not kept either where runs lack what
+the baseline has, as after an OOM kill; a name that no run has is an error. The grid of an
+experiment is not looked at.
+
 Examples:
   pagetide compare hot-and-stream
   pagetide compare hot-and-stream --kernel linux-6.1 --kernel linux-6.12 --seeds 10
-  pagetide compare recordings/first recordings/second --format md"
+  pagetide compare recordings/first recordings/second --format md
+  pagetide compare small-files --seeds 5 --out kept --resume --fail-if 'files_per_sec worse by 5%'"
 )]
 pub(crate) struct CompareArgs {
     /// Workload by name, a scenario file (*.toml), or folders with recordings [example: hot-and-stream]
@@ -44,6 +57,13 @@ pub(crate) struct CompareArgs {
     /// Keep all recordings in this new folder [default: not kept] [example: recordings/aging]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
+    /// Go on with the comparison in that folder: what has finished is not run again
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) resume: bool,
+    /// End with code 5 if this is so for any run beside the baseline; may be repeated
+    /// [example: 'files_per_sec < -5%']
+    #[arg(long, value_name = "LIMIT", help_heading = "Output", allow_hyphen_values = true)]
+    pub(crate) fail_if: Vec<String>,
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,

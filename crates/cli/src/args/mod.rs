@@ -5,6 +5,7 @@
 
 mod ablate;
 mod compare;
+mod explain;
 mod list;
 mod record;
 mod replay;
@@ -12,12 +13,14 @@ mod report;
 mod run;
 mod scenario;
 mod sweep;
+mod trace;
 mod vm;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use ablate::AblateArgs;
 pub(crate) use compare::{CompareArgs, Style};
+pub(crate) use explain::{ExplainArgs, ExplainFormat};
 pub(crate) use list::ListArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ReadingArgs, ReplayArgs};
@@ -25,6 +28,7 @@ pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
 pub(crate) use sweep::SweepArgs;
+pub(crate) use trace::TraceArgs;
 pub(crate) use vm::{VmArgs, VmCommand};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
@@ -79,10 +83,14 @@ pub(crate) enum Command {
     Ablate(AblateArgs),
     /// Replay a recorded trace through page cache and reclaim, or on plain policies
     Replay(ReplayArgs),
+    /// Say why a run went as it went: who waited on whom, what evicted which page
+    Explain(ExplainArgs),
     /// Monitor this host while a command runs
     Record(RecordArgs),
     /// Show recordings made earlier, each by itself
     Report(ReportArgs),
+    /// Write a run as a trace that other programs show, such as the Perfetto user interface
+    Trace(TraceArgs),
     /// Get kernels for virtual machines
     Vm(VmArgs),
 }

@@ -2,32 +2,35 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::compare;
+use lab::batch::{Batch, run_rest};
+use lab::compare::{self, Comparison};
 use lab::folders::{Loaded, SideBySide, load};
-use lab::{LabError, view};
-use report::{Grid, Group};
+use lab::{HostPolicy, LabError, PlannedRun, fail_if, view};
+use report::{Grid, Group, Limit, Outcome, View};
 
-use super::{host_policy, request, run_plan};
-use crate::args::{CompareArgs, Format, Style};
+use super::{host_policy, request, told_of_runs};
+use crate::args::{CompareArgs, Format, Style, Verbosity};
 use crate::printer::{Failure, Printer};
+use crate::progress::RunProgress;
 
 pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
     if args.style == Style::Mmtests && args.format != Format::Text {
         return Err(Failure::Usage("`--style mmtests` is text; leave `--format` out".to_owned()));
     }
+    let limits = fail_if::parse(&args.fail_if)?;
     let is_folder = |subject: &String| Path::new(subject).is_dir();
     match &args.subjects[..] {
-        subjects if subjects.iter().any(is_folder) => compare_folders(args, printer),
+        subjects if subjects.iter().any(is_folder) => compare_folders(args, &limits, printer),
         [path] if path.contains('/') && !path.ends_with(".toml") => {
             Err(LabError::NotComparable(path.clone()).into())
         }
-        [workload] => compare_kernels(workload, args, printer),
+        [workload] => compare_kernels(workload, args, &limits, printer),
         [first, ..] => Err(LabError::NotComparable(first.clone()).into()),
         [] => Err(Failure::Usage("name a workload, or folders with recordings".to_owned())),
     }
 }
 
-fn compare_folders(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
+fn compare_folders(args: &CompareArgs, limits: &[Limit], printer: &Printer) -> Result<(), Failure> {
     if let Some(option) = option_of_runs(args) {
         let problem = format!("`{option}` is for runs; it changes nothing about recordings");
         return Err(Failure::Usage(problem));
@@ -35,9 +38,8 @@ fn compare_folders(args: &CompareArgs, printer: &Printer) -> Result<(), Failure>
     let folders: Vec<PathBuf> = args.subjects.iter().map(PathBuf::from).collect();
     let SideBySide { columns, warnings } = load(&folders)?;
     let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
-    let text = shown(&groups, None, args, &warnings, printer)?;
-    warnings.iter().for_each(|warning| printer.warning(warning));
-    printer.data(&text)
+    let told = Told { groups: &groups, grid: None, limits, warnings: &warnings };
+    told.print(args, printer)
 }
 
 /// An option that was given and that only makes sense for new runs.
@@ -59,11 +61,17 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--vm-xfs-log", scenario.vm.xfs_log.is_some()),
         ("--jobs", args.jobs.is_some()),
         ("--out", args.out.is_some()),
+        ("--resume", args.resume),
     ];
     given.into_iter().find_map(|(option, given)| given.then_some(option)).or(scenario.host.given())
 }
 
-fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
+fn compare_kernels(
+    workload: &str,
+    args: &CompareArgs,
+    limits: &[Limit],
+    printer: &Printer,
+) -> Result<(), Failure> {
     let request = request(workload, None, &args.scenario);
     let comparison =
         compare::plan(&request, &args.kernels, &args.scenario.backends, args.seeds.unwrap_or(1))?;
@@ -76,41 +84,100 @@ fn compare_kernels(workload: &str, args: &CompareArgs, printer: &Printer) -> Res
         let scenarios = plan.iter().map(|run| run.scenario.to_toml());
         return printer.data(&scenarios.collect::<Vec<_>>().join("\n"));
     }
-    let batch = run_plan(&plan, args.jobs, args.out.as_deref(), policy, printer)?;
+    for doubt in fail_if::doubtful(limits, plan.first().map_or("", |run| run.scenario.workload.name())) {
+        printer.warning(&doubt);
+    }
+    let batch = run_plan(&comparison, &plan, args, policy, printer)?;
     let groups = comparison.groups(&batch.recordings);
     let grid = comparison.grid(&batch.recordings);
+    let told = Told { groups: &groups, grid: grid.as_ref(), limits, warnings: &[] };
     match batch.error {
-        None => printer.data(&shown(&groups, grid.as_ref(), args, &[], printer)?),
+        None => told.print(args, printer),
         Some(error) => {
-            // What has finished is shown where it makes a comparison.
+            // What has finished is shown where it makes a comparison; limits are for all of it.
             if matches!(error, LabError::Interrupted { .. }) && groups.len() > 1 {
-                printer.data(&shown(&groups, grid.as_ref(), args, &[], printer)?)?;
+                Told { limits: &[], ..told }.print(args, printer)?;
+            }
+            if let (LabError::Interrupted { .. }, Some(out)) = (&error, &args.out) {
+                let out = out.display();
+                printer.warning(&format!(
+                    "what has finished is in `{out}`; the same command with `--resume` goes on"
+                ));
             }
             Err(error.into())
         }
     }
 }
 
-fn shown(
-    groups: &[Group<'_>],
-    grid: Option<&Grid<'_>>,
+/// Runs what has not finished with its progress shown, keeping each recording in the folder `--out` as it comes.
+fn run_plan(
+    comparison: &Comparison,
+    plan: &[PlannedRun],
     args: &CompareArgs,
-    warnings: &[String],
+    policy: HostPolicy,
     printer: &Printer,
-) -> Result<String, Failure> {
-    let recordings = groups.iter().flat_map(|group| group.recordings.iter().copied());
-    let view = view(recordings, printer.width(), args.all, warnings.to_vec());
-    if args.style == Style::Mmtests {
-        return Ok(report::mmtests_report(groups, &view)?);
+) -> Result<Batch, LabError> {
+    told_of_runs(plan, &policy, printer)?;
+    let folder = args.out.as_ref().map(|out| comparison.folder(out, args.resume)).transpose()?;
+    let (folder, finished) = match folder {
+        Some((folder, finished)) => (Some(folder), finished),
+        None => (None, vec![None; plan.len()]),
+    };
+    let done = finished.iter().flatten().count();
+    if args.resume && printer.verbosity() > Verbosity::Quiet {
+        printer.note(&format!("{} runs; {done} have finished before", plan.len()));
     }
-    Ok(match (args.format, grid) {
-        (Format::Text, None) => report::compare_text(groups, view)?,
-        (Format::Text, Some(grid)) => report::grid_text(grid, groups, view)?,
-        (Format::Json, None) => report::compare_json(groups, view)?,
-        (Format::Json, Some(grid)) => report::grid_json(grid, groups, view)?,
-        (Format::Csv, None) => report::compare_csv(groups, view)?,
-        (Format::Csv, Some(grid)) => report::grid_csv(grid, groups, view)?,
-        (Format::Md, None) => report::to_markdown(groups, view)?,
-        (Format::Md, Some(grid)) => report::grid_markdown(grid, groups, view)?,
-    })
+    let progress = RunProgress::new(plan.len() - done, policy, printer);
+    let jobs = args.jobs.unwrap_or(0);
+    let batch = run_rest(plan, finished, jobs, &progress.control, |index, recording| match &folder {
+        Some(folder) => folder.keep(index, recording),
+        None => Ok(()),
+    });
+    progress.done();
+    batch
+}
+
+/// What a comparison has to say.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    groups: &'a [Group<'a>],
+    grid: Option<&'a Grid<'a>>,
+    limits: &'a [Limit],
+    warnings: &'a [String],
+}
+
+impl Told<'_> {
+    /// Prints it; the error is that of the limits.
+    fn print(self, args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
+        let recordings = self.groups.iter().flat_map(|group| group.recordings.iter().copied());
+        let mut view = view(recordings, printer.width(), args.all, self.warnings.to_vec());
+        // A limit that cannot be judged is told after the results, which may have taken long.
+        let judged = fail_if::judge(self.groups, &view, self.limits);
+        view.limits = judged.clone().unwrap_or_default();
+        let text = self.shown(args, view)?;
+        self.warnings.iter().for_each(|warning| printer.warning(warning));
+        printer.data(&text)?;
+        let judged = judged.map_err(LabError::from)?;
+        for unclear in judged.iter().filter(|judged| judged.outcome == Outcome::Unclear) {
+            printer.warning(&format!("{}; `--seeds` makes more runs", unclear.told()));
+        }
+        fail_if::failure(&judged).map_or(Ok(()), |failure| Err(LabError::from(failure).into()))
+    }
+
+    fn shown(self, args: &CompareArgs, view: View) -> Result<String, Failure> {
+        let groups = self.groups;
+        if args.style == Style::Mmtests {
+            return Ok(report::mmtests_report(groups, &view)?);
+        }
+        Ok(match (args.format, self.grid) {
+            (Format::Text, None) => report::compare_text(groups, view)?,
+            (Format::Text, Some(grid)) => report::grid_text(grid, groups, view)?,
+            (Format::Json, None) => report::compare_json(groups, view)?,
+            (Format::Json, Some(grid)) => report::grid_json(grid, groups, view)?,
+            (Format::Csv, None) => report::compare_csv(groups, view)?,
+            (Format::Csv, Some(grid)) => report::grid_csv(grid, groups, view)?,
+            (Format::Md, None) => report::to_markdown(groups, view)?,
+            (Format::Md, Some(grid)) => report::grid_markdown(grid, groups, view)?,
+        })
+    }
 }

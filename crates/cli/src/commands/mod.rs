@@ -2,36 +2,33 @@
 
 mod ablate;
 mod compare;
+mod explain;
 mod list;
 mod record;
 mod replay;
 mod report;
 mod run;
 mod sweep;
+mod trace;
 mod vm;
 
 pub(crate) use ablate::ablate;
 pub(crate) use compare::compare;
+pub(crate) use explain::explain;
 pub(crate) use list::list;
 pub(crate) use record::record;
 pub(crate) use replay::replay;
 pub(crate) use report::report;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
+pub(crate) use trace::trace;
 pub(crate) use vm::vm;
 
-use std::path::Path;
-
-use lab::batch::Batch;
-use lab::folders::OutFolder;
 use lab::replay::command_of;
-use lab::{
-    Backend, GuestRequest, HostPolicy, LabError, PlannedRun, Recording, Request, Scenario, Subject, run_all,
-};
+use lab::{Backend, GuestRequest, HostPolicy, LabError, PlannedRun, Recording, Request, Scenario, Subject};
 
 use crate::args::{HostArgs, ScenarioArgs, Verbosity};
 use crate::printer::{Failure, Printer};
-use crate::progress::RunProgress;
 
 /// The request that `subject` and options make.
 fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Request {
@@ -107,25 +104,6 @@ fn told_of_runs(plan: &[PlannedRun], policy: &HostPolicy, printer: &Printer) -> 
         }
     }
     Ok(())
-}
-
-/// Runs a plan with its progress shown, keeping each recording in the new folder `out` as it comes.
-fn run_plan(
-    plan: &[PlannedRun],
-    jobs: Option<usize>,
-    out: Option<&Path>,
-    policy: HostPolicy,
-    printer: &Printer,
-) -> Result<Batch, LabError> {
-    told_of_runs(plan, &policy, printer)?;
-    let out = out.map(OutFolder::new).transpose()?;
-    let progress = RunProgress::new(plan.len(), policy, printer);
-    let batch = run_all(plan, jobs.unwrap_or(0), &progress.control, |index, recording| match &out {
-        Some(out) => out.keep(plan, index, recording),
-        None => Ok(()),
-    });
-    progress.done();
-    batch
 }
 
 /// How a replay is made again; nothing for other recordings.

@@ -3,13 +3,14 @@
 //! `support` runs the program; `runs`, `lists` and `machines` hold what succeeds, `wrong_inputs` what
 //! does not, `old_kernels` what an old kernel lacks, `refusals` what would succeed if it were taken for
 //! something else than was said, `real_runs` what happens on this host; `replays`, `sweeps`, `ablations` and
-//! `grids` hold both of what they are about.
+//! `grids` hold both of what they are about; `traces` are for other programs.
 
 mod ablations;
 mod comparing;
 mod grids;
 mod inode_storm;
 mod killed;
+mod limits;
 mod lists;
 mod machines;
 mod old_kernels;
@@ -21,4 +22,5 @@ mod runs;
 mod small_files;
 mod support;
 mod sweeps;
+mod traces;
 mod wrong_inputs;

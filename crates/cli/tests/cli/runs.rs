@@ -41,6 +41,7 @@ fn help_of_each_command() {
       1    the plan or an input is wrong
       2    wrong usage, or an internal error
       3    an invariant of the model is violated
+      5    `compare --fail-if`: a limit is not kept
       126  `record`: the command cannot be run
       127  `record`: the command is not found
       130  interrupted; 143 by SIGTERM, 129 by SIGHUP
@@ -166,6 +167,10 @@ fn help_of_each_command() {
       -v, --verbose          Say more: the start of each run, too
           --out <DIR>        Keep all recordings in this new folder [default: not kept] [example:
                              recordings/aging]
+          --resume           Go on with the comparison in that folder: what has finished is not run
+                             again
+          --fail-if <LIMIT>  End with code 5 if this is so for any run beside the baseline; may be
+                             repeated [example: 'files_per_sec < -5%']
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
           --style <STYLE>    Tables as text: its own, or mmtests' with all rows of samples, durations
@@ -177,10 +182,23 @@ fn help_of_each_command() {
     JSON has a key `comparison`, CSV rows of the kind `comparison`: change, interval, p and verdict of
     each metric.
 
+    Limits for --fail-if; NAME is a metric, samples (their mean, or NAME.p99, .min, .median, .max), a
+    counter, or CGROUP:COUNTER:
+      NAME < -5%          the change from the baseline, in percent; also <=, >, >=
+      NAME change > 100   the change in the number's own unit, or in one that is named, such as 2ms
+      NAME > 100          the number itself, the mean of all runs
+      NAME worse by 5%    by more than that in the way that is worse; also better, changed
+      NAME worse          a clear change that way, of any size
+    A change that is not clear from noise, by the test that the table shows, counts as none, and that is
+    said; one run of a real kernel is taken as measured. A limit is not kept either where runs lack what
+    the baseline has, as after an OOM kill; a name that no run has is an error. The grid of an
+    experiment is not looked at.
+
     Examples:
       pagetide compare hot-and-stream
       pagetide compare hot-and-stream --kernel linux-6.1 --kernel linux-6.12 --seeds 10
       pagetide compare recordings/first recordings/second --format md
+      pagetide compare small-files --seeds 5 --out kept --resume --fail-if 'files_per_sec worse by 5%'
     exit 0
     ");
     insta::assert_snapshot!(scene.shown("replay -h"), @"

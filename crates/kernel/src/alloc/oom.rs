@@ -19,7 +19,7 @@
 use std::cell::Cell;
 
 use mm::MemcgId;
-use mm::base::event::Trace;
+use mm::base::event::{Trace, TraceEvent};
 use mm::base::vmstat::VmEvent;
 use mm::cgroup::tree::UNLIMITED;
 use units::Nanos;
@@ -86,12 +86,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             return Verdict::NobodyLeft;
         };
+        let target = oom.memcg;
         let kill = self.described(&victim, oom, &tasks);
+        let anon_pages = kill.anon_pages;
         self.shared.oom_kills.borrow_mut().push(kill);
         victim.0.killed.set(true);
         self.mem(|mem| {
             mem.core.alloc.events.add(VmEvent::OomKill, 1);
             mem.core.cgroups.count_event(victim.memcg(), |events| &mut events.oom_kill);
+            let memcg = victim.memcg();
+            mem.core.tell(|_| TraceEvent::MarkVictim { memcg, target, anon_pages });
         });
         self.oom_reap(&victim);
         self.note_reaped(&victim);

@@ -87,7 +87,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| {
             mem.core.alloc.events.add(VmEvent::FragmentStall, 1);
             mem.core.alloc.events.add(VmEvent::FragmentStallUsec, duration);
-            mem.core.alloc.trace.event(TraceEvent::FragmentationStall { nid, duration });
+            mem.core.tell(|_| TraceEvent::FragmentationStall { nid, duration });
         });
     }
 

@@ -1,9 +1,9 @@
 //! One run of compaction on one zone: the steps of [`mm::compact::run`], one after the other.
 
-use mm::base::event::Trace;
+use mm::base::event::{Trace, TraceEvent};
 use mm::base::layout::ZoneId;
 use mm::base::vmstat::VmEvent;
-use mm::compact::state::{CompactRequest, CompactResult, CompactStep};
+use mm::compact::state::{CompactPriority, CompactRequest, CompactResult, CompactStep};
 
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
@@ -16,17 +16,33 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             Ok(run) => run,
             Err(result) => return result,
         };
+        self.mem(|mem| {
+            mem.core.tell(|core| {
+                let (nid, kind) = (core.alloc.zone(zone).node, core.alloc.zone(zone).kind);
+                let sync = request.priority != CompactPriority::Async;
+                TraceEvent::CompactionBegin { nid, zone: kind, order: request.order, sync }
+            });
+        });
+        let mut moved = 0;
         let result = loop {
             let cpu = self.machine().current_cpu();
             let step = self.mem(|mem| mem.compact_step(cpu, &mut run));
             self.pay_for_compaction(&step, request.direct);
+            moved += step.moved_file + step.moved_anon;
             if let Some(result) = step.done {
                 break result;
             }
             self.machine().cond_resched().await; // isolate_migratepages and migrate_pages
         };
         let cpu = self.machine().current_cpu();
-        self.mem(|mem| mem.end_compact(cpu, run));
+        self.mem(|mem| {
+            mem.end_compact(cpu, run);
+            mem.core.tell(|core| {
+                let (nid, kind) = (core.alloc.zone(zone).node, core.alloc.zone(zone).kind);
+                let (order, status) = (request.order, result.text());
+                TraceEvent::CompactionEnd { nid, zone: kind, order, status, moved }
+            });
+        });
         result
     }
 

@@ -4,6 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::ops::Deref;
 use std::rc::Rc;
 
+use mm::base::ids::MappingId;
+
 use crate::cache::window::Readahead;
 use crate::files::inode::Inode;
 
@@ -34,6 +36,13 @@ impl Deref for OpenFile {
 
     fn deref(&self) -> &Descriptor {
         &self.0
+    }
+}
+
+impl Descriptor {
+    /// The file's page cache, which stays its as long as it is open.
+    pub fn mapping(&self) -> MappingId {
+        self.inode.mapping
     }
 }
 

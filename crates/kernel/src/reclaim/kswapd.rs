@@ -23,8 +23,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.kswapd_try_to_sleep(node, &job, ran).await;
             self.kswapd_request(node, |request| job.take(request));
             ran = job.order;
-            let wake = TraceEvent::VmscanKswapdWake { nid: node, order: job.order };
-            self.mem(|mem| mem.core.alloc.trace.event(wake));
+            self.mem(|mem| mem.core.tell(|_| TraceEvent::VmscanKswapdWake { nid: node, order: job.order }));
             self.machine().enter(Section::Site(Site::Kswapd));
             let reclaim_order = self.balance_pgdat(node, job.order, job.highest_zoneidx).await;
             self.machine().leave(Section::Site(Site::Kswapd));

@@ -5,7 +5,7 @@
 //! but the run's own [`ScanControl`].
 
 use mm::MemcgId;
-use mm::base::event::Trace;
+use mm::base::event::{Trace, TraceEvent};
 use mm::reclaim::plan::Shrinker;
 use mm::reclaim::run::ChunkReport;
 use mm::reclaim::run::{Reclaimer, ScanControl};
@@ -83,12 +83,18 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn shrink_slab(&self, shrinker: Shrinker, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {
         let Some(mut scan) = self.mem(|mem| mem.begin_slab(shrinker, memcg, node, sc)) else { return };
         let mut section = None; // Most of the time there is too little to be looked at.
+        let mut total_scan = 0;
+        let (target, name) = (sc.scan_for(), shrinker as u8);
         loop {
             let cpu = self.machine().current_cpu();
             let Some(report) = self.mem(|mem| mem.shrink_slab_batch(cpu, &mut scan, sc)) else { break };
             if section.is_none() {
                 self.machine().enter(*section.insert(Section::Shrinker(shrinker)));
+                let begin =
+                    TraceEvent::ShrinkSlabStart { nid: node, memcg: memcg.0, shrinker: name, scan: target };
+                self.mem(|mem| mem.core.tell(|_| begin));
             }
+            total_scan += report.scanned;
             self.machine().charge(CostOp::SlabScanObject, report.scanned);
             self.machine().charge(CostOp::InodeEvict, report.evicted);
             self.machine().cond_resched().await; // do_shrink_slab
@@ -98,6 +104,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         if let Some(section) = section {
             self.machine().leave(section);
+            let (nid, memcg) = (node, memcg.0);
+            let end = TraceEvent::ShrinkSlabEnd { nid, memcg, shrinker: name, total_scan, scan: target };
+            self.mem(|mem| mem.core.tell(|_| end));
         }
     }
 

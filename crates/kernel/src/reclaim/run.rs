@@ -48,12 +48,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn trace_begin(&self, order: Order, memcg: MemcgId) {
-        self.mem(|mem| mem.core.alloc.trace.event(TraceEvent::VmscanReclaimBegin { order, memcg: memcg.0 }));
+        self.mem(|mem| mem.core.tell(|_| TraceEvent::VmscanReclaimBegin { order, memcg: memcg.0 }));
     }
 
     fn trace_end(&self, nr_reclaimed: u64, memcg: MemcgId) {
-        self.mem(|mem| {
-            mem.core.alloc.trace.event(TraceEvent::VmscanReclaimEnd { nr_reclaimed, memcg: memcg.0 });
-        });
+        self.mem(|mem| mem.core.tell(|_| TraceEvent::VmscanReclaimEnd { nr_reclaimed, memcg: memcg.0 }));
     }
 }

@@ -1,4 +1,4 @@
-//! The folder of a sweep or an ablation: its plan, and a recording for each run that has finished.
+//! The folder of a sweep, an ablation or a comparison: its plan, and a recording for each run that has finished.
 //!
 //! The plan is written before anything runs, so that a sweep that was stopped can go on: what has
 //! finished is read back and not run again, and another plan is refused with what differs.
@@ -17,6 +17,7 @@ const fn plan_file(of: PlanOf) -> &'static str {
     match of {
         PlanOf::Sweep => "sweep.txt",
         PlanOf::Ablation => "ablation.txt",
+        PlanOf::Comparison => "comparison.txt",
     }
 }
 
@@ -42,17 +43,30 @@ impl SweepFolder {
         plan: &SweepPlan,
         resume: bool,
     ) -> Result<(Self, Vec<Option<Recording>>), LabError> {
+        Self::open_for(path, plan.of, names(plan), &plan_text(plan)?, resume)
+    }
+
+    /// The same for runs that have these `names` and are planned as `written` tells.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn open_for(
+        path: &Path,
+        of: PlanOf,
+        names: Vec<String>,
+        written: &str,
+        resume: bool,
+    ) -> Result<(Self, Vec<Option<Recording>>), LabError> {
         let unwritable = |source| RecordingError::Unwritable { path: path.to_owned(), source };
-        let of = plan.of;
         let file = path.join(plan_file(of));
-        let folder = Self { path: path.to_owned(), names: names(plan) };
-        let written = plan_text(plan)?;
+        let folder = Self { path: path.to_owned(), names };
         if path.symlink_metadata().is_err() {
             fs::create_dir_all(path).map_err(unwritable)?;
             // Whole or not at all, as a recording is.
             let partial = path.join(format!(".{}.partial", plan_file(of)));
-            fs::write(&partial, &written).and_then(|()| fs::rename(&partial, &file)).map_err(unwritable)?;
-            return Ok((folder, vec![None; plan.runs.len()]));
+            fs::write(&partial, written).and_then(|()| fs::rename(&partial, &file)).map_err(unwritable)?;
+            let none = vec![None; folder.names.len()];
+            return Ok((folder, none));
         }
         match (file.is_file(), resume) {
             (true, false) => return Err(SweepError::Exists { path: path.to_owned(), of }.into()),
@@ -63,7 +77,7 @@ impl SweepFolder {
         let found = fs::read_to_string(&file)
             .map_err(|source| LabError::Unreadable { path: file.clone(), source })?;
         if found != written {
-            let differences = differences(&found, &written);
+            let differences = differences(&found, written);
             return Err(SweepError::OtherPlan { path: path.to_owned(), of, differences }.into());
         }
         let finished = folder.names.iter().map(|name| folder.finished(name));
@@ -105,11 +119,15 @@ fn plan_text(plan: &SweepPlan) -> Result<String, LabError> {
         text += &format!("axis {} = {}\n", axis.name, axis.values.join(", "));
     }
     let first = scenarios.first().map_or("", String::as_str);
-    for line in first.lines().filter(|line| line.contains(" = ")) {
-        text += &format!("first run's {line}\n");
-    }
-    let all: String = scenarios.concat();
-    Ok(text + &format!("{HASH} = {:032x}\n", xxh3_128(all.as_bytes())))
+    text += &first_and_hash(first, &scenarios.concat());
+    Ok(text)
+}
+
+/// What the first run is made from, and the line that tells any difference of `all`.
+pub(crate) fn first_and_hash(first: &str, all: &str) -> String {
+    let lines = first.lines().filter(|line| line.contains(" = "));
+    let lines: String = lines.map(|line| format!("first run's {line}\n")).collect();
+    lines + &format!("{HASH} = {:032x}\n", xxh3_128(all.as_bytes()))
 }
 
 /// Which lines differ between two plans, in words.

@@ -25,7 +25,7 @@ use crate::alloc::buddy::LARGEST_ORDER;
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::pageblock::{Census, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, block_start};
 use crate::alloc::zone::Zone;
-use crate::base::event::{Trace, TraceEvent};
+use crate::base::event::{Detail, Trace, TraceEvent};
 use crate::base::frame::Frames;
 use crate::base::gfp::MigrateType::{self, HighAtomic, Movable, Reclaimable, Unmovable};
 use crate::base::vmstat::{VmEvent, VmEvents};
@@ -381,7 +381,14 @@ impl<T: Trace> LockedZone<'_, T> {
     fn raise_boost(&mut self, pages: u64) -> bool {
         let spared = self.rules.boosted_zones == BoostedZones::FourPageblocks
             && self.zone.managed.0 < BOOST_MIN_MANAGED;
-        !spared && self.zone.watermarks.raise_boost(self.rules.watermark_boost, self.boost_factor, pages)
+        let is_raised =
+            !spared && self.zone.watermarks.raise_boost(self.rules.watermark_boost, self.boost_factor, pages);
+        if is_raised && self.trace.listens(Detail::Reclaim) {
+            let (nid, zone) = (self.zone.node, self.zone.kind);
+            let boost = self.zone.watermarks.boost().0;
+            self.trace.event(TraceEvent::WatermarkBoost { nid, zone, boost });
+        }
+        is_raised
     }
 
     /// A task stalls on this zone: raises the boost seven times as fast (MECHANISMS 2.9 d).
@@ -403,13 +410,15 @@ impl<T: Trace> LockedZone<'_, T> {
         if from < PAGEBLOCK_ORDER {
             self.events.add(VmEvent::ExtfragFragmenting, 1);
         }
-        self.trace.event(TraceEvent::PageAllocExtfrag {
-            pfn,
-            alloc_order: order,
-            fallback_order: from,
-            alloc_migratetype: want,
-            fallback_migratetype: migrate_type,
-            change_ownership: self.zone.free_area.blocks.migrate_type(pfn) == want,
-        });
+        if self.trace.listens(Detail::Reclaim) {
+            self.trace.event(TraceEvent::PageAllocExtfrag {
+                pfn,
+                alloc_order: order,
+                fallback_order: from,
+                alloc_migratetype: want,
+                fallback_migratetype: migrate_type,
+                change_ownership: self.zone.free_area.blocks.migrate_type(pfn) == want,
+            });
+        }
     }
 }

@@ -1,11 +1,147 @@
-//! Trace events, under the names and with the fields of the kernel's tracepoints.
+//! Trace events, under the names and with the fields of the kernel's tracepoints, and events of our own
+//! where the kernel has none: the life of a page.
 //!
-//! Tracing is a type parameter: with [`NoTrace`] every call compiles to nothing. An event is
-//! handed over at the moment it happens; whoever records it knows the time.
+//! Tracing is a type parameter: with [`NoTrace`] every call compiles to nothing, its arguments included, which are
+//! made only if somebody listens ([`Trace::listens`]). An event is handed over at the moment it happens; whoever
+//! records it knows the time and the task. Neighbour: [`crate::core::Core::tell_page`].
 
 use units::{NodeId, Order, Pfn};
 
 use crate::base::gfp::MigrateType;
+use crate::base::ids::{MappingId, MemcgId};
+use crate::base::layout::ZoneKind;
+
+/// Which page an event is about: a folio of a file, or anonymous memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageId {
+    /// Its file; none: anonymous memory.
+    pub mapping: Option<MappingId>,
+    /// Its first page in the file.
+    pub index: u32,
+    /// Whom it is charged to.
+    pub memcg: MemcgId,
+    /// Its node.
+    pub node: NodeId,
+    /// Its size.
+    pub order: Order,
+}
+
+/// For whose sake reclaim looks at pages, and how hard it tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScanFor {
+    /// Where reclaim started: the cgroup at its limit, or the root for the machine.
+    pub target: MemcgId,
+    /// 12 to 0.
+    pub priority: u8,
+}
+
+/// Level of detail of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// What reclaimers and the allocator do.
+    Reclaim,
+    /// What becomes of each page.
+    Page,
+}
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+        /// Why something became of a page, or of a cgroup's turn.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Reason {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Reason {
+            /// Every reason.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// In words, as recordings have it.
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    // Accesses (`folio_mark_accessed`).
+    /// The first one: the Referenced bit is set.
+    Referenced = "referenced",
+    /// The second one: on its way to the active list.
+    Activated = "activated",
+    /// The second one, while it waited in this CPU's batch for its list: it goes to the active one.
+    ActivatedInBatch = "activated in its batch",
+    /// The second one, while it waited in another CPU's batch, where it cannot be reached: nothing comes of it.
+    InOtherBatch = "in a batch of another CPU",
+    /// It is active, and referenced already.
+    AlreadyActive = "already active",
+    /// It is locked into memory.
+    Unevictable = "unevictable",
+
+    // Freed by reclaim.
+    /// Nothing speaks for it.
+    NotReferenced = "not referenced",
+    /// It was read once, which is no reason to keep a clean page.
+    ReadOnce = "read once",
+
+    // Kept by reclaim, back to the head of its list.
+    /// A task has it locked: mostly it is still being read.
+    Locked = "locked",
+    /// It waits in a batch to be activated.
+    Activating = "in a batch to be activated",
+    /// It is being written, and the reclaimer of this kernel writes pages itself (up to 3.1).
+    KeptForWriteback = "under writeback",
+    /// Page tables referenced it once.
+    Mapped = "referenced by page tables",
+    /// It is dirty, and was chosen to be written.
+    WriteStarted = "dirty: its write is started",
+    /// It is dirty, and was read: it is not written for reclaim's sake.
+    DirtyAndRead = "dirty and read",
+    /// It is dirty, and this reclaimer may not write.
+    MayNotWrite = "dirty, and the reclaimer may not write",
+    /// It lies in a zone that does not help the request.
+    ZoneAbove = "in a zone above the wanted ones",
+    /// It was written, as reclaim wanted: to the tail of the inactive list.
+    Written = "written: to the inactive tail",
+
+    // Activated by reclaim.
+    /// Page tables referenced it twice.
+    MappedTwice = "referenced by page tables again",
+    /// It is anonymous, and there is no swap.
+    Anonymous = "anonymous without swap",
+    /// It is dirty: the flusher is to write it.
+    Dirty = "dirty: left to the flusher",
+    /// It is being written.
+    Writeback = "under writeback: marked to be freed",
+    /// A transaction of the journal holds it.
+    Journal = "held by the journal",
+    /// The filesystem has no way to write single pages.
+    NoWritepage = "dirty, and the filesystem writes no single pages",
+
+    // Out of the page cache.
+    /// Reclaim freed it.
+    Reclaimed = "reclaimed",
+    /// Its file was removed.
+    Truncated = "truncated",
+    /// `drop_caches`, or its inode left memory.
+    Invalidated = "invalidated",
+
+    // Refaults.
+    /// The active list is at least as long as the distance: it would have stayed with a longer inactive list.
+    WithinActive = "activated: distance within the active list",
+    /// The distance is longer.
+    BeyondActive = "not activated: distance beyond the active list",
+
+    // A cgroup's protection.
+    /// Below `memory.min`: never looked at.
+    BelowMin = "protected by memory.min",
+    /// Below `memory.low`: passed over as long as there is something else.
+    BelowLow = "protected by memory.low",
+    /// Below `memory.low`, and looked at even so: there was nothing else.
+    LowOverridden = "memory.low overridden",
+}
 
 /// A tracepoint that was hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +158,8 @@ pub enum TraceEvent {
     },
     /// `mm_fragmentation_stall`: a movable request waited for kswapd, in microseconds.
     FragmentationStall { nid: NodeId, duration: u64 },
+    /// The marks of a zone were raised, to so many pages above their base.
+    WatermarkBoost { nid: NodeId, zone: ZoneKind, boost: u64 },
     /// `mm_vmscan_kswapd_wake`.
     VmscanKswapdWake { nid: NodeId, order: Order },
     /// `mm_vmscan_kswapd_sleep`.
@@ -31,13 +169,62 @@ pub enum TraceEvent {
     /// `mm_vmscan_direct_reclaim_end` and its memcg form.
     VmscanReclaimEnd { nr_reclaimed: u64, memcg: u16 },
     /// `mm_vmscan_lru_shrink_inactive`.
-    VmscanLruShrinkInactive { nid: NodeId, memcg: u16, nr_scanned: u32, nr_reclaimed: u32, priority: u8 },
+    VmscanLruShrinkInactive {
+        nid: NodeId,
+        memcg: u16,
+        nr_scanned: u32,
+        nr_reclaimed: u32,
+        scan: ScanFor,
+        file: bool,
+    },
     /// `mm_vmscan_lru_shrink_active`.
-    VmscanLruShrinkActive { nid: NodeId, memcg: u16, nr_taken: u32, nr_deactivated: u32, priority: u8 },
+    VmscanLruShrinkActive {
+        nid: NodeId,
+        memcg: u16,
+        nr_scanned: u32,
+        nr_taken: u32,
+        nr_deactivated: u32,
+        scan: ScanFor,
+        file: bool,
+    },
+    /// `mm_shrink_slab_start`; the shrinker by its place in [`crate::reclaim::plan::Shrinker::ALL`].
+    ShrinkSlabStart { nid: NodeId, memcg: u16, shrinker: u8, scan: ScanFor },
+    /// `mm_shrink_slab_end`: objects looked at.
+    ShrinkSlabEnd { nid: NodeId, memcg: u16, shrinker: u8, total_scan: u64, scan: ScanFor },
+    /// `mm_compaction_begin`.
+    CompactionBegin { nid: NodeId, zone: ZoneKind, order: Order, sync: bool },
+    /// `mm_compaction_end`: `status` in words, pages moved.
+    CompactionEnd { nid: NodeId, zone: ZoneKind, order: Order, status: &'static str, moved: u64 },
+    /// A cgroup's turn in reclaim for `scan`, of which its protection decided.
+    MemcgProtected { memcg: MemcgId, nid: NodeId, reason: Reason, scan: ScanFor },
+    /// `mark_victim`: the OOM killer took a process of this cgroup, with so many anonymous pages; the limit of
+    /// `target` was hit, the root stands for the machine.
+    MarkVictim { memcg: MemcgId, target: MemcgId, anon_pages: u64 },
+
+    /// `mm_filemap_add_to_page_cache`.
+    FilemapAdd { page: PageId },
+    /// `mm_filemap_delete_from_page_cache`.
+    FilemapDelete { page: PageId, reason: Reason },
+    /// `mm_lru_insertion`: from a batch to the list that its flags name.
+    LruInsertion { page: PageId, active: bool },
+    /// `mm_lru_activate`: to the active list, what `pgactivate` counts. `scan`: reclaim found it so.
+    LruActivate { page: PageId, reason: Reason, scan: Option<ScanFor> },
+    /// A read or, where that counts, a write of a page of the cache.
+    PageAccessed { page: PageId, reason: Reason },
+    /// From the active list to the inactive one, what `pgdeactivate` counts.
+    PageDeactivated { page: PageId, scan: ScanFor },
+    /// Looked at by reclaim and kept; none: it was written and comes to the tail.
+    PageRotated { page: PageId, reason: Reason, scan: Option<ScanFor> },
+    /// Freed by reclaim, what `pgsteal` counts.
+    PageReclaimed { page: PageId, reason: Reason, scan: ScanFor },
+    /// It is back after it was reclaimed (`workingset_refault`). `counted`: whose statistics count it.
+    PageRefaulted { page: PageId, reason: Reason, distance: u64, counted: MemcgId, workingset: bool },
 }
 
 /// Receives trace events.
-pub trait Trace: 'static {
+pub trait Trace: Clone + 'static {
+    /// Whether events of this detail are wanted: if not, none is made.
+    fn listens(&self, detail: Detail) -> bool;
     /// Called at every tracepoint that is hit.
     fn event(&mut self, event: TraceEvent);
 }
@@ -48,14 +235,23 @@ pub struct NoTrace;
 
 impl Trace for NoTrace {
     #[inline(always)]
+    fn listens(&self, _detail: Detail) -> bool {
+        false
+    }
+
+    #[inline(always)]
     fn event(&mut self, _event: TraceEvent) {}
 }
 
-/// Keeps every event: for tests and `explain`.
+/// Keeps every event, for tests.
 #[derive(Debug, Clone, Default)]
 pub struct KeepTrace(pub std_alloc::vec::Vec<TraceEvent>);
 
 impl Trace for KeepTrace {
+    fn listens(&self, _detail: Detail) -> bool {
+        true
+    }
+
     fn event(&mut self, event: TraceEvent) {
         self.0.push(event);
     }

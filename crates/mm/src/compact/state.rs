@@ -55,6 +55,20 @@ pub enum CompactResult {
     Success,
 }
 
+impl CompactResult {
+    /// As `mm_compaction_end` prints it.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Skipped => "skipped",
+            Self::Deferred => "deferred",
+            Self::Complete => "complete",
+            Self::PartialSkipped => "partial_skipped",
+            Self::Contended => "contended",
+            Self::Success => "success",
+        }
+    }
+}
+
 /// What is asked of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactRequest {

@@ -169,7 +169,7 @@ impl FallAsleep {
     }
 
     fn sleep<T: Trace>(&self, mem: &mut Memory<T>) -> SleepNext {
-        mem.core.alloc.trace.event(TraceEvent::VmscanKswapdSleep { nid: self.node });
+        mem.core.tell(|_| TraceEvent::VmscanKswapdSleep { nid: self.node });
         SleepNext::Sleep
     }
 

@@ -11,7 +11,7 @@
 
 use units::{CpuId, Pfn};
 
-use crate::base::event::Trace;
+use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, PageFlags};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
@@ -49,6 +49,8 @@ impl Lru {
             if core.alloc.frames.state(pfn) == FrameState::Batch {
                 self.cull(core, pfn);
                 self.insert(core, pfn);
+                let active = core.alloc.frames.flags(pfn).has(PageFlags::ACTIVE);
+                core.tell_page(pfn, |page| TraceEvent::LruInsertion { page, active });
             }
         }
         self.cpus[cpu.index()].add = batch;
@@ -74,6 +76,8 @@ impl Lru {
         let (_, node) = core.page_place(pfn);
         core.alloc.events.add(VmEvent::PgActivate, pages);
         core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::PgActivate, pages);
+        let reason = Reason::Activated;
+        core.tell_page(pfn, |page| TraceEvent::LruActivate { page, reason, scan: None });
     }
 
     /// `lru_add_drain_cpu`: empties the batches of `cpu` onto the lists.
@@ -99,18 +103,25 @@ impl Lru {
         let flags = core.alloc.frames.flags(pfn);
         if !flags.has(PageFlags::REFERENCED) {
             core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
+            tell_access(core, pfn, Reason::Referenced);
             return;
         }
         if flags.has_any(PageFlags::ACTIVE.set(PageFlags::UNEVICTABLE)) {
+            let is_unevictable = flags.has(PageFlags::UNEVICTABLE);
+            tell_access(core, pfn, if is_unevictable { Reason::Unevictable } else { Reason::AlreadyActive });
             return;
         }
         match core.alloc.frames.state(pfn) {
-            FrameState::Lru => self.activate(core, cpu, pfn),
+            FrameState::Lru => {
+                tell_access(core, pfn, Reason::Activated);
+                self.activate(core, cpu, pfn);
+            }
             // Still in an add batch: it goes straight to the active list, if the batch is ours.
             FrameState::Batch if self.cpus[cpu.index()].add.contains(&pfn) => {
                 core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
+                tell_access(core, pfn, Reason::ActivatedInBatch);
             }
-            _ => {}
+            _ => tell_access(core, pfn, Reason::InOtherBatch),
         }
         core.alloc.frames.clear_flags(pfn, PageFlags::REFERENCED);
         self.age_on_activation(core, pfn);
@@ -164,4 +175,9 @@ impl Lru {
         }
         core.alloc.frames.set_state(pfn, FrameState::InUse);
     }
+}
+
+#[inline(always)]
+fn tell_access<T: Trace>(core: &mut Core<T>, pfn: Pfn, reason: Reason) {
+    core.tell_page(pfn, |page| TraceEvent::PageAccessed { page, reason });
 }

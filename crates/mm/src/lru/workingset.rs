@@ -20,7 +20,7 @@
 
 use units::{NodeId, Pfn};
 
-use crate::base::event::Trace;
+use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::PageFlags;
 use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
@@ -127,6 +127,11 @@ impl Lru {
         } else {
             self.lruvecs[eviction].size(LruList::ActiveFile, ZoneKind::Movable)
         };
+        let workingset = shadow.workingset;
+        core.tell_page(pfn, |page| {
+            let reason = if distance > active { Reason::BeyondActive } else { Reason::WithinActive };
+            TraceEvent::PageRefaulted { page, reason, distance, counted, workingset }
+        });
         if distance > active {
             return;
         }

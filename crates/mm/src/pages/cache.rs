@@ -20,7 +20,7 @@ use std_alloc::vec::Vec;
 
 use units::{CpuId, Pfn};
 
-use crate::base::event::Trace;
+use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{NO_OWNER, PageFlags};
 use crate::base::ids::{MappingId, MemcgId};
 use crate::base::vmstat::MemcgStat;
@@ -156,6 +156,7 @@ impl PageCache {
         core.alloc.frames.set_memcg(pfn, memcg.0);
         let (_, node) = core.page_place(pfn);
         core.cgroups.add_stat(memcg, node, MemcgStat::File, u64::from(pages));
+        core.tell_page(pfn, |page| TraceEvent::FilemapAdd { page });
         shadow
     }
 
@@ -300,6 +301,10 @@ impl PageCache {
                 continue;
             }
             freed += u64::from(core.alloc.frames.pages(pfn));
+            core.tell_page(pfn, |page| {
+                let reason = if clean_only { Reason::Invalidated } else { Reason::Truncated };
+                TraceEvent::FilemapDelete { page, reason }
+            });
             lru.detach(core, pfn);
             self.remove_page(core, cpu, pfn, None);
             release_file_page(core, cpu, pfn);

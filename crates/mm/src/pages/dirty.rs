@@ -14,7 +14,7 @@ use std_alloc::vec::Vec;
 use units::{CpuId, Nanos, NodeId, Pfn};
 
 use crate::alloc::watermark::Mark;
-use crate::base::event::Trace;
+use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, PageFlags};
 use crate::base::ids::MappingId;
 use crate::base::layout::ZoneKind;
@@ -253,6 +253,8 @@ impl PageCache {
             core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
             lru.insert_tail(core, pfn);
             core.alloc.events.add(VmEvent::PgRotated, pages);
+            let reason = Reason::Written;
+            core.tell_page(pfn, |page| TraceEvent::PageRotated { page, reason, scan: None });
         }
         node
     }

@@ -23,7 +23,7 @@
 
 use units::{CpuId, NodeId, Pfn};
 
-use crate::base::event::{Trace, TraceEvent};
+use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
 use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
@@ -40,8 +40,8 @@ use crate::version::rules::{Refaults, SmallScans, SparedScan, Writepage};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Free,
-    Keep,
-    Activate,
+    Keep(Reason),
+    Activate(Reason),
 }
 
 /// What accesses say about a page at the inactive tail.
@@ -123,9 +123,9 @@ impl Reclaim {
         chunk: u64,
         memcg: MemcgId,
         node: NodeId,
-        highest_zoneidx: ZoneKind,
+        sc: &ScanControl,
     ) -> (u32, u32) {
-        let from = (memcg, node, list);
+        let (from, highest_zoneidx) = ((memcg, node, list), sc.reclaim_idx);
         let found =
             lru.isolate_tail(core, from, highest_zoneidx, chunk, &mut self.isolated, &mut self.skipped);
         let (mut taken, mut skipped) = (0, 0);
@@ -141,6 +141,7 @@ impl Reclaim {
         // They go back to the head in the order in which they were met: the list is disturbed.
         for pfn in back.drain(..) {
             lru.insert(core, pfn);
+            tell_rotated(core, pfn, Reason::ZoneAbove, sc);
         }
         self.skipped = back;
         let pages = |count| u32::try_from(count).expect("a list has 32 bits of pages");
@@ -160,7 +161,7 @@ impl Reclaim {
     ) -> ChunkReport {
         lru.drain(core, cpu);
         let (memcg, node) = (scan.memcg, scan.node);
-        let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc.reclaim_idx);
+        let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc);
         let scanned = taken + skipped;
         count_scanned(core, memcg, node, sc, list, scanned);
         let mut report = ChunkReport { scanned, ..ChunkReport::default() };
@@ -168,17 +169,23 @@ impl Reclaim {
         let mut activated = 0;
         let mut isolated = core::mem::take(&mut self.isolated);
         for &pfn in &isolated {
-            let pages = core.alloc.frames.pages(pfn);
+            let (pages, flags) = (core.alloc.frames.pages(pfn), core.alloc.frames.flags(pfn));
             match self.decide(core, pfn, sc, &mut report) {
                 Verdict::Free => {
                     report.reclaimed += pages;
+                    tell_reclaimed(core, pfn, flags, sc);
                     evict(core, lru, cache, cpu, pfn, sc.target);
                 }
-                Verdict::Keep => lru.insert(core, pfn),
-                Verdict::Activate => {
+                Verdict::Keep(reason) => {
+                    lru.insert(core, pfn);
+                    tell_rotated(core, pfn, reason, sc);
+                }
+                Verdict::Activate(reason) => {
                     activated += pages;
                     core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
                     lru.insert(core, pfn);
+                    let scan = Some(sc.scan_for());
+                    core.tell_page(pfn, |page| TraceEvent::LruActivate { page, reason, scan });
                 }
             }
         }
@@ -188,12 +195,13 @@ impl Reclaim {
         self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
         core.alloc.events.add(VmEvent::PgActivate, u64::from(activated));
         core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(activated));
-        core.alloc.trace.event(TraceEvent::VmscanLruShrinkInactive {
+        core.tell(|_| TraceEvent::VmscanLruShrinkInactive {
             nid: node,
             memcg: memcg.0,
             nr_scanned: scanned,
             nr_reclaimed: report.reclaimed,
-            priority: sc.priority,
+            scan: sc.scan_for(),
+            file: list.is_file(),
         });
         report
     }
@@ -222,7 +230,8 @@ impl Reclaim {
             return Verdict::Free;
         }
         if flags.has_any(PageFlags::LOCKED.set(PageFlags::ACTIVATING)) {
-            return Verdict::Keep;
+            let is_locked = flags.has(PageFlags::LOCKED);
+            return Verdict::Keep(if is_locked { Reason::Locked } else { Reason::Activating });
         }
         let (dirty, writeback) = (flags.has(PageFlags::DIRTY), flags.has(PageFlags::WRITEBACK));
         if dirty || writeback {
@@ -235,18 +244,18 @@ impl Reclaim {
             report.congested += pages;
         }
         if writeback && core.rules().writepage == Writepage::Anyone {
-            return Verdict::Keep;
+            return Verdict::Keep(Reason::KeptForWriteback);
         }
         if writeback {
             return self.decide_writeback(core, pfn, flags, sc, report);
         }
         match references(core, pfn, flags) {
-            References::Activate => return Verdict::Activate,
-            References::Keep => return Verdict::Keep,
-            _ if flags.has(PageFlags::SWAP_BACKED) => return Verdict::Activate,
+            References::Activate => return Verdict::Activate(Reason::MappedTwice),
+            References::Keep => return Verdict::Keep(Reason::Mapped),
+            _ if flags.has(PageFlags::SWAP_BACKED) => return Verdict::Activate(Reason::Anonymous),
             references if dirty => return self.decide_dirty(core, pfn, flags, references, sc),
             // The filesystem cannot drop the buffers of a page that a transaction holds (MECHANISMS-6X 8.2).
-            _ if flags.has(PageFlags::JOURNAL) => return Verdict::Activate,
+            _ if flags.has(PageFlags::JOURNAL) => return Verdict::Activate(Reason::Journal),
             References::Reclaim | References::ReclaimClean => {}
         }
         core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);
@@ -268,11 +277,15 @@ impl Reclaim {
         let (_, node) = core.page_place(pfn);
         let pages = u64::from(core.alloc.frames.pages(pfn));
         if core.rules().writepage == Writepage::Anyone {
-            if references != References::ReclaimClean && sc.may_fs && sc.may_writepage {
-                self.pageout.push(pfn);
-                core.alloc.events.add(VmEvent::NrVmscanWrite, pages);
+            if references == References::ReclaimClean {
+                return Verdict::Keep(Reason::DirtyAndRead);
             }
-            return Verdict::Keep;
+            if !(sc.may_fs && sc.may_writepage) {
+                return Verdict::Keep(Reason::MayNotWrite);
+            }
+            self.pageout.push(pfn);
+            core.alloc.events.add(VmEvent::NrVmscanWrite, pages);
+            return Verdict::Keep(Reason::WriteStarted);
         }
         let kswapd_writes = sc.reclaimer == Reclaimer::Kswapd
             && flags.has(PageFlags::RECLAIM)
@@ -280,17 +293,20 @@ impl Reclaim {
         if !kswapd_writes {
             core.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
             core.alloc.events.add(VmEvent::NrVmscanImmediateReclaim, pages);
-            return Verdict::Activate;
+            return Verdict::Activate(Reason::Dirty);
         }
-        if references == References::ReclaimClean || !sc.may_writepage {
-            return Verdict::Keep;
+        if references == References::ReclaimClean {
+            return Verdict::Keep(Reason::DirtyAndRead);
+        }
+        if !sc.may_writepage {
+            return Verdict::Keep(Reason::MayNotWrite);
         }
         if !self.has_writepage_hook {
-            return Verdict::Activate;
+            return Verdict::Activate(Reason::NoWritepage);
         }
         self.pageout.push(pfn);
         core.alloc.events.add(VmEvent::NrVmscanWrite, pages);
-        Verdict::Keep
+        Verdict::Keep(Reason::WriteStarted)
     }
 
     fn decide_writeback<T: Trace>(
@@ -310,7 +326,7 @@ impl Reclaim {
             core.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
             report.writeback += pages;
         }
-        Verdict::Activate
+        Verdict::Activate(Reason::Writeback)
     }
 
     fn shrink_active<T: Trace>(
@@ -325,7 +341,7 @@ impl Reclaim {
     ) -> ChunkReport {
         lru.drain(core, cpu);
         let (memcg, node) = (scan.memcg, scan.node);
-        let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc.reclaim_idx);
+        let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc);
         let scanned = taken + skipped;
         let mut deactivated = 0;
         let mut isolated = core::mem::take(&mut self.isolated);
@@ -335,6 +351,7 @@ impl Reclaim {
             core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
             core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
             lru.insert(core, pfn);
+            core.tell_page(pfn, |page| TraceEvent::PageDeactivated { page, scan: sc.scan_for() });
         }
         isolated.clear();
         self.isolated = isolated;
@@ -345,12 +362,14 @@ impl Reclaim {
             core.alloc.events.add(event, u64::from(pages));
             core.cgroups.add_stat(memcg, node, stat, u64::from(pages));
         }
-        core.alloc.trace.event(TraceEvent::VmscanLruShrinkActive {
+        core.tell(|_| TraceEvent::VmscanLruShrinkActive {
             nid: node,
             memcg: memcg.0,
+            nr_scanned: scanned,
             nr_taken: taken,
             nr_deactivated: deactivated,
-            priority: sc.priority,
+            scan: sc.scan_for(),
+            file: list.is_file(),
         });
         ChunkReport { scanned, deactivated, ..ChunkReport::default() }
     }
@@ -404,6 +423,7 @@ fn evict<T: Trace>(
     target: MemcgId,
 ) {
     assert!(core.alloc.frames.owner(pfn) != NO_OWNER, "a file page on a list has a mapping");
+    core.tell_page(pfn, |page| TraceEvent::FilemapDelete { page, reason: Reason::Reclaimed });
     let shadow = match core.rules().refaults {
         Refaults::None => None,
         Refaults::Shadows => Some(lru.evict_shadow(core, pfn, target)),
@@ -411,6 +431,20 @@ fn evict<T: Trace>(
     cache.remove_page(core, cpu, pfn, shadow);
     core.alloc.frames.set_state(pfn, FrameState::InUse);
     release_reclaimed_page(core, cpu, pfn);
+}
+
+#[inline(always)]
+fn tell_rotated<T: Trace>(core: &mut Core<T>, pfn: Pfn, reason: Reason, sc: &ScanControl) {
+    let scan = Some(sc.scan_for());
+    core.tell_page(pfn, |page| TraceEvent::PageRotated { page, reason, scan });
+}
+
+#[inline(always)]
+fn tell_reclaimed<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags, sc: &ScanControl) {
+    let is_referenced = flags.has(PageFlags::REFERENCED);
+    let reason = if is_referenced { Reason::ReadOnce } else { Reason::NotReferenced };
+    let scan = sc.scan_for();
+    core.tell_page(pfn, |page| TraceEvent::PageReclaimed { page, reason, scan });
 }
 
 fn count_scanned<T: Trace>(

@@ -19,7 +19,7 @@ use units::{NodeId, Order};
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::pcp::COSTLY_ORDER;
 use crate::alloc::suitable::{Suitability, compact_gap, suitable};
-use crate::base::event::Trace;
+use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::MemcgStat;
 use crate::cgroup::protection::Protection;
@@ -99,14 +99,23 @@ impl Reclaim {
         node: NodeId,
         sc: &mut ScanControl,
     ) -> Option<LruvecScan> {
+        let scan = sc.scan_for();
+        let tell = |core: &mut Core<T>, reason| {
+            core.tell(|_| TraceEvent::MemcgProtected { memcg, nid: node, reason, scan });
+        };
         match core.cgroups.protection(sc.target, memcg) {
-            Protection::BelowMin => return None,
+            Protection::BelowMin => {
+                tell(core, Reason::BelowMin);
+                return None;
+            }
             Protection::BelowLow => {
                 if !sc.memcg_low_reclaim {
                     sc.memcg_low_skipped = true;
+                    tell(core, Reason::BelowLow);
                     return None;
                 }
                 core.cgroups.count_event(memcg, |events| &mut events.low);
+                tell(core, Reason::LowOverridden);
             }
             Protection::None => {}
         }

@@ -5,6 +5,7 @@
 
 use units::Order;
 
+use crate::base::event::ScanFor;
 use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 
@@ -171,6 +172,11 @@ impl ScanControl {
         met.unqueued_dirty += u64::from(report.unqueued_dirty);
         met.writeback += u64::from(report.writeback);
         met.immediate += u64::from(report.immediate);
+    }
+
+    /// For whose sake, and how hard, for an event.
+    pub const fn scan_for(&self) -> ScanFor {
+        ScanFor { target: self.target, priority: self.priority }
     }
 
     /// Whether it reclaims for the machine rather than for a limit.

@@ -50,13 +50,12 @@ fn a_recording_reads_back_equal() {
 fn notes_are_kept_and_take_no_place_where_there_are_none() {
     let noted = Recording { notes: vec!["the CPU was emulated".into()], ..example() };
     assert_eq!(decode(&Files::encode(&noted)).unwrap(), noted);
-    let plain = String::from_utf8(Files::encode(&example()).covered[0].clone()).unwrap();
+    let plain = String::from_utf8(Files::encode(&example()).files[0].1.clone()).unwrap();
     assert!(!plain.contains("notes"), "{plain}");
 }
 
-/// Programs that know schema 1 only read every recording without a kill.
 #[test]
-fn what_the_oom_killer_took_is_kept_and_only_then_the_schema_is_newer() {
+fn what_the_oom_killer_took_is_kept() {
     let kill = OomKill {
         at_ns: 3_200_000_000,
         task: "stream".into(),
@@ -66,20 +65,39 @@ fn what_the_oom_killer_took_is_kept_and_only_then_the_schema_is_newer() {
         memory: vec!["memory: usage 1024kB, limit 1024kB, failcnt 7".into()],
         ..OomKill::default()
     };
-    let killed = example().killed(vec![kill.clone()]);
-    let files = Files::encode(&killed);
-    assert!(files.manifest.starts_with(b"pagetide recording\nschema 2\n"));
-    assert_eq!(decode(&files).unwrap(), killed);
-    assert_eq!(Files::encode(&example().killed(Vec::new())), Files::encode(&example()));
     let why = vec!["no zone would pass".into()];
     let gauges = BTreeMap::from([("nr_free_pages".into(), 7)]);
     let panicked = OomKill { panicked: true, ..OomKill::default() };
-    for more in [OomKill { why, ..kill.clone() }, OomKill { gauges, ..kill }, panicked] {
-        let killed = example().killed(vec![more]);
-        let files = Files::encode(&killed);
-        assert!(files.manifest.starts_with(b"pagetide recording\nschema 4\n"));
-        assert_eq!(decode(&files).unwrap(), killed);
+    for kill in [kill.clone(), OomKill { why, ..kill.clone() }, OomKill { gauges, ..kill }, panicked] {
+        let killed = example().killed(vec![kill]);
+        assert_eq!(decode(&Files::encode(&killed)).unwrap(), killed);
     }
+    assert_eq!(Files::encode(&example().killed(Vec::new())), Files::encode(&example()));
+}
+
+/// Whoever kept a recording of an older pagetide reads it with a newer one, and what it is written as again is
+/// of the newest version.
+#[test]
+fn recordings_of_all_older_versions_are_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
+    let read = |schema: u32| Recording::read(&folder.join(format!("schema-{schema}"))).unwrap();
+    let first = read(1);
+    assert_eq!(first, Recording { schema: 1, version: String::new(), ..example() });
+    let told = |schema: u32| {
+        let recording = read(schema);
+        let Recording { oom_kills, waits, sections, notes, wall_ns, .. } = &recording;
+        let again = decode(&Files::encode(&recording)).unwrap();
+        assert_eq!(again, Recording { schema: SCHEMA, ..recording.clone() });
+        let kill = oom_kills.first().map(|kill| (kill.task.as_str(), kill.panicked));
+        let within: Vec<&str> = waits.iter().map(|wait| wait.within.as_str()).collect();
+        format!("{}: {kill:?} {within:?} {} {notes:?} {wall_ns:?}", recording.schema, sections.len())
+    };
+    insta::assert_snapshot!([1, 2, 3, 4].map(told).join("\n"), @r#"
+    1: None [] 0 [] None
+    2: Some(("stream", false)) [] 0 [] None
+    3: Some(("stream", false)) ["", ""] 0 [] None
+    4: Some(("stream", true)) ["allocation stall > super-block shrinker", ""] 1 ["the CPU was emulated"] Some(5)
+    "#);
 }
 
 /// A workload whose task is killed may go on: its metrics are worth as much as ever.
@@ -146,169 +164,181 @@ fn numbers_that_json_does_not_have_survive() {
 #[test]
 fn the_bytes_of_a_recording_never_change() {
     let files = Files::encode(&example());
-    let [json, _, series] = files.covered.map(|bytes| String::from_utf8(bytes).unwrap());
-    insta::assert_snapshot!(String::from_utf8(files.manifest).unwrap(), @r"
-pagetide recording
-schema 1
-file recording.json 793 938b7982eb3ad1a255a517768ad88cd1
-file scenario.toml 37 862ee67b738fb27ecd26c11d8e72c3c4
-file series.csv 61 b62813c4a259296ae60bee63bee5fc44
-content 29f636f42c349c943ec8f86d48658ae8
-");
-    insta::assert_snapshot!(series, @r"
-time_ns,nr_free_pages,pgscan_kswapd
-0,900,0
-100000000,800,32
-");
+    let json = String::from_utf8(files.files[0].1.clone()).unwrap();
+    insta::assert_snapshot!(String::from_utf8(files.manifest.encode()).unwrap(), @"
+    pagetide recording
+    schema 5
+    file recording.json 741 ecb3574510be19a16ef718300f6dab0f
+    file scenario.toml 37 862ee67b738fb27ecd26c11d8e72c3c4
+    file series.parquet 346 d9c3b42a26decb090f8ec3e831ee960d
+    file samples.parquet 265 0b8a76462c2030c5d78e0307f935c48e
+    content f823039acac4b56ec342e63452d7d899
+    ");
     insta::assert_snapshot!(json, @r#"
-{
-  "schema": 1,
-  "label": "linux-6.12",
-  "workload": "hot-and-stream",
-  "backend": "sim",
-  "kernel": "linux-6.12",
-  "seed": 7,
-  "metrics": {
-    "a_third": 0.3333333333333333,
-    "hot_pages_cached": 1710.0
-  },
-  "samples": {
-    "files_per_s": [
-      4444.8,
-      5003.7
-    ]
-  },
-  "vmstat": {
-    "nr_free_pages": 5000,
-    "pgscan_kswapd": 157036
-  },
-  "memcg": {
-    "P/A": {
-      "inactive_file": 4096
-    }
-  },
-  "phases": [
     {
-      "name": "hot_ready",
-      "at_ns": 703000000,
-      "vmstat": {}
+      "schema": 5,
+      "version": "0.1.0",
+      "label": "linux-6.12",
+      "workload": "hot-and-stream",
+      "backend": "sim",
+      "kernel": "linux-6.12",
+      "seed": 7,
+      "metrics": {
+        "a_third": 0.3333333333333333,
+        "hot_pages_cached": 1710.0
+      },
+      "vmstat": {
+        "nr_free_pages": 5000,
+        "pgscan_kswapd": 157036
+      },
+      "memcg": {
+        "P/A": {
+          "inactive_file": 4096
+        }
+      },
+      "phases": [
+        {
+          "name": "hot_ready",
+          "at_ns": 703000000,
+          "vmstat": {}
+        }
+      ],
+      "series_constant": {
+        "nr_zone_unevictable": 7
+      },
+      "stalls": [
+        {
+          "task": "stream",
+          "reason": "page read",
+          "count": 3,
+          "total_ns": 900000,
+          "max_ns": 500000
+        }
+      ],
+      "events": 1234,
+      "simulated_ns": 23142000000
     }
-  ],
-  "series_constant": {
-    "nr_zone_unevictable": 7
-  },
-  "stalls": [
-    {
-      "task": "stream",
-      "reason": "page read",
-      "count": 3,
-      "total_ns": 900000,
-      "max_ns": 500000
-    }
-  ],
-  "events": 1234,
-  "simulated_ns": 23142000000
-}
-"#);
+    "#);
 }
 
 /// Changes one file and repairs `MANIFEST`, as somebody would who writes the format himself.
-fn with_file(index: usize, bytes: &[u8]) -> RecordingError {
+/// The example with other bytes in one file, as `MANIFEST` then says.
+fn with_file(file: usize, bytes: &[u8]) -> Result<Recording, RecordingError> {
     let mut files = Files::encode(&example());
-    files.covered[index] = bytes.to_vec();
-    files.manifest = encode_manifest(1, &files.covered, None);
-    decode(&files).unwrap_err()
+    files.files[file].1 = bytes.to_vec();
+    files.manifest = Manifest::new(files.files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())));
+    decode(&files)
+}
+
+fn decode_manifest(bytes: &[u8]) -> Result<Manifest, RecordingError> {
+    Manifest::decode(bytes, Path::new("runs/first/MANIFEST"))
 }
 
 #[test]
 fn every_broken_file_is_named_with_the_place() {
-    let mut edited = Files::encode(&example());
-    edited.covered[1].extend(b"# a thought\n");
-    let mut flipped = Files::encode(&example());
-    flipped.covered[2] = flipped.covered[2].iter().map(|&b| if b == b'9' { b'8' } else { b }).collect();
-    let mut newer = Files::encode(&example());
-    newer.manifest = newer.manifest.iter().map(|&b| if b == b'1' { b'9' } else { b }).collect();
-    let mut cut = Files::encode(&example());
-    cut.manifest.truncate(90);
-    let mut short = Files::encode(&example());
-    short.covered[2].pop();
+    let changed = |file: usize, change: fn(&mut Vec<u8>)| {
+        let mut files = Files::encode(&example());
+        change(&mut files.files[file].1);
+        decode(&files).unwrap_err()
+    };
+    let manifest = |change: fn(String) -> String| {
+        let text = String::from_utf8(Files::encode(&example()).manifest.encode()).unwrap();
+        decode_manifest(change(text).as_bytes()).unwrap_err()
+    };
+    let no_time = table::encode(&[Column::of_u64("nr_free_pages", [900].into_iter())]);
+    let texts = [Column::of_u64("time_ns", [0].into_iter()), Column::of_texts("nr_dirty", ["x"].into_iter())];
     let errors = [
-        with_file(0, b"{\"schema\": 1,\n \"label\": oops}"),
-        with_file(0, b"[]"),
-        with_file(0, b""),
-        with_file(1, b"name = \"\xff\""),
-        with_file(2, b"time_ns,nr_free_pages\n0,900\n100"),
-        with_file(2, b"time_ns,nr_free_pages\n0,-9\n"),
-        with_file(2, b""),
-        decode(&short).unwrap_err(),
-        decode(&edited).unwrap_err(),
-        decode(&flipped).unwrap_err(),
-        decode(&newer).unwrap_err(),
-        decode(&cut).unwrap_err(),
+        with_file(0, b"{\"schema\": 1,\n \"label\": oops}").unwrap_err(),
+        with_file(0, b"[]").unwrap_err(),
+        with_file(0, b"").unwrap_err(),
+        with_file(1, b"name = \"\xff\"").unwrap_err(),
+        with_file(2, b"time_ns,nr_free_pages\n0,900\n100").unwrap_err(),
+        with_file(2, b"").unwrap_err(),
+        with_file(2, &no_time).unwrap_err(),
+        with_file(2, &table::encode(&texts)).unwrap_err(),
+        with_file(3, &no_time).unwrap_err(),
+        changed(1, |bytes| bytes.extend(b"# a thought\n")),
+        changed(2, |bytes| bytes.truncate(bytes.len() / 2)),
+        changed(2, |bytes| bytes[20] ^= 1),
+        manifest(|text| text.replace("schema 5", "schema 6")),
+        manifest(|text| text.replace("schema 5", "schema five")),
+        manifest(|text| text[..90].to_owned()),
+        manifest(|text| text.replace("samples.parquet", "/etc/passwd")),
+        manifest(|text| text.replace("content ", "content 0")),
+        manifest(|text| text + "file events/00000.parquet 7 0123\n"),
+        manifest(|_| "a diary\n".to_owned()),
     ];
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(texts.join("\n"), @r"
-`runs/first/recording.json`, line 2, column 11: expected value
-`runs/first/recording.json`, line 1, column 2: invalid length 0, expected an object with the keys of a recording
-`runs/first/recording.json`, line 1, column 1: EOF while parsing a value
-`runs/first/scenario.toml`, line 1, column 9: byte 0xff is not UTF-8 text
-`runs/first/series.csv`, line 3, column 1: the row has 1 fields, the header 2
-`runs/first/series.csv`, line 2, column 3: `-9` is not a whole number
-`runs/first/series.csv`, line 1, column 1: expected the column `time_ns`
-`runs/first/series.csv` was changed after it was written: it has 60 bytes, `MANIFEST` says 61
-`runs/first/scenario.toml` was changed after it was written: it has 49 bytes, `MANIFEST` says 37
-`runs/first/series.csv` was changed after it was written: its hash is 93b2be4b82cd7de854f4903eb6c0f40e, `MANIFEST` says b62813c4a259296ae60bee63bee5fc44
-`runs/first/MANIFEST` has schema 9, this program reads up to schema 4
-`runs/first/MANIFEST`, line 4, column 1: expected `file scenario.toml`, its length and its hash
-");
+    insta::assert_snapshot!(texts.join("\n"), @"
+    `runs/first/recording.json`, line 2, column 11: expected value
+    `runs/first/recording.json`, line 1, column 2: invalid length 0, expected an object with the keys of a recording
+    `runs/first/recording.json`, line 1, column 1: EOF while parsing a value
+    `runs/first/scenario.toml`, line 1, column 9: byte 0xff is not UTF-8 text
+    `runs/first/series.parquet` is no table that can be read: Invalid Parquet file. Corrupt footer
+    `runs/first/series.parquet` is no table that can be read: Parquet file too small. Size is 0 but need 8
+    `runs/first/series.parquet` is no table that can be read: its first column is not `time_ns`
+    `runs/first/series.parquet` is no table that can be read: `nr_dirty` has no whole numbers
+    `runs/first/samples.parquet` is no table that can be read: expected `name`, a text, and `value`, a float
+    `runs/first/scenario.toml` was changed after it was written: it has 49 bytes, `MANIFEST` says 37
+    `runs/first/series.parquet` was changed after it was written: it has 173 bytes, `MANIFEST` says 346
+    `runs/first/series.parquet` was changed after it was written: its hash is cba09662d813faef55552d8b51b3d344, `MANIFEST` says d9c3b42a26decb090f8ec3e831ee960d
+    `runs/first/MANIFEST` has schema 6, this program reads up to schema 5
+    `runs/first/MANIFEST`, line 2, column 1: expected `schema` and a number
+    `runs/first/MANIFEST`, line 4, column 1: expected `file scenario.toml`, its length and its hash
+    `runs/first/MANIFEST`, line 6, column 1: expected no `/etc/passwd` there
+    `runs/first/MANIFEST`, line 7, column 1: expected `content` and the hash of the lines above
+    `runs/first/MANIFEST`, line 8, column 1: expected `file events/00000.parquet 7 00000000000000000000000000000123`
+    `runs/first/MANIFEST`, line 1, column 1: expected `pagetide recording`
+    ");
     insta::assert_snapshot!(message(&errors[0]), @r"
 `runs/first/recording.json`, line 2, column 11: expected value
 hint: it was cut short or edited: copy the folder again, or make the run again
 ");
-}
-
-#[test]
-fn a_recording_of_another_schema_is_refused() {
-    let mut future = example();
-    future.schema = 9;
-    let error = decode(&Files::encode(&future)).unwrap_err();
-    assert!(matches!(error, RecordingError::Schema { found: 9, .. }), "{error}");
+    assert_eq!(errors[12].hint(), "read it with the pagetide that wrote it, or make the run again");
 }
 
 #[test]
 fn column_names_with_commas_and_quotes_survive() {
     let mut recording = example();
-    recording.series.columns = vec!["a,b".into(), "c\"d\n".into()];
+    recording.series.columns = vec!["a,b.c".into(), "c\"d\n".into()];
     assert_eq!(decode(&Files::encode(&recording)).unwrap(), recording);
+}
+
+#[test]
+fn names_without_samples_survive() {
+    for samples in [
+        BTreeMap::from([("none".to_owned(), vec![])]),
+        BTreeMap::from([("none".to_owned(), vec![]), ("one".to_owned(), vec![1.0])]),
+    ] {
+        let recording = Recording { samples, ..example() };
+        assert_eq!(decode(&Files::encode(&recording)).unwrap(), recording);
+    }
 }
 
 proptest! {
     /// Whatever happens to a byte of any file: the reader says so, and never panics.
     #[test]
-    fn no_damage_goes_unseen(file in 0_usize..4, place in any::<prop::sample::Index>(), byte: u8, cut: bool) {
+    fn no_damage_goes_unseen(file in 0_usize..5, place in any::<prop::sample::Index>(), byte: u8, cut: bool) {
         let good = Files::encode(&example());
         let mut bad = good.clone();
-        let bytes = if file == 3 { &mut bad.manifest } else { &mut bad.covered[file] };
+        let mut manifest = good.manifest.encode();
+        let bytes = if file == 4 { &mut manifest } else { &mut bad.files[file].1 };
         let place = place.index(bytes.len());
         if cut { bytes.truncate(place) } else { bytes[place] = byte }
-        prop_assume!(bad != good);
-        let error = decode(&bad).expect_err("the bytes differ");
+        prop_assume!(bad != good || manifest != good.manifest.encode());
+        let error = decode_manifest(&manifest).and_then(|_| decode(&bad)).expect_err("the bytes differ");
         prop_assert!(error.to_string().contains("runs/first"), "{}", error);
     }
 
     /// Somebody else's writer: hashes agree, contents are anything.
     #[test]
-    fn arbitrary_files_never_panic(file in 0_usize..3, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut files = Files::encode(&example());
-        files.covered[file] = bytes;
-        files.manifest = encode_manifest(1, &files.covered, None);
-        let _ = decode(&files).map(|recording| Files::encode(&recording));
+    fn arbitrary_files_never_panic(file in 0_usize..4, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = with_file(file, &bytes).map(|recording| Files::encode(&recording));
     }
 
     #[test]
     fn arbitrary_manifests_never_panic(text in "(pagetide recording\n)?(schema [0-9]{1,22}\n)?(file [ a-z.]{0,20}\n){0,3}\\PC*") {
-        let files = Files { manifest: text.into_bytes(), ..Files::encode(&example()) };
-        prop_assert!(decode(&files).is_err());
+        prop_assert!(decode_manifest(text.as_bytes()).is_err());
     }
 
     #[test]

@@ -32,12 +32,12 @@ const HEADLINES: [Headline; 3] = [
     },
 ];
 
-pub(super) fn view(width: usize) -> View {
-    View { width, all: false, headlines: HEADLINES.to_vec(), warnings: Vec::new() }
+pub(crate) fn view(width: usize) -> View {
+    View { headlines: HEADLINES.to_vec(), ..View::from(width) }
 }
 
 /// Runs of one kernel with seeds from 1 on, of 6400 hot pages.
-pub(super) fn runs(label: &str, kept: &[f64]) -> Vec<Recording> {
+pub(crate) fn runs(label: &str, kept: &[f64]) -> Vec<Recording> {
     let one = |(seed, &kept): (u64, &f64)| {
         let mut run = run(label, seed, kept);
         run.metrics.insert("hot_pages_total".into(), 6400.0);

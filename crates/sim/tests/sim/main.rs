@@ -6,6 +6,7 @@
 
 mod attribution;
 mod boosts;
+mod events;
 mod evicted_inodes;
 mod fragment_stall;
 mod hot_and_stream;

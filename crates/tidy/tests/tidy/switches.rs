@@ -8,19 +8,19 @@
 use crate::sources::{TEST, code, is_test_of, sources_of};
 use crate::tree::{Text, assert_none, texts};
 
-const RULES: &str = "crates/mm/src/version/rules.rs";
+const DECISIONS: &str = "crates/mm/src/version/decisions/";
 const FEATURES: &str = "crates/mm/src/version/feature.rs";
 
-/// Decisions with their answers, as the macro `rules!` is given them.
+/// Decisions with their answers, as the macro `decisions!` is given them.
 fn decisions(source: &str) -> Vec<(&str, Vec<&str>)> {
-    let (_, declared) = source.split_once("\nrules! {\n").expect("the rules are declared by a macro");
+    let declared = source.split("\ndecisions! {\n").skip(1);
     let mut decisions: Vec<(&str, Vec<&str>)> = Vec::new();
-    let lines = declared.lines().take_while(|line| *line != "}");
+    let lines = declared.flat_map(|part| part.lines().take_while(|line| *line != "}"));
     for line in lines.filter(|line| !line.trim_start().starts_with("///")) {
         if let Some(answer) = line.strip_prefix("        ").and_then(|line| line.strip_suffix(',')) {
             decisions.last_mut().expect("an answer belongs to a decision").1.push(answer);
         } else if let Some((name, _)) = line.split_once(" = \"") {
-            decisions.push((name.rsplit(' ').next().unwrap_or_default(), Vec::new()));
+            decisions.push((name.trim_start(), Vec::new()));
         }
     }
     decisions
@@ -55,13 +55,17 @@ fn names(text: &str, name: &str) -> bool {
     })
 }
 
+/// The files whose path begins so, one after another.
 fn source(path: &str) -> String {
-    texts(&[".rs"]).into_iter().find(|text| text.path == path).expect("the file is there").content
+    let all = texts(&[".rs"]).into_iter().filter(|text| text.path.starts_with(path));
+    let found: Vec<String> = all.map(|text| text.content).collect();
+    assert!(!found.is_empty(), "no file {path}");
+    found.concat()
 }
 
 #[test]
 fn mechanisms_tell_the_answers_to_every_decision_apart() {
-    let rules = source(RULES);
+    let rules = source(DECISIONS);
     let sources = sources_of(&["mm", "kernel", "sim"]);
     let outside = sources.iter().filter(|text| !text.path.starts_with("crates/mm/src/version/"));
     let mechanisms: String =
@@ -81,7 +85,7 @@ fn mechanisms_tell_the_answers_to_every_decision_apart() {
 
 #[test]
 fn a_test_names_every_answer_and_every_feature() {
-    let (rules, listed, tests) = (source(RULES), source(FEATURES), test_code());
+    let (rules, listed, tests) = (source(DECISIONS), source(FEATURES), test_code());
     let mut missing = Vec::new();
     for (decision, answers) in decisions(&rules) {
         let named = |answer: &&str| {
@@ -103,7 +107,7 @@ fn a_test_names_every_answer_and_every_feature() {
 
 #[test]
 fn switches_are_found_where_they_are_declared() {
-    let rules = "use x;\n\nrules! {\n    /// A = \"no\"\n    aging: Aging = \"the balance\" {\n        /// Here.\n        \
+    let rules = "use x;\n\ndecisions! {\n    /// A = \"no\"\n    Aging = \"the balance\" {\n        /// Here.\n        \
                  PerCgroup,\n        /// There.\n        Root,\n    }\n}\nfn f() { x, }\n";
     assert_eq!(decisions(rules), [("Aging", vec!["PerCgroup", "Root"])]);
     let listed = "\nfeatures! {\n    /// A\n    RootAging = \"root-aging\",\n        \"help\",\n        \"5.5\", Aging: PerCgroup => Root;\n}\n";

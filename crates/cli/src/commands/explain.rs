@@ -1,0 +1,83 @@
+//! `pagetide explain`: why a run went as it went.
+
+use lab::explain::{With, recordings};
+use lab::{PlannedRun, run_all, view};
+use report::{Explained, explain_json, explain_markdown, explain_text, folded_stacks};
+
+use super::{host_policy, one_backend, request, told_of_runs};
+use crate::args::{ExplainArgs, ExplainFormat};
+use crate::printer::{Failure, Printer};
+use crate::progress::RunProgress;
+
+pub(crate) fn explain(args: &ExplainArgs, printer: &Printer) -> Result<(), Failure> {
+    let with = match recordings(&args.subject)? {
+        Some(with) => {
+            refuse_options_of_runs(args)?;
+            with
+        }
+        None => run(args, printer)?,
+    };
+    let texts: Vec<String> = with.iter().map(|with| shown(with, args, printer)).collect();
+    let between = if args.folded || args.format == ExplainFormat::Json { "" } else { "\n" };
+    printer.data(&texts.join(between))
+}
+
+fn shown(with: &With, args: &ExplainArgs, printer: &Printer) -> String {
+    let With { recording, with_events } = with;
+    if args.folded {
+        return folded_stacks(recording);
+    }
+    let explained = Explained { recording, with_events: with_events.as_deref() };
+    let view = view([recording], printer.width(), args.all, Vec::new());
+    match args.format {
+        ExplainFormat::Text => explain_text(&explained, &view),
+        ExplainFormat::Json => explain_json(&explained),
+        ExplainFormat::Md => explain_markdown(&explained, &view),
+    }
+}
+
+/// A recording is what it is: options that describe a run would be without effect.
+fn refuse_options_of_runs(args: &ExplainArgs) -> Result<(), Failure> {
+    let scenario = &args.scenario;
+    let given = [
+        ("--kernel", args.kernel.is_some()),
+        ("--param", !scenario.params.is_empty()),
+        ("--seed", scenario.seed.is_some()),
+        ("--on", !scenario.backends.is_empty()),
+        ("--dry-run", scenario.dry_run),
+        ("--machine", scenario.machine.is_some()),
+        ("--mem", scenario.mem.is_some()),
+        ("--set", !scenario.sysctls.is_empty()),
+    ];
+    let given = given.into_iter().find_map(|(option, given)| given.then_some(option));
+    match given.or(scenario.host.given()) {
+        Some(option) => {
+            let subject = &args.subject;
+            Err(Failure::Usage(format!(
+                "`{option}` is for a run, and `{subject}` is one that was made already"
+            )))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Runs the scenario once, for its explanation only.
+fn run(args: &ExplainArgs, printer: &Printer) -> Result<Vec<With>, Failure> {
+    one_backend("explain", &args.scenario.backends)?;
+    let request = request(&args.subject, args.kernel.as_ref(), &args.scenario);
+    let (scenario, told) = request.resolve_telling()?;
+    if let Some(told) = told {
+        printer.note(&told);
+    }
+    let policy = host_policy(&args.scenario.host, [&scenario])?;
+    if args.scenario.dry_run {
+        printer.data(&scenario.to_toml())?;
+        return Ok(Vec::new());
+    }
+    let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
+    told_of_runs(&plan, &policy, printer)?;
+    let progress = RunProgress::new(plan.len(), policy, printer);
+    let batch = run_all(&plan, 1, &progress.control, |_, _| Ok(()));
+    progress.done();
+    Ok(batch?.into_result()?.into_iter().map(|recording| With { recording, with_events: None }).collect())
+}

@@ -1,0 +1,424 @@
+//! Events of the simulator to those of a recording: numbers to names, begin and end to a length.
+//!
+//! | event | what its columns say |
+//! |---|---|
+//! | pages of a file | `cgroup` whom they are charged to, `file`, `page`, `pages`, `order` of the folio |
+//! | `page_reclaimed`, `page_deactivated`, `page_rotated` | also `by_cgroup` and `priority` of the reclaimer |
+//! | `page_refaulted` | `value`: distance in pages |
+//! | `mm_lru_activate` | what `pgactivate` counts, those that reclaim activates included: these have `by_cgroup` |
+//! | `mm_lru_insertion` | `reason`: the list; without a file: anonymous |
+//! | `mm_vmscan_*_reclaim_begin`, `_end` | `by_cgroup`; the end has begin and length, `value`: pages freed |
+//! | `mm_vmscan_lru_shrink_inactive`, `_active` | `pages` looked at, `value`: freed or deactivated |
+//! | `mm_shrink_slab_*` | `reason`: the shrinker; the end has begin and length, `value`: objects looked at |
+//! | `mm_compaction_*` | `reason`: mode or result; the end has begin and length, `value`: pages moved |
+//! | `watermark_boost` | `reason`: the zone, `value`: the boost in pages |
+//! | `memcg_low` | a cgroup's turn of which its protection decided; `reason`: how |
+//! | `oom_kill` | `cgroup` of the victim, `by_cgroup` at its limit, `value`: anonymous pages |
+//! | `wait` | begin and length; `value`: 0 woken, 1 timed out, 2 timed out and nothing could have come |
+//! | `block_rq_*` | `file`: the device, `page` there, `value`: bytes; the completion has begin and length |
+//!
+//! Left out: the name of a victim, which [`recording::Recording::oom_kills`] has.
+
+use std::collections::BTreeMap;
+
+use kernel::machine::{IoKind, TaskId, WaitReason};
+use mm::MemcgId;
+use mm::base::event::{PageId, Reason, ScanFor, TraceEvent};
+use mm::base::gfp::MigrateType;
+use mm::base::ids::MappingId;
+use mm::reclaim::plan::Shrinker;
+use recording::WITHIN;
+use recording::events::{Chunk, Event, NameId, Names};
+use sim::Within;
+use sim::run::device_name;
+use sim::trace::{EventNames, EventRow, What};
+use units::{NodeId, PAGE_SIZE};
+
+/// Gives chunks of a recording's events to `F`.
+pub(crate) struct Translator<F> {
+    sink: F,
+    chunk: Chunk,
+    names: Names,
+    /// By number of the simulator.
+    tasks: Vec<Option<NameId>>,
+    cgroups: BTreeMap<MemcgId, NameId>,
+    mappings: Vec<Option<NameId>>,
+    /// By place in [`Reason::ALL`].
+    reasons: Vec<Option<NameId>>,
+    waits: BTreeMap<(WaitReason, Within), NameId>,
+    /// When what a task is in the middle of began: reclaim, a shrinker, compaction.
+    begun: BTreeMap<(TaskId, Lasting), u64>,
+    tracepoints: BTreeMap<&'static str, NameId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Lasting {
+    Reclaim,
+    Shrinker,
+    Compaction,
+}
+
+impl<F: FnMut(&Names, &Chunk)> Translator<F> {
+    pub(crate) fn new(sink: F) -> Self {
+        Self {
+            sink,
+            chunk: Chunk::default(),
+            names: Names::default(),
+            tasks: Vec::new(),
+            cgroups: BTreeMap::new(),
+            mappings: Vec::new(),
+            reasons: vec![None; Reason::ALL.len()],
+            waits: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            tracepoints: BTreeMap::new(),
+        }
+    }
+
+    /// Translates a chunk of rows.
+    pub(crate) fn take(&mut self, rows: &[EventRow], names: &EventNames) {
+        self.chunk.events.clear();
+        self.chunk.events.reserve(rows.len());
+        for row in rows {
+            if let Some(event) = self.event(row, names) {
+                self.chunk.events.push(event);
+            }
+        }
+        (self.sink)(&self.names, &self.chunk);
+    }
+
+    fn event(&mut self, row: &EventRow, names: &EventNames) -> Option<Event> {
+        let blank = Blank { time_ns: row.at.get(), task: self.task(row.task, names) };
+        Some(match row.what {
+            What::FileIs { mapping, file } => {
+                let name = self.names.intern(names.file(file));
+                *place(&mut self.mappings, mapping.0) = Some(name);
+                return None;
+            }
+            What::Wait { reason, within, spent, timed_out, futile } => {
+                let value = i64::from(timed_out) + i64::from(futile);
+                let reason = Some(self.wait_name(reason, within));
+                let event = blank.event(self.tracepoint("wait"));
+                lasted(Event { reason, value: Some(value), ..event }, spent.get())
+            }
+            What::IoIssued { device, kind, offset, len } => {
+                let event = blank.event(self.tracepoint("block_rq_issue"));
+                self.request(event, device, kind, offset, len)
+            }
+            What::IoDone { device, kind, offset, len, spent } => {
+                let event = blank.event(self.tracepoint("block_rq_complete"));
+                lasted(self.request(event, device, kind, offset, len), spent.get())
+            }
+            What::Kernel(event) => self.kernel(blank, row.task, event, names),
+        })
+    }
+
+    fn kernel(&mut self, blank: Blank, task: TaskId, event: TraceEvent, names: &EventNames) -> Event {
+        match event {
+            TraceEvent::FilemapAdd { page } => self.page(blank, "mm_filemap_add_to_page_cache", page, names),
+            TraceEvent::FilemapDelete { page, reason } => {
+                let event = self.page(blank, "mm_filemap_delete_from_page_cache", page, names);
+                Event { reason: Some(self.reason(reason)), ..event }
+            }
+            TraceEvent::LruInsertion { page, active } => {
+                let list = if active { "active" } else { "inactive" };
+                let event = self.page(blank, "mm_lru_insertion", page, names);
+                Event { reason: Some(self.tracepoint(list)), ..event }
+            }
+            TraceEvent::LruActivate { page, reason, scan } => {
+                let event = self.page(blank, "mm_lru_activate", page, names);
+                let event = Event { reason: Some(self.reason(reason)), ..event };
+                self.maybe_scanned(event, scan, names)
+            }
+            TraceEvent::PageAccessed { page, reason } => {
+                let event = self.page(blank, "page_accessed", page, names);
+                Event { reason: Some(self.reason(reason)), ..event }
+            }
+            TraceEvent::PageDeactivated { page, scan } => {
+                let event = self.page(blank, "page_deactivated", page, names);
+                self.scanned(event, scan, names)
+            }
+            TraceEvent::PageRotated { page, reason, scan } => {
+                let event = self.page(blank, "page_rotated", page, names);
+                let event = Event { reason: Some(self.reason(reason)), ..event };
+                self.maybe_scanned(event, scan, names)
+            }
+            TraceEvent::PageReclaimed { page, reason, scan } => {
+                let event = self.page(blank, "page_reclaimed", page, names);
+                let event = Event { reason: Some(self.reason(reason)), ..event };
+                self.scanned(event, scan, names)
+            }
+            TraceEvent::PageRefaulted { page, reason, distance, .. } => {
+                let event = self.page(blank, "page_refaulted", page, names);
+                Event { reason: Some(self.reason(reason)), value: Some(signed(distance)), ..event }
+            }
+            other => self.reclaim(blank, task, other, names),
+        }
+    }
+
+    fn reclaim(&mut self, blank: Blank, task: TaskId, event: TraceEvent, names: &EventNames) -> Event {
+        match event {
+            TraceEvent::VmscanLruShrinkInactive { nid, memcg, nr_scanned, nr_reclaimed, scan, .. } => {
+                let event = blank.event(self.tracepoint("mm_vmscan_lru_shrink_inactive"));
+                let event = self.shrunk(event, nid, memcg, scan, names);
+                Event { pages: nr_scanned, value: Some(i64::from(nr_reclaimed)), ..event }
+            }
+            TraceEvent::VmscanLruShrinkActive { nid, memcg, nr_scanned, nr_deactivated, scan, .. } => {
+                let event = blank.event(self.tracepoint("mm_vmscan_lru_shrink_active"));
+                let event = self.shrunk(event, nid, memcg, scan, names);
+                Event { pages: nr_scanned, value: Some(i64::from(nr_deactivated)), ..event }
+            }
+            TraceEvent::ShrinkSlabStart { nid, memcg, shrinker, scan } => {
+                self.begun.insert((task, Lasting::Shrinker), blank.time_ns);
+                let event = blank.event(self.tracepoint("mm_shrink_slab_start"));
+                let event = self.shrunk(event, nid, memcg, scan, names);
+                Event { reason: Some(self.tracepoint(shrinker_name(shrinker))), ..event }
+            }
+            TraceEvent::ShrinkSlabEnd { nid, memcg, shrinker, total_scan, scan } => {
+                let event = blank.event(self.tracepoint("mm_shrink_slab_end"));
+                let event = self.shrunk(event, nid, memcg, scan, names);
+                let reason = Some(self.tracepoint(shrinker_name(shrinker)));
+                let event = Event { reason, value: Some(signed(total_scan)), ..event };
+                self.ended(event, task, Lasting::Shrinker)
+            }
+            TraceEvent::VmscanReclaimBegin { order, memcg } => {
+                self.begun.insert((task, Lasting::Reclaim), blank.time_ns);
+                let name = ["mm_vmscan_direct_reclaim_begin", "mm_vmscan_memcg_reclaim_begin"]
+                    [usize::from(memcg != MemcgId::ROOT.0)];
+                let event = blank.event(self.tracepoint(name));
+                let by_cgroup = Some(self.cgroup(MemcgId(memcg), names));
+                Event { by_cgroup, order: Some(order.0), ..event }
+            }
+            TraceEvent::VmscanReclaimEnd { nr_reclaimed, memcg } => {
+                let name = ["mm_vmscan_direct_reclaim_end", "mm_vmscan_memcg_reclaim_end"]
+                    [usize::from(memcg != MemcgId::ROOT.0)];
+                let event = blank.event(self.tracepoint(name));
+                let by_cgroup = Some(self.cgroup(MemcgId(memcg), names));
+                let event = Event { by_cgroup, value: Some(signed(nr_reclaimed)), ..event };
+                self.ended(event, task, Lasting::Reclaim)
+            }
+            TraceEvent::MemcgProtected { memcg, nid, reason, scan } => {
+                let event = blank.event(self.tracepoint("memcg_low"));
+                let event = self.shrunk(event, nid, memcg.0, scan, names);
+                Event { reason: Some(self.reason(reason)), ..event }
+            }
+            other => self.machine(blank, task, other, names),
+        }
+    }
+
+    fn machine(&mut self, blank: Blank, task: TaskId, event: TraceEvent, names: &EventNames) -> Event {
+        match event {
+            TraceEvent::VmscanKswapdWake { nid, order } => {
+                let event = blank.event(self.tracepoint("mm_vmscan_kswapd_wake"));
+                Event { node: Some(nid.0), order: Some(order.0), ..event }
+            }
+            TraceEvent::VmscanKswapdSleep { nid } => {
+                let event = blank.event(self.tracepoint("mm_vmscan_kswapd_sleep"));
+                Event { node: Some(nid.0), ..event }
+            }
+            TraceEvent::WatermarkBoost { nid, zone, boost } => {
+                let event = blank.event(self.tracepoint("watermark_boost"));
+                let reason = Some(self.tracepoint(zone.name()));
+                Event { node: Some(nid.0), reason, value: Some(signed(boost)), ..event }
+            }
+            TraceEvent::PageAllocExtfrag {
+                alloc_order,
+                fallback_order,
+                alloc_migratetype,
+                fallback_migratetype,
+                change_ownership,
+                ..
+            } => {
+                let reason = Some(self.mixed(alloc_migratetype, fallback_migratetype, change_ownership));
+                let event = blank.event(self.tracepoint("mm_page_alloc_extfrag"));
+                let value = Some(i64::from(fallback_order.0));
+                Event { order: Some(alloc_order.0), pages: alloc_order.pages(), reason, value, ..event }
+            }
+            TraceEvent::FragmentationStall { nid, duration } => {
+                let event = blank.event(self.tracepoint("mm_fragmentation_stall"));
+                lasted(Event { node: Some(nid.0), ..event }, duration * 1000)
+            }
+            TraceEvent::CompactionBegin { nid, zone: _, order, sync } => {
+                self.begun.insert((task, Lasting::Compaction), blank.time_ns);
+                let event = blank.event(self.tracepoint("mm_compaction_begin"));
+                let reason = Some(self.tracepoint(if sync { "sync" } else { "async" }));
+                Event { node: Some(nid.0), order: Some(order.0), reason, ..event }
+            }
+            TraceEvent::CompactionEnd { nid, zone: _, order, status, moved } => {
+                let event = blank.event(self.tracepoint("mm_compaction_end"));
+                let (reason, value) = (Some(self.tracepoint(status)), Some(signed(moved)));
+                let event = Event { node: Some(nid.0), order: Some(order.0), reason, value, ..event };
+                self.ended(event, task, Lasting::Compaction)
+            }
+            TraceEvent::MarkVictim { memcg, target, anon_pages } => {
+                let event = blank.event(self.tracepoint("oom_kill"));
+                let cgroup = Some(self.cgroup(memcg, names));
+                let by_cgroup = Some(self.cgroup(target, names));
+                Event { cgroup, by_cgroup, value: Some(signed(anon_pages)), ..event }
+            }
+            other => unreachable!("{other:?} is told by the others"),
+        }
+    }
+
+    fn page(&mut self, blank: Blank, name: &'static str, page: PageId, names: &EventNames) -> Event {
+        let PageId { mapping, index, memcg, node, order } = page;
+        let file = mapping.and_then(|MappingId(number)| *place(&mut self.mappings, number));
+        Event {
+            cgroup: Some(self.cgroup(memcg, names)),
+            file,
+            page: mapping.is_some().then_some(u64::from(index)),
+            pages: order.pages(),
+            node: Some(node.0),
+            order: Some(order.0),
+            ..blank.event(self.tracepoint(name))
+        }
+    }
+
+    fn scanned(&mut self, event: Event, scan: ScanFor, names: &EventNames) -> Event {
+        let by_cgroup = Some(self.cgroup(scan.target, names));
+        Event { by_cgroup, priority: Some(scan.priority), ..event }
+    }
+
+    fn maybe_scanned(&mut self, event: Event, scan: Option<ScanFor>, names: &EventNames) -> Event {
+        match scan {
+            Some(scan) => self.scanned(event, scan, names),
+            None => event,
+        }
+    }
+
+    fn shrunk(&mut self, event: Event, nid: NodeId, memcg: u16, scan: ScanFor, names: &EventNames) -> Event {
+        let cgroup = Some(self.cgroup(MemcgId(memcg), names));
+        self.scanned(Event { cgroup, node: Some(nid.0), ..event }, scan, names)
+    }
+
+    fn request(&mut self, event: Event, device: u16, kind: IoKind, offset: u64, len: u64) -> Event {
+        let kind = match kind {
+            IoKind::Read => "read",
+            IoKind::Write => "write",
+            IoKind::DurableWrite => "durable write",
+        };
+        let pages = u32::try_from(len.div_ceil(PAGE_SIZE)).unwrap_or(u32::MAX);
+        Event {
+            file: Some(self.names.intern(&device_name(device))),
+            page: Some(offset / PAGE_SIZE),
+            pages,
+            reason: Some(self.tracepoint(kind)),
+            value: Some(signed(len)),
+            ..event
+        }
+    }
+
+    /// What ends now lasted since it was begun.
+    fn ended(&mut self, event: Event, task: TaskId, what: Lasting) -> Event {
+        match self.begun.remove(&(task, what)) {
+            Some(begin) => lasted(event, event.time_ns - begin),
+            None => event,
+        }
+    }
+}
+
+/// Names.
+impl<F> Translator<F> {
+    fn tracepoint(&mut self, name: &'static str) -> NameId {
+        match self.tracepoints.get(name) {
+            Some(&id) => id,
+            None => {
+                let id = self.names.intern(name);
+                self.tracepoints.insert(name, id);
+                id
+            }
+        }
+    }
+
+    fn reason(&mut self, reason: Reason) -> NameId {
+        *self.reasons[reason as usize].get_or_insert_with(|| self.names.intern(reason.text()))
+    }
+
+    fn task(&mut self, task: TaskId, names: &EventNames) -> Option<NameId> {
+        if task == TaskId(0) {
+            return None;
+        }
+        let known = place(&mut self.tasks, task.0);
+        Some(*known.get_or_insert_with(|| self.names.intern(names.task(task))))
+    }
+
+    fn cgroup(&mut self, memcg: MemcgId, names: &EventNames) -> NameId {
+        match self.cgroups.get(&memcg) {
+            Some(&id) => id,
+            None => {
+                let id = self.names.intern(names.cgroup(memcg));
+                self.cgroups.insert(memcg, id);
+                id
+            }
+        }
+    }
+
+    fn wait_name(&mut self, reason: WaitReason, within: Within) -> NameId {
+        if let Some(&id) = self.waits.get(&(reason, within)) {
+            return id;
+        }
+        let wait = sim::kernel_name(reason);
+        let path = within.path().collect::<Vec<_>>().join(WITHIN);
+        let text = if path.is_empty() { wait.to_owned() } else { format!("{wait} in {path}") };
+        let id = self.names.intern(&text);
+        self.waits.insert((reason, within), id);
+        id
+    }
+
+    fn mixed(&mut self, want: MigrateType, from: MigrateType, claimed: bool) -> NameId {
+        let ending = if claimed { ", which is claimed" } else { "" };
+        let text = format!("{want:?} from a block of {from:?} pages{ending}").to_lowercase();
+        self.names.intern(&text)
+    }
+}
+
+/// What every event has.
+#[derive(Clone, Copy)]
+struct Blank {
+    time_ns: u64,
+    task: Option<NameId>,
+}
+
+impl Blank {
+    fn event(self, event: NameId) -> Event {
+        Event {
+            time_ns: self.time_ns,
+            duration_ns: 0,
+            event,
+            task: self.task,
+            cgroup: None,
+            by_cgroup: None,
+            file: None,
+            reason: None,
+            page: None,
+            pages: 0,
+            node: None,
+            priority: None,
+            order: None,
+            value: None,
+        }
+    }
+}
+
+/// An event that has lasted so long when it is told.
+fn lasted(event: Event, nanos: u64) -> Event {
+    Event { time_ns: event.time_ns - nanos, duration_ns: nanos, ..event }
+}
+
+fn place<T>(list: &mut Vec<Option<T>>, number: u32) -> &mut Option<T> {
+    let index = number as usize;
+    if list.len() <= index {
+        list.resize_with(index + 1, || None);
+    }
+    &mut list[index]
+}
+
+fn shrinker_name(number: u8) -> &'static str {
+    sim::shrinker_name(Shrinker::ALL[usize::from(number)])
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! Decisions of Memory cgroups: the walk over them, statistics, protection and charges.
+
+use crate::version::decision::decisions;
+
+decisions! {
+    /// Where active and inactive lists are balanced and refaults detected (5.5; source 2, MECHANISMS
+    /// 7.2 and 7.3).
+    Aging = "the balance of active and inactive lists" {
+        /// In each cgroup by itself.
+        PerCgroup,
+        /// At the root of the reclaim run, over its whole tree.
+        Root,
+    }
+
+    /// Which cgroup an eviction ages, with all above it, where lists are balanced at the root (MECHANISMS
+    /// 7.3).
+    EvictionAge = "which cgroup an eviction ages" {
+        /// The one that owned the page (up to 5.7).
+        Owner,
+        /// The one that reclaim works for (5.8).
+        Target,
+    }
+
+    /// How far a reclaimer walks the cgroup tree (MECHANISMS 6.7, MECHANISMS-6X 4.2).
+    MemcgWalk = "the walk over the cgroup tree" {
+        /// Through the whole tree at every priority (5.5 to 6.11).
+        Full,
+        /// Reclaimers share a saved position per cgroup and priority; reclaim of a limit stops once its
+        /// target is met (up to 5.4).
+        Shared,
+        /// Direct and limit reclaim continue at one saved position and stop once their target is met
+        /// (6.12).
+        Partial,
+    }
+
+    /// Which cgroup counters reclaim looks at (MECHANISMS-6X 4.3, MECHANISMS-510-72 4.2).
+    StatFreshness = "when cgroup statistics are flushed" {
+        /// Always exact: stands for the counters of kernels before 5.16 other than 5.10, a few pages off at most.
+        Live,
+        /// Off by at most 32 for each cgroup; what is more, all above see at once (5.0 to 5.12; MECHANISMS-510-72 4.2).
+        Batched,
+        /// Flushed, the whole tree, once about 64 updates per CPU are pending (5.16).
+        Threshold,
+        /// As the 2 s worker or the last reader of `memory.stat` left them (6.8).
+        Periodic,
+    }
+
+    /// How a parent's effective protection is shared out among its children, each of which claims what
+    /// it uses of its own setting (MECHANISMS 8.3).
+    SiblingShares = "how siblings share memory.low" {
+        /// All of it in proportion to their claims, to none more than its setting (up to 5.6).
+        ByUse,
+        /// Each gets its claim; where the parent has too little for all, in proportion (5.7).
+        ByClaim,
+    }
+
+    /// What `memory.low` and `memory.min` take off the scan of a cgroup that uses more (MECHANISMS 6.5,
+    /// MECHANISMS-6X 3.2).
+    ProtectedScan = "the scan of cgroups above their protection" {
+        /// Nothing (up to 5.3).
+        Whole,
+        /// The protected part of each list (5.4).
+        Scaled,
+        /// The same, a little less; a cgroup scaled for its `memory.low` counts as skipped, so that a
+        /// run without success tries again without (5.14, its divisor 5.15).
+        ScaledAndSkipped,
+    }
+
+    /// How kernel objects are charged to cgroups (MECHANISMS 8.1, MECHANISMS-6X 4.1).
+    ObjectCharge = "the charge of kernel objects" {
+        /// Each cgroup has slabs of its own, and pays for their pages (up to 5.8).
+        BySlab,
+        /// By the bytes of each object, wherever it lies (5.9).
+        ByObject,
+    }
+
+    /// Whether there are memory cgroups as modelled here (MECHANISMS 8).
+    Cgroups = "memory cgroups" {
+        /// There are none: the lists of the first controller were beside those of the zones, which is not
+        /// modelled.
+        Off,
+        /// Version 2 (4.5).
+        V2,
+    }
+}

@@ -1,0 +1,82 @@
+//! Decisions of The page cache: readahead, writes, anonymous pages, and what a CPU runs.
+
+use crate::version::decision::decisions;
+
+decisions! {
+    /// What readahead allocates on XFS (MECHANISMS-6X 2.2).
+    ReadaheadFolios = "folios of readahead" {
+        /// Single pages.
+        Single,
+        /// Large folios (5.18).
+        Large,
+    }
+
+    /// What buffered writes allocate on XFS (MECHANISMS-6X 2.2).
+    WriteFolios = "folios of buffered writes" {
+        /// Single pages.
+        Single,
+        /// Large folios (6.6).
+        Large,
+    }
+
+    /// Whether a buffered write is an access to its page, as a read is (MECHANISMS 6.2).
+    WriteAccess = "what a buffered write is to its page" {
+        /// No access: a page that is only written never becomes active (4.7).
+        None,
+        /// An access: the second one makes it active (up to 4.6).
+        Access,
+    }
+
+    /// Which list new anonymous pages start on (5.9).
+    AnonStart = "where anonymous pages start" {
+        /// The active list.
+        Active,
+        /// The inactive list (5.9).
+        Inactive,
+    }
+
+    /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up
+    /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
+    Writepage = "writes of single dirty pages" {
+        /// Every reclaimer that may writes them, whatever the filesystem (up to 3.1).
+        Anyone,
+        /// It only marks them.
+        Never,
+        /// It writes them.
+        Kswapd,
+    }
+
+    /// What readahead does when memory is short.
+    ReadaheadEffort = "readahead when memory is short" {
+        /// What every request for page cache does: it is repeated (up to 2.6.39).
+        Insists,
+        /// It gives up after its first failure ("readahead: readahead page allocations are OK to fail", 3.0;
+        /// MECHANISMS-6X 2.2).
+        GivesUp,
+    }
+
+    /// Where requests for pages that are about to be written go (MECHANISMS 1.9, 10.2).
+    DirtySpread = "zones for pages that are about to be dirty" {
+        /// Where all go (up to 3.2).
+        Any,
+        /// Past nodes that hold their share of dirty pages, at first (3.3).
+        BelowLimit,
+    }
+
+    /// What a writer does when too much is dirty (MECHANISMS 10).
+    DirtyPause = "writers when too much is dirty" {
+        /// It writes back itself (up to 3.1).
+        Writes,
+        /// It is paused (3.2).
+        Sleeps,
+    }
+
+    /// How tasks share a CPU, which decides when kswapd runs beside those that it works for. Not memory
+    /// management, but a part of which Linux this is.
+    Scheduler = "which task a CPU runs" {
+        /// The one that ran least; one that wakes up preempts one that is well ahead of it (2.6.23 to 6.5).
+        Cfs,
+        /// One that is owed time, until its request is done (6.6).
+        Eevdf,
+    }
+}

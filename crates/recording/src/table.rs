@@ -1,0 +1,326 @@
+//! Tables as Parquet files, in memory: named columns of numbers and texts, and back.
+//!
+//! A file has one group of rows, compressed by Snappy: integers as differences (`DELTA_BINARY_PACKED`), texts
+//! by a dictionary, floats as they are. No clock, no version of a library and no hash order come into it: the
+//! same table gives the same bytes.
+//!
+//! Left out: nested columns, statistics, several groups of rows. Next: [`crate::files`] and [`crate::events`], whose tables these are.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, RowGroupReader};
+use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
+
+use crate::RecordingError;
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) cells: Cells,
+    /// For each row whether it has a cell, 1, or none, 0; `None` where every row has one.
+    pub(crate) present: Option<Vec<i16>>,
+}
+
+/// What is in a column, without the rows that have nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cells {
+    /// Unsigned below 256.
+    U8(Vec<i32>),
+    /// Unsigned, the bits of a `u32`.
+    U32(Vec<i32>),
+    /// Signed.
+    I64(Vec<i64>),
+    /// Unsigned, the bits of a `u64`.
+    U64(Vec<i64>),
+    /// Floats to the bit.
+    F64(Vec<f64>),
+    /// UTF-8.
+    Text(Vec<ByteArray>),
+}
+
+impl Column {
+    /// A column in which every row has a cell.
+    pub(crate) fn new(name: &str, cells: Cells) -> Self {
+        Self { name: name.to_owned(), cells, present: None }
+    }
+
+    /// A column in which some rows have no cell.
+    pub(crate) fn with_gaps(name: &str, cells: Cells, present: Vec<i16>) -> Self {
+        Self { name: name.to_owned(), cells, present: Some(present) }
+    }
+
+    /// A column of whole numbers that are not negative: signed in the file, as programs like it best, unless one
+    /// is too large for that.
+    pub(crate) fn of_u64(name: &str, values: impl Iterator<Item = u64>) -> Self {
+        let cells: Vec<i64> = values.map(u64::cast_signed).collect();
+        let fits = cells.iter().all(|&cell| cell >= 0);
+        Self::new(name, if fits { Cells::I64(cells) } else { Cells::U64(cells) })
+    }
+
+    /// A column of texts.
+    pub(crate) fn of_texts<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Self {
+        Self::new(name, Cells::Text(values.map(ByteArray::from).collect()))
+    }
+
+    /// The numbers of a column as [`Column::of_u64`] makes it; `None` for any other.
+    pub(crate) fn into_u64(self) -> Option<Vec<u64>> {
+        match (self.cells, self.present) {
+            (Cells::I64(cells), None) => cells.into_iter().map(|cell| u64::try_from(cell).ok()).collect(),
+            (Cells::U64(cells), None) => Some(cells.into_iter().map(i64::cast_unsigned).collect()),
+            _ => None,
+        }
+    }
+
+    /// The numbers of a column of [`Column::of_u64`] that may have gaps.
+    pub(crate) fn into_gappy_u64(mut self) -> Option<Vec<Option<u64>>> {
+        let present = self.present.take();
+        spread(self.into_u64()?.into_iter(), present)
+    }
+
+    /// The texts of a column as [`Column::of_texts`] makes it; `None` for any other.
+    pub(crate) fn into_texts(self) -> Option<Vec<String>> {
+        match (self.cells, self.present) {
+            (Cells::Text(cells), None) => {
+                cells.iter().map(|cell| cell.as_utf8().ok().map(str::to_owned)).collect()
+            }
+            _ => None,
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.present.as_ref().map_or_else(|| self.cells.len(), Vec::len)
+    }
+
+    fn schema(&self) -> TypePtr {
+        let (physical, logical) = match self.cells {
+            Cells::U8(_) => (Physical::INT32, Some(LogicalType::integer(8, false))),
+            Cells::U32(_) => (Physical::INT32, Some(LogicalType::integer(32, false))),
+            Cells::I64(_) => (Physical::INT64, None),
+            Cells::U64(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
+            Cells::F64(_) => (Physical::DOUBLE, None),
+            Cells::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let repetition = if self.present.is_some() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let column = Type::primitive_type_builder(&self.name, physical)
+            .with_logical_type(logical)
+            .with_repetition(repetition);
+        Arc::new(column.build().expect("logical types are of their physical ones"))
+    }
+}
+
+impl Cells {
+    fn len(&self) -> usize {
+        match self {
+            Self::U8(cells) | Self::U32(cells) => cells.len(),
+            Self::I64(cells) | Self::U64(cells) => cells.len(),
+            Self::F64(cells) => cells.len(),
+            Self::Text(cells) => cells.len(),
+        }
+    }
+}
+
+/// A cell for each row that has one; `None` when there are fewer cells than such rows.
+pub(crate) fn spread<T>(
+    mut cells: impl Iterator<Item = T>,
+    present: Option<Vec<i16>>,
+) -> Option<Vec<Option<T>>> {
+    let Some(present) = present else { return Some(cells.map(Some).collect()) };
+    present.into_iter().map(|level| if level == 0 { Some(None) } else { cells.next().map(Some) }).collect()
+}
+
+/// How tables are written: nothing in it depends on the machine, the time or the library's version.
+static PROPERTIES: LazyLock<Arc<WriterProperties>> = LazyLock::new(|| {
+    let properties = WriterProperties::builder()
+        .set_created_by("pagetide".to_owned())
+        .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .set_max_row_group_row_count(None)
+        .set_dictionary_enabled(false);
+    Arc::new(properties.build())
+});
+
+/// [`PROPERTIES`] with the encodings of these columns.
+fn properties(columns: &[Column]) -> Arc<WriterProperties> {
+    let mut properties = (**PROPERTIES).clone().into_builder();
+    for column in columns {
+        let path = ColumnPath::new(vec![column.name.clone()]);
+        properties = match column.cells {
+            Cells::Text(_) => properties.set_column_dictionary_enabled(path, true),
+            Cells::F64(_) => properties,
+            _ => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+        };
+    }
+    Arc::new(properties.build())
+}
+
+/// The bytes of a Parquet file with these columns.
+///
+/// # Panics
+/// When columns differ in their number of rows or two have one name.
+pub(crate) fn encode(columns: &[Column]) -> Vec<u8> {
+    let rows = columns.first().map_or(0, Column::rows);
+    assert!(columns.iter().all(|column| column.rows() == rows), "columns of different length");
+    let fields = columns.iter().map(Column::schema).collect();
+    let schema = Type::group_type_builder("table").with_fields(fields).build().expect("columns make a table");
+    written(columns, Arc::new(schema)).expect("memory takes every write")
+}
+
+fn written(columns: &[Column], schema: TypePtr) -> Result<Vec<u8>, ParquetError> {
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, properties(columns))?;
+    let mut group = file.next_row_group()?;
+    for column in columns {
+        let present = column.present.as_deref();
+        match &column.cells {
+            Cells::U8(cells) | Cells::U32(cells) => write::<Int32Type>(&mut group, cells, present)?,
+            Cells::I64(cells) | Cells::U64(cells) => write::<Int64Type>(&mut group, cells, present)?,
+            Cells::F64(cells) => write::<DoubleType>(&mut group, cells, present)?,
+            Cells::Text(cells) => write::<ByteArrayType>(&mut group, cells, present)?,
+        }
+    }
+    group.close()?;
+    file.into_inner()
+}
+
+fn write<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    cells: &[T::T],
+    present: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    let mut column = group.next_column()?.expect("the schema has a place for each column");
+    column.typed::<T>().write_batch(cells, present, None)?;
+    column.close()
+}
+
+/// The columns of the Parquet file in `bytes`; `path` is where they came from.
+///
+/// # Errors
+/// No Parquet file, a damaged one, or one with columns that are not numbers or texts.
+pub(crate) fn decode(bytes: Vec<u8>, path: &Path) -> Result<Vec<Column>, RecordingError> {
+    let broken = |problem: String| RecordingError::Damaged { path: path.to_owned(), problem };
+    // Lengths in a damaged file can be anything, and the library counts with them.
+    let read = std::panic::catch_unwind(|| read(bytes));
+    match read {
+        Ok(Ok(columns)) => Ok(columns),
+        Ok(Err(ParquetError::General(problem) | ParquetError::EOF(problem))) => Err(broken(problem)),
+        Ok(Err(error)) => Err(broken(error.to_string())),
+        Err(_) => Err(broken("its parts contradict each other".to_owned())),
+    }
+}
+
+fn read(bytes: Vec<u8>) -> Result<Vec<Column>, ParquetError> {
+    let file = SerializedFileReader::new(Bytes::from(bytes))?;
+    if file.num_row_groups() != 1 {
+        return Err(ParquetError::General(format!(
+            "{} groups of rows instead of one",
+            file.num_row_groups()
+        )));
+    }
+    let group = file.get_row_group(0)?;
+    (0..group.num_columns()).map(|place| read_column(&*group, place)).collect()
+}
+
+fn read_column(group: &dyn RowGroupReader, place: usize) -> Result<Column, ParquetError> {
+    let chunk = group.metadata().column(place);
+    let described = chunk.column_descr_ptr();
+    let rows =
+        usize::try_from(chunk.num_values()).map_err(|_| ParquetError::General("no rows".to_owned()))?;
+    if described.max_rep_level() > 0 || described.max_def_level() > 1 {
+        return Err(ParquetError::General(format!("`{}` is nested", described.name())));
+    }
+    let mut present = (described.max_def_level() == 1).then(Vec::new);
+    let levels = present.as_mut();
+    let unsigned = |bits| described.logical_type_ref() == Some(&LogicalType::integer(bits, false));
+    let cells = match group.get_column_reader(place)? {
+        ColumnReader::Int32ColumnReader(reader) if unsigned(8) => Cells::U8(cells(reader, rows, levels)?),
+        ColumnReader::Int32ColumnReader(reader) if unsigned(32) => Cells::U32(cells(reader, rows, levels)?),
+        ColumnReader::Int64ColumnReader(reader) if unsigned(64) => Cells::U64(cells(reader, rows, levels)?),
+        ColumnReader::Int64ColumnReader(reader) => Cells::I64(cells(reader, rows, levels)?),
+        ColumnReader::DoubleColumnReader(reader) => Cells::F64(cells(reader, rows, levels)?),
+        ColumnReader::ByteArrayColumnReader(reader) => Cells::Text(cells(reader, rows, levels)?),
+        _ => return Err(ParquetError::General(format!("`{}` is of no known type", described.name()))),
+    };
+    let column = Column { name: described.name().to_owned(), cells, present };
+    if column.rows() == rows { Ok(column) } else { Err(ParquetError::EOF("rows are missing".to_owned())) }
+}
+
+fn cells<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    rows: usize,
+    levels: Option<&mut Vec<i16>>,
+) -> Result<Vec<T::T>, ParquetError> {
+    let mut cells = Vec::new();
+    reader.read_records(rows, levels, None, &mut cells)?;
+    Ok(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts<const N: usize>(texts: [&str; N]) -> Cells {
+        Cells::Text(texts.map(ByteArray::from).to_vec())
+    }
+
+    fn table() -> Vec<Column> {
+        vec![
+            Column::of_u64("time_ns", [0, 100_000_000, 200_000_000].into_iter()),
+            Column::of_u64("most", [0, u64::MAX, 7].into_iter()),
+            Column::new("share", Cells::F64(vec![0.5, -0.0, f64::INFINITY])),
+            Column::with_gaps("task", texts(["kswapd0", "größe, \"x\""]), vec![1, 0, 1]),
+            Column::with_gaps("node", Cells::U8(vec![255]), vec![0, 1, 0]),
+            Column::new("pages", Cells::U32(vec![1, -1, 512])),
+            Column::new("event", texts(["a", "a", "b"])),
+        ]
+    }
+
+    fn decode_here(bytes: Vec<u8>) -> Result<Vec<Column>, RecordingError> {
+        decode(bytes, Path::new("t.parquet"))
+    }
+
+    #[test]
+    fn tables_read_back_equal_and_have_the_same_bytes_again() {
+        let bytes = encode(&table());
+        assert_eq!(encode(&table()), bytes);
+        assert_eq!(&bytes[..4], b"PAR1");
+        assert_eq!(decode_here(bytes).unwrap(), table());
+        let empty = vec![Column::of_u64("time_ns", std::iter::empty())];
+        assert_eq!(decode_here(encode(&empty)).unwrap(), empty);
+    }
+
+    #[test]
+    fn numbers_are_signed_where_they_fit() {
+        let signed = Column::of_u64("n", [1, i64::MAX as u64].into_iter());
+        let unsigned = Column::of_u64("n", [1, 1 << 63].into_iter());
+        assert!(matches!(signed.cells, Cells::I64(_)) && matches!(unsigned.cells, Cells::U64(_)));
+        assert_eq!(unsigned.into_u64(), Some(vec![1, 1 << 63]));
+        assert_eq!(Column::new("n", Cells::I64(vec![-1])).into_u64(), None);
+    }
+
+    #[test]
+    fn no_cut_and_no_flipped_byte_makes_the_reader_panic() {
+        let good = encode(&table());
+        for end in 0..good.len() {
+            decode_here(good[..end].to_vec()).expect_err("the footer is gone");
+        }
+        for place in 0..good.len() {
+            let mut bad = good.clone();
+            bad[place] ^= 0x41;
+            let _ = decode_here(bad); // MANIFEST has the hash; this must not panic.
+        }
+        for foreign in ["", "PAR1", "time_ns,a\n0,1\n"] {
+            let error = decode_here(foreign.as_bytes().to_vec()).unwrap_err();
+            assert!(error.to_string().starts_with("`t.parquet`"), "{error}");
+        }
+    }
+}

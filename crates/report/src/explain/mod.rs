@@ -1,0 +1,131 @@
+//! Why a run went as it went: first a paragraph that a person would say, then the evidence.
+//!
+//! Start with [`explain_text`]; [`explain_json`] and [`explain_markdown`] say the same. [`folded_stacks`] is for
+//! flame graphs.
+//!
+//! | file | what it tells |
+//! |---|---|
+//! | `summary.rs` | the paragraph |
+//! | `stalls.rs` | who waited, where, for how long, on whom; folded stacks |
+//! | `protection.rs` | what `memory.low` and `memory.min` did, and why |
+//! | `pressure.rs` | watermarks, boosts, kswapd and direct reclaim over time |
+//! | `doc.rs` | sections as text and Markdown |
+
+mod doc;
+mod pressure;
+mod protection;
+mod stalls;
+mod summary;
+
+use recording::Recording;
+use serde_json::{Value, json};
+
+use crate::notes::{notes_markdown, notes_text};
+use crate::oom::{oom_json, oom_section};
+use crate::table::clean;
+use crate::view::View;
+use crate::wrap::paragraph;
+use doc::Section;
+
+/// What is explained.
+#[derive(Debug, Clone, Copy)]
+pub struct Explained<'a> {
+    /// The run.
+    pub recording: &'a Recording,
+    /// A command that runs it again with every event recorded, for what cannot be said without them.
+    pub with_events: Option<&'a str>,
+}
+
+/// The explanation for a terminal.
+pub fn explain_text(explained: &Explained<'_>, view: &View) -> String {
+    let Explained { recording, .. } = explained;
+    let width = view.width;
+    let mut parts = vec![paragraph(&title(recording), width, 2), paragraph(&summary(recording), width, 0)];
+    parts.push(oom_section(recording));
+    parts.extend(sections(explained, view).iter().map(|section| section.to_text(width)));
+    parts.push(notes_text(&[recording], width));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// The explanation in Markdown.
+pub fn explain_markdown(explained: &Explained<'_>, view: &View) -> String {
+    let Explained { recording, .. } = explained;
+    let escaped = |text: String| text.replace('*', "\\*");
+    let mut parts = vec![format!("# {}\n", title(recording)), format!("{}\n", escaped(summary(recording)))];
+    let oom = oom_section(recording);
+    if !oom.is_empty() {
+        parts.push(format!("```text\n{oom}```\n"));
+    }
+    parts.extend(sections(explained, view).iter().map(Section::to_markdown));
+    parts.push(notes_markdown(&[recording]));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// The explanation for programs: `{"schema": 1, "workload", "label", "kernel", "backend", "seed", "summary",
+/// "stalls": [{"who", "tasks", "stack", "on", "count", "seconds", "longest_seconds", "futile_seconds"}],
+/// "protection": [{"cgroup", "verdict", "sentence", ...}], "oom_kills", "notes", "not_told"}`.
+///
+/// `summary` is a list of sentences. What is not known is `null`.
+pub fn explain_json(explained: &Explained<'_>) -> String {
+    format!("{:#}\n", value(explained))
+}
+
+fn value(explained: &Explained<'_>) -> Value {
+    let Explained { recording, .. } = explained;
+    json!({
+        "schema": 1,
+        "workload": recording.workload,
+        "label": recording.label,
+        "kernel": recording.kernel,
+        "backend": recording.backend,
+        "seed": recording.seed,
+        "summary": summary::sentences(recording),
+        "stalls": stalls::json(recording),
+        "protection": protection::json(recording),
+        "oom_kills": oom_json(recording),
+        "notes": recording.notes,
+        "not_told": not_told(explained),
+    })
+}
+
+/// Where time was spent as stacks that flame graphs are drawn of, in nanoseconds: frames divided by `;`, a blank,
+/// a number, on each line. Empty where nobody waited, or nobody knows.
+pub fn folded_stacks(recording: &Recording) -> String {
+    stalls::folded(recording)
+}
+
+fn title(recording: &Recording) -> String {
+    let Recording { workload, kernel, backend, seed, label, .. } = recording;
+    let label = if label == kernel { String::new() } else { format!("{label}: ") };
+    clean(&format!("{label}{workload} on {kernel} ({backend}, seed {seed})"))
+}
+
+fn summary(recording: &Recording) -> String {
+    clean(&summary::sentences(recording).join(" "))
+}
+
+fn sections(explained: &Explained<'_>, view: &View) -> Vec<Section> {
+    let Explained { recording, .. } = explained;
+    let all = [
+        stalls::section(recording, view.all),
+        protection::section(recording),
+        pressure::section(recording, view.width),
+        Section::new("").text(not_told(explained).unwrap_or_default()),
+    ];
+    all.into_iter().filter(|section| !section.is_empty()).collect()
+}
+
+/// What cannot be said without events, and how to get them.
+fn not_told(explained: &Explained<'_>) -> Option<String> {
+    let what = "not told, for want of events in this recording: what became of which page and file, who evicted \
+                whom, and when exactly";
+    Some(match explained.with_events {
+        Some(command) => format!("{what}; record them with `{command}`"),
+        None => format!("{what}; only simulated runs record them"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Pressure over time: free memory against the watermarks, boosts, kswapd, direct reclaim, and what cgroups
+//! used.
+//!
+//! Drawn from the series, so nothing is finer than its readings; of a run with events the table of turning
+//! points is exact ([`super::moments`]). Watermarks are those in force, boosts included, as `/proc/zoneinfo`
+//! prints them.
+
+use recording::{Recording, Series};
+
+use super::doc::Section;
+use crate::timeline::{Kind, Line, summed, timeline_of};
+
+/// Cgroups beyond these are not drawn.
+const GROUPS_MAX: usize = 6;
+
+/// The section; empty where the series holds nothing of it.
+pub(super) fn section(recording: &Recording, width: usize) -> Section {
+    let lines = lines(recording);
+    Section::new("").lines(timeline_of(recording, lines.into_iter(), width))
+}
+
+/// The zones of the series, such as `z0_DMA32`.
+fn zones(series: &Series) -> Vec<&str> {
+    let names = series.columns.iter().chain(series.constant.keys());
+    let zone = |name: &'_ String| {
+        let is_zone =
+            name.strip_prefix('z').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        is_zone.then_some(())
+    };
+    let mut zones: Vec<&str> =
+        names.filter_map(|name| zone(name).and_then(|()| name.strip_suffix("_free"))).collect();
+    zones.sort_unstable();
+    zones
+}
+
+fn lines(recording: &Recording) -> Vec<Line> {
+    let series = &recording.series;
+    let zones = zones(series);
+    let of_zones = |mark: &str| {
+        let names: Vec<String> = zones.iter().map(|zone| format!("{zone}_{mark}")).collect();
+        summed(series, &names.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let counted = |name: &str, counters: &[&str]| {
+        Some((name.to_owned(), "per s", Kind::Events, summed(series, counters)?))
+    };
+    let stalls =
+        ["allocstall_dma", "allocstall_dma32", "allocstall_normal", "allocstall_movable", "allocstall"];
+    let level = |name: &str, values: Option<Vec<f64>>| Some((name.to_owned(), "pages", Kind::Level, values?));
+    let mut lines: Vec<Option<Line>> = vec![
+        level("free", summed(series, &["nr_free_pages"])),
+        level("high marks", of_zones("high")),
+        level("low marks", of_zones("low")),
+        level("min marks", of_zones("min")),
+        level("boosts", of_zones("boost")),
+        below(series, &zones, "low").map(|values| ("zones below low".into(), "zones", Kind::Level, values)),
+        below(series, &zones, "min").map(|values| ("zones below min".into(), "zones", Kind::Level, values)),
+        counted("kswapd runs", &["pageoutrun"]),
+        counted("kswapd reclaims", &["pgsteal_kswapd"]),
+        counted("direct reclaims", &stalls),
+        counted("pages of those", &["pgsteal_direct"]),
+        counted("refaults", &["workingset_refault", "workingset_refault_file", "workingset_refault_anon"]),
+    ];
+    lines.extend(recording.memcg.keys().take(GROUPS_MAX).map(|path| {
+        let used = series.column(&format!("cg_{}_current", path.replace('/', "_")))?;
+        let mib = used.into_iter().map(|bytes| bytes as f64 / f64::from(1 << 20)).collect();
+        Some((format!("cgroup {path}"), "MiB", Kind::Level, mib))
+    }));
+    lines.into_iter().flatten().collect()
+}
+
+/// In how many zones fewer pages were free than the mark, at each reading.
+fn below(series: &Series, zones: &[&str], mark: &str) -> Option<Vec<f64>> {
+    let zone = |zone: &&str| {
+        let (free, mark) =
+            (series.column(&format!("{zone}_free"))?, series.column(&format!("{zone}_{mark}"))?);
+        Some(free.iter().zip(mark).map(|(&free, mark)| f64::from(u8::from(free < mark))).collect::<Vec<_>>())
+    };
+    zones.iter().filter_map(zone).reduce(|a, b| a.iter().zip(b).map(|(a, b)| a + b).collect())
+}

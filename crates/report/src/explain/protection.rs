@@ -1,0 +1,274 @@
+//! What protected what: `memory.low` and `memory.min` of each cgroup, and why they did or did not.
+//!
+//! Counters tell how far it came: how much a cgroup used, whether reclaim looked at it, whether its protection
+//! was overridden. Of a run with events the walks themselves are counted (`memcg_low`). A protection holds
+//! reclaim off up to its size, only from reclaim that begins above the cgroup, and only as far as the cgroups
+//! above have some to share out (MECHANISMS 8.3). Left out: recursive protection of parents.
+
+use std::collections::BTreeMap;
+
+use recording::Recording;
+use serde_json::{Value, json};
+
+use super::doc::Section;
+use super::summary::bytes;
+use crate::table::{Align, Table};
+
+/// What became of a cgroup that is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Nobody reclaimed anything.
+    NoReclaim,
+    /// Reclaim had to take protected memory, there being nothing else.
+    Overridden,
+    /// It was reclaimed for its own limit, from which nothing protects.
+    OwnLimit,
+    /// A cgroup above has nothing to share out.
+    NothingAbove,
+    /// It stayed below and was passed by.
+    Held,
+    /// It was above, and reclaim took nothing of it.
+    NotNeeded,
+    /// It was above, and reclaim took some of what was above.
+    Above,
+    /// Reclaim took something, and counters do not tell why.
+    Unknown,
+}
+
+/// A cgroup and its figures.
+#[derive(Debug, Clone)]
+struct Protected<'a> {
+    path: &'a str,
+    low: u64,
+    min: u64,
+    /// The most that it was seen to use, in bytes.
+    most: Option<u64>,
+    /// The least after that.
+    least: Option<u64>,
+    scanned: u64,
+    taken: u64,
+    deactivated: u64,
+    refaulted: u64,
+    overridden: Option<u64>,
+    /// The first cgroup above without protection.
+    bare_above: Option<&'a str>,
+    own_limit: bool,
+    /// Pages that reclaim freed anywhere.
+    taken_anywhere: u64,
+    /// Pages that were looked at on active lists anywhere.
+    refilled_anywhere: u64,
+}
+
+impl Protected<'_> {
+    fn protection(&self) -> u64 {
+        self.low.max(self.min)
+    }
+
+    fn file(&self) -> &'static str {
+        if self.min >= self.low { "memory.min" } else { "memory.low" }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let above = self.most.is_some_and(|most| most > self.protection());
+        let touched = self.scanned > 0 || self.deactivated > 0;
+        match self.overridden {
+            _ if self.taken_anywhere == 0 && !touched => Verdict::NoReclaim,
+            Some(1..) => Verdict::Overridden,
+            _ if touched && self.own_limit => Verdict::OwnLimit,
+            _ if touched && self.bare_above.is_some() => Verdict::NothingAbove,
+            _ if touched && above => Verdict::Above,
+            _ if touched => Verdict::Unknown,
+            _ if above => Verdict::NotNeeded,
+            _ => Verdict::Held,
+        }
+    }
+
+    /// Did it protect, and why.
+    fn sentence(&self) -> String {
+        let (file, size) = (self.file(), bytes(self.protection()));
+        let most = self.most.map_or_else(
+            || "what it used is not known".to_owned(),
+            |most| format!("it used {} at most", bytes(most)),
+        );
+        let lost = format!("{} of its pages were reclaimed, {} came back", self.taken, self.refaulted);
+        let head = format!("`{file}` of {size} on cgroup `{}`", self.path);
+        match self.verdict() {
+            Verdict::NoReclaim => format!("{head} had nothing to do: nobody reclaimed anything."),
+            Verdict::Held => format!(
+                "{head} protected it: {most}, so every walk of reclaim could pass it by; it lost nothing while \
+                 {} pages were taken elsewhere.",
+                self.taken_anywhere
+            ),
+            Verdict::NotNeeded => {
+                let why = if self.refilled_anywhere == 0 {
+                    "no active list was opened in the whole run, so inactive pages of others were enough"
+                } else {
+                    "its pages were active, and reclaim found enough elsewhere"
+                };
+                format!(
+                    "{head} was not what kept its pages: {most}, more than is protected, and yet reclaim took \
+                         none of it: {why}."
+                )
+            }
+            Verdict::Above => {
+                let least = self
+                    .least
+                    .map_or_else(String::new, |least| format!(": it went down to {}", bytes(least)));
+                format!(
+                    "{head} protected a part: {most}, and what is above its protection reclaim may \
+                         take, since Linux 5.4 the less the nearer it is{least}; {lost}."
+                )
+            }
+            Verdict::Overridden => format!(
+                "{head} did not hold: it was overridden {} times, when reclaim found too little elsewhere; {lost}.",
+                self.overridden.unwrap_or(0)
+            ),
+            Verdict::OwnLimit => format!(
+                "{head} did not protect it from its own `memory.max`: protection counts for reclaim from above \
+                 only; {lost}."
+            ),
+            Verdict::NothingAbove => format!(
+                "{head} did not protect it: cgroup `{}` above it has none to share out, so for reclaim from there \
+                 upwards it counts for nothing; {lost}.",
+                self.bare_above.unwrap_or_default()
+            ),
+            Verdict::Unknown => format!("{head} did not hold, and counters do not tell why: {most}; {lost}."),
+        }
+    }
+
+    const fn word(&self, verdict: Verdict) -> &'static str {
+        match verdict {
+            Verdict::NoReclaim => "no reclaim",
+            Verdict::Overridden => "overridden",
+            Verdict::OwnLimit => "own limit",
+            Verdict::NothingAbove => "nothing above",
+            Verdict::Held => "protected",
+            Verdict::NotNeeded => "not needed",
+            Verdict::Above => "in part",
+            Verdict::Unknown => "not known why",
+        }
+    }
+}
+
+fn value(stats: &BTreeMap<String, u64>, name: &str) -> u64 {
+    stats.get(name).copied().unwrap_or(0)
+}
+
+/// The cgroups above `path`, nearest first.
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(path.rsplit_once('/'), |(above, _)| above.rsplit_once('/')).map(|(above, _)| above)
+}
+
+/// What a cgroup used over time, in bytes: its `memory.current`, or what older recordings have of it.
+fn usage(recording: &Recording, path: &str) -> Option<Vec<u64>> {
+    let column = |name: &str| recording.series.column(&format!("cg_{}_{name}", path.replace('/', "_")));
+    column("current").or_else(|| {
+        let (file, anon) = (column("file")?, column("anon")?);
+        Some(file.iter().zip(anon).map(|(file, anon)| file + anon).collect())
+    })
+}
+
+fn protected(recording: &Recording) -> Vec<Protected<'_>> {
+    let anywhere = |names: &[&str]| names.iter().map(|&name| value(&recording.vmstat, name)).sum::<u64>();
+    let groups = &recording.memcg;
+    // Those at the top count for all below.
+    let tops = groups.iter().filter(|(path, _)| !path.contains('/'));
+    let steals = tops.map(|(_, stats)| value(stats, "pgsteal")).sum::<u64>();
+    let of = |(path, stats): (&'_ String, &BTreeMap<String, u64>)| {
+        let (low, min) = (value(stats, "memory.low"), value(stats, "memory.min"));
+        let is_leaf = !groups.keys().any(|other| above(other).any(|above| above == path));
+        if low.max(min) == 0 || !is_leaf {
+            return None;
+        }
+        let usage = usage(recording, path);
+        let peak = usage.as_ref().and_then(|usage| {
+            usage.iter().enumerate().max_by_key(|&(at, &bytes)| (bytes, std::cmp::Reverse(at)))
+        });
+        let current = stats.get("current").copied();
+        let (path, _) = groups.get_key_value(path).expect("it is one of these");
+        let bare = |above: &&str| {
+            groups
+                .get(*above)
+                .is_some_and(|stats| value(stats, "memory.low").max(value(stats, "memory.min")) == 0)
+        };
+        Some(Protected {
+            path,
+            low,
+            min,
+            most: peak.map(|(_, &most)| most).max(current),
+            least: peak
+                .and_then(|(at, _)| usage.as_ref()?[at..].iter().copied().chain(current).min())
+                .or(current),
+            scanned: value(stats, "pgscan"),
+            taken: value(stats, "pgsteal"),
+            deactivated: value(stats, "pgdeactivate"),
+            refaulted: value(stats, "workingset_refault_file") + value(stats, "workingset_refault_anon"),
+            overridden: stats.get("events_low").copied(),
+            bare_above: above(path).find(bare),
+            own_limit: value(stats, "events_max") > 0,
+            taken_anywhere: anywhere(&["pgsteal_kswapd", "pgsteal_direct"]).max(steals),
+            refilled_anywhere: anywhere(&["pgrefill"]),
+        })
+    };
+    groups.iter().filter_map(of).collect()
+}
+
+/// One sentence for each cgroup that is protected.
+pub(super) fn sentences(recording: &Recording) -> Vec<String> {
+    protected(recording).iter().map(Protected::sentence).collect()
+}
+
+/// The table; empty where no cgroup is protected.
+pub(super) fn section(recording: &Recording) -> Section {
+    let headings = [
+        ("cgroup", Align::Left),
+        ("low", Align::Right),
+        ("min", Align::Right),
+        ("used at most", Align::Right),
+        ("at least after", Align::Right),
+        ("scanned", Align::Number),
+        ("reclaimed", Align::Number),
+        ("came back", Align::Number),
+        ("overridden", Align::Number),
+        ("protected?", Align::Left),
+    ];
+    let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
+    let size = |size: Option<u64>| size.map_or_else(|| "-".to_owned(), bytes);
+    let set = |size: u64| if size == 0 { "-".to_owned() } else { bytes(size) };
+    for group in protected(recording) {
+        table.push([
+            group.path.to_owned(),
+            set(group.low),
+            set(group.min),
+            size(group.most),
+            size(group.least),
+            group.scanned.to_string(),
+            group.taken.to_string(),
+            group.refaulted.to_string(),
+            group.overridden.map_or_else(|| "-".to_owned(), |count| count.to_string()),
+            group.word(group.verdict()).to_owned(),
+        ]);
+    }
+    Section::new("what was protected (pages unless a unit stands there)").table(table)
+}
+
+/// One object for each cgroup that is protected.
+pub(super) fn json(recording: &Recording) -> Value {
+    let group = |group: &Protected<'_>| {
+        json!({
+            "cgroup": group.path,
+            "low_bytes": group.low,
+            "min_bytes": group.min,
+            "most_bytes": group.most,
+            "least_after_bytes": group.least,
+            "scanned": group.scanned,
+            "reclaimed": group.taken,
+            "deactivated": group.deactivated,
+            "refaulted": group.refaulted,
+            "overridden": group.overridden,
+            "verdict": group.word(group.verdict()),
+            "sentence": group.sentence(),
+        })
+    };
+    protected(recording).iter().map(group).collect()
+}

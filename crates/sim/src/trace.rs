@@ -1,0 +1,262 @@
+//! Events of a run for whoever wants them: what the kernel tells ([`TraceEvent`]) with time and task, and
+//! waits and requests, which the machine knows.
+//!
+//! Rows are handed out in chunks of [`CHUNK_ROWS`] by a callback, so that a run needs no memory for its past.
+//! A row is small: tasks, cgroups and files are numbers, whose names [`EventNames`] has. Files have a
+//! number for each path; which mapping a path has at the moment is told by a row of its own
+//! ([`What::FileIs`]), as mappings are used again.
+//!
+//! The time of a row is that of the machine's total order, so that rows are in order: CPU time that a task has
+//! charged and that has not passed is not in it. A run with and without rows is the same.
+//!
+//! Left out: files that no program opened, such as directories, which have no pages. Next:
+//! [`crate::run::run_traced`].
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use kernel::machine::{IoKind, IoRequest, TaskId, WaitReason};
+use mm::MemcgId;
+use mm::base::event::{Detail, Trace, TraceEvent};
+use mm::base::ids::MappingId;
+use units::Nanos;
+
+use crate::attribution::{Ended, Finished};
+use crate::executor::Core;
+use crate::section::Within;
+
+/// Rows of a chunk.
+pub const CHUNK_ROWS: usize = 1 << 14;
+
+/// An event with its time and task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventRow {
+    /// When it happened; of what lasted, when it ended.
+    pub at: Nanos,
+    /// Who did it; task 0 is no task: an interrupt, or boot.
+    pub task: TaskId,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// The kernel hit a tracepoint.
+    Kernel(TraceEvent),
+    /// No event: from now on pages of this mapping are those of the file with this number.
+    FileIs {
+        /// The mapping.
+        mapping: MappingId,
+        /// The file, for [`EventNames::file`].
+        file: u32,
+    },
+    /// The task's wait is over.
+    Wait {
+        /// What for.
+        reason: WaitReason,
+        /// In the middle of what.
+        within: Within,
+        /// How long.
+        spent: Nanos,
+        /// By its timeout.
+        timed_out: bool,
+        /// Nothing could have ended it before.
+        futile: bool,
+    },
+    /// The task sent a request to a device.
+    IoIssued {
+        /// Which one.
+        device: u16,
+        /// Its direction.
+        kind: IoKind,
+        /// Byte on the device.
+        offset: u64,
+        /// Bytes.
+        len: u64,
+    },
+    /// A request, or several that were merged, is complete.
+    IoDone {
+        /// Of which device.
+        device: u16,
+        /// Its direction.
+        kind: IoKind,
+        /// Byte on the device.
+        offset: u64,
+        /// Bytes.
+        len: u64,
+        /// Time from when the first part of it was sent.
+        spent: Nanos,
+    },
+}
+
+impl What {
+    pub(crate) fn wait(wait: Finished) -> Self {
+        let timed_out = wait.ended == Ended::TimedOut;
+        let (spent, futile) = (Nanos(wait.spent), wait.is_futile());
+        Self::Wait { reason: wait.reason, within: wait.within, spent, timed_out, futile }
+    }
+}
+
+/// Names of what rows have numbers for.
+#[derive(Debug, Clone, Default)]
+pub struct EventNames {
+    tasks: Vec<String>,
+    cgroups: BTreeMap<MemcgId, String>,
+    files: Vec<String>,
+}
+
+impl EventNames {
+    /// The name of a task.
+    ///
+    /// # Panics
+    /// When it was never started.
+    pub fn task(&self, task: TaskId) -> &str {
+        &self.tasks[task.0 as usize]
+    }
+
+    /// The path of a cgroup; empty for the root.
+    pub fn cgroup(&self, memcg: MemcgId) -> &str {
+        self.cgroups.get(&memcg).map_or("", String::as_str)
+    }
+
+    /// The path of a file.
+    ///
+    /// # Panics
+    /// When no row has named it.
+    pub fn file(&self, file: u32) -> &str {
+        &self.files[file as usize]
+    }
+}
+
+/// Takes chunks of rows.
+pub type Sink = Box<dyn FnMut(&[EventRow], &EventNames)>;
+
+/// The rows of a run that were not handed out.
+pub(crate) struct EventLog(RefCell<Log>);
+
+struct Log {
+    is_open: bool,
+    rows: Vec<EventRow>,
+    names: EventNames,
+    numbers: BTreeMap<String, u32>,
+    /// By mapping: the file that was last told.
+    told: Vec<u32>,
+    sink: Sink,
+}
+
+const UNTOLD: u32 = u32::MAX;
+
+impl EventLog {
+    pub(crate) fn new(sink: Sink) -> Rc<Self> {
+        let names = EventNames { tasks: vec!["swapper".to_owned()], ..EventNames::default() };
+        Rc::new(Self(RefCell::new(Log {
+            is_open: true,
+            rows: Vec::with_capacity(CHUNK_ROWS),
+            names,
+            numbers: BTreeMap::new(),
+            told: Vec::new(),
+            sink,
+        })))
+    }
+
+    #[inline]
+    pub(crate) fn push(&self, at: u64, task: u32, what: What) {
+        self.0.borrow_mut().push(EventRow { at: Nanos(at), task: TaskId(task), what });
+    }
+
+    pub(crate) fn request(&self, now: u64, task: u32, request: IoRequest) {
+        let IoRequest { device, kind, offset, len, .. } = request;
+        self.push(now, task, What::IoIssued { device, kind, offset, len: len.0 });
+    }
+
+    /// The next task has this name.
+    pub(crate) fn name_task(&self, name: &str) {
+        self.0.borrow_mut().names.tasks.push(name.to_owned());
+    }
+
+    /// A cgroup is created.
+    pub(crate) fn name_cgroup(&self, memcg: MemcgId, path: &str) {
+        self.0.borrow_mut().names.cgroups.insert(memcg, path.to_owned());
+    }
+
+    /// Nothing is noted from now on; hands out what is left.
+    pub(crate) fn close(&self) {
+        let log = &mut *self.0.borrow_mut();
+        log.hand_out();
+        log.is_open = false;
+    }
+}
+
+impl Log {
+    #[inline]
+    fn push(&mut self, row: EventRow) {
+        if self.rows.len() == CHUNK_ROWS {
+            self.hand_out();
+        }
+        if self.is_open {
+            self.rows.push(row);
+        }
+    }
+
+    #[cold]
+    fn hand_out(&mut self) {
+        if !self.rows.is_empty() {
+            (self.sink)(&self.rows, &self.names);
+            self.rows.clear();
+        }
+    }
+}
+
+/// The kernel's tracer: rows of the detail that is wanted.
+#[derive(Clone)]
+pub struct SimTrace {
+    core: Rc<Core>,
+    log: Rc<EventLog>,
+    detail: Detail,
+}
+
+impl SimTrace {
+    pub(crate) fn new(core: Rc<Core>, log: Rc<EventLog>, detail: Detail) -> Self {
+        Self { core, log, detail }
+    }
+}
+
+impl Trace for SimTrace {
+    #[inline]
+    fn listens(&self, detail: Detail) -> bool {
+        detail <= self.detail
+    }
+
+    #[inline]
+    fn event(&mut self, event: TraceEvent) {
+        self.log.push(self.core.now.get(), self.core.task.get(), What::Kernel(event));
+    }
+}
+
+impl Core {
+    /// A file was opened, or is a block device: its pages are from now on those of `path`.
+    pub(crate) fn name_mapping(&self, mapping: MappingId, path: &str) {
+        let state = self.state.borrow();
+        let Some(log) = &state.log else { return };
+        let log = &mut *log.0.borrow_mut();
+        let file = match log.numbers.get(path) {
+            Some(&file) => file,
+            None => {
+                let file = u32::try_from(log.names.files.len()).expect("fewer files than 2^32");
+                log.names.files.push(path.to_owned());
+                log.numbers.insert(path.to_owned(), file);
+                file
+            }
+        };
+        let index = mapping.0 as usize;
+        if log.told.len() <= index {
+            log.told.resize(index + 1, UNTOLD);
+        }
+        if std::mem::replace(&mut log.told[index], file) != file {
+            let (at, task) = (Nanos(self.now.get()), TaskId(self.task.get()));
+            log.push(EventRow { at, task, what: What::FileIs { mapping, file } });
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Events of a run and its counters are two tellings of one story: they agree to the page, for every workload,
+//! by kswapd and others, and by cgroup. And a run that is listened to is the run that is not.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use kernel::Filesystem;
+use mm::base::event::{Detail, PageId, Reason, TraceEvent};
+use pagetide_sim::run::{run, run_traced};
+use pagetide_sim::trace::{EventNames, EventRow, What};
+use pagetide_sim::{Program, SimResult, SimRun, machines};
+use units::Bytes;
+use workload::Workload;
+
+/// What events add up to, under the names of counters: of the machine, and of each cgroup.
+#[derive(Debug, Default)]
+struct Sums {
+    machine: BTreeMap<&'static str, u64>,
+    cgroups: BTreeMap<String, BTreeMap<&'static str, u64>>,
+    rows: u64,
+    last: u64,
+}
+
+impl Sums {
+    fn add(&mut self, counter: &'static str, pages: u64) {
+        *self.machine.entry(counter).or_default() += pages;
+    }
+
+    fn add_page(&mut self, names: &EventNames, page: PageId, counter: &'static str) {
+        self.add(counter, u64::from(page.order.pages()));
+        self.add_to(names.cgroup(page.memcg), counter, u64::from(page.order.pages()));
+    }
+
+    fn add_to(&mut self, cgroup: &str, counter: &'static str, pages: u64) {
+        *self.cgroups.entry(cgroup.to_owned()).or_default().entry(counter).or_default() += pages;
+    }
+
+    fn take(&mut self, rows: &[EventRow], names: &EventNames) {
+        for row in rows {
+            self.rows += 1;
+            assert!(self.last <= row.at.get(), "rows are in order");
+            self.last = row.at.get();
+            let task = names.task(row.task);
+            if let What::Kernel(event) = row.what {
+                self.kernel(event, task.starts_with("kswapd"), names);
+            }
+        }
+    }
+
+    fn kernel(&mut self, event: TraceEvent, by_kswapd: bool, names: &EventNames) {
+        match event {
+            TraceEvent::PageReclaimed { page, scan, .. } => {
+                let who = if by_kswapd { "pgsteal_kswapd" } else { "pgsteal_direct" };
+                let pages = u64::from(page.order.pages());
+                self.add_to(names.cgroup(page.memcg), "pgsteal", pages);
+                self.add("pgsteal_file", pages);
+                if scan.target == mm::MemcgId::ROOT {
+                    self.add(who, pages);
+                }
+                self.add("looked_at", pages);
+            }
+            TraceEvent::PageRotated { page, scan: Some(_), .. } => {
+                self.add("looked_at", u64::from(page.order.pages()));
+            }
+            TraceEvent::PageRotated { page, scan: None, .. } => {
+                self.add("pgrotated", u64::from(page.order.pages()));
+            }
+            TraceEvent::LruActivate { page, scan, .. } => {
+                self.add_page(names, page, "pgactivate");
+                if scan.is_some() {
+                    self.add("looked_at", u64::from(page.order.pages()));
+                }
+            }
+            TraceEvent::PageDeactivated { page, .. } => {
+                self.add_page(names, page, "pgdeactivate");
+                self.add("looked_at", u64::from(page.order.pages()));
+            }
+            TraceEvent::PageRefaulted { page, reason, counted, workingset, .. } => {
+                let pages = u64::from(page.order.pages());
+                let mut add = |counter| {
+                    self.add(counter, pages);
+                    self.add_to(names.cgroup(counted), counter, pages);
+                };
+                add("workingset_refault_file");
+                if reason == Reason::WithinActive {
+                    add("workingset_activate_file");
+                    if workingset {
+                        add("workingset_restore_file");
+                    }
+                }
+            }
+            TraceEvent::FilemapAdd { page } => self.add("nr_file_pages", u64::from(page.order.pages())),
+            TraceEvent::FilemapDelete { page, .. } => {
+                *self.machine.get_mut("nr_file_pages").unwrap() -= u64::from(page.order.pages());
+            }
+            TraceEvent::VmscanLruShrinkInactive { memcg, nr_scanned, scan, .. } => {
+                let pages = u64::from(nr_scanned);
+                if scan.target == mm::MemcgId::ROOT {
+                    self.add(if by_kswapd { "pgscan_kswapd" } else { "pgscan_direct" }, pages);
+                }
+                self.add("pgscan_file", pages);
+                self.add_to(names.cgroup(mm::MemcgId(memcg)), "pgscan", pages);
+            }
+            TraceEvent::VmscanLruShrinkActive { memcg, nr_scanned, .. } => {
+                self.add("pgrefill", u64::from(nr_scanned));
+                self.add_to(names.cgroup(mm::MemcgId(memcg)), "pgrefill", u64::from(nr_scanned));
+            }
+            TraceEvent::VmscanKswapdWake { .. } => self.add("pageoutrun", 1),
+            TraceEvent::ShrinkSlabEnd { total_scan, .. } => self.add("slabs_scanned", total_scan),
+            TraceEvent::PageAllocExtfrag { .. } => self.add("extfrag_events_all", 1),
+            TraceEvent::FragmentationStall { .. } => self.add("fragment_stall", 1),
+            TraceEvent::MarkVictim { .. } => self.add("oom_kill", 1),
+            _ => {}
+        }
+    }
+}
+
+fn listened(spec: &SimRun, detail: Detail) -> (SimResult, Sums) {
+    let sums = Rc::new(RefCell::new(Sums::default()));
+    let kept = Rc::clone(&sums);
+    let stop = Arc::new(AtomicBool::new(false));
+    let sink = move |rows: &[EventRow], names: &EventNames| kept.borrow_mut().take(rows, names);
+    let result = run_traced(spec, stop, |_| {}, detail, sink).unwrap();
+    (result, sums.take())
+}
+
+/// A run with events, and that it is what it is without.
+fn told(spec: &SimRun) -> (SimResult, Sums) {
+    let (result, sums) = listened(spec, Detail::Page);
+    let alone = run(spec, Arc::new(AtomicBool::new(false)), |_| {}).unwrap();
+    assert!(format!("{result:?}") == format!("{alone:?}"), "listening changed the run");
+    (result, sums)
+}
+
+/// Counters that events tell, but for those that did not happen.
+fn check(result: &SimResult, sums: &Sums) {
+    assert!(sums.rows > 1000, "{} rows are too dull", sums.rows);
+    for (name, &value) in &result.vmstat {
+        let compared = match name.as_str() {
+            "pgsteal_kswapd"
+            | "pgsteal_direct"
+            | "pgsteal_file"
+            | "pgscan_kswapd"
+            | "pgscan_direct"
+            | "pgscan_file"
+            | "pgactivate"
+            | "pgdeactivate"
+            | "pgrefill"
+            | "pgrotated"
+            | "workingset_refault_file"
+            | "workingset_activate_file"
+            | "workingset_restore_file"
+            | "nr_file_pages"
+            | "pageoutrun"
+            | "slabs_scanned"
+            | "extfrag_events_all"
+            | "fragment_stall"
+            | "oom_kill" => true,
+            _ => false,
+        };
+        if compared {
+            assert_eq!(sums.machine.get(name.as_str()).copied().unwrap_or(0), value, "{name}");
+        }
+    }
+    let counter = |name| result.vmstat.get(name).copied().unwrap_or(0);
+    let looked_at = sums.machine.get("looked_at").copied().unwrap_or(0);
+    let scanned = counter("pgscan_file") + counter("pgscan_anon") + counter("pgrefill");
+    assert_eq!(looked_at, scanned, "each page that is looked at has an event that says what became of it");
+    for (path, stats) in &result.memcg {
+        // Statistics of a cgroup hold those below it.
+        let is_below = |other: &str| other == path || other.starts_with(&format!("{path}/"));
+        for name in [
+            "pgsteal",
+            "pgscan",
+            "pgrefill",
+            "pgactivate",
+            "pgdeactivate",
+            "workingset_refault_file",
+            "workingset_activate_file",
+        ] {
+            let below = sums.cgroups.iter().filter(|(path, _)| is_below(path));
+            let sum: u64 = below.filter_map(|(_, sums)| sums.get(name)).sum();
+            assert_eq!(sum, stats[name], "{name} of {path}");
+        }
+    }
+}
+
+/// A workload on a small machine.
+fn spec(
+    workload: &str,
+    machine: &str,
+    kernel: &str,
+    mib: u64,
+    filesystem: Filesystem,
+    params: &[(&str, &str)],
+) -> SimRun {
+    let kernel = mm::Version::parse(kernel).expect("a kernel");
+    let (hardware, layout) = machines::build(machine, Bytes(mib << 20), &kernel).expect("a machine");
+    let program = Program::Workload(Workload::new(workload, params.iter().copied()).expect("its parameters"));
+    SimRun { filesystem, ..SimRun::new(program, kernel, hardware, layout) }
+}
+
+const HOT: [(&str, &str); 4] = [("hot", "8M"), ("stream", "256M"), ("topology", "parent"), ("limit", "32M")];
+
+#[test]
+fn events_of_hot_and_stream_add_up_to_its_counters_on_every_kernel_with_cgroups() {
+    for kernel in ["linux-5.4", "linux-5.4+root-aging", "linux-6.1", "linux-6.12"] {
+        for params in [&HOT[..], &HOT[..2]] {
+            let spec = spec("hot-and-stream", "vm-2cpu", kernel, 128, Filesystem::Ext4, params);
+            let (result, sums) = told(&spec);
+            assert!(result.vmstat["workingset_refault_file"] > 0);
+            check(&result, &sums);
+        }
+    }
+}
+
+#[test]
+fn events_of_other_workloads_add_up_to_their_counters() {
+    let readers = [("readers", "4"), ("file", "16M")];
+    let small = [("processes", "3"), ("files", "3000"), ("loops", "3")];
+    for (workload, machine, kernel, mib, filesystem, params) in [
+        ("sequential-readers", "s390-fcp", "linux-2.6.32", 64, Filesystem::Ext3, &readers[..]),
+        ("sequential-readers", "s390-fcp", "linux-2.6.32+pressure-wait", 64, Filesystem::Ext4, &readers),
+        ("small-files", "evo-ssd", "linux-5.3", 64, Filesystem::Xfs, &small),
+        ("small-files", "evo-ssd", "linux-6.12", 64, Filesystem::Ext4, &small),
+        ("huge-faults", "skylake-1s", FRAGMENT_STALL, 128, Filesystem::Xfs, &[]),
+        ("huge-faults", "skylake-1s", "linux-5.3", 512, Filesystem::Xfs, &[("advice", "madvise")]),
+        ("simoop", "quad-node-16g", "linux-5.7", 256, Filesystem::Xfs, &SIMOOP),
+    ] {
+        let spec = spec(workload, machine, kernel, mib, filesystem, params);
+        let (result, sums) = told(&spec);
+        check(&result, &sums);
+    }
+}
+
+const FRAGMENT_STALL: &str = "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall";
+
+const SIMOOP: [(&str, &str); 9] = [
+    ("threads", "6"),
+    ("file_size", "8M"),
+    ("touched", "25"),
+    ("kept", "3"),
+    ("tree_files", "300"),
+    ("walk_pause", "1"),
+    ("seconds", "4"),
+    ("warmup", "2"),
+    ("interval", "2"),
+];
+
+#[test]
+fn who_listens_to_reclaim_hears_of_no_page() {
+    let spec = spec("hot-and-stream", "vm-2cpu", "linux-6.12", 128, Filesystem::Ext4, &HOT);
+    let (result, sums) = listened(&spec, Detail::Reclaim);
+    let heard = |name| sums.machine.get(name).copied();
+    assert_eq!(heard("pgscan_file"), Some(result.vmstat["pgscan_file"]));
+    assert_eq!((heard("looked_at"), heard("nr_file_pages"), heard("pgactivate")), (None, None, None));
+}
