@@ -199,6 +199,14 @@ pub enum LabError {
     /// A file that is there already.
     #[error("`{}` exists already", .0.display())]
     FileExists(PathBuf),
+    /// A figure that the recordings have nothing for.
+    #[error("there is no figure{} to draw of these recordings", name.as_ref().map_or_else(String::new, |name| format!(" `{name}`")))]
+    NoFigure {
+        /// What was asked for.
+        name: Option<String>,
+        /// Those that there are.
+        figures: Vec<String>,
+    },
     /// A result that cannot be written.
     #[error("cannot write {what}")]
     Unwritable {
@@ -330,6 +338,10 @@ impl LabError {
                 Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
             }
             Self::SeveralRecordings { first, .. } => Some(format!("name one, such as `{}`", first.display())),
+            Self::NoFigure { figures, .. } if figures.is_empty() => {
+                Some("they have no readings over time, no samples and no waits".to_owned())
+            }
+            Self::NoFigure { figures, .. } => Some(format!("there are {}", figures.join(", "))),
             Self::FileExists(_) => Some("name a new file, or remove this one first".to_owned()),
             Self::SameFolder(_) => Some("name another folder to put beside it".to_owned()),
             Self::Invariant { command, .. } => {

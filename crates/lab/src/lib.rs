@@ -27,6 +27,7 @@
 //! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
 //! | `differences.rs` | what distinguishes recordings that are put side by side |
 //! | `view.rs` | what a report of a workload shows first |
+//! | `page.rs` | what the page of a workload asks and tells; pages as files |
 //! | `trace.rs` | a recording as a trace for other programs |
 //! | `folders.rs` | folders of several recordings, written and read |
 //! | `explain.rs` | what is to be explained: recordings, or a run that is made for it |
@@ -59,6 +60,7 @@ pub mod folders;
 pub mod grid;
 mod lacks;
 pub mod names;
+pub mod page;
 pub mod real;
 pub mod replay;
 pub mod resolve;

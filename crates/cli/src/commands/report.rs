@@ -1,12 +1,14 @@
 //! `pagetide report`: recordings made earlier, each by itself, or all on a page with figures.
 
+use std::path::Path;
+
 use lab::folders::{Loaded, SideBySide, load};
 use lab::page::{no_figure, write};
 use lab::{Recording, view};
 use report::Group;
 
 use super::made_by;
-use crate::args::{Format, ReportArgs};
+use crate::args::{Format, ReportArgs, Verbosity};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
@@ -43,14 +45,21 @@ fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     let command = lab::page::command(&args.folders, args.output.as_deref());
     let page = lab::page::page(&groups, warnings, command);
     if let Some(path) = &args.output {
-        let size = write(path, &page.html()?)?;
-        printer.told(&format!("wrote {} ({size})", path.display()));
+        told(printer, path, write(path, &page.html()?)?);
     }
     if let Some(path) = &args.plot {
         let figure = page.figure(args.figure.as_deref())?;
-        let figure = figure.ok_or_else(|| no_figure(args.figure.as_deref(), &page.figures()))?;
-        let size = write(path, &figure)?;
-        printer.told(&format!("wrote {} ({size})", path.display()));
+        let figure = match figure {
+            Some(figure) => figure,
+            None => return Err(no_figure(args.figure.as_deref(), page.figures()?).into()),
+        };
+        told(printer, path, write(path, &figure)?);
     }
     Ok(())
+}
+
+fn told(printer: &Printer, path: &Path, bytes: usize) {
+    if printer.verbosity() > Verbosity::Quiet {
+        printer.note(&format!("`{}`: {} KiB", path.display(), bytes.div_ceil(1024)));
+    }
 }

@@ -24,10 +24,12 @@ pub(crate) enum Mark {
     Ticks { class: String, at: Vec<(f64, String)> },
     /// Points, with what is said of each.
     Dots { class: String, points: Vec<(f64, f64, String)> },
-    /// Rectangles in shades of 0 to 8: x from and to, y from and to, what is said of it.
+    /// Rectangles of some shade.
     Cells(Vec<CellMark>),
-    /// From low to high along x, at a height.
-    Interval { class: String, low: f64, high: f64, y: f64 },
+    /// A bar of the panel's height, from one place to another, with what is said of it.
+    Bar { class: String, from: f64, to: f64, title: String },
+    /// A text in the middle of its place.
+    Text { class: String, x: f64, y: f64, text: String },
 }
 
 /// A cell of a heatmap.
@@ -35,7 +37,7 @@ pub(crate) enum Mark {
 pub(crate) struct CellMark {
     pub(crate) x: (f64, f64),
     pub(crate) y: (f64, f64),
-    pub(crate) shade: u8,
+    pub(crate) shade: String,
     pub(crate) title: String,
 }
 
@@ -151,7 +153,7 @@ impl Panel {
     fn cell(&self, cell: &CellMark) -> Element {
         let x = |value: f64| STRETCHED * self.x.share(value);
         let (top, foot) = (self.y_at(cell.y.1), self.y_at(cell.y.0));
-        let rect = Element::of("rect", &format!("h{}", cell.shade))
+        let rect = Element::of("rect", &cell.shade)
             .set("x", coordinate(x(cell.x.0)))
             .set("y", coordinate(top))
             .set("width", coordinate(x(cell.x.1) - x(cell.x.0)))
@@ -206,10 +208,18 @@ impl Panel {
                 };
                 points.iter().map(dot).collect()
             }
-            Mark::Interval { class, low, high, y } => {
-                let (low, high) = (percent(self.x.share(*low)), percent(self.x.share(*high)));
-                let y = coordinate(self.y_at(*y));
-                vec![line(class, &low, &y, &high, &y)]
+            Mark::Bar { class, from, to, title } => {
+                let (from, to) = (self.x.share(*from), self.x.share(*to));
+                let rect = Element::of("rect", class)
+                    .set("x", percent(from))
+                    .set("y", "1")
+                    .set("width", percent((to - from).max(0.0)))
+                    .set("height", coordinate(self.height - 2.0));
+                vec![rect.with(Element::new("title").text(title))]
+            }
+            Mark::Text { class, x, y, text } => {
+                let (x, y) = (percent(self.x.share(*x)), coordinate(self.y_at(*y) + 4.0));
+                vec![Element::of("text", class).set("x", x).set("y", y).text(text)]
             }
             Mark::Line { .. } | Mark::Area { .. } | Mark::Cells(_) => Vec::new(),
         }

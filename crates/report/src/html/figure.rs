@@ -40,7 +40,7 @@ impl Key {
 #[derive(Debug, Clone)]
 pub(crate) struct Figure {
     /// How it is asked for, and its anchor in a page.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// What it shows, as a sentence with numbers.
     pub(crate) finding: String,
     /// What is counted, and of how many runs.
@@ -60,6 +60,9 @@ const COLUMN: f64 = 460.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 20.0;
 
+/// What a figure begins with that is a file of its own.
+pub(super) const BEGIN: &str = "<svg data-made-by=\"pagetide\"";
+
 impl Figure {
     /// As a part of a page.
     pub(crate) fn html(&self) -> Element {
@@ -71,7 +74,7 @@ impl Figure {
             .filter(|(_, text)| !text.is_empty())
             .flat_map(|(name, text)| [Element::new("dt").text(name), Element::new("dd").text(text)]);
         Element::of("section", "figure")
-            .set("id", self.name)
+            .set("id", &self.name)
             .with(Element::new("h2").text(&self.finding))
             .with(legend(&self.keys))
             .with(Element::of("div", single).with_all(columns))
@@ -103,6 +106,7 @@ impl Figure {
             json!({
                 "caption": panel.caption,
                 "x": [panel.x.low, panel.x.high],
+                "log": panel.x.is_log,
                 "lines": panel.lines.iter().map(line).collect::<Vec<_>>(),
             })
         };
@@ -149,6 +153,7 @@ impl Figure {
         }
         let height = foot + 14.0;
         Element::new("svg")
+            .set("data-made-by", "pagetide")
             .set("xmlns", "http://www.w3.org/2000/svg")
             .set("viewBox", format!("0 0 {} {}", coordinate(width), coordinate(height)))
             .set("width", coordinate(width))

@@ -10,17 +10,23 @@
 //! script. A page works printed and without JavaScript, which only adds values under the pointer. Pure: the
 //! same recordings give the same bytes.
 
+mod ablation;
 mod chart;
+mod ecdf;
 mod figure;
 mod markup;
+mod matrix;
+mod misses;
 mod page;
 mod scale;
 mod story;
 mod summary;
 mod verdict;
+mod waited;
 mod words;
 
-pub use page::GENERATOR;
+pub use ablation::Factors;
+pub use page::MARKS_OF_OURS;
 pub use story::{Counts, Story, StoryLine, StoryPanel, Tells};
 
 use crate::compared::by_seed;
@@ -39,6 +45,8 @@ pub struct Page<'a> {
     pub question: String,
     /// What the workload's story shows.
     pub story: Story,
+    /// What distinguishes the kernels, if they are an ablation.
+    pub factors: Option<Factors>,
     /// The program and its version.
     pub made_by: String,
     /// The command that makes the page again.
@@ -60,9 +68,9 @@ impl Page<'_> {
     ///
     /// # Errors
     /// As [`Page::html`].
-    pub fn figures(&self) -> Result<Vec<&'static str>, ReportError> {
+    pub fn figures(&self) -> Result<Vec<String>, ReportError> {
         common_workload_of_groups(self.groups)?;
-        Ok(self.figures_of(&by_seed(self.groups)).iter().map(|figure| figure.name).collect())
+        Ok(self.figures_of(&by_seed(self.groups)).iter().map(|figure| figure.name.clone()).collect())
     }
 
     /// One figure as an SVG file: the one of this name, or the first; `None` where there is none.
@@ -77,6 +85,13 @@ impl Page<'_> {
     }
 
     fn figures_of(&self, groups: &[Group<'_>]) -> Vec<Figure> {
-        [story::figure(groups, &self.story)].into_iter().flatten().collect()
+        let first = [
+            misses::figure(groups),
+            ablation::figure(groups, &self.view, self.factors.as_ref()),
+            story::figure(groups, &self.story),
+        ];
+        let last = [waited::figure(groups), matrix::figure(groups, &self.view)];
+        let distributions = ecdf::figures(groups, &self.view);
+        first.into_iter().flatten().chain(distributions).chain(last.into_iter().flatten()).collect()
     }
 }

@@ -18,8 +18,11 @@ const STYLE: &str = include_str!("style.css");
 pub(super) const MARKS: &str = include_str!("marks.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// What a page of ours begins with, so that one can be told from other files.
-pub const GENERATOR: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"generator\" content=\"pagetide";
+/// What a page of ours begins with.
+const GENERATOR: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"generator\" content=\"pagetide";
+
+/// What pages and figures begin with, so that a file of ours can be told from others.
+pub const MARKS_OF_OURS: [&str; 2] = [GENERATOR, super::figure::BEGIN];
 
 /// Colours of a figure that is a file of its own.
 pub(super) fn style_of_figures() -> String {
@@ -42,7 +45,7 @@ pub(super) fn text(page: &Page<'_>, groups: &[Group<'_>], workload: &str, figure
         "workload": workload,
         "question": page.question,
         "runs": runs.iter().map(|run| run_data(run)).collect::<Vec<_>>(),
-        "figures": figures.iter().map(|f| (f.name.to_owned(), f.data())).collect::<serde_json::Map<_, _>>(),
+        "figures": figures.iter().map(|f| (f.name.clone(), f.data())).collect::<serde_json::Map<_, _>>(),
     });
     // Within a script nothing but the end of one has a meaning.
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");

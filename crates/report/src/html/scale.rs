@@ -7,7 +7,7 @@ use crate::number::plain;
 pub(crate) struct Axis {
     pub(crate) low: f64,
     pub(crate) high: f64,
-    is_log: bool,
+    pub(crate) is_log: bool,
     /// Values with what stands at them.
     pub(crate) ticks: Vec<(f64, String)>,
 }
@@ -41,6 +41,13 @@ impl Axis {
         let every = ((to - from) / 6 + 1) as usize;
         let powers = (from..=to).step_by(every).map(|power| (10_f64.powi(power), power_text(power)));
         Self { low: 10_f64.powi(from), high: 10_f64.powi(to), is_log: true, ticks: powers.collect() }
+    }
+
+    /// An axis of places 0, 1, 2 and so on, each with its text in its middle.
+    pub(crate) fn places(texts: Vec<String>) -> Self {
+        let high = texts.len().max(1) as f64;
+        let ticks = texts.into_iter().enumerate().map(|(index, text)| (index as f64 + 0.5, text));
+        Self { low: 0.0, high, is_log: false, ticks: ticks.collect() }
     }
 
     /// Where `value` stands, as a share of the axis; outside of 0 to 1 where it does not fit.

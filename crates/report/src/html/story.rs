@@ -143,7 +143,7 @@ pub(crate) fn figure(groups: &[Group<'_>], story: &Story) -> Option<Figure> {
         ),
     };
     Some(Figure {
-        name: "story",
+        name: "story".to_owned(),
         finding: finding(story, &drawn),
         n,
         axes: "x: seconds since the run began, the same for all panels; y: as each panel says, the same scale for all kernels".to_owned(),
