@@ -14,8 +14,9 @@ use units::Nanos;
 use workload::scenario::{Backend, Scenario};
 
 use crate::error::LabError;
+use crate::kept::KeepEvents;
 use crate::real::{self, HostPolicy};
-use crate::simulate::simulate;
+use crate::simulate::{simulate, simulate_kept};
 
 /// A scenario and what its run is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,12 +73,15 @@ pub struct Control {
     pub observer: Arc<dyn Fn(RunEvent<'_>) + Send + Sync>,
     /// What runs on this host may do.
     pub host: HostPolicy,
+    /// Simulated runs write their recordings while they go, with events, and `keep` of the functions here is
+    /// told of none of them; none: it is told of all.
+    pub events: Option<KeepEvents>,
 }
 
 impl Default for Control {
     /// Nobody watches and nobody stops.
     fn default() -> Self {
-        Self { stop: Arc::default(), observer: Arc::new(|_| {}), host: HostPolicy::default() }
+        Self { stop: Arc::default(), observer: Arc::new(|_| {}), host: HostPolicy::default(), events: None }
     }
 }
 
@@ -177,6 +181,8 @@ pub fn run_rest(
 ) -> Result<Batch, LabError> {
     let places: Vec<usize> = (0..plan.len()).filter(|&place| finished[place].is_none()).collect();
     let left: Vec<PlannedRun> = places.iter().map(|&place| plan[place].clone()).collect();
+    let events = control.events.clone().map(|events| events.of_places(places.clone()));
+    let control = &Control { events, ..control.clone() };
     let keep = |index: usize, recording: &Recording| keep(places[index], recording);
     let new = outcomes(&left, jobs, control, false, keep)?;
     let mut all: Vec<Ended> =
@@ -204,8 +210,10 @@ pub(crate) fn outcomes(
         if failed.load(Ordering::Relaxed) || control.stop.load(Ordering::Relaxed) {
             return Ended::NotRun;
         }
-        let result = run_planned(index, run, control)
-            .and_then(|recording| keep(index, &recording).map(|()| recording));
+        let is_kept = control.events.is_some() && run.scenario.backend == Backend::Sim;
+        let keep = |recording: &Recording| if is_kept { Ok(()) } else { keep(index, recording) };
+        let result =
+            run_planned(index, run, control).and_then(|recording| keep(&recording).map(|()| recording));
         failed.fetch_or(result.is_err() && !go_on, Ordering::Relaxed);
         Ended::from(result)
     };
@@ -219,7 +227,10 @@ fn run_planned(index: usize, run: &PlannedRun, control: &Control) -> Result<Reco
         observer(RunEvent::Advanced { index, simulated: progress.now });
     };
     let recording = match run.scenario.backend {
-        Backend::Sim => simulate(&run.scenario, &run.label, &control.stop, progress)?,
+        Backend::Sim => match &control.events {
+            None => simulate(&run.scenario, &run.label, &control.stop, progress)?,
+            Some(keep) => simulate_kept(&run.scenario, &run.label, index, &control.stop, progress, keep)?,
+        },
         Backend::Host | Backend::Vm(_) => {
             let tell = |told: Told<'_>| (control.observer)(RunEvent::Told { index, told });
             real::run(&run.scenario, &run.label, &control.host, &control.stop, &tell)?

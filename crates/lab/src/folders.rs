@@ -32,16 +32,25 @@ impl OutFolder {
         Ok(Self(path.to_owned()))
     }
 
+    /// A folder that has recordings of this replay already.
+    pub fn continued(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
     /// Writes the recording that is number `index` of `count` under its label. Names begin with the number, so
     /// that they sort in the order of the plan and the baseline stays the baseline.
     ///
     /// # Errors
     /// The system refuses.
     pub fn keep_labelled(&self, index: usize, count: usize, recording: &Recording) -> Result<(), LabError> {
-        let digits = count.to_string().len();
-        let name = format!("{:0digits$}-{}", index + 1, recording.label.replace(['/', ' '], "-"));
-        recording.write(&self.0.join(name))?;
+        recording.write(&self.folder_of(index, count, &recording.label))?;
         Ok(())
+    }
+
+    /// The folder of what is number `index` of `count` and has this label.
+    pub fn folder_of(&self, index: usize, count: usize, label: &str) -> PathBuf {
+        let digits = count.to_string().len();
+        self.0.join(format!("{:0digits$}-{}", index + 1, label.replace(['/', ' '], "-")))
     }
 }
 

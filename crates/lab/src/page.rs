@@ -210,9 +210,12 @@ const INODE_STORM: Story = Story {
 const HUGE_FAULTS: Story = Story {
     panels: &[
         StoryPanel {
-            name: "huge pages in use",
-            counts: Counts::HugePages,
-            lines: &[line("memory in huge pages", &["nr_anon_transparent_hugepages"])],
+            name: "huge page faults",
+            counts: Counts::Events,
+            lines: &[
+                line("huge pages given to faults", &["thp_fault_alloc"]),
+                line("faults that fell back to small pages", &["thp_fault_fallback"]),
+            ],
         },
         StoryPanel {
             name: "allocations that mix mobility types",
@@ -221,7 +224,7 @@ const HUGE_FAULTS: Story = Story {
         },
         CACHES,
     ],
-    tells: Tells::Most,
+    tells: Tells::TotalOf("faulted"),
 };
 
 const ANY: Story = Story {

@@ -13,8 +13,8 @@ use linux::host::{self, HostOptions};
 use linux::vm::{self, Hardware, VmFilesystem, VmKernel, VmSpec};
 use linux::{DiskShare, LinuxError, LinuxResult, NotAShare, Told};
 use recording::{OomKill, Recording, Series};
-use units::{Bytes, parse_size};
-use workload::scenario::{Backend, Scenario, ScenarioProblem};
+use units::{Bytes, Nanos, parse_size};
+use workload::scenario::{Backend, Scenario, ScenarioProblem, parse_interval};
 
 use crate::at_kill::with_kill;
 use crate::balance::with_balance;
@@ -156,7 +156,7 @@ fn on_host(
     tell: &dyn Fn(Told<'_>),
 ) -> Result<LinuxResult, LinuxError> {
     let host = host::prepare(host_options(policy), scenario.workload.clone())?;
-    host.run(scenario.seed, texts(scenario), SAMPLE_PERIOD, stop, tell)
+    host.run(scenario.seed, texts(scenario), sample_period(scenario.interval), stop, tell)
 }
 
 fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
@@ -177,20 +177,31 @@ fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
         seed: scenario.seed,
         sysctls: texts(scenario),
         lru_gen: guest.lru_gen,
-        sample_period: SAMPLE_PERIOD,
+        sample_period: sample_period(scenario.interval),
         ..VmSpec::new(VmKernel::parse(version))
     }
+}
+
+/// The time between two samples that was asked for, or that of those who ask for none.
+fn sample_period(interval: Option<Nanos>) -> Duration {
+    interval.map_or(SAMPLE_PERIOD, |interval| Duration::from_nanos(interval.get()))
 }
 
 /// Monitors a command on this host from its start to its end; returns its exit status, too. A
 /// signal whose number is put into `signal` is passed on to it.
 ///
 /// # Errors
-/// A command that cannot be started.
-pub fn record(command: &[OsString], signal: &AtomicUsize) -> Result<(Recording, i32), LabError> {
+/// A command that cannot be started; `interval`, the time between two samples, is none.
+pub fn record(
+    command: &[OsString],
+    interval: Option<&str>,
+    signal: &AtomicUsize,
+) -> Result<(Recording, i32), LabError> {
     let (program, args) = command.split_first().expect("the command line asks for a command");
     let shown = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let recorded = linux::record::run(program, args, SAMPLE_PERIOD, signal).map_err(|error| match error {
+    let interval = interval.map(|text| parse_interval("--interval", text)).transpose()?;
+    let recorded = linux::record::run(program, args, sample_period(interval), signal);
+    let recorded = recorded.map_err(|error| match error {
         LinuxError::Command { command, source } => LabError::Command { command, source },
         error => LabError::Host { message: error.to_string(), hint: error.hint() },
     })?;

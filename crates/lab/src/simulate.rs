@@ -17,6 +17,7 @@ use recording::{OomKill, Recording, Series, Stall};
 use sim::run::{Program, SimError, SimResult, SimRun};
 use sim::trace::{EventNames, EventRow};
 use sim::{Progress, RunError, WaitKind};
+use units::Nanos;
 use workload::Scenario;
 
 use crate::at_kill::with_kill;
@@ -24,6 +25,7 @@ use crate::balance::with_balance;
 use crate::counted::{phases, since};
 use crate::error::{FailedAssertion, LabError};
 use crate::events::Translator;
+use crate::kept::KeepEvents;
 use crate::resolve::{Setting, command, filesystem};
 use crate::waited::{section, wait, with_waits};
 
@@ -57,10 +59,23 @@ pub fn simulate_with_events(
     sink: impl FnMut(&Names, &Chunk) + 'static,
 ) -> Result<Recording, LabError> {
     let (spec, identity) = plan(scenario, label)?;
-    let mut translator = Translator::new(sink);
-    let sink = move |rows: &[EventRow], names: &EventNames| translator.take(rows, names);
-    let run = || sim::run::run_traced(&spec, Arc::clone(stop), progress, detail, sink);
-    finished(identity, &command(scenario), run)
+    run_with_events(&spec, identity, &command(scenario), stop, progress, detail, sink)
+}
+
+/// Runs scenario `index` of a plan and writes its recording, with events, while it goes.
+///
+/// # Errors
+/// As [`simulate`]; the recording cannot be written.
+pub(crate) fn simulate_kept(
+    scenario: &Scenario,
+    label: &str,
+    index: usize,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    keep: &KeepEvents,
+) -> Result<Recording, LabError> {
+    let (spec, identity) = plan(scenario, label)?;
+    keep.run(index, &spec, identity, &command(scenario), stop, progress)
 }
 
 /// Runs a scenario on the simulator with its events in memory.
@@ -73,7 +88,11 @@ pub fn events_of(scenario: &Scenario, detail: Detail) -> Result<(Recording, Name
         let kept = Rc::clone(&kept);
         move |names: &Names, chunk: &Chunk| {
             let (kept_names, events) = &mut *kept.borrow_mut();
-            kept_names.clone_from(names);
+            // Names are only ever added.
+            let known = kept_names.texts().len();
+            names.texts().skip(known).for_each(|text| {
+                kept_names.intern(text);
+            });
             events.extend_from_slice(&chunk.events);
         }
     };
@@ -88,7 +107,7 @@ fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabErro
     let program = Program::Workload(scenario.workload.clone());
     let setting = Setting::of(scenario)?;
     let notes = setting.notes.clone();
-    let spec = sim_run(program, setting, filesystem(scenario), scenario.seed.0);
+    let spec = sim_run(program, setting, filesystem(scenario), scenario.seed.0, scenario.interval);
     let identity = Recording {
         scenario_toml: scenario.to_toml(),
         notes,
@@ -104,9 +123,17 @@ fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabErro
 }
 
 /// The simulator's view of a run.
-pub(crate) fn sim_run(program: Program, setting: Setting, filesystem: Filesystem, seed: u64) -> SimRun {
+pub(crate) fn sim_run(
+    program: Program,
+    setting: Setting,
+    filesystem: Filesystem,
+    seed: u64,
+    interval: Option<Nanos>,
+) -> SimRun {
     let Setting { kernel, sysctls, hardware, layout, notes: _ } = setting;
-    SimRun { sysctls, filesystem, seed, ..SimRun::new(program, kernel, hardware, layout) }
+    let spec = SimRun::new(program, kernel, hardware, layout);
+    let sample_period = interval.unwrap_or(spec.sample_period);
+    SimRun { sysctls, filesystem, seed, sample_period, ..spec }
 }
 
 /// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.
@@ -118,6 +145,21 @@ pub(crate) fn run_recorded(
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<Recording, LabError> {
     finished(identity, command, || sim::run::run(spec, Arc::clone(stop), progress))
+}
+
+/// [`run_recorded`] with events.
+pub(crate) fn run_with_events(
+    spec: &SimRun,
+    identity: Recording,
+    command: &str,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    detail: Detail,
+    sink: impl FnMut(&Names, &Chunk) + 'static,
+) -> Result<Recording, LabError> {
+    let mut translator = Translator::new(sink);
+    let sink = move |rows: &[EventRow], names: &EventNames| translator.take(rows, names);
+    finished(identity, command, || sim::run::run_traced(spec, Arc::clone(stop), progress, detail, sink))
 }
 
 fn finished(

@@ -4,13 +4,11 @@
 //! first beside it. Next: [`crate::compared`] has the rows, [`crate::judge`] the rules by which two
 //! sides are judged, [`crate::findings`] what moved most in the counters.
 
-use stats::difference::Test;
-
 use crate::blocked::{blocked_table, stall_lines};
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::findings::{all_counters, findings, waited_table};
 use crate::histogram::histogram;
-use crate::judge::{Change, Side};
+use crate::judge::{Change, Side, TestsTold};
 use crate::limits::{limits_markdown, limits_text};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
@@ -208,7 +206,7 @@ pub(crate) fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
     if groups.len() < 2 || changes().all(|change| matches!(change, Change::Missing)) {
         return Vec::new();
     }
-    let Some(test) = rows.tests().next() else {
+    let Some(tests) = TestsTold::of(rows.tests(), rows.family) else {
         return vec![match (any_exact, runs) {
             (true, 1) => {
                 "one seed: exact for it, says nothing of others; `--seeds 10` shows the spread".into()
@@ -221,16 +219,14 @@ pub(crate) fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
             }
         }];
     };
-    let (seeds, test) = match test {
-        Test::Paired => ("paired seeds", "paired t test"),
-        Test::Welch => ("runs", "Welch's t test"),
-    };
+    let seeds = if tests.paired { "paired seeds" } else { "runs" };
     let what = if groups.len() == 2 { "rows" } else { "tests" };
     let together = match rows.family.tests {
         1 => "interval and verdict hold at 95 %".to_owned(),
         tests => format!("intervals and verdicts hold at 95 % over all {tests} {what} together (Bonferroni)"),
     };
-    let mut lines = vec![format!("{many} {seeds}: mean ± standard deviation; {test}; {together}")];
+    let mut lines = vec![format!("{many} {seeds}: mean ± standard deviation; {}; {together}", tests.methods)];
+    lines.extend(tests.assumed);
     if any_exact {
         lines.push(format!(
             "without an interval: the difference is the same in all {many} seeds, so judged by size"

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::{Phase, Recording, is_gauge};
 use stats::describe::median;
-use stats::ops::ops_rows;
+use stats::ops::{OpsRules, ops_rows};
 
 use crate::Group;
 use crate::blocked::who_blocks;
@@ -15,6 +15,7 @@ use crate::histogram::histogram;
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
 use crate::oom::{in_title, oom_section};
+use crate::pressure::pressure_line;
 use crate::printed::printed_run;
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
@@ -82,6 +83,7 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         in_full(&|| samples(recording, &measures, width)),
         in_full(&|| section(&histogram(&[of_one(recording)]), width)),
         counters(recording, width),
+        pressure_line(recording, width),
         phases(&recording.phases_to_the_end(), width),
         timeline(recording, width),
         who_waited(recording, view.all, width),
@@ -177,7 +179,7 @@ fn counters(recording: &Recording, width: usize) -> String {
         table.push([name.clone(), count.to_string()]);
     }
     let seconds = recording.duration_ns().map(|ns| ns as f64 / 1e9);
-    for row in ops_rows(&recording.vmstat, seconds) {
+    for row in ops_rows(&recording.vmstat, seconds, OpsRules::Repaired) {
         let (name, scanned) = match row.label {
             "Kswapd efficiency %" => ("kswapd reclaimed of scanned, %", "pgscan_kswapd"),
             "Direct efficiency %" => ("direct reclaimed of scanned, %", "pgscan_direct"),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Format, ScenarioArgs};
+use super::{Events, Format, ScenarioArgs};
 
 /// Whose tables a comparison prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -13,6 +13,8 @@ pub(crate) enum Style {
     Own,
     /// Those of mmtests, as of 2019.
     Mmtests,
+    /// Those of mmtests of today: other labels, fewer rows, another star.
+    MmtestsHead,
 }
 
 #[derive(Debug, Args)]
@@ -64,6 +66,10 @@ pub(crate) struct CompareArgs {
     /// [example: 'files_per_sec < -5%']
     #[arg(long, value_name = "LIMIT", help_heading = "Output", allow_hyphen_values = true)]
     pub(crate) fail_if: Vec<String>,
+    /// Events to keep with the recording, for `explain`, `trace` and heatmaps: those of reclaim, or of all pages
+    #[arg(long, value_enum, default_value_t = Events::None, value_name = "WHICH", requires = "out")]
+    #[arg(help_heading = "Output")]
+    pub(crate) events: Events,
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,

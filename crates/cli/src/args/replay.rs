@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lab::{PolicyKind, ReplayOptions, Timing, TraceFormat, Warmup};
 
-use super::{Format, with_hint};
+use super::{Events, Format, with_hint};
 
 #[derive(Debug, Args)]
 #[command(
@@ -50,12 +50,19 @@ pub(crate) struct ReplayArgs {
     /// Seed of all randomness in that machine [default: 1] [example: 7]
     #[arg(long, value_name = "N", requires = "mems", help_heading = "Run")]
     pub(crate) seed: Option<u64>,
+    /// Time between two samples of that machine's counters, from 1ms to 3600s [default: 100ms] [example: 20ms]
+    #[arg(long, value_name = "TIME", requires = "mems", help_heading = "Run")]
+    pub(crate) interval: Option<String>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
     /// Keep the recording, or those of several caches, in this new folder [default: not kept]
     /// [example: recordings/trace]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
+    /// Events to keep with the recording, for `explain`, `trace` and heatmaps: those of reclaim, or of all pages
+    #[arg(long, value_enum, default_value_t = Events::None, value_name = "WHICH", requires = "out")]
+    #[arg(help_heading = "Output")]
+    pub(crate) events: Events,
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,

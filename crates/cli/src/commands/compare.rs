@@ -8,14 +8,14 @@ use lab::folders::{Loaded, SideBySide, load};
 use lab::{HostPolicy, LabError, PlannedRun, fail_if, view};
 use report::{Grid, Group, Limit, Outcome, View};
 
-use super::{host_policy, request, told_of_runs};
-use crate::args::{CompareArgs, Format, Style, Verbosity};
+use super::{check_events, host_policy, keep_events, request, told_of_runs};
+use crate::args::{CompareArgs, Events, Format, Style, Verbosity};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
-    if args.style == Style::Mmtests && args.format != Format::Text {
-        return Err(Failure::Usage("`--style mmtests` is text; leave `--format` out".to_owned()));
+    if args.style != Style::Own && args.format != Format::Text {
+        return Err(Failure::Usage("mmtests' tables are text; leave `--format` out".to_owned()));
     }
     let limits = fail_if::parse(&args.fail_if)?;
     let is_folder = |subject: &String| Path::new(subject).is_dir();
@@ -50,6 +50,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--param", !scenario.params.is_empty()),
         ("--seed", scenario.seed.is_some()),
         ("--seeds", args.seeds.is_some()),
+        ("--interval", scenario.interval.is_some()),
         ("--on", !scenario.backends.is_empty()),
         ("--dry-run", scenario.dry_run),
         ("--machine", scenario.machine.is_some()),
@@ -61,6 +62,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--vm-xfs-log", scenario.vm.xfs_log.is_some()),
         ("--jobs", args.jobs.is_some()),
         ("--out", args.out.is_some()),
+        ("--events", args.events != Events::None),
         ("--resume", args.resume),
     ];
     given.into_iter().find_map(|(option, given)| given.then_some(option)).or(scenario.host.given())
@@ -117,6 +119,7 @@ fn run_plan(
     policy: HostPolicy,
     printer: &Printer,
 ) -> Result<Batch, LabError> {
+    check_events(args.events, plan)?;
     told_of_runs(plan, &policy, printer)?;
     let folder = args.out.as_ref().map(|out| comparison.folder(out, args.resume)).transpose()?;
     let (folder, finished) = match folder {
@@ -127,7 +130,10 @@ fn run_plan(
     if args.resume && printer.verbosity() > Verbosity::Quiet {
         printer.note(&format!("{} runs; {done} have finished before", plan.len()));
     }
-    let progress = RunProgress::new(plan.len() - done, policy, printer);
+    let mut progress = RunProgress::new(plan.len() - done, policy, printer);
+    if let Some(folder) = folder.clone() {
+        progress.control.events = keep_events(args.events, move |run| folder.folder_of(run));
+    }
     let jobs = args.jobs.unwrap_or(0);
     let batch = run_rest(plan, finished, jobs, &progress.control, |index, recording| match &folder {
         Some(folder) => folder.keep(index, recording),
@@ -154,6 +160,9 @@ impl Told<'_> {
         // A limit that cannot be judged is told after the results, which may have taken long.
         let judged = fail_if::judge(self.groups, &view, self.limits);
         view.limits = judged.clone().unwrap_or_default();
+        if let Some(rules) = super::stats::rules(args.style) {
+            report::mmtests_notes(self.groups, rules).iter().for_each(|note| printer.warning(note));
+        }
         let text = self.shown(args, view)?;
         self.warnings.iter().for_each(|warning| printer.warning(warning));
         printer.data(&text)?;
@@ -166,8 +175,9 @@ impl Told<'_> {
 
     fn shown(self, args: &CompareArgs, view: View) -> Result<String, Failure> {
         let groups = self.groups;
-        if args.style == Style::Mmtests {
-            return Ok(report::mmtests_report(groups, &view)?);
+        if let Some(rules) = super::stats::rules(args.style) {
+            let better = |name: &str| report::better_in(&view, name);
+            return Ok(report::mmtests_tables(groups, rules, report::usual_rows(rules), &better)?);
         }
         Ok(match (args.format, self.grid) {
             (Format::Text, None) => report::compare_text(groups, view)?,

@@ -3,11 +3,14 @@
 mod ablate;
 mod compare;
 mod explain;
+mod export;
+mod import;
 mod list;
 mod record;
 mod replay;
 mod report;
 mod run;
+mod stats;
 mod sweep;
 mod trace;
 mod vm;
@@ -15,19 +18,28 @@ mod vm;
 pub(crate) use ablate::ablate;
 pub(crate) use compare::compare;
 pub(crate) use explain::explain;
+pub(crate) use export::export;
+pub(crate) use import::import;
 pub(crate) use list::list;
 pub(crate) use record::record;
 pub(crate) use replay::replay;
 pub(crate) use report::report;
 pub(crate) use run::run;
+pub(crate) use stats::stats;
 pub(crate) use sweep::sweep;
 pub(crate) use trace::trace;
 pub(crate) use vm::vm;
 
-use lab::replay::command_of;
-use lab::{Backend, GuestRequest, HostPolicy, LabError, PlannedRun, Recording, Request, Scenario, Subject};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::args::{HostArgs, ScenarioArgs, Verbosity};
+use lab::replay::command_of;
+use lab::{
+    Backend, GuestRequest, HostPolicy, KeepEvents, LabError, PlannedRun, Recording, Request, Scenario,
+    Subject,
+};
+
+use crate::args::{Events, HostArgs, ScenarioArgs, Verbosity};
 use crate::printer::{Failure, Printer};
 
 /// The request that `subject` and options make.
@@ -39,6 +51,7 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
         params: args.params.clone(),
         sysctls: args.sysctls.clone(),
         seed: args.seed,
+        interval: args.interval.clone(),
         backend: args.backends.first().cloned(),
         guest: GuestRequest {
             cpus: args.vm.cpus,
@@ -104,6 +117,23 @@ fn told_of_runs(plan: &[PlannedRun], policy: &HostPolicy, printer: &Printer) -> 
         }
     }
     Ok(())
+}
+
+/// Refuses events of real kernels, of which they are not recorded.
+fn check_events(which: Events, plan: &[PlannedRun]) -> Result<(), LabError> {
+    let real = plan.iter().find(|run| run.scenario.backend != Backend::Sim);
+    match real.filter(|_| which != Events::None) {
+        Some(run) => Err(LabError::NoEventsOf(run.scenario.backend.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// The events that runs keep, each in its folder; none if nobody wants any.
+fn keep_events(
+    which: Events,
+    folder: impl Fn(usize) -> PathBuf + Send + Sync + 'static,
+) -> Option<KeepEvents> {
+    which.detail().map(|detail| KeepEvents { detail, folder: Arc::new(folder) })
 }
 
 /// How a replay is made again; nothing for other recordings.

@@ -3,7 +3,7 @@
 use lab::{PlannedRun, Recording, check_new_folder, command, run_all, view};
 use report::{Group, View};
 
-use super::{host_policy, one_backend, request, told_of_runs};
+use super::{check_events, host_policy, keep_events, one_backend, request, told_of_runs};
 use crate::args::{Format, RunArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
@@ -24,8 +24,12 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let again = command(&scenario);
     let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
+    check_events(args.events, &plan)?;
     told_of_runs(&plan, &policy, printer)?;
-    let progress = RunProgress::new(plan.len(), policy, printer);
+    let mut progress = RunProgress::new(plan.len(), policy, printer);
+    if let Some(out) = args.out.clone() {
+        progress.control.events = keep_events(args.events, move |_| out.clone());
+    }
     let batch = run_all(&plan, 1, &progress.control, |_, recording| match &args.out {
         Some(out) => recording.write(out).map(drop).map_err(Into::into),
         None => Ok(()),

@@ -62,7 +62,7 @@ fn request(args: &SweepArgs) -> SweepRequest {
         subject: args.subject.clone(),
         options: args.swept.clone(),
         seeds: args.seeds,
-        base: Request { backend: args.backend.clone(), guest, ..base },
+        base: Request { backend: args.backend.clone(), interval: args.interval.clone(), guest, ..base },
         reading: args.reading.options(),
     }
 }

@@ -7,6 +7,7 @@
 
 mod ablations;
 mod comparing;
+mod events;
 mod grids;
 mod inode_storm;
 mod killed;
@@ -16,10 +17,12 @@ mod machines;
 mod old_kernels;
 mod readers;
 mod real_runs;
+mod reference_suite;
 mod refusals;
 mod replays;
 mod runs;
 mod small_files;
+mod statistics;
 mod support;
 mod sweeps;
 mod traces;

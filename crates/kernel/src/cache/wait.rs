@@ -6,19 +6,37 @@
 //! one queue. Next: [`super::filemap`], [`super::io`].
 
 use mm::base::event::Trace;
+use mm::base::frame::PageFlags;
 use mm::base::ids::MappingId;
+use mm::pages::tree::Slot;
 
 use crate::cache::in_flight::PageRange;
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Sleeps until the page at `index` may have been read: reclaim leaves it alone until it has.
+    /// Sleeps until the page at `index` may have been read: reclaim leaves it alone until it has. If it was in
+    /// use when it was evicted, that is a stall on memory (`folio_wait_bit_common`).
     pub(crate) async fn wait_for_page(&self, mapping: MappingId, index: u32) {
         let reads = &self.shared.reads;
+        let thrashing = self.is_of_workingset(mapping, index);
+        if thrashing {
+            self.machine().stall(true);
+        }
         reads.sleepers.set(reads.sleepers.get() + 1);
         let _ = self.machine().wait(reads.of_page(mapping, index), WaitReason::PageRead, None).await;
         reads.sleepers.set(reads.sleepers.get() - 1);
+        if thrashing {
+            self.machine().stall(false);
+        }
+    }
+
+    /// Whether the page at `index` was active when it was evicted before.
+    fn is_of_workingset(&self, mapping: MappingId, index: u32) -> bool {
+        self.mem(|mem| match mem.cache.find(mapping, index) {
+            Slot::Page(pfn) => mem.core.alloc.frames.flags(pfn).has(PageFlags::WORKINGSET),
+            _ => false,
+        })
     }
 
     /// Sleeps until any read is complete.

@@ -25,7 +25,7 @@ const fn plan_file(of: PlanOf) -> &'static str {
 const HASH: &str = "hash of all scenarios";
 
 /// A folder that takes the recordings of one plan.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SweepFolder {
     path: PathBuf,
     names: Vec<String>,
@@ -95,8 +95,13 @@ impl SweepFolder {
     /// # Errors
     /// The system refuses.
     pub fn keep(&self, run: usize, recording: &Recording) -> Result<(), LabError> {
-        recording.write(&self.path.join(&self.names[run]))?;
+        recording.write(&self.folder_of(run))?;
         Ok(())
+    }
+
+    /// The folder of a run.
+    pub fn folder_of(&self, run: usize) -> PathBuf {
+        self.path.join(&self.names[run])
     }
 }
 

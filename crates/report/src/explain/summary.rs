@@ -6,6 +6,7 @@
 
 use recording::Recording;
 
+use super::digest::Digest;
 use super::protection;
 use super::stalls::{self, Imposed};
 use crate::number::duration;
@@ -17,14 +18,14 @@ use crate::waits::share;
 const SHARE_MIN: f64 = 0.05;
 
 /// The sentences, most telling first.
-pub(super) fn sentences(recording: &Recording) -> Vec<String> {
+pub(super) fn sentences(recording: &Recording, events: Option<&Digest>) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(oom_killed(recording).map(|killed| format!("The run was {killed}: see below.")));
     sentences.extend(for_nothing(recording));
     sentences.extend(waited_most(recording));
     sentences.extend(reclaimed(recording));
     sentences.extend(refaulted(recording));
-    sentences.extend(protection::sentences(recording));
+    sentences.extend(protection::sentences(recording, events));
     sentences
 }
 

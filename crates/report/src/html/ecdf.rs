@@ -19,7 +19,7 @@ const STEPS_MAX: usize = 300;
 /// Figures at most: those of headlines first.
 const FIGURES_MAX: usize = 4;
 /// Values that lie further apart than this factor are on a logarithmic axis.
-const LOG_FROM: f64 = 30.0;
+const LOG_FROM: f64 = 10.0;
 /// Seeds that are drawn faintly at most.
 const FAINT_MAX: usize = 20;
 

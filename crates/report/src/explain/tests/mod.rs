@@ -6,6 +6,8 @@ use recording::{Recording, SectionTime, Series, Wait, WaitEnd, WaitKind};
 
 use super::*;
 
+mod events;
+
 const MS: u64 = 1_000_000;
 
 fn wait(task: &str, within: &str, name: &str, kind: WaitKind, futile: Option<bool>, ms: u64) -> Wait {
@@ -57,7 +59,11 @@ fn readers() -> Recording {
 }
 
 fn explained(recording: &Recording) -> Explained<'_> {
-    Explained { recording, with_events: Some("pagetide run DIR/scenario.toml --events pages --out NEW") }
+    Explained {
+        recording,
+        events: None,
+        with_events: Some("pagetide run DIR/scenario.toml --events pages --out NEW"),
+    }
 }
 
 #[test]
@@ -119,7 +125,8 @@ fn names_cannot_break_a_stack() {
 
 #[test]
 fn what_is_not_known_is_neither_nothing_nor_all() {
-    let first = |waits: Vec<Wait>| summary(&Recording::new("", "", "vm:6.12", "", 1).waited(waits));
+    let first =
+        |waits: Vec<Wait>| summary(&explained(&Recording::new("", "", "vm:6.12", "", 1).waited(waits)));
     let made = |futile, ms| wait("t", "", "congestion_wait", WaitKind::Writes, futile, ms);
     let told = [
         first(vec![]),
@@ -161,7 +168,7 @@ fn each_way_in_which_memory_low_did_or_did_not_protect_has_its_sentence() {
         protected(&[LOW, ("pgscan", 70), ("pgsteal", 60)], &[LOW], &[10, 38, 20]),
         Recording { vmstat: BTreeMap::new(), ..protected(&[("memory.min", 4096)], &[LOW], &[1]) },
     ];
-    let told: Vec<String> = all.iter().flat_map(protection::sentences).collect();
+    let told: Vec<String> = all.iter().flat_map(|recording| protection::sentences(recording, None)).collect();
     assert_eq!(told.len(), all.len());
     insta::assert_snapshot!(told.join("\n"), @"
     `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 38 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 5000 pages were taken elsewhere.
@@ -173,19 +180,19 @@ fn each_way_in_which_memory_low_did_or_did_not_protect_has_its_sentence() {
     `memory.low` of 40 MiB on cgroup `P/A` did not hold, and counters do not tell why: it used 38 MiB at most; 60 of its pages were reclaimed, 0 came back.
     `memory.min` of 4 KiB on cgroup `P/A` had nothing to do: nobody reclaimed anything.
     ");
-    insta::assert_snapshot!(protection::section(&all[2]).to_text(120), @"
+    insta::assert_snapshot!(protection::section(&all[2], None).to_text(120), @"
     what was protected (pages unless a unit stands there)
      cgroup     low  min  used at most  at least after  scanned  reclaimed  came back  overridden  protected?
      P/A     40 MiB    -        50 MiB          44 MiB       70         60          0           -  in part
     ");
-    assert_eq!(protection::json(&all[2])[0]["verdict"], "in part");
+    assert_eq!(protection::json(&all[2], None)[0]["verdict"], "in part");
 }
 
 #[test]
 fn who_has_no_protection_has_no_section() {
     let bare = protected(&[("pgscan", 70)], &[], &[10]);
-    assert!(protection::section(&bare).is_empty());
-    assert_eq!(protection::sentences(&bare), Vec::<String>::new());
+    assert!(protection::section(&bare, None).is_empty());
+    assert_eq!(protection::sentences(&bare, None), Vec::<String>::new());
 }
 
 /// A boosted zone: what is free is below a mark that the boost has raised.
@@ -220,7 +227,7 @@ fn markdown_and_json_say_the_same_as_text() {
     assert!(markdown.contains("\n\nTasks spent 40 ms in waits that nothing could end"), "{markdown}");
     assert!(markdown.contains("| reader-* (2 tasks) | allocation pause > congestion_wait |"), "{markdown}");
     let json: Value = serde_json::from_str(&explain_json(&explained)).unwrap();
-    assert_eq!(json["summary"][0], summary::sentences(&recording)[0]);
+    assert_eq!(json["summary"][0], summary::sentences(&recording, None)[0]);
     let of = |stack: &[&str]| {
         let rows = json["stalls"].as_array().unwrap();
         rows.iter().find(|row| row["stack"] == json!(stack)).unwrap()["seconds"].clone()
