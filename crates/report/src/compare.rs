@@ -203,7 +203,7 @@ fn table(rows: &Rows, groups: &[Group<'_>]) -> Table {
 }
 
 /// How to read the table: what the spread is, what was tested and what was not.
-fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
+pub(crate) fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
     let changes = || rows.rows.iter().flat_map(|row| row.changes.iter().map(|(change, _)| change));
     let any_exact = changes().any(|change| matches!(change, Change::Exact(_)));
     let runs = groups.iter().map(|group| group.recordings.len()).max().unwrap_or(0);
