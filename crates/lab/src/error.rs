@@ -216,6 +216,14 @@ pub enum LabError {
     /// A file that is there already.
     #[error("`{}` exists already", .0.display())]
     FileExists(PathBuf),
+    /// A figure that the recordings have nothing for.
+    #[error("there is no figure{} to draw of these recordings", name.as_ref().map_or_else(String::new, |name| format!(" `{name}`")))]
+    NoFigure {
+        /// What was asked for.
+        name: Option<String>,
+        /// Those that there are.
+        figures: Vec<String>,
+    },
     /// A result that cannot be written.
     #[error("cannot write {what}")]
     Unwritable {
@@ -352,6 +360,7 @@ impl LabError {
             }),
             Self::FailIf(error) => error.hint(),
             Self::SeveralRecordings { first, .. } => Some(format!("name one, such as `{}`", first.display())),
+            Self::NoFigure { figures, .. } => Some(figures_hint(figures)),
             Self::Invariant { command, .. } => {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
             }
@@ -432,6 +441,14 @@ impl LabError {
             Self::FailIf(crate::fail_if::FailIfError::Crossed { .. }) => Class::Limit,
             _ => Class::Input,
         }
+    }
+}
+
+/// Which figures there are.
+fn figures_hint(figures: &[String]) -> String {
+    match figures {
+        [] => "they have no readings over time, no samples and no waits".to_owned(),
+        figures => format!("there are {}", figures.join(", ")),
     }
 }
 
