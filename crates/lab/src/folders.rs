@@ -149,7 +149,7 @@ pub fn load(folders: &[PathBuf]) -> Result<SideBySide, LabError> {
 fn of_unfinished(path: &Path, recording: &Recording) -> String {
     let seconds = recording.series.times_ns().last().unwrap_or(0) as f64 / 1e9;
     format!(
-        "`{}` is of a run that did not end: it goes up to {seconds:.1} s and has no metrics",
+        "`{}` is of a run that did not end: it goes up to {seconds:.3} s and has no metrics",
         path.display()
     )
 }

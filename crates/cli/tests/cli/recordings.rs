@@ -114,7 +114,52 @@ fn what_is_no_recording_or_a_broken_one_is_told_by_name_and_nothing_is_touched()
     let measured: String = measured.chars().rev().collect();
     let said = text.split(" bytes, `MANIFEST` says ").nth(1).unwrap();
     let said: String = said.chars().take_while(char::is_ascii_digit).collect();
-    insta::assert_snapshot!(text.replace(&said, "ALL").replace(&measured, "HALF"), @"");
+    insta::assert_snapshot!(text.replace(&said, "ALL").replace(&measured, "HALF"), @"
+    $ report truncated
+    error: `truncated/series.parquet` was changed after it was written: it has HALF bytes, `MANIFEST` says ALL
+    hint: it was cut short or edited: copy the folder again, or make the run again
+    exit 1
+
+    $ report without-a-file
+    error: `without-a-file/waits.parquet` is missing
+    hint: copy the whole folder again, or make the run again
+    exit 1
+
+    $ report without-manifest
+    error: `without-manifest/MANIFEST` is missing
+    hint: copy the whole folder again, or make the run again
+    exit 1
+
+    $ report newer
+    error: `newer/MANIFEST` has schema 6, this program reads up to schema 5
+    hint: read it with the pagetide that wrote it, or make the run again
+    exit 1
+
+    $ report photos
+    error: `photos` holds no recording: it has no `MANIFEST` of one
+    hint: name the folder of a recording; `pagetide run ... --out DIR` makes one
+    exit 1
+
+    $ report empty
+    error: there is no recording in `empty`
+    hint: `pagetide run WORKLOAD --out DIR` makes a recording
+    exit 1
+
+    $ compare newer truncated
+    error: `newer/MANIFEST` has schema 6, this program reads up to schema 5
+    hint: read it with the pagetide that wrote it, or make the run again
+    exit 1
+
+    $ report photos/holiday.jpg
+    error: `photos/holiday.jpg` is not a folder with recordings
+    hint: `pagetide run WORKLOAD --out DIR` makes a recording
+    exit 1
+
+    $ run hot-and-stream --mem 64M --param hot=8M --param stream=200M --kernel linux-5.4 --out photos
+    error: `photos` exists already
+    hint: name a new folder, or remove this one first
+    exit 1
+    ");
 }
 
 /// A process that is killed has no time to say anything: what it wrote before must speak for itself.
@@ -131,7 +176,11 @@ fn a_run_that_is_killed_leaves_what_it_had_sampled_by_then() {
     child.kill().unwrap(); // SIGKILL
     child.wait().unwrap();
     assert!(!scene.path().join("long").exists());
-    insta::assert_snapshot!(scene.shown("report long"), @"");
+    insta::assert_snapshot!(scene.shown("report long"), @"
+    error: there is no recording at `long`, but what a run left that did not end, in `long.partial`
+    hint: name what is left to read it as far as it goes, or make the run again
+    exit 1
+    ");
     let shown = scene.shown("report long.partial");
     assert!(
         shown.contains("over time, ") && shown.contains("note: the run did not end: this goes up to "),
@@ -157,14 +206,23 @@ fn a_run_that_is_killed_leaves_what_it_had_sampled_by_then() {
 fn a_full_disk_ends_a_run_and_takes_nothing_with_it() {
     let scene = Scene::new();
     scene.file("mine", "older data");
-    insta::assert_snapshot!(told(&limited(&scene, 2, &format!("{RUN} --out begin -q"))), @"");
+    insta::assert_snapshot!(told(&limited(&scene, 2, &format!("{RUN} --out begin -q"))), @"
+    error: cannot write `begin.partial/recording.json`: File too large (os error 27)
+    hint: check permissions and free space there, or name another folder
+    exit 1
+    ");
     assert_eq!(scene.names(), ["mine"], "there was nothing worth keeping");
-    let middle = limited(&scene, 24, &format!("{RUN} --interval 5ms --out middle -q"));
-    insta::assert_snapshot!(told(&middle), @"");
+    let middle = limited(&scene, 128, &format!("{RUN} --events pages --out middle -q"));
+    assert!(middle.contains("error: cannot write `middle.partial/events/0"), "{middle}");
+    assert!(middle.contains("; what was recorded up to then is in `middle.partial`\nhint: "), "{middle}");
+    assert!(middle.ends_with("exit 1") && scene.path().join("middle.partial/events/00000.parquet").exists());
     let shown = scene.shown("report middle.partial");
-    assert!(shown.contains("over time, ") && shown.ends_with("exit 0"), "{shown}");
+    assert!(shown.contains("note: the run did not end: ") && shown.ends_with("exit 0"), "{shown}");
     let end = limited(&scene, 36, &format!("{RUN} --out end -q"));
-    insta::assert_snapshot!(told(&end), @"");
+    assert!(
+        told(&end).starts_with("error: cannot write `end.partial/recording.json`: File too large"),
+        "{end}"
+    );
     assert!(end.contains("hot_pages_cached"), "the result is shown although it is not kept: {end}");
 }
 
@@ -210,5 +268,29 @@ fn samples_are_as_far_apart_as_was_asked() {
         &format!("{RUN} --interval often"),
         "compare often again --interval 20ms",
         "record --interval 1us -- true",
-    ]), @"");
+    ]), @"
+    $ run hot-and-stream --mem 64M --param hot=8M --param stream=200M --kernel linux-5.4 --interval 0s
+    error: `--interval`: 0s is not from 1ms to 3600s
+    hint: write how long it is from one sample of all counters to the next, such as `100ms`
+    exit 1
+
+    $ run hot-and-stream --mem 64M --param hot=8M --param stream=200M --kernel linux-5.4 --interval 2h
+    error: `--interval`: `2h` is not a duration
+    hint: write a whole number with `ns`, `us`, `ms` or `s`, such as `20ms`
+    exit 1
+
+    $ run hot-and-stream --mem 64M --param hot=8M --param stream=200M --kernel linux-5.4 --interval often
+    error: `--interval`: `often` is not a duration
+    hint: write a whole number with `ns`, `us`, `ms` or `s`, such as `20ms`
+    exit 1
+
+    $ compare often again --interval 20ms
+    error: `--interval` is for runs; it changes nothing about recordings
+    exit 2
+
+    $ record --interval 1us -- true
+    error: `--interval`: 1us is not from 1ms to 3600s
+    hint: write how long it is from one sample of all counters to the next, such as `100ms`
+    exit 1
+    ");
 }
