@@ -14,6 +14,7 @@ mod ablation;
 mod chart;
 mod ecdf;
 mod figure;
+mod heatmaps;
 mod markup;
 mod matrix;
 mod misses;
@@ -30,6 +31,7 @@ pub use page::MARKS_OF_OURS;
 pub use story::{Counts, Story, StoryLine, StoryPanel, Tells};
 
 use crate::compared::by_seed;
+use crate::heat::Heat;
 use crate::view::View;
 use crate::{Group, ReportError, common_workload_of_groups};
 use figure::Figure;
@@ -45,6 +47,8 @@ pub struct Page<'a> {
     pub question: String,
     /// What the workload's story shows.
     pub story: Story,
+    /// For each group where memory was warm in its first run, if its events tell.
+    pub heats: Vec<Option<Heat>>,
     /// What distinguishes the kernels, if they are an ablation.
     pub factors: Option<Factors>,
     /// The program and its version.
@@ -90,8 +94,15 @@ impl Page<'_> {
             ablation::figure(groups, &self.view, self.factors.as_ref()),
             story::figure(groups, &self.story),
         ];
+        let maps = heatmaps::figures(groups, &self.heats);
         let last = [waited::figure(groups), matrix::figure(groups, &self.view)];
         let distributions = ecdf::figures(groups, &self.view);
-        first.into_iter().flatten().chain(distributions).chain(last.into_iter().flatten()).collect()
+        first
+            .into_iter()
+            .flatten()
+            .chain(maps)
+            .chain(distributions)
+            .chain(last.into_iter().flatten())
+            .collect()
     }
 }
