@@ -74,6 +74,9 @@ fn figure(groups: &[Group<'_>], name: &str, unit: &'static str) -> Option<Figure
     let sampled: Vec<Sampled<'_>> =
         groups.iter().filter_map(|group| Sampled::of(group, name, scale.factor)).collect();
     let first = sampled.first()?;
+    if sampled.iter().flat_map(|of| &of.all).all(|value| *value == first.all[0]) {
+        return None; // One value everywhere is no distribution.
+    }
     // The baseline may have none: what is drawn then is candidates only.
     let base = std::ptr::eq(first.group, &groups[0]).then_some(first);
     let others = if base.is_some() { &sampled[1..] } else { &sampled[..] };

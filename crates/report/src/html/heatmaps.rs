@@ -32,17 +32,13 @@ pub(crate) fn figures(groups: &[Group<'_>], heats: &[Option<Heat>]) -> Vec<Figur
 
 fn ages(heated: &[Heated<'_>]) -> Option<Figure> {
     let (_, first) = heated.first()?;
-    let most = heated
-        .iter()
-        .flat_map(|(_, heat)| heat.ages.iter().flat_map(|map| map.pages.iter().flatten()))
-        .max()?;
-    let most = *most as f64;
     let end = end_of(heated);
     let column = |(group, heat): &Heated<'_>| {
         let maps = most_pages(&heat.ages);
         let last = maps.len().saturating_sub(1);
-        let panel =
-            |(index, map): (usize, &&AgeMap)| age_panel(heat, map, most, time_axis(end, index == last));
+        let panel = |(index, map): (usize, &&AgeMap)| {
+            age_panel(heat, map, most_of(heated, &map.cgroup), time_axis(end, index == last))
+        };
         Column { heading: group.label.clone(), panels: maps.iter().enumerate().map(panel).collect() }
     };
     Some(Figure {
@@ -50,10 +46,10 @@ fn ages(heated: &[Heated<'_>]) -> Option<Figure> {
         finding: finding_of_ages(heated),
         n: of_events(heated),
         axes: format!(
-            "x: seconds since the run began; y: time since a page was last read or written; a cell is {} by a class of ages, its colour the pages in it at the end of that time",
+            "x: seconds since the run began; y: time since a page was last read or written; a cell is {} by a class of ages, its colour the pages in it at the end of that time, in percent of the most that any cell of the cgroup has",
             duration(first.slice_ns as f64)
         ),
-        keys: shades(|share| amount(share * most / MIB, "MiB")),
+        keys: shades(|share| format!("{:.0} %", 100.0 * share)),
         columns: heated.iter().map(column).collect(),
         read: "Each moment stacks the page cache of a cgroup by age, the youngest at the bottom. A dark band that climbs is memory that nobody uses again; a band that stays at the bottom is a working set in use; one that ends is memory that was reclaimed.".to_owned(),
         commands: commands(heated),
@@ -73,7 +69,11 @@ fn age_panel(heat: &Heat, map: &AgeMap, most: f64, (x, x_label): (Axis, String))
         if map.cgroup.is_empty() { "the root cgroup".to_owned() } else { format!("cgroup {}", map.cgroup) };
     let most_here = map.pages.iter().map(|slice| slice.iter().sum::<u64>()).max().unwrap_or(0);
     Panel {
-        caption: format!("page cache of {cgroup} by age, {} at most", amount(most_here as f64 / MIB, "MiB")),
+        caption: format!(
+            "page cache of {cgroup} by age, {} at most; 100 %: {}",
+            amount(most_here as f64 / MIB, "MiB"),
+            amount(most / MIB, "MiB")
+        ),
         height: 20.0 * names.len().max(1) as f64,
         x,
         y: Axis::places(names),
@@ -81,6 +81,12 @@ fn age_panel(heat: &Heat, map: &AgeMap, most: f64, (x, x_label): (Axis, String))
         marks: vec![Mark::Cells(cells)],
         lines: Vec::new(),
     }
+}
+
+/// The most pages that a cell of a cgroup's map has, on any kernel.
+fn most_of(heated: &[Heated<'_>], cgroup: &str) -> f64 {
+    let maps = heated.iter().flat_map(|(_, heat)| heat.ages.iter().filter(|map| map.cgroup == cgroup));
+    maps.flat_map(|map| map.pages.iter().flatten()).copied().max().unwrap_or(0) as f64
 }
 
 /// Cells of one row; those of equal shade that follow each other are one.
@@ -256,25 +262,23 @@ fn finding_of_ages(heated: &[Heated<'_>]) -> String {
     by_kernel(&what, &heated.iter().map(told).collect::<Vec<_>>())
 }
 
-/// How much of the file that was read most was in memory at the end.
+/// What of the smallest file stayed in memory after it had been there.
 fn finding_of_regions(heated: &[Heated<'_>]) -> String {
-    // The smallest of the files that are told: the largest one is mostly a stream.
-    let smallest = heated
-        .iter()
-        .flat_map(|(_, heat)| heat.files.iter().take(FILES_MAX))
-        .min_by_key(|file| file.region_pages * file.resident.len() as u64);
+    // A larger one is mostly a stream.
+    let files = heated.iter().flat_map(|(_, heat)| heat.files.iter().take(FILES_MAX));
+    let smallest = files.min_by_key(|file| file.region_pages * file.resident.len() as u64);
     let Some(name) = smallest.map(|file| file.file.clone()) else { return String::new() };
     let told = |(group, heat): &Heated<'_>| {
         let file = heat.files.iter().find(|file| file.file == name)?;
-        let pages: u64 = file.resident.iter().filter_map(|region| region.last()).sum();
-        Some(Told {
-            label: group.label.clone(),
-            value: pages as f64,
-            text: amount(pages as f64 / MIB, "MiB"),
-        })
+        let of_slice =
+            |slice: usize| file.resident.iter().filter_map(|region| region.get(slice)).sum::<u64>();
+        let pages: Vec<u64> = (0..heat.slices).map(of_slice).collect();
+        let peak = pages.iter().position(|count| Some(count) == pages.iter().max())?;
+        let least = pages[peak..].iter().min()?;
+        let text =
+            format!("{} of {}", amount(*least as f64 / MIB, "MiB"), amount(pages[peak] as f64 / MIB, "MiB"));
+        Some(Told { label: group.label.clone(), value: *least as f64, text })
     };
-    by_kernel(
-        &format!("pages of the file {name} in memory at the end"),
-        &heated.iter().filter_map(told).collect::<Vec<_>>(),
-    )
+    let what = format!("what of the file {name} was in memory, at least, after it had been read");
+    by_kernel(&what, &heated.iter().filter_map(told).collect::<Vec<_>>())
 }

@@ -74,7 +74,7 @@ impl Page<'_> {
     /// As [`Page::html`].
     pub fn figures(&self) -> Result<Vec<String>, ReportError> {
         common_workload_of_groups(self.groups)?;
-        Ok(self.figures_of(&by_seed(self.groups)).iter().map(|figure| figure.name.clone()).collect())
+        Ok(self.single_figures().iter().map(|figure| figure.name.clone()).collect())
     }
 
     /// One figure as an SVG file: the one of this name, or the first; `None` where there is none.
@@ -83,9 +83,17 @@ impl Page<'_> {
     /// As [`Page::html`].
     pub fn figure(&self, name: Option<&str>) -> Result<Option<String>, ReportError> {
         common_workload_of_groups(self.groups)?;
-        let figures = self.figures_of(&by_seed(self.groups));
+        let figures = self.single_figures();
         let figure = figures.iter().find(|figure| name.is_none_or(|name| figure.name == name));
         Ok(figure.map(|figure| figure.svg(&page::style_of_figures())))
+    }
+
+    /// The figures of the page, and behind them its summary as one.
+    fn single_figures(&self) -> Vec<Figure> {
+        let groups = by_seed(self.groups);
+        let is_replay = common_workload_of_groups(&groups).is_ok_and(page::is_replay);
+        let summary = if is_replay { None } else { summary::figure(&groups, &self.view) };
+        self.figures_of(&groups).into_iter().chain(summary).collect()
     }
 
     fn figures_of(&self, groups: &[Group<'_>]) -> Vec<Figure> {

@@ -91,9 +91,11 @@ fn header(page: &Page<'_>, groups: &[Group<'_>], workload: &str, compared: Optio
                 true => verdict::extremes(compared, groups),
                 false => verdict::sentences(compared, groups).join(" "),
             };
-            let not = Element::of("p", "not")
-                .with(Element::new("b").text("Not shown: "))
-                .text(&verdict::not_shown(compared, groups));
+            let not_shown = match is_replay(workload) {
+                true => verdict::not_shown_by_replays(groups),
+                false => verdict::not_shown(compared, groups),
+            };
+            let not = Element::of("p", "not").with(Element::new("b").text("Not shown: ")).text(&not_shown);
             header.with(Element::of("p", "verdict").text(&sentences)).with(not)
         }
         None => header.with(Element::of("p", "verdict").text(&alone(&groups[0], page))),
@@ -130,7 +132,7 @@ fn summary_section(compared: &Compared, groups: &[Group<'_>]) -> Element {
 }
 
 /// Replays are one list of caches, and none of them is a baseline.
-fn is_replay(workload: &str) -> bool {
+pub(super) fn is_replay(workload: &str) -> bool {
     workload.starts_with("replay ")
 }
 

@@ -114,6 +114,13 @@ pub(crate) fn extremes(compared: &Compared, groups: &[Group<'_>]) -> String {
         .replace(" ratio with", " with")
 }
 
+/// What replays cannot tell.
+pub(crate) fn not_shown_by_replays(groups: &[Group<'_>]) -> String {
+    let policies = groups.iter().flat_map(|group| &group.recordings).any(|run| run.backend == "policy");
+    let time = if policies { "; time, which plain policies do not have" } else { "" };
+    format!("Sizes between those that were replayed; other traces{time}.")
+}
+
 /// What these recordings cannot tell.
 pub(crate) fn not_shown(compared: &Compared, groups: &[Group<'_>]) -> String {
     let mut missing: Vec<String> = Vec::new();
