@@ -114,3 +114,6 @@ impl Page<'_> {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,8 +51,8 @@ pub(super) fn text(page: &Page<'_>, groups: &[Group<'_>], workload: &str, figure
         "runs": runs.iter().map(|run| run_data(run)).collect::<Vec<_>>(),
         "figures": figures.iter().map(|f| (f.name.clone(), f.data())).collect::<serde_json::Map<_, _>>(),
     });
-    // Within a script nothing but the end of one has a meaning.
-    let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
+    // Nothing in it can end the element that it stands in, or begin another one.
+    let data = data.to_string().replace('<', "\\u003c");
     let title = Element::new("title").text(&format!("{workload}: {}", page.question));
     format!(
         "{GENERATOR} {}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n{title}\n<style>\n{STYLE}{MARKS}</style></head>\n<body>\n{}\n<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{SCRIPT}</script>\n</body></html>\n",

@@ -141,10 +141,12 @@ pub(crate) fn not_shown(compared: &Compared, groups: &[Group<'_>]) -> String {
     let neutral =
         compared.first.rows.iter().filter(|row| row.measure.direction == Direction::Neutral).count();
     if neutral > 0 {
-        missing.push(format!("which way is good of {neutral} metrics"));
+        missing.push(format!("which way is good of {neutral} metric{}", if neutral == 1 { "" } else { "s" }));
     }
-    if !compared.rest.rows.is_empty() {
-        missing.push(format!("{} more metrics, which are below, folded", compared.rest.rows.len()));
+    match compared.rest.rows.len() {
+        0 => {}
+        1 => missing.push("1 more metric, which is below, folded".to_owned()),
+        more => missing.push(format!("{more} more metrics, which are below, folded")),
     }
     format!("{}.", capital(&missing.join("; ")))
 }
