@@ -149,7 +149,8 @@ pub(crate) fn run_with_events(
     sink: impl FnMut(&Names, &Chunk) + 'static,
 ) -> Result<Recording, LabError> {
     let mut translator = Translator::new(sink);
-    let sink = move |rows: &[EventRow], names: &EventNames| translator.take(rows, names);
+    let sink = Box::new(move |rows: &[EventRow], names: &EventNames| translator.take(rows, names));
+    let progress = Box::new(progress);
     finished(identity, command, || sim::run::run_traced(spec, Arc::clone(stop), progress, detail, sink))
 }
 

@@ -131,7 +131,7 @@ fn listened(spec: &SimRun, detail: Detail) -> (SimResult, Sums) {
     let kept = Rc::clone(&sums);
     let stop = Arc::new(AtomicBool::new(false));
     let sink = move |rows: &[EventRow], names: &EventNames| kept.borrow_mut().take(rows, names);
-    let result = run_traced(spec, stop, |_| {}, detail, sink).unwrap();
+    let result = run_traced(spec, stop, Box::new(|_| {}), detail, Box::new(sink)).unwrap();
     (result, sums.take())
 }
 
