@@ -1,13 +1,14 @@
 //! One run as a trace for other programs: read from a recording, written to a file or a stream.
 //!
-//! A file is written beside its place and moved there when it is whole, and nothing that exists is overwritten. Left
-//! out: what is drawn, see `pagetide-report`.
+//! A file is written beside its place and moved there when it is whole, and nothing that exists is overwritten. Events
+//! are read and written chunk by chunk, so that memory does not grow with the run. Left out: what is drawn, see
+//! `pagetide-report`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use recording::Recording;
-use report::PerfettoTrace;
+use recording::{EventReader, Recording};
+use report::{RunTrace, TraceFormat};
 
 use crate::error::LabError;
 use crate::folders::recordings_in;
@@ -27,6 +28,8 @@ pub struct TraceWritten {
     pub bytes: u64,
     /// Events that the recording had.
     pub events: u64,
+    /// Whether it has events at all: without, waits are sums.
+    pub has_events: bool,
 }
 
 /// The recording that `folder` is, or the only one in it.
@@ -46,18 +49,27 @@ pub fn one_recording(folder: &Path) -> Result<PathBuf, LabError> {
 /// Writes the recording in `folder` as a trace.
 ///
 /// # Errors
-/// No recording, several, or one that cannot be read; a file that exists, or cannot be written. Nothing is left
-/// behind then. A stream's own errors come as they are in [`LabError::Unwritable`].
-pub fn write_trace(folder: &Path, sink: TraceSink<'_>) -> Result<TraceWritten, LabError> {
+/// No recording, several, or one that cannot be read, or that has no events where there is nothing without them; a
+/// file that exists, or cannot be written. Nothing is left behind then. A stream's own errors come as they are in
+/// [`LabError::Unwritable`].
+pub fn write_trace(
+    folder: &Path,
+    format: TraceFormat,
+    sink: TraceSink<'_>,
+) -> Result<TraceWritten, LabError> {
     let folder = one_recording(folder)?;
     let recording = Recording::read(&folder)?;
+    let events = EventReader::open(&folder)?;
+    if events.is_none() && format == TraceFormat::Ftrace {
+        return Err(LabError::NoEvents(folder));
+    }
     match sink {
-        TraceSink::Stream(out) => written(&recording, out).map_err(|source| unwritable(None, source)),
+        TraceSink::Stream(out) => written(&recording, events, format, out, |source| unwritable(None, source)),
         TraceSink::File(path) => {
             check_new_file(path)?;
             let failed = |source| unwritable(Some(path), source);
             let mut file = new_file_beside(path).map_err(failed)?;
-            let done = written(&recording, file.as_file_mut()).map_err(failed)?;
+            let done = written(&recording, events, format, file.as_file_mut(), failed)?;
             file.as_file().sync_all().map_err(failed)?;
             file.persist_noclobber(path).map_err(|error| match error.error.kind() {
                 io::ErrorKind::AlreadyExists => LabError::FileExists(path.to_owned()),
@@ -80,7 +92,7 @@ pub fn check_new_file(path: &Path) -> Result<(), LabError> {
 }
 
 /// A hidden file in the folder of `path`, removed when dropped.
-fn new_file_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+pub(crate) fn new_file_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     // As any other file that a program writes: what the user's mask lets through.
@@ -90,21 +102,34 @@ fn new_file_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     made.map_err(|error| io::Error::from(error.kind())) // Without the hidden name, which says nothing.
 }
 
-fn unwritable(path: Option<&Path>, source: io::Error) -> LabError {
+pub(crate) fn unwritable(path: Option<&Path>, source: io::Error) -> LabError {
     let what = path.map_or_else(|| "standard output".to_owned(), |path| format!("`{}`", path.display()));
     LabError::Unwritable { what, source }
 }
 
-/// Writes as it is made, so that memory does not grow with the run.
-fn written(recording: &Recording, out: &mut dyn Write) -> io::Result<TraceWritten> {
-    let mut trace = PerfettoTrace::new(recording, false);
-    let mut done = TraceWritten { bytes: 0, events: 0 };
-    let mut flush = |trace: &mut PerfettoTrace| {
+fn written(
+    recording: &Recording,
+    events: Option<EventReader>,
+    format: TraceFormat,
+    out: &mut dyn Write,
+    failed: impl Fn(io::Error) -> LabError,
+) -> Result<TraceWritten, LabError> {
+    let mut done = TraceWritten { bytes: 0, events: 0, has_events: events.is_some() };
+    let mut trace = RunTrace::new(format, recording, done.has_events);
+    let mut flush = |trace: &mut RunTrace| {
         let bytes = trace.take();
         done.bytes += bytes.len() as u64;
-        out.write_all(&bytes)
+        out.write_all(&bytes).map_err(&failed)
     };
     flush(&mut trace)?;
-    out.flush()?;
+    if let Some(mut reader) = events {
+        while let Some(chunk) = reader.next() {
+            let chunk = chunk?;
+            done.events += chunk.events.len() as u64;
+            trace.events(&chunk, reader.names());
+            flush(&mut trace)?;
+        }
+    }
+    out.flush().map_err(failed)?;
     Ok(done)
 }

@@ -225,7 +225,8 @@ impl HeatBuilder {
 
     /// A page comes, is accessed or goes.
     fn set(&mut self, file: NameId, page: u64, new: Page) {
-        let block = self.blocks.entry((file, page / BLOCK)).or_insert_with(|| Box::new([ABSENT; BLOCK as usize]));
+        let block =
+            self.blocks.entry((file, page / BLOCK)).or_insert_with(|| Box::new([ABSENT; BLOCK as usize]));
         let place = &mut block[(page % BLOCK) as usize];
         let old = std::mem::replace(place, if new.last == 0 { ABSENT } else { new });
         if old.last > 0 {
@@ -319,7 +320,8 @@ impl Regions {
                 table[REGIONS_MAX / 2..].iter_mut().for_each(|row| *row = vec![0; slices]);
             }
             for region in 0..REGIONS_MAX / 2 {
-                self.resident_now[region] = self.resident_now[2 * region] + self.resident_now[(2 * region) + 1];
+                self.resident_now[region] =
+                    self.resident_now[2 * region] + self.resident_now[(2 * region) + 1];
             }
             self.resident_now[REGIONS_MAX / 2..].fill(0);
         }

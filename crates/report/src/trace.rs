@@ -4,17 +4,70 @@
 //! Both take events chunk by chunk, each by itself, and hand over what they have written after each, so that
 //! memory does not grow with the run. The same recording gives the same bytes. [`perfetto`] draws what a recording
 //! tells of the whole run, [`events`] what each event is on it; [`packets`] and [`proto`] are how it is written,
-//! [`counters`] which unit a counter has.
+//! [`counters`] which unit a counter has. [`ftrace`] is the text, [`tracepoints`] how a kernel prints an event.
 
 mod counters;
 mod events;
+mod ftrace;
 mod packets;
 mod perfetto;
 mod proto;
+mod tracepoints;
 
 use std::collections::BTreeMap;
 
-pub use perfetto::PerfettoTrace;
+use recording::{Chunk, NameId, Names, Recording};
+
+use ftrace::FtraceText;
+use perfetto::PerfettoTrace;
+
+/// For whom a trace is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceFormat {
+    /// `perfetto.protos.Trace`, which the Perfetto user interface and `trace_processor` open.
+    Perfetto,
+    /// The text of a kernel's `trace` file.
+    Ftrace,
+}
+
+/// A trace that is being written.
+///
+/// Write what [`RunTrace::take`] hands over after [`RunTrace::new`] and after each chunk, in that order. Times are the
+/// run's own clock; deterministic.
+#[derive(Debug)]
+pub struct RunTrace(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    Perfetto(Box<PerfettoTrace>),
+    Ftrace(FtraceText),
+}
+
+impl RunTrace {
+    /// The trace of `recording` without its events; `has_events` if they will follow as chunks.
+    pub fn new(format: TraceFormat, recording: &Recording, has_events: bool) -> Self {
+        Self(match format {
+            TraceFormat::Perfetto => Inner::Perfetto(Box::new(PerfettoTrace::new(recording, has_events))),
+            TraceFormat::Ftrace => Inner::Ftrace(FtraceText::new(recording)),
+        })
+    }
+
+    /// Adds events, which follow those of the chunk before; `names` are all names so far.
+    pub fn events(&mut self, chunk: &Chunk, names: &Names) {
+        match &mut self.0 {
+            Inner::Perfetto(trace) => trace.events(chunk, names),
+            Inner::Ftrace(text) => text.events(chunk, names),
+        }
+    }
+
+    /// The bytes that have come since the last call.
+    pub fn take(&mut self) -> Vec<u8> {
+        match &mut self.0 {
+            Inner::Perfetto(trace) => trace.take(),
+            Inner::Ftrace(text) => text.take(),
+        }
+    }
+}
 
 /// Threads of the kernel by what their names begin with, of the simulator and of real kernels.
 const KERNEL_THREADS: [&str; 14] = [
@@ -56,10 +109,10 @@ struct Threads {
 }
 
 impl Threads {
-    /// The thread of this name, and whether the name is new.
-    fn number(&mut self, name: &str) -> (Thread, bool) {
+    /// The thread of this name.
+    fn number(&mut self, name: &str) -> Thread {
         if let Some(&thread) = self.known.get(name) {
-            return (thread, false);
+            return thread;
         }
         let thread = if KERNEL_THREADS.iter().any(|begin| name.starts_with(begin)) {
             self.of_kernel += 1;
@@ -69,7 +122,27 @@ impl Threads {
             Thread { pid: Thread::PROGRAM_PID, tid: Thread::PROGRAM_PID + self.of_program }
         };
         self.known.insert(name.to_owned(), thread);
-        (thread, true)
+        thread
+    }
+}
+
+/// One `T` for each name that came up.
+#[derive(Debug)]
+struct ByName<T>(Vec<Option<T>>);
+
+impl<T> Default for ByName<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> ByName<T> {
+    fn place(&mut self, name: NameId) -> &mut Option<T> {
+        let index = name.index();
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, || None);
+        }
+        &mut self.0[index]
     }
 }
 

@@ -18,13 +18,14 @@ use workload::{Errno, Outcome, Replay, SystemError, Workload, WorkloadError};
 
 use crate::attribution::{WaitKind, Waits};
 use crate::executor::{Progress, RunError, Simulation};
+use crate::handing::SampleSink;
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
 use crate::sample::{PhaseSample, Sampler};
 use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::system::SimSystem;
-use crate::trace::Sink;
+use crate::trace::Sink as EventSink;
 use crate::wait::Stall;
 
 /// What runs.
@@ -187,33 +188,52 @@ pub fn run(
     stop: Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<SimResult, SimError> {
-    let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
-    simulation.stop_on(stop);
-    simulation.on_progress(progress);
-    let kernel = boot_kernel(spec, &simulation, NoTrace)?;
-    let program = spec.program.clone();
-    run_program(spec, simulation, kernel, |system| program.run(system))
+    run_watched(spec, stop, progress, Watch::default())
 }
 
-/// As [`run`], and hands rows of the events of this detail to `sink`, chunk by chunk, from boot to the instant at
-/// which the program has ended. The result is the same as without.
-///
-/// It takes boxes so that its kernel, which tells, is compiled here, and that of [`run`], which does not, with its
-/// caller: where both are together, the compiler takes functions for too large to be inlined twice, and runs
-/// without events lose 2.7 %.
+/// Who is handed what while a run goes. The result is the same for all.
+#[derive(Default)]
+pub struct Watch {
+    /// Samples of all counters, chunk by chunk; the last rows are in the result only.
+    pub samples: Option<SampleSink>,
+    /// Rows of the events of this detail, from boot to the instant at which the program has ended.
+    pub events: Option<(Detail, EventSink)>,
+}
+
+/// As [`run`], and hands out what is wanted while it goes.
 ///
 /// # Errors
 /// See [`SimError`].
-pub fn run_traced(
+pub fn run_watched(
     spec: &SimRun,
     stop: Arc<AtomicBool>,
-    progress: Box<dyn FnMut(Progress)>,
-    detail: Detail,
-    sink: Sink,
+    progress: impl FnMut(Progress) + 'static,
+    watch: Watch,
 ) -> Result<SimResult, SimError> {
+    let Watch { samples, events } = watch;
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     simulation.stop_on(stop);
     simulation.on_progress(progress);
+    if let Some(events) = events {
+        return run_telling(spec, simulation, samples, events);
+    }
+    let kernel = boot_kernel(spec, &simulation, NoTrace)?;
+    let program = spec.program.clone();
+    run_program(spec, simulation, kernel, samples, |system| program.run(system))
+}
+
+/// A run with a kernel that tells, whose machine has just been built.
+///
+/// It is no part of [`run_watched`], so that this kernel is compiled here, and the one that tells nothing with its
+/// caller: where both are together, functions that were inlined at their only call have two, and runs without
+/// events lose 2.7 %.
+#[inline(never)]
+fn run_telling(
+    spec: &SimRun,
+    simulation: Simulation,
+    samples: Option<SampleSink>,
+    (detail, sink): (Detail, EventSink),
+) -> Result<SimResult, SimError> {
     let machine = simulation.machine();
     let trace = machine.trace(detail, sink);
     let kernel = boot_kernel(spec, &simulation, trace)?;
@@ -221,7 +241,7 @@ pub fn run_traced(
         machine.name_mapping(kernel.device_mapping(disk), &device_name(disk));
     }
     let program = spec.program.clone();
-    let result = run_program(spec, simulation, kernel, |system| program.run(system));
+    let result = run_program(spec, simulation, kernel, samples, |system| program.run(system));
     end_events(&machine);
     result
 }
@@ -315,7 +335,7 @@ where
             }
         });
     }
-    let result = run_program(spec, simulation, kernel.clone(), program)?;
+    let result = run_program(spec, simulation, kernel.clone(), None, program)?;
     // A machine that stopped in the middle is not at rest.
     if !result.oom_kills.iter().any(|kill| kill.panicked) {
         kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;
@@ -346,6 +366,7 @@ fn run_program<T, F, Fut>(
     spec: &SimRun,
     mut simulation: Simulation,
     kernel: Kernel<Sim, T>,
+    samples: Option<SampleSink>,
     program: F,
 ) -> Result<SimResult, SimError>
 where
@@ -354,7 +375,7 @@ where
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
     let machine = simulation.machine();
-    let sampler = Rc::new(RefCell::new(Sampler::default()));
+    let sampler = Rc::new(RefCell::new(Sampler::new(samples)));
     start_monitor(&machine, &kernel, &sampler, spec.sample_period);
     let outcome = Rc::new(RefCell::new(None));
     let main = {

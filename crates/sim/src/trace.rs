@@ -14,7 +14,7 @@
 //! charged and that has not passed is told apart ([`EventRow::owed`]). A run with and without rows is the same.
 //!
 //! Left out: files that no program opened, such as directories, which have no pages. Next:
-//! [`crate::run::run_traced`].
+//! [`crate::run::run_watched`].
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -57,7 +57,8 @@ fn a_comparison_and_a_replay_keep_events_of_each_run() {
     let (of_policy, of_kernel) = (counted(&scene, "caches/1-lru-10"), counted(&scene, "one"));
     assert!(of_policy.is_empty());
     assert!(of_kernel["page_accessed"] >= 4096, "{of_kernel:?}");
-    let kernel = scene.names().into_iter().find(|name| name.starts_with("caches/2-") && name.ends_with("MANIFEST"));
+    let kernel =
+        scene.names().into_iter().find(|name| name.starts_with("caches/2-") && name.ends_with("MANIFEST"));
     let kernel = kernel.expect("a recording of the kernel");
     assert_eq!(counted(&scene, kernel.trim_end_matches("/MANIFEST")), of_kernel);
 }

@@ -43,8 +43,7 @@ impl Told {
     /// What became of a page of a file.
     fn story(&self, file: &str, page: u64) -> Vec<String> {
         let file = self.names.find(file);
-        let covers =
-            |event: &Event, first: u64| (first..first + u64::from(event.pages)).contains(&page);
+        let covers = |event: &Event, first: u64| (first..first + u64::from(event.pages)).contains(&page);
         let is_it = |event: &&Event| {
             event.file.is_some() && event.file == file && event.page.is_some_and(|first| covers(event, first))
         };
@@ -72,8 +71,7 @@ fn listening_changes_nothing_of_a_recording() {
 fn the_story_of_every_page_makes_sense() {
     let told = Told::of(&scenario("hot-and-stream", "linux-6.12", "128M", &HOT));
     let name = |text| told.names.find(text).unwrap();
-    let (added, deleted) =
-        (name("mm_filemap_add_to_page_cache"), name("mm_filemap_delete_from_page_cache"));
+    let (added, deleted) = (name("mm_filemap_add_to_page_cache"), name("mm_filemap_delete_from_page_cache"));
     let mut resident = BTreeMap::new();
     let device = |event: &Event| told.text(event.file).starts_with("block device");
     let is_of_page = |event: &&Event| event.file.is_some() && event.order.is_some();
@@ -91,7 +89,10 @@ fn the_story_of_every_page_makes_sense() {
             }
         }
     }
-    assert!(told.events.iter().any(|event| device(event) && event.order.is_some()), "metadata is cached, too");
+    assert!(
+        told.events.iter().any(|event| device(event) && event.order.is_some()),
+        "metadata is cached, too"
+    );
     let left: u64 = resident.values().map(|order| 1 << order.unwrap()).sum();
     assert_eq!(left, told.recording.vmstat["nr_file_pages"]);
 }

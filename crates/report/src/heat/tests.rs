@@ -100,7 +100,8 @@ fn a_page_counts_for_whom_it_is_charged_to() {
     history.add(2, ADD, "f", 0, "B");
     let heat = history.heat(3);
     let sums = |map: &AgeMap| map.pages.iter().map(|row| row.iter().sum()).collect::<Vec<u64>>();
-    let at = |slices: Vec<u64>, milli: usize| slices[(milli * slices.len()).div_ceil(3).min(slices.len() - 1)];
+    let at =
+        |slices: Vec<u64>, milli: usize| slices[(milli * slices.len()).div_ceil(3).min(slices.len() - 1)];
     let told: Vec<(&str, Vec<u64>)> = heat
         .ages
         .iter()

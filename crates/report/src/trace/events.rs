@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use recording::{Event, NameId, Names};
 
+use super::ByName;
 use super::packets::{Annotations, Category, Happens, Key, Kind, Name, Packets, Text, Track};
 use super::perfetto::Tasks;
 
@@ -70,18 +71,25 @@ struct Line {
     busy_until: u64,
 }
 
+/// What events are drawn on, and what their numbers mean.
+pub(super) struct Canvas<'a> {
+    pub(super) names: &'a Names,
+    pub(super) tasks: &'a mut Tasks,
+    pub(super) packets: &'a mut Packets,
+}
+
 /// What is known of events so far.
 #[derive(Debug, Default)]
 pub(super) struct Drawing {
-    styles: BTreeMap<NameId, Style>,
+    styles: ByName<Style>,
     /// Names of waits and what they are within, by their reason.
-    waits: BTreeMap<NameId, (Name, Option<Text>, Category)>,
-    texts: BTreeMap<NameId, Text>,
-    tasks: BTreeMap<NameId, Drawn>,
+    waits: ByName<(Name, Option<Text>, Category)>,
+    texts: ByName<Text>,
+    tasks: ByName<Drawn>,
     no_task: Option<Track>,
-    disk: Option<Track>,
-    lines: Vec<Line>,
-    /// Arrows that have begun, by what was sent and whom it wakes.
+    /// By name: a disk with the lines of its requests.
+    disks: ByName<(Track, Vec<Line>)>,
+    /// Arrows that have begun, by the request that was sent and by the node whose kswapd was woken.
     sent: BTreeMap<(Option<NameId>, Option<u64>), u64>,
     wakes: BTreeMap<Option<u8>, u64>,
     arrows: u64,
@@ -89,115 +97,121 @@ pub(super) struct Drawing {
 
 impl Drawing {
     /// Draws one event.
-    pub(super) fn draw(&mut self, event: &Event, names: &Names, tasks: &mut Tasks, packets: &mut Packets) {
-        let style = self.style(event.event, names, packets);
+    pub(super) fn draw(&mut self, event: &Event, on: &mut Canvas<'_>) {
+        let style = self.style(event.event, on);
         match style.shape {
-            Shape::Begin => self.begin(event, style, names, tasks, packets),
-            Shape::End => self.end(event, style, names, tasks, packets),
-            Shape::Wait => self.wait(event, names, tasks, packets),
-            Shape::Complete => self.request(event, style, names, packets),
-            Shape::Issue | Shape::Waker => self.arrow(event, style, names, tasks, packets),
-            Shape::Page | Shape::Other => self.other(event, style, names, tasks, packets),
+            Shape::Begin => self.begin(event, style, on),
+            Shape::End => self.end(event, style, on),
+            Shape::Wait => self.wait(event, on),
+            Shape::Complete => self.request(event, style, on),
+            Shape::Issue | Shape::Waker => self.arrow(event, style, on),
+            Shape::Page | Shape::Other => self.other(event, style, on),
         }
     }
 
-    fn begin(
-        &mut self,
-        event: &Event,
-        style: Style,
-        names: &Names,
-        tasks: &mut Tasks,
-        packets: &mut Packets,
-    ) {
-        let texts = self.texts(event, names, packets);
-        let woken = if style.name == packets.name(AWAKE) { self.wakes.remove(&event.node) } else { None };
-        let Some(task) = self.task(event, names, tasks, packets) else {
-            return self.other(event, style, names, tasks, packets);
+    fn begin(&mut self, event: &Event, style: Style, on: &mut Canvas<'_>) {
+        let texts = self.texts(event, on);
+        let woken = if style.name == on.packets.name(AWAKE) { self.wakes.remove(&event.node) } else { None };
+        let Some(task) = self.task(event, on) else {
+            return self.other(event, style, on);
         };
         task.open.push(style.name);
         let track = task.track;
-        packets.event(event.time_ns, track, Happens::Begin(style.name, style.category), |annotations| {
-            annotate(event, style, texts, annotations);
+        on.packets.event(event.time_ns, track, Happens::Begin(style.name, style.category), |annotations| {
+            annotate(event, style, &texts, annotations);
             if let Some(arrow) = woken {
                 annotations.flow_end(arrow);
             }
         });
     }
 
-    fn end(&mut self, event: &Event, style: Style, names: &Names, tasks: &mut Tasks, packets: &mut Packets) {
-        let texts = self.texts(event, names, packets);
-        let open = self.task(event, names, tasks, packets);
+    fn end(&mut self, event: &Event, style: Style, on: &mut Canvas<'_>) {
+        let texts = self.texts(event, on);
+        let open = self.task(event, on);
         let depth = open.as_ref().and_then(|task| task.open.iter().rposition(|name| *name == style.name));
         let (Some(task), Some(depth)) = (open, depth) else {
-            return self.other(event, style, names, tasks, packets);
+            return self.other(event, style, on);
         };
         // What is inside has ended, too, if nobody said so.
         let inside = task.open.len() - depth - 1;
         task.open.truncate(depth);
         let (at, track) = (end_of(event), task.track);
         for _ in 0..inside {
-            packets.event(at, track, Happens::End, |_| {});
+            on.packets.event(at, track, Happens::End, |_| {});
         }
-        packets.event(at, track, Happens::End, |annotations| annotate(event, style, texts, annotations));
+        on.packets.event(at, track, Happens::End, |annotations| annotate(event, style, &texts, annotations));
     }
 
-    fn wait(&mut self, event: &Event, names: &Names, tasks: &mut Tasks, packets: &mut Packets) {
-        let (name, within, category) = self.wait_name(event.reason, names, packets);
-        let by = event.by_cgroup.map(|cgroup| self.text(cgroup, names, packets));
-        let track = self.track(event, names, tasks, packets);
-        packets.event(event.time_ns, track, Happens::Begin(name, category), |annotations| {
+    fn wait(&mut self, event: &Event, on: &mut Canvas<'_>) {
+        let (name, within, category) = self.wait_name(event.reason, on);
+        let by = event.by_cgroup.map(|cgroup| self.text(cgroup, on));
+        let track = self.track(event, on);
+        on.packets.event(event.time_ns, track, Happens::Begin(name, category), |annotations| {
             if let Some(within) = within {
                 annotations.text(Key::Within, within);
             }
             if let Some(by) = by {
                 annotations.text(Key::ByCgroup, by);
             }
+            if let Some(ended) = event.value {
+                // 0: woken; 1: timed out; 2: and nothing could have ended it before.
+                annotations.int(Key::TimedOut, i64::from(ended > 0));
+                annotations.int(Key::Futile, i64::from(ended == 2));
+            }
         });
-        packets.event(end_of(event), track, Happens::End, |_| {});
+        on.packets.event(end_of(event), track, Happens::End, |_| {});
     }
 
-    fn request(&mut self, event: &Event, style: Style, names: &Names, packets: &mut Packets) {
-        let texts = self.texts(event, names, packets);
-        let sender = event.task.map(|task| self.text(task, names, packets));
-        let arrow = self.sent.remove(&(event.file, event.page));
-        let track = self.line(event, packets);
-        packets.event(event.time_ns, track, Happens::Begin(style.name, style.category), |annotations| {
-            annotate(event, style, texts, annotations);
+    fn request(&mut self, event: &Event, style: Style, on: &mut Canvas<'_>) {
+        let (name, ..) = self.wait_name(event.reason, on);
+        let sender = event.task.map(|task| self.text(task, on));
+        let arrows = self.arrived(event);
+        let track = self.line(event, on);
+        on.packets.event(event.time_ns, track, Happens::Begin(name, style.category), |annotations| {
+            annotate(event, style, &[], annotations);
             if let Some(sender) = sender {
                 annotations.text(Key::Task, sender);
             }
-            if let Some(arrow) = arrow {
+            for arrow in arrows {
                 annotations.flow_end(arrow);
             }
         });
-        packets.event(end_of(event), track, Happens::End, |_| {});
+        on.packets.event(end_of(event), track, Happens::End, |_| {});
+    }
+
+    /// Arrows of what was sent and is done with this request: several if they were merged.
+    fn arrived(&mut self, event: &Event) -> Vec<u64> {
+        let Some(first) = event.page else { return Vec::new() };
+        let range = (event.file, Some(first))..(event.file, Some(first.saturating_add(event.pages.into())));
+        let sent: Vec<_> = self.sent.range(range).map(|(place, arrow)| (*place, *arrow)).collect();
+        for (place, _) in &sent {
+            self.sent.remove(place);
+        }
+        sent.into_iter().map(|(_, arrow)| arrow).collect()
     }
 
     /// The first line of the disk on which nothing is drawn while `event` lasts: requests come in the order
     /// in which they end.
-    fn line(&mut self, event: &Event, packets: &mut Packets) -> Track {
+    fn line(&mut self, event: &Event, on: &mut Canvas<'_>) -> Track {
+        let Some(file) = event.file else { return self.track(event, on) };
+        let (disk, lines) = self.disks.place(file).get_or_insert_with(|| {
+            let name = on.names.text(file);
+            (on.packets.track(name, None, 4, Kind::Plain), Vec::new())
+        });
         let busy_until = end_of(event);
-        if let Some(line) = self.lines.iter_mut().find(|line| line.busy_until <= event.time_ns) {
+        if let Some(line) = lines.iter_mut().find(|line| line.busy_until <= event.time_ns) {
             line.busy_until = busy_until;
             return line.track;
         }
-        let disk = *self.disk.get_or_insert_with(|| packets.track("disk", None, 4, Kind::Plain));
-        let track = packets.track("requests", Some(disk), self.lines.len() as i64, Kind::Plain);
-        self.lines.push(Line { track, busy_until });
+        let track = on.packets.track("requests", Some(*disk), lines.len() as i64, Kind::Plain);
+        lines.push(Line { track, busy_until });
         track
     }
 
     /// An instant from which an arrow leads on.
-    fn arrow(
-        &mut self,
-        event: &Event,
-        style: Style,
-        names: &Names,
-        tasks: &mut Tasks,
-        packets: &mut Packets,
-    ) {
-        let texts = self.texts(event, names, packets);
-        let track = self.track(event, names, tasks, packets);
+    fn arrow(&mut self, event: &Event, style: Style, on: &mut Canvas<'_>) {
+        let texts = self.texts(event, on);
+        let track = self.track(event, on);
         self.arrows += 1;
         let arrow = self.arrows;
         if style.shape == Shape::Waker {
@@ -205,101 +219,83 @@ impl Drawing {
         } else {
             self.sent.insert((event.file, event.page), arrow);
         }
-        packets.event(event.time_ns, track, Happens::Instant(style.name, style.category), |annotations| {
-            annotate(event, style, texts, annotations);
+        on.packets.event(event.time_ns, track, Happens::Instant(style.name, style.category), |annotations| {
+            annotate(event, style, &texts, annotations);
             annotations.flow(arrow);
         });
     }
 
-    fn other(
-        &mut self,
-        event: &Event,
-        style: Style,
-        names: &Names,
-        tasks: &mut Tasks,
-        packets: &mut Packets,
-    ) {
-        let texts = self.texts(event, names, packets);
-        let track = self.track(event, names, tasks, packets);
+    fn other(&mut self, event: &Event, style: Style, on: &mut Canvas<'_>) {
+        let texts = self.texts(event, on);
+        let track = self.track(event, on);
         if event.duration_ns == 0 {
-            let track = match (style.shape, self.task(event, names, tasks, packets)) {
+            let track = match (style.shape, self.task(event, on)) {
                 (Shape::Page, Some(task)) => {
-                    let below = || packets.track("pages", Some(task.track), 9, Kind::Plain);
+                    let below = || on.packets.track("pages", Some(task.track), 9, Kind::Plain);
                     *task.pages.get_or_insert_with(below)
                 }
                 _ => track,
             };
             let happens = Happens::Instant(style.name, style.category);
-            return packets.event(event.time_ns, track, happens, |annotations| {
-                annotate(event, style, texts, annotations);
+            return on.packets.event(event.time_ns, track, happens, |annotations| {
+                annotate(event, style, &texts, annotations);
             });
         }
-        let track = match self.task(event, names, tasks, packets) {
+        let track = match self.task(event, on) {
             Some(task) => {
-                let name = names.text(event.event);
-                let below = || packets.track(name, Some(task.track), 1, Kind::Plain);
+                let name = on.names.text(event.event);
+                let below = || on.packets.track(name, Some(task.track), 1, Kind::Plain);
                 *task.below.entry(event.event).or_insert_with(below)
             }
             None => track,
         };
-        packets.event(event.time_ns, track, Happens::Begin(style.name, style.category), |annotations| {
-            annotate(event, style, texts, annotations);
+        on.packets.event(event.time_ns, track, Happens::Begin(style.name, style.category), |annotations| {
+            annotate(event, style, &texts, annotations);
         });
-        packets.event(end_of(event), track, Happens::End, |_| {});
+        on.packets.event(end_of(event), track, Happens::End, |_| {});
     }
 
-    fn task(
-        &mut self,
-        event: &Event,
-        names: &Names,
-        tasks: &mut Tasks,
-        packets: &mut Packets,
-    ) -> Option<&mut Drawn> {
+    fn task(&mut self, event: &Event, on: &mut Canvas<'_>) -> Option<&mut Drawn> {
         let mut drawn = |task| {
-            let track = tasks.track(names.text(task), packets);
+            let track = on.tasks.track(on.names.text(task), on.packets);
             Drawn { track, open: Vec::new(), below: BTreeMap::new(), pages: None }
         };
-        event.task.map(|task| self.tasks.entry(task).or_insert_with(|| drawn(task)))
+        event.task.map(|task| self.tasks.place(task).get_or_insert_with(|| drawn(task)))
     }
 
     /// Where events of the task stand, or those of none.
-    fn track(&mut self, event: &Event, names: &Names, tasks: &mut Tasks, packets: &mut Packets) -> Track {
-        if let Some(task) = self.task(event, names, tasks, packets) {
+    fn track(&mut self, event: &Event, on: &mut Canvas<'_>) -> Track {
+        if let Some(task) = self.task(event, on) {
             return task.track;
         }
         let about = "What no task did, such as the end of a request.";
-        *self.no_task.get_or_insert_with(|| packets.described("no task", None, 5, Kind::Plain, about))
+        *self.no_task.get_or_insert_with(|| on.packets.described("no task", None, 5, Kind::Plain, about))
     }
 
-    fn style(&mut self, event: NameId, names: &Names, packets: &mut Packets) -> Style {
-        *self.styles.entry(event).or_insert_with(|| Style::of(names.text(event), packets))
+    fn style(&mut self, event: NameId, on: &mut Canvas<'_>) -> Style {
+        *self.styles.place(event).get_or_insert_with(|| Style::of(on.names.text(event), on.packets))
     }
 
-    fn text(&mut self, text: NameId, names: &Names, packets: &mut Packets) -> Text {
-        *self.texts.entry(text).or_insert_with(|| packets.text(names.text(text)))
+    fn text(&mut self, text: NameId, on: &mut Canvas<'_>) -> Text {
+        *self.texts.place(text).get_or_insert_with(|| on.packets.text(on.names.text(text)))
     }
 
-    fn texts(&mut self, event: &Event, names: &Names, packets: &mut Packets) -> [(Key, Option<Text>); 4] {
+    fn texts(&mut self, event: &Event, on: &mut Canvas<'_>) -> [(Key, Option<Text>); 4] {
         let Event { cgroup, by_cgroup, file, reason, .. } = *event;
         let keyed =
             [(Key::Cgroup, cgroup), (Key::ByCgroup, by_cgroup), (Key::File, file), (Key::Reason, reason)];
-        keyed.map(|(key, text)| (key, text.map(|text| self.text(text, names, packets))))
+        keyed.map(|(key, text)| (key, text.map(|text| self.text(text, on))))
     }
 
     /// `WAIT in WITHIN`, taken apart.
-    fn wait_name(
-        &mut self,
-        reason: Option<NameId>,
-        names: &Names,
-        packets: &mut Packets,
-    ) -> (Name, Option<Text>, Category) {
-        let Some(reason) = reason else { return (packets.name("wait"), None, Category::Wait) };
-        *self.waits.entry(reason).or_insert_with(|| {
-            let text = names.text(reason);
+    fn wait_name(&mut self, reason: Option<NameId>, on: &mut Canvas<'_>) -> (Name, Option<Text>, Category) {
+        let Some(reason) = reason else { return (on.packets.name("wait"), None, Category::Wait) };
+        *self.waits.place(reason).get_or_insert_with(|| {
+            let text = on.names.text(reason);
             let (wait, within) = text.split_once(" in ").map_or((text, None), |(w, i)| (w, Some(i)));
             let is_idle = IDLE.iter().any(|idle| wait.ends_with(idle));
             let category = if is_idle { Category::Idle } else { Category::Wait };
-            (packets.name(wait), within.map(|within| packets.text(within)), category)
+            (on.packets.name(wait), within.map(|within| on.packets.text(within)), category)
         })
     }
 }
@@ -314,7 +310,7 @@ impl Style {
             "mm_vmscan_kswapd_sleep" => (Shape::End, AWAKE),
             "mm_vmscan_wakeup_kswapd" => (Shape::Waker, event),
             "block_rq_issue" => (Shape::Issue, event),
-            "block_rq_complete" => (Shape::Complete, "request"),
+            "block_rq_complete" => (Shape::Complete, event),
             "wait" => (Shape::Wait, event),
             _ if event.starts_with("mm_filemap_")
                 || event.starts_with("mm_lru_")
@@ -356,7 +352,7 @@ fn counted(event: &str) -> (Key, Key) {
     match event {
         "mm_vmscan_direct_reclaim_end" | "mm_vmscan_memcg_reclaim_end" => (Key::NrScanned, Key::NrReclaimed),
         "mm_vmscan_lru_shrink_inactive" => (Key::NrScanned, Key::NrReclaimed),
-        "mm_vmscan_lru_shrink_active" => (Key::NrTaken, Key::NrDeactivated),
+        "mm_vmscan_lru_shrink_active" => (Key::NrScanned, Key::NrDeactivated),
         "mm_shrink_slab_start" | "mm_shrink_slab_end" => (Key::Pages, Key::Objects),
         "block_rq_issue" | "block_rq_complete" => (Key::Pages, Key::Bytes),
         "page_refaulted" => (Key::Pages, Key::Distance),
@@ -367,12 +363,12 @@ fn counted(event: &str) -> (Key, Key) {
 fn annotate(
     event: &Event,
     style: Style,
-    texts: [(Key, Option<Text>); 4],
+    texts: &[(Key, Option<Text>)],
     annotations: &mut Annotations<'_, '_>,
 ) {
     for (key, text) in texts {
         if let Some(text) = text {
-            annotations.text(key, text);
+            annotations.text(*key, *text);
         }
     }
     let pages = (event.pages > 0).then_some(i64::from(event.pages));

@@ -5,7 +5,7 @@
 //! | `run` | the run with its results, and its phases |
 //! | `OOM kills` | whom the OOM killer took, and what the kernel printed |
 //! | a thread for each task | what it did and waited for; kernel threads are those of process 2 |
-//! | `disk` | requests, on as many lines as there were at once |
+//! | each disk | requests, on as many lines as there were at once |
 //! | headings with counters | gauges as they were read, of events the rate between two readings |
 //!
 //! A recording without events knows how long a task waited in a phase and not when: then there is one slice
@@ -17,15 +17,12 @@ use recording::{Chunk, Names, OomKill, Phase, Recording, SectionTime, Wait};
 
 use super::Threads;
 use super::counters;
-use super::events::Drawing;
+use super::events::{Canvas, Drawing};
 use super::packets::{Category, Happens, Key, Kind, Packets, Track};
 
-/// A trace in the format of Perfetto (`perfetto.protos.Trace`), which its user interface and `trace_processor` open.
-///
-/// Write what [`PerfettoTrace::take`] hands over after [`PerfettoTrace::new`] and after each chunk, in that order.
-/// Times are the run's own clock, as boot time; deterministic.
+/// A trace in the format of Perfetto; times are boot time.
 #[derive(Debug)]
-pub struct PerfettoTrace {
+pub(super) struct PerfettoTrace {
     packets: Packets,
     tasks: Tasks,
     drawing: Drawing,
@@ -33,7 +30,7 @@ pub struct PerfettoTrace {
 
 impl PerfettoTrace {
     /// The trace of `recording` without its events; `has_events` if they will follow as chunks.
-    pub fn new(recording: &Recording, has_events: bool) -> Self {
+    pub(super) fn new(recording: &Recording, has_events: bool) -> Self {
         let mut packets = Packets::new();
         let mut tasks = Tasks::default();
         draw_run(recording, &mut packets);
@@ -48,14 +45,15 @@ impl PerfettoTrace {
     }
 
     /// Adds events, which follow those of the chunk before.
-    pub fn events(&mut self, chunk: &Chunk, names: &Names) {
+    pub(super) fn events(&mut self, chunk: &Chunk, names: &Names) {
+        let canvas = &mut Canvas { names, tasks: &mut self.tasks, packets: &mut self.packets };
         for event in &chunk.events {
-            self.drawing.draw(event, names, &mut self.tasks, &mut self.packets);
+            self.drawing.draw(event, canvas);
         }
     }
 
     /// The bytes that have come since the last call.
-    pub fn take(&mut self) -> Vec<u8> {
+    pub(super) fn take(&mut self) -> Vec<u8> {
         self.packets.take()
     }
 }
@@ -78,7 +76,7 @@ impl Tasks {
         if let Some(&track) = self.tracks.get(name) {
             return track;
         }
-        let (thread, _) = self.threads.number(name);
+        let thread = self.threads.number(name);
         let track = packets.track(name, None, thread.tid, Kind::Thread(thread.pid, thread.tid));
         self.tracks.insert(name.to_owned(), track);
         track

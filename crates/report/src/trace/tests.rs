@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use recording::{Chunk, Event, Names, OomKill, Phase, Recording, Series, Wait, WaitEnd, WaitKind};
 
-use super::PerfettoTrace;
+use super::ftrace::FtraceText;
+use super::perfetto::PerfettoTrace;
 
 /// A field as it stands in a message.
 enum Field<'a> {
@@ -241,17 +242,18 @@ fn scene() -> (Names, Chunk) {
         Event { node, order: Some(0), ..event(names, 101, "mm_vmscan_kswapd_wake", "kswapd0") },
         Event {
             node,
-            reason: reason(names, "super-block"),
+            reason: reason(names, "super-block shrinker"),
             ..event(names, 100, "mm_shrink_slab_start", "reader-1")
         },
         Event {
             duration_ns: 50,
+            value: Some(2),
             reason: reason(names, "congestion_wait in allocation stall > super-block shrinker"),
             ..event(names, 100, "wait", "reader-1")
         },
         Event {
             duration_ns: 60,
-            reason: reason(names, "super-block"),
+            reason: reason(names, "super-block shrinker"),
             value: Some(128),
             ..event(names, 100, "mm_shrink_slab_end", "reader-1")
         },
@@ -276,8 +278,11 @@ fn scene() -> (Names, Chunk) {
         },
         Event { duration_ns: 109, node, ..event(names, 101, "mm_vmscan_kswapd_sleep", "kswapd0") },
     ];
+    let disk = Some(names.intern("block device 0"));
+    let reason = reason(names, "read");
     for (page, send, done) in [(64, 220, 300), (96, 230, 310), (0, 300, 320)] {
-        let about = |event| Event { file, page: Some(page), pages: 32, value: Some(131_072), ..event };
+        let about =
+            |event| Event { file: disk, reason, page: Some(page), pages: 32, value: Some(131_072), ..event };
         events.push(about(event(names, send, "block_rq_issue", "reader-1")));
         events.push(Event {
             duration_ns: done - send,
@@ -301,12 +306,12 @@ fn events_are_slices_inside_one_another_requests_on_lines_and_arrows() {
     track reader-1 (thread)
     100 reader-1 | instant mm_vmscan_wakeup_kswapd [reclaim] nid=0 order=0 ->1
     100 reader-1 | begin mm_vmscan_direct_reclaim [reclaim] order=0
-    100 reader-1 | begin mm_shrink_slab [reclaim] reason="super-block" nid=0
+    100 reader-1 | begin mm_shrink_slab [reclaim] reason="super-block shrinker" nid=0
     track kswapd0 (thread)
     101 kswapd0 | begin kswapd awake [reclaim] nid=0 order=0 <-1
-    100 reader-1 | begin congestion_wait [wait] within="allocation stall > super-block shrinker"
+    100 reader-1 | begin congestion_wait [wait] within="allocation stall > super-block shrinker" timed_out=1 futile=1
     150 reader-1 | end
-    160 reader-1 | end reason="super-block" objects=128
+    160 reader-1 | end reason="super-block shrinker" objects=128
     track reader-1 / mm_vmscan_lru_shrink_inactive
     165 reader-1 / mm_vmscan_lru_shrink_inactive | begin mm_vmscan_lru_shrink_inactive [reclaim] nr_scanned=32 priority=12 nr_reclaimed=30
     185 reader-1 / mm_vmscan_lru_shrink_inactive | end
@@ -314,18 +319,18 @@ fn events_are_slices_inside_one_another_requests_on_lines_and_arrows() {
     190 reader-1 / pages | instant page_reclaimed [page] file="hot" page=17 pages=1 priority=12
     200 reader-1 | end nr_reclaimed=30
     210 kswapd0 | end nid=0
-    220 reader-1 | instant block_rq_issue [io] file="hot" page=64 pages=32 bytes=131072 ->2
-    230 reader-1 | instant block_rq_issue [io] file="hot" page=96 pages=32 bytes=131072 ->3
-    track disk
-    track disk / requests
-    220 disk / requests | begin request [io] file="hot" page=64 pages=32 bytes=131072 task="reader-1" <-2
-    300 disk / requests | end
-    300 reader-1 | instant block_rq_issue [io] file="hot" page=0 pages=32 bytes=131072 ->4
-    track disk / requests
-    230 disk / requests | begin request [io] file="hot" page=96 pages=32 bytes=131072 task="reader-1" <-3
-    310 disk / requests | end
-    300 disk / requests | begin request [io] file="hot" page=0 pages=32 bytes=131072 task="reader-1" <-4
-    320 disk / requests | end
+    220 reader-1 | instant block_rq_issue [io] file="block device 0" reason="read" page=64 pages=32 bytes=131072 ->2
+    230 reader-1 | instant block_rq_issue [io] file="block device 0" reason="read" page=96 pages=32 bytes=131072 ->3
+    track block device 0
+    track block device 0 / requests
+    220 block device 0 / requests | begin read [io] page=64 pages=32 bytes=131072 task="reader-1" <-2
+    300 block device 0 / requests | end
+    300 reader-1 | instant block_rq_issue [io] file="block device 0" reason="read" page=0 pages=32 bytes=131072 ->4
+    track block device 0 / requests
+    230 block device 0 / requests | begin read [io] page=96 pages=32 bytes=131072 task="reader-1" <-3
+    310 block device 0 / requests | end
+    300 block device 0 / requests | begin read [io] page=0 pages=32 bytes=131072 task="reader-1" <-4
+    320 block device 0 / requests | end
     track no task
     400 no task | instant watermark_boost [reclaim]
     track kcompactd0 (thread)
@@ -389,5 +394,108 @@ fn an_end_without_a_begin_and_a_begin_inside_another_do_no_harm() {
     31 a / mm_shrink_slab_end | end
     track no task
     40 no task | instant mm_vmscan_direct_reclaim [reclaim]
+    ");
+}
+
+#[test]
+fn events_are_lines_as_a_kernel_prints_them() {
+    let (names, chunk) = scene();
+    let mut text = FtraceText::new(&run());
+    text.events(&chunk, &names);
+    insta::assert_snapshot!(String::from_utf8(text.take()).unwrap(), @"
+    # tracer: nop
+    #
+    #                                _-----=> irqs-off/BH-disabled
+    #                               / _----=> need-resched
+    #                              | / _---=> hardirq/softirq
+    #                              || / _--=> preempt-depth
+    #                              ||| / _-=> migrate-disable
+    #                              |||| /     delay
+    #           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+    #              | |         |   |||||     |         |
+    # reading on linux-6.12 (sim), seed 7, by pagetide
+    # Formats are those of Linux 6.12. What the recording does not hold is 0, or `unknown` where a word stands:
+    # CPUs, pfn, page, gfp_flags, timeouts, and of reclaim nr_dirty to nr_unmap_fail and what shrinkers were to scan.
+    # folio is no address: its first half is the inode number, the second the place in the file in pages.
+    # Names without a tracepoint are pagetide's own: wait, page_*, memcg_low, watermark_boost.
+            reader-1-1001    [000] .....     0.000000: mm_vmscan_wakeup_kswapd: nid=0 order=0 gfp_flags=unknown
+            reader-1-1001    [000] .....     0.000000: mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=unknown
+            reader-1-1001    [000] .....     0.000000: mm_shrink_slab_start: super_cache_scan+0x0/0x0 0000000000000000: nid: 0 objects to shrink 0 gfp_flags unknown cache items 0 delta 0 total_scan 0 priority 0
+             kswapd0-3       [000] .....     0.000000: mm_vmscan_kswapd_wake: nid=0 order=0
+            reader-1-1001    [000] .....     0.000000: writeback_congestion_wait: usec_timeout=0 usec_delayed=0
+            reader-1-1001    [000] .....     0.000000: mm_shrink_slab_end: super_cache_scan+0x0/0x0 0000000000000000: nid: 0 unused scan count 0 new scan count 0 total_scan 128 last shrinker return val 0
+            reader-1-1001    [000] .....     0.000000: mm_vmscan_lru_shrink_inactive: nid=0 nr_scanned=32 nr_reclaimed=30 nr_dirty=0 nr_writeback=0 nr_congested=0 nr_immediate=0 nr_activate_anon=0 nr_activate_file=0 nr_ref_keep=0 nr_unmap_fail=0 priority=12 flags=unknown
+    # inode 1 is hot
+            reader-1-1001    [000] .....     0.000000: page_reclaimed: ino=1 folio=0000000100000011 ofs=69632 pages=1 priority=12
+            reader-1-1001    [000] .....     0.000000: mm_vmscan_direct_reclaim_end: nr_reclaimed=30
+             kswapd0-3       [000] .....     0.000000: mm_vmscan_kswapd_sleep: nid=0
+            reader-1-1001    [000] .....     0.000000: block_rq_issue: 8,0 R 131072 () 512 + 256 none,0,0 [reader-1]
+            reader-1-1001    [000] .....     0.000000: block_rq_issue: 8,0 R 131072 () 768 + 256 none,0,0 [reader-1]
+            reader-1-1001    [000] .....     0.000000: block_rq_complete: 8,0 R () 512 + 256 none,0,0 [0]
+            reader-1-1001    [000] .....     0.000000: block_rq_issue: 8,0 R 131072 () 0 + 256 none,0,0 [reader-1]
+            reader-1-1001    [000] .....     0.000000: block_rq_complete: 8,0 R () 768 + 256 none,0,0 [0]
+            reader-1-1001    [000] .....     0.000000: block_rq_complete: 8,0 R () 0 + 256 none,0,0 [0]
+              <idle>-0       [000] d.h..     0.000000: watermark_boost:
+          kcompactd0-4       [000] .....     0.000000: mm_compaction_begin: zone_start=0x0 migrate_pfn=0x0 free_pfn=0x0 zone_end=0x0, mode=unknown
+    ");
+}
+
+/// Every tracepoint that events are named after, with what the scene does not have.
+#[test]
+fn every_tracepoint_has_the_format_of_the_kernel() {
+    let names = &mut Names::default();
+    let mut events = Vec::new();
+    let file = Some(names.intern("a file"));
+    let mut add = |name: &str, task: &str, reason: &str, change: fn(Event) -> Event, names: &mut Names| {
+        let plain = event(names, 1_234_567_891, name, task);
+        let reason = (!reason.is_empty()).then(|| names.intern(reason));
+        events.push(change(Event { reason, ..plain }));
+    };
+    let page = |event| Event { page: Some(17), pages: 4, order: Some(2), node: Some(0), ..event };
+    add("mm_filemap_add_to_page_cache", "reader", "", page, names);
+    add("mm_lru_insertion", "reader", "active", page, names);
+    add("mm_lru_insertion", "reader", "inactive", |event| Event { pages: 1, ..event }, names);
+    add("mm_lru_activate", "reader", "activated", page, names);
+    add("mm_vmscan_memcg_reclaim_begin", "a task with a long name", "", |event| event, names);
+    add("mm_vmscan_memcg_reclaim_end", "reader", "", |event| Event { value: Some(32), ..event }, names);
+    add("mm_vmscan_lru_shrink_active", "kswapd0", "file", page, names);
+    add("mm_compaction_end", "kcompactd0", "success", |event| event, names);
+    let extfrag = |event| Event { order: Some(9), value: Some(3), ..event };
+    add(
+        "mm_page_alloc_extfrag",
+        "",
+        "movable from a block of unmovable pages, which is claimed",
+        extfrag,
+        names,
+    );
+    add("oom_kill", "reader", "", |event| Event { value: Some(256), ..event }, names);
+    let waited = |event| Event { duration_ns: 20_000_000, value: Some(1), ..event };
+    add("wait", "reader", "congestion_wait in allocation stall", waited, names);
+    add("wait", "reader", "reclaim_throttle: no progress", waited, names);
+    add("wait", "reader", "folio_wait_locked in limit reclaim > super-block shrinker", waited, names);
+    add("page_refaulted", "reader", "activated: distance within the active list", page, names);
+    for event in &mut events {
+        event.file = event.page.and(file);
+    }
+    let kill = OomKill { at_ns: 1_234_567_891, task: "hog".into(), ..OomKill::default() };
+    let mut text = FtraceText::new(&run().killed(vec![kill]));
+    text.take();
+    text.events(&Chunk { events }, names);
+    insta::assert_snapshot!(String::from_utf8(text.take()).unwrap(), @"
+    # inode 1 is a file
+              reader-1001    [000] .....     1.234567: mm_filemap_add_to_page_cache: dev 8:0 ino 1 pfn=0x0 ofs=69632 order=2
+              reader-1001    [000] .....     1.234567: mm_lru_insertion: folio=0000000100000011 pfn=0x0 lru=3 flags= f    
+              reader-1001    [000] .....     1.234567: mm_lru_insertion: folio=0000000000000000 pfn=0x0 lru=0 flags= a b  
+              reader-1001    [000] .....     1.234567: mm_lru_activate: folio=0000000100000011 pfn=0x0
+     a_task_with_a_l-1002    [000] .....     1.234567: mm_vmscan_memcg_reclaim_begin: order=0 gfp_flags=unknown
+              reader-1001    [000] .....     1.234567: mm_vmscan_memcg_reclaim_end: nr_reclaimed=32
+             kswapd0-3       [000] .....     1.234567: mm_vmscan_lru_shrink_active: nid=0 nr_taken=4 nr_active=0 nr_deactivated=0 nr_referenced=0 priority=0 flags=RECLAIM_WB_FILE|RECLAIM_WB_ASYNC
+          kcompactd0-4       [000] .....     1.234567: mm_compaction_end: zone_start=0x0 migrate_pfn=0x0 free_pfn=0x0 zone_end=0x0, mode=unknown status=success
+              <idle>-0       [000] d.h..     1.234567: mm_page_alloc_extfrag: page=0000000000000000 pfn=0x0 alloc_order=9 fallback_order=3 pageblock_order=9 alloc_migratetype=1 fallback_migratetype=0 fragmenting=1 change_ownership=1
+              reader-1001    [000] .....     1.234567: mark_victim: pid=1003 comm=hog total-vm=1024kB anon-rss=1024kB file-rss:0kB shmem-rss:0kB uid=0 pgtables=0kB oom_score_adj=0
+              reader-1001    [000] .....     1.254567: writeback_congestion_wait: usec_timeout=0 usec_delayed=20000
+              reader-1001    [000] .....     1.254567: mm_vmscan_throttled: nid=0 usec_timeout=0 usect_delayed=20000 reason=VMSCAN_THROTTLE_NOPROGRESS
+              reader-1001    [000] .....     1.254567: wait: function=folio_wait_locked usec_delayed=20000 within=limit_reclaim>super-block_shrinker ended_by=timeout futile=0
+              reader-1001    [000] .....     1.234567: page_refaulted: ino=1 folio=0000000100000011 ofs=69632 pages=4 nid=0 order=2 reason=activated:_distance_within_the_active_list
     ");
 }

@@ -1,0 +1,190 @@
+//! Events as the text of a kernel's `trace` file, for programs that read ftrace.
+//!
+//! A line is written as `trace_print_context` in `kernel/trace/trace_output.c` does, with the marks of
+//! `trace_print_lat_fmt`, and an event as its `TP_printk` does ([`super::tracepoints`]). What lasted is written when
+//! it was over, as a kernel does. Three things are ours: threads are numbered here, each file gets an inode
+//! number when it first comes up, told in a comment, and comments at the head say what the recording does not hold.
+//!
+//! Left out: counters, which have no tracepoints, and all that a recording knows without events.
+
+use std::fmt::Write;
+
+use recording::{Chunk, Event, NameId, Names, Recording};
+
+use super::tracepoints::Tracepoint;
+use super::{ByName, Threads};
+
+/// `TASK_COMM_LEN` without the end of the text.
+const COMM_MAX: usize = 15;
+
+/// What stands above the events of a kernel's `trace` file (`print_func_help_header_irq`).
+const HEAD: &str = "\
+# tracer: nop
+#
+#                                _-----=> irqs-off/BH-disabled
+#                               / _----=> need-resched
+#                              | / _---=> hardirq/softirq
+#                              || / _--=> preempt-depth
+#                              ||| / _-=> migrate-disable
+#                              |||| /     delay
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+#              | |         |   |||||     |         |
+";
+
+/// What a reader has to know of what stands below.
+const TOLD: &str = "\
+# Formats are those of Linux 6.12. What the recording does not hold is 0, or `unknown` where a word stands:
+# CPUs, pfn, page, gfp_flags, timeouts, and of reclaim nr_dirty to nr_unmap_fail and what shrinkers were to scan.
+# folio is no address: its first half is the inode number, the second the place in the file in pages.
+# Names without a tracepoint are pagetide's own: wait, page_*, memcg_low, watermark_boost.
+";
+
+/// The text of a run's events.
+#[derive(Debug)]
+pub(super) struct FtraceText {
+    out: String,
+    threads: Threads,
+    /// By name: `comm-pid` as it begins a line.
+    tasks: ByName<String>,
+    tracepoints: ByName<Tracepoint>,
+    /// By name: the inode number of the file.
+    inodes: ByName<u64>,
+    files: u64,
+    /// Whom the OOM killer took, and when: events have no name of a victim.
+    victims: Vec<(u64, String)>,
+}
+
+impl FtraceText {
+    /// The head of the text of `recording`.
+    pub(super) fn new(recording: &Recording) -> Self {
+        let Recording { workload, kernel, backend, seed, .. } = recording;
+        let run =
+            format!("# {workload} on {kernel} ({backend}), seed {seed}, by pagetide\n").replace('\r', " ");
+        Self {
+            out: format!("{HEAD}{run}{TOLD}"),
+            threads: Threads::default(),
+            tasks: ByName::default(),
+            tracepoints: ByName::default(),
+            inodes: ByName::default(),
+            files: 0,
+            victims: recording.oom_kills.iter().map(|kill| (kill.at_ns, kill.task.clone())).collect(),
+        }
+    }
+
+    /// Adds events, which follow those of the chunk before.
+    pub(super) fn events(&mut self, chunk: &Chunk, names: &Names) {
+        for event in &chunk.events {
+            self.line(event, names);
+        }
+    }
+
+    /// The bytes that have come since the last call.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out).into_bytes()
+    }
+
+    fn line(&mut self, event: &Event, names: &Names) {
+        let file = event.file.map(|file| (names.text(file), self.inode(file, names)));
+        let name = names.text(event.event);
+        let tracepoint = *self.tracepoints.place(event.event).get_or_insert_with(|| Tracepoint::of(name));
+        self.context(event, names);
+        let about = About { event, names, file };
+        if tracepoint == Tracepoint::MarkVictim {
+            let victim = self.victims.iter().find(|(at, _)| *at == event.time_ns);
+            let victim = victim.map_or("unknown", |(_, task)| task);
+            let thread = self.threads.number(victim);
+            let kb = event.value.unwrap_or(0).saturating_mul(4);
+            let comm = comm(victim);
+            writeln!(
+                self.out,
+                "mark_victim: pid={} comm={comm} total-vm={kb}kB anon-rss={kb}kB file-rss:0kB shmem-rss:0kB \
+                 uid=0 pgtables=0kB oom_score_adj=0",
+                thread.tid
+            )
+        } else {
+            tracepoint.write(&about, &mut self.out)
+        }
+        .expect("memory takes every write");
+    }
+
+    /// Task, CPU, marks and time of an event.
+    fn context(&mut self, event: &Event, names: &Names) {
+        let Self { threads, tasks, out, .. } = self;
+        // What no task did is done on top of the idle one, in an interrupt.
+        let (task, marks) = match event.task {
+            None => ("          <idle>-0      ", "d.h.."),
+            Some(task) => {
+                let text = tasks.place(task).get_or_insert_with(|| {
+                    let name = names.text(task);
+                    format!("{:>16}-{:<7}", comm(name), threads.number(name).tid)
+                });
+                (text.as_str(), ".....")
+            }
+        };
+        let micros = event.time_ns.saturating_add(event.duration_ns) / 1000;
+        let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
+        write!(out, "{task} [000] {marks} {seconds:5}.{micros:06}: ").expect("memory takes every write");
+    }
+
+    fn inode(&mut self, file: NameId, names: &Names) -> u64 {
+        let Self { inodes, files, out, .. } = self;
+        *inodes.place(file).get_or_insert_with(|| {
+            let name = names.text(file);
+            if device(name).is_some() {
+                return 0;
+            }
+            *files += 1;
+            writeln!(out, "# inode {files:x} is {}", one_line(name)).expect("memory takes every write");
+            *files
+        })
+    }
+}
+
+/// An event with what its numbers mean.
+pub(super) struct About<'a> {
+    pub(super) event: &'a Event,
+    pub(super) names: &'a Names,
+    /// Its file and inode number.
+    pub(super) file: Option<(&'a str, u64)>,
+}
+
+impl About<'_> {
+    /// The reason, as long as there is one.
+    pub(super) fn reason(&self) -> &str {
+        self.event.reason.map_or("unknown", |reason| self.names.text(reason))
+    }
+
+    /// A reason or a path as one word.
+    pub(super) fn word(&self, name: Option<NameId>) -> String {
+        name.map_or_else(|| "unknown".to_owned(), |name| word(self.names.text(name)))
+    }
+
+    /// The folio that stands for page and file.
+    pub(super) fn folio(&self) -> String {
+        let inode = self.file.map_or(0, |(_, inode)| inode);
+        format!("{:08x}{:08x}", inode & 0xffff_ffff, self.event.page.unwrap_or(0) & 0xffff_ffff)
+    }
+}
+
+/// The number of the disk that a file stands for, if it does.
+pub(super) fn device(file: &str) -> Option<u32> {
+    file.strip_prefix("block device ")?.parse().ok()
+}
+
+/// What divides nothing: readers take words apart at blanks.
+pub(super) fn word(text: &str) -> String {
+    text.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A task's name as a kernel has it: its first fifteen bytes.
+fn comm(name: &str) -> String {
+    let mut end = name.len().min(COMM_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    word(&name[..end])
+}
