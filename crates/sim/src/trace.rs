@@ -238,7 +238,7 @@ impl Log {
     /// it is about this very page.
     #[inline]
     fn joins(&mut self, now: Nanos, by: TaskId, event: TraceEvent, page: PageId) -> bool {
-        for EventRow { at, task, what } in self.rows.iter_mut().rev().take(ROWS_LOOKED_AT) {
+        for EventRow { at, task, what, .. } in self.rows.iter_mut().rev().take(ROWS_LOOKED_AT) {
             if *at != now || *task != by {
                 return false;
             }
