@@ -12,6 +12,7 @@ use crate::judge::{Change, Side, TestsTold};
 use crate::limits::{limits_markdown, limits_text};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
+use crate::pressure::pressure_of_groups;
 use crate::printed::{printed, printed_markdown};
 use crate::table::{Align, Table, clean};
 use crate::view::View;
@@ -48,6 +49,7 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
     text += &separated(limits_text(&view.limits, width));
     text += &separated(printed(groups, width));
     text += &separated(findings(groups, view.all, width));
+    text += &separated(pressure_of_groups(groups, width));
     text += &separated(blocked(groups, view.all, width));
     if view.all {
         text += &in_full(&compared.rest, groups, width);
