@@ -8,6 +8,7 @@
 mod ablations;
 mod comparing;
 mod events;
+mod explain;
 mod grids;
 mod inode_storm;
 mod killed;

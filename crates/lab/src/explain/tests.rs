@@ -105,7 +105,7 @@ fn evictions_and_files_add_up_to_the_counters() {
         list.as_array().unwrap().iter().map(|row| row[key].as_u64().unwrap()).sum()
     };
     let reclaimed = vmstat("pgsteal_kswapd") + vmstat("pgsteal_direct");
-    assert!(reclaimed > 100_000, "{reclaimed} pages");
+    assert!(reclaimed > 50_000, "{reclaimed} pages");
     assert_eq!(sum(&json["evictions"]["cells"], "pages"), reclaimed);
     assert_eq!(sum(&json["evictions"]["by"], "pages"), reclaimed);
     assert_eq!(sum(&json["files"], "reclaimed"), reclaimed);
