@@ -216,6 +216,14 @@ pub enum LabError {
     /// A file that is there already.
     #[error("`{}` exists already", .0.display())]
     FileExists(PathBuf),
+    /// A figure that the recordings have nothing for.
+    #[error("there is no figure{} to draw of these recordings", name.as_ref().map_or_else(String::new, |name| format!(" `{name}`")))]
+    NoFigure {
+        /// What was asked for.
+        name: Option<String>,
+        /// Those that there are.
+        figures: Vec<String>,
+    },
     /// A result that cannot be written.
     #[error("cannot write {what}")]
     Unwritable {
@@ -227,6 +235,9 @@ pub enum LabError {
     /// A recording cannot be read or written.
     #[error(transparent)]
     Recording(#[from] recording::RecordingError),
+    /// A recording that could not be written when its run had ended; it is not lost to who asked for it.
+    #[error("{1}")]
+    NotKept(Box<recording::Recording>, recording::RecordingError),
     /// The recordings cannot be put side by side.
     #[error(transparent)]
     Report(#[from] report::ReportError),
@@ -336,7 +347,7 @@ impl LabError {
             Self::Value(problem) => problem.hint(),
             Self::File { source, .. } => source.hint(),
             Self::Machine { hint, .. } | Self::Run { hint, .. } | Self::Host { hint, .. } => hint.clone(),
-            Self::Recording(error) => Some(error.hint().to_owned()),
+            Self::Recording(error) | Self::NotKept(_, error) => Some(error.hint().to_owned()),
             Self::Report(error) => Some(error.hint().to_owned()),
             Self::Trace { source, .. } => source.hint(),
             Self::Unreadable { source, .. } => unreadable_hint(source).map(str::to_owned),
@@ -349,6 +360,7 @@ impl LabError {
             }),
             Self::FailIf(error) => error.hint(),
             Self::SeveralRecordings { first, .. } => Some(format!("name one, such as `{}`", first.display())),
+            Self::NoFigure { figures, .. } => Some(figures_hint(figures)),
             Self::Invariant { command, .. } => {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
             }
@@ -429,6 +441,14 @@ impl LabError {
             Self::FailIf(crate::fail_if::FailIfError::Crossed { .. }) => Class::Limit,
             _ => Class::Input,
         }
+    }
+}
+
+/// Which figures there are.
+fn figures_hint(figures: &[String]) -> String {
+    match figures {
+        [] => "they have no readings over time, no samples and no waits".to_owned(),
+        figures => format!("there are {}", figures.join(", ")),
     }
 }
 

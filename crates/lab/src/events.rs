@@ -2,7 +2,7 @@
 //!
 //! | event | what its columns say |
 //! |---|---|
-//! | pages of a file | `cgroup` whom they are charged to, `file`, `page`, `pages`, `order` of the folio |
+//! | pages of a file | `cgroup` whom they are charged to, `file`, `page` the first, `pages` all, `order` of each folio |
 //! | `page_reclaimed`, `page_deactivated`, `page_rotated` | also `by_cgroup` and `priority` of the reclaimer |
 //! | `page_refaulted` | `value`: distance in pages |
 //! | `mm_lru_activate` | what `pgactivate` counts, those that reclaim activates included: these have `by_cgroup` |
@@ -16,6 +16,9 @@
 //! | `oom_kill` | `cgroup` of the victim, `by_cgroup` at its limit, `value`: anonymous pages |
 //! | `wait` | begin and length; `value`: 0 woken, 1 timed out, 2 timed out and nothing could have come |
 //! | `block_rq_*` | `file`: the device, `page` there, `value`: bytes; the completion has begin and length |
+//!
+//! An event of pages is what became of all of them at one instant, where they lie one behind the other; so there
+//! are `pages` >> `order` folios.
 //!
 //! Left out: the name of a victim, which [`recording::Recording::oom_kills`] has.
 
@@ -159,11 +162,15 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = blank.event(self.name(Name::BlockRqComplete));
                 lasted(self.request(event, device, kind, offset, len), spent.get())
             }
-            What::Kernel(event) => self.kernel(blank, row.task, event, names),
+            What::Kernel(event) => self.reclaim(blank, row.task, event, names),
+            What::Pages { event, folios } => {
+                let event = self.pages(blank, event, names);
+                Event { pages: event.pages * folios, ..event }
+            }
         })
     }
 
-    fn kernel(&mut self, blank: Blank, task: TaskId, event: TraceEvent, names: &EventNames) -> Event {
+    fn pages(&mut self, blank: Blank, event: TraceEvent, names: &EventNames) -> Event {
         match event {
             TraceEvent::FilemapAdd { page } => self.page(blank, Name::FilemapAddToPageCache, page, names),
             TraceEvent::FilemapDelete { page, reason } => {
@@ -202,7 +209,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = self.page(blank, Name::PageRefaulted, page, names);
                 Event { reason: Some(self.reason(reason)), value: Some(signed(distance)), ..event }
             }
-            other => self.reclaim(blank, task, other, names),
+            other => unreachable!("{other:?} is about no page"),
         }
     }
 

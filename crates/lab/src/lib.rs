@@ -29,6 +29,7 @@
 //! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
 //! | `differences.rs` | what distinguishes recordings that are put side by side |
 //! | `view.rs` | what a report of a workload shows first |
+//! | `page.rs` | what the page of a workload asks and tells; pages as files |
 //! | `trace.rs` | a recording as a trace for other programs |
 //! | `folders.rs` | folders of several recordings, written and read |
 //! | `explain.rs` | what is to be explained: recordings, or a run that is made for it |
@@ -67,6 +68,7 @@ mod lacks;
 pub mod mmtests;
 pub mod names;
 pub mod numbers;
+pub mod page;
 pub mod real;
 pub mod replay;
 pub mod resolve;
@@ -84,7 +86,7 @@ pub use batch::{Batch, Control, Ended, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
 pub use heat::heat;
-pub use kept::KeepEvents;
+pub use kept::KeepRuns;
 pub use linux::Told;
 pub use mm::base::event::Detail;
 pub use real::HostPolicy;

@@ -4,7 +4,7 @@
 //! each measure, main effects and interactions ([`effects`]), with what they mean in words; at the end the
 //! commands that make each row again. Left out: effects on counters, which `--format csv` has for each run.
 
-mod effects;
+pub(crate) mod effects;
 
 use recording::Recording;
 use serde_json::{Value, json};

@@ -9,6 +9,7 @@ use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::findings::{all_counters, findings, waited_table};
 use crate::histogram::histogram;
 use crate::judge::{Change, Side, TestsTold};
+use crate::latency::{latencies, wait_lengths};
 use crate::limits::{limits_markdown, limits_text};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
@@ -47,6 +48,10 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
     }
     text += &separated(limits_text(&view.limits, width));
     text += &separated(printed(groups, width));
+    let long = latencies(groups, view);
+    if !long.is_empty() {
+        text += &format!("\n{}", long.to_text(width));
+    }
     text += &separated(findings(groups, view.all, width));
     text += &separated(blocked(groups, view.all, width));
     if view.all {
@@ -84,6 +89,10 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
     text += &lines(&compared.first);
     text += &separated(limits_markdown(&view.limits));
     text += &separated(printed_markdown(groups));
+    let long = latencies(groups, view);
+    if !long.is_empty() {
+        text += &format!("\n{}", long.to_markdown());
+    }
     let waited = waited_table(groups, view.all);
     if !waited.is_empty() {
         text += &format!("\n{}", waited.to_markdown());
@@ -194,7 +203,7 @@ fn table(rows: &Rows, groups: &[Group<'_>]) -> Table {
 }
 
 /// How to read the table: what the spread is, what was tested and what was not.
-fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
+pub(crate) fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
     let changes = || rows.rows.iter().flat_map(|row| row.changes.iter().map(|(change, _)| change));
     let any_exact = changes().any(|change| matches!(change, Change::Exact(_)));
     let runs = groups.iter().map(|group| group.recordings.len()).max().unwrap_or(0);
@@ -253,6 +262,10 @@ fn in_full(rest: &Rows, groups: &[Group<'_>], width: usize) -> String {
         for line in footer(rest, groups) {
             text += &paragraph(&line, width, 2);
         }
+    }
+    let waited = wait_lengths(groups);
+    if !waited.is_empty() {
+        text += &format!("\n{}", waited.to_text(width));
     }
     let histogram = histogram(groups);
     if !histogram.is_empty() {

@@ -4,7 +4,7 @@
 //! both are views of the same recordings as [`to_json`], [`to_csv`] and [`to_markdown`]. A [`View`]
 //! says how wide, how much, and which measures matter most; a plain width stands for one that has
 //! all metrics and no more.
-//! [`mmtests_text`] is the table of the field's reference suite. [`measure`] knows which way of
+//! [`html::Page`] is the page to look at, with figures. [`mmtests_text`] is the table of the field's reference suite. [`measure`] knows which way of
 //! a measure is the good one; [`number`] writes numbers with as many digits as they deserve.
 //!
 //! Deliberately absent: I/O (every function returns a `String`), colour, clocks, and any
@@ -20,7 +20,9 @@ mod findings;
 mod grid;
 pub mod heat;
 mod histogram;
+pub mod html;
 mod judge;
+mod latency;
 mod limits;
 mod list;
 pub mod measure;
