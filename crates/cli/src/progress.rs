@@ -62,7 +62,9 @@ impl RunProgress {
                         let (number, seed) = (index + 1, run.scenario.seed.0);
                         let line = if run.scenario.backend == Backend::Sim {
                             let speed = simulated.as_secs_f64() / wall.as_secs_f64().max(1e-9);
-                            format!("{simulated} simulated in {wall} ({speed:.0} times as fast)")
+                            let speed =
+                                if speed < 10.0 { format!("{speed:.1}") } else { format!("{speed:.0}") };
+                            format!("{simulated} simulated in {wall} ({speed} times as fast)")
                         } else {
                             format!("ran for {wall}")
                         };
@@ -72,7 +74,7 @@ impl RunProgress {
                 }
             }
         };
-        Self { bar, control: Control { stop: stop_flag(), observer: Arc::new(observer), host, events: None } }
+        Self { bar, control: Control { stop: stop_flag(), observer: Arc::new(observer), host, kept: None } }
     }
 
     pub(crate) fn done(&self) {
@@ -114,7 +116,7 @@ impl ReplayBar {
                 observed.suspend(|| tell.note(&line));
             }
         };
-        Self { bar, control: ReplayControl { stop: stop_flag(), observer: Arc::new(observer), events: None } }
+        Self { bar, control: ReplayControl { stop: stop_flag(), observer: Arc::new(observer), kept: None } }
     }
 
     pub(crate) fn done(&self) {

@@ -235,6 +235,9 @@ pub enum LabError {
     /// A recording cannot be read or written.
     #[error(transparent)]
     Recording(#[from] recording::RecordingError),
+    /// A recording that could not be written when its run had ended; it is not lost to who asked for it.
+    #[error("{1}")]
+    NotKept(Box<recording::Recording>, recording::RecordingError),
     /// The recordings cannot be put side by side.
     #[error(transparent)]
     Report(#[from] report::ReportError),
@@ -344,7 +347,7 @@ impl LabError {
             Self::Value(problem) => problem.hint(),
             Self::File { source, .. } => source.hint(),
             Self::Machine { hint, .. } | Self::Run { hint, .. } | Self::Host { hint, .. } => hint.clone(),
-            Self::Recording(error) => Some(error.hint().to_owned()),
+            Self::Recording(error) | Self::NotKept(_, error) => Some(error.hint().to_owned()),
             Self::Report(error) => Some(error.hint().to_owned()),
             Self::Trace { source, .. } => source.hint(),
             Self::Unreadable { source, .. } => unreadable_hint(source).map(str::to_owned),

@@ -2,7 +2,7 @@
 //!
 //! | event | what its columns say |
 //! |---|---|
-//! | pages of a file | `cgroup` whom they are charged to, `file`, `page`, `pages`, `order` of the folio |
+//! | pages of a file | `cgroup` whom they are charged to, `file`, `page` the first, `pages` all, `order` of each folio |
 //! | `page_reclaimed`, `page_deactivated`, `page_rotated` | also `by_cgroup` and `priority` of the reclaimer |
 //! | `page_refaulted` | `value`: distance in pages |
 //! | `mm_lru_activate` | what `pgactivate` counts, those that reclaim activates included: these have `by_cgroup` |
@@ -16,6 +16,12 @@
 //! | `oom_kill` | `cgroup` of the victim, `by_cgroup` at its limit, `value`: anonymous pages |
 //! | `wait` | begin and length; `value`: 0 woken, 1 timed out, 2 timed out and nothing could have come |
 //! | `block_rq_*` | `file`: the device, `page` there, `value`: bytes; the completion has begin and length |
+//!
+//! An event of pages is what became of all of them at one instant, where they lie one behind the other; so there
+//! are `pages` >> `order` folios.
+//!
+//! What has an end has its length by the time of its task, that is with CPU time that it has charged and that has not
+//! passed, as time in sections is; its begin is so much before the end, which may be a little after that of the `_begin`.
 //!
 //! Left out: the name of a victim, which [`recording::Recording::oom_kills`] has.
 
@@ -138,7 +144,8 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
     }
 
     fn event(&mut self, row: &EventRow, names: &EventNames) -> Option<Event> {
-        let blank = Blank { time_ns: row.at.get(), task: self.task(row.task, names) };
+        let own_ns = row.at.get() + u64::from(row.owed);
+        let blank = Blank { time_ns: row.at.get(), own_ns, task: self.task(row.task, names) };
         Some(match row.what {
             What::FileIs { mapping, file } => {
                 let name = self.names.intern(names.file(file));
@@ -159,11 +166,15 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = blank.event(self.name(Name::BlockRqComplete));
                 lasted(self.request(event, device, kind, offset, len), spent.get())
             }
-            What::Kernel(event) => self.kernel(blank, row.task, event, names),
+            What::Kernel(event) => self.reclaim(blank, row.task, event, names),
+            What::Pages { event, folios } => {
+                let event = self.pages(blank, event, names);
+                Event { pages: event.pages * folios, ..event }
+            }
         })
     }
 
-    fn kernel(&mut self, blank: Blank, task: TaskId, event: TraceEvent, names: &EventNames) -> Event {
+    fn pages(&mut self, blank: Blank, event: TraceEvent, names: &EventNames) -> Event {
         match event {
             TraceEvent::FilemapAdd { page } => self.page(blank, Name::FilemapAddToPageCache, page, names),
             TraceEvent::FilemapDelete { page, reason } => {
@@ -202,7 +213,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = self.page(blank, Name::PageRefaulted, page, names);
                 Event { reason: Some(self.reason(reason)), value: Some(signed(distance)), ..event }
             }
-            other => self.reclaim(blank, task, other, names),
+            other => unreachable!("{other:?} is about no page"),
         }
     }
 
@@ -219,7 +230,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 Event { pages: nr_scanned, value: Some(i64::from(nr_deactivated)), ..event }
             }
             TraceEvent::ShrinkSlabStart { nid, memcg, shrinker, scan } => {
-                self.begun.insert((task, Lasting::Shrinker), blank.time_ns);
+                self.begun.insert((task, Lasting::Shrinker), blank.own_ns);
                 let event = blank.event(self.name(Name::ShrinkSlabStart));
                 let event = self.shrunk(event, nid, memcg, scan, names);
                 Event { reason: Some(self.word(shrinker_name(shrinker))), ..event }
@@ -229,10 +240,10 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = self.shrunk(event, nid, memcg, scan, names);
                 let reason = Some(self.word(shrinker_name(shrinker)));
                 let event = Event { reason, value: Some(signed(total_scan)), ..event };
-                self.ended(event, task, Lasting::Shrinker)
+                self.ended(event, blank, task, Lasting::Shrinker)
             }
             TraceEvent::VmscanReclaimBegin { order, memcg } => {
-                self.begun.insert((task, Lasting::Reclaim), blank.time_ns);
+                self.begun.insert((task, Lasting::Reclaim), blank.own_ns);
                 let is_limit = memcg != MemcgId::ROOT.0;
                 let name =
                     if is_limit { Name::VmscanMemcgReclaimBegin } else { Name::VmscanDirectReclaimBegin };
@@ -246,7 +257,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = blank.event(self.name(name));
                 let by_cgroup = Some(self.cgroup(MemcgId(memcg), names));
                 let event = Event { by_cgroup, value: Some(signed(nr_reclaimed)), ..event };
-                self.ended(event, task, Lasting::Reclaim)
+                self.ended(event, blank, task, Lasting::Reclaim)
             }
             TraceEvent::MemcgProtected { memcg, nid, reason, scan } => {
                 let event = blank.event(self.name(Name::MemcgLow));
@@ -290,7 +301,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 lasted(Event { node: Some(nid.0), ..event }, duration * 1000)
             }
             TraceEvent::CompactionBegin { nid, zone: _, order, sync } => {
-                self.begun.insert((task, Lasting::Compaction), blank.time_ns);
+                self.begun.insert((task, Lasting::Compaction), blank.own_ns);
                 let event = blank.event(self.name(Name::CompactionBegin));
                 let reason = Some(self.word(if sync { "sync" } else { "async" }));
                 Event { node: Some(nid.0), order: Some(order.0), reason, ..event }
@@ -299,7 +310,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = blank.event(self.name(Name::CompactionEnd));
                 let (reason, value) = (Some(self.word(status)), Some(signed(moved)));
                 let event = Event { node: Some(nid.0), order: Some(order.0), reason, value, ..event };
-                self.ended(event, task, Lasting::Compaction)
+                self.ended(event, blank, task, Lasting::Compaction)
             }
             TraceEvent::MarkVictim { memcg, target, anon_pages } => {
                 let event = blank.event(self.name(Name::OomKill));
@@ -359,10 +370,10 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
         }
     }
 
-    /// What ends now lasted since it was begun.
-    fn ended(&mut self, event: Event, task: TaskId, what: Lasting) -> Event {
+    /// What ends now lasted since it was begun, by the time of its task.
+    fn ended(&mut self, event: Event, blank: Blank, task: TaskId, what: Lasting) -> Event {
         match self.begun.remove(&(task, what)) {
-            Some(begin) => lasted(event, event.time_ns - begin),
+            Some(begin) => lasted(event, (blank.own_ns - begin).min(event.time_ns)),
             None => event,
         }
     }
@@ -432,6 +443,8 @@ impl<F> Translator<F> {
 #[derive(Clone, Copy)]
 struct Blank {
     time_ns: u64,
+    /// The time as the task has it: with what it owes.
+    own_ns: u64,
     task: Option<NameId>,
 }
 

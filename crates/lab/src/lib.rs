@@ -86,7 +86,7 @@ pub use batch::{Batch, Control, Ended, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
 pub use heat::heat;
-pub use kept::KeepEvents;
+pub use kept::KeepRuns;
 pub use linux::Told;
 pub use mm::base::event::Detail;
 pub use real::HostPolicy;

@@ -21,7 +21,8 @@ use crate::balance::with_balance;
 use crate::batch::PlannedRun;
 use crate::counted::{as_counted, phases, since};
 use crate::error::LabError;
-use crate::resolve::guest_mem;
+use crate::resolve::{command, guest_mem, shell_quoted};
+use crate::simulate::machine;
 use crate::waited::{traced, with_waits};
 
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
@@ -206,7 +207,11 @@ pub fn record(
         error => LabError::Host { message: error.to_string(), hint: error.hint() },
     })?;
     let release = recorded.result.kernel_release.clone();
-    let identity = Recording::new(&shown, "record", "host", release, 0);
+    let again = command.iter().map(|word| shell_quoted(&word.to_string_lossy())).collect::<Vec<_>>();
+    let identity = Recording {
+        command: format!("pagetide record -- {}", again.join(" ")),
+        ..Recording::new(&shown, "record", "host", release, 0)
+    };
     Ok((filled(identity, recorded.result), recorded.exit_code))
 }
 
@@ -235,6 +240,7 @@ fn recorded(scenario: &Scenario, label: &str, result: LinuxResult) -> Recording 
         result.kernel_release.clone(),
         scenario.seed.0,
     );
+    let identity = Recording { machine: machine(scenario), command: command(scenario), ..identity };
     Recording { scenario_toml: scenario.to_toml(), ..filled(identity, result) }
 }
 
@@ -252,11 +258,21 @@ fn filled(identity: Recording, result: LinuxResult) -> Recording {
         wall_ns: Some(result.wall_ns),
         ..identity
     };
-    let recording = recording.killed(result.oom_kill.into_iter().map(oom_kill).collect());
+    let recording = with_machine(recording).killed(result.oom_kill.into_iter().map(oom_kill).collect());
     let recording = with_kill(with_balance(recording), None);
     let Some(waits) = result.waits else { return recording };
     let phases = recording.phases_to_the_end();
     with_waits(recording, waits.into_iter().map(|wait| traced(wait, &phases)).collect())
+}
+
+/// This host has no name: its CPUs and memory say what it is.
+fn with_machine(mut recording: Recording) -> Recording {
+    let memory = recording.series.column("mi_MemTotal").and_then(|column| column.first().copied());
+    if let (true, Some(kib)) = (recording.machine.is_empty(), memory) {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        recording.machine = format!("{cpus} CPUs, {kib} kB of memory");
+    }
+    recording
 }
 
 fn oom_kill(kill: linux::OomKill) -> OomKill {

@@ -37,7 +37,7 @@ pub use scenario::{CacheSpec, ReplayScenario, TraceId, command_of, is_replay};
 
 use crate::batch::Ended;
 use crate::error::LabError;
-use crate::kept::KeepEvents;
+use crate::kept::KeepRuns;
 use crate::names::Names;
 use crate::resolve::{Setting, kernel_named, newest_kernel, sysctl_pairs};
 use crate::simulate::{run_recorded, sim_run};
@@ -131,7 +131,7 @@ pub struct ReplayControl {
     /// Called from the threads that replay; must not block for long.
     pub observer: Arc<dyn Fn(ReplayProgress) + Send + Sync>,
     /// Kernels write their recordings while they run, with events; none: whoever called keeps them.
-    pub events: Option<KeepEvents>,
+    pub kept: Option<KeepRuns>,
 }
 
 /// What became of each cache of a plan.
@@ -330,7 +330,12 @@ impl Job<'_> {
                 Recording::new(label, workload, "sim", kernel.to_string(), *seed)
             }
         };
-        (Recording { scenario_toml: scenario.to_toml(), ..recording }, scenario)
+        let machine = match cache {
+            CacheSpec::Policy { .. } => String::new(),
+            CacheSpec::Kernel { machine, mem, .. } => format!("{machine}, {mem} of memory"),
+        };
+        let (scenario_toml, command) = (scenario.to_toml(), scenario.command());
+        (Recording { scenario_toml, machine, command, ..recording }, scenario)
     }
 
     /// Fills in the outcomes of policies, unless stopped.
@@ -454,7 +459,7 @@ impl Job<'_> {
             }
         };
         let (spec, stop) = (build(done), &self.control.stop);
-        let result = match &self.control.events {
+        let result = match &self.control.kept {
             None => run_recorded(&spec, identity, command, stop, move |_| tell()),
             Some(keep) => keep.run(index, &spec, identity, command, stop, move |_| tell()),
         };

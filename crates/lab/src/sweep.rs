@@ -577,7 +577,9 @@ impl SweepPlan {
             _ if places.is_empty() => Vec::new(),
             (Work::Scenarios(runs), SweepControl::Runs(control)) => {
                 let left: Vec<PlannedRun> = places.iter().map(|&place| runs[place].clone()).collect();
-                batch::outcomes(&left, jobs, control, true, keep)?
+                let kept = control.kept.clone().map(|kept| kept.of_places(places.clone()));
+                let control = Control { kept, ..control.clone() };
+                batch::outcomes(&left, jobs, &control, true, keep)?
             }
             (Work::Replays(plan), SweepControl::Replays(control)) => {
                 plan.only(&missing).run(jobs, control, keep)?

@@ -9,9 +9,11 @@ use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::findings::{all_counters, findings, waited_table};
 use crate::histogram::histogram;
 use crate::judge::{Change, Side, TestsTold};
+use crate::latency::{latencies, wait_lengths};
 use crate::limits::{limits_markdown, limits_text};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
+use crate::pressure::pressure_of_groups;
 use crate::printed::{printed, printed_markdown};
 use crate::table::{Align, Table, clean};
 use crate::view::View;
@@ -47,7 +49,12 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
     }
     text += &separated(limits_text(&view.limits, width));
     text += &separated(printed(groups, width));
+    let long = latencies(groups, view);
+    if !long.is_empty() {
+        text += &format!("\n{}", long.to_text(width));
+    }
     text += &separated(findings(groups, view.all, width));
+    text += &separated(pressure_of_groups(groups, width));
     text += &separated(blocked(groups, view.all, width));
     if view.all {
         text += &in_full(&compared.rest, groups, width);
@@ -84,6 +91,10 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
     text += &lines(&compared.first);
     text += &separated(limits_markdown(&view.limits));
     text += &separated(printed_markdown(groups));
+    let long = latencies(groups, view);
+    if !long.is_empty() {
+        text += &format!("\n{}", long.to_markdown());
+    }
     let waited = waited_table(groups, view.all);
     if !waited.is_empty() {
         text += &format!("\n{}", waited.to_markdown());
@@ -253,6 +264,10 @@ fn in_full(rest: &Rows, groups: &[Group<'_>], width: usize) -> String {
         for line in footer(rest, groups) {
             text += &paragraph(&line, width, 2);
         }
+    }
+    let waited = wait_lengths(groups);
+    if !waited.is_empty() {
+        text += &format!("\n{}", waited.to_text(width));
     }
     let histogram = histogram(groups);
     if !histogram.is_empty() {

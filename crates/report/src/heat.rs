@@ -248,8 +248,10 @@ impl HeatBuilder {
     fn access(&mut self, file: NameId, first: u64, pages: u64) {
         let now = self.now;
         let Some(regions) = self.regions(file) else { return };
-        let region = regions.region(first);
-        regions.accessed[region][now] += pages;
+        for page in first..first + pages {
+            let region = regions.region(page);
+            regions.accessed[region][now] += 1;
+        }
         regions.accesses += pages;
     }
 

@@ -22,6 +22,7 @@ pub mod heat;
 mod histogram;
 pub mod html;
 mod judge;
+mod latency;
 mod limits;
 mod list;
 pub mod measure;

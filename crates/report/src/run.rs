@@ -12,6 +12,7 @@ use stats::ops::{OpsRules, ops_rows};
 use crate::Group;
 use crate::blocked::who_blocks;
 use crate::histogram::histogram;
+use crate::latency::{latencies, wait_lengths};
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
 use crate::oom::{in_title, oom_section};
@@ -81,6 +82,7 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         printed_run(recording, width),
         in_full(&|| metrics(recording, &measures.rest, width)),
         in_full(&|| samples(recording, &measures, width)),
+        section(&latencies(&[of_one(recording)], view), width),
         in_full(&|| section(&histogram(&[of_one(recording)]), width)),
         counters(recording, width),
         pressure_line(recording, width),
@@ -88,6 +90,7 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         timeline(recording, width),
         who_waited(recording, view.all, width),
         who_blocks(recording, view.all, width),
+        in_full(&|| section(&wait_lengths(&[of_one(recording)]), width)),
         in_full(&|| by_phase(recording, width)),
         in_full(&|| section(&all_counters(recording), width)),
         in_full(&|| memcg(recording, width)),

@@ -170,7 +170,7 @@ fn several_seeds_give_intervals_and_verdicts() {
       base: pagetide run hot-and-stream --kernel base
       patched: pagetide run hot-and-stream --kernel patched
     ");
-    insta::assert_snapshot!(to_markdown(&groups, 80).unwrap(), @r"
+    insta::assert_snapshot!(to_markdown(&groups, 80).unwrap(), @"
     ## hot-and-stream: base against patched
 
     | metric | unit | base | patched | change [95 %] | verdict |
@@ -180,6 +180,8 @@ fn several_seeds_give_intervals_and_verdicts() {
     | read_latency_us (mean) | µs | 99.4 ± 0.4 | 99.4 ± 0.4 | 0 % | same |
 
     4 paired seeds: mean ± standard deviation; paired t test; intervals and verdicts hold at 95 % over all 2 rows together (Bonferroni)
+
+    a t test takes the mean over runs for normal; 7 runs a side are enough to test without that
 
     without an interval: the difference is the same in all 4 seeds, so judged by size
 

@@ -36,7 +36,7 @@ mod device_model;
 mod elevator;
 mod event;
 mod executor;
-mod handing;
+pub mod handing;
 mod hardware;
 mod machine;
 pub mod machines;

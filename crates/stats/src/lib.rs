@@ -1,8 +1,9 @@
 //! Pure statistics of comparison: what a set of samples says, and whether two sets differ.
 //!
 //! Start with [`describe`] (means and spread), then [`shift`] (the difference of two means by what the samples
-//! allow), which stands on [`difference`] (Welch's and the paired t test) and [`resample`] (bootstrap, permutation). [`factorial`] takes effects and interactions from
-//! runs of every combination. [`multiple`] corrects p values of many questions asked at once.
+//! allow), which stands on [`difference`] (Welch's and the paired t test) and [`resample`] (bootstrap,
+//! permutation). [`percentile`] has tails of latencies, [`factorial`] effects and interactions from runs of every
+//! combination. [`multiple`] corrects p values of many questions asked at once.
 //! [`mmtests`] computes the rows, percentages and stars of the field's reference suite, as two labelled
 //! compatibility modes; [`mmtests_table`] lays them out, and [`ops`] derives that suite's "Ops" rows
 //! from `/proc/vmstat` totals.

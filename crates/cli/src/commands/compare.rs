@@ -8,7 +8,7 @@ use lab::folders::{Loaded, SideBySide, load};
 use lab::{HostPolicy, LabError, PlannedRun, fail_if, view};
 use report::{Grid, Group, Limit, Outcome, View};
 
-use super::{check_events, host_policy, keep_events, request, told_of_runs};
+use super::{check_events, host_policy, keep_runs, request, told_of_runs};
 use crate::args::{CompareArgs, Events, Format, Style, Verbosity};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
@@ -36,7 +36,9 @@ fn compare_folders(args: &CompareArgs, limits: &[Limit], printer: &Printer) -> R
         return Err(Failure::Usage(problem));
     }
     let folders: Vec<PathBuf> = args.subjects.iter().map(PathBuf::from).collect();
-    let SideBySide { columns, warnings } = load(&folders)?;
+    let SideBySide { columns, warnings, mut unfinished } = load(&folders)?;
+    unfinished.extend(warnings);
+    let warnings = unfinished;
     let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
     let told = Told { groups: &groups, grid: None, limits, warnings: &warnings };
     told.print(args, printer)
@@ -97,10 +99,11 @@ fn compare_kernels(
         None => told.print(args, printer),
         Some(error) => {
             // What has finished is shown where it makes a comparison; limits are for all of it.
-            if matches!(error, LabError::Interrupted { .. }) && groups.len() > 1 {
+            let can_go_on = matches!(error, LabError::Interrupted { .. } | LabError::Recording(_));
+            if can_go_on && groups.len() > 1 {
                 Told { limits: &[], ..told }.print(args, printer)?;
             }
-            if let (LabError::Interrupted { .. }, Some(out)) = (&error, &args.out) {
+            if let (true, Some(out)) = (can_go_on, &args.out) {
                 let out = out.display();
                 printer.warning(&format!(
                     "what has finished is in `{out}`; the same command with `--resume` goes on"
@@ -132,7 +135,7 @@ fn run_plan(
     }
     let mut progress = RunProgress::new(plan.len() - done, policy, printer);
     if let Some(folder) = folder.clone() {
-        progress.control.events = keep_events(args.events, move |run| folder.folder_of(run));
+        progress.control.kept = keep_runs(args.events, move |run| folder.folder_of(run));
     }
     let jobs = args.jobs.unwrap_or(0);
     let batch = run_rest(plan, finished, jobs, &progress.control, |index, recording| match &folder {

@@ -1,6 +1,6 @@
 //! `pagetide export`: recordings in the form of another suite.
 
-use lab::folders::{Loaded, load};
+use lab::folders::{Loaded, SideBySide, load};
 use lab::{mmtests, view};
 use report::{Group, Rules};
 
@@ -12,7 +12,8 @@ pub(crate) fn export(args: &ExportArgs, printer: &Printer) -> Result<(), Failure
         ExportForm::Mmtests => Rules::G19,
         ExportForm::MmtestsHead => Rules::Head,
     };
-    let columns = load(&args.folders)?.columns;
+    let SideBySide { columns, unfinished, .. } = load(&args.folders)?;
+    unfinished.iter().for_each(|told| printer.warning(told));
     let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
     let recordings = groups.iter().flat_map(|group| group.recordings.iter().copied());
     let view = view(recordings, printer.width(), true, Vec::new());

@@ -35,8 +35,7 @@ use std::sync::Arc;
 
 use lab::replay::command_of;
 use lab::{
-    Backend, GuestRequest, HostPolicy, KeepEvents, LabError, PlannedRun, Recording, Request, Scenario,
-    Subject,
+    Backend, GuestRequest, HostPolicy, KeepRuns, LabError, PlannedRun, Recording, Request, Scenario, Subject,
 };
 
 use crate::args::{Events, HostArgs, ScenarioArgs, Verbosity};
@@ -128,12 +127,9 @@ fn check_events(which: Events, plan: &[PlannedRun]) -> Result<(), LabError> {
     }
 }
 
-/// The events that runs keep, each in its folder; none if nobody wants any.
-fn keep_events(
-    which: Events,
-    folder: impl Fn(usize) -> PathBuf + Send + Sync + 'static,
-) -> Option<KeepEvents> {
-    which.detail().map(|detail| KeepEvents { detail, folder: Arc::new(folder) })
+/// Runs keep what they leave, each in its folder, while they go, and these events.
+fn keep_runs(which: Events, folder: impl Fn(usize) -> PathBuf + Send + Sync + 'static) -> Option<KeepRuns> {
+    Some(KeepRuns { detail: which.detail(), folder: Arc::new(folder) })
 }
 
 /// How a replay is made again; nothing for other recordings.

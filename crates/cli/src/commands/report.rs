@@ -15,7 +15,8 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
     if args.output.is_some() || args.plot.is_some() {
         return page(args, printer);
     }
-    let loaded = load(&args.folders)?.columns;
+    let SideBySide { columns: loaded, unfinished, .. } = load(&args.folders)?;
+    unfinished.iter().for_each(|told| printer.warning(told));
     let all: Vec<&Recording> = loaded.iter().flat_map(|loaded| &loaded.recordings).collect();
     let text = match args.format {
         Format::Text => {
@@ -40,7 +41,8 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
 
 /// The page and the figure that are asked for.
 fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
-    let SideBySide { columns, warnings } = load(&args.folders)?;
+    let SideBySide { columns, mut warnings, unfinished } = load(&args.folders)?;
+    warnings.extend(unfinished);
     let groups: Vec<Group<'_>> = columns.iter().map(lab::page::group).collect();
     let command = lab::page::command(&args.folders, args.output.as_deref());
     let page = lab::page::page(&groups, lab::page::heats(&columns)?, warnings, command);

@@ -33,7 +33,8 @@ fn of_recordings(args: &StatsArgs, printer: &Printer) -> Result<(), Failure> {
         return Err(Failure::Usage("recordings name their samples; leave `--operation` out".to_owned()));
     }
     let folders: Vec<PathBuf> = args.inputs.iter().map(PathBuf::from).collect();
-    let SideBySide { columns, warnings } = load(&folders)?;
+    let SideBySide { columns, warnings, unfinished } = load(&folders)?;
+    unfinished.iter().for_each(|told| printer.warning(told));
     warnings.iter().for_each(|warning| printer.warning(warning));
     let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
     let recordings = groups.iter().flat_map(|group| group.recordings.iter().copied());

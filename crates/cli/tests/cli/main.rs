@@ -9,6 +9,7 @@
 mod ablations;
 mod comparing;
 mod events;
+mod explain;
 mod grids;
 mod inode_storm;
 mod killed;
@@ -19,6 +20,7 @@ mod old_kernels;
 mod pages;
 mod readers;
 mod real_runs;
+mod recordings;
 mod reference_suite;
 mod refusals;
 mod replays;

@@ -150,7 +150,7 @@ impl Evictions {
         let whose = match whose {
             Whose::Growth(cgroup) => group_name(self.texts.of(Some(cgroup))),
             Whose::Task(task) => home(task).unwrap_or_else(|| without_number(self.texts.of(Some(task)))),
-            Whose::Kswapd => "kswapd".to_owned(),
+            Whose::Kswapd => "nobody known".to_owned(),
         };
         match limit {
             Some(limit) => format!("{whose}, at the limit of {}", self.texts.of(Some(limit))),

@@ -71,6 +71,11 @@ fn text(names: &Names, id: Option<NameId>) -> &str {
     id.map_or("", |id| names.text(id))
 }
 
+/// `, the first of 3 runs`; nothing for the only one.
+fn of_all(count: u64, what: &str) -> String {
+    if count == 1 { String::new() } else { format!(", the first of {count} {what}") }
+}
+
 /// Which page, in words.
 fn page(names: &Names, event: &Event) -> String {
     match (event.file, event.page) {
@@ -111,15 +116,11 @@ impl Moments {
             }
             Kind::Reclaimed => {
                 self.evictions += u64::from(event.pages);
-                self.first_eviction.get_or_insert_with(|| {
-                    (event.time_ns, format!("{} by `{}`", page(names, event), task()))
-                });
+                self.first_eviction.get_or_insert_with(|| (event.time_ns, page(names, event)));
             }
             Kind::Refaulted => {
                 self.refaults += u64::from(event.pages);
-                self.first_refault.get_or_insert_with(|| {
-                    (event.time_ns, format!("{} for `{}`", page(names, event), task()))
-                });
+                self.first_refault.get_or_insert_with(|| (event.time_ns, page(names, event)));
             }
             Kind::OomKill if self.kills.len() < KILLS_MAX => {
                 let whom = for_whom(text(names, event.by_cgroup));
@@ -150,7 +151,10 @@ impl Moments {
         for (node, runs) in self.kswapd() {
             let (count, total) = (runs.count, lasted(runs.total_ns));
             if let Some((at, _)) = runs.first {
-                told.push((at, format!("kswapd{node} wakes, the first of {count} runs of {total} in all")));
+                told.push((
+                    at,
+                    format!("kswapd{node} wakes{}", of_all(count, &format!("runs of {total} in all"))),
+                ));
             }
             if let Some((at, length, _)) = runs.longest.filter(|_| count > 1) {
                 told.push((at, format!("kswapd{node}'s longest run begins: {}", lasted(length))));
@@ -163,7 +167,10 @@ impl Moments {
             if let Some((at, who)) = &runs.first {
                 told.push((
                     *at,
-                    format!("`{who}` reclaims for {whom}, the first of {count} times, {total} and {pages} pages in all"),
+                    format!(
+                        "`{who}` reclaims for {whom}{}",
+                        of_all(count, &format!("times, {total} and {pages} pages in all"))
+                    ),
                 ));
             }
             if let Some((at, length, who)) = runs.longest.as_ref().filter(|_| count > 1) {
@@ -175,24 +182,21 @@ impl Moments {
         }
         let boosts = self.boosts;
         if let Some((at, zone, boost)) = &self.first_boost {
-            told.push((
-                *at,
-                format!("zone {zone} is boosted by {boost} pages, the first of {boosts} boosts"),
-            ));
+            told.push((*at, format!("zone {zone} is boosted by {boost} pages{}", of_all(boosts, "boosts"))));
         }
         if let Some((at, zone, boost)) = self.highest_boost.as_ref().filter(|_| boosts > 1) {
             told.push((*at, format!("the highest boost: {boost} pages, zone {zone}")));
         }
         if let Some((at, what)) = &self.first_eviction {
-            told.push((*at, format!("the first of {} pages is evicted: {what}", self.evictions)));
+            told.push((*at, format!("{what} is evicted{}", of_all(self.evictions, "pages"))));
         }
         if let Some((at, what)) = &self.first_refault {
-            told.push((*at, format!("the first of {} pages comes back: {what}", self.refaults)));
+            told.push((*at, format!("{what} comes back{}", of_all(self.refaults, "pages"))));
         }
         if let Some((at, cgroup)) = &self.first_override {
             told.push((
                 *at,
-                format!("`memory.low` of `{cgroup}` is overridden, the first of {} times", self.overrides),
+                format!("`memory.low` of `{cgroup}` is overridden{}", of_all(self.overrides, "times")),
             ));
         }
         told.extend(

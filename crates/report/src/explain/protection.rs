@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::digest::{Digest, Turns};
 use super::doc::Section;
-use super::summary::bytes;
+use super::summary::{bytes, so_often};
 use crate::table::{Align, Table};
 
 /// What became of a cgroup that is protected.
@@ -82,6 +82,9 @@ impl Protected<'_> {
     fn turns_in_words(&self) -> String {
         match self.turns {
             None => String::new(),
+            Some(Turns { passed: 0, overridden: 0 }) => {
+                " No walk of reclaim found it below its protection.".to_owned()
+            }
             Some(Turns { passed, overridden: 0 }) => {
                 format!(" Reclaim passed it by {} for it.", so_often(passed))
             }
@@ -152,8 +155,8 @@ impl Protected<'_> {
                 )
             }
             Verdict::Overridden => format!(
-                "{head} did not hold: it was overridden {} times, when reclaim found too little elsewhere; {lost}.",
-                self.overridden.unwrap_or(0)
+                "{head} did not hold: it was overridden {}, when reclaim found too little elsewhere; {lost}.",
+                so_often(self.overridden.unwrap_or(0))
             ),
             Verdict::OwnLimit => format!(
                 "{head} did not protect it from its own `memory.max`: protection counts for reclaim from above \
@@ -179,14 +182,6 @@ impl Protected<'_> {
             Verdict::Above => "in part",
             Verdict::Unknown => "not known why",
         }
-    }
-}
-
-fn so_often(times: u64) -> String {
-    match times {
-        0 => "never".to_owned(),
-        1 => "once".to_owned(),
-        times => format!("{times} times"),
     }
 }
 

@@ -13,13 +13,15 @@ use serde_json::{Value, json};
 use super::digest::{Kind, Question, Texts};
 use super::doc::Section;
 use super::evictions::for_whom;
-use super::summary::listed;
+use super::summary::{listed, so_often};
 use crate::number::duration;
 use crate::table::{Align, Table};
 
 /// Rows of the table of files, and of a story, when nobody asks for all.
 const ROWS_MAX: usize = 12;
 const STORY_MAX: usize = 200;
+/// Files of which figures are kept one by one, and anonymous memory.
+const FILES_MAX: usize = 1 << 16;
 /// Events that are kept for a story; those beyond are counted.
 const KEPT_MAX: usize = 1 << 20;
 /// Pages of the asked file whose evictions are counted one by one: 64 GiB of a file.
@@ -28,22 +30,31 @@ const PAGES_MAX: u64 = 1 << 24;
 /// What became of the pages of a file, in pages.
 #[derive(Debug, Default)]
 struct Life {
-    counts: BTreeMap<Kind, u64>,
+    counts: [u64; Kind::OF_A_PAGE],
     /// A page that was evicted, or better: that came back.
     example: Option<(bool, u64)>,
 }
 
 impl Life {
     fn count(&self, kind: Kind) -> u64 {
-        self.counts.get(&kind).copied().unwrap_or(0)
+        self.counts[kind as usize]
     }
+}
+
+/// What happened, why, who did it, for whose sake.
+type Deed = (Kind, Option<NameId>, Option<NameId>, Option<NameId>);
+
+/// Pages to which a deed was done, and at which priorities: the gentlest and the hardest.
+#[derive(Debug, Default)]
+struct Done {
+    pages: u64,
+    priorities: Option<(u8, u8)>,
 }
 
 /// What is gathered of the file that is asked for.
 #[derive(Debug, Default)]
 struct Asked {
-    /// Pages by what happened to them and why, who did it, for whose sake.
-    why: BTreeMap<(Kind, Option<NameId>, Option<NameId>, Option<NameId>), (u64, Option<u8>, Option<u8>)>,
+    deeds: BTreeMap<Deed, Done>,
     /// How often each page was evicted.
     evicted: Vec<u16>,
     /// Distances of refaults by power of two.
@@ -59,12 +70,20 @@ pub(super) struct Stories {
     texts: Texts,
     /// By file; anonymous memory has none.
     lives: BTreeMap<Option<NameId>, Life>,
+    /// Of files beyond [`FILES_MAX`] together.
+    others: Life,
     asked: Asked,
 }
 
 impl Stories {
     pub(super) fn new(question: Question) -> Self {
-        Self { question, texts: Texts::default(), lives: BTreeMap::new(), asked: Asked::default() }
+        Self {
+            question,
+            texts: Texts::default(),
+            lives: BTreeMap::new(),
+            others: Life::default(),
+            asked: Asked::default(),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -76,19 +95,23 @@ impl Stories {
     }
 
     pub(super) fn take(&mut self, names: &Names, kind: Kind, event: &Event) {
-        let life = self.lives.entry(event.file).or_insert_with(|| {
+        let is_asked = |file: &String| event.file.is_some_and(|id| names.text(id) == file);
+        let is_asked = self.question.file.as_ref().is_some_and(is_asked);
+        let has_room = self.lives.len() < FILES_MAX || is_asked || self.lives.contains_key(&event.file);
+        let life = if has_room {
             self.texts.keep(names, [event.file]);
-            Life::default()
-        });
-        *life.counts.entry(kind).or_default() += u64::from(event.pages);
+            self.lives.entry(event.file).or_default()
+        } else {
+            &mut self.others
+        };
+        life.counts[kind as usize] += u64::from(event.pages);
         if let (Kind::Reclaimed | Kind::Refaulted, Some(page)) = (kind, event.page) {
             let better = kind == Kind::Refaulted;
             if life.example.is_none_or(|(good, _)| better && !good) {
                 life.example = Some((better, page));
             }
         }
-        let is_asked = |file: &String| event.file.is_some_and(|id| names.text(id) == file);
-        if self.question.file.as_ref().is_some_and(is_asked) {
+        if is_asked {
             self.ask(names, kind, event);
         }
     }
@@ -97,11 +120,11 @@ impl Stories {
         self.texts.keep(names, [Some(event.event), event.task, event.cgroup, event.by_cgroup, event.reason]);
         let asked = &mut self.asked;
         let key = (kind, event.reason, event.task, event.by_cgroup);
-        let (pages, gentlest, hardest) = asked.why.entry(key).or_default();
-        *pages += u64::from(event.pages);
+        let done = asked.deeds.entry(key).or_default();
+        done.pages += u64::from(event.pages);
         if let Some(priority) = event.priority {
-            *gentlest = Some(gentlest.map_or(priority, |most| most.max(priority)));
-            *hardest = Some(hardest.map_or(priority, |least| least.min(priority)));
+            let (gentlest, hardest) = done.priorities.unwrap_or((priority, priority));
+            done.priorities = Some((gentlest.max(priority), hardest.min(priority)));
         }
         let first = event.page.unwrap_or(0);
         if kind == Kind::Reclaimed {
@@ -142,14 +165,6 @@ impl Stories {
     }
 
     fn files(&self, all: bool) -> Section {
-        let mut rows: Vec<_> = self.lives.iter().collect();
-        rows.sort_by_key(|(_, life)| {
-            std::cmp::Reverse((
-                life.count(Kind::Refaulted),
-                life.count(Kind::Reclaimed),
-                life.count(Kind::Added),
-            ))
-        });
         let columns = [
             ("came in", Kind::Added),
             ("accessed", Kind::Accessed),
@@ -158,6 +173,15 @@ impl Stories {
             ("evicted", Kind::Reclaimed),
             ("came back", Kind::Refaulted),
         ];
+        let matters = |life: &Life| columns.iter().any(|(_, kind)| life.count(*kind) > 0);
+        let mut rows: Vec<_> = self.lives.iter().filter(|(_, life)| matters(life)).collect();
+        rows.sort_by_key(|(_, life)| {
+            std::cmp::Reverse((
+                life.count(Kind::Refaulted),
+                life.count(Kind::Reclaimed),
+                life.count(Kind::Added),
+            ))
+        });
         let headings = columns.iter().map(|(heading, _)| ((*heading).to_owned(), Align::Number));
         let name = ("file, in pages".to_owned(), Align::Left);
         let mut table = Table::new(std::iter::once(name).chain(headings)).breaking_names();
@@ -168,6 +192,10 @@ impl Stories {
             table.push(
                 std::iter::once(name).chain(columns.iter().map(|(_, kind)| life.count(*kind).to_string())),
             );
+        }
+        if matters(&self.others) {
+            let figures = columns.iter().map(|(_, kind)| self.others.count(*kind).to_string());
+            table.push(std::iter::once(format!("files beyond the first {FILES_MAX}")).chain(figures));
         }
         let left = rows.len().saturating_sub(shown);
         let more = if left > 0 { format!("{left} more files with `--all`") } else { String::new() };
@@ -189,11 +217,11 @@ impl Stories {
         ];
         let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
         let shown = if all { usize::MAX } else { 3 * ROWS_MAX };
-        for ((kind, reason, task, by), (pages, gentlest, hardest)) in self.asked.why.iter().take(shown) {
-            let priorities = match (gentlest, hardest) {
-                (Some(gentlest), Some(hardest)) if gentlest != hardest => format!("{gentlest} to {hardest}"),
-                (Some(only), _) => only.to_string(),
-                _ => String::new(),
+        for ((kind, reason, task, by), Done { pages, priorities }) in self.asked.deeds.iter().take(shown) {
+            let priorities = match priorities {
+                Some((gentlest, hardest)) if gentlest != hardest => format!("{gentlest} to {hardest}"),
+                Some((only, _)) => only.to_string(),
+                None => String::new(),
             };
             table.push([
                 word(*kind).to_owned(),
@@ -204,7 +232,7 @@ impl Stories {
                 self.texts.of(*reason).to_owned(),
             ]);
         }
-        let left = self.asked.why.len().saturating_sub(shown);
+        let left = self.asked.deeds.len().saturating_sub(shown);
         let more = if left > 0 { format!("{left} more rows with `--all`") } else { String::new() };
         Section::new(format!("the story of `{file}`")).text(self.file_in_words(file)).table(table).text(more)
     }
@@ -217,12 +245,14 @@ impl Stories {
     fn file_in_words(&self, file: &str) -> String {
         let Some(life) = self.life(file) else { return String::new() };
         let (evicted, back) = (life.count(Kind::Reclaimed), life.count(Kind::Refaulted));
+        let [came, accessed, activated, deactivated] =
+            [Kind::Added, Kind::Accessed, Kind::Activated, Kind::Deactivated].map(|kind| life.count(kind));
         let mut text = format!(
-            "{} pages of `{file}` came into memory and were accessed {} times; {} were activated, {} deactivated",
-            life.count(Kind::Added),
-            life.count(Kind::Accessed),
-            life.count(Kind::Activated),
-            life.count(Kind::Deactivated)
+            "Pages of `{file}` came into memory {}, were accessed {}, activated {} and deactivated {}",
+            so_often(came),
+            so_often(accessed),
+            so_often(activated),
+            so_often(deactivated)
         );
         if evicted == 0 {
             return text + "; none was evicted.";
@@ -231,9 +261,23 @@ impl Stories {
         for &times in self.asked.evicted.iter().filter(|&&times| times > 0) {
             *often.entry(times).or_default() += 1;
         }
-        let often: Vec<String> =
-            often.iter().take(5).map(|(times, pages)| format!("{pages} {}", so_often(*times))).collect();
-        text += &format!(", {evicted} evicted ({}), {back} came back", listed(&often));
+        let often: Vec<String> = often
+            .iter()
+            .take(5)
+            .map(|(times, pages)| {
+                format!(
+                    "{pages} {} {}",
+                    if *pages == 1 { "page" } else { "pages" },
+                    so_often(u64::from(*times))
+                )
+            })
+            .collect();
+        text += &format!(
+            "; pages were evicted {} ({}), and came back {}",
+            so_often(evicted),
+            listed(&often),
+            so_often(back)
+        );
         if let Some((distance, _)) = self.asked.distances.iter().max_by_key(|(_, pages)| **pages) {
             let upto = 1_u64.checked_shl(*distance).unwrap_or(u64::MAX);
             text += &format!(", most of them after a distance of {} to {upto} pages", upto / 2);
@@ -281,14 +325,7 @@ impl Stories {
             "" => "the root".to_owned(),
             path => format!("`{path}`"),
         };
-        let by_reclaim = || {
-            let priority =
-                event.priority.map_or_else(String::new, |priority| format!(" at priority {priority}"));
-            let whom = event
-                .by_cgroup
-                .map_or_else(String::new, |by| format!(" for {}", for_whom(self.texts.of(Some(by)))));
-            format!("{whom}{priority}")
-        };
+        let by_reclaim = || self.by_reclaim(event);
         match kind {
             Kind::Added => format!("comes into the page cache, charged to {charged}"),
             Kind::Inserted => format!("is on the {reason} list"),
@@ -309,74 +346,94 @@ impl Stories {
         }
     }
 
+    /// For whose sake reclaim looked at it, and how hard it tried.
+    fn by_reclaim(&self, event: &Event) -> String {
+        let priority = event.priority.map_or_else(String::new, |priority| format!(" at priority {priority}"));
+        let whom = event.by_cgroup.map(|by| format!(" for {}", for_whom(self.texts.of(Some(by)))));
+        whom.unwrap_or_default() + &priority
+    }
+
+    fn task(&self, event: &Event) -> String {
+        match self.texts.of(event.task) {
+            "" => "nobody known".to_owned(),
+            name => format!("`{name}`"),
+        }
+    }
+
     /// The story of one page in a paragraph.
     fn page_in_words(&self, file: &str, page: u64) -> String {
         let events = &self.asked.kept;
         let Some((_, first)) = events.first() else {
             return format!("No event is about page {page} of `{file}`: it never came into memory.");
         };
-        let at = |ns: u64| duration(ns as f64);
-        let task = |event: &Event| match self.texts.of(event.task) {
-            "" => "nobody known".to_owned(),
-            name => format!("`{name}`"),
-        };
+        let came = duration(first.time_ns as f64);
         let mut text = format!(
-            "Page {page} of `{file}` came into memory {} into the run, for {}.",
-            at(first.time_ns),
-            task(first)
+            "Page {page} of `{file}` came into memory {came} into the run, for {}.",
+            self.task(first)
         );
         let evictions: Vec<usize> = (0..events.len()).filter(|&at| events[at].0 == Kind::Reclaimed).collect();
         if evictions.is_empty() {
             text += " It was never evicted.";
         }
         for (number, &index) in evictions.iter().enumerate() {
-            let event = &events[index].1;
-            let before = &events[..index];
-            let last =
-                |kind: Kind| before.iter().rev().find(|(of, _)| *of == kind).map(|(_, event)| event.time_ns);
-            let idle = last(Kind::Accessed).map_or_else(
-                || ", never accessed".to_owned(),
-                |then| format!(", {} after its last access", at(event.time_ns - then)),
-            );
-            let since_in = last(Kind::Added).unwrap_or(0);
-            let deactivated =
-                last(Kind::Deactivated).filter(|&then| then > since_in).map_or_else(String::new, |then| {
-                    format!(" and {} after it was taken off the active list", at(event.time_ns - then))
-                });
-            let by_reclaim = self.in_words(Kind::Reclaimed, event);
-            let by_reclaim = by_reclaim.strip_prefix("is evicted").unwrap_or_default();
             let again = if number == 0 { "It was evicted" } else { "Then it was evicted again" };
-            text += &format!(
-                " {again} by {} {} into the run{by_reclaim}{idle}{deactivated}.",
-                task(event),
-                at(event.time_ns)
-            );
-            let back =
-                events[index..].iter().find(|(kind, _)| *kind == Kind::Refaulted).map(|(_, event)| event);
-            let next = evictions.get(number + 1).map_or(u64::MAX, |&next| events[next].1.time_ns);
-            text += &match back.filter(|back| back.time_ns < next) {
-                Some(back) => format!(
-                    " {} later {} asked for it again, after a distance of {} pages ({}).",
-                    at(back.time_ns - event.time_ns),
-                    task(back),
-                    back.value.unwrap_or(0),
-                    self.texts.of(back.reason)
-                ),
-                None => " Nobody asked for it again.".to_owned(),
-            };
+            let until = evictions.get(number + 1).copied().unwrap_or(events.len());
+            text += &format!(" {again} {}", self.eviction_in_words(index, until));
         }
-        let is_in =
-            events.iter().rev().find(|(kind, _)| matches!(kind, Kind::Added | Kind::Left | Kind::Reclaimed));
-        let end = if is_in.is_some_and(|(kind, _)| *kind == Kind::Added) { "was" } else { "was not" };
+        let is_in = |kind: Kind| matches!(kind, Kind::Added | Kind::Left | Kind::Reclaimed);
+        let last = events.iter().rev().map(|(kind, _)| *kind).find(|&kind| is_in(kind));
+        let end = if last.is_none_or(|kind| kind == Kind::Added) { "was" } else { "was not" };
         text + &format!(" At the end of the run it {end} in memory.")
+    }
+
+    /// Event `index`, an eviction: by whom, why, how long after its last use; and whether it came back before
+    /// event `until`.
+    fn eviction_in_words(&self, index: usize, until: usize) -> String {
+        let (before, event) = (&self.asked.kept[..index], &self.asked.kept[index].1);
+        let ago = |then: u64| duration((event.time_ns - then) as f64);
+        let last =
+            |kind: Kind| before.iter().rev().find(|(of, _)| *of == kind).map(|(_, event)| event.time_ns);
+        let came = last(Kind::Added).unwrap_or(0);
+        let idle = match last(Kind::Accessed) {
+            Some(then) => format!(", {} after its last access", ago(then)),
+            None => ", without an access before".to_owned(),
+        };
+        let off = last(Kind::Deactivated).filter(|&then| then >= came);
+        let off = off.map(|then| format!(" and {} after it was taken off the active list", ago(then)));
+        let why = match self.texts.of(event.reason) {
+            "" => String::new(),
+            reason => format!(" ({reason})"),
+        };
+        let text = format!(
+            "by {} {} into the run{}{why}{idle}{}.",
+            self.task(event),
+            duration(event.time_ns as f64),
+            self.by_reclaim(event),
+            off.unwrap_or_default()
+        );
+        let mut after = self.asked.kept[index..until].iter();
+        match after.find(|(kind, _)| *kind == Kind::Refaulted) {
+            Some((_, back)) => format!(
+                "{text} {} later {} asked for it again, after a distance of {} pages ({}).",
+                duration((back.time_ns - event.time_ns) as f64),
+                self.task(back),
+                back.value.unwrap_or(0),
+                self.texts.of(back.reason)
+            ),
+            None => text + " Nobody asked for it again.",
+        }
     }
 
     /// For programs: figures of all files, and every event of the pages that were asked for.
     pub(super) fn json(&self) -> (Value, Value) {
-        let files = self.lives.iter().map(|(id, life)| {
+        let lives = self.lives.iter().map(|(id, life)| (id.map(|id| self.texts.of(Some(id))), false, life));
+        let others = self.others.counts.iter().any(|&count| count > 0);
+        let others = others.then_some((None, true, &self.others));
+        let files = lives.chain(others).map(|(file, others, life)| {
             let of = |kind| life.count(kind);
             json!({
-                "file": id.map(|id| self.texts.of(Some(id))),
+                "file": file,
+                "others": others,
                 "added": of(Kind::Added),
                 "accessed": of(Kind::Accessed),
                 "activated": of(Kind::Activated),
@@ -405,14 +462,6 @@ impl Stories {
         });
         let asked = self.question.pages.as_ref().map(|_| story.collect::<Vec<_>>());
         (files.collect(), json!(asked))
-    }
-}
-
-fn so_often(times: u16) -> String {
-    match times {
-        1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        times => format!("{times} times"),
     }
 }
 

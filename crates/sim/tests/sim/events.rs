@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use kernel::Filesystem;
 use mm::base::event::{Detail, PageId, Reason, TraceEvent};
-use pagetide_sim::run::{run, run_traced};
+use pagetide_sim::run::{Watch, run, run_watched};
 use pagetide_sim::trace::{EventNames, EventRow, What};
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::Bytes;
@@ -44,8 +44,16 @@ impl Sums {
             assert!(self.last <= row.at.get(), "rows are in order");
             self.last = row.at.get();
             let task = names.task(row.task);
-            if let What::Kernel(event) = row.what {
-                self.kernel(event, task.starts_with("kswapd"), names);
+            match row.what {
+                What::Kernel(event) => self.kernel(event, task.starts_with("kswapd"), names),
+                What::Pages { event, folios } => {
+                    for number in 0..folios {
+                        let first = event.page().expect("it is about pages");
+                        let page = PageId { index: first.index + (number << first.order.0), ..first };
+                        self.kernel(event.of_page(page), task.starts_with("kswapd"), names);
+                    }
+                }
+                _ => {}
             }
         }
     }
@@ -123,7 +131,8 @@ fn listened(spec: &SimRun, detail: Detail) -> (SimResult, Sums) {
     let kept = Rc::clone(&sums);
     let stop = Arc::new(AtomicBool::new(false));
     let sink = move |rows: &[EventRow], names: &EventNames| kept.borrow_mut().take(rows, names);
-    let result = run_traced(spec, stop, |_| {}, detail, sink).unwrap();
+    let watch = Watch { events: Some((detail, Box::new(sink))), ..Watch::default() };
+    let result = run_watched(spec, stop, |_| {}, watch).unwrap();
     (result, sums.take())
 }
 

@@ -111,7 +111,24 @@ fn evicted_once() -> World {
 #[test]
 fn the_story_of_a_page_is_every_event_of_it_in_their_order() {
     let digest = evicted_once().digest(5, asked("hot", 17..=17));
-    insta::assert_snapshot!(digest.stories.sections(false)[0].to_text(100), @"");
+    insta::assert_snapshot!(digest.stories.sections(false)[0].to_text(100), @"
+    the story of page 17 of `hot`
+    Page 17 of `hot` came into memory 10 ms into the run, for `hot`. It was evicted by `kswapd0` 560 ms
+    into the run for the machine at priority 10 (not referenced), 540 ms after its last access and 50 ms
+    after it was taken off the active list. 340 ms later `reread` asked for it again, after a distance
+    of 1234 pages (activated: distance short). At the end of the run it was in memory.
+             at  by       what
+     0.010000 s  hot      comes into the page cache, charged to `A`
+     0.011000 s  hot      is on the inactive list
+     0.011000 s  hot      is accessed: referenced
+     0.020000 s  hot      is accessed: activated
+     0.021000 s  hot      goes to the active list: activated
+     0.510000 s  kswapd0  goes from the active list to the inactive one for the machine at priority 11
+     0.560000 s  kswapd0  is evicted for the machine at priority 10: not referenced
+     0.560000 s  kswapd0  leaves the page cache: reclaimed
+     0.900000 s  reread   is asked for again after 1234 pages: activated: distance short
+     0.900000 s  reread   comes into the page cache, charged to `A`
+    ");
     let (_, story) = digest.stories.json();
     let times: Vec<u64> =
         story.as_array().unwrap().iter().map(|told| told["time_ns"].as_u64().unwrap() / MS).collect();
@@ -135,7 +152,23 @@ fn a_page_that_never_came_and_one_that_never_went_say_so() {
 fn the_story_of_a_file_sums_up_its_pages() {
     let question = Question { file: Some("hot".into()), pages: None };
     let digest = evicted_once().digest(100, question);
-    insta::assert_snapshot!(digest.stories.sections(false)[0].to_text(100), @"");
+    insta::assert_snapshot!(digest.stories.sections(false)[0].to_text(100), @"
+    the story of `hot`
+    Pages of `hot` came into memory twice, were accessed 3 times, activated once and deactivated once;
+    pages were evicted once (1 page once), and came back once, most of them after a distance of 1024 to
+    2048 pages. One of them: `--file hot --page 17`.
+     what                 pages  by       for          at priorities  why
+     came in                  1  hot
+     came in                  1  reread
+     put on a list            1  hot                                  inactive
+     accessed                 2  hot                                  referenced
+     accessed                 1  hot                                  activated
+     activated                1  hot                                  activated
+     deactivated              1  kswapd0  the machine  11
+     evicted                  1  kswapd0  the machine  10             not referenced
+     came back                1  reread                               activated: distance short
+     left the page cache      1  kswapd0                              reclaimed
+    ");
     assert_eq!(digest.unknown_file(), None);
     let other = evicted_once().digest(100, asked("hott", 0..=0));
     assert_eq!(other.unknown_file(), Some(vec!["hot", "stream"]));
@@ -144,7 +177,13 @@ fn the_story_of_a_file_sums_up_its_pages() {
 #[test]
 fn all_files_come_with_a_page_to_ask_for() {
     let digest = evicted_once().digest(100, Question::default());
-    insta::assert_snapshot!(digest.stories.sections(false)[0].to_text(100), @"");
+    insta::assert_snapshot!(digest.stories.sections(false)[0].to_text(100), @"
+    what became of files
+     file, in pages  came in  accessed  activated  deactivated  evicted  came back
+     hot                   2         3          1            1        1          1
+     stream                1         0          0            0        0          0
+    the whole story of a page that was evicted: `--file hot --page 17`
+    ");
 }
 
 /// kswapd takes 300 pages of A while B brings in twice as many as C; a task of C reclaims for itself, and P is at
@@ -174,7 +213,19 @@ fn many_reclaimers() -> World {
 fn who_evicted_whom_is_a_matrix_whose_rows_are_exact() {
     let world = many_reclaimers();
     let digest = world.digest(100, Question::default());
-    insta::assert_snapshot!(digest.evictions().section(false).to_text(110), @"");
+    insta::assert_snapshot!(digest.evictions().section(false).to_text(110), @"
+    who evicted whom, in pages
+     pages of  for B  for C  for C, at the limit of  for nobody known  in all  came back
+                                                  P
+     A           200    107                       0                 5     312          1
+     B             2      1                       0                 0       3          0
+     P/D           0      0                      11                 0      11          0
+    kswapd evicts for those whose pages came in meanwhile; its part is split by that
+     evicted by  for               pages  at priorities
+     kswapd0     the machine         308  12
+     c           the limit of `P`     11  12
+     c           the machine           7  12
+    ");
     let reclaimed = world.names.find("page_reclaimed");
     let pages: u32 =
         world.events.iter().filter(|event| Some(event.event) == reclaimed).map(|event| event.pages).sum();
@@ -191,7 +242,7 @@ fn batches_stand_in_for_pages_that_were_not_recorded() {
     let digest = world.digest(1, Question::default());
     assert!(!digest.has_pages() && !digest.is_empty());
     let json = digest.evictions().json();
-    assert_eq!(json["cells"], json!([{ "of": "A", "for": "kswapd", "pages": 30 }]));
+    assert_eq!(json["cells"], json!([{ "of": "A", "for": "nobody known", "pages": 30 }]));
 }
 
 #[test]
@@ -205,7 +256,20 @@ fn turning_points_stand_in_their_order() {
     world.tell(950, "mm_vmscan_kswapd_wake", "kswapd0");
     world.tell(960, "oom_kill", "stream").page("", 0, "B").by("P", 12);
     let digest = world.digest(3, Question::default());
-    insta::assert_snapshot!(digest.moments.section().to_text(110), @"");
+    insta::assert_snapshot!(digest.moments.section().to_text(110), @"
+    what happened when
+         at  turning point
+     500 ms  kswapd0 wakes, the first of 2 runs of 110 ms in all
+     500 ms  kswapd0's longest run begins: 100 ms
+     505 ms  `stream` reclaims for the machine, the first of 2 times, 13 ms and 64 pages in all
+     505 ms  the longest time that a task reclaims for the machine: `stream`, 9 ms
+     530 ms  `stream` reclaims for the limit of `P`, the first of 1 times, 1 ms and 40 pages in all
+     535 ms  zone DMA32 of node 0 is boosted by 1024 pages
+     540 ms  `memory.low` of `A` is overridden
+     560 ms  page 17 of `hot` is evicted
+     900 ms  page 17 of `hot` comes back
+     960 ms  the OOM killer takes a task of `B` for the limit of `P`
+    ");
 }
 
 #[test]
@@ -218,7 +282,7 @@ fn turns_of_protected_cgroups_are_told_with_their_protection() {
     let low = ("memory.low", 40 << 20);
     let lost = [low, ("pgscan", 70), ("pgsteal", 60), ("events_low", 1)];
     let recording = protected(&lost, &[low], &[10, 38, 20]);
-    insta::assert_snapshot!(protection::sentences(&recording, Some(&digest)).join("\n"), @"");
+    insta::assert_snapshot!(protection::sentences(&recording, Some(&digest)).join("\n"), @"`memory.low` of 40 MiB on cgroup `P/A` did not hold: it was overridden once, when reclaim found too little elsewhere; 60 of its pages were reclaimed, 0 came back. Reclaim passed it by twice for it, and came back once when there was too little elsewhere.");
 }
 
 #[test]

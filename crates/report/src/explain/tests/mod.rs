@@ -72,7 +72,7 @@ fn the_first_line_says_how_long_tasks_waited_for_what_could_not_come() {
     sequential-readers on linux-2.6.32 (sim, seed 1)
 
     Tasks spent 40 ms in waits that nothing could end: 50 % of 80 ms that the allocator and reclaim made tasks wait. It was
-    `reader-1` in phase `read`: 2 times in `congestion_wait` until its timeout, 20 ms each, while nothing was under way that
+    `reader-1` in phase `read`: twice in `congestion_wait` until its timeout, 20 ms each, while nothing was under way that
     could have woken them. All waiting of all tasks, disks included, was 580 ms: 500 ms of 2 tasks `reader-*` in
     `folio_wait_locked`, 50 ms of 2 tasks `reader-*` in `congestion_wait` and 30 ms of `kswapd0` in `congestion_wait`.
     Reclaim freed 1000 pages (3.91 MiB), 10 % of them by tasks themselves in 7 allocation stalls of 20 ms altogether.
@@ -139,7 +139,7 @@ fn what_is_not_known_is_neither_nothing_nor_all() {
     Whether anybody waited for nothing this recording does not tell.
     No task waited for what could not come: of 5 ms that the allocator and reclaim made tasks wait, none was for nothing. All waiting of all tasks, disks included, was 5 ms: 5 ms of `t` in `congestion_wait`.
     How long tasks were in waits that nothing could end is not known for 5 ms of 5 ms that the allocator and reclaim made tasks wait, and none is known to have been for nothing. All waiting of all tasks, disks included, was 5 ms: 5 ms of `t` in `congestion_wait`.
-    Tasks spent 15 ms at least, and 20 ms at most, in waits that nothing could end: 15 % to 20 % of 100 ms that the allocator and reclaim made tasks wait. It was `t` in phase `read`: 2 times in `congestion_wait` until its timeout, 7.5 ms each, while nothing was under way that could have woken them. All waiting of all tasks, disks included, was 100 ms: 100 ms of `t` in `congestion_wait`.
+    Tasks spent 15 ms at least, and 20 ms at most, in waits that nothing could end: 15 % to 20 % of 100 ms that the allocator and reclaim made tasks wait. It was `t` in phase `read`: twice in `congestion_wait` until its timeout, 7.5 ms each, while nothing was under way that could have woken them. All waiting of all tasks, disks included, was 100 ms: 100 ms of `t` in `congestion_wait`.
     Neither the allocator nor reclaim made anybody wait. All waiting of all tasks, disks included, was 5 ms: 5 ms of `t` in `folio_wait_locked`.
     ");
 }
