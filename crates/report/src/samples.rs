@@ -16,7 +16,7 @@ use stats::percentile::of_samples;
 use stats::{shift, shift_of_rates, welch_t_test};
 
 use crate::judge::{LEVEL, TestsTold, method_name};
-use crate::number::{SMALL_PERCENT, percent_with_interval, plain, signed_percent};
+use crate::number::{SMALL_PERCENT, percent_with_interval, plain, signed, signed_percent};
 use crate::table::{Align, Table, clean};
 use crate::wrap::paragraph;
 
@@ -68,7 +68,7 @@ impl<'a> Row<'a> {
         match self.change {
             None if self.is_base => String::new(),
             None => "-".to_owned(),
-            Some(d) if self.base == Some(0.0) => format!("{}", plain(d.difference)),
+            Some(d) if self.base == Some(0.0) => signed(d.difference),
             Some(d) if d.low == d.high => signed_percent(self.percent(d.difference)),
             Some(d) if !(d.low.is_finite() && d.high.is_finite()) => {
                 signed_percent(self.percent(d.difference))
