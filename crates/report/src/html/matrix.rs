@@ -132,19 +132,19 @@ fn finding(row: &Row, groups: &[Group<'_>]) -> String {
     let base = &groups[0].label;
     let said = |group: &Group<'_>| {
         let (wins, pairs) = told(group);
-        format!("on {} in {wins} of {pairs} seeds", group.label)
+        format!("in {wins} of {pairs} seeds on {}", group.label)
     };
     let others = &groups[1..];
     if let [_] | [_, _] = others {
         let said = others.iter().map(said).collect::<Vec<_>>().join(", ");
-        return format!("{name} is {word} than that of {base} {said}");
+        return format!("{name} is {word} than on {base} {said}");
     }
     let always = |group: &&Group<'_>| {
         let (wins, pairs) = told(group);
         wins == pairs && pairs > 0
     };
     let always = others.iter().filter(always).count();
-    format!("{name} is {word} than that of {base} in every seed on {always} of {} kernels", others.len())
+    format!("{name} is {word} than on {base} in every seed on {always} of {} kernels", others.len())
 }
 
 #[cfg(test)]

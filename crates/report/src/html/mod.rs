@@ -19,6 +19,7 @@ mod markup;
 mod matrix;
 mod misses;
 mod page;
+mod readings;
 mod scale;
 mod story;
 mod summary;

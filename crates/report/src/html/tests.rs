@@ -176,7 +176,7 @@ fn a_page_asks_answers_and_says_what_was_not_shown() {
     <main><header>
     <p class="eyebrow">aging · 2 variants · 4 runs</p><h1>Does it stay?</h1>
     <p class="verdict">kept_pages: 110 ± 14 pages on old, 500 pages on new (+355 % [+123, +586]): better. Of 2 headline metrics: 2 better.</p>
-    <p class="not"><b>Not shown: </b>Real kernels (every run is of the model); 1 more metrics, which are below, folded.</p></header>
+    <p class="not"><b>Not shown: </b>Real kernels (every run is of the model); 1 more metric, which is below, folded.</p></header>
     <section class="summary" id="summary">
     <h2>What changed, worst first</h2>
     <table class="summary"><caption><b class="new">new</b> against <b class="base">old</b></caption><thead>
@@ -216,7 +216,7 @@ fn a_page_asks_answers_and_says_what_was_not_shown() {
     <dl class="facts"><dt>n</dt><dd>all waits of all tasks but idle ones; mean of 2 runs</dd><dt>axes</dt><dd>x: ms in a wait, added over all tasks, the same scale for all kernels</dd><dt>how to read this</dt><dd>A bar is the time that tasks spent in one wait of the kernel, named by its function, and in the middle of what. Tasks wait at the same time, so a bar may be longer than the run. Orange is time that could not have ended earlier by anything that was under way.</dd></dl>
     <details class="commands"><summary>reproduce it</summary><ul><li><span>old</span><code class="command">pagetide run aging --kernel old</code></li><li><span>new</span><code class="command">pagetide run aging --kernel new</code></li></ul></details></section>
     <section class="figure" id="seeds">
-    <h2>kept_pages is better than on old on new in 2 of 2 seeds</h2><ul class="legend"><li>[drawn]better, by far</li><li>[drawn]better</li><li>[drawn]as the baseline</li><li>[drawn]worse</li><li>[drawn]worse, by far</li></ul><div class="columns"><div class="column" style="grid-row: span 3">
+    <h2>kept_pages is better than on old in 2 of 2 seeds on new</h2><ul class="legend"><li>[drawn]better, by far</li><li>[drawn]better</li><li>[drawn]as the baseline</li><li>[drawn]worse</li><li>[drawn]worse, by far</li></ul><div class="columns"><div class="column" style="grid-row: span 3">
     <h3>kept_pages</h3>
     <figure class="lane"><figcaption>old</figcaption><div class="plot">[drawn]</div></figure>
     <figure class="lane"><figcaption>new</figcaption><div class="plot">[drawn]</div></figure></div><div class="column" style="grid-row: span 3">
@@ -297,7 +297,7 @@ fn findings_have_the_numbers() {
     What of the file hot was in memory, at least, after it had been read: 0.391 MiB of 2 MiB on old, 1.95 MiB of 2 MiB on new
     pace: median 150, 95th percentile 194 on old; median 600, 95th percentile 650 on new
     Tasks waited in all: 652 ms (futile 402 ms) on old, 262 ms (futile 12 ms) on new
-    kept_pages is better than on old on new in 2 of 2 seeds
+    kept_pages is better than on old in 2 of 2 seeds on new
     kept_pages: 110 ± 14 pages on old, 500 pages on new (+355 % [+123, +586]): better
     ");
 }
@@ -378,7 +378,7 @@ fn one_variant_alone_is_shown_without_a_comparison() {
 fn readings_that_are_too_many_keep_their_extremes() {
     let points: Vec<(f64, f64)> =
         (0..10_000).map(|i| (f64::from(i), if i == 7777 { 5.0 } else { 1.0 })).collect();
-    let drawn = super::story::thinned(points);
+    let drawn = super::readings::thinned(points);
     assert!(drawn.len() < 700, "{}", drawn.len());
     assert!(drawn.contains(&(7777.0, 5.0)) && drawn.contains(&(9999.0, 1.0)));
     assert!(drawn.is_sorted_by(|a, b| a.0 <= b.0));
