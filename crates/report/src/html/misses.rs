@@ -152,13 +152,16 @@ fn finding(curves: &[Curve<'_>]) -> String {
     format!("{} misses {}, {}", curve.name, said(first), said(last))
 }
 
+/// A miss ratio, and whose it is.
+type Missed<'a> = (f64, &'a str);
+
 /// The caches that miss least and most with a size that several have.
-fn ends<'a>(curves: &'a [Curve<'_>], size: f64) -> Option<((f64, &'a str), (f64, &'a str))> {
+fn ends<'a>(curves: &'a [Curve<'_>], size: f64) -> Option<(Missed<'a>, Missed<'a>)> {
     let at = |curve: &'a Curve<'_>| {
         let point = curve.points.iter().find(|point| point.0 == size)?;
         Some((point.1, curve.name.as_str()))
     };
-    let mut of: Vec<(f64, &str)> = curves.iter().filter_map(at).collect();
+    let mut of: Vec<Missed<'_>> = curves.iter().filter_map(at).collect();
     of.sort_by(|a, b| a.0.total_cmp(&b.0)); // stable: the first of equal ones
     if of.len() < 2 { None } else { Some((*of.first()?, *of.last()?)) }
 }

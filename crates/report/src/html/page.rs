@@ -48,7 +48,7 @@ pub(super) fn text(page: &Page<'_>, groups: &[Group<'_>], workload: &str, figure
         "made_by": page.made_by,
         "workload": workload,
         "question": page.question,
-        "runs": runs.iter().map(|run| run_data(run)).collect::<Vec<_>>(),
+        "runs": runs.iter().map(run_data).collect::<Vec<_>>(),
         "figures": figures.iter().map(|f| (f.name.clone(), f.data())).collect::<serde_json::Map<_, _>>(),
     });
     // Nothing in it can end the element that it stands in, or begin another one.
