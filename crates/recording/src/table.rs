@@ -4,7 +4,8 @@
 //! by a dictionary, floats as they are. No clock, no version of a library and no hash order come into it: the
 //! same table gives the same bytes.
 //!
-//! Left out: nested columns, statistics, several groups of rows. Next: [`crate::files`] and [`crate::events`], whose tables these are.
+//! Left out: nested columns, statistics, several groups of rows. Next: [`crate::files`] and
+//! [`crate::events`], whose tables these are.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
