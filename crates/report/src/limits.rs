@@ -263,11 +263,13 @@ impl<'a> On<'a> {
             return (Outcome::Missing, "runs of this column lack it");
         }
         if let Condition::Compared { of: LimitOn::Value, order, .. } = self.limit.condition {
-            let Some(mean) = new.mean() else { return (Outcome::Missing, "no run of this column has it") };
+            let Some(mean) = new.mean() else {
+                return (Outcome::Missing, "no run of this column has it, or samples enough for it");
+            };
             return (crossed(order.holds(mean, self.amount.unwrap_or(0.0))), "");
         }
         let (Some(base), Some(difference)) = (base.mean(), change.difference()) else {
-            return (Outcome::Missing, "a side has no number to compare");
+            return (Outcome::Missing, "a side has no number, or too few samples for it");
         };
         let one_run = matches!(change, Change::OneRun(_));
         let beyond = self.is_beyond(difference, base);
@@ -340,7 +342,7 @@ fn in_unit(amount: Amount, unit: &str) -> Result<f64, &'static str> {
 /// One number of a run.
 enum Number {
     Measure(Measure),
-    /// The sample at this percentile, by nearest rank.
+    /// The sample at this percentile, where there are samples enough for it.
     Percentile(Measure, f64),
     Counter(String),
     OfCgroup(String, String),
@@ -382,11 +384,12 @@ impl Number {
         match self {
             Self::Measure(measure) => measure.value(run),
             Self::Percentile(measure, percent) => {
-                let mut sorted = run.samples.get(&measure.name)?.clone();
-                sorted.sort_by(f64::total_cmp);
-                // 99.9 % of 1000 is a little more than 999 in binary.
-                let rank = (percent / 100.0 * sorted.len() as f64 - 1e-9).ceil() as usize;
-                sorted.get(rank.max(1) - 1).copied()
+                let samples = run.samples.get(&measure.name)?;
+                match *percent {
+                    0.0 => samples.iter().copied().min_by(f64::total_cmp),
+                    100.0 => samples.iter().copied().max_by(f64::total_cmp),
+                    percent => stats::percentile::of_samples(samples, percent),
+                }
             }
             Self::Counter(name) => run.vmstat.get(name).map(|&count| count as f64),
             Self::OfCgroup(path, name) => run.memcg.get(path)?.get(name).map(|&count| count as f64),

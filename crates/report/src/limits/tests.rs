@@ -113,7 +113,10 @@ fn what_a_column_lacks_and_the_baseline_has_is_not_kept() {
     let mut none = base.clone();
     none.iter_mut().for_each(|run| run.metrics.clear());
     let told = outcomes(&none, &base, &limits);
-    assert_eq!(told, [(Outcome::Missing, "a side has no number to compare"), (Outcome::Kept, "")]);
+    assert_eq!(
+        told,
+        [(Outcome::Missing, "a side has no number, or too few samples for it"), (Outcome::Kept, "")]
+    );
 }
 
 #[test]

@@ -56,12 +56,12 @@ fn check_series(result: &SimResult) {
 }
 
 #[test]
-fn a_hot_set_that_does_not_fit_is_under_pressure_and_one_that_does_is_not() {
+fn a_hot_set_that_does_not_fit_is_under_more_pressure_than_one_that_does() {
     let stream = |hot: &str| play("hot-and-stream", "linux-6.12", 64, &[("hot", hot), ("stream", "128M")]);
     let (calm, tight) = (stream("8M"), stream("56M"));
     [&calm, &tight].into_iter().for_each(check_series);
     let [calm, tight] = [&calm, &tight].map(of_machine);
-    assert!(tight.0 > 2 * calm.0 && tight.1 >= calm.1, "{calm:?} {tight:?}");
+    assert!(tight.0 > calm.0 && tight.1 > calm.1, "{calm:?} {tight:?}");
 }
 
 #[test]
@@ -124,8 +124,10 @@ fn a_program_reads_the_pressure_of_the_cgroup_that_thrashes() {
         assert!(tight["some avg10"] > 1.0 && tight["some total"] > 10_000.0, "{tight:?}");
         assert_eq!(tight["some total"], tight["full total"], "it is alone there");
         assert_eq!(wide["some total"], 0.0, "{wide:?}");
-        assert!(machine["some total"] > 0.0 && machine["some total"] <= tight["some total"], "{machine:?}");
-        assert!(machine["full total"] < machine["some total"] / 2.0, "the other one works: {machine:?}");
+        // The other one works on the other CPU: half of what goes on is stalled, by CPU and so of either kind.
+        let machine = (machine["some total"], machine["full total"]);
+        assert!(machine.0 > 0.0 && machine.0 < 0.75 * tight["some total"], "{machine:?} {tight:?}");
+        assert!(machine.1 <= machine.0, "{machine:?}");
         Ok(Outcome::default())
     };
     let (result, _) = verify(&spec, Checks::EveryEvent, story).expect("the story ends well");
