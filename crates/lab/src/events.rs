@@ -2,7 +2,7 @@
 //!
 //! | event | what its columns say |
 //! |---|---|
-//! | pages of a file | `cgroup` whom they are charged to, `file`, `page` the first, `pages` all, `order` of each folio |
+//! | pages of a file | `cgroup` whose they are, `file`, `page` the first, `pages` all, `order` of each folio |
 //! | `page_reclaimed`, `page_deactivated`, `page_rotated` | also `by_cgroup` and `priority` of the reclaimer |
 //! | `page_refaulted` | `value`: distance in pages |
 //! | `mm_lru_activate` | what `pgactivate` counts, those that reclaim activates included: these have `by_cgroup` |
@@ -20,8 +20,9 @@
 //! An event of pages is what became of all of them at one instant, where they lie one behind the other; so there
 //! are `pages` >> `order` folios.
 //!
-//! What has an end has its length by the time of its task, that is with CPU time that it has charged and that has not
-//! passed, as time in sections is; its begin is so much before the end, which may be a little after that of the `_begin`.
+//! What has an end has its length by the time of its task, that is with CPU time that it has charged and that has
+//! not passed, as time in sections is; its begin is so much before the end, which may be a little after that of the
+//! `_begin`.
 //!
 //! Left out: the name of a victim, which [`recording::Recording::oom_kills`] has.
 
