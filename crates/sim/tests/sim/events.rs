@@ -250,10 +250,11 @@ const FRAGMENT_STALL: &str = "linux-4.20-rc1+nofragment+watermark-boost-v2+fragm
 const STORM: [(&str, &str); 4] =
     [("processes", "2"), ("files", "200"), ("pin_from", "40M"), ("pin_step", "4M")];
 
-const SIMOOP: [(&str, &str); 9] = [
+const SIMOOP: [(&str, &str); 10] = [
     ("threads", "6"),
     ("file_size", "8M"),
-    ("touched", "25"),
+    ("mapped", "6M"),
+    ("alloc_wait", "30"),
     ("kept", "3"),
     ("tree_files", "300"),
     ("walk_pause", "1"),
