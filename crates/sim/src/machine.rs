@@ -89,7 +89,7 @@ impl Sim {
         self.core.state.borrow().check();
     }
 
-    /// The pressure of a group without the file being read: nothing changes by it.
+    /// The pressure of a group as a monitor of its own reads it: nothing changes for programs.
     pub(crate) fn pressure_aside(&self, group: GroupId) -> Pressure {
         self.core.state.borrow_mut().pressure(self.core.now.get(), group, false)
     }

@@ -43,6 +43,10 @@ use average::{Averages, KINDS};
 const NEVER: u64 = u64::MAX;
 /// What is counted on a CPU: the two kinds of stall, and that it is not idle.
 const STATES: usize = KINDS + 1;
+/// Who looks at what CPUs have gathered: the kernel, and the monitor of the simulator.
+const LOOKERS: usize = 2;
+const KERNEL: usize = 0;
+const MONITOR: usize = 1;
 const SOME: u8 = 1;
 const FULL: u8 = 2;
 const NONIDLE: u8 = 4;
@@ -120,8 +124,8 @@ struct OnCpu {
     /// Since when it has these states; never before it was last counted.
     since: u64,
     times: [u64; STATES],
-    /// Those of `times` that have become part of the group's.
-    seen: [u64; STATES],
+    /// Those of `times` that have become part of the group's, by who looks.
+    seen: [[u64; STATES]; LOOKERS],
 }
 
 impl OnCpu {
@@ -180,17 +184,19 @@ struct Group {
     parent: u32,
     cpus: Vec<OnCpu>,
     averages: Averages,
+    /// Nanoseconds of stall as the monitor has read them.
+    told: [u64; KINDS],
     /// When the averages are to move next; [`NEVER`]: nothing has happened for a while.
     due: u64,
 }
 
 impl Group {
     /// What the CPUs add to the totals from the last look to `now`, and whether there was any activity.
-    fn recent(&self, now: u64, tick: u64) -> ([u64; KINDS], bool) {
+    fn recent(&self, now: u64, tick: u64, looker: usize) -> ([u64; KINDS], bool) {
         let (mut weighted, mut ticks, mut active) = ([0_u128; KINDS], 0, false);
         for cpu in &self.cpus {
             let times = cpu.times(now);
-            let [some, full, nonidle] = std::array::from_fn(|state| times[state] - cpu.seen[state]);
+            let [some, full, nonidle] = std::array::from_fn(|state| times[state] - cpu.seen[looker][state]);
             active |= nonidle > 0;
             ticks += nonidle / tick;
             for (sum, time) in weighted.iter_mut().zip([some, full]) {
@@ -202,13 +208,20 @@ impl Group {
         (weighted.map(whole), active)
     }
 
-    /// `collect_percpu_times`: whether there was any activity since the last time.
-    fn collect(&mut self, now: u64, tick: u64) -> bool {
-        let (times, active) = self.recent(now, tick);
-        self.averages.add(times);
+    /// `collect_percpu_times`: what the CPUs add since the last time, and whether there was any activity.
+    fn collect(&mut self, now: u64, tick: u64, looker: usize) -> ([u64; KINDS], bool) {
+        let recent = self.recent(now, tick, looker);
         for cpu in &mut self.cpus {
-            cpu.seen = cpu.times(now);
+            cpu.seen[looker] = cpu.times(now);
         }
+        recent
+    }
+
+    /// The same for totals and averages.
+    fn fold(&mut self, now: u64, tick: u64) -> bool {
+        let (times, active) = self.collect(now, tick, KERNEL);
+        self.averages.add(times);
+        self.averages.update(now);
         active
     }
 }
@@ -235,7 +248,7 @@ impl Groups {
         assert!(group as usize == self.groups.len(), "groups are numbered as they are made");
         let averages = Averages::new(now, self.tick);
         let cpus = vec![OnCpu { since: now, ..OnCpu::default() }; self.cpus];
-        self.groups.push(Group { parent, cpus, averages, due: NEVER });
+        self.groups.push(Group { parent, cpus, averages, told: [0; KINDS], due: NEVER });
     }
 
     /// What a task was and what it is, on which CPUs.
@@ -271,25 +284,28 @@ impl Groups {
         for group in &mut self.groups {
             while group.due <= now {
                 let due = group.due;
-                let active = group.collect(due, self.tick);
-                group.averages.update(due);
+                let active = group.fold(due, self.tick);
                 group.due = if active { group.averages.next_update() + self.tick } else { NEVER };
             }
             self.due = self.due.min(group.due);
         }
     }
 
-    /// What is read of a group at `now`; `looks` is whether that moves anything, as reading the file does.
+    /// What is read of a group at `now`: by a program, which folds times as reading the file does, or by the monitor,
+    /// whose own totals change nothing for programs.
     fn read(&mut self, now: u64, group: u32, looks: bool) -> Pressure {
         self.catch_up(now);
         let tick = self.tick;
         let group = &mut self.groups[group as usize];
         if looks {
-            group.collect(now, tick);
-            group.averages.update(now);
-            return group.averages.read([0; KINDS]);
+            group.fold(now, tick);
+            return group.averages.read();
         }
-        group.averages.read(group.recent(now, tick).0)
+        let (times, _) = group.collect(now, tick, MONITOR);
+        group.told.iter_mut().zip(times).for_each(|(told, time)| *told += time);
+        let [some, full] = group.told.map(Nanos);
+        let Pressure { some: of_some, full: of_full } = group.averages.read();
+        Pressure { some: Stalled { total: some, ..of_some }, full: Stalled { total: full, ..of_full } }
     }
 }
 

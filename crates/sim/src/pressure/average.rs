@@ -76,15 +76,12 @@ impl Averages {
         }
     }
 
-    /// As the file shows them, with `more` nanoseconds of stall.
-    pub(super) fn read(&self, more: [u64; KINDS]) -> Pressure {
+    /// As the file shows them.
+    pub(super) fn read(&self) -> Pressure {
         let stalled = |kind: usize| {
             let hundredths =
                 |average: u64| (average >> SHIFT) * 100 + (((average & (ONE - 1)) * 100) >> SHIFT);
-            Stalled {
-                average: self.averages[kind].map(hundredths),
-                total: Nanos(self.total[kind] + more[kind]),
-            }
+            Stalled { average: self.averages[kind].map(hundredths), total: Nanos(self.total[kind]) }
         };
         Pressure { some: stalled(0), full: stalled(1) }
     }
@@ -125,7 +122,7 @@ mod tests {
         let step = |&some: &u64| {
             averages.add([some * MS, 0]);
             averages.update(averages.next_update());
-            averages.read([0, 0]).some.average
+            averages.read().some.average
         };
         stalls.iter().map(step).collect()
     }
@@ -156,7 +153,7 @@ mod tests {
         let mut late = averages;
         (0..10).for_each(|_| averages.update(averages.next_update()));
         late.update(late.next_update() + 9 * late.period());
-        let (step, once) = (averages.read([0; 2]), late.read([0; 2]));
+        let (step, once) = (averages.read(), late.read());
         for (step, once) in step
             .some
             .average
@@ -177,6 +174,6 @@ mod tests {
         averages.update(averages.next_update());
         assert_eq!(averages.averaged[0], 2004 * MS);
         averages.update(averages.next_update());
-        assert_eq!((averages.averaged[0], averages.read([0; 2]).some.average[0]), (3006 * MS, 23_89));
+        assert_eq!((averages.averaged[0], averages.read().some.average[0]), (3006 * MS, 23_89));
     }
 }

@@ -48,7 +48,7 @@ impl Walk {
         self.tasks[index] = now;
     }
 
-    /// Milliseconds of some and full at `ms` later, without looking.
+    /// Milliseconds of some and full at `ms` later, as the monitor reads them.
     fn totals(&mut self, ms: u64, group: u32) -> (u64, u64) {
         self.now += ms * MS;
         let Pressure { some, full } = self.groups.read(self.now, group, false);
@@ -111,8 +111,8 @@ fn a_cgroup_is_full_while_the_machine_works() {
     );
     walk.step(0, 2, 1, 1, 'c'); // in A, on the other CPU
     let a = walk.totals(100, 1);
-    // CPU 0: 200 ms stalled and not idle, 50 ticks; CPU 1: 100 ms, 25 ticks.
-    assert_eq!(a, (133, 133));
+    // 100 ms as before; then CPU 0 is stalled for 25 ticks, and CPU 1 works for 25.
+    assert_eq!(a, (150, 150));
     assert_eq!(walk.totals(0, 2), (200, 200), "A/B has nobody there");
 }
 
