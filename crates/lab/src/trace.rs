@@ -80,6 +80,15 @@ pub fn write_trace(
     }
 }
 
+/// A folder for the recording of a run that is made for its trace only; removed when dropped.
+///
+/// # Errors
+/// The system refuses.
+pub fn scratch() -> Result<tempfile::TempDir, LabError> {
+    tempfile::tempdir()
+        .map_err(|source| LabError::Unwritable { what: "to a folder for temporary files".to_owned(), source })
+}
+
 /// Refuses a file that is there already: to be asked before a long run, not after it.
 ///
 /// # Errors

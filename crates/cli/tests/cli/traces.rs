@@ -35,7 +35,7 @@ fn decoded(scene: &Scene, trace: &str) -> Option<String> {
 #[test]
 fn a_trace_of_a_recording_without_events_decodes_with_perfettos_own_protos() {
     let scene = Scene::new();
-    scene.data(RUN);
+    plain(&scene);
     let told = scene.shown("trace run -o run.perfetto-trace");
     assert!(
         told.starts_with("`run.perfetto-trace`: ") && told.ends_with(" bytes, 0 events\nexit 0"),
@@ -54,20 +54,88 @@ fn a_trace_of_a_recording_without_events_decodes_with_perfettos_own_protos() {
     }
 }
 
+/// Whatever way it comes about: a run for its trace only, a recording with events, a file, standard output.
 #[test]
-fn the_same_recording_gives_the_same_trace_on_standard_output_and_in_a_file() {
+fn the_same_run_gives_the_same_trace() {
     let scene = Scene::new();
-    scene.data(RUN);
-    scene.shown("trace run -o a.perfetto-trace");
-    let file = std::fs::read(scene.path().join("a.perfetto-trace")).unwrap();
-    assert!(file.len() > 1000);
-    assert_eq!(scene.output("trace run").stdout, file);
+    scene.data(&format!("trace {SUBJECT} -o live.perfetto-trace"));
+    scene.data(&format!("run {SUBJECT} --events reclaim --out run"));
+    let file = std::fs::read(scene.path().join("live.perfetto-trace")).unwrap();
+    assert!(file.len() > 100_000, "{}", file.len());
+    assert!(scene.output("trace run").stdout == file);
+    assert_eq!(scene.names().iter().filter(|name| name.contains("partial")).count(), 0);
+}
+
+/// Slices of waits on the trace add up to what the recording says of the task; kswapd and direct reclaim are
+/// there, with shrinkers inside, requests with arrows, and every end has its begin.
+#[test]
+fn a_trace_with_events_decodes_and_holds_what_the_recording_says() {
+    let scene = Scene::new();
+    scene.data(&format!("run {SUBJECT} --events reclaim --out run"));
+    scene.data("trace run -o run.perfetto-trace");
+    let Some(text) = decoded(&scene, "run.perfetto-trace") else { return };
+    for part in [
+        "kernel threads / kswapd0 | reclaim | kswapd awake | ",
+        "program / stream | reclaim | mm_vmscan_direct_reclaim | ",
+        "program / stream | reclaim | mm_vmscan_direct_reclaim > mm_shrink_slab | ",
+        "program / stream | io | * block_rq_issue | ",
+        "block device 0 / requests | io | read | ",
+    ] {
+        assert!(text.contains(part), "`{part}` is missing:\n{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&scene.data("report run --format json")).unwrap();
+    let waits = json["runs"][0]["waits"].as_array().unwrap();
+    let of_stream = |wait: &&serde_json::Value| wait["task"] == "stream" && wait["kind"] != "idle";
+    let waited: f64 = waits.iter().filter(of_stream).map(|wait| wait["seconds"].as_f64().unwrap()).sum();
+    let drawn: f64 = text
+        .lines()
+        .filter(|line| line.starts_with("program / stream | wait | "))
+        .map(|line| line.rsplit(" | ").next().unwrap().trim_end_matches(" ns").parse::<f64>().unwrap())
+        .sum();
+    assert!(waited > 0.0 && (waited - drawn / 1e9).abs() < 1e-6, "{waited} s, drawn {drawn} ns");
+}
+
+/// The text has a line for each event, in order, each of the kernel's layout; what it says of reclaim is what the
+/// counters say.
+#[test]
+fn the_text_of_ftrace_is_in_order_and_says_what_the_counters_say() {
+    let scene = Scene::new();
+    scene.data(&format!("run {SUBJECT} --events pages --out run"));
+    let text = scene.data("trace run --format ftrace");
+    assert!(text.starts_with("# tracer: nop\n#\n"));
+    let (mut last, mut freed, mut added, mut lines) = (0.0, 0, 0, 0);
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (task, rest) = line.split_at(24);
+        assert_eq!(
+            (&task[16..17], &rest[..12]),
+            ("-", if task.contains("<idle>") { " [000] d.h.." } else { " [000] ....." })
+        );
+        let (time, event) = rest[12..].split_once(": ").unwrap();
+        let time: f64 = time.trim().parse().unwrap();
+        assert!(time >= last, "{line}");
+        last = time;
+        lines += 1;
+        let (name, fields) = event.split_once(": ").unwrap();
+        let field = |name: &str| -> u64 {
+            let found = fields.split(' ').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
+            found.unwrap_or_else(|| panic!("{name} in {line}")).parse().unwrap()
+        };
+        match name {
+            "mm_vmscan_lru_shrink_inactive" => freed += field("nr_reclaimed"),
+            "mm_filemap_add_to_page_cache" => added += 1 << field("order"),
+            _ => {}
+        }
+    }
+    let json: serde_json::Value = serde_json::from_str(&scene.data("report run --format json")).unwrap();
+    let count = |name: &str| json["runs"][0]["vmstat"][name].as_u64().unwrap();
+    assert_eq!(freed, count("pgsteal_kswapd") + count("pgsteal_direct"));
+    assert!(added >= freed && lines > 10_000, "{added} pages added, {lines} lines");
 }
 
 #[test]
 fn what_cannot_be_traced_is_refused_and_nothing_is_overwritten() {
     let scene = Scene::new();
-    scene.data(RUN);
+    plain(&scene);
     scene.data("compare hot-and-stream --mem 64M --param hot=1M --param stream=1M --out both");
     scene.file("there", "mine");
     let shown = refused(
