@@ -39,6 +39,9 @@ fn main() -> ExitCode {
         Command::Explain(args) => commands::explain(args, &printer).map(done),
         Command::Record(args) => commands::record(args, &printer),
         Command::Report(args) => commands::report(args, &printer).map(done),
+        Command::Stats(args) => commands::stats(args, &printer).map(done),
+        Command::Export(args) => commands::export(args, &printer).map(done),
+        Command::Import(args) => commands::import(args, &printer).map(done),
         Command::Trace(args) => commands::trace(args, &printer).map(done),
         Command::Vm(args) => commands::vm(args, &printer).map(done),
     };

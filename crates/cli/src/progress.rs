@@ -72,7 +72,7 @@ impl RunProgress {
                 }
             }
         };
-        Self { bar, control: Control { stop: stop_flag(), observer: Arc::new(observer), host, events: None } }
+        Self { bar, control: Control { stop: stop_flag(), observer: Arc::new(observer), host, kept: None } }
     }
 
     pub(crate) fn done(&self) {
@@ -114,7 +114,7 @@ impl ReplayBar {
                 observed.suspend(|| tell.note(&line));
             }
         };
-        Self { bar, control: ReplayControl { stop: stop_flag(), observer: Arc::new(observer), events: None } }
+        Self { bar, control: ReplayControl { stop: stop_flag(), observer: Arc::new(observer), kept: None } }
     }
 
     pub(crate) fn done(&self) {

@@ -22,6 +22,33 @@ pub struct TaskId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueId(pub u32);
 
+/// A group of tasks whose pressure is told: a cgroup with what is below it. 0 is the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(pub u32);
+
+impl GroupId {
+    /// All tasks.
+    pub const MACHINE: Self = Self(0);
+}
+
+/// How much tasks of a group were stalled, of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stalled {
+    /// Running averages over 10, 60 and 300 s, in hundredths of a percent.
+    pub average: [u64; 3],
+    /// Altogether.
+    pub total: Nanos,
+}
+
+/// Pressure stall information for memory (`memory.pressure`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// At least one task was stalled.
+    pub some: Stalled,
+    /// All tasks that had something to do were stalled at the same time.
+    pub full: Stalled,
+}
+
 /// Why a task waits: the label that attributes a stall. Named after the kernel's own sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitReason {
@@ -213,6 +240,17 @@ pub trait Machine: Clone + 'static {
     fn leave(&self, section: Section);
     /// Who could end the next waits of the running task; none: what their reasons say.
     fn blame(&self, whom: Option<Whom>);
+
+    /// The running task begins or ends a stall on memory that is none of its sections (`psi_memstall_enter`,
+    /// `psi_memstall_leave`). Sites of reclaim and compaction are stalls by themselves; they nest.
+    fn stall(&self, begins: bool);
+    /// A group is made below `parent`; groups are numbered from 1 in that order.
+    fn add_group(&self, group: GroupId, parent: GroupId);
+    /// The running task is of `group` from now on; before, it is of the machine only.
+    fn join_group(&self, group: GroupId);
+    /// What reading a group's `memory.pressure` shows. A look folds what CPUs have gathered, as in the kernel,
+    /// and with that changes later totals by a little.
+    fn pressure(&self, group: GroupId) -> Pressure;
 
     /// Adds `count` times the cost of `op` to the running task's CPU debt. Time passes at the
     /// next [`Machine::cond_resched`], sleep or end of the task.

@@ -2,7 +2,8 @@
 //!
 //! Plain state: the drivers of each mechanism, all above [`crate::handle`], read and write it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use mm::base::ids::MappingId;
 use mm::base::layout::ZoneKind;
@@ -104,28 +105,45 @@ impl CompactionThreads {
     }
 }
 
-/// log2 of the queues in the table.
-const TABLE_BITS: u32 = 8;
-
-/// The wait queues of reads.
+/// The wait queues of reads. Linux hashes pages to 256 queues, but wakes only those of a queue who wait for
+/// the page (`wake_page_function`; `wake_bit_function` up to 4.9): as if each had its own.
 #[derive(Debug)]
 pub(crate) struct ReadQueues {
-    pages: Vec<QueueId>,
-    /// Tasks that sleep on the table.
-    pub(crate) sleepers: Cell<u32>,
+    /// For each page that somebody sleeps on: the queue, and how many do.
+    pages: RefCell<BTreeMap<(MappingId, u32), (QueueId, u32)>>,
+    /// Queues that were some page's.
+    idle: RefCell<Vec<QueueId>>,
     pub(crate) any: QueueId,
 }
 
 impl ReadQueues {
     pub(crate) fn new(machine: &impl Machine) -> Self {
-        let pages = (0..1 << TABLE_BITS).map(|_| machine.new_queue()).collect();
-        Self { pages, sleepers: Cell::new(0), any: machine.new_queue() }
+        Self { pages: RefCell::default(), idle: RefCell::default(), any: machine.new_queue() }
     }
 
-    pub(crate) fn of_page(&self, mapping: MappingId, index: u32) -> QueueId {
-        let place = (u64::from(mapping.0) << 32) | u64::from(index);
-        // The golden ratio in 64 bits (`GOLDEN_RATIO_64`).
-        let hash = place.wrapping_mul(0x61C8_8646_80B5_83EB) >> (64 - TABLE_BITS);
-        self.pages[usize::try_from(hash).expect("8 bits")]
+    /// The queue of a page, for one more who is about to sleep on it.
+    pub(crate) fn enter(&self, machine: &impl Machine, mapping: MappingId, index: u32) -> QueueId {
+        let fresh = || (self.idle.borrow_mut().pop().unwrap_or_else(|| machine.new_queue()), 0);
+        let mut pages = self.pages.borrow_mut();
+        let (queue, sleepers) = pages.entry((mapping, index)).or_insert_with(fresh);
+        *sleepers += 1;
+        *queue
+    }
+
+    /// One who slept on a page runs again.
+    pub(crate) fn leave(&self, mapping: MappingId, index: u32) {
+        let mut pages = self.pages.borrow_mut();
+        let (queue, sleepers) = pages.get_mut(&(mapping, index)).expect("it was entered");
+        *sleepers -= 1;
+        if *sleepers == 0 {
+            self.idle.borrow_mut().push(*queue);
+            pages.remove(&(mapping, index));
+        }
+    }
+
+    /// Calls `wake` with the queue of each page of a file among `count` from `first` that somebody sleeps on.
+    pub(crate) fn each(&self, mapping: MappingId, first: u32, count: u32, mut wake: impl FnMut(QueueId)) {
+        let pages = self.pages.borrow();
+        pages.range((mapping, first)..(mapping, first + count)).for_each(|(_, &(queue, _))| wake(queue));
     }
 }

@@ -312,7 +312,7 @@ impl Ablation {
     pub fn ablated<'a>(&self, outcomes: &'a Outcomes, view: View) -> Ablated<'a> {
         assert_eq!(outcomes.len(), self.plan.runs.len(), "an outcome for each run");
         let run = |outcome: &'a Ended| match outcome {
-            Ended::Recorded(recording) => AblatedRun::Recorded(recording),
+            Ended::Recorded(recording) | Ended::NotKept(recording, _) => AblatedRun::Recorded(recording),
             Ended::Failed(error) => AblatedRun::Failed(error.told()),
             Ended::NotRun => AblatedRun::NotRun,
         };

@@ -17,7 +17,7 @@
 use std::collections::BTreeMap;
 
 use recording::{Recording, Series};
-use stats::ops::ops_rows;
+use stats::ops::{OpsRules, ops_rows};
 use units::PAGE_SIZE;
 use workload::WorkloadSpec;
 use workload::small_files::SOURCE_MEMORY;
@@ -49,7 +49,7 @@ pub(crate) fn with_balance(mut recording: Recording) -> Recording {
         return recording;
     };
     let seconds = recording.duration_ns().map(|ns| ns as f64 / 1e9);
-    let rows = ops_rows(&recording.vmstat, seconds);
+    let rows = ops_rows(&recording.vmstat, seconds, OpsRules::Repaired);
     for (label, name) in OF_RECLAIM {
         if let Some(value) = rows.iter().find(|row| row.label == label).and_then(|row| row.value) {
             recording.metrics.insert(name.to_owned(), value);

@@ -14,7 +14,7 @@ use units::Nanos;
 use workload::scenario::{Backend, Scenario};
 
 use crate::error::LabError;
-use crate::kept::KeepEvents;
+use crate::kept::KeepRuns;
 use crate::real::{self, HostPolicy};
 use crate::simulate::{simulate, simulate_kept};
 
@@ -75,13 +75,13 @@ pub struct Control {
     pub host: HostPolicy,
     /// Simulated runs write their recordings while they go, with events, and `keep` of the functions here is
     /// told of none of them; none: it is told of all.
-    pub events: Option<KeepEvents>,
+    pub kept: Option<KeepRuns>,
 }
 
 impl Default for Control {
     /// Nobody watches and nobody stops.
     fn default() -> Self {
-        Self { stop: Arc::default(), observer: Arc::new(|_| {}), host: HostPolicy::default(), events: None }
+        Self { stop: Arc::default(), observer: Arc::new(|_| {}), host: HostPolicy::default(), kept: None }
     }
 }
 
@@ -99,6 +99,8 @@ pub enum Ended {
     NotRun,
     /// It left a recording.
     Recorded(Recording),
+    /// It has ended, and its recording could not be written.
+    NotKept(Recording, LabError),
     /// It left none.
     Failed(LabError),
 }
@@ -107,15 +109,15 @@ impl Ended {
     /// The recording that it left.
     pub const fn recording(&self) -> Option<&Recording> {
         match self {
-            Self::Recorded(recording) => Some(recording),
+            Self::Recorded(recording) | Self::NotKept(recording, _) => Some(recording),
             Self::NotRun | Self::Failed(_) => None,
         }
     }
 
-    /// Why it left none although it was run.
+    /// Why it left none although it was run, or none on disk.
     pub const fn failure(&self) -> Option<&LabError> {
         match self {
-            Self::Failed(error) => Some(error),
+            Self::Failed(error) | Self::NotKept(_, error) => Some(error),
             Self::NotRun | Self::Recorded(_) => None,
         }
     }
@@ -125,6 +127,7 @@ impl From<Result<Recording, LabError>> for Ended {
     fn from(result: Result<Recording, LabError>) -> Self {
         match result {
             Ok(recording) => Self::Recorded(recording),
+            Err(LabError::NotKept(recording, error)) => Self::NotKept(*recording, error.into()),
             Err(error) => Self::Failed(error),
         }
     }
@@ -181,8 +184,8 @@ pub fn run_rest(
 ) -> Result<Batch, LabError> {
     let places: Vec<usize> = (0..plan.len()).filter(|&place| finished[place].is_none()).collect();
     let left: Vec<PlannedRun> = places.iter().map(|&place| plan[place].clone()).collect();
-    let events = control.events.clone().map(|events| events.of_places(places.clone()));
-    let control = &Control { events, ..control.clone() };
+    let kept = control.kept.clone().map(|kept| kept.of_places(places.clone()));
+    let control = &Control { kept, ..control.clone() };
     let keep = |index: usize, recording: &Recording| keep(places[index], recording);
     let new = outcomes(&left, jobs, control, false, keep)?;
     let mut all: Vec<Ended> =
@@ -210,12 +213,17 @@ pub(crate) fn outcomes(
         if failed.load(Ordering::Relaxed) || control.stop.load(Ordering::Relaxed) {
             return Ended::NotRun;
         }
-        let is_kept = control.events.is_some() && run.scenario.backend == Backend::Sim;
-        let keep = |recording: &Recording| if is_kept { Ok(()) } else { keep(index, recording) };
-        let result =
-            run_planned(index, run, control).and_then(|recording| keep(&recording).map(|()| recording));
-        failed.fetch_or(result.is_err() && !go_on, Ordering::Relaxed);
-        Ended::from(result)
+        let is_kept = control.kept.is_some() && run.scenario.backend == Backend::Sim;
+        let ended = match run_planned(index, run, control) {
+            Ok(recording) if is_kept => Ended::Recorded(recording),
+            Ok(recording) => match keep(index, &recording) {
+                Ok(()) => Ended::Recorded(recording),
+                Err(error) => Ended::NotKept(recording, error),
+            },
+            Err(error) => Ended::from(Err(error)),
+        };
+        failed.fetch_or(ended.failure().is_some() && !go_on, Ordering::Relaxed);
+        ended
     };
     Ok(pool.install(|| plan.par_iter().enumerate().with_max_len(1).map(run_one).collect()))
 }
@@ -227,7 +235,7 @@ fn run_planned(index: usize, run: &PlannedRun, control: &Control) -> Result<Reco
         observer(RunEvent::Advanced { index, simulated: progress.now });
     };
     let recording = match run.scenario.backend {
-        Backend::Sim => match &control.events {
+        Backend::Sim => match &control.kept {
             None => simulate(&run.scenario, &run.label, &control.stop, progress)?,
             Some(keep) => simulate_kept(&run.scenario, &run.label, index, &control.stop, progress, keep)?,
         },
@@ -251,6 +259,7 @@ fn collected(results: Vec<Ended>, stopped: bool) -> Batch {
     for result in results {
         let (recording, error) = match result {
             Ended::Recorded(recording) => (Some(recording), None),
+            Ended::NotKept(recording, error) => (Some(recording), Some(error)),
             Ended::Failed(error) => (None, Some(error)),
             Ended::NotRun => (None, None),
         };

@@ -27,17 +27,17 @@ const EVENT: &str = "event";
 const GAUGE: &str = "gauge";
 
 /// What real recordings have beside the names of the model.
-const REAL_ONLY: [(&str, &str, &str); 9] = [
+const REAL_ONLY: [(&str, &str, &str); 6] = [
     ("any other line of the file", "by name", "/proc/vmstat"),
     ("zN_ZONE_managed", GAUGE, "/proc/zoneinfo"),
     ("buddy_nN_ZONE_oORDER", GAUGE, "/proc/buddyinfo"),
     ("pagetype_nN_ZONE_TYPE_oORDER", GAUGE, "/proc/pagetypeinfo"),
     ("pageblocks_nN_ZONE_TYPE", GAUGE, "/proc/pagetypeinfo"),
     ("mi_LINE", GAUGE, "/proc/meminfo, kB"),
-    ("psi_some_us", EVENT, "/proc/pressure/memory"),
-    ("psi_full_us", EVENT, "/proc/pressure/memory"),
-    ("cg_PATH_psi_some_us", EVENT, "memory.pressure"),
 ];
+
+/// What is told of each kind of stall: averages in hundredths of a percent, and the total.
+const PRESSURE: [&str; 4] = ["avg10", "avg60", "avg300", "total_us"];
 
 /// The list of counters: machine, zones, cgroups, then what only real kernels have.
 pub(crate) fn list() -> List {
@@ -71,6 +71,14 @@ pub(crate) fn list() -> List {
         let file = format!("memory.{file}");
         let name = if file == "memory.current" { "current" } else { &file };
         add(&format!("cg_PATH_{name}"), GAUGE, BOTH, &file);
+    }
+    for (group, file) in [("", "/proc/pressure/memory"), ("cg_PATH_", "memory.pressure")] {
+        for (stalled, value) in
+            ["some", "full"].into_iter().flat_map(|stalled| PRESSURE.map(|v| (stalled, v)))
+        {
+            let name = format!("{group}psi_memory_{stalled}_{value}");
+            add(&name, kind(&name), BOTH, file);
+        }
     }
     for (name, kind, file) in REAL_ONLY {
         add(name, kind, REAL, file);

@@ -192,6 +192,14 @@ pub enum LabError {
     /// A folder of recordings without any.
     #[error("there is no recording in `{}`", .0.display())]
     EmptyFolder(PathBuf),
+    /// A story of pages is asked for, and nobody recorded what became of them.
+    #[error("`{label}` was recorded without events of pages")]
+    NoEventsOfPages {
+        /// What the run is called.
+        label: String,
+        /// The command that records them, if one does.
+        command: Option<String>,
+    },
     /// A folder of several recordings where one is meant.
     #[error("`{}` has {count} recordings, and this is about one", folder.display())]
     SeveralRecordings {
@@ -208,6 +216,14 @@ pub enum LabError {
     /// A file that is there already.
     #[error("`{}` exists already", .0.display())]
     FileExists(PathBuf),
+    /// A figure that the recordings have nothing for.
+    #[error("there is no figure{} to draw of these recordings", name.as_ref().map_or_else(String::new, |name| format!(" `{name}`")))]
+    NoFigure {
+        /// What was asked for.
+        name: Option<String>,
+        /// Those that there are.
+        figures: Vec<String>,
+    },
     /// A result that cannot be written.
     #[error("cannot write {what}")]
     Unwritable {
@@ -219,6 +235,9 @@ pub enum LabError {
     /// A recording cannot be read or written.
     #[error(transparent)]
     Recording(#[from] recording::RecordingError),
+    /// A recording that could not be written when its run had ended; it is not lost to who asked for it.
+    #[error("{1}")]
+    NotKept(Box<recording::Recording>, recording::RecordingError),
     /// The recordings cannot be put side by side.
     #[error(transparent)]
     Report(#[from] report::ReportError),
@@ -263,6 +282,25 @@ pub enum LabError {
         /// What is wrong.
         problem: String,
     },
+    /// A file of numbers that cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    NoNumbers {
+        /// The file.
+        path: PathBuf,
+        /// Why, by the operating system.
+        source: io::Error,
+    },
+    /// A file that holds something else than numbers.
+    #[error("cannot compare `{}`", path.display())]
+    Numbers {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: crate::numbers::NumbersError,
+    },
+    /// A folder of mmtests that cannot be written or read.
+    #[error(transparent)]
+    Mmtests(#[from] crate::mmtests::MmtestsError),
     /// No threads to run on.
     #[error("cannot start threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -309,64 +347,71 @@ impl LabError {
             Self::Value(problem) => problem.hint(),
             Self::File { source, .. } => source.hint(),
             Self::Machine { hint, .. } | Self::Run { hint, .. } | Self::Host { hint, .. } => hint.clone(),
-            Self::Recording(error) => Some(error.hint().to_owned()),
+            Self::Recording(error) | Self::NotKept(_, error) => Some(error.hint().to_owned()),
             Self::Report(error) => Some(error.hint().to_owned()),
             Self::Trace { source, .. } => source.hint(),
-            Self::SysctlNotAPair(_) => Some("write it as in `--set vm.swappiness=10`".to_owned()),
             Self::Unreadable { source, .. } => unreadable_hint(source).map(str::to_owned),
             Self::Command { command, source } => Some(command_hint(command, source).to_owned()),
-            Self::Twice { .. } => Some("leave one of them out".to_owned()),
-            Self::NoDefaultKernels(_) => Some("name two or more with `--kernel`".to_owned()),
-            Self::OneKernel(_) => Some("name a second one with `--kernel`".to_owned()),
-            Self::OneBackend(_) => Some("name a second one with `--on`, such as `--on sim`".to_owned()),
-            Self::NotOnReal { .. } => Some("leave it out, or run it with `--on sim`".to_owned()),
-            Self::NotAWorkload(_) => Some(
-                "a scenario file is called `*.toml`, a recording's is `scenario.toml` in its folder; \
-                 `pagetide report DIR` shows recordings"
-                    .to_owned(),
-            ),
-            Self::NotOnHost { .. } => Some("add `--on host`, or leave it out".to_owned()),
-            Self::NoEventsOf(_) => Some("leave `--events` out, or `--on`".to_owned()),
-            Self::NoEventsOfPolicies => Some("name memory for a kernel with `--mem`".to_owned()),
-            Self::SameKernel(_) => Some("use `--seeds` to repeat a run".to_owned()),
-            Self::NotComparable(_) => Some(
-                "compare folders, or one workload, whose kernels are named with `--kernel`; \
-                 `pagetide run WORKLOAD --out DIR` makes a recording"
-                    .to_owned(),
-            ),
             Self::Sweep(error) => error.hint(),
             Self::Ablate(error) => error.hint(),
+            Self::NoEventsOfPages { command, .. } => Some(match command {
+                Some(command) => format!("record them with `{command}`"),
+                None => "only simulated runs record them: `pagetide explain WORKLOAD --file NAME`".to_owned(),
+            }),
             Self::FailIf(error) => error.hint(),
-            Self::NotARecording(_) | Self::EmptyFolder(_) => {
-                Some("`pagetide run WORKLOAD --out DIR` makes a recording".to_owned())
-            }
             Self::SeveralRecordings { first, .. } => Some(format!("name one, such as `{}`", first.display())),
-            Self::NoEvents(_) => {
-                Some("`pagetide run WORKLOAD --events reclaim --out DIR` records them".to_owned())
-            }
-            Self::FileExists(_) => Some("name a new file, or remove this one first".to_owned()),
-            Self::SameFolder(_) => Some("name another folder to put beside it".to_owned()),
+            Self::NoFigure { figures, .. } => Some(figures_hint(figures)),
             Self::Invariant { command, .. } => {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
             }
             Self::Amount(error) => Some(error.hint().to_owned()),
-            Self::NoCache => Some(
-                "`--mem 256M` is a kernel's page cache, `--policy lru --capacity 10k` a plain policy"
-                    .to_owned(),
+            Self::Mmtests(error) => error.hint().map(str::to_owned),
+            Self::Numbers { source, .. } => Some(source.hint().to_owned()),
+            _ => self.remedy().map(str::to_owned),
+        }
+    }
+
+    /// The hint of those that have the same one every time.
+    fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::SysctlNotAPair(_) => Some("write it as in `--set vm.swappiness=10`"),
+            Self::Twice { .. } => Some("leave one of them out"),
+            Self::NoDefaultKernels(_) => Some("name two or more with `--kernel`"),
+            Self::OneKernel(_) => Some("name a second one with `--kernel`"),
+            Self::OneBackend(_) => Some("name a second one with `--on`, such as `--on sim`"),
+            Self::NotOnReal { .. } => Some("leave it out, or run it with `--on sim`"),
+            Self::NotAWorkload(_) => Some(
+                "a scenario file is called `*.toml`, a recording's is `scenario.toml` in its folder; \
+                 `pagetide report DIR` shows recordings",
             ),
-            Self::AllWarmup(_) => Some("give a shorter `--warmup`".to_owned()),
-            Self::StdinOnce => Some("put the trace into a file first, or leave `--out` away".to_owned()),
-            Self::OtherTrace { .. } => {
-                Some("get the trace that it was made with, or replay this one by its own name".to_owned())
+            Self::NotOnHost { .. } => Some("add `--on host`, or leave it out"),
+            Self::NoEventsOf(_) => Some("leave `--events` out, or `--on`"),
+            Self::NoEventsOfPolicies => Some("name memory for a kernel with `--mem`"),
+            Self::SameKernel(_) => Some("use `--seeds` to repeat a run"),
+            Self::NotComparable(_) => Some(
+                "compare folders, or one workload, whose kernels are named with `--kernel`; \
+                 `pagetide run WORKLOAD --out DIR` makes a recording",
+            ),
+            Self::NotARecording(_) | Self::EmptyFolder(_) => {
+                Some("`pagetide run WORKLOAD --out DIR` makes a recording")
             }
-            Self::ReplayFile { .. } => Some("a replay's recording has one, as `scenario.toml`".to_owned()),
-            Self::Policy(PolicyError::ZeroCapacity) => Some("write it as in `--capacity 10000`".to_owned()),
-            Self::Sysctl(_)
-            | Self::Unwritable { .. }
-            | Self::Seeds { .. }
-            | Self::Policy(_)
-            | Self::Threads(_)
-            | Self::Interrupted { .. } => None,
+            Self::NoEvents(_) => Some("`pagetide run WORKLOAD --events reclaim --out DIR` records them"),
+            Self::FileExists(_) => Some("name a new file, or remove this one first"),
+            Self::SameFolder(_) => Some("name another folder to put beside it"),
+            Self::NoNumbers { .. } => {
+                Some("name a file of numbers, `NAME=FILE`, `NAME=1.5,2.5`, or folders with recordings")
+            }
+            Self::NoCache => {
+                Some("`--mem 256M` is a kernel's page cache, `--policy lru --capacity 10k` a plain policy")
+            }
+            Self::AllWarmup(_) => Some("give a shorter `--warmup`"),
+            Self::StdinOnce => Some("put the trace into a file first, or leave `--out` away"),
+            Self::OtherTrace { .. } => {
+                Some("get the trace that it was made with, or replay this one by its own name")
+            }
+            Self::ReplayFile { .. } => Some("a replay's recording has one, as `scenario.toml`"),
+            Self::Policy(PolicyError::ZeroCapacity) => Some("write it as in `--capacity 10000`"),
+            _ => None,
         }
     }
 
@@ -396,6 +441,14 @@ impl LabError {
             Self::FailIf(crate::fail_if::FailIfError::Crossed { .. }) => Class::Limit,
             _ => Class::Input,
         }
+    }
+}
+
+/// Which figures there are.
+fn figures_hint(figures: &[String]) -> String {
+    match figures {
+        [] => "they have no readings over time, no samples and no waits".to_owned(),
+        figures => format!("there are {}", figures.join(", ")),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | event | what its columns say |
 //! |---|---|
-//! | pages of a file | `cgroup` whom they are charged to, `file`, `page`, `pages`, `order` of the folio |
+//! | pages of a file | `cgroup` whom they are charged to, `file`, `page` the first, `pages` all, `order` of each folio |
 //! | `page_reclaimed`, `page_deactivated`, `page_rotated` | also `by_cgroup` and `priority` of the reclaimer |
 //! | `page_refaulted` | `value`: distance in pages |
 //! | `mm_lru_activate` | what `pgactivate` counts, those that reclaim activates included: these have `by_cgroup` |
@@ -16,6 +16,9 @@
 //! | `oom_kill` | `cgroup` of the victim, `by_cgroup` at its limit, `value`: anonymous pages |
 //! | `wait` | begin and length; `value`: 0 woken, 1 timed out, 2 timed out and nothing could have come |
 //! | `block_rq_*` | `file`: the device, `page` there, `value`: bytes; the completion has begin and length |
+//!
+//! An event of pages is what became of all of them at one instant, where they lie one behind the other; so there
+//! are `pages` >> `order` folios.
 //!
 //! Left out: the name of a victim, which [`recording::Recording::oom_kills`] has.
 
@@ -34,6 +37,54 @@ use sim::run::device_name;
 use sim::trace::{EventNames, EventRow, What};
 use units::{NodeId, PAGE_SIZE};
 
+macro_rules! names {
+    ($($variant:ident = $text:literal,)*) => {
+        /// What events are called, and the lists of pages.
+        #[derive(Debug, Clone, Copy)]
+        enum Name {
+            $($variant,)*
+        }
+
+        impl Name {
+            const TEXTS: &[&str] = &[$($text,)*];
+        }
+    };
+}
+
+names! {
+    Wait = "wait",
+    BlockRqIssue = "block_rq_issue",
+    BlockRqComplete = "block_rq_complete",
+    FilemapAddToPageCache = "mm_filemap_add_to_page_cache",
+    FilemapDeleteFromPageCache = "mm_filemap_delete_from_page_cache",
+    LruInsertion = "mm_lru_insertion",
+    LruActivate = "mm_lru_activate",
+    PageAccessed = "page_accessed",
+    PageDeactivated = "page_deactivated",
+    PageRotated = "page_rotated",
+    PageReclaimed = "page_reclaimed",
+    PageRefaulted = "page_refaulted",
+    VmscanLruShrinkInactive = "mm_vmscan_lru_shrink_inactive",
+    VmscanLruShrinkActive = "mm_vmscan_lru_shrink_active",
+    ShrinkSlabStart = "mm_shrink_slab_start",
+    ShrinkSlabEnd = "mm_shrink_slab_end",
+    VmscanDirectReclaimBegin = "mm_vmscan_direct_reclaim_begin",
+    VmscanMemcgReclaimBegin = "mm_vmscan_memcg_reclaim_begin",
+    VmscanDirectReclaimEnd = "mm_vmscan_direct_reclaim_end",
+    VmscanMemcgReclaimEnd = "mm_vmscan_memcg_reclaim_end",
+    MemcgLow = "memcg_low",
+    VmscanKswapdWake = "mm_vmscan_kswapd_wake",
+    VmscanKswapdSleep = "mm_vmscan_kswapd_sleep",
+    WatermarkBoost = "watermark_boost",
+    PageAllocExtfrag = "mm_page_alloc_extfrag",
+    FragmentationStall = "mm_fragmentation_stall",
+    CompactionBegin = "mm_compaction_begin",
+    CompactionEnd = "mm_compaction_end",
+    OomKill = "oom_kill",
+    Active = "active",
+    Inactive = "inactive",
+}
+
 /// Gives chunks of a recording's events to `F`.
 pub(crate) struct Translator<F> {
     sink: F,
@@ -48,7 +99,9 @@ pub(crate) struct Translator<F> {
     waits: BTreeMap<(WaitReason, Within), NameId>,
     /// When what a task is in the middle of began: reclaim, a shrinker, compaction.
     begun: BTreeMap<(TaskId, Lasting), u64>,
-    tracepoints: BTreeMap<&'static str, NameId>,
+    /// By place in [`Name::TEXTS`].
+    events: Vec<Option<NameId>>,
+    words: BTreeMap<&'static str, NameId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +123,8 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             reasons: vec![None; Reason::ALL.len()],
             waits: BTreeMap::new(),
             begun: BTreeMap::new(),
-            tracepoints: BTreeMap::new(),
+            events: vec![None; Name::TEXTS.len()],
+            words: BTreeMap::new(),
         }
     }
 
@@ -97,107 +151,112 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             What::Wait { reason, within, spent, timed_out, futile } => {
                 let value = i64::from(timed_out) + i64::from(futile);
                 let reason = Some(self.wait_name(reason, within));
-                let event = blank.event(self.tracepoint("wait"));
+                let event = blank.event(self.name(Name::Wait));
                 lasted(Event { reason, value: Some(value), ..event }, spent.get())
             }
             What::IoIssued { device, kind, offset, len } => {
-                let event = blank.event(self.tracepoint("block_rq_issue"));
+                let event = blank.event(self.name(Name::BlockRqIssue));
                 self.request(event, device, kind, offset, len)
             }
             What::IoDone { device, kind, offset, len, spent } => {
-                let event = blank.event(self.tracepoint("block_rq_complete"));
+                let event = blank.event(self.name(Name::BlockRqComplete));
                 lasted(self.request(event, device, kind, offset, len), spent.get())
             }
-            What::Kernel(event) => self.kernel(blank, row.task, event, names),
+            What::Kernel(event) => self.reclaim(blank, row.task, event, names),
+            What::Pages { event, folios } => {
+                let event = self.pages(blank, event, names);
+                Event { pages: event.pages * folios, ..event }
+            }
         })
     }
 
-    fn kernel(&mut self, blank: Blank, task: TaskId, event: TraceEvent, names: &EventNames) -> Event {
+    fn pages(&mut self, blank: Blank, event: TraceEvent, names: &EventNames) -> Event {
         match event {
-            TraceEvent::FilemapAdd { page } => self.page(blank, "mm_filemap_add_to_page_cache", page, names),
+            TraceEvent::FilemapAdd { page } => self.page(blank, Name::FilemapAddToPageCache, page, names),
             TraceEvent::FilemapDelete { page, reason } => {
-                let event = self.page(blank, "mm_filemap_delete_from_page_cache", page, names);
+                let event = self.page(blank, Name::FilemapDeleteFromPageCache, page, names);
                 Event { reason: Some(self.reason(reason)), ..event }
             }
             TraceEvent::LruInsertion { page, active } => {
-                let list = if active { "active" } else { "inactive" };
-                let event = self.page(blank, "mm_lru_insertion", page, names);
-                Event { reason: Some(self.tracepoint(list)), ..event }
+                let list = if active { Name::Active } else { Name::Inactive };
+                let event = self.page(blank, Name::LruInsertion, page, names);
+                Event { reason: Some(self.name(list)), ..event }
             }
             TraceEvent::LruActivate { page, reason, scan } => {
-                let event = self.page(blank, "mm_lru_activate", page, names);
+                let event = self.page(blank, Name::LruActivate, page, names);
                 let event = Event { reason: Some(self.reason(reason)), ..event };
                 self.maybe_scanned(event, scan, names)
             }
             TraceEvent::PageAccessed { page, reason } => {
-                let event = self.page(blank, "page_accessed", page, names);
+                let event = self.page(blank, Name::PageAccessed, page, names);
                 Event { reason: Some(self.reason(reason)), ..event }
             }
             TraceEvent::PageDeactivated { page, scan } => {
-                let event = self.page(blank, "page_deactivated", page, names);
+                let event = self.page(blank, Name::PageDeactivated, page, names);
                 self.scanned(event, scan, names)
             }
             TraceEvent::PageRotated { page, reason, scan } => {
-                let event = self.page(blank, "page_rotated", page, names);
+                let event = self.page(blank, Name::PageRotated, page, names);
                 let event = Event { reason: Some(self.reason(reason)), ..event };
                 self.maybe_scanned(event, scan, names)
             }
             TraceEvent::PageReclaimed { page, reason, scan } => {
-                let event = self.page(blank, "page_reclaimed", page, names);
+                let event = self.page(blank, Name::PageReclaimed, page, names);
                 let event = Event { reason: Some(self.reason(reason)), ..event };
                 self.scanned(event, scan, names)
             }
             TraceEvent::PageRefaulted { page, reason, distance, .. } => {
-                let event = self.page(blank, "page_refaulted", page, names);
+                let event = self.page(blank, Name::PageRefaulted, page, names);
                 Event { reason: Some(self.reason(reason)), value: Some(signed(distance)), ..event }
             }
-            other => self.reclaim(blank, task, other, names),
+            other => unreachable!("{other:?} is about no page"),
         }
     }
 
     fn reclaim(&mut self, blank: Blank, task: TaskId, event: TraceEvent, names: &EventNames) -> Event {
         match event {
             TraceEvent::VmscanLruShrinkInactive { nid, memcg, nr_scanned, nr_reclaimed, scan, .. } => {
-                let event = blank.event(self.tracepoint("mm_vmscan_lru_shrink_inactive"));
+                let event = blank.event(self.name(Name::VmscanLruShrinkInactive));
                 let event = self.shrunk(event, nid, memcg, scan, names);
                 Event { pages: nr_scanned, value: Some(i64::from(nr_reclaimed)), ..event }
             }
             TraceEvent::VmscanLruShrinkActive { nid, memcg, nr_scanned, nr_deactivated, scan, .. } => {
-                let event = blank.event(self.tracepoint("mm_vmscan_lru_shrink_active"));
+                let event = blank.event(self.name(Name::VmscanLruShrinkActive));
                 let event = self.shrunk(event, nid, memcg, scan, names);
                 Event { pages: nr_scanned, value: Some(i64::from(nr_deactivated)), ..event }
             }
             TraceEvent::ShrinkSlabStart { nid, memcg, shrinker, scan } => {
                 self.begun.insert((task, Lasting::Shrinker), blank.time_ns);
-                let event = blank.event(self.tracepoint("mm_shrink_slab_start"));
+                let event = blank.event(self.name(Name::ShrinkSlabStart));
                 let event = self.shrunk(event, nid, memcg, scan, names);
-                Event { reason: Some(self.tracepoint(shrinker_name(shrinker))), ..event }
+                Event { reason: Some(self.word(shrinker_name(shrinker))), ..event }
             }
             TraceEvent::ShrinkSlabEnd { nid, memcg, shrinker, total_scan, scan } => {
-                let event = blank.event(self.tracepoint("mm_shrink_slab_end"));
+                let event = blank.event(self.name(Name::ShrinkSlabEnd));
                 let event = self.shrunk(event, nid, memcg, scan, names);
-                let reason = Some(self.tracepoint(shrinker_name(shrinker)));
+                let reason = Some(self.word(shrinker_name(shrinker)));
                 let event = Event { reason, value: Some(signed(total_scan)), ..event };
                 self.ended(event, task, Lasting::Shrinker)
             }
             TraceEvent::VmscanReclaimBegin { order, memcg } => {
                 self.begun.insert((task, Lasting::Reclaim), blank.time_ns);
-                let name = ["mm_vmscan_direct_reclaim_begin", "mm_vmscan_memcg_reclaim_begin"]
-                    [usize::from(memcg != MemcgId::ROOT.0)];
-                let event = blank.event(self.tracepoint(name));
+                let is_limit = memcg != MemcgId::ROOT.0;
+                let name =
+                    if is_limit { Name::VmscanMemcgReclaimBegin } else { Name::VmscanDirectReclaimBegin };
+                let event = blank.event(self.name(name));
                 let by_cgroup = Some(self.cgroup(MemcgId(memcg), names));
                 Event { by_cgroup, order: Some(order.0), ..event }
             }
             TraceEvent::VmscanReclaimEnd { nr_reclaimed, memcg } => {
-                let name = ["mm_vmscan_direct_reclaim_end", "mm_vmscan_memcg_reclaim_end"]
-                    [usize::from(memcg != MemcgId::ROOT.0)];
-                let event = blank.event(self.tracepoint(name));
+                let is_limit = memcg != MemcgId::ROOT.0;
+                let name = if is_limit { Name::VmscanMemcgReclaimEnd } else { Name::VmscanDirectReclaimEnd };
+                let event = blank.event(self.name(name));
                 let by_cgroup = Some(self.cgroup(MemcgId(memcg), names));
                 let event = Event { by_cgroup, value: Some(signed(nr_reclaimed)), ..event };
                 self.ended(event, task, Lasting::Reclaim)
             }
             TraceEvent::MemcgProtected { memcg, nid, reason, scan } => {
-                let event = blank.event(self.tracepoint("memcg_low"));
+                let event = blank.event(self.name(Name::MemcgLow));
                 let event = self.shrunk(event, nid, memcg.0, scan, names);
                 Event { reason: Some(self.reason(reason)), ..event }
             }
@@ -208,16 +267,16 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
     fn machine(&mut self, blank: Blank, task: TaskId, event: TraceEvent, names: &EventNames) -> Event {
         match event {
             TraceEvent::VmscanKswapdWake { nid, order } => {
-                let event = blank.event(self.tracepoint("mm_vmscan_kswapd_wake"));
+                let event = blank.event(self.name(Name::VmscanKswapdWake));
                 Event { node: Some(nid.0), order: Some(order.0), ..event }
             }
             TraceEvent::VmscanKswapdSleep { nid } => {
-                let event = blank.event(self.tracepoint("mm_vmscan_kswapd_sleep"));
+                let event = blank.event(self.name(Name::VmscanKswapdSleep));
                 Event { node: Some(nid.0), ..event }
             }
             TraceEvent::WatermarkBoost { nid, zone, boost } => {
-                let event = blank.event(self.tracepoint("watermark_boost"));
-                let reason = Some(self.tracepoint(zone.name()));
+                let event = blank.event(self.name(Name::WatermarkBoost));
+                let reason = Some(self.word(zone.name()));
                 Event { node: Some(nid.0), reason, value: Some(signed(boost)), ..event }
             }
             TraceEvent::PageAllocExtfrag {
@@ -229,28 +288,28 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 ..
             } => {
                 let reason = Some(self.mixed(alloc_migratetype, fallback_migratetype, change_ownership));
-                let event = blank.event(self.tracepoint("mm_page_alloc_extfrag"));
+                let event = blank.event(self.name(Name::PageAllocExtfrag));
                 let value = Some(i64::from(fallback_order.0));
                 Event { order: Some(alloc_order.0), pages: alloc_order.pages(), reason, value, ..event }
             }
             TraceEvent::FragmentationStall { nid, duration } => {
-                let event = blank.event(self.tracepoint("mm_fragmentation_stall"));
+                let event = blank.event(self.name(Name::FragmentationStall));
                 lasted(Event { node: Some(nid.0), ..event }, duration * 1000)
             }
             TraceEvent::CompactionBegin { nid, zone: _, order, sync } => {
                 self.begun.insert((task, Lasting::Compaction), blank.time_ns);
-                let event = blank.event(self.tracepoint("mm_compaction_begin"));
-                let reason = Some(self.tracepoint(if sync { "sync" } else { "async" }));
+                let event = blank.event(self.name(Name::CompactionBegin));
+                let reason = Some(self.word(if sync { "sync" } else { "async" }));
                 Event { node: Some(nid.0), order: Some(order.0), reason, ..event }
             }
             TraceEvent::CompactionEnd { nid, zone: _, order, status, moved } => {
-                let event = blank.event(self.tracepoint("mm_compaction_end"));
-                let (reason, value) = (Some(self.tracepoint(status)), Some(signed(moved)));
+                let event = blank.event(self.name(Name::CompactionEnd));
+                let (reason, value) = (Some(self.word(status)), Some(signed(moved)));
                 let event = Event { node: Some(nid.0), order: Some(order.0), reason, value, ..event };
                 self.ended(event, task, Lasting::Compaction)
             }
             TraceEvent::MarkVictim { memcg, target, anon_pages } => {
-                let event = blank.event(self.tracepoint("oom_kill"));
+                let event = blank.event(self.name(Name::OomKill));
                 let cgroup = Some(self.cgroup(memcg, names));
                 let by_cgroup = Some(self.cgroup(target, names));
                 Event { cgroup, by_cgroup, value: Some(signed(anon_pages)), ..event }
@@ -259,7 +318,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
         }
     }
 
-    fn page(&mut self, blank: Blank, name: &'static str, page: PageId, names: &EventNames) -> Event {
+    fn page(&mut self, blank: Blank, name: Name, page: PageId, names: &EventNames) -> Event {
         let PageId { mapping, index, memcg, node, order } = page;
         let file = mapping.and_then(|MappingId(number)| *place(&mut self.mappings, number));
         Event {
@@ -269,7 +328,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             pages: order.pages(),
             node: Some(node.0),
             order: Some(order.0),
-            ..blank.event(self.tracepoint(name))
+            ..blank.event(self.name(name))
         }
     }
 
@@ -301,7 +360,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             file: Some(self.names.intern(&device_name(device))),
             page: Some(offset / PAGE_SIZE),
             pages,
-            reason: Some(self.tracepoint(kind)),
+            reason: Some(self.word(kind)),
             value: Some(signed(len)),
             ..event
         }
@@ -318,12 +377,17 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
 
 /// Names.
 impl<F> Translator<F> {
-    fn tracepoint(&mut self, name: &'static str) -> NameId {
-        match self.tracepoints.get(name) {
+    fn name(&mut self, name: Name) -> NameId {
+        let place = &mut self.events[name as usize];
+        *place.get_or_insert_with(|| self.names.intern(Name::TEXTS[name as usize]))
+    }
+
+    fn word(&mut self, text: &'static str) -> NameId {
+        match self.words.get(text) {
             Some(&id) => id,
             None => {
-                let id = self.names.intern(name);
-                self.tracepoints.insert(name, id);
+                let id = self.names.intern(text);
+                self.words.insert(text, id);
                 id
             }
         }

@@ -1,23 +1,34 @@
-//! What is to be explained: recordings that exist, with how to get what they do not hold.
+//! What is to be explained: recordings that exist, or a run that is made for it, with its events.
 //!
 //! How it is told is `pagetide-report`'s. Next: [`crate::folders`] for folders of recordings.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
 
-use recording::Recording;
-use workload::Scenario;
+use mm::base::event::Detail;
+use recording::{Chunk, EventReader, Recording};
+use report::{Digest, Question};
+use units::Nanos;
+use workload::UnknownName;
+use workload::scenario::{Backend, Scenario};
 
+use crate::batch::{Control, PlannedRun, RunEvent, run_all};
 use crate::error::LabError;
 use crate::folders::recordings_in;
 use crate::names::Names;
 use crate::replay::is_replay;
 use crate::resolve::shell_quoted;
+use crate::simulate::simulate_with_events;
 
 /// A recording with what its explanation needs beside it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct With {
     /// The run.
     pub recording: Recording,
+    /// What its events say, if it has any.
+    pub events: Option<Digest>,
     /// The command that runs it again with every event recorded; `None` where there is none, as of real
     /// kernels.
     pub with_events: Option<String>,
@@ -26,8 +37,8 @@ pub struct With {
 /// The recordings in the folder `subject`, or itself; `None` where that is not a folder but something to run.
 ///
 /// # Errors
-/// A folder that is no recording and has none, or cannot be read.
-pub fn recordings(subject: &str) -> Result<Option<Vec<With>>, LabError> {
+/// A folder that is no recording and has none, or cannot be read; a question that it cannot answer.
+pub fn recordings(subject: &str, question: &Question) -> Result<Option<Vec<With>>, LabError> {
     let folder = PathBuf::from(subject);
     if !folder.is_dir() {
         return Ok(None);
@@ -35,9 +46,19 @@ pub fn recordings(subject: &str) -> Result<Option<Vec<With>>, LabError> {
     let read = |path: PathBuf| {
         let recording = Recording::read(&path)?;
         let with_events = with_events(&path, &recording);
-        Ok(With { recording, with_events })
+        let events = EventReader::open(&path)?.map(|events| digested(events, question)).transpose()?;
+        answered(With { recording, events, with_events }, question)
     };
     recordings_in(&folder)?.into_iter().map(read).collect::<Result<_, _>>().map(Some)
+}
+
+/// What the events of a recording say, read chunk by chunk.
+fn digested(mut events: EventReader, question: &Question) -> Result<Digest, LabError> {
+    let mut digest = Digest::new(question.clone());
+    while let Some(chunk) = events.next() {
+        digest.take(events.names(), &chunk?);
+    }
+    Ok(digest)
 }
 
 /// The command that makes the recording at `path` again, with events.
@@ -54,3 +75,47 @@ fn with_events(path: &Path, recording: &Recording) -> Option<String> {
     let scenario = shell_quoted(&path.join("scenario.toml").to_string_lossy());
     Some(format!("pagetide {command} {scenario} --events pages --out DIR"))
 }
+
+/// Makes a run for its explanation only: a simulated one with every event, which are digested as they come and
+/// kept nowhere.
+///
+/// # Errors
+/// As [`run_all`]; a file that is asked for and that no event is about.
+pub fn run(run: &PlannedRun, question: Question, control: &Control) -> Result<With, LabError> {
+    if run.scenario.backend != Backend::Sim {
+        let batch = run_all(std::slice::from_ref(run), 1, control, |_, _| Ok(()))?;
+        let recording = batch.into_result()?.pop().expect("one run, one recording");
+        return answered(With { recording, events: None, with_events: None }, &question);
+    }
+    (control.observer)(RunEvent::Started { index: 0, run });
+    let observer = Arc::clone(&control.observer);
+    let progress = move |progress: sim::Progress| {
+        observer(RunEvent::Advanced { index: 0, simulated: progress.now });
+    };
+    let digest = Rc::new(RefCell::new(Digest::new(question.clone())));
+    let sink = {
+        let digest = Rc::clone(&digest);
+        move |names: &recording::Names, chunk: &Chunk| digest.borrow_mut().take(names, chunk)
+    };
+    let recording =
+        simulate_with_events(&run.scenario, &run.label, &control.stop, progress, Detail::Page, sink)?;
+    let (simulated, wall) = (Nanos(recording.simulated_ns), Nanos(recording.wall_ns.unwrap_or(0)));
+    (control.observer)(RunEvent::Finished { index: 0, run, simulated, wall });
+    let digest = Rc::into_inner(digest).expect("the run is over, and its sink gone").into_inner();
+    answered(With { recording, events: Some(digest), with_events: None }, &question)
+}
+
+/// `with`, unless it cannot answer what was asked.
+fn answered(with: With, question: &Question) -> Result<With, LabError> {
+    let Some(file) = &question.file else { return Ok(with) };
+    match &with.events {
+        Some(events) if events.has_pages() => match events.unknown_file() {
+            Some(known) => Err(UnknownName::new("file with events", file, known).into()),
+            None => Ok(with),
+        },
+        _ => Err(LabError::NoEventsOfPages { label: with.recording.label, command: with.with_events }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use recording::Recording;
-use recording::folder::check_new_folder;
+use recording::folder::{check_new_folder, is_partial};
+use recording::{MANIFEST, Recording, RecordingError};
 use report::Group;
 use workload::Scenario;
 
@@ -80,6 +80,8 @@ pub struct SideBySide {
     pub columns: Vec<Loaded>,
     /// What differs beyond what is compared.
     pub warnings: Vec<String>,
+    /// What runs left that did not end, and whether it is among the columns.
+    pub unfinished: Vec<String>,
 }
 
 /// Reads recordings, or folders of recordings as a comparison writes them, and puts those of one
@@ -90,14 +92,23 @@ pub struct SideBySide {
 /// A folder that is named twice, is no recording and has none, or cannot be read.
 pub fn load(folders: &[PathBuf]) -> Result<SideBySide, LabError> {
     let mut read: Vec<(Column, Loaded)> = Vec::new();
+    let mut unfinished = Vec::new();
     for (index, folder) in folders.iter().enumerate() {
         let same = |other: &PathBuf| other.canonicalize().ok() == folder.canonicalize().ok();
         if folder.exists() && folders[..index].iter().any(same) {
             return Err(LabError::SameFolder(folder.clone()));
         }
         let begin = read.len();
-        for path in recordings_in(folder)? {
+        let found = found_in(folder)?;
+        unfinished.extend(
+            found
+                .unfinished
+                .iter()
+                .map(|path| format!("`{}` is of a run that did not end, and left out", path.display())),
+        );
+        for path in found.recordings {
             let recording = Recording::read(&path)?;
+            unfinished.extend(recording.incomplete.then(|| of_unfinished(&path, &recording)));
             let keys = differences::keys(&recording);
             let own = |(column, _): &&mut (Column, Loaded)| {
                 column.recorded == recording.label && column.keys == keys
@@ -122,7 +133,7 @@ pub fn load(folders: &[PathBuf]) -> Result<SideBySide, LabError> {
     let (columns, mut loaded): (Vec<Column>, Vec<Loaded>) = read.into_iter().unzip();
     let distinct: BTreeSet<&String> = columns.iter().map(|column| &column.recorded).collect();
     if folders.len() == 1 && distinct.len() == columns.len() {
-        return Ok(SideBySide { columns: loaded, warnings: Vec::new() });
+        return Ok(SideBySide { columns: loaded, warnings: Vec::new(), unfinished });
     }
     let Differences { labels, warnings } = Differences::of(&columns);
     for (loaded, label) in loaded.iter_mut().zip(labels) {
@@ -131,7 +142,16 @@ pub fn load(folders: &[PathBuf]) -> Result<SideBySide, LabError> {
         }
         loaded.label = label;
     }
-    Ok(SideBySide { columns: loaded, warnings })
+    Ok(SideBySide { columns: loaded, warnings, unfinished })
+}
+
+/// What is said of a recording that was asked for though its run did not end.
+fn of_unfinished(path: &Path, recording: &Recording) -> String {
+    let seconds = recording.series.times_ns().last().unwrap_or(0) as f64 / 1e9;
+    format!(
+        "`{}` is of a run that did not end: it goes up to {seconds:.1} s and has no metrics",
+        path.display()
+    )
 }
 
 /// The command that runs the scenario of the recording at `path` again.
@@ -146,13 +166,30 @@ fn command_of(path: &Path, recording: &Recording) -> String {
     }
 }
 
-/// The recordings that `folder` is or has, in the order of their names; at least one.
+/// What a folder has.
+struct Found {
+    /// At least one.
+    recordings: Vec<PathBuf>,
+    /// What runs left that did not end, beside recordings of runs that did.
+    unfinished: Vec<PathBuf>,
+}
+
+/// The recordings that `folder` is or has, in the order of their names; at least one. Those of runs that did not
+/// end only where there are no others.
 pub(crate) fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    found_in(folder).map(|found| found.recordings)
+}
+
+fn found_in(folder: &Path) -> Result<Found, LabError> {
     if !folder.is_dir() {
-        return Err(LabError::NotARecording(folder.display().to_string()));
+        return match Recording::read(folder) {
+            // Something is left of it, and the error says what.
+            Err(error @ RecordingError::NoFolder { partial: Some(_), .. }) => Err(error.into()),
+            _ => Err(LabError::NotARecording(folder.display().to_string())),
+        };
     }
     if is_recording(folder) {
-        return Ok(vec![folder.to_owned()]);
+        return Ok(Found { recordings: vec![folder.to_owned()], unfinished: Vec::new() });
     }
     let unreadable = |source| LabError::Unreadable { path: folder.to_owned(), source };
     let mut found = Vec::new();
@@ -164,10 +201,17 @@ pub(crate) fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
         }
     }
     found.sort();
-    if found.is_empty() { Err(LabError::EmptyFolder(folder.to_owned())) } else { Ok(found) }
+    // A folder that was only not renamed yet is of a run that has ended.
+    let grows = |path: &PathBuf| is_partial(path) && !path.join(MANIFEST).is_file();
+    let (unfinished, recordings): (Vec<PathBuf>, Vec<PathBuf>) = found.into_iter().partition(grows);
+    match (recordings.is_empty(), unfinished.is_empty()) {
+        (true, true) => Err(LabError::EmptyFolder(folder.to_owned())),
+        (true, false) => Ok(Found { recordings: unfinished, unfinished: Vec::new() }),
+        (false, _) => Ok(Found { recordings, unfinished }),
+    }
 }
 
 /// A recording that lacks files still is one, so that the missing file is named.
 fn is_recording(folder: &Path) -> bool {
-    ["MANIFEST", "recording.json"].iter().any(|name| folder.join(name).is_file())
+    [MANIFEST, "recording.json"].iter().any(|name| folder.join(name).is_file())
 }

@@ -1,7 +1,8 @@
-//! Recordings that are written while their run goes, because their events have no room in memory.
+//! Recordings that are written while their run goes: events have no room in memory, and what was sampled shall
+//! outlive a process that is killed.
 //!
-//! A write that the system refuses ends the run soon, and its error is that of the write. Left out: recordings
-//! without events, which are written when the run has ended. Neighbours: [`crate::simulate`] runs,
+//! A write that the system refuses ends the run soon, and its error is that of the write. Left out: runs on real
+//! kernels, whose recordings are written when they have ended. Neighbours: [`crate::simulate`] runs,
 //! `events.rs` translates, [`recording::RecordingWriter`] writes.
 
 use std::cell::RefCell;
@@ -12,32 +13,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mm::base::event::Detail;
 use recording::events::{Chunk, Names};
-use recording::{Recording, RecordingError, RecordingWriter};
+use recording::{Recording, RecordingError, RecordingWriter, Series};
 use sim::Progress;
-use sim::run::SimRun;
+use sim::handing::{SampleChunk, SampleSink};
+use sim::run::{SimRun, Watch};
 
+use crate::counted::{phases, since};
 use crate::error::LabError;
-use crate::simulate::run_with_events;
+use crate::simulate::{run_watched, translated};
 
 /// The new folder of a run by its place in the plan.
 pub type FolderOfRun = Arc<dyn Fn(usize) -> PathBuf + Send + Sync>;
 
-/// Runs are to keep their events, each in the recording that it writes while it goes.
+/// Runs are to keep what they leave, each in the recording that it writes while it goes.
 #[derive(Clone)]
-pub struct KeepEvents {
-    /// Which events.
-    pub detail: Detail,
+pub struct KeepRuns {
+    /// Which events, too; none if nobody wants any.
+    pub detail: Option<Detail>,
     /// Where.
     pub folder: FolderOfRun,
 }
 
-/// Where events go while a run goes, until the system refuses to write one.
+/// Where a run's samples and events go while it goes, until the system refuses to write some.
 struct Going {
     writer: RecordingWriter,
+    identity: Recording,
     refused: Option<RecordingError>,
 }
 
-impl KeepEvents {
+impl KeepRuns {
     /// For a part of a plan: its runs' places in the whole of it.
     pub(crate) fn of_places(self, places: Vec<usize>) -> Self {
         let Self { detail, folder } = self;
@@ -47,7 +51,7 @@ impl KeepEvents {
     /// Runs `spec`, number `index` of its plan, and writes its recording.
     ///
     /// # Errors
-    /// As a run without events; the folder cannot be written.
+    /// As a run that is not kept; the folder cannot be written, which may be after the run has ended.
     pub(crate) fn run(
         &self,
         index: usize,
@@ -58,7 +62,8 @@ impl KeepEvents {
         mut progress: impl FnMut(Progress) + 'static,
     ) -> Result<Recording, LabError> {
         let writer = RecordingWriter::begin(&(self.folder)(index), &identity)?;
-        let going = Rc::new(RefCell::new(Going { writer, refused: None }));
+        let going = Going { writer, identity: identity.clone(), refused: None };
+        let going = Rc::new(RefCell::new(going));
         let stop_this = Arc::new(AtomicBool::new(false));
         let watch = {
             let (going, stop, stop_this) = (Rc::clone(&going), Arc::clone(stop), Arc::clone(&stop_this));
@@ -68,24 +73,50 @@ impl KeepEvents {
                 progress(so_far);
             }
         };
-        let sink = {
+        let mut wanted = Watch { samples: Some(samples_to(&going)), events: None };
+        if let Some(detail) = self.detail {
             let going = Rc::clone(&going);
-            move |names: &Names, chunk: &Chunk| going.borrow_mut().take(names, chunk)
-        };
-        let result = run_with_events(spec, identity, command, &stop_this, watch, self.detail, sink);
+            let sink = move |names: &Names, chunk: &Chunk| going.borrow_mut().take_events(names, chunk);
+            wanted.events = Some(translated(detail, sink));
+        }
+        let result = run_watched(spec, identity, command, &stop_this, watch, wanted);
         let Ok(going) = Rc::try_unwrap(going) else { unreachable!("the run is over, and what it held") };
-        let Going { writer, refused } = going.into_inner();
+        let Going { writer, refused, .. } = going.into_inner();
         if let Some(error) = refused {
-            return Err(error.into());
+            return Err(writer.refused(error).into());
         }
         let recording = result?;
-        writer.finish(&recording)?;
-        Ok(recording)
+        match writer.finish(&recording) {
+            Ok(_) => Ok(recording),
+            Err(error) => Err(LabError::NotKept(Box::new(recording), error)),
+        }
     }
 }
 
+fn samples_to(going: &Rc<RefCell<Going>>) -> SampleSink {
+    let going = Rc::clone(going);
+    Box::new(move |chunk| going.borrow_mut().take_samples(chunk))
+}
+
 impl Going {
-    fn take(&mut self, names: &Names, chunk: &Chunk) {
+    fn take_samples(&mut self, chunk: SampleChunk<'_>) {
+        if self.refused.is_some() {
+            return;
+        }
+        let SampleChunk { columns, rows, phases: ended, vmstat_before, vmstat } = chunk;
+        let rows: Vec<_> = rows.into_iter().map(|(at, values)| (at.get(), values)).collect();
+        let ended = ended.iter().map(|phase| (phase.name.clone(), phase.at.get(), phase.vmstat.clone()));
+        let known = Recording {
+            vmstat: since(vmstat_before, &vmstat),
+            phases: phases(vmstat_before.clone(), ended),
+            simulated_ns: rows.last().map_or(0, |(at, _)| *at),
+            ..self.identity.clone()
+        };
+        let rows = Series { columns, rows, ..Series::default() };
+        self.refused = self.writer.sampled(&known, &rows).err();
+    }
+
+    fn take_events(&mut self, names: &Names, chunk: &Chunk) {
         if self.refused.is_none() {
             let written = self.writer.events().and_then(|events| events.append(chunk, names));
             self.refused = written.err();
@@ -93,8 +124,8 @@ impl Going {
     }
 }
 
-impl std::fmt::Debug for KeepEvents {
+impl std::fmt::Debug for KeepRuns {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KeepEvents").field("detail", &self.detail).finish_non_exhaustive()
+        f.debug_struct("KeepRuns").field("detail", &self.detail).finish_non_exhaustive()
     }
 }

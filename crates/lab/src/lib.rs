@@ -20,6 +20,7 @@
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
 //! | `events.rs` | events of the simulator to those of a recording |
+//! | `heat.rs` | where memory was warm, from recorded events |
 //! | `kept.rs` | recordings that are written while their run goes |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
@@ -28,9 +29,12 @@
 //! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
 //! | `differences.rs` | what distinguishes recordings that are put side by side |
 //! | `view.rs` | what a report of a workload shows first |
+//! | `page.rs` | what the page of a workload asks and tells; pages as files |
 //! | `trace.rs` | a recording as a trace for other programs |
 //! | `folders.rs` | folders of several recordings, written and read |
 //! | `explain.rs` | what is to be explained: recordings, or a run that is made for it |
+//! | `mmtests.rs` | runs in the folders of mmtests, written and read |
+//! | `numbers.rs` | numbers that a person has, as the runs of a table |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
@@ -58,9 +62,13 @@ pub mod fail_if;
 pub mod fidelity;
 pub mod folders;
 pub mod grid;
+mod heat;
 mod kept;
 mod lacks;
+pub mod mmtests;
 pub mod names;
+pub mod numbers;
+pub mod page;
 pub mod real;
 pub mod replay;
 pub mod resolve;
@@ -77,7 +85,8 @@ pub mod zones;
 pub use batch::{Batch, Control, Ended, PlannedRun, RunEvent, run_all};
 pub use compare::{Comparison, Variant};
 pub use error::{Class, LabError};
-pub use kept::KeepEvents;
+pub use heat::heat;
+pub use kept::KeepRuns;
 pub use linux::Told;
 pub use mm::base::event::Detail;
 pub use real::HostPolicy;

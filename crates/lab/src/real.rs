@@ -13,15 +13,16 @@ use linux::host::{self, HostOptions};
 use linux::vm::{self, Hardware, VmFilesystem, VmKernel, VmSpec};
 use linux::{DiskShare, LinuxError, LinuxResult, NotAShare, Told};
 use recording::{OomKill, Recording, Series};
-use units::{Bytes, parse_size};
-use workload::scenario::{Backend, Scenario, ScenarioProblem};
+use units::{Bytes, Nanos, parse_size};
+use workload::scenario::{Backend, Scenario, ScenarioProblem, parse_interval};
 
 use crate::at_kill::with_kill;
 use crate::balance::with_balance;
 use crate::batch::PlannedRun;
 use crate::counted::{as_counted, phases, since};
 use crate::error::LabError;
-use crate::resolve::guest_mem;
+use crate::resolve::{command, guest_mem, shell_quoted};
+use crate::simulate::machine;
 use crate::waited::{traced, with_waits};
 
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
@@ -156,7 +157,7 @@ fn on_host(
     tell: &dyn Fn(Told<'_>),
 ) -> Result<LinuxResult, LinuxError> {
     let host = host::prepare(host_options(policy), scenario.workload.clone())?;
-    host.run(scenario.seed, texts(scenario), SAMPLE_PERIOD, stop, tell)
+    host.run(scenario.seed, texts(scenario), sample_period(scenario.interval), stop, tell)
 }
 
 fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
@@ -177,25 +178,40 @@ fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
         seed: scenario.seed,
         sysctls: texts(scenario),
         lru_gen: guest.lru_gen,
-        sample_period: SAMPLE_PERIOD,
+        sample_period: sample_period(scenario.interval),
         ..VmSpec::new(VmKernel::parse(version))
     }
+}
+
+/// The time between two samples that was asked for, or that of those who ask for none.
+fn sample_period(interval: Option<Nanos>) -> Duration {
+    interval.map_or(SAMPLE_PERIOD, |interval| Duration::from_nanos(interval.get()))
 }
 
 /// Monitors a command on this host from its start to its end; returns its exit status, too. A
 /// signal whose number is put into `signal` is passed on to it.
 ///
 /// # Errors
-/// A command that cannot be started.
-pub fn record(command: &[OsString], signal: &AtomicUsize) -> Result<(Recording, i32), LabError> {
+/// A command that cannot be started; `interval`, the time between two samples, is none.
+pub fn record(
+    command: &[OsString],
+    interval: Option<&str>,
+    signal: &AtomicUsize,
+) -> Result<(Recording, i32), LabError> {
     let (program, args) = command.split_first().expect("the command line asks for a command");
     let shown = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let recorded = linux::record::run(program, args, SAMPLE_PERIOD, signal).map_err(|error| match error {
+    let interval = interval.map(|text| parse_interval("--interval", text)).transpose()?;
+    let recorded = linux::record::run(program, args, sample_period(interval), signal);
+    let recorded = recorded.map_err(|error| match error {
         LinuxError::Command { command, source } => LabError::Command { command, source },
         error => LabError::Host { message: error.to_string(), hint: error.hint() },
     })?;
     let release = recorded.result.kernel_release.clone();
-    let identity = Recording::new(&shown, "record", "host", release, 0);
+    let again = command.iter().map(|word| shell_quoted(&word.to_string_lossy())).collect::<Vec<_>>();
+    let identity = Recording {
+        command: format!("pagetide record -- {}", again.join(" ")),
+        ..Recording::new(&shown, "record", "host", release, 0)
+    };
     Ok((filled(identity, recorded.result), recorded.exit_code))
 }
 
@@ -224,6 +240,7 @@ fn recorded(scenario: &Scenario, label: &str, result: LinuxResult) -> Recording 
         result.kernel_release.clone(),
         scenario.seed.0,
     );
+    let identity = Recording { machine: machine(scenario), command: command(scenario), ..identity };
     Recording { scenario_toml: scenario.to_toml(), ..filled(identity, result) }
 }
 
@@ -241,11 +258,21 @@ fn filled(identity: Recording, result: LinuxResult) -> Recording {
         wall_ns: Some(result.wall_ns),
         ..identity
     };
-    let recording = recording.killed(result.oom_kill.into_iter().map(oom_kill).collect());
+    let recording = with_machine(recording).killed(result.oom_kill.into_iter().map(oom_kill).collect());
     let recording = with_kill(with_balance(recording), None);
     let Some(waits) = result.waits else { return recording };
     let phases = recording.phases_to_the_end();
     with_waits(recording, waits.into_iter().map(|wait| traced(wait, &phases)).collect())
+}
+
+/// This host has no name: its CPUs and memory say what it is.
+fn with_machine(mut recording: Recording) -> Recording {
+    let memory = recording.series.column("mi_MemTotal").and_then(|column| column.first().copied());
+    if let (true, Some(kib)) = (recording.machine.is_empty(), memory) {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        recording.machine = format!("{cpus} CPUs, {kib} kB of memory");
+    }
+    recording
 }
 
 fn oom_kill(kill: linux::OomKill) -> OomKill {

@@ -25,18 +25,19 @@ use rayon::prelude::*;
 use recording::Recording;
 use sim::machines::MACHINES;
 use sim::run::{Program, SimRun};
+use units::Nanos;
 use workload::Replay;
 use workload::amount::{Warmup, WarmupEnd, parse_count};
 use workload::policy::{Capacity, PolicyKind};
 use workload::replay::{ReplayOptions, warmup_is_all};
-use workload::scenario::{SEED_DEFAULT, parse_mem_of};
+use workload::scenario::{SEED_DEFAULT, parse_interval, parse_mem_of};
 use workload::trace::{TraceError, TraceFormat, TraceReader};
 
 pub use scenario::{CacheSpec, ReplayScenario, TraceId, command_of, is_replay};
 
 use crate::batch::Ended;
 use crate::error::LabError;
-use crate::kept::KeepEvents;
+use crate::kept::KeepRuns;
 use crate::names::Names;
 use crate::resolve::{Setting, kernel_named, newest_kernel, sysctl_pairs};
 use crate::simulate::{run_recorded, sim_run};
@@ -66,6 +67,8 @@ pub struct ReplayRequest {
     pub sysctls: Vec<String>,
     /// The seed of the machines.
     pub seed: Option<u64>,
+    /// Time between two samples of their counters: `100ms`.
+    pub interval: Option<String>,
 }
 
 /// A replay that can run: all names and values are checked, the trace is not.
@@ -77,6 +80,8 @@ pub struct ReplayPlan {
     pub options: ReplayOptions,
     /// The caches, each with what its recording is called.
     pub caches: Vec<(String, CacheSpec)>,
+    /// Time between two samples of a kernel's counters; none means as in other simulated runs.
+    pub interval: Option<Nanos>,
     /// The bytes that the trace must have, where somebody said so.
     pub expected: Option<TraceId>,
 }
@@ -126,7 +131,7 @@ pub struct ReplayControl {
     /// Called from the threads that replay; must not block for long.
     pub observer: Arc<dyn Fn(ReplayProgress) + Send + Sync>,
     /// Kernels write their recordings while they run, with events; none: whoever called keeps them.
-    pub events: Option<KeepEvents>,
+    pub kept: Option<KeepRuns>,
 }
 
 /// What became of each cache of a plan.
@@ -144,7 +149,10 @@ impl ReplayRequest {
             return Err(LabError::NoCache);
         }
         let caches = caches.into_iter().map(|cache| (cache.label(), cache)).collect();
-        Ok(ReplayPlan { trace: self.trace.clone(), options: self.options, caches, expected: None })
+        let interval = self.interval.as_deref();
+        let interval = interval.map(|text| parse_interval("--interval", text)).transpose()?;
+        let trace = self.trace.clone();
+        Ok(ReplayPlan { trace, options: self.options, caches, interval, expected: None })
     }
 }
 
@@ -206,8 +214,8 @@ fn default_machine() -> &'static str {
 /// A scenario that a recording kept, to be run again.
 impl From<ReplayScenario> for ReplayPlan {
     fn from(scenario: ReplayScenario) -> Self {
-        let ReplayScenario { trace, id, options, cache } = scenario;
-        Self { trace, options, caches: vec![(cache.label(), cache)], expected: Some(id) }
+        let ReplayScenario { trace, id, options, cache, interval } = scenario;
+        Self { trace, options, caches: vec![(cache.label(), cache)], interval, expected: Some(id) }
     }
 }
 
@@ -313,7 +321,8 @@ impl Job<'_> {
     fn identity(&self, index: usize, format: TraceFormat, id: TraceId) -> (Recording, ReplayScenario) {
         let (label, cache) = &self.plan.caches[index];
         let options = ReplayOptions { format: Some(format), ..self.plan.options };
-        let scenario = ReplayScenario { trace: self.plan.trace.clone(), id, options, cache: cache.clone() };
+        let (trace, interval) = (self.plan.trace.clone(), self.plan.interval);
+        let scenario = ReplayScenario { trace, id, options, cache: cache.clone(), interval };
         let workload = format!("replay {}", file_name(&self.plan.trace));
         let recording = match cache {
             CacheSpec::Policy { kind, .. } => Recording::new(label, workload, "policy", kind.name(), 0),
@@ -321,7 +330,12 @@ impl Job<'_> {
                 Recording::new(label, workload, "sim", kernel.to_string(), *seed)
             }
         };
-        (Recording { scenario_toml: scenario.to_toml(), ..recording }, scenario)
+        let machine = match cache {
+            CacheSpec::Policy { .. } => String::new(),
+            CacheSpec::Kernel { machine, mem, .. } => format!("{machine}, {mem} of memory"),
+        };
+        let (scenario_toml, command) = (scenario.to_toml(), scenario.command());
+        (Recording { scenario_toml, machine, command, ..recording }, scenario)
     }
 
     /// Fills in the outcomes of policies, unless stopped.
@@ -400,10 +414,11 @@ impl Job<'_> {
             let (mut identity, scenario) = self.identity(index, format, id);
             let of_all = "counters are of the whole run, those of phase `replayed` of what was counted";
             identity.notes.extend(warmup_note(self.plan.options.warmup, of_all));
+            let interval = self.plan.interval;
             let result = Setting::new(kernel, machine, *mem, sysctls).and_then(|setting| {
                 identity.notes.extend(setting.notes.iter().cloned());
                 let program = |done| Program::Replay(trace.watched(done));
-                let build = |done| sim_run(program(done), setting, Filesystem::Ext4, *seed);
+                let build = |done| sim_run(program(done), setting, Filesystem::Ext4, *seed, interval);
                 self.simulated(build, requests, index, identity, &scenario.command())
             });
             let result = result.and_then(|recording| keep(index, &recording).map(|()| recording));
@@ -444,7 +459,7 @@ impl Job<'_> {
             }
         };
         let (spec, stop) = (build(done), &self.control.stop);
-        let result = match &self.control.events {
+        let result = match &self.control.kept {
             None => run_recorded(&spec, identity, command, stop, move |_| tell()),
             Some(keep) => keep.run(index, &spec, identity, command, stop, move |_| tell()),
         };

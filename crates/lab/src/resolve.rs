@@ -16,7 +16,7 @@ use units::{Bytes, Seed};
 use workload::params::split_pair;
 use workload::scenario::{
     GUEST_MACHINE, Guest, LruGen, SEED_DEFAULT, ScenarioProblem, Written, check_kernel, check_machine,
-    check_mem, parse_mem_of, parse_sysctl_value,
+    check_mem, interval_text, parse_interval, parse_mem_of, parse_sysctl_value,
 };
 use workload::small_files::{FULL, SOURCE_MEMORY};
 use workload::{Backend, KernelSpec, MachineSize, ParamError, Params, Scenario, ScenarioError, WorkloadSpec};
@@ -65,6 +65,8 @@ pub struct Request {
     pub sysctls: Vec<String>,
     /// The seed.
     pub seed: Option<u64>,
+    /// Time between two samples of all counters: `100ms`.
+    pub interval: Option<String>,
     /// Where to run: `sim`, `host`, `vm:6.12`.
     pub backend: Option<String>,
     /// What a virtual machine shall be like.
@@ -119,6 +121,7 @@ impl Request {
             params: Vec::new(),
             sysctls: Vec::new(),
             seed: None,
+            interval: None,
             backend: None,
             guest: GuestRequest::default(),
         }
@@ -203,6 +206,9 @@ impl Request {
         scenario.sysctls.extend(sysctl_pairs(&self.sysctls, names)?);
         if let Some(seed) = self.seed {
             scenario.seed = Seed(seed);
+        }
+        if let Some(interval) = &self.interval {
+            scenario.interval = Some(parse_interval("--interval", interval)?);
         }
         self.apply_guest_to(scenario)
     }
@@ -332,6 +338,7 @@ fn defaults(name: &str, backend: Backend) -> Result<Scenario, LabError> {
         mem: None,
         sysctls: Default::default(),
         seed: SEED_DEFAULT,
+        interval: None,
         backend,
         guest: None,
     };
@@ -577,6 +584,9 @@ pub fn command(scenario: &Scenario) -> String {
     }
     if scenario.seed != SEED_DEFAULT {
         add("seed", &scenario.seed.0.to_string());
+    }
+    if let Some(interval) = scenario.interval {
+        add("interval", &interval_text(interval));
     }
     command
 }

@@ -14,9 +14,10 @@ use kernel::{Filesystem, WaitReason};
 use mm::base::event::Detail;
 use recording::events::{Chunk, Event, Names};
 use recording::{OomKill, Recording, Series, Stall};
-use sim::run::{Program, SimError, SimResult, SimRun};
+use sim::run::{Program, SimError, SimResult, SimRun, Watch};
 use sim::trace::{EventNames, EventRow};
 use sim::{Progress, RunError, WaitKind};
+use units::Nanos;
 use workload::Scenario;
 
 use crate::at_kill::with_kill;
@@ -24,7 +25,7 @@ use crate::balance::with_balance;
 use crate::counted::{phases, since};
 use crate::error::{FailedAssertion, LabError};
 use crate::events::Translator;
-use crate::kept::KeepEvents;
+use crate::kept::KeepRuns;
 use crate::resolve::{Setting, command, filesystem};
 use crate::waited::{section, wait, with_waits};
 
@@ -58,7 +59,8 @@ pub fn simulate_with_events(
     sink: impl FnMut(&Names, &Chunk) + 'static,
 ) -> Result<Recording, LabError> {
     let (spec, identity) = plan(scenario, label)?;
-    run_with_events(&spec, identity, &command(scenario), stop, progress, detail, sink)
+    let wanted = Watch { events: Some(translated(detail, sink)), ..Watch::default() };
+    run_watched(&spec, identity, &command(scenario), stop, progress, wanted)
 }
 
 /// Runs scenario `index` of a plan and writes its recording, with events, while it goes.
@@ -71,7 +73,7 @@ pub(crate) fn simulate_kept(
     index: usize,
     stop: &Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
-    keep: &KeepEvents,
+    keep: &KeepRuns,
 ) -> Result<Recording, LabError> {
     let (spec, identity) = plan(scenario, label)?;
     keep.run(index, &spec, identity, &command(scenario), stop, progress)
@@ -106,9 +108,11 @@ fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabErro
     let program = Program::Workload(scenario.workload.clone());
     let setting = Setting::of(scenario)?;
     let notes = setting.notes.clone();
-    let spec = sim_run(program, setting, filesystem(scenario), scenario.seed.0);
+    let spec = sim_run(program, setting, filesystem(scenario), scenario.seed.0, scenario.interval);
     let identity = Recording {
         scenario_toml: scenario.to_toml(),
+        machine: machine(scenario),
+        command: command(scenario),
         notes,
         ..Recording::new(
             label,
@@ -121,10 +125,25 @@ fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabErro
     Ok((spec, identity))
 }
 
+/// What a scenario runs on, in a few words.
+pub(crate) fn machine(scenario: &Scenario) -> String {
+    let mem = scenario.mem.map(|mem| format!("{mem} of memory"));
+    let cpus = scenario.guest.map(|guest| format!("{} CPUs", guest.cpus));
+    scenario.machine.iter().cloned().chain(cpus).chain(mem).collect::<Vec<_>>().join(", ")
+}
+
 /// The simulator's view of a run.
-pub(crate) fn sim_run(program: Program, setting: Setting, filesystem: Filesystem, seed: u64) -> SimRun {
+pub(crate) fn sim_run(
+    program: Program,
+    setting: Setting,
+    filesystem: Filesystem,
+    seed: u64,
+    interval: Option<Nanos>,
+) -> SimRun {
     let Setting { kernel, sysctls, hardware, layout, notes: _ } = setting;
-    SimRun { sysctls, filesystem, seed, ..SimRun::new(program, kernel, hardware, layout) }
+    let spec = SimRun::new(program, kernel, hardware, layout);
+    let sample_period = interval.unwrap_or(spec.sample_period);
+    SimRun { sysctls, filesystem, seed, sample_period, ..spec }
 }
 
 /// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.
@@ -138,19 +157,25 @@ pub(crate) fn run_recorded(
     finished(identity, command, || sim::run::run(spec, Arc::clone(stop), progress))
 }
 
-/// [`run_recorded`] with events.
-pub(crate) fn run_with_events(
+/// [`run_recorded`], and hands out what is wanted while the run goes.
+pub(crate) fn run_watched(
     spec: &SimRun,
     identity: Recording,
     command: &str,
     stop: &Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
+    wanted: Watch,
+) -> Result<Recording, LabError> {
+    finished(identity, command, || sim::run::run_watched(spec, Arc::clone(stop), progress, wanted))
+}
+
+/// Events of this detail for `sink`, as those of a recording.
+pub(crate) fn translated(
     detail: Detail,
     sink: impl FnMut(&Names, &Chunk) + 'static,
-) -> Result<Recording, LabError> {
+) -> (Detail, sim::trace::Sink) {
     let mut translator = Translator::new(sink);
-    let sink = move |rows: &[EventRow], names: &EventNames| translator.take(rows, names);
-    finished(identity, command, || sim::run::run_traced(spec, Arc::clone(stop), progress, detail, sink))
+    (detail, Box::new(move |rows: &[EventRow], names: &EventNames| translator.take(rows, names)))
 }
 
 fn finished(

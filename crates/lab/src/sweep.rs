@@ -20,6 +20,7 @@ use thiserror::Error;
 use workload::WorkloadSpec;
 use workload::policy::PolicyKind;
 use workload::replay::ReplayOptions;
+use workload::scenario::parse_interval;
 
 pub use folder::SweepFolder;
 
@@ -492,7 +493,9 @@ fn replays(
     let caches: Vec<(String, CacheSpec)> =
         combinations.iter().zip(runs).map(cache).collect::<Result<_, LabError>>()?;
     let trace = PathBuf::from(&request.subject);
-    Ok(ReplayPlan { trace, options: request.reading, caches, expected: None })
+    let interval = request.base.interval.as_deref();
+    let interval = interval.map(|text| parse_interval("--interval", text)).transpose()?;
+    Ok(ReplayPlan { trace, options: request.reading, caches, interval, expected: None })
 }
 
 impl SweepPlan {
@@ -548,7 +551,7 @@ impl SweepPlan {
                 let id = plan.trace_id()?;
                 let toml = |(_, cache): &(String, CacheSpec)| {
                     let (trace, options, cache) = (plan.trace.clone(), plan.options, cache.clone());
-                    ReplayScenario { trace, id, options, cache }.to_toml()
+                    ReplayScenario { trace, id, options, cache, interval: plan.interval }.to_toml()
                 };
                 Ok(plan.caches.iter().map(toml).collect())
             }
@@ -574,7 +577,9 @@ impl SweepPlan {
             _ if places.is_empty() => Vec::new(),
             (Work::Scenarios(runs), SweepControl::Runs(control)) => {
                 let left: Vec<PlannedRun> = places.iter().map(|&place| runs[place].clone()).collect();
-                batch::outcomes(&left, jobs, control, true, keep)?
+                let kept = control.kept.clone().map(|kept| kept.of_places(places.clone()));
+                let control = Control { kept, ..control.clone() };
+                batch::outcomes(&left, jobs, &control, true, keep)?
             }
             (Work::Replays(plan), SweepControl::Replays(control)) => {
                 plan.only(&missing).run(jobs, control, keep)?

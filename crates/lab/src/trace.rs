@@ -101,7 +101,7 @@ pub fn check_new_file(path: &Path) -> Result<(), LabError> {
 }
 
 /// A hidden file in the folder of `path`, removed when dropped.
-fn new_file_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+pub(crate) fn new_file_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     // As any other file that a program writes: what the user's mask lets through.
@@ -111,7 +111,7 @@ fn new_file_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     made.map_err(|error| io::Error::from(error.kind())) // Without the hidden name, which says nothing.
 }
 
-fn unwritable(path: Option<&Path>, source: io::Error) -> LabError {
+pub(crate) fn unwritable(path: Option<&Path>, source: io::Error) -> LabError {
     let what = path.map_or_else(|| "standard output".to_owned(), |path| format!("`{}`", path.display()));
     LabError::Unwritable { what, source }
 }

@@ -126,7 +126,7 @@ mod tests {
             mems: vec!["64M".to_owned()],
             ..ReplayRequest::default()
         };
-        let control = ReplayControl { stop: Arc::default(), observer: Arc::new(|_| {}), events: None };
+        let control = ReplayControl { stop: Arc::default(), observer: Arc::new(|_| {}), kept: None };
         let outcomes = request.plan().unwrap().run(0, &control, |_, _| Ok(())).unwrap();
         let recordings: Vec<Recording> =
             outcomes.iter().map(|outcome| outcome.recording().unwrap().clone()).collect();

@@ -23,11 +23,10 @@ use crate::parse::{self, Parser};
 use crate::spec::{PhaseSample, Row};
 
 /// The files that everybody can read first, then those of root.
-const MACHINE_FILES: [(&str, Parser); 6] = [
+const MACHINE_FILES: [(&str, Parser); 5] = [
     ("/proc/meminfo", parse::meminfo),
     ("/proc/zoneinfo", parse::zoneinfo),
     ("/proc/buddyinfo", parse::buddyinfo),
-    ("/proc/pressure/memory", parse::pressure),
     ("/proc/pagetypeinfo", parse::pagetypeinfo),
     ("/proc/slabinfo", parse::slabinfo),
 ];
@@ -102,6 +101,9 @@ impl Monitor {
             notes: Vec::new(),
         };
         monitor.add_noted(Path::new("/proc/vmstat"), parse::pairs, String::new(), Owner::Vmstat);
+        // Its totals count over a run and its phases as those of vmstat do.
+        let pressure = Path::new("/proc/pressure/memory");
+        monitor.add_noted(pressure, parse::pressure, String::new(), Owner::Vmstat);
         for (path, parser) in MACHINE_FILES {
             monitor.add_noted(Path::new(path), parser, String::new(), Owner::Other);
         }

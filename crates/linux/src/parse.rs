@@ -4,8 +4,7 @@
 //! file. It runs while a sample is taken, so it only borrows from the text. Whatever it does not
 //! understand it leaves out: these files grow with every kernel.
 //!
-//! Left out: averages of `/proc/pressure` (their totals say more), per-CPU sections of
-//! `/proc/zoneinfo`. Next: [`crate::monitor`], which reads the files.
+//! Left out: per-CPU sections of `/proc/zoneinfo`. Next: [`crate::monitor`], which reads the files.
 
 use std::str::SplitAsciiWhitespace;
 
@@ -181,13 +180,28 @@ pub(crate) fn slabinfo(text: &str, emit: &mut Emit<'_>) {
     }
 }
 
-/// `/proc/pressure/memory` and `memory.pressure`: `psi_some_us` and `psi_full_us`, in total.
+/// `/proc/pressure/memory` and `memory.pressure`: `psi_memory_some_avg10` and so on in hundredths of a percent,
+/// `psi_memory_some_total_us`.
 pub(crate) fn pressure(text: &str, emit: &mut Emit<'_>) {
     for line in text.lines() {
-        let Some((kind, rest)) = line.split_once(' ') else { continue };
-        let total = rest.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="));
-        if let Some(total) = total.and_then(|total| total.parse().ok()) {
-            emit(&["psi_", kind, "_us"], total);
+        let mut words = line.split_ascii_whitespace();
+        let Some(kind) = words.next() else { continue };
+        for (name, value) in words.filter_map(|word| word.split_once('=')) {
+            match value.split_once('.') {
+                Some((percent, hundredths)) if name.starts_with("avg") && hundredths.len() == 2 => {
+                    let (Ok(percent), Ok(hundredths)) = (percent.parse::<u64>(), hundredths.parse::<u64>())
+                    else {
+                        continue;
+                    };
+                    emit(&["psi_memory_", kind, "_", name], 100 * percent + hundredths);
+                }
+                None if name == "total" => {
+                    if let Ok(total) = value.parse() {
+                        emit(&["psi_memory_", kind, "_total_us"], total);
+                    }
+                }
+                _ => {}
+            }
         }
     }
 }
@@ -347,8 +361,12 @@ mod tests {
         let slab = "slabinfo - version: 2.1\n# name <active_objs>\ndentry   90 105  192   21    1 : tunables 0\n\
                     kmalloc-8 1 2 8\n";
         assert_eq!(listed(slabinfo, slab), "slab_dentry_active 90\nslab_dentry_num 105");
-        let psi = "some avg10=0.00 avg60=0.00 avg300=0.00 total=35467\nfull avg10=0.00 total=1834\n";
-        assert_eq!(listed(pressure, psi), "psi_some_us 35467\npsi_full_us 1834");
+        let psi = "some avg10=12.05 avg60=0.70 avg300=0.00 total=35467\nfull avg10=0.00 total=1834\n";
+        assert_eq!(
+            listed(pressure, psi),
+            "psi_memory_some_avg10 1205\npsi_memory_some_avg60 70\npsi_memory_some_avg300 0\n\
+             psi_memory_some_total_us 35467\npsi_memory_full_avg10 0\npsi_memory_full_total_us 1834"
+        );
         assert_eq!(listed(trace_hits, "# event histogram\nTotals:\n    Hits: 42\n    Entries: 1\n"), " 42");
         let by_order = "# event histogram\n\n{ fallback_order:          3 } hitcount:         10\n\
                         { fallback_order:          9 } hitcount:         32\n\nTotals:\n    Hits: 42\n";

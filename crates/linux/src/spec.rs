@@ -2,7 +2,7 @@
 //!
 //! Names of counters and columns are those of the simulator: `/proc/vmstat` names as they are,
 //! `cg_<group, / as _>_<stat>` for a cgroup, `z<node>_<zone>_<free|min|low|high|boost|managed>`,
-//! `mi_<meminfo name>`, `buddy_n<node>_<zone>_o<order>`, `slab_<cache>_<active|num>`, `psi_*`.
+//! `mi_<meminfo name>`, `buddy_n<node>_<zone>_o<order>`, `slab_<cache>_<active|num>`, `psi_memory_*`.
 //!
 //! Left out: which numbers are events and which are gauges, and waits without a tracepoint.
 //! Next: [`crate::run`], which carries a run out.

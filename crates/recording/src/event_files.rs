@@ -102,13 +102,20 @@ impl EventWriter {
     }
 }
 
-/// Writes a file that has its name only when it is complete.
+/// Writes a file that has its name only when it is complete. It survives the end of the process; what shall
+/// survive the machine's, asks for that: [`sync`].
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordingError> {
     let partial = path.with_extension("partial");
     fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path)).map_err(|source| {
         let _ = fs::remove_file(&partial); // What was refused may have left a part; nobody wants it.
         RecordingError::Unwritable { path: path.to_owned(), source }
     })
+}
+
+/// Brings a file to the disk.
+pub(crate) fn sync(path: &Path) -> Result<(), RecordingError> {
+    let synced = fs::File::open(path).and_then(|file| file.sync_all());
+    synced.map_err(|source| RecordingError::Unwritable { path: path.to_owned(), source })
 }
 
 /// Reads the events of a recording, chunk by chunk.

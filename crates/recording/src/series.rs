@@ -119,7 +119,8 @@ pub fn is_gauge(name: &str) -> bool {
     if name.starts_with("nr_") {
         return !EVENTS_NAMED_NR.contains(&name) && !name.starts_with("nr_tlb_");
     }
-    name == "workingset_nodes" || name.starts_with("memory.") || GAUGES_OF_MEMCG.contains(&name)
+    let is_average = name.contains("psi_memory_") && !name.ends_with("_total_us");
+    is_average || name == "workingset_nodes" || name.starts_with("memory.") || GAUGES_OF_MEMCG.contains(&name)
 }
 
 #[cfg(test)]
@@ -145,6 +146,7 @@ mod tests {
 
     #[test]
     fn a_name_with_nr_is_a_gauge_unless_it_counts_events() {
+        assert!(is_gauge("psi_memory_some_avg10") && !is_gauge("psi_memory_some_total_us"));
         assert!(is_gauge("nr_free_pages") && is_gauge("nr_dirty") && is_gauge("inactive_file"));
         assert!(
             !is_gauge("nr_vmscan_write")

@@ -4,13 +4,13 @@
 //! each measure, main effects and interactions ([`effects`]), with what they mean in words; at the end the
 //! commands that make each row again. Left out: effects on counters, which `--format csv` has for each run.
 
-mod effects;
+pub(crate) mod effects;
 
 use recording::Recording;
 use serde_json::{Value, json};
 
 use crate::export::{number, run as run_json, runs_as_rows, written};
-use crate::judge::LEVEL;
+use crate::judge::{LEVEL, TestsTold};
 use crate::measure::Direction;
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::number::{percent_with_interval, plain, signed, signed_percent, with_spread};
@@ -189,17 +189,20 @@ impl<'a> Ablated<'a> {
         }
         // A seed that some kernel lacks is in no effect.
         let seeds = effects.measures.iter().map(|of| of.seeds).max().unwrap_or(0);
+        let tests = TestsTold::of(effects.tests(), effects.family);
         lines.push(if seeds <= 1 {
             "one seed: exact for it, says nothing of others; `--seeds 10` shows the spread".to_owned()
-        } else if !effects.any_tested() {
-            format!("effects are the same in all {seeds} seeds, so judged by size, not by a test")
-        } else {
+        } else if let Some(tests) = &tests {
             let together = match effects.family.tests {
                 1 => "interval and verdict hold at 95 %".to_owned(),
                 tests => format!("intervals and verdicts hold at 95 % over all {tests} effects together (Bonferroni)"),
             };
-            format!("{seeds} seeds, each on every kernel: mean ± standard deviation of the effect over seeds; paired t test; {together}")
+            let methods = &tests.methods;
+            format!("{seeds} seeds, each on every kernel: mean ± standard deviation of the effect over seeds; {methods}; {together}")
+        } else {
+            format!("effects are the same in all {seeds} seeds, so judged by size, not by a test")
         });
+        lines.extend(tests.and_then(|tests| tests.assumed));
         if !self.varies.is_empty() {
             lines.push(format!("a seed decides: {}", self.varies.join("; ")));
         }

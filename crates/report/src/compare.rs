@@ -4,13 +4,12 @@
 //! first beside it. Next: [`crate::compared`] has the rows, [`crate::judge`] the rules by which two
 //! sides are judged, [`crate::findings`] what moved most in the counters.
 
-use stats::difference::Test;
-
 use crate::blocked::{blocked_table, stall_lines};
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
 use crate::findings::{all_counters, findings, waited_table};
 use crate::histogram::histogram;
-use crate::judge::{Change, Side};
+use crate::judge::{Change, Side, TestsTold};
+use crate::latency::{latencies, wait_lengths};
 use crate::limits::{limits_markdown, limits_text};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
@@ -49,6 +48,10 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
     }
     text += &separated(limits_text(&view.limits, width));
     text += &separated(printed(groups, width));
+    let long = latencies(groups, view);
+    if !long.is_empty() {
+        text += &format!("\n{}", long.to_text(width));
+    }
     text += &separated(findings(groups, view.all, width));
     text += &separated(blocked(groups, view.all, width));
     if view.all {
@@ -86,6 +89,10 @@ pub fn to_markdown(groups: &[Group<'_>], view: impl Into<View>) -> Result<String
     text += &lines(&compared.first);
     text += &separated(limits_markdown(&view.limits));
     text += &separated(printed_markdown(groups));
+    let long = latencies(groups, view);
+    if !long.is_empty() {
+        text += &format!("\n{}", long.to_markdown());
+    }
     let waited = waited_table(groups, view.all);
     if !waited.is_empty() {
         text += &format!("\n{}", waited.to_markdown());
@@ -196,7 +203,7 @@ fn table(rows: &Rows, groups: &[Group<'_>]) -> Table {
 }
 
 /// How to read the table: what the spread is, what was tested and what was not.
-fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
+pub(crate) fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
     let changes = || rows.rows.iter().flat_map(|row| row.changes.iter().map(|(change, _)| change));
     let any_exact = changes().any(|change| matches!(change, Change::Exact(_)));
     let runs = groups.iter().map(|group| group.recordings.len()).max().unwrap_or(0);
@@ -208,7 +215,7 @@ fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
     if groups.len() < 2 || changes().all(|change| matches!(change, Change::Missing)) {
         return Vec::new();
     }
-    let Some(test) = rows.tests().next() else {
+    let Some(tests) = TestsTold::of(rows.tests(), rows.family) else {
         return vec![match (any_exact, runs) {
             (true, 1) => {
                 "one seed: exact for it, says nothing of others; `--seeds 10` shows the spread".into()
@@ -221,16 +228,14 @@ fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
             }
         }];
     };
-    let (seeds, test) = match test {
-        Test::Paired => ("paired seeds", "paired t test"),
-        Test::Welch => ("runs", "Welch's t test"),
-    };
+    let seeds = if tests.paired { "paired seeds" } else { "runs" };
     let what = if groups.len() == 2 { "rows" } else { "tests" };
     let together = match rows.family.tests {
         1 => "interval and verdict hold at 95 %".to_owned(),
         tests => format!("intervals and verdicts hold at 95 % over all {tests} {what} together (Bonferroni)"),
     };
-    let mut lines = vec![format!("{many} {seeds}: mean ± standard deviation; {test}; {together}")];
+    let mut lines = vec![format!("{many} {seeds}: mean ± standard deviation; {}; {together}", tests.methods)];
+    lines.extend(tests.assumed);
     if any_exact {
         lines.push(format!(
             "without an interval: the difference is the same in all {many} seeds, so judged by size"
@@ -257,6 +262,10 @@ fn in_full(rest: &Rows, groups: &[Group<'_>], width: usize) -> String {
         for line in footer(rest, groups) {
             text += &paragraph(&line, width, 2);
         }
+    }
+    let waited = wait_lengths(groups);
+    if !waited.is_empty() {
+        text += &format!("\n{}", waited.to_text(width));
     }
     let histogram = histogram(groups);
     if !histogram.is_empty() {

@@ -72,19 +72,22 @@ impl Rows {
             (measure, sides)
         };
         let all: Vec<(Measure, Vec<Side>)> = measures.into_iter().map(with_sides).collect();
-        let changes = |sides: &[Side], family| -> Vec<Change> {
+        let changes = |sides: &[Side], family: Family| -> Vec<Change> {
             let change = |(new, &pairing)| Change::between(&sides[0], new, pairing, family);
             sides[1..].iter().zip(&pairings).map(change).collect()
         };
         // Which are tested does not depend on how many there are.
-        let single = Family { tests: 1 };
-        let is_tested = |change: &Change| change.tested().is_some();
-        let tested = |sides: &Vec<Side>| changes(sides, single).iter().filter(|c| is_tested(c)).count();
+        let is_tested = |sides: &[Side], (new, &pairing): (&Side, &Pairing)| {
+            Change::is_to_be_tested(&sides[0], new, pairing)
+        };
+        let tested = |sides: &Vec<Side>| {
+            sides[1..].iter().zip(&pairings).filter(|&column| is_tested(sides, column)).count()
+        };
         let family = Family { tests: all.iter().map(|(_, sides)| tested(sides)).sum() };
         let modelled: Vec<bool> = groups.iter().map(is_modelled).collect();
         let row = |(measure, sides): (Measure, Vec<Side>)| {
             let changes = changes(&sides, family);
-            row(measure, sides, changes, family, &modelled)
+            row(measure, sides, changes, &modelled)
         };
         Self { rows: all.into_iter().map(row).collect(), family }
     }
@@ -96,13 +99,13 @@ impl Rows {
     }
 }
 
-fn row(measure: Measure, sides: Vec<Side>, changes: Vec<Change>, family: Family, modelled: &[bool]) -> Row {
+fn row(measure: Measure, sides: Vec<Side>, changes: Vec<Change>, modelled: &[bool]) -> Row {
     let base = sides[0].mean().unwrap_or(0.0);
     let verdict = |(index, change): (usize, Change)| {
         // Real kernels resolve what they measure.
         let any_model = modelled[0] || modelled[index + 1];
         let resolution = if any_model { measure.resolution } else { 0.0 };
-        (change, change.verdict(measure.direction, base, resolution, family))
+        (change, change.verdict(measure.direction, base, resolution))
     };
     let changes = changes.into_iter().enumerate().map(verdict).collect();
     let absent = absent(&sides, modelled);

@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 
 use crate::blocked::{sections_csv, sections_json};
 use crate::compared::{Compared, Row, Rows, by_seed, recordings_of};
-use crate::judge::LEVEL;
+use crate::judge::{LEVEL, method_name};
+use crate::latency::percentiles_json;
 use crate::limits::{limits_csv, limits_value};
 use crate::measure::Direction;
 use crate::number::seconds;
 use crate::oom::oom_json;
+use crate::pressure::pressure_json;
 use crate::view::View;
 use crate::waits::{waits_csv, waits_json};
 use crate::{Group, ReportError, common_workload, common_workload_of_groups};
@@ -18,7 +20,8 @@ use crate::{Group, ReportError, common_workload, common_workload_of_groups};
 /// The object that `--format json` prints, with a newline at its end.
 ///
 /// `{"schema": 1, "workload", "runs": [{"label", "backend", "kernel", "seed", "metrics", "samples",
-/// "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "phases", "stalls", "waits", "sections",
+/// "percentiles", "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "pressure", "phases",
+/// "stalls", "waits", "sections",
 /// "oom_kills", "notes"}]}`.
 /// What is not known is `null`: the wall time of a simulated run, the simulated time and events of a
 /// real one, a metric that is not a number.
@@ -101,6 +104,7 @@ fn judged_cell(row: &Row, index: usize, rows: &Rows, groups: &[Group<'_>]) -> Va
         "interval": tested.map(|d| [d.low, d.high]),
         "p": tested.map(|d| rows.family.adjusted_p(d.p)),
         "tests": tested.map(|_| rows.family.tests),
+        "test": tested.map(|d| method_name(d.test)),
         "verdict": verdict,
     })
 }
@@ -139,11 +143,13 @@ pub(crate) fn run(recording: &Recording) -> Value {
         "seed": recording.seed,
         "metrics": recording.metrics,
         "samples": recording.samples,
+        "percentiles": percentiles_json(recording),
         "vmstat": recording.vmstat,
         "wall_seconds": recording.wall_ns.map(seconds),
         "simulated_seconds": simulated.then(|| seconds(recording.simulated_ns)),
         "events": simulated.then_some(recording.events),
         "memcg": recording.memcg,
+        "pressure": pressure_json(recording),
         "phases": phases,
         "stalls": stalls,
         "waits": waits_json(recording),

@@ -36,6 +36,7 @@ pub(crate) fn findings(groups: &[Group<'_>], all: bool, width: usize) -> String 
         return String::new(); // plain policies count nothing
     }
     let unmodelled = unmodelled(groups, &counters);
+    let counters = counters.into_iter().filter(|(name, _)| !name.starts_with("psi_memory_")).collect();
     let counters = movers(groups, counters, COUNTER_FLOOR);
     let waits = telling_waits(groups, waits, all);
     let mut text = String::new();

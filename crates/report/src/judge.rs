@@ -1,9 +1,9 @@
 //! How two groups of runs differ in one measure, how sure that is, and a word for it.
 //!
-//! Rules. Several runs a side are judged by a t test: paired where both sides have the same seeds,
-//! Welch's otherwise; intervals and verdicts both hold at 95 % over all tests of a table together
-//! (Bonferroni). Where every run of both sides gave the same number there is no spread to test
-//! against, and chance was not seen at work: the difference is judged by its size, as that of one
+//! Rules. Several runs a side are judged by [`stats::shift`], paired where both sides have the same seeds: an
+//! exact permutation test, a bootstrap where runs are many, a t test where they are too few for either;
+//! intervals and verdicts both hold at 95 % over all tests of a table together (Bonferroni). Where every run of
+//! both sides gave the same number there is no spread to test against, and chance was not seen at work: the difference is judged by its size, as that of one
 //! simulated run a side is, which is exact for its seed. One run of a real kernel a side tells
 //! nothing about its spread: no verdict. A measure that a side lacks is said to be so, and why. A
 //! difference that is smaller than what the model resolves gets no other word.
@@ -14,9 +14,10 @@ use std::collections::BTreeSet;
 
 use recording::Recording;
 use stats::describe::{mean, sample_stddev};
-use stats::difference::Difference;
+use stats::difference::{Difference, Method, Test};
 use stats::multiple::Family;
-use stats::{Summary, paired_t_test, welch_t_test};
+use stats::shift::needed;
+use stats::{Summary, paired_t_test, shift, welch_t_test};
 
 use crate::Group;
 use crate::measure::Direction;
@@ -91,25 +92,23 @@ impl Change {
     /// The change from `base` to `new`, two sides of one measure that is asked about with others.
     pub(crate) fn between(base: &Side, new: &Side, pairing: Pairing, family: Family) -> Self {
         let (Some(base_mean), Some(new_mean)) = (base.mean(), new.mean()) else { return Self::Missing };
-        let level = family.level_of_each(LEVEL);
-        let tested = if pairing.same_seeds && base.missing == 0 && new.missing == 0 {
-            paired_t_test(&base.values, &new.values, level)
-        } else {
-            welch_t_test(&base.values, &new.values, level)
-        };
-        let largest =
-            base.values.iter().chain(&new.values).fold(0.0_f64, |most, value| most.max(value.abs()));
-        match tested {
-            // No test: its p would be 0 however few the seeds.
-            Some(difference) if difference.high - difference.low <= ROUNDING * largest => {
-                Self::Exact(difference.difference)
+        let paired = pairing.pairs(base, new);
+        match spread_of(base, new, paired) {
+            Some((change, false)) => Self::Exact(change),
+            Some((change, true)) => {
+                let tested = shift(&base.values, &new.values, paired, family.level_of_each(LEVEL));
+                tested.map_or(Self::OneRun(change), Self::Tested)
             }
-            Some(difference) => Self::Tested(difference),
             None if pairing.is_exact && base.values.len() == 1 && new.values.len() == 1 => {
                 Self::Exact(new_mean - base_mean)
             }
             None => Self::OneRun(new_mean - base_mean),
         }
+    }
+
+    /// Whether [`Change::between`] these would be a test: both sides have several runs, which vary.
+    pub(crate) fn is_to_be_tested(base: &Side, new: &Side, pairing: Pairing) -> bool {
+        matches!(spread_of(base, new, pairing.pairs(base, new)), Some((_, true)))
     }
 
     /// New minus base.
@@ -144,13 +143,7 @@ impl Change {
 
     /// A word for the change of a measure whose base is `base`; `resolution` is the smallest
     /// difference that the model can tell, 0 where no side is simulated.
-    pub(crate) fn verdict(
-        self,
-        direction: Direction,
-        base: f64,
-        resolution: f64,
-        family: Family,
-    ) -> &'static str {
+    pub(crate) fn verdict(self, direction: Direction, base: f64, resolution: f64) -> &'static str {
         let change = match self {
             Self::Missing => return "-",
             Self::OneRun(_) => return "one run",
@@ -159,7 +152,7 @@ impl Change {
             Self::Tested(d) => d.difference,
         };
         let small = change.abs() < SMALL_PERCENT / 100.0 * base.abs();
-        let clear = self.tested().is_none_or(|d| family.adjusted_p(d.p) < 1.0 - LEVEL);
+        let clear = self.tested().is_none_or(Difference::excludes_zero);
         match (change.total_cmp(&0.0), direction) {
             _ if change == 0.0 => "same",
             _ if change.abs() < resolution => BELOW_RESOLUTION,
@@ -171,6 +164,59 @@ impl Change {
             (_, Direction::Neutral) => "lower",
             _ => "worse",
         }
+    }
+}
+
+/// New minus base, and whether it varies from run to run; `None` where a side has fewer than two runs.
+///
+/// Without any spread there is no test: its p would be 0 however few the seeds.
+fn spread_of(base: &Side, new: &Side, paired: bool) -> Option<(f64, bool)> {
+    let t_test = if paired { paired_t_test } else { welch_t_test };
+    let found = t_test(&base.values, &new.values, LEVEL)?;
+    let largest = base.values.iter().chain(&new.values).fold(0.0_f64, |most, value| most.max(value.abs()));
+    Some((found.difference, found.high - found.low > ROUNDING * largest))
+}
+
+/// A test as JSON and CSV name it.
+pub(crate) fn method_name(test: Test) -> &'static str {
+    match test.method {
+        Method::T if test.paired => "paired t",
+        Method::T => "Welch t",
+        Method::Permutation => "permutation",
+        Method::Bootstrap => "bootstrap",
+    }
+}
+
+/// How tests are named below a table, and what the reader has to know of them.
+pub(crate) struct TestsTold {
+    /// Whether runs were paired by their seeds.
+    pub(crate) paired: bool,
+    /// The methods.
+    pub(crate) methods: String,
+    /// What a t test takes for granted, and what would do without.
+    pub(crate) assumed: Option<String>,
+}
+
+impl TestsTold {
+    /// Of the tests of one family; `None` without any.
+    pub(crate) fn of(tests: impl Iterator<Item = Test>, family: Family) -> Option<Self> {
+        let tests: Vec<Test> = tests.collect();
+        let paired = tests.first()?.paired;
+        let methods: BTreeSet<Method> = tests.iter().map(|test| test.method).collect();
+        let name = |method: &Method| match method {
+            Method::T if paired => "paired t test",
+            Method::T => "Welch's t test",
+            Method::Permutation => "exact permutation test",
+            Method::Bootstrap => "bootstrap",
+        };
+        let assumed = methods.contains(&Method::T).then(|| {
+            let needed = needed(paired, family.level_of_each(LEVEL));
+            format!(
+                "a t test takes the mean over runs for normal; {needed} runs a side are enough to test without that"
+            )
+        });
+        let methods = methods.iter().map(name).collect::<Vec<_>>().join(" or ");
+        Some(Self { paired, methods, assumed })
     }
 }
 
@@ -189,6 +235,11 @@ impl Pairing {
         let distinct = seeds(base).into_iter().collect::<BTreeSet<_>>().len() == base.recordings.len();
         let same_seeds = distinct && seeds(base) == seeds(new);
         Self { same_seeds, is_exact: same_seeds && is_modelled(base) && is_modelled(new) }
+    }
+
+    /// Whether run `i` of both sides belongs together: both have the measure in all runs.
+    fn pairs(self, base: &Side, new: &Side) -> bool {
+        self.same_seeds && base.missing == 0 && new.missing == 0
     }
 }
 

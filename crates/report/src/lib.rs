@@ -4,7 +4,7 @@
 //! both are views of the same recordings as [`to_json`], [`to_csv`] and [`to_markdown`]. A [`View`]
 //! says how wide, how much, and which measures matter most; a plain width stands for one that has
 //! all metrics and no more.
-//! [`mmtests_text`] is the table of the field's reference suite. [`measure`] knows which way of
+//! [`html::Page`] is the page to look at, with figures. [`mmtests_text`] is the table of the field's reference suite. [`measure`] knows which way of
 //! a measure is the good one; [`number`] writes numbers with as many digits as they deserve.
 //!
 //! Deliberately absent: I/O (every function returns a `String`), colour, clocks, and any
@@ -18,8 +18,11 @@ mod explain;
 mod export;
 mod findings;
 mod grid;
+pub mod heat;
 mod histogram;
+pub mod html;
 mod judge;
+mod latency;
 mod limits;
 mod list;
 pub mod measure;
@@ -28,8 +31,10 @@ mod mmtests;
 mod notes;
 pub mod number;
 mod oom;
+mod pressure;
 mod printed;
 mod run;
+mod samples;
 mod sweep;
 mod table;
 mod timeline;
@@ -42,15 +47,21 @@ use recording::Recording;
 
 pub use ablate::{Ablated, AblatedRun, Subset, ablate_csv, ablate_json, ablate_markdown, ablate_text};
 pub use compare::{compare_text, to_markdown};
-pub use explain::{Explained, explain_json, explain_markdown, explain_text, folded_stacks};
+pub use explain::{Digest, Explained, Question, explain_json, explain_markdown, explain_text, folded_stacks};
 pub use export::{compare_csv, compare_json, to_csv, to_json};
 pub use grid::{Grid, GridKernel, GridLayout, GridRow, grid_csv, grid_json, grid_markdown, grid_text};
 pub use limits::{Amount, Condition, Judged, Limit, LimitError, LimitOn, Order, Outcome, Way, judge_limits};
 pub use list::{Cell, List};
 pub use measure::{Direction, direction, unit};
 pub use metrics::{metrics_markdown, metrics_text};
-pub use mmtests::{mmtests_report, mmtests_text, ops_text};
+pub use mmtests::{
+    Place, better, better_in, mmtests_notes, mmtests_tables, mmtests_text, ops_text, pooled_samples,
+    usual_rows,
+};
 pub use run::run_text;
+pub use samples::{samples_csv, samples_json, samples_markdown, samples_text};
+pub use stats::mmtests::{Better, RowSet, Rules};
+pub use stats::mmtests_table::{Run, comparison, operations};
 pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, sweep_text};
 pub use trace::{RunTrace, TraceFormat};
 pub use view::{Headline, View};

@@ -196,7 +196,7 @@ pub fn judge_limits(groups: &[Group<'_>], view: &View, limits: &[Limit]) -> Resu
     let judged = |pair: &(&On<'_>, usize)| {
         let (on, index) = *pair;
         let resolution = if modelled[0] || modelled[index] { on.resolution } else { 0.0 };
-        on.judge(&groups[index].label, index, change(pair, family), resolution, family)
+        on.judge(&groups[index].label, index, change(pair, family), resolution)
     };
     Ok(pairs.iter().map(judged).collect())
 }
@@ -243,10 +243,10 @@ impl<'a> On<'a> {
         Ok(Self { limit, direction: way, resolution, amount: in_unit, is_percent, sides })
     }
 
-    fn judge(&self, label: &str, index: usize, change: Change, resolution: f64, family: Family) -> Judged {
+    fn judge(&self, label: &str, index: usize, change: Change, resolution: f64) -> Judged {
         let (base, new) = (&self.sides[0], &self.sides[index]);
         let base_mean = base.mean().unwrap_or(0.0);
-        let verdict = change.verdict(self.direction, base_mean, resolution, family);
+        let verdict = change.verdict(self.direction, base_mean, resolution);
         let (outcome, why) = self.outcome(base, new, change, verdict);
         Judged {
             limit: self.limit.text.clone(),
@@ -367,7 +367,7 @@ impl Number {
         }
         let (path, counter) = name.split_once(':')?;
         let has = |run: &&Recording| run.memcg.get(path).is_some_and(|all| all.contains_key(counter));
-        recordings.iter().any(|run| has(run)).then(|| Self::OfCgroup(path.to_owned(), counter.to_owned()))
+        recordings.iter().any(has).then(|| Self::OfCgroup(path.to_owned(), counter.to_owned()))
     }
 
     fn traits(&self) -> (Direction, f64, &'static str) {

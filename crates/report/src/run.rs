@@ -7,14 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::{Phase, Recording, is_gauge};
 use stats::describe::median;
-use stats::ops::ops_rows;
+use stats::ops::{OpsRules, ops_rows};
 
 use crate::Group;
 use crate::blocked::who_blocks;
 use crate::histogram::histogram;
+use crate::latency::{latencies, wait_lengths};
 use crate::notes::notes_text;
 use crate::number::{duration, plain};
 use crate::oom::{in_title, oom_section};
+use crate::pressure::pressure_line;
 use crate::printed::printed_run;
 use crate::table::{Align, Table, clean};
 use crate::timeline::timeline;
@@ -80,12 +82,15 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
         printed_run(recording, width),
         in_full(&|| metrics(recording, &measures.rest, width)),
         in_full(&|| samples(recording, &measures, width)),
+        section(&latencies(&[of_one(recording)], view), width),
         in_full(&|| section(&histogram(&[of_one(recording)]), width)),
         counters(recording, width),
+        pressure_line(recording, width),
         phases(&recording.phases_to_the_end(), width),
         timeline(recording, width),
         who_waited(recording, view.all, width),
         who_blocks(recording, view.all, width),
+        in_full(&|| section(&wait_lengths(&[of_one(recording)]), width)),
         in_full(&|| by_phase(recording, width)),
         in_full(&|| section(&all_counters(recording), width)),
         in_full(&|| memcg(recording, width)),
@@ -177,7 +182,7 @@ fn counters(recording: &Recording, width: usize) -> String {
         table.push([name.clone(), count.to_string()]);
     }
     let seconds = recording.duration_ns().map(|ns| ns as f64 / 1e9);
-    for row in ops_rows(&recording.vmstat, seconds) {
+    for row in ops_rows(&recording.vmstat, seconds, OpsRules::Repaired) {
         let (name, scanned) = match row.label {
             "Kswapd efficiency %" => ("kswapd reclaimed of scanned, %", "pgscan_kswapd"),
             "Direct efficiency %" => ("direct reclaimed of scanned, %", "pgscan_direct"),

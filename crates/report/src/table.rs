@@ -90,6 +90,11 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// Headings and rows, for who writes tables in another form.
+    pub(crate) fn cells(&self) -> (impl Iterator<Item = &str>, &[Vec<String>]) {
+        (self.headings.iter().map(|(text, _)| text.as_str()), &self.rows)
+    }
+
     /// How many rows there are.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()

@@ -11,6 +11,7 @@
 //! 7. Every request that a device has begun has exactly one completion to come; a disk begins one at a time of
 //!    those in its places, and does not rest while it has any.
 //! 8. A task has its program until that has ended; it may have debt left to pass then.
+//! 9. Groups of tasks count what their tasks are: ready, waiting for I/O, stalled on memory.
 
 use crate::event::Class;
 use crate::state::{State, is_live};
@@ -23,6 +24,7 @@ impl State {
         self.check_cpus();
         self.check_wait_queues();
         self.check_events();
+        self.check_pressure();
     }
 
     fn check_places(&self) {

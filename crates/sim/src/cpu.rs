@@ -148,6 +148,7 @@ impl State {
             self.switch_to(now, cpu, index, self.wakeup_latency);
         } else {
             self.enqueue(cpu, index);
+            self.note_role(now, index);
             self.preempt_for_last(now, cpu);
         }
     }
@@ -242,6 +243,7 @@ impl State {
         cpu.resched = false;
         cpu.switches += 1;
         self.agenda.add(now + delay + self.switch_cost, Class::CpuSegment, u32::from(cpu_number), 0);
+        self.note_role(now, index);
     }
 
     /// A CPU's segment or context switch is over. Returns the task if its program can go on now.
@@ -271,6 +273,7 @@ impl State {
         if gives_way && !goes_anyway && !cpu.queue.is_empty() {
             let index = cpu.current;
             self.enqueue(cpu_number, index);
+            self.note_role(now, index);
             self.take_up_next(now, cpu_number);
             return None;
         }
@@ -302,15 +305,16 @@ impl State {
         match self.tasks[index as usize].then {
             Then::Resume => unreachable!("a task that resumes keeps its CPU"),
             Then::Block { reason, timeout } => self.block(now, index, reason, timeout),
-            Then::End => self.end(index),
+            Then::End => self.end(now, index),
         }
         self.take_up_next(now, cpu_number);
         None
     }
 
-    fn end(&mut self, index: u32) {
+    fn end(&mut self, now: u64, index: u32) {
         self.tasks[index as usize].place = Place::Done;
         self.tasks_done += 1;
+        self.note_role(now, index);
     }
 
     /// A CPU without a task takes up the next one: of its own queue, else of the longest.

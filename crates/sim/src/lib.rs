@@ -21,7 +21,7 @@
 //! | `cost.rs` | nanoseconds for each operation |
 //! | `machines/` | the machines that runs can name |
 //! | `run.rs`, `system.rs`, `sample.rs` | a workload from boot to end, its system calls, its samples |
-//! | `trace.rs` | events of a run, row by row, for whoever wants them |
+//! | `trace.rs`, `handing.rs` | events and samples of a run while it goes, for whoever wants them |
 //! | `check.rs` | the invariants that hold between two events |
 //!
 //! Deliberately absent: threads, atomics in the model, a clock, randomness, and allocation for
@@ -36,9 +36,11 @@ mod device_model;
 mod elevator;
 mod event;
 mod executor;
+pub mod handing;
 mod hardware;
 mod machine;
 pub mod machines;
+mod pressure;
 pub mod run;
 mod sample;
 mod section;

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use kernel::machine::{CostOp, IoRequest, Machine, QueueId, TaskId, WaitReason, Woken};
+use kernel::machine::{CostOp, GroupId, IoRequest, Machine, Pressure, QueueId, TaskId, WaitReason, Woken};
 use kernel::section::{Section, Whom};
 use mm::base::event::Detail;
 use mm::base::ids::MappingId;
@@ -89,6 +89,11 @@ impl Sim {
         self.core.state.borrow().check();
     }
 
+    /// The pressure of a group without the file being read: nothing changes by it.
+    pub(crate) fn pressure_aside(&self, group: GroupId) -> Pressure {
+        self.core.state.borrow_mut().pressure(self.core.now.get(), group, false)
+    }
+
     /// Where rows of events go, if anybody wants them.
     pub(crate) fn event_log(&self) -> Option<Rc<EventLog>> {
         self.core.state.borrow().log.clone()
@@ -163,16 +168,42 @@ impl Machine for Sim {
 
     fn enter(&self, section: Section) {
         let now = self.core.now.get() + self.core.debt.get();
-        self.core.state.borrow_mut().enter_section(now, self.core.task.get(), section);
+        let (mut state, task) = (self.core.state.borrow_mut(), self.core.task.get());
+        state.enter_section(now, task, section);
+        if let Section::Site(site) = section {
+            state.stall_at(now, task, site, true);
+        }
     }
 
     fn leave(&self, section: Section) {
         let now = self.core.now.get() + self.core.debt.get();
-        self.core.state.borrow_mut().leave_section(now, self.core.task.get(), section);
+        let (mut state, task) = (self.core.state.borrow_mut(), self.core.task.get());
+        state.leave_section(now, task, section);
+        if let Section::Site(site) = section {
+            state.stall_at(now, task, site, false);
+        }
     }
 
     fn blame(&self, whom: Option<Whom>) {
         self.core.state.borrow_mut().blame(self.core.task.get(), whom);
+    }
+
+    fn stall(&self, begins: bool) {
+        let now = self.core.now.get() + self.core.debt.get();
+        self.core.state.borrow_mut().stall(now, self.core.task.get(), begins);
+    }
+
+    fn add_group(&self, group: GroupId, parent: GroupId) {
+        self.core.state.borrow_mut().add_group(self.core.now.get(), group, parent);
+    }
+
+    fn join_group(&self, group: GroupId) {
+        let now = self.core.now.get();
+        self.core.state.borrow_mut().join_group(now, self.core.task.get(), group);
+    }
+
+    fn pressure(&self, group: GroupId) -> Pressure {
+        self.core.state.borrow_mut().pressure(self.core.now.get(), group, true)
     }
 
     /// In interrupt context the time is stolen from the task on that CPU; at boot it is ignored.

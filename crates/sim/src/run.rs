@@ -18,13 +18,14 @@ use workload::{Errno, Outcome, Replay, SystemError, Workload, WorkloadError};
 
 use crate::attribution::{WaitKind, Waits};
 use crate::executor::{Progress, RunError, Simulation};
+use crate::handing::SampleSink;
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
 use crate::sample::{PhaseSample, Sampler};
 use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::system::SimSystem;
-use crate::trace::{EventNames, EventRow};
+use crate::trace::{EventNames, EventRow, Sink as EventSink};
 use crate::wait::Stall;
 
 /// What runs.
@@ -187,12 +188,46 @@ pub fn run(
     stop: Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<SimResult, SimError> {
+    run_watched(spec, stop, progress, Watch::default())
+}
+
+/// Who is handed what while a run goes. The result is the same for all.
+#[derive(Default)]
+pub struct Watch {
+    /// Samples of all counters, chunk by chunk; the last rows are in the result only.
+    pub samples: Option<SampleSink>,
+    /// Events of this detail, as [`run_traced`] hands them.
+    pub events: Option<(Detail, EventSink)>,
+}
+
+/// As [`run`], and hands out what is wanted while it goes.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run_watched(
+    spec: &SimRun,
+    stop: Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    watch: Watch,
+) -> Result<SimResult, SimError> {
+    let Watch { samples, events } = watch;
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     simulation.stop_on(stop);
     simulation.on_progress(progress);
-    let kernel = boot_kernel(spec, &simulation, NoTrace)?;
     let program = spec.program.clone();
-    run_program(spec, simulation, kernel, |system| program.run(system))
+    let Some((detail, sink)) = events else {
+        let kernel = boot_kernel(spec, &simulation, NoTrace)?;
+        return run_program(spec, simulation, kernel, samples, |system| program.run(system));
+    };
+    let machine = simulation.machine();
+    let trace = machine.trace(detail, sink);
+    let kernel = boot_kernel(spec, &simulation, trace)?;
+    for disk in 0..machine.device_count().max(1) {
+        machine.name_mapping(kernel.device_mapping(disk), &device_name(disk));
+    }
+    let result = run_program(spec, simulation, kernel, samples, |system| program.run(system));
+    end_events(&machine);
+    result
 }
 
 /// As [`run`], and hands rows of the events of this detail to `sink`, chunk by chunk, from boot to the instant at
@@ -207,19 +242,8 @@ pub fn run_traced(
     detail: Detail,
     sink: impl FnMut(&[EventRow], &EventNames) + 'static,
 ) -> Result<SimResult, SimError> {
-    let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
-    simulation.stop_on(stop);
-    simulation.on_progress(progress);
-    let machine = simulation.machine();
-    let trace = machine.trace(detail, Box::new(sink));
-    let kernel = boot_kernel(spec, &simulation, trace)?;
-    for disk in 0..machine.device_count().max(1) {
-        machine.name_mapping(kernel.device_mapping(disk), &device_name(disk));
-    }
-    let program = spec.program.clone();
-    let result = run_program(spec, simulation, kernel, |system| program.run(system));
-    end_events(&machine);
-    result
+    let events = Some((detail, Box::new(sink) as EventSink));
+    run_watched(spec, stop, progress, Watch { events, ..Watch::default() })
 }
 
 /// What rows call the block device `disk` as a file.
@@ -311,7 +335,7 @@ where
             }
         });
     }
-    let result = run_program(spec, simulation, kernel.clone(), program)?;
+    let result = run_program(spec, simulation, kernel.clone(), None, program)?;
     // A machine that stopped in the middle is not at rest.
     if !result.oom_kills.iter().any(|kill| kill.panicked) {
         kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;
@@ -342,6 +366,7 @@ fn run_program<T, F, Fut>(
     spec: &SimRun,
     mut simulation: Simulation,
     kernel: Kernel<Sim, T>,
+    samples: Option<SampleSink>,
     program: F,
 ) -> Result<SimResult, SimError>
 where
@@ -350,7 +375,7 @@ where
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
     let machine = simulation.machine();
-    let sampler = Rc::new(RefCell::new(Sampler::default()));
+    let sampler = Rc::new(RefCell::new(Sampler::new(samples)));
     start_monitor(&machine, &kernel, &sampler, spec.sample_period);
     let outcome = Rc::new(RefCell::new(None));
     let main = {

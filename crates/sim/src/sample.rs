@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 
 use kernel::Kernel;
+use kernel::cgroup::files::group_of;
+use kernel::machine::{Pressure, Stalled};
 use mm::MemcgId;
 use mm::alloc::watermark::Mark;
 use mm::alloc::zone::Zone;
@@ -19,6 +21,7 @@ use mm::version::geometry::Cache;
 use units::Nanos;
 use workload::Outcome;
 
+use crate::handing::{Handing, SampleChunk, SampleSink};
 use crate::machine::Sim;
 
 /// All counters at the end of a phase.
@@ -61,6 +64,18 @@ const MEMCG_COLUMNS: [&str; 11] = [
     "workingset_activate_file",
 ];
 
+/// Pressure on memory, in the order of its file.
+const PRESSURE: [&str; 8] = [
+    "psi_memory_some_avg10",
+    "psi_memory_some_avg60",
+    "psi_memory_some_avg300",
+    "psi_memory_some_total_us",
+    "psi_memory_full_avg10",
+    "psi_memory_full_avg60",
+    "psi_memory_full_avg300",
+    "psi_memory_full_total_us",
+];
+
 /// Collects samples of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
@@ -75,13 +90,22 @@ pub(crate) struct Sampler {
     rows: Vec<(Nanos, Vec<u64>)>,
     /// What the program has measured so far, as it says.
     pub(crate) kept: Outcome,
+    /// Who is handed rows as they come, once the program has begun.
+    handing: Option<Handing>,
+    began: bool,
 }
 
 impl Sampler {
+    /// A sampler that hands rows out if somebody wants them.
+    pub(crate) fn new(sink: Option<SampleSink>) -> Self {
+        Self { handing: sink.map(Handing::new), ..Self::default() }
+    }
+
     /// The program begins: what was sampled before is not of the run.
     pub(crate) fn begin<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) {
         self.rows.clear();
-        self.vmstat_before = kernel.vmstat().into_iter().collect();
+        self.began = true;
+        self.vmstat_before = counted(kernel);
         self.sample(now, kernel);
     }
 
@@ -91,7 +115,7 @@ impl Sampler {
         self.sample(now, kernel);
         AtEnd {
             at: now,
-            vmstat: kernel.vmstat().into_iter().collect(),
+            vmstat: counted(kernel),
             memcg: memcg_stats(kernel, true),
             fragment_stalls: kernel.fragment_stalls(),
         }
@@ -99,7 +123,7 @@ impl Sampler {
 
     /// Samples at the end of a phase.
     pub(crate) fn mark<T: Trace>(&mut self, phase: &str, now: Nanos, kernel: &Kernel<Sim, T>) {
-        let vmstat = kernel.vmstat().into_iter().collect();
+        let vmstat = counted(kernel);
         kernel.machine().end_phase();
         self.phases.push(PhaseSample { name: phase.to_string(), at: now, vmstat });
         self.flushed_at = None;
@@ -110,6 +134,7 @@ impl Sampler {
     pub(crate) fn sample<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) {
         let mut row = Vec::with_capacity(self.columns.len());
         kernel.mem(|mem| mem.vmstat().for_each(|(name, value)| self.put(&mut row, name, value)));
+        pressure(kernel, MemcgId::ROOT).for_each(|(name, value)| self.put(&mut row, name, value));
         for (name, value) in zone_columns(kernel).into_iter().chain(slab_columns(kernel)) {
             self.put(&mut row, &name, value);
         }
@@ -119,13 +144,31 @@ impl Sampler {
         }
         for (path, stats) in memcg_stats(kernel, flush) {
             let group = path.replace('/', "_");
-            for name in MEMCG_COLUMNS {
+            for name in MEMCG_COLUMNS.into_iter().chain(PRESSURE) {
                 if let Some(&value) = stats.get(name) {
                     self.put(&mut row, &format!("cg_{group}_{name}"), value);
                 }
             }
         }
         self.rows.push((now, row));
+        let is_due = |handing: &Handing| handing.is_due(self.rows.len());
+        if self.began && self.handing.as_ref().is_some_and(is_due) {
+            self.hand_over(counted(kernel));
+        }
+    }
+
+    fn hand_over(&mut self, vmstat: BTreeMap<String, u64>) {
+        let Some(mut handing) = self.handing.take() else { return };
+        let columns = self.columns.keys().cloned().collect();
+        let rows = self.rows[handing.handed..].iter().map(|(at, row)| (*at, self.ordered(row))).collect();
+        let (phases, vmstat_before) = (&self.phases[..], &self.vmstat_before);
+        handing.hand(SampleChunk { columns, rows, phases, vmstat_before, vmstat });
+        self.handing = Some(handing);
+    }
+
+    /// A row in the order of the columns' names: a cgroup that did not exist yet reads 0.
+    fn ordered(&self, row: &[u64]) -> Vec<u64> {
+        self.columns.values().map(|&place| row.get(place).copied().unwrap_or(0)).collect()
     }
 
     fn put(&mut self, row: &mut Vec<u64>, name: &str, value: u64) {
@@ -143,12 +186,11 @@ impl Sampler {
         row[place] = value;
     }
 
-    /// The samples as a table: a cgroup that did not exist yet reads 0.
+    /// The samples as a table.
     pub(crate) fn table(&self) -> (Vec<String>, Vec<(Nanos, Vec<u64>)>) {
         let columns = self.columns.keys().cloned().collect();
-        let values =
-            |row: &[u64]| self.columns.values().map(|&place| row.get(place).copied().unwrap_or(0)).collect();
-        let mut rows: Vec<(Nanos, Vec<u64>)> = self.rows.iter().map(|(at, row)| (*at, values(row))).collect();
+        let mut rows: Vec<(Nanos, Vec<u64>)> =
+            self.rows.iter().map(|(at, row)| (*at, self.ordered(row))).collect();
         // A phase may end in the instant of a sample; the later reading stands.
         rows.dedup_by(|later, earlier| {
             let same = later.0 == earlier.0;
@@ -159,6 +201,24 @@ impl Sampler {
         });
         (columns, rows)
     }
+}
+
+/// `/proc/vmstat`, and the pressure of the machine.
+fn counted<T: Trace>(kernel: &Kernel<Sim, T>) -> BTreeMap<String, u64> {
+    let pressure = pressure(kernel, MemcgId::ROOT).map(|(name, value)| (name.to_owned(), value));
+    kernel.vmstat().into_iter().chain(pressure).collect()
+}
+
+/// What `memory.pressure` of a cgroup says: averages in hundredths of a percent, totals in microseconds.
+fn pressure<T: Trace>(
+    kernel: &Kernel<Sim, T>,
+    memcg: MemcgId,
+) -> impl Iterator<Item = (&'static str, u64)> + use<T> {
+    let Pressure { some, full } = kernel.machine().pressure_aside(group_of(memcg));
+    let values = |Stalled { average: [ten, sixty, three_hundred], total }: Stalled| {
+        [ten, sixty, three_hundred, total.get() / 1000]
+    };
+    PRESSURE.into_iter().zip([values(some), values(full)].concat())
 }
 
 fn zone_columns<T: Trace>(kernel: &Kernel<Sim, T>) -> Vec<(String, u64)> {
@@ -200,7 +260,7 @@ fn slab_columns<T: Trace>(kernel: &Kernel<Sim, T>) -> Vec<(String, u64)> {
 }
 
 /// `memory.stat` of every cgroup but the root, by path, with `memory.current` as `current`, `memory.events`
-/// as `events_low` and so on, and what it is protected by and limited to in bytes under the names of the files
+/// as `events_low` and so on, `memory.pressure`, and what it is protected by and limited to in bytes under the names of the files
 /// (no limit is none); `flush` as reading `memory.stat` does.
 pub(crate) fn memcg_stats<T: Trace>(
     kernel: &Kernel<Sim, T>,
@@ -214,8 +274,8 @@ pub(crate) fn memcg_stats<T: Trace>(
                 let lines = if flush { mem.memcg_stat(id) } else { mem.memcg_stat_as_flushed(id) };
                 let mut stats: BTreeMap<String, u64> =
                     lines.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-                stats
-                    .extend(other_files(&mem.core.cgroups[id]).map(|(name, value)| (name.to_owned(), value)));
+                let others = other_files(&mem.core.cgroups[id]).chain(pressure(kernel, id));
+                stats.extend(others.map(|(name, value)| (name.to_owned(), value)));
                 (mem.core.cgroups[id].path.clone(), stats)
             })
             .collect()

@@ -14,6 +14,7 @@ use crate::cpu::{Cpu, CpuSet};
 use crate::device::{Begun, Completed, Device, HostLink};
 use crate::event::{Agenda, Class, Entry};
 use crate::hardware::Hardware;
+use crate::pressure::Groups;
 use crate::section::SectionTotal;
 use crate::share::Sharing;
 use crate::task::{NONE, SWAPPER, Task, TaskRecord};
@@ -51,6 +52,8 @@ pub(crate) struct State {
     pub(crate) idle_interrupt_time: u64,
     /// The run ends when this task has ended; [`NONE`] for no such task.
     pub(crate) awaited: u32,
+    /// Pressure on memory, by groups of tasks.
+    pub(crate) groups: Groups,
     /// Where rows of events go; none: nobody wants them.
     pub(crate) log: Option<Rc<EventLog>>,
 }
@@ -83,6 +86,7 @@ impl State {
             tasks_done: 0,
             idle_interrupt_time: 0,
             awaited: NONE,
+            groups: Groups::new(hardware.cpus, hardware.hz),
             log: None,
         }
     }

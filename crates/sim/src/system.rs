@@ -8,6 +8,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 
+use kernel::cgroup::files::group_of;
 use kernel::machine::{CostOp, TaskId};
 use kernel::{AnonMapping, Errno, HugeAdvice, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
@@ -219,6 +220,7 @@ impl<R: Trace> System for SimSystem<R> {
         let (slot, task_process, own) = (Rc::clone(&result), process.clone(), Rc::clone(&worked));
         machine.clone().spawn(&spec.name, None, async move {
             let kernel = child.kernel.clone();
+            kernel.machine().join_group(group_of(memcg));
             let worked = own.get_or_init(|| Worked::of(kernel.machine().current_task()));
             let child = Self { worked: Rc::clone(worked), ..child };
             slot.set(Some(program(child).await));

@@ -12,6 +12,7 @@ use std::pin::Pin;
 use kernel::machine::{WaitReason, Woken};
 
 use crate::attribution::{Ended, Finished, LENGTH_CLASSES};
+use crate::pressure::OfTask;
 use crate::section::{Inside, SectionTotal, Within};
 use crate::share::Share;
 
@@ -80,6 +81,8 @@ pub(crate) struct Task {
     pub(crate) timeout: u64,
     /// Sections that it is in, and since when.
     pub(crate) inside: Inside,
+    /// What it counts as in the pressure of its groups.
+    pub(crate) pressure: OfTask,
     /// Writes that had been sent when its present wait began, if all of them were complete.
     pub(crate) writes_before: Option<u64>,
 }
@@ -107,6 +110,7 @@ impl Task {
             since: 0,
             timeout: FOREVER,
             inside: Inside::default(),
+            pressure: OfTask::default(),
             writes_before: None,
         }
     }

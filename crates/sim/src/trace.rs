@@ -6,6 +6,10 @@
 //! number for each path; which mapping a path has at the moment is told by a row of its own
 //! ([`What::FileIs`]), as mappings are used again.
 //!
+//! What becomes of many pages at one instant is one row, where they lie one behind the other: a readahead
+//! window, a chunk of reclaim. What becomes of one page is told in the order in which it did; of different
+//! pages at one instant the order may be another.
+//!
 //! The time of a row is that of the machine's total order, so that rows are in order: CPU time that a task has
 //! charged and that has not passed is not in it. A run with and without rows is the same.
 //!
@@ -18,7 +22,7 @@ use std::rc::Rc;
 
 use kernel::machine::{IoKind, IoRequest, TaskId, WaitReason};
 use mm::MemcgId;
-use mm::base::event::{Detail, Trace, TraceEvent};
+use mm::base::event::{Detail, PageId, Trace, TraceEvent};
 use mm::base::ids::MappingId;
 use units::Nanos;
 
@@ -28,6 +32,9 @@ use crate::section::Within;
 
 /// Rows of a chunk.
 pub const CHUNK_ROWS: usize = 1 << 14;
+
+/// Rows that a further page may belong to: what is told of a page in turn are few kinds of events.
+const ROWS_LOOKED_AT: usize = 4;
 
 /// An event with its time and task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +52,13 @@ pub struct EventRow {
 pub enum What {
     /// The kernel hit a tracepoint.
     Kernel(TraceEvent),
+    /// The same became of so many folios of one size, one behind the other in their file, at one instant.
+    Pages {
+        /// What, of the first of them.
+        event: TraceEvent,
+        /// How many.
+        folios: u32,
+    },
     /// No event: from now on pages of this mapping are those of the file with this number.
     FileIs {
         /// The mapping.
@@ -166,6 +180,15 @@ impl EventLog {
         self.0.borrow_mut().push(EventRow { at: Nanos(at), task: TaskId(task), what });
     }
 
+    #[inline]
+    fn push_page(&self, at: u64, task: u32, event: TraceEvent, page: PageId) {
+        let log = &mut *self.0.borrow_mut();
+        let (at, task) = (Nanos(at), TaskId(task));
+        if !log.joins(at, task, event, page) {
+            log.push(EventRow { at, task, what: What::Pages { event, folios: 1 } });
+        }
+    }
+
     pub(crate) fn request(&self, now: u64, task: u32, request: IoRequest) {
         let IoRequest { device, kind, offset, len, .. } = request;
         self.push(now, task, What::IoIssued { device, kind, offset, len: len.0 });
@@ -200,6 +223,33 @@ impl Log {
         }
     }
 
+    /// Adds a page to the row of those before it, if that is among the last ones of this instant, and no row behind
+    /// it is about this very page.
+    #[inline]
+    fn joins(&mut self, now: Nanos, by: TaskId, event: TraceEvent, page: PageId) -> bool {
+        for EventRow { at, task, what } in self.rows.iter_mut().rev().take(ROWS_LOOKED_AT) {
+            if *at != now || *task != by {
+                return false;
+            }
+            let What::Pages { event: told, folios } = what else { continue };
+            let Some(first) = told.page() else { continue };
+            if first.mapping != page.mapping {
+                continue;
+            }
+            let behind = first.index + (*folios << first.order.0);
+            // Nobody tells pages of anonymous memory apart.
+            let is_next = behind == page.index || page.mapping.is_none();
+            if is_next && event.of_page(first) == *told && first == (PageId { index: first.index, ..page }) {
+                *folios += 1;
+                return true;
+            }
+            if (first.index..behind).contains(&page.index) {
+                return false;
+            }
+        }
+        false
+    }
+
     #[cold]
     fn hand_out(&mut self) {
         if !self.rows.is_empty() {
@@ -231,7 +281,11 @@ impl Trace for SimTrace {
 
     #[inline]
     fn event(&mut self, event: TraceEvent) {
-        self.log.push(self.core.now.get(), self.core.task.get(), What::Kernel(event));
+        let (at, task) = (self.core.now.get(), self.core.task.get());
+        match event.page() {
+            Some(page) => self.log.push_page(at, task, event, page),
+            None => self.log.push(at, task, What::Kernel(event)),
+        }
     }
 }
 

@@ -134,6 +134,7 @@ impl State {
         if task.timer_armed {
             self.agenda.add(now.saturating_add(timeout), Class::Timer, index, task.generation);
         }
+        self.note_role(now, index);
     }
 
     /// A timer that is not stale fires: its task's wait is over.

@@ -2,7 +2,8 @@
 //!
 //! Welch's test for independent sets, the paired test where sample `i` of both sets saw the same
 //! seed. Neither assumes equal spread. The pooled-df test of [`crate::mmtests`] is there for
-//! compatibility only. Both tests want roughly normal means; [`crate::resample`] does not.
+//! compatibility only. Both tests want roughly normal means; [`crate::shift`] asks for
+//! less where there are enough samples.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::beta::checked_beta_reg;
@@ -11,11 +12,22 @@ use crate::describe::{Summary, mean, sample_stddev};
 
 /// Which test gave a [`Difference`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Test {
-    /// Independent sets of any spread: Welch's t test.
-    Welch,
-    /// Sample `i` of both sets belongs together: t test of the differences.
-    Paired,
+pub struct Test {
+    /// The method.
+    pub method: Method,
+    /// Whether sample `i` of both sets belongs together, and differences were tested.
+    pub paired: bool,
+}
+
+/// A method of testing a difference of means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Method {
+    /// A t test: Welch's of independent sets, which may have any spread; of pairs, of their differences.
+    T,
+    /// All ways to deal out the samples, counted.
+    Permutation,
+    /// Sets drawn with replacement from a fixed seed.
+    Bootstrap,
 }
 
 /// The difference of two means, with its interval and p value.
@@ -31,8 +43,15 @@ pub struct Difference {
     pub high: f64,
     /// Two-sided p value of "there is no difference".
     pub p: f64,
-    /// Degrees of freedom.
-    pub df: f64,
+    /// Degrees of freedom of a t test.
+    pub df: Option<f64>,
+}
+
+impl Difference {
+    /// Whether the interval tells a difference.
+    pub fn excludes_zero(self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
 }
 
 /// Welch's t test of `new` against `base`, with a confidence interval at `level` (such as 0.95).
@@ -51,7 +70,7 @@ pub fn welch_t_test(base: &[f64], new: &[f64], level: f64) -> Option<Difference>
         let (b, n) = (base_share / variance, new_share / variance);
         1.0 / (b * b / (base.n - 1) as f64 + n * n / (new.n - 1) as f64)
     };
-    around(Test::Welch, new.mean - base.mean, variance.sqrt(), df, level)
+    around(false, new.mean - base.mean, variance.sqrt(), df, level)
 }
 
 /// Paired t test: sample `i` of `new` against sample `i` of `base`, say of the same seed.
@@ -63,16 +82,17 @@ pub fn paired_t_test(base: &[f64], new: &[f64], level: f64) -> Option<Difference
     }
     let differences: Vec<f64> = base.iter().zip(new).map(|(b, n)| n - b).collect();
     let error = sample_stddev(&differences)? / (differences.len() as f64).sqrt();
-    around(Test::Paired, mean(&differences)?, error, (differences.len() - 1) as f64, level)
+    around(true, mean(&differences)?, error, (differences.len() - 1) as f64, level)
 }
 
-fn around(test: Test, difference: f64, error: f64, df: f64, level: f64) -> Option<Difference> {
+fn around(paired: bool, difference: f64, error: f64, df: f64, level: f64) -> Option<Difference> {
     if !difference.is_finite() || !error.is_finite() || !df.is_finite() {
         return None;
     }
     let half_width = error * t_quantile(0.5 + level / 2.0, df)?;
     let (low, high) = (difference - half_width, difference + half_width);
-    Some(Difference { test, difference, low, high, p: p_of_difference(difference, error, df), df })
+    let test = Test { method: Method::T, paired };
+    Some(Difference { test, difference, low, high, p: p_of_difference(difference, error, df), df: Some(df) })
 }
 
 /// Two-sided p of a difference with this standard error.
@@ -124,7 +144,7 @@ mod tests {
         let second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
         let welch = welch_t_test(&first, &second, 0.95).unwrap();
         assert!((welch.p - 0.079_394).abs() < 1e-6, "{welch:?}");
-        assert!((welch.df - 17.776_474).abs() < 1e-5, "{welch:?}");
+        assert!((welch.df.unwrap() - 17.776_474).abs() < 1e-5, "{welch:?}");
         assert!((welch.low - -0.205_483).abs() < 1e-5 && (welch.high - 3.365_483).abs() < 1e-5, "{welch:?}");
         let paired = paired_t_test(&first, &second, 0.95).unwrap();
         assert!((paired.p - 0.002_833).abs() < 1e-6, "{paired:?}");

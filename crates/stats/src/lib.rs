@@ -1,8 +1,9 @@
 //! Pure statistics of comparison: what a set of samples says, and whether two sets differ.
 //!
-//! Start with [`describe`] (means and spread), then [`difference`] (Welch, paired and pooled-df
-//! t tests) and [`resample`] (bootstrap, permutation). [`factorial`] takes effects and interactions from
-//! runs of every combination. [`multiple`] corrects p values of many questions asked at once.
+//! Start with [`describe`] (means and spread), then [`shift`] (the difference of two means by what the samples
+//! allow), which stands on [`difference`] (Welch's and the paired t test) and [`resample`] (bootstrap,
+//! permutation). [`percentile`] has tails of latencies, [`factorial`] effects and interactions from runs of every
+//! combination. [`multiple`] corrects p values of many questions asked at once.
 //! [`mmtests`] computes the rows, percentages and stars of the field's reference suite, as two labelled
 //! compatibility modes; [`mmtests_table`] lays them out, and [`ops`] derives that suite's "Ops" rows
 //! from `/proc/vmstat` totals.
@@ -18,9 +19,12 @@ pub mod mmtests;
 pub mod mmtests_table;
 pub mod multiple;
 pub mod ops;
+pub mod percentile;
 pub mod resample;
+pub mod shift;
 
 pub use describe::Summary;
-pub use difference::{Difference, paired_t_test, welch_t_test};
+pub use difference::{Difference, Method, Test, paired_t_test, welch_t_test};
 pub use factorial::Halves;
 pub use mmtests::{Better, Rules};
+pub use shift::{shift, shift_of_rates};

@@ -5,7 +5,7 @@
 //! The first run is the baseline. A run's name is cut at its first `-` into two header lines.
 //! One difference: what is missing prints as `-`, not as 0.00.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::mmtests::{Better, RowSet, Rules, percent, star};
 use crate::ops::OpsRow;
@@ -15,8 +15,22 @@ use crate::ops::OpsRow;
 pub struct Run {
     /// Name of the run, such as `5.3.0-rc3-vanilla`.
     pub name: String,
-    /// Operation, such as `1-files/sec`, to samples.
-    pub operations: BTreeMap<String, Vec<f64>>,
+    /// Operation, such as `1-files/sec`, and its samples; in the order in which they are shown.
+    pub operations: Vec<(String, Vec<f64>)>,
+}
+
+impl Run {
+    /// The samples of an operation; none where the run does not have it.
+    pub fn samples(&self, operation: &str) -> &[f64] {
+        self.operations.iter().find(|(name, _)| name == operation).map_or(&[], |(_, samples)| samples)
+    }
+}
+
+/// The operations of all runs, each once, in the order in which they come.
+pub fn operations(runs: &[Run]) -> Vec<&str> {
+    let mut seen = BTreeSet::new();
+    let all = runs.iter().flat_map(|run| &run.operations).map(|(name, _)| name.as_str());
+    all.filter(|name| seen.insert(*name)).collect()
 }
 
 /// Columns of a number, without its percentage.
@@ -29,15 +43,11 @@ fn number_width(rules: Rules) -> usize {
 
 /// The comparison table of `runs`; `better` tells each operation's direction.
 ///
-/// Rows are grouped by statistic, then by operation in alphabetical order. Every line ends in a
-/// newline; without runs the text is empty.
+/// Rows are grouped by statistic, then by operation. Every line ends in a newline; without runs the text is
+/// empty.
 pub fn comparison(runs: &[Run], rules: Rules, set: RowSet, better: &dyn Fn(&str) -> Better) -> String {
-    let mut operations: Vec<&str> =
-        runs.iter().flat_map(|run| run.operations.keys().map(String::as_str)).collect();
-    operations.sort_unstable();
-    operations.dedup();
-
-    let statistics = set.statistics();
+    let operations = operations(runs);
+    let statistics = set.statistics(rules);
     let rows = statistics.iter().flat_map(|&statistic| operations.iter().map(move |&name| (statistic, name)));
     let label_width = rows.clone().map(|(s, name)| s.label(rules, better(name)).len()).max().unwrap_or(0);
     let name_width = operations.iter().map(|name| name.chars().count()).max().unwrap_or(0);
@@ -48,13 +58,12 @@ pub fn comparison(runs: &[Run], rules: Rules, set: RowSet, better: &dyn Fn(&str)
     for (statistic, name) in rows {
         let direction = better(name);
         text.push_str(&format!("{:<label_width$} {name:<name_width$}", statistic.label(rules, direction)));
-        let samples = |run: &Run| run.operations.get(name).cloned().unwrap_or_default();
-        let base_samples = runs.first().map(&samples).unwrap_or_default();
-        let base = statistic.value(&base_samples, rules, direction);
+        let base_samples = runs.first().map_or(&[][..], |run| run.samples(name));
+        let base = statistic.value(base_samples, rules, direction);
         for run in runs {
-            let new_samples = samples(run);
-            let new = statistic.value(&new_samples, rules, direction);
-            let starred = star(statistic, set, rules, direction, &base_samples, &new_samples);
+            let new_samples = run.samples(name);
+            let new = statistic.value(new_samples, rules, direction);
+            let starred = star(statistic, set, rules, direction, base_samples, new_samples);
             let change = base.zip(new).map(|(base, new)| percent(base, new, statistic.better(direction)));
             text.push_str(&cell(new, change, starred, width));
         }
@@ -81,15 +90,16 @@ pub fn ops_table(runs: &[(String, Vec<OpsRow>)]) -> String {
     text
 }
 
-/// The table of durations in seconds, user, system and elapsed: one column of 12 a run.
-pub fn duration_table(runs: &[(String, [Option<f64>; 3])]) -> String {
+/// The table of durations in seconds, user, system and elapsed: one column a run.
+pub fn duration_table(runs: &[(String, [Option<f64>; 3])], rules: Rules) -> String {
     const LABELS: [&str; 3] = ["Duration User", "Duration System", "Duration Elapsed"];
     let label_width = LABELS[2].len();
     let names: Vec<&str> = runs.iter().map(|(name, _)| name.as_str()).collect();
-    let mut text = header(&names, label_width, 12);
+    let width = number_width(rules);
+    let mut text = header(&names, label_width, width);
     for (row, label) in LABELS.into_iter().enumerate() {
         let cells: String =
-            runs.iter().map(|(_, seconds)| format!("{:>12}", two_decimals(seconds[row]))).collect();
+            runs.iter().map(|(_, seconds)| format!("{:>width$}", two_decimals(seconds[row]))).collect();
         text.push_str(&format!("{label:<label_width$}{cells}\n"));
     }
     text
@@ -147,7 +157,7 @@ mod tests {
     ];
 
     fn run(name: &str, samples: &[f64]) -> Run {
-        Run { name: name.into(), operations: BTreeMap::from([("1-files/sec".into(), samples.to_vec())]) }
+        Run { name: name.into(), operations: vec![("1-files/sec".into(), samples.to_vec())] }
     }
 
     /// The table in the change log of "mm, vmscan: do not special-case slab reclaim when
@@ -172,7 +182,7 @@ Duration User         501.82      497.29
 Duration System      4401.44     4424.08
 Duration Elapsed     8124.76           -
 ";
-        assert_eq!(duration_table(&runs), published);
+        assert_eq!(duration_table(&runs, Rules::G19), published);
     }
 
     const PUBLISHED: &str = "                                   5.3.0-rc3              5.3.0-rc3
@@ -218,16 +228,18 @@ BHmean.95 1-files/sec              8.00 (   0.00%)            208.00 (2500.00%)
     fn a_star_replaces_both_parentheses_and_missing_samples_print_a_dash() {
         let runs = [run("a", &[5.0, 5.1, 4.9]), run("b", &[9.0, 9.1, 8.9]), run("c", &[])];
         let table = comparison(&runs, Rules::G19, RowSet::Multiops, &|_| Better::Lower);
-        insta::assert_snapshot!(table, @r"
-                                           a                      b                      c
-                                                                                          
-Min       1-files/sec        4.90 (   0.00%)        8.90 ( -81.63%)           - (      -%)
-Amean     1-files/sec        5.00 (   0.00%)        9.00 * -80.00%*           - (      -%)
-Stddev    1-files/sec        0.10 (   0.00%)        0.10 (   0.00%)           - (      -%)
-CoeffVar  1-files/sec        2.00 (   0.00%)        1.11 (  44.44%)           - (      -%)
-Max       1-files/sec        5.10 (   0.00%)        9.10 ( -78.43%)           - (      -%)
-BAmean-95 1-files/sec        4.95 (   0.00%)        8.95 ( -80.81%)           - (      -%)
-");
+        insta::assert_snapshot!(table, @"
+                                                   a                      b                      c
+                                                                                                  
+        Min       1-files/sec        4.90 (   0.00%)        8.90 ( -81.63%)           - (      -%)
+        Amean     1-files/sec        5.00 (   0.00%)        9.00 * -80.00%*           - (      -%)
+        Stddev    1-files/sec        0.10 (   0.00%)        0.10 (   0.00%)           - (      -%)
+        CoeffVar  1-files/sec        2.00 (   0.00%)        1.11 (  44.44%)           - (      -%)
+        Max       1-files/sec        5.10 (   0.00%)        9.10 ( -78.43%)           - (      -%)
+        BAmean-50 1-files/sec        4.90 (   0.00%)        8.90 ( -81.63%)           - (      -%)
+        BAmean-95 1-files/sec        4.95 (   0.00%)        8.95 ( -80.81%)           - (      -%)
+        BAmean-99 1-files/sec        4.95 (   0.00%)        8.95 ( -80.81%)           - (      -%)
+        ");
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub fn permutation_p(base: &[f64], new: &[f64], rounds: usize, stream: &mut Stre
 }
 
 /// Calls `visit` with the sum of every choice of `take` of the numbers.
-fn each_split(numbers: &[f64], take: usize, sum: f64, visit: &mut impl FnMut(f64)) {
+pub(crate) fn each_split(numbers: &[f64], take: usize, sum: f64, visit: &mut impl FnMut(f64)) {
     if take == 0 {
         return visit(sum);
     }
@@ -127,7 +127,7 @@ fn shuffle_front(deck: &mut [f64], count: usize, stream: &mut Stream) -> Option<
 }
 
 /// n over k, unless it exceeds `limit`.
-fn binomial_at_most(n: usize, k: usize, limit: u64) -> Option<u64> {
+pub(crate) fn binomial_at_most(n: usize, k: usize, limit: u64) -> Option<u64> {
     let k = k.min(n - k);
     let mut ways = 1_u64;
     for step in 1..=k {

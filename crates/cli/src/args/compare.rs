@@ -13,6 +13,8 @@ pub(crate) enum Style {
     Own,
     /// Those of mmtests, as of 2019.
     Mmtests,
+    /// Those of mmtests of today: other labels, fewer rows, another star.
+    MmtestsHead,
 }
 
 #[derive(Debug, Args)]

@@ -7,12 +7,15 @@ mod ablate;
 mod compare;
 mod events;
 mod explain;
+mod export;
+mod import;
 mod list;
 mod record;
 mod replay;
 mod report;
 mod run;
 mod scenario;
+mod stats;
 mod sweep;
 mod trace;
 mod vm;
@@ -23,12 +26,15 @@ pub(crate) use ablate::AblateArgs;
 pub(crate) use compare::{CompareArgs, Style};
 pub(crate) use events::Events;
 pub(crate) use explain::{ExplainArgs, ExplainFormat};
+pub(crate) use export::{ExportArgs, ExportForm};
+pub(crate) use import::ImportArgs;
 pub(crate) use list::ListArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ReadingArgs, ReplayArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
+pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
 pub(crate) use trace::{TraceArgs, TraceStyle};
 pub(crate) use vm::{VmArgs, VmCommand};
@@ -91,6 +97,12 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Show recordings made earlier, each by itself
     Report(ReportArgs),
+    /// Compare numbers or samples of recordings: means, intervals, percentiles, tables of mmtests
+    Stats(StatsArgs),
+    /// Write recordings in the form of another suite
+    Export(ExportArgs),
+    /// Read runs of another suite as recordings
+    Import(ImportArgs),
     /// Write a run as a trace that other programs show, such as the Perfetto user interface
     Trace(TraceArgs),
     /// Get kernels for virtual machines

@@ -50,6 +50,9 @@ pub(crate) struct ReplayArgs {
     /// Seed of all randomness in that machine [default: 1] [example: 7]
     #[arg(long, value_name = "N", requires = "mems", help_heading = "Run")]
     pub(crate) seed: Option<u64>,
+    /// Time between two samples of that machine's counters, from 1ms to 3600s [default: 100ms] [example: 20ms]
+    #[arg(long, value_name = "TIME", requires = "mems", help_heading = "Run")]
+    pub(crate) interval: Option<String>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
     /// Keep the recording, or those of several caches, in this new folder [default: not kept]

@@ -63,6 +63,10 @@ pub(crate) struct ScenarioArgs {
     /// Seed of all randomness in the run [default: 1] [example: 7]
     #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
+    /// Time between two samples of all counters, from 1ms to 3600s [default: 100ms simulated, 1s of real kernels]
+    /// [example: 20ms]
+    #[arg(long, value_name = "TIME", help_heading = "Run", allow_hyphen_values = true)]
+    pub(crate) interval: Option<String>,
     /// Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take several [default: sim] [example: vm:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
     pub(crate) backends: Vec<String>,

@@ -37,6 +37,10 @@ pub(crate) struct SweepArgs {
     /// Runs of each combination, with this many seeds [default: 1] [example: 5]
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub(crate) seeds: Option<u64>,
+    /// Time between two samples of all counters, from 1ms to 3600s [default: 100ms simulated, 1s of real kernels]
+    /// [example: 20ms]
+    #[arg(long, value_name = "TIME", help_heading = "Run", allow_hyphen_values = true)]
+    pub(crate) interval: Option<String>,
     /// Where to run: sim, host, vm:VERSION or vm:PATH [default: sim] [example: vm:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
     pub(crate) backend: Option<String>,

@@ -9,8 +9,8 @@ use lab::{Ended, HostPolicy, LabError, Recording};
 use report::Ablated;
 
 use super::sweep::begin;
-use super::{host_policy, one_backend, request};
-use crate::args::{AblateArgs, Format};
+use super::{host_policy, keep_runs, one_backend, request};
+use crate::args::{AblateArgs, Events, Format};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
@@ -29,7 +29,7 @@ pub(crate) fn ablate(args: &AblateArgs, printer: &Printer) -> Result<(), Failure
     if outcomes.iter().all(|outcome| outcome.recording().is_none()) {
         // There is no table whose rows could say why.
         let first = outcomes.into_iter().find_map(|outcome| match outcome {
-            Ended::Failed(error) => Some(error),
+            Ended::Failed(error) | Ended::NotKept(_, error) => Some(error),
             Ended::Recorded(_) | Ended::NotRun => None,
         });
         return first.or(error).map_or(Ok(()), |error| Err(error.into()));
@@ -52,7 +52,10 @@ fn run(
         None => Ok(()),
     };
     let left = finished.iter().filter(|recording| recording.is_none()).count();
-    let progress = RunProgress::new(left, HostPolicy::default(), printer);
+    let mut progress = RunProgress::new(left, HostPolicy::default(), printer);
+    if let Some(folder) = folder.cloned() {
+        progress.control.kept = keep_runs(Events::None, move |run| folder.folder_of(run));
+    }
     let control = SweepControl::Runs(progress.control.clone());
     let outcomes = ablation.plan.run(finished, args.jobs.unwrap_or(0), &control, keep);
     progress.done();

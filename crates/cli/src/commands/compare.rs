@@ -8,14 +8,14 @@ use lab::folders::{Loaded, SideBySide, load};
 use lab::{HostPolicy, LabError, PlannedRun, fail_if, view};
 use report::{Grid, Group, Limit, Outcome, View};
 
-use super::{check_events, host_policy, keep_events, request, told_of_runs};
+use super::{check_events, host_policy, keep_runs, request, told_of_runs};
 use crate::args::{CompareArgs, Events, Format, Style, Verbosity};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
-    if args.style == Style::Mmtests && args.format != Format::Text {
-        return Err(Failure::Usage("`--style mmtests` is text; leave `--format` out".to_owned()));
+    if args.style != Style::Own && args.format != Format::Text {
+        return Err(Failure::Usage("mmtests' tables are text; leave `--format` out".to_owned()));
     }
     let limits = fail_if::parse(&args.fail_if)?;
     let is_folder = |subject: &String| Path::new(subject).is_dir();
@@ -36,7 +36,9 @@ fn compare_folders(args: &CompareArgs, limits: &[Limit], printer: &Printer) -> R
         return Err(Failure::Usage(problem));
     }
     let folders: Vec<PathBuf> = args.subjects.iter().map(PathBuf::from).collect();
-    let SideBySide { columns, warnings } = load(&folders)?;
+    let SideBySide { columns, warnings, mut unfinished } = load(&folders)?;
+    unfinished.extend(warnings);
+    let warnings = unfinished;
     let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
     let told = Told { groups: &groups, grid: None, limits, warnings: &warnings };
     told.print(args, printer)
@@ -50,6 +52,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--param", !scenario.params.is_empty()),
         ("--seed", scenario.seed.is_some()),
         ("--seeds", args.seeds.is_some()),
+        ("--interval", scenario.interval.is_some()),
         ("--on", !scenario.backends.is_empty()),
         ("--dry-run", scenario.dry_run),
         ("--machine", scenario.machine.is_some()),
@@ -96,10 +99,11 @@ fn compare_kernels(
         None => told.print(args, printer),
         Some(error) => {
             // What has finished is shown where it makes a comparison; limits are for all of it.
-            if matches!(error, LabError::Interrupted { .. }) && groups.len() > 1 {
+            let can_go_on = matches!(error, LabError::Interrupted { .. } | LabError::Recording(_));
+            if can_go_on && groups.len() > 1 {
                 Told { limits: &[], ..told }.print(args, printer)?;
             }
-            if let (LabError::Interrupted { .. }, Some(out)) = (&error, &args.out) {
+            if let (true, Some(out)) = (can_go_on, &args.out) {
                 let out = out.display();
                 printer.warning(&format!(
                     "what has finished is in `{out}`; the same command with `--resume` goes on"
@@ -131,7 +135,7 @@ fn run_plan(
     }
     let mut progress = RunProgress::new(plan.len() - done, policy, printer);
     if let Some(folder) = folder.clone() {
-        progress.control.events = keep_events(args.events, move |run| folder.folder_of(run));
+        progress.control.kept = keep_runs(args.events, move |run| folder.folder_of(run));
     }
     let jobs = args.jobs.unwrap_or(0);
     let batch = run_rest(plan, finished, jobs, &progress.control, |index, recording| match &folder {
@@ -159,6 +163,9 @@ impl Told<'_> {
         // A limit that cannot be judged is told after the results, which may have taken long.
         let judged = fail_if::judge(self.groups, &view, self.limits);
         view.limits = judged.clone().unwrap_or_default();
+        if let Some(rules) = super::stats::rules(args.style) {
+            report::mmtests_notes(self.groups, rules).iter().for_each(|note| printer.warning(note));
+        }
         let text = self.shown(args, view)?;
         self.warnings.iter().for_each(|warning| printer.warning(warning));
         printer.data(&text)?;
@@ -171,8 +178,9 @@ impl Told<'_> {
 
     fn shown(self, args: &CompareArgs, view: View) -> Result<String, Failure> {
         let groups = self.groups;
-        if args.style == Style::Mmtests {
-            return Ok(report::mmtests_report(groups, &view)?);
+        if let Some(rules) = super::stats::rules(args.style) {
+            let better = |name: &str| report::better_in(&view, name);
+            return Ok(report::mmtests_tables(groups, rules, report::usual_rows(rules), &better)?);
         }
         Ok(match (args.format, self.grid) {
             (Format::Text, None) => report::compare_text(groups, view)?,

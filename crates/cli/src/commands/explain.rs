@@ -1,8 +1,8 @@
 //! `pagetide explain`: why a run went as it went.
 
 use lab::explain::{With, recordings};
-use lab::{PlannedRun, run_all, view};
-use report::{Explained, explain_json, explain_markdown, explain_text, folded_stacks};
+use lab::{PlannedRun, view};
+use report::{Explained, Question, explain_json, explain_markdown, explain_text, folded_stacks};
 
 use super::{host_policy, one_backend, refuse_options_of_runs, request, told_of_runs};
 use crate::args::{ExplainArgs, ExplainFormat};
@@ -10,12 +10,13 @@ use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn explain(args: &ExplainArgs, printer: &Printer) -> Result<(), Failure> {
-    let with = match recordings(&args.subject)? {
+    let question = Question { file: args.file.clone(), pages: args.page.clone() };
+    let with = match recordings(&args.subject, &question)? {
         Some(with) => {
             refuse_options_of_runs(&args.subject, args.kernel.is_some(), &args.scenario)?;
             with
         }
-        None => run(args, printer)?,
+        None => run(args, question, printer)?,
     };
     let texts: Vec<String> = with.iter().map(|with| shown(with, args, printer)).collect();
     let between = if args.folded || args.format == ExplainFormat::Json { "" } else { "\n" };
@@ -23,11 +24,11 @@ pub(crate) fn explain(args: &ExplainArgs, printer: &Printer) -> Result<(), Failu
 }
 
 fn shown(with: &With, args: &ExplainArgs, printer: &Printer) -> String {
-    let With { recording, with_events } = with;
+    let With { recording, events, with_events } = with;
     if args.folded {
         return folded_stacks(recording);
     }
-    let explained = Explained { recording, with_events: with_events.as_deref() };
+    let explained = Explained { recording, events: events.as_ref(), with_events: with_events.as_deref() };
     let view = view([recording], printer.width(), args.all, Vec::new());
     match args.format {
         ExplainFormat::Text => explain_text(&explained, &view),
@@ -37,7 +38,7 @@ fn shown(with: &With, args: &ExplainArgs, printer: &Printer) -> String {
 }
 
 /// Runs the scenario once, for its explanation only.
-fn run(args: &ExplainArgs, printer: &Printer) -> Result<Vec<With>, Failure> {
+fn run(args: &ExplainArgs, question: Question, printer: &Printer) -> Result<Vec<With>, Failure> {
     one_backend("explain", &args.scenario.backends)?;
     let request = request(&args.subject, args.kernel.as_ref(), &args.scenario);
     let (scenario, told) = request.resolve_telling()?;
@@ -52,7 +53,7 @@ fn run(args: &ExplainArgs, printer: &Printer) -> Result<Vec<With>, Failure> {
     let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
     told_of_runs(&plan, &policy, printer)?;
     let progress = RunProgress::new(plan.len(), policy, printer);
-    let batch = run_all(&plan, 1, &progress.control, |_, _| Ok(()));
+    let with = lab::explain::run(&plan[0], question, &progress.control);
     progress.done();
-    Ok(batch?.into_result()?.into_iter().map(|recording| With { recording, with_events: None }).collect())
+    Ok(vec![with?])
 }

@@ -3,11 +3,14 @@
 mod ablate;
 mod compare;
 mod explain;
+mod export;
+mod import;
 mod list;
 mod record;
 mod replay;
 mod report;
 mod run;
+mod stats;
 mod sweep;
 mod trace;
 mod vm;
@@ -15,11 +18,14 @@ mod vm;
 pub(crate) use ablate::ablate;
 pub(crate) use compare::compare;
 pub(crate) use explain::explain;
+pub(crate) use export::export;
+pub(crate) use import::import;
 pub(crate) use list::list;
 pub(crate) use record::record;
 pub(crate) use replay::replay;
 pub(crate) use report::report;
 pub(crate) use run::run;
+pub(crate) use stats::stats;
 pub(crate) use sweep::sweep;
 pub(crate) use trace::trace;
 pub(crate) use vm::vm;
@@ -29,8 +35,7 @@ use std::sync::Arc;
 
 use lab::replay::command_of;
 use lab::{
-    Backend, GuestRequest, HostPolicy, KeepEvents, LabError, PlannedRun, Recording, Request, Scenario,
-    Subject,
+    Backend, GuestRequest, HostPolicy, KeepRuns, LabError, PlannedRun, Recording, Request, Scenario, Subject,
 };
 
 use crate::args::{Events, HostArgs, ScenarioArgs, Verbosity};
@@ -45,6 +50,7 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
         params: args.params.clone(),
         sysctls: args.sysctls.clone(),
         seed: args.seed,
+        interval: args.interval.clone(),
         backend: args.backends.first().cloned(),
         guest: GuestRequest {
             cpus: args.vm.cpus,
@@ -142,12 +148,9 @@ fn check_events(which: Events, plan: &[PlannedRun]) -> Result<(), LabError> {
     }
 }
 
-/// The events that runs keep, each in its folder; none if nobody wants any.
-fn keep_events(
-    which: Events,
-    folder: impl Fn(usize) -> PathBuf + Send + Sync + 'static,
-) -> Option<KeepEvents> {
-    which.detail().map(|detail| KeepEvents { detail, folder: Arc::new(folder) })
+/// Runs keep what they leave, each in its folder, while they go, and these events.
+fn keep_runs(which: Events, folder: impl Fn(usize) -> PathBuf + Send + Sync + 'static) -> Option<KeepRuns> {
+    Some(KeepRuns { detail: which.detail(), folder: Arc::new(folder) })
 }
 
 /// How a replay is made again; nothing for other recordings.

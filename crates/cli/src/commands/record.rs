@@ -13,7 +13,7 @@ pub(crate) fn record(args: &RecordArgs, printer: &Printer) -> Result<u8, Failure
     if let Some(out) = &args.out {
         check_new_folder(out)?;
     }
-    let (recording, status) = lab::real::record(&args.command, &last_signal())?;
+    let (recording, status) = lab::real::record(&args.command, args.interval.as_deref(), &last_signal())?;
     match &args.out {
         Some(out) => {
             recording.write(out)?;

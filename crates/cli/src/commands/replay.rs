@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use lab::folders::OutFolder;
 use lab::replay::{CacheSpec, Outcomes, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
-use lab::{Ended, KeepEvents, LabError, Recording, Subject, check_new_folder, view};
+use lab::{Ended, KeepRuns, LabError, Recording, Subject, check_new_folder, view};
 
-use super::{keep_events, made_by};
+use super::{keep_runs, made_by};
 use crate::args::{Events, Format, ReplayArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::ReplayBar;
@@ -19,14 +19,14 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
     let mut bar = ReplayBar::new(printer);
     if let Some(out) = &args.out {
         check_new_folder(out)?;
-        bar.control.events = kept_events(&plan, out, args.events)?;
+        bar.control.kept = kept_runs(&plan, out, args.events)?;
     }
     let outcomes = plan.run(0, &bar.control, |_, _| Ok(()));
     bar.done();
     let (results, error) = results(outcomes?, bar.control.stop.load(Ordering::Relaxed));
     // What has finished is kept and shown, also when the rest has not.
     if let Some(out) = args.out.as_ref().filter(|_| !results.is_empty()) {
-        keep(out, &plan, args.events, &results)?;
+        keep(out, &plan, &results)?;
     }
     let results: Vec<&Recording> = results.iter().map(|(_, recording)| recording).collect();
     if !results.is_empty() {
@@ -48,6 +48,7 @@ fn plan(args: &ReplayArgs) -> Result<ReplayPlan, Failure> {
             machine: args.machine.clone(),
             sysctls: args.sysctls.clone(),
             seed: args.seed,
+            interval: args.interval.clone(),
         };
         if let (true, Some(option)) = (args.mems.is_empty(), args.reading.timing.map(|_| "--timing")) {
             let problem =
@@ -80,6 +81,10 @@ fn results(outcomes: Outcomes, stopped: bool) -> (Vec<(usize, Recording)>, Optio
     for (index, outcome) in outcomes.into_iter().enumerate() {
         match outcome {
             Ended::Recorded(recording) => results.push((index, recording)),
+            Ended::NotKept(recording, failure) => {
+                results.push((index, recording));
+                error = error.or(Some(failure));
+            }
             Ended::Failed(failure) => error = error.or(Some(failure)),
             Ended::NotRun => {}
         }
@@ -104,17 +109,10 @@ fn shown(results: &[&Recording], args: &ReplayArgs, printer: &Printer) -> Result
     })
 }
 
-/// One cache leaves a recording, as a run does; several leave a folder of them, as a comparison. Recordings with
-/// events are there already.
-fn keep(
-    out: &Path,
-    plan: &ReplayPlan,
-    events: Events,
-    results: &[(usize, Recording)],
-) -> Result<(), LabError> {
-    let is_missing =
-        |(_, recording): &&(usize, Recording)| events == Events::None || !recording.is_simulated();
-    let mut missing = results.iter().filter(is_missing).peekable();
+/// One cache leaves a recording, as a run does; several leave a folder of them, as a comparison. Those of
+/// kernels are there already.
+fn keep(out: &Path, plan: &ReplayPlan, results: &[(usize, Recording)]) -> Result<(), LabError> {
+    let mut missing = results.iter().filter(|(_, recording)| !recording.is_simulated()).peekable();
     if missing.peek().is_none() {
         return Ok(());
     }
@@ -122,19 +120,19 @@ fn keep(
         only.write(out)?;
         return Ok(());
     }
-    let folder = if events == Events::None { OutFolder::new(out)? } else { OutFolder::continued(out) };
+    let folder = OutFolder::continued(out);
     missing.try_for_each(|(index, recording)| folder.keep_labelled(*index, plan.caches.len(), recording))
 }
 
-/// The events that kernels keep, each in its folder.
-fn kept_events(plan: &ReplayPlan, out: &Path, which: Events) -> Result<Option<KeepEvents>, LabError> {
+/// What kernels keep, each in its folder.
+fn kept_runs(plan: &ReplayPlan, out: &Path, which: Events) -> Result<Option<KeepRuns>, LabError> {
     let labels: Vec<String> = plan.caches.iter().map(|(label, _)| label.clone()).collect();
     let has_kernel = plan.caches.iter().any(|(_, cache)| matches!(cache, CacheSpec::Kernel { .. }));
     if which != Events::None && !has_kernel {
         return Err(LabError::NoEventsOfPolicies);
     }
     let (out, folder) = (out.to_owned(), OutFolder::new(out)?);
-    Ok(keep_events(which, move |index| match labels.len() {
+    Ok(keep_runs(which, move |index| match labels.len() {
         1 => out.clone(),
         count => folder.folder_of(index, count, &labels[index]),
     }))

@@ -1,14 +1,22 @@
-//! `pagetide report`: recordings made earlier, each by itself.
+//! `pagetide report`: recordings made earlier, each by itself, or all on a page with figures.
 
-use lab::folders::{Loaded, load};
+use std::path::Path;
+
+use lab::folders::{Loaded, SideBySide, load};
+use lab::page::{no_figure, write};
 use lab::{Recording, view};
+use report::Group;
 
 use super::made_by;
-use crate::args::{Format, ReportArgs};
+use crate::args::{Format, ReportArgs, Verbosity};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
-    let loaded = load(&args.folders)?.columns;
+    if args.output.is_some() || args.plot.is_some() {
+        return page(args, printer);
+    }
+    let SideBySide { columns: loaded, unfinished, .. } = load(&args.folders)?;
+    unfinished.iter().for_each(|told| printer.warning(told));
     let all: Vec<&Recording> = loaded.iter().flat_map(|loaded| &loaded.recordings).collect();
     let text = match args.format {
         Format::Text => {
@@ -29,4 +37,31 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
         }
     };
     printer.data(&text)
+}
+
+/// The page and the figure that are asked for.
+fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
+    let SideBySide { columns, mut warnings, unfinished } = load(&args.folders)?;
+    warnings.extend(unfinished);
+    let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
+    let command = lab::page::command(&args.folders, args.output.as_deref());
+    let page = lab::page::page(&groups, warnings, command);
+    if let Some(path) = &args.output {
+        told(printer, path, write(path, &page.html()?)?);
+    }
+    if let Some(path) = &args.plot {
+        let figure = page.figure(args.figure.as_deref())?;
+        let figure = match figure {
+            Some(figure) => figure,
+            None => return Err(no_figure(args.figure.as_deref(), page.figures()?).into()),
+        };
+        told(printer, path, write(path, &figure)?);
+    }
+    Ok(())
+}
+
+fn told(printer: &Printer, path: &Path, bytes: usize) {
+    if printer.verbosity() > Verbosity::Quiet {
+        printer.note(&format!("`{}`: {} KiB", path.display(), bytes.div_ceil(1024)));
+    }
 }

@@ -1,9 +1,9 @@
 //! `pagetide run`: one scenario, one recording.
 
-use lab::{PlannedRun, Recording, check_new_folder, command, run_all, view};
+use lab::{Batch, PlannedRun, Recording, check_new_folder, command, run_all, view};
 use report::{Group, View};
 
-use super::{check_events, host_policy, keep_events, one_backend, request, told_of_runs};
+use super::{check_events, host_policy, keep_runs, one_backend, request, told_of_runs};
 use crate::args::{Format, RunArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
@@ -28,18 +28,20 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     told_of_runs(&plan, &policy, printer)?;
     let mut progress = RunProgress::new(plan.len(), policy, printer);
     if let Some(out) = args.out.clone() {
-        progress.control.events = keep_events(args.events, move |_| out.clone());
+        progress.control.kept = keep_runs(args.events, move |_| out.clone());
     }
     let batch = run_all(&plan, 1, &progress.control, |_, recording| match &args.out {
         Some(out) => recording.write(out).map(drop).map_err(Into::into),
         None => Ok(()),
     });
     progress.done();
-    let recordings = batch?.into_result()?;
-    recordings.iter().try_for_each(|recording| {
+    // A result that could not be written is shown all the same.
+    let Batch { recordings, error } = batch?;
+    recordings.iter().flatten().try_for_each(|recording| {
         let view = view([recording], printer.width(), args.all, Vec::new());
         printer.data(&shown(recording, again.clone(), args.format, view)?)
-    })
+    })?;
+    error.map_or(Ok(()), |error| Err(error.into()))
 }
 
 fn shown(recording: &Recording, command: String, format: Format, view: View) -> Result<String, Failure> {

@@ -8,9 +8,9 @@ use lab::sweep::{self, SweepControl, SweepFolder, SweepPlan, SweepRequest, probl
 use lab::{Ended, GuestRequest, LabError, Recording, Request, Subject};
 use report::{SweepRow, SweepRows};
 
-use super::host_policy;
 use super::replay::check_stdin;
-use crate::args::{Format, SweepArgs, Verbosity};
+use super::{host_policy, keep_runs};
+use crate::args::{Events, Format, SweepArgs, Verbosity};
 use crate::printer::{Failure, Printer};
 use crate::progress::{ReplayBar, RunProgress};
 
@@ -62,7 +62,7 @@ fn request(args: &SweepArgs) -> SweepRequest {
         subject: args.subject.clone(),
         options: args.swept.clone(),
         seeds: args.seeds,
-        base: Request { backend: args.backend.clone(), guest, ..base },
+        base: Request { backend: args.backend.clone(), interval: args.interval.clone(), guest, ..base },
         reading: args.reading.options(),
     }
 }
@@ -104,7 +104,10 @@ fn run(
     if let Some(runs) = plan.planned() {
         let policy = host_policy(&args.host, runs.iter().map(|run| &run.scenario))?;
         let left = finished.iter().filter(|recording| recording.is_none()).count();
-        let progress = RunProgress::new(left, policy, printer);
+        let mut progress = RunProgress::new(left, policy, printer);
+        if let Some(folder) = folder.cloned() {
+            progress.control.kept = keep_runs(Events::None, move |run| folder.folder_of(run));
+        }
         let control = SweepControl::Runs(progress.control.clone());
         let outcomes = plan.run(finished, jobs, &control, keep);
         progress.done();
@@ -119,7 +122,7 @@ fn run(
 fn rows<'a>(plan: &SweepPlan, outcomes: &'a Outcomes, all: bool) -> SweepRows<'a> {
     let over = plan.runs.iter().zip(outcomes).filter_map(|(run, outcome)| {
         let outcome = match outcome {
-            Ended::Recorded(recording) => Ok(recording),
+            Ended::Recorded(recording) | Ended::NotKept(recording, _) => Ok(recording),
             Ended::Failed(error) => Err(error.told()),
             Ended::NotRun => return None,
         };

@@ -7,6 +7,8 @@
 
 mod ablations;
 mod comparing;
+mod events;
+mod explain;
 mod grids;
 mod inode_storm;
 mod killed;
@@ -16,10 +18,12 @@ mod machines;
 mod old_kernels;
 mod readers;
 mod real_runs;
+mod reference_suite;
 mod refusals;
 mod replays;
 mod runs;
 mod small_files;
+mod statistics;
 mod support;
 mod sweeps;
 mod traces;

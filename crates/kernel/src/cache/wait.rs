@@ -1,24 +1,41 @@
 //! Sleeping until a page has been read (`folio_wait_locked`, `folio_wake_bit`) or written.
 //!
-//! Pages share a table of wait queues by a hash of their place, as in Linux (`PAGE_WAIT_TABLE_SIZE`,
-//! 256), so a sleeper is woken by its own page and seldom by another. Whoever waits for anything
-//! else that is read (a cluster of inodes, all reads of a file) is woken by every read; writeback has
-//! one queue. Next: [`super::filemap`], [`super::io`].
+//! Who sleeps on a page is woken by its own and by no other. Whoever waits for anything else that is read (a
+//! cluster of inodes, all reads of a file) is woken by every read; writeback has one queue. Next:
+//! [`super::filemap`], [`super::io`], [`crate::queues::ReadQueues`].
 
 use mm::base::event::Trace;
+use mm::base::frame::PageFlags;
 use mm::base::ids::MappingId;
+use mm::pages::tree::Slot;
 
 use crate::cache::in_flight::PageRange;
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Sleeps until the page at `index` may have been read: reclaim leaves it alone until it has.
+    /// Sleeps until the page at `index` may have been read: reclaim leaves it alone until it has. If it was in
+    /// use when it was evicted, that is a stall on memory (`folio_wait_bit_common`).
     pub(crate) async fn wait_for_page(&self, mapping: MappingId, index: u32) {
         let reads = &self.shared.reads;
-        reads.sleepers.set(reads.sleepers.get() + 1);
-        let _ = self.machine().wait(reads.of_page(mapping, index), WaitReason::PageRead, None).await;
-        reads.sleepers.set(reads.sleepers.get() - 1);
+        let thrashing = self.is_of_workingset(mapping, index);
+        if thrashing {
+            self.machine().stall(true);
+        }
+        let queue = reads.enter(self.machine(), mapping, index);
+        let _ = self.machine().wait(queue, WaitReason::PageRead, None).await;
+        reads.leave(mapping, index);
+        if thrashing {
+            self.machine().stall(false);
+        }
+    }
+
+    /// Whether the page at `index` was active when it was evicted before.
+    fn is_of_workingset(&self, mapping: MappingId, index: u32) -> bool {
+        self.mem(|mem| match mem.cache.find(mapping, index) {
+            Slot::Page(pfn) => mem.core.alloc.frames.flags(pfn).has(PageFlags::WORKINGSET),
+            _ => false,
+        })
     }
 
     /// Sleeps until any read is complete.
@@ -28,11 +45,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Pages have been read: whoever sleeps until then runs.
     pub(crate) fn wake_readers(&self, range: PageRange) {
-        if self.shared.reads.sleepers.get() > 0 {
-            for index in range.first..range.first + range.count {
-                self.wake_queue(self.shared.reads.of_page(range.mapping, index));
-            }
-        }
+        let PageRange { mapping, first, count } = range;
+        self.shared.reads.each(mapping, first, count, |queue| self.wake_queue(queue));
         self.wake_any_read();
     }
 

@@ -35,6 +35,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         pages: u32,
         gfp: Gfp,
     ) -> Result<(), Errno> {
+        if memcg == MemcgId::ROOT {
+            return Ok(()); // It is never charged, and over no mark.
+        }
         let mut charge = self.mem(|mem| {
             let retries = u32::from(mem.core.alloc.tuning().charge_retries);
             ChargeLoop::new(&mem.core.cgroups, memcg, pages, gfp, retries)

@@ -1,5 +1,5 @@
 //! Cgroup v2 files: `memory.max`, `memory.high`, `memory.low`, `memory.min`, `memory.current`,
-//! `memory.stat`, `memory.events`.
+//! `memory.stat`, `memory.events`, `memory.pressure`.
 //!
 //! Texts are those of the kernel. Left out: controllers other than memory, `cgroup.procs` (a
 //! process is started in its cgroup).
@@ -19,7 +19,7 @@ use crate::alloc::purpose::Purpose;
 use crate::alloc::report::OomControl;
 use crate::errno::Errno;
 use crate::handle::Kernel;
-use crate::machine::Machine;
+use crate::machine::{GroupId, Machine, Pressure, Stalled};
 
 /// Rounds of reclaim without success after which a lowered limit turns to other means
 /// (`MAX_RECLAIM_RETRIES`).
@@ -32,6 +32,22 @@ enum WhenStuck {
     Kill,
     /// Nothing: charges will reclaim on their way.
     GiveUp,
+}
+
+/// The tasks of a cgroup and of all below it.
+pub fn group_of(memcg: MemcgId) -> GroupId {
+    GroupId(u32::from(memcg.0))
+}
+
+/// As `psi_show` writes it.
+fn pressure_text(pressure: Pressure) -> String {
+    let line = |kind: &str, Stalled { average, total }: Stalled| {
+        let [ten, sixty, three_hundred] =
+            average.map(|hundredths| format!("{}.{:02}", hundredths / 100, hundredths % 100));
+        let total = total.0 / 1000;
+        format!("{kind} avg10={ten} avg60={sixty} avg300={three_hundred} total={total}\n")
+    };
+    line("some", pressure.some) + &line("full", pressure.full)
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -53,7 +69,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if self.mem(|mem| mem.core.cgroups.is_full()) {
             return Err(Errno::NoSpc);
         }
-        Ok(self.mem(|mem| mem.memcg_create(parent, name)))
+        let memcg = self.mem(|mem| mem.memcg_create(parent, name));
+        self.machine().add_group(group_of(memcg), group_of(parent));
+        Ok(memcg)
     }
 
     fn check_cgroups(&self) -> Result<(), Errno> {
@@ -141,6 +159,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub fn cgroup_read(&self, path: &str, file: &str) -> Result<String, Errno> {
         self.check_cgroups()?;
         let memcg = self.find_memcg(path).ok_or(Errno::NoEnt)?;
+        if file == "memory.pressure" {
+            return Ok(pressure_text(self.machine().pressure(group_of(memcg))));
+        }
         self.mem(|mem| {
             let group = &mem.core.cgroups[memcg];
             let size = |pages: u64| {

@@ -22,12 +22,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         loop {
             let request = std::mem::take(&mut self.shared.compaction.requests.borrow_mut()[node.index()]);
             if request.order > Order(0) {
+                self.machine().stall(true);
                 self.kcompactd_do_work(
                     node,
                     request.order,
                     request.highest_zoneidx.unwrap_or(ZoneKind::Movable),
                 )
                 .await;
+                self.machine().stall(false);
             } else {
                 let _ = self.machine().wait(queue, WaitReason::KcompactdIdle, None).await;
             }

@@ -1,11 +1,14 @@
 //! Events of small runs, as whoever explains a run meets them.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use mm::base::event::Detail;
-use recording::events::{Event, Names};
+use recording::events::{Event, NameId, Names};
 
-use crate::{Recording, Request, Subject, events_of, simulate};
+use crate::{Recording, Request, Scenario, Subject, events_of, simulate};
 
-fn request(workload: &str, kernel: &str, mem: &str, params: &[&str]) -> crate::Scenario {
+fn scenario(workload: &str, kernel: &str, mem: &str, params: &[&str]) -> Scenario {
     let request = Request {
         kernel: Some(kernel.to_owned()),
         mem: Some(mem.to_owned()),
@@ -15,49 +18,116 @@ fn request(workload: &str, kernel: &str, mem: &str, params: &[&str]) -> crate::S
     request.resolve().unwrap()
 }
 
-fn told(scenario: &crate::Scenario, detail: Detail) -> (Recording, Names, Vec<Event>) {
-    events_of(scenario, detail).unwrap()
+/// What was told of a run, with its names.
+struct Told {
+    recording: Recording,
+    names: Names,
+    events: Vec<Event>,
 }
 
-const HOT: [&str; 2] = ["hot=10M", "stream=300M"];
+impl Told {
+    fn of(scenario: &Scenario) -> Self {
+        let (recording, names, events) = events_of(scenario, Detail::Page).unwrap();
+        Self { recording, names, events }
+    }
 
-/// What became of page 17 of the hot file, line by line, from its first read to its last reclaim.
-fn story(names: &Names, events: &[Event], file: &str, page: u64) -> Vec<String> {
-    let text = |id: Option<recording::events::NameId>| id.map_or("-", |id| names.text(id)).to_owned();
-    let is_it = |event: &&Event| {
-        let covers = event.page.is_some_and(|first| (first..first + u64::from(event.pages)).contains(&page));
-        event.file.is_some() && event.file == names.find(file) && covers
-    };
-    let line = |event: &Event| {
-        let name = names.text(event.event);
-        format!("{name} of {} by {}: {}", text(event.cgroup), text(event.task), text(event.reason))
-    };
-    events.iter().filter(is_it).map(line).collect()
+    fn text(&self, id: Option<NameId>) -> &str {
+        id.map_or("-", |id| self.names.text(id))
+    }
+
+    fn called(&self, event: &str) -> impl Iterator<Item = &Event> {
+        let name = self.names.find(event);
+        self.events.iter().filter(move |event| Some(event.event) == name)
+    }
+
+    /// What became of a page of a file.
+    fn story(&self, file: &str, page: u64) -> Vec<String> {
+        let file = self.names.find(file);
+        let covers = |event: &Event, first: u64| (first..first + u64::from(event.pages)).contains(&page);
+        let is_it = |event: &&Event| {
+            event.file.is_some() && event.file == file && event.page.is_some_and(|first| covers(event, first))
+        };
+        let line = |event: &Event| {
+            let (name, task) = (self.names.text(event.event), self.text(event.task));
+            let priority = event.priority.map_or(String::new(), |priority| format!(" at {priority}"));
+            format!("{name} by {task}{priority}: {}", self.text(event.reason))
+        };
+        self.events.iter().filter(is_it).map(line).collect()
+    }
+}
+
+const HOT: [&str; 4] = ["hot=8M", "stream=128M", "topology=parent", "limit=24M"];
+
+#[test]
+fn listening_changes_nothing_of_a_recording() {
+    let scenario = scenario("hot-and-stream", "linux-6.12", "128M", &HOT);
+    let told = Told::of(&scenario);
+    let alone = simulate(&scenario, "events", &Arc::default(), |_| {}).unwrap();
+    assert_eq!(Recording { wall_ns: None, ..alone }, Recording { wall_ns: None, ..told.recording });
+}
+
+/// Every event is of a known file, and every page comes before it goes.
+#[test]
+fn the_story_of_every_page_makes_sense() {
+    let told = Told::of(&scenario("hot-and-stream", "linux-6.12", "128M", &HOT));
+    let name = |text| told.names.find(text).unwrap();
+    let (added, deleted) = (name("mm_filemap_add_to_page_cache"), name("mm_filemap_delete_from_page_cache"));
+    let mut resident = BTreeMap::new();
+    let device = |event: &Event| told.text(event.file).starts_with("block device");
+    let is_of_page = |event: &&Event| event.file.is_some() && event.order.is_some();
+    for event in told.events.iter().filter(is_of_page) {
+        let (first, pages) = (event.page.unwrap(), u64::from(event.pages));
+        for page in (first..first + pages).step_by(1 << event.order.unwrap()) {
+            let page = (event.file.unwrap(), page);
+            if event.event == added {
+                assert_eq!(resident.insert(page, event.order), None, "{event:?} comes twice");
+            } else {
+                assert_eq!(resident.get(&page), Some(&event.order), "{event:?}: it is not there");
+            }
+            if event.event == deleted {
+                resident.remove(&page);
+            }
+        }
+    }
+    assert!(
+        told.events.iter().any(|event| device(event) && event.order.is_some()),
+        "metadata is cached, too"
+    );
+    let left: u64 = resident.values().map(|order| 1 << order.unwrap()).sum();
+    assert_eq!(left, told.recording.vmstat["nr_file_pages"]);
+}
+
+/// ```text
+///   hot file of 8 MiB, limit of 24 MiB: page 17 is read, read again and activated;
+///   the stream pushes pages of its own out, which go as they came
+/// ```
+#[test]
+fn hot_pages_are_activated_and_those_of_a_stream_go_as_they_came() {
+    let told = Told::of(&scenario("hot-and-stream", "linux-6.12", "128M", &HOT));
+    insta::assert_snapshot!(told.story("hot", 17).join("\n"));
+    insta::assert_snapshot!(told.story("stream", 17).join("\n"));
 }
 
 #[test]
-fn a_page_is_read_in_activated_deactivated_reclaimed_and_refaults() {
-    let scenario = request("hot-and-stream", "linux-6.12", "256M", &HOT);
-    let (recording, names, events) = told(&scenario, Detail::Page);
-    let files: std::collections::BTreeSet<&str> =
-        events.iter().filter_map(|event| event.file).map(|id| names.text(id)).collect();
-    println!("{files:?}");
-    println!("{} events, {} bytes", events.len(), size_of::<Event>());
-    for (name, count) in count(&names, &events) {
-        println!("{count:9} {name}");
+fn what_lasts_has_its_begin_and_its_length() {
+    let told = Told::of(&scenario("hot-and-stream", "linux-6.12", "128M", &HOT));
+    let mut lasted = 0;
+    for (begin, end) in [
+        ("mm_vmscan_direct_reclaim_begin", "mm_vmscan_direct_reclaim_end"),
+        ("mm_vmscan_memcg_reclaim_begin", "mm_vmscan_memcg_reclaim_end"),
+    ] {
+        let times = |name| told.called(name).map(|event| (event.time_ns, event.task)).collect::<Vec<_>>();
+        let (mut begins, mut ends) = (times(begin), times(end));
+        begins.sort_unstable();
+        ends.sort_unstable();
+        assert_eq!(begins, ends, "an end has the time of its begin");
+        lasted += told.called(end).map(|event| event.duration_ns).sum::<u64>();
     }
-    for line in story(&names, &events, "hot", 17).iter().take(40) {
-        println!("{line}");
+    assert!(lasted > 0);
+    let mut last = 0;
+    for event in &told.events {
+        let at = event.time_ns + event.duration_ns;
+        assert!(at >= last, "{event:?} is told late");
+        last = at;
     }
-    let stop = std::sync::Arc::default();
-    let alone = simulate(&scenario, &recording.label, &stop, |_| {}).unwrap();
-    assert_eq!(Recording { wall_ns: None, ..alone }, Recording { wall_ns: None, ..recording });
-}
-
-fn count(names: &Names, events: &[Event]) -> std::collections::BTreeMap<String, u64> {
-    let mut counts = std::collections::BTreeMap::new();
-    for event in events {
-        *counts.entry(names.text(event.event).to_owned()).or_default() += 1;
-    }
-    counts
 }

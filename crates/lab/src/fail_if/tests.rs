@@ -1,3 +1,5 @@
+//! Limits as they may be written, and texts that are none.
+
 use super::*;
 
 fn read(text: &str) -> String {

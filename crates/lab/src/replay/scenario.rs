@@ -9,12 +9,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use units::Bytes;
+use units::{Bytes, Nanos};
 use workload::KernelSpec;
 use workload::amount::Warmup;
 use workload::policy::{Capacity, PolicyKind};
 use workload::replay::{ReplayOptions, Timing};
-use workload::scenario::{SEED_DEFAULT, parse_mem};
+use workload::scenario::{SEED_DEFAULT, interval_text, parse_interval, parse_mem};
 use workload::trace::TraceFormat;
 
 use crate::error::LabError;
@@ -81,6 +81,8 @@ pub struct ReplayScenario {
     pub options: ReplayOptions,
     /// What it is replayed on.
     pub cache: CacheSpec,
+    /// Time between two samples of a kernel's counters, where somebody said so.
+    pub interval: Option<Nanos>,
 }
 
 impl ReplayScenario {
@@ -113,6 +115,9 @@ impl ReplayScenario {
                 line("mem", &text(&mem.to_string()));
                 line("filesystem", &text(FILESYSTEM));
                 line("seed", &text(&seed.to_string()));
+                if let Some(interval) = self.interval {
+                    line("interval", &text(&interval_text(interval)));
+                }
                 if !sysctls.is_empty() {
                     toml.push_str("\n[sysctls]\n");
                     for (name, value) in sysctls {
@@ -152,6 +157,7 @@ impl ReplayScenario {
             written.timing.as_deref().map(str::parse).transpose().map_err(LabError::from)?;
         let warmup: Option<Warmup> =
             written.warmup.as_deref().map(str::parse).transpose().map_err(LabError::from)?;
+        let interval = written.interval.as_deref().map(|text| parse_interval("interval", text));
         let hash =
             u128::from_str_radix(&written.trace_hash, 16).map_err(|_| say("`trace_hash` is no hash"))?;
         let cache = match (&written.policy, written.capacity, &written.kernel, &written.mem) {
@@ -190,12 +196,13 @@ impl ReplayScenario {
                 warmup: warmup.unwrap_or_default(),
             },
             cache,
+            interval: interval.transpose().map_err(LabError::from)?,
         })
     }
 
     /// The command that makes it again.
     pub fn command(&self) -> String {
-        command(&self.trace, &self.options, &self.cache)
+        command(&self.trace, &self.options, &self.cache, self.interval)
     }
 }
 
@@ -212,7 +219,12 @@ pub fn command_of(scenario_toml: &str) -> Option<String> {
 }
 
 /// The command that replays `trace` on `cache`, with all that differs from the defaults.
-pub(super) fn command(trace: &Path, options: &ReplayOptions, cache: &CacheSpec) -> String {
+pub(super) fn command(
+    trace: &Path,
+    options: &ReplayOptions,
+    cache: &CacheSpec,
+    interval: Option<Nanos>,
+) -> String {
     let mut command = format!("pagetide replay {}", shell_quoted(&trace.to_string_lossy()));
     let mut add = |option: &str, value: &str| {
         command.push_str(&format!(" --{option} {}", shell_quoted(value)));
@@ -234,6 +246,9 @@ pub(super) fn command(trace: &Path, options: &ReplayOptions, cache: &CacheSpec) 
             add("timing", options.timing.name());
             if *seed != SEED_DEFAULT.0 {
                 add("seed", &seed.to_string());
+            }
+            if let Some(interval) = interval {
+                add("interval", &interval_text(interval));
             }
         }
     }
@@ -272,6 +287,7 @@ struct Written {
     mem: Option<String>,
     filesystem: Option<String>,
     seed: Option<String>,
+    interval: Option<String>,
     #[serde(default)]
     sysctls: BTreeMap<String, String>,
 }
@@ -310,6 +326,7 @@ mod tests {
                 sysctls: BTreeMap::from([("vm.swappiness".to_owned(), "10".to_owned())]),
                 seed: u64::MAX,
             },
+            interval: Some(Nanos::from_millis(20)),
         }
     }
 
@@ -317,7 +334,7 @@ mod tests {
     fn a_replay_reads_back_from_what_its_recording_keeps() {
         let policy = CacheSpec::Policy { kind: PolicyKind::Clock, capacity: Capacity::new(5).unwrap() };
         let options = ReplayOptions { timing: Timing::Asap, ..kernel().options };
-        for scenario in [kernel(), ReplayScenario { cache: policy, options, ..kernel() }] {
+        for scenario in [kernel(), ReplayScenario { cache: policy, options, interval: None, ..kernel() }] {
             let toml = scenario.to_toml();
             assert!(is_replay(&toml));
             let read = ReplayScenario::parse(&toml).ok();

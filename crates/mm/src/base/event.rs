@@ -221,6 +221,44 @@ pub enum TraceEvent {
     PageRefaulted { page: PageId, reason: Reason, distance: u64, counted: MemcgId, workingset: bool },
 }
 
+impl TraceEvent {
+    /// The page that it is about, if it tells the life of one.
+    #[inline]
+    pub const fn page(&self) -> Option<PageId> {
+        match *self {
+            Self::FilemapAdd { page }
+            | Self::FilemapDelete { page, .. }
+            | Self::LruInsertion { page, .. }
+            | Self::LruActivate { page, .. }
+            | Self::PageAccessed { page, .. }
+            | Self::PageDeactivated { page, .. }
+            | Self::PageRotated { page, .. }
+            | Self::PageReclaimed { page, .. }
+            | Self::PageRefaulted { page, .. } => Some(page),
+            _ => None,
+        }
+    }
+
+    /// The same of another page.
+    #[must_use]
+    #[inline]
+    pub const fn of_page(mut self, other: PageId) -> Self {
+        match &mut self {
+            Self::FilemapAdd { page }
+            | Self::FilemapDelete { page, .. }
+            | Self::LruInsertion { page, .. }
+            | Self::LruActivate { page, .. }
+            | Self::PageAccessed { page, .. }
+            | Self::PageDeactivated { page, .. }
+            | Self::PageRotated { page, .. }
+            | Self::PageReclaimed { page, .. }
+            | Self::PageRefaulted { page, .. } => *page = other,
+            _ => {}
+        }
+        self
+    }
+}
+
 /// Receives trace events.
 pub trait Trace: Clone + 'static {
     /// Whether events of this detail are wanted: if not, none is made.

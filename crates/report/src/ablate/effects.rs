@@ -7,6 +7,7 @@
 
 use recording::Recording;
 use stats::describe::mean;
+use stats::difference::Test;
 use stats::factorial::{Halves, effects};
 use stats::multiple::Family;
 
@@ -64,9 +65,10 @@ impl Effects {
         Self { measures: judged.collect(), family }
     }
 
-    /// Whether some effects differ by seed.
-    pub(crate) fn any_tested(&self) -> bool {
-        self.family.tests > 0
+    /// The tests of effects that differ by seed.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = Test> + '_ {
+        let effects = self.measures.iter().flat_map(|of| &of.effects);
+        effects.filter_map(|effect| effect.change.tested()).map(|difference| difference.test)
     }
 }
 
@@ -115,8 +117,8 @@ fn effect(of: u32, whole: &[Vec<f64>], measure: &Measure, base: f64, family: Fam
     let paired = Pairing { same_seeds: true, is_exact: true };
     let change = Change::between(&against, &towards, paired, family);
     let verdict = match of.count_ones() {
-        1 => change.verdict(measure.direction, base, measure.resolution, family),
-        _ => of_interaction(change.verdict(Direction::Neutral, base, measure.resolution, family)),
+        1 => change.verdict(measure.direction, base, measure.resolution),
+        _ => of_interaction(change.verdict(Direction::Neutral, base, measure.resolution)),
     };
     Effect { of, per_seed: halves(of, whole).map(Halves::effect).collect(), change, verdict }
 }

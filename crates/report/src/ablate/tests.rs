@@ -139,6 +139,7 @@ fn several_seeds_have_a_spread_and_are_tested_pair_by_pair() {
       each does what it does alone
     3 seeds, each on every kernel: mean ± standard deviation of the effect over seeds; paired t test;
       intervals and verdicts hold at 95 % over all 6 effects together (Bonferroni)
+    a t test takes the mean over runs for normal; 8 runs a side are enough to test without that
     a seed decides: where the files lie
     1 more metric with `--all`
 

@@ -9,12 +9,20 @@
 //! | `stalls.rs` | who waited, where, for how long, on whom; folded stacks |
 //! | `protection.rs` | what `memory.low` and `memory.min` did, and why |
 //! | `pressure.rs` | watermarks, boosts, kswapd and direct reclaim over time |
+//! | `digest.rs` | what is taken from events, chunk by chunk |
+//! | `evictions.rs` | who evicted whom |
+//! | `moments.rs` | what happened when |
+//! | `story.rs` | what became of files and of pages |
 //! | `doc.rs` | sections as text and Markdown |
 
+mod digest;
 mod doc;
+mod evictions;
+mod moments;
 mod pressure;
 mod protection;
 mod stalls;
+mod story;
 mod summary;
 
 use recording::Recording;
@@ -25,6 +33,7 @@ use crate::oom::{oom_json, oom_section};
 use crate::table::clean;
 use crate::view::View;
 use crate::wrap::paragraph;
+pub use digest::{Digest, Question};
 use doc::Section;
 
 /// What is explained.
@@ -32,6 +41,8 @@ use doc::Section;
 pub struct Explained<'a> {
     /// The run.
     pub recording: &'a Recording,
+    /// What its events say, if it has any.
+    pub events: Option<&'a Digest>,
     /// A command that runs it again with every event recorded, for what cannot be said without them.
     pub with_events: Option<&'a str>,
 }
@@ -40,7 +51,7 @@ pub struct Explained<'a> {
 pub fn explain_text(explained: &Explained<'_>, view: &View) -> String {
     let Explained { recording, .. } = explained;
     let width = view.width;
-    let mut parts = vec![paragraph(&title(recording), width, 2), paragraph(&summary(recording), width, 0)];
+    let mut parts = vec![paragraph(&title(recording), width, 2), paragraph(&summary(explained), width, 0)];
     parts.push(oom_section(recording));
     parts.extend(sections(explained, view).iter().map(|section| section.to_text(width)));
     parts.push(notes_text(&[recording], width));
@@ -52,7 +63,7 @@ pub fn explain_text(explained: &Explained<'_>, view: &View) -> String {
 pub fn explain_markdown(explained: &Explained<'_>, view: &View) -> String {
     let Explained { recording, .. } = explained;
     let escaped = |text: String| text.replace('*', "\\*");
-    let mut parts = vec![format!("# {}\n", title(recording)), format!("{}\n", escaped(summary(recording)))];
+    let mut parts = vec![format!("# {}\n", title(recording)), format!("{}\n", escaped(summary(explained)))];
     let oom = oom_section(recording);
     if !oom.is_empty() {
         parts.push(format!("```text\n{oom}```\n"));
@@ -65,15 +76,19 @@ pub fn explain_markdown(explained: &Explained<'_>, view: &View) -> String {
 
 /// The explanation for programs: `{"schema": 1, "workload", "label", "kernel", "backend", "seed", "summary",
 /// "stalls": [{"who", "tasks", "stack", "on", "count", "seconds", "longest_seconds", "futile_seconds"}],
-/// "protection": [{"cgroup", "verdict", "sentence", ...}], "oom_kills", "notes", "not_told"}`.
+/// "protection": [{"cgroup", "verdict", "sentence", ...}], "moments", "evictions": {"cells": [{"of", "for",
+/// "pages"}], "came_back", "by"}, "files": [{"file", ...}], "story": [{"time_ns", "event", ..., "says"}],
+/// "oom_kills", "notes", "not_told"}`.
 ///
-/// `summary` is a list of sentences. What is not known is `null`.
+/// `summary` is a list of sentences; `story` has every event of the pages that were asked for. What is not known
+/// is `null`.
 pub fn explain_json(explained: &Explained<'_>) -> String {
     format!("{:#}\n", value(explained))
 }
 
 fn value(explained: &Explained<'_>) -> Value {
     let Explained { recording, .. } = explained;
+    let stories = explained.events.filter(|events| events.has_pages()).map(|events| events.stories.json());
     json!({
         "schema": 1,
         "workload": recording.workload,
@@ -81,9 +96,13 @@ fn value(explained: &Explained<'_>) -> Value {
         "kernel": recording.kernel,
         "backend": recording.backend,
         "seed": recording.seed,
-        "summary": summary::sentences(recording),
+        "summary": summary::sentences(recording, explained.events),
         "stalls": stalls::json(recording),
-        "protection": protection::json(recording),
+        "protection": protection::json(recording, explained.events),
+        "moments": explained.events.map(|events| events.moments.json()),
+        "evictions": explained.events.map(|events| events.evictions().json()),
+        "files": stories.as_ref().map(|(files, _)| files),
+        "story": stories.as_ref().map(|(_, story)| story),
         "oom_kills": oom_json(recording),
         "notes": recording.notes,
         "not_told": not_told(explained),
@@ -102,28 +121,45 @@ fn title(recording: &Recording) -> String {
     clean(&format!("{label}{workload} on {kernel} ({backend}, seed {seed})"))
 }
 
-fn summary(recording: &Recording) -> String {
-    clean(&summary::sentences(recording).join(" "))
+fn summary(explained: &Explained<'_>) -> String {
+    clean(&summary::sentences(explained.recording, explained.events).join(" "))
 }
 
 fn sections(explained: &Explained<'_>, view: &View) -> Vec<Section> {
-    let Explained { recording, .. } = explained;
-    let all = [
-        stalls::section(recording, view.all),
-        protection::section(recording),
-        pressure::section(recording, view.width),
-        Section::new("").text(not_told(explained).unwrap_or_default()),
-    ];
+    let Explained { recording, events, .. } = explained;
+    let mut all = Vec::new();
+    let asked = events.filter(|events| events.is_asked());
+    all.extend(asked.into_iter().flat_map(|events| events.stories.sections(view.all)));
+    all.push(stalls::section(recording, view.all));
+    all.push(protection::section(recording, *events));
+    if let Some(events) = events.filter(|events| !events.is_empty()) {
+        if !events.evictions().is_empty() {
+            all.push(events.evictions().section(view.all));
+        }
+        if !events.is_asked() {
+            all.extend(events.stories.sections(view.all));
+        }
+        all.push(events.moments.section());
+    }
+    all.push(pressure::section(recording, view.width));
+    all.push(Section::new("").text(not_told(explained).unwrap_or_default()));
     all.into_iter().filter(|section| !section.is_empty()).collect()
 }
 
 /// What cannot be said without events, and how to get them.
 fn not_told(explained: &Explained<'_>) -> Option<String> {
-    let what = "not told, for want of events in this recording: what became of which page and file, who evicted \
-                whom, and when exactly";
+    let what = match explained.events {
+        Some(events) if events.has_pages() => return None,
+        Some(events) if !events.is_empty() => {
+            "events of pages in this recording: what became of which page and file"
+        }
+        _ => {
+            "events in this recording: what became of which page and file, who evicted whom, and when exactly"
+        }
+    };
     Some(match explained.with_events {
-        Some(command) => format!("{what}; record them with `{command}`"),
-        None => format!("{what}; only simulated runs record them"),
+        Some(command) => format!("not told, for want of {what}; record them with `{command}`"),
+        None => format!("not told, for want of {what}; only simulated runs record them"),
     })
 }
 

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use recording::Recording;
 use serde_json::{Value, json};
 
+use super::digest::{Digest, Turns};
 use super::doc::Section;
-use super::summary::bytes;
+use super::summary::{bytes, so_often};
 use crate::table::{Align, Table};
 
 /// What became of a cgroup that is protected.
@@ -57,6 +58,10 @@ struct Protected<'a> {
     taken_anywhere: u64,
     /// Pages that were looked at on active lists anywhere.
     refilled_anywhere: u64,
+    /// What events say: how often reclaim came and the protection decided.
+    turns: Option<Turns>,
+    /// What events say: pages of it that went at its own limit.
+    taken_at_own_limit: Option<u64>,
 }
 
 impl Protected<'_> {
@@ -68,13 +73,36 @@ impl Protected<'_> {
         if self.min >= self.low { "memory.min" } else { "memory.low" }
     }
 
+    /// Whether what was reclaimed was so for its own limit; counters tell no more than that it was reached.
+    fn at_own_limit(&self) -> bool {
+        self.taken_at_own_limit.map_or(self.own_limit, |pages| 2 * pages > self.taken)
+    }
+
+    /// How often reclaim came to it and its protection decided, if events tell.
+    fn turns_in_words(&self) -> String {
+        match self.turns {
+            None => String::new(),
+            Some(Turns { passed: 0, overridden: 0 }) => {
+                " No walk of reclaim found it below its protection.".to_owned()
+            }
+            Some(Turns { passed, overridden: 0 }) => {
+                format!(" Reclaim passed it by {} for it.", so_often(passed))
+            }
+            Some(Turns { passed, overridden }) => format!(
+                " Reclaim passed it by {} for it, and came back {} when there was too little elsewhere.",
+                so_often(passed),
+                so_often(overridden)
+            ),
+        }
+    }
+
     fn verdict(&self) -> Verdict {
         let above = self.most.is_some_and(|most| most > self.protection());
         let touched = self.scanned > 0 || self.deactivated > 0;
         match self.overridden {
             _ if self.taken_anywhere == 0 && !touched => Verdict::NoReclaim,
             Some(1..) => Verdict::Overridden,
-            _ if touched && self.own_limit => Verdict::OwnLimit,
+            _ if touched && self.at_own_limit() => Verdict::OwnLimit,
             _ if touched && self.bare_above.is_some() => Verdict::NothingAbove,
             _ if touched && above => Verdict::Above,
             _ if touched => Verdict::Unknown,
@@ -85,12 +113,19 @@ impl Protected<'_> {
 
     /// Did it protect, and why.
     fn sentence(&self) -> String {
+        self.why() + &self.turns_in_words()
+    }
+
+    fn why(&self) -> String {
         let (file, size) = (self.file(), bytes(self.protection()));
         let most = self.most.map_or_else(
             || "what it used is not known".to_owned(),
             |most| format!("it used {} at most", bytes(most)),
         );
-        let lost = format!("{} of its pages were reclaimed, {} came back", self.taken, self.refaulted);
+        let lost = match self.taken {
+            0 => format!("{} of its pages were deactivated, and none reclaimed", self.deactivated),
+            taken => format!("{taken} of its pages were reclaimed, {} came back", self.refaulted),
+        };
         let head = format!("`{file}` of {size} on cgroup `{}`", self.path);
         match self.verdict() {
             Verdict::NoReclaim => format!("{head} had nothing to do: nobody reclaimed anything."),
@@ -120,8 +155,8 @@ impl Protected<'_> {
                 )
             }
             Verdict::Overridden => format!(
-                "{head} did not hold: it was overridden {} times, when reclaim found too little elsewhere; {lost}.",
-                self.overridden.unwrap_or(0)
+                "{head} did not hold: it was overridden {}, when reclaim found too little elsewhere; {lost}.",
+                so_often(self.overridden.unwrap_or(0))
             ),
             Verdict::OwnLimit => format!(
                 "{head} did not protect it from its own `memory.max`: protection counts for reclaim from above \
@@ -168,7 +203,7 @@ fn usage(recording: &Recording, path: &str) -> Option<Vec<u64>> {
     })
 }
 
-fn protected(recording: &Recording) -> Vec<Protected<'_>> {
+fn protected<'a>(recording: &'a Recording, events: Option<&'a Digest>) -> Vec<Protected<'a>> {
     let anywhere = |names: &[&str]| names.iter().map(|&name| value(&recording.vmstat, name)).sum::<u64>();
     let groups = &recording.memcg;
     // Those at the top count for all below.
@@ -208,18 +243,23 @@ fn protected(recording: &Recording) -> Vec<Protected<'_>> {
             own_limit: value(stats, "events_max") > 0,
             taken_anywhere: anywhere(&["pgsteal_kswapd", "pgsteal_direct"]).max(steals),
             refilled_anywhere: anywhere(&["pgrefill"]),
+            turns: events.map(|events| events.turns(path).unwrap_or_default()),
+            taken_at_own_limit: events.map(|events| {
+                let (_, limits) = events.evictions().lost(path);
+                limits.get(path.as_str()).copied().unwrap_or(0)
+            }),
         })
     };
     groups.iter().filter_map(of).collect()
 }
 
 /// One sentence for each cgroup that is protected.
-pub(super) fn sentences(recording: &Recording) -> Vec<String> {
-    protected(recording).iter().map(Protected::sentence).collect()
+pub(super) fn sentences(recording: &Recording, events: Option<&Digest>) -> Vec<String> {
+    protected(recording, events).iter().map(Protected::sentence).collect()
 }
 
 /// The table; empty where no cgroup is protected.
-pub(super) fn section(recording: &Recording) -> Section {
+pub(super) fn section(recording: &Recording, events: Option<&Digest>) -> Section {
     let headings = [
         ("cgroup", Align::Left),
         ("low", Align::Right),
@@ -235,7 +275,7 @@ pub(super) fn section(recording: &Recording) -> Section {
     let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
     let size = |size: Option<u64>| size.map_or_else(|| "-".to_owned(), bytes);
     let set = |size: u64| if size == 0 { "-".to_owned() } else { bytes(size) };
-    for group in protected(recording) {
+    for group in protected(recording, events) {
         table.push([
             group.path.to_owned(),
             set(group.low),
@@ -253,7 +293,7 @@ pub(super) fn section(recording: &Recording) -> Section {
 }
 
 /// One object for each cgroup that is protected.
-pub(super) fn json(recording: &Recording) -> Value {
+pub(super) fn json(recording: &Recording, events: Option<&Digest>) -> Value {
     let group = |group: &Protected<'_>| {
         json!({
             "cgroup": group.path,
@@ -266,9 +306,11 @@ pub(super) fn json(recording: &Recording) -> Value {
             "deactivated": group.deactivated,
             "refaulted": group.refaulted,
             "overridden": group.overridden,
+            "turns_passed": group.turns.map(|turns| turns.passed),
+            "turns_overridden": group.turns.map(|turns| turns.overridden),
             "verdict": group.word(group.verdict()),
             "sentence": group.sentence(),
         })
     };
-    protected(recording).iter().map(group).collect()
+    protected(recording, events).iter().map(group).collect()
 }

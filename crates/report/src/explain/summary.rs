@@ -6,6 +6,7 @@
 
 use recording::Recording;
 
+use super::digest::Digest;
 use super::protection;
 use super::stalls::{self, Imposed};
 use crate::number::duration;
@@ -17,14 +18,14 @@ use crate::waits::share;
 const SHARE_MIN: f64 = 0.05;
 
 /// The sentences, most telling first.
-pub(super) fn sentences(recording: &Recording) -> Vec<String> {
+pub(super) fn sentences(recording: &Recording, events: Option<&Digest>) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(oom_killed(recording).map(|killed| format!("The run was {killed}: see below.")));
     sentences.extend(for_nothing(recording));
     sentences.extend(waited_most(recording));
     sentences.extend(reclaimed(recording));
     sentences.extend(refaulted(recording));
-    sentences.extend(protection::sentences(recording));
+    sentences.extend(protection::sentences(recording, events));
     sentences
 }
 
@@ -69,7 +70,7 @@ fn for_nothing(recording: &Recording) -> Vec<String> {
 fn who_waited_for_nothing(recording: &Recording) -> Option<String> {
     let futile = stalls::futile(recording);
     let (who, wait, sum) = futile.first()?;
-    let times = if sum.count == 1 { "once".to_owned() } else { format!("{} times", sum.count) };
+    let times = so_often(u64::try_from(sum.count).unwrap_or(u64::MAX));
     let phase = match stalls::phases_of_futile(recording)[..] {
         [phase] => format!(" in phase `{phase}`"),
         _ => String::new(),
@@ -77,7 +78,8 @@ fn who_waited_for_nothing(recording: &Recording) -> Option<String> {
     let each = duration(sum.spent_ns as f64 / sum.count.max(1) as f64);
     let more = match futile.len() - 1 {
         0 => String::new(),
-        more => format!("; {more} more kinds are below"),
+        1 => "; another kind is below".to_owned(),
+        more => format!("; {more} other kinds are below"),
     };
     Some(format!(
         "It was {}{phase}: {times} in `{wait}` until its timeout, {each} each, while nothing was under way \
@@ -193,4 +195,14 @@ pub(super) fn bytes(bytes: u64) -> String {
         }
     }
     format!("{bytes} B")
+}
+
+/// `never`, `once`, `twice`, `17 times`.
+pub(super) fn so_often(times: u64) -> String {
+    match times {
+        0 => "never".to_owned(),
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        times => format!("{times} times"),
+    }
 }

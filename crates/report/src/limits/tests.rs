@@ -1,3 +1,5 @@
+//! What is a crossed limit, and what is not.
+
 use super::*;
 use crate::compare_text;
 use crate::tests::golden::{runs, view};

@@ -34,6 +34,8 @@ fn a_table_that_does_not_fit_goes_on_below_itself() {
     4 paired seeds: mean ± standard deviation; paired t test;
       intervals and verdicts hold at 95 % over all 2 rows
       together (Bonferroni)
+    a t test takes the mean over runs for normal; 7 runs a
+      side are enough to test without that
     without an interval: the difference is the same in all 4
       seeds, so judged by size
 

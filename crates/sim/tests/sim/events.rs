@@ -44,8 +44,16 @@ impl Sums {
             assert!(self.last <= row.at.get(), "rows are in order");
             self.last = row.at.get();
             let task = names.task(row.task);
-            if let What::Kernel(event) = row.what {
-                self.kernel(event, task.starts_with("kswapd"), names);
+            match row.what {
+                What::Kernel(event) => self.kernel(event, task.starts_with("kswapd"), names),
+                What::Pages { event, folios } => {
+                    for number in 0..folios {
+                        let first = event.page().expect("it is about pages");
+                        let page = PageId { index: first.index + (number << first.order.0), ..first };
+                        self.kernel(event.of_page(page), task.starts_with("kswapd"), names);
+                    }
+                }
+                _ => {}
             }
         }
     }

@@ -18,6 +18,7 @@ mod old_kernel;
 mod out_of_memory;
 mod pauses;
 mod plugged_pages;
+mod pressure;
 mod rules;
 mod sequential_readers;
 mod simoop;

@@ -36,10 +36,11 @@ fn play(kernel: &str, mib: u64, seed: u64, params: &[(&str, &str)]) -> (SimResul
     (result, statistics, left.get())
 }
 
-const SMALL: [(&str, &str); 9] = [
+const SMALL: [(&str, &str); 10] = [
     ("threads", "6"),
     ("file_size", "8M"),
-    ("touched", "25"),
+    ("mapped", "6M"),
+    ("alloc_wait", "30"),
     ("kept", "3"),
     ("tree_files", "300"),
     ("walk_pause", "1"),
@@ -96,8 +97,7 @@ fn workers_keep_their_part_of_the_working_set_and_give_back_what_a_work_took() {
     let anonymous = result.columns.iter().position(|name| name == "nr_anon_pages").expect("it is sampled");
     let late = result.rows.iter().filter(|(at, _)| (3_000_000_000..7_000_000_000).contains(&at.get()));
     let pages: Vec<u64> = late.map(|(_, row)| row[anonymous]).collect();
-    let whole = 256 * MIB * 98 / 100 * 6 / 10 / 4096;
-    let kept = whole / 4 * 3;
-    let most = whole / 4 * 5 + 1000; // a quarter is touched on average, and tasks have stacks
+    let kept = 256 * MIB * 98 / 100 * 6 / 10 / 4096;
+    let most = kept + 6 * (6 * MIB / 4096) + 1000; // tasks have stacks
     assert!(pages.iter().all(|pages| (kept - 100..most).contains(pages)), "{kept} to {most}: {pages:?}");
 }

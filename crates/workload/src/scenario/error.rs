@@ -111,6 +111,26 @@ pub enum ScenarioProblem {
         /// What it should be.
         expected: &'static str,
     },
+    /// A value that is not a duration.
+    #[error("`{key}`: {source}")]
+    NotADuration {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with the text.
+        source: ParseUnitError,
+    },
+    /// A time between samples that is too short or too long.
+    #[error(
+        "`{key}`: {interval} is not from {} to {}",
+        super::interval_text(super::INTERVAL_MIN),
+        super::interval_text(super::INTERVAL_MAX)
+    )]
+    IntervalOutOfRange {
+        /// The key.
+        key: &'static str,
+        /// The time.
+        interval: String,
+    },
     /// A value that is not a size.
     #[error("`{key}`: {source}")]
     NotASize {
@@ -178,7 +198,9 @@ impl ScenarioProblem {
             Self::Unknown(unknown) => Some(unknown.hint()),
             Self::Kernel(error) => error.hint(),
             Self::Input(error) => error.hint(),
-            Self::NotASize { source, .. } => Some(source.hint().to_owned()),
+            Self::NotASize { source, .. } | Self::NotADuration { source, .. } => {
+                Some(source.hint().to_owned())
+            }
             Self::NotChosen { or, .. } => Some(format!("leave it out, or {or}")),
             Self::Model { hint, .. } => hint.clone(),
             Self::MissingKey(key) => Some(format!("add a line `{key} = ...` at the top of the file")),
@@ -199,6 +221,10 @@ impl ScenarioProblem {
             Self::NotToml(_) => {
                 Some("a line is `key = 5` or `key = \"text\"`; `--dry-run` prints a whole file".to_owned())
             }
+            Self::IntervalOutOfRange { .. } => Some(
+                "write how long it is from one sample of all counters to the next, such as `100ms`"
+                    .to_owned(),
+            ),
             Self::WrongKind { .. } | Self::MemOutOfRange { .. } | Self::NotASeed(_) => None,
         }
     }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write as _;
 
-use units::{Bytes, Seed, parse_size};
+use units::{Bytes, Nanos, Seed, parse_nanos, parse_size};
 
 pub use error::{Position, ScenarioError, ScenarioProblem};
 pub use guest::{GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen, XFS_LOG_MIB};
@@ -36,6 +36,10 @@ pub const SCHEMA: u64 = 1;
 pub const MEM_MIN: Bytes = Bytes(16 << 20);
 /// The largest memory: 2^28 page frames. The frame table of a simulated run takes a hundredth of it.
 pub const MEM_MAX: Bytes = Bytes(1 << 40);
+/// The shortest time between samples: below, a real machine would do little else.
+pub const INTERVAL_MIN: Nanos = Nanos::from_millis(1);
+/// The longest one.
+pub const INTERVAL_MAX: Nanos = Nanos::from_secs(3600);
 /// The seed when none is given.
 pub const SEED_DEFAULT: Seed = Seed(1);
 
@@ -55,6 +59,9 @@ pub struct Scenario {
     pub sysctls: BTreeMap<String, String>,
     /// Where all randomness comes from.
     pub seed: Seed,
+    /// Time between two samples of all counters, from [`INTERVAL_MIN`] to [`INTERVAL_MAX`]; the backend's own where
+    /// nobody says. Reading counters of cgroups is not free of effect (MECHANISMS-6X 4.3).
+    pub interval: Option<Nanos>,
     /// Where it runs.
     pub backend: Backend,
     /// The virtual machine, where the file says something of it. Other backends do not look at it.
@@ -135,6 +142,7 @@ impl Scenario {
             ("machine", self.machine.as_deref().map(quoted)),
             ("mem", self.mem.map(|mem| quoted(&mem.to_string()))),
             ("seed", Some(number_or_quoted(&self.seed.0.to_string()))),
+            ("interval", self.interval.map(|interval| quoted(&interval_text(interval)))),
             ("backend", Some(quoted(&self.backend.to_string()))),
         ];
         let said = head.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
@@ -180,6 +188,27 @@ pub fn parse_mem(text: &str) -> Result<Bytes, ScenarioProblem> {
 pub fn parse_mem_of(key: &'static str, text: &str) -> Result<Bytes, ScenarioProblem> {
     let mem = parse_size(text).map_err(|source| ScenarioProblem::NotASize { key, source })?;
     if mem < MEM_MIN || mem > MEM_MAX { Err(ScenarioProblem::MemOutOfRange { key, mem }) } else { Ok(mem) }
+}
+
+/// Reads the time between two samples: `100ms`.
+///
+/// # Errors
+/// No duration, or one outside of [`INTERVAL_MIN`] to [`INTERVAL_MAX`].
+pub fn parse_interval(key: &'static str, text: &str) -> Result<Nanos, ScenarioProblem> {
+    let interval = parse_nanos(text).map_err(|source| ScenarioProblem::NotADuration { key, source })?;
+    if interval < INTERVAL_MIN || interval > INTERVAL_MAX {
+        let interval = interval_text(interval);
+        return Err(ScenarioProblem::IntervalOutOfRange { key, interval });
+    }
+    Ok(interval)
+}
+
+/// The time between two samples as [`parse_interval`] reads it.
+pub fn interval_text(interval: Nanos) -> String {
+    let ns = interval.get();
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us")];
+    let whole = units.into_iter().find(|(unit, _)| ns % unit == 0);
+    whole.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
 }
 
 /// Reads a sysctl's value: words, put between single blanks.

@@ -11,14 +11,16 @@ use units::Seed;
 
 use super::error::{Position, ScenarioError, ScenarioProblem};
 use super::real::{GUEST_MACHINE, check_kernel, check_machine, check_mem};
-use super::{Backend, Guest, SCHEMA, SEED_DEFAULT, Scenario, parse_mem, parse_sysctl_value};
+use super::{Backend, Guest, SCHEMA, SEED_DEFAULT, Scenario, parse_interval, parse_mem, parse_sysctl_value};
 use crate::catalog::{InputError, Workload, WorkloadSpec};
 use crate::names::UnknownName;
 use crate::params::ParamError;
 use crate::vocabulary::{KernelSpec, Vocabulary};
 
-const KEYS: [&str; 10] =
-    ["schema", "workload", "kernel", "machine", "mem", "seed", "backend", "params", "sysctls", "vm"];
+const KEYS: [&str; 11] = [
+    "schema", "workload", "kernel", "machine", "mem", "seed", "interval", "backend", "params", "sysctls",
+    "vm",
+];
 const GUEST_KEYS: [&str; 4] = ["cpus", "numa_nodes", "lru_gen", "xfs_log"];
 
 /// What a file says.
@@ -65,6 +67,7 @@ pub(super) fn read(
         mem: file.optional("mem", parse_mem)?,
         sysctls: file.sysctls(vocabulary)?,
         seed: file.optional("seed", parse_seed)?.unwrap_or(SEED_DEFAULT),
+        interval: file.optional("interval", |text| parse_interval("interval", text))?,
         backend: moved_to.cloned().unwrap_or(backend),
         guest: file.guest()?,
     };

@@ -8,6 +8,9 @@ use crate::system::{Errno, OpenMode, System, SystemError};
 /// A file that only walkers look at.
 pub(super) const TREE_FILE_SIZE: Bytes = Bytes(PAGE_SIZE);
 
+/// Pages that a worker touches without a pause: a huge page's.
+const TOUCHED_AT_ONCE: u64 = 512;
+
 /// A burning task looks at the clock so often.
 const BURN: Nanos = Nanos::from_millis(4);
 
@@ -56,8 +59,10 @@ pub(super) struct Worker {
     pub(super) tree: Tree,
     /// Pages of its part of the working set.
     pub(super) kept_pages: u64,
-    /// Pages that a work touches at most.
-    pub(super) most_pages: u64,
+    /// Pages that a work touches.
+    pub(super) mapped_pages: u64,
+    /// How long it waits in all while it touches them.
+    pub(super) alloc_wait: Nanos,
     pub(super) pieces: u64,
     pub(super) read_size: Bytes,
     pub(super) write_size: Bytes,
@@ -77,15 +82,20 @@ impl Worker {
             if begin >= self.end {
                 break;
             }
-            let pages = 1 + stream.below(self.most_pages);
-            let touched = sys.map_anonymous(Bytes(pages * PAGE_SIZE)).await?;
-            sys.fill(&touched, 0, pages).await?;
+            let mapped = sys.map_anonymous(Bytes(self.mapped_pages * PAGE_SIZE)).await?;
+            let mut first = 0;
+            while first < self.mapped_pages {
+                let count = TOUCHED_AT_ONCE.min(self.mapped_pages - first);
+                sys.fill(&mapped, first, count).await?;
+                sys.sleep(Nanos(self.alloc_wait.get() * count / self.mapped_pages)).await;
+                first += count;
+            }
             let allocated = sys.now();
             self.read(sys, &mut stream).await?;
             let read = sys.now();
             self.write(sys, number).await?;
             let written = sys.now();
-            drop(touched);
+            drop(mapped);
             if number >= self.kept {
                 self.delete(sys, number - self.kept).await?;
             }

@@ -6,6 +6,8 @@ use recording::{Recording, SectionTime, Series, Wait, WaitEnd, WaitKind};
 
 use super::*;
 
+mod events;
+
 const MS: u64 = 1_000_000;
 
 fn wait(task: &str, within: &str, name: &str, kind: WaitKind, futile: Option<bool>, ms: u64) -> Wait {
@@ -57,7 +59,11 @@ fn readers() -> Recording {
 }
 
 fn explained(recording: &Recording) -> Explained<'_> {
-    Explained { recording, with_events: Some("pagetide run DIR/scenario.toml --events pages --out NEW") }
+    Explained {
+        recording,
+        events: None,
+        with_events: Some("pagetide run DIR/scenario.toml --events pages --out NEW"),
+    }
 }
 
 #[test]
@@ -66,7 +72,7 @@ fn the_first_line_says_how_long_tasks_waited_for_what_could_not_come() {
     sequential-readers on linux-2.6.32 (sim, seed 1)
 
     Tasks spent 40 ms in waits that nothing could end: 50 % of 80 ms that the allocator and reclaim made tasks wait. It was
-    `reader-1` in phase `read`: 2 times in `congestion_wait` until its timeout, 20 ms each, while nothing was under way that
+    `reader-1` in phase `read`: twice in `congestion_wait` until its timeout, 20 ms each, while nothing was under way that
     could have woken them. All waiting of all tasks, disks included, was 580 ms: 500 ms of 2 tasks `reader-*` in
     `folio_wait_locked`, 50 ms of 2 tasks `reader-*` in `congestion_wait` and 30 ms of `kswapd0` in `congestion_wait`.
     Reclaim freed 1000 pages (3.91 MiB), 10 % of them by tasks themselves in 7 allocation stalls of 20 ms altogether.
@@ -119,7 +125,8 @@ fn names_cannot_break_a_stack() {
 
 #[test]
 fn what_is_not_known_is_neither_nothing_nor_all() {
-    let first = |waits: Vec<Wait>| summary(&Recording::new("", "", "vm:6.12", "", 1).waited(waits));
+    let first =
+        |waits: Vec<Wait>| summary(&explained(&Recording::new("", "", "vm:6.12", "", 1).waited(waits)));
     let made = |futile, ms| wait("t", "", "congestion_wait", WaitKind::Writes, futile, ms);
     let told = [
         first(vec![]),
@@ -132,7 +139,7 @@ fn what_is_not_known_is_neither_nothing_nor_all() {
     Whether anybody waited for nothing this recording does not tell.
     No task waited for what could not come: of 5 ms that the allocator and reclaim made tasks wait, none was for nothing. All waiting of all tasks, disks included, was 5 ms: 5 ms of `t` in `congestion_wait`.
     How long tasks were in waits that nothing could end is not known for 5 ms of 5 ms that the allocator and reclaim made tasks wait, and none is known to have been for nothing. All waiting of all tasks, disks included, was 5 ms: 5 ms of `t` in `congestion_wait`.
-    Tasks spent 15 ms at least, and 20 ms at most, in waits that nothing could end: 15 % to 20 % of 100 ms that the allocator and reclaim made tasks wait. It was `t` in phase `read`: 2 times in `congestion_wait` until its timeout, 7.5 ms each, while nothing was under way that could have woken them. All waiting of all tasks, disks included, was 100 ms: 100 ms of `t` in `congestion_wait`.
+    Tasks spent 15 ms at least, and 20 ms at most, in waits that nothing could end: 15 % to 20 % of 100 ms that the allocator and reclaim made tasks wait. It was `t` in phase `read`: twice in `congestion_wait` until its timeout, 7.5 ms each, while nothing was under way that could have woken them. All waiting of all tasks, disks included, was 100 ms: 100 ms of `t` in `congestion_wait`.
     Neither the allocator nor reclaim made anybody wait. All waiting of all tasks, disks included, was 5 ms: 5 ms of `t` in `folio_wait_locked`.
     ");
 }
@@ -161,7 +168,7 @@ fn each_way_in_which_memory_low_did_or_did_not_protect_has_its_sentence() {
         protected(&[LOW, ("pgscan", 70), ("pgsteal", 60)], &[LOW], &[10, 38, 20]),
         Recording { vmstat: BTreeMap::new(), ..protected(&[("memory.min", 4096)], &[LOW], &[1]) },
     ];
-    let told: Vec<String> = all.iter().flat_map(protection::sentences).collect();
+    let told: Vec<String> = all.iter().flat_map(|recording| protection::sentences(recording, None)).collect();
     assert_eq!(told.len(), all.len());
     insta::assert_snapshot!(told.join("\n"), @"
     `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 38 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 5000 pages were taken elsewhere.
@@ -173,19 +180,19 @@ fn each_way_in_which_memory_low_did_or_did_not_protect_has_its_sentence() {
     `memory.low` of 40 MiB on cgroup `P/A` did not hold, and counters do not tell why: it used 38 MiB at most; 60 of its pages were reclaimed, 0 came back.
     `memory.min` of 4 KiB on cgroup `P/A` had nothing to do: nobody reclaimed anything.
     ");
-    insta::assert_snapshot!(protection::section(&all[2]).to_text(120), @"
+    insta::assert_snapshot!(protection::section(&all[2], None).to_text(120), @"
     what was protected (pages unless a unit stands there)
      cgroup     low  min  used at most  at least after  scanned  reclaimed  came back  overridden  protected?
      P/A     40 MiB    -        50 MiB          44 MiB       70         60          0           -  in part
     ");
-    assert_eq!(protection::json(&all[2])[0]["verdict"], "in part");
+    assert_eq!(protection::json(&all[2], None)[0]["verdict"], "in part");
 }
 
 #[test]
 fn who_has_no_protection_has_no_section() {
     let bare = protected(&[("pgscan", 70)], &[], &[10]);
-    assert!(protection::section(&bare).is_empty());
-    assert_eq!(protection::sentences(&bare), Vec::<String>::new());
+    assert!(protection::section(&bare, None).is_empty());
+    assert_eq!(protection::sentences(&bare, None), Vec::<String>::new());
 }
 
 /// A boosted zone: what is free is below a mark that the boost has raised.
@@ -220,7 +227,7 @@ fn markdown_and_json_say_the_same_as_text() {
     assert!(markdown.contains("\n\nTasks spent 40 ms in waits that nothing could end"), "{markdown}");
     assert!(markdown.contains("| reader-* (2 tasks) | allocation pause > congestion_wait |"), "{markdown}");
     let json: Value = serde_json::from_str(&explain_json(&explained)).unwrap();
-    assert_eq!(json["summary"][0], summary::sentences(&recording)[0]);
+    assert_eq!(json["summary"][0], summary::sentences(&recording, None)[0]);
     let of = |stack: &[&str]| {
         let rows = json["stalls"].as_array().unwrap();
         rows.iter().find(|row| row["stack"] == json!(stack)).unwrap()["seconds"].clone()

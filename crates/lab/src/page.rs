@@ -1,0 +1,260 @@
+//! What the page of a workload asks, and which story it tells: see `pagetide-report` for how it looks.
+//!
+//! Left out: findings, which come from the recordings alone.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use mm::Version;
+use mm::version::feature::Feature;
+use recording::Recording;
+use report::html::{Counts, Factors, MARKS_OF_OURS, Page, Story, StoryLine, StoryPanel, Tells};
+use report::{Group, View};
+
+use crate::ablate::FEATURES_MAX;
+use crate::error::LabError;
+use crate::resolve::shell_quoted;
+use crate::trace::{new_file_beside, unwritable};
+use crate::view::view;
+
+/// The page of `groups`; `command` makes it again.
+pub fn page<'a>(groups: &'a [Group<'a>], warnings: Vec<String>, command: String) -> Page<'a> {
+    let recordings = || groups.iter().flat_map(|group| group.recordings.iter().copied());
+    let workload = recordings().next().map_or("", |recording: &Recording| &recording.workload);
+    let view: View = view(recordings(), 80, false, warnings);
+    Page {
+        groups,
+        view,
+        question: question(workload, groups),
+        story: story(workload),
+        factors: factors(groups),
+        made_by: format!("pagetide {}", env!("CARGO_PKG_VERSION")),
+        command,
+    }
+}
+
+/// The command that makes the page of `folders` again.
+pub fn command(folders: &[PathBuf], output: Option<&Path>) -> String {
+    let quoted = |path: &Path| shell_quoted(&path.to_string_lossy());
+    let folders = folders.iter().map(|folder| quoted(folder)).collect::<Vec<_>>().join(" ");
+    let output = output.map_or_else(|| "report.html".to_owned(), quoted);
+    format!("pagetide report {folders} -o {output}")
+}
+
+/// Writes a page or a figure to `path`: whole, or not at all. An earlier page or figure is replaced, and nothing
+/// else is. Returns its bytes.
+///
+/// # Errors
+/// A file that is something else, or a place that cannot be written.
+pub fn write(path: &Path, text: &str) -> Result<usize, LabError> {
+    let failed = |source| unwritable(Some(path), source);
+    if !may_replace(path).map_err(failed)? {
+        return Err(LabError::FileExists(path.to_owned()));
+    }
+    let mut file = new_file_beside(path).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(text.len())
+}
+
+/// Whether nothing is at `path` yet, or what we wrote ourselves.
+fn may_replace(path: &Path) -> io::Result<bool> {
+    let metadata = match path.symlink_metadata() {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    if !metadata.is_file() {
+        return Ok(false);
+    }
+    let mut begin = Vec::new();
+    std::fs::File::open(path)?.take(512).read_to_end(&mut begin)?;
+    Ok(MARKS_OF_OURS.iter().any(|mark| begin.starts_with(mark.as_bytes())))
+}
+
+/// That a page has no figure of this name; `figures` are those that it has.
+pub fn no_figure(name: Option<&str>, figures: Vec<String>) -> LabError {
+    LabError::NoFigure { name: name.map(str::to_owned), figures }
+}
+
+/// The features in which simulated kernels differ, as changes to the first one.
+fn factors(groups: &[Group<'_>]) -> Option<Factors> {
+    let version = |group: &Group<'_>| {
+        let run = group.recordings.first().filter(|run| run.is_simulated())?;
+        Version::parse(&run.kernel).ok()
+    };
+    let versions = groups.iter().map(version).collect::<Option<Vec<Version>>>()?;
+    let base = versions.first().filter(|base| versions.iter().all(|version| version.base == base.base))?;
+    let has = |version: &Version, feature: Feature| version.rules.has(feature.on());
+    let differs =
+        |feature: &Feature| versions.iter().any(|version| has(version, *feature) != has(base, *feature));
+    let features: Vec<Feature> = Feature::ALL.iter().copied().filter(differs).collect();
+    if features.len() > FEATURES_MAX {
+        return None;
+    }
+    let mask = |version: &Version| {
+        let changed = |(bit, feature): (usize, &Feature)| {
+            u32::from(has(version, *feature) != has(base, *feature)) << bit
+        };
+        features.iter().enumerate().map(changed).sum()
+    };
+    let name = |feature: &Feature| format!("{}{feature}", if has(base, *feature) { '-' } else { '+' });
+    Some(Factors { names: features.iter().map(name).collect(), of: versions.iter().map(mask).collect() })
+}
+
+fn question(workload: &str, groups: &[Group<'_>]) -> String {
+    let question = match workload {
+        "hot-and-stream" => "Does a file that is in use stay in memory while another cgroup streams past it?",
+        "small-files" => {
+            "How fast are small files created once memory is full, and what is reclaimed for them?"
+        }
+        "sequential-readers" => "How much time do readers lose in waits of reclaim that nothing could end?",
+        "inode-storm" => "How much memory can be pinned before the creation of files runs out of it?",
+        "huge-faults" => {
+            "Do page faults get huge pages beside the creation of small files, and how long do they wait?"
+        }
+        "simoop" => "How long do allocations and works of a busy machine take, at the tail above all?",
+        replay if replay.starts_with("replay ") => {
+            "Which cache misses least of this trace, and how does that change with its size?"
+        }
+        _ => "",
+    };
+    match (question, groups) {
+        ("", [only]) => format!("What did {workload} do on {}?", only.label),
+        ("", [base, new]) => format!("What changes from {} to {} in {workload}?", base.label, new.label),
+        ("", _) => format!("What changes between {} variants in {workload}?", groups.len()),
+        (question, _) => question.to_owned(),
+    }
+}
+
+const fn line(name: &'static str, columns: &'static [&'static str]) -> StoryLine {
+    StoryLine { name, columns }
+}
+
+const FILE: &[&str] = &["nr_active_file", "nr_inactive_file"];
+const ANON: &[&str] = &["nr_active_anon", "nr_inactive_anon"];
+const SLAB: &[&str] = &["nr_slab_reclaimable", "nr_slab_unreclaimable"];
+/// Kernels have counted refaults under two names.
+const REFAULTS: &[&str] = &["workingset_refault", "workingset_refault_file", "workingset_refault_anon"];
+const STALLS: &[&str] =
+    &["allocstall", "allocstall_dma", "allocstall_dma32", "allocstall_normal", "allocstall_movable"];
+
+const CACHES: StoryPanel = StoryPanel {
+    name: "page cache and slab",
+    counts: Counts::Pages,
+    lines: &[line("page cache", FILE), line("slab", SLAB)],
+};
+
+const HOT_AND_STREAM: Story = Story {
+    panels: &[
+        StoryPanel {
+            name: "page cache of cgroup A, which holds the hot file",
+            counts: Counts::Bytes,
+            lines: &[line("page cache of A", &["cg_A_file", "cg_P/A_file"])],
+        },
+        StoryPanel {
+            name: "page cache of cgroup B, which streams",
+            counts: Counts::Bytes,
+            lines: &[line("page cache of B", &["cg_B_file", "cg_P/B_file"])],
+        },
+        StoryPanel { name: "refaults", counts: Counts::Events, lines: &[line("refaults", REFAULTS)] },
+    ],
+    tells: Tells::EndOf("stream_done"),
+};
+
+const SMALL_FILES: Story = Story {
+    panels: &[
+        StoryPanel {
+            name: "slab and page cache",
+            counts: Counts::Pages,
+            lines: &[line("slab", SLAB), line("page cache", FILE)],
+        },
+        StoryPanel {
+            name: "slab objects scanned",
+            counts: Counts::Events,
+            lines: &[line("slab objects scanned", &["slabs_scanned"])],
+        },
+    ],
+    tells: Tells::Most,
+};
+
+const SEQUENTIAL_READERS: Story = Story {
+    panels: &[
+        StoryPanel {
+            name: "allocation stalls",
+            counts: Counts::Events,
+            lines: &[line("allocation stalls", STALLS)],
+        },
+        CACHES,
+    ],
+    tells: Tells::TotalOf("read_done"),
+};
+
+const INODE_STORM: Story = Story {
+    panels: &[
+        StoryPanel {
+            name: "pinned memory and slab",
+            counts: Counts::Pages,
+            lines: &[line("pinned memory", &["nr_unevictable"]), line("slab", SLAB)],
+        },
+        StoryPanel {
+            name: "slab objects scanned",
+            counts: Counts::Events,
+            lines: &[line("slab objects scanned", &["slabs_scanned"])],
+        },
+    ],
+    tells: Tells::Most,
+};
+
+const HUGE_FAULTS: Story = Story {
+    panels: &[
+        StoryPanel {
+            name: "huge page faults",
+            counts: Counts::Events,
+            lines: &[
+                line("huge pages given to faults", &["thp_fault_alloc"]),
+                line("faults that fell back to small pages", &["thp_fault_fallback"]),
+            ],
+        },
+        StoryPanel {
+            name: "allocations that mix mobility types",
+            counts: Counts::Events,
+            lines: &[line("mixing allocations", &["extfrag_events_all"])],
+        },
+        CACHES,
+    ],
+    tells: Tells::TotalOf("faulted"),
+};
+
+const ANY: Story = Story {
+    panels: &[StoryPanel {
+        name: "page cache and anonymous memory",
+        counts: Counts::Pages,
+        lines: &[line("page cache", FILE), line("anonymous memory", ANON)],
+    }],
+    tells: Tells::Most,
+};
+
+fn story(workload: &str) -> Story {
+    match workload {
+        "hot-and-stream" => HOT_AND_STREAM,
+        "small-files" => SMALL_FILES,
+        "sequential-readers" => SEQUENTIAL_READERS,
+        "inode-storm" => INODE_STORM,
+        "huge-faults" => HUGE_FAULTS,
+        _ => ANY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_asks_its_own_question() {
+        for spec in workload::catalog() {
+            assert!(!question(spec.name, &[]).contains(spec.name), "{}", spec.name);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! One panel: marks between two axes, as SVG that keeps its text size at every width.
+//!
+//! Places along x are percent of the panel's width, or a nested picture of 1000 units that is stretched while
+//! its strokes are not; y is in pixels. Axis labels stand outside of the panel, in the margin that the style
+//! sheet leaves. Colours are classes: `base` is grey, `new` the accent, `pay` what a task pays. Neighbours:
+//! [`super::scale`] for axes, [`super::figure`] for what stands around a panel.
+
+use super::markup::{Element, coordinate, escaped, percent};
+use super::scale::Axis;
+
+/// Units of a stretched picture's width.
+const STRETCHED: f64 = 1000.0;
+
+/// What is drawn in a panel.
+#[derive(Debug, Clone)]
+pub(crate) enum Mark {
+    /// A line through points, straight or in steps.
+    Line { class: String, points: Vec<(f64, f64)>, steps: bool },
+    /// From 0 up to each point's value, level until the next one.
+    Area { class: String, points: Vec<(f64, f64)> },
+    /// A moment with its name, which stands in one of several rows.
+    Moment { x: f64, label: String, row: usize },
+    /// Short strokes at the foot of the panel, with what is said of each.
+    Ticks { class: String, at: Vec<(f64, String)> },
+    /// Points, with what is said of each.
+    Dots { class: String, points: Vec<(f64, f64, String)> },
+    /// Rectangles of some shade.
+    Cells(Vec<CellMark>),
+    /// A bar of the panel's height, from one place to another, with what is said of it.
+    Bar { class: String, from: f64, to: f64, title: String },
+    /// A text in the middle of its place.
+    Text { class: String, x: f64, y: f64, text: String },
+}
+
+/// A cell of a heatmap.
+#[derive(Debug, Clone)]
+pub(crate) struct CellMark {
+    pub(crate) x: (f64, f64),
+    pub(crate) y: (f64, f64),
+    pub(crate) shade: String,
+    pub(crate) title: String,
+}
+
+/// A panel of a figure.
+#[derive(Debug, Clone)]
+pub(crate) struct Panel {
+    /// What is shown, with its unit.
+    pub(crate) caption: String,
+    /// In pixels.
+    pub(crate) height: f64,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    /// What the x axis is, where it has texts.
+    pub(crate) x_label: String,
+    pub(crate) marks: Vec<Mark>,
+    /// Lines that a reader can point at: name, class, points.
+    pub(crate) lines: Vec<NamedLine>,
+}
+
+/// A line with a name, for the legend and for who points at it.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedLine {
+    pub(crate) label: String,
+    pub(crate) class: String,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// Pixels below a panel whose x axis has texts: the texts, and what the axis is.
+pub(crate) const FOOT: f64 = 34.0;
+
+impl Panel {
+    /// Pixels that the panel takes, with its x axis.
+    pub(crate) fn full_height(&self) -> f64 {
+        self.height + if self.x_label.is_empty() { 6.0 } else { FOOT }
+    }
+
+    /// The panel as an `svg` of the full width.
+    pub(crate) fn svg(&self) -> Element {
+        let label = escaped(&self.caption);
+        let svg = Element::of("svg", "panel")
+            .set("width", "100%")
+            .set("height", coordinate(self.full_height()))
+            .set("role", "img")
+            .set("aria-label", label);
+        svg.with_all(self.grid())
+            .with(self.stretched())
+            .with_all(self.marks.iter().flat_map(|mark| self.unstretched(mark)))
+            .with_all(self.labels())
+    }
+
+    fn y_at(&self, value: f64) -> f64 {
+        self.height * (1.0 - self.y.share(value))
+    }
+
+    fn grid(&self) -> Vec<Element> {
+        let horizontal = self.y.ticks.iter().map(|(value, _)| {
+            let y = coordinate(self.y_at(*value));
+            line("grid", "0", &y, "100%", &y)
+        });
+        let vertical = self.x.ticks.iter().map(|(value, _)| {
+            let x = percent(self.x.share(*value));
+            line("grid", &x, "0", &x, &coordinate(self.height))
+        });
+        horizontal.chain(vertical).collect()
+    }
+
+    fn labels(&self) -> Vec<Element> {
+        let mut labels: Vec<Element> = Vec::new();
+        for (value, text) in self.y.ticks.iter().filter(|(_, text)| !text.is_empty()) {
+            let y = coordinate(self.y_at(*value) + 4.0);
+            labels.push(Element::of("text", "tick y").set("x", "-8").set("y", y).text(text));
+        }
+        let foot = coordinate(self.height + 15.0);
+        for (value, text) in self.x.ticks.iter().filter(|(_, text)| !text.is_empty()) {
+            let x = percent(self.x.share(*value));
+            labels.push(Element::of("text", "tick x").set("x", x).set("y", &foot).text(text));
+        }
+        if !self.x_label.is_empty() {
+            let y = coordinate(self.height + 31.0);
+            labels.push(Element::of("text", "axis").set("x", "100%").set("y", y).text(&self.x_label));
+        }
+        labels
+    }
+
+    /// What may be stretched along x: lines, areas and cells.
+    fn stretched(&self) -> Element {
+        let height = coordinate(self.height);
+        Element::of("svg", "cut")
+            .set("width", "100%")
+            .set("height", &height)
+            .set("viewBox", format!("0 0 {STRETCHED} {height}"))
+            .set("preserveAspectRatio", "none")
+            .with_all(self.marks.iter().flat_map(|mark| self.stretched_mark(mark)))
+    }
+
+    fn stretched_mark(&self, mark: &Mark) -> Vec<Element> {
+        match mark {
+            Mark::Line { class, points, steps } => {
+                vec![Element::of("path", class).set("d", self.path(points, *steps))]
+            }
+            Mark::Area { class, points } => {
+                let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
+                let (zero, x) = (coordinate(self.y_at(0.0)), |x| coordinate(STRETCHED * self.x.share(x)));
+                let d = format!("{}V{zero}H{}Z", self.path(points, true), x(first.0));
+                debug_assert!(last.0 >= first.0, "time goes on");
+                vec![Element::of("path", class).set("d", d)]
+            }
+            Mark::Cells(cells) => cells.iter().map(|cell| self.cell(cell)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn cell(&self, cell: &CellMark) -> Element {
+        let x = |value: f64| STRETCHED * self.x.share(value);
+        let (top, foot) = (self.y_at(cell.y.1), self.y_at(cell.y.0));
+        let rect = Element::of("rect", &cell.shade)
+            .set("x", coordinate(x(cell.x.0)))
+            .set("y", coordinate(top))
+            .set("width", coordinate(x(cell.x.1) - x(cell.x.0)))
+            .set("height", coordinate(foot - top));
+        match cell.title.is_empty() {
+            true => rect,
+            false => rect.with(Element::new("title").text(&cell.title)),
+        }
+    }
+
+    fn path(&self, points: &[(f64, f64)], steps: bool) -> String {
+        let mut d = String::new();
+        for (index, &(x, y)) in points.iter().enumerate() {
+            let x = coordinate(STRETCHED * self.x.share(x));
+            let y = coordinate(self.y_at(y));
+            d += &match (index, steps) {
+                (0, _) => format!("M{x} {y}"),
+                (_, true) => format!("H{x}V{y}"),
+                (_, false) => format!("L{x} {y}"),
+            };
+        }
+        d
+    }
+
+    /// What keeps its shape: dots, strokes, names.
+    fn unstretched(&self, mark: &Mark) -> Vec<Element> {
+        let height = coordinate(self.height);
+        match mark {
+            Mark::Moment { x, label, row } => {
+                let share = self.x.share(*x);
+                let class = if share > 0.5 { "moment left" } else { "moment" };
+                let at = percent(share);
+                let shift = if share > 0.5 { "-4" } else { "4" };
+                let y = coordinate(10.0 + 12.0 * *row as f64);
+                let text = Element::of("text", class).set("x", &at).set("dx", shift).set("y", y).text(label);
+                vec![line("moment", &at, "0", &at, &height), text]
+            }
+            Mark::Ticks { class, at } => {
+                let stroke = |(x, title): &(f64, String)| {
+                    let x = percent(self.x.share(*x));
+                    line(class, &x, "1", &x, &height).with(Element::new("title").text(title))
+                };
+                at.iter().map(stroke).collect()
+            }
+            Mark::Dots { class, points } => {
+                let dot = |(x, y, title): &(f64, f64, String)| {
+                    Element::of("circle", class)
+                        .set("cx", percent(self.x.share(*x)))
+                        .set("cy", coordinate(self.y_at(*y)))
+                        .set("r", "3.5")
+                        .with(Element::new("title").text(title))
+                };
+                points.iter().map(dot).collect()
+            }
+            Mark::Bar { class, from, to, title } => {
+                let (from, to) = (self.x.share(*from), self.x.share(*to));
+                let rect = Element::of("rect", class)
+                    .set("x", percent(from))
+                    .set("y", "1")
+                    .set("width", percent((to - from).max(0.0)))
+                    .set("height", coordinate(self.height - 2.0));
+                vec![rect.with(Element::new("title").text(title))]
+            }
+            Mark::Text { class, x, y, text } => {
+                let (x, y) = (percent(self.x.share(*x)), coordinate(self.y_at(*y) + 4.0));
+                vec![Element::of("text", class).set("x", x).set("y", y).text(text)]
+            }
+            Mark::Line { .. } | Mark::Area { .. } | Mark::Cells(_) => Vec::new(),
+        }
+    }
+}
+
+fn line(class: &str, x1: &str, y1: &str, x2: &str, y2: &str) -> Element {
+    Element::of("line", class).set("x1", x1).set("y1", y1).set("x2", x2).set("y2", y2)
+}

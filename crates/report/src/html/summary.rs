@@ -1,0 +1,231 @@
+//! The summary: as in the terminal, worst first, each change as a bar with its interval in the row.
+//!
+//! One table for each candidate against the baseline. All bars of a page share one axis, on which equal
+//! factors are equal steps: half and twice are as far from no change. It is finer around no change, so that
+//! a few percent are seen beside 100 times. Next: [`crate::judge`] for the verdicts.
+
+use super::markup::{Element, percent};
+use super::words::amount;
+use crate::Group;
+use crate::compared::{Compared, Row, Rows};
+use crate::judge::Change;
+
+/// Factors at which the axis of bars has ticks, with what stands there, those that matter most first: of two
+/// that are too near to each other the first has its text.
+const TICKS: [(f64, &str); 11] = [
+    (1.0, "0"),
+    (100.0, "×100"),
+    (0.01, "÷100"),
+    (10.0, "×10"),
+    (0.1, "÷10"),
+    (2.0, "×2"),
+    (0.5, "÷2"),
+    (1.1, "+10 %"),
+    (0.9, "−10 %"),
+    (1.01, "+1 %"),
+    (0.99, "−1 %"),
+];
+/// How far apart two texts are at least, as a share of the axis.
+const APART: f64 = 0.15;
+/// Below this part of a change the axis is nearly linear.
+const LINEAR: f64 = 0.2;
+
+/// Where verdicts stand in a table: the worst first.
+const ORDER: [&[&str]; 4] = [&["worse"], &["one run", "no clear change"], &["higher", "lower"], &["better"]];
+
+/// The axis of all bars: the largest factor that any of them reaches, one for both directions.
+#[derive(Debug, Clone, Copy)]
+struct Bars {
+    reach: f64,
+}
+
+/// A bar: factors of the baseline.
+#[derive(Debug, Clone, Copy)]
+struct Bar {
+    factor: f64,
+    interval: Option<(f64, f64)>,
+}
+
+impl Bars {
+    fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
+        let ends = |row: &'a Row| {
+            let bars = row.changes.iter().filter_map(|(change, _)| bar(*change, row.base()));
+            bars.flat_map(|bar| {
+                [bar.factor, bar.interval.map_or(1.0, |i| i.0), bar.interval.map_or(1.0, |i| i.1)]
+            })
+        };
+        let most = rows
+            .flat_map(ends)
+            .filter(|factor| *factor > 0.0)
+            .map(|factor| place(factor).abs())
+            .fold(0.0, f64::max);
+        Self { reach: most.clamp(place(1.1), place(150.0)) }
+    }
+
+    /// From 0 at the left to 1 at the right; 0.5 is no change.
+    fn share(self, factor: f64) -> f64 {
+        if factor <= 0.0 {
+            return 0.0;
+        }
+        0.5 + 0.5 * (place(factor) / (self.reach * 1.08)).clamp(-1.0, 1.0)
+    }
+
+    fn is_beyond(self, factor: f64) -> bool {
+        factor <= 0.0 || place(factor).abs() > self.reach * 1.08
+    }
+}
+
+/// Signed distance of a factor from no change.
+fn place(factor: f64) -> f64 {
+    let log = factor.ln();
+    log.signum() * (1.0 + log.abs() / LINEAR).ln()
+}
+
+fn bar(change: Change, base: f64) -> Option<Bar> {
+    let difference = change.difference()?;
+    // Of a baseline that is nothing there is no factor.
+    if base <= 0.0 || !difference.is_finite() {
+        return None;
+    }
+    let factor = |difference: f64| 1.0 + difference / base;
+    let interval = change.tested().map(|tested| (factor(tested.low), factor(tested.high)));
+    Some(Bar { factor: factor(difference), interval })
+}
+
+/// The tables of all candidates.
+pub(crate) fn tables(compared: &Compared, groups: &[Group<'_>]) -> Vec<Element> {
+    let bars = Bars::of(compared.first.rows.iter());
+    (1..groups.len()).map(|index| table(&compared.first, groups, index, bars)).collect()
+}
+
+/// The other metrics, folded by whoever shows them.
+pub(crate) fn rest(compared: &Compared, groups: &[Group<'_>]) -> Vec<Element> {
+    if compared.rest.rows.is_empty() {
+        return Vec::new();
+    }
+    let bars = Bars::of(compared.rest.rows.iter());
+    (1..groups.len()).map(|index| table(&compared.rest, groups, index, bars)).collect()
+}
+
+fn rank(verdict: &str) -> usize {
+    ORDER.iter().position(|words| words.contains(&verdict)).unwrap_or(ORDER.len())
+}
+
+fn table(rows: &Rows, groups: &[Group<'_>], index: usize, bars: Bars) -> Element {
+    let mut ordered: Vec<&Row> = rows.rows.iter().collect();
+    ordered.sort_by_key(|row| rank(row.changes[index - 1].1)); // stable: most telling first
+    let [base, new] = [&groups[0].label, &groups[index].label];
+    let has_interval = rows.tests().next().is_some();
+    let change = if has_interval { "change [95 %]" } else { "change" };
+    let heading = |text: &str, class: &str| Element::of("th", class).set("scope", "col").text(text);
+    let head = Element::new("tr")
+        .with(heading("metric", "name"))
+        .with(heading("baseline", "number base"))
+        .with(heading("candidate", "number new"))
+        .with(heading(change, "number"))
+        .with(Element::of("th", "bar").set("scope", "col").with(axis(bars)))
+        .with(heading("verdict", "verdict"));
+    let body = ordered.iter().map(|row| self::row(row, index, bars));
+    let caption = Element::new("caption")
+        .with(Element::of("b", "new").text(new))
+        .text(" against ")
+        .with(Element::of("b", "base").text(base));
+    Element::of("table", "summary")
+        .with(caption)
+        .with(Element::new("thead").with(head))
+        .with(Element::new("tbody").with_all(body))
+}
+
+fn row(row: &Row, index: usize, bars: Bars) -> Element {
+    let (change, verdict) = row.changes[index - 1];
+    let cell =
+        |class: &str, label: &str, text: &str| Element::of("td", class).set("data-label", label).text(text);
+    let unit = Element::of("span", "unit").text(row.scale.unit);
+    let name = Element::of("th", "name").set("scope", "row").text(&row.measure.heading()).with(unit);
+    let name = match row.measure.help.is_empty() {
+        true => name,
+        false => name.with(Element::of("small", "help").text(row.measure.help)),
+    };
+    let told = change.text(row.base(), row.scale.factor, verdict);
+    Element::of("tr", &class_of(verdict))
+        .with(name)
+        .with(cell("number", "baseline", &row.value(0)))
+        .with(cell("number", "candidate", &row.value(index)))
+        .with(cell("number", "change", &told))
+        .with(Element::of("td", "bar").with_all(bar(change, row.base()).map(|bar| drawn(bar, bars, verdict))))
+        .with(Element::of("td", "verdict").with(Element::new("span").text(verdict)))
+}
+
+/// How a verdict looks.
+pub(crate) fn class_of(verdict: &str) -> String {
+    match verdict {
+        "better" | "worse" => verdict.to_owned(),
+        _ => "plain".to_owned(),
+    }
+}
+
+fn axis(bars: Bars) -> Element {
+    let mut told: Vec<(f64, &str)> = Vec::new();
+    for (factor, text) in TICKS {
+        let share = bars.share(factor);
+        if !bars.is_beyond(factor) && told.iter().all(|(other, _)| (other - share).abs() >= APART) {
+            told.push((share, text));
+        }
+    }
+    let text =
+        |(share, text)| Element::of("text", "tick x").set("x", percent(share)).set("y", "12").text(text);
+    Element::of("svg", "bar").set("width", "100%").set("height", "16").with_all(told.into_iter().map(text))
+}
+
+fn drawn(bar: Bar, bars: Bars, verdict: &str) -> Element {
+    let (zero, end) = (0.5, bars.share(bar.factor));
+    let (low, high) = (f64::min(zero, end), f64::max(zero, end));
+    let rect = Element::of("rect", &format!("change {}", class_of(verdict)))
+        .set("x", percent(low))
+        .set("y", "5")
+        .set("width", percent(high - low))
+        .set("height", "10");
+    let line = |class: &str, x1: f64, x2: f64, y1: &str, y2: &str| {
+        Element::of("line", class).set("x1", percent(x1)).set("x2", percent(x2)).set("y1", y1).set("y2", y2)
+    };
+    let ticks = TICKS.iter().filter(|(factor, _)| !bars.is_beyond(*factor));
+    let grid = ticks.map(|(factor, _)| line("grid", bars.share(*factor), bars.share(*factor), "0", "20"));
+    let whisker = bar.interval.map(|(low, high)| {
+        let (low, high) = (bars.share(low), bars.share(high));
+        [
+            line("interval", low, high, "10", "10"),
+            line("interval", low, low, "6", "14"),
+            line("interval", high, high, "6", "14"),
+        ]
+    });
+    let beyond = bars.is_beyond(bar.factor).then(|| {
+        let (x, text) = if bar.factor < 1.0 { ("0", "◂") } else { ("100%", "▸") };
+        Element::of("text", "beyond").set("x", x).set("y", "14").text(text)
+    });
+    let said = format!("{} times the baseline", amount(bar.factor, ""));
+    Element::of("svg", "bar")
+        .set("width", "100%")
+        .set("height", "20")
+        .set("role", "img")
+        .set("aria-label", said)
+        .with_all(grid)
+        .with(rect)
+        .with(line("zero", zero, zero, "0", "20"))
+        .with_all(whisker.into_iter().flatten())
+        .with_all(beyond)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_and_twice_are_as_far_from_no_change() {
+        let bars = Bars { reach: place(10.0) };
+        let share = |factor| bars.share(factor);
+        assert!((share(1.0) - 0.5).abs() < 1e-9);
+        assert!((share(2.0) - 0.5 - (0.5 - share(0.5))).abs() < 1e-9);
+        assert!(share(1.01) - 0.5 > 0.005, "1 % is seen");
+        assert!((share(0.0), bars.is_beyond(0.0)) == (0.0, true), "nothing is left: off the axis");
+    }
+}

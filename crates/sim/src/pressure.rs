@@ -1,0 +1,375 @@
+//! Pressure stall information for memory: how much of the time tasks could not work because memory was short.
+//!
+//! # Theory of operation
+//! A task is stalled on memory between [`Machine::stall`]'s two calls, whether it computes there or sleeps:
+//! direct reclaim, reclaim at a limit, direct compaction, kswapd's and kcompactd's work, and the wait for a page
+//! that was in use when it was evicted. For every group of tasks (the machine, each cgroup with what is below it)
+//! and every CPU the scheduler counts
+//!
+//! ```text
+//!   some     somebody there is stalled
+//!   full     and nobody else runs or is ready there, or the one that runs is the stalled one itself: reclaim
+//!            keeps the CPU from useful work
+//!   nonidle  somebody runs, is ready, waits for I/O or is stalled
+//! ```
+//! A sleeper counts on the CPU that it was on last. Every two seconds the times of all CPUs since the last time
+//! become one, weighted by the ticks that each was not idle: a stall on the only busy CPU of many is a stall of
+//! everything that goes on. Averages over 10, 60 and 300 s move by that, in fixed point.
+//!
+//! The kernel's clock for the two seconds is a delayed work, which stops when nothing happens. Here it is no
+//! event: a change or a reading later than it was due does its work first, with the states that have been since.
+//!
+//! Source: `kernel/sched/psi.c` of 6.12 (`psi_group_change`, `test_states`, `collect_percpu_times`,
+//! `update_averages`, `calc_avgs`, `psi_show`), `include/linux/sched/loadavg.h` (`calc_load`). Every simulated kernel is
+//! measured so, also those before 4.20, which have none; up to 5.11 `full` of a CPU that reclaims was sampled by
+//! ticks. Left out: pressure of CPU and I/O, triggers, the time that a request of such pages takes to be sent. CPU time that is
+//! charged and has not passed counts where it was charged, as with sections.
+//!
+//! [`Machine::stall`]: kernel::machine::Machine::stall
+
+use kernel::machine::{GroupId, Pressure, Stalled, WaitReason};
+use kernel::section::Site;
+use units::Nanos;
+
+use crate::state::State;
+use crate::task::{NONE, Place, SWAPPER, Task};
+
+mod average;
+
+use average::{Averages, KINDS};
+
+/// A time that does not come.
+const NEVER: u64 = u64::MAX;
+/// What is counted on a CPU: the two kinds of stall, and that it is not idle.
+const STATES: usize = KINDS + 1;
+const SOME: u8 = 1;
+const FULL: u8 = 2;
+const NONIDLE: u8 = 4;
+
+/// What a task is to its groups.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Role(u8);
+
+impl Role {
+    /// It runs or is ready.
+    const READY: u8 = 1;
+    const ON_CPU: u8 = 2;
+    const WAITS_FOR_IO: u8 = 4;
+    const STALLED: u8 = 8;
+
+    fn of(task: &Task) -> Self {
+        let place = match task.place {
+            Place::Done => return Self::default(),
+            Place::OnCpu => Self::READY | Self::ON_CPU,
+            Place::Queued => Self::READY,
+            Place::Blocked if is_io(task.reason) => Self::WAITS_FOR_IO,
+            Place::Blocked => 0,
+        };
+        Self(place | if task.pressure.stalls > 0 { Self::STALLED } else { 0 })
+    }
+
+    const fn has(self, bits: u8) -> bool {
+        self.0 & bits == bits
+    }
+}
+
+/// Whether the kernel sleeps there by `io_schedule`, as of 6.12.
+const fn is_io(reason: WaitReason) -> bool {
+    matches!(
+        reason,
+        WaitReason::PageRead
+            | WaitReason::PageWriteback
+            | WaitReason::RequestQueue
+            | WaitReason::InodeReclaim
+            | WaitReason::DirtyThrottle
+            | WaitReason::Congestion
+    )
+}
+
+/// Whether a task in `site` is stalled on memory (`psi_memstall_enter`). A pause between two tries of an
+/// allocation is not.
+const fn is_stall(site: Site) -> bool {
+    match site {
+        Site::AllocationStall | Site::LimitReclaim | Site::DirectCompaction | Site::Kswapd => true,
+        Site::AllocationPause => false,
+    }
+}
+
+/// What is kept of a task.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OfTask {
+    /// Its group.
+    group: u32,
+    /// Stalls that it is in, one within the other.
+    stalls: u8,
+    /// What it counts as, and on which CPU.
+    role: Role,
+    cpu: u16,
+}
+
+/// A group on one CPU: how many tasks are what, and for how long that made which state.
+#[derive(Debug, Clone, Copy, Default)]
+struct OnCpu {
+    ready: u32,
+    waiting_for_io: u32,
+    stalled: u32,
+    stalled_ready: u32,
+    stalled_on_cpu: u32,
+    states: u8,
+    /// Since when it has these states; never before it was last counted.
+    since: u64,
+    times: [u64; STATES],
+    /// Those of `times` that have become part of the group's.
+    seen: [u64; STATES],
+}
+
+impl OnCpu {
+    fn count(&mut self, role: Role, sign: i32) {
+        let add = |count: &mut u32, is: bool| *count = count.wrapping_add_signed(if is { sign } else { 0 });
+        add(&mut self.ready, role.has(Role::READY));
+        add(&mut self.waiting_for_io, role.has(Role::WAITS_FOR_IO));
+        if role.has(Role::STALLED) {
+            add(&mut self.stalled, true);
+            add(&mut self.stalled_ready, role.has(Role::READY));
+            add(&mut self.stalled_on_cpu, role.has(Role::ON_CPU));
+        }
+    }
+
+    /// Its tasks have changed: what was up to now passed with the states before.
+    fn settle(&mut self, now: u64) {
+        let states = self.states();
+        if states != self.states {
+            self.pass(now);
+            self.states = states;
+        }
+    }
+
+    /// `test_states`, and that a CPU which reclaims does nothing else.
+    fn states(&self) -> u8 {
+        let mut states = 0;
+        if self.stalled > 0 {
+            states |= SOME;
+            if self.ready == self.stalled_ready || self.stalled_on_cpu > 0 {
+                states |= FULL;
+            }
+        }
+        if self.ready + self.waiting_for_io + self.stalled > 0 {
+            states |= NONIDLE;
+        }
+        states
+    }
+
+    /// Times up to `now`.
+    fn times(&self, now: u64) -> [u64; STATES] {
+        let passed = now.saturating_sub(self.since);
+        std::array::from_fn(|state| {
+            self.times[state] + if self.states & (1 << state) == 0 { 0 } else { passed }
+        })
+    }
+
+    fn pass(&mut self, now: u64) {
+        self.times = self.times(now);
+        self.since = self.since.max(now);
+    }
+}
+
+/// A group of tasks on all CPUs.
+#[derive(Debug)]
+struct Group {
+    parent: u32,
+    cpus: Vec<OnCpu>,
+    averages: Averages,
+    /// When the averages are to move next; [`NEVER`]: nothing has happened for a while.
+    due: u64,
+}
+
+impl Group {
+    /// What the CPUs add to the totals from the last look to `now`, and whether there was any activity.
+    fn recent(&self, now: u64, tick: u64) -> ([u64; KINDS], bool) {
+        let (mut weighted, mut ticks, mut active) = ([0_u128; KINDS], 0, false);
+        for cpu in &self.cpus {
+            let times = cpu.times(now);
+            let [some, full, nonidle] = std::array::from_fn(|state| times[state] - cpu.seen[state]);
+            active |= nonidle > 0;
+            ticks += nonidle / tick;
+            for (sum, time) in weighted.iter_mut().zip([some, full]) {
+                *sum += u128::from(time) * u128::from(nonidle / tick);
+            }
+        }
+        let whole =
+            |sum: u128| u64::try_from(sum / u128::from(ticks.max(1))).expect("no longer than it took");
+        (weighted.map(whole), active)
+    }
+
+    /// `collect_percpu_times`: whether there was any activity since the last time.
+    fn collect(&mut self, now: u64, tick: u64) -> bool {
+        let (times, active) = self.recent(now, tick);
+        self.averages.add(times);
+        for cpu in &mut self.cpus {
+            cpu.seen = cpu.times(now);
+        }
+        active
+    }
+}
+
+/// All groups; the first is the machine.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    groups: Vec<Group>,
+    /// The first time at which averages are to move.
+    due: u64,
+    tick: u64,
+    cpus: usize,
+}
+
+impl Groups {
+    pub(crate) fn new(cpus: u16, hz: u64) -> Self {
+        let mut groups =
+            Self { groups: Vec::new(), due: NEVER, tick: 1_000_000_000 / hz, cpus: usize::from(cpus) };
+        groups.add(0, 0, 0);
+        groups
+    }
+
+    fn add(&mut self, now: u64, group: u32, parent: u32) {
+        assert!(group as usize == self.groups.len(), "groups are numbered as they are made");
+        let averages = Averages::new(now, self.tick);
+        let cpus = vec![OnCpu { since: now, ..OnCpu::default() }; self.cpus];
+        self.groups.push(Group { parent, cpus, averages, due: NEVER });
+    }
+
+    /// What a task was and what it is, on which CPUs.
+    #[inline]
+    fn change(&mut self, now: u64, group: u32, from: (u16, Role), to: (u16, Role)) {
+        if now >= self.due {
+            self.catch_up(now);
+        }
+        let mut number = group;
+        loop {
+            let group = &mut self.groups[number as usize];
+            group.cpus[usize::from(from.0)].count(from.1, -1);
+            group.cpus[usize::from(to.0)].count(to.1, 1);
+            group.cpus[usize::from(from.0)].settle(now);
+            if from.0 != to.0 {
+                group.cpus[usize::from(to.0)].settle(now);
+            }
+            if group.due == NEVER {
+                group.due = now + group.averages.period();
+                self.due = self.due.min(group.due);
+            }
+            if number == 0 {
+                return;
+            }
+            number = group.parent;
+        }
+    }
+
+    /// Moves averages that were due up to `now` (`psi_avgs_work`).
+    #[cold]
+    fn catch_up(&mut self, now: u64) {
+        self.due = NEVER;
+        for group in &mut self.groups {
+            while group.due <= now {
+                let due = group.due;
+                let active = group.collect(due, self.tick);
+                group.averages.update(due);
+                group.due = if active { group.averages.next_update() + self.tick } else { NEVER };
+            }
+            self.due = self.due.min(group.due);
+        }
+    }
+
+    /// What is read of a group at `now`; `looks` is whether that moves anything, as reading the file does.
+    fn read(&mut self, now: u64, group: u32, looks: bool) -> Pressure {
+        self.catch_up(now);
+        let tick = self.tick;
+        let group = &mut self.groups[group as usize];
+        if looks {
+            group.collect(now, tick);
+            group.averages.update(now);
+            return group.averages.read([0; KINDS]);
+        }
+        group.averages.read(group.recent(now, tick).0)
+    }
+}
+
+impl State {
+    /// A task may be something else to its groups now.
+    #[inline]
+    pub(crate) fn note_role(&mut self, now: u64, index: u32) {
+        let task = &mut self.tasks[index as usize];
+        let before = task.pressure;
+        let role = Role::of(task);
+        let same_cpu = before.cpu == task.cpu;
+        let changed = before.role.0 ^ role.0;
+        // Which of two tasks that are ready runs is of no account unless one is stalled.
+        let counts = changed & !Role::ON_CPU != 0 || (changed != 0 && role.has(Role::STALLED));
+        (task.pressure.role, task.pressure.cpu) = (role, task.cpu);
+        if counts || !same_cpu {
+            self.groups.change(now, before.group, (before.cpu, before.role), (task.cpu, role));
+        }
+    }
+
+    /// The running task begins or ends a stall on memory.
+    pub(crate) fn stall(&mut self, now: u64, index: u32, begins: bool) {
+        if index == SWAPPER {
+            return;
+        }
+        let stalls = &mut self.tasks[index as usize].pressure.stalls;
+        *stalls = if begins { *stalls + 1 } else { *stalls - 1 };
+        self.note_role(now, index);
+    }
+
+    /// The same by the site that it enters or leaves.
+    pub(crate) fn stall_at(&mut self, now: u64, index: u32, site: Site, begins: bool) {
+        if is_stall(site) {
+            self.stall(now, index, begins);
+        }
+    }
+
+    pub(crate) fn add_group(&mut self, now: u64, GroupId(group): GroupId, GroupId(parent): GroupId) {
+        self.groups.add(now, group, parent);
+    }
+
+    /// A task is of `group` from now on.
+    pub(crate) fn join_group(&mut self, now: u64, index: u32, GroupId(group): GroupId) {
+        let OfTask { group: left, role, cpu, .. } = self.tasks[index as usize].pressure;
+        self.groups.change(now, left, (cpu, role), (cpu, Role::default()));
+        self.tasks[index as usize].pressure.group = group;
+        self.groups.change(now, group, (cpu, Role::default()), (cpu, role));
+    }
+
+    pub(crate) fn pressure(&mut self, now: u64, GroupId(group): GroupId, looks: bool) -> Pressure {
+        self.groups.read(now, group, looks)
+    }
+
+    /// Panics when the counts are not those of the tasks.
+    pub(crate) fn check_pressure(&self) {
+        for (number, group) in (0_u32..).zip(&self.groups.groups) {
+            for (cpu, on_cpu) in (0_u16..).zip(&group.cpus) {
+                let mut wanted = OnCpu::default();
+                for task in self.tasks.iter().filter(|task| task.pressure.cpu == cpu) {
+                    let mut of = task.pressure.group;
+                    while of != number && of != 0 {
+                        of = self.groups.groups[of as usize].parent;
+                    }
+                    if of == number {
+                        wanted.count(task.pressure.role, 1);
+                    }
+                }
+                let counts = |on: &OnCpu| (on.ready, on.waiting_for_io, on.stalled, on.stalled_ready);
+                assert!(counts(on_cpu) == counts(&wanted), "group {number} on cpu{cpu} counts wrong");
+                assert!(on_cpu.states == wanted.states(), "group {number} on cpu{cpu} has wrong states");
+            }
+        }
+        for (index, task) in self.tasks.iter().enumerate().skip(1) {
+            let (is, counted) = (Role::of(task), task.pressure);
+            assert!(is == counted.role, "task {index} is {is:?} and counts as {:?}", counted.role);
+            assert!(is == Role::default() || counted.cpu == task.cpu, "task {index} counts elsewhere");
+            let runs = self.cpus[usize::from(task.cpu)].current;
+            assert!(!is.has(Role::ON_CPU) || (runs != NONE && runs as usize == index), "task {index} runs");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
