@@ -44,4 +44,6 @@ pub(crate) enum TraceStyle {
     Perfetto,
     /// The text of a kernel's `trace` file, for what reads ftrace
     Ftrace,
+    /// A `trace.dat` for `trace-cmd report` and KernelShark
+    TraceDat,
 }

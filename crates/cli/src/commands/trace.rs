@@ -18,10 +18,11 @@ pub(crate) fn trace(args: &TraceArgs, printer: &Printer) -> Result<(), Failure> 
     let format = match args.format {
         TraceStyle::Perfetto => TraceFormat::Perfetto,
         TraceStyle::Ftrace => TraceFormat::Ftrace,
+        TraceStyle::TraceDat => TraceFormat::TraceDat,
     };
     match &args.out {
         Some(out) => check_new_file(out)?,
-        None if format == TraceFormat::Perfetto && !args.scenario.dry_run && io::stdout().is_terminal() => {
+        None if format != TraceFormat::Ftrace && !args.scenario.dry_run && io::stdout().is_terminal() => {
             let problem = "this trace is no text for a terminal: name a file with `--out`, or pipe it on";
             return Err(Failure::Usage(problem.to_owned()));
         }

@@ -132,6 +132,46 @@ fn the_text_of_ftrace_is_in_order_and_says_what_the_counters_say() {
     assert!(added >= freed && lines > 10_000, "{added} pages added, {lines} lines");
 }
 
+/// A line without the width of its columns: task, and the event with its fields.
+fn plain_line(line: &str) -> Option<(String, String)> {
+    let (task, rest) = line.split_once(" [000] ")?;
+    let (_, event) = rest.split_once(": ")?;
+    let words: Vec<&str> = event.split_ascii_whitespace().collect();
+    Some((task.trim().to_owned(), words.join(" ")))
+}
+
+/// `trace-cmd` reads in a `trace.dat` what the text says, line by line, and filters by the numbers of events.
+#[test]
+#[allow(clippy::print_stderr)]
+fn trace_cmd_reports_the_events_of_the_text() {
+    let scene = Scene::new();
+    scene.data(&format!("run {SUBJECT} --events pages --out run"));
+    scene.data("trace run --format trace-dat -o trace.dat");
+    let report = |filter: &[&str]| {
+        Command::new("trace-cmd").arg("report").args(filter).arg(scene.path().join("trace.dat")).output()
+    };
+    let output = match report(&[]) {
+        Ok(output) => output,
+        Err(error) => return eprintln!("SKIPPED: no `trace-cmd` to read a trace.dat with: {error}"),
+    };
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let told = String::from_utf8(output.stdout).unwrap();
+    let read: Vec<_> =
+        told.lines().filter_map(plain_line).filter(|(_, event)| !event.starts_with("file: ")).collect();
+    let text = scene.data("trace run --format ftrace");
+    let written: Vec<_> = text.lines().filter_map(plain_line).collect();
+    assert!(written.len() > 10_000);
+    let differs = read.iter().zip(&written).find(|(read, written)| read != written);
+    assert_eq!((differs, read.len()), (None, written.len()));
+
+    let filtered = report(&["-F", "mm_vmscan_direct_reclaim_end: value > 0"]).unwrap().stdout;
+    let reclaims = String::from_utf8(filtered).unwrap().lines().filter_map(plain_line).count();
+    let freed = |(_, event): &&(String, String)| {
+        event.starts_with("mm_vmscan_direct_reclaim_end:") && !event.ends_with("=0")
+    };
+    assert_eq!(reclaims, written.iter().filter(freed).count());
+}
+
 #[test]
 fn what_cannot_be_traced_is_refused_and_nothing_is_overwritten() {
     let scene = Scene::new();

@@ -7,6 +7,7 @@ use recording::{Chunk, Event, Names, OomKill, Phase, Recording, Series, Wait, Wa
 
 use super::ftrace::FtraceText;
 use super::perfetto::PerfettoTrace;
+use super::{RunTrace, TraceFormat};
 
 /// A field as it stands in a message.
 enum Field<'a> {
@@ -362,6 +363,42 @@ fn chunks_of_any_length_give_the_same_bytes() {
     let whole = in_chunks_of(chunk.events.len());
     for length in 1..chunk.events.len() {
         assert_eq!(in_chunks_of(length), whole, "chunks of {length}");
+    }
+}
+
+/// The head of a `trace.dat` says where the pages are and how long; chunks of any length give the same file.
+#[test]
+fn a_trace_dat_is_as_long_as_its_head_says() {
+    let (names, chunk) = scene();
+    let many = Chunk { events: chunk.events.iter().cycle().take(5000).copied().collect() };
+    let in_chunks_of = |length| {
+        let show = |mut trace: RunTrace| {
+            let mut bytes = trace.take();
+            for events in many.events.chunks(length) {
+                trace.events(&Chunk { events: events.to_vec() }, &names);
+                bytes.extend(trace.take());
+            }
+            trace.finish();
+            bytes.extend(trace.take());
+            (trace, bytes)
+        };
+        let (seen, _) = show(RunTrace::new(TraceFormat::TraceDat, &run(), true));
+        assert!(seen.sees_all_first());
+        show(seen.again(&run())).1
+    };
+    let whole = in_chunks_of(5000);
+    let mark = b"flyrecord\0";
+    let at = whole.windows(mark.len()).position(|bytes| bytes == mark).unwrap() + mark.len();
+    let long = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap()) as usize;
+    let (begin, length) = (long(at), long(at + 8));
+    assert_eq!((begin % 4096, begin + length), (0, whole.len()));
+    assert!(length > 100 * 4096, "{length}");
+    for page in whole[begin..].chunks(4096) {
+        let used = u64::from_le_bytes(page[8..16].try_into().unwrap());
+        assert!((1..=4080).contains(&used), "{used}");
+    }
+    for length in [1, 7, 1000] {
+        assert!(in_chunks_of(length) == whole, "chunks of {length}");
     }
 }
 
