@@ -62,7 +62,9 @@ impl RunProgress {
                         let (number, seed) = (index + 1, run.scenario.seed.0);
                         let line = if run.scenario.backend == Backend::Sim {
                             let speed = simulated.as_secs_f64() / wall.as_secs_f64().max(1e-9);
-                            format!("{simulated} simulated in {wall} ({speed:.0} times as fast)")
+                            let speed =
+                                if speed < 10.0 { format!("{speed:.1}") } else { format!("{speed:.0}") };
+                            format!("{simulated} simulated in {wall} ({speed} times as fast)")
                         } else {
                             format!("ran for {wall}")
                         };

@@ -13,6 +13,7 @@ use crate::latency::{latencies, wait_lengths};
 use crate::limits::{limits_markdown, limits_text};
 use crate::notes::{notes_markdown, notes_text, separated};
 use crate::oom::{group_ended, in_markdown, oom_lines};
+use crate::pressure::pressure_of_groups;
 use crate::printed::{printed, printed_markdown};
 use crate::table::{Align, Table, clean};
 use crate::view::View;
@@ -53,6 +54,7 @@ pub fn compare_text(groups: &[Group<'_>], view: impl Into<View>) -> Result<Strin
         text += &format!("\n{}", long.to_text(width));
     }
     text += &separated(findings(groups, view.all, width));
+    text += &separated(pressure_of_groups(groups, width));
     text += &separated(blocked(groups, view.all, width));
     if view.all {
         text += &in_full(&compared.rest, groups, width);

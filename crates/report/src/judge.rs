@@ -210,10 +210,11 @@ impl TestsTold {
             Method::Bootstrap => "bootstrap",
         };
         let assumed = methods.contains(&Method::T).then(|| {
-            let needed = needed(paired, family.level_of_each(LEVEL));
-            format!(
-                "a t test takes the mean over runs for normal; {needed} runs a side are enough to test without that"
-            )
+            let enough = match needed(paired, family.level_of_each(LEVEL)) {
+                Some(needed) => format!("{needed} runs a side are enough to test without that"),
+                None => "so many tests at once are not made without that".to_owned(),
+            };
+            format!("a t test takes the mean over runs for normal; {enough}")
         });
         let methods = methods.iter().map(name).collect::<Vec<_>>().join(" or ");
         Some(Self { paired, methods, assumed })

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use recording::Recording;
 use serde_json::{Value, json};
+use stats::describe::mean;
 
+use crate::Group;
 use crate::number::duration;
 use crate::table::clean;
 use crate::wrap::paragraph;
@@ -71,8 +73,10 @@ pub(crate) fn pressure_line(recording: &Recording, width: usize) -> String {
         share(some),
         share(full)
     );
-    let mut cgroups: Vec<(&str, Pressure)> =
-        of_cgroups(recording).into_iter().filter(|(_, [some, _])| some.total_us > 0).collect();
+    let mut cgroups: Vec<(&str, Pressure)> = of_cgroups(recording)
+        .into_iter()
+        .filter(|(path, [some, _])| !path.is_empty() && some.total_us > 0)
+        .collect();
     cgroups.sort_by_key(|&(path, [some, _])| (std::cmp::Reverse(some.total_us), path));
     let more = cgroups.len().saturating_sub(CGROUPS_MAX);
     let told = cgroups.iter().take(CGROUPS_MAX).map(|&(path, [some, full])| {
@@ -82,6 +86,32 @@ pub(crate) fn pressure_line(recording: &Recording, width: usize) -> String {
     if !told.is_empty() {
         line += &format!("; of cgroups {}", told.join(", "));
     }
+    paragraph(&line, width, 2)
+}
+
+/// The pressure of each group in a line, means over its runs; empty where nobody told or there was none.
+pub(crate) fn pressure_of_groups(groups: &[Group<'_>], width: usize) -> String {
+    let percents = |group: &Group<'_>| -> Option<[f64; 2]> {
+        let runs: Vec<Pressure> = group.recordings.iter().filter_map(|run| of_machine(run)).collect();
+        let of = |kind: usize| {
+            mean(&runs.iter().filter_map(|pressure| pressure[kind].percent).collect::<Vec<_>>())
+        };
+        Some([of(0)?, of(1)?])
+    };
+    let told: Vec<(&str, Option<[f64; 2]>)> =
+        groups.iter().map(|group| (group.label.as_str(), percents(group))).collect();
+    if !told.iter().any(|(_, percents)| percents.is_some_and(|[some, _]| some > 0.0)) {
+        return String::new();
+    }
+    let each = told.into_iter().map(|(label, percents)| {
+        let told = percents
+            .map_or("not told".to_owned(), |[some, full]| format!("{} and {}", percent(some), percent(full)));
+        format!("{}: {told}", clean(label))
+    });
+    let line = format!(
+        "pressure on memory, some and all tasks stalled, of the run: {}",
+        each.collect::<Vec<_>>().join("; ")
+    );
     paragraph(&line, width, 2)
 }
 
@@ -95,7 +125,11 @@ fn share_only(stalled: Stalled) -> String {
 }
 
 fn percent(percent: f64) -> String {
-    if percent > 0.0 && percent < 0.1 { "<0.1 %".to_owned() } else { format!("{percent:.1} %") }
+    match percent {
+        0.0 => "0 %".to_owned(),
+        ..0.1 => "<0.1 %".to_owned(),
+        _ => format!("{percent:.1} %"),
+    }
 }
 
 /// `{"some": {"total_seconds", "percent", "avg10_max"}, "full": ..., "cgroups": {PATH: {"some", "full"}}}`, `null` where it
@@ -153,6 +187,22 @@ mod tests {
         assert_eq!(pressure_line(&calm, 80), "");
         calm.vmstat.clear();
         assert_eq!((pressure_line(&calm, 80), pressure_json(&calm)), (String::new(), Value::Null));
+    }
+
+    #[test]
+    fn a_comparison_puts_the_pressure_of_groups_beside_each_other() {
+        let (before, mut after) = (recording(), recording());
+        after.vmstat.values_mut().for_each(|total| *total /= 10);
+        let mut old = recording();
+        old.vmstat.clear();
+        let group = |label: &str, run| Group {
+            label: label.to_owned(),
+            command: String::new(),
+            recordings: vec![run],
+        };
+        let groups = [group("before", &before), group("after", &after), group("recorded earlier", &old)];
+        insta::assert_snapshot!(pressure_of_groups(&groups, 80), @"");
+        assert_eq!(pressure_of_groups(&groups[2..], 80), "");
     }
 
     #[test]

@@ -252,7 +252,8 @@ pub trait System: Clone + 'static {
     /// Writes a cgroup v2 file such as `memory.max`.
     async fn cgroup_write(&self, path: &str, file: &str, value: &str) -> Result<(), SystemError>;
     /// Reads a cgroup v2 file such as `memory.stat`, in the kernel's own text form. Reading
-    /// `memory.stat` flushes statistics, as it does on Linux.
+    /// `memory.stat` flushes statistics, as it does on Linux. `memory.pressure` is that of the group and all below
+    /// it; the empty path is the workload's root, in the simulator the machine.
     async fn cgroup_read(&self, path: &str, file: &str) -> Result<String, SystemError>;
 
     /// Creates a directory: `mkdir(2)`.

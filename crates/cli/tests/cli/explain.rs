@@ -114,6 +114,7 @@ fn a_recording_without_events_says_what_is_missing_and_which_command_records_it(
 fn what_it_cannot_answer_is_refused_with_what_can() {
     let scene = Scene::new();
     scene.data(&format!("-q run {PART} --out rec"));
+    scene.data("-q compare hot-and-stream --mem 32M --param hot=1M --param stream=32M --out two");
     let told = refused(
         &scene,
         &[
@@ -122,6 +123,7 @@ fn what_it_cannot_answer_is_refused_with_what_can() {
             "explain rec --page 3",
             "explain rec --file hot --page 9-3",
             "explain nowhere",
+            "explain two",
             "-q explain hot-and-stream --mem 64M --param hot=1M --param stream=70M --file hut",
         ],
     );

@@ -18,6 +18,7 @@ mod machines;
 mod old_kernels;
 mod readers;
 mod real_runs;
+mod recordings;
 mod reference_suite;
 mod refusals;
 mod replays;

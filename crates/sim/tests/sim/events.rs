@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use kernel::Filesystem;
 use mm::base::event::{Detail, PageId, Reason, TraceEvent};
-use pagetide_sim::run::{run, run_traced};
+use pagetide_sim::run::{Watch, run, run_watched};
 use pagetide_sim::trace::{EventNames, EventRow, What};
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::Bytes;
@@ -131,7 +131,8 @@ fn listened(spec: &SimRun, detail: Detail) -> (SimResult, Sums) {
     let kept = Rc::clone(&sums);
     let stop = Arc::new(AtomicBool::new(false));
     let sink = move |rows: &[EventRow], names: &EventNames| kept.borrow_mut().take(rows, names);
-    let result = run_traced(spec, stop, |_| {}, detail, sink).unwrap();
+    let watch = Watch { events: Some((detail, Box::new(sink))), ..Watch::default() };
+    let result = run_watched(spec, stop, |_| {}, watch).unwrap();
     (result, sums.take())
 }
 
