@@ -8,7 +8,7 @@ use lab::{Backend, LabError, PlannedRun, run_all};
 use report::TraceFormat;
 
 use super::{
-    check_events, host_policy, keep_events, one_backend, refuse_options_of_runs, request, told_of_runs,
+    check_events, host_policy, keep_runs, one_backend, refuse_options_of_runs, request, told_of_runs,
 };
 use crate::args::{Events, TraceArgs, TraceStyle, Verbosity};
 use crate::printer::{Failure, Printer};
@@ -63,10 +63,10 @@ fn run_into(run: &Path, args: &TraceArgs, printer: &Printer) -> Result<bool, Fai
     told_of_runs(&plan, &policy, printer)?;
     let mut progress = RunProgress::new(plan.len(), policy, printer);
     let kept = run.to_owned();
-    progress.control.events = keep_events(events, move |_| kept.clone());
-    let batch = run_all(&plan, 1, &progress.control, |_, recording| match events {
-        Events::None => recording.write(run).map(drop).map_err(Into::into),
-        Events::Reclaim | Events::Pages => Ok(()), // It is there already.
+    progress.control.kept = keep_runs(events, move |_| kept.clone());
+    // Simulated runs are there already, real ones come when they have ended.
+    let batch = run_all(&plan, 1, &progress.control, |_, recording| {
+        recording.write(run).map(drop).map_err(Into::into)
     });
     progress.done();
     batch?.into_result()?;

@@ -64,9 +64,11 @@ impl FtraceText {
                 writeln!(self.out, "# inode {inode:x} is {}", one_line(file))
                     .expect("memory takes every write");
             }
-            self.context(event, names);
-            self.printer.print(event, names, &mut self.out);
-            self.out.push('\n');
+            for event in self.printer.folios(event, names) {
+                self.context(&event, names);
+                self.printer.print(&event, names, &mut self.out);
+                self.out.push('\n');
+            }
         }
     }
 
@@ -134,10 +136,31 @@ impl Printer {
         Some((name, self.files))
     }
 
+    /// The event, once for each folio where a kernel's tracepoint is hit for each: a recording has runs of pages.
+    pub(super) fn folios(&mut self, event: &Event, names: &Names) -> impl Iterator<Item = Event> + use<> {
+        let event = *event;
+        let folio = 1_u32 << event.order.unwrap_or(0).min(16);
+        let count = match self.tracepoint(&event, names) {
+            Tracepoint::Filemap | Tracepoint::LruInsertion | Tracepoint::LruActivate => {
+                event.pages.div_ceil(folio).max(1)
+            }
+            _ => 1,
+        };
+        (0..count).map(move |number| {
+            let before = u64::from(number) * u64::from(folio);
+            let page = event.page.map(|page| page.saturating_add(before));
+            Event { page, pages: if count > 1 { folio } else { event.pages }, ..event }
+        })
+    }
+
+    fn tracepoint(&mut self, event: &Event, names: &Names) -> Tracepoint {
+        let of = || Tracepoint::of(names.text(event.event));
+        *self.tracepoints.place(event.event).get_or_insert_with(of)
+    }
+
     /// `NAME: FIELDS`.
     pub(super) fn print(&mut self, event: &Event, names: &Names, out: &mut String) {
-        let name = names.text(event.event);
-        let tracepoint = *self.tracepoints.place(event.event).get_or_insert_with(|| Tracepoint::of(name));
+        let tracepoint = self.tracepoint(event, names);
         let file = event.file.map(|file| (names.text(file), self.inodes.place(file).unwrap_or(0)));
         let about = About { event, names, file };
         let written = match tracepoint {

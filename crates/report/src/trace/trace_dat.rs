@@ -163,9 +163,11 @@ impl TraceDat {
                 self.push(event, names, &file);
             }
             let mut text = std::mem::take(&mut self.text);
-            text.clear();
-            self.printer.print(event, names, &mut text);
-            self.push(event, names, &text);
+            for event in self.printer.folios(event, names) {
+                text.clear();
+                self.printer.print(&event, names, &mut text);
+                self.push(&event, names, &text);
+            }
             self.text = text;
         }
     }
