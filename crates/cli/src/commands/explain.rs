@@ -4,7 +4,7 @@ use lab::explain::{With, recorded};
 use lab::{PlannedRun, view};
 use report::{Explained, Question, explain_json, explain_markdown, explain_text, folded_stacks};
 
-use super::{host_policy, one_backend, request, told_of_runs};
+use super::{host_policy, one_backend, refuse_options_of_runs, request, told_of_runs};
 use crate::args::{ExplainArgs, ExplainFormat};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
@@ -13,7 +13,7 @@ pub(crate) fn explain(args: &ExplainArgs, printer: &Printer) -> Result<(), Failu
     let question = Question { file: args.file.clone(), pages: args.page.clone() };
     let with = match recorded(&args.subject, &question)? {
         Some(with) => {
-            refuse_options_of_runs(args)?;
+            refuse_options_of_runs(&args.subject, args.kernel.is_some(), &args.scenario)?;
             Some(with)
         }
         None => run(args, question, printer)?,
@@ -32,31 +32,6 @@ fn shown(with: &With, args: &ExplainArgs, printer: &Printer) -> String {
         ExplainFormat::Text => explain_text(&explained, &view),
         ExplainFormat::Json => explain_json(&explained),
         ExplainFormat::Md => explain_markdown(&explained, &view),
-    }
-}
-
-/// A recording is what it is: options that describe a run would be without effect.
-fn refuse_options_of_runs(args: &ExplainArgs) -> Result<(), Failure> {
-    let scenario = &args.scenario;
-    let given = [
-        ("--kernel", args.kernel.is_some()),
-        ("--param", !scenario.params.is_empty()),
-        ("--seed", scenario.seed.is_some()),
-        ("--on", !scenario.backends.is_empty()),
-        ("--dry-run", scenario.dry_run),
-        ("--machine", scenario.machine.is_some()),
-        ("--mem", scenario.mem.is_some()),
-        ("--set", !scenario.sysctls.is_empty()),
-    ];
-    let given = given.into_iter().find_map(|(option, given)| given.then_some(option));
-    match given.or(scenario.host.given()) {
-        Some(option) => {
-            let subject = &args.subject;
-            Err(Failure::Usage(format!(
-                "`{option}` is for a run, and `{subject}` is one that was made already"
-            )))
-        }
-        None => Ok(()),
     }
 }
 
