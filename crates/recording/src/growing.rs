@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::event_files::{sync, write_whole};
+use crate::event_files::{file_name, sync, write_whole};
 use crate::files::{self, Files, JSON, SCENARIO};
 use crate::folder::{PartialFolder, read_file};
 use crate::manifest::MANIFEST;
@@ -148,6 +148,9 @@ pub(crate) fn read(folder: &Path) -> Result<Recording, RecordingError> {
     recording.incomplete = true;
     let so_far = match ended {
         Some(at) => format!("this goes up to {:.3} s, where its last complete chunk ends", at as f64 / 1e9),
+        None if folder.join(file_name(0)).is_file() => {
+            "events had reached the disk, and no counters".to_owned()
+        }
         None => "nothing but its scenario had reached the disk".to_owned(),
     };
     let missing = "metrics, samples and waits come at the end of a run and are missing";

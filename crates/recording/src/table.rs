@@ -4,8 +4,8 @@
 //! by a dictionary, floats as they are. No clock, no version of a library and no hash order come into it: the
 //! same table gives the same bytes.
 //!
-//! Left out: nested columns, statistics, several groups of rows. Next: [`crate::files`] and
-//! [`crate::events`], whose tables these are.
+//! Left out: nested columns, statistics, several groups of rows. Next: `files.rs` and `event_files.rs`, whose
+//! tables these are; `packed.rs`, columns whose places in a dictionary are known.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -309,7 +309,7 @@ mod tests {
             let small: Vec<u32> = numbers.iter().map(|number| number % 256).collect();
             let gaps: Vec<i16> = numbers
                 .iter()
-                .flat_map(|number| if number % 2 == 0 { vec![0, 1] } else { vec![1] })
+                .flat_map(|number| if number.is_multiple_of(2) { vec![0, 1] } else { vec![1] })
                 .collect();
             let all = vec![1; numbers.len()];
             for present in [None, Some(all), Some(gaps)] {

@@ -277,7 +277,7 @@ fn counters_are_listed_with_gauges_zones_and_cgroups() {
         "pgscan_kswapd,event,\"sim, real\",/proc/vmstat",
         "zN_ZONE_free,gauge,\"sim, real\",/proc/zoneinfo",
         "cg_PATH_inactive_file,gauge,\"sim, real\",memory.stat",
-        "cg_PATH_events_oom_kill,event,real,memory.events",
+        "cg_PATH_events_oom_kill,event,\"sim, real\",memory.events",
     ] {
         assert!(lines.contains(&line), "{line}");
     }

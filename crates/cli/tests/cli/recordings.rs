@@ -212,7 +212,8 @@ fn a_full_disk_ends_a_run_and_takes_nothing_with_it() {
     exit 1
     ");
     assert_eq!(scene.names(), ["mine"], "there was nothing worth keeping");
-    let middle = limited(&scene, 128, &format!("{RUN} --events pages --out middle -q"));
+    let long = RUN.replace("stream=200M", "stream=800M");
+    let middle = limited(&scene, 128, &format!("{long} --events pages --out middle -q"));
     assert!(middle.contains("error: cannot write `middle.partial/events/0"), "{middle}");
     assert!(middle.contains("; what was recorded up to then is in `middle.partial`\nhint: "), "{middle}");
     assert!(middle.ends_with("exit 1") && scene.path().join("middle.partial/events/00000.parquet").exists());

@@ -347,7 +347,8 @@ mod tests {
         assert_eq!(
             command_of(&kernel().to_toml()).unwrap(),
             "pagetide replay 'my traces/a \"b\".csv' --mem 256M --kernel linux-6.1 --set vm.swappiness=10 \
-             --timing recorded --seed 18446744073709551615 --warmup 10% --trace-format block-csv --unsorted"
+             --timing recorded --seed 18446744073709551615 --interval 20ms \
+             --warmup 10% --trace-format block-csv --unsorted"
         );
         assert_eq!(command_of("workload = \"hot-and-stream\"\n"), None);
     }

@@ -315,7 +315,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
                 mem: (backend != Backend::Host).then_some(Bytes(mem)),
                 sysctls: sysctls.into_iter().map(owned).collect::<BTreeMap<_, _>>(),
                 seed: Seed(seed),
-                interval: (seed % 3 == 0).then(|| units::Nanos::from_millis(1 + seed % 3_600_000)),
+                interval: seed.is_multiple_of(3).then(|| units::Nanos::from_millis(1 + seed % 3_600_000)),
                 backend,
                 guest,
             }
