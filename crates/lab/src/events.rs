@@ -2,7 +2,7 @@
 //!
 //! | event | what its columns say |
 //! |---|---|
-//! | pages of a file | `cgroup` whom they are charged to, `file`, `page` the first, `pages` all, `order` of each folio |
+//! | pages of a file | `cgroup` charged, `file`, `page` the first, `pages` all, `order` of each folio |
 //! | `page_reclaimed`, `page_deactivated`, `page_rotated` | also `by_cgroup` and `priority` of the reclaimer |
 //! | `page_refaulted` | `value`: distance in pages |
 //! | `mm_lru_activate` | what `pgactivate` counts, those that reclaim activates included: these have `by_cgroup` |
@@ -19,6 +19,10 @@
 //!
 //! An event of pages is what became of all of them at one instant, where they lie one behind the other; so there
 //! are `pages` >> `order` folios.
+//!
+//! What has an end has its length by the time of its task, that is with CPU time that it has charged and that
+//! has not passed, as time in sections is; its begin is so much before the end, which may be a little after
+//! that of the `_begin`.
 //!
 //! Left out: the name of a victim, which [`recording::Recording::oom_kills`] has.
 
@@ -141,7 +145,8 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
     }
 
     fn event(&mut self, row: &EventRow, names: &EventNames) -> Option<Event> {
-        let blank = Blank { time_ns: row.at.get(), task: self.task(row.task, names) };
+        let own_ns = row.at.get() + u64::from(row.owed);
+        let blank = Blank { time_ns: row.at.get(), own_ns, task: self.task(row.task, names) };
         Some(match row.what {
             What::FileIs { mapping, file } => {
                 let name = self.names.intern(names.file(file));
@@ -226,7 +231,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 Event { pages: nr_scanned, value: Some(i64::from(nr_deactivated)), ..event }
             }
             TraceEvent::ShrinkSlabStart { nid, memcg, shrinker, scan } => {
-                self.begun.insert((task, Lasting::Shrinker), blank.time_ns);
+                self.begun.insert((task, Lasting::Shrinker), blank.own_ns);
                 let event = blank.event(self.name(Name::ShrinkSlabStart));
                 let event = self.shrunk(event, nid, memcg, scan, names);
                 Event { reason: Some(self.word(shrinker_name(shrinker))), ..event }
@@ -236,10 +241,10 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = self.shrunk(event, nid, memcg, scan, names);
                 let reason = Some(self.word(shrinker_name(shrinker)));
                 let event = Event { reason, value: Some(signed(total_scan)), ..event };
-                self.ended(event, task, Lasting::Shrinker)
+                self.ended(event, blank, task, Lasting::Shrinker)
             }
             TraceEvent::VmscanReclaimBegin { order, memcg } => {
-                self.begun.insert((task, Lasting::Reclaim), blank.time_ns);
+                self.begun.insert((task, Lasting::Reclaim), blank.own_ns);
                 let is_limit = memcg != MemcgId::ROOT.0;
                 let name =
                     if is_limit { Name::VmscanMemcgReclaimBegin } else { Name::VmscanDirectReclaimBegin };
@@ -253,7 +258,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = blank.event(self.name(name));
                 let by_cgroup = Some(self.cgroup(MemcgId(memcg), names));
                 let event = Event { by_cgroup, value: Some(signed(nr_reclaimed)), ..event };
-                self.ended(event, task, Lasting::Reclaim)
+                self.ended(event, blank, task, Lasting::Reclaim)
             }
             TraceEvent::MemcgProtected { memcg, nid, reason, scan } => {
                 let event = blank.event(self.name(Name::MemcgLow));
@@ -297,7 +302,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 lasted(Event { node: Some(nid.0), ..event }, duration * 1000)
             }
             TraceEvent::CompactionBegin { nid, zone: _, order, sync } => {
-                self.begun.insert((task, Lasting::Compaction), blank.time_ns);
+                self.begun.insert((task, Lasting::Compaction), blank.own_ns);
                 let event = blank.event(self.name(Name::CompactionBegin));
                 let reason = Some(self.word(if sync { "sync" } else { "async" }));
                 Event { node: Some(nid.0), order: Some(order.0), reason, ..event }
@@ -306,7 +311,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = blank.event(self.name(Name::CompactionEnd));
                 let (reason, value) = (Some(self.word(status)), Some(signed(moved)));
                 let event = Event { node: Some(nid.0), order: Some(order.0), reason, value, ..event };
-                self.ended(event, task, Lasting::Compaction)
+                self.ended(event, blank, task, Lasting::Compaction)
             }
             TraceEvent::MarkVictim { memcg, target, anon_pages } => {
                 let event = blank.event(self.name(Name::OomKill));
@@ -366,10 +371,10 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
         }
     }
 
-    /// What ends now lasted since it was begun.
-    fn ended(&mut self, event: Event, task: TaskId, what: Lasting) -> Event {
+    /// What ends now lasted since it was begun, by the time of its task.
+    fn ended(&mut self, event: Event, blank: Blank, task: TaskId, what: Lasting) -> Event {
         match self.begun.remove(&(task, what)) {
-            Some(begin) => lasted(event, event.time_ns - begin),
+            Some(begin) => lasted(event, (blank.own_ns - begin).min(event.time_ns)),
             None => event,
         }
     }
@@ -439,6 +444,8 @@ impl<F> Translator<F> {
 #[derive(Clone, Copy)]
 struct Blank {
     time_ns: u64,
+    /// The time as the task has it: with what it owes.
+    own_ns: u64,
     task: Option<NameId>,
 }
 

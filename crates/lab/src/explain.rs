@@ -3,7 +3,7 @@
 //! How it is told is `pagetide-report`'s. Next: [`crate::folders`] for folders of recordings.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use workload::scenario::{Backend, Scenario};
 
 use crate::batch::{Control, PlannedRun, RunEvent, run_all};
 use crate::error::LabError;
-use crate::folders::recordings_in;
 use crate::names::Names;
 use crate::replay::is_replay;
 use crate::resolve::shell_quoted;
 use crate::simulate::simulate_with_events;
+use crate::trace::one_recording;
 
 /// A recording with what its explanation needs beside it.
 #[derive(Debug)]
@@ -34,22 +34,21 @@ pub struct With {
     pub with_events: Option<String>,
 }
 
-/// The recordings in the folder `subject`, or itself; `None` where that is not a folder but something to run.
+/// The recording that `subject` is, or the only one in that folder; `None` where it is no folder but something to
+/// run.
 ///
 /// # Errors
-/// A folder that is no recording and has none, or cannot be read; a question that it cannot answer.
-pub fn recordings(subject: &str, question: &Question) -> Result<Option<Vec<With>>, LabError> {
-    let folder = PathBuf::from(subject);
+/// A folder that is no recording, has none or several, or cannot be read; a question that it cannot answer.
+pub fn recorded(subject: &str, question: &Question) -> Result<Option<With>, LabError> {
+    let folder = Path::new(subject);
     if !folder.is_dir() {
         return Ok(None);
     }
-    let read = |path: PathBuf| {
-        let recording = Recording::read(&path)?;
-        let with_events = with_events(&path, &recording);
-        let events = EventReader::open(&path)?.map(|events| digested(events, question)).transpose()?;
-        answered(With { recording, events, with_events }, question)
-    };
-    recordings_in(&folder)?.into_iter().map(read).collect::<Result<_, _>>().map(Some)
+    let path = one_recording(folder)?;
+    let recording = Recording::read(&path)?;
+    let with_events = with_events(&path, &recording);
+    let events = EventReader::open(&path)?.map(|events| digested(events, question)).transpose()?;
+    answered(With { recording, events, with_events }, question).map(Some)
 }
 
 /// What the events of a recording say, read chunk by chunk.

@@ -118,7 +118,7 @@ pub fn judge(groups: &[Group<'_>], view: &View, limits: &[Limit]) -> Result<Vec<
 pub fn failure(judged: &[Judged]) -> Option<FailIfError> {
     let failed = judged.iter().filter(|judged| judged.outcome.fails());
     let told: Vec<String> = failed.map(Judged::told).collect();
-    (!told.is_empty()).then(|| FailIfError::Crossed { failed: told.len(), total: judged.len(), told })
+    (!told.is_empty()).then_some(FailIfError::Crossed { failed: told.len(), total: judged.len(), told })
 }
 
 fn limit(text: &str) -> Result<Limit, FailIfError> {

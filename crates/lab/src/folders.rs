@@ -63,6 +63,8 @@ pub struct Loaded {
     pub command: String,
     /// The recordings, in the order of their folders' names; labelled as the column.
     pub recordings: Vec<Recording>,
+    /// Their folders.
+    pub folders: Vec<PathBuf>,
 }
 
 impl Loaded {
@@ -114,12 +116,15 @@ pub fn load(folders: &[PathBuf]) -> Result<SideBySide, LabError> {
                 column.recorded == recording.label && column.keys == keys
             };
             match read[begin..].iter_mut().find(own) {
-                Some((_, loaded)) => loaded.recordings.push(recording),
+                Some((_, loaded)) => {
+                    loaded.recordings.push(recording);
+                    loaded.folders.push(path);
+                }
                 None => {
                     let recorded = recording.label.clone();
                     let folder = folder.display().to_string();
                     let (label, command) = (recorded.clone(), command_of(&path, &recording));
-                    let loaded = Loaded { label, command, recordings: vec![recording] };
+                    let loaded = Loaded { label, command, recordings: vec![recording], folders: vec![path] };
                     read.push((Column { recorded, folder, keys }, loaded));
                 }
             }
@@ -149,7 +154,7 @@ pub fn load(folders: &[PathBuf]) -> Result<SideBySide, LabError> {
 fn of_unfinished(path: &Path, recording: &Recording) -> String {
     let seconds = recording.series.times_ns().last().unwrap_or(0) as f64 / 1e9;
     format!(
-        "`{}` is of a run that did not end: it goes up to {seconds:.1} s and has no metrics",
+        "`{}` is of a run that did not end: it goes up to {seconds:.3} s and has no metrics",
         path.display()
     )
 }

@@ -86,7 +86,7 @@ pub fn read(arguments: &[String], operation: &str) -> Result<Vec<Run>, LabError>
 fn argument_runs(argument: &str, operation: &str) -> Result<Vec<Run>, LabError> {
     let named = argument.split_once('=').filter(|(name, _)| !name.is_empty() && !name.contains('/'));
     if let Some((name, list)) = named {
-        let numbers: Option<Vec<f64>> = list.split(',').map(|text| number(text)).collect();
+        let numbers: Option<Vec<f64>> = list.split(',').map(number).collect();
         if let Some(samples) = numbers.filter(|_| !Path::new(list).exists()) {
             return Ok(vec![one_run(name, operation, samples)]);
         }

@@ -8,17 +8,44 @@ use std::path::{Path, PathBuf};
 use mm::Version;
 use mm::version::feature::Feature;
 use recording::Recording;
+use report::heat::Heat;
 use report::html::{Counts, Factors, MARKS_OF_OURS, Page, Story, StoryLine, StoryPanel, Tells};
 use report::{Group, View};
 
 use crate::ablate::FEATURES_MAX;
 use crate::error::LabError;
+use crate::folders::Loaded;
+use crate::heat::heat;
 use crate::resolve::shell_quoted;
 use crate::trace::{new_file_beside, unwritable};
 use crate::view::view;
 
-/// The page of `groups`; `command` makes it again.
-pub fn page<'a>(groups: &'a [Group<'a>], warnings: Vec<String>, command: String) -> Page<'a> {
+/// Where memory was warm in the first run of each column: the one with the lowest seed.
+///
+/// # Errors
+/// Events that cannot be read.
+pub fn heats(columns: &[Loaded]) -> Result<Vec<Option<Heat>>, LabError> {
+    let of_column = |loaded: &Loaded| {
+        let runs = loaded.recordings.iter().zip(&loaded.folders);
+        runs.min_by_key(|(run, _)| run.seed).map_or(Ok(None), |(run, folder)| heat(folder, run))
+    };
+    columns.iter().map(of_column).collect()
+}
+
+/// A column of a page, whose command is the recording's own where it has one: it names no folder.
+pub fn group(loaded: &Loaded) -> Group<'_> {
+    let own = loaded.recordings.first().map(|run| run.command.clone()).filter(|command| !command.is_empty());
+    let group = loaded.group();
+    Group { command: own.unwrap_or_else(|| group.command.clone()), ..group }
+}
+
+/// The page of `groups`, whose heat is `heats`; `command` makes it again.
+pub fn page<'a>(
+    groups: &'a [Group<'a>],
+    heats: Vec<Option<Heat>>,
+    warnings: Vec<String>,
+    command: String,
+) -> Page<'a> {
     let recordings = || groups.iter().flat_map(|group| group.recordings.iter().copied());
     let workload = recordings().next().map_or("", |recording: &Recording| &recording.workload);
     let view: View = view(recordings(), 80, false, warnings);
@@ -27,6 +54,7 @@ pub fn page<'a>(groups: &'a [Group<'a>], warnings: Vec<String>, command: String)
         view,
         question: question(workload, groups),
         story: story(workload),
+        heats,
         factors: factors(groups),
         made_by: format!("pagetide {}", env!("CARGO_PKG_VERSION")),
         command,

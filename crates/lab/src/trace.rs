@@ -59,17 +59,18 @@ pub fn write_trace(
 ) -> Result<TraceWritten, LabError> {
     let folder = one_recording(folder)?;
     let recording = Recording::read(&folder)?;
-    let events = EventReader::open(&folder)?;
-    if events.is_none() && format == TraceFormat::Ftrace {
+    if EventReader::open(&folder)?.is_none() && format != TraceFormat::Perfetto {
         return Err(LabError::NoEvents(folder));
     }
     match sink {
-        TraceSink::Stream(out) => written(&recording, events, format, out, |source| unwritable(None, source)),
+        TraceSink::Stream(out) => {
+            written(&folder, &recording, format, out, |source| unwritable(None, source))
+        }
         TraceSink::File(path) => {
             check_new_file(path)?;
             let failed = |source| unwritable(Some(path), source);
             let mut file = new_file_beside(path).map_err(failed)?;
-            let done = written(&recording, events, format, file.as_file_mut(), failed)?;
+            let done = written(&folder, &recording, format, file.as_file_mut(), failed)?;
             file.as_file().sync_all().map_err(failed)?;
             file.persist_noclobber(path).map_err(|error| match error.error.kind() {
                 io::ErrorKind::AlreadyExists => LabError::FileExists(path.to_owned()),
@@ -78,6 +79,15 @@ pub fn write_trace(
             Ok(done)
         }
     }
+}
+
+/// A folder for the recording of a run that is made for its trace only; removed when dropped.
+///
+/// # Errors
+/// The system refuses.
+pub fn scratch() -> Result<tempfile::TempDir, LabError> {
+    tempfile::tempdir()
+        .map_err(|source| LabError::Unwritable { what: "to a folder for temporary files".to_owned(), source })
 }
 
 /// Refuses a file that is there already: to be asked before a long run, not after it.
@@ -108,28 +118,44 @@ pub(crate) fn unwritable(path: Option<&Path>, source: io::Error) -> LabError {
 }
 
 fn written(
+    folder: &Path,
     recording: &Recording,
-    events: Option<EventReader>,
     format: TraceFormat,
     out: &mut dyn Write,
     failed: impl Fn(io::Error) -> LabError,
 ) -> Result<TraceWritten, LabError> {
-    let mut done = TraceWritten { bytes: 0, events: 0, has_events: events.is_some() };
-    let mut trace = RunTrace::new(format, recording, done.has_events);
-    let mut flush = |trace: &mut RunTrace| {
-        let bytes = trace.take();
-        done.bytes += bytes.len() as u64;
-        out.write_all(&bytes).map_err(&failed)
-    };
-    flush(&mut trace)?;
-    if let Some(mut reader) = events {
+    let has_events = EventReader::open(folder)?.is_some();
+    let mut trace = RunTrace::new(format, recording, has_events);
+    if trace.sees_all_first() {
+        show(folder, &mut trace, |_| Ok(()))?;
+        trace = trace.again(recording);
+    }
+    let mut bytes = 0;
+    let events = show(folder, &mut trace, |part| {
+        bytes += part.len() as u64;
+        out.write_all(&part).map_err(&failed)
+    })?;
+    out.flush().map_err(failed)?;
+    Ok(TraceWritten { bytes, events, has_events })
+}
+
+/// Shows all events to `trace` and hands on what it writes; returns how many there are.
+fn show(
+    folder: &Path,
+    trace: &mut RunTrace,
+    mut sink: impl FnMut(Vec<u8>) -> Result<(), LabError>,
+) -> Result<u64, LabError> {
+    let mut events = 0;
+    sink(trace.take())?;
+    if let Some(mut reader) = EventReader::open(folder)? {
         while let Some(chunk) = reader.next() {
             let chunk = chunk?;
-            done.events += chunk.events.len() as u64;
+            events += chunk.events.len() as u64;
             trace.events(&chunk, reader.names());
-            flush(&mut trace)?;
+            sink(trace.take())?;
         }
     }
-    out.flush().map_err(failed)?;
-    Ok(done)
+    trace.finish();
+    sink(trace.take())?;
+    Ok(events)
 }

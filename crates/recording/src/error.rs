@@ -53,7 +53,7 @@ pub enum RecordingError {
         partial: Option<PathBuf>,
     },
     /// The folder holds something else.
-    #[error("`{}` holds no recording: it has no `{}`", path.display(), crate::MANIFEST)]
+    #[error("`{}` holds no recording: it has no `{}` of one", path.display(), crate::MANIFEST)]
     Foreign {
         /// The folder.
         path: PathBuf,

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use parquet::data_type::ByteArray;
 
 use crate::manifest::Listed;
+use crate::packed::Dictionary;
 use crate::table::{self, Cells, Column, spread};
 use crate::{Chunk, Event, NameId, Names, RecordingError};
 
@@ -194,45 +195,76 @@ impl Iterator for EventReader {
 // ---- rows to columns and back
 
 fn columns(events: &[Event], texts: &[ByteArray]) -> Vec<Column> {
-    let text = |name, of: fn(&Event) -> Option<NameId>| {
-        let given = events.iter().filter_map(of).map(|id| texts[id.index()].clone()).collect();
-        Column::with_gaps(
-            name,
-            Cells::Text(given),
-            events.iter().map(|event| of(event).is_some().into()).collect(),
-        )
-    };
-    let small = |name, of: fn(&Event) -> Option<u8>| {
-        let given = events.iter().filter_map(of).map(i32::from).collect();
-        Column::with_gaps(
-            name,
-            Cells::U8(given),
-            events.iter().map(|event| of(event).is_some().into()).collect(),
-        )
-    };
-    let page: Vec<u64> = events.iter().filter_map(|event| event.page).collect();
-    let has_page = events.iter().map(|event| event.page.is_some().into()).collect();
-    let value = events.iter().filter_map(|event| event.value).collect();
-    let has_value = events.iter().map(|event| event.value.is_some().into()).collect();
+    let rows = || events.iter();
     vec![
-        Column::of_u64("time_ns", events.iter().map(|event| event.time_ns)),
-        Column::of_u64("duration_ns", events.iter().map(|event| event.duration_ns)),
-        Column::new(
-            "event",
-            Cells::Text(events.iter().map(|event| texts[event.event.index()].clone()).collect()),
+        Column::of_u64("time_ns", rows().map(|event| event.time_ns)),
+        Column::of_u64("duration_ns", rows().map(|event| event.duration_ns)),
+        Column { present: None, ..named("event", texts, rows().map(|event| Some(event.event))) },
+        named("task", texts, rows().map(|event| event.task)),
+        named("cgroup", texts, rows().map(|event| event.cgroup)),
+        named("by_cgroup", texts, rows().map(|event| event.by_cgroup)),
+        named("file", texts, rows().map(|event| event.file)),
+        named("reason", texts, rows().map(|event| event.reason)),
+        Column {
+            present: Some(rows().map(|event| event.page.is_some().into()).collect()),
+            ..Column::of_u64("page", rows().filter_map(|event| event.page))
+        },
+        Column::new("pages", Cells::U32(rows().map(|event| event.pages.cast_signed()).collect())),
+        small("node", rows().map(|event| event.node)),
+        small("priority", rows().map(|event| event.priority)),
+        small("order", rows().map(|event| event.order)),
+        Column::with_gaps(
+            "value",
+            Cells::I64(rows().filter_map(|event| event.value).collect()),
+            rows().map(|event| event.value.is_some().into()).collect(),
         ),
-        text("task", |event| event.task),
-        text("cgroup", |event| event.cgroup),
-        text("by_cgroup", |event| event.by_cgroup),
-        text("file", |event| event.file),
-        text("reason", |event| event.reason),
-        Column { present: Some(has_page), ..Column::of_u64("page", page.into_iter()) },
-        Column::new("pages", Cells::U32(events.iter().map(|event| event.pages.cast_signed()).collect())),
-        small("node", |event| event.node),
-        small("priority", |event| event.priority),
-        small("order", |event| event.order),
-        Column::with_gaps("value", Cells::I64(value), has_value),
     ]
+}
+
+/// A column of names, none of whose texts is looked at.
+fn named(name: &str, texts: &[ByteArray], ids: impl Iterator<Item = Option<NameId>>) -> Column {
+    let mut chosen = Chosen::new(texts.len());
+    let places: Vec<usize> = ids.filter_map(|id| chosen.take(id.map(NameId::index))).collect();
+    let dictionary = places.into_iter().map(|place| texts[place].clone()).collect();
+    chosen.column(name, Dictionary::Text(dictionary))
+}
+
+/// A column of small numbers.
+fn small(name: &str, numbers: impl Iterator<Item = Option<u8>>) -> Column {
+    let mut chosen = Chosen::new(256);
+    let places: Vec<usize> = numbers.filter_map(|number| chosen.take(number.map(usize::from))).collect();
+    let dictionary = places.into_iter().map(|place| place as i32).collect();
+    chosen.column(name, Dictionary::U8(dictionary))
+}
+
+/// Numbers into a dictionary of what came up, in the order in which it did.
+struct Chosen {
+    /// For each cell that there may be, its place in the dictionary.
+    places: Vec<Option<u32>>,
+    entries: u32,
+    numbers: Vec<u32>,
+    present: Vec<i16>,
+}
+
+impl Chosen {
+    fn new(cells: usize) -> Self {
+        Self { places: vec![None; cells], entries: 0, numbers: Vec::new(), present: Vec::new() }
+    }
+
+    /// Takes the next row's cell; returns it if it is new in the dictionary.
+    fn take(&mut self, cell: Option<usize>) -> Option<usize> {
+        self.present.push(cell.is_some().into());
+        let place = &mut self.places[cell?];
+        let is_new = place.is_none();
+        let number = *place.get_or_insert(self.entries);
+        self.entries += u32::from(is_new);
+        self.numbers.push(number);
+        cell.filter(|_| is_new)
+    }
+
+    fn column(self, name: &str, dictionary: Dictionary) -> Column {
+        Column::with_gaps(name, Cells::Chosen(dictionary, self.numbers), self.present)
+    }
 }
 
 /// The rows; an error is the column that cannot be read.

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::files::{Files, JSON};
-use crate::manifest::{MANIFEST, Manifest};
+use crate::manifest::{MANIFEST, Manifest, TITLE};
 use crate::{ContentHash, Recording, RecordingError, growing};
 
 impl Recording {
@@ -68,6 +68,10 @@ pub(crate) fn manifest(folder: &Path) -> Result<Option<Manifest>, RecordingError
     }
     let path = folder.join(MANIFEST);
     match read_file(&path) {
+        // Other programs have files of that name, too.
+        Ok(bytes) if !bytes.starts_with(TITLE.as_bytes()) && !folder.join(JSON).is_file() => {
+            Err(RecordingError::Foreign { path: folder.to_owned() })
+        }
         Ok(bytes) => Manifest::decode(&bytes, &path).map(Some),
         Err(RecordingError::Missing { .. }) if growing::is_one(folder) => Ok(None),
         Err(RecordingError::Missing { .. }) if !folder.join(JSON).is_file() => {

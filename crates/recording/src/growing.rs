@@ -147,7 +147,7 @@ pub(crate) fn read(folder: &Path) -> Result<Recording, RecordingError> {
     }
     recording.incomplete = true;
     let so_far = match ended {
-        Some(at) => format!("this goes up to {:.1} s, where its last complete chunk ends", at as f64 / 1e9),
+        Some(at) => format!("this goes up to {:.3} s, where its last complete chunk ends", at as f64 / 1e9),
         None => "nothing but its scenario had reached the disk".to_owned(),
     };
     let missing = "metrics, samples and waits come at the end of a run and are missing";
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(read.series.columns, ["cg_A_file", "nr_free_pages", "pgscan_kswapd"]);
         let rows = [(0, [0, 13, 13]), (200, [209, 213, 213]), (400, [409, 413, 413])];
         assert_eq!(read.series.rows, rows.map(|(time, row)| (time, row.to_vec())));
-        insta::assert_snapshot!(read.notes[0], @"the run did not end: this goes up to 0.0 s, where its last complete chunk ends; metrics, samples and waits come at the end of a run and are missing");
+        insta::assert_snapshot!(read.notes[0], @"the run did not end: this goes up to 0.000 s, where its last complete chunk ends; metrics, samples and waits come at the end of a run and are missing");
         let error = Recording::read(&parent.path().join("first")).unwrap_err();
         let told = error.to_string().replace(&parent.path().display().to_string(), "P");
         insta::assert_snapshot!(format!("{told}\n{}", error.hint()), @"

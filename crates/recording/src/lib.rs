@@ -19,6 +19,7 @@ pub mod growing;
 mod manifest;
 mod number;
 mod old;
+mod packed;
 pub mod series;
 mod table;
 pub mod waits;

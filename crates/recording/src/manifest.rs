@@ -16,7 +16,7 @@ use crate::{RecordingError, SCHEMA, SCHEMA_OLDEST};
 /// Name of the file.
 pub const MANIFEST: &str = "MANIFEST";
 /// Its first line.
-const TITLE: &str = "pagetide recording";
+pub(crate) const TITLE: &str = "pagetide recording";
 /// What the last line begins with, and the one before the events.
 const CONTENT: &str = "content";
 

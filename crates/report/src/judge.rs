@@ -3,10 +3,10 @@
 //! Rules. Several runs a side are judged by [`stats::shift`], paired where both sides have the same seeds: an
 //! exact permutation test, a bootstrap where runs are many, a t test where they are too few for either;
 //! intervals and verdicts both hold at 95 % over all tests of a table together (Bonferroni). Where every run of
-//! both sides gave the same number there is no spread to test against, and chance was not seen at work: the difference is judged by its size, as that of one
-//! simulated run a side is, which is exact for its seed. One run of a real kernel a side tells
-//! nothing about its spread: no verdict. A measure that a side lacks is said to be so, and why. A
-//! difference that is smaller than what the model resolves gets no other word.
+//! both sides gave the same number there is no spread to test against, and chance was not seen at work: the
+//! difference is judged by its size, as that of one simulated run a side is, which is exact for its seed. One run
+//! of a real kernel a side tells nothing about its spread: no verdict. A measure that a side lacks is said to be
+//! so, and why. A difference that is smaller than what the model resolves gets no other word.
 //!
 //! Next: [`crate::compared`], which counts the tests of a table.
 
@@ -210,10 +210,11 @@ impl TestsTold {
             Method::Bootstrap => "bootstrap",
         };
         let assumed = methods.contains(&Method::T).then(|| {
-            let needed = needed(paired, family.level_of_each(LEVEL));
-            format!(
-                "a t test takes the mean over runs for normal; {needed} runs a side are enough to test without that"
-            )
+            let enough = match needed(paired, family.level_of_each(LEVEL)) {
+                Some(needed) => format!("{needed} runs a side are enough to test without that"),
+                None => "so many tests at once are not made without that".to_owned(),
+            };
+            format!("a t test takes the mean over runs for normal; {enough}")
         });
         let methods = methods.iter().map(name).collect::<Vec<_>>().join(" or ");
         Some(Self { paired, methods, assumed })

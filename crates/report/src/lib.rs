@@ -1,11 +1,11 @@
 //! Recordings to text that people and programs read: tables, Markdown, JSON, CSV.
 //!
-//! Start with [`run_text`] (one run) and [`compare_text`] (several, the first is the baseline);
-//! both are views of the same recordings as [`to_json`], [`to_csv`] and [`to_markdown`]. A [`View`]
-//! says how wide, how much, and which measures matter most; a plain width stands for one that has
-//! all metrics and no more.
-//! [`html::Page`] is the page to look at, with figures. [`mmtests_text`] is the table of the field's reference suite. [`measure`] knows which way of
-//! a measure is the good one; [`number`] writes numbers with as many digits as they deserve.
+//! Start with [`run_text`] (one run) and [`compare_text`] (several, the first is the baseline); both are
+//! views of the same recordings as [`to_json`], [`to_csv`] and [`to_markdown`]. A [`View`] says how wide, how
+//! much, and which measures matter most; a plain width stands for one that has all metrics and no more.
+//! [`html::Page`] is the page to look at, with figures. [`mmtests_text`] is the table of the field's
+//! reference suite. [`measure`] knows which way of a measure is the good one; [`number`] writes numbers with
+//! as many digits as they deserve.
 //!
 //! Deliberately absent: I/O (every function returns a `String`), colour, clocks, and any
 //! knowledge of how a recording was made. The same recordings give the same text.

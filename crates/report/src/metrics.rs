@@ -47,7 +47,7 @@ pub fn metrics_markdown(recordings: &[&Recording], view: impl Into<View>) -> Res
     Ok(text + &separated(notes_markdown(recordings)))
 }
 
-fn metrics_table(recordings: &[&Recording], measures: &[Measure]) -> Table {
+pub(crate) fn metrics_table(recordings: &[&Recording], measures: &[Measure]) -> Table {
     let values = |measure: &Measure| -> Vec<Option<f64>> {
         recordings.iter().map(|recording| measure.value(recording)).collect()
     };

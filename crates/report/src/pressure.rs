@@ -132,8 +132,8 @@ fn percent(percent: f64) -> String {
     }
 }
 
-/// `{"some": {"total_seconds", "percent", "avg10_max"}, "full": ..., "cgroups": {PATH: {"some", "full"}}}`, `null` where it
-/// was not told. A cgroup's are since it was made.
+/// `{"some": {"total_seconds", "percent", "avg10_max"}, "full": ..., "cgroups": {PATH: {"some", "full"}}}`,
+/// `null` where it was not told. A cgroup's are since it was made.
 pub(crate) fn pressure_json(recording: &Recording) -> Value {
     let kind = |stalled: Stalled| {
         json!({

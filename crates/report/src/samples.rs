@@ -13,10 +13,10 @@ use stats::mmtests::Better;
 use stats::mmtests_table::{Run, operations};
 use stats::multiple::Family;
 use stats::percentile::of_samples;
-use stats::{shift, shift_of_rates};
+use stats::{shift, shift_of_rates, welch_t_test};
 
 use crate::judge::{LEVEL, TestsTold, method_name};
-use crate::number::{SMALL_PERCENT, percent_with_interval, plain, signed_percent};
+use crate::number::{SMALL_PERCENT, percent_with_interval, plain, signed, signed_percent};
 use crate::table::{Align, Table, clean};
 use crate::wrap::paragraph;
 
@@ -68,7 +68,7 @@ impl<'a> Row<'a> {
         match self.change {
             None if self.is_base => String::new(),
             None => "-".to_owned(),
-            Some(d) if self.base == Some(0.0) => format!("{}", plain(d.difference)),
+            Some(d) if self.base == Some(0.0) => signed(d.difference),
             Some(d) if d.low == d.high => signed_percent(self.percent(d.difference)),
             Some(d) if !(d.low.is_finite() && d.high.is_finite()) => {
                 signed_percent(self.percent(d.difference))
@@ -88,13 +88,15 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn of(runs: &'a [Run], better: &dyn Fn(&str) -> Better) -> Self {
-        let with_level = |level: f64| -> Vec<Row<'a>> {
-            let all = operations(runs).into_iter();
-            all.flat_map(|operation| rows_of(runs, operation, better(operation), level)).collect()
-        };
-        let varies = |row: &&Row<'_>| row.change.is_some_and(|d| d.low != d.high);
-        let family = Family { tests: with_level(LEVEL).iter().filter(varies).count() };
-        Self { rows: with_level(family.level_of_each(LEVEL)), family }
+        let operations = operations(runs);
+        // Which are tested does not depend on how many there are.
+        let tests = operations.iter().flat_map(|operation| {
+            runs[1..].iter().filter(|run| varies(runs[0].samples(operation), run.samples(operation)))
+        });
+        let family = Family { tests: tests.count() };
+        let level = family.level_of_each(LEVEL);
+        let rows = |operation: &'a str| rows_of(runs, operation, better(operation), level);
+        Self { rows: operations.into_iter().flat_map(rows).collect(), family }
     }
 
     fn footer(&self) -> Vec<String> {
@@ -198,6 +200,11 @@ fn rows_of<'a>(runs: &'a [Run], operation: &'a str, better: Better, level: f64) 
             }
         })
         .collect()
+}
+
+/// Whether there is a spread to test a difference against.
+fn varies(base: &[f64], new: &[f64]) -> bool {
+    welch_t_test(base, new, LEVEL).is_some_and(|found| found.low != found.high)
 }
 
 fn mean_of(samples: &[f64], is_rate: bool) -> Option<f64> {

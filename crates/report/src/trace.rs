@@ -4,7 +4,8 @@
 //! Both take events chunk by chunk, each by itself, and hand over what they have written after each, so that
 //! memory does not grow with the run. The same recording gives the same bytes. [`perfetto`] draws what a recording
 //! tells of the whole run, [`events`] what each event is on it; [`packets`] and [`proto`] are how it is written,
-//! [`counters`] which unit a counter has. [`ftrace`] is the text, [`tracepoints`] how a kernel prints an event.
+//! [`counters`] which unit a counter has. [`ftrace`] is the text, [`tracepoints`] how a kernel prints an event,
+//! [`trace_dat`] the same for `trace-cmd`.
 
 mod counters;
 mod events;
@@ -12,6 +13,7 @@ mod ftrace;
 mod packets;
 mod perfetto;
 mod proto;
+mod trace_dat;
 mod tracepoints;
 
 use std::collections::BTreeMap;
@@ -20,6 +22,7 @@ use recording::{Chunk, NameId, Names, Recording};
 
 use ftrace::FtraceText;
 use perfetto::PerfettoTrace;
+use trace_dat::TraceDat;
 
 /// For whom a trace is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub enum TraceFormat {
     Perfetto,
     /// The text of a kernel's `trace` file.
     Ftrace,
+    /// A `trace.dat`, which `trace-cmd report` and KernelShark open.
+    TraceDat,
 }
 
 /// A trace that is being written.
@@ -41,6 +46,7 @@ pub struct RunTrace(Inner);
 enum Inner {
     Perfetto(Box<PerfettoTrace>),
     Ftrace(FtraceText),
+    TraceDat(Box<TraceDat>),
 }
 
 impl RunTrace {
@@ -49,7 +55,30 @@ impl RunTrace {
         Self(match format {
             TraceFormat::Perfetto => Inner::Perfetto(Box::new(PerfettoTrace::new(recording, has_events))),
             TraceFormat::Ftrace => Inner::Ftrace(FtraceText::new(recording)),
+            TraceFormat::TraceDat => Inner::TraceDat(Box::new(TraceDat::new(recording))),
         })
+    }
+
+    /// Whether it has to see all events before it can write the first: then it is shown them, what it hands over
+    /// is thrown away, and [`RunTrace::again`] is shown them once more.
+    pub const fn sees_all_first(&self) -> bool {
+        matches!(self.0, Inner::TraceDat(_))
+    }
+
+    /// The trace of the same `recording`, now that all events are known.
+    #[must_use]
+    pub fn again(self, recording: &Recording) -> Self {
+        match self.0 {
+            Inner::TraceDat(trace) => Self(Inner::TraceDat(Box::new(trace.again(recording)))),
+            other => Self(other),
+        }
+    }
+
+    /// There are no more events.
+    pub fn finish(&mut self) {
+        if let Inner::TraceDat(trace) = &mut self.0 {
+            trace.finish();
+        }
     }
 
     /// Adds events, which follow those of the chunk before; `names` are all names so far.
@@ -57,6 +86,7 @@ impl RunTrace {
         match &mut self.0 {
             Inner::Perfetto(trace) => trace.events(chunk, names),
             Inner::Ftrace(text) => text.events(chunk, names),
+            Inner::TraceDat(trace) => trace.events(chunk, names),
         }
     }
 
@@ -65,6 +95,7 @@ impl RunTrace {
         match &mut self.0 {
             Inner::Perfetto(trace) => trace.take(),
             Inner::Ftrace(text) => text.take(),
+            Inner::TraceDat(trace) => trace.take(),
         }
     }
 }
@@ -123,6 +154,13 @@ impl Threads {
         };
         self.known.insert(name.to_owned(), thread);
         thread
+    }
+}
+
+impl Threads {
+    /// All names with their numbers.
+    fn names(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.known.iter().map(|(name, thread)| (name.as_str(), thread.tid))
     }
 }
 

@@ -20,10 +20,11 @@
 //! event: a change or a reading later than it was due does its work first, with the states that have been since.
 //!
 //! Source: `kernel/sched/psi.c` of 6.12 (`psi_group_change`, `test_states`, `collect_percpu_times`,
-//! `update_averages`, `calc_avgs`, `psi_show`), `include/linux/sched/loadavg.h` (`calc_load`). Every simulated kernel is
-//! measured so, also those before 4.20, which have none; up to 5.11 `full` of a CPU that reclaims was sampled by
-//! ticks. Left out: pressure of CPU and I/O, triggers, the time that a request of such pages takes to be sent. CPU time that is
-//! charged and has not passed counts where it was charged, as with sections.
+//! `update_averages`, `calc_avgs`, `psi_show`), `include/linux/sched/loadavg.h` (`calc_load`). Every
+//! simulated kernel is measured so, also those before 4.20, which have none; up to 5.11 `full` of a CPU that
+//! reclaims was sampled by ticks. Left out: pressure of CPU and I/O, triggers, the time that a request of
+//! such pages takes to be sent. CPU time that is charged and has not passed counts where it was charged, as
+//! with sections.
 //!
 //! [`Machine::stall`]: kernel::machine::Machine::stall
 

@@ -25,7 +25,7 @@ use crate::sample::{PhaseSample, Sampler};
 use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::system::SimSystem;
-use crate::trace::{EventNames, EventRow, Sink as EventSink};
+use crate::trace::Sink as EventSink;
 use crate::wait::Stall;
 
 /// What runs.
@@ -196,7 +196,7 @@ pub fn run(
 pub struct Watch {
     /// Samples of all counters, chunk by chunk; the last rows are in the result only.
     pub samples: Option<SampleSink>,
-    /// Events of this detail, as [`run_traced`] hands them.
+    /// Rows of the events of this detail, from boot to the instant at which the program has ended.
     pub events: Option<(Detail, EventSink)>,
 }
 
@@ -214,36 +214,36 @@ pub fn run_watched(
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     simulation.stop_on(stop);
     simulation.on_progress(progress);
+    if let Some(events) = events {
+        return run_telling(spec, simulation, samples, events);
+    }
+    let kernel = boot_kernel(spec, &simulation, NoTrace)?;
     let program = spec.program.clone();
-    let Some((detail, sink)) = events else {
-        let kernel = boot_kernel(spec, &simulation, NoTrace)?;
-        return run_program(spec, simulation, kernel, samples, |system| program.run(system));
-    };
+    run_program(spec, simulation, kernel, samples, |system| program.run(system))
+}
+
+/// A run with a kernel that tells, whose machine has just been built.
+///
+/// It is no part of [`run_watched`], so that this kernel is compiled here, and the one that tells nothing with its
+/// caller: where both are together, functions that were inlined at their only call have two, and runs without
+/// events lose 2.7 %.
+#[inline(never)]
+fn run_telling(
+    spec: &SimRun,
+    simulation: Simulation,
+    samples: Option<SampleSink>,
+    (detail, sink): (Detail, EventSink),
+) -> Result<SimResult, SimError> {
     let machine = simulation.machine();
     let trace = machine.trace(detail, sink);
     let kernel = boot_kernel(spec, &simulation, trace)?;
     for disk in 0..machine.device_count().max(1) {
         machine.name_mapping(kernel.device_mapping(disk), &device_name(disk));
     }
+    let program = spec.program.clone();
     let result = run_program(spec, simulation, kernel, samples, |system| program.run(system));
     end_events(&machine);
     result
-}
-
-/// As [`run`], and hands rows of the events of this detail to `sink`, chunk by chunk, from boot to the instant at
-/// which the program has ended. The result is the same as without.
-///
-/// # Errors
-/// See [`SimError`].
-pub fn run_traced(
-    spec: &SimRun,
-    stop: Arc<AtomicBool>,
-    progress: impl FnMut(Progress) + 'static,
-    detail: Detail,
-    sink: impl FnMut(&[EventRow], &EventNames) + 'static,
-) -> Result<SimResult, SimError> {
-    let events = Some((detail, Box::new(sink) as EventSink));
-    run_watched(spec, stop, progress, Watch { events, ..Watch::default() })
 }
 
 /// What rows call the block device `disk` as a file.

@@ -260,8 +260,8 @@ fn slab_columns<T: Trace>(kernel: &Kernel<Sim, T>) -> Vec<(String, u64)> {
 }
 
 /// `memory.stat` of every cgroup but the root, by path, with `memory.current` as `current`, `memory.events`
-/// as `events_low` and so on, `memory.pressure`, and what it is protected by and limited to in bytes under the names of the files
-/// (no limit is none); `flush` as reading `memory.stat` does.
+/// as `events_low` and so on, `memory.pressure`, and what it is protected by and limited to in bytes under
+/// the names of the files (no limit is none); `flush` as reading `memory.stat` does.
 pub(crate) fn memcg_stats<T: Trace>(
     kernel: &Kernel<Sim, T>,
     flush: bool,

@@ -11,10 +11,10 @@
 //! pages at one instant the order may be another.
 //!
 //! The time of a row is that of the machine's total order, so that rows are in order: CPU time that a task has
-//! charged and that has not passed is not in it. A run with and without rows is the same.
+//! charged and that has not passed is told apart ([`EventRow::owed`]). A run with and without rows is the same.
 //!
 //! Left out: files that no program opened, such as directories, which have no pages. Next:
-//! [`crate::run::run_traced`].
+//! [`crate::run::run_watched`].
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -43,6 +43,8 @@ pub struct EventRow {
     pub at: Nanos,
     /// Who did it; task 0 is no task: an interrupt, or boot.
     pub task: TaskId,
+    /// CPU time in nanoseconds that the task has charged and that has not passed: by so much later it thinks it is.
+    pub owed: u32,
     /// What.
     pub what: What,
 }
@@ -162,6 +164,10 @@ struct Log {
 
 const UNTOLD: u32 = u32::MAX;
 
+fn owed(debt: u64) -> u32 {
+    u32::try_from(debt).unwrap_or(u32::MAX)
+}
+
 impl EventLog {
     pub(crate) fn new(sink: Sink) -> Rc<Self> {
         let names = EventNames { tasks: vec!["swapper".to_owned()], ..EventNames::default() };
@@ -177,7 +183,12 @@ impl EventLog {
 
     #[inline]
     pub(crate) fn push(&self, at: u64, task: u32, what: What) {
-        self.0.borrow_mut().push(EventRow { at: Nanos(at), task: TaskId(task), what });
+        self.push_owing(at, task, 0, what);
+    }
+
+    #[inline]
+    fn push_owing(&self, at: u64, task: u32, debt: u64, what: What) {
+        self.0.borrow_mut().push(EventRow { at: Nanos(at), task: TaskId(task), owed: owed(debt), what });
     }
 
     #[inline]
@@ -185,7 +196,7 @@ impl EventLog {
         let log = &mut *self.0.borrow_mut();
         let (at, task) = (Nanos(at), TaskId(task));
         if !log.joins(at, task, event, page) {
-            log.push(EventRow { at, task, what: What::Pages { event, folios: 1 } });
+            log.push(EventRow { at, task, owed: 0, what: What::Pages { event, folios: 1 } });
         }
     }
 
@@ -227,7 +238,7 @@ impl Log {
     /// it is about this very page.
     #[inline]
     fn joins(&mut self, now: Nanos, by: TaskId, event: TraceEvent, page: PageId) -> bool {
-        for EventRow { at, task, what } in self.rows.iter_mut().rev().take(ROWS_LOOKED_AT) {
+        for EventRow { at, task, what, .. } in self.rows.iter_mut().rev().take(ROWS_LOOKED_AT) {
             if *at != now || *task != by {
                 return false;
             }
@@ -284,7 +295,7 @@ impl Trace for SimTrace {
         let (at, task) = (self.core.now.get(), self.core.task.get());
         match event.page() {
             Some(page) => self.log.push_page(at, task, event, page),
-            None => self.log.push(at, task, What::Kernel(event)),
+            None => self.log.push_owing(at, task, self.core.debt.get(), What::Kernel(event)),
         }
     }
 }
@@ -310,7 +321,7 @@ impl Core {
         }
         if std::mem::replace(&mut log.told[index], file) != file {
             let (at, task) = (Nanos(self.now.get()), TaskId(self.task.get()));
-            log.push(EventRow { at, task, what: What::FileIs { mapping, file } });
+            log.push(EventRow { at, task, owed: 0, what: What::FileIs { mapping, file } });
         }
     }
 }

@@ -9,8 +9,8 @@
 //!    true shift lies in each with the same chance. So order statistics of them are an exact interval
 //!    (Maritz, "Distribution-Free Statistical Methods", 1995). Pairs: the same with means of all
 //!    subsets of the differences (Hartigan, "Using Subsample Values as Typical Values", JASA 64, 1969).
-//! 2. So few that no permutation reaches the level: a t test, Welch's or paired. It assumes that means are normal,
-//!    which the caller has to say.
+//! 2. So few that no permutation reaches the level, or a level so high that it would take too many drawn sets: a
+//!    t test, Welch's or paired. It assumes that means are normal, which the caller has to say.
 //! 3. Many: a bootstrap of the difference with a fixed seed, both sets drawn anew by themselves, so that spreads
 //!    may differ. Percentiles are widened as t quantiles are for so many samples (Hesterberg, "What Teachers
 //!    Should Know About the Bootstrap", 2015).
@@ -44,7 +44,7 @@ pub fn shift(base: &[f64], new: &[f64], paired: bool, level: f64) -> Option<Diff
     let t_test = if paired { paired_t_test(base, new, level)? } else { welch_t_test(base, new, level)? };
     let tail = (1.0 - level) / 2.0;
     match ways(base.len(), new.len(), paired) {
-        Some(ways) if at_most(tail, ways) == 0 => Some(t_test),
+        _ if !reaches(base.len(), new.len(), paired, tail) => Some(t_test),
         Some(ways) => {
             let typical = if paired { means_of_pairs(base, new) } else { means_apart(base, new) };
             Some(permuted(t_test, typical, ways, tail))
@@ -53,11 +53,30 @@ pub fn shift(base: &[f64], new: &[f64], paired: bool, level: f64) -> Option<Diff
     }
 }
 
-/// How many runs a side the exact test needs to reach `level`: pairs, or independent sets of one size.
-pub fn needed(paired: bool, level: f64) -> usize {
-    let reaches =
-        |runs: &usize| ways(*runs, *runs, paired).is_none_or(|ways| at_most((1.0 - level) / 2.0, ways) > 0);
-    (2..).find(reaches).expect("many are drawn, and that reaches every level")
+/// How many runs a side it takes to reach `level` without a t test, pairs or independent sets of one size; `None`
+/// where no number does.
+pub fn needed(paired: bool, level: f64) -> Option<usize> {
+    const MANY: usize = 100;
+    (2..MANY).find(|&runs| reaches(runs, runs, paired, (1.0 - level) / 2.0))
+}
+
+/// Whether counting or drawing can tell what lies beyond such a tail.
+fn reaches(base: usize, new: usize, paired: bool, tail: f64) -> bool {
+    match ways(base, new, paired) {
+        Some(ways) => at_most(tail, ways) > 0,
+        None => widened(tail, base.min(new)).is_some_and(|tail| tail * ROUNDS.1 as f64 >= BEYOND_MIN),
+    }
+}
+
+/// The tail of drawn means that stands for `tail`: percentiles of n samples are those of a spread with n below the
+/// line, and of a normal distribution.
+fn widened(tail: f64, samples: usize) -> Option<f64> {
+    let t = t_quantile(1.0 - tail, (samples - 1) as f64)?;
+    Some(Normal::standard().cdf(-widening(samples) * t))
+}
+
+fn widening(samples: usize) -> f64 {
+    (samples as f64 / (samples - 1) as f64).sqrt()
 }
 
 /// In how many ways labels can be dealt out; `None` where they are too many to count.
@@ -116,11 +135,7 @@ fn permuted(found: Difference, mut typical: Vec<f64>, ways: u64, tail: f64) -> D
 fn bootstrapped(found: Difference, base: &[f64], new: &[f64], tail: f64) -> Option<Difference> {
     let paired = found.test.paired;
     let smaller = base.len().min(new.len());
-    // Percentiles of n samples are those of a spread with n below the line, and of a normal tail.
-    let widened = ((smaller as f64) / (smaller - 1) as f64).sqrt();
-    let normal = Normal::standard();
-    let df = (smaller - 1) as f64;
-    let tail = normal.cdf(-widened * t_quantile(1.0 - tail, df)?);
+    let tail = widened(tail, smaller)?;
     let drawn_at_once = if paired { smaller } else { base.len() + new.len() };
     let rounds = (DRAWN / drawn_at_once).clamp(ROUNDS.0, ROUNDS.1).max((BEYOND_MIN / tail).ceil() as usize);
     let mut stream = Seed(1).stream("difference of means");
@@ -139,7 +154,9 @@ fn bootstrapped(found: Difference, base: &[f64], new: &[f64], tail: f64) -> Opti
     let below = drawn.iter().filter(|&&value| value <= 0.0).count();
     let above = drawn.iter().filter(|&&value| value >= 0.0).count();
     let share = (below.min(above) + 1) as f64 / (rounds + 1) as f64;
-    let p = if share >= 0.5 { 1.0 } else { two_sided_p(normal.inverse_cdf(share) / widened, df) };
+    let normal = Normal::standard();
+    let t = normal.inverse_cdf(share) / widening(smaller);
+    let p = if share >= 0.5 { 1.0 } else { two_sided_p(t, (smaller - 1) as f64) };
     let test = Test { method: Method::Bootstrap, ..found.test };
     Some(Difference { test, low, high, p, df: None, ..found })
 }
@@ -212,9 +229,12 @@ mod tests {
             let new: Vec<f64> = pairs(n).iter().map(|x| x * 1.5 + 1.0).collect();
             assert_eq!(shift(&pairs(n), &new, true, 0.95).unwrap().test.method, method, "{n} pairs");
         }
-        assert_eq!((needed(true, 0.95), needed(false, 0.95)), (6, 4));
-        assert_eq!(needed(true, 1.0 - 0.05 / 20.0), 10);
-        assert!(needed(true, 1.0 - 1e-6) == 15, "drawn, not counted");
+        assert_eq!((needed(true, 0.95), needed(false, 0.95)), (Some(6), Some(4)));
+        assert_eq!(needed(true, 1.0 - 0.05 / 20.0), Some(10));
+        assert_eq!(needed(true, 1.0 - 1e-6), None, "neither counted nor drawn");
+        let many: Vec<f64> = pairs(40);
+        let new: Vec<f64> = many.iter().map(|x| x * 1.5 + 1.0).collect();
+        assert_eq!(shift(&many, &new, true, 1.0 - 1e-6).unwrap().test.method, Method::T);
     }
 
     #[test]

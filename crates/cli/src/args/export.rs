@@ -15,8 +15,8 @@ pub(crate) enum ExportForm {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Its scripts find the runs by `--out`: with `--out log`, `compare-mmtests.pl -d log -b fsmark -n NAME,NAME`,
-or in it `compare-kernels.sh`. Runs are named after the columns of a comparison of the same folders.
+    after_help = "Runs are named after the columns of a comparison of the same folders. With `--out log`, scripts of
+mmtests find them by `compare-mmtests.pl -d log -b fsmark -n NAME,NAME`, or by being started in it.
 
 Example:
   pagetide export mmtests recordings/aging --out log"

@@ -13,8 +13,8 @@ pub(crate) enum ImportForm {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Durations and counters of all tests are read, samples of fsmark, simoop, stressng, thpfioscale and
-thpchallenge.
+    after_help = "Durations and counters of all tests are read, and samples of fsmark, simoop, stressng,
+thpfioscale and thpchallenge.
 
 Example:
   pagetide import mmtests work/log --out recordings/mmtests"

@@ -23,16 +23,14 @@ pub(crate) enum RowsArg {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "An input is `NAME=1.5,2.5`, `NAME=FILE`, `FILE`, or folders with recordings. A file has one number a
-line; or it is CSV with a header, `run,operation,value` or a column for each operation; or it is JSON:
-a list, lists by operation, or those by run. The first run is the baseline.
+#[command(after_help = "An input is `NAME=1.5,2.5`, `NAME=FILE`, `FILE`, or folders with recordings.
+A file has one number a line; or it is CSV with a header, `run,operation,value` or a column for
+each operation; or JSON: a list, lists by operation, or those by run. The first run is the baseline.
 
 Examples:
   pagetide stats base=4.1,4.3,4.0,4.2 patched=3.1,3.3,3.0,3.2
   pagetide stats vanilla=vanilla.txt patched=patched.txt --operation 1-files/sec --style mmtests
-  pagetide stats recordings/aging --style mmtests-head"
-)]
+  pagetide stats recordings/aging --style mmtests-head")]
 pub(crate) struct StatsArgs {
     /// Numbers of a run, files of numbers, or folders with recordings [example: base=base.txt]
     #[arg(value_name = "NUMBERS|FILE|DIR", required = true)]

@@ -1,26 +1,24 @@
 //! `pagetide explain`: why a run went as it went.
 
-use lab::explain::{With, recordings};
+use lab::explain::{With, recorded};
 use lab::{PlannedRun, view};
 use report::{Explained, Question, explain_json, explain_markdown, explain_text, folded_stacks};
 
-use super::{host_policy, one_backend, request, told_of_runs};
+use super::{host_policy, one_backend, refuse_options_of_runs, request, told_of_runs};
 use crate::args::{ExplainArgs, ExplainFormat};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn explain(args: &ExplainArgs, printer: &Printer) -> Result<(), Failure> {
     let question = Question { file: args.file.clone(), pages: args.page.clone() };
-    let with = match recordings(&args.subject, &question)? {
+    let with = match recorded(&args.subject, &question)? {
         Some(with) => {
-            refuse_options_of_runs(args)?;
-            with
+            refuse_options_of_runs(&args.subject, args.kernel.is_some(), &args.scenario)?;
+            Some(with)
         }
         None => run(args, question, printer)?,
     };
-    let texts: Vec<String> = with.iter().map(|with| shown(with, args, printer)).collect();
-    let between = if args.folded || args.format == ExplainFormat::Json { "" } else { "\n" };
-    printer.data(&texts.join(between))
+    with.map_or(Ok(()), |with| printer.data(&shown(&with, args, printer)))
 }
 
 fn shown(with: &With, args: &ExplainArgs, printer: &Printer) -> String {
@@ -37,33 +35,8 @@ fn shown(with: &With, args: &ExplainArgs, printer: &Printer) -> String {
     }
 }
 
-/// A recording is what it is: options that describe a run would be without effect.
-fn refuse_options_of_runs(args: &ExplainArgs) -> Result<(), Failure> {
-    let scenario = &args.scenario;
-    let given = [
-        ("--kernel", args.kernel.is_some()),
-        ("--param", !scenario.params.is_empty()),
-        ("--seed", scenario.seed.is_some()),
-        ("--on", !scenario.backends.is_empty()),
-        ("--dry-run", scenario.dry_run),
-        ("--machine", scenario.machine.is_some()),
-        ("--mem", scenario.mem.is_some()),
-        ("--set", !scenario.sysctls.is_empty()),
-    ];
-    let given = given.into_iter().find_map(|(option, given)| given.then_some(option));
-    match given.or(scenario.host.given()) {
-        Some(option) => {
-            let subject = &args.subject;
-            Err(Failure::Usage(format!(
-                "`{option}` is for a run, and `{subject}` is one that was made already"
-            )))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Runs the scenario once, for its explanation only.
-fn run(args: &ExplainArgs, question: Question, printer: &Printer) -> Result<Vec<With>, Failure> {
+/// Runs the scenario once, for its explanation only; nothing with `--dry-run`.
+fn run(args: &ExplainArgs, question: Question, printer: &Printer) -> Result<Option<With>, Failure> {
     one_backend("explain", &args.scenario.backends)?;
     let request = request(&args.subject, args.kernel.as_ref(), &args.scenario);
     let (scenario, told) = request.resolve_telling()?;
@@ -73,12 +46,12 @@ fn run(args: &ExplainArgs, question: Question, printer: &Printer) -> Result<Vec<
     let policy = host_policy(&args.scenario.host, [&scenario])?;
     if args.scenario.dry_run {
         printer.data(&scenario.to_toml())?;
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
     told_of_runs(&plan, &policy, printer)?;
     let progress = RunProgress::new(plan.len(), policy, printer);
     let with = lab::explain::run(&plan[0], question, &progress.control);
     progress.done();
-    Ok(vec![with?])
+    Ok(Some(with?))
 }

@@ -118,6 +118,27 @@ fn told_of_runs(plan: &[PlannedRun], policy: &HostPolicy, printer: &Printer) -> 
     Ok(())
 }
 
+/// A recording is what it is: options that describe a run would be without effect.
+fn refuse_options_of_runs(subject: &str, has_kernel: bool, scenario: &ScenarioArgs) -> Result<(), Failure> {
+    let given = [
+        ("--kernel", has_kernel),
+        ("--param", !scenario.params.is_empty()),
+        ("--seed", scenario.seed.is_some()),
+        ("--on", !scenario.backends.is_empty()),
+        ("--dry-run", scenario.dry_run),
+        ("--machine", scenario.machine.is_some()),
+        ("--mem", scenario.mem.is_some()),
+        ("--set", !scenario.sysctls.is_empty()),
+    ];
+    let given = given.into_iter().find_map(|(option, given)| given.then_some(option));
+    match given.or(scenario.host.given()) {
+        Some(option) => Err(Failure::Usage(format!(
+            "`{option}` is for a run, and `{subject}` is one that was made already"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Refuses events of real kernels, of which they are not recorded.
 fn check_events(which: Events, plan: &[PlannedRun]) -> Result<(), LabError> {
     let real = plan.iter().find(|run| run.scenario.backend != Backend::Sim);

@@ -43,9 +43,9 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
 fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     let SideBySide { columns, mut warnings, unfinished } = load(&args.folders)?;
     warnings.extend(unfinished);
-    let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
+    let groups: Vec<Group<'_>> = columns.iter().map(lab::page::group).collect();
     let command = lab::page::command(&args.folders, args.output.as_deref());
-    let page = lab::page::page(&groups, warnings, command);
+    let page = lab::page::page(&groups, lab::page::heats(&columns)?, warnings, command);
     if let Some(path) = &args.output {
         told(printer, path, write(path, &page.html()?)?);
     }

@@ -1,26 +1,82 @@
 //! `pagetide trace`: a run for other programs to show.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
-use lab::LabError;
-use lab::trace::{TraceSink, TraceWritten, write_trace};
+use lab::trace::{TraceSink, TraceWritten, check_new_file, write_trace};
+use lab::{Backend, LabError, PlannedRun, run_all};
 use report::TraceFormat;
 
-use crate::args::{TraceArgs, TraceStyle, Verbosity};
+use super::{
+    check_events, host_policy, keep_runs, one_backend, refuse_options_of_runs, request, told_of_runs,
+};
+use crate::args::{Events, TraceArgs, TraceStyle, Verbosity};
 use crate::printer::{Failure, Printer};
+use crate::progress::RunProgress;
 
 pub(crate) fn trace(args: &TraceArgs, printer: &Printer) -> Result<(), Failure> {
     let format = match args.format {
         TraceStyle::Perfetto => TraceFormat::Perfetto,
         TraceStyle::Ftrace => TraceFormat::Ftrace,
+        TraceStyle::TraceDat => TraceFormat::TraceDat,
     };
-    let written = match &args.out {
-        Some(out) => write_trace(&args.folder, format, TraceSink::File(out))?,
-        None if format == TraceFormat::Perfetto && io::stdout().is_terminal() => {
+    match &args.out {
+        Some(out) => check_new_file(out)?,
+        None if format != TraceFormat::Ftrace && !args.scenario.dry_run && io::stdout().is_terminal() => {
             let problem = "this trace is no text for a terminal: name a file with `--out`, or pipe it on";
             return Err(Failure::Usage(problem.to_owned()));
         }
-        None => match write_trace(&args.folder, format, TraceSink::Stream(&mut io::stdout().lock())) {
+        None => {}
+    }
+    let subject = Path::new(&args.subject);
+    if subject.is_dir() {
+        refuse_options_of_runs(&args.subject, args.kernel.is_some(), &args.scenario)?;
+        if args.events.is_some() {
+            let problem = format!("`--events` is for a run; `{}` has the events it has", args.subject);
+            return Err(Failure::Usage(problem));
+        }
+        return write(subject, args, format, printer);
+    }
+    let folder = lab::trace::scratch()?;
+    let run = folder.path().join("run");
+    if run_into(&run, args, printer)? { write(&run, args, format, printer) } else { Ok(()) }
+}
+
+/// Runs the scenario once, with events, into the new folder `run`; false if it was only printed.
+fn run_into(run: &Path, args: &TraceArgs, printer: &Printer) -> Result<bool, Failure> {
+    one_backend("trace", &args.scenario.backends)?;
+    let request = request(&args.subject, args.kernel.as_ref(), &args.scenario);
+    let (scenario, told) = request.resolve_telling()?;
+    if let Some(told) = told {
+        printer.note(&told);
+    }
+    let policy = host_policy(&args.scenario.host, [&scenario])?;
+    if args.scenario.dry_run {
+        printer.data(&scenario.to_toml())?;
+        return Ok(false);
+    }
+    let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
+    // Of real kernels there are none: the trace says so.
+    let by_default = if plan[0].scenario.backend == Backend::Sim { Events::Reclaim } else { Events::None };
+    let events = args.events.unwrap_or(by_default);
+    check_events(events, &plan)?;
+    told_of_runs(&plan, &policy, printer)?;
+    let mut progress = RunProgress::new(plan.len(), policy, printer);
+    let kept = run.to_owned();
+    progress.control.kept = keep_runs(events, move |_| kept.clone());
+    // Simulated runs are there already, real ones come when they have ended.
+    let batch = run_all(&plan, 1, &progress.control, |_, recording| {
+        recording.write(run).map(drop).map_err(Into::into)
+    });
+    progress.done();
+    batch?.into_result()?;
+    Ok(true)
+}
+
+fn write(folder: &Path, args: &TraceArgs, format: TraceFormat, printer: &Printer) -> Result<(), Failure> {
+    let written = match &args.out {
+        Some(out) => write_trace(folder, format, TraceSink::File(out))?,
+        None => match write_trace(folder, format, TraceSink::Stream(&mut io::stdout().lock())) {
             // Whoever reads the trace has had enough.
             Err(LabError::Unwritable { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {
                 return Ok(());
@@ -29,11 +85,6 @@ pub(crate) fn trace(args: &TraceArgs, printer: &Printer) -> Result<(), Failure> 
             result => result?,
         },
     };
-    told(args, written, printer);
-    Ok(())
-}
-
-fn told(args: &TraceArgs, written: TraceWritten, printer: &Printer) {
     let TraceWritten { bytes, events, has_events } = written;
     if !has_events {
         printer.warning(
@@ -44,4 +95,5 @@ fn told(args: &TraceArgs, written: TraceWritten, printer: &Printer) {
     if let Some(out) = args.out.as_ref().filter(|_| printer.verbosity() > Verbosity::Quiet) {
         printer.note(&format!("`{}`: {events} events, {bytes} bytes", out.display()));
     }
+    Ok(())
 }

@@ -72,5 +72,24 @@ fn what_has_no_events_or_no_place_for_them_is_refused_before_anything_runs() {
         "run hot-and-stream --on host --events pages --out kept",
         "replay trace.csv --policy lru --capacity 10 --events pages --out kept",
     ];
-    insta::assert_snapshot!(refused(&scene, &commands));
+    insta::assert_snapshot!(refused(&scene, &commands), @"
+    $ run hot-and-stream --events pages
+    error: the following required arguments were not provided:
+      --out <DIR>
+
+    Usage: pagetide run --out <DIR> --events <WHICH> <WORKLOAD|SCENARIO.toml>
+
+    For more information, try '--help'.
+    exit 2
+
+    $ run hot-and-stream --on host --events pages --out kept
+    error: `host` has no events to keep: they are the simulator's
+    hint: leave `--events` out, or `--on`
+    exit 1
+
+    $ replay trace.csv --policy lru --capacity 10 --events pages --out kept
+    error: a replacement policy has no events to keep: they are a kernel's
+    hint: name memory for a kernel with `--mem`
+    exit 1
+    ");
 }

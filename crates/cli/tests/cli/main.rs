@@ -3,7 +3,8 @@
 //! `support` runs the program; `runs`, `lists` and `machines` hold what succeeds, `wrong_inputs` what
 //! does not, `old_kernels` what an old kernel lacks, `refusals` what would succeed if it were taken for
 //! something else than was said, `real_runs` what happens on this host; `replays`, `sweeps`, `ablations` and
-//! `grids` hold both of what they are about; `traces` are for other programs.
+//! `grids` hold both of what they are about; `traces` are for other programs,
+//! `pages` for people.
 
 mod ablations;
 mod comparing;
@@ -16,8 +17,10 @@ mod limits;
 mod lists;
 mod machines;
 mod old_kernels;
+mod pages;
 mod readers;
 mod real_runs;
+mod recordings;
 mod reference_suite;
 mod refusals;
 mod replays;

@@ -193,6 +193,7 @@ const VARIABLE: &str = "PAGETIDE_MMTESTS";
 
 /// Its own script prints our tables from our export; the file is the newest generation or that of 2019.
 #[test]
+#[allow(clippy::print_stderr)] // Tests say what they skip.
 fn its_own_script_prints_the_same_tables_from_our_export() {
     let Some(checkout) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
         eprintln!("SKIPPED: {VARIABLE} does not say where mmtests is");

@@ -8,7 +8,7 @@ use crate::{Recording, RecordingWriter};
 pub(crate) fn events(names: &mut Names, from: u64, count: u64) -> Chunk {
     let mut event = |number: u64| {
         let mut name = |stem: &str| names.intern(&format!("{stem}{}", number % 7));
-        let some = number % 3 > 0;
+        let some = !number.is_multiple_of(3);
         Event {
             time_ns: number * 1000,
             duration_ns: number % 2 * 500,

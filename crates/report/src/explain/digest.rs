@@ -69,20 +69,12 @@ impl Kind {
         }
     }
 
+    /// How many of the kinds, the first ones, are steps in the life of a page.
+    pub(super) const OF_A_PAGE: usize = Self::Left as usize + 1;
+
     /// Whether it is a step in the life of a page.
     pub(super) const fn is_of_a_page(self) -> bool {
-        matches!(
-            self,
-            Self::Added
-                | Self::Inserted
-                | Self::Accessed
-                | Self::Activated
-                | Self::Deactivated
-                | Self::Kept
-                | Self::Reclaimed
-                | Self::Refaulted
-                | Self::Left
-        )
+        (self as usize) < Self::OF_A_PAGE
     }
 }
 

@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 
 use crate::notes::{notes_markdown, notes_text};
 use crate::oom::{oom_json, oom_section};
+use crate::pressure::pressure_json;
 use crate::table::clean;
 use crate::view::View;
 use crate::wrap::paragraph;
@@ -76,7 +77,7 @@ pub fn explain_markdown(explained: &Explained<'_>, view: &View) -> String {
 
 /// The explanation for programs: `{"schema": 1, "workload", "label", "kernel", "backend", "seed", "summary",
 /// "stalls": [{"who", "tasks", "stack", "on", "count", "seconds", "longest_seconds", "futile_seconds"}],
-/// "protection": [{"cgroup", "verdict", "sentence", ...}], "moments", "evictions": {"cells": [{"of", "for",
+/// "pressure", "protection": [{"cgroup", "verdict", "sentence", ...}], "moments", "evictions": {"cells": [{"of", "for",
 /// "pages"}], "came_back", "by"}, "files": [{"file", ...}], "story": [{"time_ns", "event", ..., "says"}],
 /// "oom_kills", "notes", "not_told"}`.
 ///
@@ -98,6 +99,7 @@ fn value(explained: &Explained<'_>) -> Value {
         "seed": recording.seed,
         "summary": summary::sentences(recording, explained.events),
         "stalls": stalls::json(recording),
+        "pressure": pressure_json(recording),
         "protection": protection::json(recording, explained.events),
         "moments": explained.events.map(|events| events.moments.json()),
         "evictions": explained.events.map(|events| events.evictions().json()),

@@ -73,7 +73,12 @@ fn text(names: &Names, id: Option<NameId>) -> &str {
 
 /// `, the first of 3 runs`; nothing for the only one.
 fn of_all(count: u64, what: &str) -> String {
-    if count == 1 { String::new() } else { format!(", the first of {count} {what}") }
+    of_all_or(count, what, "")
+}
+
+/// [`of_all`], and of the only one something else.
+fn of_all_or(count: u64, what: &str, only: &str) -> String {
+    if count == 1 { only.to_owned() } else { format!(", the first of {count} {what}") }
 }
 
 /// Which page, in words.
@@ -153,7 +158,10 @@ impl Moments {
             if let Some((at, _)) = runs.first {
                 told.push((
                     at,
-                    format!("kswapd{node} wakes{}", of_all(count, &format!("runs of {total} in all"))),
+                    format!(
+                        "kswapd{node} wakes{}",
+                        of_all_or(count, &format!("runs of {total} in all"), &format!(" for {total}"))
+                    ),
                 ));
             }
             if let Some((at, length, _)) = runs.longest.filter(|_| count > 1) {
@@ -169,7 +177,11 @@ impl Moments {
                     *at,
                     format!(
                         "`{who}` reclaims for {whom}{}",
-                        of_all(count, &format!("times, {total} and {pages} pages in all"))
+                        of_all_or(
+                            count,
+                            &format!("times, {total} and {pages} pages in all"),
+                            &format!(": {total}, {pages} pages")
+                        )
                     ),
                 ));
             }

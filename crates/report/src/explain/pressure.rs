@@ -8,6 +8,7 @@
 use recording::{Recording, Series};
 
 use super::doc::Section;
+use crate::pressure::pressure_line;
 use crate::timeline::{Kind, Line, summed, timeline_of};
 
 /// Cgroups beyond these are not drawn.
@@ -16,7 +17,11 @@ const GROUPS_MAX: usize = 6;
 /// The section; empty where the series holds nothing of it.
 pub(super) fn section(recording: &Recording, width: usize) -> Section {
     let lines = lines(recording);
-    Section::new("").lines(timeline_of(recording, lines.into_iter(), width))
+    Section::new("").lines(pressure_line(recording, width)).lines(timeline_of(
+        recording,
+        lines.into_iter(),
+        width,
+    ))
 }
 
 /// The zones of the series, such as `z0_DMA32`.
@@ -60,6 +65,11 @@ fn lines(recording: &Recording) -> Vec<Line> {
         counted("pages of those", &["pgsteal_direct"]),
         counted("refaults", &["workingset_refault", "workingset_refault_file", "workingset_refault_anon"]),
     ];
+    lines.extend([("some stalled", "some"), ("all stalled", "full")].map(|(name, kind)| {
+        // Microseconds in a second are a share of it.
+        let stalled = summed(series, &[&format!("psi_memory_{kind}_total_us")])?;
+        Some((name.to_owned(), "% of time", Kind::Events, stalled.into_iter().map(|us| us / 1e4).collect()))
+    }));
     lines.extend(recording.memcg.keys().take(GROUPS_MAX).map(|path| {
         let used = series.column(&format!("cg_{}_current", path.replace('/', "_")))?;
         let mib = used.into_iter().map(|bytes| bytes as f64 / f64::from(1 << 20)).collect();

@@ -20,6 +20,8 @@ use crate::table::{Align, Table};
 /// Rows of the table of files, and of a story, when nobody asks for all.
 const ROWS_MAX: usize = 12;
 const STORY_MAX: usize = 200;
+/// Files of which figures are kept one by one, and anonymous memory.
+const FILES_MAX: usize = 1 << 16;
 /// Events that are kept for a story; those beyond are counted.
 const KEPT_MAX: usize = 1 << 20;
 /// Pages of the asked file whose evictions are counted one by one: 64 GiB of a file.
@@ -28,14 +30,14 @@ const PAGES_MAX: u64 = 1 << 24;
 /// What became of the pages of a file, in pages.
 #[derive(Debug, Default)]
 struct Life {
-    counts: BTreeMap<Kind, u64>,
+    counts: [u64; Kind::OF_A_PAGE],
     /// A page that was evicted, or better: that came back.
     example: Option<(bool, u64)>,
 }
 
 impl Life {
     fn count(&self, kind: Kind) -> u64 {
-        self.counts.get(&kind).copied().unwrap_or(0)
+        self.counts[kind as usize]
     }
 }
 
@@ -68,12 +70,20 @@ pub(super) struct Stories {
     texts: Texts,
     /// By file; anonymous memory has none.
     lives: BTreeMap<Option<NameId>, Life>,
+    /// Of files beyond [`FILES_MAX`] together.
+    others: Life,
     asked: Asked,
 }
 
 impl Stories {
     pub(super) fn new(question: Question) -> Self {
-        Self { question, texts: Texts::default(), lives: BTreeMap::new(), asked: Asked::default() }
+        Self {
+            question,
+            texts: Texts::default(),
+            lives: BTreeMap::new(),
+            others: Life::default(),
+            asked: Asked::default(),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -85,19 +95,23 @@ impl Stories {
     }
 
     pub(super) fn take(&mut self, names: &Names, kind: Kind, event: &Event) {
-        let life = self.lives.entry(event.file).or_insert_with(|| {
+        let is_asked = |file: &String| event.file.is_some_and(|id| names.text(id) == file);
+        let is_asked = self.question.file.as_ref().is_some_and(is_asked);
+        let has_room = self.lives.len() < FILES_MAX || is_asked || self.lives.contains_key(&event.file);
+        let life = if has_room {
             self.texts.keep(names, [event.file]);
-            Life::default()
-        });
-        *life.counts.entry(kind).or_default() += u64::from(event.pages);
+            self.lives.entry(event.file).or_default()
+        } else {
+            &mut self.others
+        };
+        life.counts[kind as usize] += u64::from(event.pages);
         if let (Kind::Reclaimed | Kind::Refaulted, Some(page)) = (kind, event.page) {
             let better = kind == Kind::Refaulted;
             if life.example.is_none_or(|(good, _)| better && !good) {
                 life.example = Some((better, page));
             }
         }
-        let is_asked = |file: &String| event.file.is_some_and(|id| names.text(id) == file);
-        if self.question.file.as_ref().is_some_and(is_asked) {
+        if is_asked {
             self.ask(names, kind, event);
         }
     }
@@ -178,6 +192,10 @@ impl Stories {
             table.push(
                 std::iter::once(name).chain(columns.iter().map(|(_, kind)| life.count(*kind).to_string())),
             );
+        }
+        if matters(&self.others) {
+            let figures = columns.iter().map(|(_, kind)| self.others.count(*kind).to_string());
+            table.push(std::iter::once(format!("files beyond the first {FILES_MAX}")).chain(figures));
         }
         let left = rows.len().saturating_sub(shown);
         let more = if left > 0 { format!("{left} more files with `--all`") } else { String::new() };
@@ -408,10 +426,14 @@ impl Stories {
 
     /// For programs: figures of all files, and every event of the pages that were asked for.
     pub(super) fn json(&self) -> (Value, Value) {
-        let files = self.lives.iter().map(|(id, life)| {
+        let lives = self.lives.iter().map(|(id, life)| (id.map(|id| self.texts.of(Some(id))), false, life));
+        let others = self.others.counts.iter().any(|&count| count > 0);
+        let others = others.then_some((None, true, &self.others));
+        let files = lives.chain(others).map(|(file, others, life)| {
             let of = |kind| life.count(kind);
             json!({
-                "file": id.map(|id| self.texts.of(Some(id))),
+                "file": file,
+                "others": others,
                 "added": of(Kind::Added),
                 "accessed": of(Kind::Accessed),
                 "activated": of(Kind::Activated),

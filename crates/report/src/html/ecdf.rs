@@ -73,7 +73,13 @@ fn figure(groups: &[Group<'_>], name: &str, unit: &'static str) -> Option<Figure
     let scale = Scale::of(unit, values.flatten().copied());
     let sampled: Vec<Sampled<'_>> =
         groups.iter().filter_map(|group| Sampled::of(group, name, scale.factor)).collect();
-    let (base, others) = sampled.split_first()?;
+    let first = sampled.first()?;
+    if sampled.iter().flat_map(|of| &of.all).all(|value| *value == first.all[0]) {
+        return None; // One value everywhere is no distribution.
+    }
+    // The baseline may have none: what is drawn then is candidates only.
+    let base = std::ptr::eq(first.group, &groups[0]).then_some(first);
+    let others = if base.is_some() { &sampled[1..] } else { &sampled[..] };
     let x = axis(&sampled);
     let column = |candidate: Option<&Sampled<'_>>| Column {
         heading: candidate.map_or_else(String::new, |of| of.group.label.clone()),
@@ -87,7 +93,8 @@ fn figure(groups: &[Group<'_>], name: &str, unit: &'static str) -> Option<Figure
     let (fewest, most) = (counts.iter().min()?, counts.iter().max()?);
     let samples = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
     let runs = sampled.iter().map(|of| of.runs.len()).max()?;
-    let mut keys = vec![Key::line("line base dashed", base.group.label.clone())];
+    let mut keys: Vec<Key> =
+        base.map(|base| Key::line("line base dashed", base.group.label.clone())).into_iter().collect();
     if !others.is_empty() {
         keys.push(Key::line("line new", "the candidate"));
     }
@@ -96,7 +103,7 @@ fn figure(groups: &[Group<'_>], name: &str, unit: &'static str) -> Option<Figure
     }
     Some(Figure {
         name: format!("ecdf-{name}"),
-        finding: finding(name, scale.unit, &sampled),
+        finding: finding(name, scale.unit, &sampled) + if base.is_some() { "" } else { "; the baseline has none" },
         n: format!("{samples} samples of each kernel from {runs} run{}", if runs == 1 { "" } else { "s" }),
         axes: format!("x: {}{}; y: part of the samples that are at or below it", with_unit(name, scale.unit), if x.is_log { ", logarithmic" } else { "" }),
         keys,
@@ -121,10 +128,16 @@ fn axis(sampled: &[Sampled<'_>]) -> Axis {
     Axis::exact(low, most + margin, 5)
 }
 
-fn panel(base: &Sampled<'_>, candidate: Option<&Sampled<'_>>, x: Axis, name: &str, unit: &str) -> Panel {
+fn panel(
+    base: Option<&Sampled<'_>>,
+    candidate: Option<&Sampled<'_>>,
+    x: Axis,
+    name: &str,
+    unit: &str,
+) -> Panel {
     let mut marks = Vec::new();
     let mut lines = Vec::new();
-    let sides = [(Some(base), "base", "line base dashed"), (candidate, "new", "line new")];
+    let sides = [(base, "base", "line base dashed"), (candidate, "new", "line new")];
     for (of, class, _) in &sides {
         let faint = of.iter().flat_map(|of| &of.runs).take(FAINT_MAX);
         let many = of.is_some_and(|of| of.runs.len() > 1);

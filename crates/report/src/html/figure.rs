@@ -67,7 +67,11 @@ impl Figure {
     /// As a part of a page.
     pub(crate) fn html(&self) -> Element {
         let columns = self.columns.iter().enumerate().map(|(index, column)| self.column(index, column));
-        let single = if self.columns.len() == 1 { "columns one" } else { "columns" };
+        let single = match self.columns.len() {
+            1 => "columns one",
+            4 => "columns four",
+            _ => "columns",
+        };
         let facts = [("n", &self.n), ("axes", &self.axes), ("how to read this", &self.read)];
         let facts = facts
             .into_iter()

@@ -129,32 +129,22 @@ fn finding(row: &Row, groups: &[Group<'_>]) -> String {
         (wins, pairs)
     };
     let word = if row.measure.direction == Direction::Neutral { "higher" } else { "better" };
+    let base = &groups[0].label;
     let said = |group: &Group<'_>| {
         let (wins, pairs) = told(group);
-        format!("on {} in {wins} of {pairs} seeds", group.label)
+        format!("in {wins} of {pairs} seeds on {}", group.label)
     };
     let others = &groups[1..];
-    match others {
-        [_] | [_, _] => format!(
-            "{name} is {word} than on {} {}",
-            groups[0].label,
-            others.iter().map(said).collect::<Vec<_>>().join(", ")
-        ),
-        _ => {
-            let always = others
-                .iter()
-                .filter(|group| {
-                    let (wins, pairs) = told(group);
-                    wins == pairs && pairs > 0
-                })
-                .count();
-            format!(
-                "{name} is {word} than on {} in every seed on {always} of {} kernels",
-                groups[0].label,
-                others.len()
-            )
-        }
+    if let [_] | [_, _] = others {
+        let said = others.iter().map(said).collect::<Vec<_>>().join(", ");
+        return format!("{name} is {word} than on {base} {said}");
     }
+    let always = |group: &&Group<'_>| {
+        let (wins, pairs) = told(group);
+        wins == pairs && pairs > 0
+    };
+    let always = others.iter().filter(always).count();
+    format!("{name} is {word} than on {base} in every seed on {always} of {} kernels", others.len())
 }
 
 #[cfg(test)]

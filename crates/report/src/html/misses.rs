@@ -10,7 +10,7 @@ use recording::Recording;
 use super::chart::{Mark, NamedLine, Panel};
 use super::figure::{Column, Figure, Key};
 use super::scale::Axis;
-use super::words::{capital, short};
+use super::words::short;
 use crate::Group;
 
 /// The metric of a miss ratio, and how a label ends that names a size.
@@ -133,21 +133,37 @@ fn panel(curve: &Curve<'_>, behind: Option<&Curve<'_>>, x: Axis, unit: &str) -> 
     }
 }
 
-/// How far the curve of each cache falls.
+/// Where the caches differ most, or how far the only curve falls.
 fn finding(curves: &[Curve<'_>]) -> String {
-    let told = |curve: &Curve<'_>| {
-        let (first, last) = (curve.points.first()?, curve.points.last()?);
-        Some(format!(
-            "{} misses {} of 100 with {} and {} with {}",
-            curve.name,
-            short(100.0 * first.1),
-            short(first.0),
-            short(100.0 * last.1),
-            short(last.0)
-        ))
+    let hundred = |ratio: f64| short(100.0 * ratio);
+    let sizes = curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0));
+    let spread = |size: &f64| ends(curves, *size).map_or(0.0, |(least, most)| most.0 - least.0);
+    let widest = sizes.max_by(|a, b| spread(a).total_cmp(&spread(b)));
+    if let Some((size, (least, most))) = widest.and_then(|size| Some((size, ends(curves, size)?))) {
+        let (size, fewest, mostly) = (short(size), hundred(least.0), hundred(most.0));
+        return format!(
+            "Caches differ most with {size}: {} misses {fewest} of 100 requests, {} {mostly}",
+            least.1, most.1
+        );
+    }
+    let Some(curve) = curves.first() else { return String::new() };
+    let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else { return String::new() };
+    let said = |point: &(f64, f64)| format!("{} of 100 requests with {}", hundred(point.1), short(point.0));
+    format!("{} misses {}, {}", curve.name, said(first), said(last))
+}
+
+/// A miss ratio, and whose it is.
+type Missed<'a> = (f64, &'a str);
+
+/// The caches that miss least and most with a size that several have.
+fn ends<'a>(curves: &'a [Curve<'_>], size: f64) -> Option<(Missed<'a>, Missed<'a>)> {
+    let at = |curve: &'a Curve<'_>| {
+        let point = curve.points.iter().find(|point| point.0 == size)?;
+        Some((point.1, curve.name.as_str()))
     };
-    let all: Vec<String> = curves.iter().take(3).filter_map(told).collect();
-    capital(&all.join("; "))
+    let mut of: Vec<Missed<'_>> = curves.iter().filter_map(at).collect();
+    of.sort_by(|a, b| a.0.total_cmp(&b.0)); // stable: the first of equal ones
+    if of.len() < 2 { None } else { Some((*of.first()?, *of.last()?)) }
 }
 
 #[cfg(test)]

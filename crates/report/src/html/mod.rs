@@ -14,10 +14,12 @@ mod ablation;
 mod chart;
 mod ecdf;
 mod figure;
+mod heatmaps;
 mod markup;
 mod matrix;
 mod misses;
 mod page;
+mod readings;
 mod scale;
 mod story;
 mod summary;
@@ -30,6 +32,7 @@ pub use page::MARKS_OF_OURS;
 pub use story::{Counts, Story, StoryLine, StoryPanel, Tells};
 
 use crate::compared::by_seed;
+use crate::heat::Heat;
 use crate::view::View;
 use crate::{Group, ReportError, common_workload_of_groups};
 use figure::Figure;
@@ -45,6 +48,8 @@ pub struct Page<'a> {
     pub question: String,
     /// What the workload's story shows.
     pub story: Story,
+    /// For each group where memory was warm in its first run, if its events tell.
+    pub heats: Vec<Option<Heat>>,
     /// What distinguishes the kernels, if they are an ablation.
     pub factors: Option<Factors>,
     /// The program and its version.
@@ -70,7 +75,7 @@ impl Page<'_> {
     /// As [`Page::html`].
     pub fn figures(&self) -> Result<Vec<String>, ReportError> {
         common_workload_of_groups(self.groups)?;
-        Ok(self.figures_of(&by_seed(self.groups)).iter().map(|figure| figure.name.clone()).collect())
+        Ok(self.single_figures().iter().map(|figure| figure.name.clone()).collect())
     }
 
     /// One figure as an SVG file: the one of this name, or the first; `None` where there is none.
@@ -79,9 +84,17 @@ impl Page<'_> {
     /// As [`Page::html`].
     pub fn figure(&self, name: Option<&str>) -> Result<Option<String>, ReportError> {
         common_workload_of_groups(self.groups)?;
-        let figures = self.figures_of(&by_seed(self.groups));
+        let figures = self.single_figures();
         let figure = figures.iter().find(|figure| name.is_none_or(|name| figure.name == name));
         Ok(figure.map(|figure| figure.svg(&page::style_of_figures())))
+    }
+
+    /// The figures of the page, and behind them its summary as one.
+    fn single_figures(&self) -> Vec<Figure> {
+        let groups = by_seed(self.groups);
+        let is_replay = common_workload_of_groups(&groups).is_ok_and(page::is_replay);
+        let summary = if is_replay { None } else { summary::figure(&groups, &self.view) };
+        self.figures_of(&groups).into_iter().chain(summary).collect()
     }
 
     fn figures_of(&self, groups: &[Group<'_>]) -> Vec<Figure> {
@@ -90,8 +103,18 @@ impl Page<'_> {
             ablation::figure(groups, &self.view, self.factors.as_ref()),
             story::figure(groups, &self.story),
         ];
+        let maps = heatmaps::figures(groups, &self.heats);
         let last = [waited::figure(groups), matrix::figure(groups, &self.view)];
         let distributions = ecdf::figures(groups, &self.view);
-        first.into_iter().flatten().chain(distributions).chain(last.into_iter().flatten()).collect()
+        first
+            .into_iter()
+            .flatten()
+            .chain(maps)
+            .chain(distributions)
+            .chain(last.into_iter().flatten())
+            .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use crate::Group;
 use crate::compare::footer;
 use crate::compared::{Compared, recordings_of};
 use crate::findings::{all_counters, waited_table};
+use crate::metrics::metrics_table;
 use crate::number::plain;
 use crate::oom::oom_lines;
 use crate::table::Table;
@@ -36,7 +37,10 @@ pub(super) fn text(page: &Page<'_>, groups: &[Group<'_>], workload: &str, figure
     let runs = recordings_of(groups);
     let body = Element::new("main")
         .with(header(page, groups, workload, compared.as_ref()))
-        .with_all(compared.as_ref().map(|compared| summary_section(compared, groups)))
+        .with(match compared.as_ref().filter(|_| !is_replay(workload)) {
+            Some(compared) => summary_section(compared, groups),
+            None => values_section(page, groups),
+        })
         .with_all(figures.iter().map(Figure::html))
         .with(details(compared.as_ref(), groups))
         .with(reading(page, groups));
@@ -44,11 +48,11 @@ pub(super) fn text(page: &Page<'_>, groups: &[Group<'_>], workload: &str, figure
         "made_by": page.made_by,
         "workload": workload,
         "question": page.question,
-        "runs": runs.iter().map(|run| run_data(run)).collect::<Vec<_>>(),
+        "runs": runs.iter().map(run_data).collect::<Vec<_>>(),
         "figures": figures.iter().map(|f| (f.name.clone(), f.data())).collect::<serde_json::Map<_, _>>(),
     });
-    // Within a script nothing but the end of one has a meaning.
-    let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
+    // Nothing in it can end the element that it stands in, or begin another one.
+    let data = data.to_string().replace('<', "\\u003c");
     let title = Element::new("title").text(&format!("{workload}: {}", page.question));
     format!(
         "{GENERATOR} {}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n{title}\n<style>\n{STYLE}{MARKS}</style></head>\n<body>\n{}\n<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{SCRIPT}</script>\n</body></html>\n",
@@ -83,10 +87,15 @@ fn header(page: &Page<'_>, groups: &[Group<'_>], workload: &str, compared: Optio
         .with(Element::new("h1").text(&page.question));
     let header = match compared {
         Some(compared) => {
-            let sentences = verdict::sentences(compared, groups).join(" ");
-            let not = Element::of("p", "not")
-                .with(Element::new("b").text("Not shown: "))
-                .text(&verdict::not_shown(compared, groups));
+            let sentences = match is_replay(workload) {
+                true => verdict::extremes(compared, groups),
+                false => verdict::sentences(compared, groups).join(" "),
+            };
+            let not_shown = match is_replay(workload) {
+                true => verdict::not_shown_by_replays(groups),
+                false => verdict::not_shown(compared, groups),
+            };
+            let not = Element::of("p", "not").with(Element::new("b").text("Not shown: ")).text(&not_shown);
             header.with(Element::of("p", "verdict").text(&sentences)).with(not)
         }
         None => header.with(Element::of("p", "verdict").text(&alone(&groups[0], page))),
@@ -122,13 +131,30 @@ fn summary_section(compared: &Compared, groups: &[Group<'_>]) -> Element {
         ))
 }
 
+/// Replays are one list of caches, and none of them is a baseline.
+pub(super) fn is_replay(workload: &str) -> bool {
+    workload.starts_with("replay ")
+}
+
+/// What each run gave, where nothing is compared.
+fn values_section(page: &Page<'_>, groups: &[Group<'_>]) -> Element {
+    let runs = recordings_of(groups);
+    let measures = crate::view::Measures::of(runs.iter().copied(), &page.view).first;
+    Element::of("section", "summary")
+        .set("id", "summary")
+        .with(Element::new("h2").text("What each run gave"))
+        .with(plain_table(&metrics_table(&runs, &measures)))
+}
+
 fn details(compared: Option<&Compared>, groups: &[Group<'_>]) -> Element {
     let section = Element::new("section").set("id", "details").with(Element::new("h2").text("Details"));
     let folded = |heading: &str, inside: Vec<Element>| {
         (!inside.is_empty())
             .then(|| Element::new("details").with(Element::new("summary").text(heading)).with_all(inside))
     };
-    let rest = compared.map(|compared| summary::rest(compared, groups)).unwrap_or_default();
+    let is_replay = is_replay(&groups[0].recordings[0].workload);
+    let rest =
+        compared.filter(|_| !is_replay).map(|compared| summary::rest(compared, groups)).unwrap_or_default();
     let plain_table = |table: Table| if table.is_empty() { Vec::new() } else { vec![plain_table(&table)] };
     section
         .with_all(folded("Other metrics", rest))

@@ -5,10 +5,11 @@
 //! about. Readings are drawn as they are: levels as steps from one reading to the next, events as their rate
 //! between two readings. Left out: what happened between two readings, which only events tell.
 
-use recording::{Recording, Series};
+use recording::Recording;
 
 use super::chart::{Mark, NamedLine, Panel};
 use super::figure::{Column, Figure, Key};
+use super::readings::{POINTS_MAX, STALLS, before, last_of, read, read_marks, stalls, summed, thinned};
 use super::scale::Axis;
 use super::words::{Told, amount, by_kernel};
 use crate::Group;
@@ -79,7 +80,7 @@ impl Counts {
         }
     }
 
-    fn factor(self) -> f64 {
+    pub(super) fn factor(self) -> f64 {
         match self {
             Self::Pages => 1.0 / 256.0,
             Self::HugePages => 2.0,
@@ -89,12 +90,8 @@ impl Counts {
     }
 }
 
-/// Points of a line at most; of more readings the least and the most of each stretch are drawn.
-const POINTS_MAX: usize = 600;
 /// The axis of free memory ends at so many times the mark high.
 const FREE_OF_HIGH: f64 = 4.0;
-/// Readings that are nearer to each other than this part of the run make one rate.
-const SHORTEST_OF_RUN: f64 = 400.0;
 /// Other seeds that are drawn at most.
 const FAINT_MAX: usize = 9;
 
@@ -191,14 +188,6 @@ enum Lane {
 }
 
 const SCANS: [(&str, &[&str]); 2] = [("kswapd", &["pgscan_kswapd"]), ("direct reclaim", &["pgscan_direct"])];
-const STALLS: [&str; 6] = [
-    "allocstall",
-    "allocstall_dma",
-    "allocstall_dma32",
-    "allocstall_normal",
-    "allocstall_movable",
-    "pgscan_direct_throttle",
-];
 
 fn lanes(story: &Story, drawn: &[Drawn<'_>]) -> Vec<Lane> {
     let any = |columns: &[&str]| {
@@ -419,110 +408,4 @@ fn finding(story: &Story, drawn: &[Drawn<'_>]) -> String {
         })
         .collect();
     by_kernel(&format!("{}{when}", line.name), &values)
-}
-
-/// The last reading of a phase.
-fn last_of(run: &Recording, phase: &str) -> usize {
-    let end = run.phases.iter().find(|of| of.name == phase).map_or(u64::MAX, |phase| phase.at_ns);
-    let readings = run.series.times_ns().take_while(|time| *time <= end).count();
-    readings.saturating_sub(1)
-}
-
-/// The last reading before a phase: that of the phase before, or the first.
-fn before(run: &Recording, phase: &str) -> usize {
-    let number = run.phases.iter().position(|of| of.name == phase).unwrap_or(0);
-    number.checked_sub(1).map_or(0, |before| last_of(run, &run.phases[before].name))
-}
-
-fn summed(series: &Series, columns: &[&str]) -> Option<Vec<f64>> {
-    let found = columns.iter().filter_map(|name| series.column(name));
-    let found = found.map(|values| values.into_iter().map(|value| value as f64).collect::<Vec<_>>());
-    found.reduce(|a, b| a.iter().zip(b).map(|(a, b)| a + b).collect())
-}
-
-fn seconds(series: &Series) -> Vec<f64> {
-    series.times_ns().map(|time| time as f64 / 1e9).collect()
-}
-
-/// A level, or a rate between two readings which stands at the first of them.
-fn read(series: &Series, columns: &[&str], counts: Counts) -> Option<Vec<(f64, f64)>> {
-    let values = summed(series, columns)?;
-    let times = seconds(series);
-    if counts != Counts::Events {
-        return Some(
-            times.into_iter().zip(values.into_iter().map(|value| value * counts.factor())).collect(),
-        );
-    }
-    let shortest = (times.last()? - times.first()?) / SHORTEST_OF_RUN;
-    let mut rates: Vec<(f64, f64)> = Vec::new();
-    let mut from = 0;
-    for to in 1..times.len() {
-        let length = times[to] - times[from];
-        if length > shortest || (to + 1 == times.len() && length > 0.0) {
-            rates.push((times[from], (values[to] - values[from]).max(0.0) / length));
-            from = to;
-        }
-    }
-    let last = *rates.last()?;
-    rates.push((*times.last()?, last.1));
-    Some(rates)
-}
-
-/// A mark of all zones together, boost included, where runs recorded it.
-fn read_marks(series: &Series, mark: &str) -> Option<Vec<(f64, f64)>> {
-    let is_mark = |name: &&String| {
-        let rest = name.strip_prefix('z').map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
-        rest.and_then(|rest| rest.strip_prefix('_'))
-            .and_then(|rest| rest.strip_suffix(mark))
-            .is_some_and(|zone| zone.ends_with('_'))
-    };
-    let columns: Vec<&str> =
-        series.columns.iter().chain(series.constant.keys()).filter(is_mark).map(String::as_str).collect();
-    read(series, &columns, Counts::Pages)
-}
-
-/// Readings between which somebody stalled, and how many stalls there were.
-fn stalls(series: &Series) -> (Vec<(f64, String)>, f64) {
-    let Some(values) = summed(series, &STALLS) else { return (Vec::new(), 0.0) };
-    let times = seconds(series);
-    let mut at: Vec<(f64, String)> = Vec::new();
-    let mut count = 0.0;
-    for (time, value) in times.windows(2).zip(values.windows(2)) {
-        let stalled = value[1] - value[0];
-        if stalled > 0.0 {
-            count += stalled;
-            at.push((
-                time[1],
-                format!("{} from {} s to {} s", plain(stalled), plain(time[0]), plain(time[1])),
-            ));
-        }
-    }
-    (at, count)
-}
-
-/// Of more points than are drawn the least and the most of each stretch, in their order.
-pub(crate) fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    if points.len() <= POINTS_MAX {
-        return points;
-    }
-    let stretch = points.len().div_ceil(POINTS_MAX / 2);
-    let mut kept: Vec<(f64, f64)> = Vec::new();
-    for part in points.chunks(stretch) {
-        let place = |best: fn(f64, f64) -> bool| {
-            let mut at = 0;
-            for (index, point) in part.iter().enumerate() {
-                if best(point.1, part[at].1) {
-                    at = index;
-                }
-            }
-            at
-        };
-        let (least, most) = (place(|a, b| a < b), place(|a, b| a > b));
-        kept.push(part[least.min(most)]);
-        if least != most {
-            kept.push(part[least.max(most)]);
-        }
-    }
-    kept.extend(points.last().filter(|last| kept.last() != Some(last)).copied());
-    kept
 }

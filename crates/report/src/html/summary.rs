@@ -4,11 +4,16 @@
 //! factors are equal steps: half and twice are as far from no change. It is finer around no change, so that
 //! a few percent are seen beside 100 times. Next: [`crate::judge`] for the verdicts.
 
+use super::chart::{Mark, Panel};
+use super::figure::{Column, Figure, Key};
 use super::markup::{Element, percent};
+use super::scale::Axis;
+use super::verdict;
 use super::words::amount;
 use crate::Group;
 use crate::compared::{Compared, Row, Rows};
 use crate::judge::Change;
+use crate::view::View;
 
 /// Factors at which the axis of bars has ticks, with what stands there, those that matter most first: of two
 /// that are too near to each other the first has its text.
@@ -70,6 +75,18 @@ impl Bars {
         0.5 + 0.5 * (place(factor) / (self.reach * 1.08)).clamp(-1.0, 1.0)
     }
 
+    /// Places of ticks that are not too near to each other, with their texts.
+    fn ticks(self) -> Vec<(f64, &'static str)> {
+        let mut told: Vec<(f64, &str)> = Vec::new();
+        for (factor, text) in TICKS {
+            let share = self.share(factor);
+            if !self.is_beyond(factor) && told.iter().all(|(other, _)| (other - share).abs() >= APART) {
+                told.push((share, text));
+            }
+        }
+        told
+    }
+
     fn is_beyond(self, factor: f64) -> bool {
         factor <= 0.0 || place(factor).abs() > self.reach * 1.08
     }
@@ -107,13 +124,19 @@ pub(crate) fn rest(compared: &Compared, groups: &[Group<'_>]) -> Vec<Element> {
     (1..groups.len()).map(|index| table(&compared.rest, groups, index, bars)).collect()
 }
 
+/// The rows, worst first for candidate `index`.
+fn ordered(rows: &Rows, index: usize) -> Vec<&Row> {
+    let mut ordered: Vec<&Row> = rows.rows.iter().collect();
+    ordered.sort_by_key(|row| rank(row.changes[index - 1].1)); // stable: most telling first
+    ordered
+}
+
 fn rank(verdict: &str) -> usize {
     ORDER.iter().position(|words| words.contains(&verdict)).unwrap_or(ORDER.len())
 }
 
 fn table(rows: &Rows, groups: &[Group<'_>], index: usize, bars: Bars) -> Element {
-    let mut ordered: Vec<&Row> = rows.rows.iter().collect();
-    ordered.sort_by_key(|row| rank(row.changes[index - 1].1)); // stable: most telling first
+    let ordered = ordered(rows, index);
     let [base, new] = [&groups[0].label, &groups[index].label];
     let has_interval = rows.tests().next().is_some();
     let change = if has_interval { "change [95 %]" } else { "change" };
@@ -165,16 +188,12 @@ pub(crate) fn class_of(verdict: &str) -> String {
 }
 
 fn axis(bars: Bars) -> Element {
-    let mut told: Vec<(f64, &str)> = Vec::new();
-    for (factor, text) in TICKS {
-        let share = bars.share(factor);
-        if !bars.is_beyond(factor) && told.iter().all(|(other, _)| (other - share).abs() >= APART) {
-            told.push((share, text));
-        }
-    }
     let text =
         |(share, text)| Element::of("text", "tick x").set("x", percent(share)).set("y", "12").text(text);
-    Element::of("svg", "bar").set("width", "100%").set("height", "16").with_all(told.into_iter().map(text))
+    Element::of("svg", "bar")
+        .set("width", "100%")
+        .set("height", "16")
+        .with_all(bars.ticks().into_iter().map(text))
 }
 
 fn drawn(bar: Bar, bars: Bars, verdict: &str) -> Element {
@@ -213,6 +232,72 @@ fn drawn(bar: Bar, bars: Bars, verdict: &str) -> Element {
         .with(line("zero", zero, zero, "0", "20"))
         .with_all(whisker.into_iter().flatten())
         .with_all(beyond)
+}
+
+/// The summary as a figure: a column for each candidate, a lane for each metric, worst first.
+pub(crate) fn figure(groups: &[Group<'_>], view: &View) -> Option<Figure> {
+    let [base, others @ ..] = groups else { return None };
+    let compared = Compared::of(groups, view);
+    let rows = &compared.first;
+    if others.is_empty() || rows.rows.is_empty() {
+        return None;
+    }
+    let bars = Bars::of(rows.rows.iter());
+    let runs: usize = groups.iter().map(|group| group.recordings.len()).sum();
+    let column = |index: usize| {
+        let ordered = ordered(rows, index);
+        let last = ordered.len() - 1;
+        let lane = |(place, row): (usize, &&Row)| lane(row, index, bars, place == last);
+        Column {
+            heading: groups[index].label.clone(),
+            panels: ordered.iter().enumerate().map(lane).collect(),
+        }
+    };
+    let finding = verdict::sentences(&compared, groups).swap_remove(0);
+    Some(Figure {
+        name: "changes".to_owned(),
+        finding: finding.trim_end_matches('.').to_owned(),
+        n: format!("{runs} runs, {} metrics", rows.rows.len()),
+        axes: format!("x: a multiple of {}; equal factors are equal steps, finer around 0", base.label),
+        keys: vec![
+            Key::area("change better", "better"),
+            Key::area("change worse", "worse"),
+            Key::area("change plain", "neither, or not clear"),
+            Key::line("interval", "95 % interval"),
+        ],
+        columns: (1..groups.len()).map(column).collect(),
+        read: "Bars to the right are more than the baseline, to the left less.".to_owned(),
+        commands: groups.iter().map(|group| (group.label.clone(), group.command.clone())).collect(),
+    })
+}
+
+fn lane(row: &Row, index: usize, bars: Bars, is_last: bool) -> Panel {
+    let (change, verdict) = row.changes[index - 1];
+    let told = change.text(row.base(), row.scale.factor, verdict);
+    let name = row.measure.heading_in(&row.scale);
+    let caption = format!("{name}: {} to {}, {told}: {verdict}", row.value(0), row.value(index));
+    let x = Axis {
+        low: 0.0,
+        high: 1.0,
+        is_log: false,
+        ticks: bars.ticks().into_iter().map(|(share, text)| (share, text.to_owned())).collect(),
+    };
+    let mut marks = Vec::new();
+    if let Some(bar) = bar(change, row.base()) {
+        let (zero, end) = (0.5, bars.share(bar.factor));
+        let class = format!("change {}", class_of(verdict));
+        marks.push(Mark::Bar {
+            class,
+            from: f64::min(zero, end),
+            to: f64::max(zero, end),
+            title: caption.clone(),
+        });
+        let ends = bar.interval.map(|(low, high)| vec![(bars.share(low), 0.5), (bars.share(high), 0.5)]);
+        marks.extend(ends.map(|points| Mark::Line { class: "interval".to_owned(), points, steps: false }));
+    }
+    let (x, x_label) =
+        if is_last { (x, "multiple of the baseline".to_owned()) } else { (x.silent(), String::new()) };
+    Panel { caption, height: 14.0, x, y: Axis::exact(0.0, 1.0, 1).bare(), x_label, marks, lines: Vec::new() }
 }
 
 #[cfg(test)]

@@ -93,6 +93,34 @@ fn counts(rows: &[Row], groups: &[Group<'_>]) -> Option<String> {
     Some(format!("{of} against {}: {}; {}.", groups[0].label, said(best), said(worst)))
 }
 
+/// The least and the most of what matters most, where there is no baseline.
+pub(crate) fn extremes(compared: &Compared, groups: &[Group<'_>]) -> String {
+    let Some(row) = compared.first.rows.first() else {
+        return "These recordings have no metrics.".to_owned();
+    };
+    let told = |index: usize| Some((row.sides[index].mean()?, index));
+    let values: Vec<(f64, usize)> = (0..groups.len()).filter_map(told).collect();
+    let by_value = |a: &&(f64, usize), b: &&(f64, usize)| a.0.total_cmp(&b.0);
+    // The first of equal ones: it is the smaller cache.
+    let (Some(least), Some(most)) = (values.iter().min_by(by_value), values.iter().rev().max_by(by_value))
+    else {
+        return "These recordings have no metrics.".to_owned();
+    };
+    let said = |&(_, index): &(f64, usize)| {
+        format!("{} {} with {}", row.value(index), row.scale.unit, groups[index].label)
+    };
+    format!("{}: from {} to {}, in {} replays.", row.measure.name, said(least), said(most), values.len())
+        .replace("  ", " ")
+        .replace(" ratio with", " with")
+}
+
+/// What replays cannot tell.
+pub(crate) fn not_shown_by_replays(groups: &[Group<'_>]) -> String {
+    let policies = groups.iter().flat_map(|group| &group.recordings).any(|run| run.backend == "policy");
+    let time = if policies { "; time, which plain policies do not have" } else { "" };
+    format!("Sizes between those that were replayed; other traces{time}.")
+}
+
 /// What these recordings cannot tell.
 pub(crate) fn not_shown(compared: &Compared, groups: &[Group<'_>]) -> String {
     let mut missing: Vec<String> = Vec::new();
@@ -113,10 +141,12 @@ pub(crate) fn not_shown(compared: &Compared, groups: &[Group<'_>]) -> String {
     let neutral =
         compared.first.rows.iter().filter(|row| row.measure.direction == Direction::Neutral).count();
     if neutral > 0 {
-        missing.push(format!("which way is good of {neutral} metrics"));
+        missing.push(format!("which way is good of {neutral} metric{}", if neutral == 1 { "" } else { "s" }));
     }
-    if !compared.rest.rows.is_empty() {
-        missing.push(format!("{} more metrics, which are below, folded", compared.rest.rows.len()));
+    match compared.rest.rows.len() {
+        0 => {}
+        1 => missing.push("1 more metric, which is below, folded".to_owned()),
+        more => missing.push(format!("{more} more metrics, which are below, folded")),
     }
     format!("{}.", capital(&missing.join("; ")))
 }

@@ -80,7 +80,7 @@ fn many_limits_are_judged_together() {
     let base = runs("base", &[1000.0, 1010.0, 1020.0, 1005.0]);
     let new = runs("new", &[930.0, 1002.0, 935.0, 925.0]); // p is about 0.03
     let one = limit("hot_pages_cached", FALLS_5);
-    assert_eq!(outcomes(&base, &new, &[one.clone()])[0].0, Outcome::Crossed);
+    assert_eq!(outcomes(&base, &new, std::slice::from_ref(&one))[0].0, Outcome::Crossed);
     let many: Vec<Limit> = std::iter::repeat_n(one, 6).collect();
     assert_eq!(outcomes(&base, &new, &many)[0].0, Outcome::Unclear);
 }

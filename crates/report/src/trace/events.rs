@@ -1,7 +1,7 @@
 //! What each event is on a Perfetto trace.
 //!
 //! - Tracepoints that come in twos (`mm_vmscan_direct_reclaim_begin` and `_end`) are one slice on the task's track,
-//!   with what happened meanwhile inside; kswapd's is from `_wake` to `_sleep`.
+//!   with what happened meanwhile inside; kswapd's is from `_wake` to when it dozes or sleeps.
 //! - A wait is a slice there, too: a task that waits does nothing else.
 //! - What else lasts and is told at its end has a track of its own below the task's, as one cannot know what has
 //!   happened inside it that began at the same time.
@@ -46,6 +46,8 @@ enum Shape {
 #[derive(Debug, Clone, Copy)]
 struct Style {
     shape: Shape,
+    /// It is about kswapd being awake.
+    is_awake: bool,
     name: Name,
     category: Category,
     /// What [`Event::pages`] and [`Event::value`] count.
@@ -111,12 +113,16 @@ impl Drawing {
 
     fn begin(&mut self, event: &Event, style: Style, on: &mut Canvas<'_>) {
         let texts = self.texts(event, on);
-        let woken = if style.name == on.packets.name(AWAKE) { self.wakes.remove(&event.node) } else { None };
-        let Some(task) = self.task(event, on) else {
-            return self.other(event, style, on);
-        };
-        task.open.push(style.name);
+        let woken = if style.is_awake { self.wakes.remove(&event.node) } else { None };
+        let Some(task) = self.task(event, on) else { return self.other(event, style, on) };
         let track = task.track;
+        // Kswapd may be woken again before it slept.
+        let again = style.is_awake && task.open.last() == Some(&style.name);
+        if again {
+            on.packets.event(event.time_ns, track, Happens::End, |_| {});
+        } else {
+            task.open.push(style.name);
+        }
         on.packets.event(event.time_ns, track, Happens::Begin(style.name, style.category), |annotations| {
             annotate(event, style, &texts, annotations);
             if let Some(arrow) = woken {
@@ -130,7 +136,8 @@ impl Drawing {
         let open = self.task(event, on);
         let depth = open.as_ref().and_then(|task| task.open.iter().rposition(|name| *name == style.name));
         let (Some(task), Some(depth)) = (open, depth) else {
-            return self.other(event, style, on);
+            let name = on.packets.name(on.names.text(event.event));
+            return self.other(event, Style { name, ..style }, on);
         };
         // What is inside has ended, too, if nobody said so.
         let inside = task.open.len() - depth - 1;
@@ -146,6 +153,9 @@ impl Drawing {
         let (name, within, category) = self.wait_name(event.reason, on);
         let by = event.by_cgroup.map(|cgroup| self.text(cgroup, on));
         let track = self.track(event, on);
+        if category == Category::Idle {
+            self.falls_asleep(event, on);
+        }
         on.packets.event(event.time_ns, track, Happens::Begin(name, category), |annotations| {
             if let Some(within) = within {
                 annotations.text(Key::Within, within);
@@ -160,6 +170,16 @@ impl Drawing {
             }
         });
         on.packets.event(end_of(event), track, Happens::End, |_| {});
+    }
+
+    /// Kswapd is awake until it has nothing to do; its tracepoint is only for when it sleeps for long.
+    fn falls_asleep(&mut self, event: &Event, on: &mut Canvas<'_>) {
+        let awake = on.packets.name(AWAKE);
+        let Some(task) = self.task(event, on) else { return };
+        if task.open.last() == Some(&awake) {
+            task.open.pop();
+            on.packets.event(event.time_ns, task.track, Happens::End, |_| {});
+        }
     }
 
     fn request(&mut self, event: &Event, style: Style, on: &mut Canvas<'_>) {
@@ -324,7 +344,8 @@ impl Style {
             },
         };
         let (pages, value) = counted(event);
-        Self { shape, name: packets.name(name), category: category(event), pages, value }
+        let is_awake = name == AWAKE;
+        Self { shape, is_awake, name: packets.name(name), category: category(event), pages, value }
     }
 }
 

@@ -43,38 +43,32 @@ const TOLD: &str = "\
 #[derive(Debug)]
 pub(super) struct FtraceText {
     out: String,
-    threads: Threads,
+    printer: Printer,
     /// By name: `comm-pid` as it begins a line.
     tasks: ByName<String>,
-    tracepoints: ByName<Tracepoint>,
-    /// By name: the inode number of the file.
-    inodes: ByName<u64>,
-    files: u64,
-    /// Whom the OOM killer took, and when: events have no name of a victim.
-    victims: Vec<(u64, String)>,
 }
 
 impl FtraceText {
     /// The head of the text of `recording`.
     pub(super) fn new(recording: &Recording) -> Self {
         let Recording { workload, kernel, backend, seed, .. } = recording;
-        let run =
-            format!("# {workload} on {kernel} ({backend}), seed {seed}, by pagetide\n").replace('\r', " ");
-        Self {
-            out: format!("{HEAD}{run}{TOLD}"),
-            threads: Threads::default(),
-            tasks: ByName::default(),
-            tracepoints: ByName::default(),
-            inodes: ByName::default(),
-            files: 0,
-            victims: recording.oom_kills.iter().map(|kill| (kill.at_ns, kill.task.clone())).collect(),
-        }
+        let run = one_line(&format!("# {workload} on {kernel} ({backend}), seed {seed}, by pagetide"));
+        let (printer, tasks) = (Printer::new(recording), ByName::default());
+        Self { out: format!("{HEAD}{run}\n{TOLD}"), printer, tasks }
     }
 
     /// Adds events, which follow those of the chunk before.
     pub(super) fn events(&mut self, chunk: &Chunk, names: &Names) {
         for event in &chunk.events {
-            self.line(event, names);
+            if let Some((file, inode)) = self.printer.new_file(event, names) {
+                writeln!(self.out, "# inode {inode:x} is {}", one_line(file))
+                    .expect("memory takes every write");
+            }
+            for event in self.printer.folios(event, names) {
+                self.context(&event, names);
+                self.printer.print(&event, names, &mut self.out);
+                self.out.push('\n');
+            }
         }
     }
 
@@ -83,40 +77,16 @@ impl FtraceText {
         std::mem::take(&mut self.out).into_bytes()
     }
 
-    fn line(&mut self, event: &Event, names: &Names) {
-        let file = event.file.map(|file| (names.text(file), self.inode(file, names)));
-        let name = names.text(event.event);
-        let tracepoint = *self.tracepoints.place(event.event).get_or_insert_with(|| Tracepoint::of(name));
-        self.context(event, names);
-        let about = About { event, names, file };
-        if tracepoint == Tracepoint::MarkVictim {
-            let victim = self.victims.iter().find(|(at, _)| *at == event.time_ns);
-            let victim = victim.map_or("unknown", |(_, task)| task);
-            let thread = self.threads.number(victim);
-            let kb = event.value.unwrap_or(0).saturating_mul(4);
-            let comm = comm(victim);
-            writeln!(
-                self.out,
-                "mark_victim: pid={} comm={comm} total-vm={kb}kB anon-rss={kb}kB file-rss:0kB shmem-rss:0kB \
-                 uid=0 pgtables=0kB oom_score_adj=0",
-                thread.tid
-            )
-        } else {
-            tracepoint.write(&about, &mut self.out)
-        }
-        .expect("memory takes every write");
-    }
-
     /// Task, CPU, marks and time of an event.
     fn context(&mut self, event: &Event, names: &Names) {
-        let Self { threads, tasks, out, .. } = self;
+        let Self { printer, tasks, out } = self;
         // What no task did is done on top of the idle one, in an interrupt.
         let (task, marks) = match event.task {
             None => ("          <idle>-0      ", "d.h.."),
             Some(task) => {
                 let text = tasks.place(task).get_or_insert_with(|| {
                     let name = names.text(task);
-                    format!("{:>16}-{:<7}", comm(name), threads.number(name).tid)
+                    format!("{:>16}-{:<7}", comm(name), printer.threads.number(name).tid)
                 });
                 (text.as_str(), ".....")
             }
@@ -125,18 +95,92 @@ impl FtraceText {
         let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
         write!(out, "{task} [000] {marks} {seconds:5}.{micros:06}: ").expect("memory takes every write");
     }
+}
 
-    fn inode(&mut self, file: NameId, names: &Names) -> u64 {
-        let Self { inodes, files, out, .. } = self;
-        *inodes.place(file).get_or_insert_with(|| {
-            let name = names.text(file);
-            if device(name).is_some() {
-                return 0;
+/// Events as a kernel prints them, with numbers for what a recording has names for.
+#[derive(Debug)]
+pub(super) struct Printer {
+    pub(super) threads: Threads,
+    tracepoints: ByName<Tracepoint>,
+    /// By name: the inode number of the file; 0 for a disk.
+    inodes: ByName<u64>,
+    files: u64,
+    /// Whom the OOM killer took, and when: events have no name of a victim.
+    victims: Vec<(u64, String)>,
+}
+
+impl Printer {
+    pub(super) fn new(recording: &Recording) -> Self {
+        Self {
+            threads: Threads::default(),
+            tracepoints: ByName::default(),
+            inodes: ByName::default(),
+            files: 0,
+            victims: recording.oom_kills.iter().map(|kill| (kill.at_ns, kill.task.clone())).collect(),
+        }
+    }
+
+    /// The file of `event` with its inode number, if it has not come up before.
+    pub(super) fn new_file<'a>(&mut self, event: &Event, names: &'a Names) -> Option<(&'a str, u64)> {
+        let file = event.file?;
+        let (inode, name) = (self.inodes.place(file), names.text(file));
+        if inode.is_some() {
+            return None;
+        }
+        if device(name).is_some() {
+            *inode = Some(0);
+            return None;
+        }
+        self.files += 1;
+        *inode = Some(self.files);
+        Some((name, self.files))
+    }
+
+    /// The event, once for each folio where a kernel's tracepoint is hit for each: a recording has runs of pages.
+    pub(super) fn folios(&mut self, event: &Event, names: &Names) -> impl Iterator<Item = Event> + use<> {
+        let event = *event;
+        let folio = 1_u32 << event.order.unwrap_or(0).min(16);
+        let count = match self.tracepoint(&event, names) {
+            Tracepoint::Filemap | Tracepoint::LruInsertion | Tracepoint::LruActivate => {
+                event.pages.div_ceil(folio).max(1)
             }
-            *files += 1;
-            writeln!(out, "# inode {files:x} is {}", one_line(name)).expect("memory takes every write");
-            *files
+            _ => 1,
+        };
+        (0..count).map(move |number| {
+            let before = u64::from(number) * u64::from(folio);
+            let page = event.page.map(|page| page.saturating_add(before));
+            Event { page, pages: if count > 1 { folio } else { event.pages }, ..event }
         })
+    }
+
+    fn tracepoint(&mut self, event: &Event, names: &Names) -> Tracepoint {
+        let of = || Tracepoint::of(names.text(event.event));
+        *self.tracepoints.place(event.event).get_or_insert_with(of)
+    }
+
+    /// `NAME: FIELDS`.
+    pub(super) fn print(&mut self, event: &Event, names: &Names, out: &mut String) {
+        let tracepoint = self.tracepoint(event, names);
+        let file = event.file.map(|file| (names.text(file), self.inodes.place(file).unwrap_or(0)));
+        let about = About { event, names, file };
+        let written = match tracepoint {
+            Tracepoint::MarkVictim => self.victim(event, out),
+            _ => tracepoint.write(&about, out),
+        };
+        written.expect("memory takes every write");
+    }
+
+    fn victim(&mut self, event: &Event, out: &mut String) -> std::fmt::Result {
+        let victim = self.victims.iter().find(|(at, _)| *at == event.time_ns);
+        let victim = victim.map_or("unknown", |(_, task)| task);
+        let tid = self.threads.number(victim).tid;
+        let kb = event.value.unwrap_or(0).saturating_mul(4);
+        let comm = comm(victim);
+        write!(
+            out,
+            "mark_victim: pid={tid} comm={comm} total-vm={kb}kB anon-rss={kb}kB file-rss:0kB shmem-rss:0kB \
+             uid=0 pgtables=0kB oom_score_adj=0"
+        )
     }
 }
 
@@ -176,12 +220,12 @@ pub(super) fn word(text: &str) -> String {
     text.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// A task's name as a kernel has it: its first fifteen bytes.
-fn comm(name: &str) -> String {
+pub(super) fn comm(name: &str) -> String {
     let mut end = name.len().min(COMM_MAX);
     while !name.is_char_boundary(end) {
         end -= 1;

@@ -7,6 +7,7 @@ use recording::{Chunk, Event, Names, OomKill, Phase, Recording, Series, Wait, Wa
 
 use super::ftrace::FtraceText;
 use super::perfetto::PerfettoTrace;
+use super::{RunTrace, TraceFormat};
 
 /// A field as it stands in a message.
 enum Field<'a> {
@@ -365,6 +366,42 @@ fn chunks_of_any_length_give_the_same_bytes() {
     }
 }
 
+/// The head of a `trace.dat` says where the pages are and how long; chunks of any length give the same file.
+#[test]
+fn a_trace_dat_is_as_long_as_its_head_says() {
+    let (names, chunk) = scene();
+    let many = Chunk { events: chunk.events.iter().cycle().take(5000).copied().collect() };
+    let in_chunks_of = |length| {
+        let show = |mut trace: RunTrace| {
+            let mut bytes = trace.take();
+            for events in many.events.chunks(length) {
+                trace.events(&Chunk { events: events.to_vec() }, &names);
+                bytes.extend(trace.take());
+            }
+            trace.finish();
+            bytes.extend(trace.take());
+            (trace, bytes)
+        };
+        let (seen, _) = show(RunTrace::new(TraceFormat::TraceDat, &run(), true));
+        assert!(seen.sees_all_first());
+        show(seen.again(&run())).1
+    };
+    let whole = in_chunks_of(5000);
+    let mark = b"flyrecord\0";
+    let at = whole.windows(mark.len()).position(|bytes| bytes == mark).unwrap() + mark.len();
+    let long = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap()) as usize;
+    let (begin, length) = (long(at), long(at + 8));
+    assert_eq!((begin % 4096, begin + length), (0, whole.len()));
+    assert!(length > 100 * 4096, "{length}");
+    for page in whole[begin..].chunks(4096) {
+        let used = u64::from_le_bytes(page[8..16].try_into().unwrap());
+        assert!((1..=4080).contains(&used), "{used}");
+    }
+    for length in [1, 7, 1000] {
+        assert!(in_chunks_of(length) == whole, "chunks of {length}");
+    }
+}
+
 /// A recording of pages begins in the middle of things: an end without a begin has its own length to tell.
 #[test]
 fn an_end_without_a_begin_and_a_begin_inside_another_do_no_harm() {
@@ -383,17 +420,17 @@ fn an_end_without_a_begin_and_a_begin_inside_another_do_no_harm() {
     insta::assert_snapshot!(shown_after(&trace.take()), @"
     track a (thread)
     track a / mm_vmscan_direct_reclaim_end
-    1 a / mm_vmscan_direct_reclaim_end | begin mm_vmscan_direct_reclaim [reclaim]
+    1 a / mm_vmscan_direct_reclaim_end | begin mm_vmscan_direct_reclaim_end [reclaim]
     10 a / mm_vmscan_direct_reclaim_end | end
     20 a | begin mm_vmscan_direct_reclaim [reclaim]
     21 a | begin mm_shrink_slab [reclaim]
     30 a | end
     30 a | end
     track a / mm_shrink_slab_end
-    28 a / mm_shrink_slab_end | begin mm_shrink_slab [reclaim]
+    28 a / mm_shrink_slab_end | begin mm_shrink_slab_end [reclaim]
     31 a / mm_shrink_slab_end | end
     track no task
-    40 no task | instant mm_vmscan_direct_reclaim [reclaim]
+    40 no task | instant mm_vmscan_direct_reclaim_end [reclaim]
     ");
 }
 
@@ -497,5 +534,45 @@ fn every_tracepoint_has_the_format_of_the_kernel() {
               reader-1001    [000] .....     1.254567: mm_vmscan_throttled: nid=0 usec_timeout=0 usect_delayed=20000 reason=VMSCAN_THROTTLE_NOPROGRESS
               reader-1001    [000] .....     1.254567: wait: function=folio_wait_locked usec_delayed=20000 within=limit_reclaim>super-block_shrinker ended_by=timeout futile=0
               reader-1001    [000] .....     1.234567: page_refaulted: ino=1 folio=0000000100000011 ofs=69632 pages=4 nid=0 order=2 reason=activated:_distance_within_the_active_list
+    ");
+}
+
+/// Kswapd dozes before it sleeps, and may be woken from that: its tracepoints alone would have it awake all along.
+#[test]
+fn kswapd_is_awake_until_it_dozes_or_is_woken_again() {
+    let names = &mut Names::default();
+    let dozing = Some(names.intern("kswapd dozing"));
+    let wait = |names: &mut Names, at| Event {
+        duration_ns: 10,
+        reason: dozing,
+        ..event(names, at, "wait", "kswapd0")
+    };
+    let events = vec![
+        event(names, 5, "mm_vmscan_kswapd_wake", "kswapd0"),
+        event(names, 7, "mm_vmscan_kswapd_wake", "kswapd0"),
+        wait(names, 9),
+        event(names, 19, "mm_vmscan_kswapd_wake", "kswapd0"),
+        wait(names, 19),
+        event(names, 29, "mm_vmscan_kswapd_sleep", "kswapd0"),
+        wait(names, 29),
+    ];
+    let mut trace = PerfettoTrace::new(&run(), true);
+    trace.take();
+    trace.events(&Chunk { events }, names);
+    insta::assert_snapshot!(shown_after(&trace.take()), @"
+    track kswapd0 (thread)
+    5 kswapd0 | begin kswapd awake [reclaim]
+    7 kswapd0 | end
+    7 kswapd0 | begin kswapd awake [reclaim]
+    9 kswapd0 | end
+    9 kswapd0 | begin kswapd dozing [idle]
+    19 kswapd0 | end
+    19 kswapd0 | begin kswapd awake [reclaim]
+    19 kswapd0 | end
+    19 kswapd0 | begin kswapd dozing [idle]
+    29 kswapd0 | end
+    29 kswapd0 | instant mm_vmscan_kswapd_sleep [reclaim]
+    29 kswapd0 | begin kswapd dozing [idle]
+    39 kswapd0 | end
     ");
 }

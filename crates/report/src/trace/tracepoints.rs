@@ -69,18 +69,16 @@ impl Tracepoint {
         }
     }
 
-    /// Writes the event and the end of its line.
+    /// Writes the event, its name first.
     pub(super) fn write(self, about: &About<'_>, out: &mut String) -> Result {
         match self {
-            Self::Wait => wait(about, out)?,
-            Self::Own => own(about, out)?,
+            Self::Wait => wait(about, out),
+            Self::Own => own(about, out),
             _ => {
                 write!(out, "{}: ", about.names.text(about.event.event))?;
-                self.fields(about, out)?;
+                self.fields(about, out)
             }
         }
-        out.push('\n');
-        Ok(())
     }
 
     fn fields(self, about: &About<'_>, out: &mut String) -> Result {

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use kernel::Filesystem;
 use mm::base::event::{Detail, PageId, Reason, TraceEvent};
-use pagetide_sim::run::{run, run_traced};
+use pagetide_sim::run::{Watch, run, run_watched};
 use pagetide_sim::trace::{EventNames, EventRow, What};
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::Bytes;
@@ -131,7 +131,8 @@ fn listened(spec: &SimRun, detail: Detail) -> (SimResult, Sums) {
     let kept = Rc::clone(&sums);
     let stop = Arc::new(AtomicBool::new(false));
     let sink = move |rows: &[EventRow], names: &EventNames| kept.borrow_mut().take(rows, names);
-    let result = run_traced(spec, stop, |_| {}, detail, sink).unwrap();
+    let watch = Watch { events: Some((detail, Box::new(sink))), ..Watch::default() };
+    let result = run_watched(spec, stop, |_| {}, watch).unwrap();
     (result, sums.take())
 }
 
@@ -249,10 +250,11 @@ const FRAGMENT_STALL: &str = "linux-4.20-rc1+nofragment+watermark-boost-v2+fragm
 const STORM: [(&str, &str); 4] =
     [("processes", "2"), ("files", "200"), ("pin_from", "40M"), ("pin_step", "4M")];
 
-const SIMOOP: [(&str, &str); 9] = [
+const SIMOOP: [(&str, &str); 10] = [
     ("threads", "6"),
     ("file_size", "8M"),
-    ("touched", "25"),
+    ("mapped", "6M"),
+    ("alloc_wait", "30"),
     ("kept", "3"),
     ("tree_files", "300"),
     ("walk_pause", "1"),

@@ -207,7 +207,7 @@ pub fn parse_interval(key: &'static str, text: &str) -> Result<Nanos, ScenarioPr
 pub fn interval_text(interval: Nanos) -> String {
     let ns = interval.get();
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us")];
-    let whole = units.into_iter().find(|(unit, _)| ns % unit == 0);
+    let whole = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
 }
 

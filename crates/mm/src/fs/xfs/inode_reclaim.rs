@@ -180,6 +180,9 @@ impl InodeReclaim {
     }
 
     fn work_on_batch<T: Trace>(&mut self, fs: &mut Fs, core: &mut Core<T>, cpu: CpuId) -> InodeNext {
+        if !self.waits {
+            return self.free_clean(fs, core, cpu);
+        }
         let (mut looked, mut freed) = (0, 0);
         while let Some(&(number, mapping)) = self.batch.front() {
             if !fs.vfs.reclaimable.has(number, mapping) {
@@ -191,12 +194,23 @@ impl InodeReclaim {
                     fs.free_evicted(core, cpu, mapping);
                     freed += 1;
                 }
-                _ if !self.waits => {}
                 state if looked == 0 => return wait_for(fs, mapping, state),
                 _ => return InodeNext::Looked { looked, freed },
             }
             self.batch.pop_front();
             looked += 1;
+        }
+        InodeNext::Looked { looked, freed }
+    }
+
+    /// Frees those of the batch that are clean. It was looked up just now, and nobody came in between.
+    fn free_clean<T: Trace>(&mut self, fs: &mut Fs, core: &mut Core<T>, cpu: CpuId) -> InodeNext {
+        let (looked, mut freed) = (self.batch.len() as u64, 0);
+        for (_, mapping) in self.batch.drain(..) {
+            if fs.xfs_log.items().is_clean(mapping) {
+                fs.free_evicted(core, cpu, mapping);
+                freed += 1;
+            }
         }
         InodeNext::Looked { looked, freed }
     }

@@ -129,11 +129,18 @@ pub struct Items {
     clusters: Vec<List<MappingId>>,
     cluster_links: LinkTable,
     not_clean: u64,
+    /// Their bits, by mapping: whoever looks for clean ones among half a million has them all in its cache.
+    busy: Vec<u64>,
+}
+
+/// The word of a mapping in [`Items::busy`], and its bit.
+const fn busy_place(mapping: MappingId) -> (usize, u64) {
+    ((mapping.0 / u64::BITS) as usize, 1 << (mapping.0 % u64::BITS))
 }
 
 impl Items {
-    fn item(&self, mapping: MappingId) -> Item {
-        self.items.get(mapping.0 as usize).copied().unwrap_or(UNKNOWN)
+    fn item(&self, mapping: MappingId) -> &Item {
+        self.items.get(mapping.0 as usize).unwrap_or(&UNKNOWN)
     }
 
     /// Whether an inode is in memory.
@@ -158,7 +165,8 @@ impl Items {
 
     /// Whether an inode needs not be written anywhere.
     pub fn is_clean(&self, mapping: MappingId) -> bool {
-        self.item(mapping).is_clean()
+        let (word, bit) = busy_place(mapping);
+        self.busy.get(word).is_none_or(|busy| (busy & bit) == 0)
     }
 
     /// Inodes that are not clean.
@@ -199,6 +207,7 @@ impl Items {
         let index = mapping.0 as usize;
         if self.items.len() <= index {
             self.items.resize(index + 1, UNKNOWN);
+            self.busy.resize(index / 64 + 1, 0);
             self.ail_links.0.resize(index + 1, Link::UNUSED);
             self.cluster_links.0.resize(index + 1, Link::UNUSED);
         }
@@ -269,6 +278,8 @@ impl Items {
             }
             self.clusters[cluster].push_back(&mut self.cluster_links, mapping);
             self.not_clean += 1;
+            let (word, bit) = busy_place(mapping);
+            self.busy[word] |= bit;
         }
         Logged { first_in_checkpoint, was_clean }
     }
@@ -298,6 +309,8 @@ impl Items {
             let cluster = (item.number / INODES_IN_CLUSTER) as usize;
             self.clusters[cluster].remove(&mut self.cluster_links, mapping);
             self.not_clean -= 1;
+            let (word, bit) = busy_place(mapping);
+            self.busy[word] &= !bit;
         }
         clean
     }
@@ -379,7 +392,8 @@ impl Items {
         for (cluster, list) in self.clusters.iter().enumerate() {
             for mapping in list.iter(&self.cluster_links) {
                 let item = self.item(mapping);
-                if item.is_clean() || (item.number / INODES_IN_CLUSTER) as usize != cluster {
+                let clean = item.is_clean() || self.is_clean(mapping);
+                if clean || (item.number / INODES_IN_CLUSTER) as usize != cluster {
                     return Err("a cluster names an inode that is clean, or of another one");
                 }
                 listed += 1;
@@ -404,7 +418,8 @@ impl Items {
         if walked != ail || self.ail.len() as usize != ail {
             return Err("the AIL has another length than it says");
         }
-        let counted = listed == not_clean && self.not_clean == not_clean;
+        let bits: u64 = self.busy.iter().map(|busy| u64::from(busy.count_ones())).sum();
+        let counted = listed == not_clean && self.not_clean == not_clean && bits == not_clean;
         if counted { Ok(()) } else { Err("the count of inodes that are not clean is off") }
     }
 }

@@ -1,0 +1,84 @@
+//! Pages and figures as files: what is written, what is replaced, and what is left alone.
+
+use std::fs;
+
+use crate::support::{Scene, refused};
+
+/// A comparison of a fraction of a second, with reclaim.
+fn compared() -> Scene {
+    let scene = Scene::new();
+    let small = "--param hot=1M --param stream=64M --mem 32M";
+    scene.data(&format!("compare hot-and-stream {small} --out pair"));
+    scene
+}
+
+#[test]
+fn a_page_is_one_file_that_says_how_large_it_is_and_is_the_same_each_time() {
+    let scene = compared();
+    let output = scene.output("report pair -o page.html");
+    assert!(output.status.success() && output.stdout.is_empty());
+    let read = |name: &str| fs::read_to_string(scene.path().join(name)).unwrap();
+    let page = read("page.html");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, format!("`page.html`: {} KiB\n", page.len().div_ceil(1024)));
+    for part in [
+        "Does a file that is in use stay in memory while another cgroup streams past it?",
+        "hot_pages_cached: ",
+        "id=\"story\"",
+        "pagetide report pair -o page.html",
+        "pagetide run ",
+    ] {
+        assert!(page.contains(part), "`{part}`");
+    }
+    scene.data("report pair -o page.html -q");
+    assert_eq!(read("page.html"), page, "an earlier page is replaced, by the same bytes");
+    assert_eq!(scene.names().iter().filter(|name| !name.starts_with("pair")).count(), 1, "nothing else");
+}
+
+#[test]
+fn a_figure_is_one_file_and_names_can_be_asked_for() {
+    let scene = compared();
+    scene.data("report pair --plot first.svg");
+    scene.data("report pair --plot story.svg --figure story");
+    scene.data("report pair --plot changes.svg --figure changes");
+    let read = |name: &str| fs::read_to_string(scene.path().join(name)).unwrap();
+    assert_eq!(read("first.svg"), read("story.svg"));
+    assert!(read("changes.svg").contains("hot_pages_cached"));
+    let shown = scene.shown("report pair --plot other.svg --figure no-such");
+    assert!(shown.contains("error: there is no figure `no-such` to draw of these recordings"), "{shown}");
+    assert!(shown.contains("hint: there are story, "), "{shown}");
+    assert!(shown.ends_with("exit 1"), "{shown}");
+}
+
+#[test]
+fn events_of_pages_become_maps() {
+    let scene = Scene::new();
+    scene.data("run hot-and-stream --param hot=1M --param stream=64M --mem 32M --events pages --out one");
+    scene.data("report one -o page.html");
+    let page = fs::read_to_string(scene.path().join("page.html")).unwrap();
+    for part in ["id=\"ages\"", "id=\"regions\"", "There is nothing to compare it with."] {
+        assert!(page.contains(part), "`{part}`");
+    }
+}
+
+#[test]
+fn what_is_no_page_of_ours_is_left_alone() {
+    let scene = compared();
+    scene.file("mine.html", "<p>mine").file("mine.svg", "<svg/>");
+    fs::create_dir(scene.path().join("folder")).unwrap();
+    let commands = [
+        "report pair -o mine.html",
+        "report pair --plot mine.svg",
+        "report pair -o folder",
+        "report pair -o no-such-folder/page.html",
+        "report pair -o page.html --format json",
+        "report pair --figure story",
+        "report folder -o page.html",
+    ];
+    let shown = refused(&scene, &commands);
+    assert_eq!(shown.matches("error: ").count(), commands.len(), "{shown}");
+    for text in ["`mine.html` exists already", "`mine.svg` exists already", "`folder` exists already"] {
+        assert!(shown.contains(text), "`{text}`: {shown}");
+    }
+    assert_eq!(fs::read_to_string(scene.path().join("mine.html")).unwrap(), "<p>mine");
+}
