@@ -121,7 +121,7 @@ fn a_program_reads_the_pressure_of_the_cgroup_that_thrashes() {
         }
         let (tight, wide, machine) =
             (pressure(&sys, "tight").await?, pressure(&sys, "wide").await?, pressure(&sys, "").await?);
-        assert!(tight["some avg10"] > 1.0 && tight["some total"] > 10_000.0, "{tight:?}");
+        assert!(tight["some avg10"] > 0.1 && tight["some total"] > 10_000.0, "{tight:?}");
         assert_eq!(tight["some total"], tight["full total"], "it is alone there");
         assert_eq!(wide["some total"], 0.0, "{wide:?}");
         // The other one works on the other CPU: half of what goes on is stalled, by CPU and so of either kind.
