@@ -211,7 +211,7 @@ pub enum LabError {
         first: PathBuf,
     },
     /// A recording without events where they are all there is to show.
-    #[error("`{}` has no events, and this text has nothing else", .0.display())]
+    #[error("`{}` has no events, and this form of a trace has nothing else", .0.display())]
     NoEvents(PathBuf),
     /// A file that is there already.
     #[error("`{}` exists already", .0.display())]

@@ -88,7 +88,8 @@ fn a_trace_with_events_decodes_and_holds_what_the_recording_says() {
     let json: serde_json::Value = serde_json::from_str(&scene.data("report run --format json")).unwrap();
     let waits = json["runs"][0]["waits"].as_array().unwrap();
     let of_stream = |wait: &&serde_json::Value| wait["task"] == "stream" && wait["kind"] != "idle";
-    let waited: f64 = waits.iter().filter(of_stream).map(|wait| wait["seconds"].as_f64().unwrap()).sum();
+    let waited: f64 =
+        waits.iter().filter(of_stream).map(|wait| wait["spent_seconds"].as_f64().unwrap()).sum();
     let drawn: f64 = text
         .lines()
         .filter(|line| line.starts_with("program / stream | wait | "))
@@ -215,12 +216,12 @@ fn what_cannot_be_traced_is_refused_and_nothing_is_overwritten() {
     exit 1
 
     $ trace run --format ftrace
-    error: `run` has no events, and this text has nothing else
+    error: `run` has no events, and this form of a trace has nothing else
     hint: `pagetide run WORKLOAD --events reclaim --out DIR` records them
     exit 1
 
     $ trace run --format trace-dat -o new
-    error: `run` has no events, and this text has nothing else
+    error: `run` has no events, and this form of a trace has nothing else
     hint: `pagetide run WORKLOAD --events reclaim --out DIR` records them
     exit 1
 
