@@ -201,7 +201,10 @@ mod tests {
             recordings: vec![run],
         };
         let groups = [group("before", &before), group("after", &after), group("recorded earlier", &old)];
-        insta::assert_snapshot!(pressure_of_groups(&groups, 80), @"");
+        insta::assert_snapshot!(pressure_of_groups(&groups, 80), @"
+        pressure on memory, some and all tasks stalled, of the run: before: 12.5 % and
+          <0.1 %; after: 1.2 % and <0.1 %; recorded earlier: not told
+        ");
         assert_eq!(pressure_of_groups(&groups[2..], 80), "");
     }
 

@@ -179,7 +179,7 @@ fn lists_name_what_other_commands_take() {
      simoop                                        readers, writers, allocators and
                                                    tree walkers that keep memory
                                                    full
-     simoop              threads         none      workers; without it one for each
+     simoop              threads         none      workers; without it five for each
                                                    CPU
      simoop              burners         none      tasks that keep a CPU busy;
                                                    without it a fifth of the CPUs
@@ -191,11 +191,14 @@ fn lists_name_what_other_commands_take() {
                                                    without it one for each 160 KiB
                                                    of memory
      simoop              directories     16        directories of the files
-     simoop              working_set     none      memory of all workers, on
-                                                   average; without it 60 % of all
-     simoop              touched         20        percent of the working set that
-                                                   works map and touch, the rest
-                                                   stays
+     simoop              working_set     none      memory that the workers keep;
+                                                   without it 60 % of all
+     simoop              mapped          none      memory that a work maps and
+                                                   touches; without it an eighth of
+                                                   all for all workers
+     simoop              alloc_wait      2640      milliseconds that a worker waits
+                                                   in all while it touches what it
+                                                   mapped
      simoop              file_size       80M       size of a data file
      simoop              files           none      data files; without it those of
                                                    2.4 times the memory
@@ -205,15 +208,14 @@ fn lists_name_what_other_commands_take() {
      simoop              write_size      1M        bytes of a file that is written
      simoop              kept            16        results of a worker that are
                                                    there at a time
-     simoop              seconds         1924      run time, with the warm-up
-     simoop              warmup          300       seconds that are not measured
+     simoop              seconds         480       run time, with the warm-up
+     simoop              warmup          180       seconds that are not measured
      simoop              interval        60        seconds from one report to the
                                                    next
      simoop              filesystem      xfs       filesystem that the machine puts
                                                    the files on
      simoop              --seed                    which pieces of which files each
-                                                   worker reads, and how much memory
-                                                   it touches
+                                                   worker reads
      simoop              --seed                    when each worker, walker and
                                                    burning task begins, up to 2 ms
                                                    after it was forked: their order

@@ -24,8 +24,14 @@ fn help_of_each_command() {
       sweep    Run one workload, or replay a trace, with every combination of several values
       ablate   Switch features of a kernel, every subset of them: what each does, and each pair together
       replay   Replay a recorded trace through page cache and reclaim, or on plain policies
+      explain  Say why a run went as it went: who waited on whom, what evicted which page
       record   Monitor this host while a command runs
       report   Show recordings made earlier, each by itself
+      stats    Compare numbers or samples of recordings: means, intervals, percentiles, tables of
+               mmtests
+      export   Write recordings in the form of another suite
+      import   Read runs of another suite as recordings
+      trace    Write a run as a trace that other programs show, such as the Perfetto user interface
       vm       Get kernels for virtual machines
 
     Options:
@@ -62,6 +68,8 @@ fn help_of_each_command() {
           --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
                                 workloads`] [example: hot=50M]
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
+          --interval <TIME>     Time between two samples of all counters, from 1ms to 3600s [default:
+                                100ms simulated, 1s of real kernels] [example: 20ms]
           --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take several
                                 [default: sim] [example: vm:6.12]
           --dry-run             Print the resolved scenario instead of running it
@@ -100,6 +108,9 @@ fn help_of_each_command() {
       -v, --verbose          Say more: the start of each run, too
           --out <DIR>        Keep the recording in this new folder [default: not kept] [example:
                              recordings/first]
+          --events <WHICH>   Events to keep with the recording, for `explain`, `trace` and heatmaps:
+                             those of reclaim, or of all pages [default: none] [possible values: none,
+                             reclaim, pages]
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
           --all              Show all metrics, counters and cgroups, as JSON and CSV always do
@@ -126,6 +137,8 @@ fn help_of_each_command() {
           --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
                                 workloads`] [example: hot=50M]
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
+          --interval <TIME>     Time between two samples of all counters, from 1ms to 3600s [default:
+                                100ms simulated, 1s of real kernels] [example: 20ms]
           --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take several
                                 [default: sim] [example: vm:6.12]
           --dry-run             Print the resolved scenario instead of running it
@@ -171,10 +184,13 @@ fn help_of_each_command() {
                              again
           --fail-if <LIMIT>  End with code 5 if this is so for any run beside the baseline; may be
                              repeated [example: 'files_per_sec < -5%']
+          --events <WHICH>   Events to keep with the recording, for `explain`, `trace` and heatmaps:
+                             those of reclaim, or of all pages [default: none] [possible values: none,
+                             reclaim, pages]
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
           --style <STYLE>    Tables as text: its own, or mmtests' with all rows of samples, durations
-                             and Ops [default: own] [possible values: own, mmtests]
+                             and Ops [default: own] [possible values: own, mmtests, mmtests-head]
           --all              Show all metrics, counters and cgroups, as JSON and CSV always do
 
     Without --kernel, kernels are those of the workload's source before and after its change.
@@ -227,7 +243,9 @@ fn help_of_each_command() {
                                 [example: vm.swappiness=10]
 
     Run:
-          --seed <N>  Seed of all randomness in that machine [default: 1] [example: 7]
+          --seed <N>         Seed of all randomness in that machine [default: 1] [example: 7]
+          --interval <TIME>  Time between two samples of that machine's counters, from 1ms to 3600s
+                             [default: 100ms] [example: 20ms]
 
     Trace:
           --timing <WHEN>          When requests are made of a kernel: asap or recorded [default: asap]
@@ -239,13 +257,16 @@ fn help_of_each_command() {
           --unsorted               Take requests in the order of the trace though its times decrease
 
     Output:
-      -q, --quiet            Say less: no progress
-      -v, --verbose          Say more: the start of each run, too
           --out <DIR>        Keep the recording, or those of several caches, in this new folder
                              [default: not kept] [example: recordings/trace]
+          --events <WHICH>   Events to keep with the recording, for `explain`, `trace` and heatmaps:
+                             those of reclaim, or of all pages [default: none] [possible values: none,
+                             reclaim, pages]
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
+      -q, --quiet            Say less: no progress
           --all              Show all metrics, counters and cgroups, as JSON and CSV always do
+      -v, --verbose          Say more: the start of each run, too
 
     The trace may be compressed (gzip, zstd) and have quotes. A first line that names columns tells
     their order: time, object (or key, id), size; or time, op, size, lbn (or lba, offset).
