@@ -191,12 +191,15 @@ struct Group {
 }
 
 impl Group {
-    /// What the CPUs add to the totals from the last look to `now`, and whether there was any activity.
+    /// What the CPUs add to the totals from the last look to `now`, and whether there was any activity. A task
+    /// may change at a time of its own that is before the last look, which has then seen a little too much:
+    /// that is made up for here, not taken back.
     fn recent(&self, now: u64, tick: u64, looker: usize) -> ([u64; KINDS], bool) {
         let (mut weighted, mut ticks, mut active) = ([0_u128; KINDS], 0, false);
         for cpu in &self.cpus {
             let times = cpu.times(now);
-            let [some, full, nonidle] = std::array::from_fn(|state| times[state] - cpu.seen[looker][state]);
+            let [some, full, nonidle] =
+                std::array::from_fn(|state| times[state].saturating_sub(cpu.seen[looker][state]));
             active |= nonidle > 0;
             ticks += nonidle / tick;
             for (sum, time) in weighted.iter_mut().zip([some, full]) {
@@ -205,14 +208,16 @@ impl Group {
         }
         let whole =
             |sum: u128| u64::try_from(sum / u128::from(ticks.max(1))).expect("no longer than it took");
-        (weighted.map(whole), active)
+        let [some, full] = weighted.map(whole);
+        ([some, full.min(some)], active)
     }
 
     /// `collect_percpu_times`: what the CPUs add since the last time, and whether there was any activity.
     fn collect(&mut self, now: u64, tick: u64, looker: usize) -> ([u64; KINDS], bool) {
         let recent = self.recent(now, tick, looker);
         for cpu in &mut self.cpus {
-            cpu.seen[looker] = cpu.times(now);
+            let times = cpu.times(now);
+            cpu.seen[looker] = std::array::from_fn(|state| times[state].max(cpu.seen[looker][state]));
         }
         recent
     }

@@ -141,6 +141,20 @@ fn what_comes_before_the_last_change_of_a_cpu_takes_no_time_away() {
     assert_eq!(walk.totals(7, 0), (7, 7));
 }
 
+/// A task changes at its own time, which may be before that of the last look: it was an overflow.
+#[test]
+fn a_look_ahead_of_a_change_is_made_up_for_and_not_taken_back() {
+    let mut walk = Walk::new();
+    walk.step(0, 0, 0, 0, 'I');
+    assert_eq!(walk.totals(10, 0), (10, 10));
+    walk.now -= 5 * MS;
+    walk.step(0, 0, 0, 0, 'c'); // the stall was over after 5 ms
+    assert_eq!(walk.totals(15, 0), (10, 10), "5 ms too many, which stay");
+    walk.step(0, 0, 0, 0, 'I');
+    assert_eq!(walk.totals(5, 0), (10, 10), "and are made up for");
+    assert_eq!(walk.totals(5, 0), (15, 15));
+}
+
 #[test]
 fn averages_move_every_two_seconds_and_a_look_does_not_change_when() {
     let averages = |looks: &[u64]| {

@@ -167,7 +167,7 @@ const INODE_STORM: [(&str, &str); 4] =
 const SIMOOP: [(&str, &str); 6] = [
     ("threads", "4"),
     ("file_size", "8M"),
-    ("touched", "25"),
+    ("mapped", "8M"),
     ("seconds", "4"),
     ("warmup", "1"),
     ("interval", "1"),
