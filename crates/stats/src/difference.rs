@@ -2,7 +2,7 @@
 //!
 //! Welch's test for independent sets, the paired test where sample `i` of both sets saw the same
 //! seed. Neither assumes equal spread. The pooled-df test of [`crate::mmtests`] is there for
-//! compatibility only. Both tests want roughly normal means; [`crate::shift`] asks for
+//! compatibility only. Both tests want roughly normal means; [`mod@crate::shift`] asks for
 //! less where there are enough samples.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};

@@ -1,6 +1,6 @@
 //! Pure statistics of comparison: what a set of samples says, and whether two sets differ.
 //!
-//! Start with [`describe`] (means and spread), then [`shift`] (the difference of two means by what the samples
+//! Start with [`describe`] (means and spread), then [`mod@shift`] (the difference of two means by what the samples
 //! allow), which stands on [`difference`] (Welch's and the paired t test) and [`resample`] (bootstrap,
 //! permutation). [`percentile`] has tails of latencies, [`factorial`] effects and interactions from runs of every
 //! combination. [`multiple`] corrects p values of many questions asked at once.

@@ -1,6 +1,6 @@
 //! By how much the mean of one set lies above that of another: our default, which assumes no distribution.
 //!
-//! What can be said depends on how many samples there are, so [`shift`] chooses, and says what it chose:
+//! What can be said depends on how many samples there are, so [`shift()`] chooses, and says what it chose:
 //!
 //! 1. Few samples: an exact permutation test, and the interval that belongs to it. Independent sets: had the
 //!    labels of some samples of one set been exchanged with as many of the other, the difference of means would
@@ -167,7 +167,7 @@ fn mean_of_drawn(samples: &[f64], stream: &mut Stream) -> f64 {
     sum / count as f64
 }
 
-/// [`shift`] of the harmonic means of rates, taken where it is an arithmetic one: of the time for each piece of
+/// [`shift()`] of the harmonic means of rates, taken where it is an arithmetic one: of the time for each piece of
 /// work. `None` also where a rate is not above zero.
 pub fn shift_of_rates(base: &[f64], new: &[f64], paired: bool, level: f64) -> Option<Difference> {
     let times = |rates: &[f64]| -> Option<Vec<f64>> {
