@@ -39,6 +39,38 @@ pub fn group(loaded: &Loaded) -> Group<'_> {
     Group { command: own.unwrap_or_else(|| group.command.clone()), ..group }
 }
 
+/// More columns than this are not drawn beside each other, if some differ in their setting and not in their kernel.
+const COLUMNS_MAX: usize = 12;
+
+/// The columns that a page has room for: all, or where these are too many those of the first one's setting, which
+/// differ from it in kernel and seed only; and what to say of the others.
+pub fn of_one_setting(columns: Vec<Loaded>) -> (Vec<Loaded>, Option<String>) {
+    let all = columns.len();
+    let Some(first) = columns.first().and_then(setting).filter(|_| all > COLUMNS_MAX) else {
+        return (columns, None);
+    };
+    let like_first = |column: &Loaded| setting(column).is_some_and(|setting| setting == first);
+    if columns.iter().filter(|column| like_first(column)).count() < 2 {
+        return (columns, None);
+    }
+    let kept: Vec<Loaded> = columns.into_iter().filter(like_first).collect();
+    let left_out = all - kept.len();
+    let told = format!(
+        "{left_out} of {all} columns are of other settings than the first one and not on this page; name their folders \
+         to put them on one"
+    );
+    (kept, (left_out > 0).then_some(told))
+}
+
+/// What a column ran, but for kernel and seed.
+fn setting(column: &Loaded) -> Option<toml::Table> {
+    let mut scenario: toml::Table = column.recordings.first()?.scenario_toml.parse().ok()?;
+    for key in ["kernel", "seed"] {
+        scenario.remove(key);
+    }
+    Some(scenario)
+}
+
 /// The page of `groups`, whose heat is `heats`; `command` makes it again.
 pub fn page<'a>(
     groups: &'a [Group<'a>],

@@ -82,3 +82,20 @@ fn what_is_no_page_of_ours_is_left_alone() {
     }
     assert_eq!(fs::read_to_string(scene.path().join("mine.html")).unwrap(), "<p>mine");
 }
+
+/// The comparison of `sequential-readers` has 72 columns, of nine settings: nobody can look at that many.
+#[test]
+fn a_page_of_many_columns_is_about_the_setting_of_the_first() {
+    let scene = Scene::new();
+    scene.data(
+        "sweep hot-and-stream --kernel linux-5.4,linux-5.5 --mem 64M..76M+2M --param hot=1M --param stream=2M \
+         --out many -q",
+    );
+    let shown = scene.shown("report many -o many.html");
+    assert!(
+        shown.starts_with("warning: 12 of 14 columns are of other settings than the first one"),
+        "{shown}"
+    );
+    let page = fs::read_to_string(scene.path().join("many.html")).unwrap();
+    assert!(page.contains("2 variants"), "those of 64M");
+}
