@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::{Scene, refused};
+use crate::support::{Scene, refused, skipped};
 
 const RUN: &str = "run hot-and-stream --mem 64M --param hot=8M --param stream=200M --kernel linux-5.4";
 
@@ -46,7 +46,6 @@ fn told(text: &str) -> String {
 /// Tables open with pandas, polars and DuckDB, which find the same. `PAGETIDE_PYTHON` names another Python than
 /// `python3`.
 #[test]
-#[allow(clippy::print_stderr)]
 fn data_frame_libraries_open_every_table() {
     let scene = Scene::new();
     scene.data(&format!("{RUN} --events reclaim --out run"));
@@ -54,12 +53,12 @@ fn data_frame_libraries_open_every_table() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/recordings/read.py");
     let output = match Command::new(&python).arg(script).arg(scene.path().join("run")).output() {
         Ok(output) => output,
-        Err(error) => return eprintln!("SKIPPED: no `{python}` to read tables with: {error}"),
+        Err(error) => return skipped(&format!("no `{python}` to read tables with: {error}")),
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     for missing in text.lines().filter_map(|line| line.strip_prefix("MISSING ")) {
-        eprintln!("SKIPPED: no table is read with {missing}; `pip install {missing}` brings it");
+        skipped(&format!("no table is read with {missing}; `pip install {missing}` brings it"));
     }
     let found = text.lines().filter(|line| line.contains(".parquet: "));
     let rows: Vec<u64> = found.map(|line| line.split(' ').nth(1).unwrap().parse().unwrap()).collect();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::statistics::{PUBLISHED, SHRINKER, VANILLA, lines};
-use crate::support::{Scene, refused};
+use crate::support::{Scene, refused, skipped};
 
 const RUNS: [&str; 2] = ["5.3.0-rc3-vanilla", "5.3.0-rc3-shrinker-v1r1"];
 
@@ -193,14 +193,13 @@ const VARIABLE: &str = "PAGETIDE_MMTESTS";
 
 /// Its own script prints our tables from our export; the file is the newest generation or that of 2019.
 #[test]
-#[allow(clippy::print_stderr)] // Tests say what they skip.
 fn its_own_script_prints_the_same_tables_from_our_export() {
     let Some(checkout) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
-        eprintln!("SKIPPED: {VARIABLE} does not say where mmtests is");
+        skipped(&format!("{VARIABLE} does not say where mmtests is"));
         return;
     };
     if let Some(program) = ["perl", "R"].into_iter().find(|program| !is_installed(program)) {
-        eprintln!("SKIPPED: mmtests needs `{program}`, which is not there");
+        skipped(&format!("mmtests needs `{program}`, which is not there"));
         return;
     }
     let head = checkout.join("bin/lib/MMTests/ExtractShellpack.pm").is_file();

@@ -1,5 +1,6 @@
 //! Runs the built `pagetide` in an empty folder and shows all that a person would see.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -8,6 +9,11 @@ use tempfile::TempDir;
 /// A report of one run without its title, which tells how long the run took on a clock.
 pub(crate) fn below_title(text: &str) -> &str {
     text.split_once("\n\n").map_or(text, |(_, below)| below)
+}
+
+/// Says what a test leaves out, straight to the stream: the test harness hides what the macros print.
+pub(crate) fn skipped(what: &str) {
+    writeln!(std::io::stderr(), "SKIPPED: {what}").expect("somebody listens");
 }
 
 /// A folder to run in; removed afterwards.

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use crate::support::{Scene, refused};
+use crate::support::{Scene, refused, skipped};
 
 /// A small run that reclaims directly and waits.
 const SUBJECT: &str =
@@ -15,7 +15,6 @@ fn plain(scene: &Scene) {
 
 /// What the decoder says of a trace; `None` where Python or the package `perfetto` is missing. Another Python
 /// than `python3` is named by `PAGETIDE_PYTHON`.
-#[allow(clippy::print_stderr)]
 fn decoded(scene: &Scene, trace: &str) -> Option<String> {
     let python = std::env::var("PAGETIDE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/traces/decode.py");
@@ -23,7 +22,7 @@ fn decoded(scene: &Scene, trace: &str) -> Option<String> {
     let output = match Command::new(&python).arg(script).arg(scene.path().join(trace)).output() {
         Ok(output) => output,
         Err(error) => {
-            eprintln!("SKIPPED: no `{python}` to decode a trace with: {error}");
+            skipped(&format!("no `{python}` to decode a trace with: {error}"));
             return None;
         }
     };
@@ -31,7 +30,7 @@ fn decoded(scene: &Scene, trace: &str) -> Option<String> {
     let text = told(output);
     if let Some(missing) = text.strip_prefix("MISSING ") {
         let missing = missing.trim_end();
-        eprintln!("SKIPPED: a trace is not decoded: {missing}; `pip install perfetto` brings its protos");
+        skipped(&format!("a trace is not decoded: {missing}; `pip install perfetto` brings its protos"));
         return None;
     }
     Some(text)
@@ -145,7 +144,6 @@ fn plain_line(line: &str) -> Option<(String, String)> {
 
 /// `trace-cmd` reads in a `trace.dat` what the text says, line by line, and filters by the numbers of events.
 #[test]
-#[allow(clippy::print_stderr)]
 fn trace_cmd_reports_the_events_of_the_text() {
     let scene = Scene::new();
     scene.data(&format!("run {SUBJECT} --events pages --out run"));
@@ -155,7 +153,7 @@ fn trace_cmd_reports_the_events_of_the_text() {
     };
     let output = match report(&[]) {
         Ok(output) => output,
-        Err(error) => return eprintln!("SKIPPED: no `trace-cmd` to read a trace.dat with: {error}"),
+        Err(error) => return skipped(&format!("no `trace-cmd` to read a trace.dat with: {error}")),
     };
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     let told = String::from_utf8(output.stdout).unwrap();
