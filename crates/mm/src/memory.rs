@@ -534,7 +534,8 @@ impl<T: Trace> Memory<T> {
         sc: &mut ScanControl,
     ) -> Option<ChunkReport> {
         let freed = self.core.slabs.pages_freed();
-        let report = self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc);
+        let Self { core, lru, cache, anon, reclaim, .. } = self;
+        let report = reclaim.shrink_chunk(core, lru, cache, anon, cpu, scan, sc);
         self.fs.list_emptied(&self.core, &mut self.cache);
         sc.reclaimed_slab += self.core.slabs.pages_freed() - freed;
         report

@@ -7,6 +7,7 @@ use units::CpuId;
 use crate::base::event::Trace;
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
+use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::reclaim::pass::{LruvecScan, has_enough, may_deactivate};
 use crate::reclaim::run::{ChunkReport, SWAP_CLUSTER_MAX, ScanControl};
@@ -20,6 +21,7 @@ impl Reclaim {
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
+        anon: &mut AnonMaps,
         cpu: CpuId,
         scan: &mut LruvecScan,
         sc: &mut ScanControl,
@@ -35,7 +37,7 @@ impl Reclaim {
                     // Up to 2.6.39 the last chunk of an inactive list is a whole one, too.
                     let whole = core.rules().small_scans == SmallScans::Saved && !list.is_active();
                     let chunk = if whole { SWAP_CLUSTER_MAX } else { chunk };
-                    return Some(self.shrink_list(core, lru, cache, cpu, list, chunk, scan, sc));
+                    return Some(self.shrink_list(core, lru, cache, anon, cpu, list, chunk, scan, sc));
                 }
             }
             scan.next = 0;
@@ -50,6 +52,7 @@ impl Reclaim {
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
+        anon: &mut AnonMaps,
         cpu: CpuId,
         list: LruList,
         chunk: u64,
@@ -65,7 +68,7 @@ impl Reclaim {
                 return ChunkReport::default();
             }
         }
-        let report = self.shrink_inactive(core, lru, cache, cpu, list.inactive(), chunk, scan, sc);
+        let report = self.shrink_inactive(core, lru, cache, anon, cpu, list.inactive(), chunk, scan, sc);
         scan.reclaimed += u64::from(report.reclaimed);
         sc.nr_reclaimed += u64::from(report.reclaimed);
         report
