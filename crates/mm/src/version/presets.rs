@@ -162,6 +162,8 @@ const RULES_2632: Rules = Rules {
     super_block_batch: SuperBlockBatch::Of1024,
     boost_effort: BoostEffort::UpToPriority10,
     cgroups: Cgroups::Off,
+    ext4_folios: Ext4Folios::Single,
+    readahead_order: ReadaheadOrder::OfMarker,
 };
 
 const RULES_419: Rules = RULES_2632.edited(&[
@@ -255,7 +257,11 @@ const RULES_612: Rules = RULES_61.edited(&[
 
 /// As far as slab, inodes, dirty pages and writeback go. Of what 7.2 does there otherwise than 6.12, the floor
 /// of a device's share of the dirty threshold is left out, as shares are (MECHANISMS-510-72 8).
-const RULES_72: Rules = RULES_612.edited(&[Rule::FreeObjects(FreeObjects::Sheaves)]);
+const RULES_72: Rules = RULES_612.edited(&[
+    Rule::FreeObjects(FreeObjects::Sheaves),
+    Rule::Ext4Folios(Ext4Folios::Large),
+    Rule::ReadaheadOrder(ReadaheadOrder::OfFile),
+]);
 
 const TUNING_612: Tuning = Tuning {
     lru_batch: 31,

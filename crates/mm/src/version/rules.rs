@@ -148,6 +148,8 @@ rules! {
     super_block_batch: SuperBlockBatch,
     boost_effort: BoostEffort,
     cgroups: Cgroups,
+    ext4_folios: Ext4Folios,
+    readahead_order: ReadaheadOrder,
 }
 
 #[cfg(test)]
