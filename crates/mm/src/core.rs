@@ -1,7 +1,7 @@
-//! What every mechanism stands on: the page allocator, cgroups, and slab caches.
+//! What every mechanism stands on: the page allocator, cgroups, slab caches, and swap areas.
 //!
 //! Parts above borrow it for the length of a step. Neighbours: [`crate::alloc`], [`crate::cgroup`],
-//! [`crate::slab`] for its three fields; [`crate::memory`] owns it.
+//! [`crate::slab`], [`crate::swap`] for its fields; [`crate::memory`] owns it.
 
 use units::{CpuId, NodeId, Pfn};
 
@@ -16,6 +16,7 @@ use crate::cgroup::tree::Memcgs;
 use crate::slab::caches::Slabs;
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::slab::table::SlabPages;
+use crate::swap::areas::SwapAreas;
 use crate::version::geometry::Cache;
 use crate::version::presets::Version;
 use crate::version::rules::Rules;
@@ -29,6 +30,8 @@ pub struct Core<T: Trace> {
     pub cgroups: Memcgs,
     /// Caches of kernel objects.
     pub slabs: Slabs,
+    /// Swap areas and their slots.
+    pub swap: SwapAreas,
 }
 
 impl<T: Trace> Core<T> {
@@ -46,7 +49,7 @@ impl<T: Trace> Core<T> {
         let alloc = PageAllocator::boot(layout, version, sysctls, trace)?;
         let cpu_nodes = (0..layout.cpus).map(|cpu| alloc.node_of(CpuId(cpu))).collect();
         let slabs = Slabs::new(alloc.tuning(), alloc.rules(), layout.nodes.len(), cpu_nodes);
-        Ok(Self { alloc, cgroups, slabs })
+        Ok(Self { alloc, cgroups, slabs, swap: SwapAreas::default() })
     }
 
     /// What this kernel decides, and how.

@@ -55,6 +55,7 @@ pub mod cgroup {
     mod order;
     pub mod protection;
     pub mod stat;
+    pub mod swap;
     pub mod tree;
     pub mod walk;
 }
@@ -95,6 +96,11 @@ pub mod slab {
     mod scenes;
     mod sheaf;
     pub mod table;
+}
+
+/// Swap: where anonymous pages can go to.
+pub mod swap {
+    pub mod areas;
 }
 
 pub mod core;

@@ -48,7 +48,7 @@ macro_rules! page_flags {
     ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
         /// Flags of a page or folio head, as in the kernel's page flags.
         #[derive(Clone, Copy, Default, PartialEq, Eq)]
-        pub struct PageFlags(pub u16);
+        pub struct PageFlags(pub u32);
 
         impl PageFlags {
             /// None set.
@@ -99,6 +99,8 @@ page_flags! {
     PRIVATE = 14;
     /// Waits in an activate batch, which holds a reference: reclaim cannot free it.
     ACTIVATING = 15;
+    /// In the swap cache: it holds a slot of a swap area.
+    SWAP_CACHE = 16;
 }
 
 impl PageFlags {

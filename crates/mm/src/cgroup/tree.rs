@@ -54,6 +54,16 @@ pub enum Limit {
     Min,
 }
 
+/// Swap slots that a cgroup and its descendants hold, and may hold (`memory.swap.current`,
+/// `memory.swap.max`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SwapCounter {
+    /// Slots charged.
+    pub usage: u64,
+    /// Hard limit.
+    pub max: u64,
+}
+
 /// `memory.events`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // Named as in the file.
@@ -78,6 +88,8 @@ pub struct Memcg {
     pub online: bool,
     /// Usage and limits.
     pub memory: PageCounter,
+    /// Usage and limit of swap.
+    pub swap: SwapCounter,
     /// Event counts.
     pub events: MemcgEvents,
     /// Bytes of charged pages that no kernel object uses at present (`nr_charged_bytes`).
@@ -174,6 +186,7 @@ impl Memcgs {
             children: Vec::new(),
             online: true,
             memory: PageCounter { usage: 0, max: UNLIMITED, high: UNLIMITED, low: 0, min: 0 },
+            swap: SwapCounter { usage: 0, max: UNLIMITED },
             events: MemcgEvents::default(),
             object_rest: 0,
             effective_low: 0,

@@ -11,8 +11,8 @@ use crate::sources::{code, sources_of};
 use crate::tree::{Text, assert_none};
 
 /// The storeys of `mm`, from the foot upwards: folders, and files beside them.
-const STOREYS_OF_MM: [&str; 18] = [
-    "base", "version", "cgroup", "alloc", "slab", "core", "lru", "pages", "fs", "reclaim", "compact",
+const STOREYS_OF_MM: [&str; 19] = [
+    "base", "version", "cgroup", "alloc", "slab", "swap", "core", "lru", "pages", "fs", "reclaim", "compact",
     "memory", "journals", "decide", "readings", "mem_info", "why", "check",
 ];
 
