@@ -159,6 +159,7 @@ pub mod reclaim {
     pub mod shrinker;
     #[cfg(test)]
     mod shrinker_scenes;
+    pub mod spend;
     pub mod state;
 }
 
