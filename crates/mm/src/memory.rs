@@ -291,9 +291,10 @@ impl<T: Trace> Memory<T> {
         self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count, written);
     }
 
-    /// Gives a page a buffer head, which is freed with the page.
-    pub fn attach_buffer(&mut self, cpu: CpuId, pfn: Pfn, buffer: Object) {
-        dirty::attach_buffer(&mut self.core, cpu, pfn, buffer);
+    /// [`dirty::attach_buffers`]
+    #[must_use]
+    pub fn attach_buffers(&mut self, pfn: Pfn, buffers: &[Object]) -> bool {
+        dirty::attach_buffers(&mut self.core, pfn, buffers)
     }
 
     // ---- anonymous memory ----

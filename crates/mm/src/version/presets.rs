@@ -171,6 +171,8 @@ const RULES_2632: Rules = Rules {
     swap_shadows: SwapShadows::Kept,
     lazy_free: LazyFree::Unknown,
     cold_advice: ColdAdvice::Unknown,
+    ext4_folios: Ext4Folios::Single,
+    readahead_order: ReadaheadOrder::OfMarker,
 };
 
 const RULES_419: Rules = RULES_2632.edited(&[
@@ -273,7 +275,12 @@ const RULES_612: Rules = RULES_61.edited(&[
 
 /// As far as slab, inodes, dirty pages and writeback go. Of what 7.2 does there otherwise than 6.12, the floor
 /// of a device's share of the dirty threshold is left out, as shares are (MECHANISMS-510-72 8).
-const RULES_72: Rules = RULES_612.edited(&[Rule::FreeObjects(FreeObjects::Sheaves), Rule::SlotCache(SlotCache::Off)]);
+const RULES_72: Rules = RULES_612.edited(&[
+    Rule::FreeObjects(FreeObjects::Sheaves),
+    Rule::SlotCache(SlotCache::Off),
+    Rule::Ext4Folios(Ext4Folios::Large),
+    Rule::ReadaheadOrder(ReadaheadOrder::OfFile),
+]);
 
 const TUNING_612: Tuning = Tuning {
     lru_batch: 31,

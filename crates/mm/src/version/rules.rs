@@ -158,6 +158,8 @@ rules! {
     swap_shadows: SwapShadows,
     lazy_free: LazyFree,
     cold_advice: ColdAdvice,
+    ext4_folios: Ext4Folios,
+    readahead_order: ReadaheadOrder,
 }
 
 #[cfg(test)]
