@@ -35,6 +35,7 @@ pub mod version {
         pub mod files;
         pub mod reclaim;
         pub mod slab;
+        pub mod swap;
     }
     pub mod effect;
     pub mod feature;
@@ -159,6 +160,7 @@ pub mod reclaim {
     pub mod shrinker;
     #[cfg(test)]
     mod shrinker_scenes;
+    pub mod spend;
     pub mod state;
 }
 

@@ -1,7 +1,7 @@
 //! What becomes of the pages that a reclaim pass looks at (MECHANISMS 6.3, 6.6a, 6.8,
 //! MECHANISMS-6X 3.3 to 3.6).
 //!
-//! One step, [`Reclaim::shrink_chunk`], takes up to 32 pages off the tail of one list and decides
+//! One step, [`Reclaim::shrink_chunk`] of [`crate::reclaim::spend`], takes up to 32 pages off the tail of one list and decides
 //! for each: free it, keep it, or move it to the other list.
 //!
 //! ```text
@@ -30,11 +30,12 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
+use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
-use crate::reclaim::pass::{LruvecScan, has_enough, may_deactivate};
-use crate::reclaim::run::{ChunkReport, Reclaimer, SWAP_CLUSTER_MAX, ScanControl, Taken};
+use crate::reclaim::pass::LruvecScan;
+use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{Refaults, SmallScans, SparedScan, Writepage};
+use crate::version::rules::{Refaults, Writepage};
 
 /// What to do with one isolated page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,63 +57,6 @@ enum References {
 }
 
 impl Reclaim {
-    /// Spends the next chunk of a cgroup's quotas; none when they are spent or enough is freed.
-    pub fn shrink_chunk<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cache: &mut PageCache,
-        cpu: CpuId,
-        scan: &mut LruvecScan,
-        sc: &mut ScanControl,
-    ) -> Option<ChunkReport> {
-        loop {
-            while scan.next < LruList::EVICTABLE.len() {
-                let list = LruList::EVICTABLE[scan.next];
-                scan.next += 1;
-                let left = &mut scan.quota[list as usize];
-                let chunk = (*left).min(SWAP_CLUSTER_MAX);
-                *left -= chunk;
-                if chunk > 0 {
-                    // Up to 2.6.39 the last chunk of an inactive list is a whole one, too.
-                    let whole = core.rules().small_scans == SmallScans::Saved && !list.is_active();
-                    let chunk = if whole { SWAP_CLUSTER_MAX } else { chunk };
-                    return Some(self.shrink_list(core, lru, cache, cpu, list, chunk, scan, sc));
-                }
-            }
-            scan.next = 0;
-            if has_enough(core, scan, sc) || scan.quota.iter().all(|&left| left == 0) {
-                return None;
-            }
-        }
-    }
-
-    fn shrink_list<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cache: &mut PageCache,
-        cpu: CpuId,
-        list: LruList,
-        chunk: u64,
-        scan: &mut LruvecScan,
-        sc: &mut ScanControl,
-    ) -> ChunkReport {
-        if list.is_active() && may_deactivate(core, lru, scan, sc) {
-            return self.shrink_active(core, lru, cpu, list, chunk, scan, sc);
-        }
-        if list.is_active() {
-            sc.skipped_deactivate = true;
-            if core.rules().spared_scan == SparedScan::Dropped {
-                return ChunkReport::default();
-            }
-        }
-        let report = self.shrink_inactive(core, lru, cache, cpu, list.inactive(), chunk, scan, sc);
-        scan.reclaimed += u64::from(report.reclaimed);
-        sc.nr_reclaimed += u64::from(report.reclaimed);
-        report
-    }
-
     /// `isolate_lru_folios`: takes up to `chunk` pages off the tail into the scratch list, oldest
     /// first. Pages of zones above the wanted ones are passed over and put back.
     fn isolate<T: Trace>(
@@ -148,11 +92,12 @@ impl Reclaim {
         (pages(taken), pages(skipped))
     }
 
-    fn shrink_inactive<T: Trace>(
+    pub(super) fn shrink_inactive<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
+        _anon: &mut AnonMaps,
         cpu: CpuId,
         list: LruList,
         chunk: u64,
@@ -166,7 +111,6 @@ impl Reclaim {
         count_scanned(core, memcg, node, sc, list, scanned);
         let mut report = ChunkReport { scanned, ..ChunkReport::default() };
         report.taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
-        let mut activated = 0;
         let mut isolated = core::mem::take(&mut self.isolated);
         for &pfn in &isolated {
             let (pages, flags) = (core.alloc.frames.pages(pfn), core.alloc.frames.flags(pfn));
@@ -181,7 +125,7 @@ impl Reclaim {
                     tell_rotated(core, pfn, reason, sc);
                 }
                 Verdict::Activate(reason) => {
-                    activated += pages;
+                    report.activated += pages;
                     core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
                     lru.insert(core, pfn);
                     let scan = Some(sc.scan_for());
@@ -193,8 +137,8 @@ impl Reclaim {
         self.isolated = isolated;
         sc.note_writeback(&report);
         self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
-        core.alloc.events.add(VmEvent::PgActivate, u64::from(activated));
-        core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(activated));
+        core.alloc.events.add(VmEvent::PgActivate, u64::from(report.activated));
+        core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(report.activated));
         core.tell(|_| TraceEvent::VmscanLruShrinkInactive {
             nid: node,
             memcg: memcg.0,
@@ -253,7 +197,11 @@ impl Reclaim {
             References::Activate => return Verdict::Activate(Reason::MappedTwice),
             References::Keep => return Verdict::Keep(Reason::Mapped),
             _ if flags.has(PageFlags::SWAP_BACKED) => return Verdict::Activate(Reason::Anonymous),
-            references if dirty => return self.decide_dirty(core, pfn, flags, references, sc),
+            references if dirty => {
+                let verdict = self.decide_dirty(core, pfn, flags, references, sc);
+                report.pageout += if verdict == Verdict::Keep(Reason::WriteStarted) { pages } else { 0 };
+                return verdict;
+            }
             // The filesystem cannot drop the buffers of a page that a transaction holds (MECHANISMS-6X 8.2).
             _ if flags.has(PageFlags::JOURNAL) => return Verdict::Activate(Reason::Journal),
             References::Reclaim | References::ReclaimClean => {}
@@ -329,7 +277,7 @@ impl Reclaim {
         Verdict::Activate(Reason::Writeback)
     }
 
-    fn shrink_active<T: Trace>(
+    pub(super) fn shrink_active<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
@@ -343,11 +291,13 @@ impl Reclaim {
         let (memcg, node) = (scan.memcg, scan.node);
         let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc);
         let scanned = taken + skipped;
-        let mut deactivated = 0;
+        let (mut deactivated, mut referenced) = (0, 0);
         let mut isolated = core::mem::take(&mut self.isolated);
         for &pfn in &isolated {
+            let pages = core.alloc.frames.pages(pfn);
+            referenced += if core.alloc.frames.flags(pfn).has(PageFlags::YOUNG) { pages } else { 0 };
             core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
-            deactivated += core.alloc.frames.pages(pfn);
+            deactivated += pages;
             core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
             core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
             lru.insert(core, pfn);
@@ -371,7 +321,7 @@ impl Reclaim {
             scan: sc.scan_for(),
             file: list.is_file(),
         });
-        ChunkReport { scanned, deactivated, ..ChunkReport::default() }
+        ChunkReport { scanned, deactivated, referenced, ..ChunkReport::default() }
     }
 
     fn count_stolen<T: Trace>(

@@ -207,6 +207,12 @@ pub struct ChunkReport {
     pub writeback: u32,
     /// Pages under writeback that came round again already marked for reclaim.
     pub immediate: u32,
+    /// Pages whose write-out was started (`nr_pageout`).
+    pub pageout: u32,
+    /// Pages of an inactive list that became active.
+    pub activated: u32,
+    /// Pages of an active list that were accessed since they were last looked at.
+    pub referenced: u32,
 }
 
 /// Pages taken off an inactive list.
