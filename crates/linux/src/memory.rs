@@ -81,7 +81,13 @@ impl Mapping {
     /// Writes `compressed` bytes that do not compress to the start of every page of the range, or one byte for
     /// none. No two pages have the same.
     #[allow(unsafe_code)]
-    pub(crate) fn write_content(&self, first: u64, count: u64, compressed: u16, seed: Seed) -> io::Result<()> {
+    pub(crate) fn write_content(
+        &self,
+        first: u64,
+        count: u64,
+        compressed: u16,
+        seed: Seed,
+    ) -> io::Result<()> {
         let (begin, len) = self.range(first, count)?;
         let mut stream = seed.stream("anonymous content");
         let wanted = usize::from(compressed).min(PAGE_SIZE as usize);

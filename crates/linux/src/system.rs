@@ -250,7 +250,8 @@ impl System for LinuxSystem {
 
     async fn open_gate(&self, gate: Gate) -> Result<(), SystemError> {
         let gates = self.0.gates.borrow();
-        let pipe = gates.get(gate.0 as usize).ok_or_else(|| SystemError::new("write", "gate", Errno::Inval))?;
+        let pipe =
+            gates.get(gate.0 as usize).ok_or_else(|| SystemError::new("write", "gate", Errno::Inval))?;
         rustix::io::write(&pipe.write, &[1]).map_err(|error| failed("write", "gate", &error.into()))?;
         Ok(())
     }
@@ -258,7 +259,8 @@ impl System for LinuxSystem {
     async fn pass_gate(&self, gate: Gate, limit: Nanos) -> Result<bool, SystemError> {
         let failed = |error: rustix::io::Errno| failed("read", "gate", &error.into());
         let gates = self.0.gates.borrow();
-        let pipe = gates.get(gate.0 as usize).ok_or_else(|| SystemError::new("read", "gate", Errno::Inval))?;
+        let pipe =
+            gates.get(gate.0 as usize).ok_or_else(|| SystemError::new("read", "gate", Errno::Inval))?;
         let mut files = [PollFd::new(&pipe.read, PollFlags::IN)];
         let (seconds, nanos) = (limit.get() / 1_000_000_000, limit.get() % 1_000_000_000);
         let limit = Timespec { tv_sec: seconds.cast_signed(), tv_nsec: nanos.cast_signed() };

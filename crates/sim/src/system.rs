@@ -414,7 +414,12 @@ impl<R: Trace> System for SimSystem<R> {
         touched.map_err(failed("touch", self.name()))
     }
 
-    async fn touch_reading(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {
+    async fn touch_reading(
+        &self,
+        mapping: &SimMapping<R>,
+        first: u64,
+        count: u64,
+    ) -> Result<(), SystemError> {
         self.touch(mapping, first, count).await
     }
 
