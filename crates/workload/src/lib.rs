@@ -12,6 +12,7 @@
 //! any knowledge of the mechanisms under test.
 
 pub mod amount;
+pub mod anon_and_file;
 pub mod catalog;
 mod chance;
 mod counters;
