@@ -102,6 +102,11 @@ pub mod slab {
 /// Swap: where anonymous pages can go to.
 pub mod swap {
     pub mod areas;
+    mod map;
+    pub mod readahead;
+    pub mod slot;
+    pub mod store;
+    pub mod zram;
 }
 
 pub mod core;
@@ -119,10 +124,13 @@ pub mod lru {
 /// What pages hold: the page cache, which of it is dirty, and anonymous memory.
 pub mod pages {
     pub mod anon;
+    pub mod anon_swap;
     pub mod cache;
     pub mod dirty;
     pub mod pace;
     pub mod shadow;
+    pub mod swap_cache;
+    mod swap_spaces;
     pub mod tree;
 }
 
@@ -162,6 +170,7 @@ pub mod reclaim {
     mod shrinker_scenes;
     pub mod spend;
     pub mod state;
+    pub mod swap_out;
 }
 
 /// Compaction: scanners, migration, deferral.
@@ -180,6 +189,7 @@ mod journals;
 pub mod mem_info;
 pub mod memory;
 mod readings;
+pub mod swapping;
 mod why;
 
 /// Decisions of those who free memory, and of those who wait for it: small machines whose `step` says

@@ -306,7 +306,7 @@ impl<T: Trace> Memory<T> {
 
     /// Frees all pages of a mapping and the mapping itself; returns the pages freed.
     pub fn anon_remove(&mut self, cpu: CpuId, anon: AnonId) -> u64 {
-        self.anon.remove(&mut self.core, &mut self.lru, cpu, anon)
+        self.anon.remove(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
     }
 
     /// Puts a charged page or huge page into a mapping: [`AnonMaps::map`].
@@ -316,7 +316,7 @@ impl<T: Trace> Memory<T> {
 
     /// Frees the pages among `count` from `first`: [`AnonMaps::unmap`].
     pub fn anon_unmap(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> u64 {
-        self.anon.unmap(&mut self.core, &mut self.lru, cpu, anon, first, count)
+        self.anon.unmap(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, count)
     }
 
     /// `mlock` of the pages among `count` from `first`: [`AnonMaps::lock`].
@@ -334,7 +334,7 @@ impl<T: Trace> Memory<T> {
         match self.core.rules().oom_reaper {
             rules::OomReaper::TakesLocked => self.anon_unmap(cpu, anon, 0, u32::MAX),
             rules::OomReaper::SparesLocked => {
-                self.anon.unmap_unlocked(&mut self.core, &mut self.lru, cpu, anon)
+                self.anon.unmap_unlocked(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
             }
         }
     }
@@ -346,7 +346,7 @@ impl<T: Trace> Memory<T> {
 
     /// Lets a huge page take the place of single pages: [`AnonMaps::collapse`].
     pub fn anon_collapse(&mut self, cpu: CpuId, anon: AnonId, first: u32, huge: Pfn, memcg: MemcgId) -> u32 {
-        self.anon.collapse(&mut self.core, &mut self.lru, cpu, anon, first, huge, memcg)
+        self.anon.collapse(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, huge, memcg)
     }
 
     // ---- filesystems ----

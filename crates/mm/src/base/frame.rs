@@ -101,6 +101,8 @@ page_flags! {
     ACTIVATING = 15;
     /// In the swap cache: it holds a slot of a swap area.
     SWAP_CACHE = 16;
+    /// Anonymous memory that differs from what its slot holds, if it has one: written since, or never written out.
+    ANON_DIRTY = 25;
 }
 
 impl PageFlags {
@@ -146,6 +148,9 @@ pub struct Frames {
 
 /// Owner of a frame that belongs to no mapping.
 pub const NO_OWNER: u32 = u32::MAX;
+
+/// Set in the owner of a frame that belongs to an anonymous mapping rather than to a file.
+pub(crate) const ANON_OWNER: u32 = 1 << 31;
 
 impl Frames {
     /// A table for `count` frames, all reserved.
@@ -252,6 +257,13 @@ impl Frames {
     #[inline]
     pub fn owner(&self, pfn: Pfn) -> u32 {
         self.owner[pfn.index()]
+    }
+
+    /// Whether `pfn` holds no page of a file: anonymous memory, also where it is in the swap cache only or on the
+    /// lists of file pages.
+    #[inline]
+    pub fn is_anon(&self, pfn: Pfn) -> bool {
+        (self.owner(pfn) & ANON_OWNER) != 0
     }
 
     /// Page index of `pfn` in its mapping.

@@ -62,6 +62,17 @@ pub struct SwapCounter {
     pub usage: u64,
     /// Hard limit.
     pub max: u64,
+    /// What happened to it.
+    pub events: SwapEvents,
+}
+
+/// `memory.swap.events`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // Named as in the file.
+pub struct SwapEvents {
+    pub high: u64,
+    pub max: u64,
+    pub fail: u64,
 }
 
 /// `memory.events`.
@@ -186,7 +197,7 @@ impl Memcgs {
             children: Vec::new(),
             online: true,
             memory: PageCounter { usage: 0, max: UNLIMITED, high: UNLIMITED, low: 0, min: 0 },
-            swap: SwapCounter { usage: 0, max: UNLIMITED },
+            swap: SwapCounter { usage: 0, max: UNLIMITED, events: SwapEvents::default() },
             events: MemcgEvents::default(),
             object_rest: 0,
             effective_low: 0,

@@ -35,11 +35,12 @@ use crate::pages::cache::{PageCache, release_reclaimed_page};
 use crate::reclaim::pass::LruvecScan;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{Refaults, Writepage};
+use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
+use crate::version::rules::{AnonStart, Refaults, Writepage};
 
 /// What to do with one isolated page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     Free,
     Keep(Reason),
     Activate(Reason),
@@ -97,7 +98,7 @@ impl Reclaim {
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
-        _anon: &mut AnonMaps,
+        anon: &mut AnonMaps,
         cpu: CpuId,
         list: LruList,
         chunk: u64,
@@ -112,9 +113,20 @@ impl Reclaim {
         let mut report = ChunkReport { scanned, ..ChunkReport::default() };
         report.taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
         let mut isolated = core::mem::take(&mut self.isolated);
-        for &pfn in &isolated {
-            let (pages, flags) = (core.alloc.frames.pages(pfn), core.alloc.frames.flags(pfn));
-            match self.decide(core, pfn, sc, &mut report) {
+        let mut next = 0;
+        while let Some(&pfn) = isolated.get(next) {
+            next += 1;
+            let flags = core.alloc.frames.flags(pfn);
+            let verdict = self.decide(core, cache, anon, cpu, pfn, sc, &mut report);
+            isolated.append(&mut self.split);
+            let pages = core.alloc.frames.pages(pfn);
+            match verdict {
+                Verdict::Free if core.alloc.frames.is_anon(pfn) => {
+                    report.reclaimed += pages;
+                    report.swap.cached += pages;
+                    tell_swapped_out(core, pfn, sc);
+                    evict_anon(core, lru, cache, cpu, pfn, sc.target);
+                }
                 Verdict::Free => {
                     report.reclaimed += pages;
                     tell_reclaimed(core, pfn, flags, sc);
@@ -125,6 +137,7 @@ impl Reclaim {
                     tell_rotated(core, pfn, reason, sc);
                 }
                 Verdict::Activate(reason) => {
+                    settle_active(core, cache, cpu, pfn);
                     report.activated += pages;
                     core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
                     lru.insert(core, pfn);
@@ -154,6 +167,9 @@ impl Reclaim {
     fn decide<T: Trace>(
         &mut self,
         core: &mut Core<T>,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
         pfn: Pfn,
         sc: &ScanControl,
         report: &mut ChunkReport,
@@ -168,6 +184,7 @@ impl Reclaim {
             .set(PageFlags::MAPPED)
             .set(PageFlags::SWAP_BACKED)
             .set(PageFlags::JOURNAL)
+            .set(PageFlags::SWAP_CACHE)
             .set(PageFlags::UNEVICTABLE);
         if !flags.has_any(special) {
             // Referenced once through read(): no reason to keep a clean file page.
@@ -178,7 +195,8 @@ impl Reclaim {
             return Verdict::Keep(if is_locked { Reason::Locked } else { Reason::Activating });
         }
         let (dirty, writeback) = (flags.has(PageFlags::DIRTY), flags.has(PageFlags::WRITEBACK));
-        if dirty || writeback {
+        // Reclaim writes anonymous pages itself, and does not stall for them.
+        if (dirty || writeback) && !core.alloc.frames.is_anon(pfn) {
             report.dirty += pages;
             if !writeback {
                 report.unqueued_dirty += pages;
@@ -196,7 +214,9 @@ impl Reclaim {
         match references(core, pfn, flags) {
             References::Activate => return Verdict::Activate(Reason::MappedTwice),
             References::Keep => return Verdict::Keep(Reason::Mapped),
-            _ if flags.has(PageFlags::SWAP_BACKED) => return Verdict::Activate(Reason::Anonymous),
+            _ if core.alloc.frames.is_anon(pfn) => {
+                return self.decide_anon(core, cache, anon, cpu, pfn, sc, report);
+            }
             references if dirty => {
                 let verdict = self.decide_dirty(core, pfn, flags, references, sc);
                 report.pageout += if verdict == Verdict::Keep(Reason::WriteStarted) { pages } else { 0 };
@@ -355,7 +375,7 @@ fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> Refer
     if !young {
         return if referenced { References::ReclaimClean } else { References::Reclaim };
     }
-    if flags.has(PageFlags::SWAP_BACKED) {
+    if flags.has(PageFlags::SWAP_BACKED) && core.rules().anon_start == AnonStart::Active {
         return References::Activate;
     }
     core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);

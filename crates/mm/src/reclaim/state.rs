@@ -43,7 +43,11 @@ pub struct Reclaim {
     pub(super) has_writepage_hook: bool,
     /// Dirty pages that kswapd wants written one by one.
     pub(super) pageout: Vec<Pfn>,
+    /// Pages of the swap cache whose write is to be sent off.
+    pub(super) swap_writes: Vec<Pfn>,
     // Scratch lists, empty between steps.
+    /// Pages of huge ones that were split.
+    pub(super) split: Vec<Pfn>,
     pub(super) isolated: Vec<Pfn>,
     pub(super) skipped: Vec<Pfn>,
 }
@@ -59,6 +63,8 @@ impl Reclaim {
             walk_positions: WalkPositions::default(),
             has_writepage_hook: false,
             pageout: Vec::new(),
+            swap_writes: Vec::new(),
+            split: Vec::new(),
             isolated: Vec::new(),
             skipped: Vec::new(),
         }
