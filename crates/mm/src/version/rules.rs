@@ -148,6 +148,12 @@ rules! {
     super_block_batch: SuperBlockBatch,
     boost_effort: BoostEffort,
     cgroups: Cgroups,
+    lru_cost: LruCost,
+    swappiness_range: SwappinessRange,
+    quota_rest: QuotaRest,
+    trim_failure: TrimFailure,
+    refault_swap: RefaultSwap,
+    proactive_reclaim: ProactiveReclaim,
 }
 
 #[cfg(test)]
