@@ -108,6 +108,14 @@ pub mod core;
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
     pub mod lists;
+    /// The multi-gen LRU.
+    pub mod mglru {
+        pub mod access;
+        pub mod aging;
+        mod feedback;
+        pub mod state;
+        mod switch;
+    }
     pub mod mlock;
     #[cfg(test)]
     mod scenes;

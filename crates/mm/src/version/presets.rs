@@ -162,6 +162,11 @@ const RULES_2632: Rules = Rules {
     super_block_batch: SuperBlockBatch::Of1024,
     boost_effort: BoostEffort::UpToPriority10,
     cgroups: Cgroups::Off,
+    lru: LruKind::TwoLists,
+    gen_form: GenForm::NotBuilt,
+    gen_walk: GenWalk::Tree,
+    gen_access: GenAccess::Reads,
+    gen_quota: GenQuota::EachRound,
 };
 
 const RULES_419: Rules = RULES_2632.edited(&[
@@ -237,6 +242,7 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::Throttle(Throttle::ReclaimThrottle),
     Rule::InodeLru(InodeLru::WithoutPages),
     Rule::OomReaper(OomReaper::TakesLocked),
+    Rule::GenForm(GenForm::First),
 ]);
 
 const RULES_612: Rules = RULES_61.edited(&[
@@ -251,11 +257,17 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::SlabCredit(SlabCredit::GlobalOnly),
     Rule::PassMeasure(PassMeasure::ScannedOrFreed),
     Rule::Scheduler(Scheduler::Eevdf),
+    Rule::GenForm(GenForm::Settled),
+    Rule::GenWalk(GenWalk::Bins),
 ]);
 
 /// As far as slab, inodes, dirty pages and writeback go. Of what 7.2 does there otherwise than 6.12, the floor
 /// of a device's share of the dirty threshold is left out, as shares are (MECHANISMS-510-72 8).
-const RULES_72: Rules = RULES_612.edited(&[Rule::FreeObjects(FreeObjects::Sheaves)]);
+const RULES_72: Rules = RULES_612.edited(&[
+    Rule::FreeObjects(FreeObjects::Sheaves),
+    Rule::GenAccess(GenAccess::Accesses),
+    Rule::GenQuota(GenQuota::Once),
+]);
 
 const TUNING_612: Tuning = Tuning {
     lru_batch: 31,

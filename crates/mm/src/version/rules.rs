@@ -148,6 +148,11 @@ rules! {
     super_block_batch: SuperBlockBatch,
     boost_effort: BoostEffort,
     cgroups: Cgroups,
+    lru: LruKind,
+    gen_form: GenForm,
+    gen_walk: GenWalk,
+    gen_access: GenAccess,
+    gen_quota: GenQuota,
 }
 
 #[cfg(test)]
