@@ -107,6 +107,7 @@ pub mod core;
 
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
+    pub mod cost;
     pub mod lists;
     /// The multi-gen LRU.
     pub mod mglru {
@@ -163,6 +164,7 @@ pub mod reclaim {
     pub mod pass;
     pub mod plan;
     pub mod run;
+    pub mod scan_balance;
     pub mod scans;
     pub mod shrinker;
     #[cfg(test)]

@@ -107,6 +107,17 @@ impl LruList {
     }
 }
 
+/// What reclaim of an lruvec has cost, of anonymous and of file pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScanCosts {
+    /// `anon_cost`, `file_cost` (5.8).
+    pub cost: [u64; 2],
+    /// `recent_scanned` (up to 5.7).
+    pub scanned: [u64; 2],
+    /// `recent_rotated` (up to 5.7).
+    pub rotated: [u64; 2],
+}
+
 /// The lists of one cgroup on one node.
 #[derive(Debug, Clone, Default)]
 pub struct Lruvec {
@@ -117,6 +128,8 @@ pub struct Lruvec {
     pub(super) age: u64,
     /// `refaults`: activations of refaulted pages (anon, file) as of the last snapshot.
     pub(super) refaults: [u64; 2],
+    /// What reclaim of them has cost.
+    pub(super) costs: ScanCosts,
     /// Where the kernel has generations.
     pub(super) gens: Option<Box<Gens>>,
 }
@@ -151,6 +164,16 @@ impl Lruvec {
     /// Pages on `list` by zone.
     pub(crate) fn by_zone(&self, list: LruList) -> &[u64; ZoneKind::COUNT] {
         &self.pages[list as usize]
+    }
+
+    /// What reclaim of them has cost: [`crate::lru::cost`].
+    pub const fn costs(&self) -> &ScanCosts {
+        &self.costs
+    }
+
+    /// Activations of refaulted anonymous pages as of the last snapshot.
+    pub(crate) const fn anon_refaults(&self) -> u64 {
+        self.refaults[0]
     }
 
     /// Activations of refaulted file pages as of the last snapshot.

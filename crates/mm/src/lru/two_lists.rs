@@ -51,6 +51,7 @@ impl Lru {
             if core.alloc.frames.state(pfn) == FrameState::Batch {
                 self.cull(core, pfn);
                 self.insert(core, pfn);
+                self.note_batched(core, pfn);
                 let active = self.is_active(core, pfn);
                 core.tell_page(pfn, |page| TraceEvent::LruInsertion { page, active });
             }
@@ -83,6 +84,7 @@ impl Lru {
             return;
         }
         self.relist(core, pfn, flags.set(PageFlags::ACTIVE));
+        self.note_batched(core, pfn);
         let pages = u64::from(core.alloc.frames.pages(pfn));
         let (_, node) = core.page_place(pfn);
         core.alloc.events.add(VmEvent::PgActivate, pages);

@@ -162,6 +162,12 @@ const RULES_2632: Rules = Rules {
     super_block_batch: SuperBlockBatch::Of1024,
     boost_effort: BoostEffort::UpToPriority10,
     cgroups: Cgroups::Off,
+    lru_cost: LruCost::Rotations,
+    swappiness_range: SwappinessRange::UpTo100,
+    quota_rest: QuotaRest::Spent,
+    trim_failure: TrimFailure::GivesUp,
+    refault_swap: RefaultSwap::OfPage,
+    proactive_reclaim: ProactiveReclaim::None,
     lru: LruKind::TwoLists,
     gen_form: GenForm::NotBuilt,
     gen_walk: GenWalk::Tree,
@@ -230,6 +236,8 @@ const RULES_510: Rules = RULES_57.edited(&[
     Rule::InodeReclaim(InodeReclaim::PassesBy),
     Rule::InodeCluster(InodeCluster::Pinned),
     Rule::ObjectCharge(ObjectCharge::ByObject),
+    Rule::LruCost(LruCost::Io),
+    Rule::SwappinessRange(SwappinessRange::UpTo200),
 ]);
 
 const RULES_61: Rules = RULES_510.edited(&[
@@ -242,6 +250,8 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::Throttle(Throttle::ReclaimThrottle),
     Rule::InodeLru(InodeLru::WithoutPages),
     Rule::OomReaper(OomReaper::TakesLocked),
+    Rule::QuotaRest(QuotaRest::Dropped),
+    Rule::ProactiveReclaim(ProactiveReclaim::Whole),
     Rule::GenForm(GenForm::First),
 ]);
 
@@ -257,6 +267,10 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::SlabCredit(SlabCredit::GlobalOnly),
     Rule::PassMeasure(PassMeasure::ScannedOrFreed),
     Rule::Scheduler(Scheduler::Eevdf),
+    Rule::LruCost(LruCost::IoAndRotations),
+    Rule::TrimFailure(TrimFailure::TriesAnon),
+    Rule::RefaultSwap(RefaultSwap::OfEviction),
+    Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
     Rule::GenForm(GenForm::Settled),
     Rule::GenWalk(GenWalk::Bins),
 ]);

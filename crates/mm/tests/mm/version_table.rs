@@ -249,5 +249,25 @@ fn every_version_decides_as_its_sources_say() {
     memory cgroups
       Cgroups(Off): 2.6.32
       Cgroups(V2): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    what weighs anonymous pages against file pages
+      LruCost(Rotations): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
+      LruCost(Io): 5.10 6.1 +cost-model
+      LruCost(IoAndRotations): 6.12 7.2 +rotation-cost
+    the range of vm.swappiness
+      SwappinessRange(UpTo100): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
+      SwappinessRange(UpTo200): 5.10 6.1 6.12 7.2 +swappiness-max
+    the rest of quotas in proportion
+      QuotaRest(Spent): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      QuotaRest(Dropped): 6.1 6.12 7.2 +no-swap-flood
+    kswapd when file pages alone give nothing
+      TrimFailure(GivesUp): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      TrimFailure(TriesAnon): 6.12 7.2
+    whose free swap a refault asks for
+      RefaultSwap(OfPage): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      RefaultSwap(OfEviction): 6.12 7.2
+    memory.reclaim
+      ProactiveReclaim(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      ProactiveReclaim(Whole): 6.1 +memory-reclaim
+      ProactiveReclaim(Quarters): 6.12 7.2 +memory-reclaim-swappiness
     ");
 }

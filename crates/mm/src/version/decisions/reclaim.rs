@@ -127,6 +127,60 @@ decisions! {
         Any,
     }
 
+    /// What weighs anonymous pages against those of files, where both could be scanned (SWAP 1.3, 1.4).
+    LruCost = "what weighs anonymous pages against file pages" {
+        /// How many of the pages scanned lately went back to an active list, in each cgroup (up to 5.7).
+        Rotations,
+        /// Pages that reclaim had written, and refaults of pages that had been active, in a cgroup and those
+        /// below it (5.8).
+        Io,
+        /// The same, each as 32 pages, and pages scanned in vain (6.2).
+        IoAndRotations,
+    }
+
+    /// The largest `vm.swappiness` (SWAP 0).
+    SwappinessRange = "the range of vm.swappiness" {
+        /// 100: as many anonymous pages as pages of files.
+        UpTo100,
+        /// 200: anonymous pages only (5.8).
+        UpTo200,
+    }
+
+    /// What becomes of quotas after the target is met and they were brought into proportion (SWAP 1.5).
+    QuotaRest = "the rest of quotas in proportion" {
+        /// It is spent ("swap flood"; up to 6.0).
+        Spent,
+        /// One round more, unless it is missing pages to reclaim (6.1).
+        Dropped,
+    }
+
+    /// Whether kswapd, having freed nothing of file pages alone, tries anonymous ones before it gives up
+    /// (MECHANISMS-6X 5.1).
+    TrimFailure = "kswapd when file pages alone give nothing" {
+        /// It does not.
+        GivesUp,
+        /// It does, from the first priority on (6.12).
+        TriesAnon,
+    }
+
+    /// Whose free swap decides whether a refault is held against anonymous pages, too (SWAP 2.5).
+    RefaultSwap = "whose free swap a refault asks for" {
+        /// That of the cgroup that pays for the page now.
+        OfPage,
+        /// That of the cgroup that its eviction was for (6.12).
+        OfEviction,
+    }
+
+    /// Whether memory can be reclaimed by a write to `memory.reclaim` (SWAP 6.4).
+    ProactiveReclaim = "memory.reclaim" {
+        /// There is no such file.
+        None,
+        /// All that is left to free is the target of one run (5.19).
+        Whole,
+        /// A quarter of it is, and `swappiness=` sets the balance of anonymous and file pages (6.11).
+        Quarters,
+    }
+
     /// Which lists the pages of a cgroup are on (MGLRU).
     LruKind = "the lists of pages" {
         /// Active and inactive ones: the classic LRU.
