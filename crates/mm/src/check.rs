@@ -210,8 +210,11 @@ impl<T: Trace> Memory<T> {
             .chain(self.fs.xfs_log.objects())
             .for_each(|object| used[object.cache as usize] += 1);
         let buffered = |&pfn: &Pfn| frames.is_lru_page(pfn) && frames.flags(pfn).has(PageFlags::PRIVATE);
-        used[Cache::BufferHead as usize] =
-            (0..frames.len()).map(|index| Pfn(index as u32)).filter(buffered).count() as u64;
+        used[Cache::BufferHead as usize] = (0..frames.len())
+            .map(|index| Pfn(index as u32))
+            .filter(buffered)
+            .map(|pfn| u64::from(frames.pages(pfn)))
+            .sum();
         for cache in Cache::ALL {
             let slabs = &self.core.slabs;
             let (name, objects, held) = (cache.name(), slabs.objects(cache), used[cache as usize]);

@@ -35,6 +35,7 @@ pub mod version {
         pub mod files;
         pub mod reclaim;
         pub mod slab;
+        pub mod swap;
     }
     pub mod effect;
     pub mod feature;

@@ -296,9 +296,10 @@ impl<T: Trace> Memory<T> {
         self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count, written);
     }
 
-    /// Gives a page a buffer head, which is freed with the page.
-    pub fn attach_buffer(&mut self, cpu: CpuId, pfn: Pfn, buffer: Object) {
-        dirty::attach_buffer(&mut self.core, cpu, pfn, buffer);
+    /// [`dirty::attach_buffers`]
+    #[must_use]
+    pub fn attach_buffers(&mut self, pfn: Pfn, buffers: &[Object]) -> bool {
+        dirty::attach_buffers(&mut self.core, pfn, buffers)
     }
 
     // ---- anonymous memory ----
@@ -549,7 +550,8 @@ impl<T: Trace> Memory<T> {
         sc: &mut ScanControl,
     ) -> Option<ChunkReport> {
         let freed = self.core.slabs.pages_freed();
-        let report = self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc);
+        let Self { core, lru, cache, anon, reclaim, .. } = self;
+        let report = reclaim.shrink_chunk(core, lru, cache, anon, cpu, scan, sc);
         self.fs.list_emptied(&self.core, &mut self.cache);
         sc.reclaimed_slab += self.core.slabs.pages_freed() - freed;
         report

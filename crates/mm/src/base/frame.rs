@@ -95,7 +95,7 @@ page_flags! {
     YOUNG = 12;
     /// Its buffers belong to a transaction of a journal that is not in the log yet: they cannot be dropped.
     JOURNAL = 13;
-    /// Has a buffer head, freed with the page: see [`Frames::private`].
+    /// Each of its pages has a buffer head, freed with it: see [`Frames::private`].
     PRIVATE = 14;
     /// Waits in an activate batch, which holds a reference: reclaim cannot free it.
     ACTIVATING = 15;
@@ -272,7 +272,7 @@ impl Frames {
         self.index[pfn.index()]
     }
 
-    /// What a page with [`PageFlags::PRIVATE`] has attached: the raw number of a slab. A migration
+    /// What a page of a folio with [`PageFlags::PRIVATE`] has attached: the raw number of a slab. A migration
     /// copies it along with the flags.
     #[inline]
     pub fn private(&self, pfn: Pfn) -> u32 {

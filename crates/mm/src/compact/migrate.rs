@@ -51,7 +51,11 @@ pub(crate) fn migrate<T: Trace>(
     }
     let frames = &mut core.alloc.frames;
     frames.put_flags(new, frames.flags(old));
-    frames.set_private(new, frames.private(old));
+    if frames.flags(old).has(PageFlags::PRIVATE) {
+        for page in 0..frames.pages(old) {
+            frames.set_private(Pfn(new.0 + page), frames.private(Pfn(old.0 + page)));
+        }
+    }
     frames.set_memcg(new, frames.memcg(old));
     frames.set_owner(new, owner, index);
     frames.set_owner(old, NO_OWNER, 0);

@@ -217,7 +217,7 @@ impl PageCache {
         core.cgroups.sub_stat(core.page_memcg(pfn), node, MemcgStat::FileDirty, pages);
     }
 
-    /// A page leaves the cache: it is no longer dirty, and its buffer head goes.
+    /// A page leaves the cache: it is no longer dirty, and its buffer heads go.
     fn clear_private<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
         let flags = core.alloc.frames.flags(pfn);
         assert!(!flags.has(PageFlags::WRITEBACK), "{pfn:?} leaves the cache while it is written");
@@ -226,9 +226,12 @@ impl PageCache {
             self.clear_dirty(core, pfn);
         }
         if flags.has(PageFlags::PRIVATE) {
-            let slab = SlabId(core.alloc.frames.private(pfn));
             core.alloc.frames.clear_flags(pfn, PageFlags::PRIVATE);
-            core.free_object(cpu, Object { cache: Cache::BufferHead, slab, memcg: core.page_memcg(pfn) });
+            let (cache, memcg) = (Cache::BufferHead, core.page_memcg(pfn));
+            for page in pfn.0..pfn.0 + core.alloc.frames.pages(pfn) {
+                let slab = SlabId(core.alloc.frames.private(Pfn(page)));
+                core.free_object(cpu, Object { cache, slab, memcg });
+            }
         }
     }
 

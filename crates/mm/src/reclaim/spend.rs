@@ -18,6 +18,7 @@ use crate::base::ids::MemcgId;
 use crate::core::Core;
 use crate::lru::cost::ChunkCost;
 use crate::lru::lists::{Lru, LruList};
+use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::reclaim::pass::{LruvecScan, may_deactivate};
 use crate::reclaim::run::{ChunkReport, DEF_PRIORITY, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
@@ -38,6 +39,7 @@ impl Reclaim {
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
+        anon: &mut AnonMaps,
         cpu: CpuId,
         scan: &mut LruvecScan,
         sc: &mut ScanControl,
@@ -56,7 +58,7 @@ impl Reclaim {
                     // Up to 2.6.39 the last chunk of an inactive list is a whole one, too.
                     let whole = core.rules().small_scans == SmallScans::Saved && !list.is_active();
                     let chunk = if whole { SWAP_CLUSTER_MAX } else { chunk };
-                    return Some(self.shrink_list(core, lru, cache, cpu, list, chunk, scan, sc));
+                    return Some(self.shrink_list(core, lru, cache, anon, cpu, list, chunk, scan, sc));
                 }
             }
             scan.next = 0;
@@ -74,6 +76,7 @@ impl Reclaim {
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
+        anon: &mut AnonMaps,
         cpu: CpuId,
         list: LruList,
         chunk: u64,
@@ -93,7 +96,7 @@ impl Reclaim {
             }
         }
         let list = list.inactive();
-        let report = self.shrink_inactive(core, lru, cache, cpu, list, chunk, scan, sc);
+        let report = self.shrink_inactive(core, lru, cache, anon, cpu, list, chunk, scan, sc);
         lru.note_chunk(core, (memcg, node, list), cost_of(list, &report));
         scan.reclaimed += u64::from(report.reclaimed);
         sc.nr_reclaimed += u64::from(report.reclaimed);

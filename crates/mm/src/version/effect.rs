@@ -55,6 +55,14 @@ impl Feature {
             Self::CompactLargeFolios => {
                 &[Need { any: &[Rule::Compaction(Compaction::On)], or_else: "it does not compact memory" }]
             }
+            Self::LargeFolioExt4 => &[Need {
+                any: &[Rule::ReadaheadFolios(ReadaheadFolios::Large), Rule::WriteFolios(WriteFolios::Large)],
+                or_else: "neither its readahead nor its writes make large folios",
+            }],
+            Self::ReadaheadOrderKept => &[Need {
+                any: &[Rule::ReadaheadFolios(ReadaheadFolios::Large)],
+                or_else: "its readahead makes single pages",
+            }],
             Self::SharedMemcgWalk
             | Self::PartialMemcgWalk
             | Self::SiblingProtection

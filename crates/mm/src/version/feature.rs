@@ -247,6 +247,14 @@ features! {
     BoostWithoutFloor = "boost-without-floor",
         "kswapd goes beyond priority 10 for a watermark boost: a what-if, in no kernel",
         "never merged", BoostEffort: UpToPriority10 => Any;
+    /// [`Ext4Folios::Large`]
+    LargeFolioExt4 = "large-folio-ext4",
+        "ext4 has large folios, too, where readahead and buffered writes make them on XFS",
+        "6.16", Ext4Folios: Single => Large;
+    /// [`ReadaheadOrder::OfFile`]
+    ReadaheadOrderKept = "readahead-order-kept",
+        "readahead raises the folio order by window, from single pages, and aligns the ends of windows",
+        "6.17", ReadaheadOrder: OfMarker => OfFile;
     /// [`LruCost::Io`]
     CostModel = "cost-model",
         "anonymous and file pages are weighed by the I/O that reclaim of them causes, not by rotations",

@@ -162,6 +162,17 @@ const RULES_2632: Rules = Rules {
     super_block_batch: SuperBlockBatch::Of1024,
     boost_effort: BoostEffort::UpToPriority10,
     cgroups: Cgroups::Off,
+    sync_swap: SyncSwap::ThroughCache,
+    swap_readahead: SwapReadahead::Cluster,
+    slot_cache: SlotCache::Off,
+    swap_clusters: SwapClusters::Scan,
+    zero_pages: ZeroPages::Written,
+    huge_swap: HugeSwap::Split,
+    swap_shadows: SwapShadows::Kept,
+    lazy_free: LazyFree::Unknown,
+    cold_advice: ColdAdvice::Unknown,
+    ext4_folios: Ext4Folios::Single,
+    readahead_order: ReadaheadOrder::OfMarker,
     lru_cost: LruCost::Rotations,
     swappiness_range: SwappinessRange::UpTo100,
     quota_rest: QuotaRest::Spent,
@@ -205,6 +216,11 @@ const RULES_419: Rules = RULES_2632.edited(&[
     Rule::Compaction(Compaction::On),
     Rule::HugePages(HugePages::On),
     Rule::Cgroups(Cgroups::V2),
+    Rule::SyncSwap(SyncSwap::Bypassed),
+    Rule::SwapReadahead(SwapReadahead::Mapping),
+    Rule::SlotCache(SlotCache::PerCpu),
+    Rule::HugeSwap(HugeSwap::Whole),
+    Rule::LazyFree(LazyFree::Heeded),
 ]);
 
 const RULES_53: Rules = RULES_419.edited(&[
@@ -218,6 +234,7 @@ const RULES_54: Rules = RULES_53.edited(&[
     Rule::ProtectedScan(ProtectedScan::Scaled),
     Rule::CompactRetry(CompactRetry::Harder),
     Rule::FirstCompaction(FirstCompaction::NotRun),
+    Rule::ColdAdvice(ColdAdvice::Heeded),
 ]);
 
 const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root), Rule::MemcgWalk(MemcgWalk::Full)]);
@@ -267,6 +284,9 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::SlabCredit(SlabCredit::GlobalOnly),
     Rule::PassMeasure(PassMeasure::ScannedOrFreed),
     Rule::Scheduler(Scheduler::Eevdf),
+    Rule::SwapClusters(SwapClusters::Lists),
+    Rule::ZeroPages(ZeroPages::Bitmap),
+    Rule::SwapShadows(SwapShadows::Shrunk),
     Rule::LruCost(LruCost::IoAndRotations),
     Rule::TrimFailure(TrimFailure::TriesAnon),
     Rule::RefaultSwap(RefaultSwap::OfEviction),
@@ -279,6 +299,9 @@ const RULES_612: Rules = RULES_61.edited(&[
 /// of a device's share of the dirty threshold is left out, as shares are (MECHANISMS-510-72 8).
 const RULES_72: Rules = RULES_612.edited(&[
     Rule::FreeObjects(FreeObjects::Sheaves),
+    Rule::SlotCache(SlotCache::Off),
+    Rule::Ext4Folios(Ext4Folios::Large),
+    Rule::ReadaheadOrder(ReadaheadOrder::OfFile),
     Rule::GenAccess(GenAccess::Accesses),
     Rule::GenQuota(GenQuota::Once),
 ]);

@@ -79,4 +79,23 @@ decisions! {
         /// One that is owed time, until its request is done (6.6).
         Eevdf,
     }
+
+    /// What the page cache of ext4 is made of, where readahead and writes make large folios at all
+    /// (`ext4_set_inode_mapping_order`, MECHANISMS-510-72 2.2).
+    Ext4Folios = "folios of ext4" {
+        /// Single pages.
+        Single,
+        /// Large folios for regular files (6.16).
+        Large,
+    }
+
+    /// How large the folios of the next readahead window are (`page_cache_async_ra`, MECHANISMS-6X 2.2,
+    /// MECHANISMS-510-72 2.3).
+    ReadaheadOrder = "the order of readahead folios" {
+        /// Two orders more than the folio whose marker was reached; the first window has order 2 (5.18).
+        OfMarker,
+        /// Two orders more than the last window had, which the open file remembers: 0 after a miss. Windows end
+        /// where a folio of that order does (6.17).
+        OfFile,
+    }
 }
