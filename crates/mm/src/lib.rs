@@ -110,6 +110,14 @@ pub mod core;
 pub mod lru {
     pub mod cost;
     pub mod lists;
+    /// The multi-gen LRU.
+    pub mod mglru {
+        pub mod access;
+        pub mod aging;
+        mod feedback;
+        pub mod state;
+        mod switch;
+    }
     pub mod mlock;
     #[cfg(test)]
     mod scenes;

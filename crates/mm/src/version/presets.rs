@@ -179,6 +179,11 @@ const RULES_2632: Rules = Rules {
     trim_failure: TrimFailure::GivesUp,
     refault_swap: RefaultSwap::OfPage,
     proactive_reclaim: ProactiveReclaim::None,
+    lru: LruKind::TwoLists,
+    gen_form: GenForm::NotBuilt,
+    gen_walk: GenWalk::Tree,
+    gen_access: GenAccess::Reads,
+    gen_quota: GenQuota::EachRound,
 };
 
 const RULES_419: Rules = RULES_2632.edited(&[
@@ -264,6 +269,7 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::OomReaper(OomReaper::TakesLocked),
     Rule::QuotaRest(QuotaRest::Dropped),
     Rule::ProactiveReclaim(ProactiveReclaim::Whole),
+    Rule::GenForm(GenForm::First),
 ]);
 
 const RULES_612: Rules = RULES_61.edited(&[
@@ -285,6 +291,8 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::TrimFailure(TrimFailure::TriesAnon),
     Rule::RefaultSwap(RefaultSwap::OfEviction),
     Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
+    Rule::GenForm(GenForm::Settled),
+    Rule::GenWalk(GenWalk::Bins),
 ]);
 
 /// As far as slab, inodes, dirty pages and writeback go. Of what 7.2 does there otherwise than 6.12, the floor
@@ -294,6 +302,8 @@ const RULES_72: Rules = RULES_612.edited(&[
     Rule::SlotCache(SlotCache::Off),
     Rule::Ext4Folios(Ext4Folios::Large),
     Rule::ReadaheadOrder(ReadaheadOrder::OfFile),
+    Rule::GenAccess(GenAccess::Accesses),
+    Rule::GenQuota(GenQuota::Once),
 ]);
 
 const TUNING_612: Tuning = Tuning {

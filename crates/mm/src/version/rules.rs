@@ -166,6 +166,11 @@ rules! {
     trim_failure: TrimFailure,
     refault_swap: RefaultSwap,
     proactive_reclaim: ProactiveReclaim,
+    lru: LruKind,
+    gen_form: GenForm,
+    gen_walk: GenWalk,
+    gen_access: GenAccess,
+    gen_quota: GenQuota,
 }
 
 #[cfg(test)]
