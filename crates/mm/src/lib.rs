@@ -102,6 +102,7 @@ pub mod slab {
 /// Swap: where anonymous pages can go to.
 pub mod swap {
     pub mod areas;
+    pub mod zram;
 }
 
 pub mod core;

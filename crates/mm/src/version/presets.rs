@@ -171,6 +171,7 @@ const RULES_2632: Rules = Rules {
     swap_shadows: SwapShadows::Kept,
     lazy_free: LazyFree::Unknown,
     cold_advice: ColdAdvice::Unknown,
+    zspage_chain: ZspageChain::UpToFour,
     ext4_folios: Ext4Folios::Single,
     readahead_order: ReadaheadOrder::OfMarker,
     lru_cost: LruCost::Rotations,
@@ -293,6 +294,7 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
     Rule::GenForm(GenForm::Settled),
     Rule::GenWalk(GenWalk::Bins),
+    Rule::ZspageChain(ZspageChain::UpToEight),
 ]);
 
 /// As far as slab, inodes, dirty pages and writeback go. Of what 7.2 does there otherwise than 6.12, the floor

@@ -158,6 +158,7 @@ rules! {
     swap_shadows: SwapShadows,
     lazy_free: LazyFree,
     cold_advice: ColdAdvice,
+    zspage_chain: ZspageChain,
     ext4_folios: Ext4Folios,
     readahead_order: ReadaheadOrder,
     lru_cost: LruCost,
