@@ -113,7 +113,16 @@ pub mod core;
 
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
+    pub mod cost;
     pub mod lists;
+    /// The multi-gen LRU.
+    pub mod mglru {
+        pub mod access;
+        pub mod aging;
+        mod feedback;
+        pub mod state;
+        mod switch;
+    }
     pub mod mlock;
     #[cfg(test)]
     mod scenes;
@@ -164,6 +173,7 @@ pub mod reclaim {
     pub mod pass;
     pub mod plan;
     pub mod run;
+    pub mod scan_balance;
     pub mod scans;
     pub mod shrinker;
     #[cfg(test)]

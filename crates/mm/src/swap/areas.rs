@@ -31,7 +31,7 @@ const BATCH: usize = 64;
 pub enum AreaKind {
     /// A disk or a partition: writes and reads are under way for a while.
     Disk {
-        /// The block device of the machine.
+        /// Its number among the block devices of the machine.
         device: u16,
         /// Its queue says that it rotates: it is read by clusters and filled from the lowest slot.
         rotating: bool,
@@ -86,8 +86,7 @@ pub struct SwapAreas {
     cpus: Vec<CpuSlots>,
     /// CPUs keep slots in advance: there are enough.
     keeps: bool,
-    rule: SlotCache,
-    clusters: SwapClusters,
+    rules: Rules,
     total: u64,
     /// Readahead by slots.
     pub(crate) readahead: ClusterWindow,
@@ -103,8 +102,7 @@ impl SwapAreas {
             order: Vec::new(),
             cpus: vec![CpuSlots::default(); cpus],
             keeps: false,
-            rule: rules.slot_cache,
-            clusters: rules.swap_clusters,
+            rules: *rules,
             total: 0,
             readahead: ClusterWindow::default(),
             given_back: Vec::new(),
@@ -120,13 +118,13 @@ impl SwapAreas {
         let pages = pages.expect("an area has at most 256 GiB");
         assert!(self.areas.len() < SwapSlot::AREAS_MAX, "a machine has at most 30 areas");
         let rotating = matches!(spec.kind, AreaKind::Disk { rotating: true, .. });
-        let keeps_partial = self.clusters == SwapClusters::Lists;
+        let keeps_partial = self.rules.swap_clusters == SwapClusters::Lists;
         let lowest = self.areas.iter().map(|area| area.priority).min().unwrap_or(0).min(-1);
         let area = Area {
             spec,
             priority: spec.priority.unwrap_or(lowest - 1),
             slots: SlotMap::new(pages, rotating, keeps_partial, self.cpus.len()),
-            store: Store::new(pages),
+            store: Store::new(pages, &self.rules),
         };
         self.total += spec.pages;
         let at = self.order.partition_point(|&other| self.areas[other].priority >= area.priority);
@@ -228,7 +226,7 @@ impl SwapAreas {
 
     /// Decides whether CPUs hold slots in advance: while there are many. Returns what they have to give back.
     pub(crate) fn decide_keeping(&mut self) -> Vec<SwapSlot> {
-        if self.rule == SlotCache::Off {
+        if self.rules.slot_cache == SlotCache::Off {
             return Vec::new();
         }
         let (free, cpus) = (self.free_pages(), self.cpus.len() as u64);

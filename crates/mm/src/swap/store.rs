@@ -37,9 +37,9 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) fn new(slots: u32) -> Self {
+    pub(super) fn new(slots: u32, rules: &Rules) -> Self {
         let none = vec![NOTHING; slots as usize + 1];
-        Self { content: none.clone(), bytes: none, pool: Zpool::default(), pages: Vec::new() }
+        Self { content: none.clone(), bytes: none, pool: Zpool::new(rules), pages: Vec::new() }
     }
 }
 
@@ -81,17 +81,15 @@ impl SwapAreas {
         if kind != AreaKind::Zram {
             return Stored::ToBeWritten;
         }
-        if bytes != SAME_FILLED {
-            let Ok(grows) = store.pool.store(bytes) else { return Stored::Failed };
-            for _ in 0..grows {
-                let gfp = Gfp(Gfp::MOVABLE_BIT.0 | Gfp::KSWAPD_RECLAIM.0);
-                let page = alloc.alloc(cpu, gfp, Order(0), AllocFlags::NO_WATERMARKS).page;
-                let Some(page) = page else {
-                    store.pool.free(bytes);
-                    return Stored::Failed;
-                };
-                store.pages.push(page);
-            }
+        for grown in 0..store.pool.store(bytes) {
+            let gfp = Gfp(Gfp::MOVABLE_BIT.0 | Gfp::KSWAPD_RECLAIM.0);
+            let page = alloc.alloc(cpu, gfp, Order(0), AllocFlags::NO_WATERMARKS).page;
+            let Some(page) = page else {
+                store.pool.free(bytes);
+                store.pages.drain(store.pages.len() - grown as usize..).for_each(|page| alloc.free(cpu, page, Order(0)));
+                return Stored::Failed;
+            };
+            store.pages.push(page);
         }
         store.bytes[slot.offset() as usize] = bytes;
         Stored::Compressed(bytes)
@@ -113,7 +111,8 @@ impl SwapAreas {
         let kind = self.kind(slot);
         let store = &mut self.areas[slot.area()].store;
         let bytes = core::mem::replace(&mut store.bytes[slot.offset() as usize], NOTHING);
-        if kind != AreaKind::Zram || matches!(bytes, NOTHING | SAME_FILLED) {
+        let is_zero = bytes == SAME_FILLED && alloc.rules().zero_pages == ZeroPages::Bitmap;
+        if kind != AreaKind::Zram || bytes == NOTHING || is_zero {
             return;
         }
         for _ in 0..store.pool.free(bytes) {
