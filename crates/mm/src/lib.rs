@@ -102,6 +102,7 @@ pub mod slab {
 /// Swap: where anonymous pages can go to.
 pub mod swap {
     pub mod areas;
+    pub mod zram;
 }
 
 pub mod core;
@@ -110,6 +111,14 @@ pub mod core;
 pub mod lru {
     pub mod cost;
     pub mod lists;
+    /// The multi-gen LRU.
+    pub mod mglru {
+        pub mod access;
+        pub mod aging;
+        mod feedback;
+        pub mod state;
+        mod switch;
+    }
     pub mod mlock;
     #[cfg(test)]
     mod scenes;

@@ -27,6 +27,8 @@ pub struct SimSystem<R: Trace = NoTrace> {
     process: Process,
     sampler: Rc<RefCell<Sampler>>,
     seed: Seed,
+    /// Disks for files; those for swap come behind them.
+    disks: u16,
     worked: Rc<Worked>,
     /// Pipes between tasks, of all tasks of the program.
     gates: Rc<RefCell<Vec<SimGate>>>,
@@ -129,10 +131,11 @@ impl<R: Trace> SimSystem<R> {
         process: Process,
         sampler: Rc<RefCell<Sampler>>,
         seed: Seed,
+        disks: u16,
     ) -> Self {
         let worked = Worked::of(kernel.machine().current_task());
         let (gates, buffer) = (Rc::default(), Rc::default());
-        Self { kernel, process, sampler, seed, worked, gates, buffer }
+        Self { kernel, process, sampler, seed, disks, worked, gates, buffer }
     }
 
     fn name(&self) -> &str {
@@ -163,7 +166,7 @@ impl<R: Trace> System for SimSystem<R> {
     }
 
     fn disks_online(&self) -> u16 {
-        self.kernel.machine().device_count().max(1)
+        self.disks.max(1)
     }
 
     fn nodes_online(&self) -> u16 {

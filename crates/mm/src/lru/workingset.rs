@@ -27,7 +27,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
-use crate::version::rules::{Aging, AnonStart, EvictionAge, RefaultSwap};
+use crate::version::rules::{Aging, AnonStart, EvictionAge, LruKind, RefaultSwap};
 
 /// What an evicted page leaves in its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +84,10 @@ impl Lru {
     pub(crate) fn evict_shadow<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn, target: MemcgId) -> Shadow {
         let owner = core.page_memcg(pfn);
         let (_, node) = core.page_place(pfn);
+        if core.rules().lru == LruKind::Generations {
+            let (age, workingset) = self.gen_eviction(core, pfn);
+            return Shadow { memcg: owner, node, age: age & AGE_MASK, workingset };
+        }
         let memcg = if core.rules().aging == Aging::Root { target } else { owner };
         let pages = u64::from(core.alloc.frames.pages(pfn));
         // The shadow holds the age before this eviction from 5.5 on, after it up to 5.4; one page
@@ -108,6 +112,10 @@ impl Lru {
     /// `workingset_refault`: `pfn` is back and `shadow` lay in its slot. It is flagged active if
     /// the distance says that it would have stayed with a longer list.
     pub fn refault<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, shadow: Shadow) {
+        if core.rules().lru == LruKind::Generations {
+            self.gen_refault(core, pfn, (shadow.memcg, shadow.node), shadow.age, shadow.workingset);
+            return;
+        }
         let owner = core.page_memcg(pfn);
         let (_, node) = core.page_place(pfn);
         let pages = u64::from(core.alloc.frames.pages(pfn));

@@ -171,6 +171,7 @@ const RULES_2632: Rules = Rules {
     swap_shadows: SwapShadows::Kept,
     lazy_free: LazyFree::Unknown,
     cold_advice: ColdAdvice::Unknown,
+    zspage_chain: ZspageChain::UpToFour,
     ext4_folios: Ext4Folios::Single,
     readahead_order: ReadaheadOrder::OfMarker,
     lru_cost: LruCost::Rotations,
@@ -179,6 +180,11 @@ const RULES_2632: Rules = Rules {
     trim_failure: TrimFailure::GivesUp,
     refault_swap: RefaultSwap::OfPage,
     proactive_reclaim: ProactiveReclaim::None,
+    lru: LruKind::TwoLists,
+    gen_form: GenForm::NotBuilt,
+    gen_walk: GenWalk::Tree,
+    gen_access: GenAccess::Reads,
+    gen_quota: GenQuota::EachRound,
 };
 
 const RULES_419: Rules = RULES_2632.edited(&[
@@ -264,6 +270,7 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::OomReaper(OomReaper::TakesLocked),
     Rule::QuotaRest(QuotaRest::Dropped),
     Rule::ProactiveReclaim(ProactiveReclaim::Whole),
+    Rule::GenForm(GenForm::First),
 ]);
 
 const RULES_612: Rules = RULES_61.edited(&[
@@ -285,6 +292,9 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::TrimFailure(TrimFailure::TriesAnon),
     Rule::RefaultSwap(RefaultSwap::OfEviction),
     Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
+    Rule::GenForm(GenForm::Settled),
+    Rule::GenWalk(GenWalk::Bins),
+    Rule::ZspageChain(ZspageChain::UpToEight),
 ]);
 
 /// As far as slab, inodes, dirty pages and writeback go. Of what 7.2 does there otherwise than 6.12, the floor
@@ -294,6 +304,8 @@ const RULES_72: Rules = RULES_612.edited(&[
     Rule::SlotCache(SlotCache::Off),
     Rule::Ext4Folios(Ext4Folios::Large),
     Rule::ReadaheadOrder(ReadaheadOrder::OfFile),
+    Rule::GenAccess(GenAccess::Accesses),
+    Rule::GenQuota(GenQuota::Once),
 ]);
 
 const TUNING_612: Tuning = Tuning {

@@ -158,6 +158,7 @@ rules! {
     swap_shadows: SwapShadows,
     lazy_free: LazyFree,
     cold_advice: ColdAdvice,
+    zspage_chain: ZspageChain,
     ext4_folios: Ext4Folios,
     readahead_order: ReadaheadOrder,
     lru_cost: LruCost,
@@ -166,6 +167,11 @@ rules! {
     trim_failure: TrimFailure,
     refault_swap: RefaultSwap,
     proactive_reclaim: ProactiveReclaim,
+    lru: LruKind,
+    gen_form: GenForm,
+    gen_walk: GenWalk,
+    gen_access: GenAccess,
+    gen_quota: GenQuota,
 }
 
 #[cfg(test)]
