@@ -376,6 +376,31 @@ mod tests {
     }
 
     #[test]
+    fn in_6_12_a_run_that_left_anonymous_pages_alone_in_vain_starts_over_with_them() {
+        let walk = |kernel, trims: bool| {
+            let mut mem = full(kernel);
+            let mut run = Balance::begin(&mut mem, NODE, Order(0), ZoneKind::Normal);
+            let mut priorities = Vec::new();
+            loop {
+                match run.step(&mut mem, false) {
+                    BalanceNext::Shrink => {
+                        priorities.push((run.sc.priority, run.sc.no_cache_trim));
+                        run.sc.at_target.cache_trim = trims && !run.sc.no_cache_trim;
+                    }
+                    BalanceNext::Done { .. } => return (priorities, mem.reclaim.node(NODE).kswapd_failures),
+                    _ => {}
+                }
+            }
+        };
+        let round = |no_cache_trim| (1..=12).rev().map(move |priority| (priority, no_cache_trim));
+        let (once, twice): (Vec<_>, Vec<_>) =
+            (round(false).collect(), round(false).chain(round(true)).collect());
+        assert_eq!(walk("linux-6.12", true), (twice, 1));
+        assert_eq!(walk("linux-6.12", false), (once.clone(), 1));
+        assert_eq!(walk("linux-6.1", true), (once, 1), "{:?}", TrimFailure::GivesUp);
+    }
+
+    #[test]
     fn the_priority_stays_while_passes_scan_enough_and_free_something() {
         let mut mem = full("linux-6.1");
         let script = [(8, true), (8, true), (8, false), (0, true), (8, true)];
@@ -403,7 +428,7 @@ mod tests {
         let end = loop {
             match run.step(&mut mem, true) {
                 BalanceNext::Shrink => {
-                    assert!(!run.sc.may_writepage);
+                    assert!(!run.sc.may_writepage && !run.sc.may_swap);
                     priorities.push(run.sc.priority);
                     run.sc.nr_reclaimed += if priorities.len() < 6 { 1 } else { boosted };
                 }

@@ -48,6 +48,13 @@ pub struct LruvecScan {
     pub(super) aged: bool,
 }
 
+impl LruvecScan {
+    /// Pages of `list`, one of [`LruList::EVICTABLE`], that are still to be looked at.
+    pub fn left(&self, list: LruList) -> u64 {
+        self.quota[list as usize]
+    }
+}
+
 impl Reclaim {
     /// Starts a pass over `node`: decides whether active file pages may be deactivated
     /// (`prepare_scan_count`), and returns the walk through the cgroups.
