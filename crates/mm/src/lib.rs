@@ -109,7 +109,16 @@ pub mod core;
 
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
+    pub mod cost;
     pub mod lists;
+    /// The multi-gen LRU.
+    pub mod mglru {
+        pub mod access;
+        pub mod aging;
+        mod feedback;
+        pub mod state;
+        mod switch;
+    }
     pub mod mlock;
     #[cfg(test)]
     mod scenes;
@@ -157,6 +166,7 @@ pub mod reclaim {
     pub mod pass;
     pub mod plan;
     pub mod run;
+    pub mod scan_balance;
     pub mod scans;
     pub mod shrinker;
     #[cfg(test)]

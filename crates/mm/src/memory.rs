@@ -155,10 +155,15 @@ impl<T: Trace> Memory<T> {
         self.lru.pages(list)
     }
 
-    /// Reclaimable file pages of one zone kind on a node: what `should_reclaim_retry` counts on.
+    /// Reclaimable pages of one zone kind on a node: what `should_reclaim_retry` counts on. Anonymous ones are
+    /// among them while any swap is free.
     pub fn zone_reclaimable_pages(&self, node: NodeId, kind: ZoneKind) -> u64 {
-        self.lru.zone_pages(LruList::InactiveFile, node, kind)
-            + self.lru.zone_pages(LruList::ActiveFile, node, kind)
+        let of = |list| self.lru.zone_pages(list, node, kind);
+        let file = of(LruList::InactiveFile) + of(LruList::ActiveFile);
+        if self.core.swap.free_pages() == 0 {
+            return file;
+        }
+        file + of(LruList::InactiveAnon) + of(LruList::ActiveAnon)
     }
 
     /// Queues a new page for its list: [`Lru::add`].
@@ -524,7 +529,17 @@ impl<T: Trace> Memory<T> {
 
     /// Starts on one cgroup: [`Reclaim::begin_lruvec`].
     pub fn begin_lruvec(&mut self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) -> Option<LruvecScan> {
-        self.reclaim.begin_lruvec(&mut self.core, &self.lru, memcg, node, sc)
+        self.reclaim.begin_lruvec(&mut self.core, &mut self.lru, memcg, node, sc)
+    }
+
+    /// The cgroups of which kswapd deactivates anonymous pages before a pass: [`Reclaim::anon_to_age`].
+    pub fn anon_to_age(&self, node: NodeId, sc: &ScanControl) -> Vec<MemcgId> {
+        self.reclaim.anon_to_age(&self.core, &self.lru, node, sc)
+    }
+
+    /// Deactivates a chunk of anonymous pages of `memcg`: [`Reclaim::age_anon`].
+    pub fn age_anon(&mut self, cpu: CpuId, memcg: MemcgId, node: NodeId, sc: &ScanControl) -> ChunkReport {
+        self.reclaim.age_anon(&mut self.core, &mut self.lru, cpu, memcg, node, sc)
     }
 
     /// Spends the next chunk of a cgroup's quotas: [`Reclaim::shrink_chunk`].

@@ -284,11 +284,11 @@ impl Reclaim {
         cpu: CpuId,
         list: LruList,
         chunk: u64,
-        scan: &LruvecScan,
+        memcg: MemcgId,
+        node: NodeId,
         sc: &ScanControl,
     ) -> ChunkReport {
         lru.drain(core, cpu);
-        let (memcg, node) = (scan.memcg, scan.node);
         let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc);
         let scanned = taken + skipped;
         let (mut deactivated, mut referenced) = (0, 0);
@@ -321,7 +321,8 @@ impl Reclaim {
             scan: sc.scan_for(),
             file: list.is_file(),
         });
-        ChunkReport { scanned, deactivated, referenced, ..ChunkReport::default() }
+        let taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
+        ChunkReport { scanned, deactivated, referenced, taken, ..ChunkReport::default() }
     }
 
     fn count_stolen<T: Trace>(

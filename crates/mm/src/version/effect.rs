@@ -70,7 +70,9 @@ impl Feature {
             | Self::ScaledProtectionSkips
             | Self::MemcgStatThreshold
             | Self::MemcgStatPeriodic
-            | Self::SlabCreditGlobalOnly => CGROUPS,
+            | Self::SlabCreditGlobalOnly
+            | Self::MemoryReclaim
+            | Self::MemoryReclaimSwappiness => CGROUPS,
             _ => &[],
         }
     }

@@ -174,6 +174,17 @@ const RULES_2632: Rules = Rules {
     zspage_chain: ZspageChain::UpToFour,
     ext4_folios: Ext4Folios::Single,
     readahead_order: ReadaheadOrder::OfMarker,
+    lru_cost: LruCost::Rotations,
+    swappiness_range: SwappinessRange::UpTo100,
+    quota_rest: QuotaRest::Spent,
+    trim_failure: TrimFailure::GivesUp,
+    refault_swap: RefaultSwap::OfPage,
+    proactive_reclaim: ProactiveReclaim::None,
+    lru: LruKind::TwoLists,
+    gen_form: GenForm::NotBuilt,
+    gen_walk: GenWalk::Tree,
+    gen_access: GenAccess::Reads,
+    gen_quota: GenQuota::EachRound,
 };
 
 const RULES_419: Rules = RULES_2632.edited(&[
@@ -243,6 +254,8 @@ const RULES_510: Rules = RULES_57.edited(&[
     Rule::InodeReclaim(InodeReclaim::PassesBy),
     Rule::InodeCluster(InodeCluster::Pinned),
     Rule::ObjectCharge(ObjectCharge::ByObject),
+    Rule::LruCost(LruCost::Io),
+    Rule::SwappinessRange(SwappinessRange::UpTo200),
 ]);
 
 const RULES_61: Rules = RULES_510.edited(&[
@@ -255,6 +268,9 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::Throttle(Throttle::ReclaimThrottle),
     Rule::InodeLru(InodeLru::WithoutPages),
     Rule::OomReaper(OomReaper::TakesLocked),
+    Rule::QuotaRest(QuotaRest::Dropped),
+    Rule::ProactiveReclaim(ProactiveReclaim::Whole),
+    Rule::GenForm(GenForm::First),
 ]);
 
 const RULES_612: Rules = RULES_61.edited(&[
@@ -272,6 +288,12 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::SwapClusters(SwapClusters::Lists),
     Rule::ZeroPages(ZeroPages::Bitmap),
     Rule::SwapShadows(SwapShadows::Shrunk),
+    Rule::LruCost(LruCost::IoAndRotations),
+    Rule::TrimFailure(TrimFailure::TriesAnon),
+    Rule::RefaultSwap(RefaultSwap::OfEviction),
+    Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
+    Rule::GenForm(GenForm::Settled),
+    Rule::GenWalk(GenWalk::Bins),
     Rule::ZspageChain(ZspageChain::UpToEight),
 ]);
 
@@ -282,6 +304,8 @@ const RULES_72: Rules = RULES_612.edited(&[
     Rule::SlotCache(SlotCache::Off),
     Rule::Ext4Folios(Ext4Folios::Large),
     Rule::ReadaheadOrder(ReadaheadOrder::OfFile),
+    Rule::GenAccess(GenAccess::Accesses),
+    Rule::GenQuota(GenQuota::Once),
 ]);
 
 const TUNING_612: Tuning = Tuning {

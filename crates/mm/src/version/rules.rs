@@ -161,6 +161,17 @@ rules! {
     zspage_chain: ZspageChain,
     ext4_folios: Ext4Folios,
     readahead_order: ReadaheadOrder,
+    lru_cost: LruCost,
+    swappiness_range: SwappinessRange,
+    quota_rest: QuotaRest,
+    trim_failure: TrimFailure,
+    refault_swap: RefaultSwap,
+    proactive_reclaim: ProactiveReclaim,
+    lru: LruKind,
+    gen_form: GenForm,
+    gen_walk: GenWalk,
+    gen_access: GenAccess,
+    gen_quota: GenQuota,
 }
 
 #[cfg(test)]
