@@ -234,7 +234,7 @@ pub fn should_continue<T: Trace>(
             suitable(&core.alloc, id, sc.order, flags, sc.reclaim_idx) != Suitability::Skip
         });
     let inactive = lru.node_pages(LruList::InactiveFile, node);
-    !served && inactive > compact_gap(sc.order)
+    !served && inactive > compact_gap(core.rules().compact_gap, sc.order)
 }
 
 /// Whether so many inactive pages are too few for so many active ones, which are scanned then (MECHANISMS

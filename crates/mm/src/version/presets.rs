@@ -164,6 +164,14 @@ const RULES_2632: Rules = Rules {
     cgroups: Cgroups::Off,
     ext4_folios: Ext4Folios::Single,
     readahead_order: ReadaheadOrder::OfMarker,
+    compact_gap: CompactGap::TwiceBlock,
+    charge_stock: ChargeStock::OneGroup,
+    removed_group: RemovedGroup::Keeps,
+    reclaim_counts: ReclaimCounts::Global,
+    boost_failure: BoostFailure::Counts,
+    kswapd_hope: KswapdHope::AnyProgress,
+    zone_skips: ZoneSkips::Unlimited,
+    default_readahead: DefaultReadahead::Fixed,
 };
 
 const RULES_419: Rules = RULES_2632.edited(&[
@@ -261,6 +269,16 @@ const RULES_72: Rules = RULES_612.edited(&[
     Rule::FreeObjects(FreeObjects::Sheaves),
     Rule::Ext4Folios(Ext4Folios::Large),
     Rule::ReadaheadOrder(ReadaheadOrder::OfFile),
+    Rule::CompactGap(CompactGap::Chunk),
+    Rule::FirstCompaction(FirstCompaction::Never),
+    Rule::ChargeStock(ChargeStock::SevenGroups),
+    Rule::RemovedGroup(RemovedGroup::HandsOver),
+    Rule::ReclaimCounts(ReclaimCounts::All),
+    Rule::BoostFailure(BoostFailure::Forgiven),
+    Rule::KswapdHope(KswapdHope::Balanced),
+    Rule::ZoneSkips(ZoneSkips::Capped),
+    Rule::DefaultReadahead(DefaultReadahead::Rotational),
+    Rule::Writepage(Writepage::Unasked),
 ]);
 
 const TUNING_612: Tuning = Tuning {

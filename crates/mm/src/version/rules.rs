@@ -150,6 +150,14 @@ rules! {
     cgroups: Cgroups,
     ext4_folios: Ext4Folios,
     readahead_order: ReadaheadOrder,
+    compact_gap: CompactGap,
+    charge_stock: ChargeStock,
+    removed_group: RemovedGroup,
+    reclaim_counts: ReclaimCounts,
+    boost_failure: BoostFailure,
+    kswapd_hope: KswapdHope,
+    zone_skips: ZoneSkips,
+    default_readahead: DefaultReadahead,
 }
 
 #[cfg(test)]
