@@ -35,6 +35,7 @@ pub mod version {
         pub mod files;
         pub mod reclaim;
         pub mod slab;
+        pub mod swap;
     }
     pub mod effect;
     pub mod feature;
@@ -103,13 +104,23 @@ pub mod slab {
 /// Swap: where anonymous pages can go to.
 pub mod swap {
     pub mod areas;
+    pub mod zram;
 }
 
 pub mod core;
 
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
+    pub mod cost;
     pub mod lists;
+    /// The multi-gen LRU.
+    pub mod mglru {
+        pub mod access;
+        pub mod aging;
+        mod feedback;
+        pub mod state;
+        mod switch;
+    }
     pub mod mlock;
     #[cfg(test)]
     mod scenes;
@@ -157,6 +168,7 @@ pub mod reclaim {
     pub mod pass;
     pub mod plan;
     pub mod run;
+    pub mod scan_balance;
     pub mod scans;
     pub mod shrinker;
     #[cfg(test)]

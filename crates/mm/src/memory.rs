@@ -105,8 +105,9 @@ impl<T: Trace> Memory<T> {
         if stays {
             return;
         }
-        if let Some(heir) = self.core.cgroups.hand_over(memcg) {
+        if let Some(heir) = self.core.cgroups[memcg].parent {
             self.lru.hand_over(&mut self.core, memcg, heir);
+            self.core.cgroups.hand_over(memcg, heir);
             self.core.alloc.frames.hand_over(memcg.0, heir.0);
             self.cache.hand_over(memcg, heir);
             self.fs.vfs.hand_over(memcg, heir);
@@ -174,10 +175,15 @@ impl<T: Trace> Memory<T> {
         self.lru.pages(list)
     }
 
-    /// Reclaimable file pages of one zone kind on a node: what `should_reclaim_retry` counts on.
+    /// Reclaimable pages of one zone kind on a node: what `should_reclaim_retry` counts on. Anonymous ones are
+    /// among them while any swap is free.
     pub fn zone_reclaimable_pages(&self, node: NodeId, kind: ZoneKind) -> u64 {
-        self.lru.zone_pages(LruList::InactiveFile, node, kind)
-            + self.lru.zone_pages(LruList::ActiveFile, node, kind)
+        let of = |list| self.lru.zone_pages(list, node, kind);
+        let file = of(LruList::InactiveFile) + of(LruList::ActiveFile);
+        if self.core.swap.free_pages() == 0 {
+            return file;
+        }
+        file + of(LruList::InactiveAnon) + of(LruList::ActiveAnon)
     }
 
     /// Queues a new page for its list: [`Lru::add`].
@@ -543,7 +549,17 @@ impl<T: Trace> Memory<T> {
 
     /// Starts on one cgroup: [`Reclaim::begin_lruvec`].
     pub fn begin_lruvec(&mut self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) -> Option<LruvecScan> {
-        self.reclaim.begin_lruvec(&mut self.core, &self.lru, memcg, node, sc)
+        self.reclaim.begin_lruvec(&mut self.core, &mut self.lru, memcg, node, sc)
+    }
+
+    /// The cgroups of which kswapd deactivates anonymous pages before a pass: [`Reclaim::anon_to_age`].
+    pub fn anon_to_age(&self, node: NodeId, sc: &ScanControl) -> Vec<MemcgId> {
+        self.reclaim.anon_to_age(&self.core, &self.lru, node, sc)
+    }
+
+    /// Deactivates a chunk of anonymous pages of `memcg`: [`Reclaim::age_anon`].
+    pub fn age_anon(&mut self, cpu: CpuId, memcg: MemcgId, node: NodeId, sc: &ScanControl) -> ChunkReport {
+        self.reclaim.age_anon(&mut self.core, &mut self.lru, cpu, memcg, node, sc)
     }
 
     /// Spends the next chunk of a cgroup's quotas: [`Reclaim::shrink_chunk`].
@@ -554,7 +570,8 @@ impl<T: Trace> Memory<T> {
         sc: &mut ScanControl,
     ) -> Option<ChunkReport> {
         let freed = self.core.slabs.pages_freed();
-        let report = self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc);
+        let Self { core, lru, cache, anon, reclaim, .. } = self;
+        let report = reclaim.shrink_chunk(core, lru, cache, anon, cpu, scan, sc);
         self.fs.list_emptied(&self.core, &mut self.cache);
         sc.reclaimed_slab += self.core.slabs.pages_freed() - freed;
         report

@@ -184,6 +184,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.touch(process, mapping, first, count).await
     }
 
+    /// What is written to the mapping compresses to so many bytes a page, and what is there already does so, too.
+    pub fn set_compressed_bytes(&self, process: &Process, mapping: AnonMapping, bytes: u16) {
+        if let Some(area) = process.0.anon.borrow()[mapping.index] {
+            self.mem(|mem| mem.anon.set_compressed(area.anon, bytes));
+        }
+    }
+
     /// The page behind the one at `page`, or behind the huge page that it is a part of; `None` if it is missing.
     fn present_until(&self, process: &Process, mapping: AnonMapping, page: u32) -> Option<u32> {
         let area = process.0.anon.borrow()[mapping.index]?;

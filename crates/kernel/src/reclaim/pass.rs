@@ -43,6 +43,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.heed_writeback(node, sc, sc.nr_reclaimed - start).await;
     }
 
+    /// Before a pass of kswapd: a chunk of active anonymous pages of each cgroup, where there are too few inactive
+    /// ones (`age_active_anon`).
+    pub(crate) async fn age_active_anon(&self, node: NodeId, sc: &ScanControl) {
+        for memcg in self.mem(|mem| mem.anon_to_age(node, sc)) {
+            let cpu = self.machine().current_cpu();
+            let report = self.mem(|mem| mem.age_anon(cpu, memcg, node, sc));
+            self.pay_for_chunk(report);
+            self.machine().cond_resched().await; // shrink_active_list
+        }
+    }
+
     async fn shrink_memcg(&self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {
         let Some(mut scan) = self.mem(|mem| mem.begin_lruvec(memcg, node, sc)) else { return };
         loop {

@@ -79,6 +79,8 @@ reasons! {
     AlreadyActive = "already active",
     /// It is locked into memory.
     Unevictable = "unevictable",
+    /// Another one, under generations: counted, which moves nothing.
+    Counted = "counted for its tier",
 
     // Freed by reclaim.
     /// Nothing speaks for it.
@@ -103,6 +105,13 @@ reasons! {
     MayNotWrite = "dirty, and the reclaimer may not write",
     /// It lies in a zone that does not help the request.
     ZoneAbove = "in a zone above the wanted ones",
+    /// Its tier is above those that are evicted from now, or its accesses no longer countable: to the next
+    /// generation.
+    Protected = "kept for its tier: to the next generation",
+    /// A walk of page tables found it young.
+    Promoted = "young by its page table: to that generation",
+    /// It is locked, dirty or being written: to the next generation (up to 6.1).
+    NotNow = "locked, dirty or being written: to the next generation",
     /// It was written, as reclaim wanted: to the tail of the inactive list.
     Written = "written: to the inactive tail",
 
@@ -133,6 +142,11 @@ reasons! {
     WithinActive = "activated: distance within the active list",
     /// The distance is longer.
     BeyondActive = "not activated: distance beyond the active list",
+
+    /// The oldest generation is the one that it was evicted from, or near it: its tier learns of it.
+    InTime = "in time: its generation is still there",
+    /// Generations have ended since.
+    TooLate = "too late: generations have ended since",
 
     // A cgroup's protection.
     /// Below `memory.min`: never looked at.

@@ -101,6 +101,18 @@ page_flags! {
     ACTIVATING = 15;
     /// In the swap cache: it holds a slot of a swap area.
     SWAP_CACHE = 16;
+    /// Its generation, modulo 4, in two bits; see [`crate::lru::mglru::access`].
+    GENERATION_LOW = 17;
+    /// The other bit of its generation.
+    GENERATION_HIGH = 18;
+    /// The generation whose list it is on, in two bits: an older one where a walk promoted it.
+    LISTED_LOW = 19;
+    /// The other bit of it.
+    LISTED_HIGH = 20;
+    /// Accesses beyond those that other flags stand for, in two bits.
+    ACCESSES_LOW = 21;
+    /// The other bit of them.
+    ACCESSES_HIGH = 22;
 }
 
 impl PageFlags {

@@ -21,10 +21,8 @@ impl Memcgs {
         heir
     }
 
-    /// Makes all that is charged to `memcg` and counted for it its parent's; returns the parent, unless it is the
-    /// root that is asked for.
-    pub(crate) fn hand_over(&mut self, memcg: MemcgId) -> Option<MemcgId> {
-        let parent = self[memcg].parent?;
+    /// Makes all that is charged to `memcg` and counted for it its parent's.
+    pub(crate) fn hand_over(&mut self, memcg: MemcgId, parent: MemcgId) {
         self.drain_all_stocks(memcg);
         for node in 0..self.nodes {
             let node = NodeId(u8::try_from(node).expect("nodes are numbered in 8 bits"));
@@ -48,7 +46,6 @@ impl Memcgs {
         }
         self.list[memcg.index()].object_rest = 0;
         self.list[memcg.index()].heir = Some(parent);
-        Some(parent)
     }
 }
 
@@ -74,7 +71,7 @@ mod tests {
             assert!(tree.consume_object_stock(HERE, memcg, 592));
         }
         tree.remove(child);
-        assert_eq!(tree.hand_over(child), Some(parent));
+        tree.hand_over(child, parent);
         let usage = |tree: &Memcgs| [parent, child, other].map(|memcg| tree[memcg].memory.usage);
         assert_eq!(usage(&tree), [5, 0, 1], "3 pages, and 1 for an object each");
         let kernel = |tree: &Memcgs| tree.live_stat(parent, NodeId(0), MemcgStat::KernelBytes) / PAGE_SIZE;
@@ -94,10 +91,9 @@ mod tests {
         tree.charge_by_force(child, 1);
         assert!(tree.consume_object_stock(HERE, child, 592));
         tree.remove(child);
-        assert_eq!(tree.hand_over(child), Some(MemcgId::ROOT));
+        tree.hand_over(child, MemcgId::ROOT);
         assert_eq!(tree.heir(child), MemcgId::ROOT);
         assert_eq!([MemcgId::ROOT, child].map(|memcg| tree[memcg].memory.usage), [0, 0]);
         assert_eq!(tree.live_stat(MemcgId::ROOT, NodeId(0), MemcgStat::KernelBytes), 0);
-        assert_eq!(tree.hand_over(MemcgId::ROOT), None);
     }
 }

@@ -23,7 +23,8 @@ use crate::decide::backoff::Site;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
 use crate::version::rules::{
-    BoostEffort, BoostFailure, BoostedSlab, FragmentStall, KswapdDone, PassMeasure, WatermarkBoost,
+    BoostEffort, BoostFailure, BoostedSlab, FragmentStall, KswapdDone, PassMeasure, Rules, TrimFailure,
+    WatermarkBoost,
 };
 
 impl<T: Trace> Memory<T> {
@@ -210,7 +211,7 @@ impl Balance {
                 BalanceNext::Rest { wake: self.settle_pass(mem, waiters) }
             }
             Balancing::Rested => {
-                if self.ends(mem.core.rules().boost_effort) {
+                if self.ends(mem.core.rules().boost_effort) && !self.begins_again(mem.core.rules()) {
                     let for_boost = self.boost_left > 0;
                     let forgiven = mem.core.rules().boost_failure == BoostFailure::Forgiven;
                     if self.sc.nr_reclaimed == 0 && !(for_boost && forgiven) {
@@ -243,6 +244,7 @@ impl Balance {
         self.freed_before = self.sc.nr_reclaimed;
         self.sc.may_writepage = !boosting || self.sc.priority < BOOST_PRIORITY;
         self.sc.may_shrinkslab = !spare_slab;
+        self.sc.may_swap = !boosting;
         let high = |&id: &ZoneId| mem.core.alloc.zone(id).watermarks.mark(Mark::High).max(32);
         self.sc.nr_to_reclaim = self.span.zones.iter().map(high).sum();
         self.sc.nr_scanned = 0;
@@ -270,6 +272,7 @@ impl Balance {
     /// another one.
     fn ends(&mut self, effort: BoostEffort) -> bool {
         let freed = self.sc.nr_reclaimed - self.freed_before;
+        self.sc.cache_trim_failed |= freed == 0 && self.sc.at_target.cache_trim;
         let boost_was = self.boost_left;
         self.boost_left = self.boost_left.saturating_sub(freed);
         if self.boost_left > 0 && freed == 0 {
@@ -281,6 +284,21 @@ impl Balance {
             self.sc.priority -= 1;
         }
         self.sc.priority < 1
+    }
+
+    /// Whether a run that freed nothing of file pages alone, but left anonymous ones out for all of those, starts
+    /// over with both.
+    fn begins_again(&mut self, rules: &Rules) -> bool {
+        let again = rules.trim_failure == TrimFailure::TriesAnon
+            && self.sc.nr_reclaimed == 0
+            && self.sc.priority < 1
+            && self.sc.cache_trim_failed
+            && !self.sc.no_cache_trim;
+        if again {
+            self.sc.no_cache_trim = true;
+            self.sc.priority = DEF_PRIORITY;
+        }
+        again
     }
 
     fn finish<T: Trace>(&self, mem: &mut Memory<T>) -> BalanceNext {

@@ -39,7 +39,12 @@ struct Anon {
     /// Frame of each page, [`NIL`] where there is none.
     slots: Vec<u32>,
     pages: u64,
+    /// What a compressor brings a page of it down to.
+    compressed: u16,
 }
+
+/// What a page compresses to where its program says nothing: the mean of pages of programs (SWAP 4.5).
+pub const COMPRESSED_BYTES: u16 = 1200;
 
 /// All anonymous mappings of the machine.
 #[derive(Debug, Clone, Default)]
@@ -134,7 +139,7 @@ impl AnonMaps {
 impl AnonMaps {
     /// A new mapping without pages.
     pub fn create(&mut self) -> AnonId {
-        let fresh = Anon { live: true, ..Anon::default() };
+        let fresh = Anon { live: true, compressed: COMPRESSED_BYTES, ..Anon::default() };
         if let Some(id) = self.free.pop() {
             self.list[id as usize] = fresh;
             return AnonId(id);
@@ -143,6 +148,16 @@ impl AnonMaps {
         assert!((id & ANON_OWNER) == 0, "mappings are numbered in 31 bits");
         self.list.push(fresh);
         AnonId(id)
+    }
+
+    /// Says what a compressor brings the pages of a mapping down to, in bytes; 0 is a page of one repeated word.
+    pub fn set_compressed(&mut self, anon: AnonId, bytes: u16) {
+        self.list[anon.0 as usize].compressed = bytes;
+    }
+
+    /// Bytes that a page of the mapping compresses to.
+    pub fn compressed(&self, anon: AnonId) -> u16 {
+        self.list[anon.0 as usize].compressed
     }
 
     /// Frees all pages of a mapping and the mapping itself; returns the pages freed.

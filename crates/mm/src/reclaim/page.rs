@@ -30,6 +30,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList, MOST_ZONE_SKIPS};
+use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
 use crate::reclaim::pass::LruvecScan;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
@@ -105,6 +106,7 @@ impl Reclaim {
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
+        _anon: &mut AnonMaps,
         cpu: CpuId,
         list: LruList,
         chunk: u64,
@@ -292,11 +294,11 @@ impl Reclaim {
         cpu: CpuId,
         list: LruList,
         chunk: u64,
-        scan: &LruvecScan,
+        memcg: MemcgId,
+        node: NodeId,
         sc: &ScanControl,
     ) -> ChunkReport {
         lru.drain(core, cpu);
-        let (memcg, node) = (scan.memcg, scan.node);
         let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc);
         let scanned = taken + skipped;
         let (mut deactivated, mut referenced) = (0, 0);
@@ -329,7 +331,8 @@ impl Reclaim {
             scan: sc.scan_for(),
             file: list.is_file(),
         });
-        ChunkReport { scanned, deactivated, referenced, ..ChunkReport::default() }
+        let taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
+        ChunkReport { scanned, deactivated, referenced, taken, ..ChunkReport::default() }
     }
 
     fn count_stolen<T: Trace>(

@@ -1,6 +1,6 @@
 //! A run of reclaim: who runs it, for what, and what it has met so far (`struct scan_control`).
 //!
-//! Left out: swap. Neighbours: [`crate::reclaim::pass`] for how much is looked at,
+//! Neighbours: [`crate::reclaim::pass`] for how much is looked at,
 //! [`crate::reclaim::page`] for what becomes of it.
 
 use units::Order;
@@ -73,8 +73,32 @@ pub struct ScanControl {
     pub reclaimed_slab: u64,
     /// File pages may be deactivated: decided at the target for the current pass.
     pub may_deactivate_file: bool,
+    /// What else was decided there, if there is a swap area.
+    pub at_target: AtTarget,
+    /// Anonymous pages may be swapped out: not while kswapd works a watermark boost off.
+    pub may_swap: bool,
+    /// What the run was asked for instead of `vm.swappiness`.
+    pub swappiness: Option<u64>,
+    /// Anonymous pages are weighed against those of files however many inactive ones of these there are.
+    pub no_cache_trim: bool,
+    /// A pass that freed nothing left anonymous pages alone for all the file pages.
+    pub cache_trim_failed: bool,
     /// What the current pass met on the inactive lists.
     pub met: Met,
+}
+
+/// What a pass found out at its target about anonymous and file pages, where lists are balanced there
+/// (`prepare_scan_control`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AtTarget {
+    /// Active anonymous pages may be deactivated.
+    pub may_deactivate_anon: bool,
+    /// There are plenty of inactive file pages, and few active ones (`cache_trim_mode`).
+    pub cache_trim: bool,
+    /// There are hardly any file pages (`file_is_tiny`).
+    pub file_is_tiny: bool,
+    /// What reclaim has cost there, of anonymous and of file pages.
+    pub cost: [u64; 2],
 }
 
 /// A part of the lists that a reclaimer may take from.
@@ -136,6 +160,11 @@ impl ScanControl {
             slab_scanned: 0,
             reclaimed_slab: 0,
             may_deactivate_file: false,
+            at_target: AtTarget::default(),
+            may_swap: true,
+            swappiness: None,
+            no_cache_trim: false,
+            cache_trim_failed: false,
             met: Met::default(),
         }
     }
@@ -195,7 +224,7 @@ pub struct ChunkReport {
     pub reclaimed: u32,
     /// Pages moved from the active to the inactive list.
     pub deactivated: u32,
-    /// Pages taken off an inactive list, and of which kind.
+    /// Pages taken off the list, and of which kind.
     pub taken: Taken,
     /// Dirty pages met, and pages under writeback.
     pub dirty: u32,
@@ -215,7 +244,7 @@ pub struct ChunkReport {
     pub referenced: u32,
 }
 
-/// Pages taken off an inactive list.
+/// Pages taken off a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taken {
     /// All.

@@ -13,6 +13,8 @@ use crate::cgroup::tree::Memcgs;
 pub enum AreaKind {
     /// A disk or a partition: writes and reads are under way for a while.
     Disk {
+        /// Its number among the block devices of the machine.
+        device: u16,
         /// Its queue says that it rotates: it is read by clusters and filled from the lowest slot.
         rotating: bool,
     },

@@ -78,9 +78,11 @@ impl Feature {
             | Self::ScaledProtectionSkips
             | Self::MemcgStatThreshold
             | Self::MemcgStatPeriodic
+            | Self::SlabCreditGlobalOnly
             | Self::MemcgMultiStock
             | Self::LimitReclaimInVmstat
-            | Self::SlabCreditGlobalOnly => CGROUPS,
+            | Self::MemoryReclaim
+            | Self::MemoryReclaimSwappiness => CGROUPS,
             _ => &[],
         }
     }

@@ -295,6 +295,30 @@ features! {
     ReadaheadRotational = "readahead-rotational",
         "default readahead of rotating disks is twice the largest request (8 MiB), not 128 KiB",
         "6.17", DefaultReadahead: Fixed => Rotational;
+    /// [`LruCost::Io`]
+    CostModel = "cost-model",
+        "anonymous and file pages are weighed by the I/O that reclaim of them causes, not by rotations",
+        "5.8", LruCost: Rotations => Io;
+    /// [`LruCost::IoAndRotations`]
+    RotationCost = "rotation-cost",
+        "pages that were scanned in vain count as a cost of their kind, too",
+        "6.2", LruCost: Io => IoAndRotations;
+    /// [`SwappinessRange::UpTo200`]
+    SwappinessMax = "swappiness-max",
+        "vm.swappiness goes up to 200, which spares files",
+        "5.8", SwappinessRange: UpTo100 => UpTo200;
+    /// [`QuotaRest::Dropped`]
+    NoSwapFlood = "no-swap-flood",
+        "a reclaimer that has met its target leaves the rest of its quotas alone",
+        "6.1", QuotaRest: Spent => Dropped;
+    /// [`ProactiveReclaim::Whole`]
+    MemoryReclaim = "memory-reclaim",
+        "the cgroup file memory.reclaim",
+        "5.19", ProactiveReclaim: None => Whole;
+    /// [`ProactiveReclaim::Quarters`]
+    MemoryReclaimSwappiness = "memory-reclaim-swappiness",
+        "memory.reclaim takes swappiness= and frees a quarter of what is asked at a time",
+        "6.11", ProactiveReclaim: Whole => Quarters;
 }
 
 impl Feature {
