@@ -53,9 +53,11 @@ pub mod cgroup {
     mod charge_scenes;
     mod check;
     mod counters;
+    mod heirs;
     mod order;
     pub mod protection;
     pub mod stat;
+    mod stock;
     pub mod swap;
     pub mod tree;
     pub mod walk;

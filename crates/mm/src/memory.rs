@@ -41,7 +41,7 @@ use crate::reclaim::state::Reclaim;
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::version::geometry::Cache;
 use crate::version::presets::Version;
-use crate::version::rules;
+use crate::version::rules::{self, ObjectCharge, RemovedGroup};
 
 /// The memory of a machine and everything that the kernel knows about it.
 #[derive(Debug, Clone)]
@@ -93,6 +93,26 @@ impl<T: Trace> Memory<T> {
         self.fs.vfs.add_cgroup();
         self.reclaim.add_cgroup();
         id
+    }
+
+    /// Takes a cgroup without tasks and children offline. Its pages and objects stay its own until they go, or become
+    /// its parent's ([`RemovedGroup`]).
+    pub fn memcg_remove(&mut self, memcg: MemcgId) {
+        self.core.cgroups.remove(memcg);
+        let rules = self.core.rules();
+        // Slabs that belong to a cgroup stay with it.
+        let stays = rules.removed_group == RemovedGroup::Keeps || rules.object_charge == ObjectCharge::BySlab;
+        if stays {
+            return;
+        }
+        if let Some(heir) = self.core.cgroups[memcg].parent {
+            self.lru.hand_over(&mut self.core, memcg, heir);
+            self.core.cgroups.hand_over(memcg, heir);
+            self.core.alloc.frames.hand_over(memcg.0, heir.0);
+            self.cache.hand_over(memcg, heir);
+            self.fs.vfs.hand_over(memcg, heir);
+            self.reclaim.hand_over(memcg, heir);
+        }
     }
 
     /// Every node.

@@ -264,6 +264,11 @@ impl Frames {
         self.memcg[pfn.index()] = memcg;
     }
 
+    /// Charges all that is charged to one cgroup to another instead, by their raw indices.
+    pub(crate) fn hand_over(&mut self, from: u16, to: u16) {
+        self.memcg.iter_mut().filter(|memcg| **memcg == from).for_each(|memcg| *memcg = to);
+    }
+
     /// Raw index of the mapping that holds `pfn`, or [`NO_OWNER`]; for anonymous memory see
     /// [`crate::pages::anon`].
     #[inline]

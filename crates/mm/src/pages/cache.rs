@@ -88,6 +88,11 @@ impl PageCache {
         &self.trees
     }
 
+    /// [`Mappings::hand_over`]
+    pub(crate) fn hand_over(&mut self, memcg: MemcgId, heir: MemcgId) {
+        self.trees.hand_over(memcg, heir);
+    }
+
     /// What a page index of a file holds.
     #[inline]
     pub fn find(&self, mapping: MappingId, index: u32) -> Slot {

@@ -355,6 +355,24 @@ impl Mappings {
         self.shadow_lists.get(memcg.index()).copied().unwrap_or_default()
     }
 
+    /// Makes the leaves of a cgroup its heir's: those that hold only shadows are the last ones there.
+    pub(super) fn hand_over(&mut self, memcg: MemcgId, heir: MemcgId) {
+        let listed: Vec<u32> = {
+            let mut next = self.shadow_list(memcg).first();
+            core::iter::from_fn(|| {
+                let id = next?;
+                next = self.leaves.link(id).next();
+                Some(id)
+            })
+            .collect()
+        };
+        listed.iter().for_each(|&id| self.unlist_leaf(id));
+        for leaf in self.leaves.iter_mut().filter(|leaf| leaf.object.memcg == memcg) {
+            leaf.object.memcg = heir;
+        }
+        listed.into_iter().for_each(|id| self.list_leaf(id));
+    }
+
     fn list_leaf(&mut self, id: u32) {
         let leaf = &mut self.leaves[id as usize];
         leaf.listed = true;

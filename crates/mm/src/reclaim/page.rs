@@ -29,14 +29,14 @@ use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
-use crate::lru::lists::{Lru, LruList};
+use crate::lru::lists::{Lru, LruList, MOST_ZONE_SKIPS};
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
 use crate::reclaim::pass::LruvecScan;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
-use crate::version::rules::{AnonStart, Refaults, Writepage};
+use crate::version::rules::{AnonStart, ReclaimCounts, Refaults, Writepage};
 
 /// What to do with one isolated page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,8 +76,11 @@ impl Reclaim {
         let (mut taken, mut skipped) = (0, 0);
         for (zone, pages) in ZoneKind::ALL.into_iter().zip(found) {
             if zone > highest_zoneidx {
-                skipped += pages;
-                core.alloc.events.add(pgskip(zone), pages);
+                let passed =
+                    if self.skipped.len() < MOST_ZONE_SKIPS { pages } else { self.passed_over(core, zone) };
+                skipped += passed;
+                taken += pages - passed;
+                core.alloc.events.add(pgskip(zone), passed);
             } else {
                 taken += pages;
             }
@@ -91,6 +94,12 @@ impl Reclaim {
         self.skipped = back;
         let pages = |count| u32::try_from(count).expect("a list has 32 bits of pages");
         (pages(taken), pages(skipped))
+    }
+
+    /// Pages of a zone that were just passed over: fewer than were found where [`ZoneSkips::Capped`] ended it.
+    fn passed_over<T: Trace>(&self, core: &Core<T>, zone: ZoneKind) -> u64 {
+        let of_zone = self.skipped.iter().filter(|&&pfn| core.page_place(pfn).0 == zone);
+        of_zone.map(|&pfn| u64::from(core.alloc.frames.pages(pfn))).sum()
     }
 
     pub(super) fn shrink_inactive<T: Trace>(
@@ -255,7 +264,8 @@ impl Reclaim {
             core.alloc.events.add(VmEvent::NrVmscanWrite, pages);
             return Verdict::Keep(Reason::WriteStarted);
         }
-        let kswapd_writes = sc.reclaimer == Reclaimer::Kswapd
+        let kswapd_writes = core.rules().writepage != Writepage::Unasked
+            && sc.reclaimer == Reclaimer::Kswapd
             && flags.has(PageFlags::RECLAIM)
             && self.nodes[node.index()].dirty;
         if !kswapd_writes {
@@ -359,7 +369,7 @@ impl Reclaim {
             Reclaimer::Kswapd => (VmEvent::PgStealKswapd, MemcgStat::PgStealKswapd),
             Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgStealDirect, MemcgStat::PgStealDirect),
         };
-        if sc.is_global() {
+        if sc.is_global() || core.rules().reclaim_counts == ReclaimCounts::All {
             core.alloc.events.add(event, pages);
         }
         let kind = if list.is_file() { VmEvent::PgStealFile } else { VmEvent::PgStealAnon };
@@ -432,7 +442,7 @@ fn count_scanned<T: Trace>(
         Reclaimer::Kswapd => (VmEvent::PgScanKswapd, MemcgStat::PgScanKswapd),
         Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgScanDirect, MemcgStat::PgScanDirect),
     };
-    if sc.is_global() {
+    if sc.is_global() || core.rules().reclaim_counts == ReclaimCounts::All {
         core.alloc.events.add(event, pages);
     }
     let kind = if list.is_file() { VmEvent::PgScanFile } else { VmEvent::PgScanAnon };

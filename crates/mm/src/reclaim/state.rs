@@ -77,6 +77,17 @@ impl Reclaim {
         self.saved.resize(lruvecs, [0; LruList::EVICTABLE.len()]);
     }
 
+    /// What was put off for a cgroup is owed by its heir.
+    pub(crate) fn hand_over(&mut self, memcg: MemcgId, heir: MemcgId) {
+        for node in 0..self.nodes.len() {
+            let [from, to] = [memcg, heir].map(|memcg| (memcg.index() * self.nodes.len()) + node);
+            let owed = core::mem::take(&mut self.deferred[from]);
+            for (sum, owed) in self.deferred[to].iter_mut().zip(owed) {
+                *sum += owed;
+            }
+        }
+    }
+
     /// Says whether the filesystem lets kswapd write single pages.
     pub fn set_writepage_hook(&mut self, exists: bool) {
         self.has_writepage_hook = exists;
