@@ -196,7 +196,7 @@ impl<T: Trace> Memory<T> {
     /// Waiting makes no sense when kswapd has given up, or few of the pages are dirty
     /// (`skip_throttle_noprogress`); a kernel thread does not wait either, as others may need it to go
     /// on (`reclaim_throttle`).
-    fn waiting_helps(&self, node: NodeId, sc: &ScanControl) -> bool {
+    pub(super) fn waiting_helps(&self, node: NodeId, sc: &ScanControl) -> bool {
         !sc.kernel_thread && !self.is_hopeless(node) && self.is_mostly_dirty(node)
     }
 
