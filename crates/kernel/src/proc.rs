@@ -1,10 +1,12 @@
-//! `/proc/sys/vm`, `/proc/vmstat` and `drop_caches`.
+//! `/proc/sys/vm`, `/proc/vmstat`, `drop_caches` and `swapon`.
 
 use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::base::sysctl::Sysctl;
 use mm::base::vmstat::VmEvent;
+use mm::reclaim::scan_balance::swappiness_max;
+use mm::swap::areas::AreaSpec;
 use units::CpuId;
 
 use crate::errno::Errno;
@@ -13,6 +15,11 @@ use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// `swapon`: adds an area, below those that are there already unless it has a priority.
+    pub fn swap_on(&self, area: AreaSpec) {
+        self.mem(|mem| mem.core.swap.add_area(area));
+    }
+
     /// Reads a sysctl.
     ///
     /// # Errors
@@ -34,6 +41,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub fn sysctl_write(&self, name: &str, value: &str) -> Result<(), Errno> {
         let sysctl = self.find_sysctl(name)?;
         let value = sysctl.parse_value(value).map_err(|_| Errno::Inval)?;
+        if sysctl == Sysctl::Swappiness && value > self.mem(|mem| swappiness_max(mem.core.rules())) {
+            return Err(Errno::Inval);
+        }
         self.mem(|mem| mem.core.alloc.set_sysctl(sysctl, value));
         if sysctl == Sysctl::ThpEnabled {
             // khugepaged looks again whether it has work.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use kernel::Filesystem;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctl;
+use mm::reclaim::scan_balance::swappiness_max;
 use mm::version::presets::Version;
 use mm::version::rules::{Cgroups, Compaction, HugePages, KswapdDone, Rules, Writepage};
 use workload::scenario::ScenarioProblem;
@@ -42,10 +43,13 @@ pub(crate) fn check_workload(kernel: &Version, workload: &Workload) -> Result<()
 /// Checks that `kernel` has the sysctls that are set.
 ///
 /// # Errors
-/// The first one that it does not have.
+/// The first one that it does not have, or that it has another range for.
 pub(crate) fn check_sysctls(kernel: &Version, pairs: &BTreeMap<String, String>) -> Result<(), LabError> {
-    for name in pairs.keys() {
+    for (name, value) in pairs {
         let sysctl = Sysctl::parse(name)?;
+        if sysctl == Sysctl::Swappiness {
+            check_swappiness(kernel, sysctl.parse_value(value)?)?;
+        }
         if !kernel.rules.has_sysctl(sysctl) {
             let message = format!("`{}` has no `{sysctl}`", kernel.base);
             let hint = format!("leave it out, or {}", first_with(|rules| rules.has_sysctl(sysctl)));
@@ -53,6 +57,17 @@ pub(crate) fn check_sysctls(kernel: &Version, pairs: &BTreeMap<String, String>) 
         }
     }
     Ok(())
+}
+
+fn check_swappiness(kernel: &Version, value: u64) -> Result<(), LabError> {
+    let most = swappiness_max(&kernel.rules);
+    if value <= most {
+        return Ok(());
+    }
+    let (sysctl, base) = (Sysctl::Swappiness, kernel.base);
+    let message = format!("`{value}` is no value for `{sysctl}` of `{base}`: it takes 0 to {most}");
+    let hint = first_with(|rules| swappiness_max(rules) >= value);
+    Err(ScenarioProblem::Model { message, hint: Some(hint) }.into())
 }
 
 /// Names the oldest kernel that is so.

@@ -75,6 +75,7 @@ pub mod resolve;
 mod simulate;
 pub mod slab_skew;
 pub mod sources;
+mod swap;
 pub mod sweep;
 pub mod trace;
 mod view;

@@ -63,6 +63,8 @@ pub struct ReplayRequest {
     pub kernels: Vec<String>,
     /// The machine; none means the first.
     pub machine: Option<String>,
+    /// What the machine swaps to; none means nothing.
+    pub swap: Option<String>,
     /// Sysctls of all of these kernels, each `name=value`.
     pub sysctls: Vec<String>,
     /// The seed of the machines.
@@ -180,6 +182,7 @@ fn kernel_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
     let sysctls = sysctl_pairs(&request.sysctls, &names)?;
     let machine = request.machine.as_deref().unwrap_or(default_machine());
     let machine = names.vocabulary().machine(machine)?;
+    let swap = scenario::swap_of(request.swap.as_deref())?;
     let kernels = match &request.kernels[..] {
         [] => vec![newest_kernel().to_owned()],
         named => named.to_vec(),
@@ -198,10 +201,10 @@ fn kernel_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
             if request.mems[..index].iter().any(twice) {
                 return Err(LabError::Twice { option: "--mem", value: mem.to_string() });
             }
-            Setting::new(&kernel, &machine, mem, &sysctls)?;
+            Setting::new(&kernel, &machine, mem, &sysctls)?.with_swap(&machine, mem, swap.clone())?;
             let seed = request.seed.unwrap_or(SEED_DEFAULT.0);
             let (kernel, machine, sysctls) = (kernel.clone(), machine.clone(), sysctls.clone());
-            caches.push(CacheSpec::Kernel { kernel, machine, mem, sysctls, seed });
+            caches.push(CacheSpec::Kernel { kernel, machine, mem, swap: swap.clone(), sysctls, seed });
         }
     }
     Ok(caches)
@@ -433,7 +436,8 @@ impl Job<'_> {
         }
         let finished = AtomicUsize::new(0);
         let run = |(index, outcome): (usize, &mut Ended)| {
-            let CacheSpec::Kernel { kernel, machine, mem, sysctls, seed } = &self.plan.caches[index].1 else {
+            let CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, seed } = &self.plan.caches[index].1
+            else {
                 return;
             };
             if self.control.stop.load(Ordering::Relaxed) {
@@ -443,7 +447,9 @@ impl Job<'_> {
             let of_all = "counters are of the whole run, those of phase `replayed` of what was counted";
             identity.notes.extend(warmup_note(self.plan.options.warmup, of_all));
             let interval = self.plan.interval;
-            let result = Setting::new(kernel, machine, *mem, sysctls).and_then(|setting| {
+            let setting = Setting::new(kernel, machine, *mem, sysctls);
+            let setting = setting.and_then(|setting| setting.with_swap(machine, *mem, swap.clone()));
+            let result = setting.and_then(|setting| {
                 identity.notes.extend(setting.notes.iter().cloned());
                 let program = |done| Program::Replay(trace.watched(done));
                 let build = |done| sim_run(program(done), setting, Filesystem::Ext4, *seed, interval);

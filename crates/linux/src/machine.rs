@@ -21,6 +21,13 @@ pub(crate) fn cpus_online() -> u16 {
     cpus_in(&online).max(1)
 }
 
+/// Keeps this task on a CPU; where that is not allowed it goes on where it is.
+pub(crate) fn stay_on(cpu: u16) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(usize::from(cpu));
+    let _ = rustix::thread::sched_setaffinity(None, &set);
+}
+
 /// Memory nodes that are online, at least 1.
 pub(crate) fn nodes_online() -> u16 {
     // The list has the form of that of CPUs; without NUMA there is none.

@@ -8,7 +8,7 @@ use std::io;
 use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
-use units::{Bytes, PAGE_SIZE};
+use units::{Bytes, PAGE_SIZE, Seed};
 
 /// A mapping that is unmapped when dropped. Neither content nor address leave this file.
 #[derive(Debug)]
@@ -67,6 +67,44 @@ impl Mapping {
         Ok(())
     }
 
+    /// Reads one byte of every page of the range.
+    #[allow(unsafe_code)]
+    pub(crate) fn touch_reading(&self, first: u64, count: u64) -> io::Result<()> {
+        let (begin, len) = self.range(first, count)?;
+        for offset in (begin..begin + len).step_by(PAGE_SIZE as usize) {
+            // SAFETY: `range` keeps `offset` below `len`, and the mapping is readable.
+            let _ = unsafe { self.start.add(offset).read_volatile() };
+        }
+        Ok(())
+    }
+
+    /// Writes `compressed` bytes that do not compress to the start of every page of the range, or one byte for
+    /// none. No two pages have the same.
+    #[allow(unsafe_code)]
+    pub(crate) fn write_content(
+        &self,
+        first: u64,
+        count: u64,
+        compressed: u16,
+        seed: Seed,
+    ) -> io::Result<()> {
+        let (begin, len) = self.range(first, count)?;
+        let mut stream = seed.stream("anonymous content");
+        let wanted = usize::from(compressed).min(PAGE_SIZE as usize);
+        let mut content = vec![0_u8; wanted.max(1)];
+        for offset in (begin..begin + len).step_by(PAGE_SIZE as usize) {
+            for word in content.chunks_mut(8).take(wanted.div_ceil(8)) {
+                let random = stream.bits().to_le_bytes();
+                word.copy_from_slice(&random[..word.len()]);
+            }
+            let there = content.len().min(begin + len - offset);
+            // SAFETY: `there` bytes from `offset` lie below the end of the range, which `range` keeps within the
+            // mapping; it is ours and writable, and `content` is elsewhere.
+            unsafe { self.start.add(offset).as_ptr().copy_from_nonoverlapping(content.as_ptr(), there) };
+        }
+        Ok(())
+    }
+
     /// Writes every byte of the range.
     #[allow(unsafe_code)]
     pub(crate) fn fill(&self, first: u64, count: u64) -> io::Result<()> {
@@ -121,6 +159,17 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: it was mapped with this length and is used by nobody after its drop.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
+
+/// `swapon(2)`, below all areas that are there.
+#[allow(unsafe_code)]
+pub(crate) fn swap_on(device: &std::path::Path) -> io::Result<()> {
+    let path = std::ffi::CString::new(device.as_os_str().as_encoded_bytes())?;
+    // SAFETY: `path` ends with a null and lives until the call has returned.
+    match unsafe { libc::swapon(path.as_ptr(), 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -211,6 +211,7 @@ impl Running {
                 started,
                 extfrag: extfrag.clone(),
                 buffer: RefCell::default(),
+                gates: RefCell::default(),
             });
             process::be_called("workload");
             block_on(spec.workload.run(system))

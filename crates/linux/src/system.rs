@@ -13,14 +13,16 @@ use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::future::Future;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Advice as FileAdvice, FallocateFlags};
 use rustix::mm::Advice as MemoryAdvice;
 use units::{Bytes, Nanos, Pages, Seed};
-use workload::{Advice, CpuTime, Errno, OpenMode, Outcome, Portable, System, SystemError, TaskSpec};
+use workload::{Advice, CpuTime, Errno, Gate, OpenMode, Outcome, Portable, System, SystemError, TaskSpec};
 
 use crate::cgroup::{self, Tree, errno};
 use crate::control::{self, Message, Sender};
@@ -54,6 +56,14 @@ pub(crate) struct Shared {
     /// Counts of fallbacks to other mobility types, where they are traced.
     pub(crate) extfrag: Option<PathBuf>,
     pub(crate) buffer: RefCell<Vec<u8>>,
+    /// Pipes between tasks: both ends are those of every task that is spawned later.
+    pub(crate) gates: RefCell<Vec<Pipe>>,
+}
+
+/// The ends of a pipe that tasks wait on.
+pub(crate) struct Pipe {
+    read: OwnedFd,
+    write: OwnedFd,
 }
 
 /// An open file.
@@ -211,6 +221,9 @@ impl System for LinuxSystem {
         let procs = OpenOptions::new().write(true).open(procs).map_err(failed)?;
         let child = Child::spawn(Some(&procs), Group::Parents, || {
             process::be_called(&spec.name);
+            if let Some(cpu) = spec.cpu {
+                machine::stay_on(cpu);
+            }
             block_on(program(self.clone()))
         });
         Ok(LinuxTask { child: child.map_err(failed)?, name: spec.name })
@@ -225,6 +238,37 @@ impl System for LinuxSystem {
             Ok(Ended::Signalled(_)) => Err(SystemError::new("join", name, Errno::Io)),
             Err(error) => Err(SystemError::new("join", name, errno(&error))),
         }
+    }
+
+    fn make_gate(&self) -> Result<Gate, SystemError> {
+        let made = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
+        let (read, write) = made.map_err(|error| failed("pipe", "gate", &error.into()))?;
+        let mut gates = self.0.gates.borrow_mut();
+        gates.push(Pipe { read, write });
+        Ok(Gate(u32::try_from(gates.len() - 1).expect("a program has few gates")))
+    }
+
+    async fn open_gate(&self, gate: Gate) -> Result<(), SystemError> {
+        let gates = self.0.gates.borrow();
+        let pipe =
+            gates.get(gate.0 as usize).ok_or_else(|| SystemError::new("write", "gate", Errno::Inval))?;
+        rustix::io::write(&pipe.write, &[1]).map_err(|error| failed("write", "gate", &error.into()))?;
+        Ok(())
+    }
+
+    async fn pass_gate(&self, gate: Gate, limit: Nanos) -> Result<bool, SystemError> {
+        let failed = |error: rustix::io::Errno| failed("read", "gate", &error.into());
+        let gates = self.0.gates.borrow();
+        let pipe =
+            gates.get(gate.0 as usize).ok_or_else(|| SystemError::new("read", "gate", Errno::Inval))?;
+        let mut files = [PollFd::new(&pipe.read, PollFlags::IN)];
+        let (seconds, nanos) = (limit.get() / 1_000_000_000, limit.get() % 1_000_000_000);
+        let limit = Timespec { tv_sec: seconds.cast_signed(), tv_nsec: nanos.cast_signed() };
+        if rustix::event::poll(&mut files, Some(&limit)).map_err(failed)? == 0 {
+            return Ok(false);
+        }
+        let mut byte = [0];
+        Ok(rustix::io::read(&pipe.read, &mut byte).map_err(failed)? == 1)
     }
 
     async fn cgroup_create(&self, path: &str) -> Result<(), SystemError> {
@@ -331,6 +375,22 @@ impl System for LinuxSystem {
         mapping.touch(first, count).map_err(|error| failed("touch", &format!("{first}+{count}"), &error))
     }
 
+    async fn touch_reading(&self, mapping: &Mapping, first: u64, count: u64) -> Result<(), SystemError> {
+        let read = mapping.touch_reading(first, count);
+        read.map_err(|error| failed("touch", &format!("{first}+{count}"), &error))
+    }
+
+    async fn write_content(
+        &self,
+        mapping: &Mapping,
+        first: u64,
+        count: u64,
+        compressed: u16,
+    ) -> Result<(), SystemError> {
+        let written = mapping.write_content(first, count, compressed, self.0.seed);
+        written.map_err(|error| failed("write", &format!("{first}+{count}"), &error))
+    }
+
     async fn fill(&self, mapping: &Mapping, first: u64, count: u64) -> Result<(), SystemError> {
         mapping.fill(first, count).map_err(|error| failed("memset", &format!("{first}+{count}"), &error))
     }
@@ -345,6 +405,9 @@ impl System for LinuxSystem {
             Advice::HugePage => MemoryAdvice::LinuxHugepage,
             Advice::NoHugePage => MemoryAdvice::LinuxNoHugepage,
             Advice::DontNeed => MemoryAdvice::LinuxDontNeed,
+            Advice::Cold => MemoryAdvice::LinuxCold,
+            Advice::PageOut => MemoryAdvice::LinuxPageOut,
+            Advice::Free => MemoryAdvice::LinuxFree,
         };
         mapping.advise(linux).map_err(|error| failed("madvise", &format!("{advice:?}"), &error))
     }
@@ -476,6 +539,7 @@ mod tests {
             started,
             extfrag: None,
             buffer,
+            gates: RefCell::default(),
         };
         (root, LinuxSystem::new(shared), receiver)
     }

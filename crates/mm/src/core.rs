@@ -1,14 +1,14 @@
-//! What every mechanism stands on: the page allocator, cgroups, and slab caches.
+//! What every mechanism stands on: the page allocator, cgroups, slab caches, and swap areas.
 //!
 //! Parts above borrow it for the length of a step. Neighbours: [`crate::alloc`], [`crate::cgroup`],
-//! [`crate::slab`] for its three fields; [`crate::memory`] owns it.
+//! [`crate::slab`], [`crate::swap`] for its fields; [`crate::memory`] owns it.
 
 use units::{CpuId, NodeId, Pfn};
 
 use crate::alloc::boot::BootError;
 use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::{Detail, PageId, Trace, TraceEvent};
-use crate::base::frame::{NO_OWNER, PageFlags};
+use crate::base::frame::PageFlags;
 use crate::base::ids::{MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneKind};
 use crate::base::sysctl::Sysctls;
@@ -16,6 +16,7 @@ use crate::cgroup::tree::Memcgs;
 use crate::slab::caches::Slabs;
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::slab::table::SlabPages;
+use crate::swap::areas::SwapAreas;
 use crate::version::geometry::Cache;
 use crate::version::presets::Version;
 use crate::version::rules::Rules;
@@ -29,6 +30,8 @@ pub struct Core<T: Trace> {
     pub cgroups: Memcgs,
     /// Caches of kernel objects.
     pub slabs: Slabs,
+    /// Swap areas and their slots.
+    pub swap: SwapAreas,
 }
 
 impl<T: Trace> Core<T> {
@@ -46,7 +49,8 @@ impl<T: Trace> Core<T> {
         let alloc = PageAllocator::boot(layout, version, sysctls, trace)?;
         let cpu_nodes = (0..layout.cpus).map(|cpu| alloc.node_of(CpuId(cpu))).collect();
         let slabs = Slabs::new(alloc.tuning(), alloc.rules(), layout.nodes.len(), cpu_nodes);
-        Ok(Self { alloc, cgroups, slabs })
+        let swap = SwapAreas::new(alloc.rules(), usize::from(layout.cpus));
+        Ok(Self { alloc, cgroups, slabs, swap })
     }
 
     /// What this kernel decides, and how.
@@ -110,7 +114,7 @@ impl<T: Trace> Core<T> {
     /// Which page `pfn` is, for an event about it.
     pub fn page_id(&self, pfn: Pfn) -> PageId {
         let frames = &self.alloc.frames;
-        let is_anon = frames.flags(pfn).has(PageFlags::SWAP_BACKED) || frames.owner(pfn) == NO_OWNER;
+        let is_anon = frames.flags(pfn).has(PageFlags::SWAP_BACKED) || frames.is_anon(pfn);
         PageId {
             mapping: (!is_anon).then(|| MappingId(frames.owner(pfn))),
             index: frames.index(pfn),

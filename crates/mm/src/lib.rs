@@ -35,6 +35,7 @@ pub mod version {
         pub mod files;
         pub mod reclaim;
         pub mod slab;
+        pub mod swap;
     }
     pub mod effect;
     pub mod feature;
@@ -52,9 +53,12 @@ pub mod cgroup {
     mod charge_scenes;
     mod check;
     mod counters;
+    mod heirs;
     mod order;
     pub mod protection;
     pub mod stat;
+    mod stock;
+    pub mod swap;
     pub mod tree;
     pub mod walk;
 }
@@ -97,11 +101,30 @@ pub mod slab {
     pub mod table;
 }
 
+/// Swap: where anonymous pages can go to.
+pub mod swap {
+    pub mod areas;
+    mod map;
+    pub mod readahead;
+    pub mod slot;
+    pub mod store;
+    pub mod zram;
+}
+
 pub mod core;
 
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
+    pub mod cost;
     pub mod lists;
+    /// The multi-gen LRU.
+    pub mod mglru {
+        pub mod access;
+        pub mod aging;
+        mod feedback;
+        pub mod state;
+        mod switch;
+    }
     pub mod mlock;
     #[cfg(test)]
     mod scenes;
@@ -112,10 +135,13 @@ pub mod lru {
 /// What pages hold: the page cache, which of it is dirty, and anonymous memory.
 pub mod pages {
     pub mod anon;
+    pub mod anon_swap;
     pub mod cache;
     pub mod dirty;
     pub mod pace;
     pub mod shadow;
+    pub mod swap_cache;
+    mod swap_spaces;
     pub mod tree;
 }
 
@@ -149,11 +175,14 @@ pub mod reclaim {
     pub mod pass;
     pub mod plan;
     pub mod run;
+    pub mod scan_balance;
     pub mod scans;
     pub mod shrinker;
     #[cfg(test)]
     mod shrinker_scenes;
+    pub mod spend;
     pub mod state;
+    pub mod swap_out;
 }
 
 /// Compaction: scanners, migration, deferral.
@@ -172,6 +201,7 @@ mod journals;
 pub mod mem_info;
 pub mod memory;
 mod readings;
+pub mod swapping;
 mod why;
 
 /// Decisions of those who free memory, and of those who wait for it: small machines whose `step` says

@@ -41,7 +41,7 @@ use crate::reclaim::state::Reclaim;
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::version::geometry::Cache;
 use crate::version::presets::Version;
-use crate::version::rules;
+use crate::version::rules::{self, ObjectCharge, RemovedGroup};
 
 /// The memory of a machine and everything that the kernel knows about it.
 #[derive(Debug, Clone)]
@@ -93,6 +93,26 @@ impl<T: Trace> Memory<T> {
         self.fs.vfs.add_cgroup();
         self.reclaim.add_cgroup();
         id
+    }
+
+    /// Takes a cgroup without tasks and children offline. Its pages and objects stay its own until they go, or become
+    /// its parent's ([`RemovedGroup`]).
+    pub fn memcg_remove(&mut self, memcg: MemcgId) {
+        self.core.cgroups.remove(memcg);
+        let rules = self.core.rules();
+        // Slabs that belong to a cgroup stay with it.
+        let stays = rules.removed_group == RemovedGroup::Keeps || rules.object_charge == ObjectCharge::BySlab;
+        if stays {
+            return;
+        }
+        if let Some(heir) = self.core.cgroups[memcg].parent {
+            self.lru.hand_over(&mut self.core, memcg, heir);
+            self.core.cgroups.hand_over(memcg, heir);
+            self.core.alloc.frames.hand_over(memcg.0, heir.0);
+            self.cache.hand_over(memcg, heir);
+            self.fs.vfs.hand_over(memcg, heir);
+            self.reclaim.hand_over(memcg, heir);
+        }
     }
 
     /// Every node.
@@ -155,10 +175,15 @@ impl<T: Trace> Memory<T> {
         self.lru.pages(list)
     }
 
-    /// Reclaimable file pages of one zone kind on a node: what `should_reclaim_retry` counts on.
+    /// Reclaimable pages of one zone kind on a node: what `should_reclaim_retry` counts on. Anonymous ones are
+    /// among them while any swap is free.
     pub fn zone_reclaimable_pages(&self, node: NodeId, kind: ZoneKind) -> u64 {
-        self.lru.zone_pages(LruList::InactiveFile, node, kind)
-            + self.lru.zone_pages(LruList::ActiveFile, node, kind)
+        let of = |list| self.lru.zone_pages(list, node, kind);
+        let file = of(LruList::InactiveFile) + of(LruList::ActiveFile);
+        if self.core.swap.free_pages() == 0 {
+            return file;
+        }
+        file + of(LruList::InactiveAnon) + of(LruList::ActiveAnon)
     }
 
     /// Queues a new page for its list: [`Lru::add`].
@@ -291,9 +316,10 @@ impl<T: Trace> Memory<T> {
         self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count, written);
     }
 
-    /// Gives a page a buffer head, which is freed with the page.
-    pub fn attach_buffer(&mut self, cpu: CpuId, pfn: Pfn, buffer: Object) {
-        dirty::attach_buffer(&mut self.core, cpu, pfn, buffer);
+    /// [`dirty::attach_buffers`]
+    #[must_use]
+    pub fn attach_buffers(&mut self, pfn: Pfn, buffers: &[Object]) -> bool {
+        dirty::attach_buffers(&mut self.core, pfn, buffers)
     }
 
     // ---- anonymous memory ----
@@ -305,7 +331,7 @@ impl<T: Trace> Memory<T> {
 
     /// Frees all pages of a mapping and the mapping itself; returns the pages freed.
     pub fn anon_remove(&mut self, cpu: CpuId, anon: AnonId) -> u64 {
-        self.anon.remove(&mut self.core, &mut self.lru, cpu, anon)
+        self.anon.remove(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
     }
 
     /// Puts a charged page or huge page into a mapping: [`AnonMaps::map`].
@@ -315,7 +341,7 @@ impl<T: Trace> Memory<T> {
 
     /// Frees the pages among `count` from `first`: [`AnonMaps::unmap`].
     pub fn anon_unmap(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> u64 {
-        self.anon.unmap(&mut self.core, &mut self.lru, cpu, anon, first, count)
+        self.anon.unmap(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, count)
     }
 
     /// `mlock` of the pages among `count` from `first`: [`AnonMaps::lock`].
@@ -333,7 +359,7 @@ impl<T: Trace> Memory<T> {
         match self.core.rules().oom_reaper {
             rules::OomReaper::TakesLocked => self.anon_unmap(cpu, anon, 0, u32::MAX),
             rules::OomReaper::SparesLocked => {
-                self.anon.unmap_unlocked(&mut self.core, &mut self.lru, cpu, anon)
+                self.anon.unmap_unlocked(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
             }
         }
     }
@@ -345,7 +371,7 @@ impl<T: Trace> Memory<T> {
 
     /// Lets a huge page take the place of single pages: [`AnonMaps::collapse`].
     pub fn anon_collapse(&mut self, cpu: CpuId, anon: AnonId, first: u32, huge: Pfn, memcg: MemcgId) -> u32 {
-        self.anon.collapse(&mut self.core, &mut self.lru, cpu, anon, first, huge, memcg)
+        self.anon.collapse(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, huge, memcg)
     }
 
     // ---- filesystems ----
@@ -523,7 +549,17 @@ impl<T: Trace> Memory<T> {
 
     /// Starts on one cgroup: [`Reclaim::begin_lruvec`].
     pub fn begin_lruvec(&mut self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) -> Option<LruvecScan> {
-        self.reclaim.begin_lruvec(&mut self.core, &self.lru, memcg, node, sc)
+        self.reclaim.begin_lruvec(&mut self.core, &mut self.lru, memcg, node, sc)
+    }
+
+    /// The cgroups of which kswapd deactivates anonymous pages before a pass: [`Reclaim::anon_to_age`].
+    pub fn anon_to_age(&self, node: NodeId, sc: &ScanControl) -> Vec<MemcgId> {
+        self.reclaim.anon_to_age(&self.core, &self.lru, node, sc)
+    }
+
+    /// Deactivates a chunk of anonymous pages of `memcg`: [`Reclaim::age_anon`].
+    pub fn age_anon(&mut self, cpu: CpuId, memcg: MemcgId, node: NodeId, sc: &ScanControl) -> ChunkReport {
+        self.reclaim.age_anon(&mut self.core, &mut self.lru, cpu, memcg, node, sc)
     }
 
     /// Spends the next chunk of a cgroup's quotas: [`Reclaim::shrink_chunk`].
@@ -534,7 +570,8 @@ impl<T: Trace> Memory<T> {
         sc: &mut ScanControl,
     ) -> Option<ChunkReport> {
         let freed = self.core.slabs.pages_freed();
-        let report = self.reclaim.shrink_chunk(&mut self.core, &mut self.lru, &mut self.cache, cpu, scan, sc);
+        let Self { core, lru, cache, anon, reclaim, .. } = self;
+        let report = reclaim.shrink_chunk(core, lru, cache, anon, cpu, scan, sc);
         self.fs.list_emptied(&self.core, &mut self.cache);
         sc.reclaimed_slab += self.core.slabs.pages_freed() - freed;
         report

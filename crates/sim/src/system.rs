@@ -13,9 +13,9 @@ use kernel::machine::{CostOp, TaskId};
 use kernel::{AnonMapping, Errno, HugeAdvice, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
 use mm::MemcgId;
 use mm::base::event::{Detail, NoTrace, Trace};
-use units::{Bytes, Nanos, Pages, Seed};
+use units::{Bytes, CpuId, Nanos, Pages, Seed};
 use workload::Outcome;
-use workload::system::{Advice, CpuTime, OpenMode, Portable, System, SystemError, TaskSpec};
+use workload::system::{Advice, CpuTime, Gate, OpenMode, Portable, System, SystemError, TaskSpec};
 
 use crate::machine::Sim;
 use crate::sample::Sampler;
@@ -27,7 +27,19 @@ pub struct SimSystem<R: Trace = NoTrace> {
     process: Process,
     sampler: Rc<RefCell<Sampler>>,
     seed: Seed,
+    /// Disks for files; those for swap come behind them.
+    disks: u16,
     worked: Rc<Worked>,
+    /// Pipes between tasks, of all tasks of the program.
+    gates: Rc<RefCell<Vec<SimGate>>>,
+    /// What the reads of this task end in, and its length in pages.
+    buffer: Rc<Cell<Option<(AnonMapping, u64)>>>,
+}
+
+/// A pipe between tasks: the bytes in it, and who waits for one.
+struct SimGate {
+    bytes: u64,
+    queue: QueueId,
 }
 
 /// CPU time of a program and of those of its tasks that were joined.
@@ -119,9 +131,11 @@ impl<R: Trace> SimSystem<R> {
         process: Process,
         sampler: Rc<RefCell<Sampler>>,
         seed: Seed,
+        disks: u16,
     ) -> Self {
         let worked = Worked::of(kernel.machine().current_task());
-        Self { kernel, process, sampler, seed, worked }
+        let (gates, buffer) = (Rc::default(), Rc::default());
+        Self { kernel, process, sampler, seed, disks, worked, gates, buffer }
     }
 
     fn name(&self) -> &str {
@@ -152,7 +166,7 @@ impl<R: Trace> System for SimSystem<R> {
     }
 
     fn disks_online(&self) -> u16 {
-        self.kernel.machine().device_count().max(1)
+        self.disks.max(1)
     }
 
     fn nodes_online(&self) -> u16 {
@@ -216,9 +230,10 @@ impl<R: Trace> System for SimSystem<R> {
         let result = Rc::new(Cell::new(None));
         let done = machine.new_queue();
         let worked = Rc::new(OnceCell::new());
-        let child = Self { process: process.clone(), ..self.clone() };
+        let child = Self { process: process.clone(), buffer: Rc::default(), ..self.clone() };
         let (slot, task_process, own) = (Rc::clone(&result), process.clone(), Rc::clone(&worked));
-        machine.clone().spawn(&spec.name, None, async move {
+        let cpu = spec.cpu.map(|cpu| CpuId(cpu % machine.cpu_count()));
+        machine.clone().spawn(&spec.name, cpu, async move {
             let kernel = child.kernel.clone();
             kernel.machine().join_group(group_of(memcg));
             let worked = own.get_or_init(|| Worked::of(kernel.machine().current_task()));
@@ -250,6 +265,54 @@ impl<R: Trace> System for SimSystem<R> {
             }
             let _ = self.kernel.machine().wait(task.done, WaitReason::Join, None).await;
         }
+    }
+
+    fn make_gate(&self) -> Result<Gate, SystemError> {
+        let mut gates = self.gates.borrow_mut();
+        gates.push(SimGate { bytes: 0, queue: self.kernel.machine().new_queue() });
+        Ok(Gate(u32::try_from(gates.len() - 1).expect("a program has few gates")))
+    }
+
+    async fn open_gate(&self, gate: Gate) -> Result<(), SystemError> {
+        self.kernel.machine().charge(CostOp::Syscall, 1);
+        let queue = {
+            let mut gates = self.gates.borrow_mut();
+            let gate = gates.get_mut(gate.0 as usize);
+            let gate = gate.ok_or_else(|| SystemError::new("write", "gate", workload::Errno::Inval))?;
+            gate.bytes += 1;
+            gate.queue
+        };
+        self.kernel.machine().wake_all(queue);
+        Ok(())
+    }
+
+    async fn pass_gate(&self, gate: Gate, limit: Nanos) -> Result<bool, SystemError> {
+        let machine = self.kernel.machine();
+        machine.charge(CostOp::Syscall, 1);
+        let until = machine.now() + limit;
+        loop {
+            let queue = {
+                let mut gates = self.gates.borrow_mut();
+                let gate = gates.get_mut(gate.0 as usize);
+                let gate = gate.ok_or_else(|| SystemError::new("read", "gate", workload::Errno::Inval))?;
+                if gate.bytes > 0 {
+                    gate.bytes -= 1;
+                    return Ok(true);
+                }
+                gate.queue
+            };
+            let left = until.saturating_sub(machine.now());
+            if left == Nanos::ZERO {
+                return Ok(false);
+            }
+            let _ = machine.wait(queue, WaitReason::Join, Some(left)).await;
+        }
+    }
+
+    async fn use_buffer(&self, len: Bytes) -> Result<(), SystemError> {
+        let mapping = self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
+        self.buffer.set(Some((mapping, len.to_pages_ceil().get())));
+        Ok(())
     }
 
     async fn cgroup_create(&self, path: &str) -> Result<(), SystemError> {
@@ -303,7 +366,14 @@ impl<R: Trace> System for SimSystem<R> {
     }
 
     async fn read(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<u64, SystemError> {
-        self.kernel.read(&self.process, &file.file, offset, len).await.map_err(failed("read", self.name()))
+        let read = self.kernel.read(&self.process, &file.file, offset, len).await;
+        let read = read.map_err(failed("read", self.name()))?;
+        if let Some((mapping, pages)) = self.buffer.get() {
+            let filled = Bytes(read).to_pages_ceil().get().min(pages);
+            let copied = self.kernel.touch(&self.process, mapping, 0, filled).await;
+            copied.map_err(failed("read", self.name()))?;
+        }
+        Ok(read)
     }
 
     async fn write(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<u64, SystemError> {
@@ -347,6 +417,27 @@ impl<R: Trace> System for SimSystem<R> {
         touched.map_err(failed("touch", self.name()))
     }
 
+    async fn touch_reading(
+        &self,
+        mapping: &SimMapping<R>,
+        first: u64,
+        count: u64,
+    ) -> Result<(), SystemError> {
+        let touched = self.kernel.touch_reading(&self.process, mapping.mapping, first, count).await;
+        touched.map_err(failed("touch", self.name()))
+    }
+
+    async fn write_content(
+        &self,
+        mapping: &SimMapping<R>,
+        first: u64,
+        count: u64,
+        compressed: u16,
+    ) -> Result<(), SystemError> {
+        self.kernel.set_compressed_bytes(&self.process, mapping.mapping, compressed);
+        self.touch(mapping, first, count).await
+    }
+
     async fn fill(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {
         let filled = self.kernel.fill(&self.process, mapping.mapping, first, count).await;
         filled.map_err(failed("memset", self.name()))
@@ -358,6 +449,8 @@ impl<R: Trace> System for SimSystem<R> {
                 self.kernel.drop_pages(&self.process, mapping.mapping);
                 Ok(())
             }
+            // Not modelled yet.
+            Advice::Cold | Advice::PageOut | Advice::Free => Err(Errno::NotSup),
             Advice::HugePage => self.kernel.advise_huge(&self.process, mapping.mapping, HugeAdvice::Huge),
             Advice::NoHugePage => self.kernel.advise_huge(&self.process, mapping.mapping, HugeAdvice::NoHuge),
         }

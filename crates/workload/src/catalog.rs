@@ -8,6 +8,7 @@
 
 use thiserror::Error;
 
+use crate::anon_and_file::{self, AnonAndFile};
 use crate::footprint::{Footprint, MachineSize};
 use crate::hot_and_stream::{self, HotAndStream};
 use crate::huge_faults::{self, HugeFaults};
@@ -50,6 +51,17 @@ pub fn catalog() -> &'static [WorkloadSpec] {
 }
 
 const CATALOG: &[WorkloadSpec] = &[
+    WorkloadSpec {
+        name: anon_and_file::NAME,
+        help: anon_and_file::HELP,
+        params: anon_and_file::PARAMS,
+        phases: anon_and_file::PHASES,
+        prepares: &["cold_ready", "hot_ready", "filled"],
+        balance: None,
+        varies: anon_and_file::VARIES,
+        metrics: anon_and_file::METRICS,
+        build: |params| AnonAndFile::from_params(params).map(Program::AnonAndFile),
+    },
     WorkloadSpec {
         name: hot_and_stream::NAME,
         help: hot_and_stream::HELP,
@@ -128,6 +140,7 @@ pub struct Workload {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Program {
+    AnonAndFile(AnonAndFile),
     HotAndStream(HotAndStream),
     HugeFaults(HugeFaults),
     InodeStorm(InodeStorm),
@@ -227,7 +240,7 @@ impl Workload {
     pub fn needs(&self) -> &'static [Need] {
         let asks = |choice: &str| self.params.choice("advice") == Some(choice);
         match &self.program {
-            Program::HotAndStream(_) => &[Need::Cgroups],
+            Program::AnonAndFile(_) | Program::HotAndStream(_) => &[Need::Cgroups],
             Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
             Program::HugeFaults(_) => &[Need::HugePages],
             Program::InodeStorm(_)
@@ -241,7 +254,8 @@ impl Workload {
     pub fn warnings(&self, machine: MachineSize) -> Vec<String> {
         match &self.program {
             Program::SmallFiles(program) => program.few_samples(machine).into_iter().collect(),
-            Program::HotAndStream(_)
+            Program::AnonAndFile(_)
+            | Program::HotAndStream(_)
             | Program::HugeFaults(_)
             | Program::InodeStorm(_)
             | Program::SequentialReaders(_)
@@ -255,13 +269,17 @@ impl Workload {
             Program::InodeStorm(program) => program.remarks(machine),
             Program::Simoop(program) => program.remarks(machine),
             Program::SmallFiles(program) => program.remarks(machine),
-            Program::HotAndStream(_) | Program::HugeFaults(_) | Program::SequentialReaders(_) => Vec::new(),
+            Program::AnonAndFile(_)
+            | Program::HotAndStream(_)
+            | Program::HugeFaults(_)
+            | Program::SequentialReaders(_) => Vec::new(),
         }
     }
 
     /// What it makes on a machine of this size, by the code that makes it.
     pub fn footprint(&self, machine: MachineSize) -> Footprint {
         match &self.program {
+            Program::AnonAndFile(program) => program.footprint(machine),
             Program::HotAndStream(program) => program.footprint(machine),
             Program::HugeFaults(program) => program.footprint(machine),
             Program::InodeStorm(program) => program.footprint(machine),
@@ -277,6 +295,7 @@ impl Workload {
     /// The first system call that fails, by name.
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         match &self.program {
+            Program::AnonAndFile(program) => program.run(sys).await,
             Program::HotAndStream(program) => program.run(sys).await,
             Program::HugeFaults(program) => program.run(sys).await,
             Program::InodeStorm(program) => program.run(sys).await,

@@ -12,6 +12,7 @@
 //! any knowledge of the mechanisms under test.
 
 pub mod amount;
+pub mod anon_and_file;
 pub mod catalog;
 mod chance;
 mod counters;
@@ -45,5 +46,5 @@ pub use outcome::{Outcome, WorkloadError};
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params, Share};
 pub use replay::{Replay, ReplayOptions, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
-pub use system::{Advice, CpuTime, Errno, OpenMode, Portable, System, SystemError, TaskSpec};
+pub use system::{Advice, CpuTime, Errno, Gate, OpenMode, Portable, System, SystemError, TaskSpec};
 pub use vocabulary::{KernelError, KernelSpec, Vocabulary};

@@ -120,12 +120,14 @@ pub struct TaskSpec {
     /// The cgroup it lives in, as a path below the workload's root such as `P/A`; `None` is the
     /// workload's root itself.
     pub cgroup: Option<String>,
+    /// The CPU that it stays on; `None` leaves it to the scheduler.
+    pub cpu: Option<u16>,
 }
 
 impl TaskSpec {
     /// A task in the workload's root cgroup.
     pub fn named(name: impl Into<String>) -> Self {
-        Self { name: name.into(), cgroup: None }
+        Self { name: name.into(), cgroup: None, cpu: None }
     }
 
     /// The same task in cgroup `path`.
@@ -134,7 +136,19 @@ impl TaskSpec {
         self.cgroup = Some(path.into());
         self
     }
+
+    /// The same task on one CPU, as `sched_setaffinity(2)` would keep it.
+    #[must_use]
+    pub fn on_cpu(mut self, cpu: u16) -> Self {
+        self.cpu = Some(cpu);
+        self
+    }
 }
+
+/// A pipe between tasks of one program: each [`System::open_gate`] lets one [`System::pass_gate`] through. It is a
+/// number that goes into the closure of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gate(pub u32);
 
 /// How to open a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,6 +179,12 @@ pub enum Advice {
     NoHugePage,
     /// Drop the pages now.
     DontNeed,
+    /// They are not needed soon: first in line for reclaim (`MADV_COLD`, 5.4).
+    Cold,
+    /// Reclaim them now (`MADV_PAGEOUT`, 5.4).
+    PageOut,
+    /// They need not be kept: reclaim may drop them until they are written again (`MADV_FREE`, 4.5).
+    Free,
 }
 
 /// A program's view of a kernel.
@@ -245,6 +265,36 @@ pub trait System: Clone + 'static {
     /// `Killed` when the OOM killer took it.
     async fn join<T: Portable>(&self, task: Self::Task<T>) -> Result<T, SystemError>;
 
+    /// Makes a gate, which is closed. To be called before the tasks that use it are spawned.
+    ///
+    /// # Errors
+    /// `NotSup` where a backend has no such call.
+    fn make_gate(&self) -> Result<Gate, SystemError> {
+        Err(SystemError::new("pipe", "gate", Errno::NotSup))
+    }
+    /// Lets one task pass: writes a byte to the pipe.
+    ///
+    /// # Errors
+    /// `NotSup`.
+    async fn open_gate(&self, _gate: Gate) -> Result<(), SystemError> {
+        Err(SystemError::new("write", "gate", Errno::NotSup))
+    }
+    /// Waits until the gate lets this task pass, or for `limit`; tells whether it did.
+    ///
+    /// # Errors
+    /// `NotSup`.
+    async fn pass_gate(&self, _gate: Gate, _limit: Nanos) -> Result<bool, SystemError> {
+        Err(SystemError::new("read", "gate", Errno::NotSup))
+    }
+    /// Later reads of this task end in a buffer of its own of so many bytes. A real program has such a buffer
+    /// anyway, and nothing happens; the model gives it one and writes to it.
+    ///
+    /// # Errors
+    /// `NoMem`; `Killed`.
+    async fn use_buffer(&self, _len: Bytes) -> Result<(), SystemError> {
+        Ok(())
+    }
+
     /// Creates a cgroup (v2 names) with the memory controller enabled.
     async fn cgroup_create(&self, path: &str) -> Result<(), SystemError>;
     /// Removes an empty cgroup.
@@ -314,6 +364,33 @@ pub trait System: Clone + 'static {
     async fn map_anonymous(&self, len: Bytes) -> Result<Self::Mapping, SystemError>;
     /// Touches (writes one byte to) every page of `first..first + count`.
     async fn touch(&self, mapping: &Self::Mapping, first: u64, count: u64) -> Result<(), SystemError>;
+    /// Reads one byte of every page of `first..first + count`. The model has no page of zeros that is shared: one
+    /// that was never written is made as by [`System::touch`].
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping; `NotSup` where a backend has no such call.
+    async fn touch_reading(
+        &self,
+        _mapping: &Self::Mapping,
+        _first: u64,
+        _count: u64,
+    ) -> Result<(), SystemError> {
+        Err(SystemError::new("touch", "anonymous memory", Errno::NotSup))
+    }
+    /// Writes to every page of `first..first + count` content that a compressor brings down to about
+    /// `compressed` bytes; 0 is a page of one repeated byte.
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping; `NotSup` where a backend has no such call.
+    async fn write_content(
+        &self,
+        _mapping: &Self::Mapping,
+        _first: u64,
+        _count: u64,
+        _compressed: u16,
+    ) -> Result<(), SystemError> {
+        Err(SystemError::new("write", "anonymous memory", Errno::NotSup))
+    }
     /// Writes every byte of the pages `first..first + count`.
     async fn fill(&self, mapping: &Self::Mapping, first: u64, count: u64) -> Result<(), SystemError>;
     /// Advises on the whole mapping.

@@ -45,6 +45,9 @@ pub(crate) struct ReplayArgs {
     /// That machine, by name [default: vm-2cpu] [example: vm-2cpu]
     #[arg(long, value_name = "NAME", requires = "mems", help_heading = "Cache")]
     pub(crate) machine: Option<String>,
+    /// What that machine swaps to: zram:SIZE, disk:SIZE, several with commas [default: none] [example: zram:64M]
+    #[arg(long, value_name = "AREAS", requires = "mems", help_heading = "Cache", allow_hyphen_values = true)]
+    pub(crate) swap: Option<String>,
     /// Sysctl of that kernel; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
     #[arg(long = "set", value_name = "SYSCTL=VALUE", requires = "mems", help_heading = "Cache")]
     pub(crate) sysctls: Vec<String>,

@@ -4,8 +4,8 @@
 //! pages that are on their way, marks them accessed and copies. Content is not stored.
 //!
 //! A write finds or adds each folio, reading it first where the write covers only a part of what is
-//! on the disk, makes it dirty, and pauses where the writer goes too fast. On XFS a new folio is as large
-//! as the rest of the write (6.6). Whether a write is an access to the page is a rule of the version.
+//! on the disk, makes it dirty, and pauses where the writer goes too fast. On XFS (6.6) and
+//! ext4 (6.16) a new folio is as large as the rest of the write. Whether a write is an access to the page is a rule of the version.
 //!
 //! Left out: direct I/O, which blocks of a large folio are dirty (it is written whole). Next:
 //! [`crate::writeback`].
@@ -154,8 +154,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Ok(0);
         }
         let (first, past) = page_range(offset, end);
-        let folios = self.mem(|mem| mem.core.rules().write_folios);
-        let makes_large = self.shared.filesystem.writes_large_folios(folios);
+        let makes_large = self.mem(|mem| self.shared.filesystem.writes_large_folios(mem.core.rules()));
         let mut index = first;
         while index < past {
             let start = u64::from(index) * PAGE_SIZE;

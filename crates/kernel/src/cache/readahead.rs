@@ -1,12 +1,13 @@
 //! Readahead: reads the windows that `window` decides on (MECHANISMS-6X 2.1, 2.2).
 //!
-//! Large folios (XFS): the order grows by two with every window, up to the window's own size.
+//! Large folios (XFS, ext4 from 6.16 on): the order grows by two with every window, up to the window's own size.
+//! Whose order it is, the folio's that bears the marker or the file's, is a rule of the version.
 //! Next: [`super::add`] adds the pages.
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::pages::tree::Slot;
-use mm::version::rules::ReadaheadEffort;
+use mm::version::rules::{ReadaheadEffort, ReadaheadOrder};
 use units::{Order, PAGE_SIZE};
 
 use crate::cache::add::Place;
@@ -43,8 +44,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let wanted = request.min(max + 1); // More than a window is as good as one page more.
         let history = self.pages_before(file, index, max);
         if max > 0 && !window.random && window.advance(index, wanted, false, history, max).is_some() {
+            window.order = 0;
             file.readahead.set(window);
-            return self.read_window(process, file, window, 0).await;
+            let order = match self.readahead_order() {
+                ReadaheadOrder::OfMarker => 2,
+                ReadaheadOrder::OfFile => 0,
+            };
+            return self.read_window(process, file, window, order).await;
         }
         // A random read takes what was asked for, with readahead off one page: no window, no marker.
         let count = if max == 0 { 1 } else { request.max(1) };
@@ -75,11 +81,22 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let size = (from - index) + request;
             window.advance(from, size, true, 0, max)
         };
-        if advanced.is_some() {
-            file.readahead.set(window);
-            return self.read_window(process, file, window, order.0).await;
+        if advanced.is_none() {
+            return Ok(());
         }
-        Ok(())
+        let order = match self.readahead_order() {
+            ReadaheadOrder::OfMarker => u32::from(order.0) + 2,
+            ReadaheadOrder::OfFile => {
+                window.raise_order(max);
+                window.order
+            }
+        };
+        file.readahead.set(window);
+        self.read_window(process, file, window, order).await
+    }
+
+    fn readahead_order(&self) -> ReadaheadOrder {
+        self.mem(|mem| mem.core.rules().readahead_order)
     }
 
     /// Pages in memory right before `index`, at most `max`.
@@ -109,22 +126,27 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Allocates and reads the window's pages, as large folios where they fit
-    /// (`page_cache_ra_order`).
+    /// Allocates and reads the window's pages, as folios of `order` where they fit (`page_cache_ra_order`).
     async fn read_window(
         &self,
         process: &Process,
         file: &OpenFile,
         window: Readahead,
-        order: u8,
+        order: u32,
     ) -> Result<(), Errno> {
-        let folios = self.mem(|mem| mem.core.rules().readahead_folios);
-        if !self.shared.filesystem.reads_large_folios(folios) || window.size < 4 {
-            let marker = Some(window.marker());
+        let makes_large = self.mem(|mem| self.shared.filesystem.reads_large_folios(mem.core.rules()));
+        let marker = Some(window.marker()).filter(|_| !self.ends_unmarked(&file.inode, window));
+        if !makes_large || window.size < 4 || order == 0 {
             return self.read_pages(process, &file.inode, window.start, window.size, marker).await;
         }
-        let wanted = (u32::from(order) + 2).min(LARGEST_FOLIO).min(window.size.ilog2());
-        self.read_folios(process, &file.inode, window, wanted).await
+        let wanted = order.min(LARGEST_FOLIO).min(window.size.ilog2());
+        self.read_folios(process, &file.inode, window, marker, wanted).await
+    }
+
+    /// Since 6.17 nothing is marked in the last window of a file.
+    fn ends_unmarked(&self, inode: &Inode, window: Readahead) -> bool {
+        let reaches_end = last_page(inode).is_none_or(|last| window.start + window.size > last);
+        reaches_end && self.readahead_order() == ReadaheadOrder::OfFile
     }
 
     async fn read_folios(
@@ -132,6 +154,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process: &Process,
         inode: &Inode,
         window: Readahead,
+        marker: Option<u32>,
         wanted: u32,
     ) -> Result<(), Errno> {
         let Some(last) = last_page(inode) else { return Ok(()) };
@@ -141,7 +164,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut index = window.start;
         while index < end {
             let order = folio_order(index, end, wanted);
-            let marks = (index..index + order.pages()).contains(&window.marker());
+            let marks = marker.is_some_and(|marker| (index..index + order.pages()).contains(&marker));
             let place = Place { index, order, marker: marks };
             match self.add_folio(process, inode, place, gfp).await {
                 Ok(true) => index += order.pages(),
@@ -152,7 +175,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 // No large block, or pages of others in its place: the rest in single pages.
                 Ok(false) | Err(_) => {
                     self.submit_run(inode, window.start, index);
-                    let marker = Some(window.marker());
                     return self.read_pages(process, inode, index, end - index, marker).await;
                 }
             }

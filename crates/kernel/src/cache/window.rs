@@ -22,12 +22,14 @@ pub(crate) struct Readahead {
     pub(crate) previous: Option<u32>,
     /// `FMODE_RANDOM`: only what is asked for is read.
     pub(crate) random: bool,
+    /// The order that folios of the last window were to have, where the file remembers it (6.17).
+    pub(crate) order: u32,
 }
 
 impl Readahead {
     /// A file that was just opened.
     pub(crate) const fn new() -> Self {
-        Self { start: 0, size: 0, async_size: 0, previous: None, random: false }
+        Self { start: 0, size: 0, async_size: 0, previous: None, random: false, order: 0 }
     }
 
     /// A first window for a request of `request` pages (`get_init_ra_size`).
@@ -107,6 +109,19 @@ impl Readahead {
         Some(())
     }
 
+    /// A marker was reached: folios of the new window are two orders larger than those of the last one, and it ends
+    /// where such a folio does (`page_cache_async_ra`; MECHANISMS-510-72 2.3).
+    pub(crate) fn raise_order(&mut self, max: u32) {
+        self.order = (self.order + 2).min(READAHEAD_PAGES_MAX.ilog2());
+        let step = 1 << self.order.min(max.max(1).ilog2());
+        let end = self.start + self.size;
+        let beyond = end % step;
+        if beyond < self.size {
+            self.size -= beyond;
+            self.async_size = self.async_size.saturating_sub(beyond).max(1);
+        }
+    }
+
     /// Where the marker goes.
     pub(crate) const fn marker(self) -> u32 {
         self.start + (self.size - self.async_size)
@@ -147,6 +162,42 @@ mod tests {
             windows(&[(0, 1, false), (1, 1, true), (4, 1, true), (12, 1, true), (28, 1, true)], 32),
             [(0, 4, 1), (4, 8, 4), (12, 16, 12), (28, 32, 28), (60, 32, 60)]
         );
+    }
+
+    /// (end, order) of the windows of a stream of 128 KiB reads.
+    fn ends_and_orders(count: usize, max: u32) -> Vec<(u32, u32)> {
+        let mut state = Readahead::new();
+        assert_eq!(state.advance(0, 32, false, 0, max), Some(()));
+        let mut seen = vec![(state.start + state.size, state.order)];
+        while seen.len() < count {
+            assert_eq!(state.advance(state.marker(), 32, true, 0, max), Some(()));
+            state.raise_order(max);
+            assert_eq!(state.marker(), state.start, "always one window ahead");
+            seen.push((state.start + state.size, state.order));
+        }
+        seen
+    }
+
+    /// MECHANISMS-510-72 2.3.
+    #[test]
+    fn windows_of_a_file_that_remembers_its_order_end_where_folios_do() {
+        let orders = |seen: &[(u32, u32)], most: u32| -> Vec<u32> {
+            seen.iter().map(|&(_, order)| order.min(most)).collect()
+        };
+        let small = ends_and_orders(6, 32);
+        assert_eq!(small.iter().map(|&(end, _)| end).collect::<Vec<_>>(), [32, 64, 96, 128, 160, 192]);
+        assert_eq!(orders(&small, 5), [0, 2, 4, 5, 5, 5], "32 pages, 8 of 4, 2 of 16, then one of 32");
+        let large = ends_and_orders(9, 2048);
+        let ends = [128, 384, 896, 1920, 3840, 5120, 6144, 8192, 10240];
+        assert_eq!(large.iter().map(|&(end, _)| end).collect::<Vec<_>>(), ends);
+        assert_eq!(orders(&large, 9), [0, 2, 4, 6, 8, 9, 9, 9, 9]);
+    }
+
+    #[test]
+    fn a_window_smaller_than_a_folio_keeps_its_end() {
+        let mut state = Readahead { start: 40, size: 4, async_size: 4, order: 4, ..Readahead::new() };
+        state.raise_order(32);
+        assert_eq!((state.size, state.async_size, state.order), (4, 4, 6));
     }
 
     #[test]

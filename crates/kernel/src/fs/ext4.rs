@@ -64,7 +64,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// A page that is dirtied gets a buffer head, charged with the page.
+    /// A folio that is dirtied gets a buffer head for each of its pages, charged with them.
     pub(crate) async fn give_buffer(
         &self,
         process: Option<&Process>,
@@ -77,18 +77,26 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             _ => None,
         };
-        if self.mem(bare).is_none() {
+        let Some(pages) = self.mem(|mem| bare(mem).map(|pfn| mem.core.alloc.frames.pages(pfn))) else {
             return Ok(());
+        };
+        let mut buffers = Vec::with_capacity(pages as usize);
+        let mut failure = None;
+        while buffers.len() < pages as usize && failure.is_none() {
+            match self.alloc_object(process, Cache::BufferHead, Gfp::NOFS).await {
+                Ok(buffer) => buffers.push(buffer),
+                Err(errno) => failure = Some(errno),
+            }
         }
-        let buffer = self.alloc_object(process, Cache::BufferHead, Gfp::NOFS).await?;
         let cpu = self.machine().current_cpu();
-        self.mem(|mem| match bare(mem) {
-            Some(pfn) if mem.page_memcg(pfn) == buffer.memcg => mem.attach_buffer(cpu, pfn, buffer),
-            _ => {
-                mem.free_object(cpu, buffer);
+        self.mem(|mem| {
+            if !bare(mem).is_some_and(|pfn| mem.attach_buffers(pfn, &buffers)) {
+                for buffer in buffers {
+                    mem.free_object(cpu, buffer);
+                }
             }
         });
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
 
     /// A file without blocks is written to: what is known of its extents is kept with its inode.

@@ -24,14 +24,15 @@ pub mod xfs_reclaim;
 use mm::base::gfp::Gfp;
 use mm::fs::xfs::reclaimable::GROUPS;
 use mm::version::geometry::Cache;
-use mm::version::rules::{ReadaheadFolios, Rules, WriteFolios, Writepage};
+use mm::version::rules::{Ext4Folios, ReadaheadFolios, Rules, WriteFolios, Writepage};
 
 /// The filesystem of the data disk: what matters to memory management.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filesystem {
     /// As ext4, but blocks of files are found by indirect blocks.
     Ext3,
-    /// Single pages in the cache; metadata blocks are pages of the block device's own mapping.
+    /// Single pages in the cache, large folios from 6.16 on; metadata blocks are pages of the block device's own
+    /// mapping.
     Ext4,
     /// Large folios from 5.18 on; metadata in buffers outside of the page cache.
     Xfs,
@@ -55,20 +56,23 @@ impl Filesystem {
         }
     }
 
-    /// Whether readahead may make large folios.
-    pub(crate) const fn reads_large_folios(self, folios: ReadaheadFolios) -> bool {
+    /// Whether its regular files may have large folios at all. Its directories and the block device never have.
+    const fn has_large_folios(self, rules: &Rules) -> bool {
         match self {
-            Self::Ext3 | Self::Ext4 => false,
-            Self::Xfs => matches!(folios, ReadaheadFolios::Large),
+            Self::Ext3 => false,
+            Self::Ext4 => matches!(rules.ext4_folios, Ext4Folios::Large),
+            Self::Xfs => true,
         }
     }
 
+    /// Whether readahead may make large folios.
+    pub(crate) const fn reads_large_folios(self, rules: &Rules) -> bool {
+        matches!(rules.readahead_folios, ReadaheadFolios::Large) && self.has_large_folios(rules)
+    }
+
     /// Whether buffered writes may make large folios.
-    pub(crate) const fn writes_large_folios(self, folios: WriteFolios) -> bool {
-        match self {
-            Self::Ext3 | Self::Ext4 => false,
-            Self::Xfs => matches!(folios, WriteFolios::Large),
-        }
+    pub(crate) const fn writes_large_folios(self, rules: &Rules) -> bool {
+        matches!(rules.write_folios, WriteFolios::Large) && self.has_large_folios(rules)
     }
 
     /// Whether a changed inode is written by the flusher: XFS has the thread of its log do so.
@@ -82,7 +86,7 @@ impl Filesystem {
     /// Whether it writes single pages for kswapd: ext4 until its hook went, XFS until it had large
     /// folios.
     pub(crate) const fn lets_reclaim_write(self, rules: &Rules) -> bool {
-        matches!(rules.writepage, Writepage::Kswapd) && !self.reads_large_folios(rules.readahead_folios)
+        matches!(rules.writepage, Writepage::Kswapd) && !self.reads_large_folios(rules)
     }
 
     /// Which of [`GROUPS`] groups of the disk the files of a directory have their blocks in: XFS puts every new

@@ -66,7 +66,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         loop {
             let anybody_waits = machine.has_waiters(waiters);
             match self.mem(|mem| run.step(mem, anybody_waits)) {
-                BalanceNext::Shrink => self.shrink_node(node, run.sc()).await,
+                BalanceNext::Shrink => {
+                    self.age_active_anon(node, run.sc()).await;
+                    self.shrink_node(node, run.sc()).await;
+                }
                 BalanceNext::Relieve(zone) => self.check_zone_pressure(zone),
                 BalanceNext::Pause(site, zone) => self.pause(site, zone).await,
                 BalanceNext::Rest { wake } => {

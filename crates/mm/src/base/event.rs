@@ -79,6 +79,8 @@ reasons! {
     AlreadyActive = "already active",
     /// It is locked into memory.
     Unevictable = "unevictable",
+    /// Another one, under generations: counted, which moves nothing.
+    Counted = "counted for its tier",
 
     // Freed by reclaim.
     /// Nothing speaks for it.
@@ -103,6 +105,13 @@ reasons! {
     MayNotWrite = "dirty, and the reclaimer may not write",
     /// It lies in a zone that does not help the request.
     ZoneAbove = "in a zone above the wanted ones",
+    /// Its tier is above those that are evicted from now, or its accesses no longer countable: to the next
+    /// generation.
+    Protected = "kept for its tier: to the next generation",
+    /// A walk of page tables found it young.
+    Promoted = "young by its page table: to that generation",
+    /// It is locked, dirty or being written: to the next generation (up to 6.1).
+    NotNow = "locked, dirty or being written: to the next generation",
     /// It was written, as reclaim wanted: to the tail of the inactive list.
     Written = "written: to the inactive tail",
 
@@ -120,6 +129,22 @@ reasons! {
     /// The filesystem has no way to write single pages.
     NoWritepage = "dirty, and the filesystem writes no single pages",
 
+    // Swap (SWAP 2.4, 2.8).
+    /// It is in its slot now.
+    SwappedOut = "swapped out",
+    /// Its program gave it up (`MADV_FREE`) and has not written to it since.
+    GivenUp = "given up by its program",
+    /// It was given up and written to since.
+    WrittenAgain = "given up, and written to again",
+    /// Its write to swap is under way.
+    SwapWrite = "its write to swap is started",
+    /// No slot was free, or a `memory.swap.max` forbade it.
+    NoSlot = "no slot of swap to be had",
+    /// Its device has no room for it.
+    WriteFailed = "its swap device is full",
+    /// The request allows no I/O.
+    MayNotSwap = "the reclaimer may not swap",
+
     // Out of the page cache.
     /// Reclaim freed it.
     Reclaimed = "reclaimed",
@@ -133,6 +158,11 @@ reasons! {
     WithinActive = "activated: distance within the active list",
     /// The distance is longer.
     BeyondActive = "not activated: distance beyond the active list",
+
+    /// The oldest generation is the one that it was evicted from, or near it: its tier learns of it.
+    InTime = "in time: its generation is still there",
+    /// Generations have ended since.
+    TooLate = "too late: generations have ended since",
 
     // A cgroup's protection.
     /// Below `memory.min`: never looked at.

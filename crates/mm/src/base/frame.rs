@@ -48,7 +48,7 @@ macro_rules! page_flags {
     ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
         /// Flags of a page or folio head, as in the kernel's page flags.
         #[derive(Clone, Copy, Default, PartialEq, Eq)]
-        pub struct PageFlags(pub u16);
+        pub struct PageFlags(pub u32);
 
         impl PageFlags {
             /// None set.
@@ -95,10 +95,26 @@ page_flags! {
     YOUNG = 12;
     /// Its buffers belong to a transaction of a journal that is not in the log yet: they cannot be dropped.
     JOURNAL = 13;
-    /// Has a buffer head, freed with the page: see [`Frames::private`].
+    /// Each of its pages has a buffer head, freed with it: see [`Frames::private`].
     PRIVATE = 14;
     /// Waits in an activate batch, which holds a reference: reclaim cannot free it.
     ACTIVATING = 15;
+    /// In the swap cache: it holds a slot of a swap area.
+    SWAP_CACHE = 16;
+    /// Its generation, modulo 4, in two bits; see [`crate::lru::mglru::access`].
+    GENERATION_LOW = 17;
+    /// The other bit of its generation.
+    GENERATION_HIGH = 18;
+    /// The generation whose list it is on, in two bits: an older one where a walk promoted it.
+    LISTED_LOW = 19;
+    /// The other bit of it.
+    LISTED_HIGH = 20;
+    /// Accesses beyond those that other flags stand for, in two bits.
+    ACCESSES_LOW = 21;
+    /// The other bit of them.
+    ACCESSES_HIGH = 22;
+    /// Anonymous memory that differs from what its slot holds, if it has one: written since, or never written out.
+    ANON_DIRTY = 25;
 }
 
 impl PageFlags {
@@ -144,6 +160,9 @@ pub struct Frames {
 
 /// Owner of a frame that belongs to no mapping.
 pub const NO_OWNER: u32 = u32::MAX;
+
+/// Set in the owner of a frame that belongs to an anonymous mapping rather than to a file.
+pub(crate) const ANON_OWNER: u32 = 1 << 31;
 
 impl Frames {
     /// A table for `count` frames, all reserved.
@@ -245,11 +264,23 @@ impl Frames {
         self.memcg[pfn.index()] = memcg;
     }
 
+    /// Charges all that is charged to one cgroup to another instead, by their raw indices.
+    pub(crate) fn hand_over(&mut self, from: u16, to: u16) {
+        self.memcg.iter_mut().filter(|memcg| **memcg == from).for_each(|memcg| *memcg = to);
+    }
+
     /// Raw index of the mapping that holds `pfn`, or [`NO_OWNER`]; for anonymous memory see
     /// [`crate::pages::anon`].
     #[inline]
     pub fn owner(&self, pfn: Pfn) -> u32 {
         self.owner[pfn.index()]
+    }
+
+    /// Whether `pfn` holds no page of a file: anonymous memory, also where it is in the swap cache only or on the
+    /// lists of file pages.
+    #[inline]
+    pub fn is_anon(&self, pfn: Pfn) -> bool {
+        (self.owner(pfn) & ANON_OWNER) != 0
     }
 
     /// Page index of `pfn` in its mapping.
@@ -258,7 +289,7 @@ impl Frames {
         self.index[pfn.index()]
     }
 
-    /// What a page with [`PageFlags::PRIVATE`] has attached: the raw number of a slab. A migration
+    /// What a page of a folio with [`PageFlags::PRIVATE`] has attached: the raw number of a slab. A migration
     /// copies it along with the flags.
     #[inline]
     pub fn private(&self, pfn: Pfn) -> u32 {

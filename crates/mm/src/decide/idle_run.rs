@@ -5,7 +5,7 @@
 //! what the super block's shrinker owes for it (`SHRINK_STOP`, which adds to `nr_deferred`). This does just that,
 //! without the ways by which a driver pays and waits: the result is the same, to the last number.
 //!
-//! Left out: cgroups, kernels that pause in such a run, and those that press slab by scan; they go the long way.
+//! Left out: cgroups, swap, kernels that pause in such a run, and those that press slab by scan; they go the long way.
 //! Neighbours: [`super::priority`] for the run, [`crate::reclaim::pass`] for a pass.
 
 use units::{CpuId, NodeId};
@@ -58,6 +58,7 @@ impl<T: Trace> Memory<T> {
             && rules.throttle == Throttle::CongestionWait
             && rules.backoff != Backoff::PressureWait;
         goes_through
+            && self.core.swap.total_pages() == 0
             && self.core.cgroups.ids().nth(1).is_none()
             && self.nodes().all(|node| {
                 let lists = [LruList::InactiveFile, LruList::ActiveFile];

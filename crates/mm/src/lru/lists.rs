@@ -7,11 +7,13 @@
 //!
 //! Sizes count pages; a large folio is one list element. Each list's size is kept by zone, and the
 //! sum over all cgroups by node, so that nobody has to add up cgroups to know a node.
-//! Left out: the multi-gen LRU. Neighbours: [`crate::lru::two_lists`] for the batches in front of the
+//! Where the kernel has generations, an lruvec's evictable pages are on their lists instead ([`Gens`]), and the
+//! sizes here are what statistics make of them. Neighbours: [`crate::lru::two_lists`] for the batches in front of the
 //! lists and for what an access does, [`crate::lru::workingset`] for ages,
 //! [`crate::reclaim::pass`] decides how much of a list is looked at, [`crate::reclaim::page`] what
 //! becomes of each page.
 
+use std_alloc::boxed::Box;
 use std_alloc::vec;
 use std_alloc::vec::Vec;
 
@@ -23,6 +25,12 @@ use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::MemcgStat;
 use crate::core::Core;
+use crate::version::rules::ZoneSkips;
+
+/// Folios of too high zones that a step passes over, where there is a limit.
+pub(crate) const MOST_ZONE_SKIPS: usize = 32768;
+use crate::lru::mglru::access;
+use crate::lru::mglru::state::{Gens, Kind};
 
 /// The lists of an lruvec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,6 +89,16 @@ impl LruList {
         }
     }
 
+    /// The list by which statistics count pages of a generation.
+    pub(crate) const fn of_kind(kind: Kind, active: bool) -> Self {
+        match (kind, active) {
+            (Kind::Anon, false) => Self::InactiveAnon,
+            (Kind::Anon, true) => Self::ActiveAnon,
+            (Kind::File, false) => Self::InactiveFile,
+            (Kind::File, true) => Self::ActiveFile,
+        }
+    }
+
     /// The statistic that counts its pages.
     pub const fn stat(self) -> MemcgStat {
         match self {
@@ -93,6 +111,17 @@ impl LruList {
     }
 }
 
+/// What reclaim of an lruvec has cost, of anonymous and of file pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScanCosts {
+    /// `anon_cost`, `file_cost` (5.8).
+    pub cost: [u64; 2],
+    /// `recent_scanned` (up to 5.7).
+    pub scanned: [u64; 2],
+    /// `recent_rotated` (up to 5.7).
+    pub rotated: [u64; 2],
+}
+
 /// The lists of one cgroup on one node.
 #[derive(Debug, Clone, Default)]
 pub struct Lruvec {
@@ -103,6 +132,10 @@ pub struct Lruvec {
     pub(super) age: u64,
     /// `refaults`: activations of refaulted pages (anon, file) as of the last snapshot.
     pub(super) refaults: [u64; 2],
+    /// What reclaim of them has cost.
+    pub(super) costs: ScanCosts,
+    /// Where the kernel has generations.
+    pub(super) gens: Option<Box<Gens>>,
 }
 
 /// Pages on each list (index [`LruList`]) in each zone of a node.
@@ -120,6 +153,12 @@ impl Lruvec {
         self.age
     }
 
+    /// Its generations, where the kernel has them.
+    #[inline]
+    pub fn gens(&self) -> Option<&Gens> {
+        self.gens.as_deref()
+    }
+
     /// One of its lists, the newest page first.
     #[inline]
     pub(crate) fn list(&self, list: LruList) -> &FrameList {
@@ -129,6 +168,16 @@ impl Lruvec {
     /// Pages on `list` by zone.
     pub(crate) fn by_zone(&self, list: LruList) -> &[u64; ZoneKind::COUNT] {
         &self.pages[list as usize]
+    }
+
+    /// What reclaim of them has cost: [`crate::lru::cost`].
+    pub const fn costs(&self) -> &ScanCosts {
+        &self.costs
+    }
+
+    /// Activations of refaulted anonymous pages as of the last snapshot.
+    pub(crate) const fn anon_refaults(&self) -> u64 {
+        self.refaults[0]
     }
 
     /// Activations of refaulted file pages as of the last snapshot.
@@ -149,6 +198,8 @@ pub(super) struct CpuBatches {
 pub struct Lru {
     /// For each cgroup one for each node.
     pub(super) lruvecs: Vec<Lruvec>,
+    /// Those of a new cgroup.
+    pub(super) fresh: Lruvec,
     /// What the lists of all cgroups add up to, by node.
     nodes: Vec<PagesByZone>,
     pub(super) cpus: Vec<CpuBatches>,
@@ -163,6 +214,7 @@ impl Lru {
     pub fn new(nodes: usize, cpus: usize) -> Self {
         Self {
             lruvecs: vec![Lruvec::default(); nodes],
+            fresh: Lruvec::default(),
             nodes: vec![PagesByZone::default(); nodes],
             cpus: vec![CpuBatches::default(); cpus],
             locked: vec![[0; ZoneKind::COUNT]; nodes],
@@ -172,7 +224,32 @@ impl Lru {
 
     /// Makes the lists of a new cgroup.
     pub(crate) fn add_cgroup(&mut self) {
-        self.lruvecs.resize(self.lruvecs.len() + self.nodes.len(), Lruvec::default());
+        self.lruvecs.resize(self.lruvecs.len() + self.nodes.len(), self.fresh.clone());
+    }
+
+    /// Puts the pages of a cgroup behind those of its heir, list by list (`memcg_reparent_objcgs`). Call it while they
+    /// are still the cgroup's own, and count them for the heir. Left out: that generations of equal age are joined;
+    /// here their pages are the heir's oldest.
+    pub(crate) fn hand_over<T: Trace>(&mut self, core: &mut Core<T>, memcg: MemcgId, heir: MemcgId) {
+        for node in core.nodes() {
+            let [from, to] = [memcg, heir].map(|memcg| self.index(memcg, node));
+            if self.lruvecs[from].gens.is_some() {
+                for (pfn, _) in self.listed(core, memcg, node).into_iter().rev() {
+                    self.remove(core, pfn);
+                    core.alloc.frames.set_memcg(pfn, heir.0);
+                    self.insert_tail(core, pfn);
+                }
+            }
+            for list in LruList::ALL.map(|list| list as usize) {
+                while let Some(pfn) = self.lruvecs[from].lists[list].pop_front(&mut core.alloc.frames) {
+                    self.lruvecs[to].lists[list].push_back(&mut core.alloc.frames, pfn);
+                }
+                let pages = core::mem::take(&mut self.lruvecs[from].pages[list]);
+                for (sum, pages) in self.lruvecs[to].pages[list].iter_mut().zip(pages) {
+                    *sum += pages;
+                }
+            }
+        }
     }
 
     #[inline]
@@ -216,20 +293,29 @@ impl Lru {
 
     #[inline]
     fn insert_at<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, tail: bool) {
-        let list = LruList::of(core.alloc.frames.flags(pfn));
+        let flags = core.alloc.frames.flags(pfn);
         let (zone, node) = core.page_place(pfn);
         let memcg = core.page_memcg(pfn);
         let pages = u64::from(core.alloc.frames.pages(pfn));
         let index = self.index(memcg, node);
         let lruvec = &mut self.lruvecs[index];
+        let frames = &mut core.alloc.frames;
+        let list = match &mut lruvec.gens {
+            Some(gens) if !flags.has(PageFlags::UNEVICTABLE) => {
+                LruList::of_kind(Kind::of(flags), gens.insert(frames, pfn, zone, tail))
+            }
+            _ => {
+                let list = LruList::of(flags);
+                if tail {
+                    lruvec.lists[list as usize].push_back(frames, pfn);
+                } else {
+                    lruvec.lists[list as usize].push_front(frames, pfn);
+                }
+                list
+            }
+        };
         lruvec.pages[list as usize][zone as usize] += pages;
         self.nodes[node.index()][list as usize][zone as usize] += pages;
-        let frames = &mut core.alloc.frames;
-        if tail {
-            lruvec.lists[list as usize].push_back(frames, pfn);
-        } else {
-            lruvec.lists[list as usize].push_front(frames, pfn);
-        }
         frames.set_state(pfn, FrameState::Lru);
         core.cgroups.add_stat(memcg, node, list.stat(), pages);
     }
@@ -237,43 +323,90 @@ impl Lru {
     /// Takes a page off its list; its state becomes `Isolated`.
     #[inline]
     pub(crate) fn remove<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
-        let list = LruList::of(core.alloc.frames.flags(pfn));
+        let flags = core.alloc.frames.flags(pfn);
         let (zone, node) = core.page_place(pfn);
         let memcg = core.page_memcg(pfn);
         let pages = u64::from(core.alloc.frames.pages(pfn));
         let index = self.index(memcg, node);
         let lruvec = &mut self.lruvecs[index];
+        let frames = &mut core.alloc.frames;
+        let list = match &mut lruvec.gens {
+            Some(gens) if !flags.has(PageFlags::UNEVICTABLE) => {
+                LruList::of_kind(Kind::of(flags), gens.remove(frames, pfn, zone))
+            }
+            _ => {
+                let list = LruList::of(flags);
+                lruvec.lists[list as usize].remove(frames, pfn);
+                list
+            }
+        };
         lruvec.pages[list as usize][zone as usize] -= pages;
         self.nodes[node.index()][list as usize][zone as usize] -= pages;
-        lruvec.lists[list as usize].remove(&mut core.alloc.frames, pfn);
-        core.alloc.frames.set_state(pfn, FrameState::Isolated);
+        frames.set_state(pfn, FrameState::Isolated);
         core.cgroups.sub_stat(memcg, node, list.stat(), pages);
     }
 
     /// Moves a page from its list to the head of the one that `flags` name, and gives it these flags.
     #[inline]
     pub(super) fn relist<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, flags: PageFlags) {
+        let (zone, node) = core.page_place(pfn);
+        let at = (core.page_memcg(pfn), node);
+        let index = self.index(at.0, node);
+        if self.lruvecs[index].gens.is_some() {
+            self.remove(core, pfn);
+            core.alloc.frames.put_flags(pfn, access::without_list(flags));
+            self.insert(core, pfn);
+            return;
+        }
         let frames = &mut core.alloc.frames;
         let (from, to) = (LruList::of(frames.flags(pfn)), LruList::of(flags));
         frames.put_flags(pfn, flags);
         let pages = u64::from(frames.pages(pfn));
-        let (zone, node) = core.page_place(pfn);
-        let memcg = core.page_memcg(pfn);
-        let index = self.index(memcg, node);
-        let (lruvec, sums) = (&mut self.lruvecs[index], &mut self.nodes[node.index()]);
-        lruvec.pages[from as usize][zone as usize] -= pages;
-        lruvec.pages[to as usize][zone as usize] += pages;
-        sums[from as usize][zone as usize] -= pages;
-        sums[to as usize][zone as usize] += pages;
+        let lruvec = &mut self.lruvecs[index];
         lruvec.lists[from as usize].remove(&mut core.alloc.frames, pfn);
         lruvec.lists[to as usize].push_front(&mut core.alloc.frames, pfn);
+        self.recount(core, at, zone, from, to, pages);
+    }
+
+    /// Pages of a zone count for another list than before.
+    #[inline]
+    pub(super) fn recount<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        (memcg, node): (MemcgId, NodeId),
+        zone: ZoneKind,
+        from: LruList,
+        to: LruList,
+        pages: u64,
+    ) {
+        let index = self.index(memcg, node);
+        for sizes in [&mut self.lruvecs[index].pages, &mut self.nodes[node.index()]] {
+            sizes[from as usize][zone as usize] -= pages;
+            sizes[to as usize][zone as usize] += pages;
+        }
         core.cgroups.sub_stat(memcg, node, from.stat(), pages);
         core.cgroups.add_stat(memcg, node, to.stat(), pages);
     }
 
+    /// Every evictable page of a cgroup on a node, the oldest of each list first, and whether it is active.
+    pub(super) fn listed<T: Trace>(&self, core: &Core<T>, memcg: MemcgId, node: NodeId) -> Vec<(Pfn, bool)> {
+        let (lruvec, frames) = (self.lruvec(memcg, node), &core.alloc.frames);
+        let mut listed = Vec::new();
+        let mut add = |list: &FrameList, is_active: bool| {
+            let from = listed.len();
+            listed.extend(list.iter(frames).map(|pfn| (pfn, is_active)));
+            listed[from..].reverse();
+        };
+        match &lruvec.gens {
+            None => LruList::EVICTABLE.into_iter().for_each(|list| add(lruvec.list(list), list.is_active())),
+            Some(gens) => gens.each_list(|generation, list| add(list, gens.is_active(generation))),
+        }
+        listed
+    }
+
     /// Takes pages off the tail of a list, oldest first, until `wanted` pages of zones up to `highest_zoneidx`
-    /// are in `taken`; those of zones above go to `passed`. Their state becomes `Isolated`. Returns how
-    /// many pages there were of each zone kind.
+    /// are in `taken`; those of zones above go to `passed`, as far as [`ZoneSkips`] lets them. Their state becomes
+    /// `Isolated`. Returns how many pages there were of each zone kind.
     pub(crate) fn isolate_tail<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -286,13 +419,17 @@ impl Lru {
         let index = self.index(memcg, node);
         let lruvec = &mut self.lruvecs[index];
         let (mut found, mut left) = ([0; ZoneKind::COUNT], wanted);
+        let most_skips = match core.rules().zone_skips {
+            ZoneSkips::Unlimited => usize::MAX,
+            ZoneSkips::Capped => MOST_ZONE_SKIPS,
+        };
         while left > 0 {
             let Some(pfn) = lruvec.lists[list as usize].pop_back(&mut core.alloc.frames) else { break };
             core.alloc.frames.set_state(pfn, FrameState::Isolated);
             let pages = u64::from(core.alloc.frames.pages(pfn));
             let (zone, _) = core.page_place(pfn);
             found[zone as usize] += pages;
-            if zone > highest_zoneidx {
+            if zone > highest_zoneidx && passed.len() < most_skips {
                 passed.push(pfn);
             } else {
                 taken.push(pfn);
@@ -310,10 +447,14 @@ impl Lru {
 
     /// Puts `pfn`, so far a part of the folio at `at`, right behind it on the folio's list.
     pub(crate) fn split_off<T: Trace>(&mut self, core: &mut Core<T>, at: Pfn, pfn: Pfn) {
-        let list = LruList::of(core.alloc.frames.flags(at));
-        let (_, node) = core.page_place(at);
+        let flags = core.alloc.frames.flags(at);
+        let (zone, node) = core.page_place(at);
         let index = self.index(core.page_memcg(at), node);
-        core.alloc.frames.set_state(pfn, FrameState::Lru);
-        self.lruvecs[index].lists[list as usize].insert_after(&mut core.alloc.frames, at, pfn);
+        let frames = &mut core.alloc.frames;
+        match &mut self.lruvecs[index].gens {
+            Some(gens) if !flags.has(PageFlags::UNEVICTABLE) => gens.split_off(frames, at, pfn, zone),
+            _ => self.lruvecs[index].lists[LruList::of(flags) as usize].insert_after(frames, at, pfn),
+        }
+        frames.set_state(pfn, FrameState::Lru);
     }
 }

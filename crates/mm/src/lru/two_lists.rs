@@ -6,7 +6,8 @@
 //!   second access --> [activate batch]    --> active head
 //! ```
 //!
-//! Pages in a batch are on no list. Left out: rotation and lazy-free batches. Neighbours:
+//! Pages in a batch are on no list. Under generations an access counts and moves nothing
+//! ([`crate::lru::mglru::access`]). Left out: rotation and lazy-free batches. Neighbours:
 //! [`crate::lru::lists`], [`crate::lru::mlock`].
 
 use units::{CpuId, Pfn};
@@ -16,7 +17,8 @@ use crate::base::frame::{FrameState, PageFlags};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
-use crate::version::rules::WriteAccess;
+use crate::lru::mglru::access;
+use crate::version::rules::{LruKind, WriteAccess};
 
 impl Lru {
     /// The folios in the batch of `cpu` on their way to a list, the oldest first.
@@ -49,11 +51,21 @@ impl Lru {
             if core.alloc.frames.state(pfn) == FrameState::Batch {
                 self.cull(core, pfn);
                 self.insert(core, pfn);
-                let active = core.alloc.frames.flags(pfn).has(PageFlags::ACTIVE);
+                self.note_batched(core, pfn);
+                let active = self.is_active(core, pfn);
                 core.tell_page(pfn, |page| TraceEvent::LruInsertion { page, active });
             }
         }
         self.cpus[cpu.index()].add = batch;
+    }
+
+    /// Whether statistics count a listed page as active.
+    fn is_active<T: Trace>(&self, core: &Core<T>, pfn: Pfn) -> bool {
+        let (flags, (_, node)) = (core.alloc.frames.flags(pfn), core.page_place(pfn));
+        match self.lruvec(core.page_memcg(pfn), node).gens() {
+            Some(gens) => !flags.has(PageFlags::UNEVICTABLE) && gens.is_active(access::generation(flags)),
+            None => flags.has(PageFlags::ACTIVE),
+        }
     }
 
     fn flush_activate_batch<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId) {
@@ -72,6 +84,7 @@ impl Lru {
             return;
         }
         self.relist(core, pfn, flags.set(PageFlags::ACTIVE));
+        self.note_batched(core, pfn);
         let pages = u64::from(core.alloc.frames.pages(pfn));
         let (_, node) = core.page_place(pfn);
         core.alloc.events.add(VmEvent::PgActivate, pages);
@@ -101,6 +114,12 @@ impl Lru {
     /// one activates an inactive page.
     pub fn mark_accessed<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
         let flags = core.alloc.frames.flags(pfn);
+        if core.rules().lru == LruKind::Generations {
+            core.alloc.frames.put_flags(pfn, access::touched(flags, core.rules().gen_access));
+            let first = !flags.has(PageFlags::REFERENCED);
+            tell_access(core, pfn, if first { Reason::Referenced } else { Reason::Counted });
+            return;
+        }
         if !flags.has(PageFlags::REFERENCED) {
             core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
             tell_access(core, pfn, Reason::Referenced);
@@ -136,7 +155,7 @@ impl Lru {
     }
 
     /// `folio_activate`: through the CPU's batch.
-    fn activate<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+    pub(crate) fn activate<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
         let limit = usize::from(core.alloc.tuning().lru_batch);
         let large = core.alloc.frames.pages(pfn) > 1;
         if core.alloc.frames.flags(pfn).has(PageFlags::ACTIVATING) {

@@ -1,9 +1,11 @@
 //! Refault detection: shadow entries and refault distance (MECHANISMS 7).
 //!
-//! When a file page is evicted, its slot in the page cache tree keeps a *shadow*: which cgroup
-//! and node it was evicted from, and the age of that lruvec. When the page is read again, the
+//! When a page is evicted, its slot in the page cache tree, or since 5.9 its swap slot, keeps a *shadow*: which
+//! cgroup and node it was evicted from, and the age of that lruvec. When the page is read again, the
 //! difference of ages, the refault distance, tells how many more pages the list would have needed
-//! to keep it. If the active list is at least that long, the page is activated at once.
+//! to keep it. If other lists are at least that long, the page is activated at once: the active list of files; for an
+//! anonymous page the inactive one as well; since 5.9 also those of anonymous pages, as far as these could have
+//! gone instead (SWAP 2.5).
 //!
 //! `root-aging` off: age and distance are those of the owner's own lruvec. On: the shadow belongs to
 //! the cgroup at which reclaim started; an eviction ages the owner and all its ancestors up to 5.7,
@@ -16,8 +18,6 @@
 //!                global reclaim     P/A     P/A P root         root
 //! ```
 //!
-//! Left out: shadows of swapped-out anonymous pages (there is no swap).
-
 use units::{NodeId, Pfn};
 
 use crate::base::event::{Reason, Trace, TraceEvent};
@@ -27,7 +27,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
-use crate::version::rules::{Aging, EvictionAge};
+use crate::version::rules::{Aging, AnonStart, EvictionAge, LruKind, RefaultSwap};
 
 /// What an evicted page leaves in its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +84,10 @@ impl Lru {
     pub(crate) fn evict_shadow<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn, target: MemcgId) -> Shadow {
         let owner = core.page_memcg(pfn);
         let (_, node) = core.page_place(pfn);
+        if core.rules().lru == LruKind::Generations {
+            let (age, workingset) = self.gen_eviction(core, pfn);
+            return Shadow { memcg: owner, node, age: age & AGE_MASK, workingset };
+        }
         let memcg = if core.rules().aging == Aging::Root { target } else { owner };
         let pages = u64::from(core.alloc.frames.pages(pfn));
         // The shadow holds the age before this eviction from 5.5 on, after it up to 5.4; one page
@@ -108,31 +112,25 @@ impl Lru {
     /// `workingset_refault`: `pfn` is back and `shadow` lay in its slot. It is flagged active if
     /// the distance says that it would have stayed with a longer list.
     pub fn refault<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, shadow: Shadow) {
+        if core.rules().lru == LruKind::Generations {
+            self.gen_refault(core, pfn, (shadow.memcg, shadow.node), shadow.age, shadow.workingset);
+            return;
+        }
         let owner = core.page_memcg(pfn);
         let (_, node) = core.page_place(pfn);
         let pages = u64::from(core.alloc.frames.pages(pfn));
+        let counters = COUNTERS[usize::from(LruList::of(core.alloc.frames.flags(pfn)).is_file())];
         let counted = if core.rules().aging == Aging::Root { owner } else { shadow.memcg };
-        count_workingset(
-            core,
-            counted,
-            node,
-            VmEvent::WorkingsetRefaultFile,
-            MemcgStat::WorkingsetRefaultFile,
-            pages,
-        );
+        count_workingset(core, counted, node, counters.refault, pages);
         let eviction = self.index(shadow.memcg, shadow.node);
         let distance = self.lruvecs[eviction].age.wrapping_sub(shadow.age) & AGE_MASK;
-        let active = if core.rules().aging == Aging::Root {
-            core.cgroups.reclaim_stat(shadow.memcg, shadow.node, MemcgStat::ActiveFile)
-        } else {
-            self.lruvecs[eviction].size(LruList::ActiveFile, ZoneKind::Movable)
-        };
+        let room = self.room_for_refault(core, pfn, shadow);
         let workingset = shadow.workingset;
         core.tell_page(pfn, |page| {
-            let reason = if distance > active { Reason::BeyondActive } else { Reason::WithinActive };
+            let reason = if distance > room { Reason::BeyondActive } else { Reason::WithinActive };
             TraceEvent::PageRefaulted { page, reason, distance, counted, workingset }
         });
-        if distance > active {
+        if distance > room {
             return;
         }
         core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
@@ -142,25 +140,34 @@ impl Lru {
             self.lruvecs[eviction].age += pages;
             self.note_activation(core, counted, node);
         }
-        count_workingset(
-            core,
-            counted,
-            node,
-            VmEvent::WorkingsetActivateFile,
-            MemcgStat::WorkingsetActivateFile,
-            pages,
-        );
+        count_workingset(core, counted, node, counters.activate, pages);
         if shadow.workingset {
             core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
-            count_workingset(
-                core,
-                counted,
-                node,
-                VmEvent::WorkingsetRestoreFile,
-                MemcgStat::WorkingsetRestoreFile,
-                pages,
-            );
+            self.note_refault(core, pfn);
+            count_workingset(core, counted, node, counters.restore, pages);
         }
+    }
+
+    /// Pages on the lists of which some could have gone instead of a page that is back.
+    fn room_for_refault<T: Trace>(&self, core: &Core<T>, pfn: Pfn, shadow: Shadow) -> u64 {
+        let of = |list: LruList| match core.rules().aging {
+            Aging::Root => core.cgroups.reclaim_stat(shadow.memcg, shadow.node, list.stat()),
+            Aging::PerCgroup => self.lruvec(shadow.memcg, shadow.node).size(list, ZoneKind::Movable),
+        };
+        let is_anon = !LruList::of(core.alloc.frames.flags(pfn)).is_file();
+        let mut room = of(LruList::ActiveFile);
+        if is_anon {
+            room += of(LruList::InactiveFile);
+        }
+        let payer = match core.rules().refault_swap {
+            RefaultSwap::OfPage => core.page_memcg(pfn),
+            RefaultSwap::OfEviction => shadow.memcg,
+        };
+        let counts_anon = core.rules().anon_start == AnonStart::Inactive;
+        if counts_anon && core.swap.free_for(&core.cgroups, payer) > 0 {
+            room += of(LruList::ActiveAnon) + if is_anon { 0 } else { of(LruList::InactiveAnon) };
+        }
+        room
     }
 
     /// `snapshot_refaults`: remembers how many refaulted pages were activated so far. Root aging
@@ -191,19 +198,41 @@ impl Lru {
 
     /// A refaulted page of `memcg` is about to be activated: the next snapshot looks at the cgroup.
     fn note_activation<T: Trace>(&mut self, core: &Core<T>, memcg: MemcgId, node: NodeId) {
-        let so_far = core.cgroups.local_stat(memcg, node, MemcgStat::WorkingsetActivateFile);
-        if self.lruvec(memcg, node).file_refaults() == so_far {
+        let so_far = [MemcgStat::WorkingsetActivateAnon, MemcgStat::WorkingsetActivateFile]
+            .map(|stat| core.cgroups.local_stat(memcg, node, stat));
+        if self.lruvec(memcg, node).refaults == so_far {
             self.activated.push((memcg, node));
         }
     }
 }
 
+/// What is counted of a refault, under `/proc/vmstat` and in the cgroup.
+#[derive(Clone, Copy)]
+struct Counters {
+    refault: (VmEvent, MemcgStat),
+    activate: (VmEvent, MemcgStat),
+    restore: (VmEvent, MemcgStat),
+}
+
+/// Those of anonymous pages, and of file pages.
+const COUNTERS: [Counters; 2] = [
+    Counters {
+        refault: (VmEvent::WorkingsetRefaultAnon, MemcgStat::WorkingsetRefaultAnon),
+        activate: (VmEvent::WorkingsetActivateAnon, MemcgStat::WorkingsetActivateAnon),
+        restore: (VmEvent::WorkingsetRestoreAnon, MemcgStat::WorkingsetRestoreAnon),
+    },
+    Counters {
+        refault: (VmEvent::WorkingsetRefaultFile, MemcgStat::WorkingsetRefaultFile),
+        activate: (VmEvent::WorkingsetActivateFile, MemcgStat::WorkingsetActivateFile),
+        restore: (VmEvent::WorkingsetRestoreFile, MemcgStat::WorkingsetRestoreFile),
+    },
+];
+
 fn count_workingset<T: Trace>(
     core: &mut Core<T>,
     memcg: MemcgId,
     node: NodeId,
-    event: VmEvent,
-    stat: MemcgStat,
+    (event, stat): (VmEvent, MemcgStat),
     pages: u64,
 ) {
     core.alloc.events.add(event, pages);

@@ -11,7 +11,7 @@
 
 use std_alloc::vec::Vec;
 
-use units::{CpuId, Nanos, NodeId, Pfn};
+use units::{Nanos, NodeId, Pfn};
 
 use crate::alloc::watermark::Mark;
 use crate::base::event::{Reason, Trace, TraceEvent};
@@ -45,15 +45,20 @@ fn dirtyable_pages<T: Trace>(core: &Core<T>, lru: &Lru, node: NodeId) -> u64 {
     free.saturating_sub(reserve) + file(LruList::InactiveFile) + file(LruList::ActiveFile)
 }
 
-/// Gives a page a buffer head, which is freed with the page.
-pub fn attach_buffer<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: Pfn, buffer: Object) {
-    if core.alloc.frames.flags(pfn).has(PageFlags::PRIVATE) {
-        core.free_object(cpu, buffer);
-        return;
+/// Gives each page of a folio a buffer head, which is freed with it. False, and nothing changes: it has buffers
+/// already, is of another size, or is charged to another cgroup.
+pub fn attach_buffers<T: Trace>(core: &mut Core<T>, pfn: Pfn, buffers: &[Object]) -> bool {
+    let frames = &core.alloc.frames;
+    let is_bare = !frames.flags(pfn).has(PageFlags::PRIVATE);
+    let fits = frames.pages(pfn) as usize == buffers.len();
+    if !is_bare || !fits || buffers.iter().any(|buffer| buffer.memcg != core.page_memcg(pfn)) {
+        return false;
     }
-    assert!(buffer.memcg == core.page_memcg(pfn), "a buffer head is charged with its page");
     core.alloc.frames.set_flags(pfn, PageFlags::PRIVATE);
-    core.alloc.frames.set_private(pfn, buffer.slab.0);
+    for (page, buffer) in (pfn.0..).zip(buffers) {
+        core.alloc.frames.set_private(Pfn(page), buffer.slab.0);
+    }
+    true
 }
 
 impl PageCache {

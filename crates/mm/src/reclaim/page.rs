@@ -1,7 +1,7 @@
 //! What becomes of the pages that a reclaim pass looks at (MECHANISMS 6.3, 6.6a, 6.8,
 //! MECHANISMS-6X 3.3 to 3.6).
 //!
-//! One step, [`Reclaim::shrink_chunk`], takes up to 32 pages off the tail of one list and decides
+//! One step, [`Reclaim::shrink_chunk`] of [`crate::reclaim::spend`], takes up to 32 pages off the tail of one list and decides
 //! for each: free it, keep it, or move it to the other list.
 //!
 //! ```text
@@ -29,16 +29,18 @@ use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
-use crate::lru::lists::{Lru, LruList};
+use crate::lru::lists::{Lru, LruList, MOST_ZONE_SKIPS};
+use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
-use crate::reclaim::pass::{LruvecScan, has_enough, may_deactivate};
-use crate::reclaim::run::{ChunkReport, Reclaimer, SWAP_CLUSTER_MAX, ScanControl, Taken};
+use crate::reclaim::pass::LruvecScan;
+use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{Refaults, SmallScans, SparedScan, Writepage};
+use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
+use crate::version::rules::{AnonStart, ReclaimCounts, Refaults, Writepage};
 
 /// What to do with one isolated page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     Free,
     Keep(Reason),
     Activate(Reason),
@@ -56,63 +58,6 @@ enum References {
 }
 
 impl Reclaim {
-    /// Spends the next chunk of a cgroup's quotas; none when they are spent or enough is freed.
-    pub fn shrink_chunk<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cache: &mut PageCache,
-        cpu: CpuId,
-        scan: &mut LruvecScan,
-        sc: &mut ScanControl,
-    ) -> Option<ChunkReport> {
-        loop {
-            while scan.next < LruList::EVICTABLE.len() {
-                let list = LruList::EVICTABLE[scan.next];
-                scan.next += 1;
-                let left = &mut scan.quota[list as usize];
-                let chunk = (*left).min(SWAP_CLUSTER_MAX);
-                *left -= chunk;
-                if chunk > 0 {
-                    // Up to 2.6.39 the last chunk of an inactive list is a whole one, too.
-                    let whole = core.rules().small_scans == SmallScans::Saved && !list.is_active();
-                    let chunk = if whole { SWAP_CLUSTER_MAX } else { chunk };
-                    return Some(self.shrink_list(core, lru, cache, cpu, list, chunk, scan, sc));
-                }
-            }
-            scan.next = 0;
-            if has_enough(core, scan, sc) || scan.quota.iter().all(|&left| left == 0) {
-                return None;
-            }
-        }
-    }
-
-    fn shrink_list<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cache: &mut PageCache,
-        cpu: CpuId,
-        list: LruList,
-        chunk: u64,
-        scan: &mut LruvecScan,
-        sc: &mut ScanControl,
-    ) -> ChunkReport {
-        if list.is_active() && may_deactivate(core, lru, scan, sc) {
-            return self.shrink_active(core, lru, cpu, list, chunk, scan, sc);
-        }
-        if list.is_active() {
-            sc.skipped_deactivate = true;
-            if core.rules().spared_scan == SparedScan::Dropped {
-                return ChunkReport::default();
-            }
-        }
-        let report = self.shrink_inactive(core, lru, cache, cpu, list.inactive(), chunk, scan, sc);
-        scan.reclaimed += u64::from(report.reclaimed);
-        sc.nr_reclaimed += u64::from(report.reclaimed);
-        report
-    }
-
     /// `isolate_lru_folios`: takes up to `chunk` pages off the tail into the scratch list, oldest
     /// first. Pages of zones above the wanted ones are passed over and put back.
     fn isolate<T: Trace>(
@@ -131,8 +76,11 @@ impl Reclaim {
         let (mut taken, mut skipped) = (0, 0);
         for (zone, pages) in ZoneKind::ALL.into_iter().zip(found) {
             if zone > highest_zoneidx {
-                skipped += pages;
-                core.alloc.events.add(pgskip(zone), pages);
+                let passed =
+                    if self.skipped.len() < MOST_ZONE_SKIPS { pages } else { self.passed_over(core, zone) };
+                skipped += passed;
+                taken += pages - passed;
+                core.alloc.events.add(pgskip(zone), passed);
             } else {
                 taken += pages;
             }
@@ -148,11 +96,18 @@ impl Reclaim {
         (pages(taken), pages(skipped))
     }
 
-    fn shrink_inactive<T: Trace>(
+    /// Pages of a zone that were just passed over: fewer than were found where [`ZoneSkips::Capped`] ended it.
+    fn passed_over<T: Trace>(&self, core: &Core<T>, zone: ZoneKind) -> u64 {
+        let of_zone = self.skipped.iter().filter(|&&pfn| core.page_place(pfn).0 == zone);
+        of_zone.map(|&pfn| u64::from(core.alloc.frames.pages(pfn))).sum()
+    }
+
+    pub(super) fn shrink_inactive<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
+        anon: &mut AnonMaps,
         cpu: CpuId,
         list: LruList,
         chunk: u64,
@@ -166,11 +121,21 @@ impl Reclaim {
         count_scanned(core, memcg, node, sc, list, scanned);
         let mut report = ChunkReport { scanned, ..ChunkReport::default() };
         report.taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
-        let mut activated = 0;
         let mut isolated = core::mem::take(&mut self.isolated);
-        for &pfn in &isolated {
-            let (pages, flags) = (core.alloc.frames.pages(pfn), core.alloc.frames.flags(pfn));
-            match self.decide(core, pfn, sc, &mut report) {
+        let mut next = 0;
+        while let Some(&pfn) = isolated.get(next) {
+            next += 1;
+            let flags = core.alloc.frames.flags(pfn);
+            let verdict = self.decide(core, cache, anon, cpu, pfn, sc, &mut report);
+            isolated.append(&mut self.split);
+            let pages = core.alloc.frames.pages(pfn);
+            match verdict {
+                Verdict::Free if core.alloc.frames.is_anon(pfn) => {
+                    report.reclaimed += pages;
+                    report.swap.cached += pages;
+                    tell_swapped_out(core, pfn, sc);
+                    evict_anon(core, lru, cache, cpu, pfn, sc.target);
+                }
                 Verdict::Free => {
                     report.reclaimed += pages;
                     tell_reclaimed(core, pfn, flags, sc);
@@ -181,7 +146,8 @@ impl Reclaim {
                     tell_rotated(core, pfn, reason, sc);
                 }
                 Verdict::Activate(reason) => {
-                    activated += pages;
+                    settle_active(core, cache, cpu, pfn);
+                    report.activated += pages;
                     core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
                     lru.insert(core, pfn);
                     let scan = Some(sc.scan_for());
@@ -193,8 +159,8 @@ impl Reclaim {
         self.isolated = isolated;
         sc.note_writeback(&report);
         self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
-        core.alloc.events.add(VmEvent::PgActivate, u64::from(activated));
-        core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(activated));
+        core.alloc.events.add(VmEvent::PgActivate, u64::from(report.activated));
+        core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(report.activated));
         core.tell(|_| TraceEvent::VmscanLruShrinkInactive {
             nid: node,
             memcg: memcg.0,
@@ -210,6 +176,9 @@ impl Reclaim {
     fn decide<T: Trace>(
         &mut self,
         core: &mut Core<T>,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
         pfn: Pfn,
         sc: &ScanControl,
         report: &mut ChunkReport,
@@ -224,6 +193,7 @@ impl Reclaim {
             .set(PageFlags::MAPPED)
             .set(PageFlags::SWAP_BACKED)
             .set(PageFlags::JOURNAL)
+            .set(PageFlags::SWAP_CACHE)
             .set(PageFlags::UNEVICTABLE);
         if !flags.has_any(special) {
             // Referenced once through read(): no reason to keep a clean file page.
@@ -234,7 +204,8 @@ impl Reclaim {
             return Verdict::Keep(if is_locked { Reason::Locked } else { Reason::Activating });
         }
         let (dirty, writeback) = (flags.has(PageFlags::DIRTY), flags.has(PageFlags::WRITEBACK));
-        if dirty || writeback {
+        // Reclaim writes anonymous pages itself, and does not stall for them.
+        if (dirty || writeback) && !core.alloc.frames.is_anon(pfn) {
             report.dirty += pages;
             if !writeback {
                 report.unqueued_dirty += pages;
@@ -252,8 +223,14 @@ impl Reclaim {
         match references(core, pfn, flags) {
             References::Activate => return Verdict::Activate(Reason::MappedTwice),
             References::Keep => return Verdict::Keep(Reason::Mapped),
-            _ if flags.has(PageFlags::SWAP_BACKED) => return Verdict::Activate(Reason::Anonymous),
-            references if dirty => return self.decide_dirty(core, pfn, flags, references, sc),
+            _ if core.alloc.frames.is_anon(pfn) => {
+                return self.decide_anon(core, cache, anon, cpu, pfn, sc, report);
+            }
+            references if dirty => {
+                let verdict = self.decide_dirty(core, pfn, flags, references, sc);
+                report.pageout += if verdict == Verdict::Keep(Reason::WriteStarted) { pages } else { 0 };
+                return verdict;
+            }
             // The filesystem cannot drop the buffers of a page that a transaction holds (MECHANISMS-6X 8.2).
             _ if flags.has(PageFlags::JOURNAL) => return Verdict::Activate(Reason::Journal),
             References::Reclaim | References::ReclaimClean => {}
@@ -287,7 +264,8 @@ impl Reclaim {
             core.alloc.events.add(VmEvent::NrVmscanWrite, pages);
             return Verdict::Keep(Reason::WriteStarted);
         }
-        let kswapd_writes = sc.reclaimer == Reclaimer::Kswapd
+        let kswapd_writes = core.rules().writepage != Writepage::Unasked
+            && sc.reclaimer == Reclaimer::Kswapd
             && flags.has(PageFlags::RECLAIM)
             && self.nodes[node.index()].dirty;
         if !kswapd_writes {
@@ -329,25 +307,27 @@ impl Reclaim {
         Verdict::Activate(Reason::Writeback)
     }
 
-    fn shrink_active<T: Trace>(
+    pub(super) fn shrink_active<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
         cpu: CpuId,
         list: LruList,
         chunk: u64,
-        scan: &LruvecScan,
+        memcg: MemcgId,
+        node: NodeId,
         sc: &ScanControl,
     ) -> ChunkReport {
         lru.drain(core, cpu);
-        let (memcg, node) = (scan.memcg, scan.node);
         let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc);
         let scanned = taken + skipped;
-        let mut deactivated = 0;
+        let (mut deactivated, mut referenced) = (0, 0);
         let mut isolated = core::mem::take(&mut self.isolated);
         for &pfn in &isolated {
+            let pages = core.alloc.frames.pages(pfn);
+            referenced += if core.alloc.frames.flags(pfn).has(PageFlags::YOUNG) { pages } else { 0 };
             core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
-            deactivated += core.alloc.frames.pages(pfn);
+            deactivated += pages;
             core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
             core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
             lru.insert(core, pfn);
@@ -371,7 +351,8 @@ impl Reclaim {
             scan: sc.scan_for(),
             file: list.is_file(),
         });
-        ChunkReport { scanned, deactivated, ..ChunkReport::default() }
+        let taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
+        ChunkReport { scanned, deactivated, referenced, taken, ..ChunkReport::default() }
     }
 
     fn count_stolen<T: Trace>(
@@ -388,7 +369,7 @@ impl Reclaim {
             Reclaimer::Kswapd => (VmEvent::PgStealKswapd, MemcgStat::PgStealKswapd),
             Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgStealDirect, MemcgStat::PgStealDirect),
         };
-        if sc.is_global() {
+        if sc.is_global() || core.rules().reclaim_counts == ReclaimCounts::All {
             core.alloc.events.add(event, pages);
         }
         let kind = if list.is_file() { VmEvent::PgStealFile } else { VmEvent::PgStealAnon };
@@ -405,7 +386,7 @@ fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> Refer
     if !young {
         return if referenced { References::ReclaimClean } else { References::Reclaim };
     }
-    if flags.has(PageFlags::SWAP_BACKED) {
+    if flags.has(PageFlags::SWAP_BACKED) && core.rules().anon_start == AnonStart::Active {
         return References::Activate;
     }
     core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
@@ -461,7 +442,7 @@ fn count_scanned<T: Trace>(
         Reclaimer::Kswapd => (VmEvent::PgScanKswapd, MemcgStat::PgScanKswapd),
         Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgScanDirect, MemcgStat::PgScanDirect),
     };
-    if sc.is_global() {
+    if sc.is_global() || core.rules().reclaim_counts == ReclaimCounts::All {
         core.alloc.events.add(event, pages);
     }
     let kind = if list.is_file() { VmEvent::PgScanFile } else { VmEvent::PgScanAnon };

@@ -6,13 +6,13 @@
 //! *quotas* from the list sizes, size >> priority, and spends them in chunks of 32 pages.
 //!
 //! Whether active pages may be deactivated is decided once per pass at the target with
-//! `root-aging`, for each cgroup by itself without. [`FileBalance`] says when lists are opened,
-//! [`ScanStop`] when a cgroup is left before its quotas are spent, [`SmallScans`] what quotas below a chunk
+//! `root-aging`, for each cgroup by itself without. [`FileBalance`](crate::version::rules::FileBalance) says when lists are opened,
+//! [`ScanStop`](crate::version::rules::ScanStop) when a cgroup is left before its quotas are spent, [`SmallScans`] what quotas below a chunk
 //! come to.
 //!
-//! Left out: swap (so anonymous quotas are always 0; the balance of anon and file is not
-//! computed), the multi-gen LRU, lists by zone (up to 4.7; here by node, which is the same on a node of
-//! one zone). Next: [`crate::reclaim::page`] spends the quotas.
+//! Left out: the multi-gen LRU, lists by zone (up to 4.7; here by node, which is the same on a node of
+//! one zone). Neighbours: [`crate::reclaim::scan_balance`] for anonymous against file pages,
+//! [`crate::reclaim::spend`] spends the quotas.
 
 use units::{NodeId, Order};
 
@@ -27,8 +27,9 @@ use crate::cgroup::walk::{Walk, WalkKind};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::reclaim::run::{DEF_PRIORITY, Met, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
+use crate::reclaim::scan_balance::{inactive_is_low, is_anon_low, look_at_target, scan_balance};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{Aging, Compaction, FileBalance, MemcgWalk, ProtectedScan, ScanStop, SmallScans};
+use crate::version::rules::{Aging, Compaction, MemcgWalk, ProtectedScan, SmallScans};
 
 /// Quotas of one cgroup in one pass, and how far they are spent (`shrink_lruvec`).
 #[derive(Debug, Clone, Copy)]
@@ -37,10 +38,21 @@ pub struct LruvecScan {
     pub(super) node: NodeId,
     /// Pages left to look at, by [`LruList::EVICTABLE`].
     pub(super) quota: [u64; 4],
+    /// The same when the visit began.
+    pub(super) due: [u64; 4],
     pub(super) reclaimed: u64,
     pub(super) finish_quota: bool,
     /// Next list of the current round.
     pub(super) next: usize,
+    /// Its anonymous pages were looked at once more, for their balance.
+    pub(super) aged: bool,
+}
+
+impl LruvecScan {
+    /// Pages of `list`, one of [`LruList::EVICTABLE`], that are still to be looked at.
+    pub fn left(&self, list: LruList) -> u64 {
+        self.quota[list as usize]
+    }
 }
 
 impl Reclaim {
@@ -63,6 +75,7 @@ impl Reclaim {
             sc.may_deactivate_file = sc.force_deactivate
                 || refaults != snapshot
                 || inactive_is_low(core.rules().file_balance, inactive, active);
+            sc.at_target = look_at_target(core, lru, node, sc);
         }
         Walk::new(sc.target, node, walk_kind(core, sc))
     }
@@ -94,7 +107,7 @@ impl Reclaim {
     pub fn begin_lruvec<T: Trace>(
         &mut self,
         core: &mut Core<T>,
-        lru: &Lru,
+        lru: &mut Lru,
         memcg: MemcgId,
         node: NodeId,
         sc: &mut ScanControl,
@@ -120,17 +133,20 @@ impl Reclaim {
             Protection::None => {}
         }
         let protection = protection_from_scan(core, memcg, sc);
+        let balance = scan_balance(core, lru, memcg, node, sc);
+        let online = core.cgroups[memcg].online;
         let mut quota = [0; 4];
-        for list in [LruList::InactiveFile, LruList::ActiveFile] {
+        for list in LruList::EVICTABLE {
             let size = lru.lruvec(memcg, node).size(list, sc.reclaim_idx);
-            let scan = quota_of(core, memcg, size, protection, sc.priority);
+            let due = quota_of(core, memcg, size, protection, sc.priority);
+            let scan = balance.scan(list.is_file(), due, online);
             quota[list as usize] = match core.rules().small_scans {
                 SmallScans::Saved => save_up(self.saved_scan(list, memcg, node), scan),
                 SmallScans::Made => scan,
             };
         }
         let finish_quota = sc.reclaimer == Reclaimer::Direct && sc.priority == DEF_PRIORITY;
-        Some(LruvecScan { memcg, node, quota, reclaimed: 0, finish_quota, next: 0 })
+        Some(LruvecScan { memcg, node, quota, due: quota, reclaimed: 0, finish_quota, next: 0, aged: false })
     }
 }
 
@@ -171,35 +187,31 @@ fn quota_of<T: Trace>(core: &Core<T>, memcg: MemcgId, size: u64, protection: u64
     if quota == 0 && !group.online { size.min(SWAP_CLUSTER_MAX) } else { quota }
 }
 
-/// Whether the active file list of this cgroup may be opened in this pass.
+/// Whether an active list of this cgroup may be opened in this pass.
 pub(super) fn may_deactivate<T: Trace>(
     core: &Core<T>,
     lru: &Lru,
+    list: LruList,
     scan: &LruvecScan,
     sc: &ScanControl,
 ) -> bool {
-    if core.rules().aging == Aging::Root || sc.force_deactivate {
-        return sc.may_deactivate_file || sc.force_deactivate;
+    if sc.force_deactivate {
+        return true;
+    }
+    if core.rules().aging == Aging::Root {
+        return if list.is_file() { sc.may_deactivate_file } else { sc.at_target.may_deactivate_anon };
     }
     let lruvec = lru.lruvec(scan.memcg, scan.node);
-    let active = lruvec.size(LruList::ActiveFile, sc.reclaim_idx);
+    let active = lruvec.size(list, sc.reclaim_idx);
+    let inactive = lruvec.size(list.inactive(), sc.reclaim_idx);
+    if !list.is_file() {
+        return is_anon_low(inactive, active);
+    }
     let refaults = core.cgroups.local_stat(scan.memcg, scan.node, MemcgStat::WorkingsetActivateFile);
     if refaults != lruvec.file_refaults() {
         return active > 0;
     }
-    inactive_is_low(core.rules().file_balance, lruvec.size(LruList::InactiveFile, sc.reclaim_idx), active)
-}
-
-/// Whether a pass over the lists of a cgroup is over before its quotas are spent (MECHANISMS 6.6). Without
-/// swap only file lists have quotas, and bringing them back into proportion ends the pass.
-pub(super) fn has_enough<T: Trace>(core: &Core<T>, scan: &LruvecScan, sc: &ScanControl) -> bool {
-    match core.rules().scan_stop {
-        ScanStop::AfterChunk => {
-            let goes_on = sc.reclaimer == Reclaimer::Kswapd || sc.priority == DEF_PRIORITY;
-            sc.nr_reclaimed > SWAP_CLUSTER_MAX && !goes_on
-        }
-        ScanStop::InProportion => scan.reclaimed >= sc.nr_to_reclaim && !scan.finish_quota,
-    }
+    inactive_is_low(core.rules().file_balance, inactive, active)
 }
 
 fn walk_kind<T: Trace>(core: &Core<T>, sc: &ScanControl) -> WalkKind {
@@ -233,64 +245,9 @@ pub fn should_continue<T: Trace>(
             let flags = AllocFlags::WMARK_MIN;
             suitable(&core.alloc, id, sc.order, flags, sc.reclaim_idx) != Suitability::Skip
         });
-    let inactive = lru.node_pages(LruList::InactiveFile, node);
-    !served && inactive > compact_gap(sc.order)
-}
-
-/// Whether so many inactive pages are too few for so many active ones, which are scanned then (MECHANISMS
-/// 6.4). By memory size the ratio is 1 below 1 GiB and grows with the square root of the size.
-fn inactive_is_low(balance: FileBalance, inactive: u64, active: u64) -> bool {
-    const PAGES_PER_GIB: u64 = 1 << 18;
-    match balance {
-        FileBalance::Always => true,
-        FileBalance::MoreThanInactive => active > inactive,
-        FileBalance::ByMemorySize => {
-            let gib = (inactive + active) / PAGES_PER_GIB;
-            let ratio = if gib == 0 { 1 } else { (10 * gib).isqrt() };
-            inactive * ratio < active
-        }
+    let mut inactive = lru.node_pages(LruList::InactiveFile, node);
+    if core.swap.free_pages() > 0 {
+        inactive += lru.node_pages(LruList::InactiveAnon, node);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn low_by_size(inactive: u64, active: u64) -> bool {
-        inactive_is_low(FileBalance::ByMemorySize, inactive, active)
-    }
-
-    #[test]
-    fn the_inactive_list_may_shrink_as_memory_grows() {
-        let gib = |n: u64| n << 18;
-        assert!(low_by_size(99, 100));
-        assert!(!low_by_size(100, 100));
-        // 10 GiB: ratio 10. A tenth of the active list is enough.
-        assert!(low_by_size(gib(1) - 1, gib(10)));
-        assert!(!low_by_size(gib(1), gib(10)));
-    }
-
-    #[test]
-    fn up_to_4_6_memory_of_any_size_wants_as_many_inactive_pages_as_active_ones() {
-        for size in [1, 1 << 18, 1 << 22] {
-            assert!(!inactive_is_low(FileBalance::MoreThanInactive, size, size));
-            assert!(inactive_is_low(FileBalance::MoreThanInactive, size, size + 1));
-            assert!(inactive_is_low(FileBalance::Always, size, 0), "up to 2.6.30 nothing was compared");
-        }
-    }
-
-    #[test]
-    fn the_ratio_of_the_lists_is_the_root_of_ten_times_their_gigabytes() {
-        // The least inactive pages that are enough, of all pages in GiB: active / ratio.
-        for (gib, ratio) in [(1_u64, 3), (2, 4), (3, 5), (9, 9), (10, 10), (100, 31), (1024, 101)] {
-            let total = gib << 18;
-            let enough = total.div_ceil(ratio + 1);
-            assert!(!low_by_size(enough, total - enough), "{total} pages");
-            assert!(low_by_size(enough - 1, total - (enough - 1)), "{total} pages");
-        }
-        // One page less than 1 GiB: as many inactive as active ones.
-        assert!(low_by_size((1 << 17) - 1, 1 << 17));
-        assert!(!low_by_size(1 << 17, 1 << 17), "a page more: a third is enough");
-        assert!(!low_by_size(0, 0));
-    }
+    !served && inactive > compact_gap(core.rules().compact_gap, sc.order)
 }

@@ -1,6 +1,6 @@
 //! A run of reclaim: who runs it, for what, and what it has met so far (`struct scan_control`).
 //!
-//! Left out: swap. Neighbours: [`crate::reclaim::pass`] for how much is looked at,
+//! Neighbours: [`crate::reclaim::pass`] for how much is looked at,
 //! [`crate::reclaim::page`] for what becomes of it.
 
 use units::Order;
@@ -49,6 +49,8 @@ pub struct ScanControl {
     pub may_writepage: bool,
     /// The filesystem may be entered: `__GFP_FS` of whoever reclaims.
     pub may_fs: bool,
+    /// I/O may be started: `__GFP_IO` of whoever reclaims.
+    pub may_io: bool,
     /// Slab may be shrunk.
     pub may_shrinkslab: bool,
     /// Deactivate whatever the lists' balance says: the last resort of a run without success.
@@ -73,8 +75,32 @@ pub struct ScanControl {
     pub reclaimed_slab: u64,
     /// File pages may be deactivated: decided at the target for the current pass.
     pub may_deactivate_file: bool,
+    /// What else was decided there, if there is a swap area.
+    pub at_target: AtTarget,
+    /// Anonymous pages may be swapped out: not while kswapd works a watermark boost off.
+    pub may_swap: bool,
+    /// What the run was asked for instead of `vm.swappiness`.
+    pub swappiness: Option<u64>,
+    /// Anonymous pages are weighed against those of files however many inactive ones of these there are.
+    pub no_cache_trim: bool,
+    /// A pass that freed nothing left anonymous pages alone for all the file pages.
+    pub cache_trim_failed: bool,
     /// What the current pass met on the inactive lists.
     pub met: Met,
+}
+
+/// What a pass found out at its target about anonymous and file pages, where lists are balanced there
+/// (`prepare_scan_control`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AtTarget {
+    /// Active anonymous pages may be deactivated.
+    pub may_deactivate_anon: bool,
+    /// There are plenty of inactive file pages, and few active ones (`cache_trim_mode`).
+    pub cache_trim: bool,
+    /// There are hardly any file pages (`file_is_tiny`).
+    pub file_is_tiny: bool,
+    /// What reclaim has cost there, of anonymous and of file pages.
+    pub cost: [u64; 2],
 }
 
 /// A part of the lists that a reclaimer may take from.
@@ -124,6 +150,7 @@ impl ScanControl {
             reclaim_idx,
             may_writepage: true,
             may_fs: true,
+            may_io: true,
             may_shrinkslab: true,
             force_deactivate: false,
             skipped_deactivate: false,
@@ -136,6 +163,11 @@ impl ScanControl {
             slab_scanned: 0,
             reclaimed_slab: 0,
             may_deactivate_file: false,
+            at_target: AtTarget::default(),
+            may_swap: true,
+            swappiness: None,
+            no_cache_trim: false,
+            cache_trim_failed: false,
             met: Met::default(),
         }
     }
@@ -195,7 +227,7 @@ pub struct ChunkReport {
     pub reclaimed: u32,
     /// Pages moved from the active to the inactive list.
     pub deactivated: u32,
-    /// Pages taken off an inactive list, and of which kind.
+    /// Pages taken off the list, and of which kind.
     pub taken: Taken,
     /// Dirty pages met, and pages under writeback.
     pub dirty: u32,
@@ -207,13 +239,38 @@ pub struct ChunkReport {
     pub writeback: u32,
     /// Pages under writeback that came round again already marked for reclaim.
     pub immediate: u32,
+    /// Pages whose write-out was started (`nr_pageout`).
+    pub pageout: u32,
+    /// Pages of an inactive list that became active.
+    pub activated: u32,
+    /// Pages of an active list that were accessed since they were last looked at.
+    pub referenced: u32,
+    /// What swapping pages out took.
+    pub swap: SwapWork,
 }
 
-/// Pages taken off an inactive list.
+/// Pages taken off a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taken {
     /// All.
     pub pages: u32,
     /// Of files.
     pub file: u32,
+}
+
+/// What swapping pages out took, for CPU time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SwapWork {
+    /// Slots that were taken.
+    pub slots: u32,
+    /// Slots that were fetched for the CPU.
+    pub fetched: u32,
+    /// Pages taken out of page tables.
+    pub unmapped: u32,
+    /// Pages that came into the swap cache or left it.
+    pub cached: u32,
+    /// Pages that were compressed.
+    pub compressed: u32,
+    /// Pages that were tested for one repeated word.
+    pub tested: u32,
 }

@@ -247,6 +247,78 @@ features! {
     BoostWithoutFloor = "boost-without-floor",
         "kswapd goes beyond priority 10 for a watermark boost: a what-if, in no kernel",
         "never merged", BoostEffort: UpToPriority10 => Any;
+    /// [`Ext4Folios::Large`]
+    LargeFolioExt4 = "large-folio-ext4",
+        "ext4 has large folios, too, where readahead and buffered writes make them on XFS",
+        "6.16", Ext4Folios: Single => Large;
+    /// [`ReadaheadOrder::OfFile`]
+    ReadaheadOrderKept = "readahead-order-kept",
+        "readahead raises the folio order by window, from single pages, and aligns the ends of windows",
+        "6.17", ReadaheadOrder: OfMarker => OfFile;
+    /// [`CompactGap::Chunk`]
+    SmallCompactGap = "small-compact-gap",
+        "compaction needs 32 free pages above the mark, not twice the block",
+        "7.2", CompactGap: TwiceBlock => Chunk;
+    /// [`FirstCompaction::Never`]
+    CompactBeforeReclaimLoop = "compact-before-reclaim-loop",
+        "a costly request that compacts in vain reclaims at least once, also if it wants no retries",
+        "7.0", FirstCompaction: NotRun => Never;
+    /// [`ChargeStock::SevenGroups`]
+    MemcgMultiStock = "memcg-multi-stock",
+        "each CPU keeps charged pages in stock for seven cgroups, not one",
+        "6.16", ChargeStock: OneGroup => SevenGroups;
+    /// [`RemovedGroup::HandsOver`]
+    ReparentLru = "reparent-lru",
+        "removing a cgroup hands its pages to the parent",
+        "7.1", RemovedGroup: Keeps => HandsOver;
+    /// [`ReclaimCounts::All`]
+    LimitReclaimInVmstat = "limit-reclaim-in-vmstat",
+        "/proc/vmstat counts pages scanned and freed for cgroup limits, too",
+        "7.1", ReclaimCounts: Global => All;
+    /// [`BoostFailure::Forgiven`]
+    BoostFailureForgiven = "boost-failure-forgiven",
+        "a run of kswapd for a boost that freed nothing does not count towards giving up",
+        "7.0", BoostFailure: Counts => Forgiven;
+    /// [`KswapdHope::Balanced`]
+    KswapdHopeNeedsBalance = "kswapd-hope-needs-balance",
+        "progress revives a kswapd that gave up only once the node is balanced",
+        "7.0", KswapdHope: AnyProgress => Balanced;
+    /// [`ZoneSkips::Capped`]
+    IsolateSkipCap = "isolate-skip-cap",
+        "at most 32768 folios of too high zones are passed over in one step",
+        "6.13", ZoneSkips: Unlimited => Capped;
+    /// [`Writepage::Unasked`]
+    NoFileWritebackInReclaim = "no-file-writeback-in-reclaim",
+        "reclaim never writes file pages, whatever the filesystem",
+        "6.17", Writepage: Never => Unasked;
+    /// [`DefaultReadahead::Rotational`]
+    ReadaheadRotational = "readahead-rotational",
+        "default readahead of rotating disks is twice the largest request (8 MiB), not 128 KiB",
+        "6.17", DefaultReadahead: Fixed => Rotational;
+    /// [`LruCost::Io`]
+    CostModel = "cost-model",
+        "anonymous and file pages are weighed by the I/O that reclaim of them causes, not by rotations",
+        "5.8", LruCost: Rotations => Io;
+    /// [`LruCost::IoAndRotations`]
+    RotationCost = "rotation-cost",
+        "pages that were scanned in vain count as a cost of their kind, too",
+        "6.2", LruCost: Io => IoAndRotations;
+    /// [`SwappinessRange::UpTo200`]
+    SwappinessMax = "swappiness-max",
+        "vm.swappiness goes up to 200, which spares files",
+        "5.8", SwappinessRange: UpTo100 => UpTo200;
+    /// [`QuotaRest::Dropped`]
+    NoSwapFlood = "no-swap-flood",
+        "a reclaimer that has met its target leaves the rest of its quotas alone",
+        "6.1", QuotaRest: Spent => Dropped;
+    /// [`ProactiveReclaim::Whole`]
+    MemoryReclaim = "memory-reclaim",
+        "the cgroup file memory.reclaim",
+        "5.19", ProactiveReclaim: None => Whole;
+    /// [`ProactiveReclaim::Quarters`]
+    MemoryReclaimSwappiness = "memory-reclaim-swappiness",
+        "memory.reclaim takes swappiness= and frees a quarter of what is asked at a time",
+        "6.11", ProactiveReclaim: Whole => Quarters;
 }
 
 impl Feature {

@@ -162,6 +162,37 @@ const RULES_2632: Rules = Rules {
     super_block_batch: SuperBlockBatch::Of1024,
     boost_effort: BoostEffort::UpToPriority10,
     cgroups: Cgroups::Off,
+    sync_swap: SyncSwap::ThroughCache,
+    swap_readahead: SwapReadahead::Cluster,
+    slot_cache: SlotCache::Off,
+    swap_clusters: SwapClusters::Scan,
+    zero_pages: ZeroPages::Written,
+    huge_swap: HugeSwap::Split,
+    swap_shadows: SwapShadows::Kept,
+    lazy_free: LazyFree::Unknown,
+    cold_advice: ColdAdvice::Unknown,
+    zspage_chain: ZspageChain::UpToFour,
+    ext4_folios: Ext4Folios::Single,
+    readahead_order: ReadaheadOrder::OfMarker,
+    compact_gap: CompactGap::TwiceBlock,
+    charge_stock: ChargeStock::OneGroup,
+    removed_group: RemovedGroup::Keeps,
+    reclaim_counts: ReclaimCounts::Global,
+    boost_failure: BoostFailure::Counts,
+    kswapd_hope: KswapdHope::AnyProgress,
+    zone_skips: ZoneSkips::Unlimited,
+    default_readahead: DefaultReadahead::Fixed,
+    lru_cost: LruCost::Rotations,
+    swappiness_range: SwappinessRange::UpTo100,
+    quota_rest: QuotaRest::Spent,
+    trim_failure: TrimFailure::GivesUp,
+    refault_swap: RefaultSwap::OfPage,
+    proactive_reclaim: ProactiveReclaim::None,
+    lru: LruKind::TwoLists,
+    gen_form: GenForm::NotBuilt,
+    gen_walk: GenWalk::Tree,
+    gen_access: GenAccess::Reads,
+    gen_quota: GenQuota::EachRound,
 };
 
 const RULES_419: Rules = RULES_2632.edited(&[
@@ -194,6 +225,11 @@ const RULES_419: Rules = RULES_2632.edited(&[
     Rule::Compaction(Compaction::On),
     Rule::HugePages(HugePages::On),
     Rule::Cgroups(Cgroups::V2),
+    Rule::SyncSwap(SyncSwap::Bypassed),
+    Rule::SwapReadahead(SwapReadahead::Mapping),
+    Rule::SlotCache(SlotCache::PerCpu),
+    Rule::HugeSwap(HugeSwap::Whole),
+    Rule::LazyFree(LazyFree::Heeded),
 ]);
 
 const RULES_53: Rules = RULES_419.edited(&[
@@ -207,6 +243,7 @@ const RULES_54: Rules = RULES_53.edited(&[
     Rule::ProtectedScan(ProtectedScan::Scaled),
     Rule::CompactRetry(CompactRetry::Harder),
     Rule::FirstCompaction(FirstCompaction::NotRun),
+    Rule::ColdAdvice(ColdAdvice::Heeded),
 ]);
 
 const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root), Rule::MemcgWalk(MemcgWalk::Full)]);
@@ -225,6 +262,8 @@ const RULES_510: Rules = RULES_57.edited(&[
     Rule::InodeReclaim(InodeReclaim::PassesBy),
     Rule::InodeCluster(InodeCluster::Pinned),
     Rule::ObjectCharge(ObjectCharge::ByObject),
+    Rule::LruCost(LruCost::Io),
+    Rule::SwappinessRange(SwappinessRange::UpTo200),
 ]);
 
 const RULES_61: Rules = RULES_510.edited(&[
@@ -237,6 +276,9 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::Throttle(Throttle::ReclaimThrottle),
     Rule::InodeLru(InodeLru::WithoutPages),
     Rule::OomReaper(OomReaper::TakesLocked),
+    Rule::QuotaRest(QuotaRest::Dropped),
+    Rule::ProactiveReclaim(ProactiveReclaim::Whole),
+    Rule::GenForm(GenForm::First),
 ]);
 
 const RULES_612: Rules = RULES_61.edited(&[
@@ -251,11 +293,38 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::SlabCredit(SlabCredit::GlobalOnly),
     Rule::PassMeasure(PassMeasure::ScannedOrFreed),
     Rule::Scheduler(Scheduler::Eevdf),
+    Rule::SwapClusters(SwapClusters::Lists),
+    Rule::ZeroPages(ZeroPages::Bitmap),
+    Rule::SwapShadows(SwapShadows::Shrunk),
+    Rule::LruCost(LruCost::IoAndRotations),
+    Rule::TrimFailure(TrimFailure::TriesAnon),
+    Rule::RefaultSwap(RefaultSwap::OfEviction),
+    Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
+    Rule::GenForm(GenForm::Settled),
+    Rule::GenWalk(GenWalk::Bins),
+    Rule::ZspageChain(ZspageChain::UpToEight),
 ]);
 
 /// As far as slab, inodes, dirty pages and writeback go. Of what 7.2 does there otherwise than 6.12, the floor
 /// of a device's share of the dirty threshold is left out, as shares are (MECHANISMS-510-72 8).
-const RULES_72: Rules = RULES_612.edited(&[Rule::FreeObjects(FreeObjects::Sheaves)]);
+const RULES_72: Rules = RULES_612.edited(&[
+    Rule::FreeObjects(FreeObjects::Sheaves),
+    Rule::SlotCache(SlotCache::Off),
+    Rule::Ext4Folios(Ext4Folios::Large),
+    Rule::ReadaheadOrder(ReadaheadOrder::OfFile),
+    Rule::CompactGap(CompactGap::Chunk),
+    Rule::FirstCompaction(FirstCompaction::Never),
+    Rule::ChargeStock(ChargeStock::SevenGroups),
+    Rule::RemovedGroup(RemovedGroup::HandsOver),
+    Rule::ReclaimCounts(ReclaimCounts::All),
+    Rule::BoostFailure(BoostFailure::Forgiven),
+    Rule::KswapdHope(KswapdHope::Balanced),
+    Rule::ZoneSkips(ZoneSkips::Capped),
+    Rule::DefaultReadahead(DefaultReadahead::Rotational),
+    Rule::Writepage(Writepage::Unasked),
+    Rule::GenAccess(GenAccess::Accesses),
+    Rule::GenQuota(GenQuota::Once),
+]);
 
 const TUNING_612: Tuning = Tuning {
     lru_batch: 31,

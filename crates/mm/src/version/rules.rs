@@ -10,6 +10,7 @@ pub use crate::version::decisions::cgroups::*;
 pub use crate::version::decisions::files::*;
 pub use crate::version::decisions::reclaim::*;
 pub use crate::version::decisions::slab::*;
+pub use crate::version::decisions::swap::*;
 
 macro_rules! rules {
     ($($field:ident: $name:ident,)*) => {
@@ -148,6 +149,37 @@ rules! {
     super_block_batch: SuperBlockBatch,
     boost_effort: BoostEffort,
     cgroups: Cgroups,
+    sync_swap: SyncSwap,
+    swap_readahead: SwapReadahead,
+    slot_cache: SlotCache,
+    swap_clusters: SwapClusters,
+    zero_pages: ZeroPages,
+    huge_swap: HugeSwap,
+    swap_shadows: SwapShadows,
+    lazy_free: LazyFree,
+    cold_advice: ColdAdvice,
+    zspage_chain: ZspageChain,
+    ext4_folios: Ext4Folios,
+    readahead_order: ReadaheadOrder,
+    compact_gap: CompactGap,
+    charge_stock: ChargeStock,
+    removed_group: RemovedGroup,
+    reclaim_counts: ReclaimCounts,
+    boost_failure: BoostFailure,
+    kswapd_hope: KswapdHope,
+    zone_skips: ZoneSkips,
+    default_readahead: DefaultReadahead,
+    lru_cost: LruCost,
+    swappiness_range: SwappinessRange,
+    quota_rest: QuotaRest,
+    trim_failure: TrimFailure,
+    refault_swap: RefaultSwap,
+    proactive_reclaim: ProactiveReclaim,
+    lru: LruKind,
+    gen_form: GenForm,
+    gen_walk: GenWalk,
+    gen_access: GenAccess,
+    gen_quota: GenQuota,
 }
 
 #[cfg(test)]

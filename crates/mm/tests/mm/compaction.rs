@@ -423,7 +423,7 @@ impl World {
     }
 
     /// Which page of which mapping is in memory, as a folio of which order, with which flags.
-    fn contents(&self) -> Vec<(bool, u32, u32, u8, u16)> {
+    fn contents(&self) -> Vec<(bool, u32, u32, u8, u32)> {
         let frames = &self.mem.core.alloc.frames;
         let page = |file, id, (index, pfn): (u32, Pfn)| {
             let flags = frames.flags(pfn).clear(PageFlags::ACTIVATING);

@@ -398,7 +398,7 @@ fn a_chunk_reports_what_it_cost() {
     let mut chunk = |world: &mut World| {
         let report = world.mem.shrink_chunk(CPU, &mut scan, &mut sc)?;
         let ChunkReport { scanned, reclaimed, deactivated, taken, .. } = report;
-        assert_eq!((taken.pages, taken.file), (reclaimed, reclaimed));
+        assert_eq!((taken.pages, taken.file), (scanned, scanned));
         Some((scanned, reclaimed, deactivated))
     };
     // A chunk of each list in turn: 40 inactive pages and 50 active ones.

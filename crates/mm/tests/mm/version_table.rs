@@ -249,5 +249,58 @@ fn every_version_decides_as_its_sources_say() {
     memory cgroups
       Cgroups(Off): 2.6.32
       Cgroups(V2): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    swap-in from devices without waits
+      SyncSwap(ThroughCache): 2.6.32
+      SyncSwap(Bypassed): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    readahead of swap
+      SwapReadahead(Cluster): 2.6.32
+      SwapReadahead(Mapping): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    swap slots that CPUs keep
+      SlotCache(Off): 2.6.32 7.2
+      SlotCache(PerCpu): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+    slots when no cluster is free
+      SwapClusters(Scan): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      SwapClusters(Lists): 6.12 7.2
+    swapped-out pages of zeroes
+      ZeroPages(Written): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      ZeroPages(Bitmap): 6.12 7.2
+    huge pages at swap-out
+      HugeSwap(Split): 2.6.32
+      HugeSwap(Whole): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    shadows of swapped-out pages
+      SwapShadows(Kept): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      SwapShadows(Shrunk): 6.12 7.2
+    MADV_FREE
+      LazyFree(Unknown): 2.6.32
+      LazyFree(Heeded): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    MADV_COLD and MADV_PAGEOUT
+      ColdAdvice(Unknown): 2.6.32 4.19 4.20-rc1 5.3
+      ColdAdvice(Heeded): 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    folios of ext4
+      Ext4Folios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      Ext4Folios(Large): 7.2 +large-folio-ext4
+    the order of readahead folios
+      ReadaheadOrder(OfMarker): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      ReadaheadOrder(OfFile): 7.2 +readahead-order-kept
+    what weighs anonymous pages against file pages
+      LruCost(Rotations): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
+      LruCost(Io): 5.10 6.1 +cost-model
+      LruCost(IoAndRotations): 6.12 7.2 +rotation-cost
+    the range of vm.swappiness
+      SwappinessRange(UpTo100): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
+      SwappinessRange(UpTo200): 5.10 6.1 6.12 7.2 +swappiness-max
+    the rest of quotas in proportion
+      QuotaRest(Spent): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      QuotaRest(Dropped): 6.1 6.12 7.2 +no-swap-flood
+    kswapd when file pages alone give nothing
+      TrimFailure(GivesUp): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      TrimFailure(TriesAnon): 6.12 7.2
+    whose free swap a refault asks for
+      RefaultSwap(OfPage): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      RefaultSwap(OfEviction): 6.12 7.2
+    memory.reclaim
+      ProactiveReclaim(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      ProactiveReclaim(Whole): 6.1 +memory-reclaim
+      ProactiveReclaim(Quarters): 6.12 7.2 +memory-reclaim-swappiness
     ");
 }

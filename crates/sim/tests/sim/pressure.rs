@@ -101,7 +101,7 @@ fn a_program_reads_the_pressure_of_the_cgroup_that_thrashes() {
         );
         let mut tasks = Vec::new();
         for group in ["tight", "wide"] {
-            let spec = TaskSpec { name: group.to_owned(), cgroup: Some(group.to_owned()) };
+            let spec = TaskSpec::named(group).in_cgroup(group);
             tasks.push(
                 sys.spawn(spec, move |sys| async move {
                     let file = sys.open(group, OpenMode::Read).await?;

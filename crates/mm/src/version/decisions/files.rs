@@ -44,6 +44,9 @@ decisions! {
         Never,
         /// It writes them.
         Kswapd,
+        /// Nobody thinks of it: a dirty page of a file becomes active, whatever kswapd met before (6.17,
+        /// MECHANISMS-510-72 3.5).
+        Unasked,
     }
 
     /// What readahead does when memory is short.
@@ -78,5 +81,32 @@ decisions! {
         Cfs,
         /// One that is owed time, until its request is done (6.6).
         Eevdf,
+    }
+
+    /// What the page cache of ext4 is made of, where readahead and writes make large folios at all
+    /// (`ext4_set_inode_mapping_order`, MECHANISMS-510-72 2.2).
+    Ext4Folios = "folios of ext4" {
+        /// Single pages.
+        Single,
+        /// Large folios for regular files (6.16).
+        Large,
+    }
+
+    /// How large the folios of the next readahead window are (`page_cache_async_ra`, MECHANISMS-6X 2.2,
+    /// MECHANISMS-510-72 2.3).
+    ReadaheadOrder = "the order of readahead folios" {
+        /// Two orders more than the folio whose marker was reached; the first window has order 2 (5.18).
+        OfMarker,
+        /// Two orders more than the last window had, which the open file remembers: 0 after a miss. Windows end
+        /// where a folio of that order does (6.17).
+        OfFile,
+    }
+
+    /// The readahead window of a disk for which nobody says one (`read_ahead_kb`, MECHANISMS-510-72 2.4).
+    DefaultReadahead = "the readahead that nobody set" {
+        /// 128 KiB.
+        Fixed,
+        /// Twice the largest request of a rotating disk: 8 MiB. 128 KiB of others (6.17, `blk_apply_bdi_limits`).
+        Rotational,
     }
 }

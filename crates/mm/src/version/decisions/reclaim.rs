@@ -126,4 +126,140 @@ decisions! {
         /// As hard as it needs to. No kernel does so.
         Any,
     }
+
+    /// What `/proc/vmstat` counts as scanned and stolen (MECHANISMS-510-72 0.2, 3.6).
+    ReclaimCounts = "what /proc/vmstat counts of reclaim" {
+        /// Global reclaim, by kswapd and tasks.
+        Global,
+        /// That at the limit of a cgroup, too, as by tasks (7.1).
+        All,
+    }
+
+    /// Whether a run of kswapd that freed nothing for a boost counts towards giving up (MECHANISMS 5.3,
+    /// MECHANISMS-510-72 3.8).
+    BoostFailure = "runs for a boost that freed nothing" {
+        /// As any other.
+        Counts,
+        /// They do not (7.0).
+        Forgiven,
+    }
+
+    /// When a kswapd that gave up has hope again (MECHANISMS 5.3, MECHANISMS-510-72 3.8).
+    KswapdHope = "what gives kswapd hope again" {
+        /// Anybody frees something on its node.
+        AnyProgress,
+        /// That, and the node is balanced (7.0).
+        Balanced,
+    }
+
+    /// How many pages of too high zones a reclaimer passes over in one step (MECHANISMS 6.4, MECHANISMS-510-72 3.3).
+    ZoneSkips = "pages of too high zones that are passed over" {
+        /// As many as there are.
+        Unlimited,
+        /// 32768 folios; those after them are taken all the same (6.13).
+        Capped,
+    }
+
+    /// What weighs anonymous pages against those of files, where both could be scanned (SWAP 1.3, 1.4).
+    LruCost = "what weighs anonymous pages against file pages" {
+        /// How many of the pages scanned lately went back to an active list, in each cgroup (up to 5.7).
+        Rotations,
+        /// Pages that reclaim had written, and refaults of pages that had been active, in a cgroup and those
+        /// below it (5.8).
+        Io,
+        /// The same, each as 32 pages, and pages scanned in vain (6.2).
+        IoAndRotations,
+    }
+
+    /// The largest `vm.swappiness` (SWAP 0).
+    SwappinessRange = "the range of vm.swappiness" {
+        /// 100: as many anonymous pages as pages of files.
+        UpTo100,
+        /// 200: anonymous pages only (5.8).
+        UpTo200,
+    }
+
+    /// What becomes of quotas after the target is met and they were brought into proportion (SWAP 1.5).
+    QuotaRest = "the rest of quotas in proportion" {
+        /// It is spent ("swap flood"; up to 6.0).
+        Spent,
+        /// One round more, unless it is missing pages to reclaim (6.1).
+        Dropped,
+    }
+
+    /// Whether kswapd, having freed nothing of file pages alone, tries anonymous ones before it gives up
+    /// (MECHANISMS-6X 5.1).
+    TrimFailure = "kswapd when file pages alone give nothing" {
+        /// It does not.
+        GivesUp,
+        /// It does, from the first priority on (6.12).
+        TriesAnon,
+    }
+
+    /// Whose free swap decides whether a refault is held against anonymous pages, too (SWAP 2.5).
+    RefaultSwap = "whose free swap a refault asks for" {
+        /// That of the cgroup that pays for the page now.
+        OfPage,
+        /// That of the cgroup that its eviction was for (6.12).
+        OfEviction,
+    }
+
+    /// Whether memory can be reclaimed by a write to `memory.reclaim` (SWAP 6.4).
+    ProactiveReclaim = "memory.reclaim" {
+        /// There is no such file.
+        None,
+        /// All that is left to free is the target of one run (5.19).
+        Whole,
+        /// A quarter of it is, and `swappiness=` sets the balance of anonymous and file pages (6.11).
+        Quarters,
+    }
+
+    /// Which lists the pages of a cgroup are on (MGLRU).
+    LruKind = "the lists of pages" {
+        /// Active and inactive ones: the classic LRU.
+        TwoLists,
+        /// Up to four generations: the multi-gen LRU. A kernel that has none is not changed by it
+        /// ([`GenForm::NotBuilt`]).
+        Generations,
+    }
+
+    /// What eviction by generations does with a page, where there are generations (MGLRU 3, 5.2, 6.4).
+    GenForm = "the form of the multi-gen LRU" {
+        /// There is no multi-gen LRU (up to 6.0).
+        NotBuilt,
+        /// Locked and dirty pages, and those being written, go to the next generation; counts of accesses last
+        /// through an activation; a refault counts if it comes in time (6.1).
+        First,
+        /// They are isolated as others are, and decided on by what decides on those; an activation forgets
+        /// the accesses; every refault counts (6.12).
+        Settled,
+    }
+
+    /// Whom global reclaim by generations visits, and who makes new ones (MGLRU 4.3, 5.6 to 5.8).
+    GenWalk = "whom global reclaim by generations visits" {
+        /// Every cgroup in each pass; kswapd makes generations before a pass (6.1).
+        Tree,
+        /// Cgroups in the order of the memcg LRU, until there is enough; whoever evicts makes generations,
+        /// and how hard a pass of much is tried is reckoned first (6.4).
+        Bins,
+    }
+
+    /// What an access counts for in generations (MGLRU 2.1; MECHANISMS-510-72 11).
+    GenAccess = "what an access is to generations" {
+        /// The second one is the working set bit, those after it are counted; one sight of a page table promotes;
+        /// a shadow is recent while the oldest generation is the same (6.1).
+        Reads,
+        /// All are counted, and the bit is for those that saturate; the second sight promotes; a shadow is recent
+        /// for four generations (6.14).
+        Accesses,
+    }
+
+    /// How much a visit of generations takes (MGLRU 5.6; MECHANISMS-510-72 11).
+    GenQuota = "what a visit of generations takes" {
+        /// Reckoned anew after each batch; a limit gets what the quota says, and memory.low holds all or
+        /// nothing (6.1).
+        EachRound,
+        /// Reckoned once, less what is protected in proportion; a limit stops at its target, too (7.2).
+        Once,
+    }
 }

@@ -64,7 +64,7 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 7] = [
+const UNSEEN: [(&str, &str); 8] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -83,6 +83,8 @@ const UNSEEN: [(&str, &str); 7] = [
     ("BoostEffort(", "mm::decide::kswapd_scenes"),
     // Somebody with locked memory would have to be killed, and a scene goes on.
     ("OomReaper(", "sim::out_of_memory"),
+    // No scene swaps to zram pages that compress so that the longer chains waste less.
+    ("ZspageChain(", "mm::swap::zram"),
 ];
 
 /// Which scene tells two answers apart, on which version, and by what.

@@ -1,0 +1,205 @@
+//! New generations, and the end of old ones (MGLRU 4, 5.3; MECHANISMS-510-72 11).
+//!
+//! ```text
+//!   age:      young pages -> max_seq;  the oldest of four -> tail of the next;  max_seq + 1
+//!   advance:  an oldest generation without pages ends, while two are left
+//! ```
+//! A walk of page tables looks at every anonymous page of the cgroup on the node: tables of files are not
+//! modelled, and without swap nothing is to be gained by a walk. Left out: Bloom filters, which spare the walk
+//! tables with few young pages; that processes with few pages are not walked, nor those that did not run since.
+//! Neighbours: [`super::state`], [`super::feedback`]; [`crate::reclaim::mglru::visit`] says when.
+
+use core::cmp::Ordering;
+use std_alloc::vec::Vec;
+
+use units::{Nanos, NodeId, Pfn};
+
+use crate::base::event::Trace;
+use crate::base::frame::PageFlags;
+use crate::base::ids::MemcgId;
+use crate::base::layout::ZoneKind;
+use crate::core::Core;
+use crate::lru::lists::{Lru, LruList};
+use crate::lru::mglru::access;
+use crate::lru::mglru::state::{Gens, Kind, MAX_GENS, MIN_GENS, slot};
+use crate::version::rules::GenAccess;
+
+/// Where a page goes that eviction does not take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sorted {
+    /// To the head of the generation that a walk of page tables promoted it to.
+    Promoted,
+    /// To the tail of the generation after the oldest.
+    NextTail,
+    /// To its head.
+    NextHead,
+    /// To the tail of the generation that it was promoted to.
+    PromotedTail,
+}
+
+impl Gens {
+    /// The oldest generation that can be evicted from.
+    pub fn oldest_evictable(&self, can_swap: bool) -> u64 {
+        let file = self.min_seq(Kind::File);
+        if can_swap { file.min(self.min_seq(Kind::Anon)) } else { file }
+    }
+
+    /// Whether a new generation is due before eviction goes on (MGLRU 4.1): there are but two left, or three
+    /// of which the youngest has too many pages, or the oldest too few. `first`: it is the first priority, at
+    /// which since 6.14 three are enough.
+    pub fn needs_aging(&self, can_swap: bool, first: bool) -> bool {
+        let oldest = self.oldest_evictable(can_swap);
+        match (oldest + MIN_GENS).cmp(&self.max_seq) {
+            Ordering::Greater => true,
+            Ordering::Less => false,
+            Ordering::Equal if self.access == GenAccess::Accesses => !first,
+            Ordering::Equal => {
+                let sum =
+                    |of: &dyn Fn(Kind) -> u64| of(Kind::File) + if can_swap { of(Kind::Anon) } else { 0 };
+                let total = sum(&|kind| self.total(kind));
+                let young = sum(&|kind| self.pages_of(kind, self.max_seq));
+                let old = sum(&|kind| self.pages_of(kind, self.max_seq - MIN_GENS));
+                2 * young > total || 4 * old < total
+            }
+        }
+    }
+
+    /// Sizes that statistics count otherwise once the youngest generation is `max_seq` + 1: from active to
+    /// inactive, and back, by type and zone.
+    fn begin_generation(&mut self, now: Nanos) -> (usize, usize) {
+        let (leaves, joins) = (slot(self.max_seq - 1), slot(self.max_seq + 1));
+        self.max_seq += 1;
+        self.born[joins] = now;
+        (leaves, joins)
+    }
+}
+
+impl Lru {
+    fn gens_mut(&mut self, at: (MemcgId, NodeId)) -> &mut Gens {
+        let index = self.index(at.0, at.1);
+        self.lruvecs[index].gens.as_mut().expect("an lruvec has generations as long as the kernel has")
+    }
+
+    /// Makes a new generation of a cgroup on a node (`try_to_inc_max_seq`).
+    pub(crate) fn age<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        at: (MemcgId, NodeId),
+        can_swap: bool,
+        now: Nanos,
+    ) {
+        if can_swap {
+            self.walk_page_tables(core, at);
+        }
+        for kind in Kind::ALL {
+            if self.gens_mut(at).generations(kind) == MAX_GENS {
+                self.end_oldest(core, at, kind, can_swap || kind == Kind::File);
+            }
+        }
+        let (leaves, joins) = self.gens_mut(at).begin_generation(now);
+        for kind in Kind::ALL {
+            let (active, inactive) = (LruList::of_kind(kind, true), LruList::of_kind(kind, false));
+            for zone in ZoneKind::ALL {
+                let gens = self.gens_mut(at);
+                let left = gens.counts(leaves, kind)[zone as usize];
+                let joined = gens.counts(joins, kind)[zone as usize];
+                self.recount(core, at, zone, active, inactive, left);
+                self.recount(core, at, zone, inactive, active, joined);
+            }
+        }
+    }
+
+    /// Young pages belong to the youngest generation; since 6.14 those that are young for the second time.
+    fn walk_page_tables<T: Trace>(&mut self, core: &mut Core<T>, at: (MemcgId, NodeId)) {
+        let young = PageFlags::YOUNG.set(PageFlags::MAPPED);
+        let gens = self.gens_mut(at);
+        let access = gens.access;
+        let max_seq = gens.max_seq;
+        let mut found = Vec::new();
+        for (generation, zone) in (0..MAX_GENS as usize).flat_map(|of| ZoneKind::ALL.map(|zone| (of, zone))) {
+            let pages = gens.list(generation, Kind::Anon, zone).iter(&core.alloc.frames);
+            found.extend(pages.filter(|&pfn| core.alloc.frames.flags(pfn).has(young)));
+        }
+        for pfn in found {
+            let flags = core.alloc.frames.flags(pfn).clear(PageFlags::YOUNG);
+            let known = flags.has_any(PageFlags::REFERENCED.set(PageFlags::WORKINGSET));
+            core.alloc.frames.put_flags(pfn, flags.set(PageFlags::REFERENCED));
+            match access {
+                GenAccess::Accesses if !known => continue,
+                GenAccess::Accesses => core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET),
+                GenAccess::Reads => core.alloc.frames.put_flags(pfn, access::forgotten(flags)),
+            }
+            self.promote(core, pfn, max_seq);
+        }
+    }
+
+    /// Lets a page belong to generation `seq`; it stays on its list.
+    pub(crate) fn promote<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, seq: u64) {
+        let (zone, node) = core.page_place(pfn);
+        let at = (core.page_memcg(pfn), node);
+        let kind = Kind::of(core.alloc.frames.flags(pfn));
+        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let (was, is) = self.gens_mut(at).set_generation(&mut core.alloc.frames, pfn, zone, seq);
+        self.recount(core, at, zone, LruList::of_kind(kind, was), LruList::of_kind(kind, is), pages);
+    }
+
+    /// The pages of the oldest generation of a type go to the tail of the next one, the oldest of them first, so
+    /// that their order is reversed. `moves`: without swap only the number of anonymous ones goes on.
+    fn end_oldest<T: Trace>(&mut self, core: &mut Core<T>, at: (MemcgId, NodeId), kind: Kind, moves: bool) {
+        for zone in ZoneKind::ALL {
+            while moves && let Some(pfn) = self.gens_mut(at).oldest(kind, zone) {
+                let gens = self.gens_mut(at);
+                if gens.access == GenAccess::Accesses {
+                    gens.count_protected(&core.alloc.frames, pfn);
+                }
+                let how = if Gens::is_promoted(core.alloc.frames.flags(pfn)) {
+                    Sorted::PromotedTail
+                } else {
+                    Sorted::NextTail
+                };
+                self.sort(core, pfn, how);
+            }
+        }
+        let gens = self.gens_mut(at);
+        gens.close_books(kind);
+        gens.min_seq[kind as usize] += 1;
+    }
+
+    /// Moves a page of the oldest generation to where eviction does not look now. One that goes to the next
+    /// generation starts anew there.
+    pub(crate) fn sort<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, how: Sorted) {
+        let (zone, node) = core.page_place(pfn);
+        let at = (core.page_memcg(pfn), node);
+        let flags = core.alloc.frames.flags(pfn);
+        let tail = matches!(how, Sorted::NextTail | Sorted::PromotedTail);
+        if matches!(how, Sorted::NextTail | Sorted::NextHead) {
+            let seq = self.gens_mut(at).min_seq(Kind::of(flags)) + 1;
+            core.alloc.frames.put_flags(pfn, access::forgotten(flags));
+            self.promote(core, pfn, seq);
+        }
+        self.gens_mut(at).move_home(&mut core.alloc.frames, pfn, zone, tail);
+    }
+
+    /// Ends oldest generations without pages, of each type that may be evicted (`try_to_inc_min_seq`). Returns
+    /// whether there was one.
+    pub(crate) fn advance(&mut self, at: (MemcgId, NodeId), can_swap: bool) -> bool {
+        let gens = self.gens_mut(at);
+        let before = gens.min_seq;
+        for kind in Kind::ALL {
+            if kind == Kind::File || can_swap {
+                while gens.min_seq(kind) + MIN_GENS <= gens.max_seq && gens.is_oldest_empty(kind) {
+                    gens.min_seq[kind as usize] += 1;
+                }
+            }
+        }
+        if can_swap && gens.access == GenAccess::Reads {
+            // Pages of files do not get ahead of anonymous ones, nor those behind them.
+            let [anon, file] = gens.min_seq;
+            let anon = anon.min(file);
+            gens.min_seq = [anon, anon.max(before[Kind::File as usize])];
+        }
+        let moved = Kind::ALL.map(|kind| gens.min_seq[kind as usize] != before[kind as usize]);
+        Kind::ALL.into_iter().filter(|&kind| moved[kind as usize]).for_each(|kind| gens.close_books(kind));
+        moved.contains(&true)
+    }
+}

@@ -1,0 +1,254 @@
+//! What refaults teach eviction: which type to take from, and from which tier on pages stay (MGLRU 6;
+//! MECHANISMS-510-72 11).
+//!
+//! Each type counts, by tier, pages that were evicted and protected, and how many of the evicted came back while
+//! the oldest generation was still the same. When it ends, the counts go into averages. A tier stays when its
+//! refaults come to more than those of tier 0, at half the weight (two thirds since 6.14):
+//!
+//! ```text
+//!   file, tier   0        1         evicted 60,000 and 2,367: tier 1 stays from 74 refaults on
+//!   refaulted    0       74         74 * (60,000 + 64) * 1 > (0 + 1) * 2,367 * 2
+//! ```
+//! Below 64 refaults nothing stays. Neighbours: [`super::access`] for tiers, [`crate::lru::workingset`] for
+//! shadows.
+
+use units::{NodeId, Pfn};
+
+use crate::base::event::{Reason, Trace, TraceEvent};
+use crate::base::frame::{Frames, PageFlags};
+use crate::base::ids::MemcgId;
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::lru::mglru::access::{self, TIERS};
+use crate::lru::mglru::state::{Gens, Kind, MAX_GENS, Tier};
+use crate::version::rules::{GenAccess, GenForm};
+
+/// Refaults of a tier below which it is not protected (`MIN_LRU_BATCH`).
+const FEW: u64 = 64;
+
+/// Refaults of some pages, of how many, and what they weigh.
+#[derive(Debug, Clone, Copy)]
+struct Position {
+    refaulted: u64,
+    total: u64,
+    gain: u64,
+}
+
+/// Whether pages at `pv` may go as those at `sp` do.
+fn may_go(sp: Position, pv: Position) -> bool {
+    let product = |a: u64, b: u64, c: u64| u128::from(a) * u128::from(b) * u128::from(c);
+    pv.refaulted < FEW
+        || product(pv.refaulted, sp.total + FEW, sp.gain) <= product(sp.refaulted + 1, pv.total, pv.gain)
+}
+
+impl Gens {
+    fn position(&self, kind: Kind, tier: usize, gain: u64) -> Position {
+        let Tier { avg_refaulted, avg_total, refaulted, evicted, protected } =
+            self.tiers[kind as usize][tier];
+        Position { refaulted: avg_refaulted + refaulted, total: avg_total + evicted + protected, gain }
+    }
+
+    /// The highest tier such that pages of all up to it may go as those at `sp`.
+    fn limit_at(&self, kind: Kind, sp: Position, gain: u64) -> usize {
+        let goes = |tier: &usize| may_go(sp, self.position(kind, *tier, gain));
+        (1..TIERS).take_while(goes).count()
+    }
+
+    /// The highest tier whose pages are evicted; those above it stay (MGLRU 6.3).
+    pub fn tier_limit(&self, kind: Kind) -> usize {
+        let (own, others) = match self.access {
+            GenAccess::Reads => (1, 2),
+            GenAccess::Accesses => (2, 3),
+        };
+        self.limit_at(kind, self.position(kind, 0, own), others)
+    }
+
+    /// Which type to evict from, and up to which tier, where both may be: by what each loses with it.
+    pub(crate) fn choose(&self, swappiness: u64) -> (Kind, usize) {
+        let gain = |kind| if kind == Kind::Anon { swappiness } else { 200 - swappiness };
+        if self.access == GenAccess::Accesses {
+            let sum = |kind| {
+                (0..TIERS).map(|tier| self.position(kind, tier, gain(kind))).fold(
+                    Position { refaulted: 0, total: 0, gain: gain(kind) },
+                    |sum, of| Position {
+                        refaulted: sum.refaulted + of.refaulted,
+                        total: sum.total + of.total,
+                        ..sum
+                    },
+                )
+            };
+            let kind = if may_go(sum(Kind::Anon), sum(Kind::File)) { Kind::File } else { Kind::Anon };
+            return (kind, self.tier_limit(kind));
+        }
+        let first = |kind| self.position(kind, 0, gain(kind));
+        let kind = if may_go(first(Kind::Anon), first(Kind::File)) { Kind::File } else { Kind::Anon };
+        (kind, self.limit_at(kind, first(kind.other()), gain(kind)))
+    }
+
+    /// The oldest generation of a type has ended: what was counted of it goes into the averages.
+    pub(super) fn close_books(&mut self, kind: Kind) {
+        for tier in &mut self.tiers[kind as usize] {
+            let total = tier.evicted + tier.protected;
+            *tier = Tier {
+                avg_refaulted: (tier.avg_refaulted + tier.refaulted) / 2,
+                avg_total: (tier.avg_total + total) / 2,
+                ..Tier::default()
+            };
+        }
+    }
+
+    /// A page stays for its tier. Tier 0 has no such pages.
+    pub(crate) fn count_protected(&mut self, frames: &Frames, pfn: Pfn) {
+        let flags = frames.flags(pfn);
+        let tier = access::tier(flags, self.access);
+        if tier > 0 {
+            self.tiers[Kind::of(flags) as usize][tier].protected += u64::from(frames.pages(pfn));
+        }
+    }
+}
+
+/// What an evicted page leaves of itself: the oldest generation of its type and its accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Token {
+    min_seq: u64,
+    refs: u32,
+}
+
+impl Token {
+    const fn pack(self) -> u64 {
+        (self.min_seq << 3) | self.refs as u64
+    }
+
+    const fn unpack(bits: u64) -> Self {
+        Self { min_seq: bits >> 3, refs: (bits & 7) as u32 }
+    }
+}
+
+impl Lru {
+    /// Counts an eviction; returns what the page's shadow says of it, and the bit that goes with that
+    /// (`lru_gen_eviction`).
+    pub(crate) fn gen_eviction<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn) -> (u64, bool) {
+        let (flags, (_, node)) = (core.alloc.frames.flags(pfn), core.page_place(pfn));
+        let index = self.index(core.page_memcg(pfn), node);
+        let gens = self.lruvecs[index].gens.as_mut().expect("evicted from a generation");
+        let (kind, refs) = (Kind::of(flags), access::refs(flags, gens.access));
+        let tier = access::tier(flags, gens.access);
+        gens.tiers[kind as usize][tier].evicted += u64::from(core.alloc.frames.pages(pfn));
+        let (refs, workingset) = match gens.access {
+            GenAccess::Reads => (refs.saturating_sub(1), refs > 0),
+            GenAccess::Accesses => (refs, flags.has(PageFlags::WORKINGSET)),
+        };
+        (Token { min_seq: gens.min_seq(kind), refs }.pack(), workingset)
+    }
+
+    /// A page is back that `memcg` lost on `node` (`lru_gen_refault`): whether in time, and what was known of it.
+    /// `bits` and `workingset` are from [`Self::gen_eviction`].
+    pub(crate) fn gen_refault<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        pfn: Pfn,
+        (memcg, node): (MemcgId, NodeId),
+        bits: u64,
+        workingset: bool,
+    ) {
+        let (flags, (_, here)) = (core.alloc.frames.flags(pfn), core.page_place(pfn));
+        if (core.page_memcg(pfn), here) != (memcg, node) {
+            return;
+        }
+        let (kind, pages) = (Kind::of(flags), u64::from(core.alloc.frames.pages(pfn)));
+        let index = self.index(memcg, node);
+        let gens = self.lruvecs[index].gens.as_mut().expect("a kernel with generations");
+        let (access, token) = (gens.access, Token::unpack(bits));
+        let (in_time, ago) = match access {
+            GenAccess::Reads => {
+                let min_seq = gens.min_seq(kind);
+                (token.min_seq == min_seq, min_seq.saturating_sub(token.min_seq))
+            }
+            GenAccess::Accesses => {
+                let ago = gens.max_seq.saturating_sub(token.min_seq);
+                (ago < MAX_GENS, ago)
+            }
+        };
+        let refs = match access {
+            GenAccess::Reads => token.refs + u32::from(workingset),
+            GenAccess::Accesses => token.refs,
+        };
+        if in_time {
+            let tier = access::tier_of(refs, workingset, access);
+            gens.tiers[kind as usize][tier].refaulted += pages;
+        }
+        let form = gens.form;
+        let counted = in_time || form == GenForm::Settled;
+        core.tell_page(pfn, |page| TraceEvent::PageRefaulted {
+            page,
+            reason: if in_time { Reason::InTime } else { Reason::TooLate },
+            distance: ago,
+            counted: memcg,
+            workingset,
+        });
+        if counted {
+            count(core, (memcg, node), kind, REFAULT, pages);
+        }
+        if !in_time {
+            return;
+        }
+        if form == GenForm::Settled {
+            count(core, (memcg, node), kind, ACTIVATE, pages);
+        }
+        let restored = match access {
+            // A page that is needed in a fault is anonymous: files are not mapped.
+            GenAccess::Reads if kind == Kind::Anon || refs >= 3 => {
+                Some(access::with_count(flags.set(PageFlags::WORKINGSET), 3))
+            }
+            GenAccess::Accesses if workingset => {
+                let active = if kind == Kind::Anon { PageFlags::ACTIVE } else { PageFlags::NONE };
+                Some(flags.set(PageFlags::WORKINGSET).set(active))
+            }
+            _ => None,
+        };
+        if let Some(flags) = restored {
+            core.alloc.frames.put_flags(pfn, flags);
+            count(core, (memcg, node), kind, RESTORE, pages);
+        } else if access == GenAccess::Accesses && refs > 0 {
+            let flags = access::with_count(flags.set(PageFlags::REFERENCED), refs - 1);
+            core.alloc.frames.put_flags(pfn, flags);
+        }
+    }
+
+    /// Eviction left pages where they were for their tier: in 6.1 statistics count them as activated refaults.
+    pub(crate) fn note_protected<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        let (_, node) = core.page_place(pfn);
+        let memcg = core.page_memcg(pfn);
+        let index = self.index(memcg, node);
+        let gens = self.lruvecs[index].gens.as_mut().expect("a kernel with generations");
+        gens.count_protected(&core.alloc.frames, pfn);
+        if gens.form == GenForm::First {
+            let pages = u64::from(core.alloc.frames.pages(pfn));
+            let kind = Kind::of(core.alloc.frames.flags(pfn));
+            count(core, (memcg, node), kind, ACTIVATE, pages);
+        }
+    }
+}
+
+/// A statistic of the working set: of anonymous pages, and of files.
+type Counted = [(VmEvent, MemcgStat); 2];
+
+const REFAULT: Counted = [
+    (VmEvent::WorkingsetRefaultAnon, MemcgStat::WorkingsetRefaultAnon),
+    (VmEvent::WorkingsetRefaultFile, MemcgStat::WorkingsetRefaultFile),
+];
+const ACTIVATE: Counted = [
+    (VmEvent::WorkingsetActivateAnon, MemcgStat::WorkingsetActivateAnon),
+    (VmEvent::WorkingsetActivateFile, MemcgStat::WorkingsetActivateFile),
+];
+const RESTORE: Counted = [
+    (VmEvent::WorkingsetRestoreAnon, MemcgStat::WorkingsetRestoreAnon),
+    (VmEvent::WorkingsetRestoreFile, MemcgStat::WorkingsetRestoreFile),
+];
+
+fn count<T: Trace>(core: &mut Core<T>, at: (MemcgId, NodeId), kind: Kind, counted: Counted, pages: u64) {
+    let (event, stat) = counted[kind as usize];
+    core.alloc.events.add(event, pages);
+    core.cgroups.add_stat(at.0, at.1, stat, pages);
+}

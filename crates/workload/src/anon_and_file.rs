@@ -1,0 +1,561 @@
+//! `anon-and-file`: hot and cold anonymous memory beside a file that is read round and round. Which of the three
+//! makes room for the others?
+//!
+//! Three workers take turns, in one order of accesses: H in cgroup A has hot memory, C in cgroup C cold memory, S in
+//! cgroup B reads the file. Reclaim that swaps out what nobody needs leaves room for the file; reclaim that takes
+//! file pages alone reads the file anew in every pass.
+//!
+//! Theory of operation, with `steps=loop`:
+//! 1. the cgroups are made in the order A, C, B, which is that in which reclaim walks them; then the workers;
+//! 2. C maps its memory and writes to all of it; phase `cold_ready` ends. H does so with its own, and writes to
+//!    each page once more; phase `hot_ready` ends;
+//! 3. `loops` times: S reads the next `every` bytes of the file, from its start again where it ends; H writes one
+//!    byte to each of its pages. Phase `stream_done` ends;
+//! 4. pages of H and C that are in memory are counted, by `mincore`; H sweeps over its memory once more, phase
+//!    `hot_reread` ends; then C over its own, phase `cold_reread` ends.
+//!
+//! `steps=pageout` advises instead: H's memory is cold (`MADV_COLD`), C's is paged out, read back and paged out
+//! again, H's may be dropped (`MADV_FREE`); then P is asked for room by `memory.reclaim`, and for twice as much.
+//! `steps=reclaim` fills memory and the page cache, the file read twice, and asks P in the same way, below its limit.
+//!
+//! Left out: sharing between the workers, swap areas themselves, which are the machine's. Neighbours: `plan.rs` for
+//! what is done in which order, [`crate::system`] for tasks and gates.
+
+mod plan;
+
+use units::{Bytes, Nanos, PAGE_SIZE};
+
+use self::plan::{Action, Plan, Step, Who};
+use crate::chance;
+use crate::footprint::{Footprint, MachineSize};
+use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
+use crate::outcome::{Outcome, WorkloadError};
+use crate::params::{ParamError, ParamKind, ParamSpec, Params};
+use crate::system::{Advice, Errno, Gate, OpenMode, System, SystemError, TaskSpec};
+
+/// The name in the catalog.
+pub const NAME: &str = "anon-and-file";
+/// One line for lists.
+pub const HELP: &str = "hot and cold anonymous memory beside a file that is read round and round, with swap";
+
+/// The largest memory or file.
+const SIZE_MAX: Bytes = Bytes(1 << 40);
+/// The smallest limit that three workers can live under, see `hot-and-stream`.
+const LIMIT_MIN: Bytes = Bytes(2 << 20);
+/// How often the file or memory is gone through at most.
+const LOOPS_MAX: u64 = 100_000;
+
+/// Its phases, in order; which of them there are depends on `steps`.
+pub const PHASES: &[&str] = &[
+    "cold_ready",
+    "hot_ready",
+    "stream_done",
+    "cold_advised",
+    "paged_out",
+    "cold_read",
+    "paged_out_again",
+    "hot_free",
+    "filled",
+    "reclaimed",
+    "reclaimed_again",
+    "hot_reread",
+    "cold_reread",
+];
+
+/// What its draws decide, and what those of the kernel below it do.
+pub const VARIES: &[&str] = &[
+    "where on the disk the file lies, within 1 MiB",
+    "with order=random, in which order the hot pages are touched",
+    "simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)",
+];
+
+const fn size(name: &'static str, min: Bytes, default: &'static str, help: &'static str) -> ParamSpec {
+    ParamSpec { name, kind: ParamKind::Size { min, max: SIZE_MAX }, default: Some(default), help }
+}
+
+const fn choice(name: &'static str, words: &'static [&'static str], help: &'static str) -> ParamSpec {
+    ParamSpec { name, kind: ParamKind::Choice(words), default: Some(words[0]), help }
+}
+
+/// Its parameters.
+pub const PARAMS: &[ParamSpec] = &[
+    choice(
+        "steps",
+        &["loop", "pageout", "reclaim"],
+        "loop: hot memory against the file; pageout: madvise; reclaim: memory.reclaim",
+    ),
+    size("hot", Bytes(PAGE_SIZE), "32M", "anonymous memory of A, touched again and again"),
+    size("cold", Bytes(PAGE_SIZE), "96M", "anonymous memory of C, touched at the start and at the end"),
+    size("file", Bytes(PAGE_SIZE), "128M", "size of the file that B reads, round and round"),
+    size("every", Bytes(0), "16M", "bytes that B reads before A touches its memory again; 0 for none"),
+    ParamSpec {
+        name: "loops",
+        kind: ParamKind::Count { min: 0, max: LOOPS_MAX },
+        default: Some("32"),
+        help: "how often the two take turns",
+    },
+    choice(
+        "topology",
+        &["parent", "global", "same"],
+        "parent: P/A, P/C and P/B; global: A, C and B at the root; same: all tasks in P",
+    ),
+    size("limit", LIMIT_MIN, "192M", "memory.max of P, which topology=global does not have"),
+    ParamSpec {
+        name: "swap_max",
+        kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX },
+        default: None,
+        help: "memory.swap.max of P",
+    },
+    size(
+        "reclaim",
+        Bytes(PAGE_SIZE),
+        "32M",
+        "asked of memory.reclaim of P, then twice as much; not with steps=loop",
+    ),
+    choice("order", &["sequential", "random"], "order in which A touches its pages"),
+    choice("huge", &["never", "always"], "huge pages for anonymous memory, by madvise"),
+    choice(
+        "flush",
+        &["no", "yes"],
+        "yes: memory.stat of all groups is read after every read of B, which makes them exact",
+    ),
+    ParamSpec {
+        name: "compressed_bytes",
+        kind: ParamKind::Count { min: 0, max: PAGE_SIZE },
+        default: Some("1200"),
+        help: "bytes that a compressor makes of an anonymous page; 0 for pages of one repeated byte",
+    },
+    ParamSpec {
+        name: "filesystem",
+        kind: ParamKind::Choice(&["ext4", "xfs"]),
+        default: Some("ext4"),
+        help: "filesystem that the machine puts the file on",
+    },
+    size("read_size", Bytes(512), "128k", "bytes of one read call"),
+];
+
+const fn metric(name: &'static str, unit: &'static str, better: Better, help: &'static str) -> MetricSpec {
+    let resolution = if matches!(unit.as_bytes(), b"s") { TIME_RESOLUTION_SECONDS } else { 0.0 };
+    MetricSpec { name, unit, better, of: None, resolution, help }
+}
+
+/// The metrics that head its reports.
+pub const METRICS: &[MetricSpec] = &[
+    metric("stream_seconds", "s", Better::Less, "reading the file and touching the hot memory in turns"),
+    metric("hot_pages_resident", "pages", Better::More, "of the hot memory, in memory after that"),
+    metric("cold_pages_resident", "pages", Better::Neither, "of the cold memory, in memory after that"),
+    metric("hot_reread_seconds", "s", Better::Less, "a sweep over the hot memory"),
+    metric("cold_reread_seconds", "s", Better::Less, "a sweep over the cold memory"),
+    metric(
+        "stream_done_limit_reclaims",
+        "",
+        Better::Less,
+        "reclaims because P was at its limit, while the file was read",
+    ),
+];
+
+const FILE: &str = "file";
+/// The file goes on behind what is read, as in the measured runs: readahead reaches one window further.
+const READAHEAD_BEYOND: u64 = 1 << 20;
+/// The CPU that all workers stay on: one order of accesses, and one stock of charges.
+const CPU: u16 = 0;
+/// How long one waits for another before it looks whether that one still lives.
+const PATIENCE: Nanos = Nanos::from_secs(1);
+
+/// The cgroups that the workers live in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Topology {
+    Parent,
+    Global,
+    Same,
+}
+
+impl Topology {
+    fn group(self, who: Who) -> &'static str {
+        match (self, who) {
+            (Self::Parent, Who::Hot) => "P/A",
+            (Self::Parent, Who::Cold) => "P/C",
+            (Self::Parent, Who::Stream) => "P/B",
+            (Self::Global, Who::Hot) => "A",
+            (Self::Global, Who::Cold) => "C",
+            (Self::Global, Who::Stream) => "B",
+            (Self::Same, _) => "P",
+        }
+    }
+
+    fn parent(self) -> Option<&'static str> {
+        (self != Self::Global).then_some("P")
+    }
+}
+
+/// The program with its parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnonAndFile {
+    plan: Plan,
+    topology: Topology,
+    limit: Bytes,
+    swap_max: Option<Bytes>,
+    worker: Worker,
+}
+
+impl AnonAndFile {
+    /// The program that `params`, made from [`PARAMS`], describe.
+    ///
+    /// # Errors
+    /// [`ParamError::Conflict`]: a group that is asked for room and does not exist.
+    pub fn from_params(params: &Params) -> Result<Self, ParamError> {
+        let size = |name| params.size(name).expect("it has a default");
+        let word = |name| params.choice(name).expect("it has a default");
+        let topology = match word("topology") {
+            "parent" => Topology::Parent,
+            "global" => Topology::Global,
+            _ => Topology::Same,
+        };
+        let steps = word("steps");
+        if topology == Topology::Global && (params.size("swap_max").is_some() || steps != "loop") {
+            let name = if steps == "loop" { "swap_max" } else { "steps" };
+            return Err(ParamError::Conflict {
+                name,
+                problem: "there is no parent cgroup to limit or to ask for room".to_owned(),
+                hint: format!("add `topology=parent`, or leave `{name}` out"),
+            });
+        }
+        let plan = Plan {
+            steps,
+            every: size("every"),
+            loops: params.count("loops").expect("it has a default"),
+            flush: word("flush") == "yes",
+            reclaim: size("reclaim"),
+            file: size("file"),
+        };
+        let compressed = params.count("compressed_bytes").expect("it has a default");
+        let worker = Worker {
+            hot: size("hot").to_pages_ceil().get(),
+            cold: size("cold").to_pages_ceil().get(),
+            file: size("file"),
+            read_size: size("read_size"),
+            random: word("order") == "random",
+            huge: word("huge") == "always",
+            compressed: u16::try_from(compressed).expect("at most a page"),
+        };
+        Ok(Self { plan, topology, limit: size("limit"), swap_max: params.size("swap_max"), worker })
+    }
+
+    fn has_file(&self) -> bool {
+        self.plan.who_works().contains(&Who::Stream)
+    }
+
+    /// What it makes at most: the file, what moves it, and the memory of two workers.
+    pub(crate) fn footprint(&self, _machine: MachineSize) -> Footprint {
+        let Worker { hot, cold, file, .. } = &self.worker;
+        let files =
+            if self.has_file() { file.get() + READAHEAD_BEYOND + chance::PLACED_WITHIN.get() } else { 0 };
+        Footprint {
+            file_count: if self.has_file() { 2 } else { 0 },
+            files: Bytes(files),
+            anonymous: Bytes((hot + cold) * PAGE_SIZE),
+            tasks: self.plan.who_works().len() as u64,
+            disks: 1,
+        }
+    }
+
+    /// Runs it. The metrics are those of the module's theory of operation; `PHASE_limit_reclaims` are the
+    /// reclaims of P because of its limit in each phase.
+    ///
+    /// # Errors
+    /// The first failing system call; `Killed` when the OOM killer took a worker.
+    pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
+        self.set_up(&sys).await?;
+        let script = self.plan.script();
+        let mut crew = Crew::hire(self, &sys, &script).await?;
+        let mut outcome = Outcome::default();
+        let mut phase = Phase { begin: sys.now(), reclaims: self.reclaims(&sys).await? };
+        for step in &script {
+            match *step {
+                Step::Work(who, _) => crew.work(&sys, who).await?,
+                Step::Mark(name) => {
+                    sys.mark(name);
+                    phase = self.end_phase(&sys, name, &phase, &mut outcome).await?;
+                }
+                Step::Reclaim(bytes) => self.reclaim(&sys, bytes, &mut outcome).await?,
+                Step::Flush => self.flush(&sys).await?,
+            }
+        }
+        crew.leave(&sys, &script, &mut outcome).await?;
+        Ok(outcome)
+    }
+
+    async fn set_up<S: System>(&self, sys: &S) -> Result<(), WorkloadError> {
+        /// Page cache and slab: the file's inode and dentry go too.
+        const ALL_CACHES: u8 = 3;
+        if self.has_file() {
+            chance::place_files(sys, NAME).await?;
+            sys.lay_out_file(FILE, Bytes(self.worker.file.get() + READAHEAD_BEYOND)).await?;
+            sys.drop_caches(ALL_CACHES).await?;
+        }
+        if let Some(parent) = self.topology.parent() {
+            sys.cgroup_create(parent).await?;
+            sys.cgroup_write(parent, "memory.max", &self.limit.get().to_string()).await?;
+            if let Some(swap_max) = self.swap_max {
+                sys.cgroup_write(parent, "memory.swap.max", &swap_max.get().to_string()).await?;
+            }
+        }
+        if self.topology != Topology::Same {
+            for who in Who::IN_ORDER_OF_GROUPS {
+                sys.cgroup_create(self.topology.group(who)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `max` of P's `memory.events`, which counts reclaims that a charge made. Reading it flushes nothing.
+    async fn reclaims<S: System>(&self, sys: &S) -> Result<Option<u64>, WorkloadError> {
+        let Some(parent) = self.topology.parent() else { return Ok(None) };
+        let events = sys.cgroup_read(parent, "memory.events").await?;
+        let max = events.lines().find_map(|line| line.strip_prefix("max "));
+        Ok(max.and_then(|count| count.trim().parse().ok()))
+    }
+
+    async fn end_phase<S: System>(
+        &self,
+        sys: &S,
+        name: &str,
+        before: &Phase,
+        outcome: &mut Outcome,
+    ) -> Result<Phase, WorkloadError> {
+        let now = Phase { begin: sys.now(), reclaims: self.reclaims(sys).await? };
+        let stem = if name == "stream_done" { "stream" } else { name };
+        outcome.metric(&format!("{stem}_seconds"), now.begin.saturating_sub(before.begin).as_secs_f64());
+        if let (Some(now), Some(before)) = (now.reclaims, before.reclaims) {
+            outcome.metric(&format!("{name}_limit_reclaims"), now.saturating_sub(before) as f64);
+        }
+        Ok(now)
+    }
+
+    /// Asks P for room. A kernel that could not free as much says `EAGAIN`, which is a result.
+    async fn reclaim<S: System>(
+        &self,
+        sys: &S,
+        bytes: Bytes,
+        outcome: &mut Outcome,
+    ) -> Result<(), WorkloadError> {
+        /// `EAGAIN` of Linux.
+        const TRY_AGAIN: i32 = 11;
+        let parent = self.topology.parent().expect("it was checked");
+        let missed = outcome.metrics.entry("reclaims_that_fell_short".to_owned()).or_insert(0.0);
+        match sys.cgroup_write(parent, "memory.reclaim", &bytes.get().to_string()).await {
+            Err(SystemError { errno: Errno::Other(TRY_AGAIN), .. }) => *missed += 1.0,
+            other => other?,
+        }
+        Ok(())
+    }
+
+    async fn flush<S: System>(&self, sys: &S) -> Result<(), WorkloadError> {
+        if let Some(parent) = self.topology.parent() {
+            sys.cgroup_read(parent, "memory.stat").await?;
+        }
+        if self.topology != Topology::Same {
+            for who in Who::IN_ORDER_OF_GROUPS {
+                sys.cgroup_read(self.topology.group(who), "memory.stat").await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was there when a phase began.
+struct Phase {
+    begin: Nanos,
+    reclaims: Option<u64>,
+}
+
+/// The workers, each with a gate to start its next step, and one gate that says that it is done.
+struct Crew<S: System> {
+    members: Vec<(Who, Gate, S::Task<Result<Vec<f64>, WorkloadError>>)>,
+    done: Gate,
+}
+
+impl<S: System> Crew<S> {
+    async fn hire(program: &AnonAndFile, sys: &S, script: &[Step]) -> Result<Self, WorkloadError> {
+        let done = sys.make_gate()?;
+        let gates: Vec<(Who, Gate)> = program
+            .plan
+            .who_works()
+            .into_iter()
+            .map(|who| Ok((who, sys.make_gate()?)))
+            .collect::<Result<_, SystemError>>()?;
+        let mut members = Vec::new();
+        for (who, go) in gates {
+            let actions = plan::actions_of(script, who);
+            let spec = TaskSpec::named(who.name()).in_cgroup(program.topology.group(who)).on_cpu(CPU);
+            let worker = program.worker.clone();
+            let task = sys.spawn(spec, move |sys: S| async move {
+                let gates = Gates { go, done };
+                worker.work(&sys, who, &actions, gates).await
+            });
+            members.push((who, go, task.await?));
+        }
+        Ok(Self { members, done })
+    }
+
+    /// Lets `who` do its next step and waits until it is done, or dead: then its error comes when it is joined.
+    async fn work(&mut self, sys: &S, who: Who) -> Result<(), WorkloadError> {
+        let (_, go, task) = self.members.iter().find(|(member, ..)| *member == who).expect("it was hired");
+        sys.open_gate(*go).await?;
+        while !sys.pass_gate(self.done, PATIENCE).await? {
+            if sys.has_ended(task) {
+                let at = self.members.iter().position(|(member, ..)| *member == who).expect("as above");
+                let (_, _, task) = self.members.remove(at);
+                sys.join(task).await??;
+                return Err(SystemError::new("join", who.name(), Errno::Killed).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Joins all, and records what each saw.
+    async fn leave(self, sys: &S, script: &[Step], outcome: &mut Outcome) -> Result<(), WorkloadError> {
+        for (_, go, _) in &self.members {
+            sys.open_gate(*go).await?;
+        }
+        for (who, _, task) in self.members {
+            let seen = sys.join(task).await??;
+            let actions = plan::actions_of(script, who);
+            let resident = actions.iter().zip(&seen).filter(|(action, _)| **action == Action::Count);
+            let resident: Vec<f64> = resident.map(|(_, pages)| *pages).collect();
+            if let (Some(first), Some(name)) = (resident.first(), who.memory()) {
+                outcome.metric(&format!("{name}_pages_resident"), *first);
+                outcome.samples.insert(format!("{name}_pages_resident_each_time"), resident.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a worker waits for before each step, and opens behind it.
+#[derive(Debug, Clone, Copy)]
+struct Gates {
+    go: Gate,
+    done: Gate,
+}
+
+/// What the workers have, and how they use it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Worker {
+    hot: u64,
+    cold: u64,
+    file: Bytes,
+    read_size: Bytes,
+    random: bool,
+    huge: bool,
+    compressed: u16,
+}
+
+impl Worker {
+    /// A worker's whole life: its actions, each when it is let; returns what each of them says, in pages.
+    async fn work<S: System>(
+        &self,
+        sys: &S,
+        who: Who,
+        actions: &[Action],
+        gates: Gates,
+    ) -> Result<Vec<f64>, WorkloadError> {
+        let pages = if who == Who::Hot { self.hot } else { self.cold };
+        let mut seen = Vec::with_capacity(actions.len());
+        let mut memory: Option<S::Mapping> = None;
+        let mut file: Option<S::File> = None;
+        for action in actions {
+            while !sys.pass_gate(gates.go, PATIENCE).await? {}
+            let said = match (action, &memory) {
+                (Action::Read { offset, len }, _) => self.read(sys, &mut file, *offset, *len).await?,
+                (Action::Map, _) => {
+                    memory = Some(self.map(sys, pages).await?);
+                    pages
+                }
+                (_, None) => unreachable!("memory is mapped first"),
+                (Action::Write, Some(memory)) => self.write(sys, who, memory, pages).await?,
+                (Action::ReadBack, Some(memory)) => {
+                    sys.touch_reading(memory, 0, pages).await?;
+                    pages
+                }
+                (Action::Count, Some(memory)) => sys.mapping_resident(memory, 0, pages).await?,
+                (Action::Advise(advice), Some(memory)) => {
+                    sys.advise(memory, *advice).await?;
+                    0
+                }
+            };
+            seen.push(said as f64);
+            sys.open_gate(gates.done).await?;
+        }
+        // Its memory stays until the others are done.
+        while !sys.pass_gate(gates.go, PATIENCE).await? {}
+        Ok(seen)
+    }
+
+    async fn map<S: System>(&self, sys: &S, pages: u64) -> Result<S::Mapping, WorkloadError> {
+        let memory = sys.map_anonymous(Bytes(pages * PAGE_SIZE)).await?;
+        if self.huge {
+            sys.advise(&memory, Advice::HugePage).await?;
+        } else {
+            // A kernel without huge pages knows no such advice, and needs none.
+            match sys.advise(&memory, Advice::NoHugePage).await {
+                Ok(()) => {}
+                Err(error) if matches!(error.errno, Errno::Inval | Errno::NotSup) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        sys.write_content(&memory, 0, pages, self.compressed).await?;
+        Ok(memory)
+    }
+
+    async fn write<S: System>(
+        &self,
+        sys: &S,
+        who: Who,
+        memory: &S::Mapping,
+        pages: u64,
+    ) -> Result<u64, WorkloadError> {
+        if self.random && who == Who::Hot {
+            let mut order: Vec<u64> = (0..pages).collect();
+            let mut stream = sys.seed().stream(&format!("{NAME}/{}/order", who.name()));
+            for left in (1..pages).rev() {
+                order.swap(left as usize, stream.below(left + 1) as usize);
+            }
+            for page in order {
+                sys.touch(memory, page, 1).await?;
+            }
+        } else {
+            sys.touch(memory, 0, pages).await?;
+        }
+        Ok(pages)
+    }
+
+    async fn read<S: System>(
+        &self,
+        sys: &S,
+        open: &mut Option<S::File>,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, WorkloadError> {
+        if open.is_none() {
+            sys.use_buffer(self.read_size).await?;
+            *open = Some(sys.open(FILE, OpenMode::Read).await?);
+        }
+        let file = open.as_ref().expect("it is open");
+        let mut done = 0;
+        while done < len {
+            let at = (offset + done) % self.file.get();
+            let part = self.read_size.get().min(len - done).min(self.file.get() - at);
+            let read = sys.read(file, at, part).await?;
+            if read == 0 {
+                return Err(WorkloadError::ShortRead {
+                    path: FILE.to_owned(),
+                    read_bytes: at,
+                    size_bytes: self.file.get(),
+                });
+            }
+            done += read;
+        }
+        Ok(done / PAGE_SIZE)
+    }
+}
