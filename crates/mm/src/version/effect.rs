@@ -63,10 +63,6 @@ impl Feature {
                 any: &[Rule::ReadaheadFolios(ReadaheadFolios::Large), Rule::WriteFolios(WriteFolios::Large)],
                 or_else: "neither its readahead nor its writes make large folios",
             }],
-            Self::ReadaheadOrderKept => &[Need {
-                any: &[Rule::ReadaheadFolios(ReadaheadFolios::Large)],
-                or_else: "its readahead makes single pages",
-            }],
             Self::ReparentLru => &[Need {
                 any: &[Rule::ObjectCharge(ObjectCharge::ByObject)],
                 or_else: "slabs belong to the cgroup that made them, and stay with it",
