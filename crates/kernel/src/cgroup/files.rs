@@ -94,7 +94,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if has_processes || has_children {
             return Err(Errno::Busy);
         }
-        self.mem(|mem| mem.core.cgroups.remove(memcg));
+        self.mem(|mem| mem.memcg_remove(memcg));
         Ok(())
     }
 
