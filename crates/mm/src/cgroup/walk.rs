@@ -90,6 +90,11 @@ impl Walk {
         Self { target, node, kind, last: None, generation: None, visited: false, over: false, steps: 0 }
     }
 
+    /// The node whose lists it is for.
+    pub const fn node(&self) -> NodeId {
+        self.node
+    }
+
     /// The next cgroup to visit; none when the walk is over. With `pass_idle` those without a charged
     /// page are passed over: there is nothing to do at any of them.
     pub fn next(

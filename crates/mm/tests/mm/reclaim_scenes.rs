@@ -443,7 +443,7 @@ fn on_6_12_kswapd_and_a_run_that_found_nothing_walk_the_whole_tree() {
         let mut walk = world.mem.begin_pass(NODE, &mut sc);
         let mut paths = Vec::new();
         let mut last = None;
-        while let Some(memcg) = world.mem.next_memcg(&mut walk, last, &sc) {
+        while let Some(memcg) = world.mem.next_memcg(&mut walk, last, &mut sc) {
             last = Some(memcg);
             paths.push(world.mem.core.cgroups[memcg].path.clone());
         }
