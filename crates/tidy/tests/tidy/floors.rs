@@ -18,6 +18,7 @@ const KERNEL: &[&str] = &[
     // Processes and their memory.
     "tasks/start",
     "tasks/kthreadd",
+    "anon/advice",
     "anon/mapping",
     "anon/khugepaged",
     "anon/huge",
