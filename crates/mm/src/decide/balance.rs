@@ -12,6 +12,7 @@ use std_alloc::vec::Vec;
 
 use units::{NodeId, Order, Pages};
 
+use crate::alloc::suitable::compact_gap;
 use crate::alloc::watermark::Mark;
 use crate::alloc::zone::Zone;
 use crate::base::event::Trace;
@@ -22,7 +23,8 @@ use crate::decide::backoff::Site;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
 use crate::version::rules::{
-    BoostEffort, BoostedSlab, FragmentStall, KswapdDone, PassMeasure, Rules, TrimFailure, WatermarkBoost,
+    BoostEffort, BoostFailure, BoostedSlab, FragmentStall, KswapdDone, PassMeasure, Rules, TrimFailure,
+    WatermarkBoost,
 };
 
 impl<T: Trace> Memory<T> {
@@ -210,8 +212,10 @@ impl Balance {
             }
             Balancing::Rested => {
                 if self.ends(mem.core.rules().boost_effort) && !self.begins_again(mem.core.rules()) {
-                    if self.sc.nr_reclaimed == 0 {
-                        mem.reclaim.note_failure(self.node); // For a boost as well as for a mark.
+                    let for_boost = self.boost_left > 0;
+                    let forgiven = mem.core.rules().boost_failure == BoostFailure::Forgiven;
+                    if self.sc.nr_reclaimed == 0 && !(for_boost && forgiven) {
+                        mem.reclaim.note_failure(self.node);
                     }
                     self.finish(mem)
                 } else {
@@ -251,7 +255,7 @@ impl Balance {
 
     /// After a pass (the end of `kswapd_shrink_node`): whether those who wait for the reserve may go on.
     fn settle_pass<T: Trace>(&mut self, mem: &Memory<T>, waiters: bool) -> bool {
-        if self.sc.nr_reclaimed >= (2 << self.order.0) {
+        if self.sc.nr_reclaimed >= compact_gap(mem.core.rules().compact_gap, self.order) {
             self.order = Order(0); // Enough for compaction; go on for single pages.
         }
         let freed = match mem.core.rules().pass_measure {

@@ -249,5 +249,5 @@ pub fn should_continue<T: Trace>(
     if core.swap.free_pages() > 0 {
         inactive += lru.node_pages(LruList::InactiveAnon, node);
     }
-    !served && inactive > compact_gap(sc.order)
+    !served && inactive > compact_gap(core.rules().compact_gap, sc.order)
 }
