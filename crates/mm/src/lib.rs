@@ -224,6 +224,7 @@ pub mod decide {
     #[cfg(test)]
     mod pause_scenes;
     pub mod priority;
+    pub mod proactive;
     pub mod retry;
     pub mod retry_paused;
     #[cfg(test)]

@@ -104,6 +104,9 @@ impl<R: Trace> Drop for SimMapping<R> {
     }
 }
 
+/// Its number in Linux.
+const EAGAIN: i32 = 11;
+
 fn convert(errno: Errno) -> workload::Errno {
     match errno {
         Errno::NoEnt => workload::Errno::NoEnt,
@@ -112,6 +115,7 @@ fn convert(errno: Errno) -> workload::Errno {
         Errno::IsDir => workload::Errno::IsDir,
         Errno::NotEmpty => workload::Errno::NotEmpty,
         Errno::Busy => workload::Errno::Busy,
+        Errno::Again => workload::Errno::Other(EAGAIN),
         Errno::Inval => workload::Errno::Inval,
         Errno::NoSpc => workload::Errno::NoSpc,
         Errno::NoMem => workload::Errno::NoMem,

@@ -55,6 +55,7 @@ const KERNEL: &[&str] = &[
     // Memory for all of the above.
     "objects",
     "cgroup/files",
+    "cgroup/proactive",
     "cgroup/charge",
     "alloc/slow_path",
     "alloc/oom",
