@@ -134,6 +134,7 @@ pub mod lru {
 
 /// What pages hold: the page cache, which of it is dirty, and anonymous memory.
 pub mod pages {
+    pub mod advice;
     pub mod anon;
     pub mod anon_swap;
     pub mod cache;
@@ -231,6 +232,7 @@ pub mod decide {
     #[cfg(test)]
     mod pause_scenes;
     pub mod priority;
+    pub mod proactive;
     pub mod retry;
     pub mod retry_paused;
     #[cfg(test)]

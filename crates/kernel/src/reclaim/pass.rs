@@ -138,7 +138,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    fn pay_for_chunk(&self, report: ChunkReport) {
+    pub(crate) fn pay_for_chunk(&self, report: ChunkReport) {
         let machine = self.machine();
         machine.charge(CostOp::ScanPage, u64::from(report.scanned));
         machine.charge(CostOp::ReclaimPage, u64::from(report.reclaimed));

@@ -83,6 +83,13 @@ impl Escalation {
         Self::new(gfp, ScanControl::limit(target, pages))
     }
 
+    /// A write to `memory.reclaim` of `target` asks for `pages`, perhaps with a `swappiness` of its own.
+    pub fn proactive(target: MemcgId, pages: u64, swappiness: Option<u64>) -> Self {
+        let mut run = Self::limit(Gfp::KERNEL, target, pages);
+        run.sc.swappiness = swappiness;
+        run
+    }
+
     fn new(gfp: Gfp, mut sc: ScanControl) -> Self {
         sc.may_fs = gfp.has(Gfp::FS);
         sc.may_io = gfp.has(Gfp::IO);
