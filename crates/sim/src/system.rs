@@ -423,7 +423,8 @@ impl<R: Trace> System for SimSystem<R> {
         first: u64,
         count: u64,
     ) -> Result<(), SystemError> {
-        self.touch(mapping, first, count).await
+        let touched = self.kernel.touch_reading(&self.process, mapping.mapping, first, count).await;
+        touched.map_err(failed("touch", self.name()))
     }
 
     async fn write_content(

@@ -81,7 +81,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Removes a cgroup without processes and children. Its pages stay until they are reclaimed.
+    /// Removes a cgroup without processes and children. Its pages stay until they are reclaimed, or become the
+    /// parent's (since 7.1).
     ///
     /// # Errors
     /// `NoEnt`; `Busy`.
@@ -94,7 +95,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if has_processes || has_children {
             return Err(Errno::Busy);
         }
-        self.mem(|mem| mem.core.cgroups.remove(memcg));
+        self.mem(|mem| mem.memcg_remove(memcg));
         Ok(())
     }
 

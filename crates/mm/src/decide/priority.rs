@@ -85,6 +85,7 @@ impl Escalation {
 
     fn new(gfp: Gfp, mut sc: ScanControl) -> Self {
         sc.may_fs = gfp.has(Gfp::FS);
+        sc.may_io = gfp.has(Gfp::IO);
         Self {
             sc,
             nodes: Vec::new(),

@@ -19,7 +19,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::reclaim::run::{Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
-use crate::version::rules::{ReserveThrottle, Throttle, Writepage};
+use crate::version::rules::{KswapdHope, ReserveThrottle, Throttle, Writepage};
 
 /// How long kswapd waits for the disk at most, with and without being woken.
 const WRITEBACK_WAIT: Nanos = Nanos::from_millis(100);
@@ -144,7 +144,7 @@ impl<T: Trace> Memory<T> {
     /// it freed something, slab included, gives kswapd hope again (the end of `shrink_node`; MECHANISMS
     /// 5.3).
     pub fn after_pass(&mut self, node: NodeId, sc: &ScanControl, freed: u64) -> AfterPass {
-        if freed > 0 {
+        if freed > 0 && self.has_hope_again(node, sc) {
             self.reclaim.note_success(node);
         }
         let has_throttle = self.core.rules().throttle == Throttle::ReclaimThrottle;
@@ -168,6 +168,15 @@ impl<T: Trace> Memory<T> {
             AfterPass::CongestionTick
         } else {
             AfterPass::GoOn
+        }
+    }
+
+    /// Whether a pass that freed something gives a kswapd hope that gave up: since 7.0 only on a node that is balanced
+    /// by now (MECHANISMS-510-72 3.8).
+    fn has_hope_again(&self, node: NodeId, sc: &ScanControl) -> bool {
+        match self.core.rules().kswapd_hope {
+            KswapdHope::AnyProgress => true,
+            KswapdHope::Balanced => self.is_balanced(node, sc.order, sc.reclaim_idx),
         }
     }
 

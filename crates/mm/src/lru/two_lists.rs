@@ -155,7 +155,7 @@ impl Lru {
     }
 
     /// `folio_activate`: through the CPU's batch.
-    fn activate<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+    pub(crate) fn activate<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
         let limit = usize::from(core.alloc.tuning().lru_batch);
         let large = core.alloc.frames.pages(pfn) > 1;
         if core.alloc.frames.flags(pfn).has(PageFlags::ACTIVATING) {

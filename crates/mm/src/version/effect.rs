@@ -47,12 +47,16 @@ impl Feature {
                 ],
                 or_else: "neither its slow path nor its reclaimers pause",
             }],
-            Self::AtomicIgnoresBoost | Self::ShrinkSlabWhenBoosted => BOOSTS,
+            Self::AtomicIgnoresBoost | Self::ShrinkSlabWhenBoosted | Self::BoostFailureForgiven => BOOSTS,
             Self::EvictionAgesTarget => &[Need {
                 any: &[Rule::Aging(Aging::Root)],
                 or_else: "it balances the lists of each cgroup by themselves",
             }],
-            Self::CompactLargeFolios => {
+            Self::KswapdHopeNeedsBalance => &[Need {
+                any: &[Rule::KswapdDone(KswapdDone::SomeZone)],
+                or_else: "its kswapd gives up zone by zone",
+            }],
+            Self::CompactLargeFolios | Self::SmallCompactGap => {
                 &[Need { any: &[Rule::Compaction(Compaction::On)], or_else: "it does not compact memory" }]
             }
             Self::LargeFolioExt4 => &[Need {
@@ -63,6 +67,10 @@ impl Feature {
                 any: &[Rule::ReadaheadFolios(ReadaheadFolios::Large)],
                 or_else: "its readahead makes single pages",
             }],
+            Self::ReparentLru => &[Need {
+                any: &[Rule::ObjectCharge(ObjectCharge::ByObject)],
+                or_else: "slabs belong to the cgroup that made them, and stay with it",
+            }],
             Self::SharedMemcgWalk
             | Self::PartialMemcgWalk
             | Self::SiblingProtection
@@ -71,6 +79,8 @@ impl Feature {
             | Self::MemcgStatThreshold
             | Self::MemcgStatPeriodic
             | Self::SlabCreditGlobalOnly
+            | Self::MemcgMultiStock
+            | Self::LimitReclaimInVmstat
             | Self::MemoryReclaim
             | Self::MemoryReclaimSwappiness => CGROUPS,
             _ => &[],

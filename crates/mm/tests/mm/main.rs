@@ -5,6 +5,7 @@
 //! program holds them all: it is linked once, and a file that is new needs its line here.
 
 mod alloc_property;
+mod anon_balance;
 mod compaction;
 mod dirty_limits;
 mod ext4_journal;

@@ -22,6 +22,7 @@ const KERNEL: &[&str] = &[
     "anon/khugepaged",
     "anon/huge",
     "anon/page_table",
+    "swap/fault",
     "anon/lock",
     // Files, and their pages on the way to the disk.
     "files/open",
@@ -78,6 +79,7 @@ const KERNEL: &[&str] = &[
     "fs/xfs_io",
     // What nobody waits for.
     "tasks/reap",
+    "swap/write",
     "writeback/plug",
     "writeback/wake",
     "cache/look",
