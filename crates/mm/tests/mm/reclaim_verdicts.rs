@@ -1,5 +1,6 @@
 //! What becomes of one page at the inactive tail: every state of the page under every reclaimer, and
-//! what is counted (MECHANISMS 6.2, 6.8; MECHANISMS-6X 3.5). Anonymous pages, which need swap, have scenes of their own.
+//! what is counted (MECHANISMS 6.2, 6.8; MECHANISMS-6X 3.5). Anonymous pages, which need swap, have scenes of
+//! their own.
 
 use std::fmt::Write;
 
