@@ -172,6 +172,14 @@ pub mod fs {
 
 /// Reclaim: runs, passes, what becomes of each page, shrinkers.
 pub mod reclaim {
+    /// Eviction by generations.
+    pub mod mglru {
+        pub mod batch;
+        pub mod choice;
+        pub mod memcg_lru;
+        pub mod tour;
+        pub mod visit;
+    }
     pub mod page;
     pub mod pass;
     pub mod plan;

@@ -20,6 +20,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One pass over a node at the run's priority (`shrink_node`).
     pub(crate) async fn shrink_node(&self, node: NodeId, sc: &mut ScanControl) {
         self.put_closed();
+        sc.note_time(self.machine().now());
         let (start, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
         loop {
             let before = sc.nr_reclaimed;

@@ -209,7 +209,7 @@ impl Reclaim {
     }
 
     /// `shrink_folio_list` for one page.
-    fn decide<T: Trace>(
+    pub(super) fn decide<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         cache: &mut PageCache,
@@ -391,7 +391,7 @@ impl Reclaim {
         ChunkReport { scanned, deactivated, referenced, taken, ..ChunkReport::default() }
     }
 
-    fn count_stolen<T: Trace>(
+    pub(super) fn count_stolen<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         memcg: MemcgId,
@@ -431,7 +431,7 @@ fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> Refer
 
 /// Frees an isolated clean file page, leaving a shadow in its slot where the kernel remembers what it
 /// evicted.
-fn evict<T: Trace>(
+pub(super) fn evict<T: Trace>(
     core: &mut Core<T>,
     lru: &mut Lru,
     cache: &mut PageCache,
@@ -451,7 +451,7 @@ fn evict<T: Trace>(
 }
 
 #[inline(always)]
-fn tell_rotated<T: Trace>(core: &mut Core<T>, pfn: Pfn, reason: Reason, sc: &ScanControl) {
+pub(super) fn tell_rotated<T: Trace>(core: &mut Core<T>, pfn: Pfn, reason: Reason, sc: &ScanControl) {
     let scan = Some(sc.scan_for());
     core.tell_page(pfn, |page| TraceEvent::PageRotated { page, reason, scan });
 }
@@ -464,7 +464,7 @@ fn tell_reclaimed<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags, sc: 
     core.tell_page(pfn, |page| TraceEvent::PageReclaimed { page, reason, scan });
 }
 
-fn count_scanned<T: Trace>(
+pub(super) fn count_scanned<T: Trace>(
     core: &mut Core<T>,
     memcg: MemcgId,
     node: NodeId,

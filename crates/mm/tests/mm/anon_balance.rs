@@ -48,7 +48,9 @@ fn half_and_half(kernel: &str) -> (World, MemcgId) {
 /// What a visit to `memcg` is to look at: [anonymous, file], both lists of each.
 fn quotas(world: &mut World, memcg: MemcgId, sc: &mut ScanControl) -> [u64; 2] {
     let _ = world.mem.begin_pass(NODE, sc);
-    let scan = world.mem.begin_lruvec(memcg, NODE, sc).expect("no protection");
+    let Some(Visit::TwoLists(scan)) = world.mem.begin_lruvec(memcg, NODE, sc) else {
+        panic!("no protection, and two lists of each kind");
+    };
     let left = |lists: [LruList; 2]| lists.iter().map(|&list| scan.left(list)).sum();
     [left([LruList::InactiveAnon, LruList::ActiveAnon]), left([LruList::InactiveFile, LruList::ActiveFile])]
 }

@@ -13,7 +13,8 @@ const NAME: &str = "MECHANISMS";
 /// How the names of all documents begin.
 const NAMES: [&str; 3] = [NAME, "SWAP", "MGLRU"];
 
-/// Sections of a document: numbers of headings (`## 2.`, `### 0.2`), and those in bold that begin a paragraph (`**2.9`).
+/// Sections of a document: numbers of headings (`## 2.`, `### 0.2`), and those in bold that begin a paragraph
+/// (`**2.9`).
 fn sections(document: &str) -> BTreeSet<&str> {
     let heading = |line| str::strip_prefix(line, "## ").or_else(|| str::strip_prefix(line, "### "));
     let headings = document.lines().filter_map(heading).map(section);
