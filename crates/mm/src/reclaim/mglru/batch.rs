@@ -28,6 +28,7 @@ use crate::reclaim::mglru::choice::{self, BATCH};
 use crate::reclaim::page::{Verdict, count_scanned, evict, tell_rotated};
 use crate::reclaim::run::{ChunkReport, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
+use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
 use crate::version::rules::{GenAccess, GenForm, GenQuota};
 
 /// Folios that a batch looks at, at most (`MAX_LRU_BATCH`).
@@ -106,7 +107,8 @@ impl Reclaim {
         sc: &ScanControl,
     ) -> Looked {
         let (mut looked, mut looks) = (Looked::default(), LOOKS);
-        let oldest = |lru: &Lru, zone| lru.lruvec(memcg, node).gens().and_then(|gens| gens.oldest(kind, zone));
+        let oldest =
+            |lru: &Lru, zone| lru.lruvec(memcg, node).gens().and_then(|gens| gens.oldest(kind, zone));
         if lru.lruvec(memcg, node).gens().is_none_or(|gens| gens.generations(kind) == MIN_GENS) {
             return looked;
         }
@@ -185,7 +187,7 @@ impl Reclaim {
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
-        _anon: &mut AnonMaps,
+        anon: &mut AnonMaps,
         cpu: CpuId,
         (memcg, node): (MemcgId, NodeId),
         kind: Kind,
@@ -195,10 +197,21 @@ impl Reclaim {
         let mut met = ChunkReport { taken: report.taken, ..ChunkReport::default() };
         report.taken = Taken::default();
         let mut isolated = core::mem::take(&mut self.isolated);
-        for &pfn in &isolated {
-            let (pages, before) = (core.alloc.frames.pages(pfn), core.alloc.frames.flags(pfn));
+        let mut next = 0;
+        while let Some(&pfn) = isolated.get(next) {
+            next += 1;
+            let before = core.alloc.frames.flags(pfn);
             core.alloc.frames.put_flags(pfn, isolated_flags(before, core.rules().gen_access));
-            match self.decide(core, pfn, sc, &mut met) {
+            let verdict = self.decide(core, cache, anon, cpu, pfn, sc, &mut met);
+            isolated.append(&mut self.split);
+            let pages = core.alloc.frames.pages(pfn);
+            match verdict {
+                Verdict::Free if core.alloc.frames.is_anon(pfn) => {
+                    met.reclaimed += pages;
+                    met.swap.cached += pages;
+                    tell_swapped_out(core, pfn, sc);
+                    evict_anon(core, lru, cache, cpu, pfn, sc.target);
+                }
                 Verdict::Free => {
                     met.reclaimed += pages;
                     tell_reclaimed(core, pfn, before, sc);
@@ -209,6 +222,7 @@ impl Reclaim {
                     tell_rotated(core, pfn, reason, sc);
                 }
                 Verdict::Activate(reason) => {
+                    settle_active(core, cache, cpu, pfn);
                     met.activated += pages;
                     put_back(core, lru, pfn);
                     let scan = Some(sc.scan_for());
@@ -278,8 +292,8 @@ fn isolated_flags(flags: PageFlags, access: GenAccess) -> PageFlags {
 /// written, else the youngest, where it starts anew.
 fn put_back<T: Trace>(core: &mut Core<T>, lru: &mut Lru, pfn: Pfn) {
     let flags = core.alloc.frames.flags(pfn).clear(PageFlags::ACTIVE);
-    let is_written = flags.has(PageFlags::RECLAIM)
-        && flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK));
+    let is_written =
+        flags.has(PageFlags::RECLAIM) && flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK));
     let flags = match () {
         () if is_written && flags.has(PageFlags::WORKINGSET) => flags.set(PageFlags::REFERENCED),
         () if is_written => flags,
