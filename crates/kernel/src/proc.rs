@@ -17,7 +17,7 @@ use crate::machine::{CostOp, Machine};
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `swapon`: adds an area, below those that are there already unless it has a priority.
     pub fn swap_on(&self, area: AreaSpec) {
-        self.mem(|mem| mem.core.swap.add_area(area));
+        self.mem(|mem| mem.add_swap_area(area));
     }
 
     /// Reads a sysctl.

@@ -98,7 +98,7 @@ pub use simulate::{events_of, simulate, simulate_with_events};
 pub use view::{headlines, view};
 pub use workload::UnknownName;
 pub use workload::amount::Warmup;
-pub use workload::policy::PolicyKind;
+pub use workload::policy::{POLICIES, PolicyError, PolicySpec};
 pub use workload::replay::{ReplayOptions, Timing};
 pub use workload::scenario::{Backend, Scenario, parse_mem, parse_mem_of};
 pub use workload::trace::TraceFormat;

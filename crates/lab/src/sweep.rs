@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use recording::Recording;
 use thiserror::Error;
 use workload::WorkloadSpec;
-use workload::policy::PolicyKind;
+use workload::policy::PolicySpec;
 use workload::replay::ReplayOptions;
 use workload::scenario::parse_interval;
 
@@ -488,7 +488,7 @@ fn replays(
                 Swept::Swap => own.swap = Some(value.to_owned()),
                 Swept::Set => own.sysctls.push(format!("{}={value}", axis.name)),
                 Swept::Seed => own.seed = Some(seed(value)?),
-                Swept::Policy => own.policies.push(value.parse::<PolicyKind>()?),
+                Swept::Policy => own.policies.push(value.parse::<PolicySpec>()?),
                 Swept::Capacity => own.capacities.push(value.to_owned()),
                 Swept::Param => unreachable!("refused for traces"),
             }

@@ -14,6 +14,7 @@ use crate::base::sysctl::Sysctl;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::pages::anon_swap::SwapFault;
+use crate::reclaim::run::ChunkReport;
 use crate::swap::areas::{AreaKind, AreaSpec};
 use crate::swap::slot::SwapSlot;
 use crate::version::rules::{SwapReadahead, SyncSwap};
@@ -173,6 +174,24 @@ impl<T: Trace> Memory<T> {
         let AreaKind::Disk { device, .. } = self.core.swap.kind(slot) else { return None };
         let pages = self.core.alloc.frames.pages(pfn);
         Some(SwapWrite { pfn, pages, device, offset: slot.offset(), mapping, index })
+    }
+
+    /// `MADV_FREE` on `count` pages from `first`: [`crate::pages::anon::AnonMaps::give_up`].
+    pub fn anon_give_up(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) {
+        let Self { core, lru, cache, anon: maps, .. } = self;
+        maps.give_up(core, lru, cache, cpu, anon, first, count);
+    }
+
+    /// `MADV_COLD` on `count` pages from `first`: [`crate::pages::anon::AnonMaps::cool`].
+    pub fn anon_cool(&mut self, anon: AnonId, first: u32, count: u32) {
+        self.anon.cool(&mut self.core, &mut self.lru, anon, first, count);
+    }
+
+    /// `MADV_PAGEOUT` on `count` pages from `first`, at most 512: reclaim decides on them at once.
+    pub fn anon_page_out(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> ChunkReport {
+        let Self { core, lru, cache, anon: maps, reclaim, .. } = self;
+        let pages = maps.take_for_pageout(core, lru, cpu, anon, first, count);
+        reclaim.page_out(core, lru, cache, maps, cpu, &pages)
     }
 
     /// `mincore`: pages among `count` from `first` that are in memory, mapped or in the swap cache.

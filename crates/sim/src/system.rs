@@ -104,6 +104,9 @@ impl<R: Trace> Drop for SimMapping<R> {
     }
 }
 
+/// Its number in Linux.
+const EAGAIN: i32 = 11;
+
 fn convert(errno: Errno) -> workload::Errno {
     match errno {
         Errno::NoEnt => workload::Errno::NoEnt,
@@ -112,6 +115,7 @@ fn convert(errno: Errno) -> workload::Errno {
         Errno::IsDir => workload::Errno::IsDir,
         Errno::NotEmpty => workload::Errno::NotEmpty,
         Errno::Busy => workload::Errno::Busy,
+        Errno::Again => workload::Errno::Other(EAGAIN),
         Errno::Inval => workload::Errno::Inval,
         Errno::NoSpc => workload::Errno::NoSpc,
         Errno::NoMem => workload::Errno::NoMem,
@@ -444,13 +448,15 @@ impl<R: Trace> System for SimSystem<R> {
     }
 
     async fn advise(&self, mapping: &SimMapping<R>, advice: Advice) -> Result<(), SystemError> {
+        let (pages, whole) = (mapping.mapping, mapping.mapping.pages());
         match advice {
             Advice::DontNeed => {
                 self.kernel.drop_pages(&self.process, mapping.mapping);
                 Ok(())
             }
-            // Not modelled yet.
-            Advice::Cold | Advice::PageOut | Advice::Free => Err(Errno::NotSup),
+            Advice::Cold => self.kernel.advise_cold(&self.process, pages, 0, whole),
+            Advice::PageOut => self.kernel.advise_pageout(&self.process, pages, 0, whole).await,
+            Advice::Free => self.kernel.advise_free(&self.process, pages, 0, whole),
             Advice::HugePage => self.kernel.advise_huge(&self.process, mapping.mapping, HugeAdvice::Huge),
             Advice::NoHugePage => self.kernel.advise_huge(&self.process, mapping.mapping, HugeAdvice::NoHuge),
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lab::{PolicyKind, ReplayOptions, Timing, TraceFormat, Warmup};
+use lab::{PolicyError, PolicySpec, ReplayOptions, Timing, TraceFormat, Warmup};
 
 use super::{Events, Format, with_hint};
 
@@ -24,11 +24,12 @@ pub(crate) struct ReplayArgs {
     /// Trace file, `-` for standard input, or the scenario of a replay made earlier (*.toml) [example: trace.csv]
     #[arg(value_name = "TRACE|SCENARIO.toml")]
     pub(crate) trace: PathBuf,
-    /// Replacement policy: lru, fifo or clock; a list, or repeated [example: lru,clock]
+    /// Replacement policy, by name and parameters (`list policies`); a list, or repeated
+    /// [example: lru,s3fifo:small=0.2:batch=32]
     #[arg(long = "policy", value_name = "POLICY", requires = "capacities", help_heading = "Cache")]
     #[arg(value_delimiter = ',')]
-    #[arg(value_parser = |text: &str| text.parse::<PolicyKind>().map_err(|error| with_hint(&error)))]
-    pub(crate) policies: Vec<PolicyKind>,
+    #[arg(value_parser = policy)]
+    pub(crate) policies: Vec<PolicySpec>,
     /// Objects that fit into the cache, k is 1000; a list, or repeated [example: 1k,10k,100k]
     #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Cache")]
     #[arg(value_delimiter = ',')]
@@ -116,4 +117,12 @@ impl ReadingArgs {
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
+}
+
+/// A policy as it is written, or what is wrong with it and what to write.
+fn policy(text: &str) -> Result<PolicySpec, String> {
+    text.parse().map_err(|error: PolicyError| match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    })
 }

@@ -66,7 +66,7 @@ pub(crate) struct SweepArgs {
     /// Sysctl with its values; may be repeated [default: the kernel's own] [example: vm.swappiness=10,60]
     #[arg(long = "set", value_name = "SYSCTL=VALUES", help_heading = "Machine", allow_hyphen_values = true)]
     sysctls: Vec<String>,
-    /// Of a trace: policies: lru, fifo, clock [example: lru,clock]
+    /// Of a trace: policies, by name and parameters (`list policies`) [example: lru,s3fifo:small=0.2]
     #[arg(long = "policy", value_name = "VALUES", requires = "capacities", help_heading = "Trace")]
     policies: Vec<String>,
     /// Of a trace: objects that fit into the cache, k is 1000 [example: 1k,10k]

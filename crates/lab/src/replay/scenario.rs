@@ -12,7 +12,7 @@ use serde::Deserialize;
 use units::{Bytes, Nanos};
 use workload::KernelSpec;
 use workload::amount::Warmup;
-use workload::policy::{Capacity, PolicyKind};
+use workload::policy::{Capacity, PolicySpec};
 use workload::replay::{ReplayOptions, Timing};
 use workload::scenario::{SEED_DEFAULT, Swap, interval_text, parse_interval, parse_mem};
 use workload::trace::TraceFormat;
@@ -32,7 +32,7 @@ pub enum CacheSpec {
     /// A plain policy that holds so many objects.
     Policy {
         /// Whom it evicts.
-        kind: PolicyKind,
+        policy: PolicySpec,
         /// How many objects it holds.
         capacity: Capacity,
     },
@@ -57,7 +57,7 @@ impl CacheSpec {
     /// What its recording is called: the policy or kernel, and its size.
     pub fn label(&self) -> String {
         match self {
-            Self::Policy { kind, capacity } => format!("{} {}", kind.name(), capacity.get()),
+            Self::Policy { policy, capacity } => format!("{policy} {}", capacity.get()),
             Self::Kernel { kernel, mem, .. } => format!("{kernel} {mem}"),
         }
     }
@@ -106,8 +106,8 @@ impl ReplayScenario {
         line("unsorted", &unsorted);
         line("warmup", &text(&warmup.to_string()));
         match &self.cache {
-            CacheSpec::Policy { kind, capacity } => {
-                line("policy", &text(kind.name()));
+            CacheSpec::Policy { policy, capacity } => {
+                line("policy", &text(&policy.to_string()));
                 line("capacity", &capacity.get());
             }
             CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, seed } => {
@@ -167,7 +167,7 @@ impl ReplayScenario {
             u128::from_str_radix(&written.trace_hash, 16).map_err(|_| say("`trace_hash` is no hash"))?;
         let cache = match (&written.policy, written.capacity, &written.kernel, &written.mem) {
             (Some(policy), Some(capacity), None, None) => CacheSpec::Policy {
-                kind: policy.parse().map_err(LabError::from)?,
+                policy: policy.parse().map_err(LabError::from)?,
                 capacity: Capacity::new(capacity).map_err(LabError::from)?,
             },
             (None, None, Some(kernel), Some(mem)) => {
@@ -241,8 +241,8 @@ pub(super) fn command(
         command.push_str(&format!(" --{option} {}", shell_quoted(value)));
     };
     match cache {
-        CacheSpec::Policy { kind, capacity } => {
-            add("policy", kind.name());
+        CacheSpec::Policy { policy, capacity } => {
+            add("policy", &policy.to_string());
             add("capacity", &capacity.get().to_string());
         }
         CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, seed } => {
@@ -348,7 +348,10 @@ mod tests {
 
     #[test]
     fn a_replay_reads_back_from_what_its_recording_keeps() {
-        let policy = CacheSpec::Policy { kind: PolicyKind::Clock, capacity: Capacity::new(5).unwrap() };
+        let policy = CacheSpec::Policy {
+            policy: "s3fifo:small=0.2:batch=32".parse().unwrap(),
+            capacity: Capacity::new(5).unwrap(),
+        };
         let options = ReplayOptions { timing: Timing::Asap, ..kernel().options };
         for scenario in [kernel(), ReplayScenario { cache: policy, options, interval: None, ..kernel() }] {
             let toml = scenario.to_toml();

@@ -422,6 +422,31 @@ mod tests {
     }
 
     #[test]
+    fn since_7_2_a_chunk_is_enough_for_compaction_of_any_block() {
+        for (kernel, enough) in [("linux-6.12", 1024), ("linux-6.12+small-compact-gap", 32)] {
+            let mut mem = full(kernel);
+            let (_, run) = walk(&mut mem, Order(9), &[(enough - 1, true)]);
+            assert_eq!(run.order(), Order(9), "{kernel}");
+            let (_, run) = walk(&mut mem, Order(9), &[(enough - 1, true), (1, true)]);
+            assert_eq!(run.order(), Order(0), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn a_boost_that_nothing_was_freed_for_is_no_failure_since_7_0() {
+        for (kernel, failures) in [("linux-6.12", 1), ("linux-6.12+boost-failure-forgiven", 0)] {
+            let mut mem = machine(kernel);
+            boost(&mut mem);
+            let (priorities, _) = walk(&mut mem, Order(0), &[(0, false)]);
+            assert_eq!(priorities, [12], "{kernel}");
+            assert_eq!(mem.reclaim.node(NODE).kswapd_failures, failures, "{kernel}");
+            let mut mem = full(kernel);
+            let _ = walk(&mut mem, Order(0), &[]);
+            assert_eq!(mem.reclaim.node(NODE).kswapd_failures, 1, "{kernel}: for a mark it is one");
+        }
+    }
+
+    #[test]
     fn a_boost_is_worked_off_without_writing_and_at_priority_10_at_most() {
         let mut mem = machine("linux-5.4+fragment-stall");
         boost(&mut mem);

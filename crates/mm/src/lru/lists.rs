@@ -191,6 +191,8 @@ impl Lruvec {
 pub(super) struct CpuBatches {
     pub(super) add: Vec<Pfn>,
     pub(super) activate: Vec<Pfn>,
+    /// Pages that their programs gave up.
+    pub(super) given_up: Vec<Pfn>,
 }
 
 /// All lists and batches of the machine.

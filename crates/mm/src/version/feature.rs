@@ -319,6 +319,18 @@ features! {
     MemoryReclaimSwappiness = "memory-reclaim-swappiness",
         "memory.reclaim takes swappiness= and frees a quarter of what is asked at a time",
         "6.11", ProactiveReclaim: Whole => Quarters;
+    /// [`LruKind::Generations`]
+    LruGen = "lru-gen",
+        "the multi-gen LRU: pages by generations and tiers instead of active and inactive lists",
+        "6.1", LruKind: TwoLists => Generations;
+    /// [`GenAccess::Accesses`]
+    MglruRefs = "mglru-refs",
+        "tiers of the multi-gen LRU are by accesses, and the second sight of a page table promotes",
+        "6.14", GenAccess: Reads => Accesses;
+    /// [`GenQuota::Once`]
+    MglruLimitStop = "mglru-limit-stop",
+        "limit reclaim by generations stops at its target and honours memory.low in proportion",
+        "7.2", GenQuota: EachRound => Once;
 }
 
 impl Feature {
