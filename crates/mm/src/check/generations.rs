@@ -1,6 +1,5 @@
 //! Generations in order, and pages where their flags say.
 
-use std_alloc::format;
 use std_alloc::string::String;
 
 use units::NodeId;

@@ -8,6 +8,7 @@ mod alloc_property;
 mod compaction;
 mod dirty_limits;
 mod ext4_journal;
+mod generations;
 mod lists_2632;
 mod lru_model;
 mod lru_scenes;
