@@ -26,6 +26,7 @@ pub mod proc;
 mod queues;
 pub mod reclaim;
 pub mod section;
+mod swap;
 pub mod tasks;
 pub mod time;
 pub mod writeback;

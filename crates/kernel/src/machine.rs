@@ -180,11 +180,27 @@ pub enum CostOp {
     UserMicrosecond,
     /// A context switch.
     ContextSwitch,
+    /// A fault that brings a page back from swap, without the device.
+    MajorFault,
+    /// Taking a page into the swap cache, or out of it.
+    SwapCache,
+    /// A swap slot from those that the CPU keeps.
+    SwapSlot,
+    /// Fetching a swap slot from its area for the CPU.
+    SwapSlotFetch,
+    /// Taking a mapped page out of its page table, with its share of the flush.
+    UnmapPage,
+    /// Looking whether a page is of one repeated word.
+    SameFilledTest,
+    /// Compressing a page and storing what is left.
+    CompressPage,
+    /// Getting a compressed page back.
+    DecompressPage,
 }
 
 impl CostOp {
     /// Number of operations: the length of a cost table.
-    pub const COUNT: usize = Self::ContextSwitch as usize + 1;
+    pub const COUNT: usize = Self::DecompressPage as usize + 1;
 }
 
 /// Direction of a block request.

@@ -1,4 +1,4 @@
-//! `/proc/sys/vm`, `/proc/vmstat` and `drop_caches`.
+//! `/proc/sys/vm`, `/proc/vmstat`, `drop_caches` and `swapon`.
 
 use std::rc::Rc;
 
@@ -6,6 +6,7 @@ use mm::base::event::Trace;
 use mm::base::sysctl::Sysctl;
 use mm::base::vmstat::VmEvent;
 use mm::reclaim::scan_balance::swappiness_max;
+use mm::swap::areas::AreaSpec;
 use units::CpuId;
 
 use crate::errno::Errno;
@@ -14,6 +15,11 @@ use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// `swapon`: adds an area, below those that are there already unless it has a priority.
+    pub fn swap_on(&self, area: AreaSpec) {
+        self.mem(|mem| mem.add_swap_area(area));
+    }
+
     /// Reads a sysctl.
     ///
     /// # Errors

@@ -365,6 +365,7 @@ impl LabError {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))
             }
             Self::Amount(error) => Some(error.hint().to_owned()),
+            Self::Policy(error) => error.hint(),
             Self::Mmtests(error) => error.hint().map(str::to_owned),
             Self::Numbers { source, .. } => Some(source.hint().to_owned()),
             _ => self.remedy().map(str::to_owned),
@@ -410,7 +411,6 @@ impl LabError {
                 Some("get the trace that it was made with, or replay this one by its own name")
             }
             Self::ReplayFile { .. } => Some("a replay's recording has one, as `scenario.toml`"),
-            Self::Policy(PolicyError::ZeroCapacity) => Some("write it as in `--capacity 10000`"),
             _ => None,
         }
     }

@@ -15,6 +15,8 @@ pub struct Experiment {
     pub machine: &'static str,
     /// Its memory: what the source's kernel reports as `MemTotal`.
     pub mem: Bytes,
+    /// What it swaps to: `none`, or as `--swap` takes it.
+    pub swap: &'static str,
     /// The kernel that the change was made to, and the same one with the change; for a series, with
     /// ever more of its steps.
     pub kernels: &'static [&'static str],
@@ -51,11 +53,21 @@ const READERS_AND_MEMORY: GridLayout = GridLayout {
 };
 
 const EXPERIMENTS: &[Experiment] = &[
+    // The measured guests of the rows below a limit (docs/fidelity.md): 768 MiB, zram of 512 MiB.
+    Experiment {
+        workload: "anon-and-file",
+        machine: "guest-tcg",
+        mem: Bytes(768 << 20),
+        swap: "zram:512M",
+        kernels: &["linux-6.1", "linux-6.12"],
+        grid: None,
+    },
     // J. Weiner, "mm: fix page aging across multiple cgroups", 7 Nov 2019: MemTotal 1016336 kB.
     Experiment {
         workload: "hot-and-stream",
         machine: "vm-2cpu",
         mem: Bytes(1_016_336 << 10),
+        swap: "none",
         kernels: &["linux-5.4", "linux-5.4+root-aging"],
         grid: None,
     },
@@ -66,6 +78,7 @@ const EXPERIMENTS: &[Experiment] = &[
         workload: "sequential-readers",
         machine: "s390-fcp",
         mem: Bytes(256 << 20),
+        swap: "none",
         kernels: &[
             "linux-2.6.32",
             "linux-2.6.32-pcp-cold-order-pcp-per-migratetype",
@@ -84,6 +97,7 @@ const EXPERIMENTS: &[Experiment] = &[
         workload: "huge-faults",
         machine: "skylake-1s",
         mem: Bytes(32 << 30),
+        swap: "none",
         kernels: &[
             "linux-4.20-rc1",
             "linux-4.20-rc1+nofragment",
@@ -97,6 +111,7 @@ const EXPERIMENTS: &[Experiment] = &[
         workload: "inode-storm",
         machine: "quad-node-16g",
         mem: Bytes(16 << 30),
+        swap: "none",
         kernels: &[
             "linux-5.7",
             "linux-5.7+async-inode-reclaim",
@@ -111,6 +126,7 @@ const EXPERIMENTS: &[Experiment] = &[
         workload: "small-files",
         machine: "evo-ssd",
         mem: Bytes(1 << 30),
+        swap: "none",
         kernels: &["linux-5.3", "linux-5.3+shrink-slab-when-boosted"],
         grid: None,
     },
@@ -119,6 +135,7 @@ const EXPERIMENTS: &[Experiment] = &[
         workload: "simoop",
         machine: "quad-node-16g+bandwidth=340M",
         mem: Bytes(16 << 30),
+        swap: "none",
         kernels: &["linux-5.7", "linux-5.7+async-inode-reclaim+pin-inode-cluster"],
         grid: None,
     },
@@ -142,6 +159,7 @@ mod tests {
         for experiment in EXPERIMENTS {
             assert!(workload::WorkloadSpec::find(experiment.workload).is_ok());
             assert!(names.vocabulary().machine(experiment.machine).is_ok());
+            assert!(experiment.swap.parse::<workload::scenario::Swap>().is_ok(), "{}", experiment.workload);
             assert!(experiment.kernels.len() >= 2, "{}", experiment.workload);
             for kernel in experiment.kernels {
                 assert!(names.vocabulary().kernel(kernel).is_ok(), "{kernel}");

@@ -8,6 +8,8 @@ use mm::version::feature::Feature;
 use mm::version::presets::Version;
 use report::{Cell, List};
 use sim::machines::MACHINES;
+use workload::ParamSpec;
+use workload::policy::POLICIES;
 use workload::vocabulary::Vocabulary;
 
 /// A list of names that `pagetide list` can show.
@@ -25,6 +27,8 @@ pub enum Listing {
     Counters,
     /// Machines.
     Machines,
+    /// Replacement policies for replays.
+    Policies,
 }
 
 /// The entries of a list, in the order in which they are shown.
@@ -36,6 +40,7 @@ pub fn list(listing: Listing) -> List {
         Listing::Sysctls => sysctls(),
         Listing::Counters => crate::counters::list(),
         Listing::Machines => machines(),
+        Listing::Policies => policies(),
     }
 }
 
@@ -45,6 +50,17 @@ fn features() -> List {
     for feature in Feature::ALL {
         let help = format!("{} ({})", feature.help(), feature.source());
         list.push([feature.name().into(), feature.first_kernel().unwrap_or("none").into(), help.into()]);
+    }
+    list
+}
+
+/// Policies with their parameters and what these are when nobody says.
+fn policies() -> List {
+    let mut list = List::new("policies", &["policy", "parameters", "help"]);
+    for info in POLICIES {
+        let default = |spec: &ParamSpec| format!("{}={}", spec.name, spec.default.unwrap_or("none"));
+        let params: Vec<String> = info.params.iter().map(default).collect();
+        list.push([info.name.into(), params.join(" ").into(), info.help.into()]);
     }
     list
 }
@@ -152,6 +168,7 @@ mod tests {
             (Listing::Sysctls, "help"),
             (Listing::Counters, "file"),
             (Listing::Machines, "source"),
+            (Listing::Policies, "help"),
         ] {
             let about = list(listing).column(about);
             assert!(!about.is_empty() && about.iter().all(|text| !text.is_empty()), "{listing:?}");

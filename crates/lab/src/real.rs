@@ -178,6 +178,7 @@ fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
         seed: scenario.seed,
         sysctls: texts(scenario),
         lru_gen: guest.lru_gen,
+        swap: scenario.swap.clone().unwrap_or_default(),
         sample_period: sample_period(scenario.interval),
         ..VmSpec::new(VmKernel::parse(version))
     }

@@ -28,7 +28,7 @@ use sim::run::{Program, SimRun};
 use units::Nanos;
 use workload::Replay;
 use workload::amount::{Warmup, WarmupEnd, parse_count};
-use workload::policy::{Capacity, PolicyKind};
+use workload::policy::{Capacity, Future, PolicySpec};
 use workload::replay::{ReplayOptions, warmup_is_all};
 use workload::scenario::{SEED_DEFAULT, parse_interval, parse_mem_of};
 use workload::trace::{TraceError, TraceFormat, TraceReader};
@@ -54,7 +54,7 @@ pub struct ReplayRequest {
     /// How it is read, and what counts.
     pub options: ReplayOptions,
     /// Policies: each is replayed at each capacity.
-    pub policies: Vec<PolicyKind>,
+    pub policies: Vec<PolicySpec>,
     /// Capacities in objects: `5000`, `10k`.
     pub capacities: Vec<String>,
     /// Memory sizes of a simulated machine: each is replayed under each kernel.
@@ -63,6 +63,8 @@ pub struct ReplayRequest {
     pub kernels: Vec<String>,
     /// The machine; none means the first.
     pub machine: Option<String>,
+    /// What the machine swaps to; none means nothing.
+    pub swap: Option<String>,
     /// Sysctls of all of these kernels, each `name=value`.
     pub sysctls: Vec<String>,
     /// The seed of the machines.
@@ -163,10 +165,11 @@ fn policy_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
     if let Some(value) = first_twice(&capacities) {
         return Err(LabError::Twice { option: "--capacity", value: value.get().to_string() });
     }
-    if let Some(kind) = first_twice(&request.policies) {
-        return Err(LabError::Twice { option: "--policy", value: kind.name().to_owned() });
+    if let Some(policy) = first_twice(&request.policies) {
+        return Err(LabError::Twice { option: "--policy", value: policy.to_string() });
     }
-    let caches_of = |&kind| capacities.iter().map(move |&capacity| CacheSpec::Policy { kind, capacity });
+    let cache = |policy: &PolicySpec, &capacity| CacheSpec::Policy { policy: policy.clone(), capacity };
+    let caches_of = |policy| capacities.iter().map(move |capacity| cache(policy, capacity));
     Ok(request.policies.iter().flat_map(caches_of).collect())
 }
 
@@ -179,6 +182,7 @@ fn kernel_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
     let sysctls = sysctl_pairs(&request.sysctls, &names)?;
     let machine = request.machine.as_deref().unwrap_or(default_machine());
     let machine = names.vocabulary().machine(machine)?;
+    let swap = scenario::swap_of(request.swap.as_deref())?;
     let kernels = match &request.kernels[..] {
         [] => vec![newest_kernel().to_owned()],
         named => named.to_vec(),
@@ -197,10 +201,10 @@ fn kernel_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
             if request.mems[..index].iter().any(twice) {
                 return Err(LabError::Twice { option: "--mem", value: mem.to_string() });
             }
-            Setting::new(&kernel, &machine, mem, &sysctls)?;
+            Setting::new(&kernel, &machine, mem, &sysctls)?.with_swap(&machine, mem, swap.clone())?;
             let seed = request.seed.unwrap_or(SEED_DEFAULT.0);
             let (kernel, machine, sysctls) = (kernel.clone(), machine.clone(), sysctls.clone());
-            caches.push(CacheSpec::Kernel { kernel, machine, mem, sysctls, seed });
+            caches.push(CacheSpec::Kernel { kernel, machine, mem, swap: swap.clone(), sysctls, seed });
         }
     }
     Ok(caches)
@@ -225,6 +229,17 @@ impl ReplayPlan {
     pub fn only(&self, wanted: &[bool]) -> Self {
         let kept = self.caches.iter().zip(wanted).filter(|&(_, &wanted)| wanted);
         Self { caches: kept.map(|(cache, _)| cache.clone()).collect(), ..self.clone() }
+    }
+
+    /// Whether what counts depends on how many requests there are.
+    fn counts_first(&self) -> bool {
+        matches!(self.options.warmup, Warmup::Percent(_))
+    }
+
+    /// Whether a policy must know the trace beforehand.
+    fn needs_future(&self) -> bool {
+        let needs = |cache: &CacheSpec| matches!(cache, CacheSpec::Policy { policy, .. } if policy.info().needs_future);
+        self.caches.iter().any(|(_, cache)| needs(cache))
     }
 
     /// What the trace's bytes are: reads it once.
@@ -258,8 +273,8 @@ impl ReplayPlan {
         let is_kernel = |(_, cache): &&(String, CacheSpec)| matches!(cache, CacheSpec::Kernel { .. });
         let kernels = self.caches.iter().filter(is_kernel).count();
         let policies = self.caches.len() - kernels;
-        let counts_first = policies > 0 && matches!(self.options.warmup, Warmup::Percent(_));
-        let input = Input::new(&self.trace, kernels > 0 || counts_first)?;
+        let reads_first = policies > 0 && (self.counts_first() || self.needs_future());
+        let input = Input::new(&self.trace, kernels > 0 || reads_first)?;
         if input.is_kept() {
             (control.observer)(ReplayProgress::Kept { bytes: input.length() });
         }
@@ -270,7 +285,7 @@ impl ReplayPlan {
         pool.install(|| {
             let mut outcomes: Outcomes = self.caches.iter().map(|_| Ended::NotRun).collect();
             if policies > 0 {
-                job.policies(counts_first, &mut outcomes)?;
+                job.policies(&mut outcomes)?;
                 for (index, outcome) in outcomes.iter().enumerate() {
                     if let Some(recording) = outcome.recording() {
                         keep(index, recording)?;
@@ -325,7 +340,9 @@ impl Job<'_> {
         let scenario = ReplayScenario { trace, id, options, cache: cache.clone(), interval };
         let workload = format!("replay {}", file_name(&self.plan.trace));
         let recording = match cache {
-            CacheSpec::Policy { kind, .. } => Recording::new(label, workload, "policy", kind.name(), 0),
+            CacheSpec::Policy { policy, .. } => {
+                Recording::new(label, workload, "policy", policy.to_string(), 0)
+            }
             CacheSpec::Kernel { kernel, seed, .. } => {
                 Recording::new(label, workload, "sim", kernel.to_string(), *seed)
             }
@@ -338,32 +355,46 @@ impl Job<'_> {
         (Recording { scenario_toml, machine, command, ..recording }, scenario)
     }
 
+    /// Goes through the trace for what must be known beforehand: how many requests there are, where that
+    /// decides, and which, where a policy knows the future.
+    fn look_ahead(&self) -> Result<(u64, Future), LabError> {
+        let mut future = Future::default();
+        let needs_future = self.plan.needs_future();
+        if !needs_future && !self.plan.counts_first() {
+            return Ok((u64::MAX, future)); // Only a part of the requests asks for it.
+        }
+        let mut requests = 0;
+        let mut source = self.input.open()?;
+        for request in self.reader(&mut source)? {
+            let request = request.map_err(|error| self.failed(error))?;
+            requests += 1;
+            if needs_future {
+                future.push(request.object)?;
+            }
+        }
+        Ok((requests, future))
+    }
+
     /// Fills in the outcomes of policies, unless stopped.
-    fn policies(&self, counts_first: bool, outcomes: &mut Outcomes) -> Result<(), LabError> {
+    fn policies(&self, outcomes: &mut Outcomes) -> Result<(), LabError> {
         let options = self.plan.options;
-        let requests = if counts_first {
-            let mut source = self.input.open()?;
-            let mut reader = self.reader(&mut source)?;
-            let counted = reader.try_fold(0, |count, request| request.map(|_| count + 1));
-            counted.map_err(|error| self.failed(error))?
-        } else {
-            u64::MAX // Only a part of the requests asks for it.
-        };
-        let kinds: Vec<(usize, PolicyKind, Capacity)> = (self.plan.caches.iter().enumerate())
+        let kinds: Vec<(usize, PolicySpec, Capacity)> = (self.plan.caches.iter().enumerate())
             .filter_map(|(index, (_, cache))| match cache {
-                CacheSpec::Policy { kind, capacity } => Some((index, *kind, *capacity)),
+                CacheSpec::Policy { policy, capacity } => Some((index, policy.clone(), *capacity)),
                 CacheSpec::Kernel { .. } => None,
             })
             .collect();
         let begin = Instant::now();
+        let (requests, future) = self.look_ahead()?;
+        let future = Arc::new(future);
         let mut source = self.input.open()?;
         let mut reader = self.reader(&mut source)?;
         let watch = policies::Watch {
             stop: &self.control.stop,
             report: &|bytes| (self.control.observer)(ReplayProgress::Read { bytes, total: self.total }),
         };
-        let caches = kinds.iter().map(|&(_, kind, capacity)| (kind, capacity));
-        let fed = policies::feed(&mut reader, options.warmup.of(requests), caches, &watch);
+        let caches = kinds.iter().map(|(_, policy, capacity)| (policy.clone(), *capacity));
+        let fed = policies::feed(&mut reader, options.warmup.of(requests), caches, &future, &watch);
         let Some(fed) = fed.map_err(|error| self.failed(error))? else { return Ok(()) };
         let format = reader.format();
         drop(reader);
@@ -374,11 +405,11 @@ impl Job<'_> {
         }
         let (caches, seconds) = (kinds.len(), wall.as_secs_f64());
         (self.control.observer)(ReplayProgress::Fed { caches, requests: fed.requests, seconds });
-        for ((index, ..), counted) in kinds.into_iter().zip(&fed.counted) {
+        for ((index, policy, _), counted) in kinds.into_iter().zip(&fed.counted) {
             let (identity, _) = self.identity(index, format, source.id());
             let recording = Recording {
                 metrics: policies::metrics(counted, options.warmup, fed.warmup),
-                notes: warmup_note(options.warmup, "").into_iter().collect(),
+                notes: warmup_note(options.warmup, "").into_iter().chain(policy.values()).collect(),
                 wall_ns: u64::try_from(wall.as_nanos()).ok(),
                 ..identity
             };
@@ -405,7 +436,8 @@ impl Job<'_> {
         }
         let finished = AtomicUsize::new(0);
         let run = |(index, outcome): (usize, &mut Ended)| {
-            let CacheSpec::Kernel { kernel, machine, mem, sysctls, seed } = &self.plan.caches[index].1 else {
+            let CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, seed } = &self.plan.caches[index].1
+            else {
                 return;
             };
             if self.control.stop.load(Ordering::Relaxed) {
@@ -415,7 +447,9 @@ impl Job<'_> {
             let of_all = "counters are of the whole run, those of phase `replayed` of what was counted";
             identity.notes.extend(warmup_note(self.plan.options.warmup, of_all));
             let interval = self.plan.interval;
-            let result = Setting::new(kernel, machine, *mem, sysctls).and_then(|setting| {
+            let setting = Setting::new(kernel, machine, *mem, sysctls);
+            let setting = setting.and_then(|setting| setting.with_swap(machine, *mem, swap.clone()));
+            let result = setting.and_then(|setting| {
                 identity.notes.extend(setting.notes.iter().cloned());
                 let program = |done| Program::Replay(trace.watched(done));
                 let build = |done| sim_run(program(done), setting, Filesystem::Ext4, *seed, interval);

@@ -15,8 +15,8 @@ use sim::machines::{self, MACHINES, MachineSpec};
 use units::{Bytes, Seed};
 use workload::params::split_pair;
 use workload::scenario::{
-    GUEST_MACHINE, Guest, LruGen, SEED_DEFAULT, ScenarioProblem, Written, check_kernel, check_machine,
-    check_mem, interval_text, parse_interval, parse_mem_of, parse_sysctl_value,
+    GUEST_MACHINE, Guest, LruGen, SEED_DEFAULT, ScenarioProblem, Swap, Written, check_kernel, check_machine,
+    check_mem, check_swap, interval_text, parse_interval, parse_mem_of, parse_sysctl_value,
 };
 use workload::small_files::{FULL, SOURCE_MEMORY};
 use workload::{Backend, KernelSpec, MachineSize, ParamError, Params, Scenario, ScenarioError, WorkloadSpec};
@@ -26,6 +26,7 @@ use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::lacks;
 use crate::names::Names;
+use crate::swap;
 
 /// What a request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub struct Request {
     pub machine: Option<String>,
     /// The machine's memory: `1016336kB`.
     pub mem: Option<String>,
+    /// What the machine swaps to: `zram:256M,disk:1G`.
+    pub swap: Option<String>,
     /// Parameters of the workload, each `name=value`.
     pub params: Vec<String>,
     /// Sysctls, each `name=value`.
@@ -118,6 +121,7 @@ impl Request {
             kernel: None,
             machine: None,
             mem: None,
+            swap: None,
             params: Vec::new(),
             sysctls: Vec::new(),
             seed: None,
@@ -237,6 +241,11 @@ impl Request {
             check_mem("--mem", mem, &scenario.backend)?;
             scenario.mem = Some(parse_mem_of("--mem", mem)?);
         }
+        if let Some(swap) = &self.swap {
+            let swap: Swap = swap.parse()?;
+            check_swap("--swap", &swap, &scenario.backend)?;
+            scenario.swap = (default_swap(scenario) != swap || !swap.is_none()).then_some(swap);
+        }
         Ok(())
     }
 
@@ -336,6 +345,7 @@ fn defaults(name: &str, backend: Backend) -> Result<Scenario, LabError> {
         kernel: None,
         machine: None,
         mem: None,
+        swap: None,
         sysctls: Default::default(),
         seed: SEED_DEFAULT,
         interval: None,
@@ -361,15 +371,31 @@ fn fill_in(scenario: &mut Scenario) -> Result<(), LabError> {
             }
             scenario.machine.get_or_insert_with(|| machine.to_owned());
             scenario.mem.get_or_insert(mem);
+            fill_in_swap(scenario);
         }
         Backend::Vm(_) => {
             scenario.machine = Some(GUEST_MACHINE.to_owned());
             let mem = if is_full(scenario) { SOURCE_MEMORY } else { guest_mem() };
             scenario.mem.get_or_insert(mem);
+            fill_in_swap(scenario);
         }
         Backend::Host => {}
     }
     Ok(())
+}
+
+/// What the workload's own machine swaps to.
+fn default_swap(scenario: &Scenario) -> Swap {
+    let of_source = Experiment::of(scenario.workload.name()).map(|source| source.swap);
+    of_source.map_or(Swap::NONE, |swap| swap.parse().expect("a test reads all of them"))
+}
+
+/// A scenario says what it swaps to where it does, or where its workload's own machine would.
+fn fill_in_swap(scenario: &mut Scenario) {
+    let own = default_swap(scenario);
+    if scenario.swap.is_none() && !own.is_none() {
+        scenario.swap = Some(own);
+    }
 }
 
 /// Whether the workload is to run at the size of its source, on as much memory.
@@ -425,6 +451,9 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
                 return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
             }
             sysctls(&scenario.sysctls)?;
+            if let (Some(swap), Some(mem)) = (&scenario.swap, scenario.mem) {
+                swap::check(GUEST_MACHINE, mem, swap)?;
+            }
             let simulated = |name: &&String| is_simulated_only(name);
             match scenario.sysctls.keys().find(simulated) {
                 Some(name) => {
@@ -458,6 +487,8 @@ pub(crate) struct Setting {
     pub(crate) sysctls: Sysctls,
     pub(crate) hardware: sim::Hardware,
     pub(crate) layout: mm::base::layout::MemoryLayout,
+    /// What it swaps to.
+    pub(crate) swap: Swap,
     /// What is assumed where nobody measured.
     pub(crate) notes: Vec<String>,
 }
@@ -469,7 +500,8 @@ impl Setting {
         let (Some(kernel), Some(machine), Some(mem)) = (kernel, machine, *mem) else {
             panic!("a scenario for the simulator without a kernel or a machine: {scenario:?}");
         };
-        let mut setting = Self::new(kernel, machine, mem, sysctls)?;
+        let swap = scenario.swap.clone().unwrap_or_default();
+        let mut setting = Self::new(kernel, machine, mem, sysctls)?.with_swap(machine, mem, swap)?;
         lacks::check_workload(&setting.kernel, &scenario.workload)?;
         let filesystem = filesystem(scenario);
         setting.notes.extend(lacks::assumed_of_workload(&setting.kernel, &scenario.workload, filesystem));
@@ -505,7 +537,18 @@ impl Setting {
         let spec = MachineSpec::parse(machine).expect("it was just built");
         let mut notes: Vec<String> = spec.assumed(&kernel).into_iter().collect();
         notes.extend(lacks::assumed_of_machine(&kernel, &layout));
-        Ok(Self { kernel, sysctls, hardware, layout, notes })
+        Ok(Self { kernel, sysctls, hardware, layout, swap: Swap::NONE, notes })
+    }
+
+    /// The same setting with something to swap to.
+    ///
+    /// # Errors
+    /// More than the machine has room for.
+    pub(crate) fn with_swap(mut self, machine: &str, mem: Bytes, swap: Swap) -> Result<Self, LabError> {
+        swap::check(machine, mem, &swap)?;
+        self.notes.extend(swap::assumed(&swap));
+        self.swap = swap;
+        Ok(self)
     }
 }
 
@@ -554,6 +597,9 @@ pub fn command(scenario: &Scenario) -> String {
     }
     if let Some(mem) = scenario.mem.filter(|_| scenario.mem != implied) {
         add("mem", &mem.to_string());
+    }
+    if scenario.swap != defaults.swap {
+        add("swap", &scenario.swap.clone().unwrap_or_default().to_string());
     }
     let defaults = defaults.workload.params();
     for (name, value) in scenario.workload.params().iter() {

@@ -129,7 +129,8 @@ fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabErro
 pub(crate) fn machine(scenario: &Scenario) -> String {
     let mem = scenario.mem.map(|mem| format!("{mem} of memory"));
     let cpus = scenario.guest.map(|guest| format!("{} CPUs", guest.cpus));
-    scenario.machine.iter().cloned().chain(cpus).chain(mem).collect::<Vec<_>>().join(", ")
+    let swap = scenario.swap.as_ref().filter(|swap| !swap.is_none()).map(|swap| format!("swap {swap}"));
+    scenario.machine.iter().cloned().chain(cpus).chain(mem).chain(swap).collect::<Vec<_>>().join(", ")
 }
 
 /// The simulator's view of a run.
@@ -140,10 +141,10 @@ pub(crate) fn sim_run(
     seed: u64,
     interval: Option<Nanos>,
 ) -> SimRun {
-    let Setting { kernel, sysctls, hardware, layout, notes: _ } = setting;
+    let Setting { kernel, sysctls, hardware, layout, swap, notes: _ } = setting;
     let spec = SimRun::new(program, kernel, hardware, layout);
     let sample_period = interval.unwrap_or(spec.sample_period);
-    SimRun { sysctls, filesystem, seed, sample_period, ..spec }
+    SimRun { sysctls, swap, filesystem, seed, sample_period, ..spec }
 }
 
 /// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.

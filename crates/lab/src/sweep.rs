@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use recording::Recording;
 use thiserror::Error;
 use workload::WorkloadSpec;
-use workload::policy::PolicyKind;
+use workload::policy::PolicySpec;
 use workload::replay::ReplayOptions;
 use workload::scenario::parse_interval;
 
@@ -42,6 +42,8 @@ pub enum Swept {
     Machine,
     /// `--mem`.
     Mem,
+    /// `--swap`.
+    Swap,
     /// `--set`, with the name of a sysctl before its values.
     Set,
     /// `--param`, with the name of a parameter before its values.
@@ -61,6 +63,7 @@ impl Swept {
             Self::Kernel => "kernel",
             Self::Machine => "machine",
             Self::Mem => "mem",
+            Self::Swap => "swap",
             Self::Set => "set",
             Self::Param => "param",
             Self::Seed => "seed",
@@ -71,7 +74,7 @@ impl Swept {
 
     const fn kind(self) -> Kind {
         match self {
-            Self::Kernel | Self::Machine | Self::Policy => Kind::Name,
+            Self::Kernel | Self::Machine | Self::Swap | Self::Policy => Kind::Name,
             Self::Mem => Kind::Size,
             Self::Capacity => Kind::Count,
             Self::Set | Self::Param | Self::Seed => Kind::Any,
@@ -376,7 +379,7 @@ fn check_options(axes: &[Axis], subject: &str, is_trace: bool) -> Result<(), Swe
         return refused(Swept::Capacity, "for traces", "a workload");
     }
     refused(Swept::Param, "for workloads", "a trace")?;
-    let of_kernels = [Swept::Kernel, Swept::Machine, Swept::Mem, Swept::Set, Swept::Seed];
+    let of_kernels = [Swept::Kernel, Swept::Machine, Swept::Mem, Swept::Swap, Swept::Set, Swept::Seed];
     if (has(Swept::Policy) || has(Swept::Capacity)) && of_kernels.into_iter().any(has) {
         return Err(SweepError::TwoKinds);
     }
@@ -434,6 +437,7 @@ fn scenario_request(request: &SweepRequest, axes: &[Axis], values: &[&str]) -> R
         kernel: None,
         machine: None,
         mem: None,
+        swap: None,
         params: Vec::new(),
         sysctls: Vec::new(),
         seed: None,
@@ -445,6 +449,7 @@ fn scenario_request(request: &SweepRequest, axes: &[Axis], values: &[&str]) -> R
             Swept::Kernel => own.kernel = text(),
             Swept::Machine => own.machine = text(),
             Swept::Mem => own.mem = text(),
+            Swept::Swap => own.swap = text(),
             Swept::Set => own.sysctls.push(pair()),
             Swept::Param => own.params.push(pair()),
             Swept::Seed => own.seed = Some(seed(value)?),
@@ -480,9 +485,10 @@ fn replays(
                 Swept::Kernel => own.kernels.push(value.to_owned()),
                 Swept::Machine => own.machine = Some(value.to_owned()),
                 Swept::Mem => own.mems.push(value.to_owned()),
+                Swept::Swap => own.swap = Some(value.to_owned()),
                 Swept::Set => own.sysctls.push(format!("{}={value}", axis.name)),
                 Swept::Seed => own.seed = Some(seed(value)?),
-                Swept::Policy => own.policies.push(value.parse::<PolicyKind>()?),
+                Swept::Policy => own.policies.push(value.parse::<PolicySpec>()?),
                 Swept::Capacity => own.capacities.push(value.to_owned()),
                 Swept::Param => unreachable!("refused for traces"),
             }

@@ -121,7 +121,7 @@ mod tests {
         std::fs::write(&trace, "1,10,4096\n2,11,4096\n3,10,4096\n").unwrap();
         let request = ReplayRequest {
             trace,
-            policies: vec![workload::policy::PolicyKind::Lru],
+            policies: vec!["lru".parse().expect("a policy")],
             capacities: vec!["1".to_owned()],
             mems: vec!["64M".to_owned()],
             ..ReplayRequest::default()

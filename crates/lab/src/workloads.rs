@@ -138,6 +138,7 @@ fn values(kind: ParamKind) -> String {
     match kind {
         ParamKind::Size { min, max } => format!("{} to {}", size(min), size(max)),
         ParamKind::Count { min, max } => format!("{min} to {max}"),
+        ParamKind::Share { min, max } => format!("{min} to {max}"),
         ParamKind::Choice(words) => {
             words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
         }

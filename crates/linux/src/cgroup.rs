@@ -40,6 +40,8 @@ const FILES_V2: &[GroupFile] = &[
     group_file("memory.low", "memory.low", parse::single),
     group_file("memory.min", "memory.min", parse::single),
     group_file("memory.max", "memory.max", parse::single),
+    group_file("memory.swap.current", "swap_current", parse::single),
+    group_file("memory.swap.events", "swap_events_", parse::pairs),
     group_file("memory.pressure", "", parse::pressure),
 ];
 

@@ -162,6 +162,17 @@ impl Drop for Mapping {
     }
 }
 
+/// `swapon(2)`, below all areas that are there.
+#[allow(unsafe_code)]
+pub(crate) fn swap_on(device: &std::path::Path) -> io::Result<()> {
+    let path = std::ffi::CString::new(device.as_os_str().as_encoded_bytes())?;
+    // SAFETY: `path` ends with a null and lives until the call has returned.
+    match unsafe { libc::swapon(path.as_ptr(), 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Pages of `file` in the range that are in the page cache, by `mincore` on a mapping of it: the
 /// range is widened to whole pages, and nothing is touched.
 pub(crate) fn resident_pages(file: &File, offset: u64, len: u64) -> io::Result<u64> {

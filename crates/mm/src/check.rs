@@ -12,6 +12,7 @@
 
 mod generations;
 mod mlocked;
+mod swap;
 #[cfg(test)]
 mod xfs_scenes;
 
@@ -30,7 +31,6 @@ use crate::base::violation::{Violation, ensure};
 use crate::base::vmstat::MemcgStat;
 use crate::lru::lists::LruList;
 use crate::memory::Memory;
-use crate::pages::anon::anon_owner;
 use crate::pages::tree::{Mappings, Slot};
 use crate::version::geometry::Cache;
 
@@ -70,6 +70,7 @@ impl<T: Trace> Memory<T> {
         self.check_slabs(holds)?;
         self.check_writeback()?;
         self.check_mlocked()?;
+        self.check_swap()?;
         self.core.cgroups.check().map_err(|problem| Violation(String::from(problem)))?;
         self.check_charges(&found.pages_of, holds)
     }
@@ -90,7 +91,7 @@ impl<T: Trace> Memory<T> {
                 _ => continue,
             }
             found.pages_of[self.core.page_memcg(pfn).index()] += u64::from(frames.pages(pfn));
-            if frames.owner(pfn) != NO_OWNER && anon_owner(frames.owner(pfn)).is_none() {
+            if !frames.is_anon(pfn) {
                 found.cached += 1;
                 let slot = self.cache.find(MappingId(frames.owner(pfn)), frames.index(pfn));
                 ensure!(slot == Slot::Page(pfn), "{pfn:?} says that it is cached; its slot holds {slot:?}");
@@ -203,6 +204,9 @@ impl<T: Trace> Memory<T> {
             if let Err(problem) = self.cache.trees().check(mapping) {
                 return Err(Violation(format!("{mapping:?}: {problem}")));
             }
+            if self.cache.first_slot(mapping).is_some() {
+                continue; // Pages of the swap cache: see `check/swap.rs`.
+            }
             for (index, pfn) in self.cache.trees().heads(mapping) {
                 cached += 1;
                 let owner = (frames.owner(pfn), frames.index(pfn));
@@ -279,7 +283,8 @@ impl<T: Trace> Memory<T> {
             if !frames.is_lru_page(pfn) || !flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK)) {
                 continue;
             }
-            ensure!(frames.owner(pfn) != NO_OWNER, "{pfn:?} is {flags:?} and in no file");
+            let kept = frames.owner(pfn) != NO_OWNER || flags.has(PageFlags::SWAP_CACHE);
+            ensure!(kept, "{pfn:?} is {flags:?} and in no file");
             let pages = u64::from(frames.pages(pfn));
             let sums = &mut by_memcg[self.core.page_memcg(pfn).index()];
             if flags.has(PageFlags::DIRTY) {

@@ -8,7 +8,7 @@ use units::{CpuId, NodeId, Pfn};
 use crate::alloc::boot::BootError;
 use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::{Detail, PageId, Trace, TraceEvent};
-use crate::base::frame::{NO_OWNER, PageFlags};
+use crate::base::frame::PageFlags;
 use crate::base::ids::{MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneKind};
 use crate::base::sysctl::Sysctls;
@@ -49,7 +49,8 @@ impl<T: Trace> Core<T> {
         let alloc = PageAllocator::boot(layout, version, sysctls, trace)?;
         let cpu_nodes = (0..layout.cpus).map(|cpu| alloc.node_of(CpuId(cpu))).collect();
         let slabs = Slabs::new(alloc.tuning(), alloc.rules(), layout.nodes.len(), cpu_nodes);
-        Ok(Self { alloc, cgroups, slabs, swap: SwapAreas::default() })
+        let swap = SwapAreas::new(alloc.rules(), usize::from(layout.cpus));
+        Ok(Self { alloc, cgroups, slabs, swap })
     }
 
     /// What this kernel decides, and how.
@@ -113,7 +114,7 @@ impl<T: Trace> Core<T> {
     /// Which page `pfn` is, for an event about it.
     pub fn page_id(&self, pfn: Pfn) -> PageId {
         let frames = &self.alloc.frames;
-        let is_anon = frames.flags(pfn).has(PageFlags::SWAP_BACKED) || frames.owner(pfn) == NO_OWNER;
+        let is_anon = frames.flags(pfn).has(PageFlags::SWAP_BACKED) || frames.is_anon(pfn);
         PageId {
             mapping: (!is_anon).then(|| MappingId(frames.owner(pfn))),
             index: frames.index(pfn),

@@ -53,9 +53,11 @@ pub mod cgroup {
     mod charge_scenes;
     mod check;
     mod counters;
+    mod heirs;
     mod order;
     pub mod protection;
     pub mod stat;
+    mod stock;
     pub mod swap;
     pub mod tree;
     pub mod walk;
@@ -102,6 +104,11 @@ pub mod slab {
 /// Swap: where anonymous pages can go to.
 pub mod swap {
     pub mod areas;
+    mod map;
+    pub mod readahead;
+    pub mod slot;
+    pub mod store;
+    pub mod zram;
 }
 
 pub mod core;
@@ -127,11 +134,15 @@ pub mod lru {
 
 /// What pages hold: the page cache, which of it is dirty, and anonymous memory.
 pub mod pages {
+    pub mod advice;
     pub mod anon;
+    pub mod anon_swap;
     pub mod cache;
     pub mod dirty;
     pub mod pace;
     pub mod shadow;
+    pub mod swap_cache;
+    mod swap_spaces;
     pub mod tree;
 }
 
@@ -180,6 +191,7 @@ pub mod reclaim {
     mod shrinker_scenes;
     pub mod spend;
     pub mod state;
+    pub mod swap_out;
 }
 
 /// Compaction: scanners, migration, deferral.
@@ -198,6 +210,7 @@ mod journals;
 pub mod mem_info;
 pub mod memory;
 mod readings;
+pub mod swapping;
 mod why;
 
 /// Decisions of those who free memory, and of those who wait for it: small machines whose `step` says
@@ -219,6 +232,7 @@ pub mod decide {
     #[cfg(test)]
     mod pause_scenes;
     pub mod priority;
+    pub mod proactive;
     pub mod retry;
     pub mod retry_paused;
     #[cfg(test)]

@@ -44,7 +44,7 @@ use crate::reclaim::state::Reclaim;
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::version::geometry::Cache;
 use crate::version::presets::Version;
-use crate::version::rules;
+use crate::version::rules::{self, ObjectCharge, RemovedGroup};
 
 /// The memory of a machine and everything that the kernel knows about it.
 #[derive(Debug, Clone)]
@@ -108,10 +108,25 @@ impl<T: Trace> Memory<T> {
         id
     }
 
-    /// Takes a cgroup offline: [`crate::cgroup::tree::Memcgs::remove`].
+    /// Takes a cgroup without tasks and children offline. Its pages and objects stay its own until they go, or become
+    /// its parent's ([`RemovedGroup`]).
     pub fn memcg_remove(&mut self, memcg: MemcgId) {
         self.core.cgroups.remove(memcg);
         self.reclaim.offline_in_memcg_lrus(memcg);
+        let rules = self.core.rules();
+        // Slabs that belong to a cgroup stay with it.
+        let stays = rules.removed_group == RemovedGroup::Keeps || rules.object_charge == ObjectCharge::BySlab;
+        if stays {
+            return;
+        }
+        if let Some(heir) = self.core.cgroups[memcg].parent {
+            self.lru.hand_over(&mut self.core, memcg, heir);
+            self.core.cgroups.hand_over(memcg, heir);
+            self.core.alloc.frames.hand_over(memcg.0, heir.0);
+            self.cache.hand_over(memcg, heir);
+            self.fs.vfs.hand_over(memcg, heir);
+            self.reclaim.hand_over(memcg, heir);
+        }
     }
 
     /// Sets a sysctl as root does at run time: [`crate::alloc::page_alloc::PageAllocator::set_sysctl`]. Pages move
@@ -347,7 +362,7 @@ impl<T: Trace> Memory<T> {
 
     /// Frees all pages of a mapping and the mapping itself; returns the pages freed.
     pub fn anon_remove(&mut self, cpu: CpuId, anon: AnonId) -> u64 {
-        self.anon.remove(&mut self.core, &mut self.lru, cpu, anon)
+        self.anon.remove(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
     }
 
     /// Puts a charged page or huge page into a mapping: [`AnonMaps::map`].
@@ -357,7 +372,7 @@ impl<T: Trace> Memory<T> {
 
     /// Frees the pages among `count` from `first`: [`AnonMaps::unmap`].
     pub fn anon_unmap(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> u64 {
-        self.anon.unmap(&mut self.core, &mut self.lru, cpu, anon, first, count)
+        self.anon.unmap(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, count)
     }
 
     /// `mlock` of the pages among `count` from `first`: [`AnonMaps::lock`].
@@ -375,7 +390,7 @@ impl<T: Trace> Memory<T> {
         match self.core.rules().oom_reaper {
             rules::OomReaper::TakesLocked => self.anon_unmap(cpu, anon, 0, u32::MAX),
             rules::OomReaper::SparesLocked => {
-                self.anon.unmap_unlocked(&mut self.core, &mut self.lru, cpu, anon)
+                self.anon.unmap_unlocked(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
             }
         }
     }
@@ -387,7 +402,7 @@ impl<T: Trace> Memory<T> {
 
     /// Lets a huge page take the place of single pages: [`AnonMaps::collapse`].
     pub fn anon_collapse(&mut self, cpu: CpuId, anon: AnonId, first: u32, huge: Pfn, memcg: MemcgId) -> u32 {
-        self.anon.collapse(&mut self.core, &mut self.lru, cpu, anon, first, huge, memcg)
+        self.anon.collapse(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, huge, memcg)
     }
 
     // ---- filesystems ----

@@ -43,9 +43,16 @@ impl<T: Trace> Memory<T> {
 
     /// `/proc/vmstat`: gauges, then event counts.
     pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        let events = VmEvent::ALL.iter().map(|&event| (event.name(), self.core.alloc.events.get(event)));
+        let swaps = self.core.swap.total_pages() > 0;
+        let told = VmEvent::ALL.iter().filter(move |event| swaps || !event.is_of_swap());
+        let events = told.map(|&event| (event.name(), self.core.alloc.events.get(event)));
         let huge = ("nr_anon_transparent_hugepages", self.anon.huge_pages());
-        self.gauges().into_iter().chain([huge]).chain(events)
+        let swap = [
+            ("nr_swapcached", self.cache.swap_cached()),
+            ("nr_zspages", self.core.swap.pool_pages()),
+        ];
+        let swap = swap.into_iter().filter(move |_| swaps);
+        self.gauges().into_iter().chain([huge]).chain(swap).chain(events)
     }
 
     /// `memory.stat` of a cgroup in the file's own units: sizes in bytes, events in pages. Flushes
@@ -58,9 +65,12 @@ impl<T: Trace> Memory<T> {
     /// The same as the last flush left it.
     pub fn memcg_stat_as_flushed(&self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
         let is_size = |stat: MemcgStat| (stat as u8) <= (MemcgStat::Unevictable as u8);
-        let in_bytes = |stat| matches!(stat, MemcgStat::FileDirty | MemcgStat::FileWriteback);
+        let in_bytes =
+            |stat| matches!(stat, MemcgStat::FileDirty | MemcgStat::FileWriteback | MemcgStat::SwapCached);
+        let swaps = self.core.swap.total_pages() > 0;
         let mut lines: Vec<(&'static str, u64)> = MemcgStat::ALL
             .iter()
+            .filter(|stat| swaps || !stat.is_of_swap())
             .map(|&stat| {
                 let value = self.core.cgroups.read_stat(memcg, stat);
                 let scale = if is_size(stat) || in_bytes(stat) { units::PAGE_SIZE } else { 1 };

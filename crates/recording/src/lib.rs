@@ -11,7 +11,8 @@
 //! nothing that differs between machines. [`Recording::content_hash`] names them.
 
 pub mod error;
-pub mod event_files;
+pub mod event_columns;
+mod event_files;
 pub mod events;
 pub mod files;
 pub mod folder;

@@ -50,24 +50,47 @@ impl Dictionary {
     }
 }
 
+/// The cells of a column by their places in a dictionary.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Chosen {
+    pub(crate) dictionary: Dictionary,
+    /// Cells of all rows, in order; neighbours may be alike.
+    pub(crate) runs: Vec<Run>,
+    /// Whether rows may have no cell.
+    pub(crate) has_gaps: bool,
+}
+
+/// Rows one after the other with the same cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Run {
+    /// Its place in the dictionary; `None`: they have no cell.
+    pub(crate) place: Option<u32>,
+    pub(crate) rows: u32,
+}
+
+impl Chosen {
+    pub(crate) fn rows(&self) -> usize {
+        self.runs.iter().map(|run| run.rows as usize).sum()
+    }
+}
+
 /// A column chunk: its bytes, and what the file says of it.
 pub(crate) fn chunk(
     described: ColumnDescPtr,
-    dictionary: &Dictionary,
-    numbers: &[u32],
-    present: Option<&[i16]>,
+    chosen: &Chosen,
 ) -> Result<(Bytes, ColumnCloseResult), ParquetError> {
-    let rows = present.map_or(numbers.len(), <[i16]>::len);
+    let Chosen { dictionary, runs, has_gaps } = chosen;
+    let rows = chosen.rows();
     let mut values = Vec::new();
-    if let Some(present) = present {
+    if *has_gaps {
         values.extend([0; 4]);
-        hybrid(&mut values, present, 1, |&level| level as u64);
+        hybrid(&mut values, 1, runs.iter().map(|run| (run.place.is_some().into(), run.rows as usize)));
         let length = values.len() as u32 - 4;
         values[..4].copy_from_slice(&length.to_le_bytes());
     }
     let width = bits(dictionary.len());
     values.push(width);
-    hybrid(&mut values, numbers, width, |&number| number.into());
+    hybrid(&mut values, width, runs.iter().filter_map(|run| Some((run.place?, run.rows as usize))));
 
     let mut sink = TrackedWrite::new(Vec::new());
     let mut writer = SerializedPageWriter::new(&mut sink);
@@ -119,28 +142,43 @@ fn bits(count: usize) -> u8 {
     (64 - most.leading_zeros()).max(1) as u8
 }
 
-/// Appends numbers of `width` bits: those of which eight or more are alike as a run, the others as groups of
-/// eight.
-fn hybrid<T: PartialEq>(out: &mut Vec<u8>, values: &[T], width: u8, number: impl Fn(&T) -> u64) {
-    let (mut begin, mut at) = (0, 0); // Of the group that is not written yet; of the next run.
-    while at < values.len() {
-        let alike = values[at..].iter().take_while(|&value| *value == values[at]).count();
+/// Appends numbers of `width` bits, each with how often it comes: those of which eight or more are alike as a
+/// run, the others as groups of eight.
+fn hybrid(out: &mut Vec<u8>, width: u8, runs: impl Iterator<Item = (u32, usize)>) {
+    let mut open: Vec<u32> = Vec::new(); // What is not written yet, and no run.
+    let mut write = |number: u32, mut alike: usize| {
         // Groups are full, but for the last one of all: the run gives what is missing.
-        let missing = (at - begin).next_multiple_of(8) - (at - begin);
+        let missing = open.len().next_multiple_of(8) - open.len();
         if alike >= missing + 8 {
-            grouped(out, &values[begin..at + missing], width, &number);
-            variable(out, ((alike - missing) as u64) << 1);
-            let bytes = number(&values[at]).to_le_bytes();
-            out.extend(&bytes[..usize::from(width).div_ceil(8)]);
-            begin = at + alike;
+            open.extend(std::iter::repeat_n(number, missing));
+            grouped(out, &open, width);
+            open.clear();
+            alike -= missing;
+            variable(out, (alike as u64) << 1);
+            out.extend(&number.to_le_bytes()[..usize::from(width).div_ceil(8)]);
+        } else {
+            open.extend(std::iter::repeat_n(number, alike));
         }
-        at += alike;
+    };
+    let mut last = None;
+    for (number, times) in runs {
+        last = match last {
+            Some((before, so_far)) if before == number => Some((number, so_far + times)),
+            Some((before, all)) => {
+                write(before, all);
+                Some((number, times))
+            }
+            None => Some((number, times)),
+        };
     }
-    grouped(out, &values[begin..], width, &number);
+    if let Some((number, all)) = last {
+        write(number, all);
+    }
+    grouped(out, &open, width);
 }
 
 /// Groups of eight numbers, the last one filled up with zeros.
-fn grouped<T>(out: &mut Vec<u8>, values: &[T], width: u8, number: &impl Fn(&T) -> u64) {
+fn grouped(out: &mut Vec<u8>, values: &[u32], width: u8) {
     if values.is_empty() {
         return;
     }
@@ -148,8 +186,8 @@ fn grouped<T>(out: &mut Vec<u8>, values: &[T], width: u8, number: &impl Fn(&T) -
     variable(out, ((groups as u64) << 1) | 1);
     let end = out.len() + (groups * usize::from(width));
     let (mut open, mut filled) = (0_u64, 0_u32);
-    for value in values {
-        open |= number(value) << filled;
+    for &value in values {
+        open |= u64::from(value) << filled;
         filled += u32::from(width);
         if filled >= 32 {
             out.extend((open as u32).to_le_bytes());
@@ -176,7 +214,7 @@ mod tests {
 
     fn packed(values: &[u32], width: u8) -> Vec<u8> {
         let mut out = Vec::new();
-        hybrid(&mut out, values, width, |&value| value.into());
+        hybrid(&mut out, width, values.iter().map(|&value| (value, 1)));
         out
     }
 

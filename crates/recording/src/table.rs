@@ -22,14 +22,14 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use crate::RecordingError;
-use crate::packed::{self, Dictionary};
+use crate::packed::{self, Chosen, Dictionary};
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) cells: Cells,
-    /// For each row whether it has a cell, 1, or none, 0; `None` where every row has one.
+    /// For each row whether it has a cell, 1, or none, 0; `None` where every row has one, or the cells say it.
     pub(crate) present: Option<Vec<i16>>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Cells {
     /// UTF-8.
     Text(Vec<ByteArray>),
     /// Cells of a dictionary by their places there; read back as what they are.
-    Chosen(Dictionary, Vec<u32>),
+    Chosen(Chosen),
 }
 
 impl Column {
@@ -106,19 +106,23 @@ impl Column {
     }
 
     fn schema(&self) -> TypePtr {
-        let (physical, logical) = match self.cells {
-            Cells::U8(_) | Cells::Chosen(Dictionary::U8(_), _) => {
+        let (physical, logical) = match &self.cells {
+            Cells::U8(_) | Cells::Chosen(Chosen { dictionary: Dictionary::U8(_), .. }) => {
                 (Physical::INT32, Some(LogicalType::integer(8, false)))
             }
             Cells::U32(_) => (Physical::INT32, Some(LogicalType::integer(32, false))),
             Cells::I64(_) => (Physical::INT64, None),
             Cells::U64(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
             Cells::F64(_) => (Physical::DOUBLE, None),
-            Cells::Text(_) | Cells::Chosen(Dictionary::Text(_), _) => {
+            Cells::Text(_) | Cells::Chosen(Chosen { dictionary: Dictionary::Text(_), .. }) => {
                 (Physical::BYTE_ARRAY, Some(LogicalType::String))
             }
         };
-        let repetition = if self.present.is_some() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let has_gaps = match &self.cells {
+            Cells::Chosen(chosen) => chosen.has_gaps,
+            _ => self.present.is_some(),
+        };
+        let repetition = if has_gaps { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         let column = Type::primitive_type_builder(&self.name, physical)
             .with_logical_type(logical)
             .with_repetition(repetition);
@@ -133,7 +137,7 @@ impl Cells {
             Self::I64(cells) | Self::U64(cells) => cells.len(),
             Self::F64(cells) => cells.len(),
             Self::Text(cells) => cells.len(),
-            Self::Chosen(_, numbers) => numbers.len(),
+            Self::Chosen(chosen) => chosen.rows(),
         }
     }
 }
@@ -196,8 +200,8 @@ fn written(columns: &[Column], schema: TypePtr) -> Result<Vec<u8>, ParquetError>
             Cells::I64(cells) | Cells::U64(cells) => write::<Int64Type>(&mut group, cells, present)?,
             Cells::F64(cells) => write::<DoubleType>(&mut group, cells, present)?,
             Cells::Text(cells) => write::<ByteArrayType>(&mut group, cells, present)?,
-            Cells::Chosen(dictionary, numbers) => {
-                let (bytes, chunk) = packed::chunk(schema.column(place), dictionary, numbers, present)?;
+            Cells::Chosen(chosen) => {
+                let (bytes, chunk) = packed::chunk(schema.column(place), chosen)?;
                 group.append_column(&bytes, chunk)?;
             }
         }
@@ -281,6 +285,7 @@ fn cells<T: DataType>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packed::Run;
 
     fn texts<const N: usize>(texts: [&str; N]) -> Cells {
         Cells::Text(texts.map(ByteArray::from).to_vec())
@@ -316,8 +321,9 @@ mod tests {
                 let rows = present.as_ref().map_or(numbers.len(), Vec::len) as u64;
                 let time = Column::of_u64("time_ns", 0..rows);
                 let chosen = |name: &str, dictionary, numbers: &Vec<u32>| {
-                    let cells = Cells::Chosen(dictionary, numbers.clone());
-                    Column { name: name.to_owned(), cells, present: present.clone() }
+                    let places = spread(numbers.iter().copied(), present.clone()).unwrap().into_iter();
+                    let runs = places.map(|place| Run { place, rows: 1 }).collect();
+                    Column::new(name, Cells::Chosen(Chosen { dictionary, runs, has_gaps: present.is_some() }))
                 };
                 let table = vec![
                     time.clone(),

@@ -92,6 +92,20 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::UserMicrosecond, "user_microsecond", 1_000),
     // [K]
     row(CostOp::ContextSwitch, "context_switch", 1_500),
+    // [I] a fault without clearing or allocating anything.
+    row(CostOp::MajorFault, "major_fault", 1_500),
+    // [I] tree, counts.
+    row(CostOp::SwapCache, "swap_cache", 250),
+    // [I] from the CPU's own; 3000 for a refill of 64.
+    row(CostOp::SwapSlot, "swap_slot", 40),
+    row(CostOp::SwapSlotFetch, "swap_slot_fetch", 47),
+    // [I] the walk, the entry, and its share of the flush.
+    row(CostOp::UnmapPage, "unmap_page", 460),
+    // [M] mean of heap pages: most differ early.
+    row(CostOp::SameFilledTest, "same_filled_test", 55),
+    // [M] lz4, a heap page of 4942, and [I] what it takes to store it; 250 to find it again.
+    row(CostOp::CompressPage, "compress_page", 5_700),
+    row(CostOp::DecompressPage, "decompress_page", 1_890),
 ];
 
 // A table that is indexed by the operation must be in the order of the operations.

@@ -125,6 +125,18 @@ const HDD_PLATTER: Speed =
     Speed { latency: micros(100), op: Nanos(0), random_op: Nanos::from_millis(8), bandwidth: 105 * MB };
 
 impl DeviceModel {
+    /// How large it is: as much as its log of XFS tells, see [`DeviceModel::xfs_log`]. At the least log that is the
+    /// most that such a disk can have.
+    pub fn size(&self) -> Bytes {
+        const LEAST_LOG: u64 = 64 << 20;
+        Bytes(self.xfs_log.get().max(LEAST_LOG).saturating_mul(2048))
+    }
+
+    /// Whether it turns, so that the kernel's queue for it is `rotational`.
+    pub fn turns(&self) -> bool {
+        self.order == Order::Position
+    }
+
     /// What most have in common; it takes no time.
     const PLAIN: Self = Self {
         name: "",

@@ -12,11 +12,14 @@ use kernel::{Filesystem, Kernel, KernelConfig, Machine, OomKill, WaitReason};
 use mm::base::event::{Detail, NoTrace, Trace};
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
+use mm::swap::areas::{AreaKind, AreaSpec};
 use mm::{MemcgId, Violation};
 use units::{Bytes, Nanos, Seed};
+use workload::scenario::{Swap, SwapArea, SwapDevice};
 use workload::{Errno, Outcome, Replay, SystemError, Workload, WorkloadError};
 
 use crate::attribution::{WaitKind, Waits};
+use crate::device_model::DeviceModel;
 use crate::executor::{Progress, RunError, Simulation};
 use crate::handing::SampleSink;
 use crate::hardware::{Hardware, HardwareError};
@@ -59,6 +62,8 @@ pub struct SimRun {
     pub hardware: Hardware,
     /// Nodes and zones.
     pub layout: MemoryLayout,
+    /// What it swaps to.
+    pub swap: Swap,
     /// Of the data disk.
     pub filesystem: Filesystem,
     /// Readahead window in pages.
@@ -79,7 +84,36 @@ const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
 impl SimRun {
     /// The hardware, its CPUs shared as the kernel does.
     fn hardware_under_kernel(&self) -> Hardware {
-        Hardware { scheduler: Some(self.kernel.rules.scheduler), ..self.hardware.clone() }
+        let mut hardware = Hardware { scheduler: Some(self.kernel.rules.scheduler), ..self.hardware.clone() };
+        hardware.devices.extend(std::iter::repeat_n(self.swap_disk(), usize::from(self.swap_disks())));
+        hardware
+    }
+
+    /// Each swap disk is of the kind that files are on.
+    fn swap_disk(&self) -> DeviceModel {
+        self.hardware.devices.first().cloned().unwrap_or(DeviceModel::VIRTIO_RAM)
+    }
+
+    /// Disks that hold swap; they come behind those for files.
+    fn swap_disks(&self) -> u16 {
+        let on_disk = self.swap.0.iter().filter(|area| area.device == SwapDevice::Disk);
+        u16::try_from(on_disk.count()).expect("few areas")
+    }
+
+    /// The areas as the kernel takes them, in the order of `swapon`.
+    fn swap_areas(&self) -> Vec<AreaSpec> {
+        let mut device = u16::try_from(self.hardware.devices.len()).expect("few disks");
+        let mut area = |area: &SwapArea| {
+            let kind = match area.device {
+                SwapDevice::Zram => AreaKind::Zram,
+                SwapDevice::Disk => {
+                    device += 1;
+                    AreaKind::Disk { device: device - 1, rotating: self.swap_disk().turns() }
+                }
+            };
+            AreaSpec { kind, pages: area.slots(), priority: None }
+        };
+        self.swap.0.iter().map(&mut area).collect()
     }
 
     /// `program` on `kernel` and this machine, with seed 1 and everything else as it is when
@@ -92,6 +126,7 @@ impl SimRun {
             readahead_pages: hardware.readahead_pages,
             hardware,
             layout,
+            swap: Swap::NONE,
             filesystem: Filesystem::Ext4,
             seed: 1,
             time_limit: TIME_LIMIT,
@@ -358,7 +393,9 @@ fn boot_kernel<T: Trace>(
         readahead_pages: spec.readahead_pages,
         seed: Seed(spec.seed),
     };
-    Kernel::boot(simulation.machine(), config, trace).map_err(SimError::Boot)
+    let kernel = Kernel::boot(simulation.machine(), config, trace).map_err(SimError::Boot)?;
+    spec.swap_areas().into_iter().for_each(|area| kernel.swap_on(area));
+    Ok(kernel)
 }
 
 /// Runs `program` as the first process of a machine that has just booted.
@@ -381,12 +418,13 @@ where
     let main = {
         let (kernel, sampler, outcome) = (kernel.clone(), Rc::clone(&sampler), Rc::clone(&outcome));
         let seed = Seed(spec.seed);
+        let disks = u16::try_from(spec.hardware.devices.len()).expect("few disks");
         machine.clone().spawn("workload", None, async move {
             let process = kernel.process_start("workload", MemcgId::ROOT).await;
             let result = match process {
                 Ok(process) => {
                     sampler.borrow_mut().begin(kernel.machine().now(), &kernel);
-                    let system = SimSystem::new(kernel.clone(), process, Rc::clone(&sampler), seed);
+                    let system = SimSystem::new(kernel.clone(), process, Rc::clone(&sampler), seed, disks);
                     program(system).await
                 }
                 Err(errno) => Err(out_of_memory_at_start(errno)),

@@ -27,6 +27,8 @@ pub struct SimSystem<R: Trace = NoTrace> {
     process: Process,
     sampler: Rc<RefCell<Sampler>>,
     seed: Seed,
+    /// Disks for files; those for swap come behind them.
+    disks: u16,
     worked: Rc<Worked>,
     /// Pipes between tasks, of all tasks of the program.
     gates: Rc<RefCell<Vec<SimGate>>>,
@@ -102,6 +104,9 @@ impl<R: Trace> Drop for SimMapping<R> {
     }
 }
 
+/// Its number in Linux.
+const EAGAIN: i32 = 11;
+
 fn convert(errno: Errno) -> workload::Errno {
     match errno {
         Errno::NoEnt => workload::Errno::NoEnt,
@@ -110,6 +115,7 @@ fn convert(errno: Errno) -> workload::Errno {
         Errno::IsDir => workload::Errno::IsDir,
         Errno::NotEmpty => workload::Errno::NotEmpty,
         Errno::Busy => workload::Errno::Busy,
+        Errno::Again => workload::Errno::Other(EAGAIN),
         Errno::Inval => workload::Errno::Inval,
         Errno::NoSpc => workload::Errno::NoSpc,
         Errno::NoMem => workload::Errno::NoMem,
@@ -129,10 +135,11 @@ impl<R: Trace> SimSystem<R> {
         process: Process,
         sampler: Rc<RefCell<Sampler>>,
         seed: Seed,
+        disks: u16,
     ) -> Self {
         let worked = Worked::of(kernel.machine().current_task());
         let (gates, buffer) = (Rc::default(), Rc::default());
-        Self { kernel, process, sampler, seed, worked, gates, buffer }
+        Self { kernel, process, sampler, seed, disks, worked, gates, buffer }
     }
 
     fn name(&self) -> &str {
@@ -163,7 +170,7 @@ impl<R: Trace> System for SimSystem<R> {
     }
 
     fn disks_online(&self) -> u16 {
-        self.kernel.machine().device_count().max(1)
+        self.disks.max(1)
     }
 
     fn nodes_online(&self) -> u16 {
@@ -420,7 +427,8 @@ impl<R: Trace> System for SimSystem<R> {
         first: u64,
         count: u64,
     ) -> Result<(), SystemError> {
-        self.touch(mapping, first, count).await
+        let touched = self.kernel.touch_reading(&self.process, mapping.mapping, first, count).await;
+        touched.map_err(failed("touch", self.name()))
     }
 
     async fn write_content(
@@ -440,13 +448,15 @@ impl<R: Trace> System for SimSystem<R> {
     }
 
     async fn advise(&self, mapping: &SimMapping<R>, advice: Advice) -> Result<(), SystemError> {
+        let (pages, whole) = (mapping.mapping, mapping.mapping.pages());
         match advice {
             Advice::DontNeed => {
                 self.kernel.drop_pages(&self.process, mapping.mapping);
                 Ok(())
             }
-            // Not modelled yet.
-            Advice::Cold | Advice::PageOut | Advice::Free => Err(Errno::NotSup),
+            Advice::Cold => self.kernel.advise_cold(&self.process, pages, 0, whole),
+            Advice::PageOut => self.kernel.advise_pageout(&self.process, pages, 0, whole).await,
+            Advice::Free => self.kernel.advise_free(&self.process, pages, 0, whole),
             Advice::HugePage => self.kernel.advise_huge(&self.process, mapping.mapping, HugeAdvice::Huge),
             Advice::NoHugePage => self.kernel.advise_huge(&self.process, mapping.mapping, HugeAdvice::NoHuge),
         }

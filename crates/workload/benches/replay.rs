@@ -1,12 +1,12 @@
-//! Requests per second: LRU on 20 million Zipf requests, and the trace readers. Each prints a
-//! hash of its result once, so that nobody optimises the meaning away.
+//! Requests per second: policies on 20 million Zipf requests, and the trace readers. Each prints its
+//! misses, or a hash of its result, once, so that nobody optimises the meaning away.
 
 use std::io::Cursor;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use pagetide_workload::policy::{Cache, Capacity, PolicyKind, Wanted};
+use pagetide_workload::policy::{Cache, Capacity, Future, PolicySpec, Wanted};
 use pagetide_workload::trace::{Request, TraceError, TraceFormat, TraceReader};
 use pagetide_workload::zipf::Zipf;
 use units::Seed;
@@ -40,13 +40,27 @@ fn print_once(line: &str) {
     }
 }
 
-#[divan::bench(args = [(PolicyKind::Lru, 10_000), (PolicyKind::Lru, 100_000), (PolicyKind::Lru, 500_000),
-    (PolicyKind::Fifo, 100_000), (PolicyKind::Clock, 100_000)], sample_count = 3, sample_size = 1)]
-fn policy(bencher: Bencher, (kind, capacity): (PolicyKind, u64)) {
+/// The same requests, known beforehand: made once, and not part of what is measured.
+fn future() -> &'static Arc<Future> {
+    static KNOWN: OnceLock<Arc<Future>> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        let mut future = Future::default();
+        zipf().iter().for_each(|&object| future.push(object).expect("not too many"));
+        Arc::new(future)
+    })
+}
+
+#[divan::bench(args = [("lru", 10_000), ("lru", 500_000), ("lru", 100_000), ("fifo", 100_000), ("clock", 100_000),
+    ("s3fifo", 100_000), ("sieve", 100_000), ("arc", 100_000), ("2q", 100_000), ("lirs", 100_000),
+    ("clock-pro", 100_000), ("belady", 100_000), ("s3fifo:batch=32", 100_000), ("sieve:batch=32", 100_000)],
+    sample_count = 3, sample_size = 1)]
+fn policy(bencher: Bencher, (policy, capacity): (&str, u64)) {
     let objects = zipf();
+    let policy: PolicySpec = policy.parse().expect("a policy");
+    let future = if policy.info().needs_future { Arc::clone(future()) } else { Arc::default() };
     let capacity = Capacity::new(capacity).expect("not zero");
     bencher.counter(ItemsCount::new(objects.len())).bench_local(|| {
-        let mut cache = Cache::new(kind, capacity);
+        let mut cache = Cache::new(&policy, capacity, &future);
         // In parts, as a replay hands them out.
         let mut part = Vec::with_capacity(1 << 14);
         for objects in objects.chunks(1 << 14) {
@@ -55,7 +69,7 @@ fn policy(bencher: Bencher, (kind, capacity): (PolicyKind, u64)) {
             cache.feed(&part, true);
         }
         let counted = cache.counted();
-        print_once(&format!("{kind:?} {}: {} misses", capacity.get(), counted.misses));
+        print_once(&format!("{policy} {}: {} misses", capacity.get(), counted.misses));
         counted
     });
 }

@@ -43,7 +43,7 @@ pub use footprint::{Footprint, MachineSize};
 pub use metric::{Better, MetricSpec};
 pub use names::UnknownName;
 pub use outcome::{Outcome, WorkloadError};
-pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params};
+pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params, Share};
 pub use replay::{Replay, ReplayOptions, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
 pub use system::{Advice, CpuTime, Errno, Gate, OpenMode, Portable, System, SystemError, TaskSpec};

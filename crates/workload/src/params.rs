@@ -46,6 +46,52 @@ pub enum ParamKind {
     },
     /// One of a few words.
     Choice(&'static [&'static str]),
+    /// A part of something.
+    Share {
+        /// The smallest allowed.
+        min: Share,
+        /// The largest allowed.
+        max: Share,
+    },
+}
+
+/// A part of something in steps of 0.0001, written as `0.25`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share(u32);
+
+impl Share {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// All of it.
+    pub const ALL: Self = Self(Self::PARTS);
+    const PARTS: u32 = 10_000;
+
+    /// So much of a whole, rounded down.
+    pub fn of(self, whole: u32) -> u32 {
+        (u64::from(whole) * u64::from(self.0) / u64::from(Self::PARTS)) as u32 // At most the whole.
+    }
+
+    /// Reads `0.25`; nothing for what is no number, is above 1 or has more than four decimals.
+    fn parse(text: &str) -> Option<Self> {
+        let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(whole) || !is_number(decimals) || decimals.len() > 4 {
+            return None;
+        }
+        let parts: u32 = format!("{decimals:0<4}").parse().ok()?;
+        let share = Self(whole.parse::<u32>().ok()?.checked_mul(Self::PARTS)?.checked_add(parts)?);
+        (share <= Self::ALL).then_some(share)
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, parts) = (self.0 / Self::PARTS, self.0 % Self::PARTS);
+        match parts {
+            0 => whole.fmt(f),
+            _ => f.write_str(format!("{whole}.{parts:04}").trim_end_matches('0')),
+        }
+    }
 }
 
 /// A value of a parameter. [`fmt::Display`] writes it so that it reads back equal.
@@ -57,6 +103,8 @@ pub enum ParamValue {
     Count(u64),
     /// One of the words of its specification.
     Choice(&'static str),
+    /// A part of something.
+    Share(Share),
 }
 
 impl fmt::Display for ParamValue {
@@ -65,6 +113,7 @@ impl fmt::Display for ParamValue {
             Self::Size(bytes) => bytes.fmt(f),
             Self::Count(count) => count.fmt(f),
             Self::Choice(word) => f.write_str(word),
+            Self::Share(share) => share.fmt(f),
         }
     }
 }
@@ -89,6 +138,14 @@ pub enum ParamError {
     /// The value is not a whole number.
     #[error("parameter `{name}`: `{value}` is not a whole number from 0 to 2^64 - 1")]
     NotACount {
+        /// The parameter.
+        name: &'static str,
+        /// The text that was given.
+        value: String,
+    },
+    /// The value is not a share.
+    #[error("parameter `{name}`: `{value}` is not a share from 0 to 1, such as 0.25")]
+    NotAShare {
         /// The parameter.
         name: &'static str,
         /// The text that was given.
@@ -151,7 +208,7 @@ impl ParamError {
             Self::NotASize { source, .. } => Some(source.hint().to_owned()),
             Self::Conflict { hint, .. } => Some(hint.clone()),
             Self::Twice { .. } => Some("leave one of them out".to_owned()),
-            Self::NotACount { .. } | Self::OutOfRange { .. } => None,
+            Self::NotACount { .. } | Self::NotAShare { .. } | Self::OutOfRange { .. } => None,
         }
     }
 }
@@ -242,6 +299,14 @@ impl Params {
             other => panic!("parameter `{name}` is not a choice but {other:?}"),
         }
     }
+
+    /// The value of a share parameter, if it has one.
+    pub fn share(&self, name: &str) -> Option<Share> {
+        match self.get(name)? {
+            ParamValue::Share(share) => Some(share),
+            other => panic!("parameter `{name}` is not a share but {other:?}"),
+        }
+    }
 }
 
 impl ParamSpec {
@@ -266,6 +331,11 @@ impl ParamSpec {
                 })?;
                 (ParamValue::Choice(word), None)
             }
+            ParamKind::Share { min, max } => {
+                let share = Share::parse(text)
+                    .ok_or_else(|| ParamError::NotAShare { name, value: text.to_owned() })?;
+                (ParamValue::Share(share), Some((ParamValue::Share(min), ParamValue::Share(max))))
+            }
         };
         match range {
             Some((min, max)) if value.amount() < min.amount() || value.amount() > max.amount() => {
@@ -283,6 +353,7 @@ impl ParamValue {
             Self::Size(bytes) => bytes.get(),
             Self::Count(count) => count,
             Self::Choice(_) => 0,
+            Self::Share(share) => share.0.into(),
         }
     }
 }

@@ -58,6 +58,8 @@ pub(crate) enum ListWhat {
     Counters,
     /// Machines: nodes, CPUs, memory, speed, disk, and where the figures come from
     Machines,
+    /// Replacement policies for `replay --policy`, with their parameters
+    Policies,
     /// Zones of a machine as they are after boot: watermarks, reserves, per-CPU lists
     Zones,
 }
@@ -72,6 +74,7 @@ impl ListWhat {
             Self::Sysctls => Some(Listing::Sysctls),
             Self::Counters => Some(Listing::Counters),
             Self::Machines => Some(Listing::Machines),
+            Self::Policies => Some(Listing::Policies),
             Self::Zones => None,
         }
     }

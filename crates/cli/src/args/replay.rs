@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lab::{PolicyKind, ReplayOptions, Timing, TraceFormat, Warmup};
+use lab::{PolicyError, PolicySpec, ReplayOptions, Timing, TraceFormat, Warmup};
 
 use super::{Events, Format, with_hint};
 
@@ -24,11 +24,12 @@ pub(crate) struct ReplayArgs {
     /// Trace file, `-` for standard input, or the scenario of a replay made earlier (*.toml) [example: trace.csv]
     #[arg(value_name = "TRACE|SCENARIO.toml")]
     pub(crate) trace: PathBuf,
-    /// Replacement policy: lru, fifo or clock; a list, or repeated [example: lru,clock]
+    /// Replacement policy, by name and parameters (`list policies`); a list, or repeated
+    /// [example: lru,s3fifo:small=0.2:batch=32]
     #[arg(long = "policy", value_name = "POLICY", requires = "capacities", help_heading = "Cache")]
     #[arg(value_delimiter = ',')]
-    #[arg(value_parser = |text: &str| text.parse::<PolicyKind>().map_err(|error| with_hint(&error)))]
-    pub(crate) policies: Vec<PolicyKind>,
+    #[arg(value_parser = policy)]
+    pub(crate) policies: Vec<PolicySpec>,
     /// Objects that fit into the cache, k is 1000; a list, or repeated [example: 1k,10k,100k]
     #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Cache")]
     #[arg(value_delimiter = ',')]
@@ -44,6 +45,9 @@ pub(crate) struct ReplayArgs {
     /// That machine, by name [default: vm-2cpu] [example: vm-2cpu]
     #[arg(long, value_name = "NAME", requires = "mems", help_heading = "Cache")]
     pub(crate) machine: Option<String>,
+    /// What that machine swaps to: zram:SIZE, disk:SIZE, several with commas [default: none] [example: zram:64M]
+    #[arg(long, value_name = "AREAS", requires = "mems", help_heading = "Cache", allow_hyphen_values = true)]
+    pub(crate) swap: Option<String>,
     /// Sysctl of that kernel; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
     #[arg(long = "set", value_name = "SYSCTL=VALUE", requires = "mems", help_heading = "Cache")]
     pub(crate) sysctls: Vec<String>,
@@ -113,4 +117,12 @@ impl ReadingArgs {
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
+}
+
+/// A policy as it is written, or what is wrong with it and what to write.
+fn policy(text: &str) -> Result<PolicySpec, String> {
+    text.parse().map_err(|error: PolicyError| match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    })
 }

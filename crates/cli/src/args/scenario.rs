@@ -79,6 +79,10 @@ pub(crate) struct ScenarioArgs {
     /// Memory of a simulated or virtual machine [default: the workload's own] [example: 1016336kB]
     #[arg(long, value_name = "SIZE", help_heading = "Machine", allow_hyphen_values = true)]
     pub(crate) mem: Option<String>,
+    /// What a simulated or virtual machine swaps to: zram:SIZE, disk:SIZE, several with commas, or none
+    /// [default: the workload's own] [example: zram:256M]
+    #[arg(long, value_name = "AREAS", help_heading = "Machine", allow_hyphen_values = true)]
+    pub(crate) swap: Option<String>,
     /// Sysctl to set; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
     #[arg(long = "set", value_name = "SYSCTL=VALUE", help_heading = "Machine", allow_hyphen_values = true)]
     pub(crate) sysctls: Vec<String>,

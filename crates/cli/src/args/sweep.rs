@@ -59,10 +59,14 @@ pub(crate) struct SweepArgs {
     /// Memory of the machine [default: the workload's own] [example: 256M..2G]
     #[arg(long = "mem", value_name = "VALUES", help_heading = "Machine", allow_hyphen_values = true)]
     mems: Vec<String>,
+    /// What the machine swaps to; several areas of one value between quotes [default: the workload's own]
+    /// [example: none,zram:256M]
+    #[arg(long = "swap", value_name = "VALUES", help_heading = "Machine", allow_hyphen_values = true)]
+    swaps: Vec<String>,
     /// Sysctl with its values; may be repeated [default: the kernel's own] [example: vm.swappiness=10,60]
     #[arg(long = "set", value_name = "SYSCTL=VALUES", help_heading = "Machine", allow_hyphen_values = true)]
     sysctls: Vec<String>,
-    /// Of a trace: policies: lru, fifo, clock [example: lru,clock]
+    /// Of a trace: policies, by name and parameters (`list policies`) [example: lru,s3fifo:small=0.2]
     #[arg(long = "policy", value_name = "VALUES", requires = "capacities", help_heading = "Trace")]
     policies: Vec<String>,
     /// Of a trace: objects that fit into the cache, k is 1000 [example: 1k,10k]
@@ -98,6 +102,7 @@ impl SweepArgs {
             ("kernels", Swept::Kernel),
             ("machines", Swept::Machine),
             ("mems", Swept::Mem),
+            ("swaps", Swept::Swap),
             ("sysctls", Swept::Set),
             ("params", Swept::Param),
             ("seed", Swept::Seed),

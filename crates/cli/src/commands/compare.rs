@@ -57,6 +57,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--dry-run", scenario.dry_run),
         ("--machine", scenario.machine.is_some()),
         ("--mem", scenario.mem.is_some()),
+        ("--swap", scenario.swap.is_some()),
         ("--set", !scenario.sysctls.is_empty()),
         ("--vm-cpus", scenario.vm.cpus.is_some()),
         ("--vm-nodes", scenario.vm.numa_nodes.is_some()),

@@ -47,6 +47,7 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
         kernel: kernel.cloned(),
         machine: args.machine.clone(),
         mem: args.mem.clone(),
+        swap: args.swap.clone(),
         params: args.params.clone(),
         sysctls: args.sysctls.clone(),
         seed: args.seed,
@@ -128,6 +129,7 @@ fn refuse_options_of_runs(subject: &str, has_kernel: bool, scenario: &ScenarioAr
         ("--dry-run", scenario.dry_run),
         ("--machine", scenario.machine.is_some()),
         ("--mem", scenario.mem.is_some()),
+        ("--swap", scenario.swap.is_some()),
         ("--set", !scenario.sysctls.is_empty()),
     ];
     let given = given.into_iter().find_map(|(option, given)| given.then_some(option));

@@ -46,6 +46,7 @@ fn plan(args: &ReplayArgs) -> Result<ReplayPlan, Failure> {
             mems: args.mems.clone(),
             kernels: args.kernels.clone(),
             machine: args.machine.clone(),
+            swap: args.swap.clone(),
             sysctls: args.sysctls.clone(),
             seed: args.seed,
             interval: args.interval.clone(),

@@ -13,6 +13,8 @@ pub enum Purpose {
     Other,
     /// A page of anonymous memory.
     AnonFault,
+    /// A page that comes back from swap.
+    SwapIn,
     /// A huge page of anonymous memory.
     HugeFault,
     /// A page of a file.
@@ -33,6 +35,7 @@ impl Purpose {
         let functions: &[&str] = match self {
             Self::Other => &["alloc_pages"],
             Self::AnonFault => &["do_anonymous_page", "handle_mm_fault"],
+            Self::SwapIn => &["do_swap_page", "handle_mm_fault"],
             Self::HugeFault => &["do_huge_pmd_anonymous_page", "handle_mm_fault"],
             Self::PageCache => &["page_cache_alloc", "pagecache_get_page"],
             Self::PageTable => &["pte_alloc_one", "__pte_alloc"],

@@ -1,13 +1,14 @@
 //! Anonymous memory: mappings, faults, `mlock` (MECHANISMS 6.1, 13.2).
 //!
-//! Every page is faulted in by a write, alone or with a huge page ([`super::huge`]). Left out: swap,
-//! copy on write.
+//! A page that was never there is faulted in by a write, alone or with a huge page ([`super::huge`]); one that is
+//! swapped out comes back ([`crate::swap`]). Left out: copy on write, the zero page for reads.
 
 use std::ops::Range;
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::base::vmstat::{MemcgStat, VmEvent};
+use mm::pages::anon_swap::SwapFault;
 use mm::version::rules::HugePages;
 use units::{Bytes, NodeId, Order};
 
@@ -24,6 +25,13 @@ use crate::tasks::process::Process;
 pub struct AnonMapping {
     index: usize,
     pages: u64,
+}
+
+impl AnonMapping {
+    /// Its length in pages.
+    pub const fn pages(self) -> u64 {
+        self.pages
+    }
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -55,9 +63,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(Errno::Killed);
         };
         // While it waited for memory, khugepaged may have filled the place.
-        self.mem(|mem| match mem.anon.find(area.anon, index) {
-            None => mem.anon_map(cpu, area.anon, index, pfn, memcg),
-            Some(_) => {
+        self.mem(|mem| match mem.anon.is_range_empty(area.anon, index, 1) {
+            true => mem.anon_map(cpu, area.anon, index, pfn, memcg),
+            false => {
                 mem.core.cgroups.uncharge(memcg, 1);
                 mem.core.alloc.free(cpu, pfn, Order(0));
             }
@@ -138,7 +146,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<u64, Errno> {
         let range = page_range(mapping, first, count)?;
         let Some(area) = process.0.anon.borrow()[mapping.index] else { return Ok(0) };
-        Ok(u64::from(self.mem(|mem| mem.anon.resident(area.anon, range.start, range.end - range.start))))
+        Ok(u64::from(self.mem(|mem| mem.anon_resident(area.anon, range.start, range.end - range.start))))
     }
 
     /// Writes to each of `count` pages from `first`, faulting in those that are missing.
@@ -152,14 +160,40 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         first: u64,
         count: u64,
     ) -> Result<(), Errno> {
+        self.access(process, mapping, first, count, true).await
+    }
+
+    /// Reads a byte of each of `count` pages from `first`, as [`Self::touch`] writes them. Left out: that pages which were
+    /// never written are all one page of zeroes then.
+    ///
+    /// # Errors
+    /// As [`Self::touch`].
+    pub async fn touch_reading(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        self.access(process, mapping, first, count, false).await
+    }
+
+    async fn access(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+        write: bool,
+    ) -> Result<(), Errno> {
         let range = page_range(mapping, first, count)?;
         let mut page = range.start;
         while page < range.end {
             process.check_alive()?;
-            match self.present_until(process, mapping, page) {
+            match self.access_present(process, mapping, page, write) {
                 Some(end) => page = end,
                 None => {
-                    self.fault(process, mapping, page).await?;
+                    self.fault(process, mapping, page, write).await?;
                     page += 1;
                 }
             }
@@ -191,21 +225,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// The page behind the one at `page`, or behind the huge page that it is a part of; `None` if it is missing.
-    fn present_until(&self, process: &Process, mapping: AnonMapping, page: u32) -> Option<u32> {
-        let area = process.0.anon.borrow()[mapping.index]?;
-        self.mem(|mem| {
-            let head = mem.anon.find(area.anon, page)?;
-            let is_huge = mem.core.alloc.frames.pages(head) > 1;
-            Some(if is_huge { (page | (HUGE_PAGES - 1)) + 1 } else { page + 1 })
-        })
+    /// The mapping, unless it is gone.
+    pub(crate) fn area(&self, process: &Process, mapping: AnonMapping) -> Option<AnonArea> {
+        process.0.anon.borrow().get(mapping.index).copied().flatten()
     }
 
-    async fn fault(&self, process: &Process, mapping: AnonMapping, page: u32) -> Result<(), Errno> {
-        self.make_page_table(process, mapping.index, page).await?;
-        if !self.huge_fault(process, mapping.index, page).await? {
-            self.machine().charge(CostOp::MinorFault, 1);
-            self.add_anon_page(process, mapping.index, page).await?;
+    /// Accesses the page at `page`, or the huge page that it is a part of; returns the page behind it, `None` if it is
+    /// missing.
+    fn access_present(&self, process: &Process, mapping: AnonMapping, page: u32, write: bool) -> Option<u32> {
+        let area = self.area(process, mapping)?;
+        let is_huge = self.mem(|mem| mem.access_anon(area.anon, page, write))?;
+        Some(if is_huge { (page | (HUGE_PAGES - 1)) + 1 } else { page + 1 })
+    }
+
+    async fn fault(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        page: u32,
+        write: bool,
+    ) -> Result<(), Errno> {
+        match self.swapped_at(process, mapping, page, write) {
+            Some(fault) => self.swap_fault(process, fault, mapping.pages as u32).await?,
+            None => self.fault_in(process, mapping.index, page).await?,
         }
         self.mem(|mem| {
             mem.core.alloc.events.add(VmEvent::PgFault, 1);
@@ -213,6 +255,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         });
         self.machine().cond_resched().await; // irqentry_exit: a fault ends in user mode
         Ok(())
+    }
+
+    /// A fault on a page that was never there.
+    async fn fault_in(&self, process: &Process, mapping: usize, page: u32) -> Result<(), Errno> {
+        self.make_page_table(process, mapping, page).await?;
+        if !self.huge_fault(process, mapping, page).await? {
+            self.machine().charge(CostOp::MinorFault, 1);
+            self.add_anon_page(process, mapping, page).await?;
+        }
+        Ok(())
+    }
+
+    fn swapped_at(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        index: u32,
+        write: bool,
+    ) -> Option<SwapFault> {
+        let area = self.area(process, mapping)?;
+        let slot = self.mem(|mem| mem.anon.swapped_at(area.anon, index))?;
+        let locked = process.0.locked.borrow().within(mapping.index, index..index + 1).is_some();
+        Some(SwapFault { anon: area.anon, index, slot, write, locked })
     }
 
     /// `mlock`: makes pages unevictable, those that are there, and those that it faults in.
@@ -276,8 +341,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn unmap_pages(&self, process: &Process, mapping: AnonMapping, range: Range<u32>) {
-        let area = process.0.anon.borrow().get(mapping.index).copied().flatten();
-        if let Some(area) = area {
+        if let Some(area) = self.area(process, mapping) {
             let cpu = self.machine().current_cpu();
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, range.start, range.end - range.start));
             self.machine().charge(CostOp::PcpFree, freed);
@@ -285,7 +349,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 }
 
-fn page_range(mapping: AnonMapping, first: u64, count: u64) -> Result<Range<u32>, Errno> {
+/// Pages as the mapping counts them.
+///
+/// # Errors
+/// `Inval` outside of it.
+pub(crate) fn page_range(mapping: AnonMapping, first: u64, count: u64) -> Result<Range<u32>, Errno> {
     let end = first.checked_add(count).ok_or(Errno::Inval)?;
     if end > mapping.pages {
         return Err(Errno::Inval);

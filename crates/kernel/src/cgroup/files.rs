@@ -81,7 +81,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Removes a cgroup without processes and children. Its pages stay until they are reclaimed.
+    /// Removes a cgroup without processes and children. Its pages stay until they are reclaimed, or become the
+    /// parent's (since 7.1).
     ///
     /// # Errors
     /// `NoEnt`; `Busy`.
@@ -99,12 +100,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Writes a cgroup file. A new `memory.max` is enforced by reclaim and then by the OOM killer,
-    /// a new `memory.high` by reclaim alone; neither fails when usage stays above it.
+    /// a new `memory.high` by reclaim alone; neither fails when usage stays above it. A write to `memory.reclaim`
+    /// does.
     ///
     /// # Errors
-    /// `NoEnt` for an unknown cgroup or file; `Inval` for a value that is neither a size nor `max`.
+    /// `NoEnt` for an unknown cgroup or file; `Inval` for a value that is neither a size nor `max`; `Again` when
+    /// less could be reclaimed than was asked for.
     pub async fn cgroup_write(&self, path: &str, file: &str, value: &str) -> Result<(), Errno> {
         let memcg = self.find_memcg(path).filter(|&id| id != MemcgId::ROOT).ok_or(Errno::NoEnt)?;
+        if file == "memory.reclaim" {
+            return self.write_memory_reclaim(memcg, value).await;
+        }
         let pages = match value.trim() {
             "max" => UNLIMITED,
             text => parse_size(text).map_err(|_| Errno::Inval)?.0 / PAGE_SIZE,

@@ -8,7 +8,7 @@ use mm::MemcgId;
 use mm::base::event::{Trace, TraceEvent};
 use mm::reclaim::plan::Shrinker;
 use mm::reclaim::run::ChunkReport;
-use mm::reclaim::run::{Reclaimer, ScanControl};
+use mm::reclaim::run::{Reclaimer, ScanControl, SwapWork};
 use mm::version::rules::{SlabPressure, Writepage};
 use units::NodeId;
 
@@ -63,6 +63,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.pay_for_chunk(report);
             if report.unqueued_dirty > 0 {
                 self.write_for_reclaim(report);
+            }
+            if report.swap.cached > 0 {
+                self.write_to_swap();
             }
             self.machine().cond_resched().await; // shrink_lruvec and shrink_folio_list
         }
@@ -135,11 +138,30 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    fn pay_for_chunk(&self, report: ChunkReport) {
+    pub(crate) fn pay_for_chunk(&self, report: ChunkReport) {
         let machine = self.machine();
         machine.charge(CostOp::ScanPage, u64::from(report.scanned));
         machine.charge(CostOp::ReclaimPage, u64::from(report.reclaimed));
         machine.charge(CostOp::DeactivatePage, u64::from(report.deactivated));
+        if report.swap != SwapWork::default() {
+            self.pay_for_swap(report.swap);
+        }
+    }
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// What swapping pages out took.
+    fn pay_for_swap(&self, work: SwapWork) {
+        for (op, count) in [
+            (CostOp::SwapSlot, work.slots),
+            (CostOp::SwapSlotFetch, work.fetched),
+            (CostOp::UnmapPage, work.unmapped),
+            (CostOp::SwapCache, work.cached),
+            (CostOp::SameFilledTest, work.tested),
+            (CostOp::CompressPage, work.compressed),
+        ] {
+            self.machine().charge(op, u64::from(count));
+        }
     }
 }
 

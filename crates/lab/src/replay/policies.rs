@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use units::Nanos;
 use workload::amount::{Warmup, WarmupEnd};
-use workload::policy::{Cache, Capacity, Counted, PolicyKind, Wanted};
+use workload::policy::{Cache, Capacity, Counted, Future, PolicySpec, Wanted};
 use workload::trace::{TraceError, TraceReader};
 
 /// Requests in a part: large beside what it costs to hand it over, small beside a cache of the CPU.
@@ -35,10 +36,12 @@ pub(super) struct Fed {
 pub(super) fn feed<R: Read + Send>(
     reader: &mut TraceReader<R>,
     warmup: WarmupEnd,
-    caches: impl Iterator<Item = (PolicyKind, Capacity)>,
+    caches: impl Iterator<Item = (PolicySpec, Capacity)>,
+    future: &Arc<Future>,
     watch: &Watch<'_>,
 ) -> Result<Option<Fed>, TraceError> {
-    let mut caches: Vec<Cache> = caches.map(|(kind, capacity)| Cache::new(kind, capacity)).collect();
+    let mut caches: Vec<Cache> =
+        caches.map(|(policy, capacity)| Cache::new(&policy, capacity, future)).collect();
     let mut parts = Parts { reader, warmup, first_ns: None, requests: 0, uncounted: 0 };
     let mut part = Part::default();
     let mut next = Part::default();
@@ -111,6 +114,9 @@ pub(super) fn metrics(counted: &Counted, warmup: Warmup, uncounted: u64) -> BTre
         ("missed_bytes", counted.missed_bytes as f64),
         ("byte_miss_ratio", ratio(counted.byte_miss_ratio())),
     ];
+    if counted.read_ahead > 0 {
+        metrics.push(("objects_read_ahead", counted.read_ahead as f64));
+    }
     if warmup != Warmup::None {
         metrics.push(("warmup_requests", uncounted as f64));
     }

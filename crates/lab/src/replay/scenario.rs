@@ -12,9 +12,9 @@ use serde::Deserialize;
 use units::{Bytes, Nanos};
 use workload::KernelSpec;
 use workload::amount::Warmup;
-use workload::policy::{Capacity, PolicyKind};
+use workload::policy::{Capacity, PolicySpec};
 use workload::replay::{ReplayOptions, Timing};
-use workload::scenario::{SEED_DEFAULT, interval_text, parse_interval, parse_mem};
+use workload::scenario::{SEED_DEFAULT, Swap, interval_text, parse_interval, parse_mem};
 use workload::trace::TraceFormat;
 
 use crate::error::LabError;
@@ -32,7 +32,7 @@ pub enum CacheSpec {
     /// A plain policy that holds so many objects.
     Policy {
         /// Whom it evicts.
-        kind: PolicyKind,
+        policy: PolicySpec,
         /// How many objects it holds.
         capacity: Capacity,
     },
@@ -44,6 +44,8 @@ pub enum CacheSpec {
         machine: String,
         /// Its memory.
         mem: Bytes,
+        /// What it swaps to.
+        swap: Swap,
         /// Sysctls that differ from the kernel's own.
         sysctls: BTreeMap<String, String>,
         /// From which all randomness follows.
@@ -55,7 +57,7 @@ impl CacheSpec {
     /// What its recording is called: the policy or kernel, and its size.
     pub fn label(&self) -> String {
         match self {
-            Self::Policy { kind, capacity } => format!("{} {}", kind.name(), capacity.get()),
+            Self::Policy { policy, capacity } => format!("{policy} {}", capacity.get()),
             Self::Kernel { kernel, mem, .. } => format!("{kernel} {mem}"),
         }
     }
@@ -104,15 +106,18 @@ impl ReplayScenario {
         line("unsorted", &unsorted);
         line("warmup", &text(&warmup.to_string()));
         match &self.cache {
-            CacheSpec::Policy { kind, capacity } => {
-                line("policy", &text(kind.name()));
+            CacheSpec::Policy { policy, capacity } => {
+                line("policy", &text(&policy.to_string()));
                 line("capacity", &capacity.get());
             }
-            CacheSpec::Kernel { kernel, machine, mem, sysctls, seed } => {
+            CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, seed } => {
                 line("timing", &text(timing.name()));
                 line("kernel", &text(&kernel.to_string()));
                 line("machine", &text(machine));
                 line("mem", &text(&mem.to_string()));
+                if !swap.is_none() {
+                    line("swap", &text(&swap.to_string()));
+                }
                 line("filesystem", &text(FILESYSTEM));
                 line("seed", &text(&seed.to_string()));
                 if let Some(interval) = self.interval {
@@ -162,7 +167,7 @@ impl ReplayScenario {
             u128::from_str_radix(&written.trace_hash, 16).map_err(|_| say("`trace_hash` is no hash"))?;
         let cache = match (&written.policy, written.capacity, &written.kernel, &written.mem) {
             (Some(policy), Some(capacity), None, None) => CacheSpec::Policy {
-                kind: policy.parse().map_err(LabError::from)?,
+                policy: policy.parse().map_err(LabError::from)?,
                 capacity: Capacity::new(capacity).map_err(LabError::from)?,
             },
             (None, None, Some(kernel), Some(mem)) => {
@@ -178,6 +183,7 @@ impl ReplayScenario {
                     kernel: names.vocabulary().kernel(kernel).map_err(LabError::from)?,
                     machine: names.vocabulary().machine(machine).map_err(LabError::from)?,
                     mem: parse_mem(mem).map_err(LabError::from)?,
+                    swap: swap_of(written.swap.as_deref())?,
                     sysctls: sysctl_pairs(&pairs, &names)?,
                     seed: seed.map_err(|_| say("`seed` is no whole number"))?,
                 }
@@ -218,6 +224,11 @@ pub fn command_of(scenario_toml: &str) -> Option<String> {
     ReplayScenario::parse(scenario_toml).ok().map(|scenario| scenario.command())
 }
 
+/// What is written of swap; nothing is none.
+pub(super) fn swap_of(text: Option<&str>) -> Result<Swap, LabError> {
+    Ok(text.map_or(Ok(Swap::NONE), str::parse)?)
+}
+
 /// The command that replays `trace` on `cache`, with all that differs from the defaults.
 pub(super) fn command(
     trace: &Path,
@@ -230,12 +241,15 @@ pub(super) fn command(
         command.push_str(&format!(" --{option} {}", shell_quoted(value)));
     };
     match cache {
-        CacheSpec::Policy { kind, capacity } => {
-            add("policy", kind.name());
+        CacheSpec::Policy { policy, capacity } => {
+            add("policy", &policy.to_string());
             add("capacity", &capacity.get().to_string());
         }
-        CacheSpec::Kernel { kernel, machine, mem, sysctls, seed } => {
+        CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, seed } => {
             add("mem", &mem.to_string());
+            if !swap.is_none() {
+                add("swap", &swap.to_string());
+            }
             add("kernel", &kernel.to_string());
             if machine != super::default_machine() {
                 add("machine", machine);
@@ -285,6 +299,7 @@ struct Written {
     kernel: Option<String>,
     machine: Option<String>,
     mem: Option<String>,
+    swap: Option<String>,
     filesystem: Option<String>,
     seed: Option<String>,
     interval: Option<String>,
@@ -323,6 +338,7 @@ mod tests {
                 kernel: names.vocabulary().kernel("linux-6.1").unwrap(),
                 machine: "vm-2cpu".to_owned(),
                 mem: Bytes(256 << 20),
+                swap: "zram:64M".parse().unwrap(),
                 sysctls: BTreeMap::from([("vm.swappiness".to_owned(), "10".to_owned())]),
                 seed: u64::MAX,
             },
@@ -332,7 +348,10 @@ mod tests {
 
     #[test]
     fn a_replay_reads_back_from_what_its_recording_keeps() {
-        let policy = CacheSpec::Policy { kind: PolicyKind::Clock, capacity: Capacity::new(5).unwrap() };
+        let policy = CacheSpec::Policy {
+            policy: "s3fifo:small=0.2:batch=32".parse().unwrap(),
+            capacity: Capacity::new(5).unwrap(),
+        };
         let options = ReplayOptions { timing: Timing::Asap, ..kernel().options };
         for scenario in [kernel(), ReplayScenario { cache: policy, options, interval: None, ..kernel() }] {
             let toml = scenario.to_toml();

@@ -97,6 +97,12 @@ pub enum VmError {
         /// What `uname -r` says in it.
         release: String,
     },
+    /// The kernel has no module for compressed memory.
+    #[error("kernel {release} has no module `zram`")]
+    NoZram {
+        /// What `uname -r` says in it.
+        release: String,
+    },
     /// The machine makes no sense.
     #[error("{why}")]
     BadSpec {
@@ -241,6 +247,9 @@ impl VmError {
                 "set HOME or XDG_CACHE_HOME to a folder of your own, or remove that one".to_owned()
             }
             Self::NoLruGen { .. } => NO_LRU_GEN_HINT.to_owned(),
+            Self::NoZram { .. } => {
+                "fetch it anew by `pagetide vm fetch VERSION`, which keeps that module, too, or swap to a disk".to_owned()
+            }
             Self::Guest { hint, .. } => return hint.clone(),
             _ => return None,
         })

@@ -19,6 +19,7 @@ use super::deb;
 use super::error::VmError;
 use super::kernels::{self, Kernel, compare_versions, is_of_version};
 use super::modules::{GUEST_MODULES, ModuleTree};
+use super::swap::{COMPRESSORS, ZRAM_MODULE};
 use crate::owner::Processes;
 use crate::process::dying_with_us;
 
@@ -47,7 +48,8 @@ pub fn fetch(version: &str, cache: &Path, progress: &mut dyn FnMut(&str)) -> Res
     }
     let (apt, release) = look_for(version, &cache.join(".apt"), progress)?;
     let folder = cache.join(&release);
-    if folder.is_dir() {
+    // One that was fetched before guests swapped lacks a module.
+    if folder.is_dir() && ModuleTree::scan(&folder.join("modules"))?.has(ZRAM_MODULE) {
         progress(&format!("kernel {release} is here already"));
         return Kernel::in_folder(&folder);
     }
@@ -59,6 +61,9 @@ pub fn fetch(version: &str, cache: &Path, progress: &mut dyn FnMut(&str)) -> Res
     progress("unpacking");
     let fresh = work.path().join(&release);
     unpack_kernel(&debs, &release, &fresh)?;
+    if folder.is_dir() {
+        std::fs::remove_dir_all(&folder).map_err(|source| VmError::io("remove", &folder, source))?;
+    }
     std::fs::rename(&fresh, &folder).map_err(|source| VmError::io("create", &folder, source))?;
     Kernel::in_folder(&folder)
 }
@@ -120,7 +125,8 @@ fn unpack_kernel(debs: &[PathBuf], release: &str, folder: &Path) -> Result<(), V
     let failed = |source| VmError::io("write", folder, source);
     // Keep the few modules that a guest loads, ready to load.
     let tree = ModuleTree::scan(&all.join("modules"))?;
-    let roots: Vec<&str> = GUEST_MODULES.into_iter().chain(["ext4", "xfs"]).collect();
+    let optional = [ZRAM_MODULE].into_iter().chain(COMPRESSORS).filter(|name| tree.has_file(name));
+    let roots: Vec<&str> = GUEST_MODULES.into_iter().chain(["ext4", "xfs"]).chain(optional).collect();
     let kept = folder.join("modules");
     std::fs::create_dir(&kept).map_err(failed)?;
     for (name, content) in tree.load(&roots)? {

@@ -18,12 +18,14 @@ use std::time::{Duration, Instant};
 
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
-use units::Seed;
+use units::{Bytes, Seed};
+use workload::scenario::{Swap, SwapDevice};
 
 use super::error::NO_LRU_GEN_HINT;
 use super::image::VmFilesystem;
 use super::needs::{self, Missing};
 use super::protocol::{GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME, last_words};
+use super::swap;
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths, Told};
 
 /// Where the modules lie, in the order of their names.
@@ -185,12 +187,13 @@ fn prepare(job: &Job) -> Result<RootPaths, Failure> {
     needs::check_disk(Path::new("/sys"), Path::new("/proc"), job.filesystem.name())?;
     let files = prepare_disk(job, 0)?;
     let more_disks = (1..job.disks).map(|disk| prepare_disk(job, disk)).collect::<Result<_, _>>()?;
+    prepare_swap(job)?;
     Ok(RootPaths { files, more_disks, cgroup, version: CgroupVersion::V2 })
 }
 
 /// Mounts a data disk, which are all alike; returns the run's directory on it.
 fn prepare_disk(job: &Job, disk: u16) -> Result<PathBuf, Failure> {
-    let letter = char::from(b'a' + u8::try_from(disk).expect("at most 24 disks"));
+    let letter = disk_letter(disk);
     let device = format!("/dev/vd{letter}");
     let dir = if disk == 0 { DATA_DIR.to_owned() } else { format!("{DATA_DIR}{disk}") };
     wait_for(&device, || Path::new(&device).exists().then_some(()))?;
@@ -200,6 +203,46 @@ fn prepare_disk(job: &Job, disk: u16) -> Result<PathBuf, Failure> {
     let files = Path::new(&dir).join("run");
     fs::create_dir(&files).tried("create", &files)?;
     Ok(files)
+}
+
+/// Switches swap areas on, in their order.
+fn prepare_swap(job: &Job) -> Result<(), Failure> {
+    let areas: Swap = job.swap.parse().map_err(|problem| failure(format!("bad job: {problem}")))?;
+    let (mut disk, mut zram) = (job.disks, 0);
+    for area in areas.0 {
+        let device = match area.device {
+            SwapDevice::Disk => {
+                disk += 1;
+                format!("/dev/vd{}", disk_letter(disk - 1))
+            }
+            SwapDevice::Zram => {
+                zram += 1;
+                prepare_zram(zram - 1, area.size)?
+            }
+        };
+        wait_for(&device, || Path::new(&device).exists().then_some(()))?;
+        crate::memory::swap_on(Path::new(&device)).tried("swap to", &device)?;
+    }
+    Ok(())
+}
+
+/// Makes device `index` of compressed memory a swap area of `size`.
+fn prepare_zram(index: u16, size: Bytes) -> Result<String, Failure> {
+    if index > 0 {
+        // Reading this file adds a device.
+        let control = "/sys/class/zram-control/hot_add";
+        fs::read(control).tried("read", control)?;
+    }
+    let device = format!("/dev/zram{index}");
+    wait_for(&device, || Path::new(&device).exists().then_some(()))?;
+    write(format!("/sys/block/zram{index}/disksize"), &size.get().to_string())?;
+    let file = File::options().write(true).open(&device).tried("open", &device)?;
+    swap::write_header(&file, size).tried("write", &device)?;
+    Ok(device)
+}
+
+fn disk_letter(disk: u16) -> char {
+    char::from(b'a' + u8::try_from(disk).expect("at most 24 disks"))
 }
 
 /// Sets the multi-gen LRU, which some kernels start with, and turns it off where nobody asked for it.

@@ -22,6 +22,7 @@ pub mod modules;
 mod needs;
 pub mod protocol;
 pub mod qemu;
+mod swap;
 mod watch;
 
 use std::cmp::Ordering;
@@ -30,7 +31,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use units::{Bytes, Seed};
-use workload::scenario::LruGen;
+use workload::scenario::{LruGen, Swap, SwapDevice};
 use workload::{MachineSize, Workload};
 
 pub use error::VmError;
@@ -79,6 +80,8 @@ pub struct VmSpec {
     pub sysctls: Vec<(String, String)>,
     /// The multi-gen LRU. The reference measurements have it off.
     pub lru_gen: LruGen,
+    /// What it swaps to. The reference measurements without `swap` in their names have nothing.
+    pub swap: Swap,
     /// `memory.max` of the workload's root cgroup.
     pub limit: Option<Bytes>,
     /// Time between samples of the counters.
@@ -108,6 +111,7 @@ impl VmSpec {
             seed: Seed(1),
             sysctls: Vec::new(),
             lru_gen: LruGen::OFF,
+            swap: Swap::NONE,
             limit: None,
             sample_period: Duration::from_secs(1),
             accelerator: None,
@@ -184,6 +188,7 @@ fn look(spec: &VmSpec, workload: &Workload) -> Result<Found, VmError> {
     let kernels = cache_dir()?;
     let kernel = spec.kernel.find(&kernels)?;
     check_lru_gen(spec.lru_gen, &kernel.release)?;
+    check_zram(&spec.swap, &kernel)?;
     let runs = kernels.with_file_name("runs");
     let mut notes = Processes::of_machine().remove_dead_directories(&runs);
     notes.extend(kernel.doubt());
@@ -210,8 +215,9 @@ fn check_bounds(spec: &VmSpec, workload: &Workload, runs: &Path) -> Result<Strin
     let memory = memory_of(spec);
     memory.check(workload, host)?;
     let made = memory.footprint(workload);
-    if made.disks > qemu::DISKS_MAX {
-        let why = format!("a virtual machine has 1 to {} data disks, not {}", qemu::DISKS_MAX, made.disks);
+    if made.disks + swap_disks(&spec.swap) > qemu::DISKS_MAX {
+        let disks = made.disks + swap_disks(&spec.swap);
+        let why = format!("a virtual machine has 1 to {} disks, not {disks}", qemu::DISKS_MAX);
         return Err(VmError::BadSpec { why });
     }
     let name = workload.name();
@@ -227,6 +233,13 @@ fn check_bounds(spec: &VmSpec, workload: &Workload, runs: &Path) -> Result<Strin
     let (files, image) = (Rounded::up(made.files), image::grows_to(&made));
     let grown = format!("the guest's disk takes up to {}", Rounded::up(image));
     let what = format!("`{name}` makes {} files of {files} together: {grown}", made.file_count);
+    let swap = spec.swap.size_on(SwapDevice::Disk);
+    let (what, image) = match swap {
+        Bytes(0) => (what, image),
+        swap => {
+            (format!("{what}, and its swap disks {}", Rounded::up(swap)), Bytes(image.get() + swap.get()))
+        }
+    };
     disk.check(&what, image, spec.share, |allowed| {
         let files = Bytes(allowed.get().saturating_sub(image.get() - made.files.get()));
         memory.smaller_files(workload, files)
@@ -240,6 +253,20 @@ fn memory_of(spec: &VmSpec) -> Memory {
     let Hardware { mem, cpus, numa_nodes } = spec.hardware;
     let size = MachineSize { memory: mem.to_pages_floor(), nodes: numa_nodes, cpus, disks: 1 };
     Memory { option: "--mem", size }
+}
+
+fn swap_disks(swap: &Swap) -> u16 {
+    let on_disk = swap.0.iter().filter(|area| area.device == SwapDevice::Disk);
+    u16::try_from(on_disk.count()).expect("few areas")
+}
+
+/// Refuses compressed memory where the module for it is not there: kernels that were fetched when nobody kept it.
+fn check_zram(swap: &Swap, kernel: &Kernel) -> Result<(), VmError> {
+    let wanted = swap.size_on(SwapDevice::Zram) > Bytes(0);
+    if wanted && !ModuleTree::of(&kernel.modules)?.has(swap::ZRAM_MODULE) {
+        return Err(VmError::NoZram { release: kernel.release.clone() });
+    }
+    Ok(())
 }
 
 /// Refuses what cannot work before anything boots. A kernel that was built without the multi-gen
@@ -294,10 +321,17 @@ impl Machine<'_> {
         tell: &dyn Fn(Told<'_>),
     ) -> Result<VmRun, Failure> {
         let [console, channel, errors] = ["console", "channel", "errors"].map(|name| self.dir.join(name));
-        let disks: Vec<PathBuf> = (0..self.disks).map(|disk| self.dir.join(format!("disk{disk}"))).collect();
+        let mut disks: Vec<PathBuf> =
+            (0..self.disks).map(|disk| self.dir.join(format!("disk{disk}"))).collect();
         for disk in &disks {
             image::make(disk, self.spec.filesystem, image::part(self.spec.disk, self.disks))
                 .map_err(|error| Failure { error, was_ready: false })?;
+        }
+        let on_disk = self.spec.swap.0.iter().filter(|area| area.device == SwapDevice::Disk);
+        for (index, area) in on_disk.enumerate() {
+            let image = self.dir.join(format!("swap{index}"));
+            swap::make_image(&image, area.size).map_err(|error| Failure { error, was_ready: false })?;
+            disks.push(image);
         }
         let files = qemu::Files {
             kernel: &self.kernel.image,
@@ -330,7 +364,8 @@ impl Machine<'_> {
 
 /// The modules that a guest like `spec` loads, unless they are built in.
 fn modules_of(spec: &VmSpec) -> Vec<&'static str> {
-    GUEST_MODULES.into_iter().chain([spec.filesystem.name()]).collect()
+    let zram = (spec.swap.size_on(SwapDevice::Zram) > Bytes(0)).then_some(swap::ZRAM_MODULE);
+    GUEST_MODULES.into_iter().chain([spec.filesystem.name()]).chain(zram).collect()
 }
 
 /// The guest's root: the program as `/init`, modules numbered in the order of loading, the job.
@@ -346,7 +381,12 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload, disks: u16)
         archive.directory(dir);
     }
     elf::Program::read(&program)?.install(&mut archive)?;
-    let modules = ModuleTree::of(&kernel.modules)?.load(&modules_of(spec))?;
+    let tree = ModuleTree::of(&kernel.modules)?;
+    let mut wanted = modules_of(spec);
+    if wanted.contains(&swap::ZRAM_MODULE) {
+        wanted.extend(swap::COMPRESSORS.into_iter().filter(|name| tree.has_file(name)));
+    }
+    let modules = tree.load(&wanted)?;
     for (index, (name, content)) in modules.iter().enumerate() {
         archive.file(&format!("{}/{index:02}-{name}.ko", guest::MODULE_DIR), content);
     }
@@ -361,6 +401,7 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload, disks: u16)
         filesystem: spec.filesystem,
         disks,
         lru_gen: spec.lru_gen.is_on().then(|| spec.lru_gen.to_sysfs()),
+        swap: spec.swap.to_string(),
         read_ahead_kib: spec.read_ahead_kib,
         timeout: spec.timeout,
     };

@@ -96,6 +96,16 @@ impl ModuleTree {
         Ok(tree)
     }
 
+    /// Whether a module can be loaded, or is part of the kernel as far as anybody knows.
+    pub fn has(&self, name: &str) -> bool {
+        self.may_lack || self.builtin.contains(name) || self.has_file(name)
+    }
+
+    /// Whether there is a file of a module.
+    pub fn has_file(&self, name: &str) -> bool {
+        self.files.contains_key(name)
+    }
+
     /// Those of `roots` that are taken for built in because nothing says otherwise.
     pub fn assumed<'a>(&self, roots: &[&'a str]) -> Vec<&'a str> {
         let is_known = |name: &str| self.builtin.contains(name) || self.files.contains_key(name);

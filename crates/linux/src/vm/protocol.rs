@@ -45,6 +45,8 @@ pub struct Job {
     pub disks: u16,
     /// What `/sys/kernel/mm/lru_gen/enabled` takes to turn the multi-gen LRU on; `None` is off.
     pub lru_gen: Option<String>,
+    /// What it swaps to, as `--swap` takes it; disks come behind the data disks.
+    pub swap: String,
     /// Readahead of the data disk in KiB.
     pub read_ahead_kib: u32,
     /// When the guest ends by itself, in case nobody is left who watches it.
@@ -195,6 +197,7 @@ mod tests {
                 filesystem: VmFilesystem::Ext4,
                 disks: 1,
                 lru_gen: None,
+                swap: "zram:256M".to_owned(),
                 read_ahead_kib: 128,
                 timeout: Duration::from_secs(60),
             };

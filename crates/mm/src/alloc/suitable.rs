@@ -10,8 +10,10 @@ use crate::alloc::flags::AllocFlags;
 use crate::alloc::page_alloc::PageAllocator;
 use crate::alloc::pcp::COSTLY_ORDER;
 use crate::alloc::watermark::Mark;
+use crate::alloc::zone::Zone;
 use crate::base::event::Trace;
 use crate::base::layout::{ZoneId, ZoneKind};
+use crate::version::rules::CompactGap;
 
 /// `vm.extfrag_threshold`: at or below it a failure is for want of memory, not for fragmentation.
 const EXTFRAG_THRESHOLD: i64 = 500;
@@ -47,8 +49,26 @@ pub fn fragmentation_index(area: &FreeArea, order: Order) -> i64 {
 }
 
 /// Pages that compaction for `order` works with (`compact_gap`).
-pub const fn compact_gap(order: Order) -> u64 {
-    2 << order.0
+pub const fn compact_gap(rule: CompactGap, order: Order) -> u64 {
+    let twice = 2 << order.0;
+    match rule {
+        CompactGap::Chunk if twice > SMALL_GAP => SMALL_GAP,
+        CompactGap::Chunk | CompactGap::TwiceBlock => twice,
+    }
+}
+
+/// A chunk of reclaim (`COMPACT_CLUSTER_MAX`).
+const SMALL_GAP: u64 = 32;
+
+/// What must be free for compaction that serves a request at `mark`. A costly one needs more.
+fn needed(rule: CompactGap, zone: &Zone, mark: Mark, order: Order) -> u64 {
+    let (marks, costly) = (&zone.watermarks, order > COSTLY_ORDER);
+    let floor = match rule {
+        CompactGap::TwiceBlock => marks.mark(if costly { Mark::Low } else { Mark::Min }),
+        CompactGap::Chunk if costly => marks.mark(mark) + (marks.mark(Mark::Low) - marks.mark(Mark::Min)),
+        CompactGap::Chunk => marks.mark(mark),
+    };
+    floor + compact_gap(rule, order)
 }
 
 /// `compaction_suitable`: whether compaction of `zone` for `order` makes sense if `free` pages
@@ -62,12 +82,11 @@ pub fn suitable_with<T: Trace>(
     free: u64,
 ) -> Suitability {
     let zone = alloc.zone(zone);
-    let mark = zone.watermarks.mark(flags.mark().unwrap_or(Mark::Min));
-    if zone.watermark_ok(order, mark, highest_zoneidx, flags, free) {
+    let mark = flags.mark().unwrap_or(Mark::Min);
+    if zone.watermark_ok(order, zone.watermarks.mark(mark), highest_zoneidx, flags, free) {
         return Suitability::Fits;
     }
-    let base = if order > COSTLY_ORDER { Mark::Low } else { Mark::Min };
-    let needed = zone.watermarks.mark(base) + compact_gap(order);
+    let needed = needed(alloc.rules().compact_gap, zone, mark, order);
     if !zone.watermark_ok(Order(0), needed, highest_zoneidx, AllocFlags::NO_WATERMARKS, free) {
         return Suitability::Skip;
     }
@@ -100,7 +119,11 @@ pub fn is_ready<T: Trace>(
         Suitability::Skip => false,
         Suitability::Suitable => {
             let zone = alloc.zone(zone);
-            let needed = zone.watermarks.mark(Mark::High) + compact_gap(order);
+            let rule = alloc.rules().compact_gap;
+            let needed = match rule {
+                CompactGap::TwiceBlock => zone.watermarks.mark(Mark::High) + compact_gap(rule, order),
+                CompactGap::Chunk => needed(rule, zone, Mark::High, order),
+            };
             let free = zone.free_pages().0;
             zone.watermark_ok(Order(0), needed, highest_zoneidx, AllocFlags::NO_WATERMARKS, free)
         }

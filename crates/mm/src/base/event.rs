@@ -132,6 +132,22 @@ reasons! {
     /// The filesystem has no way to write single pages.
     NoWritepage = "dirty, and the filesystem writes no single pages",
 
+    // Swap (SWAP 2.4, 2.8).
+    /// It is in its slot now.
+    SwappedOut = "swapped out",
+    /// Its program gave it up (`MADV_FREE`) and has not written to it since.
+    GivenUp = "given up by its program",
+    /// It was given up and written to since.
+    WrittenAgain = "given up, and written to again",
+    /// Its write to swap is under way.
+    SwapWrite = "its write to swap is started",
+    /// No slot was free, or a `memory.swap.max` forbade it.
+    NoSlot = "no slot of swap to be had",
+    /// Its device has no room for it.
+    WriteFailed = "its swap device is full",
+    /// The request allows no I/O.
+    MayNotSwap = "the reclaimer may not swap",
+
     // Out of the page cache.
     /// Reclaim freed it.
     Reclaimed = "reclaimed",

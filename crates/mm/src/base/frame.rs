@@ -97,7 +97,7 @@ page_flags! {
     JOURNAL = 13;
     /// Each of its pages has a buffer head, freed with it: see [`Frames::private`].
     PRIVATE = 14;
-    /// Waits in an activate batch, which holds a reference: reclaim cannot free it.
+    /// Waits in a batch to be activated or given up, which holds a reference: reclaim cannot free it.
     ACTIVATING = 15;
     /// In the swap cache: it holds a slot of a swap area.
     SWAP_CACHE = 16;
@@ -113,6 +113,8 @@ page_flags! {
     ACCESSES_LOW = 21;
     /// The other bit of them.
     ACCESSES_HIGH = 22;
+    /// Anonymous memory that differs from what its slot holds, if it has one: written since, or never written out.
+    ANON_DIRTY = 25;
 }
 
 impl PageFlags {
@@ -158,6 +160,9 @@ pub struct Frames {
 
 /// Owner of a frame that belongs to no mapping.
 pub const NO_OWNER: u32 = u32::MAX;
+
+/// Set in the owner of a frame that belongs to an anonymous mapping rather than to a file.
+pub(crate) const ANON_OWNER: u32 = 1 << 31;
 
 impl Frames {
     /// A table for `count` frames, all reserved.
@@ -259,11 +264,23 @@ impl Frames {
         self.memcg[pfn.index()] = memcg;
     }
 
+    /// Charges all that is charged to one cgroup to another instead, by their raw indices.
+    pub(crate) fn hand_over(&mut self, from: u16, to: u16) {
+        self.memcg.iter_mut().filter(|memcg| **memcg == from).for_each(|memcg| *memcg = to);
+    }
+
     /// Raw index of the mapping that holds `pfn`, or [`NO_OWNER`]; for anonymous memory see
     /// [`crate::pages::anon`].
     #[inline]
     pub fn owner(&self, pfn: Pfn) -> u32 {
         self.owner[pfn.index()]
+    }
+
+    /// Whether `pfn` holds no page of a file: anonymous memory, also where it is in the swap cache only or on the
+    /// lists of file pages.
+    #[inline]
+    pub fn is_anon(&self, pfn: Pfn) -> bool {
+        (self.owner(pfn) & ANON_OWNER) != 0
     }
 
     /// Page index of `pfn` in its mapping.

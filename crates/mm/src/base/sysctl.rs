@@ -62,6 +62,8 @@ sysctls! {
     DirtyWritebackCentisecs = "vm.dirty_writeback_centisecs", 0 ..= 4_000_000, 500, "period of the flusher, 1/100 s (0: off)";
     /// Relative cost of swapping against dropping page cache.
     Swappiness = "vm.swappiness", 0 ..= 200, 60, "preference for reclaiming anonymous memory (no effect without swap)";
+    /// Pages that are read at once when one comes back from swap, as a power of two.
+    PageCluster = "vm.page-cluster", 0 ..= 31, 3, "pages read from swap at once, as a power of two (no effect without swap)";
     /// Who gets huge pages: see [`ThpEnabled`]; 0 = set at boot.
     ThpEnabled = "thp.enabled", 0 ..= 3, 0, "huge pages for anonymous memory: always, madvise or never (default: from the kernel)";
     /// How hard a fault tries for a huge page: see [`ThpDefrag`]; 0 = set at boot.

@@ -124,6 +124,17 @@ counters! {
         PerfDirectReclaim = "perf_count_pages_direct_reclaim",
         PerfFailedDirectReclaim = "perf_count_failed_pages_direct_reclaim",
         PerfFailedButProgress = "perf_count_failed_pages_direct_reclaim_but_progress",
+        // Told where there is swap only: see [`VmEvent::is_of_swap`].
+        PswpIn = "pswpin",
+        PswpOut = "pswpout",
+        SwapRa = "swap_ra",
+        SwapRaHit = "swap_ra_hit",
+        PgLazyFree = "pglazyfree",
+        PgLazyFreed = "pglazyfreed",
+        ThpSwpOut = "thp_swpout",
+        ThpSwpOutFallback = "thp_swpout_fallback",
+        SwpInZero = "swpin_zero",
+        SwpOutZero = "swpout_zero",
     }
 }
 
@@ -159,6 +170,24 @@ counters! {
         KernelBytes = "kernel",
         SlabReclaimableBytes = "slab_reclaimable",
         SlabUnreclaimableBytes = "slab_unreclaimable",
+        // Told where there is swap only.
+        SwapCached = "swapcached",
+        PgLazyFree = "pglazyfree",
+        PgLazyFreed = "pglazyfreed",
+    }
+}
+
+impl VmEvent {
+    /// Whether it is told only where there is swap: it would stay 0, or is of little interest then.
+    pub const fn is_of_swap(self) -> bool {
+        (self as u8) >= (Self::PswpIn as u8) && (self as u8) <= (Self::SwpOutZero as u8)
+    }
+}
+
+impl MemcgStat {
+    /// Whether it is told only where there is swap.
+    pub const fn is_of_swap(self) -> bool {
+        matches!(self, Self::SwapCached | Self::PgLazyFree | Self::PgLazyFreed)
     }
 }
 

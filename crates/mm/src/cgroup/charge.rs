@@ -8,6 +8,7 @@ use units::{CpuId, NodeId, PAGE_SIZE};
 
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::MemcgStat;
+use crate::cgroup::stock::Held;
 use crate::cgroup::tree::{Charge, Memcgs, UNLIMITED};
 
 impl Memcgs {
@@ -18,9 +19,11 @@ impl Memcgs {
         if memcg == MemcgId::ROOT {
             return Charge::Done;
         }
-        let stock = &mut self.stocks[cpu.index()];
-        if stock.memcg == Some(memcg) && stock.pages >= pages && pages <= self.charge_batch {
-            stock.pages -= pages;
+        if let Some(held) = self.stocks[cpu.index()].pages.of(memcg)
+            && held.amount >= pages
+            && pages <= self.charge_batch
+        {
+            held.amount -= pages;
             return Charge::Done;
         }
         let batch = batch.max(pages);
@@ -86,57 +89,59 @@ impl Memcgs {
         if pages == 0 {
             return;
         }
-        if self.stocks[cpu.index()].memcg != Some(memcg) {
-            self.drain_page_stock(cpu);
-            self.stocks[cpu.index()].memcg = Some(memcg);
+        let stock = &mut self.stocks[cpu.index()].pages;
+        let mut before = Held::default();
+        if stock.of(memcg).is_none() {
+            before = stock.make_place(memcg).1;
         }
-        self.stocks[cpu.index()].pages += pages;
-        if self.stocks[cpu.index()].pages > self.charge_batch {
-            self.drain_page_stock(cpu);
+        let held = stock.of(memcg).expect("it has a place");
+        held.amount += pages;
+        if held.amount > self.charge_batch {
+            self.drain_page_stock(cpu, memcg);
         }
-    }
-
-    fn drain_page_stock(&mut self, cpu: CpuId) {
-        let stock = &mut self.stocks[cpu.index()];
-        let (memcg, pages) = (stock.memcg.take(), core::mem::take(&mut stock.pages));
-        if let Some(memcg) = memcg {
-            self.uncharge(memcg, u64::from(pages));
+        if let Some(memcg) = before.memcg {
+            self.uncharge(memcg, u64::from(before.amount));
         }
     }
 
-    fn drain_object_stock(&mut self, cpu: CpuId) {
-        let stock = &mut self.stocks[cpu.index()];
-        let (memcg, bytes) = (stock.object_memcg.take(), core::mem::take(&mut stock.object_bytes));
-        if let Some(memcg) = memcg {
-            // A rest below one page stays with the cgroup, for the next CPU that needs it.
-            let bytes = bytes + self.list[memcg.index()].object_rest;
-            self.list[memcg.index()].object_rest = bytes % (PAGE_SIZE as u32);
-            self.uncharge_kernel_pages(memcg, u64::from(bytes) / PAGE_SIZE);
-        }
+    fn drain_page_stock(&mut self, cpu: CpuId, memcg: MemcgId) {
+        let pages = self.stocks[cpu.index()].pages.take(memcg);
+        self.uncharge(memcg, u64::from(pages));
+    }
+
+    /// Gives whole pages of these bytes back. A rest below one page stays with the cgroup, for the next CPU that needs
+    /// it.
+    pub(super) fn give_back_objects(&mut self, memcg: MemcgId, bytes: u32) {
+        let bytes = bytes + self.list[memcg.index()].object_rest;
+        self.list[memcg.index()].object_rest = bytes % (PAGE_SIZE as u32);
+        self.uncharge_kernel_pages(memcg, u64::from(bytes) / PAGE_SIZE);
     }
 
     /// Gives back what all CPUs hold in advance for `root` and its descendants
     /// (`drain_all_stock`).
     pub fn drain_all_stocks(&mut self, root: MemcgId) {
-        for index in 0..self.stocks.len() {
-            let cpu = CpuId(u16::try_from(index).expect("CPUs are numbered in 16 bits"));
-            let stock = self.stocks[index];
-            if stock.memcg.is_some_and(|memcg| self.is_descendant(memcg, root)) {
-                self.drain_page_stock(cpu);
+        for cpu in 0..self.stocks.len() {
+            let stock = self.stocks[cpu];
+            for memcg in stock.pages.all().filter_map(|held| held.memcg) {
+                if self.is_descendant(memcg, root) {
+                    let pages = self.stocks[cpu].pages.take(memcg);
+                    self.uncharge(memcg, u64::from(pages));
+                }
             }
-            if stock.object_memcg.is_some_and(|memcg| self.is_descendant(memcg, root)) {
-                self.drain_object_stock(cpu);
+            for memcg in stock.objects.all().filter_map(|held| held.memcg) {
+                if self.is_descendant(memcg, root) {
+                    let bytes = self.stocks[cpu].objects.take(memcg);
+                    self.give_back_objects(memcg, bytes);
+                }
             }
         }
     }
 
     /// Pages held in stocks for `memcg` and its descendants.
     pub fn stocked_pages(&self, memcg: MemcgId) -> u64 {
-        self.stocks
-            .iter()
-            .filter(|stock| stock.memcg.is_some_and(|id| self.is_descendant(id, memcg)))
-            .map(|stock| u64::from(stock.pages))
-            .sum()
+        let held = self.stocks.iter().flat_map(|stock| stock.pages.all());
+        let below = held.filter(|held| held.memcg.is_some_and(|id| self.is_descendant(id, memcg)));
+        below.map(|held| u64::from(held.amount)).sum()
     }
 
     // ---- kernel objects -----------------------------------------------------------------------
@@ -144,15 +149,16 @@ impl Memcgs {
     /// Takes `bytes` for a kernel object from the CPU's rest of a page; false when whole pages
     /// must be charged first ([`Self::object_pages_charged`]).
     pub fn consume_object_stock(&mut self, cpu: CpuId, memcg: MemcgId, bytes: u32) -> bool {
-        let stock = &mut self.stocks[cpu.index()];
         if memcg == MemcgId::ROOT {
             return true;
         }
-        if stock.object_memcg == Some(memcg) && stock.object_bytes >= bytes {
-            stock.object_bytes -= bytes;
-            return true;
+        match self.stocks[cpu.index()].objects.of(memcg) {
+            Some(held) if held.amount >= bytes => {
+                held.amount -= bytes;
+                true
+            }
+            _ => false,
         }
-        false
     }
 
     /// Accounts whole pages just charged for objects: they become the CPU's stock, from which
@@ -160,19 +166,22 @@ impl Memcgs {
     pub fn object_pages_charged(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) {
         let page_bytes = u64::from(pages) * PAGE_SIZE;
         self.add_stat(memcg, NodeId(0), MemcgStat::KernelBytes, page_bytes);
-        self.hold_objects_of(cpu, memcg);
         let bytes = u32::try_from(page_bytes).expect("an object spans few pages");
-        self.stocks[cpu.index()].object_bytes += bytes;
+        self.held_objects(cpu, memcg).amount += bytes;
     }
 
-    /// Makes the CPU's rest of a page that of `memcg`.
-    fn hold_objects_of(&mut self, cpu: CpuId, memcg: MemcgId) {
-        if self.stocks[cpu.index()].object_memcg != Some(memcg) {
-            self.drain_object_stock(cpu);
+    /// The bytes that a CPU holds for `memcg`: where it held none, the cgroup's rest of a page.
+    fn held_objects(&mut self, cpu: CpuId, memcg: MemcgId) -> &mut Held {
+        let objects = &mut self.stocks[cpu.index()].objects;
+        if objects.of(memcg).is_none() {
+            let before = objects.make_place(memcg).1;
+            if let Some(other) = before.memcg {
+                self.give_back_objects(other, before.amount);
+            }
             let rest = core::mem::take(&mut self.list[memcg.index()].object_rest);
-            let stock = &mut self.stocks[cpu.index()];
-            (stock.object_memcg, stock.object_bytes) = (Some(memcg), rest);
+            self.stocks[cpu.index()].objects.of(memcg).expect("it has a place").amount = rest;
         }
+        self.stocks[cpu.index()].objects.of(memcg).expect("it has a place")
     }
 
     /// Gives the bytes of a kernel object back; whole pages among the CPU's bytes are uncharged.
@@ -180,14 +189,11 @@ impl Memcgs {
         if memcg == MemcgId::ROOT {
             return;
         }
-        self.hold_objects_of(cpu, memcg);
-        let stock = &mut self.stocks[cpu.index()];
-        stock.object_bytes += bytes;
-        let whole = stock.object_bytes / (PAGE_SIZE as u32);
-        if whole > 0 {
-            stock.object_bytes %= PAGE_SIZE as u32;
-            self.uncharge_kernel_pages(memcg, u64::from(whole));
-        }
+        let held = self.held_objects(cpu, memcg);
+        held.amount += bytes;
+        let whole = held.amount / (PAGE_SIZE as u32);
+        held.amount %= PAGE_SIZE as u32;
+        self.uncharge_kernel_pages(memcg, u64::from(whole));
     }
 
     /// Counts whole pages of kernel memory (stacks, page tables) that were charged.
@@ -210,6 +216,8 @@ impl Memcgs {
 
 #[cfg(test)]
 mod tests {
+    use std_alloc::vec::Vec;
+
     use super::*;
     use crate::cgroup::tree::Limit;
     use crate::version::presets::Version;
@@ -260,6 +268,28 @@ mod tests {
         let _ = tree.try_charge(CpuId(1), a, 1, 64);
         tree.drain_all_stocks(MemcgId::ROOT);
         assert_eq!((tree[a].memory.usage, tree[b].memory.usage), (2, 1));
+    }
+
+    /// Seven stocks a CPU: what a stream in B strands beside the rests of A (MECHANISMS-510-72 4.1).
+    #[test]
+    fn since_6_16_stocks_of_several_groups_stay_side_by_side() {
+        let mut tree = tree("linux-6.12+memcg-multi-stock");
+        let groups: Vec<MemcgId> =
+            ["A", "B", "C", "D", "E", "F", "G", "H"].map(|name| tree.create(MemcgId::ROOT, name)).to_vec();
+        for &group in &groups[..7] {
+            let _ = tree.try_charge(CPU0, group, 1, 64);
+            let _ = tree.try_charge(CpuId(1), group, 1, 64);
+        }
+        assert_eq!(tree.stocked_pages(MemcgId::ROOT), 7 * 2 * 63);
+        let _ = tree.try_charge(CPU0, groups[7], 1, 64);
+        assert_eq!(tree.stocked_pages(groups[0]), 63, "the eighth takes the place of the first on its CPU");
+        assert!(!tree.consume_object_stock(CPU0, groups[0], 592));
+        for &group in &groups[..6] {
+            tree.object_pages_charged(CPU0, group, 1);
+            assert!(tree.consume_object_stock(CPU0, group, 592));
+        }
+        assert!(!tree.consume_object_stock(CPU0, groups[0], 592), "five for objects");
+        assert!(groups[1..6].iter().all(|&group| tree.consume_object_stock(CPU0, group, 592)));
     }
 
     #[test]

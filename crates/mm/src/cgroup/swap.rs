@@ -4,7 +4,7 @@
 //! Left out: `memory.swap.high`. Neighbours: [`crate::swap::areas`] for the slots.
 
 use crate::base::ids::MemcgId;
-use crate::cgroup::tree::Memcgs;
+use crate::cgroup::tree::{Memcgs, SwapEvents};
 
 impl Memcgs {
     /// Sets `memory.swap.max` in pages.
@@ -24,6 +24,16 @@ impl Memcgs {
         }
         self.change_swap(memcg, |usage| *usage += pages);
         Ok(())
+    }
+
+    /// Counts an event of `memcg` in its `memory.swap.events` and in those of its ancestors.
+    pub fn count_swap_event(&mut self, memcg: MemcgId, event: fn(&mut SwapEvents) -> &mut u64) {
+        let mut next = Some(memcg);
+        while let Some(id) = next {
+            let group = &mut self.list[id.index()];
+            *event(&mut group.swap.events) += 1;
+            next = group.parent;
+        }
     }
 
     /// Gives charged slots back.

@@ -2,8 +2,8 @@
 //! (MECHANISMS 8, MECHANISMS-6X 4).
 //!
 //! A page is charged to one cgroup and to all its ancestors. Each CPU keeps a small *stock* of
-//! pages charged in advance for one cgroup, and a rest of a page for kernel objects of one
-//! cgroup; both are real charges, which is why a limit is reached a little early.
+//! pages charged in advance for one cgroup (since 6.16 for several), and a rest of a page for kernel objects of
+//! one cgroup; both are real charges, which is why a limit is reached a little early.
 //!
 //! What would be a sum over many cgroups is kept: see [`crate::cgroup::stat`] for statistics; a parent
 //! knows what its children use of their protection.
@@ -20,6 +20,7 @@ use units::NodeId;
 use crate::base::ids::MemcgId;
 use crate::cgroup::counters::{NOTHING, Stats};
 use crate::cgroup::order::PreOrder;
+use crate::cgroup::stock::CpuStock;
 use crate::version::presets::Version;
 use crate::version::rules::{Aging, SiblingShares, StatFreshness};
 
@@ -62,6 +63,17 @@ pub struct SwapCounter {
     pub usage: u64,
     /// Hard limit.
     pub max: u64,
+    /// What happened to it.
+    pub events: SwapEvents,
+}
+
+/// `memory.swap.events`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // Named as in the file.
+pub struct SwapEvents {
+    pub high: u64,
+    pub max: u64,
+    pub fail: u64,
 }
 
 /// `memory.events`.
@@ -84,8 +96,10 @@ pub struct Memcg {
     pub parent: Option<MemcgId>,
     /// The cgroups directly below, in order of creation.
     pub children: Vec<MemcgId>,
-    /// False once removed; its pages stay charged until they go.
+    /// False once removed; its pages stay charged until they go, or are its parent's since 7.1.
     pub online: bool,
+    /// Whose its pages are, where it handed them over.
+    pub(super) heir: Option<MemcgId>,
     /// Usage and limits.
     pub memory: PageCounter,
     /// Usage and limit of swap.
@@ -129,15 +143,6 @@ pub enum Charge {
     Over(MemcgId),
 }
 
-/// Pages charged in advance on one CPU.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Stock {
-    pub(super) memcg: Option<MemcgId>,
-    pub(super) pages: u32,
-    pub(super) object_memcg: Option<MemcgId>,
-    pub(super) object_bytes: u32,
-}
-
 /// The cgroup tree.
 #[derive(Debug, Clone)]
 pub struct Memcgs {
@@ -148,7 +153,7 @@ pub struct Memcgs {
     pub(super) stale: Vec<(MemcgId, NodeId)>,
     /// What reclaim reads of a subtree is kept exact: it reads much of it, and nobody flushes.
     pub(super) keeps_live: bool,
-    pub(super) stocks: Vec<Stock>,
+    pub(super) stocks: Vec<CpuStock>,
     pub(super) nodes: usize,
     pub(super) charge_batch: u32,
     pub(super) freshness: StatFreshness,
@@ -167,7 +172,7 @@ impl Memcgs {
             stale: Vec::new(),
             keeps_live: version.rules.stat_freshness == StatFreshness::Live
                 && version.rules.aging == Aging::Root,
-            stocks: vec![Stock::default(); cpus],
+            stocks: vec![CpuStock::new(version.rules.charge_stock); cpus],
             nodes,
             charge_batch: version.tuning.charge_batch,
             freshness: version.rules.stat_freshness,
@@ -185,8 +190,9 @@ impl Memcgs {
             parent,
             children: Vec::new(),
             online: true,
+            heir: None,
             memory: PageCounter { usage: 0, max: UNLIMITED, high: UNLIMITED, low: 0, min: 0 },
-            swap: SwapCounter { usage: 0, max: UNLIMITED },
+            swap: SwapCounter { usage: 0, max: UNLIMITED, events: SwapEvents::default() },
             events: MemcgEvents::default(),
             object_rest: 0,
             effective_low: 0,

@@ -20,7 +20,9 @@ use crate::pages::cache::PageCache;
 /// Whether the page at `pfn` is one whose users are known and can be told that it moves: it is
 /// on a list, and a file or an anonymous mapping owns it.
 pub fn is_movable<T: Trace>(core: &Core<T>, pfn: Pfn) -> bool {
-    core.alloc.frames.state(pfn) == FrameState::Lru && core.alloc.frames.owner(pfn) != NO_OWNER
+    let frames = &core.alloc.frames;
+    let is_known = frames.owner(pfn) != NO_OWNER || frames.flags(pfn).has(PageFlags::SWAP_CACHE);
+    frames.state(pfn) == FrameState::Lru && is_known
 }
 
 /// Whether somebody holds the page so that it cannot move now.
@@ -47,7 +49,11 @@ pub(crate) fn migrate<T: Trace>(
     assert!(order == frames.order(new), "a page moves to a block of its own order");
     match anon_owner(owner) {
         Some(id) => anon.replace(core, id, old, new),
+        None if owner == NO_OWNER => {} // In the swap cache only.
         None => cache.replace_page(core, MappingId(owner), old, new),
+    }
+    if core.alloc.frames.flags(old).has(PageFlags::SWAP_CACHE) {
+        cache.replace_swap(core, old, new);
     }
     let frames = &mut core.alloc.frames;
     frames.put_flags(new, frames.flags(old));

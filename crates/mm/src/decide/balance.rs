@@ -12,6 +12,7 @@ use std_alloc::vec::Vec;
 
 use units::{NodeId, Order, Pages};
 
+use crate::alloc::suitable::compact_gap;
 use crate::alloc::watermark::Mark;
 use crate::alloc::zone::Zone;
 use crate::base::event::Trace;
@@ -22,7 +23,8 @@ use crate::decide::backoff::Site;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
 use crate::version::rules::{
-    BoostEffort, BoostedSlab, FragmentStall, KswapdDone, PassMeasure, Rules, TrimFailure, WatermarkBoost,
+    BoostEffort, BoostFailure, BoostedSlab, FragmentStall, KswapdDone, PassMeasure, Rules, TrimFailure,
+    WatermarkBoost,
 };
 
 impl<T: Trace> Memory<T> {
@@ -210,8 +212,10 @@ impl Balance {
             }
             Balancing::Rested => {
                 if self.ends(mem.core.rules().boost_effort) && !self.begins_again(mem.core.rules()) {
-                    if self.sc.nr_reclaimed == 0 {
-                        mem.reclaim.note_failure(self.node); // For a boost as well as for a mark.
+                    let for_boost = self.boost_left > 0;
+                    let forgiven = mem.core.rules().boost_failure == BoostFailure::Forgiven;
+                    if self.sc.nr_reclaimed == 0 && !(for_boost && forgiven) {
+                        mem.reclaim.note_failure(self.node);
                     }
                     self.finish(mem)
                 } else {
@@ -251,7 +255,7 @@ impl Balance {
 
     /// After a pass (the end of `kswapd_shrink_node`): whether those who wait for the reserve may go on.
     fn settle_pass<T: Trace>(&mut self, mem: &Memory<T>, waiters: bool) -> bool {
-        if self.sc.nr_reclaimed >= (2 << self.order.0) {
+        if self.sc.nr_reclaimed >= compact_gap(mem.core.rules().compact_gap, self.order) {
             self.order = Order(0); // Enough for compaction; go on for single pages.
         }
         let freed = match mem.core.rules().pass_measure {
@@ -376,6 +380,31 @@ mod tests {
     }
 
     #[test]
+    fn in_6_12_a_run_that_left_anonymous_pages_alone_in_vain_starts_over_with_them() {
+        let walk = |kernel, trims: bool| {
+            let mut mem = full(kernel);
+            let mut run = Balance::begin(&mut mem, NODE, Order(0), ZoneKind::Normal);
+            let mut priorities = Vec::new();
+            loop {
+                match run.step(&mut mem, false) {
+                    BalanceNext::Shrink => {
+                        priorities.push((run.sc.priority, run.sc.no_cache_trim));
+                        run.sc.at_target.cache_trim = trims && !run.sc.no_cache_trim;
+                    }
+                    BalanceNext::Done { .. } => return (priorities, mem.reclaim.node(NODE).kswapd_failures),
+                    _ => {}
+                }
+            }
+        };
+        let round = |no_cache_trim| (1..=12).rev().map(move |priority| (priority, no_cache_trim));
+        let (once, twice): (Vec<_>, Vec<_>) =
+            (round(false).collect(), round(false).chain(round(true)).collect());
+        assert_eq!(walk("linux-6.12", true), (twice, 1));
+        assert_eq!(walk("linux-6.12", false), (once.clone(), 1));
+        assert_eq!(walk("linux-6.1", true), (once, 1), "{:?}", TrimFailure::GivesUp);
+    }
+
+    #[test]
     fn the_priority_stays_while_passes_scan_enough_and_free_something() {
         let mut mem = full("linux-6.1");
         let script = [(8, true), (8, true), (8, false), (0, true), (8, true)];
@@ -393,6 +422,31 @@ mod tests {
     }
 
     #[test]
+    fn since_7_2_a_chunk_is_enough_for_compaction_of_any_block() {
+        for (kernel, enough) in [("linux-6.12", 1024), ("linux-6.12+small-compact-gap", 32)] {
+            let mut mem = full(kernel);
+            let (_, run) = walk(&mut mem, Order(9), &[(enough - 1, true)]);
+            assert_eq!(run.order(), Order(9), "{kernel}");
+            let (_, run) = walk(&mut mem, Order(9), &[(enough - 1, true), (1, true)]);
+            assert_eq!(run.order(), Order(0), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn a_boost_that_nothing_was_freed_for_is_no_failure_since_7_0() {
+        for (kernel, failures) in [("linux-6.12", 1), ("linux-6.12+boost-failure-forgiven", 0)] {
+            let mut mem = machine(kernel);
+            boost(&mut mem);
+            let (priorities, _) = walk(&mut mem, Order(0), &[(0, false)]);
+            assert_eq!(priorities, [12], "{kernel}");
+            assert_eq!(mem.reclaim.node(NODE).kswapd_failures, failures, "{kernel}");
+            let mut mem = full(kernel);
+            let _ = walk(&mut mem, Order(0), &[]);
+            assert_eq!(mem.reclaim.node(NODE).kswapd_failures, 1, "{kernel}: for a mark it is one");
+        }
+    }
+
+    #[test]
     fn a_boost_is_worked_off_without_writing_and_at_priority_10_at_most() {
         let mut mem = machine("linux-5.4+fragment-stall");
         boost(&mut mem);
@@ -403,7 +457,7 @@ mod tests {
         let end = loop {
             match run.step(&mut mem, true) {
                 BalanceNext::Shrink => {
-                    assert!(!run.sc.may_writepage);
+                    assert!(!run.sc.may_writepage && !run.sc.may_swap);
                     priorities.push(run.sc.priority);
                     run.sc.nr_reclaimed += if priorities.len() < 6 { 1 } else { boosted };
                 }

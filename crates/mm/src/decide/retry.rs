@@ -218,6 +218,7 @@ impl Retry {
             let fails = match mem.core.rules().first_compaction {
                 FirstCompaction::PutOff => self.compacted == CompactResult::Deferred,
                 FirstCompaction::NotRun => self.compacted <= CompactResult::Deferred,
+                FirstCompaction::Never => false,
             };
             if fails {
                 return self.fail();

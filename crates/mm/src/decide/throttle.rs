@@ -19,7 +19,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::reclaim::run::{Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
-use crate::version::rules::{ReserveThrottle, Throttle, Writepage};
+use crate::version::rules::{KswapdHope, ReserveThrottle, Throttle, Writepage};
 
 /// How long kswapd waits for the disk at most, with and without being woken.
 const WRITEBACK_WAIT: Nanos = Nanos::from_millis(100);
@@ -144,7 +144,7 @@ impl<T: Trace> Memory<T> {
     /// it freed something, slab included, gives kswapd hope again (the end of `shrink_node`; MECHANISMS
     /// 5.3).
     pub fn after_pass(&mut self, node: NodeId, sc: &ScanControl, freed: u64) -> AfterPass {
-        if freed > 0 {
+        if freed > 0 && self.has_hope_again(node, sc) {
             self.reclaim.note_success(node);
         }
         let has_throttle = self.core.rules().throttle == Throttle::ReclaimThrottle;
@@ -171,6 +171,15 @@ impl<T: Trace> Memory<T> {
         }
     }
 
+    /// Whether a pass that freed something gives a kswapd hope that gave up: since 7.0 only on a node that is balanced
+    /// by now (MECHANISMS-510-72 3.8).
+    fn has_hope_again(&self, node: NodeId, sc: &ScanControl) -> bool {
+        match self.core.rules().kswapd_hope {
+            KswapdHope::AnyProgress => true,
+            KswapdHope::Balanced => self.is_balanced(node, sc.order, sc.reclaim_idx),
+        }
+    }
+
     /// `consider_reclaim_throttle` (5.16+): a run that frees well wakes those that do not; a run near
     /// its last priority without any page waits.
     pub fn after_node(&self, node: NodeId, sc: &ScanControl) -> AfterNode {
@@ -187,7 +196,7 @@ impl<T: Trace> Memory<T> {
     /// Waiting makes no sense when kswapd has given up, or few of the pages are dirty
     /// (`skip_throttle_noprogress`); a kernel thread does not wait either, as others may need it to go
     /// on (`reclaim_throttle`).
-    fn waiting_helps(&self, node: NodeId, sc: &ScanControl) -> bool {
+    pub(super) fn waiting_helps(&self, node: NodeId, sc: &ScanControl) -> bool {
         !sc.kernel_thread && !self.is_hopeless(node) && self.is_mostly_dirty(node)
     }
 
@@ -200,7 +209,12 @@ impl<T: Trace> Memory<T> {
 
 #[cfg(test)]
 mod tests {
+    use std_alloc::vec::Vec;
+
+    use units::{CpuId, Order};
+
     use super::*;
+    use crate::alloc::flags::AllocFlags;
     use crate::base::ids::MemcgId;
     use crate::decide::scene::{add_dirty_page, machine};
     use crate::reclaim::run::{MAX_RECLAIM_RETRIES, Met};
@@ -333,6 +347,28 @@ mod tests {
         (0..MAX_RECLAIM_RETRIES).for_each(|_| mem.reclaim.note_failure(NODE));
         assert_eq!(mem.after_node(NODE, &in_vain), AfterNode::GoOn, "kswapd has given up");
         assert_eq!(machine("linux-5.4").after_node(NODE, &well(101)), AfterNode::GoOn);
+    }
+
+    /// MECHANISMS-510-72 3.8.
+    #[test]
+    fn since_7_0_kswapd_has_hope_again_only_on_a_node_that_is_balanced() {
+        for (kernel, hopeless) in [("linux-6.12", false), ("linux-6.12+kswapd-hope-needs-balance", true)] {
+            let mut mem = machine(kernel);
+            (0..MAX_RECLAIM_RETRIES).for_each(|_| mem.reclaim.note_failure(NODE));
+            let mut taken = Vec::new();
+            let flags = AllocFlags::NO_WATERMARKS;
+            while let Some(pfn) = mem.core.alloc.alloc(CpuId(0), Gfp::KERNEL, Order(0), flags).page {
+                taken.push(pfn);
+            }
+            let direct = run(Reclaimer::Direct, Met::default());
+            assert_eq!(mem.after_pass(NODE, &direct, 1), AfterPass::GoOn);
+            assert_eq!(mem.is_hopeless(NODE), hopeless, "{kernel}");
+            taken.into_iter().for_each(|pfn| mem.core.alloc.free(CpuId(0), pfn, Order(0)));
+            assert_eq!(mem.after_pass(NODE, &direct, 0), AfterPass::GoOn);
+            assert_eq!(mem.is_hopeless(NODE), hopeless, "{kernel}: who frees nothing gives no hope");
+            assert_eq!(mem.after_pass(NODE, &direct, 1), AfterPass::GoOn);
+            assert!(!mem.is_hopeless(NODE), "{kernel}");
+        }
     }
 
     #[test]

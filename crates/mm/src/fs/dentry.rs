@@ -18,7 +18,7 @@ use std_alloc::vec::Vec;
 
 use crate::base::event::Trace;
 use crate::base::hash::{IdTable, hash_name};
-use crate::base::ids::{DentryId, MappingId};
+use crate::base::ids::{DentryId, MappingId, MemcgId};
 use crate::base::list::{Link, Links, List, ListId};
 use crate::core::Core;
 use crate::fs::object_lru::{Listed, ObjectLru, Place};
@@ -101,6 +101,11 @@ impl Dentries {
             lru: ObjectLru::new(nodes),
             negative: 0,
         }
+    }
+
+    /// Puts what is on the lists of a cgroup on those of its heir.
+    pub(super) fn hand_over(&mut self, memcg: MemcgId, heir: MemcgId) {
+        self.lru.hand_over(&mut self.table, memcg, heir);
     }
 
     #[inline]

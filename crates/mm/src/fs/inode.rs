@@ -137,6 +137,12 @@ impl Vfs {
         self.lru.add_cgroup();
     }
 
+    /// Puts what is on lists of a cgroup on those of its heir.
+    pub(crate) fn hand_over(&mut self, memcg: MemcgId, heir: MemcgId) {
+        self.dentries.hand_over(memcg, heir);
+        self.lru.hand_over(&mut self.inodes, memcg, heir);
+    }
+
     /// Inodes in memory.
     pub fn count(&self) -> u64 {
         self.count

@@ -62,13 +62,23 @@ impl<I: ListId + core::fmt::Debug> ObjectLru<I> {
         self.lists.resize(self.lists.len() + self.nodes, List::EMPTY);
     }
 
+    /// Puts all entries of a cgroup behind those of its heir.
+    pub(super) fn hand_over(&mut self, table: &mut (impl Listed<I> + ?Sized), memcg: MemcgId, heir: MemcgId) {
+        for node in 0..self.nodes {
+            let [from, to] = [memcg, heir].map(|memcg| (memcg.index() * self.nodes) + node);
+            while let Some(id) = self.lists[from].pop_front(&mut Linked(table)) {
+                self.lists[to].push_back(&mut Linked(table), id);
+            }
+        }
+    }
+
     fn index(&self, memcg: MemcgId, node: NodeId) -> usize {
         (memcg.index() * self.nodes) + node.index()
     }
 
     /// The list that an object belongs on: by its cgroup and the node of its slab.
     fn list_of<T: Trace>(&self, core: &Core<T>, object: Object) -> usize {
-        self.index(object.memcg, core.object_node(object))
+        self.index(core.cgroups.heir(object.memcg), core.object_node(object))
     }
 
     /// The oldest entry of a list.

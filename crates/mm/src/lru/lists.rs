@@ -25,6 +25,10 @@ use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::MemcgStat;
 use crate::core::Core;
+use crate::version::rules::ZoneSkips;
+
+/// Folios of too high zones that a step passes over, where there is a limit.
+pub(crate) const MOST_ZONE_SKIPS: usize = 32768;
 use crate::lru::mglru::access;
 use crate::lru::mglru::state::{Gens, Kind};
 
@@ -187,6 +191,8 @@ impl Lruvec {
 pub(super) struct CpuBatches {
     pub(super) add: Vec<Pfn>,
     pub(super) activate: Vec<Pfn>,
+    /// Pages that their programs gave up.
+    pub(super) given_up: Vec<Pfn>,
 }
 
 /// All lists and batches of the machine.
@@ -221,6 +227,31 @@ impl Lru {
     /// Makes the lists of a new cgroup.
     pub(crate) fn add_cgroup(&mut self) {
         self.lruvecs.resize(self.lruvecs.len() + self.nodes.len(), self.fresh.clone());
+    }
+
+    /// Puts the pages of a cgroup behind those of its heir, list by list (`memcg_reparent_objcgs`). Call it while they
+    /// are still the cgroup's own, and count them for the heir. Left out: that generations of equal age are joined;
+    /// here their pages are the heir's oldest.
+    pub(crate) fn hand_over<T: Trace>(&mut self, core: &mut Core<T>, memcg: MemcgId, heir: MemcgId) {
+        for node in core.nodes() {
+            let [from, to] = [memcg, heir].map(|memcg| self.index(memcg, node));
+            if self.lruvecs[from].gens.is_some() {
+                for (pfn, _) in self.listed(core, memcg, node).into_iter().rev() {
+                    self.remove(core, pfn);
+                    core.alloc.frames.set_memcg(pfn, heir.0);
+                    self.insert_tail(core, pfn);
+                }
+            }
+            for list in LruList::ALL.map(|list| list as usize) {
+                while let Some(pfn) = self.lruvecs[from].lists[list].pop_front(&mut core.alloc.frames) {
+                    self.lruvecs[to].lists[list].push_back(&mut core.alloc.frames, pfn);
+                }
+                let pages = core::mem::take(&mut self.lruvecs[from].pages[list]);
+                for (sum, pages) in self.lruvecs[to].pages[list].iter_mut().zip(pages) {
+                    *sum += pages;
+                }
+            }
+        }
     }
 
     #[inline]
@@ -376,8 +407,8 @@ impl Lru {
     }
 
     /// Takes pages off the tail of a list, oldest first, until `wanted` pages of zones up to `highest_zoneidx`
-    /// are in `taken`; those of zones above go to `passed`. Their state becomes `Isolated`. Returns how
-    /// many pages there were of each zone kind.
+    /// are in `taken`; those of zones above go to `passed`, as far as [`ZoneSkips`] lets them. Their state becomes
+    /// `Isolated`. Returns how many pages there were of each zone kind.
     pub(crate) fn isolate_tail<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -390,13 +421,17 @@ impl Lru {
         let index = self.index(memcg, node);
         let lruvec = &mut self.lruvecs[index];
         let (mut found, mut left) = ([0; ZoneKind::COUNT], wanted);
+        let most_skips = match core.rules().zone_skips {
+            ZoneSkips::Unlimited => usize::MAX,
+            ZoneSkips::Capped => MOST_ZONE_SKIPS,
+        };
         while left > 0 {
             let Some(pfn) = lruvec.lists[list as usize].pop_back(&mut core.alloc.frames) else { break };
             core.alloc.frames.set_state(pfn, FrameState::Isolated);
             let pages = u64::from(core.alloc.frames.pages(pfn));
             let (zone, _) = core.page_place(pfn);
             found[zone as usize] += pages;
-            if zone > highest_zoneidx {
+            if zone > highest_zoneidx && passed.len() < most_skips {
                 passed.push(pfn);
             } else {
                 taken.push(pfn);

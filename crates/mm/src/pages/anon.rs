@@ -6,9 +6,10 @@
 //! multiple of 512 pages: each of its 512 slots names its head. Mappings start at a multiple of
 //! 2 MiB.
 //!
-//! Left out: sharing after `fork`, the zero page, swap, huge pages mapped by single pages (a huge
+//! Left out: sharing after `fork`, the zero page, huge pages mapped by single pages (a huge
 //! page of which a part goes is split at once, where the kernel defers that). Neighbours:
-//! [`crate::lru::lists`] for the lists, [`crate::compact::migrate`] for moving pages.
+//! [`crate::lru::lists`] for the lists, [`crate::compact::migrate`] for moving pages,
+//! [`crate::pages::anon_swap`] for pages that are swapped out and come back.
 
 use core::ops::Range;
 use std_alloc::vec::Vec;
@@ -17,15 +18,14 @@ use units::{CpuId, Pfn};
 
 use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
 use crate::base::event::Trace;
-use crate::base::frame::{FrameState, NIL, NO_OWNER, PageFlags};
+use crate::base::frame::{ANON_OWNER, FrameState, NIL, NO_OWNER, PageFlags};
 use crate::base::ids::{AnonId, MemcgId};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
+use crate::pages::cache::PageCache;
+use crate::swap::readahead::MappingWindow;
 use crate::version::rules::AnonStart;
-
-/// Set in the owner of a frame that belongs to an anonymous mapping rather than to a file.
-const ANON_OWNER: u32 = 1 << 31;
 
 /// The anonymous mapping that an owner names; none for a file's mapping and for no owner.
 #[inline]
@@ -34,14 +34,21 @@ pub(crate) const fn anon_owner(owner: u32) -> Option<AnonId> {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Anon {
+pub(super) struct Anon {
     live: bool,
-    /// Frame of each page, [`NIL`] where there is none.
-    slots: Vec<u32>,
+    /// Frame of each page, its slot of swap with [`SWAPPED`], or [`NIL`] where there is neither.
+    pub(super) slots: Vec<u32>,
     pages: u64,
+    /// Pages that are in slots of swap.
+    pub(super) swapped: u64,
+    /// Readahead of swap.
+    pub(super) readahead: MappingWindow,
     /// What a compressor brings a page of it down to.
     compressed: u16,
 }
+
+/// Set in an entry that names a slot of swap; no frame has so high a number.
+pub(super) const SWAPPED: u32 = 1 << 31;
 
 /// What a page compresses to where its program says nothing: the mean of pages of programs (SWAP 4.5).
 pub const COMPRESSED_BYTES: u16 = 1200;
@@ -49,9 +56,9 @@ pub const COMPRESSED_BYTES: u16 = 1200;
 /// All anonymous mappings of the machine.
 #[derive(Debug, Clone, Default)]
 pub struct AnonMaps {
-    list: Vec<Anon>,
+    pub(super) list: Vec<Anon>,
     free: Vec<u32>,
-    huge: u64,
+    pub(super) huge: u64,
     /// Pages of all mappings.
     pages: u64,
 }
@@ -65,7 +72,7 @@ pub struct HugeRange {
     pub huge: bool,
     /// One of them was accessed lately.
     pub referenced: bool,
-    /// One of them cannot be copied now.
+    /// One of them cannot be copied now, or is swapped out (khugepaged would read up to 64 of these back).
     pub busy: bool,
 }
 
@@ -74,8 +81,8 @@ impl AnonMaps {
     #[inline]
     pub fn find(&self, anon: AnonId, index: u32) -> Option<Pfn> {
         match self.list[anon.0 as usize].slots.get(index as usize) {
-            None | Some(&NIL) => None,
-            Some(&pfn) => Some(Pfn(pfn)),
+            Some(&pfn) if (pfn & SWAPPED) == 0 => Some(Pfn(pfn)),
+            _ => None,
         }
     }
 
@@ -95,9 +102,10 @@ impl AnonMaps {
         present.fold(0, |sum, _| sum + 1)
     }
 
-    /// Whether none of `count` pages from `first` is present (`pmd_none`).
+    /// Whether none of `count` pages from `first` is present or swapped out (`pmd_none`).
     pub fn is_range_empty(&self, anon: AnonId, first: u32, count: u32) -> bool {
-        (first..first.saturating_add(count)).all(|index| self.find(anon, index).is_none())
+        let slots = &self.list[anon.0 as usize].slots;
+        (first..first.saturating_add(count)).all(|index| matches!(slots.get(index as usize), None | Some(&NIL)))
     }
 
     /// Huge pages of all mappings.
@@ -109,7 +117,7 @@ impl AnonMaps {
     pub fn heads(&self, anon: AnonId) -> impl Iterator<Item = (u32, Pfn)> + '_ {
         let mut last = NIL;
         (0_u32..).zip(&self.list[anon.0 as usize].slots).filter_map(move |(index, &pfn)| {
-            let is_head = pfn != NIL && pfn != last;
+            let is_head = (pfn & SWAPPED) == 0 && pfn != last;
             last = pfn;
             is_head.then_some((index, Pfn(pfn)))
         })
@@ -120,7 +128,7 @@ impl AnonMaps {
         (0_u32..).zip(&self.list).filter(|(_, anon)| anon.live).map(|(id, _)| AnonId(id))
     }
 
-    fn set(&mut self, anon: AnonId, first: u32, count: u32, pfn: u32) {
+    pub(super) fn set(&mut self, anon: AnonId, first: u32, count: u32, pfn: u32) {
         let anon = &mut self.list[anon.0 as usize];
         let (first, end) = (first as usize, first as usize + count as usize);
         if anon.slots.len() < end {
@@ -128,8 +136,8 @@ impl AnonMaps {
         }
         let before = anon.pages;
         for slot in &mut anon.slots[first..end] {
-            anon.pages -= u64::from(*slot != NIL);
-            anon.pages += u64::from(pfn != NIL);
+            anon.pages -= u64::from((*slot & SWAPPED) == 0);
+            anon.pages += u64::from((pfn & SWAPPED) == 0);
             *slot = pfn;
         }
         self.pages = self.pages - before + anon.pages;
@@ -161,8 +169,15 @@ impl AnonMaps {
     }
 
     /// Frees all pages of a mapping and the mapping itself; returns the pages freed.
-    pub fn remove<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, anon: AnonId) -> u64 {
-        let freed = self.unmap(core, lru, cpu, anon, 0, u32::MAX);
+    pub fn remove<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        cpu: CpuId,
+        anon: AnonId,
+    ) -> u64 {
+        let freed = self.unmap(core, lru, cache, cpu, anon, 0, u32::MAX);
         self.list[anon.0 as usize] = Anon::default();
         self.free.push(anon.0);
         freed
@@ -185,8 +200,7 @@ impl AnonMaps {
     ) {
         let pages = core.alloc.frames.pages(pfn);
         assert!(index.is_multiple_of(pages), "a huge page is aligned");
-        let taken = (index..index + pages).any(|index| self.find(anon, index).is_some());
-        assert!(!taken, "an anonymous page is mapped twice");
+        assert!(self.is_range_empty(anon, index, pages), "an anonymous page is mapped twice");
         self.set(anon, index, pages, pfn.0);
         self.huge += u64::from(pages == PAGEBLOCK_PAGES);
         core.alloc.frames.set_owner(pfn, anon.0 | ANON_OWNER, index);
@@ -199,6 +213,7 @@ impl AnonMaps {
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
+        cache: &mut PageCache,
         cpu: CpuId,
         anon: AnonId,
         first: u32,
@@ -211,16 +226,17 @@ impl AnonMaps {
             self.set(anon, start, pages, NIL);
             self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
             core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
-            free_page(core, lru, cpu, pfn);
+            free_page(core, lru, cache, cpu, pfn);
             freed += u64::from(pages);
             index = start + pages;
         }
+        self.drop_swapped(core, lru, cache, cpu, anon, first..end);
         freed
     }
 
     /// The first page from `at` on in a range, where it starts and how many it is; a huge page that lies
     /// partly in the range is split before.
-    fn next_whole<T: Trace>(
+    pub(super) fn next_whole<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
@@ -278,6 +294,7 @@ impl AnonMaps {
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
+        cache: &mut PageCache,
         cpu: CpuId,
         anon: AnonId,
     ) -> u64 {
@@ -288,7 +305,8 @@ impl AnonMaps {
             .filter(|&(_, pfn)| !is_locked(pfn))
             .map(|(index, pfn)| (index, core.alloc.frames.pages(pfn)))
             .collect();
-        unlocked.into_iter().map(|(index, pages)| self.unmap(core, lru, cpu, anon, index, pages)).sum()
+        self.drop_swapped(core, lru, cache, cpu, anon, 0..u32::MAX);
+        unlocked.into_iter().map(|(index, pages)| self.unmap(core, lru, cache, cpu, anon, index, pages)).sum()
     }
 
     /// The reverse map: lets the place of `old` name `new` instead.
@@ -327,7 +345,10 @@ impl AnonMaps {
     pub fn range<T: Trace>(&self, core: &Core<T>, anon: AnonId, first: u32) -> HugeRange {
         let mut range = HugeRange::default();
         for index in first..first + PAGEBLOCK_PAGES {
-            let Some(pfn) = self.find(anon, index) else { continue };
+            let Some(pfn) = self.find(anon, index) else {
+                range.busy |= !self.is_range_empty(anon, index, 1);
+                continue;
+            };
             let flags = core.alloc.frames.flags(pfn);
             range.present += 1;
             range.huge |= core.alloc.frames.pages(pfn) > 1;
@@ -347,6 +368,7 @@ impl AnonMaps {
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
+        cache: &mut PageCache,
         cpu: CpuId,
         anon: AnonId,
         first: u32,
@@ -356,7 +378,7 @@ impl AnonMaps {
         assert!(core.alloc.frames.order(huge) == PAGEBLOCK_ORDER, "collapsed into a huge page");
         let range = self.range(core, anon, first);
         assert!(!range.huge, "single pages are collapsed");
-        self.unmap(core, lru, cpu, anon, first, PAGEBLOCK_PAGES);
+        self.unmap(core, lru, cache, cpu, anon, first, PAGEBLOCK_PAGES);
         self.map(core, lru, cpu, anon, first, huge, memcg);
         range.present
     }
@@ -401,7 +423,7 @@ impl AnonMaps {
 
 /// Puts a new anonymous page of `memcg` on its way to the lists. Up to 5.8 it starts active.
 fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, memcg: MemcgId) {
-    let mut flags = PageFlags::SWAP_BACKED.set(PageFlags::MAPPED).set(PageFlags::YOUNG);
+    let mut flags = PageFlags::SWAP_BACKED.set(PageFlags::MAPPED).set(PageFlags::YOUNG).set(PageFlags::ANON_DIRTY);
     if core.rules().anon_start == AnonStart::Active {
         flags = flags.set(PageFlags::ACTIVE);
     }
@@ -413,13 +435,23 @@ fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, m
     lru.add(core, cpu, pfn);
 }
 
-/// Frees an anonymous page and uncharges it.
-fn free_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn) {
+/// Frees an anonymous page that nobody maps any more and uncharges it, and its slot if it has one. One that is being
+/// read or written is left to reclaim, in the swap cache.
+fn free_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cache: &mut PageCache, cpu: CpuId, pfn: Pfn) {
     let (_, node) = core.page_place(pfn);
     let memcg = core.page_memcg(pfn);
     let pages = core.alloc.frames.pages(pfn);
-    lru.detach(core, pfn);
     core.cgroups.sub_stat(memcg, node, MemcgStat::Anon, u64::from(pages));
+    if core.alloc.frames.flags(pfn).has(PageFlags::SWAP_CACHE) {
+        core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED.set(PageFlags::YOUNG));
+        if core.alloc.frames.flags(pfn).has(PageFlags::MLOCKED) {
+            lru.munlock(core, pfn);
+        }
+        if !cache.free_swap(core, cpu, pfn) {
+            return;
+        }
+    }
+    lru.detach(core, pfn);
     core.cgroups.uncharge(memcg, u64::from(pages));
     core.alloc.free(cpu, pfn, core.alloc.frames.order(pfn));
 }

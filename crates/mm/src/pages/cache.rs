@@ -28,6 +28,7 @@ use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::workingset::Shadow;
 use crate::pages::pace::Pace;
+use crate::pages::swap_spaces::SwapSpaces;
 use crate::pages::tree::{
     EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, encode_page, encode_shadow,
 };
@@ -64,6 +65,7 @@ pub struct PageCache {
     /// Pages being written, by node.
     pub(super) under_writeback: Vec<u64>,
     pub(super) pace: Pace,
+    pub(super) swap: SwapSpaces,
 }
 
 impl PageCache {
@@ -76,6 +78,7 @@ impl PageCache {
             dirty: vec![0; nodes],
             under_writeback: vec![0; nodes],
             pace: Pace::new(),
+            swap: SwapSpaces::default(),
         }
     }
 
@@ -83,6 +86,11 @@ impl PageCache {
     #[inline]
     pub fn trees(&self) -> &Mappings {
         &self.trees
+    }
+
+    /// [`Mappings::hand_over`]
+    pub(crate) fn hand_over(&mut self, memcg: MemcgId, heir: MemcgId) {
+        self.trees.hand_over(memcg, heir);
     }
 
     /// What a page index of a file holds.
@@ -235,7 +243,7 @@ impl PageCache {
         }
     }
 
-    fn free_leaf<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) {
+    pub(super) fn free_leaf<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) {
         let mut objects = core::mem::take(&mut self.scratch);
         self.trees.drop_leaf(leaf, &mut objects);
         self.free_nodes(core, cpu, objects);

@@ -45,6 +45,7 @@ impl PageCache {
         let oldest = self.trees.shadow_list(memcg).first()?;
         let mapping = MappingId(self.trees.leaves[oldest as usize].mapping);
         self.clear_shadows(core, cpu, oldest);
-        Some(LeafFreed { emptied: self.trees.is_shrinkable(mapping).then_some(mapping) })
+        let is_empty = self.trees.is_shrinkable(mapping) && self.first_slot(mapping).is_none();
+        Some(LeafFreed { emptied: is_empty.then_some(mapping) })
     }
 }

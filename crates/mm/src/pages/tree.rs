@@ -97,6 +97,8 @@ pub(super) struct Mapping {
     nodes: Option<Box<Nodes>>,
     pub(super) live: bool,
     head_dirty: bool,
+    /// Leaves of shadows are on no list: nothing frees them.
+    keeps_shadows: bool,
 }
 
 /// The nodes of a tree.
@@ -194,6 +196,11 @@ impl Mappings {
             None if index == 0 => tree.head,
             None => EMPTY,
         }
+    }
+
+    /// Says whether leaves of shadows of a mapping are listed, so that they can be freed.
+    pub(super) fn list_shadows(&mut self, mapping: MappingId, listed: bool) {
+        self.list[mapping.0 as usize].keeps_shadows = !listed;
     }
 
     /// Pages of `mapping` in memory.
@@ -326,7 +333,7 @@ impl Mappings {
             if (usize::from(leaf.used), usize::from(leaf.shadows)) != (used, shadows) {
                 return Err("a leaf's counts differ from its slots");
             }
-            if leaf.listed != (used > 0 && used == shadows) {
+            if leaf.listed != (used > 0 && used == shadows && !tree.keeps_shadows) {
                 return Err("a leaf is on the shadow list without being all shadows, or the reverse");
             }
             pages += (used - shadows) as u64;
@@ -346,6 +353,24 @@ impl Mappings {
     /// Leaves of `memcg` that hold only shadows, the oldest at the head.
     pub(super) fn shadow_list(&self, memcg: MemcgId) -> List<u32> {
         self.shadow_lists.get(memcg.index()).copied().unwrap_or_default()
+    }
+
+    /// Makes the leaves of a cgroup its heir's: those that hold only shadows are the last ones there.
+    pub(super) fn hand_over(&mut self, memcg: MemcgId, heir: MemcgId) {
+        let listed: Vec<u32> = {
+            let mut next = self.shadow_list(memcg).first();
+            core::iter::from_fn(|| {
+                let id = next?;
+                next = self.leaves.link(id).next();
+                Some(id)
+            })
+            .collect()
+        };
+        listed.iter().for_each(|&id| self.unlist_leaf(id));
+        for leaf in self.leaves.iter_mut().filter(|leaf| leaf.object.memcg == memcg) {
+            leaf.object.memcg = heir;
+        }
+        listed.into_iter().for_each(|id| self.list_leaf(id));
     }
 
     fn list_leaf(&mut self, id: u32) {
@@ -380,7 +405,7 @@ impl Mappings {
         leaf.used += u8::from(entry != EMPTY);
         leaf.shadows -= u8::from((old & SHADOW_BIT) != 0);
         leaf.shadows += u8::from((entry & SHADOW_BIT) != 0);
-        let should_list = leaf.used > 0 && leaf.used == leaf.shadows;
+        let should_list = leaf.used > 0 && leaf.used == leaf.shadows && !tree.keeps_shadows;
         let (listed, used) = (leaf.listed, leaf.used);
         if should_list && !listed {
             self.list_leaf(leaf_id);

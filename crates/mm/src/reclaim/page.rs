@@ -29,13 +29,14 @@ use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
-use crate::lru::lists::{Lru, LruList};
+use crate::lru::lists::{Lru, LruList, MOST_ZONE_SKIPS};
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
 use crate::reclaim::pass::LruvecScan;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{Refaults, Writepage};
+use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
+use crate::version::rules::{AnonStart, ReclaimCounts, Refaults, Writepage};
 
 /// What to do with one isolated page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +76,11 @@ impl Reclaim {
         let (mut taken, mut skipped) = (0, 0);
         for (zone, pages) in ZoneKind::ALL.into_iter().zip(found) {
             if zone > highest_zoneidx {
-                skipped += pages;
-                core.alloc.events.add(pgskip(zone), pages);
+                let passed =
+                    if self.skipped.len() < MOST_ZONE_SKIPS { pages } else { self.passed_over(core, zone) };
+                skipped += passed;
+                taken += pages - passed;
+                core.alloc.events.add(pgskip(zone), passed);
             } else {
                 taken += pages;
             }
@@ -92,12 +96,18 @@ impl Reclaim {
         (pages(taken), pages(skipped))
     }
 
+    /// Pages of a zone that were just passed over: fewer than were found where [`ZoneSkips::Capped`] ended it.
+    fn passed_over<T: Trace>(&self, core: &Core<T>, zone: ZoneKind) -> u64 {
+        let of_zone = self.skipped.iter().filter(|&&pfn| core.page_place(pfn).0 == zone);
+        of_zone.map(|&pfn| u64::from(core.alloc.frames.pages(pfn))).sum()
+    }
+
     pub(super) fn shrink_inactive<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
-        _anon: &mut AnonMaps,
+        anon: &mut AnonMaps,
         cpu: CpuId,
         list: LruList,
         chunk: u64,
@@ -111,30 +121,7 @@ impl Reclaim {
         count_scanned(core, memcg, node, sc, list, scanned);
         let mut report = ChunkReport { scanned, ..ChunkReport::default() };
         report.taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
-        let mut isolated = core::mem::take(&mut self.isolated);
-        for &pfn in &isolated {
-            let (pages, flags) = (core.alloc.frames.pages(pfn), core.alloc.frames.flags(pfn));
-            match self.decide(core, pfn, sc, &mut report) {
-                Verdict::Free => {
-                    report.reclaimed += pages;
-                    tell_reclaimed(core, pfn, flags, sc);
-                    evict(core, lru, cache, cpu, pfn, sc.target);
-                }
-                Verdict::Keep(reason) => {
-                    lru.insert(core, pfn);
-                    tell_rotated(core, pfn, reason, sc);
-                }
-                Verdict::Activate(reason) => {
-                    report.activated += pages;
-                    core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
-                    lru.insert(core, pfn);
-                    let scan = Some(sc.scan_for());
-                    core.tell_page(pfn, |page| TraceEvent::LruActivate { page, reason, scan });
-                }
-            }
-        }
-        isolated.clear();
-        self.isolated = isolated;
+        self.judge(core, lru, cache, anon, cpu, sc, &mut report);
         sc.note_writeback(&report);
         self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
         core.alloc.events.add(VmEvent::PgActivate, u64::from(report.activated));
@@ -150,10 +137,84 @@ impl Reclaim {
         report
     }
 
+    /// `shrink_folio_list`: decides on each page of the scratch list, and does so.
+    fn judge<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        sc: &ScanControl,
+        report: &mut ChunkReport,
+    ) {
+        let mut isolated = core::mem::take(&mut self.isolated);
+        let mut next = 0;
+        while let Some(&pfn) = isolated.get(next) {
+            next += 1;
+            let flags = core.alloc.frames.flags(pfn);
+            let verdict = self.decide(core, cache, anon, cpu, pfn, sc, report);
+            isolated.append(&mut self.split);
+            let pages = core.alloc.frames.pages(pfn);
+            match verdict {
+                Verdict::Free if core.alloc.frames.is_anon(pfn) => {
+                    report.reclaimed += pages;
+                    report.swap.cached += pages;
+                    tell_swapped_out(core, pfn, sc);
+                    evict_anon(core, lru, cache, cpu, pfn, sc.target);
+                }
+                Verdict::Free => {
+                    report.reclaimed += pages;
+                    tell_reclaimed(core, pfn, flags, sc);
+                    evict(core, lru, cache, cpu, pfn, sc.target);
+                }
+                Verdict::Keep(reason) => {
+                    lru.insert(core, pfn);
+                    tell_rotated(core, pfn, reason, sc);
+                }
+                Verdict::Activate(reason) => {
+                    settle_active(core, cache, cpu, pfn);
+                    report.activated += pages;
+                    core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
+                    lru.insert(core, pfn);
+                    let scan = Some(sc.scan_for());
+                    core.tell_page(pfn, |page| TraceEvent::LruActivate { page, reason, scan });
+                }
+            }
+        }
+        isolated.clear();
+        self.isolated = isolated;
+    }
+
+    /// Reclaim of pages that their program does not need now (`reclaim_pages`): those of lists that it names, at most
+    /// some hundred at a time. They do not count as scanned or stolen.
+    pub fn page_out<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        pages: &[Pfn],
+    ) -> ChunkReport {
+        let sc = ScanControl::direct(ZoneKind::Movable);
+        let mut report = ChunkReport::default();
+        for &pfn in pages {
+            lru.remove(core, pfn);
+            self.isolated.push(pfn);
+        }
+        self.judge(core, lru, cache, anon, cpu, &sc, &mut report);
+        core.alloc.events.add(VmEvent::PgActivate, u64::from(report.activated));
+        report
+    }
+
     /// `shrink_folio_list` for one page.
     pub(super) fn decide<T: Trace>(
         &mut self,
         core: &mut Core<T>,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
         pfn: Pfn,
         sc: &ScanControl,
         report: &mut ChunkReport,
@@ -168,6 +229,7 @@ impl Reclaim {
             .set(PageFlags::MAPPED)
             .set(PageFlags::SWAP_BACKED)
             .set(PageFlags::JOURNAL)
+            .set(PageFlags::SWAP_CACHE)
             .set(PageFlags::UNEVICTABLE);
         if !flags.has_any(special) {
             // Referenced once through read(): no reason to keep a clean file page.
@@ -178,7 +240,8 @@ impl Reclaim {
             return Verdict::Keep(if is_locked { Reason::Locked } else { Reason::Activating });
         }
         let (dirty, writeback) = (flags.has(PageFlags::DIRTY), flags.has(PageFlags::WRITEBACK));
-        if dirty || writeback {
+        // Reclaim writes anonymous pages itself, and does not stall for them.
+        if (dirty || writeback) && !core.alloc.frames.is_anon(pfn) {
             report.dirty += pages;
             if !writeback {
                 report.unqueued_dirty += pages;
@@ -196,7 +259,9 @@ impl Reclaim {
         match references(core, pfn, flags) {
             References::Activate => return Verdict::Activate(Reason::MappedTwice),
             References::Keep => return Verdict::Keep(Reason::Mapped),
-            _ if flags.has(PageFlags::SWAP_BACKED) => return Verdict::Activate(Reason::Anonymous),
+            _ if core.alloc.frames.is_anon(pfn) => {
+                return self.decide_anon(core, cache, anon, cpu, pfn, sc, report);
+            }
             references if dirty => {
                 let verdict = self.decide_dirty(core, pfn, flags, references, sc);
                 report.pageout += if verdict == Verdict::Keep(Reason::WriteStarted) { pages } else { 0 };
@@ -235,7 +300,8 @@ impl Reclaim {
             core.alloc.events.add(VmEvent::NrVmscanWrite, pages);
             return Verdict::Keep(Reason::WriteStarted);
         }
-        let kswapd_writes = sc.reclaimer == Reclaimer::Kswapd
+        let kswapd_writes = core.rules().writepage != Writepage::Unasked
+            && sc.reclaimer == Reclaimer::Kswapd
             && flags.has(PageFlags::RECLAIM)
             && self.nodes[node.index()].dirty;
         if !kswapd_writes {
@@ -339,7 +405,7 @@ impl Reclaim {
             Reclaimer::Kswapd => (VmEvent::PgStealKswapd, MemcgStat::PgStealKswapd),
             Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgStealDirect, MemcgStat::PgStealDirect),
         };
-        if sc.is_global() {
+        if sc.is_global() || core.rules().reclaim_counts == ReclaimCounts::All {
             core.alloc.events.add(event, pages);
         }
         let kind = if list.is_file() { VmEvent::PgStealFile } else { VmEvent::PgStealAnon };
@@ -356,7 +422,7 @@ fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> Refer
     if !young {
         return if referenced { References::ReclaimClean } else { References::Reclaim };
     }
-    if flags.has(PageFlags::SWAP_BACKED) {
+    if flags.has(PageFlags::SWAP_BACKED) && core.rules().anon_start == AnonStart::Active {
         return References::Activate;
     }
     core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
@@ -412,7 +478,7 @@ pub(super) fn count_scanned<T: Trace>(
         Reclaimer::Kswapd => (VmEvent::PgScanKswapd, MemcgStat::PgScanKswapd),
         Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgScanDirect, MemcgStat::PgScanDirect),
     };
-    if sc.is_global() {
+    if sc.is_global() || core.rules().reclaim_counts == ReclaimCounts::All {
         core.alloc.events.add(event, pages);
     }
     let kind = if list.is_file() { VmEvent::PgScanFile } else { VmEvent::PgScanAnon };

@@ -48,6 +48,13 @@ pub struct LruvecScan {
     pub(super) aged: bool,
 }
 
+impl LruvecScan {
+    /// Pages of `list`, one of [`LruList::EVICTABLE`], that are still to be looked at.
+    pub fn left(&self, list: LruList) -> u64 {
+        self.quota[list as usize]
+    }
+}
+
 impl Reclaim {
     /// Starts a pass over `node`: decides whether active file pages may be deactivated
     /// (`prepare_scan_count`), and returns the walk through the cgroups.
@@ -256,5 +263,5 @@ pub fn should_continue<T: Trace>(
     if core.swap.free_pages() > 0 {
         inactive += lru.node_pages(LruList::InactiveAnon, node);
     }
-    !served && inactive > compact_gap(sc.order)
+    !served && inactive > compact_gap(core.rules().compact_gap, sc.order)
 }

@@ -49,6 +49,8 @@ pub struct ScanControl {
     pub may_writepage: bool,
     /// The filesystem may be entered: `__GFP_FS` of whoever reclaims.
     pub may_fs: bool,
+    /// I/O may be started: `__GFP_IO` of whoever reclaims.
+    pub may_io: bool,
     /// Slab may be shrunk.
     pub may_shrinkslab: bool,
     /// Deactivate whatever the lists' balance says: the last resort of a run without success.
@@ -171,6 +173,7 @@ impl ScanControl {
             reclaim_idx,
             may_writepage: true,
             may_fs: true,
+            may_io: true,
             may_shrinkslab: true,
             force_deactivate: false,
             skipped_deactivate: false,
@@ -271,6 +274,8 @@ pub struct ChunkReport {
     pub activated: u32,
     /// Pages of an active list that were accessed since they were last looked at.
     pub referenced: u32,
+    /// What swapping pages out took.
+    pub swap: SwapWork,
 }
 
 /// Pages taken off a list.
@@ -280,4 +285,21 @@ pub struct Taken {
     pub pages: u32,
     /// Of files.
     pub file: u32,
+}
+
+/// What swapping pages out took, for CPU time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SwapWork {
+    /// Slots that were taken.
+    pub slots: u32,
+    /// Slots that were fetched for the CPU.
+    pub fetched: u32,
+    /// Pages taken out of page tables.
+    pub unmapped: u32,
+    /// Pages that came into the swap cache or left it.
+    pub cached: u32,
+    /// Pages that were compressed.
+    pub compressed: u32,
+    /// Pages that were tested for one repeated word.
+    pub tested: u32,
 }

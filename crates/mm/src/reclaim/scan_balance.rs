@@ -270,6 +270,111 @@ pub(super) fn inactive_is_low(balance: FileBalance, inactive: u64, active: u64) 
 mod tests {
     use super::*;
 
+    use std_alloc::vec::Vec;
+
+    use units::Seed;
+
+    use crate::version::presets::Version;
+
+    /// Pages of a list of `size` that are scanned at each of these priorities.
+    fn at_priorities(weights: Weights, is_file: bool, size: u64, priorities: &[u8]) -> Vec<u64> {
+        priorities.iter().map(|&priority| weights.part(is_file, size >> priority)).collect()
+    }
+
+    #[test]
+    fn without_costs_swappiness_alone_divides() {
+        let weights = Weights::by_cost(60, [0, 0]);
+        assert_eq!(weights, Weights { anon: 60, file: 140, whole: 200 });
+        // SWAP 9.1: of purely anonymous memory, too, three tenths: 7.3 thousand pages of 24,500 down to
+        // priority 1.
+        let down: Vec<u8> = (1..=12).collect();
+        assert_eq!(at_priorities(weights, false, 24_500, &down).iter().sum::<u64>(), 7_341);
+    }
+
+    #[test]
+    fn a_few_pages_swapped_out_and_no_file_read_leave_anonymous_pages_less_than_a_fifth() {
+        // SWAP 9.1: 58 pages were written, none of a file came back.
+        let weights = Weights::by_cost(60, [58, 0]);
+        assert_eq!((weights.anon, weights.file), (89, 415));
+        let scans = at_priorities(weights, false, 24_463, &[12, 11, 10, 9, 8, 7]);
+        assert_eq!((scans.iter().sum(), scans), (62_u64, [0, 1, 4, 8, 16, 33].to_vec()));
+    }
+
+    #[test]
+    fn refaults_of_files_alone_double_the_weight_of_anonymous_pages() {
+        // SWAP 9.3: about 30 : 285, a little less than a tenth.
+        let weights = Weights::by_cost(10, [0, 10_000]);
+        assert_eq!((weights.anon, weights.file), (29, 284));
+        assert_eq!(weights.part(false, 100_000), 9_265);
+        assert_eq!(Weights::by_cost(200, [0, 10_000]).file, 0, "nothing of files");
+        assert_eq!(Weights::by_cost(0, [10_000, 0]).anon, 0);
+    }
+
+    #[test]
+    fn no_cost_gives_a_kind_more_than_two_thirds() {
+        let mut stream = Seed(5).stream("costs");
+        for _ in 0..2000 {
+            let size = 1 + stream.below(40);
+            let costs = [0, 1].map(|_| stream.below(1 << size));
+            let even = Weights::by_cost(100, costs);
+            let [anon, file] = [false, true].map(|is_file| even.part(is_file, 3_000_000));
+            // Rounding down costs a weight one in a hundred at most.
+            assert!(anon.min(file) > 990_000 && anon.max(file) < 2_010_000, "{costs:?}: {anon} {file}");
+            let swappiness = stream.below(201);
+            let weights = Weights::by_cost(swappiness, costs);
+            assert!(weights.whole > 0, "never both 0");
+            let parts = weights.part(false, 1 << 36) + weights.part(true, 1 << 36);
+            assert!(parts <= 1 << 36 && (1 << 36) - parts <= 1, "all of it but for rounding");
+            let (cheap, dear) =
+                if costs[0] < costs[1] { (even.anon, even.file) } else { (even.file, even.anon) };
+            assert!(cheap >= dear, "what costs less is scanned more: {costs:?}");
+        }
+    }
+
+    #[test]
+    fn up_to_5_7_pages_that_go_back_to_the_active_list_are_spared() {
+        let costs = ScanCosts { scanned: [1000, 1000], rotated: [1000, 100], ..ScanCosts::default() };
+        let weights = Weights::by_rotations(60, &costs);
+        assert_eq!(weights, Weights { anon: 60, file: 1_387, whole: 1_448 });
+        assert_eq!(weights.part(false, 14_480), 600);
+        assert_eq!(
+            Weights::by_rotations(100, &ScanCosts::default()),
+            Weights { anon: 100, file: 100, whole: 201 }
+        );
+        let mut stream = Seed(6).stream("rotations");
+        for _ in 0..2000 {
+            let [first, second] = [0, 1].map(|_| stream.below(1 << 36));
+            let costs = ScanCosts {
+                scanned: [first, second],
+                rotated: [stream.below(first + 1), stream.below(second + 1)],
+                ..ScanCosts::default()
+            };
+            let weights = Weights::by_rotations(stream.below(101), &costs);
+            let parts = weights.part(false, 1 << 36) + weights.part(true, 1 << 36);
+            assert!(weights.anon + weights.file > 0 && parts <= 1 << 36, "{weights:?}");
+        }
+    }
+
+    #[test]
+    fn of_a_removed_cgroup_the_last_page_is_scanned_too() {
+        let weights = Weights::by_cost(60, [0, 0]);
+        let scan =
+            |online| [false, true].map(|is_file| ScanBalance::Fraction(weights).scan(is_file, 1, online));
+        assert_eq!((scan(true), scan(false)), ([0, 0], [1, 1]));
+        for (balance, scans) in
+            [(ScanBalance::File, [0, 9]), (ScanBalance::Anon, [9, 0]), (ScanBalance::Equal, [9, 9])]
+        {
+            assert_eq!([false, true].map(|is_file| balance.scan(is_file, 9, true)), scans, "{balance:?}");
+        }
+    }
+
+    #[test]
+    fn only_since_5_8_may_files_be_spared_altogether() {
+        let most = |kernel| swappiness_max(&Version::parse(kernel).unwrap().rules);
+        assert_eq!(["linux-2.6.32", "linux-5.7", "linux-5.10"].map(most), [100, 100, 200]);
+        assert_eq!(most("linux-5.7+swappiness-max"), 200);
+    }
+
     fn low_by_size(inactive: u64, active: u64) -> bool {
         inactive_is_low(FileBalance::ByMemorySize, inactive, active)
     }

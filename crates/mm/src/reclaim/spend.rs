@@ -192,3 +192,58 @@ impl LruvecScan {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visit(due: [u64; 4], left: [u64; 4]) -> LruvecScan {
+        LruvecScan {
+            memcg: MemcgId::ROOT,
+            node: NodeId(0),
+            quota: left,
+            due,
+            reclaimed: 0,
+            finish_quota: false,
+            next: 0,
+            aged: false,
+        }
+    }
+
+    /// What is left of the quotas after the step, if it is made.
+    fn step(due: [u64; 4], left: [u64; 4]) -> Option<[u64; 4]> {
+        let mut scan = visit(due, left);
+        scan.bring_into_proportion().then_some(scan.quota)
+    }
+
+    #[test]
+    fn the_kind_of_which_less_is_left_is_dropped_and_the_other_cut_to_its_part() {
+        // After a round: a third of 100 anonymous pages was scanned, so a third of the files is; 32 of each
+        // list were.
+        assert_eq!(step([100, 0, 300, 100], [68, 0, 268, 68]), Some([0, 0, 99 - 32, 33 - 32]));
+        // Files are fewer: 14 of 14 are done, two lists of anonymous pages go on to their end.
+        assert_eq!(step([400, 80, 14, 33], [368, 48, 0, 1]), Some([360, 46, 0, 0]));
+        // As many of both: files are dropped.
+        assert_eq!(step([64, 0, 64, 0], [32, 0, 32, 0]), Some([0, 0, 0, 0]));
+        // What was scanned is more than its part: nothing is left.
+        assert_eq!(step([320, 0, 33, 0], [40, 0, 30, 0]), Some([0, 0, 0, 0]));
+        assert_eq!(step([33, 0, 40, 0], [32, 0, 8, 0]), Some([26 - 1, 0, 0, 0]));
+    }
+
+    #[test]
+    fn with_one_kind_spent_there_is_no_proportion() {
+        assert_eq!(step([100, 0, 300, 0], [0, 0, 204, 0]), None);
+        assert_eq!(step([100, 20, 300, 0], [36, 0, 0, 0]), None);
+        assert_eq!(step([0; 4], [0; 4]), None);
+    }
+
+    #[test]
+    fn active_anonymous_pages_alone_do_not_keep_a_visit_going() {
+        assert!(visit([9; 4], [0, 9, 0, 0]).is_spent());
+        for list in [0, 2, 3] {
+            let mut left = [0, 9, 0, 0];
+            left[list] = 1;
+            assert!(!visit([9; 4], left).is_spent());
+        }
+    }
+}

@@ -46,7 +46,11 @@ pub struct Reclaim {
     pub(super) has_writepage_hook: bool,
     /// Dirty pages that kswapd wants written one by one.
     pub(super) pageout: Vec<Pfn>,
+    /// Pages of the swap cache whose write is to be sent off.
+    pub(super) swap_writes: Vec<Pfn>,
     // Scratch lists, empty between steps.
+    /// Pages of huge ones that were split.
+    pub(super) split: Vec<Pfn>,
     pub(super) isolated: Vec<Pfn>,
     pub(super) skipped: Vec<Pfn>,
 }
@@ -63,6 +67,8 @@ impl Reclaim {
             memcg_lrus: Vec::new(),
             has_writepage_hook: false,
             pageout: Vec::new(),
+            swap_writes: Vec::new(),
+            split: Vec::new(),
             isolated: Vec::new(),
             skipped: Vec::new(),
         }
@@ -73,6 +79,17 @@ impl Reclaim {
         let lruvecs = self.deferred.len() + self.nodes.len();
         self.deferred.resize(lruvecs, [0; Shrinker::COUNT]);
         self.saved.resize(lruvecs, [0; LruList::EVICTABLE.len()]);
+    }
+
+    /// What was put off for a cgroup is owed by its heir.
+    pub(crate) fn hand_over(&mut self, memcg: MemcgId, heir: MemcgId) {
+        for node in 0..self.nodes.len() {
+            let [from, to] = [memcg, heir].map(|memcg| (memcg.index() * self.nodes.len()) + node);
+            let owed = core::mem::take(&mut self.deferred[from]);
+            for (sum, owed) in self.deferred[to].iter_mut().zip(owed) {
+                *sum += owed;
+            }
+        }
     }
 
     /// Says whether the filesystem lets kswapd write single pages.

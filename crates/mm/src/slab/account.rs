@@ -138,6 +138,7 @@ impl Slabs {
         object: Object,
     ) -> u64 {
         let Object { cache, slab, memcg } = object;
+        let memcg = cgroups.heir(memcg);
         let place = self.index(cache, memcg);
         if self.charge == ObjectCharge::ByObject {
             let bytes = self.object_bytes(cache);

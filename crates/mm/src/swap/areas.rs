@@ -1,18 +1,38 @@
-//! Swap areas: what anonymous pages can go to, and how much of it is left (SWAP 1.1, 3.1).
+//! Swap areas: what anonymous pages can go to, and how much of it is left (SWAP 1.1, 3.1, 3.2, 3.4).
 //!
-//! Left out: swap files on filesystems, discard, hibernation, `swapoff`. Neighbours:
-//! [`crate::cgroup::tree`] for what a cgroup may use of them.
+//! ```text
+//!   area --fetched, 64 at once--> CPU --used, charged--> page table, swap cache
+//!   area <--given back, 64 at once, uncharged-- CPU <--unused--
+//! ```
+//! Slots of the highest priority go first; areas of the same priority take turns.
+//!
+//! Left out: swap files on filesystems, discard, hibernation, `swapoff`. Neighbours: [`super::map`] for which slot
+//! is next, [`super::store`] for what is in them, [`crate::cgroup::swap`] for what a cgroup may use,
+//! [`crate::pages::swap_cache`] for pages that have a slot.
 
+use std_alloc::vec;
 use std_alloc::vec::Vec;
 
+use units::CpuId;
+
 use crate::base::ids::MemcgId;
-use crate::cgroup::tree::Memcgs;
+use crate::cgroup::tree::{Memcgs, UNLIMITED};
+use crate::swap::map::SlotMap;
+use crate::swap::readahead::ClusterWindow;
+use crate::swap::slot::SwapSlot;
+use crate::swap::store::Store;
+use crate::version::rules::{Rules, SlotCache, SwapClusters};
+
+/// Slots that a CPU fetches or gives back at once (`SWAP_SLOTS_CACHE_SIZE`).
+const BATCH: usize = 64;
 
 /// What an area is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AreaKind {
     /// A disk or a partition: writes and reads are under way for a while.
     Disk {
+        /// Its number among the block devices of the machine.
+        device: u16,
         /// Its queue says that it rotates: it is read by clusters and filled from the lowest slot.
         rotating: bool,
     },
@@ -32,33 +52,95 @@ pub struct AreaSpec {
 }
 
 /// One area.
-#[derive(Debug, Clone, Copy)]
-struct Area {
+#[derive(Debug, Clone)]
+pub(super) struct Area {
     spec: AreaSpec,
-    /// Slots that are not handed out.
-    free: u64,
+    priority: i16,
+    pub(super) slots: SlotMap,
+    pub(super) store: Store,
+}
+
+/// Slots that a CPU holds.
+#[derive(Debug, Clone, Default)]
+struct CpuSlots {
+    /// The next one at the end.
+    fetched: Vec<SwapSlot>,
+    unused: Vec<SwapSlot>,
+}
+
+/// A slot for a page that is to be swapped out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) struct Fetched {
+    pub(crate) slot: SwapSlot,
+    /// Slots that were fetched for it.
+    pub(crate) fetched: u32,
 }
 
 /// Every swap area of the machine (`total_swap_pages`, `nr_swap_pages`).
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct SwapAreas {
-    areas: Vec<Area>,
+    pub(super) areas: Vec<Area>,
+    /// In the order in which they are tried.
+    order: Vec<usize>,
+    cpus: Vec<CpuSlots>,
+    /// CPUs keep slots in advance: there are enough.
+    keeps: bool,
+    rules: Rules,
+    total: u64,
+    /// Readahead by slots.
+    pub(crate) readahead: ClusterWindow,
+    /// Slots that were given back in this step: shadows in there are to be forgotten.
+    given_back: Vec<SwapSlot>,
 }
 
 impl SwapAreas {
+    /// No area yet, on a machine of so many CPUs.
+    pub fn new(rules: &Rules, cpus: usize) -> Self {
+        Self {
+            areas: Vec::new(),
+            order: Vec::new(),
+            cpus: vec![CpuSlots::default(); cpus],
+            keeps: false,
+            rules: *rules,
+            total: 0,
+            readahead: ClusterWindow::default(),
+            given_back: Vec::new(),
+        }
+    }
+
     /// `swapon`.
+    ///
+    /// # Panics
+    /// With more than 30 areas, or one of more than 256 GiB.
     pub fn add_area(&mut self, spec: AreaSpec) {
-        self.areas.push(Area { spec, free: spec.pages });
+        let pages = u32::try_from(spec.pages).ok().filter(|&pages| pages < SwapSlot::OFFSETS);
+        let pages = pages.expect("an area has at most 256 GiB");
+        assert!(self.areas.len() < SwapSlot::AREAS_MAX, "a machine has at most 30 areas");
+        let rotating = matches!(spec.kind, AreaKind::Disk { rotating: true, .. });
+        let keeps_partial = self.rules.swap_clusters == SwapClusters::Lists;
+        let lowest = self.areas.iter().map(|area| area.priority).min().unwrap_or(0).min(-1);
+        let area = Area {
+            spec,
+            priority: spec.priority.unwrap_or(lowest - 1),
+            slots: SlotMap::new(pages, rotating, keeps_partial, self.cpus.len()),
+            store: Store::new(pages, &self.rules),
+        };
+        self.total += spec.pages;
+        let at = self.order.partition_point(|&other| self.areas[other].priority >= area.priority);
+        self.order.insert(at, self.areas.len());
+        self.areas.push(area);
     }
 
     /// Pages of all areas: `total_swap_pages`.
+    #[inline]
     pub fn total_pages(&self) -> u64 {
-        self.areas.iter().map(|area| area.spec.pages).sum()
+        self.total
     }
 
     /// Slots of all areas that nobody holds: `get_nr_swap_pages`.
     pub fn free_pages(&self) -> u64 {
-        self.areas.iter().map(|area| area.free).sum()
+        self.areas.iter().map(|area| area.slots.free()).sum()
     }
 
     /// Slots that a task of `memcg` may still use, with the limits of all cgroups above it:
@@ -66,6 +148,166 @@ impl SwapAreas {
     pub fn free_for(&self, cgroups: &Memcgs, memcg: MemcgId) -> u64 {
         let room = |id: MemcgId| cgroups[id].swap.max.saturating_sub(cgroups[id].swap.usage);
         cgroups.ancestors(memcg).map(room).fold(self.free_pages(), u64::min)
+    }
+
+    /// Whether so little is free that pages in memory give their slots back: more than half of the machine's are
+    /// in use, or of what a cgroup above `memcg` may use (`mem_cgroup_swap_full`).
+    pub fn is_full_for(&self, cgroups: &Memcgs, memcg: MemcgId) -> bool {
+        let is_full = |id: MemcgId| cgroups[id].swap.max != UNLIMITED && cgroups[id].swap.usage * 2 >= cgroups[id].swap.max;
+        self.free_pages() * 2 < self.total || cgroups.ancestors(memcg).any(is_full)
+    }
+
+    /// What the area of a slot is on.
+    #[inline]
+    pub fn kind(&self, slot: SwapSlot) -> AreaKind {
+        self.areas[slot.area()].spec.kind
+    }
+
+    /// Whether some area rotates: nothing is read ahead by mapping then.
+    pub fn any_rotates(&self) -> bool {
+        self.areas.iter().any(|area| matches!(area.spec.kind, AreaKind::Disk { rotating: true, .. }))
+    }
+
+    /// Slots of the area that `slot` is in, its header included.
+    pub fn area_slots(&self, slot: SwapSlot) -> u32 {
+        u32::try_from(self.areas[slot.area()].spec.pages).expect("checked when it was added") + 1
+    }
+
+    /// Whom a slot in use is charged to.
+    pub fn memcg(&self, slot: SwapSlot) -> Option<MemcgId> {
+        self.areas[slot.area()].slots.memcg(slot.offset())
+    }
+
+    /// Whether a page table names a slot, or the swap cache has its page.
+    pub fn is_used(&self, slot: SwapSlot) -> bool {
+        self.areas[slot.area()].slots.is_used(slot.offset())
+    }
+
+    /// Whether a page table names a slot.
+    pub(crate) fn is_mapped(&self, slot: SwapSlot) -> bool {
+        self.areas[slot.area()].slots.is_mapped(slot.offset())
+    }
+
+    fn map_of(&mut self, slot: SwapSlot) -> &mut SlotMap {
+        &mut self.areas[slot.area()].slots
+    }
+
+    /// `get_swap_pages`: takes up to `count` slots for a CPU, all of one area.
+    fn take(&mut self, cpu: CpuId, count: usize, taken: &mut Vec<SwapSlot>) {
+        for place in 0..self.order.len() {
+            let index = self.order[place];
+            let area = &mut self.areas[index];
+            let found = core::iter::from_fn(|| area.slots.take(cpu)).take(count);
+            taken.extend(found.map(|offset| SwapSlot::new(index, offset)));
+            if !taken.is_empty() {
+                // It is the last of its priority next time.
+                let priority = self.areas[index].priority;
+                let same = self.order[place..].iter().filter(|&&other| self.areas[other].priority == priority).count();
+                self.order[place..place + same].rotate_left(1);
+                return;
+            }
+        }
+    }
+
+    /// A slot for a page: from those that the CPU holds, where CPUs hold some (`folio_alloc_swap`).
+    pub(crate) fn fetch(&mut self, cpu: CpuId) -> Option<Fetched> {
+        let mut fetched = core::mem::take(&mut self.cpus[cpu.index()].fetched);
+        let mut count = 0;
+        if fetched.is_empty() {
+            let batch = if self.keeps { BATCH } else { 1 };
+            self.take(cpu, batch, &mut fetched);
+            fetched.reverse();
+            count = fetched.len();
+        }
+        let slot = fetched.pop();
+        self.cpus[cpu.index()].fetched = fetched;
+        Some(Fetched { slot: slot?, fetched: u32::try_from(count).expect("64 at most") })
+    }
+
+    /// Decides whether CPUs hold slots in advance: while there are many. Returns what they have to give back.
+    pub(crate) fn decide_keeping(&mut self) -> Vec<SwapSlot> {
+        if self.rules.slot_cache == SlotCache::Off {
+            return Vec::new();
+        }
+        let (free, cpus) = (self.free_pages(), self.cpus.len() as u64);
+        if !self.keeps {
+            self.keeps = free > cpus * 5 * BATCH as u64;
+            return Vec::new();
+        }
+        self.keeps = free >= cpus * 2 * BATCH as u64;
+        if self.keeps {
+            return Vec::new();
+        }
+        self.cpus.iter_mut().flat_map(|cpu| cpu.fetched.drain(..).chain(cpu.unused.drain(..))).collect()
+    }
+
+    /// Takes 512 slots in a row for a huge page.
+    pub(crate) fn fetch_cluster(&mut self) -> Option<SwapSlot> {
+        let order = &self.order;
+        let areas = &mut self.areas;
+        order.iter().find_map(|&area| Some(SwapSlot::new(area, areas[area].slots.take_cluster()?)))
+    }
+
+    /// Slots of a page that is going to be in the swap cache, charged to `memcg`.
+    pub(crate) fn begin_use(&mut self, slot: SwapSlot, memcg: MemcgId) {
+        self.map_of(slot).begin_use(slot.offset(), memcg);
+    }
+
+    /// A page table names a slot whose page is in the swap cache.
+    pub(crate) fn map(&mut self, slot: SwapSlot) {
+        self.map_of(slot).map(slot.offset());
+    }
+
+    /// No page table names a slot any more; true when nobody uses it.
+    #[must_use]
+    pub(crate) fn unmap(&mut self, slot: SwapSlot) -> bool {
+        self.map_of(slot).unmap(slot.offset())
+    }
+
+    /// The swap cache has a page of a slot that a page table names.
+    pub(crate) fn cache(&mut self, slot: SwapSlot) {
+        self.map_of(slot).cache(slot.offset());
+    }
+
+    /// The page of a slot left the swap cache; true when nobody uses the slot.
+    #[must_use]
+    pub(crate) fn uncache(&mut self, slot: SwapSlot) -> bool {
+        self.map_of(slot).uncache(slot.offset())
+    }
+
+    /// A CPU holds a slot that nobody uses; returns those that it has to give back (`free_swap_slot`).
+    pub(crate) fn put(&mut self, cpu: CpuId, slot: SwapSlot) -> Vec<SwapSlot> {
+        if !self.keeps {
+            return vec![slot];
+        }
+        let unused = &mut self.cpus[cpu.index()].unused;
+        let due = if unused.len() >= BATCH { core::mem::take(unused) } else { Vec::new() };
+        unused.push(slot);
+        due
+    }
+
+    /// Slots come back to their area; returns whom it was charged to.
+    pub(crate) fn give_back(&mut self, slot: SwapSlot) -> Option<MemcgId> {
+        self.given_back.push(slot);
+        self.map_of(slot).give_back(slot.offset())
+    }
+
+    /// Slots that were given back since the last call.
+    pub(crate) fn take_given_back(&mut self) -> Vec<SwapSlot> {
+        core::mem::take(&mut self.given_back)
+    }
+
+    /// Every slot that is charged, and to whom.
+    pub(crate) fn charged(&self) -> impl Iterator<Item = (SwapSlot, MemcgId)> + '_ {
+        let of = |(index, area): (usize, &'_ Area)| {
+            area.slots.charged().map(|(offset, memcg)| (SwapSlot::new(index, offset), memcg)).collect::<Vec<_>>()
+        };
+        self.areas.iter().enumerate().flat_map(of)
+    }
+
+    /// Recounts; what differs.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        self.areas.iter().try_for_each(|area| area.slots.check())
     }
 }
 
@@ -83,7 +325,7 @@ mod tests {
         let mut cgroups = Memcgs::new(&version, 1, 1);
         let parent = cgroups.create(MemcgId::ROOT, "P");
         let child = cgroups.create(parent, "A");
-        let mut areas = SwapAreas::default();
+        let mut areas = SwapAreas::new(&version.rules, 1);
         assert_eq!(areas.free_for(&cgroups, child), 0, "no area");
         areas.add_area(AreaSpec { kind: AreaKind::Zram, pages: 100, priority: None });
         assert_eq!(areas.free_for(&cgroups, child), 100);

@@ -47,21 +47,25 @@ impl Feature {
                 ],
                 or_else: "neither its slow path nor its reclaimers pause",
             }],
-            Self::AtomicIgnoresBoost | Self::ShrinkSlabWhenBoosted => BOOSTS,
+            Self::AtomicIgnoresBoost | Self::ShrinkSlabWhenBoosted | Self::BoostFailureForgiven => BOOSTS,
             Self::EvictionAgesTarget => &[Need {
                 any: &[Rule::Aging(Aging::Root)],
                 or_else: "it balances the lists of each cgroup by themselves",
             }],
-            Self::CompactLargeFolios => {
+            Self::KswapdHopeNeedsBalance => &[Need {
+                any: &[Rule::KswapdDone(KswapdDone::SomeZone)],
+                or_else: "its kswapd gives up zone by zone",
+            }],
+            Self::CompactLargeFolios | Self::SmallCompactGap => {
                 &[Need { any: &[Rule::Compaction(Compaction::On)], or_else: "it does not compact memory" }]
             }
             Self::LargeFolioExt4 => &[Need {
                 any: &[Rule::ReadaheadFolios(ReadaheadFolios::Large), Rule::WriteFolios(WriteFolios::Large)],
                 or_else: "neither its readahead nor its writes make large folios",
             }],
-            Self::ReadaheadOrderKept => &[Need {
-                any: &[Rule::ReadaheadFolios(ReadaheadFolios::Large)],
-                or_else: "its readahead makes single pages",
+            Self::ReparentLru => &[Need {
+                any: &[Rule::ObjectCharge(ObjectCharge::ByObject)],
+                or_else: "slabs belong to the cgroup that made them, and stay with it",
             }],
             Self::LruGen => &[Need {
                 any: &[Rule::GenForm(GenForm::First), Rule::GenForm(GenForm::Settled)],
@@ -79,6 +83,8 @@ impl Feature {
             | Self::MemcgStatThreshold
             | Self::MemcgStatPeriodic
             | Self::SlabCreditGlobalOnly
+            | Self::MemcgMultiStock
+            | Self::LimitReclaimInVmstat
             | Self::MemoryReclaim
             | Self::MemoryReclaimSwappiness => CGROUPS,
             _ => &[],

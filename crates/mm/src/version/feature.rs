@@ -255,6 +255,46 @@ features! {
     ReadaheadOrderKept = "readahead-order-kept",
         "readahead raises the folio order by window, from single pages, and aligns the ends of windows",
         "6.17", ReadaheadOrder: OfMarker => OfFile;
+    /// [`CompactGap::Chunk`]
+    SmallCompactGap = "small-compact-gap",
+        "compaction needs 32 free pages above the mark, not twice the block",
+        "7.2", CompactGap: TwiceBlock => Chunk;
+    /// [`FirstCompaction::Never`]
+    CompactBeforeReclaimLoop = "compact-before-reclaim-loop",
+        "a costly request that compacts in vain reclaims at least once, also if it wants no retries",
+        "7.0", FirstCompaction: NotRun => Never;
+    /// [`ChargeStock::SevenGroups`]
+    MemcgMultiStock = "memcg-multi-stock",
+        "each CPU keeps charged pages in stock for seven cgroups, not one",
+        "6.16", ChargeStock: OneGroup => SevenGroups;
+    /// [`RemovedGroup::HandsOver`]
+    ReparentLru = "reparent-lru",
+        "removing a cgroup hands its pages to the parent",
+        "7.1", RemovedGroup: Keeps => HandsOver;
+    /// [`ReclaimCounts::All`]
+    LimitReclaimInVmstat = "limit-reclaim-in-vmstat",
+        "/proc/vmstat counts pages scanned and freed for cgroup limits, too",
+        "7.1", ReclaimCounts: Global => All;
+    /// [`BoostFailure::Forgiven`]
+    BoostFailureForgiven = "boost-failure-forgiven",
+        "a run of kswapd for a boost that freed nothing does not count towards giving up",
+        "7.0", BoostFailure: Counts => Forgiven;
+    /// [`KswapdHope::Balanced`]
+    KswapdHopeNeedsBalance = "kswapd-hope-needs-balance",
+        "progress revives a kswapd that gave up only once the node is balanced",
+        "7.0", KswapdHope: AnyProgress => Balanced;
+    /// [`ZoneSkips::Capped`]
+    IsolateSkipCap = "isolate-skip-cap",
+        "at most 32768 folios of too high zones are passed over in one step",
+        "6.13", ZoneSkips: Unlimited => Capped;
+    /// [`Writepage::Unasked`]
+    NoFileWritebackInReclaim = "no-file-writeback-in-reclaim",
+        "reclaim never writes file pages, whatever the filesystem",
+        "6.17", Writepage: Never => Unasked;
+    /// [`DefaultReadahead::Rotational`]
+    ReadaheadRotational = "readahead-rotational",
+        "default readahead of rotating disks is twice the largest request (8 MiB), not 128 KiB",
+        "6.17", DefaultReadahead: Fixed => Rotational;
     /// [`LruCost::Io`]
     CostModel = "cost-model",
         "anonymous and file pages are weighed by the I/O that reclaim of them causes, not by rotations",

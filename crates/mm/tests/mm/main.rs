@@ -5,6 +5,7 @@
 //! program holds them all: it is linked once, and a file that is new needs its line here.
 
 mod alloc_property;
+mod anon_balance;
 mod compaction;
 mod dirty_limits;
 mod ext4_journal;
@@ -20,6 +21,7 @@ mod reclaim_scenes;
 mod reclaim_verdicts;
 mod slab_charge;
 mod slab_model;
+mod swap_worlds;
 mod version_table;
 mod watermark_tables;
 mod workingset;

@@ -59,7 +59,10 @@ impl Scene {
     }
 
     fn with_folio(page: &str, node: Node, order: Order) -> Self {
-        let mut world = World::boot("linux-6.1", 8);
+        Self::of(World::boot("linux-6.1", 8), page, node, order)
+    }
+
+    fn of(mut world: World, page: &str, node: Node, order: Order) -> Self {
         assert!(world.add(CPU, ROOT, 0, order));
         world.settle();
         let (pfn, file) = (world.page(0).expect("it was just added"), world.file);
@@ -198,6 +201,18 @@ fn what_becomes_of_a_page_under_each_reclaimer() {
     ");
 }
 
+/// MECHANISMS-510-72 3.5.
+#[test]
+fn since_6_17_nothing_that_kswapd_saw_makes_it_think_of_writing_a_page() {
+    for node in [Node::Quiet, Node::Dirty] {
+        for page in ["dirty", "dirty read", "dirty marked", "dirty marked read"] {
+            let world = World::boot("linux-6.12+no-file-writeback-in-reclaim", 8);
+            let mut scene = Scene::of(world, page, node, Order(0)).pass(Reclaimer::Kswapd);
+            assert_eq!(scene.tell(), "activate marked, immediate", "{page}, {node:?}");
+        }
+    }
+}
+
 #[test]
 fn what_kswapd_saw_on_a_node_is_nothing_to_others() {
     let rows = |reclaimer, node| {
@@ -311,8 +326,8 @@ fn a_page_goes_to_the_tail_when_its_write_ends_only_if_it_was_marked_and_is_as_i
 
 /// Counters of reclaim that are not 0 after a pass of `reclaimer` over 4 pages, of which one is
 /// locked.
-fn counted(reclaimer: Reclaimer) -> String {
-    let mut world = World::boot("linux-6.1", 8);
+fn counted(kernel: &str, reclaimer: Reclaimer) -> String {
+    let mut world = World::boot(kernel, 8);
     let group = world.group("A");
     world.read(group, 0..4);
     world.settle();
@@ -352,9 +367,16 @@ fn counted(reclaimer: Reclaimer) -> String {
 
 #[test]
 fn scans_and_steals_are_counted_by_reclaimer_and_those_of_a_limit_for_the_group_only() {
-    assert_snapshot!(counted(Reclaimer::Kswapd), @"pgscan_kswapd 4, pgsteal_kswapd 3, pgscan_file 4, pgsteal_file 3, A.pgscan_kswapd 4, A.pgsteal_kswapd 3");
-    assert_snapshot!(counted(Reclaimer::Direct), @"pgscan_direct 4, pgsteal_direct 3, pgscan_file 4, pgsteal_file 3, A.pgscan_direct 4, A.pgsteal_direct 3");
-    assert_snapshot!(counted(Reclaimer::Limit), @"pgscan_file 4, pgsteal_file 3, A.pgscan_direct 4, A.pgsteal_direct 3");
+    assert_snapshot!(counted("linux-6.1", Reclaimer::Kswapd), @"pgscan_kswapd 4, pgsteal_kswapd 3, pgscan_file 4, pgsteal_file 3, A.pgscan_kswapd 4, A.pgsteal_kswapd 3");
+    assert_snapshot!(counted("linux-6.1", Reclaimer::Direct), @"pgscan_direct 4, pgsteal_direct 3, pgscan_file 4, pgsteal_file 3, A.pgscan_direct 4, A.pgsteal_direct 3");
+    assert_snapshot!(counted("linux-6.1", Reclaimer::Limit), @"pgscan_file 4, pgsteal_file 3, A.pgscan_direct 4, A.pgsteal_direct 3");
+}
+
+/// MECHANISMS-510-72 3.6.
+#[test]
+fn since_7_1_those_of_a_limit_are_counted_as_any_others() {
+    let kernel = "linux-6.12+limit-reclaim-in-vmstat";
+    assert_eq!(counted(kernel, Reclaimer::Limit), counted(kernel, Reclaimer::Direct));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::files::tests::example;
-use crate::{Recording, RecordingWriter};
+use crate::{NameId, Recording, RecordingWriter};
 
 /// `count` events of which each has something that the one before does not have.
 pub(crate) fn events(names: &mut Names, from: u64, count: u64) -> Chunk {

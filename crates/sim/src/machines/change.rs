@@ -60,7 +60,7 @@ pub(super) const CHANGES: [Change; 11] = [
         takes: "a size from 0 to 64M in whole pages",
         set: |spec, text| {
             let size = parse_size(text).ok().filter(|size| size.get().is_multiple_of(PAGE_SIZE))?;
-            spec.readahead = Some(size).filter(|size| size.get() <= READAHEAD_MAX)?;
+            spec.readahead = Some(Some(size).filter(|size| size.get() <= READAHEAD_MAX)?);
             Some(())
         },
     },
@@ -172,7 +172,7 @@ mod tests {
         let plain = MachineSpec::parse("s390-fcp").unwrap();
         let text = "s390-fcp+cpus=16+cpu_percent=50+disks=2+readahead=128k+bandwidth=50M+adapter=none+segment=2us+log=16M+flush=3ms";
         let changed = MachineSpec::parse(text).unwrap();
-        assert_eq!((changed.cpus, changed.disks, changed.readahead), (16, 2, Bytes(128 << 10)));
+        assert_eq!((changed.cpus, changed.disks, changed.readahead), (16, 2, Some(Bytes(128 << 10))));
         assert_eq!((changed.disk.read.bandwidth, changed.disk.segment), (50 << 20, Nanos(2_000)));
         assert_eq!(changed.cpu_percent, 50);
         assert_eq!(changed.disk.flush, Nanos::from_millis(3));

@@ -42,6 +42,9 @@ use crate::cost::CostTable;
 /// Below this QEMU's guests do not unpack themselves: the least that `--on vm:VERSION` takes.
 pub(super) const LEAST_MEM: Bytes = Bytes(128 << 20);
 
+/// What the measured guests had set, and what `--on vm:VERSION` sets.
+pub(super) const READAHEAD: Bytes = Bytes(128 << 10);
+
 /// The measured guests ran on an emulated CPU (QEMU's TCG). 1 GiB streamed through page cache and
 /// limit reclaim took them 7.2, 7.3 and 8.9 s (`a_par256_hot25_k61`), and 7.6, 7.7 and 8.6 s (`_k612`); with
 /// this factor on the cost table the simulated stream takes 8.2 s. Calibrated to that time, not derived.

@@ -17,6 +17,7 @@ mod server;
 use kernel::fs::Filesystem;
 use mm::base::layout::MemoryLayout;
 use mm::version::presets::Version;
+use mm::version::rules::DefaultReadahead;
 use units::Bytes;
 pub use workload::scenario::{MEM_MAX, MEM_MIN};
 
@@ -47,8 +48,10 @@ pub struct MachineSpec {
     pub disk: DeviceModel,
     /// How many disks it has, at least 1.
     pub disks: u16,
-    /// Readahead window of each.
-    pub readahead: Bytes,
+    /// It rotates, or counts as a disk that does, as one of virtio's.
+    pub rotational: bool,
+    /// Readahead window of each; none: what the kernel makes of such a disk.
+    pub readahead: Option<Bytes>,
     /// What its disks have where the workload does not say.
     pub filesystem: Filesystem,
     /// Bytes per second of the host adapter that they share, if it can be the bottleneck.
@@ -118,6 +121,11 @@ const QUAD: &str = "quad-node-16g";
 /// The machine of source 1.
 const S390: &str = "s390-fcp";
 
+/// The readahead of disks for which nobody says one (`VM_READAHEAD_PAGES`).
+const DEFAULT_READAHEAD: Bytes = Bytes(128 << 10);
+/// Twice the largest request, 4 MiB.
+const ROTATIONAL_READAHEAD: Bytes = Bytes(8 << 20);
+
 /// What most have in common.
 const PLAIN: MachineSpec = MachineSpec {
     name: "",
@@ -130,7 +138,8 @@ const PLAIN: MachineSpec = MachineSpec {
     hz: kernel::time::HZ,
     disk: DeviceModel::VIRTIO_RAM,
     disks: 1,
-    readahead: Bytes(128 << 10),
+    rotational: true,
+    readahead: None,
     filesystem: Filesystem::Ext4,
     host_bandwidth: None,
     source: "",
@@ -153,6 +162,7 @@ pub const MACHINES: &[MachineSpec] = &[
         default_mem: Bytes(512 << 20),
         least_mem: guest::LEAST_MEM,
         cpu_percent: guest::CPU_PERCENT,
+        readahead: Some(guest::READAHEAD),
         source: "measured: guests of 5.10, 6.1, 6.12 and 7.2 (docs/fidelity.md)",
         ..PLAIN
     },
@@ -181,6 +191,7 @@ pub const MACHINES: &[MachineSpec] = &[
         cpus: 8,
         default_mem: Bytes(16 << 30),
         disk: DeviceModel::SATA_EVO,
+        rotational: false,
         filesystem: Filesystem::Xfs,
         source: "source 0; memory is inferred, CPUs are assumed",
         ..PLAIN
@@ -192,6 +203,7 @@ pub const MACHINES: &[MachineSpec] = &[
         cpus: 16,
         default_mem: Bytes(16 << 30),
         disk: DeviceModel::SATA_STRIPE,
+        rotational: false,
         filesystem: Filesystem::Xfs,
         source: "source 3: nodes, CPUs and memory; its disk and log are assumed",
         ..PLAIN
@@ -206,7 +218,7 @@ pub const MACHINES: &[MachineSpec] = &[
         hz: 100,
         disk: DeviceModel::S390_FCP_2010,
         disks: 16,
-        readahead: Bytes(512 << 10),
+        readahead: Some(Bytes(512 << 10)),
         filesystem: Filesystem::Ext3,
         host_bandwidth: Some(1_400_000_000),
         source: "source 1; CPUs, disks and what is kept are assumed",
@@ -252,12 +264,21 @@ impl MachineSpec {
         }
     }
 
-    fn hardware(&self) -> Hardware {
+    /// The readahead window of its disks under `kernel`.
+    fn readahead_under(&self, kernel: &Version) -> Bytes {
+        self.readahead.unwrap_or(match kernel.rules.default_readahead {
+            DefaultReadahead::Rotational if self.rotational => ROTATIONAL_READAHEAD,
+            DefaultReadahead::Rotational | DefaultReadahead::Fixed => DEFAULT_READAHEAD,
+        })
+    }
+
+    fn hardware(&self, kernel: &Version) -> Hardware {
         let mut hardware = Hardware::with_cpus(self.cpus);
         hardware.devices = vec![self.disk.clone(); usize::from(self.disks)];
         hardware.costs = hardware.costs.scale_percent(self.cpu_percent);
         hardware.hz = self.hz;
-        hardware.readahead_pages = u32::try_from(self.readahead.to_pages_floor().0).expect("64 MiB at most");
+        let readahead = self.readahead_under(kernel).to_pages_floor();
+        hardware.readahead_pages = u32::try_from(readahead.0).expect("64 MiB at most");
         hardware.host_bandwidth = self.host_bandwidth;
         hardware
     }
@@ -272,7 +293,7 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
     if mem < spec.least_mem || mem > MEM_MAX {
         return Err(MachineError::Memory { mem, machine: spec.name, least: spec.least_mem });
     }
-    let mut hardware = spec.hardware();
+    let mut hardware = spec.hardware(kernel);
     let layout = match spec.name {
         "vm-2cpu" => MemoryLayout::flat(mem.to_pages_floor(), spec.cpus),
         GUEST => {

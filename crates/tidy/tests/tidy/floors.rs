@@ -18,10 +18,12 @@ const KERNEL: &[&str] = &[
     // Processes and their memory.
     "tasks/start",
     "tasks/kthreadd",
+    "anon/advice",
     "anon/mapping",
     "anon/khugepaged",
     "anon/huge",
     "anon/page_table",
+    "swap/fault",
     "anon/lock",
     // Files, and their pages on the way to the disk.
     "files/open",
@@ -53,6 +55,7 @@ const KERNEL: &[&str] = &[
     // Memory for all of the above.
     "objects",
     "cgroup/files",
+    "cgroup/proactive",
     "cgroup/charge",
     "alloc/slow_path",
     "alloc/oom",
@@ -78,6 +81,7 @@ const KERNEL: &[&str] = &[
     "fs/xfs_io",
     // What nobody waits for.
     "tasks/reap",
+    "swap/write",
     "writeback/plug",
     "writeback/wake",
     "cache/look",

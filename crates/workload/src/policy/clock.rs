@@ -1,78 +1,69 @@
 //! CLOCK: FIFO that gives every object which was requested again another round.
 //!
 //! ```text
-//! hit:   set the object's bit
-//! miss:  when full, move the hand on, clearing bits, until it finds one clear: evict that
-//!        object, put the new one there with its bit clear, move the hand on
+//!  miss --> [ head ... tail ] -- bit clear --> out
+//!    hit: set ^-----------' bit set: clear it
 //! ```
 //!
-//! As Corbató (1969) describes it, with one bit; this is also the second chance that Linux's
-//! inactive list gives a page whose accessed bit is set.
+//! As Corbató (1969) describes it, with one bit, here as a queue: what his hand passes over is what goes back
+//! to the head. It is also the second chance that Linux's inactive list gives a page whose accessed bit is set.
 
-use super::slots::{Entry, Slots};
-use super::{Access, Capacity, Policy};
+use super::slots::{List, Slots};
+use super::{Capacity, Policy};
 
 /// A cache with second-chance eviction.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    slots: Slots<Marked>,
-    hand: u32,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Marked {
-    object: u64,
-    requested_again: bool,
-}
-
-impl Entry for Marked {
-    #[inline]
-    fn object(&self) -> u64 {
-        self.object
-    }
+    /// With: requested again.
+    slots: Slots<bool>,
+    queue: List,
+    capacity: Capacity,
 }
 
 impl Clock {
     /// An empty cache.
     pub fn new(capacity: Capacity) -> Self {
-        Self { slots: Slots::new(capacity), hand: 0 }
-    }
-
-    /// The next slot under the hand whose bit is clear. Ends within two rounds, since the first
-    /// clears every bit.
-    fn victim(&mut self) -> u32 {
-        loop {
-            let slot = self.hand;
-            self.hand = (self.hand + 1) % self.capacity();
-            let entry = &mut self.slots.entries[slot as usize];
-            if !std::mem::take(&mut entry.requested_again) {
-                return slot;
-            }
-        }
+        let mut slots = Slots::new();
+        let queue = slots.list();
+        Self { slots, queue, capacity }
     }
 }
 
 impl Policy for Clock {
     #[inline]
-    fn request(&mut self, object: u64) -> Access {
-        if let Some(slot) = self.slots.find(object) {
-            self.slots.entries[slot as usize].requested_again = true;
-            return Access::Hit;
+    fn access(&mut self, object: u64) -> bool {
+        let Some(slot) = self.slots.find(object) else { return false };
+        self.slots[slot].state = true;
+        true
+    }
+
+    #[inline]
+    fn holds(&self, object: u64) -> bool {
+        self.slots.find(object).is_some()
+    }
+
+    #[inline]
+    fn insert(&mut self, object: u64) {
+        let slot = self.slots.add(object, false);
+        self.queue.push(&mut self.slots, slot);
+    }
+
+    #[inline]
+    fn evict(&mut self) -> u64 {
+        loop {
+            let slot = self.queue.pop(&mut self.slots);
+            if !std::mem::take(&mut self.slots[slot].state) {
+                return self.slots.remove(slot);
+            }
+            self.queue.push(&mut self.slots, slot);
         }
-        let admitted = Marked { object, requested_again: false };
-        if !self.slots.is_full() {
-            self.slots.push(admitted);
-            return Access::Miss { evicted: None };
-        }
-        let victim = self.victim();
-        Access::Miss { evicted: Some(self.slots.replace(victim, admitted)) }
     }
 
     fn len(&self) -> u32 {
-        self.slots.len()
+        self.queue.len()
     }
 
     fn capacity(&self) -> u32 {
-        self.slots.capacity()
+        self.capacity.get()
     }
 }

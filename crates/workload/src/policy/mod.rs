@@ -1,28 +1,54 @@
-//! Plain replacement policies over numbered objects of one size, to hold Linux's two lists
-//! against: what would LRU do on this trace with N objects?
+//! Replacement policies over numbered objects of one size, to hold Linux's two lists against: what would
+//! LRU do on this trace with N objects?
 //!
-//! A policy is one file: a sketch, its state, [`Policy`]. All keep their objects in the slots
-//! of one table, so that a file holds the order of eviction only. A [`Cache`] is one of them, by
-//! [`PolicyKind`], with its counts; several are fed from one reading of a trace.
+//! A policy is one file: a sketch, its state, [`Policy`]; and a line of [`POLICIES`]. All keep their objects in
+//! [`slots`], so that a file holds the order of eviction only. A [`Cache`] is one of them by its name, with its
+//! counts; several are fed from one reading of a trace. `docs/policies.md` adds one.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `table.rs` | which policies there are, their parameters, and how they are written |
+//! | `cache.rs` | what a replay does with a policy, and what it counts |
+//! | `slots.rs` | objects, the hash table that finds them, lists through them |
+//! | `future.rs` | what a trace will ask for: the bound needs it |
 //!
 //! Left out: times, and reads against writes; a miss always admits. Sizes are counted and decide
 //! nothing.
 
+mod arc;
+mod belady;
+mod cache;
 mod clock;
+mod clock_pro;
 mod fifo;
+mod future;
+mod lirs;
 mod lru;
-mod slots;
-
-use std::str::FromStr;
+mod s3fifo;
+mod sieve;
+pub mod slots;
+mod table;
+mod two_q;
 
 use thiserror::Error;
 
 use crate::metric::{Better, MetricSpec};
 use crate::names::UnknownName;
+use crate::params::{ParamError, Share};
 
+pub use arc::Arc;
+pub use belady::Belady;
+pub use cache::{Cache, Counted, Fed, Pace, Wanted};
 pub use clock::Clock;
+pub use clock_pro::ClockPro;
 pub use fifo::Fifo;
+pub use future::Future;
+pub use lirs::Lirs;
 pub use lru::Lru;
+pub use s3fifo::S3Fifo;
+pub use sieve::Sieve;
+pub use table::{BATCH, Making, POLICIES, PolicyInfo, PolicySpec, READAHEAD};
+pub use two_q::TwoQ;
 
 /// The metrics that head the report of a replay on policies.
 pub const METRICS: &[MetricSpec] = &[
@@ -55,21 +81,45 @@ pub const METRICS: &[MetricSpec] = &[
 /// A cache of at most [`Policy::capacity`] objects that decides whom to evict.
 ///
 /// An implementation MUST:
-/// - after `request(x)` hold `x`, and never hold more than `capacity` objects;
-/// - evict on a miss at full capacity only, exactly one object, and name it;
-/// - decide from the order of requests alone: no clock, no randomness, no order of hashing.
+/// - hold what was inserted until `evict` names it: neither `access` nor `insert` lets anything go;
+/// - not admit a missing object because it is asked for;
+/// - name one object that it holds in `evict`, whatever was requested of whom;
+/// - decide from the order of calls alone: no clock, no randomness, no order of hashing.
 ///
-/// The caller guarantees nothing: every number is an object.
+/// The caller guarantees:
+/// - `insert` of objects that are not held, while there is room; `evict` while something is held;
+/// - that after `access` has missed an object comes, perhaps after evictions, its `insert`: so an `access` may
+///   note what its `evict` and `insert` need to know. An `insert` without that is of an object read ahead: nobody
+///   has asked for it yet.
 pub trait Policy {
-    /// Looks an object up and admits it when it is missing.
-    fn request(&mut self, object: u64) -> Access;
+    /// Notes that an object was asked for; whether it is held. Policies with a memory of what they evicted look
+    /// a missing one up there.
+    fn access(&mut self, object: u64) -> bool;
+    /// Whether an object is held. Notes nothing.
+    fn holds(&self, object: u64) -> bool;
+    /// Admits an object.
+    fn insert(&mut self, object: u64);
+    /// Lets one object go, and names it.
+    fn evict(&mut self) -> u64;
     /// Objects held now.
     fn len(&self) -> u32;
     /// Objects held at most; at least 1.
     fn capacity(&self) -> u32;
+
     /// Whether no object is held.
     fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Asks for an object, and admits it when it is missing, in the place of another one when there is no room.
+    #[inline]
+    fn request(&mut self, object: u64) -> Access {
+        if self.access(object) {
+            return Access::Hit;
+        }
+        let evicted = (self.len() == self.capacity()).then(|| self.evict());
+        self.insert(object);
+        Access::Miss { evicted }
     }
 }
 
@@ -86,148 +136,54 @@ pub enum Access {
     },
 }
 
-/// The policies by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PolicyKind {
-    /// Evicts the object that was requested least recently: [`Lru`].
-    Lru,
-    /// Evicts the object that was admitted first: [`Fifo`].
-    Fifo,
-    /// FIFO that gives requested objects another round: [`Clock`].
-    Clock,
-}
-
-impl PolicyKind {
-    /// All policies.
-    pub const ALL: [Self; 3] = [Self::Lru, Self::Fifo, Self::Clock];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lru => "lru",
-            Self::Fifo => "fifo",
-            Self::Clock => "clock",
-        }
-    }
-}
-
-impl FromStr for PolicyKind {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        (Self::ALL.into_iter().find(|kind| kind.name() == text))
-            .ok_or_else(|| UnknownName::new("policy", text, Self::ALL.map(Self::name)))
-    }
-}
-
 /// A cache that cannot be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PolicyError {
     /// A cache of nothing.
     #[error("a cache needs room for at least one object")]
     ZeroCapacity,
-    /// Slots are numbered with 32 bits, one number of which means none.
-    #[error("a cache of {0} objects is too large; 4294967294 at most")]
+    /// Slots are numbered with 32 bits, and ghosts have some, too.
+    #[error("a cache of {0} objects is too large; {CAPACITY_MAX} at most")]
     TooLarge(u64),
+    /// Requests are numbered with 32 bits where the future is known.
+    #[error("the trace has more than 4294967294 requests: too many to know them all beforehand")]
+    TooLong,
+    /// No policy has this name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
+    /// A parameter that a policy does not have, or not so.
+    #[error("policy `{policy}`: {source}")]
+    Param {
+        /// The policy.
+        policy: &'static str,
+        /// What is wrong.
+        source: ParamError,
+    },
+    /// Who knows the future has nothing to read ahead.
+    #[error("policy `{0}` knows when what was asked for is wanted next, not what is read ahead")]
+    NoReadahead(&'static str),
 }
 
-/// What a replay counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
-    /// All requests.
-    pub requests: u64,
-    /// Requests for objects that were not held.
-    pub misses: u64,
-    /// Bytes of all requests.
-    pub bytes: u64,
-    /// Bytes of requests for objects that were not held.
-    pub missed_bytes: u64,
-    /// Objects that had to go.
-    pub evictions: u64,
-}
-
-impl Counted {
-    /// Misses per request; `None` without requests.
-    pub fn miss_ratio(&self) -> Option<f64> {
-        (self.requests > 0).then(|| self.misses as f64 / self.requests as f64)
-    }
-
-    /// Missed bytes per byte; `None` when nobody asked for any.
-    pub fn byte_miss_ratio(&self) -> Option<f64> {
-        (self.bytes > 0).then(|| self.missed_bytes as f64 / self.bytes as f64)
-    }
-}
-
-/// What a policy is told of a request: the object, and how many bytes of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
-    /// The object.
-    pub object: u64,
-    /// Bytes, which are counted and change nothing.
-    pub bytes: u32,
-}
-
-/// A cache that is fed a trace in parts, of any policy.
-#[derive(Debug, Clone)]
-pub struct Cache {
-    policy: Held,
-    counted: Counted,
-}
-
-#[derive(Debug, Clone)]
-enum Held {
-    Lru(Lru),
-    Fifo(Fifo),
-    Clock(Clock),
-}
-
-impl Cache {
-    /// An empty cache.
-    pub fn new(kind: PolicyKind, capacity: Capacity) -> Self {
-        let policy = match kind {
-            PolicyKind::Lru => Held::Lru(Lru::new(capacity)),
-            PolicyKind::Fifo => Held::Fifo(Fifo::new(capacity)),
-            PolicyKind::Clock => Held::Clock(Clock::new(capacity)),
-        };
-        Self { policy, counted: Counted::default() }
-    }
-
-    /// Makes requests of it. Those of the warm-up are not `counted`.
-    pub fn feed(&mut self, requests: &[Wanted], counted: bool) {
-        let count = match &mut self.policy {
-            Held::Lru(policy) => run(policy, requests),
-            Held::Fifo(policy) => run(policy, requests),
-            Held::Clock(policy) => run(policy, requests),
-        };
-        if counted {
-            self.counted.requests += count.requests;
-            self.counted.misses += count.misses;
-            self.counted.bytes += count.bytes;
-            self.counted.missed_bytes += count.missed_bytes;
-            self.counted.evictions += count.evictions;
+impl PolicyError {
+    /// What to do about it; `None` when the message says it all.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::ZeroCapacity => Some("write it as in `--capacity 10000`".to_owned()),
+            Self::Unknown(unknown) => Some(unknown.hint()),
+            Self::Param { source: ParamError::NotAPair(_), .. } => {
+                Some("write parameters as in `s3fifo:small=0.1:batch=32`".to_owned())
+            }
+            Self::Param { source, .. } => source.hint(),
+            Self::NoReadahead(_) => Some("leave `readahead` out".to_owned()),
+            Self::TooLarge(_) | Self::TooLong => None,
         }
     }
-
-    /// What was counted so far.
-    pub fn counted(&self) -> Counted {
-        self.counted
-    }
 }
 
-fn run<P: Policy>(policy: &mut P, requests: &[Wanted]) -> Counted {
-    let mut counted = Counted { requests: requests.len() as u64, ..Counted::default() };
-    for &Wanted { object, bytes } in requests {
-        counted.bytes += u64::from(bytes);
-        if let Access::Miss { evicted } = policy.request(object) {
-            counted.misses += 1;
-            counted.missed_bytes += u64::from(bytes);
-            counted.evictions += u64::from(evicted.is_some());
-        }
-    }
-    counted
-}
+/// The most objects that a cache may hold.
+const CAPACITY_MAX: u32 = 1 << 30;
 
-/// How many objects a cache holds at most: from 1 to 2^32 - 2.
+/// How many objects a cache holds at most: from 1 to 2^30.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity(u32);
 
@@ -239,7 +195,7 @@ impl Capacity {
     pub fn new(objects: u64) -> Result<Self, PolicyError> {
         match u32::try_from(objects) {
             Ok(0) => Err(PolicyError::ZeroCapacity),
-            Ok(capacity) if capacity < u32::MAX => Ok(Self(capacity)),
+            Ok(capacity) if capacity <= CAPACITY_MAX => Ok(Self(capacity)),
             _ => Err(PolicyError::TooLarge(objects)),
         }
     }

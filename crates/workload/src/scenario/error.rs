@@ -186,6 +186,14 @@ pub enum ScenarioProblem {
         /// What is wrong with it.
         why: String,
     },
+    /// Something to swap to that no machine has.
+    #[error("swap cannot be `{value}`: {why}")]
+    Swap {
+        /// As asked for.
+        value: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A file of another version.
     #[error("the file has schema `{0}`, and this program reads {SCHEMA}")]
     Schema(String),
@@ -217,6 +225,9 @@ impl ScenarioProblem {
                 "lru_gen" => "write it as in `--lru-gen on`, or `lru_gen = \"on\"` below `[vm]`".to_owned(),
                 _ => "give it more CPUs or fewer nodes: `--vm-cpus 4 --vm-nodes 2`".to_owned(),
             }),
+            Self::Swap { .. } => {
+                Some("write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`".to_owned())
+            }
             Self::Schema(_) => Some("use the version of this program that wrote the file".to_owned()),
             Self::NotToml(_) => {
                 Some("a line is `key = 5` or `key = \"text\"`; `--dry-run` prints a whole file".to_owned())

@@ -5,14 +5,15 @@
 //! bytes and the file reads back equal. Names of kernels, machines and sysctls are checked
 //! against a [`Vocabulary`] that the caller supplies.
 //!
-//! Map: `read` finds the values and their places; `guest` is the table `[vm]`; `error` says what
-//! is wrong where; `real` what a real kernel leaves to say. Left out: whether a machine can run a
+//! Map: `read` finds the values and their places; `guest` is the table `[vm]`; `swap` what a machine swaps to;
+//! `error` says what is wrong where; `real` what a real kernel leaves to say. Left out: whether a machine can run a
 //! workload, which the backend finds out.
 
 mod error;
 mod guest;
 mod read;
 mod real;
+mod swap;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +25,7 @@ pub use error::{Position, ScenarioError, ScenarioProblem};
 pub use guest::{GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen, XFS_LOG_MIB};
 pub use read::Written;
 pub use real::{GUEST_MACHINE, check_kernel, check_machine, check_mem};
+pub use swap::{Swap, SwapArea, SwapDevice, check_swap};
 
 use crate::catalog::Workload;
 use crate::names::UnknownName;
@@ -55,6 +57,8 @@ pub struct Scenario {
     pub machine: Option<String>,
     /// The machine's memory, from [`MEM_MIN`] to [`MEM_MAX`].
     pub mem: Option<Bytes>,
+    /// What the machine swaps to; `None` where nobody says, and the workload has nothing of its own.
+    pub swap: Option<Swap>,
     /// Sysctls that differ from the kernel's own, by dotted name; values in single blanks.
     pub sysctls: BTreeMap<String, String>,
     /// Where all randomness comes from.
@@ -141,6 +145,7 @@ impl Scenario {
             ("kernel", self.kernel.as_ref().map(|kernel| quoted(&kernel.to_string()))),
             ("machine", self.machine.as_deref().map(quoted)),
             ("mem", self.mem.map(|mem| quoted(&mem.to_string()))),
+            ("swap", self.swap.as_ref().map(|swap| quoted(&swap.to_string()))),
             ("seed", Some(number_or_quoted(&self.seed.0.to_string()))),
             ("interval", self.interval.map(|interval| quoted(&interval_text(interval)))),
             ("backend", Some(quoted(&self.backend.to_string()))),

@@ -11,15 +11,16 @@ use units::Seed;
 
 use super::error::{Position, ScenarioError, ScenarioProblem};
 use super::real::{GUEST_MACHINE, check_kernel, check_machine, check_mem};
+use super::swap::{Swap, check_swap};
 use super::{Backend, Guest, SCHEMA, SEED_DEFAULT, Scenario, parse_interval, parse_mem, parse_sysctl_value};
 use crate::catalog::{InputError, Workload, WorkloadSpec};
 use crate::names::UnknownName;
 use crate::params::ParamError;
 use crate::vocabulary::{KernelSpec, Vocabulary};
 
-const KEYS: [&str; 11] = [
-    "schema", "workload", "kernel", "machine", "mem", "seed", "interval", "backend", "params", "sysctls",
-    "vm",
+const KEYS: [&str; 12] = [
+    "schema", "workload", "kernel", "machine", "mem", "swap", "seed", "interval", "backend", "params",
+    "sysctls", "vm",
 ];
 const GUEST_KEYS: [&str; 4] = ["cpus", "numa_nodes", "lru_gen", "xfs_log"];
 
@@ -65,6 +66,7 @@ pub(super) fn read(
             _ => Ok(vocabulary.machine(text)?),
         })?,
         mem: file.optional("mem", parse_mem)?,
+        swap: file.optional("swap", |text| text.parse::<Swap>())?,
         sysctls: file.sysctls(vocabulary)?,
         seed: file.optional("seed", parse_seed)?.unwrap_or(SEED_DEFAULT),
         interval: file.optional("interval", |text| parse_interval("interval", text))?,
@@ -84,6 +86,7 @@ pub(super) fn read(
         match *key {
             "machine" => scenario.machine = None,
             "mem" => scenario.mem = None,
+            "swap" => scenario.swap = None,
             "[vm]" => scenario.guest = None,
             _ => {}
         }
@@ -177,6 +180,9 @@ impl<'t> File<'t> {
         if let Some(mem) = mem {
             check_mem("mem", &mem.to_string(), backend).map_err(|problem| at("mem", problem))?;
         }
+        if let Some(swap) = &scenario.swap {
+            check_swap("swap", swap, backend).map_err(|problem| at("swap", problem))?;
+        }
         if guest.is_some() && !matches!(backend, Backend::Vm(_)) {
             let backend = backend.to_string();
             let key_at = self.entry("vm").map_or(0, |entry| entry.key_at);
@@ -193,6 +199,7 @@ impl<'t> File<'t> {
             ("kernel", kernel.as_ref().is_some_and(|kernel| check_kernel("", kernel, backend).is_err())),
             ("machine", machine.as_ref().is_some_and(|machine| check_machine("", machine, backend).is_err())),
             ("mem", mem.is_some_and(|mem| check_mem("", &mem.to_string(), backend).is_err())),
+            ("swap", scenario.swap.as_ref().is_some_and(|swap| check_swap("", swap, backend).is_err())),
             ("[vm]", guest.is_some() && !is_guest),
         ];
         refused.into_iter().filter_map(|(key, refused)| refused.then_some(key)).collect()

@@ -5,5 +5,6 @@
 mod fake;
 mod hot_and_stream;
 mod policy;
+mod policy_naive;
 mod scenario;
 mod trace;

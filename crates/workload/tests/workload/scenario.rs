@@ -308,11 +308,14 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
                 Backend::Host => None,
                 Backend::Vm(_) => Some(GUEST_MACHINE),
             };
+            let swaps = ["none", "zram:256M", "disk:1G,zram:1M", "zram:5M,zram:6M"];
+            let swap = swaps[seed as usize % swaps.len()].parse().unwrap();
             Scenario {
                 workload: Workload::new("hot-and-stream", pairs).unwrap(),
                 kernel: simulated.then(|| WORDS.kernel(kernel).unwrap()),
                 machine: machine.map(str::to_owned),
                 mem: (backend != Backend::Host).then_some(Bytes(mem)),
+                swap: (backend != Backend::Host && hot % 2 == 0).then_some(swap),
                 sysctls: sysctls.into_iter().map(owned).collect::<BTreeMap<_, _>>(),
                 seed: Seed(seed),
                 interval: seed.is_multiple_of(3).then(|| units::Nanos::from_millis(1 + seed % 3_600_000)),

@@ -54,7 +54,8 @@ impl Gens {
             Ordering::Less => false,
             Ordering::Equal if self.access == GenAccess::Accesses => !first,
             Ordering::Equal => {
-                let sum = |of: &dyn Fn(Kind) -> u64| of(Kind::File) + if can_swap { of(Kind::Anon) } else { 0 };
+                let sum =
+                    |of: &dyn Fn(Kind) -> u64| of(Kind::File) + if can_swap { of(Kind::Anon) } else { 0 };
                 let total = sum(&|kind| self.total(kind));
                 let young = sum(&|kind| self.pages_of(kind, self.max_seq));
                 let old = sum(&|kind| self.pages_of(kind, self.max_seq - MIN_GENS));

@@ -44,7 +44,8 @@ fn may_go(sp: Position, pv: Position) -> bool {
 
 impl Gens {
     fn position(&self, kind: Kind, tier: usize, gain: u64) -> Position {
-        let Tier { avg_refaulted, avg_total, refaulted, evicted, protected } = self.tiers[kind as usize][tier];
+        let Tier { avg_refaulted, avg_total, refaulted, evicted, protected } =
+            self.tiers[kind as usize][tier];
         Position { refaulted: avg_refaulted + refaulted, total: avg_total + evicted + protected, gain }
     }
 

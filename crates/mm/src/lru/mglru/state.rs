@@ -177,8 +177,8 @@ impl Gens {
         let kind = Kind::of(flags);
         let (max, min) = (self.max_seq, self.min_seq(kind));
         let is_new_anon = kind == Kind::Anon && !flags.has(PageFlags::SWAP_CACHE);
-        let is_written = flags.has(PageFlags::RECLAIM)
-            && flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK));
+        let is_written =
+            flags.has(PageFlags::RECLAIM) && flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK));
         let (active, workingset) = (flags.has(PageFlags::ACTIVE), flags.has(PageFlags::WORKINGSET));
         if self.access == GenAccess::Accesses {
             let age = match () {
@@ -213,7 +213,11 @@ impl Gens {
         frames.put_flags(pfn, access::with_list(flags, to));
         self.pages[to][kind as usize][zone as usize] += u64::from(frames.pages(pfn));
         let list = &mut self.lists[to][kind as usize][zone as usize];
-        if tail { list.push_back(frames, pfn) } else { list.push_front(frames, pfn) }
+        if tail {
+            list.push_back(frames, pfn)
+        } else {
+            list.push_front(frames, pfn)
+        }
         self.is_active(to)
     }
 

@@ -130,6 +130,8 @@ decisions! {
         PutOff,
         /// Also when there is too little memory for it (5.4).
         NotRun,
+        /// None: reclaim comes in any case (7.0, MECHANISMS-510-72 5.1).
+        Never,
     }
 
     /// How the per-CPU lists keep mobility types apart while they hold single pages (MECHANISMS 3.4; source
@@ -234,5 +236,13 @@ decisions! {
         Off,
         /// It does (2.6.38).
         On,
+    }
+
+    /// How many pages compaction needs above the mark (`compact_gap`, MECHANISMS 12.1, MECHANISMS-510-72 9.2).
+    CompactGap = "the room that compaction needs" {
+        /// Twice the block that it makes.
+        TwiceBlock,
+        /// The same, but no more than a chunk of 32; above the mark that the request must leave, too (7.2).
+        Chunk,
     }
 }

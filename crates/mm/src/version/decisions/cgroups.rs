@@ -82,4 +82,21 @@ decisions! {
         /// Version 2 (4.5).
         V2,
     }
+
+    /// For how many cgroups a CPU keeps pages, and bytes of kernel objects, that are charged in advance
+    /// (MECHANISMS 8.2, MECHANISMS-510-72 4.1).
+    ChargeStock = "whom a CPU's stocks are for" {
+        /// One cgroup; the next one gives its stock back.
+        OneGroup,
+        /// Seven cgroups, five for kernel objects, in turns where there are more (6.16).
+        SevenGroups,
+    }
+
+    /// What becomes of the pages and objects of a cgroup that is removed (MECHANISMS-510-72 4.5).
+    RemovedGroup = "pages of a removed cgroup" {
+        /// They stay charged to it, and reclaim visits it until they are gone.
+        Keeps,
+        /// They become its parent's, as the oldest ones of its lists (7.1).
+        HandsOver,
+    }
 }

@@ -44,6 +44,9 @@ decisions! {
         Never,
         /// It writes them.
         Kswapd,
+        /// Nobody thinks of it: a dirty page of a file becomes active, whatever kswapd met before (6.17,
+        /// MECHANISMS-510-72 3.5).
+        Unasked,
     }
 
     /// What readahead does when memory is short.
@@ -97,5 +100,13 @@ decisions! {
         /// Two orders more than the last window had, which the open file remembers: 0 after a miss. Windows end
         /// where a folio of that order does (6.17).
         OfFile,
+    }
+
+    /// The readahead window of a disk for which nobody says one (`read_ahead_kb`, MECHANISMS-510-72 2.4).
+    DefaultReadahead = "the readahead that nobody set" {
+        /// 128 KiB.
+        Fixed,
+        /// Twice the largest request of a rotating disk: 8 MiB. 128 KiB of others (6.17, `blk_apply_bdi_limits`).
+        Rotational,
     }
 }

@@ -127,6 +127,39 @@ decisions! {
         Any,
     }
 
+    /// What `/proc/vmstat` counts as scanned and stolen (MECHANISMS-510-72 0.2, 3.6).
+    ReclaimCounts = "what /proc/vmstat counts of reclaim" {
+        /// Global reclaim, by kswapd and tasks.
+        Global,
+        /// That at the limit of a cgroup, too, as by tasks (7.1).
+        All,
+    }
+
+    /// Whether a run of kswapd that freed nothing for a boost counts towards giving up (MECHANISMS 5.3,
+    /// MECHANISMS-510-72 3.8).
+    BoostFailure = "runs for a boost that freed nothing" {
+        /// As any other.
+        Counts,
+        /// They do not (7.0).
+        Forgiven,
+    }
+
+    /// When a kswapd that gave up has hope again (MECHANISMS 5.3, MECHANISMS-510-72 3.8).
+    KswapdHope = "what gives kswapd hope again" {
+        /// Anybody frees something on its node.
+        AnyProgress,
+        /// That, and the node is balanced (7.0).
+        Balanced,
+    }
+
+    /// How many pages of too high zones a reclaimer passes over in one step (MECHANISMS 6.4, MECHANISMS-510-72 3.3).
+    ZoneSkips = "pages of too high zones that are passed over" {
+        /// As many as there are.
+        Unlimited,
+        /// 32768 folios; those after them are taken all the same (6.13).
+        Capped,
+    }
+
     /// What weighs anonymous pages against those of files, where both could be scanned (SWAP 1.3, 1.4).
     LruCost = "what weighs anonymous pages against file pages" {
         /// How many of the pages scanned lately went back to an active list, in each cgroup (up to 5.7).

@@ -74,4 +74,12 @@ decisions! {
         /// There is (5.4).
         Heeded,
     }
+
+    /// How many pages the pool of compressed memory strings together for objects of a size (SWAP 4.3).
+    ZspageChain = "chains of pages in compressed memory" {
+        /// Up to 4.
+        UpToFour,
+        /// Up to 8 (6.12; when between 6.1 and that is not known).
+        UpToEight,
+    }
 }

@@ -1,0 +1,49 @@
+//! Sending pages off to swap areas on disks (`swap_writepage`; SWAP 4.1).
+//!
+//! Pages that a chunk swaps out are gathered as those of files are, and merged where their slots are neighbours. When
+//! they are written they go to the tail of their list, as file pages do ([`crate::writeback::plug`]). Left out: that a
+//! reclaimer sleeps while the device's queue is full.
+
+use mm::base::event::Trace;
+use mm::swapping::SwapWrite;
+use units::{PAGE_SIZE, Pfn};
+
+use crate::cache::in_flight::PageRange;
+use crate::cache::io::count_runs;
+use crate::handle::Kernel;
+use crate::machine::Machine;
+use crate::writeback::plug::REQUEST_PAGES;
+use crate::writeback::request::Plug;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Sends off what reclaim has decided to write to swap.
+    pub(crate) fn write_to_swap(&self) {
+        let mut plug = Plug::default();
+        for write in self.mem(|mem| mem.take_swap_writes()) {
+            self.gather_swap_write(write, &mut plug);
+        }
+        self.submit_plug(&mut plug);
+    }
+
+    fn gather_swap_write(&self, write: SwapWrite, plug: &mut Plug) {
+        let mut done = 0;
+        while done < write.pages {
+            let offset = u64::from(write.offset + done) * PAGE_SIZE;
+            let Some(request) = plug.request(write.device, offset, REQUEST_PAGES, self.shared.gathers) else {
+                self.submit_plug(plug);
+                continue;
+            };
+            let count = (write.pages - done).min(REQUEST_PAGES - request.pages);
+            let frames = (done..done + count).map(|page| Some(Pfn(write.pfn.0 + page)));
+            let (segments, last_frame) = count_runs(frames, request.last_frame);
+            request.pages += count;
+            request.segments += segments;
+            request.last_frame = last_frame;
+            done += count;
+            if done == write.pages {
+                let range = PageRange { mapping: write.mapping, first: write.index, count: write.pages };
+                request.ranges.push(range);
+            }
+        }
+    }
+}

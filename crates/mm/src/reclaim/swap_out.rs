@@ -1,0 +1,212 @@
+//! What becomes of an anonymous page at the tail of an inactive list that nothing speaks for (SWAP 2.4, 2.8, 5).
+//!
+//! ```text
+//!   1 slot, charged, swap cache      none to be had: active
+//!   2 out of its page table, which names the slot
+//!   3 written, if it is not what its slot holds    under way: kept, comes to the tail when it is written
+//!   4 freed, a shadow stays
+//! ```
+//! A page that its program gave up goes at once if it was not written to since.
+//!
+//! Left out: huge pages of orders below 9, which have no slots in a row here. Neighbours:
+//! [`crate::reclaim::page`] decides on all pages, [`crate::pages::swap_cache`], [`crate::pages::anon_swap`].
+
+use std_alloc::vec::Vec;
+
+use units::{CpuId, Pfn};
+
+use crate::base::event::{Reason, Trace, TraceEvent};
+use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
+use crate::base::ids::MemcgId;
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::pages::anon::{AnonMaps, anon_owner};
+use crate::pages::cache::{PageCache, release_reclaimed_page};
+use crate::reclaim::page::Verdict;
+use crate::reclaim::run::{ChunkReport, ScanControl};
+use crate::reclaim::state::Reclaim;
+use crate::swap::store::Stored;
+use crate::version::rules::{AnonStart, HugeSwap};
+
+impl Reclaim {
+    /// Decides on an anonymous page that was not accessed lately.
+    pub(super) fn decide_anon<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        pfn: Pfn,
+        sc: &ScanControl,
+        report: &mut ChunkReport,
+    ) -> Verdict {
+        let flags = core.alloc.frames.flags(pfn);
+        if !flags.has(PageFlags::SWAP_BACKED) {
+            return give_up(core, anon, pfn);
+        }
+        if !flags.has(PageFlags::SWAP_CACHE) {
+            if core.swap.total_pages() == 0 {
+                return Verdict::Activate(Reason::Anonymous);
+            }
+            if !sc.may_io {
+                return Verdict::Keep(Reason::MayNotSwap);
+            }
+            if !self.add_to_swap(core, cache, anon, cpu, pfn, report) {
+                return Verdict::Activate(Reason::NoSlot);
+            }
+        }
+        let pages = core.alloc.frames.pages(pfn);
+        if flags.has(PageFlags::MAPPED) {
+            anon.swap_out(core, pfn);
+            report.swap.unmapped += pages;
+        }
+        if core.alloc.frames.flags(pfn).has(PageFlags::ANON_DIRTY) {
+            return self.write_to_swap(core, cache, anon, cpu, pfn, sc, report);
+        }
+        Verdict::Free
+    }
+
+    /// `add_to_swap`: a slot and a place in the swap cache. A huge page for which there is no cluster is split, and
+    /// its other pages are decided on by themselves.
+    fn add_to_swap<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        pfn: Pfn,
+        report: &mut ChunkReport,
+    ) -> bool {
+        let (memcg, pages) = (core.page_memcg(pfn), core.alloc.frames.pages(pfn));
+        // What it holds is noted with the slot that it gets.
+        let holds = anon_owner(core.alloc.frames.owner(pfn)).map(|owner| anon.compressed(owner));
+        let whole = pages == 1 || core.rules().huge_swap == HugeSwap::Whole;
+        let mut found = if whole { cache.take_slot(core, cpu, memcg, pages) } else { None };
+        if found.is_none() && pages > 1 {
+            if whole {
+                core.alloc.events.add(VmEvent::ThpSwpOutFallback, 1);
+            }
+            anon.split_isolated(core, pfn, &mut self.split);
+            found = cache.take_slot(core, cpu, memcg, 1);
+        }
+        let Some(found) = found else { return false };
+        report.swap.slots += 1;
+        report.swap.fetched += found.fetched;
+        report.swap.cached += 1;
+        for place in 0..core.alloc.frames.pages(pfn) {
+            core.swap.note_content(found.slot.plus(place), holds.unwrap_or_default());
+        }
+        if cache.insert_swap(core, cpu, found.slot, pfn).is_none() {
+            cache.put_unused(core, cpu, found.slot, core.alloc.frames.pages(pfn));
+            return false;
+        }
+        core.alloc.frames.set_flags(pfn, PageFlags::ANON_DIRTY);
+        true
+    }
+
+    /// `pageout` of a page in the swap cache that nobody maps.
+    fn write_to_swap<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        pfn: Pfn,
+        sc: &ScanControl,
+        report: &mut ChunkReport,
+    ) -> Verdict {
+        if !sc.may_io || !sc.may_writepage {
+            return Verdict::Keep(Reason::MayNotSwap);
+        }
+        let (slot, pages) = (PageCache::slot_of(core, pfn), core.alloc.frames.pages(pfn));
+        let _ = anon;
+        report.pageout += pages;
+        core.alloc.events.add(VmEvent::NrVmscanWrite, u64::from(pages));
+        core.alloc.frames.clear_flags(pfn, PageFlags::ANON_DIRTY);
+        let (mut zeroes, mut compressed, mut written) = (0, 0, 0);
+        for place in 0..pages {
+            match core.swap.store(&mut core.alloc, cpu, slot.plus(place)) {
+                Stored::Zero => zeroes += 1,
+                Stored::Compressed(bytes) => {
+                    compressed += 1;
+                    report.swap.compressed += u32::from(bytes > 0);
+                }
+                Stored::ToBeWritten => written += 1,
+                Stored::Failed => {
+                    core.alloc.frames.set_flags(pfn, PageFlags::ANON_DIRTY);
+                    return Verdict::Activate(Reason::WriteFailed);
+                }
+            }
+        }
+        report.swap.tested += zeroes + compressed;
+        core.alloc.events.add(VmEvent::SwpOutZero, u64::from(zeroes));
+        core.alloc.events.add(VmEvent::PswpOut, u64::from(compressed + written));
+        if pages > 1 {
+            core.alloc.events.add(VmEvent::ThpSwpOut, 1);
+        }
+        if written > 0 {
+            cache.start_swap_write(core, pfn);
+            self.swap_writes.push(pfn);
+            return Verdict::Keep(Reason::SwapWrite);
+        }
+        core.alloc.events.add(VmEvent::NrWritten, u64::from(pages));
+        Verdict::Free
+    }
+
+    /// Pages of the swap cache whose write is to be sent off; the list is handed over.
+    pub fn take_swap_writes(&mut self) -> Vec<Pfn> {
+        core::mem::take(&mut self.swap_writes)
+    }
+}
+
+/// A page that its program gave up (`MADV_FREE`): it goes, unless it was written to since.
+fn give_up<T: Trace>(core: &mut Core<T>, anon: &mut AnonMaps, pfn: Pfn) -> Verdict {
+    if core.alloc.frames.flags(pfn).has(PageFlags::ANON_DIRTY) {
+        core.alloc.frames.set_flags(pfn, PageFlags::SWAP_BACKED);
+        return Verdict::Activate(Reason::WrittenAgain);
+    }
+    anon.unmap_given_up(core, pfn);
+    let (_, node) = core.page_place(pfn);
+    let pages = u64::from(core.alloc.frames.pages(pfn));
+    core.alloc.events.add(VmEvent::PgLazyFreed, pages);
+    core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::PgLazyFreed, pages);
+    Verdict::Free
+}
+
+/// Frees an isolated anonymous page that nobody maps. One that was swapped out leaves a shadow in its slot, where the
+/// kernel remembers such (5.9).
+pub(super) fn evict_anon<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    pfn: Pfn,
+    target: MemcgId,
+) {
+    assert!(core.alloc.frames.owner(pfn) == NO_OWNER, "{pfn:?} is freed and mapped");
+    if core.alloc.frames.flags(pfn).has(PageFlags::SWAP_CACHE) {
+        let remembers = core.rules().anon_start == AnonStart::Inactive;
+        let shadow = remembers.then(|| lru.evict_shadow(core, pfn, target));
+        cache.remove_swap(core, cpu, pfn, shadow);
+    }
+    core.alloc.frames.set_state(pfn, FrameState::InUse);
+    release_reclaimed_page(core, cpu, pfn);
+}
+
+/// A page of the swap cache stays in memory: it gives its slot back where few are left.
+pub(super) fn settle_active<T: Trace>(core: &mut Core<T>, cache: &mut PageCache, cpu: CpuId, pfn: Pfn) {
+    if core.alloc.frames.flags(pfn).has(PageFlags::SWAP_CACHE)
+        && core.swap.is_full_for(&core.cgroups, core.page_memcg(pfn))
+    {
+        let _ = cache.free_swap(core, cpu, pfn);
+    }
+}
+
+/// Told of a page that is freed.
+pub(super) fn tell_swapped_out<T: Trace>(core: &mut Core<T>, pfn: Pfn, sc: &ScanControl) {
+    let is_swapped = core.alloc.frames.flags(pfn).has(PageFlags::SWAP_CACHE);
+    let reason = if is_swapped { Reason::SwappedOut } else { Reason::GivenUp };
+    let scan = sc.scan_for();
+    core.tell_page(pfn, |page| TraceEvent::PageReclaimed { page, reason, scan });
+}

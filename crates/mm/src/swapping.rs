@@ -1,0 +1,205 @@
+//! Swap as a driver sees it: areas, faults on pages that are swapped out, writes that are to be sent off, and what
+//! programs say of their memory.
+//!
+//! Neighbours: [`crate::pages::anon_swap`], [`crate::pages::swap_cache`], [`crate::reclaim::swap_out`].
+
+use std_alloc::vec::Vec;
+
+use units::{CpuId, Pfn};
+
+use crate::base::event::Trace;
+use crate::base::frame::PageFlags;
+use crate::base::ids::{AnonId, MappingId};
+use crate::base::sysctl::Sysctl;
+use crate::base::vmstat::VmEvent;
+use crate::memory::Memory;
+use crate::pages::anon_swap::SwapFault;
+use crate::reclaim::run::ChunkReport;
+use crate::swap::areas::{AreaKind, AreaSpec};
+use crate::swap::slot::SwapSlot;
+use crate::version::rules::{SwapReadahead, SyncSwap};
+
+/// What a fault on a swapped-out page finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum SwapLook {
+    /// It has changed meanwhile.
+    Gone,
+    /// Its page is in the swap cache and can be mapped.
+    Cached(Pfn),
+    /// Its page is being read: it is to be waited for, at this place of a tree.
+    Locked(MappingId, u32),
+    /// It lies in a huge page that is being written: that is to be waited for.
+    Written(MappingId),
+    /// It is to be read past the swap cache: its area answers at once.
+    Bypass,
+    /// It is to be read into the swap cache, with others.
+    Read,
+}
+
+/// A write that is to be sent off: a page, or a huge one, and where its content goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SwapWrite {
+    /// The page.
+    pub pfn: Pfn,
+    /// Its pages.
+    pub pages: u32,
+    /// The block device.
+    pub device: u16,
+    /// The first slot's place on it, in pages.
+    pub offset: u32,
+    /// The tree of the swap cache.
+    pub mapping: MappingId,
+    /// The first slot's place in there.
+    pub index: u32,
+}
+
+impl<T: Trace> Memory<T> {
+    /// A program accesses a page of its memory; whether it is a part of a huge page, none if it is not there.
+    #[inline]
+    pub fn access_anon(&mut self, anon: AnonId, index: u32, write: bool) -> Option<bool> {
+        let head = self.anon.find(anon, index)?;
+        let frames = &mut self.core.alloc.frames;
+        let accessed = if write { PageFlags::YOUNG.set(PageFlags::ANON_DIRTY) } else { PageFlags::YOUNG };
+        frames.set_flags(head, accessed);
+        Some(frames.pages(head) > 1)
+    }
+
+    /// `swapon`: [`crate::swap::areas::SwapAreas::add_area`].
+    pub fn add_swap_area(&mut self, spec: AreaSpec) {
+        self.core.swap.add_area(spec);
+    }
+
+    /// What a fault finds where a page was swapped out.
+    pub fn look_swapped(&self, fault: SwapFault) -> SwapLook {
+        if self.anon.swapped_at(fault.anon, fault.index) != Some(fault.slot) {
+            return SwapLook::Gone;
+        }
+        if let Some(pfn) = self.cache.swap_page(fault.slot) {
+            let (tree, index) = self.cache.swap_place(fault.slot).expect("it is in the swap cache");
+            let flags = self.core.alloc.frames.flags(pfn);
+            let is_huge = self.core.alloc.frames.pages(pfn) > 1;
+            return match flags {
+                flags if flags.has(PageFlags::LOCKED) => SwapLook::Locked(tree, index),
+                flags if is_huge && flags.has(PageFlags::WRITEBACK) => SwapLook::Written(tree),
+                _ => SwapLook::Cached(pfn),
+            };
+        }
+        let is_sync = self.core.swap.kind(fault.slot) == AreaKind::Zram;
+        if is_sync && self.core.rules().sync_swap == SyncSwap::Bypassed { SwapLook::Bypass } else { SwapLook::Read }
+    }
+
+    /// A fault maps a page of the swap cache.
+    pub fn map_cached(&mut self, cpu: CpuId, fault: SwapFault, pfn: Pfn) {
+        let Self { core, lru, cache, anon, .. } = self;
+        if core.alloc.frames.pages(pfn) > 1 {
+            lru.drain_all(core);
+            cache.split_cached(core, lru, pfn);
+        }
+        let pfn = cache.swap_page(fault.slot).expect("it was there");
+        let ahead = core.take_readahead_mark(pfn);
+        if ahead {
+            core.alloc.events.add(VmEvent::SwapRaHit, 1);
+            core.swap.readahead.hit();
+        }
+        anon.swap_window(fault.anon).hit(fault.index, ahead);
+        anon.map_cached(core, lru, cache, cpu, fault, pfn);
+    }
+
+    /// A fault maps `pfn`, new and charged to the slot's cgroup, with what is in the slot. Returns the bytes that it
+    /// was compressed to.
+    pub fn map_bypassing(&mut self, cpu: CpuId, fault: SwapFault, pfn: Pfn) -> Option<u16> {
+        let Self { core, lru, cache, anon, .. } = self;
+        let bytes = core.swap.stored_bytes(fault.slot);
+        anon.map_bypassing(core, lru, cache, cpu, fault, pfn);
+        bytes
+    }
+
+    /// The slots that a fault reads: that of its page among its neighbours, as far as they are in use and not in the
+    /// swap cache, in the order in which they are read.
+    pub fn slots_to_read(&mut self, fault: SwapFault, mapping_pages: u32) -> Vec<SwapSlot> {
+        let by_mapping = self.core.rules().swap_readahead == SwapReadahead::Mapping && !self.core.swap.any_rotates();
+        let page_cluster = self.core.alloc.sysctls().get(Sysctl::PageCluster);
+        let Self { core, cache, anon, .. } = self;
+        let slots: Vec<SwapSlot> = if by_mapping {
+            let pages = anon.swap_window(fault.anon).next(fault.index, page_cluster, mapping_pages);
+            pages.filter_map(|page| anon.swapped_at(fault.anon, page)).collect()
+        } else {
+            let (at, slots) = (fault.slot.offset(), core.swap.area_slots(fault.slot));
+            let offsets = core.swap.readahead.next(at, page_cluster, slots);
+            offsets.map(|offset| SwapSlot(fault.slot.0 - at + offset)).collect()
+        };
+        let is_wanted = |slot: &SwapSlot| core.swap.is_used(*slot) && cache.swap_page(*slot).is_none();
+        slots.into_iter().filter(is_wanted).collect()
+    }
+
+    /// Begins to read a slot into `pfn`, new and charged to the slot's cgroup; false: somebody else did, or the slot is
+    /// free by now, or there is no memory for the tree. `ahead`: nobody has asked for it yet.
+    pub fn begin_swap_read(&mut self, cpu: CpuId, slot: SwapSlot, pfn: Pfn, ahead: bool) -> bool {
+        let Self { core, lru, cache, .. } = self;
+        if !core.swap.is_used(slot) || cache.swap_page(slot).is_some() {
+            return false;
+        }
+        if !cache.begin_read(core, lru, cpu, slot, pfn) {
+            return false;
+        }
+        if ahead {
+            core.mark_readahead(pfn);
+            core.alloc.events.add(VmEvent::SwapRa, 1);
+        }
+        let is_zero = core.swap.is_zero(core.rules(), slot);
+        core.alloc.events.add(if is_zero { VmEvent::SwpInZero } else { VmEvent::PswpIn }, 1);
+        true
+    }
+
+    /// The tree of the swap cache that a slot in use is in, and its place in there.
+    pub fn swap_place(&self, slot: SwapSlot) -> (MappingId, u32) {
+        self.cache.swap_place(slot).expect("a slot in use has a tree")
+    }
+
+    /// Writes to swap that reclaim has decided on and that are to be sent off.
+    pub fn take_swap_writes(&mut self) -> Vec<SwapWrite> {
+        let pages = self.reclaim.take_swap_writes();
+        pages.into_iter().filter_map(|pfn| self.swap_write(pfn)).collect()
+    }
+
+    fn swap_write(&self, pfn: Pfn) -> Option<SwapWrite> {
+        let slot = SwapSlot(self.core.alloc.frames.private(pfn));
+        let (mapping, index) = self.cache.swap_place(slot)?;
+        let AreaKind::Disk { device, .. } = self.core.swap.kind(slot) else { return None };
+        let pages = self.core.alloc.frames.pages(pfn);
+        Some(SwapWrite { pfn, pages, device, offset: slot.offset(), mapping, index })
+    }
+
+    /// `MADV_FREE` on `count` pages from `first`: [`crate::pages::anon::AnonMaps::give_up`].
+    pub fn anon_give_up(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) {
+        let Self { core, lru, cache, anon: maps, .. } = self;
+        maps.give_up(core, lru, cache, cpu, anon, first, count);
+    }
+
+    /// `MADV_COLD` on `count` pages from `first`: [`crate::pages::anon::AnonMaps::cool`].
+    pub fn anon_cool(&mut self, anon: AnonId, first: u32, count: u32) {
+        self.anon.cool(&mut self.core, &mut self.lru, anon, first, count);
+    }
+
+    /// `MADV_PAGEOUT` on `count` pages from `first`, at most 512: reclaim decides on them at once.
+    pub fn anon_page_out(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> ChunkReport {
+        let Self { core, lru, cache, anon: maps, reclaim, .. } = self;
+        let pages = maps.take_for_pageout(core, lru, cpu, anon, first, count);
+        reclaim.page_out(core, lru, cache, maps, cpu, &pages)
+    }
+
+    /// `mincore`: pages among `count` from `first` that are in memory, mapped or in the swap cache.
+    pub fn anon_resident(&self, anon: AnonId, first: u32, count: u32) -> u32 {
+        let is_cached = |index: &u32| {
+            let slot = self.anon.swapped_at(anon, *index);
+            slot.and_then(|slot| self.cache.swap_page(slot)).is_some()
+        };
+        let mut found = self.anon.resident(anon, first, count);
+        if self.anon.swapped_pages(anon) > 0 {
+            let cached = (first..first.saturating_add(count)).filter(is_cached).count();
+            found += u32::try_from(cached).expect("a part of the mapping");
+        }
+        found
+    }
+}

@@ -1,0 +1,221 @@
+//! Events to the columns of a file and back.
+//!
+//! Columns are the fields of [`Event`], texts instead of their numbers, null for what does not apply. An
+//! event is taken apart when it comes, while the processor has it at hand: to go through all events of a file
+//! for each of its columns takes three times as long. Most columns change seldom from one event to the next, so
+//! they are gathered as runs of equal cells.
+//!
+//! Next: `event_files.rs`, which says how many events make a file; `packed.rs`, which packs the runs.
+
+use std::collections::BTreeMap;
+
+use parquet::data_type::ByteArray;
+
+use crate::packed::{Chosen, Dictionary, Run};
+use crate::table::{Cells, Column, spread};
+use crate::{Event, NameId, Names};
+
+/// The rows of a file that is not complete yet, by their columns.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    time_ns: Vec<u64>,
+    duration_ns: Vec<u64>,
+    event: Choices,
+    task: Choices,
+    cgroup: Choices,
+    by_cgroup: Choices,
+    file: Choices,
+    reason: Choices,
+    page: Sparse,
+    pages: Vec<i32>,
+    node: Choices,
+    priority: Choices,
+    order: Choices,
+    value: Sparse,
+}
+
+impl Gathered {
+    pub(crate) const fn rows(&self) -> usize {
+        self.time_ns.len()
+    }
+
+    pub(crate) fn take(&mut self, events: &[Event]) {
+        let place = |id: Option<NameId>| id.map(NameId::index);
+        let small = |number: Option<u8>| number.map(usize::from);
+        for event in events {
+            self.time_ns.push(event.time_ns);
+            self.duration_ns.push(event.duration_ns);
+            self.event.push(Some(event.event.index()));
+            self.task.push(place(event.task));
+            self.cgroup.push(place(event.cgroup));
+            self.by_cgroup.push(place(event.by_cgroup));
+            self.file.push(place(event.file));
+            self.reason.push(place(event.reason));
+            self.page.push(event.page.map(u64::cast_signed));
+            self.pages.push(event.pages.cast_signed());
+            self.node.push(small(event.node));
+            self.priority.push(small(event.priority));
+            self.order.push(small(event.order));
+            self.value.push(event.value);
+        }
+    }
+
+    /// The columns; no row is left. `texts`: all names by their numbers.
+    pub(crate) fn columns(&mut self, texts: &[ByteArray]) -> Vec<Column> {
+        let named = |choices: &mut Choices| {
+            let cells = choices.dictionary.iter().map(|&cell| texts[cell].clone()).collect();
+            choices.chosen(Dictionary::Text(cells))
+        };
+        let small = |choices: &mut Choices| {
+            let cells = choices.dictionary.iter().map(|&cell| cell as i32).collect();
+            choices.chosen(Dictionary::U8(cells))
+        };
+        let gappy = |cells| Cells::Chosen(Chosen { has_gaps: true, ..cells });
+        let Sparse { cells: page, present: has_page } = std::mem::take(&mut self.page);
+        let Sparse { cells: value, present: has_value } = std::mem::take(&mut self.value);
+        vec![
+            Column::of_u64("time_ns", self.time_ns.drain(..)),
+            Column::of_u64("duration_ns", self.duration_ns.drain(..)),
+            Column::new("event", Cells::Chosen(named(&mut self.event))),
+            Column::new("task", gappy(named(&mut self.task))),
+            Column::new("cgroup", gappy(named(&mut self.cgroup))),
+            Column::new("by_cgroup", gappy(named(&mut self.by_cgroup))),
+            Column::new("file", gappy(named(&mut self.file))),
+            Column::new("reason", gappy(named(&mut self.reason))),
+            Column {
+                present: Some(has_page),
+                ..Column::of_u64("page", page.into_iter().map(i64::cast_unsigned))
+            },
+            Column::new("pages", Cells::U32(std::mem::take(&mut self.pages))),
+            Column::new("node", gappy(small(&mut self.node))),
+            Column::new("priority", gappy(small(&mut self.priority))),
+            Column::new("order", gappy(small(&mut self.order))),
+            Column::with_gaps("value", Cells::I64(value), has_value),
+        ]
+    }
+}
+
+/// Large numbers, of which some rows have none.
+#[derive(Debug, Default)]
+struct Sparse {
+    cells: Vec<i64>,
+    present: Vec<i16>,
+}
+
+impl Sparse {
+    fn push(&mut self, cell: Option<i64>) {
+        self.present.push(cell.is_some().into());
+        self.cells.extend(cell);
+    }
+}
+
+/// A column of names or small numbers: places in a dictionary of what came up, in the order in which it did.
+#[derive(Debug, Default)]
+struct Choices {
+    /// By cell that came up in any file: its place in the dictionary of this one and 1, or 0.
+    places: Vec<u32>,
+    dictionary: Vec<usize>,
+    last: Option<usize>,
+    runs: Vec<Run>,
+}
+
+impl Choices {
+    #[inline]
+    fn push(&mut self, cell: Option<usize>) {
+        match self.runs.last_mut() {
+            Some(run) if cell == self.last => run.rows += 1,
+            _ => self.change(cell),
+        }
+    }
+
+    fn change(&mut self, cell: Option<usize>) {
+        let place = cell.map(|cell| {
+            if self.places.len() <= cell {
+                self.places.resize(cell + 1, 0);
+            }
+            let place = &mut self.places[cell];
+            if *place == 0 {
+                self.dictionary.push(cell);
+                *place = self.dictionary.len() as u32;
+            }
+            *place - 1
+        });
+        self.runs.push(Run { place, rows: 1 });
+        self.last = cell;
+    }
+
+    /// What was gathered, without gaps; nothing of it is left.
+    fn chosen(&mut self, dictionary: Dictionary) -> Chosen {
+        for cell in self.dictionary.drain(..) {
+            self.places[cell] = 0;
+        }
+        Chosen { dictionary, runs: std::mem::take(&mut self.runs), has_gaps: false }
+    }
+}
+
+/// The rows; an error is the column that cannot be read.
+pub(crate) fn events(columns: Vec<Column>, names: &mut Names) -> Result<Vec<Event>, &'static str> {
+    let mut columns: BTreeMap<String, Column> =
+        columns.into_iter().map(|column| (column.name.clone(), column)).collect();
+    let mut column = |name: &'static str| columns.remove(name).ok_or(name);
+    let whole = |column: Column, name| column.into_u64().ok_or(name);
+    let times = whole(column("time_ns")?, "time_ns")?;
+    let durations = whole(column("duration_ns")?, "duration_ns")?;
+    let Cells::U32(pages) = column("pages")?.cells else { return Err("pages") };
+    let event = ids(column("event")?, names).ok_or("event")?;
+    let mut text = |name| ids(column(name)?, names).ok_or(name);
+    let (task, cgroup, by_cgroup) = (text("task")?, text("cgroup")?, text("by_cgroup")?);
+    let (file, reason) = (text("file")?, text("reason")?);
+    let small = |column: Column, name| match column {
+        Column { cells: Cells::U8(cells), present, .. } => {
+            spread(cells.into_iter().map(|cell| cell as u8), present).ok_or(name)
+        }
+        _ => Err(name),
+    };
+    let wide = |column: Column, name| match column {
+        Column { cells: Cells::I64(cells) | Cells::U64(cells), present, .. } => {
+            spread(cells.into_iter(), present).ok_or(name)
+        }
+        _ => Err(name),
+    };
+    let (node, priority) = (small(column("node")?, "node")?, small(column("priority")?, "priority")?);
+    let order = small(column("order")?, "order")?;
+    let (page, value) = (wide(column("page")?, "page")?, wide(column("value")?, "value")?);
+    let row = |row: usize| {
+        Some(Event {
+            time_ns: times[row],
+            duration_ns: durations[row],
+            event: event[row]?,
+            task: task[row],
+            cgroup: cgroup[row],
+            by_cgroup: by_cgroup[row],
+            file: file[row],
+            reason: reason[row],
+            page: page[row].map(i64::cast_unsigned),
+            pages: pages[row].cast_unsigned(),
+            node: node[row],
+            priority: priority[row],
+            order: order[row],
+            value: value[row],
+        })
+    };
+    (0..times.len()).map(|index| row(index).ok_or("event")).collect()
+}
+
+/// The numbers of a column's texts; `None` where it has no texts.
+fn ids(column: Column, names: &mut Names) -> Option<Vec<Option<NameId>>> {
+    let Cells::Text(cells) = column.cells else { return None };
+    // Cells of one entry of the dictionary are one place in memory, so that each text is looked up once.
+    let mut known: BTreeMap<(*const u8, usize), NameId> = BTreeMap::new();
+    let mut id = |cell: &ByteArray| {
+        let key = (cell.data().as_ptr(), cell.len());
+        if let Some(&id) = known.get(&key) {
+            return Some(id);
+        }
+        let id = names.intern(cell.as_utf8().ok()?);
+        known.insert(key, id);
+        Some(id)
+    };
+    let ids = cells.iter().map(&mut id).collect::<Option<Vec<NameId>>>()?;
+    spread(ids.into_iter(), column.present)
+}

@@ -1,0 +1,173 @@
+//! ARC: two LRU lists, of objects seen once and seen again, whose sizes follow what would have hit.
+//!
+//! ```text
+//!                    T1 + B1 <= c
+//!  miss -----> T1 [ seen once  | LRU ] tail --> out, its name to B1 [ ghosts ]
+//!                    | hit
+//!                    v
+//!    +-------> T2 [ seen again | LRU ] tail --> out, its name to B2 [ ghosts ]
+//!    |               ^-- hit                    T1 + B1 + T2 + B2 <= 2c
+//!    | in B1: p grows by max(1, B2 / B1)
+//!    | in B2: p shrinks by max(1, B1 / B2)
+//! ```
+//!
+//! A victim comes from T1 while it has more than p objects, else from T2; with exactly p, from T1 when who is
+//! missing was in B2. p is a real number from 0 to c, here in parts of 2^-32.
+//!
+//! Written as three steps where the paper has one. It trims the directory before it takes a victim, here that is
+//! done when the object comes in, to the same effect: a victim of T1 in a full T1 leaves no ghost.
+//!
+//! Source: Megiddo, Modha, FAST 2003.
+
+use super::slots::{List, Slots};
+use super::{Capacity, Policy};
+
+/// Bits behind the point of p.
+const SHIFT: u32 = 32;
+const ONE: u64 = 1 << SHIFT;
+
+/// A cache with ARC's eviction.
+#[derive(Debug, Clone)]
+pub struct Arc {
+    slots: Slots<Place>,
+    once: List,
+    again: List,
+    once_ghosts: List,
+    again_ghosts: List,
+    /// p: how many objects T1 ought to have.
+    target: u64,
+    /// The object that was missed last, and which ghosts it was among.
+    returning: Option<(u64, Place)>,
+    capacity: Capacity,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Once,
+    Again,
+    OnceGhost,
+    AgainGhost,
+}
+
+/// `max(1, more / fewer)`.
+fn step(more: &List, fewer: &List) -> u64 {
+    ((u64::from(more.len()) << SHIFT) / u64::from(fewer.len())).max(ONE)
+}
+
+impl Arc {
+    /// An empty cache.
+    pub fn new(capacity: Capacity) -> Self {
+        let mut slots = Slots::new();
+        let (once, again) = (slots.list(), slots.list());
+        let (once_ghosts, again_ghosts) = (slots.list(), slots.list());
+        Self { slots, once, again, once_ghosts, again_ghosts, target: 0, returning: None, capacity }
+    }
+
+    /// A ghost is asked for: learn from it, and forget it.
+    fn learn(&mut self, object: u64, slot: u32, place: Place) {
+        let ghosts = if place == Place::OnceGhost {
+            let target = self.target + step(&self.again_ghosts, &self.once_ghosts);
+            self.target = target.min(u64::from(self.capacity.get()) << SHIFT);
+            &mut self.once_ghosts
+        } else {
+            self.target = self.target.saturating_sub(step(&self.once_ghosts, &self.again_ghosts));
+            &mut self.again_ghosts
+        };
+        ghosts.remove(&mut self.slots, slot);
+        self.slots.remove(slot);
+        self.returning = Some((object, place));
+    }
+
+    fn forget(&mut self, slot: u32) {
+        let ghosts = match self.slots[slot].state {
+            Place::OnceGhost => &mut self.once_ghosts,
+            Place::AgainGhost => &mut self.again_ghosts,
+            Place::Once | Place::Again => unreachable!("what is held is no ghost"),
+        };
+        ghosts.remove(&mut self.slots, slot);
+        self.slots.remove(slot);
+    }
+
+    /// Makes room for one more name in T1.
+    fn trim(&mut self) {
+        let capacity = self.capacity.get();
+        while self.once.len() + self.once_ghosts.len() >= capacity && !self.once_ghosts.is_empty() {
+            self.forget(self.once_ghosts.tail(&self.slots));
+        }
+        let names = || self.len() + self.once_ghosts.len() + self.again_ghosts.len();
+        if names() >= 2 * capacity && !self.again_ghosts.is_empty() {
+            self.forget(self.again_ghosts.tail(&self.slots));
+        }
+    }
+}
+
+impl Policy for Arc {
+    #[inline]
+    fn access(&mut self, object: u64) -> bool {
+        let Some(slot) = self.slots.find(object) else { return false };
+        match self.slots[slot].state {
+            Place::Once => {
+                self.once.remove(&mut self.slots, slot);
+                self.slots[slot].state = Place::Again;
+                self.again.push(&mut self.slots, slot);
+                true
+            }
+            Place::Again => {
+                self.again.to_head(&mut self.slots, slot);
+                true
+            }
+            place @ (Place::OnceGhost | Place::AgainGhost) => {
+                self.learn(object, slot, place);
+                false
+            }
+        }
+    }
+
+    #[inline]
+    fn holds(&self, object: u64) -> bool {
+        let is_held = |slot: u32| matches!(self.slots[slot].state, Place::Once | Place::Again);
+        self.slots.find(object).is_some_and(is_held)
+    }
+
+    #[inline]
+    fn insert(&mut self, object: u64) {
+        if self.returning.take().is_some_and(|(returning, _)| returning == object) {
+            let slot = self.slots.add(object, Place::Again);
+            return self.again.push(&mut self.slots, slot);
+        }
+        // Read ahead, it need not be new.
+        if let Some(ghost) = self.slots.find(object) {
+            self.forget(ghost);
+        }
+        self.trim();
+        let slot = self.slots.add(object, Place::Once);
+        self.once.push(&mut self.slots, slot);
+    }
+
+    #[inline]
+    fn evict(&mut self) -> u64 {
+        let once = u64::from(self.once.len()) << SHIFT;
+        let was_again = matches!(self.returning, Some((_, Place::AgainGhost)));
+        let from_once = once > self.target || (was_again && once == self.target);
+        let (place, slot) = if !self.once.is_empty() && (from_once || self.again.is_empty()) {
+            let slot = self.once.pop(&mut self.slots);
+            self.once_ghosts.push(&mut self.slots, slot);
+            (Place::OnceGhost, slot)
+        } else {
+            let slot = self.again.pop(&mut self.slots);
+            self.again_ghosts.push(&mut self.slots, slot);
+            (Place::AgainGhost, slot)
+        };
+        self.slots[slot].state = place;
+        self.slots[slot].object()
+    }
+
+    fn len(&self) -> u32 {
+        self.once.len() + self.again.len()
+    }
+
+    fn capacity(&self) -> u32 {
+        self.capacity.get()
+    }
+}

@@ -1,0 +1,198 @@
+//! LIRS: keeps what was requested again soon, whenever that was, and tries the rest in a small queue.
+//!
+//! ```text
+//!  S (stack, by recency)   top [ L h L n L ... L ] bottom: always an L, the rest below it is pruned
+//!  Q (queue, held)         in  [ h . . . ]  out --> evicted; in S it stays, as n
+//!
+//!  L  low inter-reference recency (LIR): held, 99 % of c          hit: to the top of S
+//!  h  high (HIR), held: in Q, perhaps in S     hit: in S -> L, and the bottom L -> h into Q;
+//!                                                   else to the top of S, end of Q
+//!  n  HIR, not held: in S only                miss: -> L, and the bottom L -> h into Q
+//! ```
+//!
+//! While there are fewer L than their share, whatever is missing becomes one. Names of n are bounded by 2c: who
+//! was evicted longest ago is forgotten first. Where Q is empty (a batch took all of it) the bottom L goes.
+//!
+//! Source: Jiang, Zhang, SIGMETRICS 2002; the bound on n is ours, as the paper leaves it open.
+
+use super::slots::{Links, List, Slots};
+use super::{Capacity, Policy, Share};
+
+/// A cache with LIRS' eviction.
+#[derive(Debug, Clone)]
+pub struct Lirs {
+    slots: Slots<Noted>,
+    /// S, through the links of the slots.
+    stack: List,
+    /// For Q, and for n in the order of eviction.
+    others: Links,
+    queue: List,
+    ghosts: List,
+    low: u32,
+    low_max: u32,
+    /// The object that was missed last, if it was an n.
+    returning: Option<u64>,
+    capacity: Capacity,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Noted {
+    status: Status,
+    in_stack: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Status {
+    Low,
+    #[default]
+    High,
+    Ghost,
+}
+
+impl Lirs {
+    /// An empty cache in which `low` are LIR; one object at least is not, if there is room for two.
+    pub fn new(capacity: Capacity, low: Share) -> Self {
+        let (mut slots, mut others) = (Slots::new(), Links::default());
+        let (stack, queue, ghosts) = (slots.list(), others.list(&mut slots), others.list(&mut slots));
+        let low_max = low.of(capacity.get()).min(capacity.get() - 1);
+        Self { slots, stack, others, queue, ghosts, low: 0, low_max, returning: None, capacity }
+    }
+
+    /// To the top of the stack, wherever it was.
+    fn to_top(&mut self, slot: u32) {
+        if self.slots[slot].state.in_stack {
+            self.stack.to_head(&mut self.slots, slot);
+        } else {
+            self.stack.push(&mut self.slots, slot);
+            self.slots[slot].state.in_stack = true;
+        }
+    }
+
+    /// Takes from below the last LIR all that stands there.
+    fn prune(&mut self) {
+        while !self.stack.is_empty() {
+            let bottom = self.stack.tail(&self.slots);
+            match self.slots[bottom].state.status {
+                Status::Low => return,
+                Status::High => {
+                    self.stack.remove(&mut self.slots, bottom);
+                    self.slots[bottom].state.in_stack = false;
+                }
+                Status::Ghost => self.forget(bottom),
+            }
+        }
+    }
+
+    /// Drops the name of an object that is not held.
+    fn forget(&mut self, slot: u32) {
+        self.ghosts.remove(&mut self.others, slot);
+        self.stack.remove(&mut self.slots, slot);
+        self.slots.remove(slot);
+    }
+
+    /// Makes an object LIR that is in no queue, and another one HIR for it.
+    fn promote(&mut self, slot: u32) {
+        self.slots[slot].state.status = Status::Low;
+        self.to_top(slot);
+        self.low += 1;
+        if self.low > self.low_max {
+            let bottom = self.stack.tail(&self.slots);
+            self.stack.remove(&mut self.slots, bottom);
+            self.slots[bottom].state = Noted { status: Status::High, in_stack: false };
+            self.queue.push(&mut self.others, bottom);
+            self.low -= 1;
+        }
+        self.prune();
+    }
+
+    /// A new name on top of the stack.
+    fn add(&mut self, object: u64) -> u32 {
+        let slot = self.slots.add(object, Noted { status: Status::High, in_stack: false });
+        self.others.cover(slot);
+        slot
+    }
+}
+
+impl Policy for Lirs {
+    #[inline]
+    fn access(&mut self, object: u64) -> bool {
+        let Some(slot) = self.slots.find(object) else { return false };
+        let Noted { status, in_stack } = self.slots[slot].state;
+        match status {
+            Status::Low => {
+                self.stack.to_head(&mut self.slots, slot);
+                self.prune();
+                true
+            }
+            Status::High if in_stack => {
+                self.queue.remove(&mut self.others, slot);
+                self.promote(slot);
+                true
+            }
+            Status::High => {
+                self.to_top(slot);
+                self.queue.to_head(&mut self.others, slot);
+                // Nothing is below the last LIR: without any, nothing is kept.
+                self.prune();
+                true
+            }
+            Status::Ghost => {
+                self.forget(slot);
+                self.returning = Some(object);
+                false
+            }
+        }
+    }
+
+    #[inline]
+    fn holds(&self, object: u64) -> bool {
+        self.slots.find(object).is_some_and(|slot| self.slots[slot].state.status != Status::Ghost)
+    }
+
+    #[inline]
+    fn insert(&mut self, object: u64) {
+        let was_ghost = self.returning.take() == Some(object);
+        // Read ahead, it need not be new.
+        if let Some(ghost) = self.slots.find(object) {
+            self.forget(ghost);
+        }
+        let slot = self.add(object);
+        if was_ghost || self.low < self.low_max {
+            self.promote(slot);
+        } else {
+            self.to_top(slot);
+            self.queue.push(&mut self.others, slot);
+            self.prune();
+        }
+    }
+
+    #[inline]
+    fn evict(&mut self) -> u64 {
+        if self.queue.is_empty() {
+            let bottom = self.stack.pop(&mut self.slots);
+            self.low -= 1;
+            let victim = self.slots.remove(bottom);
+            self.prune();
+            return victim;
+        }
+        let slot = self.queue.pop(&mut self.others);
+        if !self.slots[slot].state.in_stack {
+            return self.slots.remove(slot);
+        }
+        let victim = self.slots[slot].object();
+        self.slots[slot].state.status = Status::Ghost;
+        self.ghosts.push(&mut self.others, slot);
+        if self.ghosts.len() > 2 * self.capacity.get() {
+            self.forget(self.ghosts.tail(&self.others));
+        }
+        victim
+    }
+
+    fn len(&self) -> u32 {
+        self.low + self.queue.len()
+    }
+
+    fn capacity(&self) -> u32 {
+        self.capacity.get()
+    }
+}

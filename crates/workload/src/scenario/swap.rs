@@ -1,0 +1,209 @@
+//! What a machine can swap to: a list such as `zram:256M,disk:1G`, in the order of `swapon`.
+//!
+//! Left out: priorities other than that order, swap files. Whether the machine has room for it is checked where
+//! machines are built.
+
+use std::fmt;
+use std::str::FromStr;
+
+use units::{Bytes, PAGE_SIZE, parse_size};
+
+use super::{Backend, ScenarioProblem};
+
+/// The smallest area: below, the header and the slots that CPUs keep would be most of it.
+pub const SWAP_MIN: Bytes = Bytes(1 << 20);
+/// The largest one.
+pub const SWAP_MAX: Bytes = Bytes(1 << 40);
+/// Areas that a machine has at most.
+const AREAS_MAX: usize = 8;
+/// What nothing is called.
+const NONE: &str = "none";
+
+/// What an area is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SwapDevice {
+    /// A disk of its own, of the kind that the machine has for files.
+    Disk,
+    /// Compressed memory.
+    Zram,
+}
+
+impl SwapDevice {
+    const ALL: [Self; 2] = [Self::Disk, Self::Zram];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Disk => "disk",
+            Self::Zram => "zram",
+        }
+    }
+}
+
+/// One area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SwapArea {
+    /// What it is on.
+    pub device: SwapDevice,
+    /// Its size with its header, in whole pages.
+    pub size: Bytes,
+}
+
+impl SwapArea {
+    /// Pages that it holds: all but that of its header.
+    pub fn slots(self) -> u64 {
+        self.size.get() / PAGE_SIZE - 1
+    }
+}
+
+impl fmt::Display for SwapArea {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.device.name(), self.size)
+    }
+}
+
+/// All areas of a machine, in the order in which they are switched on: the first one is filled first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Swap(pub Vec<SwapArea>);
+
+impl Swap {
+    /// No area at all.
+    pub const NONE: Self = Self(Vec::new());
+
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Bytes of all areas on this kind of device.
+    pub fn size_on(&self, device: SwapDevice) -> Bytes {
+        Bytes(self.0.iter().filter(|area| area.device == device).map(|area| area.size.get()).sum())
+    }
+}
+
+impl fmt::Display for Swap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_none() {
+            return f.write_str(NONE);
+        }
+        for (index, area) in self.0.iter().enumerate() {
+            write!(f, "{}{area}", if index == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+fn wrong(value: &str, why: String) -> ScenarioProblem {
+    ScenarioProblem::Swap { value: value.to_owned(), why }
+}
+
+impl FromStr for SwapArea {
+    type Err = ScenarioProblem;
+
+    fn from_str(text: &str) -> Result<Self, ScenarioProblem> {
+        let (name, size) = text.split_once(':').unwrap_or((text, ""));
+        let device = SwapDevice::ALL.into_iter().find(|device| device.name() == name);
+        let device = device.ok_or_else(|| {
+            wrong(text, format!("there is no swap on `{name}`; there is on `disk` and on `zram`"))
+        })?;
+        if size.is_empty() {
+            return Err(wrong(text, "it has no size".to_owned()));
+        }
+        let size = parse_size(size).map_err(|error| wrong(text, error.to_string()))?;
+        if size < SWAP_MIN || size > SWAP_MAX {
+            return Err(wrong(text, format!("an area has {SWAP_MIN} to {SWAP_MAX}")));
+        }
+        if size.get() % PAGE_SIZE != 0 {
+            return Err(wrong(text, "an area has whole pages of 4k".to_owned()));
+        }
+        Ok(Self { device, size })
+    }
+}
+
+impl FromStr for Swap {
+    type Err = ScenarioProblem;
+
+    fn from_str(text: &str) -> Result<Self, ScenarioProblem> {
+        if text.trim() == NONE {
+            return Ok(Self::NONE);
+        }
+        let mut areas: Vec<SwapArea> = Vec::new();
+        for part in text.split(',') {
+            let area: SwapArea = part.trim().parse()?;
+            if areas.contains(&area) {
+                return Err(wrong(text, format!("`{area}` is there twice: make one area as large as both")));
+            }
+            areas.push(area);
+        }
+        if areas.len() > AREAS_MAX {
+            return Err(wrong(text, format!("a machine has at most {AREAS_MAX} areas")));
+        }
+        Ok(Self(areas))
+    }
+}
+
+/// Checks that `backend` can have `swap`; `what` is the key or option that says so.
+///
+/// # Errors
+/// [`ScenarioProblem::NotChosen`] on this host.
+pub fn check_swap(what: &str, swap: &Swap, backend: &Backend) -> Result<(), ScenarioProblem> {
+    match backend {
+        Backend::Sim | Backend::Vm(_) => Ok(()),
+        Backend::Host => Err(ScenarioProblem::NotChosen {
+            what: what.to_owned(),
+            value: swap.to_string(),
+            why: "this host swaps to what it swaps to".to_owned(),
+            or: "boot a guest with it by `--on vm:VERSION`",
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn areas_are_read_as_they_are_written() {
+        for text in ["zram:256M", "disk:1G", "zram:256M,disk:1G", "none", "zram:1M,zram:2M"] {
+            assert_eq!(text.parse::<Swap>().unwrap().to_string(), text);
+        }
+        assert_eq!("zram:512M".parse::<SwapArea>().unwrap().slots(), 524_284 / 4, "as /proc/swaps has it");
+        let swap: Swap = "disk:1G, zram:1M, zram:2M".parse().unwrap();
+        assert_eq!(
+            (swap.size_on(SwapDevice::Disk), swap.size_on(SwapDevice::Zram)),
+            (Bytes(1 << 30), Bytes(3 << 20))
+        );
+    }
+
+    #[test]
+    fn every_mistake_says_what_is_wrong() {
+        let wrong = [
+            "tape:1G",
+            "zram",
+            "disk:0",
+            "disk:-1G",
+            "zram:4097k",
+            "zram:6000001",
+            "disk:2T",
+            "disk:1G,disk:1G",
+            "",
+        ];
+        let told = wrong.map(|text| {
+            let problem = text.parse::<Swap>().unwrap_err();
+            format!("{problem}; {}", problem.hint().unwrap())
+        });
+        insta::assert_snapshot!(told.join("\n"), @"
+        swap cannot be `tape:1G`: there is no swap on `tape`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be `zram`: it has no size; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be `disk:0`: an area has 1M to 1T; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be `disk:-1G`: `-1G` is negative; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be `zram:4097k`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be `zram:6000001`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be `disk:2T`: an area has 1M to 1T; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be ``: there is no swap on ``; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        ");
+        let host = check_swap("--swap", &"zram:1M".parse().unwrap(), &Backend::Host).unwrap_err();
+        assert_eq!(host.to_string(), "`--swap` cannot be `zram:1M`: this host swaps to what it swaps to");
+    }
+}
