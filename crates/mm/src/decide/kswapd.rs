@@ -217,7 +217,7 @@ mod tests {
             let mut mem = boot(kernel, &layout);
             let cpu = CpuId(0);
             let near = mem.core.alloc.node_of(cpu);
-            let mut take = |mem: &mut Memory<_>| {
+            let take = |mem: &mut Memory<_>| {
                 let page = mem.core.alloc.alloc(cpu, Gfp::KERNEL, Order(0), AllocFlags::WMARK_MIN).page?;
                 Some(mem.core.alloc.zone(mem.core.alloc.zone_of(page)).node == near)
             };
