@@ -17,11 +17,11 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let again = command(&planned.scenario);
     let plan = [planned];
-    check_events(args.events, &plan)?;
+    check_events(args.events.which, &plan)?;
     told_of_runs(&plan, &policy, printer)?;
     let mut progress = RunProgress::new(plan.len(), policy, printer);
     if let Some(out) = args.out.clone() {
-        progress.control.kept = keep_runs(args.events, move |_| out.clone());
+        progress.control.kept = keep_runs(args.events.which, move |_| out.clone());
     }
     let batch = run_all(&plan, 1, &progress.control, |_, recording| match &args.out {
         Some(out) => recording.write(out).map(drop).map_err(Into::into),
