@@ -96,7 +96,8 @@ pub(crate) struct Translator<F> {
     names: Names,
     /// By number of the simulator.
     tasks: Vec<Option<NameId>>,
-    cgroups: BTreeMap<MemcgId, NameId>,
+    cgroups: Vec<Option<NameId>>,
+    devices: Vec<Option<NameId>>,
     mappings: Vec<Option<NameId>>,
     /// By place in [`Reason::ALL`].
     reasons: Vec<Option<NameId>>,
@@ -122,7 +123,8 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             chunk: Chunk::default(),
             names: Names::default(),
             tasks: Vec::new(),
-            cgroups: BTreeMap::new(),
+            cgroups: Vec::new(),
+            devices: Vec::new(),
             mappings: Vec::new(),
             reasons: vec![None; Reason::ALL.len()],
             waits: BTreeMap::new(),
@@ -362,7 +364,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
         };
         let pages = u32::try_from(len.div_ceil(PAGE_SIZE)).unwrap_or(u32::MAX);
         Event {
-            file: Some(self.names.intern(&device_name(device))),
+            file: Some(self.device(device)),
             page: Some(offset / PAGE_SIZE),
             pages,
             reason: Some(self.word(kind)),
@@ -411,14 +413,13 @@ impl<F> Translator<F> {
     }
 
     fn cgroup(&mut self, memcg: MemcgId, names: &EventNames) -> NameId {
-        match self.cgroups.get(&memcg) {
-            Some(&id) => id,
-            None => {
-                let id = self.names.intern(names.cgroup(memcg));
-                self.cgroups.insert(memcg, id);
-                id
-            }
-        }
+        let known = place(&mut self.cgroups, memcg.0.into());
+        *known.get_or_insert_with(|| self.names.intern(names.cgroup(memcg)))
+    }
+
+    fn device(&mut self, device: u16) -> NameId {
+        let known = place(&mut self.devices, device.into());
+        *known.get_or_insert_with(|| self.names.intern(&device_name(device)))
     }
 
     fn wait_name(&mut self, reason: WaitReason, within: Within) -> NameId {

@@ -224,8 +224,62 @@ pub enum TraceEvent {
 impl TraceEvent {
     /// The page that it is about, if it tells the life of one.
     #[inline]
-    pub const fn page(&self) -> Option<PageId> {
-        match *self {
+    pub const fn page(mut self) -> Option<PageId> {
+        match self.page_mut() {
+            Some(page) => Some(*page),
+            None => None,
+        }
+    }
+
+    /// The same of another page.
+    #[must_use]
+    #[inline]
+    pub const fn of_page(mut self, other: PageId) -> Self {
+        if let Some(page) = self.page_mut() {
+            *page = other;
+        }
+        self
+    }
+
+    /// Whether both tell the same, be it of different pages.
+    ///
+    /// It looks at fields where they are: who compares copies waits for them to be written.
+    #[inline]
+    pub fn says_what(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::FilemapAdd { page: _ }, Self::FilemapAdd { page: _ }) => true,
+            (Self::FilemapDelete { page: _, reason }, Self::FilemapDelete { page: _, reason: other })
+            | (Self::PageAccessed { page: _, reason }, Self::PageAccessed { page: _, reason: other }) => {
+                reason == other
+            }
+            (Self::LruInsertion { page: _, active }, Self::LruInsertion { page: _, active: other }) => {
+                active == other
+            }
+            (
+                Self::LruActivate { page: _, reason, scan },
+                Self::LruActivate { page: _, reason: other, scan: its },
+            )
+            | (
+                Self::PageRotated { page: _, reason, scan },
+                Self::PageRotated { page: _, reason: other, scan: its },
+            ) => reason == other && scan == its,
+            (Self::PageDeactivated { page: _, scan }, Self::PageDeactivated { page: _, scan: other }) => {
+                scan == other
+            }
+            (
+                Self::PageReclaimed { page: _, reason, scan },
+                Self::PageReclaimed { page: _, reason: other, scan: its },
+            ) => reason == other && scan == its,
+            (one, other) => {
+                let page = one.page();
+                page.is_some_and(|page| *one == other.of_page(page))
+            }
+        }
+    }
+
+    #[inline]
+    const fn page_mut(&mut self) -> Option<&mut PageId> {
+        match self {
             Self::FilemapAdd { page }
             | Self::FilemapDelete { page, .. }
             | Self::LruInsertion { page, .. }
@@ -237,25 +291,6 @@ impl TraceEvent {
             | Self::PageRefaulted { page, .. } => Some(page),
             _ => None,
         }
-    }
-
-    /// The same of another page.
-    #[must_use]
-    #[inline]
-    pub const fn of_page(mut self, other: PageId) -> Self {
-        match &mut self {
-            Self::FilemapAdd { page }
-            | Self::FilemapDelete { page, .. }
-            | Self::LruInsertion { page, .. }
-            | Self::LruActivate { page, .. }
-            | Self::PageAccessed { page, .. }
-            | Self::PageDeactivated { page, .. }
-            | Self::PageRotated { page, .. }
-            | Self::PageReclaimed { page, .. }
-            | Self::PageRefaulted { page, .. } => *page = other,
-            _ => {}
-        }
-        self
     }
 }
 
