@@ -8,7 +8,7 @@
 //! | `mm_lru_activate` | what `pgactivate` counts, those that reclaim activates included: these have `by_cgroup` |
 //! | `mm_lru_insertion` | `reason`: the list; without a file: anonymous |
 //! | `mm_vmscan_*_reclaim_begin`, `_end` | `by_cgroup`; the end has begin and length, `value`: pages freed |
-//! | `mm_vmscan_lru_shrink_inactive`, `_active` | `pages` looked at, `value`: freed or deactivated |
+//! | `mm_vmscan_lru_shrink_inactive`, `_active` | `reason`: `file` or `anon`, `pages` looked at, `value`: freed or deactivated |
 //! | `mm_shrink_slab_*` | `reason`: the shrinker; the end has begin and length, `value`: objects looked at |
 //! | `mm_compaction_*` | `reason`: mode or result; the end has begin and length, `value`: pages moved |
 //! | `watermark_boost` | `reason`: the zone, `value`: the boost in pages |
@@ -222,15 +222,17 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
 
     fn reclaim(&mut self, blank: Blank, task: TaskId, event: TraceEvent, names: &EventNames) -> Event {
         match event {
-            TraceEvent::VmscanLruShrinkInactive { nid, memcg, nr_scanned, nr_reclaimed, scan, .. } => {
+            TraceEvent::VmscanLruShrinkInactive { nid, memcg, nr_scanned, nr_reclaimed, scan, file } => {
                 let event = blank.event(self.name(Name::VmscanLruShrinkInactive));
                 let event = self.shrunk(event, nid, memcg, scan, names);
-                Event { pages: nr_scanned, value: Some(i64::from(nr_reclaimed)), ..event }
+                let reason = Some(self.word(kind_of_list(file)));
+                Event { pages: nr_scanned, reason, value: Some(i64::from(nr_reclaimed)), ..event }
             }
-            TraceEvent::VmscanLruShrinkActive { nid, memcg, nr_scanned, nr_deactivated, scan, .. } => {
+            TraceEvent::VmscanLruShrinkActive { nid, memcg, nr_scanned, nr_deactivated, scan, file } => {
                 let event = blank.event(self.name(Name::VmscanLruShrinkActive));
                 let event = self.shrunk(event, nid, memcg, scan, names);
-                Event { pages: nr_scanned, value: Some(i64::from(nr_deactivated)), ..event }
+                let reason = Some(self.word(kind_of_list(file)));
+                Event { pages: nr_scanned, reason, value: Some(i64::from(nr_deactivated)), ..event }
             }
             TraceEvent::ShrinkSlabStart { nid, memcg, shrinker, scan } => {
                 self.begun.insert((task, Lasting::Shrinker), blank.own_ns);
@@ -303,13 +305,13 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = blank.event(self.name(Name::FragmentationStall));
                 lasted(Event { node: Some(nid.0), ..event }, duration * 1000)
             }
-            TraceEvent::CompactionBegin { nid, zone: _, order, sync } => {
+            TraceEvent::CompactionBegin { nid, order, sync } => {
                 self.begun.insert((task, Lasting::Compaction), blank.own_ns);
                 let event = blank.event(self.name(Name::CompactionBegin));
                 let reason = Some(self.word(if sync { "sync" } else { "async" }));
                 Event { node: Some(nid.0), order: Some(order.0), reason, ..event }
             }
-            TraceEvent::CompactionEnd { nid, zone: _, order, status, moved } => {
+            TraceEvent::CompactionEnd { nid, order, status, moved } => {
                 let event = blank.event(self.name(Name::CompactionEnd));
                 let (reason, value) = (Some(self.word(status)), Some(signed(moved)));
                 let event = Event { node: Some(nid.0), order: Some(order.0), reason, value, ..event };
@@ -482,6 +484,11 @@ fn place<T>(list: &mut Vec<Option<T>>, number: u32) -> &mut Option<T> {
         list.resize_with(index + 1, || None);
     }
     &mut list[index]
+}
+
+/// Of which pages a list is.
+const fn kind_of_list(file: bool) -> &'static str {
+    if file { "file" } else { "anon" }
 }
 
 fn shrinker_name(number: u8) -> &'static str {

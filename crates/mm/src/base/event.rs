@@ -182,7 +182,6 @@ pub enum TraceEvent {
         nid: NodeId,
         memcg: u16,
         nr_scanned: u32,
-        nr_taken: u32,
         nr_deactivated: u32,
         scan: ScanFor,
         file: bool,
@@ -192,9 +191,9 @@ pub enum TraceEvent {
     /// `mm_shrink_slab_end`: objects looked at.
     ShrinkSlabEnd { nid: NodeId, memcg: u16, shrinker: u8, total_scan: u64, scan: ScanFor },
     /// `mm_compaction_begin`.
-    CompactionBegin { nid: NodeId, zone: ZoneKind, order: Order, sync: bool },
+    CompactionBegin { nid: NodeId, order: Order, sync: bool },
     /// `mm_compaction_end`: `status` in words, pages moved.
-    CompactionEnd { nid: NodeId, zone: ZoneKind, order: Order, status: &'static str, moved: u64 },
+    CompactionEnd { nid: NodeId, order: Order, status: &'static str, moved: u64 },
     /// A cgroup's turn in reclaim for `scan`, of which its protection decided.
     MemcgProtected { memcg: MemcgId, nid: NodeId, reason: Reason, scan: ScanFor },
     /// `mark_victim`: the OOM killer took a process of this cgroup, with so many anonymous pages; the limit of
