@@ -155,15 +155,15 @@ fn a_run_with_events_says_how_often_the_protection_decided() {
     linux-6.12 topology=siblings low=20M
       protected: `memory.low` of 20 MiB on cgroup `A` protected it: it used 16.2 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 49887 pages were taken elsewhere. Reclaim passed it by 1098 times for it.
     linux-6.12 topology=same low=1G
-      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3264 times, when reclaim found too little elsewhere; 49229 of its pages were reclaimed, 0 came back. Before, reclaim had passed it by 103668 times.
+      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3264 times, when reclaim found too little elsewhere; 49229 of its pages were reclaimed, 0 came back. Reclaim also passed it by 103668 times for it.
     linux-6.12 topology=same low=60M
       in part: `memory.low` of 60 MiB on cgroup `A` protected a part: it used 124 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 122 MiB; 50020 of its pages were reclaimed, 0 came back. No walk of reclaim found it below its protection.
     linux-6.12 topology=parent limit=48M low=20M
       protected: `memory.low` of 20 MiB on cgroup `P/A` protected it: it used 16.3 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 68906 pages were taken elsewhere. Reclaim passed it by 6060 times for it.
     linux-6.12 topology=parent limit=12M low=20M
-      overridden: `memory.low` of 20 MiB on cgroup `P/A` did not hold: it was overridden 1332 times, when reclaim found too little elsewhere; 9324 of its pages were reclaimed, 8192 came back. Before, reclaim had passed it by 69958 times.
+      overridden: `memory.low` of 20 MiB on cgroup `P/A` did not hold: it was overridden 1332 times, when reclaim found too little elsewhere; 9324 of its pages were reclaimed, 8192 came back. Reclaim also passed it by 69958 times for it.
     linux-5.3 topology=same low=1G
-      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3198 times, when reclaim found too little elsewhere; 49034 of its pages were reclaimed, 0 came back. Before, reclaim had passed it by 71684 times.
+      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3198 times, when reclaim found too little elsewhere; 49034 of its pages were reclaimed, 0 came back. Reclaim also passed it by 71684 times for it.
     linux-5.3 topology=siblings low=4M
       in part: `memory.low` of 4 MiB on cgroup `A` protected a part: it used 16.1 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is; 1676 of its pages were reclaimed, 1676 came back. No walk of reclaim found it below its protection.
     ");

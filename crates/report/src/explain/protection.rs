@@ -96,7 +96,7 @@ impl Protected<'_> {
                 format!(" Reclaim passed it by {} for it.", so_often(passed))
             }
             // How often it was overridden counters have told.
-            Some(Turns { passed, .. }) => format!(" Before, reclaim had passed it by {}.", so_often(passed)),
+            Some(Turns { passed, .. }) => format!(" Reclaim also passed it by {} for it.", so_often(passed)),
         }
     }
 
