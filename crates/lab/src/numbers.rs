@@ -1,7 +1,7 @@
 //! Numbers that a person has: from arguments, plain files, CSV and JSON, as the runs that a table compares.
 //!
-//! An argument is `NAME=1.5,2.5`, `NAME=FILE` or `FILE`. A file has numbers, one a line or as somebody pasted them, with
-//! blanks between them, or with commas also at the ends of lines; or it is CSV with a header:
+//! An argument is `NAME=1.5,2.5`, `NAME=FILE` or `FILE`. A file has numbers, one a line or as somebody pasted them,
+//! with blanks between them, or with commas also at the ends of lines; or it is CSV with a header:
 //! either columns `value` and, if there are several, `run` and `operation`, or one column for each operation; or
 //! it is JSON: a list of numbers, an object of such lists by operation, or an object of those by run. Left out:
 //! recordings, see [`crate::folders`]. Next: `pagetide-report`'s `samples`, which shows what comes of it.
@@ -128,8 +128,8 @@ pub fn of_text(text: &str, name: &str, operation: &str) -> Result<Vec<Run>, Numb
     if is_empty { Err(NumbersError::Empty) } else { Ok(runs) }
 }
 
-/// The numbers of a text that has nothing else. Lines of several that are apart by commas, but go on without one, may be
-/// rows of columns, which want names.
+/// The numbers of a text that has nothing else. Lines of several that are apart by commas, but end without one, may
+/// be rows of columns, which want names.
 fn pasted(text: &str) -> Option<Vec<f64>> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let lines: Vec<&str> = lines.collect();
