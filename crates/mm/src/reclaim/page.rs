@@ -382,7 +382,6 @@ impl Reclaim {
             nid: node,
             memcg: memcg.0,
             nr_scanned: scanned,
-            nr_taken: taken,
             nr_deactivated: deactivated,
             scan: sc.scan_for(),
             file: list.is_file(),

@@ -446,6 +446,7 @@ impl Items {
         for (cluster, list) in self.clusters.iter().enumerate() {
             for mapping in list.iter(&self.cluster_links) {
                 let item = self.item(mapping);
+                // By what it is and by its bit: with the counts below, all three name the same inodes.
                 let clean = item.is_clean() || self.is_clean(mapping);
                 if clean || (item.number / INODES_IN_CLUSTER) as usize != cluster {
                     return Err("a cluster names an inode that is clean, or of another one");
