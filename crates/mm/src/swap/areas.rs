@@ -343,4 +343,77 @@ mod tests {
         assert_eq!(areas.free_for(&cgroups, child), 10);
         assert_eq!(areas.free_for(&cgroups, MemcgId::ROOT), 100);
     }
+
+    const CPU: CpuId = CpuId(0);
+
+    fn areas(kernel: &str, specs: &[(AreaKind, u64, Option<i16>)]) -> SwapAreas {
+        let mut areas = SwapAreas::new(&Version::parse(kernel).unwrap().rules, 1);
+        for &(kind, pages, priority) in specs {
+            areas.add_area(AreaSpec { kind, pages, priority });
+        }
+        areas
+    }
+
+    fn fetched(areas: &mut SwapAreas) -> (usize, u32, u32) {
+        assert!(areas.decide_keeping().is_empty());
+        let found = areas.fetch(CPU).unwrap();
+        (found.slot.area(), found.slot.offset(), found.fetched)
+    }
+
+    #[test]
+    fn the_first_area_is_filled_first_unless_another_has_a_priority() {
+        let zram = |priority| (AreaKind::Zram, 1000, priority);
+        for (second, first) in [(None, 0), (Some(5), 1)] {
+            let mut areas = areas("linux-5.4", &[zram(None), zram(second)]);
+            let used: Vec<usize> = (0..200).map(|_| fetched(&mut areas).0).collect();
+            assert_eq!(used, [first; 200]);
+        }
+    }
+
+    #[test]
+    fn areas_of_one_priority_take_turns_by_the_slots_that_are_fetched_at_once() {
+        let zram = (AreaKind::Zram, 1000, Some(1));
+        let mut one_by_one = areas("linux-7.2", &[zram, zram]);
+        assert_eq!([(); 4].map(|()| fetched(&mut one_by_one).0), [0, 1, 0, 1]);
+        let mut cached = areas("linux-6.12", &[zram, zram]);
+        let used: Vec<usize> = (0..192).map(|_| fetched(&mut cached).0).collect();
+        let counted: Vec<usize> = used.chunk_by(|a, b| a == b).map(<[usize]>::len).collect();
+        assert_eq!(counted, [64, 64, 64]);
+    }
+
+    /// ```text
+    ///   slots left: 2000, 1936, ..   what the CPU holds is not left, whether it is used or not
+    /// ```
+    #[test]
+    fn a_cpu_fetches_64_slots_and_gives_back_64_when_it_has_one_more() {
+        let mut areas = areas("linux-6.1", &[(AreaKind::Zram, 2000, None)]);
+        assert_eq!(fetched(&mut areas), (0, 512, 64));
+        assert_eq!(areas.free_pages(), 1936);
+        assert_eq!(fetched(&mut areas), (0, 513, 0), "in ascending order");
+        let used: Vec<SwapSlot> = (0..65).map(|_| areas.fetch(CPU).unwrap().slot).collect();
+        for &slot in &used[..64] {
+            areas.begin_use(slot, MemcgId::ROOT);
+            assert!(areas.uncache(slot) && areas.put(CPU, slot).is_empty());
+        }
+        areas.begin_use(used[64], MemcgId::ROOT);
+        assert!(areas.uncache(used[64]));
+        assert_eq!(areas.put(CPU, used[64]), used[..64], "the 65th stays");
+    }
+
+    #[test]
+    fn cpus_keep_no_slots_once_few_are_left() {
+        let mut areas = areas("linux-6.1", &[(AreaKind::Zram, 400, None)]);
+        let mut taken: Vec<u32> = Vec::new();
+        loop {
+            let returned = areas.decide_keeping();
+            returned.into_iter().for_each(|slot| assert_eq!(areas.give_back(slot), None));
+            let Some(found) = areas.fetch(CPU) else { break };
+            taken.push(found.fetched);
+        }
+        assert_eq!(taken.len(), 400, "the last one, too");
+        let batches = taken.iter().filter(|&&count| count == 64).count();
+        let singles = taken.iter().filter(|&&count| count == 1).count();
+        assert_eq!(batches, 5, "until less than 128 are left");
+        assert!(singles >= 80, "then one by one: {singles}");
+    }
 }
