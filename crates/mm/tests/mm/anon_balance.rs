@@ -11,6 +11,7 @@ use pagetide_mm::base::sysctl::Sysctl;
 use pagetide_mm::base::vmstat::MemcgStat;
 use pagetide_mm::cgroup::tree::Charge;
 use pagetide_mm::lru::lists::LruList;
+use pagetide_mm::reclaim::mglru::visit::Visit;
 use pagetide_mm::reclaim::run::ScanControl;
 use pagetide_mm::swap::areas::{AreaKind, AreaSpec};
 use pagetide_mm::version::rules::{LruCost, Rule};
