@@ -15,12 +15,14 @@ use std_alloc::vec::Vec;
 
 use units::CpuId;
 
+use crate::alloc::page_alloc::PageAllocator;
+use crate::base::event::Trace;
 use crate::base::ids::MemcgId;
 use crate::cgroup::tree::{Memcgs, UNLIMITED};
 use crate::swap::map::SlotMap;
 use crate::swap::readahead::ClusterWindow;
 use crate::swap::slot::SwapSlot;
-use crate::swap::store::Store;
+use crate::swap::store::{Store, Stored};
 use crate::version::rules::{Rules, SlotCache, SwapClusters};
 
 /// Slots that a CPU fetches or gives back at once (`SWAP_SLOTS_CACHE_SIZE`).
@@ -53,11 +55,11 @@ pub struct AreaSpec {
 
 /// One area.
 #[derive(Debug, Clone)]
-pub(super) struct Area {
+struct Area {
     spec: AreaSpec,
     priority: i16,
-    pub(super) slots: SlotMap,
-    pub(super) store: Store,
+    slots: SlotMap,
+    store: Store,
 }
 
 /// Slots that a CPU holds.
@@ -80,7 +82,7 @@ pub(crate) struct Fetched {
 /// Every swap area of the machine (`total_swap_pages`, `nr_swap_pages`).
 #[derive(Debug, Clone)]
 pub struct SwapAreas {
-    pub(super) areas: Vec<Area>,
+    areas: Vec<Area>,
     /// In the order in which they are tried.
     order: Vec<usize>,
     cpus: Vec<CpuSlots>,
@@ -124,7 +126,7 @@ impl SwapAreas {
             spec,
             priority: spec.priority.unwrap_or(lowest - 1),
             slots: SlotMap::new(pages, rotating, keeps_partial, self.cpus.len()),
-            store: Store::new(pages, &self.rules),
+            store: Store::new(pages, spec.kind == AreaKind::Zram, &self.rules),
         };
         self.total += spec.pages;
         let at = self.order.partition_point(|&other| self.areas[other].priority >= area.priority);
@@ -243,7 +245,8 @@ impl SwapAreas {
         if self.keeps {
             return Vec::new();
         }
-        self.cpus.iter_mut().flat_map(|cpu| cpu.fetched.drain(..).chain(cpu.unused.drain(..))).collect()
+        let held = self.cpus.iter_mut().flat_map(|cpu| [&mut cpu.fetched, &mut cpu.unused]);
+        held.flat_map(core::mem::take).collect()
     }
 
     /// Takes 512 slots in a row for a huge page.
@@ -300,6 +303,41 @@ impl SwapAreas {
     /// Slots that were given back since the last call.
     pub(crate) fn take_given_back(&mut self) -> Vec<SwapSlot> {
         core::mem::take(&mut self.given_back)
+    }
+
+    /// Says what the page that a slot is for compresses to, in bytes.
+    pub(crate) fn note_content(&mut self, slot: SwapSlot, bytes: u16) {
+        self.areas[slot.area()].store.note(slot.offset(), bytes);
+    }
+
+    /// Writes the page of a slot, as far as that takes no waiting.
+    pub(crate) fn store<T: Trace>(
+        &mut self,
+        alloc: &mut PageAllocator<T>,
+        cpu: CpuId,
+        slot: SwapSlot,
+    ) -> Stored {
+        self.areas[slot.area()].store.write(alloc, cpu, slot.offset())
+    }
+
+    /// Bytes that were stored for a slot; none: it is on the device.
+    pub fn stored_bytes(&self, slot: SwapSlot) -> Option<u16> {
+        self.areas[slot.area()].store.length(slot.offset())
+    }
+
+    /// Whether a bit says that a slot's page is one of zeroes.
+    pub fn is_zero(&self, slot: SwapSlot) -> bool {
+        self.areas[slot.area()].store.is_zero(slot.offset())
+    }
+
+    /// What was stored for a slot is no longer needed (`swap_slot_free_notify`).
+    pub(crate) fn discard<T: Trace>(&mut self, alloc: &mut PageAllocator<T>, cpu: CpuId, slot: SwapSlot) {
+        self.areas[slot.area()].store.erase(alloc, cpu, slot.offset());
+    }
+
+    /// Pages of all pools: `nr_zspages`.
+    pub fn pool_pages(&self) -> u64 {
+        self.areas.iter().map(|area| area.store.pool_pages()).sum()
     }
 
     /// Every slot that is charged, and to whom.

@@ -1,5 +1,5 @@
-//! Worlds that swap, drawn by chance: tasks write, read, drop and advise memory of their own, reclaim runs, disks are done
-//! with writes and reads in any order; after each step all invariants hold.
+//! Worlds that swap, drawn by chance: tasks write, read, drop and advise memory of their own, reclaim runs, disks are
+//! done with writes and reads in any order; after each step all invariants hold.
 
 use pagetide_mm as mm;
 
