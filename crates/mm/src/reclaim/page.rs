@@ -16,10 +16,10 @@
 //! reclaimer has dirty pages written, and keeps those that are being written ([`Writepage`]).
 //!
 //! Pages are isolated within one step only, so there are never too many of them (`too_many_isolated`).
-//! Left out: lumpy reclaim (2.6.23 to 3.4: for a large block also the neighbours of a page are taken,
-//! wherever they are on the lists, and waited for), demotion, executable mappings, whose pages stay active once (6.2, 6.3). Next:
-//! [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty pages,
-//! [`crate::reclaim::swap_out`] for anonymous ones.
+//! Left out: lumpy reclaim (2.6.23 to 3.4: for a large block also the neighbours of a page are taken, wherever
+//! they are on the lists, and waited for), demotion, executable mappings, whose pages stay active once (6.2,
+//! 6.3). Next: [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty
+//! pages, [`crate::reclaim::swap_out`] for anonymous ones.
 
 use units::{CpuId, NodeId, Pfn};
 
