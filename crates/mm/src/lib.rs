@@ -192,6 +192,7 @@ pub mod reclaim {
     pub mod spend;
     pub mod state;
     pub mod swap_out;
+    mod verdict;
 }
 
 /// Compaction: scanners, migration, deferral.

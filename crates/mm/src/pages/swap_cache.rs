@@ -263,8 +263,8 @@ impl PageCache {
         true
     }
 
-    /// Begins to read the page of a slot in use into the new page `pfn`, charged to the slot's cgroup: it is in the swap
-    /// cache, locked, and on its way to the lists (`__read_swap_cache_async`). False: no memory for the tree.
+    /// Begins to read the page of a slot in use into the new page `pfn`, charged to the slot's cgroup: it is in the
+    /// swap cache, locked, and on its way to the lists (`__read_swap_cache_async`). False: no memory for the tree.
     pub(crate) fn begin_read<T: Trace>(
         &mut self,
         core: &mut Core<T>,

@@ -1,8 +1,8 @@
 //! What becomes of the pages that a reclaim pass looks at (MECHANISMS 6.3, 6.6a, 6.8,
 //! MECHANISMS-6X 3.3 to 3.6).
 //!
-//! One step, [`Reclaim::shrink_chunk`] of [`crate::reclaim::spend`], takes up to 32 pages off the tail of one list and decides
-//! for each: free it, keep it, or move it to the other list.
+//! One step, [`Reclaim::shrink_chunk`] of [`crate::reclaim::spend`], takes up to 32 pages off the tail of one list and
+//! decides for each: free it, keep it, or move it to the other list.
 //!
 //! ```text
 //!   active tail   --> not referenced: inactive head      (opened only if the balance asks for it)
@@ -16,10 +16,10 @@
 //! reclaimer has dirty pages written, and keeps those that are being written ([`Writepage`]).
 //!
 //! Pages are isolated within one step only, so there are never too many of them (`too_many_isolated`).
-//! Left out: lumpy reclaim (2.6.23 to 3.4: for a large block also the neighbours of a page are taken,
-//! wherever they are on the lists, and waited for), swap-out (anonymous pages are never isolated without
-//! swap), demotion, executable mappings, whose pages stay active once (6.2, 6.3). Next:
-//! [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty pages.
+//! Left out: lumpy reclaim (2.6.23 to 3.4: for a large block also the neighbours of a page are taken, wherever
+//! they are on the lists, and waited for), demotion, executable mappings, whose pages stay active once (6.2,
+//! 6.3). Next: [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty
+//! pages, [`crate::reclaim::swap_out`] for anonymous ones.
 
 use units::{CpuId, NodeId, Pfn};
 
@@ -36,15 +36,8 @@ use crate::reclaim::pass::LruvecScan;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
+use crate::reclaim::verdict::Verdict;
 use crate::version::rules::{AnonStart, ReclaimCounts, Refaults, Writepage};
-
-/// What to do with one isolated page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Free,
-    Keep(Reason),
-    Activate(Reason),
-}
 
 /// What accesses say about a page at the inactive tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

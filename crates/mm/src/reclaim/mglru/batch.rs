@@ -25,10 +25,11 @@ use crate::lru::mglru::state::{Gens, Kind, MIN_GENS};
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::reclaim::mglru::choice::{self, BATCH};
-use crate::reclaim::page::{Verdict, count_scanned, evict, tell_rotated};
+use crate::reclaim::page::{count_scanned, evict, tell_rotated};
 use crate::reclaim::run::{ChunkReport, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
+use crate::reclaim::verdict::Verdict;
 use crate::version::rules::{GenAccess, GenForm, GenQuota};
 
 /// Folios that a batch looks at, at most (`MAX_LRU_BATCH`).
