@@ -203,7 +203,7 @@ fn has_enough<T: Trace>(core: &Core<T>, lru: &Lru, visit: &GenVisit, sc: &mut Sc
 
 /// Whether a pass of global reclaim over the memcg LRU has enough.
 pub(super) fn tour_has_enough<T: Trace>(core: &Core<T>, node: NodeId, sc: &ScanControl) -> bool {
-    if sc.nr_reclaimed >= sc.nr_to_reclaim.max(compact_gap(sc.order)) {
+    if sc.nr_reclaimed >= sc.nr_to_reclaim.max(compact_gap(core.rules().compact_gap, sc.order)) {
         return true;
     }
     let asks = sc.reclaimer == Reclaimer::Kswapd && sc.order.0 == 0;
