@@ -86,7 +86,11 @@ impl<T: Trace> Memory<T> {
             };
         }
         let is_sync = self.core.swap.kind(fault.slot) == AreaKind::Zram;
-        if is_sync && self.core.rules().sync_swap == SyncSwap::Bypassed { SwapLook::Bypass } else { SwapLook::Read }
+        if is_sync && self.core.rules().sync_swap == SyncSwap::Bypassed {
+            SwapLook::Bypass
+        } else {
+            SwapLook::Read
+        }
     }
 
     /// A fault maps a page of the swap cache.
@@ -118,7 +122,8 @@ impl<T: Trace> Memory<T> {
     /// The slots that a fault reads: that of its page among its neighbours, as far as they are in use and not in the
     /// swap cache, in the order in which they are read.
     pub fn slots_to_read(&mut self, fault: SwapFault, mapping_pages: u32) -> Vec<SwapSlot> {
-        let by_mapping = self.core.rules().swap_readahead == SwapReadahead::Mapping && !self.core.swap.any_rotates();
+        let by_mapping =
+            self.core.rules().swap_readahead == SwapReadahead::Mapping && !self.core.swap.any_rotates();
         let page_cluster = self.core.alloc.sysctls().get(Sysctl::PageCluster);
         let Self { core, cache, anon, .. } = self;
         let slots: Vec<SwapSlot> = if by_mapping {

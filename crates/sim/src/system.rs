@@ -227,8 +227,10 @@ impl<R: Trace> System for SimSystem<R> {
                 self.kernel.find_memcg(path).ok_or(Errno::NoEnt).map_err(failed("spawn in cgroup", path))?
             }
         };
+        let begins_in = if spec.moved { MemcgId::ROOT } else { memcg };
         let process =
-            self.kernel.process_start(&spec.name, memcg).await.map_err(failed("spawn", &spec.name))?;
+            self.kernel.process_start(&spec.name, begins_in).await.map_err(failed("spawn", &spec.name))?;
+        self.kernel.process_move(&process, memcg);
         process.set_oom_score_adj(self.process.oom_score_adj()).expect("its parent has it");
         let machine = self.kernel.machine().clone();
         let result = Rc::new(Cell::new(None));

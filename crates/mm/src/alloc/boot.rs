@@ -157,6 +157,7 @@ impl<T: Trace> PageAllocator<T> {
             events: VmEvents::default(),
             trace,
             dirty_full_nodes: 0,
+            busy_kswapds: 0,
             boot_min_free_kbytes: 0,
             cpu_node,
             zone_of_chunk,

@@ -33,14 +33,18 @@ impl<T: Trace> Memory<T> {
             let mut sizes = [[0; ZoneKind::COUNT]; MAX_GENS as usize];
             for generation in 0..MAX_GENS as usize {
                 for zone in ZoneKind::ALL {
-                    listed += self.check_generation(memcg, node, gens, kind, (generation, zone), &mut sizes)?;
+                    listed +=
+                        self.check_generation(memcg, node, gens, kind, (generation, zone), &mut sizes)?;
                 }
             }
             for active in [false, true] {
                 let mut pages = [0; ZoneKind::COUNT];
                 for (generation, size) in sizes.iter().enumerate() {
                     let said = gens.counts(generation, kind);
-                    ensure!(said == size, "generation {generation} of {memcg:?}: {size:?} pages, says {said:?}");
+                    ensure!(
+                        said == size,
+                        "generation {generation} of {memcg:?}: {size:?} pages, says {said:?}"
+                    );
                     if gens.is_active(generation) == active {
                         pages.iter_mut().zip(size).for_each(|(sum, pages)| *sum += pages);
                     }

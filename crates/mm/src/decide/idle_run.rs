@@ -128,7 +128,7 @@ mod tests {
         let mut sc = ScanControl::direct(ZoneKind::Normal);
         if stopped {
             let mut walk = mem.begin_pass(NodeId(1), &mut sc);
-            assert_eq!(mem.next_memcg(&mut walk, None, &sc), Some(MemcgId::ROOT));
+            assert_eq!(mem.next_memcg(&mut walk, None, &mut sc), Some(MemcgId::ROOT));
         }
         mem
     }

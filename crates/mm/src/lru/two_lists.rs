@@ -200,7 +200,8 @@ impl Lru {
             if !settled || flags.has_any(PageFlags::UNEVICTABLE.set(PageFlags::SWAP_CACHE)) {
                 continue;
             }
-            let plain = flags.clear(PageFlags::SWAP_BACKED).clear(PageFlags::ACTIVE).clear(PageFlags::REFERENCED);
+            let plain =
+                flags.clear(PageFlags::SWAP_BACKED).clear(PageFlags::ACTIVE).clear(PageFlags::REFERENCED);
             self.relist(core, pfn, plain);
             let pages = u64::from(core.alloc.frames.pages(pfn));
             let (_, node) = core.page_place(pfn);

@@ -63,7 +63,14 @@ impl AnonMaps {
     }
 
     /// `MADV_COLD`: pages count as not accessed.
-    pub fn cool<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, anon: AnonId, first: u32, count: u32) {
+    pub fn cool<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        anon: AnonId,
+        first: u32,
+        count: u32,
+    ) {
         for pfn in self.whole_pages(core, lru, anon, first, count) {
             lru.cool(core, pfn);
         }

@@ -183,7 +183,13 @@ pub(super) fn protection_from_scan<T: Trace>(core: &Core<T>, memcg: MemcgId, sc:
 }
 
 /// `get_scan_count` for one list: protected pages are taken off first, in the list's proportion.
-pub(super) fn quota_of<T: Trace>(core: &Core<T>, memcg: MemcgId, size: u64, protection: u64, priority: u8) -> u64 {
+pub(super) fn quota_of<T: Trace>(
+    core: &Core<T>,
+    memcg: MemcgId,
+    size: u64,
+    protection: u64,
+    priority: u8,
+) -> u64 {
     let group = &core.cgroups[memcg];
     let scan = if protection > 0 {
         // A group without pages keeps the protection that it had.

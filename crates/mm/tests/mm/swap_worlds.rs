@@ -3,6 +3,7 @@
 
 use pagetide_mm as mm;
 
+use mm::MemcgId;
 use mm::base::gfp::Gfp;
 use mm::base::ids::AnonId;
 use mm::base::vmstat::VmEvent;
@@ -12,7 +13,6 @@ use mm::reclaim::run::ScanControl;
 use mm::swap::areas::{AreaKind, AreaSpec};
 use mm::swapping::{SwapLook, SwapWrite};
 use mm::version::rules::{HugePages, Rule};
-use mm::MemcgId;
 use units::{Order, Pfn, Seed, Stream};
 
 use crate::world::{CPU, NODE, World};
@@ -164,14 +164,20 @@ impl Swapping {
 }
 
 const ZRAM: AreaSpec = AreaSpec { kind: AreaKind::Zram, pages: 1500, priority: None };
-const DISK: AreaSpec = AreaSpec { kind: AreaKind::Disk { device: 1, rotating: false }, pages: 1800, priority: None };
-const TURNING: AreaSpec = AreaSpec { kind: AreaKind::Disk { device: 1, rotating: true }, pages: 700, priority: Some(5) };
+const DISK: AreaSpec =
+    AreaSpec { kind: AreaKind::Disk { device: 1, rotating: false }, pages: 1800, priority: None };
+const TURNING: AreaSpec =
+    AreaSpec { kind: AreaKind::Disk { device: 1, rotating: true }, pages: 700, priority: Some(5) };
 
 #[test]
 fn worlds_that_swap_stay_sound() {
     let mut seen = [0; 4];
-    for kernel in ["linux-2.6.32", "linux-4.19", "linux-5.4", "linux-5.10", "linux-6.1", "linux-6.12", "linux-7.2"] {
-        for (seed, areas) in [(1, vec![ZRAM]), (2, vec![DISK]), (3, vec![TURNING, ZRAM]), (4, vec![ZRAM, DISK])] {
+    for kernel in
+        ["linux-2.6.32", "linux-4.19", "linux-5.4", "linux-5.10", "linux-6.1", "linux-6.12", "linux-7.2"]
+    {
+        for (seed, areas) in
+            [(1, vec![ZRAM]), (2, vec![DISK]), (3, vec![TURNING, ZRAM]), (4, vec![ZRAM, DISK])]
+        {
             let mut swapping = Swapping::new(kernel, &areas, &[Rule::HugePages(HugePages::On)]);
             swapping.world.mem.core.cgroups.set_limit(swapping.memcg, Limit::Max, 900);
             if seed == 4 {

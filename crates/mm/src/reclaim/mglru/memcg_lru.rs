@@ -95,7 +95,11 @@ impl MemcgLru {
         };
         let new = Spot { generation, bin: self.draw(), at_tail: to == Rotate::Tail };
         let bin = &mut self.bins[new.generation][new.bin];
-        if to == Rotate::Old { bin.push_front(memcg) } else { bin.push_back(memcg) }
+        if to == Rotate::Old {
+            bin.push_front(memcg)
+        } else {
+            bin.push_back(memcg)
+        }
         self.spots[memcg.index()] = new;
         if self.bins[self.old()].iter().all(VecDeque::is_empty) {
             self.seq += 1;
