@@ -178,6 +178,7 @@ pub mod reclaim {
         pub mod choice;
         pub mod memcg_lru;
         pub mod tour;
+        pub mod ttl;
         pub mod visit;
     }
     pub mod page;

@@ -23,6 +23,7 @@ use crate::base::ids::{AnonId, MemcgId};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
+use crate::lru::mglru::access::faulted_in;
 use crate::pages::cache::PageCache;
 use crate::swap::readahead::MappingWindow;
 use crate::swap::slot::SwapSlot;
@@ -492,7 +493,7 @@ fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, m
     if core.rules().anon_start == AnonStart::Active {
         flags = flags.set(PageFlags::ACTIVE);
     }
-    core.alloc.frames.put_flags(pfn, flags);
+    core.alloc.frames.put_flags(pfn, faulted_in(core, flags));
     core.alloc.frames.set_memcg(pfn, memcg.0);
     let (_, node) = core.page_place(pfn);
     let pages = u64::from(core.alloc.frames.pages(pfn));

@@ -22,6 +22,7 @@ use crate::base::ids::{MappingId, MemcgId};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
+use crate::lru::mglru::access::faulted_in;
 use crate::lru::workingset::Shadow;
 use crate::pages::cache::{PageCache, release_file_page};
 use crate::pages::tree::{EMPTY, Slot, encode_page, encode_shadow};
@@ -281,6 +282,8 @@ impl PageCache {
         if let Some(shadow) = shadow {
             lru.refault(core, pfn, shadow);
         }
+        let flags = core.alloc.frames.flags(pfn);
+        core.alloc.frames.put_flags(pfn, faulted_in(core, flags)); // Read ahead or not.
         lru.add(core, cpu, pfn);
         true
     }
