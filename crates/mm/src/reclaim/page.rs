@@ -30,13 +30,14 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList, MOST_ZONE_SKIPS};
+use crate::lru::queues::{self, AtEnd};
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
 use crate::reclaim::pass::LruvecScan;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
-use crate::version::rules::{AnonStart, ReclaimCounts, Refaults, Writepage};
+use crate::version::rules::{AnonStart, LruKind, ReclaimCounts, Refaults, Writepage};
 
 /// What to do with one isolated page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +89,7 @@ impl Reclaim {
         let mut back = core::mem::take(&mut self.skipped);
         // They go back to the head in the order in which they were met: the list is disturbed.
         for pfn in back.drain(..) {
-            lru.insert(core, pfn);
+            lru.put_back(core, pfn);
             tell_rotated(core, pfn, Reason::ZoneAbove, sc);
         }
         self.skipped = back;
@@ -126,7 +127,7 @@ impl Reclaim {
         while let Some(&pfn) = isolated.get(next) {
             next += 1;
             let flags = core.alloc.frames.flags(pfn);
-            let verdict = self.decide(core, cache, anon, cpu, pfn, sc, &mut report);
+            let verdict = self.verdict(core, cache, anon, cpu, pfn, sc, &mut report);
             isolated.append(&mut self.split);
             let pages = core.alloc.frames.pages(pfn);
             match verdict {
@@ -142,7 +143,7 @@ impl Reclaim {
                     evict(core, lru, cache, cpu, pfn, sc.target);
                 }
                 Verdict::Keep(reason) => {
-                    lru.insert(core, pfn);
+                    lru.put_back(core, pfn);
                     tell_rotated(core, pfn, reason, sc);
                 }
                 Verdict::Activate(reason) => {
@@ -170,6 +171,33 @@ impl Reclaim {
             file: list.is_file(),
         });
         report
+    }
+
+    /// What becomes of one page: first as its queue has it, where file pages are on queues.
+    fn verdict<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        pfn: Pfn,
+        sc: &ScanControl,
+        report: &mut ChunkReport,
+    ) -> Verdict {
+        let (lru, flags) = (core.rules().lru, core.alloc.frames.flags(pfn));
+        if !queues::has_queues(lru) || !LruList::of(flags).is_file() {
+            return self.decide(core, cache, anon, cpu, pfn, sc, report);
+        }
+        let (flags, kept) = match queues::at_end(lru, flags) {
+            AtEnd::Again(flags) => (flags, Some(Verdict::Keep(Reason::HitInQueue))),
+            AtEnd::Proven(flags) => (flags, Some(Verdict::Activate(Reason::Proven))),
+            AtEnd::Victim(flags) => (flags, None),
+        };
+        core.alloc.frames.put_flags(pfn, flags);
+        match kept.unwrap_or_else(|| self.decide(core, cache, anon, cpu, pfn, sc, report)) {
+            Verdict::Activate(reason) if lru == LruKind::Sieve => Verdict::Keep(reason),
+            verdict => verdict,
+        }
     }
 
     /// `shrink_folio_list` for one page.
