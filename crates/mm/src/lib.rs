@@ -126,6 +126,7 @@ pub mod lru {
         mod switch;
     }
     pub mod mlock;
+    pub mod queues;
     #[cfg(test)]
     mod scenes;
     pub mod two_lists;
