@@ -115,6 +115,8 @@ pub mod core;
 
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
+    #[cfg(test)]
+    mod anon_scenes;
     pub mod cost;
     pub mod lists;
     /// The multi-gen LRU.

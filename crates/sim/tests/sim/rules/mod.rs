@@ -68,7 +68,7 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 13] = [
+const UNSEEN: [(&str, &str); 14] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -96,6 +96,8 @@ const UNSEEN: [(&str, &str); 13] = [
     ("DefaultReadahead(", "sim::machines"),
     // Somebody with locked memory would have to be killed, and a scene goes on.
     ("OomReaper(", "sim::out_of_memory"),
+    // kswapd would have to free nothing of many inactive file pages.
+    ("TrimFailure(", "mm::decide::balance"),
     // No scene swaps to zram pages that compress so that the longer chains waste less.
     ("ZspageChain(", "mm::swap::zram"),
 ];
