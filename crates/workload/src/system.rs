@@ -122,18 +122,29 @@ pub struct TaskSpec {
     pub cgroup: Option<String>,
     /// The CPU that it stays on; `None` leaves it to the scheduler.
     pub cpu: Option<u16>,
+    /// It is started in its parent's cgroup and enters its own then, by `cgroup.procs`: what it costs by itself,
+    /// stack and page tables, is and stays charged to the parent's. Where a backend starts all tasks so, it makes no
+    /// difference.
+    pub enters: bool,
 }
 
 impl TaskSpec {
     /// A task in the workload's root cgroup.
     pub fn named(name: impl Into<String>) -> Self {
-        Self { name: name.into(), cgroup: None, cpu: None }
+        Self { name: name.into(), cgroup: None, cpu: None, enters: false }
     }
 
     /// The same task in cgroup `path`.
     #[must_use]
     pub fn in_cgroup(mut self, path: impl Into<String>) -> Self {
         self.cgroup = Some(path.into());
+        self
+    }
+
+    /// The same task, started outside of its cgroup.
+    #[must_use]
+    pub fn entering(mut self) -> Self {
+        self.enters = true;
         self
     }
 

@@ -29,34 +29,37 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// # Errors
     /// `NoMem`; what was allocated so far is given back.
     pub async fn process_start(&self, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
-        let anon = self.mem(|mem| mem.anon_create());
-        let own = AnonArea { anon, pages: u64::from(PROCESS_ANON_PAGES), advice: HugeAdvice::None };
-        let process = {
-            let mut processes = self.shared.processes.borrow_mut();
-            let id = ProcessId(processes.next);
-            processes.next += 1;
-            let process = Process(Rc::new(ProcessState {
-                id,
-                name: name.to_string(),
-                memcg,
-                killed: Cell::new(false),
-                oom_score_adj: Cell::new(0),
-                anon: RefCell::new(vec![Some(own)]),
-                kernel_pages: RefCell::new(Vec::new()),
-                page_tables: RefCell::default(),
-                locked: RefCell::default(),
-                over_high_pages: Cell::new(0),
-                pace: Cell::default(),
-            }));
-            processes.list.push(process.clone());
-            process
-        };
+        let process = self.process_enter(name, memcg);
         let started = self.populate(&process).await;
         if let Err(errno) = started {
             self.process_exit(&process);
             return Err(errno);
         }
         Ok(process)
+    }
+
+    /// A process that was started elsewhere and has entered `memcg`: it maps nothing, and costs nothing here.
+    pub fn process_enter(&self, name: &str, memcg: MemcgId) -> Process {
+        let anon = self.mem(|mem| mem.anon_create());
+        let own = AnonArea { anon, pages: u64::from(PROCESS_ANON_PAGES), advice: HugeAdvice::None };
+        let mut processes = self.shared.processes.borrow_mut();
+        let id = ProcessId(processes.next);
+        processes.next += 1;
+        let process = Process(Rc::new(ProcessState {
+            id,
+            name: name.to_string(),
+            memcg,
+            killed: Cell::new(false),
+            oom_score_adj: Cell::new(0),
+            anon: RefCell::new(vec![Some(own)]),
+            kernel_pages: RefCell::new(Vec::new()),
+            page_tables: RefCell::default(),
+            locked: RefCell::default(),
+            over_high_pages: Cell::new(0),
+            pace: Cell::default(),
+        }));
+        processes.list.push(process.clone());
+        process
     }
 
     async fn populate(&self, process: &Process) -> Result<(), Errno> {
