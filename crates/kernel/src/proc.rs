@@ -44,7 +44,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if sysctl == Sysctl::Swappiness && value > self.mem(|mem| swappiness_max(mem.core.rules())) {
             return Err(Errno::Inval);
         }
-        self.mem(|mem| mem.core.alloc.set_sysctl(sysctl, value));
+        self.mem(|mem| mem.set_sysctl(sysctl, value));
         if sysctl == Sysctl::ThpEnabled {
             // khugepaged looks again whether it has work.
             self.machine().wake_all(self.shared.khugepaged);

@@ -17,7 +17,7 @@ use crate::base::frame::PageFlags;
 use crate::base::gfp::Gfp;
 use crate::base::ids::{AnonId, DentryId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind};
-use crate::base::sysctl::Sysctls;
+use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::compact::state::{CompactRequest, CompactResult, CompactStep, Compaction, Compactor};
 use crate::core::Core;
 use crate::fs::dentry::Name;
@@ -28,6 +28,7 @@ use crate::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState};
 use crate::fs::xfs::inode_reclaim::{InodeNext, InodeReclaim};
 use crate::fs::xfs::log::{Change, Committed, Record};
 use crate::lru::lists::{Lru, LruList};
+use crate::lru::mglru::state::Kind;
 use crate::lru::workingset::Shadow;
 use crate::pages::anon::{AnonMaps, HugeRange};
 use crate::pages::cache::{PageCache, Prepared};
@@ -128,6 +129,16 @@ impl<T: Trace> Memory<T> {
         }
     }
 
+    /// Sets a sysctl as root does at run time: [`crate::alloc::page_alloc::PageAllocator::set_sysctl`]. Pages move
+    /// where it is the switch of the multi-gen LRU.
+    ///
+    /// # Panics
+    /// When the value is out of the sysctl's range.
+    pub fn set_sysctl(&mut self, sysctl: Sysctl, value: u64) {
+        self.core.alloc.set_sysctl(sysctl, value);
+        self.lru.follow_rules(&mut self.core);
+    }
+
     /// Every node.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<T> {
         self.core.nodes()
@@ -176,6 +187,13 @@ impl<T: Trace> Memory<T> {
     /// The folios on one list of `memcg` on `node`, the newest first.
     pub fn lru_list(&self, memcg: MemcgId, node: NodeId, list: LruList) -> impl Iterator<Item = Pfn> + '_ {
         self.lru.lruvec(memcg, node).list(list).iter(&self.core.alloc.frames)
+    }
+
+    /// The folios on the lists of a generation of `memcg` on `node`, the newest of each zone first; none where there
+    /// are no generations.
+    pub fn generation(&self, memcg: MemcgId, node: NodeId, kind: Kind, seq: u64) -> Vec<Pfn> {
+        let gens = self.lru.lruvec(memcg, node).gens();
+        gens.map_or_else(Vec::new, |gens| gens.pages_listed(&self.core.alloc.frames, kind, seq))
     }
 
     /// The folios in the batch of `cpu` on their way to a list, the oldest first.

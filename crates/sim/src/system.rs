@@ -227,11 +227,10 @@ impl<R: Trace> System for SimSystem<R> {
                 self.kernel.find_memcg(path).ok_or(Errno::NoEnt).map_err(failed("spawn in cgroup", path))?
             }
         };
-        let charged = if spec.enters { self.process.memcg() } else { memcg };
-        let started = self.kernel.process_start(&spec.name, charged).await;
-        let started = started.map_err(failed("spawn", &spec.name))?;
+        let begins_in = if spec.moved { MemcgId::ROOT } else { memcg };
         let process =
-            if spec.enters { self.kernel.process_enter(&spec.name, memcg) } else { started.clone() };
+            self.kernel.process_start(&spec.name, begins_in).await.map_err(failed("spawn", &spec.name))?;
+        self.kernel.process_move(&process, memcg);
         process.set_oom_score_adj(self.process.oom_score_adj()).expect("its parent has it");
         let machine = self.kernel.machine().clone();
         let result = Rc::new(Cell::new(None));
@@ -247,9 +246,6 @@ impl<R: Trace> System for SimSystem<R> {
             let child = Self { worked: Rc::clone(worked), ..child };
             slot.set(Some(program(child).await));
             kernel.process_exit(&task_process);
-            if spec.enters {
-                kernel.process_exit(&started);
-            }
             machine.wake_all(done);
         });
         Ok(SimTask { result, worked, done, process })

@@ -373,8 +373,7 @@ impl<S: System> Crew<S> {
         let mut members = Vec::new();
         for (who, go) in gates {
             let actions = plan::actions_of(script, who);
-            let spec =
-                TaskSpec::named(who.name()).in_cgroup(program.topology.group(who)).on_cpu(CPU).entering();
+            let spec = TaskSpec::named(who.name()).in_cgroup(program.topology.group(who)).moved().on_cpu(CPU);
             let worker = program.worker.clone();
             let task = sys.spawn(spec, move |sys: S| async move {
                 let gates = Gates { go, done };

@@ -1,5 +1,5 @@
 //! Cgroup v2 files: `memory.max`, `memory.high`, `memory.low`, `memory.min`, `memory.current`,
-//! `memory.stat`, `memory.events`, `memory.pressure`.
+//! `memory.stat`, `memory.events`, `memory.pressure`, `memory.swap.current`, `memory.swap.max`, `memory.swap.events`.
 //!
 //! Texts are those of the kernel. Left out: controllers other than memory, `cgroup.procs` (a
 //! process is started in its cgroup).
@@ -115,6 +115,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             "max" => UNLIMITED,
             text => parse_size(text).map_err(|_| Errno::Inval)?.0 / PAGE_SIZE,
         };
+        if file == "memory.swap.max" {
+            self.mem(|mem| mem.core.cgroups.set_swap_max(memcg, pages));
+            return Ok(());
+        }
         let limit = match file {
             "memory.max" => Limit::Max,
             "memory.high" => Limit::High,
@@ -179,6 +183,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 "memory.high" => Ok(size(group.memory.high)),
                 "memory.low" => Ok(size(group.memory.low)),
                 "memory.min" => Ok(size(group.memory.min)),
+                "memory.swap.current" => Ok(size(group.swap.usage)),
+                "memory.swap.max" => Ok(size(group.swap.max)),
+                "memory.swap.events" => {
+                    let events = group.swap.events;
+                    Ok(format!("high {}\nmax {}\nfail {}\n", events.high, events.max, events.fail))
+                }
                 "memory.events" => {
                     let events = group.events;
                     Ok(format!(

@@ -29,37 +29,35 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// # Errors
     /// `NoMem`; what was allocated so far is given back.
     pub async fn process_start(&self, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
-        let process = self.process_enter(name, memcg);
+        let anon = self.mem(|mem| mem.anon_create());
+        let own = AnonArea { anon, pages: u64::from(PROCESS_ANON_PAGES), advice: HugeAdvice::None };
+        let process = {
+            let mut processes = self.shared.processes.borrow_mut();
+            let id = ProcessId(processes.next);
+            processes.next += 1;
+            let process = Process(Rc::new(ProcessState {
+                id,
+                name: name.to_string(),
+                memcg: Cell::new(memcg),
+                first_memcg: memcg,
+                killed: Cell::new(false),
+                oom_score_adj: Cell::new(0),
+                anon: RefCell::new(vec![Some(own)]),
+                kernel_pages: RefCell::new(Vec::new()),
+                page_tables: RefCell::default(),
+                locked: RefCell::default(),
+                over_high_pages: Cell::new(0),
+                pace: Cell::default(),
+            }));
+            processes.list.push(process.clone());
+            process
+        };
         let started = self.populate(&process).await;
         if let Err(errno) = started {
             self.process_exit(&process);
             return Err(errno);
         }
         Ok(process)
-    }
-
-    /// A process that was started elsewhere and has entered `memcg`: it maps nothing, and costs nothing here.
-    pub fn process_enter(&self, name: &str, memcg: MemcgId) -> Process {
-        let anon = self.mem(|mem| mem.anon_create());
-        let own = AnonArea { anon, pages: u64::from(PROCESS_ANON_PAGES), advice: HugeAdvice::None };
-        let mut processes = self.shared.processes.borrow_mut();
-        let id = ProcessId(processes.next);
-        processes.next += 1;
-        let process = Process(Rc::new(ProcessState {
-            id,
-            name: name.to_string(),
-            memcg,
-            killed: Cell::new(false),
-            oom_score_adj: Cell::new(0),
-            anon: RefCell::new(vec![Some(own)]),
-            kernel_pages: RefCell::new(Vec::new()),
-            page_tables: RefCell::default(),
-            locked: RefCell::default(),
-            over_high_pages: Cell::new(0),
-            pace: Cell::default(),
-        }));
-        processes.list.push(process.clone());
-        process
     }
 
     async fn populate(&self, process: &Process) -> Result<(), Errno> {
@@ -73,6 +71,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
+    /// Moves a process to `memcg`: what it allocates from here on is charged there, what it has is not
+    /// (`cgroup.procs` of version 2).
+    pub fn process_move(&self, process: &Process, memcg: MemcgId) {
+        process.0.memcg.set(memcg);
+    }
+
     /// Ends a process: frees what it maps and what it cost.
     pub fn process_exit(&self, process: &Process) {
         self.unmap_all(process);
@@ -82,7 +86,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let tables = std::mem::take(&mut *process.0.page_tables.borrow_mut());
         let own = std::mem::take(&mut *process.0.kernel_pages.borrow_mut());
-        tables.into_values().chain(own).for_each(|pfn| self.free_kernel_page(process, pfn));
+        tables.into_values().for_each(|pfn| self.free_kernel_page(process.memcg(), pfn));
+        own.into_iter().for_each(|pfn| self.free_kernel_page(process.0.first_memcg, pfn));
         self.shared.processes.borrow_mut().list.retain(|other| other.0.id != process.0.id);
     }
 }

@@ -145,6 +145,7 @@ impl Span {
         let zones = mem.zones_up_to(node, highest_zoneidx);
         let boosts: Vec<Pages> = zones.iter().map(|&id| mem.core.alloc.zone(id).watermarks.boost()).collect();
         mem.core.alloc.events.add(VmEvent::PageOutRun, 1);
+        mem.core.alloc.set_kswapd_busy(node, true);
         zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, true));
         Self { node, zones, boosts }
     }

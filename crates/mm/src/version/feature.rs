@@ -295,6 +295,10 @@ features! {
     ReadaheadRotational = "readahead-rotational",
         "default readahead of rotating disks is twice the largest request (8 MiB), not 128 KiB",
         "6.17", DefaultReadahead: Fixed => Rotational;
+    /// [`NodeChoice::SparesKswapd`]
+    SkipNodesWithKswapd = "skip-nodes-with-kswapd",
+        "requests prefer nodes whose kswapd sleeps",
+        "6.18", NodeChoice: Nearest => SparesKswapd;
     /// [`LruCost::Io`]
     CostModel = "cost-model",
         "anonymous and file pages are weighed by the I/O that reclaim of them causes, not by rotations",

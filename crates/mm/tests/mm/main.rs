@@ -9,6 +9,7 @@ mod anon_balance;
 mod compaction;
 mod dirty_limits;
 mod ext4_journal;
+mod generations;
 mod lists_2632;
 mod lru_model;
 mod lru_scenes;

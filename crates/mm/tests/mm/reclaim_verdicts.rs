@@ -1,5 +1,6 @@
 //! What becomes of one page at the inactive tail: every state of the page under every reclaimer, and
-//! what is counted (MECHANISMS 6.2, 6.8; MECHANISMS-6X 3.5).
+//! what is counted (MECHANISMS 6.2, 6.8; MECHANISMS-6X 3.5). Anonymous pages, which need swap, have scenes of
+//! their own.
 
 use std::fmt::Write;
 
@@ -16,7 +17,7 @@ use units::{Order, Pfn};
 const ROOT: MemcgId = MemcgId::ROOT;
 
 /// States of a page, by what was done to it.
-const PAGES: [&str; 15] = [
+const PAGES: [&str; 13] = [
     "clean",
     "read",
     "mapped",
@@ -30,8 +31,6 @@ const PAGES: [&str; 15] = [
     "dirty marked read",
     "writeback",
     "writeback marked",
-    "anonymous",
-    "anonymous dirty",
 ];
 
 /// What the node remembers of kswapd's passes before.
@@ -81,8 +80,6 @@ impl Scene {
                 "young" => PageFlags::YOUNG,
                 "locked" => PageFlags::LOCKED,
                 "activating" => PageFlags::ACTIVATING,
-                // Without swap nobody takes one off its list: this one is on the list of files.
-                "anonymous" => PageFlags::SWAP_BACKED,
                 "marked" => PageFlags::RECLAIM,
                 _ => panic!("no state of a page: {word}"),
             };
@@ -196,8 +193,6 @@ fn what_becomes_of_a_page_under_each_reclaimer() {
     dirty marked read | activate marked, immediate | activate marked, immediate | keep marked                | activate marked, immediate
     writeback         | activate marked            | activate marked            | activate marked            | activate marked
     writeback marked  | activate marked            | activate marked            | activate marked            | activate marked
-    anonymous         | activate                   | activate                   | activate                   | activate
-    anonymous dirty   | activate                   | activate                   | activate                   | activate
     ");
 }
 
@@ -269,8 +264,6 @@ fn what_a_pass_meets_of_pages_to_be_written() {
     dirty marked read | dirty unqueued             | dirty unqueued             | dirty unqueued
     writeback         | dirty writeback            | dirty writeback            | dirty writeback
     writeback marked  | dirty writeback congested  | dirty writeback congested  | dirty congested immediate
-    anonymous         |                            |                            |
-    anonymous dirty   | dirty unqueued             | dirty unqueued             | dirty unqueued
     ");
 }
 

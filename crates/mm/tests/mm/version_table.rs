@@ -333,7 +333,7 @@ fn every_version_decides_as_its_sources_say() {
       ProactiveReclaim(Quarters): 6.12 7.2 +memory-reclaim-swappiness
     the lists of pages
       LruKind(TwoLists): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
-      LruKind(Generations):
+      LruKind(Generations): +lru-gen
     the form of the multi-gen LRU
       GenForm(NotBuilt): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       GenForm(First): 6.1
@@ -343,9 +343,9 @@ fn every_version_decides_as_its_sources_say() {
       GenWalk(Bins): 6.12 7.2
     what an access is to generations
       GenAccess(Reads): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
-      GenAccess(Accesses): 7.2
+      GenAccess(Accesses): 7.2 +mglru-refs
     what a visit of generations takes
       GenQuota(EachRound): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
-      GenQuota(Once): 7.2
+      GenQuota(Once): 7.2 +mglru-limit-stop
     ");
 }

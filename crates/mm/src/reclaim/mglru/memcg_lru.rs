@@ -124,3 +124,54 @@ impl MemcgLru {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use units::Seed;
+
+    use super::*;
+
+    fn lru(cgroups: u16) -> MemcgLru {
+        let mut lru = MemcgLru::new(Seed(1).stream("memcg-lru0"));
+        (0..cgroups).for_each(|id| lru.add(MemcgId(id)));
+        lru.check(usize::from(cgroups)).expect("sound");
+        lru
+    }
+
+    fn generation(lru: &MemcgLru, id: u16) -> usize {
+        lru.spots[usize::from(id)].generation
+    }
+
+    #[test]
+    fn a_cgroup_that_is_sent_to_a_tail_is_still_old_and_one_made_young_is_not() {
+        let mut lru = lru(3);
+        lru.rotate(MemcgId(0), Rotate::Tail);
+        assert!(lru.was_at_tail(MemcgId(0)) && generation(&lru, 0) == lru.old());
+        lru.rotate(MemcgId(0), Rotate::Young);
+        assert!(!lru.was_at_tail(MemcgId(0)) && generation(&lru, 0) != lru.old());
+        lru.rotate(MemcgId(0), Rotate::Old);
+        assert_eq!(generation(&lru, 0), lru.old());
+        lru.check(3).expect("sound");
+    }
+
+    #[test]
+    fn the_young_are_the_old_ones_once_none_of_those_is_left() {
+        let mut lru = lru(2);
+        lru.rotate(MemcgId(1), Rotate::Young);
+        assert_eq!(lru.old(), 0);
+        lru.rotate(MemcgId(0), Rotate::Young);
+        assert_eq!((lru.old(), generation(&lru, 0), generation(&lru, 1)), (1, 1, 1));
+    }
+
+    #[test]
+    fn bins_are_drawn_evenly_and_the_same_for_one_seed() {
+        let (mut one, mut other) = (lru(1), lru(1));
+        let mut counts = [0; BINS];
+        for _ in 0..8000 {
+            let bin = one.draw();
+            assert_eq!(bin, other.draw());
+            counts[bin] += 1;
+        }
+        assert!(counts.iter().all(|count| (900..1100).contains(count)), "{counts:?}");
+    }
+}

@@ -64,7 +64,7 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 12] = [
+const UNSEEN: [(&str, &str); 13] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -86,6 +86,8 @@ const UNSEEN: [(&str, &str); 12] = [
     ("KswapdHope(", "mm::decide::throttle"),
     // More pages than a scene has.
     ("ZoneSkips(", "mm::reclaim_scenes"),
+    // A scene has one node.
+    ("NodeChoice(", "mm::decide::kswapd"),
     // A scene says how much is read ahead.
     ("DefaultReadahead(", "sim::machines"),
     // Somebody with locked memory would have to be killed, and a scene goes on.
