@@ -39,7 +39,8 @@ pub(super) fn tolerance(measured: &Measured, counter: &str) -> Tolerance {
         (true, false) if counter.ends_with("pswpout") => Tolerance::Factor(1.8),
         (true, false) => Tolerance::Repeats(0.15),
         (false, false) if is_older => Tolerance::Repeats(0.005),
-        (false, false) if measured.params.contains_key("flush") => Tolerance::Repeats(0.01),
+        // All statistics are as old as in the measured guest.
+        (false, false) if measured.interval.is_some() => Tolerance::Repeats(0.01),
         (false, false) => Tolerance::Repeats(0.03),
     }
 }
