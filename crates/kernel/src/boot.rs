@@ -64,6 +64,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let hook = config.filesystem.lets_reclaim_write(mem.core.rules());
         mem.reclaim.set_writepage_hook(hook);
         mem.set_xfs_log_size(config.xfs_log_size);
+        mem.draw_lots(config.seed);
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
         let pressure = mem.core.alloc.zones().iter().map(|_| machine.new_queue()).collect();

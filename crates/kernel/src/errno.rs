@@ -17,6 +17,8 @@ pub enum Errno {
     NotEmpty,
     /// Busy.
     Busy,
+    /// Try again.
+    Again,
     /// Invalid argument.
     Inval,
     /// No space left on the device.
@@ -38,6 +40,7 @@ impl fmt::Display for Errno {
             Self::IsDir => "EISDIR",
             Self::NotEmpty => "ENOTEMPTY",
             Self::Busy => "EBUSY",
+            Self::Again => "EAGAIN",
             Self::Inval => "EINVAL",
             Self::NoSpc => "ENOSPC",
             Self::NoMem => "ENOMEM",

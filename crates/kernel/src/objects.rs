@@ -133,12 +133,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(pfn)
     }
 
-    /// Gives a page of kernel memory back.
-    pub(crate) fn free_kernel_page(&self, process: &Process, pfn: Pfn) {
+    /// Gives a page of kernel memory back that `payer` was charged for.
+    pub(crate) fn free_kernel_page(&self, payer: MemcgId, pfn: Pfn) {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            mem.core.cgroups.uncount_kernel_pages(process.memcg(), 1);
-            mem.core.cgroups.uncharge(process.memcg(), 1);
+            mem.core.cgroups.uncount_kernel_pages(payer, 1);
+            mem.core.cgroups.uncharge(payer, 1);
             mem.core.alloc.free(cpu, pfn, Order(0));
         });
     }

@@ -17,7 +17,7 @@ use crate::machine::{CostOp, Machine};
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `swapon`: adds an area, below those that are there already unless it has a priority.
     pub fn swap_on(&self, area: AreaSpec) {
-        self.mem(|mem| mem.core.swap.add_area(area));
+        self.mem(|mem| mem.add_swap_area(area));
     }
 
     /// Reads a sysctl.
@@ -44,7 +44,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if sysctl == Sysctl::Swappiness && value > self.mem(|mem| swappiness_max(mem.core.rules())) {
             return Err(Errno::Inval);
         }
-        self.mem(|mem| mem.core.alloc.set_sysctl(sysctl, value));
+        self.mem(|mem| mem.set_sysctl(sysctl, value));
         if sysctl == Sysctl::ThpEnabled {
             // khugepaged looks again whether it has work.
             self.machine().wake_all(self.shared.khugepaged);

@@ -305,10 +305,9 @@ pub(crate) fn sysctl_pairs(texts: &[String], names: &Names) -> Result<BTreeMap<S
     Ok(pairs)
 }
 
-/// The kernel when none is named: the newest that is modelled whole. `linux-7.2` is 6.12 with the slab and writeback
-/// of 7.2, and a run of it says most to those who asked for just that.
+/// The kernel when none is named: the newest that is maintained for long.
 pub(crate) fn newest_kernel() -> &'static str {
-    Version::NEWEST_WHOLE
+    Version::NEWEST_LONG_TERM
 }
 
 /// Reads a file, and checks what only the model knows: each mistake is told at its line.

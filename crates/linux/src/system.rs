@@ -157,10 +157,11 @@ fn evict_all(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The file of a sysctl below `/proc/sys`, by either form of its name.
+/// The file of a sysctl below `/proc/sys`, by either form of its name; those of the multi-gen LRU are in sysfs.
 pub(crate) fn sysctl_path(name: &str) -> Option<PathBuf> {
     let path = if name.contains('/') { name.to_owned() } else { name.replace('.', "/") };
-    cgroup::below(Path::new("/proc/sys"), &path)
+    let root = if path.starts_with("lru_gen/") { "/sys/kernel/mm" } else { "/proc/sys" };
+    cgroup::below(Path::new(root), &path)
 }
 
 impl System for LinuxSystem {
@@ -506,6 +507,8 @@ mod tests {
         assert_eq!(sysctl_path("vm.swappiness"), Some(PathBuf::from("/proc/sys/vm/swappiness")));
         assert_eq!(sysctl_path("vm/swappiness"), sysctl_path("vm.swappiness"));
         assert_eq!(sysctl_path("vm/../../self/mem"), None);
+        let lru_gen = PathBuf::from("/sys/kernel/mm/lru_gen/min_ttl_ms");
+        assert_eq!(sysctl_path("lru_gen.min_ttl_ms"), Some(lru_gen));
     }
 
     /// A system whose files and "cgroups" are plain directories, and the monitor's end.

@@ -84,7 +84,7 @@ impl Scene {
         while self.mem.lru_pages(LruList::InactiveFile) > 0 {
             let mut walk = self.mem.begin_pass(NODE, &mut sc);
             let mut visited = None;
-            while let Some(memcg) = self.mem.next_memcg(&mut walk, visited, &sc) {
+            while let Some(memcg) = self.mem.next_memcg(&mut walk, visited, &mut sc) {
                 visited = Some(memcg);
                 let Some(mut scan) = self.mem.begin_lruvec(memcg, NODE, &mut sc) else { continue };
                 while self.mem.shrink_chunk(CPU, &mut scan, &mut sc).is_some() {}

@@ -10,6 +10,7 @@
 //! and objects may exceed what is found, and equal it only while no task is in a system call
 //! ([`Memory::check_at_rest`]).
 
+mod generations;
 mod mlocked;
 mod swap;
 #[cfg(test)]
@@ -20,7 +21,7 @@ use std_alloc::string::String;
 use std_alloc::vec;
 use std_alloc::vec::Vec;
 
-use units::{PAGE_SIZE, Pfn};
+use units::{NodeId, PAGE_SIZE, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
@@ -111,28 +112,19 @@ impl<T: Trace> Memory<T> {
                         && (self.core.page_memcg(hand), self.core.page_place(hand).1) == (memcg, node);
                     ensure!(is_listed, "the hand of {memcg:?} is at {hand:?}, which is not on its queue");
                 }
+                listed += self.check_generations(memcg, node)?;
                 for list in LruList::ALL {
                     let mut pages = [0_u64; ZoneKind::COUNT];
                     let mut length = 0;
                     for pfn in lruvec.list(list).iter(frames) {
                         length += 1;
-                        ensure!(
-                            frames.state(pfn) == FrameState::Lru,
-                            "{pfn:?} is on {list:?} as {:?}",
-                            frames.state(pfn)
-                        );
+                        self.check_place(memcg, node, pfn)?;
                         ensure!(
                             LruList::of(frames.flags(pfn)) == list,
                             "{pfn:?} is on {list:?} with flags {:?}",
                             frames.flags(pfn)
                         );
-                        ensure!(
-                            self.core.page_memcg(pfn) == memcg,
-                            "{pfn:?} is on a list of {memcg:?} but charged to {:?}",
-                            self.core.page_memcg(pfn)
-                        );
-                        let (zone, place) = self.core.page_place(pfn);
-                        ensure!(place == node, "{pfn:?} is on a list of {node:?}");
+                        let (zone, _) = self.core.page_place(pfn);
                         pages[zone as usize] += u64::from(frames.pages(pfn));
                     }
                     listed += u64::from(length);
@@ -141,17 +133,11 @@ impl<T: Trace> Memory<T> {
                         "{list:?} of {memcg:?} has {length} elements and says {}",
                         lruvec.list(list).len()
                     );
-                    ensure!(
-                        &pages == lruvec.by_zone(list),
-                        "{list:?} of {memcg:?} has {pages:?} pages and says {:?}",
-                        lruvec.by_zone(list)
-                    );
-                    let stat = self.core.cgroups.local_stat(memcg, node, list.stat());
-                    ensure!(
-                        stat == pages.iter().sum::<u64>(),
-                        "{} of {memcg:?} is {stat}, its list has {pages:?}",
-                        list.stat().name()
-                    );
+                    if lruvec.gens().is_some() && list != LruList::Unevictable {
+                        ensure!(length == 0, "{list:?} of {memcg:?} has pages beside generations");
+                        continue;
+                    }
+                    self.check_sizes(memcg, node, list, pages)?;
                 }
             }
         }
@@ -164,6 +150,38 @@ impl<T: Trace> Memory<T> {
                 frames.state(pfn)
             );
         }
+        Ok(())
+    }
+
+    /// A page on a list of `memcg` on `node` says that it is there.
+    fn check_place(&self, memcg: MemcgId, node: NodeId, pfn: Pfn) -> Result<(), Violation> {
+        let (state, (_, place)) = (self.core.alloc.frames.state(pfn), self.core.page_place(pfn));
+        ensure!(state == FrameState::Lru, "{pfn:?} is on a list as {state:?}");
+        ensure!(
+            self.core.page_memcg(pfn) == memcg,
+            "{pfn:?} is on a list of {memcg:?} but charged to {:?}",
+            self.core.page_memcg(pfn)
+        );
+        ensure!(place == node, "{pfn:?} is on a list of {node:?}");
+        Ok(())
+    }
+
+    /// A list, or what statistics make of generations, has as many pages as is said.
+    fn check_sizes(
+        &self,
+        memcg: MemcgId,
+        node: NodeId,
+        list: LruList,
+        pages: [u64; ZoneKind::COUNT],
+    ) -> Result<(), Violation> {
+        let said = self.lru.lruvec(memcg, node).by_zone(list);
+        ensure!(&pages == said, "{list:?} of {memcg:?} has {pages:?} pages and says {said:?}");
+        let stat = self.core.cgroups.local_stat(memcg, node, list.stat());
+        ensure!(
+            stat == pages.iter().sum::<u64>(),
+            "{} of {memcg:?} is {stat}, its list has {pages:?}",
+            list.stat().name()
+        );
         Ok(())
     }
 

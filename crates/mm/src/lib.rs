@@ -135,6 +135,7 @@ pub mod lru {
 
 /// What pages hold: the page cache, which of it is dirty, and anonymous memory.
 pub mod pages {
+    pub mod advice;
     pub mod anon;
     pub mod anon_swap;
     pub mod cache;
@@ -172,6 +173,14 @@ pub mod fs {
 
 /// Reclaim: runs, passes, what becomes of each page, shrinkers.
 pub mod reclaim {
+    /// Eviction by generations.
+    pub mod mglru {
+        pub mod batch;
+        pub mod choice;
+        pub mod memcg_lru;
+        pub mod tour;
+        pub mod visit;
+    }
     pub mod page;
     pub mod pass;
     pub mod plan;
@@ -224,6 +233,7 @@ pub mod decide {
     #[cfg(test)]
     mod pause_scenes;
     pub mod priority;
+    pub mod proactive;
     pub mod retry;
     pub mod retry_paused;
     #[cfg(test)]

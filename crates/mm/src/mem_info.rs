@@ -2,7 +2,7 @@
 //! `mm/show_mem.c`), and what it prints of a cgroup at its limit (`mem_cgroup_print_oom_meminfo`).
 //!
 //! Lines, their order and their units are the kernel's: pages without a unit, else kB. What nothing here
-//! models is 0 (isolated and mapped pages, shared memory, CMA, swap). Left out: pages under writeback by node,
+//! models is 0 (isolated and mapped pages, shared memory, CMA). Left out: pages under writeback by node,
 //! which are with the dirty ones as in `writepending`, and huge page pools. Next: `why.rs`, and
 //! `alloc/report.rs` of the kernel, which prints what is around it.
 
@@ -79,7 +79,12 @@ impl<T: Trace> Memory<T> {
         }
         lines.extend(zones.iter().map(|&zone| self.free_blocks(zone)));
         lines.push(format!("{} total pagecache pages", self.cache.trees().total_pages()));
-        lines.extend(["0 pages in swap cache", "Free swap  = 0kB", "Total swap = 0kB"].map(String::from));
+        let (total, free) = (kb(self.core.swap.total_pages()), kb(self.core.swap.free_pages()));
+        lines.extend([
+            format!("{} pages in swap cache", self.cache.swap_cached()),
+            format!("Free swap  = {free}kB"),
+            format!("Total swap = {total}kB"),
+        ]);
         let managed: u64 = self.core.alloc.zones().iter().map(|zone| zone.managed.0).sum();
         let present: u64 = self.core.alloc.zones().iter().map(|zone| u64::from(zone.spanned)).sum();
         lines.push(format!("{present} pages RAM"));

@@ -4,9 +4,10 @@
 //! that whoever drives the machine needs not know what stands on what. What a part has to say to one
 //! above it, it returns. Reads for reports are in `readings.rs`.
 
+use std_alloc::format;
 use std_alloc::vec::Vec;
 
-use units::{Bytes, CpuId, Nanos, NodeId, Order, Pfn};
+use units::{Bytes, CpuId, Nanos, NodeId, Order, Pfn, Seed};
 
 use crate::alloc::boot::BootError;
 use crate::alloc::flags::AllocFlags;
@@ -16,8 +17,7 @@ use crate::base::frame::PageFlags;
 use crate::base::gfp::Gfp;
 use crate::base::ids::{AnonId, DentryId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind};
-use crate::base::sysctl::Sysctls;
-use crate::cgroup::walk::Walk;
+use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::compact::state::{CompactRequest, CompactResult, CompactStep, Compaction, Compactor};
 use crate::core::Core;
 use crate::fs::dentry::Name;
@@ -28,12 +28,15 @@ use crate::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState};
 use crate::fs::xfs::inode_reclaim::{InodeNext, InodeReclaim};
 use crate::fs::xfs::log::{Change, Committed, Record};
 use crate::lru::lists::{Lru, LruList};
+use crate::lru::mglru::state::Kind;
 use crate::lru::workingset::Shadow;
 use crate::pages::anon::{AnonMaps, HugeRange};
 use crate::pages::cache::{PageCache, Prepared};
 use crate::pages::dirty;
 use crate::pages::pace::{Balance, DirtyLimits};
-use crate::reclaim::pass::{self, LruvecScan};
+use crate::reclaim::mglru::tour::Tour;
+use crate::reclaim::mglru::visit::Visit;
+use crate::reclaim::pass;
 use crate::reclaim::plan::Shrinker;
 use crate::reclaim::run::{ChunkReport, ScanControl};
 use crate::reclaim::shrinker::{self, SlabReport, SlabScan};
@@ -75,7 +78,7 @@ impl<T: Trace> Memory<T> {
     ) -> Result<Self, BootError> {
         let (nodes, cpus) = (layout.nodes.len(), usize::from(layout.cpus));
         let core = Core::boot(layout, version, sysctls, trace)?;
-        Ok(Self {
+        let mut memory = Self {
             lru: Lru::new(nodes, cpus),
             cache: PageCache::new(nodes),
             anon: AnonMaps::default(),
@@ -83,7 +86,16 @@ impl<T: Trace> Memory<T> {
             reclaim: Reclaim::new(nodes),
             compactor: Compactor::new(core.alloc.zones()),
             core,
-        })
+        };
+        memory.lru.follow_rules(&mut memory.core);
+        memory.draw_lots(Seed(0));
+        Ok(memory)
+    }
+
+    /// From where chance comes that the kernel leaves things to: in which order global reclaim visits cgroups, where
+    /// it goes by the memcg LRU. To be called once after boot.
+    pub fn draw_lots(&mut self, seed: Seed) {
+        self.reclaim.make_memcg_lrus(&self.core, |node| seed.stream(&format!("memcg-lru{}", node.0)));
     }
 
     /// Creates a cgroup.
@@ -92,6 +104,7 @@ impl<T: Trace> Memory<T> {
         self.lru.add_cgroup();
         self.fs.vfs.add_cgroup();
         self.reclaim.add_cgroup();
+        self.reclaim.add_to_memcg_lrus(id);
         id
     }
 
@@ -99,6 +112,7 @@ impl<T: Trace> Memory<T> {
     /// its parent's ([`RemovedGroup`]).
     pub fn memcg_remove(&mut self, memcg: MemcgId) {
         self.core.cgroups.remove(memcg);
+        self.reclaim.offline_in_memcg_lrus(memcg);
         let rules = self.core.rules();
         // Slabs that belong to a cgroup stay with it.
         let stays = rules.removed_group == RemovedGroup::Keeps || rules.object_charge == ObjectCharge::BySlab;
@@ -113,6 +127,16 @@ impl<T: Trace> Memory<T> {
             self.fs.vfs.hand_over(memcg, heir);
             self.reclaim.hand_over(memcg, heir);
         }
+    }
+
+    /// Sets a sysctl as root does at run time: [`crate::alloc::page_alloc::PageAllocator::set_sysctl`]. Pages move
+    /// where it is the switch of the multi-gen LRU.
+    ///
+    /// # Panics
+    /// When the value is out of the sysctl's range.
+    pub fn set_sysctl(&mut self, sysctl: Sysctl, value: u64) {
+        self.core.alloc.set_sysctl(sysctl, value);
+        self.lru.follow_rules(&mut self.core);
     }
 
     /// Every node.
@@ -163,6 +187,13 @@ impl<T: Trace> Memory<T> {
     /// The folios on one list of `memcg` on `node`, the newest first.
     pub fn lru_list(&self, memcg: MemcgId, node: NodeId, list: LruList) -> impl Iterator<Item = Pfn> + '_ {
         self.lru.lruvec(memcg, node).list(list).iter(&self.core.alloc.frames)
+    }
+
+    /// The folios on the lists of a generation of `memcg` on `node`, the newest of each zone first; none where there
+    /// are no generations.
+    pub fn generation(&self, memcg: MemcgId, node: NodeId, kind: Kind, seq: u64) -> Vec<Pfn> {
+        let gens = self.lru.lruvec(memcg, node).gens();
+        gens.map_or_else(Vec::new, |gens| gens.pages_listed(&self.core.alloc.frames, kind, seq))
     }
 
     /// The folios in the batch of `cpu` on their way to a list, the oldest first.
@@ -532,29 +563,33 @@ impl<T: Trace> Memory<T> {
 
     // ---- reclaim ----
 
-    /// Starts a pass over `node`: [`Reclaim::begin_pass`].
-    pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Walk {
-        self.reclaim.begin_pass(&mut self.core, &self.lru, node, sc)
+    /// Starts a pass over `node`: [`Reclaim::begin_tour`].
+    pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Tour {
+        self.reclaim.begin_tour(&mut self.core, &mut self.lru, node, sc)
     }
 
-    /// The next cgroup of a pass: [`Reclaim::next_memcg`].
+    /// The next cgroup of a pass: [`Reclaim::next_visit`].
     pub fn next_memcg(
         &mut self,
-        walk: &mut Walk,
+        tour: &mut Tour,
         visited: Option<MemcgId>,
-        sc: &ScanControl,
+        sc: &mut ScanControl,
     ) -> Option<MemcgId> {
-        self.reclaim.next_memcg(&self.core, walk, visited, sc)
+        self.reclaim.next_visit(&mut self.core, &self.lru, tour, visited, sc)
     }
 
-    /// Starts on one cgroup: [`Reclaim::begin_lruvec`].
-    pub fn begin_lruvec(&mut self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) -> Option<LruvecScan> {
-        self.reclaim.begin_lruvec(&mut self.core, &mut self.lru, memcg, node, sc)
+    /// Starts on one cgroup: [`Reclaim::begin_visit`].
+    pub fn begin_lruvec(&mut self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) -> Option<Visit> {
+        self.reclaim.begin_visit(&mut self.core, &mut self.lru, memcg, node, sc)
     }
 
-    /// The cgroups of which kswapd deactivates anonymous pages before a pass: [`Reclaim::anon_to_age`].
+    /// The cgroups of which kswapd deactivates anonymous pages before a pass: [`Reclaim::anon_to_age`]; none where
+    /// there are generations.
     pub fn anon_to_age(&self, node: NodeId, sc: &ScanControl) -> Vec<MemcgId> {
-        self.reclaim.anon_to_age(&self.core, &self.lru, node, sc)
+        match self.core.rules().lru {
+            rules::LruKind::Generations => Vec::new(),
+            rules::LruKind::TwoLists => self.reclaim.anon_to_age(&self.core, &self.lru, node, sc),
+        }
     }
 
     /// Deactivates a chunk of anonymous pages of `memcg`: [`Reclaim::age_anon`].
@@ -562,18 +597,22 @@ impl<T: Trace> Memory<T> {
         self.reclaim.age_anon(&mut self.core, &mut self.lru, cpu, memcg, node, sc)
     }
 
-    /// Spends the next chunk of a cgroup's quotas: [`Reclaim::shrink_chunk`].
+    /// Goes on with a visit by a chunk of the lists or a batch of a generation: [`Reclaim::shrink_chunk`],
+    /// [`Reclaim::shrink_batch`].
     pub fn shrink_chunk(
         &mut self,
         cpu: CpuId,
-        scan: &mut LruvecScan,
+        visit: &mut Visit,
         sc: &mut ScanControl,
     ) -> Option<ChunkReport> {
         let freed = self.core.slabs.pages_freed();
-        let Self { core, lru, cache, anon, reclaim, .. } = self;
-        let report = reclaim.shrink_chunk(core, lru, cache, anon, cpu, scan, sc);
-        self.fs.list_emptied(&self.core, &mut self.cache);
-        sc.reclaimed_slab += self.core.slabs.pages_freed() - freed;
+        let Self { core, lru, cache, anon, fs, reclaim, .. } = self;
+        let report = match visit {
+            Visit::TwoLists(scan) => reclaim.shrink_chunk(core, lru, cache, anon, cpu, scan, sc),
+            Visit::Generations(visit) => reclaim.shrink_batch(core, lru, cache, anon, cpu, visit, sc),
+        };
+        fs.list_emptied(core, cache);
+        sc.reclaimed_slab += core.slabs.pages_freed() - freed;
         report
     }
 
@@ -652,7 +691,11 @@ impl<T: Trace> Memory<T> {
 
     /// Whether another pass at the same priority is due: [`pass::should_continue`].
     pub fn should_continue_reclaim(&self, node: NodeId, sc: &ScanControl, freed: u64) -> bool {
-        pass::should_continue(&self.core, &self.lru, node, sc, freed)
+        let rules = self.core.rules();
+        let by_generations = rules.lru == rules::LruKind::Generations;
+        // A pass over the memcg LRU is the only one of its priority.
+        let once = by_generations && rules.gen_walk == rules::GenWalk::Bins && sc.is_global();
+        !once && pass::should_continue(&self.core, &self.lru, node, sc, freed)
     }
 
     /// Asks whether compaction of `zone` is put off; counts the question.

@@ -47,10 +47,7 @@ impl<T: Trace> Memory<T> {
         let told = VmEvent::ALL.iter().filter(move |event| swaps || !event.is_of_swap());
         let events = told.map(|&event| (event.name(), self.core.alloc.events.get(event)));
         let huge = ("nr_anon_transparent_hugepages", self.anon.huge_pages());
-        let swap = [
-            ("nr_swapcached", self.cache.swap_cached()),
-            ("nr_zspages", self.core.swap.pool_pages()),
-        ];
+        let swap = [("nr_swapcached", self.cache.swap_cached()), ("nr_zspages", self.core.swap.pool_pages())];
         let swap = swap.into_iter().filter(move |_| swaps);
         self.gauges().into_iter().chain([huge]).chain(swap).chain(events)
     }

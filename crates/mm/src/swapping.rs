@@ -14,6 +14,7 @@ use crate::base::sysctl::Sysctl;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::pages::anon_swap::SwapFault;
+use crate::reclaim::run::ChunkReport;
 use crate::swap::areas::{AreaKind, AreaSpec};
 use crate::swap::slot::SwapSlot;
 use crate::version::rules::{SwapReadahead, SyncSwap};
@@ -85,7 +86,11 @@ impl<T: Trace> Memory<T> {
             };
         }
         let is_sync = self.core.swap.kind(fault.slot) == AreaKind::Zram;
-        if is_sync && self.core.rules().sync_swap == SyncSwap::Bypassed { SwapLook::Bypass } else { SwapLook::Read }
+        if is_sync && self.core.rules().sync_swap == SyncSwap::Bypassed {
+            SwapLook::Bypass
+        } else {
+            SwapLook::Read
+        }
     }
 
     /// A fault maps a page of the swap cache.
@@ -117,7 +122,8 @@ impl<T: Trace> Memory<T> {
     /// The slots that a fault reads: that of its page among its neighbours, as far as they are in use and not in the
     /// swap cache, in the order in which they are read.
     pub fn slots_to_read(&mut self, fault: SwapFault, mapping_pages: u32) -> Vec<SwapSlot> {
-        let by_mapping = self.core.rules().swap_readahead == SwapReadahead::Mapping && !self.core.swap.any_rotates();
+        let by_mapping =
+            self.core.rules().swap_readahead == SwapReadahead::Mapping && !self.core.swap.any_rotates();
         let page_cluster = self.core.alloc.sysctls().get(Sysctl::PageCluster);
         let Self { core, cache, anon, .. } = self;
         let slots: Vec<SwapSlot> = if by_mapping {
@@ -168,6 +174,24 @@ impl<T: Trace> Memory<T> {
         let AreaKind::Disk { device, .. } = self.core.swap.kind(slot) else { return None };
         let pages = self.core.alloc.frames.pages(pfn);
         Some(SwapWrite { pfn, pages, device, offset: slot.offset(), mapping, index })
+    }
+
+    /// `MADV_FREE` on `count` pages from `first`: [`crate::pages::anon::AnonMaps::give_up`].
+    pub fn anon_give_up(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) {
+        let Self { core, lru, cache, anon: maps, .. } = self;
+        maps.give_up(core, lru, cache, cpu, anon, first, count);
+    }
+
+    /// `MADV_COLD` on `count` pages from `first`: [`crate::pages::anon::AnonMaps::cool`].
+    pub fn anon_cool(&mut self, anon: AnonId, first: u32, count: u32) {
+        self.anon.cool(&mut self.core, &mut self.lru, anon, first, count);
+    }
+
+    /// `MADV_PAGEOUT` on `count` pages from `first`, at most 512: reclaim decides on them at once.
+    pub fn anon_page_out(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> ChunkReport {
+        let Self { core, lru, cache, anon: maps, reclaim, .. } = self;
+        let pages = maps.take_for_pageout(core, lru, cpu, anon, first, count);
+        reclaim.page_out(core, lru, cache, maps, cpu, &pages)
     }
 
     /// `mincore`: pages among `count` from `first` that are in memory, mapped or in the swap cache.

@@ -274,7 +274,9 @@ pub(crate) fn memcg_stats<T: Trace>(
                 let lines = if flush { mem.memcg_stat(id) } else { mem.memcg_stat_as_flushed(id) };
                 let mut stats: BTreeMap<String, u64> =
                     lines.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-                let others = other_files(&mem.core.cgroups[id]).chain(pressure(kernel, id));
+                let group = &mem.core.cgroups[id];
+                let swap = swap_files(group).filter(|_| mem.core.swap.total_pages() > 0);
+                let others = other_files(group).chain(swap).chain(pressure(kernel, id));
                 stats.extend(others.map(|(name, value)| (name.to_owned(), value)));
                 (mem.core.cgroups[id].path.clone(), stats)
             })
@@ -299,4 +301,12 @@ fn other_files(group: &Memcg) -> impl Iterator<Item = (&'static str, u64)> {
     ];
     let bytes = |(name, pages): (_, Option<u64>)| Some((name, pages?.saturating_mul(units::PAGE_SIZE)));
     counted.into_iter().chain(sizes.into_iter().filter_map(bytes))
+}
+
+/// What a cgroup has in swap: told where there is some.
+fn swap_files(group: &Memcg) -> impl Iterator<Item = (&'static str, u64)> {
+    let events = group.swap.events;
+    let counted = [("swap_events_high", events.high), ("swap_events_max", events.max)];
+    let current = ("swap_current", group.swap.usage.saturating_mul(units::PAGE_SIZE));
+    counted.into_iter().chain([("swap_events_fail", events.fail), current])
 }

@@ -104,6 +104,9 @@ impl<R: Trace> Drop for SimMapping<R> {
     }
 }
 
+/// Its number in Linux.
+const EAGAIN: i32 = 11;
+
 fn convert(errno: Errno) -> workload::Errno {
     match errno {
         Errno::NoEnt => workload::Errno::NoEnt,
@@ -112,6 +115,7 @@ fn convert(errno: Errno) -> workload::Errno {
         Errno::IsDir => workload::Errno::IsDir,
         Errno::NotEmpty => workload::Errno::NotEmpty,
         Errno::Busy => workload::Errno::Busy,
+        Errno::Again => workload::Errno::Other(EAGAIN),
         Errno::Inval => workload::Errno::Inval,
         Errno::NoSpc => workload::Errno::NoSpc,
         Errno::NoMem => workload::Errno::NoMem,
@@ -223,8 +227,10 @@ impl<R: Trace> System for SimSystem<R> {
                 self.kernel.find_memcg(path).ok_or(Errno::NoEnt).map_err(failed("spawn in cgroup", path))?
             }
         };
+        let begins_in = if spec.moved { MemcgId::ROOT } else { memcg };
         let process =
-            self.kernel.process_start(&spec.name, memcg).await.map_err(failed("spawn", &spec.name))?;
+            self.kernel.process_start(&spec.name, begins_in).await.map_err(failed("spawn", &spec.name))?;
+        self.kernel.process_move(&process, memcg);
         process.set_oom_score_adj(self.process.oom_score_adj()).expect("its parent has it");
         let machine = self.kernel.machine().clone();
         let result = Rc::new(Cell::new(None));
@@ -444,13 +450,15 @@ impl<R: Trace> System for SimSystem<R> {
     }
 
     async fn advise(&self, mapping: &SimMapping<R>, advice: Advice) -> Result<(), SystemError> {
+        let (pages, whole) = (mapping.mapping, mapping.mapping.pages());
         match advice {
             Advice::DontNeed => {
                 self.kernel.drop_pages(&self.process, mapping.mapping);
                 Ok(())
             }
-            // Not modelled yet.
-            Advice::Cold | Advice::PageOut | Advice::Free => Err(Errno::NotSup),
+            Advice::Cold => self.kernel.advise_cold(&self.process, pages, 0, whole),
+            Advice::PageOut => self.kernel.advise_pageout(&self.process, pages, 0, whole).await,
+            Advice::Free => self.kernel.advise_free(&self.process, pages, 0, whole),
             Advice::HugePage => self.kernel.advise_huge(&self.process, mapping.mapping, HugeAdvice::Huge),
             Advice::NoHugePage => self.kernel.advise_huge(&self.process, mapping.mapping, HugeAdvice::NoHuge),
         }

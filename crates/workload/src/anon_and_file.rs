@@ -45,22 +45,8 @@ const LIMIT_MIN: Bytes = Bytes(2 << 20);
 /// How often the file or memory is gone through at most.
 const LOOPS_MAX: u64 = 100_000;
 
-/// Its phases, in order; which of them there are depends on `steps`.
-pub const PHASES: &[&str] = &[
-    "cold_ready",
-    "hot_ready",
-    "stream_done",
-    "cold_advised",
-    "paged_out",
-    "cold_read",
-    "paged_out_again",
-    "hot_free",
-    "filled",
-    "reclaimed",
-    "reclaimed_again",
-    "hot_reread",
-    "cold_reread",
-];
+/// Its phases with `steps=loop`, in order. With other steps each one ends a phase of its own, see `plan.rs`.
+pub const PHASES: &[&str] = &["cold_ready", "hot_ready", "stream_done", "hot_reread", "cold_reread"];
 
 /// What its draws decide, and what those of the kernel below it do.
 pub const VARIES: &[&str] = &[
@@ -387,7 +373,7 @@ impl<S: System> Crew<S> {
         let mut members = Vec::new();
         for (who, go) in gates {
             let actions = plan::actions_of(script, who);
-            let spec = TaskSpec::named(who.name()).in_cgroup(program.topology.group(who)).on_cpu(CPU);
+            let spec = TaskSpec::named(who.name()).in_cgroup(program.topology.group(who)).moved().on_cpu(CPU);
             let worker = program.worker.clone();
             let task = sys.spawn(spec, move |sys: S| async move {
                 let gates = Gates { go, done };

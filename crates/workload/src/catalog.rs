@@ -56,7 +56,7 @@ const CATALOG: &[WorkloadSpec] = &[
         help: anon_and_file::HELP,
         params: anon_and_file::PARAMS,
         phases: anon_and_file::PHASES,
-        prepares: &["cold_ready", "hot_ready", "filled"],
+        prepares: &["cold_ready", "hot_ready"],
         balance: None,
         varies: anon_and_file::VARIES,
         metrics: anon_and_file::METRICS,

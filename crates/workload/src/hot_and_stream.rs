@@ -141,8 +141,8 @@ pub const METRICS: &[MetricSpec] = &[
 ];
 
 /// The stream's file goes on behind what is read, as in the measured runs: readahead reaches one
-/// window further.
-const READAHEAD_BEYOND: u64 = 1 << 20;
+/// window further, which may have 8 MiB.
+const READAHEAD_BEYOND: u64 = 16 << 20;
 
 const HOT_FILE: &str = "hot";
 const STREAM_FILE: &str = "stream";

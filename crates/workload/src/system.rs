@@ -122,18 +122,29 @@ pub struct TaskSpec {
     pub cgroup: Option<String>,
     /// The CPU that it stays on; `None` leaves it to the scheduler.
     pub cpu: Option<u16>,
+    /// It is moved to its cgroup once it is there, so that this one does not pay for what it costs by itself.
+    pub moved: bool,
 }
 
 impl TaskSpec {
     /// A task in the workload's root cgroup.
     pub fn named(name: impl Into<String>) -> Self {
-        Self { name: name.into(), cgroup: None, cpu: None }
+        Self { name: name.into(), cgroup: None, cpu: None, moved: false }
     }
 
     /// The same task in cgroup `path`.
     #[must_use]
     pub fn in_cgroup(mut self, path: impl Into<String>) -> Self {
         self.cgroup = Some(path.into());
+        self
+    }
+
+    /// The same task, moved to its cgroup after it has begun in the workload's root: its stack, its libraries and
+    /// what the kernel keeps of it stay charged there. A real kernel does so in any case, as a task is forked
+    /// first, and copies what it writes to later.
+    #[must_use]
+    pub fn moved(mut self) -> Self {
+        self.moved = true;
         self
     }
 

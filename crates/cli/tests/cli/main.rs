@@ -28,6 +28,7 @@ mod runs;
 mod small_files;
 mod statistics;
 mod support;
+mod swaps;
 mod sweeps;
 mod traces;
 mod wrong_inputs;

@@ -1,6 +1,6 @@
 //! The OOM killer (MECHANISMS 13.1, MECHANISMS-6X 10): who is killed when reclaim cannot help.
 //!
-//! The victim is the process with the most points (`oom_badness`): anonymous pages and page tables, and
+//! The victim is the process with the most points (`oom_badness`): anonymous pages, in memory and swapped out, page tables, and
 //! thousandths of the memory that ran out as its `oom_score_adj` says; one with -1000 is never taken.
 //! Its memory is reaped at once, up to 5.17 but for what it has locked, and its next system call fails, by
 //! which it ends. Where nobody is left when the machine is out
@@ -12,7 +12,7 @@
 //! go of it before the reaper is done, but kills nobody else either while it sees a victim that was
 //! not reaped. A kill in a cgroup at its limit takes no time here, and so needs no lock.
 //!
-//! Left out: swap and mapped files in the score, children that die in place of their parent (up to 5.1),
+//! Left out: mapped files in the score, children that die in place of their parent (up to 5.1),
 //! points below 1 counted as 1 (up to 5.8), the score by total size of 2.6.32, `memory.oom.group`,
 //! the 2 s that the reaper leaves a victim to end by itself (5.18), and that a signal ends its sleep.
 
@@ -143,7 +143,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if process.is_killed() || adj == OOM_SCORE_ADJ_MIN {
             return None;
         }
-        let held = self.anon_pages(process) + process.page_tables();
+        let held = self.anon_pages(process) + self.swapped_pages(process) + process.page_tables();
         let pages = |count: u64| i64::try_from(count).expect("fewer pages than 2^63");
         Some(pages(held) + i64::from(adj) * pages(total / 1000))
     }

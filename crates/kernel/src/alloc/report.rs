@@ -158,7 +158,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 process.mapped_pages(),
                 self.anon_pages(process),
                 process.page_tables() * PAGE_SIZE,
-                0,
+                self.swapped_pages(process),
                 process.oom_score_adj(),
                 process.name()
             )

@@ -27,6 +27,13 @@ pub struct AnonMapping {
     pages: u64,
 }
 
+impl AnonMapping {
+    /// Its length in pages.
+    pub const fn pages(self) -> u64 {
+        self.pages
+    }
+}
+
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Allocates and charges an anonymous page and puts it into mapping `mapping` at `index`.
     pub(crate) async fn add_anon_page(
@@ -218,10 +225,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
+    /// The mapping, unless it is gone.
+    pub(crate) fn area(&self, process: &Process, mapping: AnonMapping) -> Option<AnonArea> {
+        process.0.anon.borrow().get(mapping.index).copied().flatten()
+    }
+
     /// Accesses the page at `page`, or the huge page that it is a part of; returns the page behind it, `None` if it is
     /// missing.
     fn access_present(&self, process: &Process, mapping: AnonMapping, page: u32, write: bool) -> Option<u32> {
-        let area = process.0.anon.borrow()[mapping.index]?;
+        let area = self.area(process, mapping)?;
         let is_huge = self.mem(|mem| mem.access_anon(area.anon, page, write))?;
         Some(if is_huge { (page | (HUGE_PAGES - 1)) + 1 } else { page + 1 })
     }
@@ -262,7 +274,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         index: u32,
         write: bool,
     ) -> Option<SwapFault> {
-        let area = process.0.anon.borrow()[mapping.index]?;
+        let area = self.area(process, mapping)?;
         let slot = self.mem(|mem| mem.anon.swapped_at(area.anon, index))?;
         let locked = process.0.locked.borrow().within(mapping.index, index..index + 1).is_some();
         Some(SwapFault { anon: area.anon, index, slot, write, locked })
@@ -329,8 +341,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn unmap_pages(&self, process: &Process, mapping: AnonMapping, range: Range<u32>) {
-        let area = process.0.anon.borrow().get(mapping.index).copied().flatten();
-        if let Some(area) = area {
+        if let Some(area) = self.area(process, mapping) {
             let cpu = self.machine().current_cpu();
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, range.start, range.end - range.start));
             self.machine().charge(CostOp::PcpFree, freed);
@@ -338,7 +349,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 }
 
-fn page_range(mapping: AnonMapping, first: u64, count: u64) -> Result<Range<u32>, Errno> {
+/// Pages as the mapping counts them.
+///
+/// # Errors
+/// `Inval` outside of it.
+pub(crate) fn page_range(mapping: AnonMapping, first: u64, count: u64) -> Result<Range<u32>, Errno> {
     let end = first.checked_add(count).ok_or(Errno::Inval)?;
     if end > mapping.pages {
         return Err(Errno::Inval);

@@ -2,6 +2,7 @@
 //!
 //! Start with [`mapping`].
 
+mod advice;
 pub(crate) mod area;
 pub mod huge;
 pub mod khugepaged;

@@ -40,12 +40,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         // Much may have happened while it waited for memory.
         let is_mapped = process.0.anon.borrow().get(mapping).is_some_and(Option::is_some);
         if !is_mapped || process.is_killed() {
-            self.free_kernel_page(process, pfn);
+            self.free_kernel_page(process.memcg(), pfn);
             return Err(Errno::Killed);
         }
         let another = process.0.page_tables.borrow_mut().insert(place, pfn);
         if let Some(another) = another {
-            self.free_kernel_page(process, another);
+            self.free_kernel_page(process.memcg(), another);
         }
         Ok(())
     }
@@ -57,6 +57,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut others = behind.split_off(&(mapping + 1, 0));
         tables.append(&mut others);
         drop(tables);
-        behind.into_values().for_each(|pfn| self.free_kernel_page(process, pfn));
+        behind.into_values().for_each(|pfn| self.free_kernel_page(process.memcg(), pfn));
     }
 }

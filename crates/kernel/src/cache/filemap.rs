@@ -5,7 +5,8 @@
 //!
 //! A write finds or adds each folio, reading it first where the write covers only a part of what is
 //! on the disk, makes it dirty, and pauses where the writer goes too fast. On XFS (6.6) and
-//! ext4 (6.16) a new folio is as large as the rest of the write. Whether a write is an access to the page is a rule of the version.
+//! ext4 (6.16) a new folio is as large as the rest of the write. Whether a write is an access to the page is a rule
+//! of the version.
 //!
 //! Left out: direct I/O, which blocks of a large folio are dirty (it is written whole). Next:
 //! [`crate::writeback`].

@@ -1,5 +1,5 @@
 //! Cgroup v2 files: `memory.max`, `memory.high`, `memory.low`, `memory.min`, `memory.current`,
-//! `memory.stat`, `memory.events`, `memory.pressure`.
+//! `memory.stat`, `memory.events`, `memory.pressure`, `memory.swap.current`, `memory.swap.max`, `memory.swap.events`.
 //!
 //! Texts are those of the kernel. Left out: controllers other than memory, `cgroup.procs` (a
 //! process is started in its cgroup).
@@ -100,16 +100,25 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Writes a cgroup file. A new `memory.max` is enforced by reclaim and then by the OOM killer,
-    /// a new `memory.high` by reclaim alone; neither fails when usage stays above it.
+    /// a new `memory.high` by reclaim alone; neither fails when usage stays above it. A write to `memory.reclaim`
+    /// does.
     ///
     /// # Errors
-    /// `NoEnt` for an unknown cgroup or file; `Inval` for a value that is neither a size nor `max`.
+    /// `NoEnt` for an unknown cgroup or file; `Inval` for a value that is neither a size nor `max`; `Again` when
+    /// less could be reclaimed than was asked for.
     pub async fn cgroup_write(&self, path: &str, file: &str, value: &str) -> Result<(), Errno> {
         let memcg = self.find_memcg(path).filter(|&id| id != MemcgId::ROOT).ok_or(Errno::NoEnt)?;
+        if file == "memory.reclaim" {
+            return self.write_memory_reclaim(memcg, value).await;
+        }
         let pages = match value.trim() {
             "max" => UNLIMITED,
             text => parse_size(text).map_err(|_| Errno::Inval)?.0 / PAGE_SIZE,
         };
+        if file == "memory.swap.max" {
+            self.mem(|mem| mem.core.cgroups.set_swap_max(memcg, pages));
+            return Ok(());
+        }
         let limit = match file {
             "memory.max" => Limit::Max,
             "memory.high" => Limit::High,
@@ -174,6 +183,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 "memory.high" => Ok(size(group.memory.high)),
                 "memory.low" => Ok(size(group.memory.low)),
                 "memory.min" => Ok(size(group.memory.min)),
+                "memory.swap.current" => Ok(size(group.swap.usage)),
+                "memory.swap.max" => Ok(size(group.swap.max)),
+                "memory.swap.events" => {
+                    let events = group.swap.events;
+                    Ok(format!("high {}\nmax {}\nfail {}\n", events.high, events.max, events.fail))
+                }
                 "memory.events" => {
                     let events = group.events;
                     Ok(format!(

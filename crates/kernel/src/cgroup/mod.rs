@@ -2,3 +2,4 @@
 
 pub mod charge;
 pub mod files;
+pub mod proactive;

@@ -1,6 +1,6 @@
 //! Limit reclaim: a charge that hit a limit frees pages below it (MECHANISMS 8.2, MECHANISMS-6X 4).
 //!
-//! Next: [`super::run`], [`crate::cgroup::charge`].
+//! Next: [`super::run`], [`crate::cgroup::charge`], [`crate::cgroup::proactive`].
 
 use mm::MemcgId;
 use mm::base::event::Trace;
@@ -21,5 +21,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let freed = self.try_to_free_pages(&mut run).await;
         self.machine().leave(Section::Site(Site::LimitReclaim));
         (freed, run.passes())
+    }
+
+    /// Reclaim at `target` for a write to `memory.reclaim`: returns the pages freed.
+    pub(crate) async fn proactive_reclaim(
+        &self,
+        target: MemcgId,
+        pages: u64,
+        swappiness: Option<u64>,
+    ) -> u64 {
+        self.machine().enter(Section::Site(Site::LimitReclaim));
+        let mut run = Escalation::proactive(target, pages, swappiness);
+        let freed = self.try_to_free_pages(&mut run).await;
+        self.machine().leave(Section::Site(Site::LimitReclaim));
+        freed
     }
 }

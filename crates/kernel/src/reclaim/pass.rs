@@ -20,6 +20,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One pass over a node at the run's priority (`shrink_node`).
     pub(crate) async fn shrink_node(&self, node: NodeId, sc: &mut ScanControl) {
         self.put_closed();
+        sc.note_time(self.machine().now());
         let (start, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
         loop {
             let before = sc.nr_reclaimed;
@@ -137,7 +138,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    fn pay_for_chunk(&self, report: ChunkReport) {
+    pub(crate) fn pay_for_chunk(&self, report: ChunkReport) {
         let machine = self.machine();
         machine.charge(CostOp::ScanPage, u64::from(report.scanned));
         machine.charge(CostOp::ReclaimPage, u64::from(report.reclaimed));

@@ -2,6 +2,7 @@
 //! [`mm::decide::priority`] asks for.
 
 use mm::MemcgId;
+use mm::alloc::pcp::COSTLY_ORDER;
 use mm::base::event::{Trace, TraceEvent};
 use mm::decide::priority::{Escalation, Next};
 use units::Order;
@@ -14,9 +15,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) async fn try_to_free_pages(&self, run: &mut Escalation) -> u64 {
         let (order, target) = (run.sc.order, run.sc.target);
         self.trace_begin(order, target);
-        if let Some(freed) = self.run_idle(run) {
-            self.trace_end(freed, target);
-            return freed;
+        if self.run_idle(run) {
+            self.trace_end(0, target);
+            return 0;
         }
         let freed = loop {
             let cpu = self.machine().current_cpu();
@@ -35,16 +36,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         freed
     }
 
-    /// A run that has nothing to free, at once ([`mm::decide::idle_run`]); none when it may have something.
-    fn run_idle(&self, run: &mut Escalation) -> Option<u64> {
-        if run.sc.may_fs || self.any_congested() {
-            return None;
+    /// A run that has nothing to free, at once ([`mm::decide::idle_run`]); false when it may have something.
+    fn run_idle(&self, run: &mut Escalation) -> bool {
+        if run.sc.order > COSTLY_ORDER || self.any_congested() {
+            return false;
         }
         self.put_closed();
         let cpu = self.machine().current_cpu();
-        let idle = self.mem(|mem| mem.run_idle(run, cpu))?;
-        self.machine().charge(CostOp::WalkMemcg, idle.passes);
-        Some(idle.freed)
+        let passes = self.mem(|mem| mem.run_idle(run, cpu));
+        self.machine().charge(CostOp::WalkMemcg, passes.unwrap_or(0));
+        passes.is_some()
     }
 
     fn trace_begin(&self, order: Order, memcg: MemcgId) {

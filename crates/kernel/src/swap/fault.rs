@@ -27,7 +27,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ///
     /// # Errors
     /// `NoMem`; `Killed`.
-    pub(crate) async fn swap_fault(&self, process: &Process, fault: SwapFault, pages: u32) -> Result<(), Errno> {
+    pub(crate) async fn swap_fault(
+        &self,
+        process: &Process,
+        fault: SwapFault,
+        pages: u32,
+    ) -> Result<(), Errno> {
         let mut major = false;
         loop {
             match self.mem(|mem| mem.look_swapped(fault)) {
@@ -170,7 +175,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             };
             let follows = |(place, slot): &(u32, &SwapSlot)| {
                 let at = first.plus(*place);
-                **slot == at && self.mem(|mem| mem.swap_place(at).0 == mapping && mem.core.swap.stored_bytes(at).is_none())
+                **slot == at
+                    && self.mem(|mem| {
+                        mem.swap_place(at).0 == mapping && mem.core.swap.stored_bytes(at).is_none()
+                    })
             };
             let count = (0..).zip(rest).take_while(follows).count();
             let pages = u32::try_from(count).expect("a window of slots");

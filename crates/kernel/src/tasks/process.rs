@@ -31,7 +31,7 @@ pub struct Process(pub(crate) Rc<ProcessState>);
 impl Process {
     /// Its cgroup.
     pub fn memcg(&self) -> MemcgId {
-        self.0.memcg
+        self.0.memcg.get()
     }
 
     /// Its name.
@@ -97,7 +97,9 @@ impl Process {
 pub(crate) struct ProcessState {
     pub(crate) id: ProcessId,
     pub(crate) name: String,
-    pub(crate) memcg: MemcgId,
+    pub(crate) memcg: Cell<MemcgId>,
+    /// Who pays for what it cost by itself: the cgroup that it began in.
+    pub(crate) first_memcg: MemcgId,
     pub(crate) killed: Cell<bool>,
     pub(crate) oom_score_adj: Cell<i16>,
     /// Anonymous mappings; the first holds the process's own pages. None: unmapped.

@@ -30,4 +30,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let areas = process.0.anon.borrow();
         self.mem(|mem| areas.iter().flatten().map(|area| mem.anon.pages(area.anon)).sum())
     }
+
+    /// Its pages that are swapped out: `swapents`.
+    pub(crate) fn swapped_pages(&self, process: &Process) -> u64 {
+        let areas = process.0.anon.borrow();
+        self.mem(|mem| areas.iter().flatten().map(|area| mem.anon.swapped_pages(area.anon)).sum())
+    }
 }

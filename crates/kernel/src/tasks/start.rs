@@ -38,7 +38,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let process = Process(Rc::new(ProcessState {
                 id,
                 name: name.to_string(),
-                memcg,
+                memcg: Cell::new(memcg),
+                first_memcg: memcg,
                 killed: Cell::new(false),
                 oom_score_adj: Cell::new(0),
                 anon: RefCell::new(vec![Some(own)]),
@@ -70,6 +71,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
+    /// Moves a process to `memcg`: what it allocates from here on is charged there, what it has is not
+    /// (`cgroup.procs` of version 2).
+    pub fn process_move(&self, process: &Process, memcg: MemcgId) {
+        process.0.memcg.set(memcg);
+    }
+
     /// Ends a process: frees what it maps and what it cost.
     pub fn process_exit(&self, process: &Process) {
         self.unmap_all(process);
@@ -79,7 +86,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let tables = std::mem::take(&mut *process.0.page_tables.borrow_mut());
         let own = std::mem::take(&mut *process.0.kernel_pages.borrow_mut());
-        tables.into_values().chain(own).for_each(|pfn| self.free_kernel_page(process, pfn));
+        tables.into_values().for_each(|pfn| self.free_kernel_page(process.memcg(), pfn));
+        own.into_iter().for_each(|pfn| self.free_kernel_page(process.0.first_memcg, pfn));
         self.shared.processes.borrow_mut().list.retain(|other| other.0.id != process.0.id);
     }
 }

@@ -30,7 +30,7 @@ use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::base::vmstat::VmEvents;
 use crate::version::presets::Version;
-use crate::version::rules::{HighatomicReserve, HugePages, MarkGap, Rules};
+use crate::version::rules::{GenForm, HighatomicReserve, HugePages, LruKind, MarkGap, Rules};
 
 /// The smallest machine: below it the smallest `min_free_kbytes` would be most of the memory.
 const MIN_MANAGED: u64 = 1024;
@@ -157,6 +157,7 @@ impl<T: Trace> PageAllocator<T> {
             events: VmEvents::default(),
             trace,
             dirty_full_nodes: 0,
+            busy_kswapds: 0,
             boot_min_free_kbytes: 0,
             cpu_node,
             zone_of_chunk,
@@ -170,6 +171,12 @@ impl<T: Trace> PageAllocator<T> {
             let value = sysctl.parse_value(value).expect("a choice");
             allocator.sysctls.set(sysctl, value);
         }
+        let lru = &mut allocator.version.rules.lru;
+        if *lru == LruKind::Generations && allocator.version.rules.gen_form == GenForm::NotBuilt {
+            *lru = LruKind::TwoLists;
+        }
+        let parts = if *lru == LruKind::Generations { 7 } else { 0 };
+        allocator.sysctls.set(Sysctl::LruGenEnabled, parts + 1);
         for &sysctl in Sysctl::ALL {
             let is_set = sysctls.get(sysctl) != Sysctls::default().get(sysctl);
             if is_set && allocator.version.rules.has_sysctl(sysctl) {
@@ -253,6 +260,16 @@ impl<T: Trace> PageAllocator<T> {
         PcpSizes::new(self.version.rules.pcp, zone.managed.0, sizing_mark(&zone.watermarks), cpus, most)
     }
 
+    /// Whether there are generations follows the switch. Pages follow by [`crate::lru::lists::Lru::follow_rules`].
+    fn switch_lru(&mut self) {
+        let lru = &mut self.version.rules.lru;
+        match (*lru, self.sysctls.lru_gen()) {
+            (LruKind::TwoLists, Some(true)) => *lru = LruKind::Generations,
+            (LruKind::Generations, Some(false)) => *lru = LruKind::TwoLists,
+            _ => {}
+        }
+    }
+
     /// Sets a sysctl as root does at run time. Marks are computed anew from what is managed now,
     /// and boosts end (MECHANISMS-6X 1.2). `min_free_kbytes` = 0 goes back to the value of boot.
     ///
@@ -264,6 +281,9 @@ impl<T: Trace> PageAllocator<T> {
             _ => value,
         };
         self.sysctls.set(sysctl, value);
+        if sysctl == Sysctl::LruGenEnabled {
+            self.switch_lru();
+        }
         if !matches!(sysctl, Sysctl::MinFreeKbytes | Sysctl::WatermarkScaleFactor) {
             return;
         }

@@ -26,8 +26,8 @@ use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::base::vmstat::{VmEvent, VmEvents};
 use crate::version::presets::{Tuning, Version};
 use crate::version::rules::{
-    AtomicMark, ColdOrder, ColdPages, DirtySpread, FallbackPolicy, HighatomicReserve, PcpFallback,
-    PcpGeneration, Rules, Spread, SpreadRetry, WatermarkBoost,
+    AtomicMark, ColdOrder, ColdPages, DirtySpread, FallbackPolicy, HighatomicReserve, NodeChoice,
+    PcpFallback, PcpGeneration, Rules, Spread, SpreadRetry, WatermarkBoost,
 };
 
 /// What one pass over the zones came to.
@@ -75,6 +75,8 @@ pub struct PageAllocator<T> {
     /// Bit n: node n holds its share of dirty pages, so that requests with
     /// [`AllocFlags::SPREAD_DIRTY`] skip it (MECHANISMS 1.9, 10.2).
     pub(super) dirty_full_nodes: u32,
+    /// Bit n: kswapd of node n is at work, where that matters ([`NodeChoice`]).
+    pub(super) busy_kswapds: u32,
     pub(super) pcps: Vec<Pcp>,
     pub(super) boot_min_free_kbytes: u64,
     pub(super) cpu_node: Vec<NodeId>,
@@ -92,6 +94,8 @@ struct Request {
     want: MigrateType,
     highest_zoneidx: ZoneKind,
     flags: AllocFlags,
+    /// Bit n: node n is not looked at.
+    spared: u32,
 }
 
 impl<T: Trace> PageAllocator<T> {
@@ -208,7 +212,7 @@ impl<T: Trace> PageAllocator<T> {
     ) {
         assert!(order <= LARGEST_ORDER, "blocks of {order:?} do not exist");
         let (want, highest_zoneidx) = (gfp.migrate_type(), gfp_zone(gfp));
-        self.walk_twice(Request { cpu, gfp, order, want, highest_zoneidx, flags }, 0, out);
+        self.walk_twice(Request { cpu, gfp, order, want, highest_zoneidx, flags, spared: 0 }, 0, out);
     }
 
     /// Goes on with a request whose task has stalled (MECHANISMS 2.9 c). This time types may mix.
@@ -223,7 +227,11 @@ impl<T: Trace> PageAllocator<T> {
         let (want, highest_zoneidx) = (gfp.migrate_type(), gfp_zone(gfp));
         let flags = flags.without(AllocFlags::KEEP_APART);
         let mut out = AllocOutcome::default();
-        self.walk_twice(Request { cpu, gfp, order, want, highest_zoneidx, flags }, stall.resume, &mut out);
+        self.walk_twice(
+            Request { cpu, gfp, order, want, highest_zoneidx, flags, spared: 0 },
+            stall.resume,
+            &mut out,
+        );
         out
     }
 
@@ -235,6 +243,13 @@ impl<T: Trace> PageAllocator<T> {
     /// Walks the zonelist from `start`, then again if the first walk kept types apart in vain.
     #[inline]
     fn walk_twice(&mut self, mut request: Request, mut start: usize, out: &mut AllocOutcome) {
+        if self.busy_kswapds != 0 {
+            let spared = Request { spared: self.busy_kswapds, ..request };
+            let _ = self.walk_zones(&spared, start, out);
+            if out.page.is_some() {
+                return;
+            }
+        }
         loop {
             let (end, tried) = self.walk_zones(&request, start, out);
             if out.page.is_some() || !request.flags.has_any(AllocFlags::KEEP_APART) {
@@ -267,7 +282,7 @@ impl<T: Trace> PageAllocator<T> {
             let id = self.nodes[node.index()].zonelists[list][index];
             let zone_node = self.zones[id.index()].node;
             let local = *local.get_or_insert(zone_node);
-            if self.is_dirty_full(zone_node, request.flags) {
+            if self.is_dirty_full(zone_node, request.flags) || (request.spared & (1 << zone_node.0)) != 0 {
                 continue;
             }
             if request.flags.has_any(AllocFlags::KEEP_APART) && zone_node != local {
@@ -282,6 +297,14 @@ impl<T: Trace> PageAllocator<T> {
             }
         }
         (len, tried)
+    }
+
+    /// kswapd of a node begins to work, or goes to sleep: where there are others, requests pass the node by at first.
+    pub(crate) fn set_kswapd_busy(&mut self, node: NodeId, busy: bool) {
+        if self.nodes.len() > 1 && self.version.rules.node_choice == NodeChoice::SparesKswapd {
+            let bit = 1 << node.0;
+            self.busy_kswapds = if busy { self.busy_kswapds | bit } else { self.busy_kswapds & !bit };
+        }
     }
 
     #[inline]

@@ -88,6 +88,9 @@ reasons! {
     /// It was read once, which is no reason to keep a clean page.
     ReadOnce = "read once",
 
+    /// It was read more often, but pages of its tier do not come back often enough to be kept.
+    TierNotKept = "read again, but its tier is not kept",
+
     // Kept by reclaim, back to the head of its list.
     /// A task has it locked: mostly it is still being read.
     Locked = "locked",

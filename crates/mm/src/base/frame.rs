@@ -97,7 +97,7 @@ page_flags! {
     JOURNAL = 13;
     /// Each of its pages has a buffer head, freed with it: see [`Frames::private`].
     PRIVATE = 14;
-    /// Waits in an activate batch, which holds a reference: reclaim cannot free it.
+    /// Waits in a batch to be activated or given up, which holds a reference: reclaim cannot free it.
     ACTIVATING = 15;
     /// In the swap cache: it holds a slot of a swap area.
     SWAP_CACHE = 16;

@@ -1,10 +1,12 @@
 //! The sysctls below `vm.` that the mechanisms read, with their ranges and defaults
 //! (MECHANISMS section 15), and two settings of huge pages that Linux keeps in sysfs
 //! (`/sys/kernel/mm/transparent_hugepage`), here under `thp.`. The latter are named choices, stored
-//! by their number; 0 stands for what the kernel sets at boot.
+//! by their number; 0 stands for what the kernel sets at boot. So are those of the multi-gen LRU
+//! (`/sys/kernel/mm/lru_gen`), under `lru_gen.`.
 //! Marks are recomputed by [`crate::alloc::page_alloc::PageAllocator::set_sysctl`], not here.
 
 use core::fmt;
+use std_alloc::format;
 use std_alloc::string::{String, ToString};
 
 macro_rules! sysctls {
@@ -66,6 +68,10 @@ sysctls! {
     ThpEnabled = "thp.enabled", 0 ..= 3, 0, "huge pages for anonymous memory: always, madvise or never (default: from the kernel)";
     /// How hard a fault tries for a huge page: see [`ThpDefrag`]; 0 = set at boot.
     ThpDefrag = "thp.defrag", 0 ..= 5, 0, "effort of a fault for a huge page: always, defer, defer+madvise, madvise or never (default: madvise)";
+    /// Whether the multi-gen LRU is on: its bits and 1, of which the first counts; 0 = as the kernel has it.
+    LruGenEnabled = "lru_gen.enabled", 0 ..= 8, 0, "the multi-gen LRU: y, n, or bits of its parts, of which the first turns it on (default: from the kernel)";
+    /// Time in ms for which generations are to last; 0 = however short.
+    LruGenMinTtlMs = "lru_gen.min_ttl_ms", 0 ..= 0xffff_ffff, 0, "with lru-gen: an OOM kill where generations last shorter, in ms (0: off)";
 }
 
 /// Values of [`Sysctl::ThpEnabled`].
@@ -110,6 +116,9 @@ impl Sysctl {
 
     /// The text of a value: the choice's name, or the number.
     pub fn value_text(self, value: u64) -> String {
+        if self == Self::LruGenEnabled {
+            return format!("0x{:04x}", value.saturating_sub(1));
+        }
         let name = self.choices().and_then(|names| names.get(usize::try_from(value).ok()?.checked_sub(1)?));
         name.map_or_else(|| value.to_string(), ToString::to_string)
     }
@@ -142,6 +151,9 @@ impl fmt::Display for SysctlError {
             Self::OutOfRange { sysctl, value } if sysctl.choices().is_some() => {
                 let names = sysctl.choices().unwrap_or_default().join(", ");
                 write!(f, "`{value}` is no value for `{sysctl}`: it takes one of {names}")
+            }
+            Self::OutOfRange { sysctl: sysctl @ Sysctl::LruGenEnabled, value } => {
+                write!(f, "`{value}` is no value for `{sysctl}`: it takes y, n, or bits from 0x0000 to 0x0007")
             }
             Self::OutOfRange { sysctl, value } => {
                 let (min, max) = sysctl.range();
@@ -176,10 +188,25 @@ impl Sysctl {
         let text = text.trim();
         let value = match self.choices() {
             Some(names) => names.iter().position(|&name| name == text).map(|index| index as u64 + 1),
+            None if self == Self::LruGenEnabled => parse_bits(text).map(|bits| bits + 1),
             None => text.parse().ok().filter(|value| (min..=max).contains(value)),
         };
         value.ok_or_else(|| SysctlError::OutOfRange { sysctl: self, value: text.to_string() })
     }
+}
+
+/// What `lru_gen/enabled` takes: `y`, `n`, or three bits as a number.
+fn parse_bits(text: &str) -> Option<u64> {
+    match text {
+        "y" | "Y" | "on" => return Some(7),
+        "n" | "N" | "off" => return Some(0),
+        _ => {}
+    }
+    let bits = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    bits.filter(|&bits| bits <= 7)
 }
 
 /// The value of every sysctl.
@@ -210,6 +237,14 @@ impl Sysctls {
         }
     }
 
+    /// Whether the multi-gen LRU is to be on; none: as the kernel has it.
+    pub const fn lru_gen(&self) -> Option<bool> {
+        match self.get(Sysctl::LruGenEnabled) {
+            0 => None,
+            bits => Some(((bits - 1) & 1) != 0),
+        }
+    }
+
     /// How hard faults try for a huge page.
     pub const fn thp_defrag(&self) -> ThpDefrag {
         match self.get(Sysctl::ThpDefrag) {
@@ -235,13 +270,23 @@ impl Sysctls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std_alloc::format;
 
     #[test]
     fn names_are_found_in_all_three_spellings() {
         for name in ["vm.swappiness", "vm/swappiness", "swappiness"] {
             assert_eq!(Sysctl::parse(name), Ok(Sysctl::Swappiness));
         }
+    }
+
+    #[test]
+    fn the_switch_of_the_multi_gen_lru_takes_what_its_file_takes() {
+        let switch = Sysctl::parse("lru_gen/enabled").unwrap();
+        for (text, said) in [("y", "0x0007"), ("n", "0x0000"), ("5", "0x0005"), ("0x0003", "0x0003")] {
+            assert_eq!(switch.parse_value(text).map(|value| switch.value_text(value)), Ok(said.into()));
+        }
+        let error = switch.parse_value("8").unwrap_err();
+        let said = "`8` is no value for `lru_gen.enabled`: it takes y, n, or bits from 0x0000 to 0x0007";
+        assert_eq!(format!("{error}"), said);
     }
 
     #[test]

@@ -46,6 +46,17 @@ impl WalkPositions {
     }
 }
 
+impl WalkPositions {
+    /// `passes` walks of direct reclaim over `node` from where the last one stopped, one after the other, on a machine
+    /// without cgroups: each meets the root.
+    pub fn pass_root_alone(&mut self, node: NodeId, passes: u64) {
+        let position = self.entry((MemcgId::ROOT, node, 0));
+        // Behind the root is nothing: one that stopped there ended its round.
+        let left_over = u32::from(position.last.take().is_some());
+        position.generation += left_over + u32::try_from(passes).expect("a few");
+    }
+}
+
 /// Whether a walk remembers where it stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WalkKind {
@@ -77,6 +88,11 @@ impl Walk {
     /// A walk through the subtree of `target` on `node`.
     pub fn new(target: MemcgId, node: NodeId, kind: WalkKind) -> Self {
         Self { target, node, kind, last: None, generation: None, visited: false, over: false, steps: 0 }
+    }
+
+    /// The node whose lists it is for.
+    pub const fn node(&self) -> NodeId {
+        self.node
     }
 
     /// The next cgroup to visit; none when the walk is over. With `pass_idle` those without a charged

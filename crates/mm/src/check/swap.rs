@@ -21,7 +21,10 @@ impl<T: Trace> Memory<T> {
             for (index, slot) in self.anon.swapped(anon) {
                 named += 1;
                 let is_named = swap.is_mapped(slot);
-                ensure!(is_named, "page {index} of {anon:?} is in {slot:?}, which no page table is said to name");
+                ensure!(
+                    is_named,
+                    "page {index} of {anon:?} is in {slot:?}, which no page table is said to name"
+                );
             }
         }
         let charged = swap.charged();

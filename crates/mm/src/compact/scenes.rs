@@ -81,9 +81,13 @@ fn take(mem: &mut Scene, order: Order) -> Option<Pfn> {
 
 /// One zone of so many pageblocks, all of it taken page by page.
 fn taken(pageblocks: usize) -> (Scene, Vec<Pfn>) {
+    taken_under("linux-6.1", pageblocks)
+}
+
+fn taken_under(kernel: &str, pageblocks: usize) -> (Scene, Vec<Pfn>) {
     let zone = ZoneLayout::new(ZoneKind::Dma32, Pages(pageblocks as u64 * u64::from(BLOCK)));
     let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: false };
-    let version = Version::parse("linux-6.1").unwrap();
+    let version = Version::parse(kernel).unwrap();
     let core = Core::boot(&layout, version, Sysctls::default(), NoTrace).unwrap();
     let compactor = Compactor::new(core.alloc.zones());
     let mut mem =
@@ -382,7 +386,11 @@ fn a_locked_page_fails_and_stays() {
 
 /// So many pages of a zone of 64 MiB are free, no two of them neighbours.
 fn singles(free: u64) -> Scene {
-    let (mut mem, pages) = taken(32);
+    singles_under("linux-6.1", free)
+}
+
+fn singles_under(kernel: &str, free: u64) -> Scene {
+    let (mut mem, pages) = taken_under(kernel, 32);
     let singles = pages.into_iter().filter(|pfn| pfn.0.is_multiple_of(2));
     let count = usize::try_from(free).unwrap();
     let freed = singles.take(count).map(|pfn| mem.core.alloc.free(CPU, pfn, Order(0))).count();
@@ -402,6 +410,23 @@ fn compaction_needs_twice_the_block_above_the_min_mark_or_above_the_low_one_for_
         assert_eq!(singles(needed + 1).suits(order), Suitability::Suitable, "order {order}");
         // Reclaim goes on until as much is free above the high mark.
         let needed = marks.mark(Mark::High) + (2 << order);
+        let ready = |free| singles(free).is_ready(order);
+        assert_eq!([ready(needed), ready(needed + 1)], [false, true], "order {order}");
+    }
+}
+
+/// MECHANISMS-510-72 9.2.
+#[test]
+fn since_7_2_a_chunk_above_the_mark_is_room_enough_for_any_block() {
+    let singles = |free| singles_under("linux-6.12+small-compact-gap", free);
+    let marks = singles(0).core.alloc.zone(ZONE).watermarks;
+    for (order, gap) in [(1, 4), (3, 16), (4, 32), (5, 32), (9, 32)] {
+        let costly = order > 3;
+        let needed = marks.mark(if costly { Mark::Low } else { Mark::Min }) + gap;
+        assert_eq!(singles(needed).suits(order), Suitability::Skip, "order {order}");
+        assert_eq!(singles(needed + 1).suits(order), Suitability::Suitable, "order {order}");
+        let beyond = if costly { marks.mark(Mark::Low) - marks.mark(Mark::Min) } else { 0 };
+        let needed = marks.mark(Mark::High) + beyond + gap;
         let ready = |free| singles(free).is_ready(order);
         assert_eq!([ready(needed), ready(needed + 1)], [false, true], "order {order}");
     }

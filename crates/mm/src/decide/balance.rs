@@ -145,6 +145,7 @@ impl Span {
         let zones = mem.zones_up_to(node, highest_zoneidx);
         let boosts: Vec<Pages> = zones.iter().map(|&id| mem.core.alloc.zone(id).watermarks.boost()).collect();
         mem.core.alloc.events.add(VmEvent::PageOutRun, 1);
+        mem.core.alloc.set_kswapd_busy(node, true);
         zones.iter().for_each(|&id| mem.core.alloc.set_reclaim_active(id, true));
         Self { node, zones, boosts }
     }
@@ -419,6 +420,31 @@ mod tests {
         assert_eq!(run.order(), Order(3), "15 pages are fewer than twice a block of 8");
         let (_, run) = walk(&mut mem, Order(3), &[(15, true), (1, true)]);
         assert_eq!(run.order(), Order(0));
+    }
+
+    #[test]
+    fn since_7_2_a_chunk_is_enough_for_compaction_of_any_block() {
+        for (kernel, enough) in [("linux-6.12", 1024), ("linux-6.12+small-compact-gap", 32)] {
+            let mut mem = full(kernel);
+            let (_, run) = walk(&mut mem, Order(9), &[(enough - 1, true)]);
+            assert_eq!(run.order(), Order(9), "{kernel}");
+            let (_, run) = walk(&mut mem, Order(9), &[(enough - 1, true), (1, true)]);
+            assert_eq!(run.order(), Order(0), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn a_boost_that_nothing_was_freed_for_is_no_failure_since_7_0() {
+        for (kernel, failures) in [("linux-6.12", 1), ("linux-6.12+boost-failure-forgiven", 0)] {
+            let mut mem = machine(kernel);
+            boost(&mut mem);
+            let (priorities, _) = walk(&mut mem, Order(0), &[(0, false)]);
+            assert_eq!(priorities, [12], "{kernel}");
+            assert_eq!(mem.reclaim.node(NODE).kswapd_failures, failures, "{kernel}");
+            let mut mem = full(kernel);
+            let _ = walk(&mut mem, Order(0), &[]);
+            assert_eq!(mem.reclaim.node(NODE).kswapd_failures, 1, "{kernel}: for a mark it is one");
+        }
     }
 
     #[test]

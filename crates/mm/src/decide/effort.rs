@@ -24,6 +24,12 @@ pub struct Passes {
 }
 
 impl Passes {
+    /// Nothing was looked at, at any priority.
+    pub(super) const IN_VAIN: Self = Self {
+        passes: [AtPriority { scanned: 0, freed: 0, objects: 0 }; DEF_PRIORITY as usize + 1],
+        count: DEF_PRIORITY as usize + 1,
+    };
+
     /// A new round, at the first priority: what was noted before counts no more.
     pub(super) const fn begin(&mut self) {
         self.count = 0;

@@ -150,6 +150,7 @@ impl FallAsleep {
                     mem.reset_skip_bits(zone);
                 }
                 self.at = Falling::Dozed;
+                mem.core.alloc.set_kswapd_busy(self.node, false);
                 SleepNext::Doze(DOZE)
             }
             Falling::Dozed if woken => {
@@ -170,6 +171,7 @@ impl FallAsleep {
 
     fn sleep<T: Trace>(&self, mem: &mut Memory<T>) -> SleepNext {
         mem.core.tell(|_| TraceEvent::VmscanKswapdSleep { nid: self.node });
+        mem.core.alloc.set_kswapd_busy(self.node, false);
         SleepNext::Sleep
     }
 
@@ -195,6 +197,42 @@ mod tests {
 
     fn job(order: u8, reclaim_order: u8, highest_zoneidx: ZoneKind) -> Job {
         Job { order: Order(order), reclaim_order: Order(reclaim_order), highest_zoneidx }
+    }
+
+    /// MECHANISMS-510-72 1.6.
+    #[test]
+    fn since_6_18_requests_pass_a_node_by_whose_kswapd_works_unless_there_is_no_other_page() {
+        use units::{CpuId, Pages};
+
+        use crate::alloc::flags::AllocFlags;
+        use crate::base::gfp::Gfp;
+        use crate::base::layout::{MemoryLayout, NodeLayout, ZoneLayout};
+        use crate::decide::balance::Balance;
+        use crate::decide::scene::boot;
+
+        let zone = ZoneLayout::new(ZoneKind::Normal, Pages(2048));
+        let node = NodeLayout { zones: std_alloc::vec![zone] };
+        let layout = MemoryLayout { nodes: std_alloc::vec![node.clone(), node], cpus: 2, huge_pages: false };
+        for (kernel, spared) in [("linux-6.12", 0), ("linux-6.12+skip-nodes-with-kswapd", 1)] {
+            let mut mem = boot(kernel, &layout);
+            let cpu = CpuId(0);
+            let near = mem.core.alloc.node_of(cpu);
+            let take = |mem: &mut Memory<_>| {
+                let page = mem.core.alloc.alloc(cpu, Gfp::KERNEL, Order(0), AllocFlags::WMARK_MIN).page?;
+                Some(mem.core.alloc.zone(mem.core.alloc.zone_of(page)).node == near)
+            };
+            assert_eq!(take(&mut mem), Some(true));
+            let _ = Balance::begin(&mut mem, near, Order(0), ZoneKind::Normal);
+            assert_eq!(take(&mut mem), Some(spared == 0), "{kernel}");
+            let far = NodeId(1 - near.0);
+            let _ = Balance::begin(&mut mem, far, Order(0), ZoneKind::Normal);
+            assert_eq!(take(&mut mem), Some(true), "{kernel}: all are at work");
+            let job = Job::FIRST;
+            let mut fall = FallAsleep::new(near, &job, Order(0));
+            assert_eq!(fall.step(&mut mem, &mut Request::default(), false), SleepNext::LetWaitersGo);
+            assert_eq!(fall.step(&mut mem, &mut Request::default(), false), SleepNext::Doze(DOZE));
+            assert_eq!(take(&mut mem), Some(true), "{kernel}: the near one sleeps again");
+        }
     }
 
     #[test]

@@ -83,6 +83,13 @@ impl Escalation {
         Self::new(gfp, ScanControl::limit(target, pages))
     }
 
+    /// A write to `memory.reclaim` of `target` asks for `pages`, perhaps with a `swappiness` of its own.
+    pub fn proactive(target: MemcgId, pages: u64, swappiness: Option<u64>) -> Self {
+        let mut run = Self::limit(Gfp::KERNEL, target, pages);
+        run.sc.swappiness = swappiness;
+        run
+    }
+
     fn new(gfp: Gfp, mut sc: ScanControl) -> Self {
         sc.may_fs = gfp.has(Gfp::FS);
         sc.may_io = gfp.has(Gfp::IO);
@@ -108,6 +115,27 @@ impl Escalation {
     pub const fn by_kernel_thread(mut self, is_one: bool) -> Self {
         self.sc.kernel_thread = is_one;
         self
+    }
+
+    /// Nodes of the priority that was tried last.
+    pub(super) fn nodes(&self) -> &[NodeId] {
+        &self.nodes
+    }
+
+    /// Goes through all rounds of a run that has not begun, in which no pass frees or meets anything, and
+    /// leaves the passes to the caller. Returns the rounds.
+    pub(super) fn go_through_in_vain<T: Trace>(&mut self, mem: &mut Memory<T>, cpu: CpuId) -> u64 {
+        self.choose_nodes(mem, cpu);
+        self.at = At::End;
+        let mut rounds = 0;
+        loop {
+            mem.core.alloc.events.add(allocstall(self.sc.reclaim_idx), 1);
+            rounds += 1;
+            if !self.can_try_harder(mem) {
+                self.passes = Passes::IN_VAIN;
+                return rounds;
+            }
+        }
     }
 
     /// The next step, for a task on `cpu`.
@@ -174,8 +202,7 @@ impl Escalation {
     }
 
     fn preferred_zone<T: Trace>(&self, mem: &Memory<T>, cpu: CpuId) -> ZoneId {
-        let here = mem.core.alloc.node_of(cpu);
-        mem.core.alloc.nodes()[here.index()].zonelists[self.sc.reclaim_idx as usize][0]
+        run_zones(mem, &self.sc, cpu)[0]
     }
 
     /// Nodes in the order of the task's zonelist, and whether one of their zones is ready for
@@ -186,10 +213,9 @@ impl Escalation {
         let is_direct = sc.reclaimer == Reclaimer::Direct;
         let checks = sc.order > COSTLY_ORDER && is_direct;
         let leaves_exhausted = is_direct && sc.priority != DEF_PRIORITY;
-        let here = mem.core.alloc.node_of(cpu);
         self.nodes.clear();
         self.ready = false;
-        for &id in &mem.core.alloc.nodes()[here.index()].zonelists[sc.reclaim_idx as usize] {
+        for &id in run_zones(mem, sc, cpu) {
             let node = mem.core.alloc.zone(id).node;
             if leaves_exhausted && mem.is_unreclaimable(id) {
                 continue;
@@ -222,6 +248,12 @@ impl Escalation {
         sc.priority = DEF_PRIORITY;
         true
     }
+}
+
+/// Zones that a run may take pages of, in the order of the zonelist of a task on `cpu`.
+pub(super) fn run_zones<'a, T: Trace>(mem: &'a Memory<T>, sc: &ScanControl, cpu: CpuId) -> &'a [ZoneId] {
+    let here = mem.core.alloc.node_of(cpu);
+    &mem.core.alloc.nodes()[here.index()].zonelists[sc.reclaim_idx as usize]
 }
 
 const fn allocstall(highest_zoneidx: ZoneKind) -> VmEvent {

@@ -196,7 +196,7 @@ impl<T: Trace> Memory<T> {
     /// Waiting makes no sense when kswapd has given up, or few of the pages are dirty
     /// (`skip_throttle_noprogress`); a kernel thread does not wait either, as others may need it to go
     /// on (`reclaim_throttle`).
-    fn waiting_helps(&self, node: NodeId, sc: &ScanControl) -> bool {
+    pub(super) fn waiting_helps(&self, node: NodeId, sc: &ScanControl) -> bool {
         !sc.kernel_thread && !self.is_hopeless(node) && self.is_mostly_dirty(node)
     }
 
@@ -209,7 +209,12 @@ impl<T: Trace> Memory<T> {
 
 #[cfg(test)]
 mod tests {
+    use std_alloc::vec::Vec;
+
+    use units::{CpuId, Order};
+
     use super::*;
+    use crate::alloc::flags::AllocFlags;
     use crate::base::ids::MemcgId;
     use crate::decide::scene::{add_dirty_page, machine};
     use crate::reclaim::run::{MAX_RECLAIM_RETRIES, Met};
@@ -342,6 +347,28 @@ mod tests {
         (0..MAX_RECLAIM_RETRIES).for_each(|_| mem.reclaim.note_failure(NODE));
         assert_eq!(mem.after_node(NODE, &in_vain), AfterNode::GoOn, "kswapd has given up");
         assert_eq!(machine("linux-5.4").after_node(NODE, &well(101)), AfterNode::GoOn);
+    }
+
+    /// MECHANISMS-510-72 3.8.
+    #[test]
+    fn since_7_0_kswapd_has_hope_again_only_on_a_node_that_is_balanced() {
+        for (kernel, hopeless) in [("linux-6.12", false), ("linux-6.12+kswapd-hope-needs-balance", true)] {
+            let mut mem = machine(kernel);
+            (0..MAX_RECLAIM_RETRIES).for_each(|_| mem.reclaim.note_failure(NODE));
+            let mut taken = Vec::new();
+            let flags = AllocFlags::NO_WATERMARKS;
+            while let Some(pfn) = mem.core.alloc.alloc(CpuId(0), Gfp::KERNEL, Order(0), flags).page {
+                taken.push(pfn);
+            }
+            let direct = run(Reclaimer::Direct, Met::default());
+            assert_eq!(mem.after_pass(NODE, &direct, 1), AfterPass::GoOn);
+            assert_eq!(mem.is_hopeless(NODE), hopeless, "{kernel}");
+            taken.into_iter().for_each(|pfn| mem.core.alloc.free(CpuId(0), pfn, Order(0)));
+            assert_eq!(mem.after_pass(NODE, &direct, 0), AfterPass::GoOn);
+            assert_eq!(mem.is_hopeless(NODE), hopeless, "{kernel}: who frees nothing gives no hope");
+            assert_eq!(mem.after_pass(NODE, &direct, 1), AfterPass::GoOn);
+            assert!(!mem.is_hopeless(NODE), "{kernel}");
+        }
     }
 
     #[test]

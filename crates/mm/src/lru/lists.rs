@@ -241,6 +241,8 @@ impl Lruvec {
 pub(super) struct CpuBatches {
     pub(super) add: Vec<Pfn>,
     pub(super) activate: Vec<Pfn>,
+    /// Pages that their programs gave up.
+    pub(super) given_up: Vec<Pfn>,
 }
 
 /// All lists and batches of the machine.
@@ -343,7 +345,7 @@ impl Lru {
     }
 
     /// [`Self::insert`] where reclaim took it from, which keeps it: the head, or behind the hand.
-    pub(crate) fn put_back<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+    pub(crate) fn keep_in_place<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
         self.insert_at(core, pfn, Place::Passed);
     }
 

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Pages in a batch are on no list. Under generations an access counts and moves nothing
-//! ([`crate::lru::mglru::access`]), as it does where file pages are on queues ([`crate::lru::queues`]). Left out: rotation and lazy-free batches. Neighbours:
+//! ([`crate::lru::mglru::access`]), as it does where file pages are on queues ([`crate::lru::queues`]). Pages that
+//! are given up have a batch like that of activations. Left out: rotation batches. Neighbours:
 //! [`crate::lru::lists`], [`crate::lru::mlock`].
 
 use units::{CpuId, Pfn};
@@ -102,6 +103,9 @@ impl Lru {
         if !self.cpus[cpu.index()].activate.is_empty() {
             self.flush_activate_batch(core, cpu);
         }
+        if !self.cpus[cpu.index()].given_up.is_empty() {
+            self.flush_given_up(core, cpu);
+        }
     }
 
     /// `lru_add_drain_all`.
@@ -176,11 +180,51 @@ impl Lru {
         }
     }
 
+    /// A page of anonymous memory is given up (`folio_mark_lazyfree`): through the CPU's batch to the inactive
+    /// list of file pages. One that is on no list, or waits in a batch already, stays what it is.
+    pub(crate) fn give_up<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+        let flags = core.alloc.frames.flags(pfn);
+        let settled = core.alloc.frames.state(pfn) == FrameState::Lru;
+        let other = PageFlags::UNEVICTABLE.set(PageFlags::ACTIVATING);
+        if !settled || !flags.has(PageFlags::SWAP_BACKED) || flags.has_any(other) {
+            return;
+        }
+        core.alloc.frames.set_flags(pfn, PageFlags::ACTIVATING);
+        let limit = usize::from(core.alloc.tuning().lru_batch);
+        let large = core.alloc.frames.pages(pfn) > 1;
+        let batch = &mut self.cpus[cpu.index()].given_up;
+        batch.push(pfn);
+        if large || batch.len() >= limit {
+            self.flush_given_up(core, cpu);
+        }
+    }
+
+    fn flush_given_up<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId) {
+        let mut batch = core::mem::take(&mut self.cpus[cpu.index()].given_up);
+        for pfn in batch.drain(..) {
+            core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVATING);
+            let flags = core.alloc.frames.flags(pfn);
+            let settled = core.alloc.frames.state(pfn) == FrameState::Lru;
+            if !settled || flags.has_any(PageFlags::UNEVICTABLE.set(PageFlags::SWAP_CACHE)) {
+                continue;
+            }
+            let plain =
+                flags.clear(PageFlags::SWAP_BACKED).clear(PageFlags::ACTIVE).clear(PageFlags::REFERENCED);
+            self.relist(core, pfn, plain);
+            let pages = u64::from(core.alloc.frames.pages(pfn));
+            let (_, node) = core.page_place(pfn);
+            core.alloc.events.add(VmEvent::PgLazyFree, pages);
+            core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::PgLazyFree, pages);
+        }
+        self.cpus[cpu.index()].given_up = batch;
+    }
+
     /// Forgets a page that waits in some batch: it is being freed.
     fn forget_batched(&mut self, pfn: Pfn) {
         for cpu in &mut self.cpus {
             cpu.add.retain(|&other| other != pfn);
             cpu.activate.retain(|&other| other != pfn);
+            cpu.given_up.retain(|&other| other != pfn);
         }
     }
 

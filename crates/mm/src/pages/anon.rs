@@ -105,7 +105,8 @@ impl AnonMaps {
     /// Whether none of `count` pages from `first` is present or swapped out (`pmd_none`).
     pub fn is_range_empty(&self, anon: AnonId, first: u32, count: u32) -> bool {
         let slots = &self.list[anon.0 as usize].slots;
-        (first..first.saturating_add(count)).all(|index| matches!(slots.get(index as usize), None | Some(&NIL)))
+        (first..first.saturating_add(count))
+            .all(|index| matches!(slots.get(index as usize), None | Some(&NIL)))
     }
 
     /// Huge pages of all mappings.
@@ -423,7 +424,8 @@ impl AnonMaps {
 
 /// Puts a new anonymous page of `memcg` on its way to the lists. Up to 5.8 it starts active.
 fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, memcg: MemcgId) {
-    let mut flags = PageFlags::SWAP_BACKED.set(PageFlags::MAPPED).set(PageFlags::YOUNG).set(PageFlags::ANON_DIRTY);
+    let mut flags =
+        PageFlags::SWAP_BACKED.set(PageFlags::MAPPED).set(PageFlags::YOUNG).set(PageFlags::ANON_DIRTY);
     if core.rules().anon_start == AnonStart::Active {
         flags = flags.set(PageFlags::ACTIVE);
     }

@@ -17,6 +17,7 @@ use crate::base::ids::AnonId;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
+use crate::lru::mglru::access::faulted_in;
 use crate::pages::anon::{AnonMaps, SWAPPED, anon_owner};
 use crate::pages::cache::PageCache;
 use crate::pages::swap_cache::begin_anon;
@@ -161,7 +162,8 @@ impl AnonMaps {
             lru.refault(core, pfn, shadow);
         }
         self.enter(core, fault, pfn);
-        core.alloc.frames.set_flags(pfn, PageFlags::ANON_DIRTY);
+        let flags = core.alloc.frames.flags(pfn).set(PageFlags::ANON_DIRTY);
+        core.alloc.frames.put_flags(pfn, faulted_in(core, flags));
         lru.add(core, cpu, pfn);
         let is_zero = core.swap.is_zero(core.rules(), fault.slot);
         core.alloc.events.add(if is_zero { VmEvent::SwpInZero } else { VmEvent::PswpIn }, 1);

@@ -124,7 +124,13 @@ impl PageCache {
     }
 
     /// A page is not going to be in the swap cache after all: its slots, used by nobody else, are free.
-    pub(crate) fn put_unused<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, slot: SwapSlot, pages: u32) {
+    pub(crate) fn put_unused<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cpu: CpuId,
+        slot: SwapSlot,
+        pages: u32,
+    ) {
         for place in 0..pages {
             if core.swap.uncache(slot.plus(place)) {
                 self.put_slot(core, cpu, slot.plus(place));
@@ -226,7 +232,10 @@ impl PageCache {
         pfn: Pfn,
         shadow: Option<Shadow>,
     ) {
-        assert!(!core.alloc.frames.flags(pfn).has(PageFlags::WRITEBACK), "{pfn:?} leaves while it is written");
+        assert!(
+            !core.alloc.frames.flags(pfn).has(PageFlags::WRITEBACK),
+            "{pfn:?} leaves while it is written"
+        );
         let slot = Self::slot_of(core, pfn);
         self.count_swap(core, slot, pfn, false);
         core.alloc.frames.clear_flags(pfn, PageFlags::SWAP_CACHE);
@@ -302,7 +311,13 @@ impl PageCache {
 
     /// A page table names a slot no longer (`free_swap_and_cache`): its page goes, too, unless it is being read or
     /// written; then it is left to reclaim.
-    pub(crate) fn drop_entry<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, slot: SwapSlot) {
+    pub(crate) fn drop_entry<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        slot: SwapSlot,
+    ) {
         if core.swap.unmap(slot) {
             self.put_slot(core, cpu, slot);
             return;
@@ -326,7 +341,8 @@ impl PageCache {
     pub(crate) fn replace_swap<T: Trace>(&mut self, core: &Core<T>, old: Pfn, new: Pfn) {
         let slot = Self::slot_of(core, old);
         for place in 0..core.alloc.frames.pages(old) {
-            let (tree, index) = self.swap_place(slot.plus(place)).expect("a page in the swap cache has a tree");
+            let (tree, index) =
+                self.swap_place(slot.plus(place)).expect("a page in the swap cache has a tree");
             let _ = self.trees.set(tree, index, encode_page(new));
         }
     }

@@ -89,7 +89,7 @@ impl Reclaim {
         let mut back = core::mem::take(&mut self.skipped);
         // They go back to the head in the order in which they were met: the list is disturbed.
         for pfn in back.drain(..) {
-            lru.put_back(core, pfn);
+            lru.keep_in_place(core, pfn);
             tell_rotated(core, pfn, Reason::ZoneAbove, sc);
         }
         self.skipped = back;
@@ -122,12 +122,39 @@ impl Reclaim {
         count_scanned(core, memcg, node, sc, list, scanned);
         let mut report = ChunkReport { scanned, ..ChunkReport::default() };
         report.taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
+        self.judge(core, lru, cache, anon, cpu, sc, &mut report);
+        sc.note_writeback(&report);
+        self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
+        core.alloc.events.add(VmEvent::PgActivate, u64::from(report.activated));
+        core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(report.activated));
+        core.tell(|_| TraceEvent::VmscanLruShrinkInactive {
+            nid: node,
+            memcg: memcg.0,
+            nr_scanned: scanned,
+            nr_reclaimed: report.reclaimed,
+            scan: sc.scan_for(),
+            file: list.is_file(),
+        });
+        report
+    }
+
+    /// `shrink_folio_list`: decides on each page of the scratch list, and does so.
+    fn judge<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        sc: &ScanControl,
+        report: &mut ChunkReport,
+    ) {
         let mut isolated = core::mem::take(&mut self.isolated);
         let mut next = 0;
         while let Some(&pfn) = isolated.get(next) {
             next += 1;
             let flags = core.alloc.frames.flags(pfn);
-            let verdict = self.verdict(core, cache, anon, cpu, pfn, sc, &mut report);
+            let verdict = self.verdict(core, cache, anon, cpu, pfn, sc, report);
             isolated.append(&mut self.split);
             let pages = core.alloc.frames.pages(pfn);
             match verdict {
@@ -143,7 +170,7 @@ impl Reclaim {
                     evict(core, lru, cache, cpu, pfn, sc.target);
                 }
                 Verdict::Keep(reason) => {
-                    lru.put_back(core, pfn);
+                    lru.keep_in_place(core, pfn);
                     tell_rotated(core, pfn, reason, sc);
                 }
                 Verdict::Activate(reason) => {
@@ -158,18 +185,27 @@ impl Reclaim {
         }
         isolated.clear();
         self.isolated = isolated;
-        sc.note_writeback(&report);
-        self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
+    }
+
+    /// Reclaim of pages that their program does not need now (`reclaim_pages`): those of lists that it names, at most
+    /// some hundred at a time. They do not count as scanned or stolen.
+    pub fn page_out<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        pages: &[Pfn],
+    ) -> ChunkReport {
+        let sc = ScanControl::direct(ZoneKind::Movable);
+        let mut report = ChunkReport::default();
+        for &pfn in pages {
+            lru.remove(core, pfn);
+            self.isolated.push(pfn);
+        }
+        self.judge(core, lru, cache, anon, cpu, &sc, &mut report);
         core.alloc.events.add(VmEvent::PgActivate, u64::from(report.activated));
-        core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(report.activated));
-        core.tell(|_| TraceEvent::VmscanLruShrinkInactive {
-            nid: node,
-            memcg: memcg.0,
-            nr_scanned: scanned,
-            nr_reclaimed: report.reclaimed,
-            scan: sc.scan_for(),
-            file: list.is_file(),
-        });
         report
     }
 
@@ -201,7 +237,7 @@ impl Reclaim {
     }
 
     /// `shrink_folio_list` for one page.
-    fn decide<T: Trace>(
+    pub(super) fn decide<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         cache: &mut PageCache,
@@ -383,7 +419,7 @@ impl Reclaim {
         ChunkReport { scanned, deactivated, referenced, taken, ..ChunkReport::default() }
     }
 
-    fn count_stolen<T: Trace>(
+    pub(super) fn count_stolen<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         memcg: MemcgId,
@@ -423,7 +459,7 @@ fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> Refer
 
 /// Frees an isolated clean file page, leaving a shadow in its slot where the kernel remembers what it
 /// evicted.
-fn evict<T: Trace>(
+pub(super) fn evict<T: Trace>(
     core: &mut Core<T>,
     lru: &mut Lru,
     cache: &mut PageCache,
@@ -443,7 +479,7 @@ fn evict<T: Trace>(
 }
 
 #[inline(always)]
-fn tell_rotated<T: Trace>(core: &mut Core<T>, pfn: Pfn, reason: Reason, sc: &ScanControl) {
+pub(super) fn tell_rotated<T: Trace>(core: &mut Core<T>, pfn: Pfn, reason: Reason, sc: &ScanControl) {
     let scan = Some(sc.scan_for());
     core.tell_page(pfn, |page| TraceEvent::PageRotated { page, reason, scan });
 }
@@ -456,7 +492,7 @@ fn tell_reclaimed<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags, sc: 
     core.tell_page(pfn, |page| TraceEvent::PageReclaimed { page, reason, scan });
 }
 
-fn count_scanned<T: Trace>(
+pub(super) fn count_scanned<T: Trace>(
     core: &mut Core<T>,
     memcg: MemcgId,
     node: NodeId,

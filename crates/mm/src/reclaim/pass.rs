@@ -103,6 +103,37 @@ impl Reclaim {
 }
 
 impl Reclaim {
+    /// Whether a cgroup's protection lets it be visited.
+    pub(super) fn may_visit<T: Trace>(
+        &self,
+        core: &mut Core<T>,
+        memcg: MemcgId,
+        node: NodeId,
+        sc: &mut ScanControl,
+    ) -> bool {
+        let scan = sc.scan_for();
+        let tell = |core: &mut Core<T>, reason| {
+            core.tell(|_| TraceEvent::MemcgProtected { memcg, nid: node, reason, scan });
+        };
+        match core.cgroups.protection(sc.target, memcg) {
+            Protection::BelowMin => {
+                tell(core, Reason::BelowMin);
+                return false;
+            }
+            Protection::BelowLow => {
+                if !sc.memcg_low_reclaim {
+                    sc.memcg_low_skipped = true;
+                    tell(core, Reason::BelowLow);
+                    return false;
+                }
+                core.cgroups.count_event(memcg, |events| &mut events.low);
+                tell(core, Reason::LowOverridden);
+            }
+            Protection::None => {}
+        }
+        true
+    }
+
     /// Starts on one cgroup: checks its protection and cuts its quotas. None when it is protected.
     pub fn begin_lruvec<T: Trace>(
         &mut self,
@@ -112,25 +143,8 @@ impl Reclaim {
         node: NodeId,
         sc: &mut ScanControl,
     ) -> Option<LruvecScan> {
-        let scan = sc.scan_for();
-        let tell = |core: &mut Core<T>, reason| {
-            core.tell(|_| TraceEvent::MemcgProtected { memcg, nid: node, reason, scan });
-        };
-        match core.cgroups.protection(sc.target, memcg) {
-            Protection::BelowMin => {
-                tell(core, Reason::BelowMin);
-                return None;
-            }
-            Protection::BelowLow => {
-                if !sc.memcg_low_reclaim {
-                    sc.memcg_low_skipped = true;
-                    tell(core, Reason::BelowLow);
-                    return None;
-                }
-                core.cgroups.count_event(memcg, |events| &mut events.low);
-                tell(core, Reason::LowOverridden);
-            }
-            Protection::None => {}
+        if !self.may_visit(core, memcg, node, sc) {
+            return None;
         }
         let protection = protection_from_scan(core, memcg, sc);
         let balance = scan_balance(core, lru, memcg, node, sc);
@@ -159,7 +173,7 @@ fn save_up(saved: &mut u64, scan: u64) -> u64 {
 
 /// Pages that a cgroup is protected by while its lists are scanned: 0 for the target itself. One that
 /// is scanned less for its `memory.low` counts as skipped since 5.14.
-fn protection_from_scan<T: Trace>(core: &Core<T>, memcg: MemcgId, sc: &mut ScanControl) -> u64 {
+pub(super) fn protection_from_scan<T: Trace>(core: &Core<T>, memcg: MemcgId, sc: &mut ScanControl) -> u64 {
     let (rule, group) = (core.rules().protected_scan, &core.cgroups[memcg]);
     let low = if sc.memcg_low_reclaim { 0 } else { group.effective_low };
     if rule == ProtectedScan::ScaledAndSkipped && low > group.effective_min {
@@ -169,7 +183,13 @@ fn protection_from_scan<T: Trace>(core: &Core<T>, memcg: MemcgId, sc: &mut ScanC
 }
 
 /// `get_scan_count` for one list: protected pages are taken off first, in the list's proportion.
-fn quota_of<T: Trace>(core: &Core<T>, memcg: MemcgId, size: u64, protection: u64, priority: u8) -> u64 {
+pub(super) fn quota_of<T: Trace>(
+    core: &Core<T>,
+    memcg: MemcgId,
+    size: u64,
+    protection: u64,
+    priority: u8,
+) -> u64 {
     let group = &core.cgroups[memcg];
     let scan = if protection > 0 {
         // A group without pages keeps the protection that it had.

@@ -6,6 +6,7 @@
 //! buffers of XFS metadata. Left out: the other shrinkers of XFS (quotas, reclaimable inodes), that of ext4's
 //! journal. Neighbour: [`crate::reclaim::shrinker`] works plans off.
 
+use crate::reclaim::run::DEF_PRIORITY;
 use crate::version::rules::{DeferredSlab, SuperBlockBatch};
 
 /// Who can free kernel objects, in the order in which they are asked.
@@ -75,7 +76,7 @@ impl ShrinkPlan {
         payback: DeferredSlab,
     ) -> Self {
         assert!(freeable > 0, "a shrinker with nothing to free is not visited");
-        let delta = ((freeable >> priority) * 4).checked_div(seeks).unwrap_or(freeable / 2);
+        let delta = delta(freeable, priority, seeks);
         let budget = deferred + delta;
         let total = match payback {
             DeferredSlab::ByPriority => (deferred >> priority) + delta,
@@ -114,11 +115,25 @@ impl ShrinkPlan {
 
     /// What is owed after the pass: all that was not scanned, since 5.13 at most twice the objects.
     pub fn deferred_after(&self) -> u64 {
-        let owed = self.budget.saturating_sub(self.scanned);
-        match self.payback {
-            DeferredSlab::AtOnce => owed,
-            DeferredSlab::ByPriority => owed.min(self.freeable * 2),
-        }
+        capped(self.payback, self.budget.saturating_sub(self.scanned), self.freeable)
+    }
+}
+
+/// What is owed after a [`ShrinkPlan`] at each priority of so many rounds of reclaim, of which none scans.
+pub(super) fn owed_in_vain(freeable: u64, owed: u64, seeks: u64, payback: DeferredSlab, rounds: u64) -> u64 {
+    let deltas: u64 = (0..=DEF_PRIORITY).map(|priority| delta(freeable, priority, seeks)).sum();
+    capped(payback, owed + rounds * deltas, freeable)
+}
+
+/// What a pass at `priority` adds.
+fn delta(freeable: u64, priority: u8, seeks: u64) -> u64 {
+    ((freeable >> priority) * 4).checked_div(seeks).unwrap_or(freeable / 2)
+}
+
+fn capped(payback: DeferredSlab, owed: u64, freeable: u64) -> u64 {
+    match payback {
+        DeferredSlab::AtOnce => owed,
+        DeferredSlab::ByPriority => owed.min(freeable * 2),
     }
 }
 
@@ -233,6 +248,19 @@ mod tests {
         for (objects, batches) in [(262_143, &[][..]), (262_144, &[1024])] {
             let plan = ShrinkPlan::new(objects, 2 * objects, 10, 2, 1024, ByPriority);
             assert_eq!(pass(plan).0, batches, "{objects}");
+        }
+    }
+
+    #[test]
+    fn what_a_run_owes_that_never_scans_is_what_its_passes_owe_one_after_the_other() {
+        for (freeable, owed) in [(1, 0), (60_000, 0), (60_000, 7), (60_000, 500_000), (5000, 9990)] {
+            for (payback, rounds) in [(AtOnce, 1), (ByPriority, 1), (ByPriority, 2)] {
+                let one_by_one =
+                    (0..rounds).flat_map(|_| (0..=DEF_PRIORITY).rev()).fold(owed, |owed, priority| {
+                        ShrinkPlan::new(freeable, owed, priority, 2, 1024, payback).deferred_after()
+                    });
+                assert_eq!(owed_in_vain(freeable, owed, 2, payback, rounds), one_by_one, "{freeable} {owed}");
+            }
         }
     }
 

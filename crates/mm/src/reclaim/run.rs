@@ -3,7 +3,7 @@
 //! Neighbours: [`crate::reclaim::pass`] for how much is looked at,
 //! [`crate::reclaim::page`] for what becomes of it.
 
-use units::Order;
+use units::{Nanos, Order};
 
 use crate::base::event::ScanFor;
 use crate::base::ids::MemcgId;
@@ -87,6 +87,29 @@ pub struct ScanControl {
     pub cache_trim_failed: bool,
     /// What the current pass met on the inactive lists.
     pub met: Met,
+    /// What it keeps in mind about generations.
+    pub gens: GenRun,
+}
+
+/// What a run keeps in mind about generations, where there are some.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GenRun {
+    /// When the current pass began: new generations are born then.
+    pub now: Nanos,
+    /// Up to 6.2 kswapd makes new generations before the next pass (`memcgs_need_aging`).
+    pub makes_new: bool,
+    /// What came of the last visit.
+    pub outcome: Outcome,
+}
+
+/// What came of a visit to a cgroup by generations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// Pages were evicted, or could have been.
+    #[default]
+    Evicted,
+    /// It got a new generation, and is left alone for now.
+    Aged,
 }
 
 /// What a pass found out at its target about anonymous and file pages, where lists are balanced there
@@ -169,6 +192,7 @@ impl ScanControl {
             no_cache_trim: false,
             cache_trim_failed: false,
             met: Met::default(),
+            gens: GenRun::default(),
         }
     }
 
@@ -192,6 +216,11 @@ impl ScanControl {
     pub const fn for_order(mut self, order: Order) -> Self {
         self.order = order;
         self
+    }
+
+    /// A pass begins now.
+    pub const fn note_time(&mut self, now: Nanos) {
+        self.gens.now = now;
     }
 
     /// Adds what a chunk met to what the pass met.

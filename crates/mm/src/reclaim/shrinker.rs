@@ -21,7 +21,7 @@ use crate::fs::inode::VfsLru;
 use crate::fs::state::Fs;
 use crate::lru::lists::{Lru, LruList};
 use crate::pages::cache::PageCache;
-use crate::reclaim::plan::{ShrinkPlan, Shrinker};
+use crate::reclaim::plan::{ShrinkPlan, Shrinker, owed_in_vain};
 use crate::reclaim::run::{Reclaimer, SWAP_CLUSTER_MAX, ScanControl, ScannedPart};
 use crate::reclaim::state::Reclaim;
 use crate::version::rules::{BufferCredit, SlabCredit, SlabDebt, SlabPressure};
@@ -118,17 +118,43 @@ impl Reclaim {
         Some(SlabScan { shrinker, memcg, node, plan })
     }
 
-    /// Whether no shrinker but the super block's has an object to free on `node`, in the root's name.
-    pub fn is_super_block_all<T: Trace>(
+    /// Whether `sc` has no object to look at on `node`, in the root's name: there is none, or only the super block
+    /// has any and may not be entered.
+    pub fn has_nothing_to_shrink<T: Trace>(
         &self,
         core: &Core<T>,
         cache: &PageCache,
         fs: &Fs,
         node: NodeId,
+        sc: &ScanControl,
     ) -> bool {
         Shrinker::ALL.iter().all(|&shrinker| {
-            shrinker == Shrinker::SuperBlock || freeable(core, cache, fs, shrinker, MemcgId::ROOT, node) == 0
+            (shrinker == Shrinker::SuperBlock && !sc.may_fs)
+                || freeable(core, cache, fs, shrinker, MemcgId::ROOT, node) == 0
         })
+    }
+
+    /// What [`begin_slab`](Self::begin_slab) adds to what is owed at all priorities of so many rounds of a run
+    /// without FS over `node`, in the root's name.
+    pub fn owe_in_vain<T: Trace>(
+        &mut self,
+        core: &Core<T>,
+        cache: &PageCache,
+        fs: &Fs,
+        node: NodeId,
+        rounds: u64,
+    ) {
+        let shrinker = Shrinker::SuperBlock;
+        let freeable = freeable(core, cache, fs, shrinker, MemcgId::ROOT, node);
+        if freeable > 0 {
+            let owed = self.owed(shrinker, MemcgId::ROOT, node);
+            *owed = owed_in_vain(freeable, *owed, shrinker.seeks(), core.rules().deferred_slab, rounds);
+        }
+    }
+
+    /// So many walks over `node` that meet nothing but the root: [`WalkPositions::pass_root_alone`].
+    pub fn walk_root_alone(&mut self, node: NodeId, passes: u64) {
+        self.walk_positions.pass_root_alone(node, passes);
     }
 
     /// Looks at the next batch of objects; none when the visit is over.

@@ -11,6 +11,7 @@ use units::{NodeId, Pfn};
 use crate::base::ids::MemcgId;
 use crate::cgroup::walk::WalkPositions;
 use crate::lru::lists::LruList;
+use crate::reclaim::mglru::memcg_lru::MemcgLru;
 use crate::reclaim::plan::Shrinker;
 use crate::reclaim::run::Met;
 use crate::reclaim::scans::Scans;
@@ -39,6 +40,8 @@ pub struct Reclaim {
     /// Scans that were too small so far, of the lists of each cgroup on each node (`nr_saved_scan`).
     saved: Vec<[u64; LruList::EVICTABLE.len()]>,
     pub(super) walk_positions: WalkPositions,
+    /// In which order cgroups are visited by generations, by node.
+    pub(crate) memcg_lrus: Vec<MemcgLru>,
     /// The filesystem lets kswapd write single pages.
     pub(super) has_writepage_hook: bool,
     /// Dirty pages that kswapd wants written one by one.
@@ -61,6 +64,7 @@ impl Reclaim {
             scans: Scans::default(),
             saved: vec![[0; LruList::EVICTABLE.len()]; nodes],
             walk_positions: WalkPositions::default(),
+            memcg_lrus: Vec::new(),
             has_writepage_hook: false,
             pageout: Vec::new(),
             swap_writes: Vec::new(),

@@ -153,7 +153,9 @@ impl SwapAreas {
     /// Whether so little is free that pages in memory give their slots back: more than half of the machine's are
     /// in use, or of what a cgroup above `memcg` may use (`mem_cgroup_swap_full`).
     pub fn is_full_for(&self, cgroups: &Memcgs, memcg: MemcgId) -> bool {
-        let is_full = |id: MemcgId| cgroups[id].swap.max != UNLIMITED && cgroups[id].swap.usage * 2 >= cgroups[id].swap.max;
+        let is_full = |id: MemcgId| {
+            cgroups[id].swap.max != UNLIMITED && cgroups[id].swap.usage * 2 >= cgroups[id].swap.max
+        };
         self.free_pages() * 2 < self.total || cgroups.ancestors(memcg).any(is_full)
     }
 
@@ -202,7 +204,10 @@ impl SwapAreas {
             if !taken.is_empty() {
                 // It is the last of its priority next time.
                 let priority = self.areas[index].priority;
-                let same = self.order[place..].iter().filter(|&&other| self.areas[other].priority == priority).count();
+                let same = self.order[place..]
+                    .iter()
+                    .filter(|&&other| self.areas[other].priority == priority)
+                    .count();
                 self.order[place..place + same].rotate_left(1);
                 return;
             }
@@ -300,7 +305,10 @@ impl SwapAreas {
     /// Every slot that is charged, and to whom.
     pub(crate) fn charged(&self) -> impl Iterator<Item = (SwapSlot, MemcgId)> + '_ {
         let of = |(index, area): (usize, &'_ Area)| {
-            area.slots.charged().map(|(offset, memcg)| (SwapSlot::new(index, offset), memcg)).collect::<Vec<_>>()
+            area.slots
+                .charged()
+                .map(|(offset, memcg)| (SwapSlot::new(index, offset), memcg))
+                .collect::<Vec<_>>()
         };
         self.areas.iter().enumerate().flat_map(of)
     }

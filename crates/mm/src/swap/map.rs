@@ -189,7 +189,10 @@ impl SlotMap {
 
     /// Slots that each cgroup is charged for.
     pub(super) fn charged(&self) -> impl Iterator<Item = (u32, MemcgId)> + '_ {
-        (0..).zip(&self.memcg).filter(|&(_, &memcg)| memcg != NOBODY).map(|(slot, &memcg)| (slot, MemcgId(memcg)))
+        (0..)
+            .zip(&self.memcg)
+            .filter(|&(_, &memcg)| memcg != NOBODY)
+            .map(|(slot, &memcg)| (slot, MemcgId(memcg)))
     }
 
     /// Recounts; what differs.
@@ -214,7 +217,9 @@ impl SlotMap {
             if used != usize::from(clusters.used[cluster]) {
                 return Err("a cluster has another number of used slots than it says");
             }
-            if (used == 0) != (clusters.state[cluster] == State::Free) && clusters.state[cluster] != State::Current {
+            if (used == 0) != (clusters.state[cluster] == State::Free)
+                && clusters.state[cluster] != State::Current
+            {
                 return Err("a cluster is free without being on the list of these, or the reverse");
             }
         }
@@ -310,7 +315,10 @@ impl Clusters {
         self.used[index] -= 1;
         if self.used[index] == 0 {
             if self.state[index] == State::Current {
-                self.cpus.iter_mut().filter(|at| at.is_some_and(|(at, _)| at == cluster)).for_each(|at| *at = None);
+                self.cpus
+                    .iter_mut()
+                    .filter(|at| at.is_some_and(|(at, _)| at == cluster))
+                    .for_each(|at| *at = None);
             }
             self.state[index] = State::Free;
             self.free.push_back(cluster);

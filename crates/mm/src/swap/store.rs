@@ -86,7 +86,10 @@ impl SwapAreas {
             let page = alloc.alloc(cpu, gfp, Order(0), AllocFlags::NO_WATERMARKS).page;
             let Some(page) = page else {
                 store.pool.free(bytes);
-                store.pages.drain(store.pages.len() - grown as usize..).for_each(|page| alloc.free(cpu, page, Order(0)));
+                store
+                    .pages
+                    .drain(store.pages.len() - grown as usize..)
+                    .for_each(|page| alloc.free(cpu, page, Order(0)));
                 return Stored::Failed;
             };
             store.pages.push(page);

@@ -63,13 +63,17 @@ impl Feature {
                 any: &[Rule::ReadaheadFolios(ReadaheadFolios::Large), Rule::WriteFolios(WriteFolios::Large)],
                 or_else: "neither its readahead nor its writes make large folios",
             }],
-            Self::ReadaheadOrderKept => &[Need {
-                any: &[Rule::ReadaheadFolios(ReadaheadFolios::Large)],
-                or_else: "its readahead makes single pages",
-            }],
             Self::ReparentLru => &[Need {
                 any: &[Rule::ObjectCharge(ObjectCharge::ByObject)],
                 or_else: "slabs belong to the cgroup that made them, and stay with it",
+            }],
+            Self::LruGen => &[Need {
+                any: &[Rule::GenForm(GenForm::First), Rule::GenForm(GenForm::Settled)],
+                or_else: "it has no multi-gen LRU, which came with Linux 6.1",
+            }],
+            Self::MglruRefs | Self::MglruLimitStop => &[Need {
+                any: &[Rule::LruKind(LruKind::Generations)],
+                or_else: "it has the classic LRU (`lru-gen` is the other one)",
             }],
             Self::SharedMemcgWalk
             | Self::PartialMemcgWalk
@@ -133,7 +137,7 @@ mod tests {
     #[test]
     fn what_shows_nowhere_would_be_no_feature() {
         let shows = |feature: &Feature| {
-            let mut kernels = Version::presets().map(|(name, _)| name);
+            let mut kernels = Version::presets().map(|(name, _)| name).chain(["linux-6.12+lru-gen"]);
             kernels.any(|kernel| lacks(kernel, *feature).is_none())
         };
         assert!(Feature::ALL.iter().all(shows));

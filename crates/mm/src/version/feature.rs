@@ -295,6 +295,10 @@ features! {
     ReadaheadRotational = "readahead-rotational",
         "default readahead of rotating disks is twice the largest request (8 MiB), not 128 KiB",
         "6.17", DefaultReadahead: Fixed => Rotational;
+    /// [`NodeChoice::SparesKswapd`]
+    SkipNodesWithKswapd = "skip-nodes-with-kswapd",
+        "requests prefer nodes whose kswapd sleeps",
+        "6.18", NodeChoice: Nearest => SparesKswapd;
     /// [`LruCost::Io`]
     CostModel = "cost-model",
         "anonymous and file pages are weighed by the I/O that reclaim of them causes, not by rotations",
@@ -319,6 +323,18 @@ features! {
     MemoryReclaimSwappiness = "memory-reclaim-swappiness",
         "memory.reclaim takes swappiness= and frees a quarter of what is asked at a time",
         "6.11", ProactiveReclaim: Whole => Quarters;
+    /// [`LruKind::Generations`]
+    LruGen = "lru-gen",
+        "the multi-gen LRU: pages by generations and tiers instead of active and inactive lists",
+        "6.1", LruKind: TwoLists => Generations;
+    /// [`GenAccess::Accesses`]
+    MglruRefs = "mglru-refs",
+        "tiers of the multi-gen LRU are by accesses, and the second sight of a page table promotes",
+        "6.14", GenAccess: Reads => Accesses;
+    /// [`GenQuota::Once`]
+    MglruLimitStop = "mglru-limit-stop",
+        "limit reclaim by generations stops at its target and honours memory.low in proportion",
+        "7.2", GenQuota: EachRound => Once;
     /// [`LruKind::S3Fifo`]
     FileLruS3Fifo = "file-lru-s3fifo",
         "file pages on a small FIFO queue on trial before a main one, by hits, not by two lists",

@@ -169,6 +169,7 @@ rules! {
     kswapd_hope: KswapdHope,
     zone_skips: ZoneSkips,
     default_readahead: DefaultReadahead,
+    node_choice: NodeChoice,
     lru_cost: LruCost,
     swappiness_range: SwappinessRange,
     quota_rest: QuotaRest,

@@ -4,7 +4,7 @@
 //! ([`crate::base::sysctl`]).
 
 use crate::base::sysctl::Sysctl;
-use crate::version::rules::{HugePages, MarkGap, Rules, WatermarkBoost};
+use crate::version::rules::{GenForm, HugePages, MarkGap, Rules, WatermarkBoost};
 
 impl Rules {
     /// Whether a kernel that decides so has this tunable. `watermark_boost_factor` is let to any since 4.6, so
@@ -16,6 +16,7 @@ impl Rules {
             Sysctl::WatermarkScaleFactor => has_scale_factor,
             Sysctl::WatermarkBoostFactor => has_scale_factor || self.watermark_boost != WatermarkBoost::Off,
             Sysctl::ThpEnabled | Sysctl::ThpDefrag => self.huge_pages == HugePages::On,
+            Sysctl::LruGenEnabled | Sysctl::LruGenMinTtlMs => self.gen_form != GenForm::NotBuilt,
             _ => true,
         }
     }
@@ -36,8 +37,11 @@ mod tests {
             lacking.map(|sysctl| sysctl.name()).collect::<Vec<_>>()
         };
         let of_2632 = ["vm.watermark_scale_factor", "vm.watermark_boost_factor", "thp.enabled", "thp.defrag"];
-        assert_eq!(lacks("linux-2.6.32"), of_2632);
-        assert_eq!(lacks("linux-2.6.32+watermark-boost"), [of_2632[0], of_2632[2], of_2632[3]]);
-        assert_eq!(lacks("linux-4.19"), Vec::<&str>::new());
+        let lru_gen = ["lru_gen.enabled", "lru_gen.min_ttl_ms"];
+        assert_eq!(lacks("linux-2.6.32"), [&of_2632[..], &lru_gen].concat());
+        let boosted = [&of_2632[..1], &of_2632[2..], &lru_gen].concat();
+        assert_eq!(lacks("linux-2.6.32+watermark-boost"), boosted);
+        assert_eq!(lacks("linux-5.10"), lru_gen);
+        assert_eq!(lacks("linux-6.1"), Vec::<&str>::new());
     }
 }

@@ -11,6 +11,7 @@ use pagetide_mm::base::sysctl::Sysctl;
 use pagetide_mm::base::vmstat::MemcgStat;
 use pagetide_mm::cgroup::tree::Charge;
 use pagetide_mm::lru::lists::LruList;
+use pagetide_mm::reclaim::mglru::visit::Visit;
 use pagetide_mm::reclaim::run::ScanControl;
 use pagetide_mm::swap::areas::{AreaKind, AreaSpec};
 use pagetide_mm::version::rules::{LruCost, Rule};
@@ -48,7 +49,9 @@ fn half_and_half(kernel: &str) -> (World, MemcgId) {
 /// What a visit to `memcg` is to look at: [anonymous, file], both lists of each.
 fn quotas(world: &mut World, memcg: MemcgId, sc: &mut ScanControl) -> [u64; 2] {
     let _ = world.mem.begin_pass(NODE, sc);
-    let scan = world.mem.begin_lruvec(memcg, NODE, sc).expect("no protection");
+    let Some(Visit::TwoLists(scan)) = world.mem.begin_lruvec(memcg, NODE, sc) else {
+        panic!("no protection, and two lists of each kind");
+    };
     let left = |lists: [LruList; 2]| lists.iter().map(|&list| scan.left(list)).sum();
     [left([LruList::InactiveAnon, LruList::ActiveAnon]), left([LruList::InactiveFile, LruList::ActiveFile])]
 }

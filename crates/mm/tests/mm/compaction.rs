@@ -407,7 +407,7 @@ impl World {
         let mut sc = ScanControl { priority, ..ScanControl::direct(ZoneKind::Movable) };
         let mut walk = self.mem.begin_pass(NodeId(0), &mut sc);
         let mut visited = None;
-        while let Some(memcg) = self.mem.next_memcg(&mut walk, visited, &sc) {
+        while let Some(memcg) = self.mem.next_memcg(&mut walk, visited, &mut sc) {
             visited = Some(memcg);
             let Some(mut scan) = self.mem.begin_lruvec(memcg, NodeId(0), &mut sc) else { continue };
             while self.mem.shrink_chunk(CPU, &mut scan, &mut sc).is_some() {

@@ -250,7 +250,7 @@ fn a_removed_group_loses_its_protection() {
     for group in [parent, child] {
         world.mem.core.cgroups.set_limit(group, Limit::Low, 2048);
     }
-    world.mem.core.cgroups.remove(child);
+    world.mem.memcg_remove(child);
     let mut sc = world.limit(parent);
     assert_eq!(world.pass(&mut sc).reclaimed, 32, "also at a priority at which its quota is 0");
 }
@@ -279,6 +279,57 @@ fn pages_of_higher_zones_are_passed_over_and_go_to_the_head() {
     assert_eq!(world.page(100), None, "{dma:?}");
     // Each skipped page went to the head as it was met, oldest first: the order is kept.
     assert_eq!(world.draw(ROOT), before);
+}
+
+/// MECHANISMS-510-72 3.3: what is beyond the cap is taken, whatever its zone.
+#[test]
+fn since_6_13_so_many_pages_are_passed_over_and_no_more() {
+    for (kernel, scanned, skipped) in
+        [("linux-6.12", 32801, 32800), ("linux-6.12+isolate-skip-cap", 32769, 32768)]
+    {
+        let mut world = World::boot(kernel, 192);
+        world.read(ROOT, 0..32800);
+        world.settle();
+        let _ = dma_page(&mut world, 40000);
+        let mut sc = ScanControl::direct(ZoneKind::Dma);
+        sc.priority = 0;
+        let passed = world.pass(&mut sc);
+        assert_eq!(passed, Passed { scanned, reclaimed: 1, deactivated: 0 }, "{kernel}");
+        assert_eq!(world.event(VmEvent::PgSkipDma32), skipped, "{kernel}");
+        assert_eq!(
+            world.page(40000).is_some(),
+            world.page(32768).is_none(),
+            "{kernel}: the one or the other"
+        );
+        world.mem.check().expect("all pages are somewhere");
+    }
+}
+
+/// MECHANISMS-510-72 4.5.
+#[test]
+fn since_7_1_a_removed_group_hands_its_pages_to_its_parent_as_the_oldest_ones() {
+    let mut world = World::boot("linux-6.12+reparent-lru", 8);
+    let parent = world.group("P");
+    let child = world.group("P/A");
+    world.heat(child, 0..2);
+    world.read(child, 2..4);
+    world.settle();
+    world.read(parent, 4..6);
+    world.settle();
+    let before = world.mem.core.cgroups[parent].memory.usage;
+    world.mem.memcg_remove(child);
+    assert_eq!(world.draw(child), "P/A: active [] inactive []");
+    assert_eq!(world.draw(parent), "P: active [1 0] inactive [5' 4' 3' 2']", "the head first");
+    assert_eq!(world.mem.core.cgroups[child].memory.usage, 0);
+    let stocked = before - world.mem.core.cgroups[parent].memory.usage;
+    assert!(stocked < 64, "only its stock is given back: {stocked}");
+    world.mem.check().expect("charges, lists and statistics agree");
+    let mut sc = world.limit(parent);
+    sc.priority = 0;
+    let _ = world.pass(&mut sc);
+    assert_eq!(world.draw(parent), "P: active [1 0] inactive []");
+    world.grace_period();
+    world.mem.check().expect("what was charged to the child is given back by the parent");
 }
 
 /// Adds a page of the DMA zone at `index` and settles it.
@@ -392,7 +443,7 @@ fn on_6_12_kswapd_and_a_run_that_found_nothing_walk_the_whole_tree() {
         let mut walk = world.mem.begin_pass(NODE, &mut sc);
         let mut paths = Vec::new();
         let mut last = None;
-        while let Some(memcg) = world.mem.next_memcg(&mut walk, last, &sc) {
+        while let Some(memcg) = world.mem.next_memcg(&mut walk, last, &mut sc) {
             last = Some(memcg);
             paths.push(world.mem.core.cgroups[memcg].path.clone());
         }

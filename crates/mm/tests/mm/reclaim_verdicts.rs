@@ -1,5 +1,6 @@
 //! What becomes of one page at the inactive tail: every state of the page under every reclaimer, and
-//! what is counted (MECHANISMS 6.2, 6.8; MECHANISMS-6X 3.5).
+//! what is counted (MECHANISMS 6.2, 6.8; MECHANISMS-6X 3.5). Anonymous pages, which need swap, have scenes of
+//! their own.
 
 use std::fmt::Write;
 
@@ -16,7 +17,7 @@ use units::{Order, Pfn};
 const ROOT: MemcgId = MemcgId::ROOT;
 
 /// States of a page, by what was done to it.
-const PAGES: [&str; 15] = [
+const PAGES: [&str; 13] = [
     "clean",
     "read",
     "mapped",
@@ -30,8 +31,6 @@ const PAGES: [&str; 15] = [
     "dirty marked read",
     "writeback",
     "writeback marked",
-    "anonymous",
-    "anonymous dirty",
 ];
 
 /// What the node remembers of kswapd's passes before.
@@ -59,7 +58,10 @@ impl Scene {
     }
 
     fn with_folio(page: &str, node: Node, order: Order) -> Self {
-        let mut world = World::boot("linux-6.1", 8);
+        Self::of(World::boot("linux-6.1", 8), page, node, order)
+    }
+
+    fn of(mut world: World, page: &str, node: Node, order: Order) -> Self {
         assert!(world.add(CPU, ROOT, 0, order));
         world.settle();
         let (pfn, file) = (world.page(0).expect("it was just added"), world.file);
@@ -78,8 +80,6 @@ impl Scene {
                 "young" => PageFlags::YOUNG,
                 "locked" => PageFlags::LOCKED,
                 "activating" => PageFlags::ACTIVATING,
-                // Without swap nobody takes one off its list: this one is on the list of files.
-                "anonymous" => PageFlags::SWAP_BACKED,
                 "marked" => PageFlags::RECLAIM,
                 _ => panic!("no state of a page: {word}"),
             };
@@ -193,9 +193,19 @@ fn what_becomes_of_a_page_under_each_reclaimer() {
     dirty marked read | activate marked, immediate | activate marked, immediate | keep marked                | activate marked, immediate
     writeback         | activate marked            | activate marked            | activate marked            | activate marked
     writeback marked  | activate marked            | activate marked            | activate marked            | activate marked
-    anonymous         | activate                   | activate                   | activate                   | activate
-    anonymous dirty   | activate                   | activate                   | activate                   | activate
     ");
+}
+
+/// MECHANISMS-510-72 3.5.
+#[test]
+fn since_6_17_nothing_that_kswapd_saw_makes_it_think_of_writing_a_page() {
+    for node in [Node::Quiet, Node::Dirty] {
+        for page in ["dirty", "dirty read", "dirty marked", "dirty marked read"] {
+            let world = World::boot("linux-6.12+no-file-writeback-in-reclaim", 8);
+            let mut scene = Scene::of(world, page, node, Order(0)).pass(Reclaimer::Kswapd);
+            assert_eq!(scene.tell(), "activate marked, immediate", "{page}, {node:?}");
+        }
+    }
 }
 
 #[test]
@@ -254,8 +264,6 @@ fn what_a_pass_meets_of_pages_to_be_written() {
     dirty marked read | dirty unqueued             | dirty unqueued             | dirty unqueued
     writeback         | dirty writeback            | dirty writeback            | dirty writeback
     writeback marked  | dirty writeback congested  | dirty writeback congested  | dirty congested immediate
-    anonymous         |                            |                            |
-    anonymous dirty   | dirty unqueued             | dirty unqueued             | dirty unqueued
     ");
 }
 
@@ -311,8 +319,8 @@ fn a_page_goes_to_the_tail_when_its_write_ends_only_if_it_was_marked_and_is_as_i
 
 /// Counters of reclaim that are not 0 after a pass of `reclaimer` over 4 pages, of which one is
 /// locked.
-fn counted(reclaimer: Reclaimer) -> String {
-    let mut world = World::boot("linux-6.1", 8);
+fn counted(kernel: &str, reclaimer: Reclaimer) -> String {
+    let mut world = World::boot(kernel, 8);
     let group = world.group("A");
     world.read(group, 0..4);
     world.settle();
@@ -352,9 +360,16 @@ fn counted(reclaimer: Reclaimer) -> String {
 
 #[test]
 fn scans_and_steals_are_counted_by_reclaimer_and_those_of_a_limit_for_the_group_only() {
-    assert_snapshot!(counted(Reclaimer::Kswapd), @"pgscan_kswapd 4, pgsteal_kswapd 3, pgscan_file 4, pgsteal_file 3, A.pgscan_kswapd 4, A.pgsteal_kswapd 3");
-    assert_snapshot!(counted(Reclaimer::Direct), @"pgscan_direct 4, pgsteal_direct 3, pgscan_file 4, pgsteal_file 3, A.pgscan_direct 4, A.pgsteal_direct 3");
-    assert_snapshot!(counted(Reclaimer::Limit), @"pgscan_file 4, pgsteal_file 3, A.pgscan_direct 4, A.pgsteal_direct 3");
+    assert_snapshot!(counted("linux-6.1", Reclaimer::Kswapd), @"pgscan_kswapd 4, pgsteal_kswapd 3, pgscan_file 4, pgsteal_file 3, A.pgscan_kswapd 4, A.pgsteal_kswapd 3");
+    assert_snapshot!(counted("linux-6.1", Reclaimer::Direct), @"pgscan_direct 4, pgsteal_direct 3, pgscan_file 4, pgsteal_file 3, A.pgscan_direct 4, A.pgsteal_direct 3");
+    assert_snapshot!(counted("linux-6.1", Reclaimer::Limit), @"pgscan_file 4, pgsteal_file 3, A.pgscan_direct 4, A.pgsteal_direct 3");
+}
+
+/// MECHANISMS-510-72 3.6.
+#[test]
+fn since_7_1_those_of_a_limit_are_counted_as_any_others() {
+    let kernel = "linux-6.12+limit-reclaim-in-vmstat";
+    assert_eq!(counted(kernel, Reclaimer::Limit), counted(kernel, Reclaimer::Direct));
 }
 
 #[test]

@@ -113,7 +113,8 @@ fn every_version_decides_as_its_sources_say() {
       CompactRetry(Harder): 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     requests that end with their first compaction
       FirstCompaction(PutOff): 2.6.32 4.19 4.20-rc1 5.3
-      FirstCompaction(NotRun): 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+      FirstCompaction(NotRun): 5.4 5.5 5.7 5.10 6.1 6.12
+      FirstCompaction(Never): 7.2 +compact-before-reclaim-loop
     folios of readahead
       ReadaheadFolios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       ReadaheadFolios(Large): 6.1 6.12 7.2 +large-folio-readahead
@@ -137,8 +138,9 @@ fn every_version_decides_as_its_sources_say() {
       PassMeasure(ScannedOrFreed): 6.12 7.2
     writes of single dirty pages
       Writepage(Anyone): 2.6.32
-      Writepage(Never): 6.12 7.2
+      Writepage(Never): 6.12
       Writepage(Kswapd): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 +writepage-hook
+      Writepage(Unasked): 7.2 +no-file-writeback-in-reclaim
     mobility types on the per-CPU lists
       PcpLists(Single):
       PcpLists(PerType): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +pcp-per-migratetype
@@ -276,12 +278,39 @@ fn every_version_decides_as_its_sources_say() {
     MADV_COLD and MADV_PAGEOUT
       ColdAdvice(Unknown): 2.6.32 4.19 4.20-rc1 5.3
       ColdAdvice(Heeded): 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    chains of pages in compressed memory
+      ZspageChain(UpToFour): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      ZspageChain(UpToEight): 6.12 7.2
     folios of ext4
       Ext4Folios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       Ext4Folios(Large): 7.2 +large-folio-ext4
     the order of readahead folios
       ReadaheadOrder(OfMarker): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       ReadaheadOrder(OfFile): 7.2 +readahead-order-kept
+    the room that compaction needs
+      CompactGap(TwiceBlock): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      CompactGap(Chunk): 7.2 +small-compact-gap
+    whom a CPU's stocks are for
+      ChargeStock(OneGroup): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      ChargeStock(SevenGroups): 7.2 +memcg-multi-stock
+    pages of a removed cgroup
+      RemovedGroup(Keeps): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      RemovedGroup(HandsOver): 7.2 +reparent-lru
+    what /proc/vmstat counts of reclaim
+      ReclaimCounts(Global): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      ReclaimCounts(All): 7.2 +limit-reclaim-in-vmstat
+    runs for a boost that freed nothing
+      BoostFailure(Counts): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      BoostFailure(Forgiven): 7.2 +boost-failure-forgiven
+    what gives kswapd hope again
+      KswapdHope(AnyProgress): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      KswapdHope(Balanced): 7.2 +kswapd-hope-needs-balance
+    pages of too high zones that are passed over
+      ZoneSkips(Unlimited): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      ZoneSkips(Capped): 7.2 +isolate-skip-cap
+    the readahead that nobody set
+      DefaultReadahead(Fixed): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      DefaultReadahead(Rotational): 7.2 +readahead-rotational
     what weighs anonymous pages against file pages
       LruCost(Rotations): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       LruCost(Io): 5.10 6.1 +cost-model
@@ -302,5 +331,21 @@ fn every_version_decides_as_its_sources_say() {
       ProactiveReclaim(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       ProactiveReclaim(Whole): 6.1 +memory-reclaim
       ProactiveReclaim(Quarters): 6.12 7.2 +memory-reclaim-swappiness
+    the lists of pages
+      LruKind(TwoLists): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+      LruKind(Generations): +lru-gen
+    the form of the multi-gen LRU
+      GenForm(NotBuilt): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      GenForm(First): 6.1
+      GenForm(Settled): 6.12 7.2
+    whom global reclaim by generations visits
+      GenWalk(Tree): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      GenWalk(Bins): 6.12 7.2
+    what an access is to generations
+      GenAccess(Reads): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      GenAccess(Accesses): 7.2 +mglru-refs
+    what a visit of generations takes
+      GenQuota(EachRound): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      GenQuota(Once): 7.2 +mglru-limit-stop
     ");
 }

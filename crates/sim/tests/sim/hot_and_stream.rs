@@ -89,6 +89,54 @@ fn pages_read_once_are_reclaimed_until_their_quota_vanishes() {
     }
 }
 
+/// MECHANISMS-510-72 13.1: 5.10 keeps and scans what 6.1 does.
+#[test]
+fn linux_5_10_scans_for_a_limit_what_was_measured() {
+    for (hot, measured, kept) in [("25M", 203_784, 6400), ("100M", 223_020, 25_600)] {
+        let result = guest("linux-5.10", &[("hot", hot)]);
+        // Its counters of cgroups are off by up to 32 a CPU.
+        assert_near(&[measured], result.vmstat["pgscan_file"], hot);
+        assert_eq!(metric(&result, "hot_pages_cached"), kept);
+        assert_eq!(result.vmstat["pgscan_direct"], 0, "only global reclaim is counted there");
+    }
+    for filesystem in ["ext4", "xfs"] {
+        let once = guest("linux-5.10", &[("hot", "25M"), ("hot_reads", "1"), ("filesystem", filesystem)]);
+        assert!(metric(&once, "hot_pages_cached").abs_diff(2046) <= 1, "{filesystem}");
+    }
+}
+
+/// MECHANISMS-510-72 13.1: every folio of 32 pages costs one run at the limit.
+#[test]
+fn linux_7_2_reclaims_whole_folios_on_ext4_as_on_xfs() {
+    for filesystem in ["ext4", "xfs"] {
+        let cold = guest("linux-7.2", &[("hot", "25M"), ("hot_reads", "1"), ("filesystem", filesystem)]);
+        assert_eq!(metric(&cold, "hot_pages_cached"), 4064, "{filesystem}");
+        assert_eq!(metric(&cold, "memcg_pgscan") % 32, 0, "{filesystem}");
+        assert_near(&[203_808], metric(&cold, "memcg_pgscan"), filesystem);
+    }
+    let result = guest("linux-7.2", &[("hot", "25M")]);
+    assert_near(&[203_808, 203_872], metric(&result, "memcg_pgscan"), "hot25");
+    assert_eq!(
+        result.vmstat["pgscan_direct"],
+        metric(&result, "memcg_pgscan"),
+        "/proc/vmstat counts it, too"
+    );
+    assert_eq!(result.vmstat["pgscan_file"], result.vmstat["pgscan_direct"]);
+    assert_eq!(metric(&result, "hot_pages_cached"), 6400);
+}
+
+/// MECHANISMS-510-72 13.1, `radef`: windows of 8 MiB, folios of 2 MiB.
+#[test]
+fn a_window_of_8_mib_is_reclaimed_by_folios_of_512_pages() {
+    let machine = format!("{}+readahead=8M", machines::GUEST);
+    let params = [("stream", "1G"), ("topology", "parent"), ("limit", "256M"), ("hot", "25M")];
+    let result = play_any("hot-and-stream", &machine, "linux-7.2", 512, &params, &Sysctls::default());
+    let scanned = metric(&result, "memcg_pgscan");
+    assert_eq!(scanned % 512, 0, "{scanned}");
+    assert!(scanned.abs_diff(401 * 512) <= 512, "{scanned} instead of 401 folios");
+    assert_eq!(metric(&result, "hot_pages_cached"), 6400);
+}
+
 /// 64 MiB with a hot set of 16 MiB beside a stream of 256 MiB.
 const SMALL: [(&str, &str); 2] = [("hot", "16M"), ("stream", "256M")];
 

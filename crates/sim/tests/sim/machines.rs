@@ -95,3 +95,28 @@ fn the_emulated_guest_is_slow_at_every_size() {
         assert!(slow > 30.0 * fast, "{mib} MiB: {slow} s, {fast} s on vm-2cpu");
     }
 }
+
+/// MECHANISMS-510-72 2.4.
+#[test]
+fn rotating_disks_read_8_mib_ahead_since_6_17_where_nobody_says_otherwise() {
+    let readahead = |machine: &str, kernel: &str| {
+        let kernel = mm::Version::parse(kernel).expect("a version");
+        let (hardware, _) = machines::build(machine, Bytes(16 << 30), &kernel).expect("a machine");
+        hardware.readahead_pages
+    };
+    for (machine, pages) in [
+        ("vm-2cpu", 2048),
+        ("skylake-1s", 2048),
+        ("evo-ssd", 32),
+        ("quad-node-16g", 32),
+        ("guest-tcg", 32),
+        ("guest-tcg+readahead=8M", 2048),
+        ("vm-2cpu+readahead=128k", 32),
+    ] {
+        for kernel in ["linux-7.2", "linux-6.12+readahead-rotational"] {
+            assert_eq!(readahead(machine, kernel), pages, "{machine} under {kernel}");
+        }
+        let before = if machine.ends_with("8M") { 2048 } else { 32 };
+        assert_eq!(readahead(machine, "linux-6.12"), before, "{machine}");
+    }
+}

@@ -18,6 +18,7 @@ const KERNEL: &[&str] = &[
     // Processes and their memory.
     "tasks/start",
     "tasks/kthreadd",
+    "anon/advice",
     "anon/mapping",
     "anon/khugepaged",
     "anon/huge",
@@ -54,6 +55,7 @@ const KERNEL: &[&str] = &[
     // Memory for all of the above.
     "objects",
     "cgroup/files",
+    "cgroup/proactive",
     "cgroup/charge",
     "alloc/slow_path",
     "alloc/oom",

@@ -10,10 +10,14 @@ use crate::tree::{assert_none, root, texts};
 
 const FOLDER: &str = "docs/mechanisms/";
 const NAME: &str = "MECHANISMS";
+/// How the names of all documents begin.
+const NAMES: [&str; 3] = [NAME, "SWAP", "MGLRU"];
 
-/// Sections of a document: numbers of headings (`## 2.`), and those in bold that begin a paragraph (`**2.9`).
+/// Sections of a document: numbers of headings (`## 2.`, `### 0.2`), and those in bold that begin a paragraph
+/// (`**2.9`).
 fn sections(document: &str) -> BTreeSet<&str> {
-    let headings = document.lines().filter_map(|line| line.strip_prefix("## ")).map(section);
+    let heading = |line| str::strip_prefix(line, "## ").or_else(|| str::strip_prefix(line, "### "));
+    let headings = document.lines().filter_map(heading).map(section);
     let paragraphs = document.match_indices("**").map(|(at, mark)| section(&document[at + mark.len()..]));
     headings.chain(paragraphs).filter(|section| !section.is_empty()).collect()
 }
@@ -35,7 +39,7 @@ fn section(text: &str) -> &str {
 /// References in a text: the document without its folder, and a section.
 fn references(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
-    for (at, _) in text.match_indices(NAME) {
+    for (at, _) in NAMES.iter().flat_map(|name| text.match_indices(name)) {
         let of_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '-';
         let end = text[at..].find(|c| !of_name(c)).map_or(text.len(), |end| at + end);
         let (name, mut rest) = (&text[at..end], &text[end..]);

@@ -12,8 +12,8 @@ use super::{Backend, ScenarioProblem};
 
 /// The smallest area: below, the header and the slots that CPUs keep would be most of it.
 pub const SWAP_MIN: Bytes = Bytes(1 << 20);
-/// The largest one.
-pub const SWAP_MAX: Bytes = Bytes(1 << 40);
+/// The largest one: slots are numbered in 26 bits.
+pub const SWAP_MAX: Bytes = Bytes(128 << 30);
 /// Areas that a machine has at most.
 const AREAS_MAX: usize = 8;
 /// What nothing is called.
@@ -195,11 +195,11 @@ mod tests {
         insta::assert_snapshot!(told.join("\n"), @"
         swap cannot be `tape:1G`: there is no swap on `tape`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
         swap cannot be `zram`: it has no size; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `disk:0`: an area has 1M to 1T; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be `disk:0`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
         swap cannot be `disk:-1G`: `-1G` is negative; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
         swap cannot be `zram:4097k`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
         swap cannot be `zram:6000001`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `disk:2T`: an area has 1M to 1T; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be `disk:2T`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
         swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
         swap cannot be ``: there is no swap on ``; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
         ");

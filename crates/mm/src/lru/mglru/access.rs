@@ -35,7 +35,7 @@ pub(crate) const fn generation(flags: PageFlags) -> usize {
 }
 
 /// The generation whose list a listed page is on, modulo 4.
-pub(super) const fn listed(flags: PageFlags) -> usize {
+pub(crate) const fn listed(flags: PageFlags) -> usize {
     two_bits(flags, LISTED) as usize
 }
 

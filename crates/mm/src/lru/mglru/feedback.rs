@@ -196,23 +196,10 @@ impl Lru {
         if form == GenForm::Settled {
             count(core, (memcg, node), kind, ACTIVATE, pages);
         }
-        let restored = match access {
-            // A page that is needed in a fault is anonymous: files are not mapped.
-            GenAccess::Reads if kind == Kind::Anon || refs >= 3 => {
-                Some(access::with_count(flags.set(PageFlags::WORKINGSET), 3))
-            }
-            GenAccess::Accesses if workingset => {
-                let active = if kind == Kind::Anon { PageFlags::ACTIVE } else { PageFlags::NONE };
-                Some(flags.set(PageFlags::WORKINGSET).set(active))
-            }
-            _ => None,
-        };
-        if let Some(flags) = restored {
-            core.alloc.frames.put_flags(pfn, flags);
+        let (flags, is_restored) = restored(flags, access, refs, workingset);
+        core.alloc.frames.put_flags(pfn, flags);
+        if is_restored {
             count(core, (memcg, node), kind, RESTORE, pages);
-        } else if access == GenAccess::Accesses && refs > 0 {
-            let flags = access::with_count(flags.set(PageFlags::REFERENCED), refs - 1);
-            core.alloc.frames.put_flags(pfn, flags);
         }
     }
 
@@ -228,6 +215,21 @@ impl Lru {
             let kind = Kind::of(core.alloc.frames.flags(pfn));
             count(core, (memcg, node), kind, ACTIVATE, pages);
         }
+    }
+}
+
+/// Flags of a page that is back in time, and whether it counts as restored: it had so many accesses, or is needed
+/// in a fault, which only anonymous pages are: files are not mapped.
+fn restored(flags: PageFlags, access: GenAccess, refs: u32, workingset: bool) -> (PageFlags, bool) {
+    let (set, is_anon) = (flags.set(PageFlags::WORKINGSET), Kind::of(flags) == Kind::Anon);
+    match access {
+        GenAccess::Reads if is_anon || refs >= 3 => (access::with_count(set, 3), true),
+        GenAccess::Reads => (flags, false),
+        GenAccess::Accesses if workingset => (if is_anon { set.set(PageFlags::ACTIVE) } else { set }, true),
+        GenAccess::Accesses if refs > 0 => {
+            (access::with_count(flags.set(PageFlags::REFERENCED), refs - 1), false)
+        }
+        GenAccess::Accesses => (flags, false),
     }
 }
 
@@ -251,4 +253,82 @@ fn count<T: Trace>(core: &mut Core<T>, at: (MemcgId, NodeId), kind: Kind, counte
     let (event, stat) = counted[kind as usize];
     core.alloc.events.add(event, pages);
     core.cgroups.add_stat(at.0, at.1, stat, pages);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::presets::Version;
+
+    fn gens(kernel: &str) -> Gens {
+        Gens::new(&Version::parse(kernel).unwrap().rules)
+    }
+
+    /// Evicted and refaulted pages by tier.
+    fn counted(kernel: &str, kind: Kind, tiers: &[(u64, u64)]) -> Gens {
+        let mut gens = gens(kernel);
+        for (tier, &(evicted, refaulted)) in tiers.iter().enumerate() {
+            gens.tiers[kind as usize][tier] = Tier { evicted, refaulted, ..Tier::default() };
+        }
+        gens
+    }
+
+    #[test]
+    fn a_tier_stays_once_it_came_back_more_often_than_tier_0_at_half_the_weight() {
+        // 2367 pages of tier 1 went, none of tier 0: r * 64 > 2 * 2367 from r = 74 on (MGLRU 7.3).
+        for (refaulted, limit) in [(0, 3), (63, 3), (73, 3), (74, 0), (2367, 0)] {
+            let gens = counted("linux-6.12+lru-gen", Kind::File, &[(0, 0), (2367, refaulted)]);
+            assert_eq!(gens.tier_limit(Kind::File), limit, "{refaulted} came back");
+        }
+        // Since 6.14 at two thirds: r * 64 * 2 > 3 * 2367 from 56 on, but 64 are the least.
+        for (refaulted, limit) in [(63, 3), (64, 0)] {
+            let gens = counted("linux-7.2+lru-gen", Kind::File, &[(0, 0), (2367, refaulted)]);
+            assert_eq!(gens.tier_limit(Kind::File), limit, "{refaulted} came back");
+        }
+    }
+
+    #[test]
+    fn what_was_evicted_of_tier_0_makes_others_worth_more() {
+        let limit = |evicted| counted("linux-6.1+lru-gen", Kind::File, &[(evicted, 0), (2367, 64)]).tier_limit(Kind::File);
+        assert_eq!(limit(0), 3, "64 * 64 <= 2 * 2367");
+        assert_eq!(limit(100), 0, "64 * 164 > 2 * 2367");
+        let higher = counted("linux-6.1+lru-gen", Kind::File, &[(5000, 0), (100, 0), (100, 100)]);
+        assert_eq!(higher.tier_limit(Kind::File), 1, "tier 1 goes, tier 2 stays");
+    }
+
+    #[test]
+    fn averages_halve_with_each_generation_that_ends() {
+        let mut gens = counted("linux-6.1+lru-gen", Kind::File, &[(1000, 100), (500, 300)]);
+        gens.tiers[Kind::File as usize][1].protected = 100;
+        gens.close_books(Kind::File);
+        let tier = gens.tiers[Kind::File as usize][1];
+        assert_eq!((tier.avg_refaulted, tier.avg_total), (150, 300));
+        assert_eq!((tier.refaulted, tier.evicted, tier.protected), (0, 0, 0));
+        gens.close_books(Kind::File);
+        assert_eq!(gens.tiers[Kind::File as usize][1].avg_refaulted, 75);
+        assert_eq!(gens.tiers[Kind::Anon as usize], [Tier::default(); TIERS]);
+    }
+
+    #[test]
+    fn swappiness_weighs_refaults_of_the_two_types() {
+        // Files came back, anonymous pages did not: those go, the more readily the higher swappiness is.
+        let mut gens = counted("linux-6.12+lru-gen", Kind::File, &[(10_000, 500)]);
+        gens.tiers[Kind::Anon as usize][0] = Tier { evicted: 1000, refaulted: 40, ..Tier::default() };
+        let chosen = |gens: &Gens, swappiness| gens.choose(swappiness).0;
+        // 500 * 1064 * sw <= 41 * 10000 * (200 - sw): files up to 87.
+        assert_eq!([60, 87, 88, 140].map(|swappiness| chosen(&gens, swappiness)), [
+            Kind::File,
+            Kind::File,
+            Kind::Anon,
+            Kind::Anon
+        ]);
+        gens.tiers[Kind::File as usize][0].refaulted = 63;
+        assert_eq!(chosen(&gens, 199), Kind::File, "fewer than 64 tell nothing");
+    }
+
+    #[test]
+    fn a_token_packs_and_unpacks() {
+        let token = Token { min_seq: 123_456, refs: 4 };
+        assert_eq!(Token::unpack(token.pack()), token);
+    }
 }

@@ -12,6 +12,8 @@
 //! Neighbours: [`super::access`] for the flags, [`super::aging`] for new generations and the end of old ones,
 //! [`super::feedback`] for what `tiers` are counted for; [`crate::lru::lists`] keeps the sums.
 
+use std_alloc::vec::Vec;
+
 use units::{Nanos, Pfn};
 
 use crate::base::frame::{FrameList, FrameState, Frames, PageFlags};
@@ -153,6 +155,11 @@ impl Gens {
                 self.lists[of][kind as usize].iter().for_each(|list| each(of, list));
             }
         }
+    }
+
+    /// Folios on the lists of generation `seq` of a type, the newest of each zone first.
+    pub(crate) fn pages_listed(&self, frames: &Frames, kind: Kind, seq: u64) -> Vec<Pfn> {
+        self.lists[slot(seq)][kind as usize].iter().flat_map(|list| list.iter(frames)).collect()
     }
 
     /// The tail of the oldest generation of a type in a zone.

@@ -245,4 +245,12 @@ decisions! {
         /// The same, but no more than a chunk of 32; above the mark that the request must leave, too (7.2).
         Chunk,
     }
+
+    /// Which node a request tries first (`get_page_from_freelist`, MECHANISMS-510-72 1.6).
+    NodeChoice = "the node that a request tries first" {
+        /// The nearest.
+        Nearest,
+        /// The nearest whose kswapd sleeps; if none of those has a page, the nearest (6.18).
+        SparesKswapd,
+    }
 }

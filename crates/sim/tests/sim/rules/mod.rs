@@ -64,7 +64,7 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 8] = [
+const UNSEEN: [(&str, &str); 13] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -81,6 +81,15 @@ const UNSEEN: [(&str, &str); 8] = [
     ("PassMeasure(", "mm::decide::kswapd_scenes"),
     // A boost of these zones is worked off by passes that meet their targets, before the priority gets to 10.
     ("BoostEffort(", "mm::decide::kswapd_scenes"),
+    // kswapd would have to fail 16 times, or a boost to find nothing to free.
+    ("BoostFailure(", "mm::decide::balance"),
+    ("KswapdHope(", "mm::decide::throttle"),
+    // More pages than a scene has.
+    ("ZoneSkips(", "mm::reclaim_scenes"),
+    // A scene has one node.
+    ("NodeChoice(", "mm::decide::kswapd"),
+    // A scene says how much is read ahead.
+    ("DefaultReadahead(", "sim::machines"),
     // Somebody with locked memory would have to be killed, and a scene goes on.
     ("OomReaper(", "sim::out_of_memory"),
     // No scene swaps to zram pages that compress so that the longer chains waste less.

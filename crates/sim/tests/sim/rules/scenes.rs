@@ -164,7 +164,9 @@ impl Scene {
         let linux = Kernel::boot(simulation.machine(), config, NoTrace).expect("it boots");
         let task = simulation.machine().spawn("scene", None, (self.play)(linux.clone()));
         let limit = Nanos::from_secs(3600);
-        let ended = simulation.run_until_task_done(task, limit).unwrap_or_else(|error| panic!("{error}"));
+        let ended = simulation
+            .run_until_task_done(task, limit)
+            .unwrap_or_else(|error| panic!("{} on {}: {error}", self.name, version.name));
         let mut counters = linux.vmstat();
         linux.mem(|mem| {
             for id in mem.core.cgroups.ids().collect::<Vec<_>>() {

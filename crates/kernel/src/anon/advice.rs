@@ -1,0 +1,98 @@
+//! What programs say of their memory: `madvise` with `MADV_FREE`, `MADV_COLD`, `MADV_PAGEOUT` (SWAP 2.8). Next:
+//! [`super::mapping`], and `pages/advice.rs` of `mm`.
+
+use mm::base::event::Trace;
+use mm::version::rules::{ColdAdvice, LazyFree};
+
+use crate::anon::mapping::{AnonMapping, page_range};
+use crate::errno::Errno;
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+use crate::tasks::process::Process;
+
+/// Pages that `MADV_PAGEOUT` hands to reclaim at once: of one page table.
+const AT_ONCE: u32 = 512;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// `MADV_FREE` on `count` pages from `first`: they are given up until they are written to again.
+    ///
+    /// # Errors
+    /// `Inval` outside of the mapping, and where the version knows no such advice; `Killed`.
+    pub fn advise_free(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        let range = page_range(mapping, first, count)?;
+        if self.mem(|mem| mem.core.rules().lazy_free) == LazyFree::Unknown {
+            return Err(Errno::Inval);
+        }
+        if let Some(area) = self.area(process, mapping) {
+            let cpu = self.machine().current_cpu();
+            self.mem(|mem| mem.anon_give_up(cpu, area.anon, range.start, range.end - range.start));
+        }
+        Ok(())
+    }
+
+    /// `MADV_COLD` on `count` pages from `first`: they count as not accessed.
+    ///
+    /// # Errors
+    /// As [`Self::advise_free`].
+    pub fn advise_cold(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        let range = page_range(mapping, first, count)?;
+        self.knows_cold_advice()?;
+        if let Some(area) = self.area(process, mapping) {
+            self.mem(|mem| mem.anon_cool(area.anon, range.start, range.end - range.start));
+        }
+        Ok(())
+    }
+
+    /// `MADV_PAGEOUT` on `count` pages from `first`: those that were not accessed are swapped out now.
+    ///
+    /// # Errors
+    /// As [`Self::advise_free`].
+    pub async fn advise_pageout(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        let range = page_range(mapping, first, count)?;
+        self.knows_cold_advice()?;
+        let mut at = range.start;
+        while at < range.end {
+            process.check_alive()?;
+            let Some(area) = self.area(process, mapping) else { return Ok(()) };
+            let end = (at - (at % AT_ONCE) + AT_ONCE).min(range.end);
+            let cpu = self.machine().current_cpu();
+            let report = self.mem(|mem| mem.anon_page_out(cpu, area.anon, at, end - at));
+            self.pay_for_chunk(report);
+            self.write_to_swap();
+            self.machine().cond_resched().await; // madvise_cold_or_pageout_pte_range
+            at = end;
+        }
+        Ok(())
+    }
+
+    fn knows_cold_advice(&self) -> Result<(), Errno> {
+        match self.mem(|mem| mem.core.rules().cold_advice) {
+            ColdAdvice::Unknown => Err(Errno::Inval),
+            ColdAdvice::Heeded => Ok(()),
+        }
+    }
+}

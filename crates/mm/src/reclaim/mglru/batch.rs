@@ -1,0 +1,315 @@
+//! A batch of eviction by generations: which pages of the oldest generation are isolated, which are sorted away,
+//! and what becomes of the former (MGLRU 5.2 to 5.5; MECHANISMS-510-72 11).
+//!
+//! ```text
+//!   oldest generation, tail --> young since by its page table: head of that generation
+//!                           --> tier above the limit, or accesses saturated: next generation
+//!                           --> isolated: freed, a shadow stays; if not, to a younger generation
+//! ```
+//! Left out: that pages are isolated and decided on by two steps between which others may change them; large
+//! folios count by their pages. Neighbours: [`super::visit`] for the loop, [`super::choice`] for the type,
+//! [`crate::reclaim::page`] decides on each page.
+
+use units::{CpuId, NodeId, Pfn};
+
+use crate::base::event::{Reason, Trace, TraceEvent};
+use crate::base::frame::PageFlags;
+use crate::base::ids::MemcgId;
+use crate::base::layout::ZoneKind;
+use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::core::Core;
+use crate::lru::lists::{Lru, LruList};
+use crate::lru::mglru::access;
+use crate::lru::mglru::aging::Sorted;
+use crate::lru::mglru::state::{Gens, Kind, MIN_GENS};
+use crate::pages::anon::AnonMaps;
+use crate::pages::cache::PageCache;
+use crate::reclaim::mglru::choice::{self, BATCH};
+use crate::reclaim::page::{Verdict, count_scanned, evict, tell_rotated};
+use crate::reclaim::run::{ChunkReport, ScanControl, Taken};
+use crate::reclaim::state::Reclaim;
+use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
+use crate::version::rules::{GenAccess, GenForm, GenQuota};
+
+/// Folios that a batch looks at, at most (`MAX_LRU_BATCH`).
+const LOOKS: u64 = 4096;
+
+/// What a batch came to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Batch {
+    /// Pages that count towards the visit's quota; 0: no more can be had.
+    pub(super) delta: u64,
+    pub(super) report: ChunkReport,
+}
+
+/// What was looked at of one type.
+#[derive(Debug, Clone, Copy, Default)]
+struct Looked {
+    scanned: u64,
+    sorted: u64,
+    isolated: u64,
+}
+
+/// Where a page of the oldest generation goes.
+enum Fate {
+    Sort(Sorted, Reason),
+    Skip,
+    Isolate,
+}
+
+impl Reclaim {
+    /// Evicts up to `wanted` pages of a cgroup, 64 at most (`evict_folios`).
+    pub(super) fn evict_batch<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        at: (MemcgId, NodeId),
+        wanted: u64,
+        sc: &mut ScanControl,
+    ) -> Batch {
+        let swappiness = choice::swappiness(core, at.0, sc);
+        let once = core.rules().gen_quota == GenQuota::Once;
+        let free_to_differ = core.rules().gen_access == GenAccess::Accesses;
+        let batch = if once { wanted.min(BATCH) } else { BATCH };
+        let gens = lru.lruvec(at.0, at.1).gens().expect("a kernel with generations");
+        let mut scanned = 0;
+        let mut report = ChunkReport::default();
+        for (kind, limit) in choice::types(gens, swappiness, free_to_differ).into_iter().flatten() {
+            let looked = self.look(core, lru, at, kind, limit, batch, sc);
+            self.count_looked(core, at, kind, looked, sc, &mut report);
+            self.shrink_isolated(core, lru, cache, anon, cpu, at, kind, sc, &mut report);
+            let in_vain = looked.isolated == 0 && looked.scanned < LOOKS;
+            scanned = if in_vain { 0 } else { looked.scanned };
+            if scanned > 0 {
+                break;
+            }
+        }
+        let can_swap = swappiness > 0;
+        scanned += u64::from(lru.advance(at, can_swap));
+        let gens = lru.lruvec(at.0, at.1).gens().expect("a kernel with generations");
+        let left = gens.generations(if can_swap && !free_to_differ { Kind::Anon } else { Kind::File });
+        let delta = if left == MIN_GENS { 0 } else { scanned };
+        Batch { delta, report }
+    }
+
+    /// Looks at the tail of the oldest generation of a type, zone by zone: those wanted first (`scan_folios`).
+    fn look<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        (memcg, node): (MemcgId, NodeId),
+        kind: Kind,
+        limit: usize,
+        batch: u64,
+        sc: &ScanControl,
+    ) -> Looked {
+        let (mut looked, mut looks) = (Looked::default(), LOOKS);
+        let oldest =
+            |lru: &Lru, zone| lru.lruvec(memcg, node).gens().and_then(|gens| gens.oldest(kind, zone));
+        if lru.lruvec(memcg, node).gens().is_none_or(|gens| gens.generations(kind) == MIN_GENS) {
+            return looked;
+        }
+        let wanted = ZoneKind::ALL.into_iter().filter(|&zone| zone <= sc.reclaim_idx).rev();
+        let above = ZoneKind::ALL.into_iter().filter(|&zone| zone > sc.reclaim_idx).rev();
+        for zone in wanted.chain(above) {
+            let mut skipped = 0;
+            while let Some(pfn) = oldest(lru, zone) {
+                let pages = u64::from(core.alloc.frames.pages(pfn));
+                looked.scanned += pages;
+                match fate(core, pfn, zone, limit, sc) {
+                    Fate::Sort(how, reason) => {
+                        looked.sorted += pages;
+                        if reason == Reason::Protected {
+                            lru.note_protected(core, pfn);
+                        }
+                        if reason == Reason::NotNow {
+                            core.alloc.frames.set_flags(pfn, PageFlags::RECLAIM);
+                        }
+                        lru.sort(core, pfn, how);
+                        tell_rotated(core, pfn, reason, sc);
+                    }
+                    Fate::Skip => {
+                        skipped += pages;
+                        lru.remove(core, pfn);
+                        self.skipped.push(pfn);
+                    }
+                    Fate::Isolate => {
+                        looked.isolated += pages;
+                        lru.remove(core, pfn);
+                        self.isolated.push(pfn);
+                    }
+                }
+                looks -= 1;
+                if looks == 0 || looked.isolated.max(skipped) >= batch {
+                    break;
+                }
+            }
+            let mut back = core::mem::take(&mut self.skipped);
+            for pfn in back.drain(..) {
+                lru.insert(core, pfn);
+            }
+            self.skipped = back;
+            if looks == 0 || looked.isolated >= batch {
+                break;
+            }
+        }
+        looked
+    }
+
+    fn count_looked<T: Trace>(
+        &self,
+        core: &mut Core<T>,
+        at: (MemcgId, NodeId),
+        kind: Kind,
+        looked: Looked,
+        sc: &mut ScanControl,
+        report: &mut ChunkReport,
+    ) {
+        let pages = |count| u32::try_from(count).expect("a batch has few pages");
+        let isolated = pages(looked.isolated);
+        count_scanned(core, at.0, at.1, sc, LruList::of_kind(kind, false), isolated);
+        if sc.is_global() {
+            core.alloc.events.add(VmEvent::PgRefill, looked.sorted);
+        }
+        core.cgroups.add_stat(at.0, at.1, MemcgStat::PgRefill, looked.sorted);
+        report.scanned += pages(looked.scanned);
+        report.deactivated += pages(looked.sorted);
+        report.taken.pages += isolated;
+        report.taken.file += if kind == Kind::File { isolated } else { 0 };
+    }
+
+    /// Frees isolated pages, or puts them back (`shrink_folio_list`, `move_folios_to_lru`).
+    fn shrink_isolated<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        (memcg, node): (MemcgId, NodeId),
+        kind: Kind,
+        sc: &mut ScanControl,
+        report: &mut ChunkReport,
+    ) {
+        let mut met = ChunkReport { taken: report.taken, ..ChunkReport::default() };
+        report.taken = Taken::default();
+        let mut isolated = core::mem::take(&mut self.isolated);
+        let mut next = 0;
+        while let Some(&pfn) = isolated.get(next) {
+            next += 1;
+            let before = core.alloc.frames.flags(pfn);
+            core.alloc.frames.put_flags(pfn, isolated_flags(before, core.rules().gen_access));
+            let verdict = self.decide(core, cache, anon, cpu, pfn, sc, &mut met);
+            isolated.append(&mut self.split);
+            let pages = core.alloc.frames.pages(pfn);
+            match verdict {
+                Verdict::Free if core.alloc.frames.is_anon(pfn) => {
+                    met.reclaimed += pages;
+                    met.swap.cached += pages;
+                    tell_swapped_out(core, pfn, sc);
+                    evict_anon(core, lru, cache, cpu, pfn, sc.target);
+                }
+                Verdict::Free => {
+                    met.reclaimed += pages;
+                    tell_reclaimed(core, pfn, before, sc);
+                    evict(core, lru, cache, cpu, pfn, sc.target);
+                }
+                Verdict::Keep(reason) => {
+                    put_back(core, lru, pfn);
+                    tell_rotated(core, pfn, reason, sc);
+                }
+                Verdict::Activate(reason) => {
+                    settle_active(core, cache, cpu, pfn);
+                    met.activated += pages;
+                    put_back(core, lru, pfn);
+                    let scan = Some(sc.scan_for());
+                    core.tell_page(pfn, |page| TraceEvent::LruActivate { page, reason, scan });
+                }
+            }
+        }
+        isolated.clear();
+        self.isolated = isolated;
+        sc.note_writeback(&met);
+        sc.nr_reclaimed += u64::from(met.reclaimed);
+        let list = LruList::of_kind(kind, false);
+        self.count_stolen(core, memcg, node, sc, list, met.reclaimed);
+        core.alloc.events.add(VmEvent::PgActivate, u64::from(met.activated));
+        core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(met.activated));
+        core.tell(|_| TraceEvent::VmscanLruShrinkInactive {
+            nid: node,
+            memcg: memcg.0,
+            nr_scanned: met.taken.pages,
+            nr_reclaimed: met.reclaimed,
+            scan: sc.scan_for(),
+            file: list.is_file(),
+        });
+        met.scanned += report.scanned;
+        met.deactivated += report.deactivated;
+        met.reclaimed += report.reclaimed;
+        *report = met;
+    }
+}
+
+/// What to do with a page at the tail of the oldest generation (`sort_folio`, `isolate_folio`).
+fn fate<T: Trace>(core: &Core<T>, pfn: Pfn, zone: ZoneKind, limit: usize, sc: &ScanControl) -> Fate {
+    let flags = core.alloc.frames.flags(pfn);
+    let (form, access) = (core.rules().gen_form, core.rules().gen_access);
+    let kept = match access {
+        GenAccess::Reads => Sorted::NextTail,
+        GenAccess::Accesses => Sorted::NextHead,
+    };
+    let (dirty, is_anon) = (flags.has(PageFlags::DIRTY), flags.has(PageFlags::SWAP_BACKED));
+    let busy = flags.has_any(PageFlags::LOCKED.set(PageFlags::WRITEBACK)) || (dirty && !is_anon);
+    let written = if form == GenForm::First { dirty } else { dirty && is_anon };
+    let needs_io = written || (is_anon && !flags.has(PageFlags::SWAP_CACHE));
+    match () {
+        () if Gens::is_promoted(flags) => Fate::Sort(Sorted::Promoted, Reason::Promoted),
+        () if access::tier(flags, access) > limit || access::is_saturated(flags) => {
+            Fate::Sort(kept, Reason::Protected)
+        }
+        () if zone > sc.reclaim_idx => Fate::Sort(Sorted::NextTail, Reason::ZoneAbove),
+        () if form == GenForm::First && busy => Fate::Sort(Sorted::NextHead, Reason::NotNow),
+        () if form == GenForm::First && !sc.may_writepage && needs_io => Fate::Skip,
+        () => Fate::Isolate,
+    }
+}
+
+/// Flags of a page that is isolated: what it was accessed counts for its shadow, unless it never was by a read.
+fn isolated_flags(flags: PageFlags, access: GenAccess) -> PageFlags {
+    if !flags.has(PageFlags::REFERENCED) {
+        return access::forgotten(flags);
+    }
+    match access {
+        GenAccess::Reads => flags.clear(PageFlags::REFERENCED),
+        GenAccess::Accesses => flags,
+    }
+}
+
+/// A page that could not be freed goes to a younger generation: the second youngest if it is to be freed once it is
+/// written, else the youngest, where it starts anew.
+fn put_back<T: Trace>(core: &mut Core<T>, lru: &mut Lru, pfn: Pfn) {
+    let flags = core.alloc.frames.flags(pfn).clear(PageFlags::ACTIVE);
+    let is_written =
+        flags.has(PageFlags::RECLAIM) && flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK));
+    let flags = match () {
+        () if is_written && flags.has(PageFlags::WORKINGSET) => flags.set(PageFlags::REFERENCED),
+        () if is_written => flags,
+        () => access::forgotten(flags).set(PageFlags::ACTIVE),
+    };
+    core.alloc.frames.put_flags(pfn, flags);
+    lru.insert(core, pfn);
+}
+
+#[inline(always)]
+fn tell_reclaimed<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags, sc: &ScanControl) {
+    let reason = match access::tier(flags, core.rules().gen_access) {
+        0 if flags.has(PageFlags::REFERENCED) => Reason::ReadOnce,
+        0 => Reason::NotReferenced,
+        _ => Reason::TierNotKept,
+    };
+    let scan = sc.scan_for();
+    core.tell_page(pfn, |page| TraceEvent::PageReclaimed { page, reason, scan });
+}

@@ -1,0 +1,109 @@
+//! How much of a cgroup a visit of generations may take, and of which type (MGLRU 5.1, 5.6; MECHANISMS-510-72 11).
+//!
+//! Neighbours: [`super::visit`] goes by it; [`crate::lru::mglru::aging`] and the feedback of refaults know the
+//! generations.
+
+use units::NodeId;
+
+use crate::base::event::Trace;
+use crate::base::ids::MemcgId;
+use crate::base::sysctl::Sysctl;
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::lru::mglru::state::{Gens, Kind, MIN_GENS};
+use crate::reclaim::pass::{protection_from_scan, quota_of};
+use crate::reclaim::run::{DEF_PRIORITY, Reclaimer, ScanControl};
+use crate::version::rules::{GenQuota, GenWalk};
+
+/// Pages that a batch isolates (`MIN_LRU_BATCH`), and slots of swap below which a cgroup counts as having none.
+pub const BATCH: u64 = 64;
+
+/// What a visit may do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quota {
+    /// So many pages in all.
+    Pages(u64),
+    /// A new generation first, and then as many.
+    AgeThen(u64),
+    /// A new generation, and no more.
+    AgeAndLeave,
+    /// Nothing: kswapd makes new generations elsewhere.
+    Leave,
+}
+
+/// How eagerly anonymous pages of `memcg` are taken: 0 is not at all, which is so without swap.
+pub(super) fn swappiness<T: Trace>(core: &Core<T>, memcg: MemcgId, sc: &ScanControl) -> u64 {
+    if !sc.may_swap || core.swap.free_for(&core.cgroups, memcg) < BATCH {
+        return 0;
+    }
+    sc.swappiness.unwrap_or_else(|| core.alloc.sysctls().get(Sysctl::Swappiness))
+}
+
+/// Whether both types can be evicted.
+pub(super) fn can_swap<T: Trace>(core: &Core<T>, memcg: MemcgId, sc: &ScanControl) -> bool {
+    swappiness(core, memcg, sc) > 0
+}
+
+/// Pages of the types that can be evicted.
+pub(super) fn evictable(gens: &Gens, can_swap: bool) -> u64 {
+    gens.total(Kind::File) + if can_swap { gens.total(Kind::Anon) } else { 0 }
+}
+
+/// Whether a cgroup has enough for a pass at this priority.
+pub(super) fn is_sizable<T: Trace>(
+    core: &Core<T>,
+    lru: &Lru,
+    (memcg, node): (MemcgId, NodeId),
+    sc: &ScanControl,
+) -> bool {
+    let gens = lru.lruvec(memcg, node).gens().expect("a kernel with generations");
+    (evictable(gens, can_swap(core, memcg, sc)) >> sc.priority) > 0
+}
+
+/// What a visit may do now (`get_nr_to_scan`). It is asked before each batch where quotas are reckoned anew.
+pub(super) fn quota<T: Trace>(
+    core: &Core<T>,
+    lru: &Lru,
+    (memcg, node): (MemcgId, NodeId),
+    sc: &mut ScanControl,
+) -> Quota {
+    let gens = lru.lruvec(memcg, node).gens().expect("a kernel with generations");
+    let (can_swap, first) = (can_swap(core, memcg, sc), sc.priority == DEF_PRIORITY);
+    let total = evictable(gens, can_swap);
+    let (online, rules) = (core.cgroups[memcg].online, core.rules());
+    let due = gens.needs_aging(can_swap, first);
+    if rules.gen_quota == GenQuota::Once {
+        let protection = protection_from_scan(core, memcg, sc);
+        let pages = if online { quota_of(core, memcg, total, protection, sc.priority) } else { total };
+        return match (due, sc.is_global()) {
+            (false, _) => Quota::Pages(pages),
+            (true, _) if pages == 0 => Quota::Leave,
+            (true, true) => Quota::AgeAndLeave,
+            (true, false) => Quota::AgeThen(pages),
+        };
+    }
+    let has_old = gens.oldest_evictable(can_swap) + MIN_GENS <= gens.max_seq();
+    let pages = if !online { total } else { total >> sc.priority };
+    let at_hand = if has_old { pages } else { 0 };
+    match (rules.gen_walk, sc.reclaimer) {
+        _ if !due || (!online && has_old) => Quota::Pages(pages),
+        _ if first => Quota::Pages(at_hand),
+        (GenWalk::Tree, Reclaimer::Kswapd) => Quota::Leave,
+        (GenWalk::Tree, _) => Quota::AgeThen(pages),
+        (GenWalk::Bins, _) => Quota::AgeAndLeave,
+    }
+}
+
+/// Which types to try, in order, each with the highest tier that is evicted.
+pub(super) fn types(gens: &Gens, swappiness: u64, once: bool) -> [Option<(Kind, usize)>; 2] {
+    let of = |kind| (kind, gens.tier_limit(kind));
+    let first = match swappiness {
+        0 => return [Some(of(Kind::File)), None],
+        // Up to 6.13 anonymous generations do not fall behind.
+        _ if !once && gens.min_seq(Kind::Anon) < gens.min_seq(Kind::File) => of(Kind::Anon),
+        1 => of(Kind::File),
+        200.. => of(Kind::Anon),
+        swappiness => gens.choose(swappiness),
+    };
+    [Some(first), Some(of(first.0.other()))]
+}

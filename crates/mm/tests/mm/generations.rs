@@ -1,0 +1,273 @@
+//! The multi-gen LRU, drawn, and the arithmetic of why a hot file goes (MGLRU 3, 5, 7).
+//!
+//! A drawing shows the generations of a cgroup's files, the youngest first, each with its pages, the newest first.
+
+use std::fmt::Write;
+
+use pagetide_mm as mm;
+
+use mm::base::sysctl::Sysctl;
+use mm::base::vmstat::{MemcgStat, VmEvent};
+use mm::cgroup::tree::Limit;
+use mm::lru::mglru::state::Kind;
+use mm::MemcgId;
+use mm::reclaim::run::ScanControl;
+use mm::version::rules::{LruKind, Rule};
+use units::Order;
+
+use crate::world::{CPU, NODE, World};
+
+const KERNELS: [&str; 3] = ["linux-6.1+lru-gen", "linux-6.12+lru-gen", "linux-7.2+lru-gen"];
+
+/// The generations of a cgroup's files, the youngest first.
+fn draw(world: &World, memcg: MemcgId) -> String {
+    let gens = world.mem.lru.lruvec(memcg, NODE).gens().expect("generations");
+    let mut text = String::new();
+    for seq in (gens.min_seq(Kind::File)..=gens.max_seq()).rev() {
+        let pages = world.mem.generation(memcg, NODE, Kind::File, seq);
+        let indices: Vec<String> =
+            pages.iter().map(|&pfn| world.mem.core.alloc.frames.index(pfn).to_string()).collect();
+        let _ = write!(text, "{}{seq}: [{}]", if text.is_empty() { "" } else { " " }, indices.join(" "));
+    }
+    text
+}
+
+/// P with its children A and B, and P's limit in pages.
+fn family(kernel: &str, limit: u64) -> (World, MemcgId, MemcgId, MemcgId) {
+    let mut world = World::boot(kernel, 128);
+    let (p, a, b) = (world.group("P"), world.group("P/A"), world.group("P/B"));
+    world.mem.core.cgroups.set_limit(p, Limit::Max, limit);
+    (world, p, a, b)
+}
+
+/// Adds a page that a task of `memcg` reads so many times; reclaims at `limited` as often as it must.
+fn read_below(world: &mut World, limited: MemcgId, memcg: MemcgId, index: u32, reads: u32) {
+    if world.page(index).is_none() {
+        let mut tries = 0;
+        while !world.add(CPU, memcg, index, Order(0)) {
+            let mut sc = ScanControl::limit(limited, 1);
+            world.run(&mut sc);
+            world.grace_period();
+            tries += 1;
+            assert!(tries < 50, "reclaim finds something");
+        }
+    }
+    let pfn = world.page(index).expect("it was just added");
+    (0..reads).for_each(|_| world.mem.mark_accessed(CPU, pfn));
+}
+
+/// Pages of `range` in memory.
+fn kept(world: &World, range: std::ops::Range<u32>) -> usize {
+    range.filter(|&index| world.page(index).is_some()).count()
+}
+
+fn stat(world: &World, memcg: MemcgId, stat: MemcgStat) -> u64 {
+    world.mem.core.cgroups.local_stat(memcg, NODE, stat)
+}
+
+#[test]
+fn pages_of_files_start_among_the_oldest_and_an_access_moves_nothing() {
+    // Read ahead before their first access. Since 6.14 those accessed before they are listed start one younger.
+    for (kernel, drawn) in [
+        ("linux-6.1+lru-gen", "3: [] 2: [] 1: [4 3 2 1 0] 0: []"),
+        ("linux-6.12+lru-gen", "3: [] 2: [] 1: [4 3 2 1 0] 0: []"),
+        ("linux-7.2+lru-gen", "3: [] 2: [] 1: [4 3] 0: [2 1 0]"),
+    ] {
+        let mut world = World::boot(kernel, 8);
+        for index in 0..3 {
+            assert!(world.add(CPU, MemcgId::ROOT, index, Order(0)));
+        }
+        world.settle();
+        world.read(MemcgId::ROOT, 0..5);
+        world.settle();
+        world.read(MemcgId::ROOT, [0, 0, 0]);
+        world.settle();
+        assert_eq!(draw(&world, MemcgId::ROOT), drawn, "{kernel}");
+        world.mem.check_at_rest().expect("sound");
+    }
+}
+
+/// A hot file of 6400 pages is read, then another streams through the rest: 25 MiB of 64 MiB.
+fn stream_past(kernel: &str, reads: u32) -> (World, MemcgId, MemcgId, MemcgId) {
+    let (mut world, p, a, b) = family(kernel, 16_384);
+    for index in 0..6400 {
+        read_below(&mut world, p, a, index, reads);
+    }
+    world.settle();
+    for index in 10_000..30_000 {
+        read_below(&mut world, p, b, index, 1);
+    }
+    world.mem.check().expect("sound");
+    (world, p, a, b)
+}
+
+#[test]
+fn a_file_read_up_to_four_times_goes_until_a_pass_has_no_quota_of_it() {
+    // 64 at a time: 6400 - 37 * 64 = 4032 is the first below 4096, of which priority 12 takes none (MGLRU 7.2).
+    for kernel in ["linux-6.1+lru-gen", "linux-6.12+lru-gen"] {
+        for reads in [1, 2, 3, 4] {
+            let (world, _, a, _) = stream_past(kernel, reads);
+            assert_eq!(kept(&world, 0..6400), 4032, "{kernel}, {reads} reads");
+            assert_eq!(stat(&world, a, MemcgStat::PgScanDirect), 37 * 64);
+            assert_eq!(stat(&world, a, MemcgStat::PgRefill), 0, "nothing was kept for its tier");
+        }
+    }
+}
+
+#[test]
+fn a_file_read_five_times_is_sorted_once_and_then_out_of_reach() {
+    // Its accesses are saturated: the next generation, which makes two, and nobody makes new ones (MGLRU 7.6).
+    for kernel in ["linux-6.1+lru-gen", "linux-6.12+lru-gen"] {
+        let (world, _, a, _) = stream_past(kernel, 5);
+        assert_eq!(kept(&world, 0..6400), 6400, "{kernel}");
+        assert_eq!(stat(&world, a, MemcgStat::PgRefill), 6400);
+        assert_eq!(stat(&world, a, MemcgStat::PgScanDirect), 0);
+        let drawn = draw(&world, a);
+        assert!(drawn.starts_with("3: [] 2: [") && drawn.ends_with(']'), "{}", &drawn[..20]);
+    }
+}
+
+#[test]
+fn two_reads_are_worth_a_tier_as_soon_as_it_came_back_often_enough() {
+    // Refaults of what went teach the tier: the batch after that sorts all that is left (MGLRU 7.3).
+    for (kernel, counted) in [
+        ("linux-6.1+lru-gen", MemcgStat::WorkingsetRefaultFile),
+        ("linux-6.12+lru-gen", MemcgStat::WorkingsetRefaultFile),
+    ] {
+        let (mut world, p, a, _) = stream_past(kernel, 2);
+        let before = stat(&world, a, MemcgStat::PgScanDirect);
+        for index in 0..6400 {
+            read_below(&mut world, p, a, index, 1);
+        }
+        let sorted = stat(&world, a, MemcgStat::PgRefill);
+        let again = (stat(&world, a, MemcgStat::PgScanDirect) - before) / 64;
+        let refaults = stat(&world, a, counted);
+        assert!(sorted > 3900 && sorted <= 4032, "{kernel}: {sorted} were kept");
+        assert!(refaults >= 2368 && refaults <= 2368 + again * 64, "{kernel}: {refaults} came back, {again} batches");
+        world.mem.check().expect("sound");
+    }
+}
+
+#[test]
+fn limit_reclaim_of_6_12_takes_one_batch_of_one_cgroup_in_turn() {
+    for (kernel, freed) in [("linux-6.1+lru-gen", [64, 64]), ("linux-6.12+lru-gen", [64, 0])] {
+        let (mut world, p, a, b) = family(kernel, 20_000);
+        for index in 0..6000 {
+            read_below(&mut world, p, a, index, 1);
+            read_below(&mut world, p, b, 10_000 + index, 1);
+        }
+        world.settle();
+        // The first visit only ends the oldest generation, in which is nothing.
+        for _ in 0..2 {
+            let mut sc = ScanControl::limit(p, 1);
+            world.run(&mut sc);
+        }
+        let before = [a, b].map(|memcg| stat(&world, memcg, MemcgStat::PgStealDirect));
+        let mut sc = ScanControl::limit(p, 1);
+        world.run(&mut sc);
+        let mut after = [a, b].map(|memcg| stat(&world, memcg, MemcgStat::PgStealDirect));
+        after.iter_mut().zip(before).for_each(|(after, before)| *after -= before);
+        after.sort_unstable_by(|one, other| other.cmp(one));
+        assert_eq!(after, freed, "{kernel}");
+    }
+}
+
+#[test]
+fn memory_low_holds_all_or_nothing_until_7_2() {
+    for (kernel, takes) in [("linux-6.1+lru-gen", true), ("linux-6.12+lru-gen", true), ("linux-7.2+lru-gen", true)] {
+        let (mut world, p, a, b) = family(kernel, 20_000);
+        world.mem.core.cgroups.set_limit(a, Limit::Low, 7000);
+        world.mem.core.cgroups.set_limit(p, Limit::Low, 7000);
+        for index in 0..6000 {
+            read_below(&mut world, p, a, index, 1);
+            read_below(&mut world, p, b, 10_000 + index, 1);
+        }
+        world.settle();
+        for _ in 0..20 {
+            let mut sc = ScanControl::limit(p, 1);
+            world.run(&mut sc);
+        }
+        assert_eq!(stat(&world, a, MemcgStat::PgStealDirect), 0, "{kernel}: below its protection");
+        assert_eq!(stat(&world, b, MemcgStat::PgStealDirect) > 0, takes, "{kernel}");
+    }
+}
+
+#[test]
+fn accesses_of_many_kinds_and_reclaim_by_all_leave_generations_in_order() {
+    for kernel in KERNELS {
+        for seed in 0..12 {
+            let mut stream = units::Seed(seed).stream("generations");
+            let (mut world, p, a, b) = family(kernel, 3000);
+            for _ in 0..4000 {
+                let memcg = if stream.chance(1, 2) { a } else { b };
+                let base = if memcg == a { 0 } else { 10_000 };
+                let index = base + stream.below(2500) as u32;
+                match stream.below(40) {
+                    0 => {
+                        let mut sc = world.direct();
+                        sc.priority = u8::try_from(stream.below(13)).expect("small");
+                        world.pass(&mut sc);
+                    }
+                    1 => {
+                        let mut sc = ScanControl::kswapd(mm::base::layout::ZoneKind::Movable);
+                        sc.nr_to_reclaim = 100;
+                        sc.priority = u8::try_from(stream.below(13)).expect("small");
+                        sc.may_writepage = stream.chance(3, 4);
+                        world.pass(&mut sc);
+                    }
+                    2 => world.settle(),
+                    _ => read_below(&mut world, p, memcg, index, 1 + stream.below(3) as u32),
+                }
+            }
+            world.mem.check().unwrap_or_else(|error| panic!("{kernel}, seed {seed}: {error}"));
+            assert!(world.event(VmEvent::PgScanFile) > 0, "{kernel}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn pages_move_with_the_switch_and_keep_their_order() {
+    let mut world = World::boot("linux-6.12", 8);
+    world.heat(MemcgId::ROOT, 0..3);
+    world.read(MemcgId::ROOT, 3..6);
+    world.settle();
+    let classic = "root: active [2 1 0] inactive [5' 4' 3']";
+    assert_eq!(world.draw(MemcgId::ROOT), classic);
+    let on = Sysctl::LruGenEnabled.parse_value("y").expect("a value");
+    world.mem.set_sysctl(Sysctl::LruGenEnabled, on);
+    world.mem.check_at_rest().expect("sound");
+    assert_eq!(draw(&world, MemcgId::ROOT), "3: [2 1 0] 2: [] 1: [5 4 3] 0: []");
+    let off = Sysctl::LruGenEnabled.parse_value("n").expect("a value");
+    world.mem.set_sysctl(Sysctl::LruGenEnabled, off);
+    world.mem.check_at_rest().expect("sound");
+    assert_eq!(world.draw(MemcgId::ROOT), classic);
+}
+
+#[test]
+fn a_kernel_without_generations_ignores_the_rule() {
+    let mut world = World::boot_with("linux-5.10", &[Rule::LruKind(LruKind::Generations)], 8);
+    world.heat(MemcgId::ROOT, 0..2);
+    assert_eq!(world.draw(MemcgId::ROOT), "root: active [1 0] inactive []");
+}
+
+#[test]
+fn a_harder_pass_makes_a_new_generation_where_two_are_left() {
+    // Five reads: all are sorted into generation 2, which is not evicted from until there is a fourth.
+    let mut world = World::boot("linux-6.12+lru-gen", 16);
+    for index in 0..3 {
+        assert!(world.add(CPU, MemcgId::ROOT, index, Order(0)));
+    }
+    world.settle();
+    (0..5).for_each(|_| world.read(MemcgId::ROOT, 0..3));
+    let mut pass = |priority: u8| {
+        let mut sc = world.direct();
+        sc.priority = priority;
+        world.pass(&mut sc);
+        world.mem.check_at_rest().expect("sound");
+        draw(&world, MemcgId::ROOT)
+    };
+    assert_eq!(pass(0), "3: [] 2: [] 1: [2 1 0]", "generation 0 ends");
+    assert_eq!(pass(0), "3: [] 2: [0 1 2]", "saturated accesses: the tail of the next");
+    assert_eq!(pass(0), "4: [] 3: [] 2: [0 1 2]", "which is the oldest of three now");
+    assert_eq!(pass(0), "5: [] 4: [] 3: [] 2: [0 1 2]", "its pages are none of the old ones: one more");
+}

@@ -1,0 +1,93 @@
+//! `anon-and-file` through the whole simulator: in which order things must come out, whatever the counts are
+//! (docs/fidelity.md has those). A quarter of the measured guests: 48 MiB for 8 of hot, 24 of cold memory and 32 of file.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use mm::base::sysctl::{Sysctl, Sysctls};
+use pagetide_sim::run::run;
+use pagetide_sim::{Program, SimResult, SimRun, machines};
+use units::{Bytes, Nanos};
+use workload::Workload;
+
+const QUARTER: [(&str, &str); 5] =
+    [("hot", "8M"), ("cold", "24M"), ("file", "32M"), ("every", "4M"), ("limit", "48M")];
+const COLD_PAGES: u64 = 6144;
+
+fn play(kernel: &str, swappiness: &str, swap: &str, params: &[(&str, &str)]) -> SimResult {
+    let kernel = mm::Version::parse(kernel).expect("a preset");
+    let (hardware, layout) = machines::build(machines::GUEST, Bytes(256 << 20), &kernel).expect("a machine");
+    let params = [&QUARTER, params].concat();
+    let workload = Workload::new("anon-and-file", params).expect("parameters of the workload");
+    let mut sysctls = Sysctls::default();
+    sysctls.set(Sysctl::Swappiness, Sysctl::Swappiness.parse_value(swappiness).expect("in range"));
+    let spec = SimRun {
+        sysctls,
+        swap: swap.parse().expect("areas"),
+        sample_period: Nanos::from_secs(1),
+        ..SimRun::new(Program::Workload(workload), kernel, hardware, layout)
+    };
+    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+}
+
+fn metric(result: &SimResult, name: &str) -> u64 {
+    result.outcome.metrics[name] as u64
+}
+
+/// What `counter` counted from the end of one phase to that of the next.
+fn between(result: &SimResult, from: &str, to: &str, counter: &str) -> u64 {
+    let at =
+        |name: &str| result.phases.iter().find(|phase| phase.name == name).expect("a phase").vmstat[counter];
+    at(to) - at(from)
+}
+
+fn while_streaming(result: &SimResult, counter: &str) -> u64 {
+    between(result, "hot_ready", "stream_done", counter)
+}
+
+#[test]
+fn the_more_a_kernel_may_swap_the_less_often_it_reads_the_file_anew() {
+    for kernel in ["linux-6.1", "linux-6.12"] {
+        let [never, some, much] =
+            ["0", "60", "200"].map(|swappiness| play(kernel, swappiness, "zram:64M", &[]));
+        let refaults = |run| while_streaming(run, "workingset_refault_file");
+        assert!(refaults(&never) > refaults(&some) && refaults(&some) > refaults(&much), "{kernel}");
+        assert_eq!(while_streaming(&never, "pswpout"), 0, "{kernel}: swappiness 0 under a limit");
+        let out = while_streaming(&some, "pswpout");
+        assert!(out > 0 && while_streaming(&much, "pswpout") * 100 >= out * 99, "{kernel}");
+        assert_eq!(metric(&some, "hot_pages_resident"), 2048, "{kernel}: what is hot stays");
+        let gone = COLD_PAGES - metric(&some, "cold_pages_resident");
+        assert!(gone <= out && gone * 10 > out * 9, "{kernel}: {gone} of {out} pages swapped out are cold");
+    }
+}
+
+#[test]
+fn a_file_that_is_read_once_is_never_worth_swapping_for() {
+    for (kernel, swappiness) in [("linux-6.1", "200"), ("linux-6.12", "200"), ("linux-6.1", "60")] {
+        let run = play(kernel, swappiness, "zram:64M", &[("file", "160M")]);
+        assert_eq!(while_streaming(&run, "pswpout"), 0, "{kernel} at {swappiness}");
+        assert_eq!(metric(&run, "cold_pages_resident"), COLD_PAGES, "{kernel} at {swappiness}");
+    }
+}
+
+#[test]
+fn a_sweep_over_cold_memory_brings_back_what_is_missing() {
+    for swap in ["zram:64M", "disk:64M"] {
+        let run = play("linux-6.1", "60", swap, &[]);
+        let missing = COLD_PAGES - metric(&run, "cold_pages_resident");
+        let swept = |counter| between(&run, "hot_reread", "cold_reread", counter);
+        assert!(missing > 0, "{swap}");
+        assert!(swept("pswpin") >= missing, "{swap}: {} pages for {missing}", swept("pswpin"));
+        assert!(
+            swept("pswpin") <= missing + swept("pswpout"),
+            "{swap}: nothing comes back twice for nothing"
+        );
+    }
+}
+
+#[test]
+fn memory_without_swap_stays_where_it_is() {
+    let run = play("linux-6.12", "200", "none", &[]);
+    assert_eq!(run.vmstat["pswpout"], 0);
+    assert_eq!((metric(&run, "cold_pages_resident"), metric(&run, "hot_pages_resident")), (COLD_PAGES, 2048));
+}
