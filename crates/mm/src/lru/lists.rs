@@ -345,7 +345,7 @@ impl Lru {
     }
 
     /// [`Self::insert`] where reclaim took it from, which keeps it: the head, or behind the hand.
-    pub(crate) fn put_back<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+    pub(crate) fn keep_in_place<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
         self.insert_at(core, pfn, Place::Passed);
     }
 

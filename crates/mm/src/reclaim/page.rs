@@ -83,7 +83,7 @@ impl Reclaim {
         let mut back = core::mem::take(&mut self.skipped);
         // They go back to the head in the order in which they were met: the list is disturbed.
         for pfn in back.drain(..) {
-            lru.put_back(core, pfn);
+            lru.keep_in_place(core, pfn);
             tell_rotated(core, pfn, Reason::ZoneAbove, sc);
         }
         self.skipped = back;
@@ -458,7 +458,7 @@ fn put_back<T: Trace>(core: &mut Core<T>, lru: &mut Lru, pfn: Pfn, active: bool)
             core.alloc.frames.put_flags(pfn, flags.set(PageFlags::ACTIVE));
         }
         LruKind::TwoLists => {}
-        LruKind::S3Fifo | LruKind::Sieve => return lru.put_back(core, pfn),
+        LruKind::S3Fifo | LruKind::Sieve => return lru.keep_in_place(core, pfn),
     }
     lru.insert(core, pfn);
 }
