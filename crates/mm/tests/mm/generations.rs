@@ -6,11 +6,11 @@ use std::fmt::Write;
 
 use pagetide_mm as mm;
 
+use mm::MemcgId;
 use mm::base::sysctl::Sysctl;
 use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::cgroup::tree::Limit;
 use mm::lru::mglru::state::Kind;
-use mm::MemcgId;
 use mm::reclaim::run::ScanControl;
 use mm::version::rules::{LruKind, Rule};
 use units::{Nanos, Order};
@@ -197,7 +197,9 @@ fn limit_reclaim_of_6_12_takes_one_batch_of_one_cgroup_in_turn() {
 
 #[test]
 fn memory_low_holds_all_or_nothing_until_7_2() {
-    for (kernel, takes) in [("linux-6.1+lru-gen", true), ("linux-6.12+lru-gen", true), ("linux-7.2+lru-gen", true)] {
+    for (kernel, takes) in
+        [("linux-6.1+lru-gen", true), ("linux-6.12+lru-gen", true), ("linux-7.2+lru-gen", true)]
+    {
         let (mut world, p, a, b) = family(kernel, 20_000);
         world.mem.core.cgroups.set_limit(a, Limit::Low, 7000);
         world.mem.core.cgroups.set_limit(p, Limit::Low, 7000);
