@@ -396,19 +396,19 @@ const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "linux-6.1",
-        help: "Linux 6.1 (2022), classic LRU, as packaged by Debian 12",
+        help: "Linux 6.1 (2022), classic LRU, as packaged by Debian 12; the multi-gen LRU, built there, too, is `+lru-gen`",
         rules: RULES_61,
         tuning: TUNING_61,
     },
     Preset {
         name: "linux-6.12",
-        help: "Linux 6.12 (2024), classic LRU, as packaged by Debian 13",
+        help: "Linux 6.12 (2024), classic LRU, as packaged by Debian 13; the multi-gen LRU, built there, too, is `+lru-gen`",
         rules: RULES_612,
         tuning: TUNING_612,
     },
     Preset {
         name: "linux-7.2",
-        help: "Linux 7.2 (2026), classic LRU, as packaged by Debian 14 but for that",
+        help: "Linux 7.2 (2026), classic LRU, as packaged by Debian 14 but for that: it starts with the multi-gen LRU, `+lru-gen`",
         rules: RULES_72,
         tuning: TUNING_72,
     },

@@ -131,7 +131,7 @@ impl Reclaim {
         let at = visit.at();
         let can_swap = choice::can_swap(core, visit.memcg, sc);
         let quota = choice::quota(core, lru, at, sc);
-        visit.needs_aging |= quota != Quota::Leave && is_due(core, lru, at, can_swap, sc);
+        visit.needs_aging |= quota != Quota::Leave && is_due(lru, at, can_swap, sc);
         let pages = match quota {
             Quota::Leave => {
                 visit.needs_aging = true;
@@ -157,14 +157,7 @@ impl Reclaim {
     }
 }
 
-fn is_due<T: Trace>(
-    core: &Core<T>,
-    lru: &Lru,
-    (memcg, node): (MemcgId, NodeId),
-    can_swap: bool,
-    sc: &ScanControl,
-) -> bool {
-    let _ = core;
+fn is_due(lru: &Lru, (memcg, node): (MemcgId, NodeId), can_swap: bool, sc: &ScanControl) -> bool {
     let gens = lru.lruvec(memcg, node).gens().expect("a kernel with generations");
     gens.needs_aging(can_swap, sc.priority == DEF_PRIORITY)
 }
