@@ -107,7 +107,8 @@ impl Reclaim {
         sc: &ScanControl,
     ) -> Looked {
         let (mut looked, mut looks) = (Looked::default(), LOOKS);
-        let oldest = |lru: &Lru, zone| lru.lruvec(memcg, node).gens().and_then(|gens| gens.oldest(kind, zone));
+        let oldest =
+            |lru: &Lru, zone| lru.lruvec(memcg, node).gens().and_then(|gens| gens.oldest(kind, zone));
         if lru.lruvec(memcg, node).gens().is_none_or(|gens| gens.generations(kind) == MIN_GENS) {
             return looked;
         }
