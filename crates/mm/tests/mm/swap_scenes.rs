@@ -68,7 +68,10 @@ fn since_5_9_a_young_page_is_kept_once_and_swapped_out_at_its_second_sight() {
     touch(&mut scene, anon, 32..64);
     scene.reclaim(0, 32);
     assert_eq!(events(&scene, [VmEvent::PgActivate, VmEvent::PswpOut]), [32, 64]);
-    assert_eq!(drawn(&scene, anon, 100)[32..].to_owned(), format!("{}{}", "m".repeat(32), "s".repeat(32)) + "mmmm");
+    assert_eq!(
+        drawn(&scene, anon, 100)[32..].to_owned(),
+        format!("{}{}", "m".repeat(32), "s".repeat(32)) + "mmmm"
+    );
 }
 
 #[test]
@@ -79,7 +82,10 @@ fn up_to_5_8_pages_start_active_and_a_young_one_is_activated_at_once() {
     // The first visits find inactive pages only once some active ones were aged.
     (0..4).for_each(|_| scene.reclaim(0, 32));
     let [scanned, stolen, out] = events(&scene, SCANNED);
-    assert!(scanned == stolen && stolen == out && out >= 32, "deactivated pages are old: {scanned} {stolen} {out}");
+    assert!(
+        scanned == stolen && stolen == out && out >= 32,
+        "deactivated pages are old: {scanned} {stolen} {out}"
+    );
     let (mut scene, anon) = written("linux-5.4", ZRAM, &[], 40);
     scene.world.mem.anon_cool(anon, 0, 40);
     touch(&mut scene, anon, 0..40);
@@ -94,7 +100,11 @@ fn a_page_written_to_a_disk_comes_to_the_tail_when_it_is_written_and_goes_then()
     scene.reclaim(0, 32);
     scene.reclaim(0, 32);
     let out = scene.world.event(VmEvent::PswpOut);
-    assert_eq!((out, scene.world.event(VmEvent::PgStealAnon)), (64, 0), "all writes are under way, none is over");
+    assert_eq!(
+        (out, scene.world.event(VmEvent::PgStealAnon)),
+        (64, 0),
+        "all writes are under way, none is over"
+    );
     assert_eq!(drawn(&scene, anon, 64), "b".repeat(64));
     scene.finish_writes(usize::MAX);
     assert_eq!(scene.world.event(VmEvent::PgRotated), out);
@@ -188,7 +198,11 @@ fn since_6_12_pages_of_zeroes_are_a_bit_and_before_they_are_written() {
         let (mut scene, anon) = written("linux-6.12", ZRAM, &[Rule::ZeroPages(rule)], 10);
         scene.world.mem.anon.set_compressed(anon, 0);
         page_out(&mut scene, anon, 0, 10);
-        assert_eq!(scene.world.mem.core.swap.pool_pages(), 0, "one repeated word takes no memory in either case");
+        assert_eq!(
+            scene.world.mem.core.swap.pool_pages(),
+            0,
+            "one repeated word takes no memory in either case"
+        );
         touch(&mut scene, anon, 0..10);
         let found = [VmEvent::PswpOut, VmEvent::PswpIn, VmEvent::SwpOutZero, VmEvent::SwpInZero];
         assert_eq!(events(&scene, found), expected);
@@ -208,8 +222,7 @@ fn a_huge_page_goes_whole_where_a_cluster_is_free_and_comes_back_page_by_page() 
         let anon = scene.map(512);
         scene.map_huge(anon, 0);
         page_out(&mut scene, anon, 0, 512);
-        let found =
-            [VmEvent::ThpSwpOut, VmEvent::ThpSwpOutFallback, VmEvent::ThpSplitPage, VmEvent::PswpOut];
+        let found = [VmEvent::ThpSwpOut, VmEvent::ThpSwpOutFallback, VmEvent::ThpSplitPage, VmEvent::PswpOut];
         assert_eq!(events(&scene, found), expected, "{rule:?}, {} slots", area.pages);
         touch(&mut scene, anon, 0..512);
         assert_eq!((scene.world.event(VmEvent::PswpIn), scene.world.mem.anon.huge_pages()), (512, 0));
@@ -237,7 +250,10 @@ fn a_sweep_from_a_disk_reads_ahead_and_one_from_zram_does_not() {
             touch(&mut scene, anon, index..index + 1);
         }
         let found = events(&scene, [VmEvent::SwapRa, VmEvent::SwapRaHit]);
-        assert!(misses.abs_diff(majors) <= 1 && found[0].abs_diff(ahead) <= 1, "{answers:?}: {misses}, {found:?}");
+        assert!(
+            misses.abs_diff(majors) <= 1 && found[0].abs_diff(ahead) <= 1,
+            "{answers:?}: {misses}, {found:?}"
+        );
         assert_eq!(found[0], found[1], "each is used");
     }
 }
