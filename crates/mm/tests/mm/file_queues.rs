@@ -27,7 +27,7 @@ fn ten_pages(kernel: &str, hits: &[(u32, u32)]) -> (World, MemcgId) {
 /// One chunk of a run of the group's limit.
 fn pass(world: &mut World, group: MemcgId) -> Passed {
     let mut sc = world.limit(group);
-    sc.priority = 0;
+    (sc.priority, sc.nr_to_reclaim) = (0, 1);
     let passed = world.pass(&mut sc);
     world.settle();
     world.mem.check_at_rest().unwrap();
@@ -75,7 +75,7 @@ fn victims_come_from_s_while_it_has_a_tenth() {
     let mut world = World::boot(S3_FIFO, 8);
     let group = world.group("A");
     for _ in 0..3 {
-        world.read(group, 0..200);
+        world.read(group, 0..64);
     }
     world.settle();
     let mut sc = world.limit(group);
@@ -93,6 +93,7 @@ fn who_failed_on_trial_and_is_back_in_time_goes_to_m() {
     let (mut world, group) = ten_pages(S3_FIFO, &[]);
     pass(&mut world, group);
     world.read(group, 20..40);
+    world.settle();
     world.read(group, [9]);
     world.settle();
     let counted = |world: &World| {
