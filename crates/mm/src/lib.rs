@@ -115,6 +115,8 @@ pub mod core;
 
 /// LRU lists, the batches in front of them, and refaults.
 pub mod lru {
+    #[cfg(test)]
+    mod anon_scenes;
     pub mod cost;
     pub mod lists;
     /// The multi-gen LRU.
@@ -126,6 +128,7 @@ pub mod lru {
         mod switch;
     }
     pub mod mlock;
+    pub mod queues;
     #[cfg(test)]
     mod scenes;
     pub mod two_lists;
@@ -178,6 +181,7 @@ pub mod reclaim {
         pub mod choice;
         pub mod memcg_lru;
         pub mod tour;
+        pub mod ttl;
         pub mod visit;
     }
     pub mod page;
@@ -192,6 +196,7 @@ pub mod reclaim {
     pub mod spend;
     pub mod state;
     pub mod swap_out;
+    mod verdict;
 }
 
 /// Compaction: scanners, migration, deferral.

@@ -35,6 +35,7 @@ use crate::pages::cache::{PageCache, Prepared};
 use crate::pages::dirty;
 use crate::pages::pace::{Balance, DirtyLimits};
 use crate::reclaim::mglru::tour::Tour;
+use crate::reclaim::mglru::ttl;
 use crate::reclaim::mglru::visit::Visit;
 use crate::reclaim::pass;
 use crate::reclaim::plan::Shrinker;
@@ -568,6 +569,11 @@ impl<T: Trace> Memory<T> {
         self.reclaim.begin_tour(&mut self.core, &mut self.lru, node, sc)
     }
 
+    /// Whether kswapd finds that no generation lasts as long as it should: [`ttl::all_too_young`].
+    pub fn all_too_young(&self, node: NodeId, sc: &ScanControl, now: Nanos) -> bool {
+        ttl::all_too_young(&self.core, &self.lru, node, sc, now)
+    }
+
     /// The next cgroup of a pass: [`Reclaim::next_visit`].
     pub fn next_memcg(
         &mut self,
@@ -588,7 +594,7 @@ impl<T: Trace> Memory<T> {
     pub fn anon_to_age(&self, node: NodeId, sc: &ScanControl) -> Vec<MemcgId> {
         match self.core.rules().lru {
             rules::LruKind::Generations => Vec::new(),
-            rules::LruKind::TwoLists => self.reclaim.anon_to_age(&self.core, &self.lru, node, sc),
+            _ => self.reclaim.anon_to_age(&self.core, &self.lru, node, sc),
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Events, Format, ScenarioArgs};
+use super::{EventsArgs, Format, ScenarioArgs};
 
 /// Whose tables a comparison prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,10 +66,8 @@ pub(crate) struct CompareArgs {
     /// [example: 'files_per_sec < -5%']
     #[arg(long, value_name = "LIMIT", help_heading = "Output", allow_hyphen_values = true)]
     pub(crate) fail_if: Vec<String>,
-    /// Events to keep with the recording, for `explain`, `trace` and heatmaps: those of reclaim, or of all pages
-    #[arg(long, value_enum, default_value_t = Events::None, value_name = "WHICH", requires = "out")]
-    #[arg(help_heading = "Output")]
-    pub(crate) events: Events,
+    #[command(flatten)]
+    pub(crate) events: EventsArgs,
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
@@ -79,4 +77,10 @@ pub(crate) struct CompareArgs {
     /// Show all metrics, counters and cgroups, as JSON and CSV always do
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
+    /// Write one figure as SVG, too [example: story.svg]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Which figure `--plot` writes, as those of `report`; the first without it [example: story]
+    #[arg(long, value_name = "NAME", requires = "plot", help_heading = "Output")]
+    pub(crate) figure: Option<String>,
 }

@@ -18,6 +18,9 @@ pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failu
         return Err(Failure::Usage("mmtests' tables are text; leave `--format` out".to_owned()));
     }
     let limits = fail_if::parse(&args.fail_if)?;
+    if let Some(path) = &args.plot {
+        lab::page::check_writable(path)?; // Before runs that may take long.
+    }
     let is_folder = |subject: &String| Path::new(subject).is_dir();
     match &args.subjects[..] {
         subjects if subjects.iter().any(is_folder) => compare_folders(args, &limits, printer),
@@ -65,7 +68,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--vm-xfs-log", scenario.vm.xfs_log.is_some()),
         ("--jobs", args.jobs.is_some()),
         ("--out", args.out.is_some()),
-        ("--events", args.events != Events::None),
+        ("--events", args.events.which != Events::None),
         ("--resume", args.resume),
     ];
     given.into_iter().find_map(|(option, given)| given.then_some(option)).or(scenario.host.given())
@@ -123,7 +126,7 @@ fn run_plan(
     policy: HostPolicy,
     printer: &Printer,
 ) -> Result<Batch, LabError> {
-    check_events(args.events, plan)?;
+    check_events(args.events.which, plan)?;
     told_of_runs(plan, &policy, printer)?;
     let folder = args.out.as_ref().map(|out| comparison.folder(out, args.resume)).transpose()?;
     let (folder, finished) = match folder {
@@ -136,7 +139,7 @@ fn run_plan(
     }
     let mut progress = RunProgress::new(plan.len() - done, policy, printer);
     if let Some(folder) = folder.clone() {
-        progress.control.kept = keep_runs(args.events, move |run| folder.folder_of(run));
+        progress.control.kept = keep_runs(args.events.which, move |run| folder.folder_of(run));
     }
     let jobs = args.jobs.unwrap_or(0);
     let batch = run_rest(plan, finished, jobs, &progress.control, |index, recording| match &folder {
@@ -170,6 +173,10 @@ impl Told<'_> {
         let text = self.shown(args, view)?;
         self.warnings.iter().for_each(|warning| printer.warning(warning));
         printer.data(&text)?;
+        if let Some(path) = &args.plot {
+            let page = lab::page::page(self.groups, None, Vec::new(), Vec::new(), String::new());
+            super::report::plot(&page, path, args.figure.as_deref(), printer)?;
+        }
         let judged = judged.map_err(LabError::from)?;
         for unclear in judged.iter().filter(|judged| judged.outcome == Outcome::Unclear) {
             printer.warning(&format!("{}; `--seeds` makes more runs", unclear.told()));

@@ -6,6 +6,7 @@ use lab::folders::{Loaded, SideBySide, load};
 use lab::page::{no_figure, write};
 use lab::{Recording, view};
 use report::Group;
+use report::html::Page;
 
 use super::made_by;
 use crate::args::{Format, ReportArgs, Verbosity};
@@ -43,22 +44,32 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
 fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     let SideBySide { columns, mut warnings, unfinished } = load(&args.folders)?;
     warnings.extend(unfinished);
-    let (columns, left_out) = lab::page::of_one_setting(columns);
+    let grid = lab::page::grid(&columns);
+    let (columns, left_out) = lab::page::of_one_setting(&columns);
     left_out.iter().for_each(|told| printer.warning(told));
     warnings.extend(left_out);
-    let groups: Vec<Group<'_>> = columns.iter().map(lab::page::group).collect();
+    let groups: Vec<Group<'_>> = columns.iter().copied().map(lab::page::group).collect();
     let command = lab::page::command(&args.folders, args.output.as_deref());
-    let page = lab::page::page(&groups, lab::page::heats(&columns)?, warnings, command);
+    let page = lab::page::page(&groups, grid, lab::page::heats(&columns)?, warnings, command);
     if let Some(path) = &args.output {
         told(printer, path, write(path, &page.html()?)?);
     }
-    if let Some(path) = &args.plot {
-        let figure = page.figure(args.figure.as_deref())?;
-        let figure = match figure {
-            Some(figure) => figure,
-            None => return Err(no_figure(args.figure.as_deref(), page.figures()?).into()),
-        };
-        told(printer, path, write(path, &figure)?);
+    match &args.plot {
+        Some(path) => plot(&page, path, args.figure.as_deref(), printer),
+        None => Ok(()),
+    }
+}
+
+/// Writes the figure of this name, or the first one.
+pub(super) fn plot(
+    page: &Page<'_>,
+    path: &Path,
+    name: Option<&str>,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    match page.figure(name)? {
+        Some(figure) => told(printer, path, write(path, &figure)?),
+        None => return Err(no_figure(name, page.figures()?).into()),
     }
     Ok(())
 }

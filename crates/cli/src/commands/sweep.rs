@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use lab::replay::Outcomes;
-use lab::sweep::{self, SweepControl, SweepFolder, SweepPlan, SweepRequest, problem};
+use lab::sweep::{self, SweepControl, SweepFolder, SweepPlan, SweepRequest, Swept, problem};
 use lab::{Ended, GuestRequest, LabError, Recording, Request, Subject};
 use report::{SweepRow, SweepRows};
 
@@ -20,11 +20,11 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> 
     if args.dry_run {
         return printer.data(&plan.scenarios()?.join("\n"));
     }
-    let (folder, finished) = begin(args.out.as_deref(), &plan, args.resume, &plan.size(), printer)?;
+    let (folder, finished) = begin(args.grid.out.as_deref(), &plan, args.grid.resume, &plan.size(), printer)?;
     let (outcomes, stopped) = run(args, &plan, folder.as_ref(), finished, printer)?;
-    let rows = rows(&plan, &outcomes, args.all);
+    let rows = rows(&plan, &outcomes, args.grid.all);
     if !rows.rows.is_empty() {
-        printer.data(&shown(&rows, args.format, printer.width())?)?;
+        printer.data(&shown(&rows, args.grid.format, printer.width())?)?;
     }
     problem(&outcomes, stopped).map_or(Ok(()), |error| Err(error.into()))
 }
@@ -76,6 +76,10 @@ fn check_unused(args: &SweepArgs, plan: &SweepPlan) -> Result<(), Failure> {
         }
         Some(trace) => {
             check_stdin(trace)?;
+            if args.interval.is_some() && args.swept.iter().any(|(what, _)| *what == Swept::Policy) {
+                let problem = "`--interval` is for kernels: policies have no counters to sample";
+                return Err(Failure::Usage(problem.to_owned()));
+            }
             let runs = args.backend.as_ref().map(|_| "--on");
             (runs.or(args.host.given()), "workloads")
         }

@@ -153,7 +153,10 @@ impl fmt::Display for SysctlError {
                 write!(f, "`{value}` is no value for `{sysctl}`: it takes one of {names}")
             }
             Self::OutOfRange { sysctl: sysctl @ Sysctl::LruGenEnabled, value } => {
-                write!(f, "`{value}` is no value for `{sysctl}`: it takes y, n, or bits from 0x0000 to 0x0007")
+                write!(
+                    f,
+                    "`{value}` is no value for `{sysctl}`: it takes y, n, or bits from 0x0000 to 0x0007"
+                )
             }
             Self::OutOfRange { sysctl, value } => {
                 let (min, max) = sysctl.range();

@@ -22,23 +22,23 @@ use crate::lru::lists::{Lru, Lruvec};
 use crate::lru::workingset::{AGE_MASK, Shadow};
 use crate::version::presets::Version;
 
-const ROOT: MemcgId = MemcgId::ROOT;
+pub(super) const ROOT: MemcgId = MemcgId::ROOT;
 /// A CPU of the first node, and one of the second.
-const CPU: CpuId = CpuId(0);
+pub(super) const CPU: CpuId = CpuId(0);
 const FAR: CpuId = CpuId(1);
-const NEAR_NODE: NodeId = NodeId(0);
+pub(super) const NEAR_NODE: NodeId = NodeId(0);
 const FAR_NODE: NodeId = NodeId(1);
 const SINGLE: Order = Order(0);
 
-struct Machine {
-    core: Core<NoTrace>,
-    lru: Lru,
+pub(super) struct Machine {
+    pub(super) core: Core<NoTrace>,
+    pub(super) lru: Lru,
     /// Cgroups P, its child P/A, and B.
-    groups: [MemcgId; 3],
+    pub(super) groups: [MemcgId; 3],
 }
 
 impl Machine {
-    fn boot(kernel: &str) -> Self {
+    pub(super) fn boot(kernel: &str) -> Self {
         let zones = [ZoneKind::Dma, ZoneKind::Normal].map(|kind| ZoneLayout::new(kind, Pages(4096))).to_vec();
         let nodes = vec![NodeLayout { zones: zones.clone() }, NodeLayout { zones }];
         let layout = MemoryLayout { nodes, cpus: 2, huge_pages: false };
@@ -52,14 +52,14 @@ impl Machine {
     }
 
     /// A page in use of `memcg` from the node of `cpu`, from the DMA zone if `dma`.
-    fn block(&mut self, cpu: CpuId, memcg: MemcgId, order: Order, dma: bool) -> Pfn {
+    pub(super) fn block(&mut self, cpu: CpuId, memcg: MemcgId, order: Order, dma: bool) -> Pfn {
         let gfp = if dma { Gfp(Gfp::HIGHUSER_MOVABLE.0 | Gfp::DMA.0) } else { Gfp::HIGHUSER_MOVABLE };
         let pfn = self.core.alloc.alloc(cpu, gfp, order, AllocFlags::NO_WATERMARKS).page.unwrap();
         self.core.alloc.frames.set_memcg(pfn, memcg.0);
         pfn
     }
 
-    fn page(&mut self, memcg: MemcgId) -> Pfn {
+    pub(super) fn page(&mut self, memcg: MemcgId) -> Pfn {
         self.block(CPU, memcg, SINGLE, false)
     }
 
@@ -75,11 +75,11 @@ impl Machine {
         self.lru.lruvec(memcg, NEAR_NODE).list(list).iter(&self.core.alloc.frames).collect()
     }
 
-    fn near(&self, memcg: MemcgId) -> &Lruvec {
+    pub(super) fn near(&self, memcg: MemcgId) -> &Lruvec {
         self.lru.lruvec(memcg, NEAR_NODE)
     }
 
-    fn add(&mut self, cpu: CpuId, pfn: Pfn) {
+    pub(super) fn add(&mut self, cpu: CpuId, pfn: Pfn) {
         self.lru.add(&mut self.core, cpu, pfn);
     }
 
@@ -91,7 +91,7 @@ impl Machine {
         self.core.alloc.frames.flags(pfn)
     }
 
-    fn set(&mut self, pfn: Pfn, flags: PageFlags) {
+    pub(super) fn set(&mut self, pfn: Pfn, flags: PageFlags) {
         self.core.alloc.frames.set_flags(pfn, flags);
     }
 
@@ -99,19 +99,19 @@ impl Machine {
         self.core.alloc.frames.state(pfn)
     }
 
-    fn event(&self, event: VmEvent) -> u64 {
+    pub(super) fn event(&self, event: VmEvent) -> u64 {
         self.core.alloc.events.get(event)
     }
 
-    fn stat(&self, memcg: MemcgId, stat: MemcgStat) -> u64 {
+    pub(super) fn stat(&self, memcg: MemcgId, stat: MemcgStat) -> u64 {
         self.core.cgroups.local_stat(memcg, NEAR_NODE, stat)
     }
 
-    fn evict(&mut self, pfn: Pfn, target: MemcgId) -> Shadow {
+    pub(super) fn evict(&mut self, pfn: Pfn, target: MemcgId) -> Shadow {
         self.lru.evict_shadow(&self.core, pfn, target)
     }
 
-    fn refault(&mut self, pfn: Pfn, shadow: Shadow) -> bool {
+    pub(super) fn refault(&mut self, pfn: Pfn, shadow: Shadow) -> bool {
         self.lru.refault(&mut self.core, pfn, shadow);
         self.flags(pfn).has(PageFlags::ACTIVE)
     }

@@ -6,9 +6,9 @@
 //! *quotas* from the list sizes, size >> priority, and spends them in chunks of 32 pages.
 //!
 //! Whether active pages may be deactivated is decided once per pass at the target with
-//! `root-aging`, for each cgroup by itself without. [`FileBalance`](crate::version::rules::FileBalance) says when lists are opened,
-//! [`ScanStop`](crate::version::rules::ScanStop) when a cgroup is left before its quotas are spent, [`SmallScans`] what quotas below a chunk
-//! come to.
+//! `root-aging`, for each cgroup by itself without. [`crate::version::rules::FileBalance`] says when lists are
+//! opened, [`crate::version::rules::ScanStop`] when a cgroup is left before its quotas are spent, [`SmallScans`]
+//! what quotas below a chunk come to.
 //!
 //! Left out: the multi-gen LRU, lists by zone (up to 4.7; here by node, which is the same on a node of
 //! one zone). Neighbours: [`crate::reclaim::scan_balance`] for anonymous against file pages,

@@ -289,7 +289,9 @@ mod tests {
 
     #[test]
     fn what_was_evicted_of_tier_0_makes_others_worth_more() {
-        let limit = |evicted| counted("linux-6.1+lru-gen", Kind::File, &[(evicted, 0), (2367, 64)]).tier_limit(Kind::File);
+        let limit = |evicted| {
+            counted("linux-6.1+lru-gen", Kind::File, &[(evicted, 0), (2367, 64)]).tier_limit(Kind::File)
+        };
         assert_eq!(limit(0), 3, "64 * 64 <= 2 * 2367");
         assert_eq!(limit(100), 0, "64 * 164 > 2 * 2367");
         let higher = counted("linux-6.1+lru-gen", Kind::File, &[(5000, 0), (100, 0), (100, 100)]);
@@ -316,12 +318,10 @@ mod tests {
         gens.tiers[Kind::Anon as usize][0] = Tier { evicted: 1000, refaulted: 40, ..Tier::default() };
         let chosen = |gens: &Gens, swappiness| gens.choose(swappiness).0;
         // 500 * 1064 * sw <= 41 * 10000 * (200 - sw): files up to 87.
-        assert_eq!([60, 87, 88, 140].map(|swappiness| chosen(&gens, swappiness)), [
-            Kind::File,
-            Kind::File,
-            Kind::Anon,
-            Kind::Anon
-        ]);
+        assert_eq!(
+            [60, 87, 88, 140].map(|swappiness| chosen(&gens, swappiness)),
+            [Kind::File, Kind::File, Kind::Anon, Kind::Anon]
+        );
         gens.tiers[Kind::File as usize][0].refaulted = 63;
         assert_eq!(chosen(&gens, 199), Kind::File, "fewer than 64 tell nothing");
     }

@@ -21,10 +21,14 @@ use mm::version::rules::Rule;
 
 use scenes::{SCENES, Scene, Trace};
 
-/// Versions beside the presets: the series of 2018 as it was posted, whose parts need each other.
-const SERIES: [&str; 2] = [
+/// Versions beside the presets: the series of 2018 as it was posted, whose parts need each other, and those with the
+/// multi-gen LRU.
+const SERIES: [&str; 5] = [
     "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall",
     "linux-4.20-rc1+nofragment+watermark-boost+fragment-stall-v5",
+    "linux-6.1+lru-gen",
+    "linux-6.12+lru-gen",
+    "linux-7.2+lru-gen",
 ];
 
 /// Runs of scenes, each made once.
@@ -64,7 +68,7 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 13] = [
+const UNSEEN: [(&str, &str); 14] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -92,6 +96,8 @@ const UNSEEN: [(&str, &str); 13] = [
     ("DefaultReadahead(", "sim::machines"),
     // Somebody with locked memory would have to be killed, and a scene goes on.
     ("OomReaper(", "sim::out_of_memory"),
+    // kswapd would have to free nothing of many inactive file pages.
+    ("TrimFailure(", "mm::decide::balance"),
     // No scene swaps to zram pages that compress so that the longer chains waste less.
     ("ZspageChain(", "mm::swap::zram"),
 ];

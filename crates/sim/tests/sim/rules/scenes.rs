@@ -15,6 +15,7 @@ use mm::base::event::NoTrace;
 use mm::base::gfp::Gfp;
 use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::swap::areas::{AreaKind, AreaSpec};
 use mm::version::rules::{Cgroups, HugePages};
 use mm::{MemcgId, Version};
 use pagetide_sim::{DeviceModel, Hardware, RunError, Sim, Simulation};
@@ -107,6 +108,7 @@ pub const SCENES: &[Scene] = &[
         ..PLAIN
     },
     Scene { name: "anonymous memory", play: |linux| Box::pin(anonymous(linux)), ..PLAIN },
+    Scene { name: "swapping below limits", play: |linux| Box::pin(swapping(linux)), ..PLAIN },
     Scene { name: "atomic requests", play: |linux| Box::pin(atomic(linux)), ..PLAIN },
     Scene {
         name: "atomic requests in small zones",
@@ -356,6 +358,44 @@ async fn anonymous(linux: Linux) {
         let _ = other.lock_memory(&process, mapping, 0, 512).await;
     });
     together(&linux, vec![reading, touching]).await; // The memory stays, to be seen at the end.
+}
+
+/// Anonymous memory and files below a limit and beside it, with compressed memory to swap to: hot pages, cold
+/// ones that come back at the end, and files that are read round and round.
+async fn swapping(linux: Linux) {
+    linux.swap_on(AreaSpec { kind: AreaKind::Zram, pages: 4096, priority: None });
+    for (name, file, value) in
+        [("P", "memory.max", "5M"), ("P/A", "memory.swap.max", "1M"), ("Q", "memory.high", "12M")]
+    {
+        let _ = linux.cgroup_create(name);
+        let _ = linux.cgroup_write(name, file, value).await;
+    }
+    let toucher = |group: &'static str, mib: u64| -> Play {
+        let linux = linux.clone();
+        Box::pin(async move {
+            let process = process(&linux, "toucher", group).await;
+            let mapping = linux.map_anonymous(&process, Bytes(mib * MIB)).expect("addresses");
+            for round in 0..6 {
+                for first in (0..mib * MIB / PAGE).step_by(32) {
+                    // A quarter is hot, the rest is touched in the first and the last round.
+                    if round % 5 == 0 || first < mib * MIB / PAGE / 4 {
+                        let _ = linux.touch(&process, mapping, first, 32).await;
+                    }
+                }
+                linux.machine().sleep(Nanos::from_millis(2), WaitReason::UserSleep).await;
+            }
+            let _ = linux.cgroup_write(group, "memory.reclaim", "1M").await;
+            let _ = linux.cgroup_write(group, "memory.reclaim", "512k swappiness=200").await;
+            let _ = linux.sysctl_write("vm.swappiness", "150");
+            for first in (0..mib * MIB / PAGE).step_by(32) {
+                let _ = linux.touch(&process, mapping, first, 32).await;
+            }
+        })
+    };
+    let reader =
+        |group, hot, stream| -> Play { Box::pin(reader(linux.clone(), group, hot * MIB, stream * MIB, 6)) };
+    let tasks = vec![toucher("P/A", 3), toucher("Q", 6), reader("P", 3, 3), reader("Q", 2, 6)];
+    together(&linux, tasks).await;
 }
 
 /// Blocks of pages for an interrupt, taken in bursts while readers fill memory.
