@@ -120,18 +120,10 @@ impl<T: Trace> PageAllocator<T> {
         trace: T,
     ) -> Result<Self, BootError> {
         check_layout(layout)?;
-        let zones = lay_out_zones(layout, &version.rules);
+        let mut zones = lay_out_zones(layout, &version.rules);
         let end = zones.last().map_or(0, |zone| zone.start.0 + zone.spanned);
         let mut frames = Frames::new(end as usize);
-        let node_count = layout.nodes.len();
-        let cpu_node: Vec<NodeId> = (0..layout.cpus)
-            .map(|cpu| {
-                let node = usize::from(cpu) * node_count / usize::from(layout.cpus);
-                NodeId(u8::try_from(node).expect("at most 32 nodes"))
-            })
-            .collect();
         let mut zone_of_chunk = vec![ZoneId(0); end as usize / LARGEST_ORDER.pages() as usize];
-        let mut zones = zones;
         let kept = layout.nodes.iter().flat_map(|node| &node.zones).map(|zone| zone.kept_by_kernel);
         for ((id, zone), kept) in zones.iter_mut().enumerate().zip(kept) {
             let first = (zone.start.0 >> LARGEST_ORDER.0) as usize;
@@ -140,7 +132,7 @@ impl<T: Trace> PageAllocator<T> {
             free_at_boot(zone, kept, &mut frames);
             keep_at_boot(zone, kept, &mut frames);
         }
-        let nodes = lay_out_nodes(node_count, &zones);
+        let nodes = lay_out_nodes(layout.nodes.len(), &zones);
         let can_spread = nodes
             .iter()
             .map(|node| {
@@ -159,7 +151,7 @@ impl<T: Trace> PageAllocator<T> {
             dirty_full_nodes: 0,
             busy_kswapds: 0,
             boot_min_free_kbytes: 0,
-            cpu_node,
+            cpu_node: nodes_of_cpus(layout),
             zone_of_chunk,
             can_spread,
         };
@@ -348,6 +340,15 @@ fn lay_out_nodes(count: usize, zones: &[Zone]) -> Vec<Node> {
             zonelists: ZoneKind::ALL.map(|highest_zoneidx| zonelist(node, highest_zoneidx)),
         })
         .collect()
+}
+
+/// The node of each CPU: they are shared out evenly.
+fn nodes_of_cpus(layout: &MemoryLayout) -> Vec<NodeId> {
+    let node_of = |cpu: u16| {
+        let node = usize::from(cpu) * layout.nodes.len() / usize::from(layout.cpus);
+        NodeId(u8::try_from(node).expect("at most 32 nodes"))
+    };
+    (0..layout.cpus).map(node_of).collect()
 }
 
 /// Whether requests of `highest_zoneidx` from `node` prefer a Normal zone with a DMA32 zone beside it.
