@@ -8,7 +8,7 @@
 //! | `mm_lru_activate` | what `pgactivate` counts, those that reclaim activates included: these have `by_cgroup` |
 //! | `mm_lru_insertion` | `reason`: the list; without a file: anonymous |
 //! | `mm_vmscan_*_reclaim_begin`, `_end` | `by_cgroup`; the end has begin and length, `value`: pages freed |
-//! | `mm_vmscan_lru_shrink_inactive`, `_active` | `pages` looked at, `value`: freed or deactivated |
+//! | `mm_vmscan_lru_shrink_inactive`, `_active` | `reason`: `file` or `anon`, `pages`: seen, `value`: freed, deactivated |
 //! | `mm_shrink_slab_*` | `reason`: the shrinker; the end has begin and length, `value`: objects looked at |
 //! | `mm_compaction_*` | `reason`: mode or result; the end has begin and length, `value`: pages moved |
 //! | `watermark_boost` | `reason`: the zone, `value`: the boost in pages |
@@ -96,7 +96,8 @@ pub(crate) struct Translator<F> {
     names: Names,
     /// By number of the simulator.
     tasks: Vec<Option<NameId>>,
-    cgroups: BTreeMap<MemcgId, NameId>,
+    cgroups: Vec<Option<NameId>>,
+    devices: Vec<Option<NameId>>,
     mappings: Vec<Option<NameId>>,
     /// By place in [`Reason::ALL`].
     reasons: Vec<Option<NameId>>,
@@ -122,7 +123,8 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             chunk: Chunk::default(),
             names: Names::default(),
             tasks: Vec::new(),
-            cgroups: BTreeMap::new(),
+            cgroups: Vec::new(),
+            devices: Vec::new(),
             mappings: Vec::new(),
             reasons: vec![None; Reason::ALL.len()],
             waits: BTreeMap::new(),
@@ -220,15 +222,17 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
 
     fn reclaim(&mut self, blank: Blank, task: TaskId, event: TraceEvent, names: &EventNames) -> Event {
         match event {
-            TraceEvent::VmscanLruShrinkInactive { nid, memcg, nr_scanned, nr_reclaimed, scan, .. } => {
+            TraceEvent::VmscanLruShrinkInactive { nid, memcg, nr_scanned, nr_reclaimed, scan, file } => {
                 let event = blank.event(self.name(Name::VmscanLruShrinkInactive));
                 let event = self.shrunk(event, nid, memcg, scan, names);
-                Event { pages: nr_scanned, value: Some(i64::from(nr_reclaimed)), ..event }
+                let reason = Some(self.word(kind_of_list(file)));
+                Event { pages: nr_scanned, reason, value: Some(i64::from(nr_reclaimed)), ..event }
             }
-            TraceEvent::VmscanLruShrinkActive { nid, memcg, nr_scanned, nr_deactivated, scan, .. } => {
+            TraceEvent::VmscanLruShrinkActive { nid, memcg, nr_scanned, nr_deactivated, scan, file } => {
                 let event = blank.event(self.name(Name::VmscanLruShrinkActive));
                 let event = self.shrunk(event, nid, memcg, scan, names);
-                Event { pages: nr_scanned, value: Some(i64::from(nr_deactivated)), ..event }
+                let reason = Some(self.word(kind_of_list(file)));
+                Event { pages: nr_scanned, reason, value: Some(i64::from(nr_deactivated)), ..event }
             }
             TraceEvent::ShrinkSlabStart { nid, memcg, shrinker, scan } => {
                 self.begun.insert((task, Lasting::Shrinker), blank.own_ns);
@@ -301,13 +305,13 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = blank.event(self.name(Name::FragmentationStall));
                 lasted(Event { node: Some(nid.0), ..event }, duration * 1000)
             }
-            TraceEvent::CompactionBegin { nid, zone: _, order, sync } => {
+            TraceEvent::CompactionBegin { nid, order, sync } => {
                 self.begun.insert((task, Lasting::Compaction), blank.own_ns);
                 let event = blank.event(self.name(Name::CompactionBegin));
                 let reason = Some(self.word(if sync { "sync" } else { "async" }));
                 Event { node: Some(nid.0), order: Some(order.0), reason, ..event }
             }
-            TraceEvent::CompactionEnd { nid, zone: _, order, status, moved } => {
+            TraceEvent::CompactionEnd { nid, order, status, moved } => {
                 let event = blank.event(self.name(Name::CompactionEnd));
                 let (reason, value) = (Some(self.word(status)), Some(signed(moved)));
                 let event = Event { node: Some(nid.0), order: Some(order.0), reason, value, ..event };
@@ -362,7 +366,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
         };
         let pages = u32::try_from(len.div_ceil(PAGE_SIZE)).unwrap_or(u32::MAX);
         Event {
-            file: Some(self.names.intern(&device_name(device))),
+            file: Some(self.device(device)),
             page: Some(offset / PAGE_SIZE),
             pages,
             reason: Some(self.word(kind)),
@@ -411,14 +415,13 @@ impl<F> Translator<F> {
     }
 
     fn cgroup(&mut self, memcg: MemcgId, names: &EventNames) -> NameId {
-        match self.cgroups.get(&memcg) {
-            Some(&id) => id,
-            None => {
-                let id = self.names.intern(names.cgroup(memcg));
-                self.cgroups.insert(memcg, id);
-                id
-            }
-        }
+        let known = place(&mut self.cgroups, memcg.0.into());
+        *known.get_or_insert_with(|| self.names.intern(names.cgroup(memcg)))
+    }
+
+    fn device(&mut self, device: u16) -> NameId {
+        let known = place(&mut self.devices, device.into());
+        *known.get_or_insert_with(|| self.names.intern(&device_name(device)))
     }
 
     fn wait_name(&mut self, reason: WaitReason, within: Within) -> NameId {
@@ -481,6 +484,11 @@ fn place<T>(list: &mut Vec<Option<T>>, number: u32) -> &mut Option<T> {
         list.resize_with(index + 1, || None);
     }
     &mut list[index]
+}
+
+/// Of which pages a list is.
+const fn kind_of_list(file: bool) -> &'static str {
+    if file { "file" } else { "anon" }
 }
 
 fn shrinker_name(number: u8) -> &'static str {

@@ -117,4 +117,6 @@ fn answered(with: With, question: &Question) -> Result<With, LabError> {
 }
 
 #[cfg(test)]
+mod protection_tests;
+#[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! Numbers that a person has: from arguments, plain files, CSV and JSON, as the runs that a table compares.
 //!
-//! An argument is `NAME=1.5,2.5`, `NAME=FILE` or `FILE`. A file has one number a line; or it is CSV with a header:
+//! An argument is `NAME=1.5,2.5`, `NAME=FILE` or `FILE`. A file has numbers, one a line or as somebody pasted them,
+//! with blanks between them, or with commas also at the ends of lines; or it is CSV with a header:
 //! either columns `value` and, if there are several, `run` and `operation`, or one column for each operation; or
 //! it is JSON: a list of numbers, an object of such lists by operation, or an object of those by run. Left out:
 //! recordings, see [`crate::folders`]. Next: `pagetide-report`'s `samples`, which shows what comes of it.
@@ -46,7 +47,9 @@ impl NumbersError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::NotANumber { .. } => "write one number a line; lines that begin with `#` are left out",
+            Self::NotANumber { .. } => {
+                "write numbers, one a line or with blanks between them; lines that begin with `#` are left out"
+            }
             Self::NoHeader { .. } => "begin with a header: a name for each column, or `run,operation,value`",
             Self::Csv(_) => "every row needs as many fields as the header",
             Self::Json(_) => {
@@ -116,10 +119,28 @@ fn argument_runs(argument: &str, operation: &str) -> Result<Vec<Run>, LabError> 
 pub fn of_text(text: &str, name: &str, operation: &str) -> Result<Vec<Run>, NumbersError> {
     let runs = match text.trim_start().chars().next() {
         Some('[' | '{') => of_json(text, name, operation)?,
-        _ => of_rows(text, name, operation)?,
+        _ => match pasted(text) {
+            Some(samples) => vec![one_run(name, operation, samples)],
+            None => of_rows(text, name, operation)?,
+        },
     };
     let is_empty = runs.iter().all(|run| run.operations.iter().all(|(_, samples)| samples.is_empty()));
     if is_empty { Err(NumbersError::Empty) } else { Ok(runs) }
+}
+
+/// The numbers of a text that has nothing else. Lines of several that are apart by commas, but end without one, may
+/// be rows of columns, which want names.
+fn pasted(text: &str) -> Option<Vec<f64>> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines: Vec<&str> = lines.collect();
+    let (_, all_but_last) = lines.split_last()?;
+    let may_be_rows = lines.iter().any(|line| line.trim_end_matches(',').contains(','))
+        && all_but_last.iter().any(|line| !line.ends_with(','));
+    if may_be_rows {
+        return None;
+    }
+    let fields = lines.iter().flat_map(|line| line.split([',', ' ', '\t'])).filter(|field| !field.is_empty());
+    fields.map(number).collect()
 }
 
 fn of_rows(text: &str, name: &str, operation: &str) -> Result<Vec<Run>, NumbersError> {
@@ -247,6 +268,18 @@ mod tests {
     fn a_list_has_one_number_a_line() {
         assert_eq!(shown("# files/s\n1.5\n\n2e3\n-4\n"), r#"file [("value", [1.5, 2000.0, -4.0])]"#);
         assert_eq!(shown("read_us\n3\n4\n"), r#"file [("read_us", [3.0, 4.0])]"#);
+    }
+
+    #[test]
+    fn pasted_numbers_are_taken_as_they_stand() {
+        let all = r#"file [("value", [1.0, 2.5, 3.0, 4.0])]"#;
+        for text in
+            ["1 2.5\t3\n4\n", "1, 2.5, 3,4", "1, 2.5,\n 3, 4\n", "1 2.5 # no\n", "# four\n1 2.5\n\n3 4\n"]
+        {
+            let wanted =
+                if text.contains("# no") { "line 1: `1 2.5 # no` is not a finite number" } else { all };
+            assert_eq!(shown(text), wanted, "{text:?}");
+        }
     }
 
     #[test]

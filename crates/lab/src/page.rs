@@ -2,6 +2,7 @@
 //!
 //! Left out: findings, which come from the recordings alone.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,13 +10,14 @@ use mm::Version;
 use mm::version::feature::Feature;
 use recording::Recording;
 use report::heat::Heat;
-use report::html::{Counts, Factors, MARKS_OF_OURS, Page, Story, StoryLine, StoryPanel, Tells};
+use report::html::{Counts, Factors, MARKS_OF_OURS, Page, SettingGrid, Story, StoryLine, StoryPanel, Tells};
 use report::{Group, View};
 
 use crate::ablate::FEATURES_MAX;
 use crate::error::LabError;
 use crate::folders::Loaded;
 use crate::heat::heat;
+use crate::replay::is_replay;
 use crate::resolve::shell_quoted;
 use crate::trace::{new_file_beside, unwritable};
 use crate::view::view;
@@ -24,8 +26,8 @@ use crate::view::view;
 ///
 /// # Errors
 /// Events that cannot be read.
-pub fn heats(columns: &[Loaded]) -> Result<Vec<Option<Heat>>, LabError> {
-    let of_column = |loaded: &Loaded| {
+pub fn heats(columns: &[&Loaded]) -> Result<Vec<Option<Heat>>, LabError> {
+    let of_column = |loaded: &&Loaded| {
         let runs = loaded.recordings.iter().zip(&loaded.folders);
         runs.min_by_key(|(run, _)| run.seed).map_or(Ok(None), |(run, folder)| heat(folder, run))
     };
@@ -42,24 +44,84 @@ pub fn group(loaded: &Loaded) -> Group<'_> {
 /// More columns than this are not drawn beside each other, if some differ in their setting and not in their kernel.
 const COLUMNS_MAX: usize = 12;
 
-/// The columns that a page has room for: all, or where these are too many those of the first one's setting, which
-/// differ from it in kernel and seed only; and what to say of the others.
-pub fn of_one_setting(columns: Vec<Loaded>) -> (Vec<Loaded>, Option<String>) {
+/// The columns that a page has room for beside each other: all, or where these are too many those of the first one's
+/// setting, which differ from it in kernel and seed only; and what to say of the others, which are in the grid.
+pub fn of_one_setting(columns: &[Loaded]) -> (Vec<&Loaded>, Option<String>) {
     let all = columns.len();
     let Some(first) = columns.first().and_then(setting).filter(|_| all > COLUMNS_MAX) else {
-        return (columns, None);
+        return (columns.iter().collect(), None);
     };
-    let like_first = |column: &Loaded| setting(column).is_some_and(|setting| setting == first);
-    if columns.iter().filter(|column| like_first(column)).count() < 2 {
-        return (columns, None);
+    let like_first = |column: &&Loaded| setting(column).is_some_and(|setting| setting == first);
+    let kept: Vec<&Loaded> = columns.iter().filter(like_first).collect();
+    if kept.len() < 2 {
+        return (columns.iter().collect(), None);
     }
-    let kept: Vec<Loaded> = columns.into_iter().filter(like_first).collect();
     let left_out = all - kept.len();
     let told = format!(
-        "{left_out} of {all} columns are of other settings than the first one and not on this page; name their folders \
-         to put them on one"
+        "{left_out} of {all} columns are of other settings than the first one: they are in the grid, and not in the other \
+         figures; name their folders to compare them"
     );
     (kept, (left_out > 0).then_some(told))
+}
+
+/// Columns that differ in their setting, as a grid of settings and kernels; `None` where they do not, where two are of
+/// one kernel and setting, and for replays, whose figure is another one.
+pub fn grid(columns: &[Loaded]) -> Option<SettingGrid<'_>> {
+    let settings = columns.iter().map(|column| Some(flat(&setting(column)?))).collect::<Option<Vec<_>>>()?;
+    let is_replay = |column: &Loaded| column.recordings.iter().any(|run| is_replay(&run.scenario_toml));
+    if columns.iter().any(is_replay) {
+        return None;
+    }
+    let names: BTreeSet<&String> = settings.iter().flat_map(BTreeMap::keys).collect();
+    let differs = |name: &&&String| settings.iter().any(|of| of.get(**name) != settings[0].get(**name));
+    let axes: Vec<&String> = names.into_iter().filter(|name| differs(&name)).collect();
+    let mut grid = SettingGrid {
+        axes: axes.iter().map(|axis| axis.rsplit('/').next().unwrap_or(axis).to_owned()).collect(),
+        settings: Vec::new(),
+        kernels: Vec::new(),
+        cells: Vec::new(),
+    };
+    let mut placed: BTreeMap<(usize, usize), Group<'_>> = BTreeMap::new();
+    for (column, of) in columns.iter().zip(&settings) {
+        let run = column.recordings.first()?;
+        let kernel = if run.kernel.is_empty() { &run.backend } else { &run.kernel };
+        let values: Vec<String> =
+            axes.iter().map(|axis| of.get(*axis).cloned().unwrap_or_else(|| "default".to_owned())).collect();
+        let place = (place_of(&mut grid.kernels, kernel.clone()), place_of(&mut grid.settings, values));
+        if placed.insert(place, group(column)).is_some() {
+            return None;
+        }
+    }
+    let cell = |kernel, setting| placed.get(&(kernel, setting)).cloned();
+    let all = 0..grid.settings.len();
+    grid.cells = (0..grid.kernels.len())
+        .map(|kernel| all.clone().map(|setting| cell(kernel, setting)).collect())
+        .collect();
+    (grid.settings.len() > 1).then_some(grid)
+}
+
+/// Where `value` stands in `list`, at its end if it is new.
+fn place_of<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
+    list.iter().position(|other| *other == value).unwrap_or_else(|| {
+        list.push(value);
+        list.len() - 1
+    })
+}
+
+/// A table's values by their paths, such as `sysctls/vm.swappiness`.
+fn flat(table: &toml::Table) -> BTreeMap<String, String> {
+    let mut values = BTreeMap::new();
+    for (name, value) in table {
+        match value {
+            toml::Value::Table(inside) => {
+                let inside = flat(inside).into_iter();
+                values.extend(inside.map(|(inner, value)| (format!("{name}/{inner}"), value)));
+            }
+            toml::Value::String(text) => drop(values.insert(name.clone(), text.clone())),
+            other => drop(values.insert(name.clone(), other.to_string())),
+        }
+    }
+    values
 }
 
 /// What a column ran, but for kernel and seed.
@@ -71,9 +133,10 @@ fn setting(column: &Loaded) -> Option<toml::Table> {
     Some(scenario)
 }
 
-/// The page of `groups`, whose heat is `heats`; `command` makes it again.
+/// The page of `groups`, whose heat is `heats`, and of all settings; `command` makes it again.
 pub fn page<'a>(
     groups: &'a [Group<'a>],
+    grid: Option<SettingGrid<'a>>,
     heats: Vec<Option<Heat>>,
     warnings: Vec<String>,
     command: String,
@@ -88,6 +151,7 @@ pub fn page<'a>(
         story: story(workload),
         heats,
         factors: factors(groups),
+        grid,
         made_by: format!("pagetide {}", env!("CARGO_PKG_VERSION")),
         command,
     }

@@ -104,7 +104,7 @@ pub fn events_of(scenario: &Scenario, detail: Detail) -> Result<(Recording, Name
 }
 
 /// What is run for a scenario, and what of its recording is known before.
-fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabError> {
+pub(crate) fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabError> {
     let program = Program::Workload(scenario.workload.clone());
     let setting = Setting::of(scenario)?;
     let notes = setting.notes.clone();
@@ -219,7 +219,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without text".into())
 }
 
-fn recorded(identity: Recording, result: SimResult) -> Recording {
+pub(crate) fn recorded(identity: Recording, result: SimResult) -> Recording {
     let rows = result.rows.into_iter().map(|(at, values)| (at.get(), values)).collect();
     let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at.get(), phase.vmstat));
     let recording = Recording {

@@ -21,7 +21,7 @@ use std_alloc::string::String;
 use std_alloc::vec;
 use std_alloc::vec::Vec;
 
-use units::{NodeId, PAGE_SIZE, Pfn};
+use units::{PAGE_SIZE, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
@@ -144,38 +144,6 @@ impl<T: Trace> Memory<T> {
                 frames.state(pfn)
             );
         }
-        Ok(())
-    }
-
-    /// A page on a list of `memcg` on `node` says that it is there.
-    fn check_place(&self, memcg: MemcgId, node: NodeId, pfn: Pfn) -> Result<(), Violation> {
-        let (state, (_, place)) = (self.core.alloc.frames.state(pfn), self.core.page_place(pfn));
-        ensure!(state == FrameState::Lru, "{pfn:?} is on a list as {state:?}");
-        ensure!(
-            self.core.page_memcg(pfn) == memcg,
-            "{pfn:?} is on a list of {memcg:?} but charged to {:?}",
-            self.core.page_memcg(pfn)
-        );
-        ensure!(place == node, "{pfn:?} is on a list of {node:?}");
-        Ok(())
-    }
-
-    /// A list, or what statistics make of generations, has as many pages as is said.
-    fn check_sizes(
-        &self,
-        memcg: MemcgId,
-        node: NodeId,
-        list: LruList,
-        pages: [u64; ZoneKind::COUNT],
-    ) -> Result<(), Violation> {
-        let said = self.lru.lruvec(memcg, node).by_zone(list);
-        ensure!(&pages == said, "{list:?} of {memcg:?} has {pages:?} pages and says {said:?}");
-        let stat = self.core.cgroups.local_stat(memcg, node, list.stat());
-        ensure!(
-            stat == pages.iter().sum::<u64>(),
-            "{} of {memcg:?} is {stat}, its list has {pages:?}",
-            list.stat().name()
-        );
         Ok(())
     }
 

@@ -180,6 +180,7 @@ pub mod reclaim {
         pub mod choice;
         pub mod memcg_lru;
         pub mod tour;
+        pub mod ttl;
         pub mod visit;
     }
     pub mod page;
@@ -194,6 +195,7 @@ pub mod reclaim {
     pub mod spend;
     pub mod state;
     pub mod swap_out;
+    mod verdict;
 }
 
 /// Compaction: scanners, migration, deferral.

@@ -35,6 +35,7 @@ use crate::pages::cache::{PageCache, Prepared};
 use crate::pages::dirty;
 use crate::pages::pace::{Balance, DirtyLimits};
 use crate::reclaim::mglru::tour::Tour;
+use crate::reclaim::mglru::ttl;
 use crate::reclaim::mglru::visit::Visit;
 use crate::reclaim::pass;
 use crate::reclaim::plan::Shrinker;
@@ -566,6 +567,11 @@ impl<T: Trace> Memory<T> {
     /// Starts a pass over `node`: [`Reclaim::begin_tour`].
     pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Tour {
         self.reclaim.begin_tour(&mut self.core, &mut self.lru, node, sc)
+    }
+
+    /// Whether kswapd finds that no generation lasts as long as it should: [`ttl::all_too_young`].
+    pub fn all_too_young(&self, node: NodeId, sc: &ScanControl, now: Nanos) -> bool {
+        ttl::all_too_young(&self.core, &self.lru, node, sc, now)
     }
 
     /// The next cgroup of a pass: [`Reclaim::next_visit`].

@@ -13,7 +13,8 @@ use crate::base::ids::{AnonId, MappingId};
 use crate::base::sysctl::Sysctl;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
-use crate::pages::anon_swap::SwapFault;
+use crate::pages::advice;
+use crate::pages::anon_swap::{self, SwapFault};
 use crate::reclaim::run::ChunkReport;
 use crate::swap::areas::{AreaKind, AreaSpec};
 use crate::swap::slot::SwapSlot;
@@ -107,7 +108,7 @@ impl<T: Trace> Memory<T> {
             core.swap.readahead.hit();
         }
         anon.swap_window(fault.anon).hit(fault.index, ahead);
-        anon.map_cached(core, lru, cache, cpu, fault, pfn);
+        anon_swap::map_cached(anon, core, lru, cache, cpu, fault, pfn);
     }
 
     /// A fault maps `pfn`, new and charged to the slot's cgroup, with what is in the slot. Returns the bytes that it
@@ -115,7 +116,7 @@ impl<T: Trace> Memory<T> {
     pub fn map_bypassing(&mut self, cpu: CpuId, fault: SwapFault, pfn: Pfn) -> Option<u16> {
         let Self { core, lru, cache, anon, .. } = self;
         let bytes = core.swap.stored_bytes(fault.slot);
-        anon.map_bypassing(core, lru, cache, cpu, fault, pfn);
+        anon_swap::map_bypassing(anon, core, lru, cache, cpu, fault, pfn);
         bytes
     }
 
@@ -152,7 +153,7 @@ impl<T: Trace> Memory<T> {
             core.mark_readahead(pfn);
             core.alloc.events.add(VmEvent::SwapRa, 1);
         }
-        let is_zero = core.swap.is_zero(core.rules(), slot);
+        let is_zero = core.swap.is_zero(slot);
         core.alloc.events.add(if is_zero { VmEvent::SwpInZero } else { VmEvent::PswpIn }, 1);
         true
     }
@@ -176,21 +177,21 @@ impl<T: Trace> Memory<T> {
         Some(SwapWrite { pfn, pages, device, offset: slot.offset(), mapping, index })
     }
 
-    /// `MADV_FREE` on `count` pages from `first`: [`crate::pages::anon::AnonMaps::give_up`].
+    /// `MADV_FREE` on `count` pages from `first`: [`crate::pages::advice`].
     pub fn anon_give_up(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) {
         let Self { core, lru, cache, anon: maps, .. } = self;
-        maps.give_up(core, lru, cache, cpu, anon, first, count);
+        advice::give_up(maps, core, lru, cache, cpu, anon, first, count);
     }
 
-    /// `MADV_COLD` on `count` pages from `first`: [`crate::pages::anon::AnonMaps::cool`].
+    /// `MADV_COLD` on `count` pages from `first`: [`crate::pages::advice`].
     pub fn anon_cool(&mut self, anon: AnonId, first: u32, count: u32) {
-        self.anon.cool(&mut self.core, &mut self.lru, anon, first, count);
+        advice::cool(&mut self.anon, &mut self.core, &mut self.lru, anon, first, count);
     }
 
     /// `MADV_PAGEOUT` on `count` pages from `first`, at most 512: reclaim decides on them at once.
     pub fn anon_page_out(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> ChunkReport {
         let Self { core, lru, cache, anon: maps, reclaim, .. } = self;
-        let pages = maps.take_for_pageout(core, lru, cpu, anon, first, count);
+        let pages = advice::take_for_pageout(maps, core, lru, cpu, anon, first, count);
         reclaim.page_out(core, lru, cache, maps, cpu, &pages)
     }
 

@@ -40,12 +40,12 @@ impl Gathered {
     }
 
     pub(crate) fn take(&mut self, events: &[Event]) {
-        let place = |id: Option<NameId>| id.map(NameId::index);
-        let small = |number: Option<u8>| number.map(usize::from);
+        let place = |id: Option<NameId>| id.map(|id| id.index() as u32);
+        let small = |number: Option<u8>| number.map(u32::from);
         for event in events {
             self.time_ns.push(event.time_ns);
             self.duration_ns.push(event.duration_ns);
-            self.event.push(Some(event.event.index()));
+            self.event.push(Some(event.event.index() as u32));
             self.task.push(place(event.task));
             self.cgroup.push(place(event.cgroup));
             self.by_cgroup.push(place(event.by_cgroup));
@@ -62,34 +62,30 @@ impl Gathered {
 
     /// The columns; no row is left. `texts`: all names by their numbers.
     pub(crate) fn columns(&mut self, texts: &[ByteArray]) -> Vec<Column> {
-        let named = |choices: &mut Choices| {
-            let cells = choices.dictionary.iter().map(|&cell| texts[cell].clone()).collect();
-            choices.chosen(Dictionary::Text(cells))
+        let text = |cells: &[u32]| {
+            Dictionary::Text(cells.iter().map(|&cell| texts[cell as usize].clone()).collect())
         };
-        let small = |choices: &mut Choices| {
-            let cells = choices.dictionary.iter().map(|&cell| cell as i32).collect();
-            choices.chosen(Dictionary::U8(cells))
-        };
-        let gappy = |cells| Cells::Chosen(Chosen { has_gaps: true, ..cells });
+        let small = |cells: &[u32]| Dictionary::U8(cells.iter().map(|&cell| cell as i32).collect());
+        let chosen = |name, cells| Column::new(name, Cells::Chosen(cells));
         let Sparse { cells: page, present: has_page } = std::mem::take(&mut self.page);
         let Sparse { cells: value, present: has_value } = std::mem::take(&mut self.value);
         vec![
             Column::of_u64("time_ns", self.time_ns.drain(..)),
             Column::of_u64("duration_ns", self.duration_ns.drain(..)),
-            Column::new("event", Cells::Chosen(named(&mut self.event))),
-            Column::new("task", gappy(named(&mut self.task))),
-            Column::new("cgroup", gappy(named(&mut self.cgroup))),
-            Column::new("by_cgroup", gappy(named(&mut self.by_cgroup))),
-            Column::new("file", gappy(named(&mut self.file))),
-            Column::new("reason", gappy(named(&mut self.reason))),
+            chosen("event", self.event.chosen(text, false)),
+            chosen("task", self.task.chosen(text, true)),
+            chosen("cgroup", self.cgroup.chosen(text, true)),
+            chosen("by_cgroup", self.by_cgroup.chosen(text, true)),
+            chosen("file", self.file.chosen(text, true)),
+            chosen("reason", self.reason.chosen(text, true)),
             Column {
                 present: Some(has_page),
                 ..Column::of_u64("page", page.into_iter().map(i64::cast_unsigned))
             },
             Column::new("pages", Cells::U32(std::mem::take(&mut self.pages))),
-            Column::new("node", gappy(small(&mut self.node))),
-            Column::new("priority", gappy(small(&mut self.priority))),
-            Column::new("order", gappy(small(&mut self.order))),
+            chosen("node", self.node.chosen(small, true)),
+            chosen("priority", self.priority.chosen(small, true)),
+            chosen("order", self.order.chosen(small, true)),
             Column::with_gaps("value", Cells::I64(value), has_value),
         ]
     }
@@ -114,42 +110,51 @@ impl Sparse {
 struct Choices {
     /// By cell that came up in any file: its place in the dictionary of this one and 1, or 0.
     places: Vec<u32>,
-    dictionary: Vec<usize>,
-    last: Option<usize>,
+    dictionary: Vec<u32>,
     runs: Vec<Run>,
+    /// The run that is not over, which has no rows before the first one.
+    last: Option<u32>,
+    rows: u32,
 }
 
 impl Choices {
     #[inline]
-    fn push(&mut self, cell: Option<usize>) {
-        match self.runs.last_mut() {
-            Some(run) if cell == self.last => run.rows += 1,
-            _ => self.change(cell),
+    fn push(&mut self, cell: Option<u32>) {
+        if cell != self.last {
+            self.end_run();
+            self.last = cell;
+        }
+        self.rows += 1;
+    }
+
+    fn end_run(&mut self) {
+        if self.rows > 0 {
+            let place = self.last.map(|cell| self.place(cell as usize));
+            self.runs.push(Run { place, rows: self.rows });
+            self.rows = 0;
         }
     }
 
-    fn change(&mut self, cell: Option<usize>) {
-        let place = cell.map(|cell| {
-            if self.places.len() <= cell {
-                self.places.resize(cell + 1, 0);
-            }
-            let place = &mut self.places[cell];
-            if *place == 0 {
-                self.dictionary.push(cell);
-                *place = self.dictionary.len() as u32;
-            }
-            *place - 1
-        });
-        self.runs.push(Run { place, rows: 1 });
-        self.last = cell;
+    fn place(&mut self, cell: usize) -> u32 {
+        if self.places.len() <= cell {
+            self.places.resize(cell + 1, 0);
+        }
+        let place = &mut self.places[cell];
+        if *place == 0 {
+            self.dictionary.push(cell as u32);
+            *place = self.dictionary.len() as u32;
+        }
+        *place - 1
     }
 
-    /// What was gathered, without gaps; nothing of it is left.
-    fn chosen(&mut self, dictionary: Dictionary) -> Chosen {
+    /// What was gathered; nothing of it is left. `dictionary`: of these cells.
+    fn chosen(&mut self, dictionary: impl FnOnce(&[u32]) -> Dictionary, has_gaps: bool) -> Chosen {
+        self.end_run();
+        let chosen = dictionary(&self.dictionary);
         for cell in self.dictionary.drain(..) {
-            self.places[cell] = 0;
+            self.places[cell as usize] = 0;
         }
-        Chosen { dictionary, runs: std::mem::take(&mut self.runs), has_gaps: false }
+        Chosen { dictionary: chosen, runs: std::mem::take(&mut self.runs), has_gaps }
     }
 }
 

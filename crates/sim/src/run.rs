@@ -260,8 +260,8 @@ pub fn run_watched(
 /// A run with a kernel that tells, whose machine has just been built.
 ///
 /// It is no part of [`run_watched`], so that this kernel is compiled here, and the one that tells nothing with its
-/// caller: where both are together, functions that were inlined at their only call have two, and runs without
-/// events lose 2.7 %.
+/// caller: where both are together, functions that were inlined at their only call have two, which cost runs without
+/// events 2.7 % of their time. Apart they execute 0.6 % more instructions than where no kernel can tell anything.
 #[inline(never)]
 fn run_telling(
     spec: &SimRun,

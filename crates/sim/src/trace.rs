@@ -30,8 +30,8 @@ use crate::attribution::{Ended, Finished};
 use crate::executor::Core;
 use crate::section::Within;
 
-/// Rows of a chunk.
-pub const CHUNK_ROWS: usize = 1 << 14;
+/// Rows of a chunk at most: few enough that they are still in a processor's cache when they are handed out.
+pub const CHUNK_ROWS: usize = 1 << 9;
 
 /// Rows that a further page may belong to: what is told of a page in turn are few kinds of events.
 const ROWS_LOOKED_AT: usize = 4;
@@ -195,7 +195,7 @@ impl EventLog {
     fn push_page(&self, at: u64, task: u32, event: TraceEvent, page: PageId) {
         let log = &mut *self.0.borrow_mut();
         let (at, task) = (Nanos(at), TaskId(task));
-        if !log.joins(at, task, event, page) {
+        if !log.joins(at, task, &event, page) {
             log.push(EventRow { at, task, owed: 0, what: What::Pages { event, folios: 1 } });
         }
     }
@@ -218,7 +218,7 @@ impl EventLog {
     /// Nothing is noted from now on; hands out what is left.
     pub(crate) fn close(&self) {
         let log = &mut *self.0.borrow_mut();
-        log.hand_out();
+        log.hand_out(0);
         log.is_open = false;
     }
 }
@@ -227,7 +227,7 @@ impl Log {
     #[inline]
     fn push(&mut self, row: EventRow) {
         if self.rows.len() == CHUNK_ROWS {
-            self.hand_out();
+            self.hand_out(ROWS_LOOKED_AT); // All others are as they stay.
         }
         if self.is_open {
             self.rows.push(row);
@@ -237,7 +237,7 @@ impl Log {
     /// Adds a page to the row of those before it, if that is among the last ones of this instant, and no row behind
     /// it is about this very page.
     #[inline]
-    fn joins(&mut self, now: Nanos, by: TaskId, event: TraceEvent, page: PageId) -> bool {
+    fn joins(&mut self, now: Nanos, by: TaskId, event: &TraceEvent, page: PageId) -> bool {
         for EventRow { at, task, what, .. } in self.rows.iter_mut().rev().take(ROWS_LOOKED_AT) {
             if *at != now || *task != by {
                 return false;
@@ -250,7 +250,7 @@ impl Log {
             let behind = first.index + (*folios << first.order.0);
             // Nobody tells pages of anonymous memory apart.
             let is_next = behind == page.index || page.mapping.is_none();
-            if is_next && event.of_page(first) == *told && first == (PageId { index: first.index, ..page }) {
+            if is_next && first == (PageId { index: first.index, ..page }) && told.says_what(event) {
                 *folios += 1;
                 return true;
             }
@@ -261,11 +261,13 @@ impl Log {
         false
     }
 
+    /// Hands out all but the last `kept` rows.
     #[cold]
-    fn hand_out(&mut self) {
-        if !self.rows.is_empty() {
-            (self.sink)(&self.rows, &self.names);
-            self.rows.clear();
+    fn hand_out(&mut self, kept: usize) {
+        let end = self.rows.len().saturating_sub(kept);
+        if end > 0 {
+            (self.sink)(&self.rows[..end], &self.names);
+            self.rows.drain(..end);
         }
     }
 }

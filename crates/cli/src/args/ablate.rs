@@ -1,10 +1,8 @@
 //! Arguments of `pagetide ablate`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::{Format, ScenarioArgs};
+use super::{GridArgs, ScenarioArgs};
 
 #[derive(Debug, Args)]
 #[command(
@@ -38,16 +36,6 @@ pub(crate) struct AblateArgs {
     pub(crate) kernel: Option<String>,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Keep all recordings in this folder as they come [default: not kept] [example: recordings/ablation]
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    pub(crate) out: Option<PathBuf>,
-    /// Go on with the ablation in that folder: what has finished is not run again
-    #[arg(long, requires = "out", help_heading = "Output")]
-    pub(crate) resume: bool,
-    /// Form of the result on standard output [example: json]
-    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
-    pub(crate) format: Format,
-    /// Show all metrics, as JSON and CSV always do
-    #[arg(long, help_heading = "Output")]
-    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) grid: GridArgs,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Events, Format, ScenarioArgs};
+use super::{EventsArgs, Format, ScenarioArgs};
 
 /// Whose tables a comparison prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,10 +66,8 @@ pub(crate) struct CompareArgs {
     /// [example: 'files_per_sec < -5%']
     #[arg(long, value_name = "LIMIT", help_heading = "Output", allow_hyphen_values = true)]
     pub(crate) fail_if: Vec<String>,
-    /// Events to keep with the recording, for `explain`, `trace` and heatmaps: those of reclaim, or of all pages
-    #[arg(long, value_enum, default_value_t = Events::None, value_name = "WHICH", requires = "out")]
-    #[arg(help_heading = "Output")]
-    pub(crate) events: Events,
+    #[command(flatten)]
+    pub(crate) events: EventsArgs,
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,

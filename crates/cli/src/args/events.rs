@@ -1,7 +1,16 @@
 //! Which events a recording keeps.
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use lab::Detail;
+
+/// For commands that keep recordings with `--out`.
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// Events to keep with the recording, for `explain`, `trace` and heatmaps: those of reclaim, or of all pages
+    #[arg(long = "events", value_enum, default_value_t = Events::None, value_name = "WHICH", requires = "out")]
+    #[arg(help_heading = "Output")]
+    pub(crate) which: Events,
+}
 
 /// How much of what happened is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lab::{PolicyError, PolicySpec, ReplayOptions, Timing, TraceFormat, Warmup};
 
-use super::{Events, Format, with_hint};
+use super::{EventsArgs, Format, with_hint};
 
 #[derive(Debug, Args)]
 #[command(
@@ -63,10 +63,8 @@ pub(crate) struct ReplayArgs {
     /// [example: recordings/trace]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
-    /// Events to keep with the recording, for `explain`, `trace` and heatmaps: those of reclaim, or of all pages
-    #[arg(long, value_enum, default_value_t = Events::None, value_name = "WHICH", requires = "out")]
-    #[arg(help_heading = "Output")]
-    pub(crate) events: Events,
+    #[command(flatten)]
+    pub(crate) events: EventsArgs,
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Events, Format, ScenarioArgs};
+use super::{EventsArgs, Format, ScenarioArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -24,10 +24,8 @@ pub(crate) struct RunArgs {
     /// Keep the recording in this new folder [default: not kept] [example: recordings/first]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
-    /// Events to keep with the recording, for `explain`, `trace` and heatmaps: those of reclaim, or of all pages
-    #[arg(long, value_enum, default_value_t = Events::None, value_name = "WHICH", requires = "out")]
-    #[arg(help_heading = "Output")]
-    pub(crate) events: Events,
+    #[command(flatten)]
+    pub(crate) events: EventsArgs,
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,

@@ -24,8 +24,9 @@ pub(crate) enum RowsArg {
 
 #[derive(Debug, Args)]
 #[command(after_help = "An input is `NAME=1.5,2.5`, `NAME=FILE`, `FILE`, or folders with recordings.
-A file has one number a line; or it is CSV with a header, `run,operation,value` or a column for
-each operation; or JSON: a list, lists by operation, or those by run. The first run is the baseline.
+A file has numbers, one a line or with blanks between them; or it is CSV with a header,
+`run,operation,value` or a column for each operation; or JSON: a list, lists by operation, or those
+by run. The first run is the baseline.
 
 Examples:
   pagetide stats base=4.1,4.3,4.0,4.2 patched=3.1,3.3,3.0,3.2

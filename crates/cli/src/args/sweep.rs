@@ -1,11 +1,9 @@
 //! Arguments of `pagetide sweep`.
 
-use std::path::PathBuf;
-
 use clap::{ArgMatches, Args};
 use lab::sweep::Swept;
 
-use super::{Format, GuestArgs, HostArgs, ReadingArgs};
+use super::{GridArgs, GuestArgs, HostArgs, ReadingArgs};
 
 #[derive(Debug, Args)]
 #[command(
@@ -78,18 +76,8 @@ pub(crate) struct SweepArgs {
     pub(crate) vm: GuestArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// Keep all recordings in this folder as they come [default: not kept] [example: recordings/sweep]
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    pub(crate) out: Option<PathBuf>,
-    /// Go on with the sweep in that folder: what has finished is not run again
-    #[arg(long, requires = "out", help_heading = "Output")]
-    pub(crate) resume: bool,
-    /// Form of the result on standard output; JSON and CSV have one record for each run [example: json]
-    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
-    pub(crate) format: Format,
-    /// Show all metrics, as JSON and CSV always do
-    #[arg(long, help_heading = "Output")]
-    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) grid: GridArgs,
     /// What can be an axis, in the order of the command line.
     #[arg(skip)]
     pub(crate) swept: Vec<(Swept, String)>,

@@ -23,7 +23,8 @@ pub(crate) fn ablate(args: &AblateArgs, printer: &Printer) -> Result<(), Failure
     if args.scenario.dry_run {
         return printer.data(&plan.scenarios()?.join("\n"));
     }
-    let (folder, finished) = begin(args.out.as_deref(), plan, args.resume, &ablation.size(), printer)?;
+    let (folder, finished) =
+        begin(args.grid.out.as_deref(), plan, args.grid.resume, &ablation.size(), printer)?;
     let (outcomes, stopped) = run(args, &ablation, folder.as_ref(), finished, printer)?;
     let error = problem(&outcomes, stopped);
     if outcomes.iter().all(|outcome| outcome.recording().is_none()) {
@@ -34,8 +35,9 @@ pub(crate) fn ablate(args: &AblateArgs, printer: &Printer) -> Result<(), Failure
         });
         return first.or(error).map_or(Ok(()), |error| Err(error.into()));
     }
-    let view = lab::view(outcomes.iter().filter_map(Ended::recording), printer.width(), args.all, Vec::new());
-    printer.data(&shown(&ablation.ablated(&outcomes, view), args.format)?)?;
+    let view =
+        lab::view(outcomes.iter().filter_map(Ended::recording), printer.width(), args.grid.all, Vec::new());
+    printer.data(&shown(&ablation.ablated(&outcomes, view), args.grid.format)?)?;
     error.map_or(Ok(()), |error| Err(error.into()))
 }
 

@@ -65,7 +65,7 @@ fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
         ("--vm-xfs-log", scenario.vm.xfs_log.is_some()),
         ("--jobs", args.jobs.is_some()),
         ("--out", args.out.is_some()),
-        ("--events", args.events != Events::None),
+        ("--events", args.events.which != Events::None),
         ("--resume", args.resume),
     ];
     given.into_iter().find_map(|(option, given)| given.then_some(option)).or(scenario.host.given())
@@ -123,7 +123,7 @@ fn run_plan(
     policy: HostPolicy,
     printer: &Printer,
 ) -> Result<Batch, LabError> {
-    check_events(args.events, plan)?;
+    check_events(args.events.which, plan)?;
     told_of_runs(plan, &policy, printer)?;
     let folder = args.out.as_ref().map(|out| comparison.folder(out, args.resume)).transpose()?;
     let (folder, finished) = match folder {
@@ -136,7 +136,7 @@ fn run_plan(
     }
     let mut progress = RunProgress::new(plan.len() - done, policy, printer);
     if let Some(folder) = folder.clone() {
-        progress.control.kept = keep_runs(args.events, move |run| folder.folder_of(run));
+        progress.control.kept = keep_runs(args.events.which, move |run| folder.folder_of(run));
     }
     let jobs = args.jobs.unwrap_or(0);
     let batch = run_rest(plan, finished, jobs, &progress.control, |index, recording| match &folder {

@@ -1,10 +1,10 @@
 //! `pagetide explain`: why a run went as it went.
 
 use lab::explain::{With, recorded};
-use lab::{PlannedRun, view};
+use lab::view;
 use report::{Explained, Question, explain_json, explain_markdown, explain_text, folded_stacks};
 
-use super::{host_policy, one_backend, refuse_options_of_runs, request, told_of_runs};
+use super::{planned_run, refuse_options_of_runs, told_of_runs};
 use crate::args::{ExplainArgs, ExplainFormat};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
@@ -37,18 +37,10 @@ fn shown(with: &With, args: &ExplainArgs, printer: &Printer) -> String {
 
 /// Runs the scenario once, for its explanation only; nothing with `--dry-run`.
 fn run(args: &ExplainArgs, question: Question, printer: &Printer) -> Result<Option<With>, Failure> {
-    one_backend("explain", &args.scenario.backends)?;
-    let request = request(&args.subject, args.kernel.as_ref(), &args.scenario);
-    let (scenario, told) = request.resolve_telling()?;
-    if let Some(told) = told {
-        printer.note(&told);
-    }
-    let policy = host_policy(&args.scenario.host, [&scenario])?;
-    if args.scenario.dry_run {
-        printer.data(&scenario.to_toml())?;
-        return Ok(None);
-    }
-    let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
+    let ExplainArgs { subject, kernel, scenario, .. } = args;
+    let planned = planned_run("explain", subject, kernel.as_ref(), scenario, printer)?;
+    let Some((planned, policy)) = planned else { return Ok(None) };
+    let plan = [planned];
     told_of_runs(&plan, &policy, printer)?;
     let progress = RunProgress::new(plan.len(), policy, printer);
     let with = lab::explain::run(&plan[0], question, &progress.control);

@@ -73,6 +73,28 @@ fn one_backend(command: &str, backends: &[String]) -> Result<(), Failure> {
     }
 }
 
+/// The one run that `subject` and options make, and what they allow on this host; nothing with `--dry-run`, which
+/// prints it.
+fn planned_run(
+    command: &str,
+    subject: &str,
+    kernel: Option<&String>,
+    args: &ScenarioArgs,
+    printer: &Printer,
+) -> Result<Option<(PlannedRun, HostPolicy)>, Failure> {
+    one_backend(command, &args.backends)?;
+    let (scenario, told) = request(subject, kernel, args).resolve_telling()?;
+    if let Some(told) = told {
+        printer.note(&told);
+    }
+    let policy = host_policy(&args.host, [&scenario])?;
+    if args.dry_run {
+        printer.data(&scenario.to_toml())?;
+        return Ok(None);
+    }
+    Ok(Some((PlannedRun { label: lab::compare::label(&scenario), scenario }, policy)))
+}
+
 /// What the options allow on this host, for runs of which one at least is there.
 fn host_policy<'a>(
     args: &HostArgs,

@@ -19,7 +19,7 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
     let mut bar = ReplayBar::new(printer);
     if let Some(out) = &args.out {
         check_new_folder(out)?;
-        bar.control.kept = kept_runs(&plan, out, args.events)?;
+        bar.control.kept = kept_runs(&plan, out, args.events.which)?;
     }
     let outcomes = plan.run(0, &bar.control, |_, _| Ok(()));
     bar.done();

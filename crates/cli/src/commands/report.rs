@@ -43,12 +43,13 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
 fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     let SideBySide { columns, mut warnings, unfinished } = load(&args.folders)?;
     warnings.extend(unfinished);
-    let (columns, left_out) = lab::page::of_one_setting(columns);
+    let grid = lab::page::grid(&columns);
+    let (columns, left_out) = lab::page::of_one_setting(&columns);
     left_out.iter().for_each(|told| printer.warning(told));
     warnings.extend(left_out);
-    let groups: Vec<Group<'_>> = columns.iter().map(lab::page::group).collect();
+    let groups: Vec<Group<'_>> = columns.iter().copied().map(lab::page::group).collect();
     let command = lab::page::command(&args.folders, args.output.as_deref());
-    let page = lab::page::page(&groups, lab::page::heats(&columns)?, warnings, command);
+    let page = lab::page::page(&groups, grid, lab::page::heats(&columns)?, warnings, command);
     if let Some(path) = &args.output {
         told(printer, path, write(path, &page.html()?)?);
     }

@@ -1,34 +1,27 @@
 //! `pagetide run`: one scenario, one recording.
 
-use lab::{Batch, PlannedRun, Recording, check_new_folder, command, run_all, view};
+use lab::{Batch, Recording, check_new_folder, command, run_all, view};
 use report::{Group, View};
 
-use super::{check_events, host_policy, keep_runs, one_backend, request, told_of_runs};
+use super::{check_events, keep_runs, planned_run, told_of_runs};
 use crate::args::{Format, RunArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
-    one_backend("run", &args.scenario.backends)?;
-    let request = request(&args.subject, args.kernel.as_ref(), &args.scenario);
-    let (scenario, told) = request.resolve_telling()?;
-    if let Some(told) = told {
-        printer.note(&told);
-    }
-    let policy = host_policy(&args.scenario.host, [&scenario])?;
-    if args.scenario.dry_run {
-        return printer.data(&scenario.to_toml());
-    }
+    let RunArgs { subject, kernel, scenario, .. } = args;
+    let planned = planned_run("run", subject, kernel.as_ref(), scenario, printer)?;
+    let Some((planned, policy)) = planned else { return Ok(()) };
     if let Some(out) = &args.out {
         check_new_folder(out)?;
     }
-    let again = command(&scenario);
-    let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
-    check_events(args.events, &plan)?;
+    let again = command(&planned.scenario);
+    let plan = [planned];
+    check_events(args.events.which, &plan)?;
     told_of_runs(&plan, &policy, printer)?;
     let mut progress = RunProgress::new(plan.len(), policy, printer);
     if let Some(out) = args.out.clone() {
-        progress.control.kept = keep_runs(args.events, move |_| out.clone());
+        progress.control.kept = keep_runs(args.events.which, move |_| out.clone());
     }
     let batch = run_all(&plan, 1, &progress.control, |_, recording| match &args.out {
         Some(out) => recording.write(out).map(drop).map_err(Into::into),

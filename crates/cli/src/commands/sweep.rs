@@ -20,11 +20,11 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> 
     if args.dry_run {
         return printer.data(&plan.scenarios()?.join("\n"));
     }
-    let (folder, finished) = begin(args.out.as_deref(), &plan, args.resume, &plan.size(), printer)?;
+    let (folder, finished) = begin(args.grid.out.as_deref(), &plan, args.grid.resume, &plan.size(), printer)?;
     let (outcomes, stopped) = run(args, &plan, folder.as_ref(), finished, printer)?;
-    let rows = rows(&plan, &outcomes, args.all);
+    let rows = rows(&plan, &outcomes, args.grid.all);
     if !rows.rows.is_empty() {
-        printer.data(&shown(&rows, args.format, printer.width())?)?;
+        printer.data(&shown(&rows, args.grid.format, printer.width())?)?;
     }
     problem(&outcomes, stopped).map_or(Ok(()), |error| Err(error.into()))
 }

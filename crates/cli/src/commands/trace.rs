@@ -4,12 +4,10 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use lab::trace::{TraceSink, TraceWritten, check_new_file, write_trace};
-use lab::{Backend, LabError, PlannedRun, run_all};
+use lab::{Backend, LabError, run_all};
 use report::TraceFormat;
 
-use super::{
-    check_events, host_policy, keep_runs, one_backend, refuse_options_of_runs, request, told_of_runs,
-};
+use super::{check_events, keep_runs, planned_run, refuse_options_of_runs, told_of_runs};
 use crate::args::{Events, TraceArgs, TraceStyle, Verbosity};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
@@ -44,18 +42,10 @@ pub(crate) fn trace(args: &TraceArgs, printer: &Printer) -> Result<(), Failure> 
 
 /// Runs the scenario once, with events, into the new folder `run`; false if it was only printed.
 fn run_into(run: &Path, args: &TraceArgs, printer: &Printer) -> Result<bool, Failure> {
-    one_backend("trace", &args.scenario.backends)?;
-    let request = request(&args.subject, args.kernel.as_ref(), &args.scenario);
-    let (scenario, told) = request.resolve_telling()?;
-    if let Some(told) = told {
-        printer.note(&told);
-    }
-    let policy = host_policy(&args.scenario.host, [&scenario])?;
-    if args.scenario.dry_run {
-        printer.data(&scenario.to_toml())?;
-        return Ok(false);
-    }
-    let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
+    let TraceArgs { subject, kernel, scenario, .. } = args;
+    let planned = planned_run("trace", subject, kernel.as_ref(), scenario, printer)?;
+    let Some((planned, policy)) = planned else { return Ok(false) };
+    let plan = [planned];
     // Of real kernels there are none: the trace says so.
     let by_default = if plan[0].scenario.backend == Backend::Sim { Events::Reclaim } else { Events::None };
     let events = args.events.unwrap_or(by_default);

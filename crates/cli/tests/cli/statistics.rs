@@ -177,7 +177,7 @@ fn what_cannot_be_compared_is_refused() {
     $ stats a=words.txt
     error: cannot compare `words.txt`
       caused by: line 2: `two` is not a finite number
-    hint: write one number a line; lines that begin with `#` are left out
+    hint: write numbers, one a line or with blanks between them; lines that begin with `#` are left out
     exit 1
 
     $ stats a=empty.txt

@@ -1,7 +1,7 @@
 //! The OOM killer (MECHANISMS 13.1, MECHANISMS-6X 10): who is killed when reclaim cannot help.
 //!
-//! The victim is the process with the most points (`oom_badness`): anonymous pages, in memory and swapped out, page tables, and
-//! thousandths of the memory that ran out as its `oom_score_adj` says; one with -1000 is never taken.
+//! The victim is the process with the most points (`oom_badness`): anonymous pages, in memory and swapped out,
+//! page tables, and thousandths of the memory that ran out as its `oom_score_adj` says; one with -1000 is never taken.
 //! Its memory is reaped at once, up to 5.17 but for what it has locked, and its next system call fails, by
 //! which it ends. Where nobody is left when the machine is out
 //! of memory, the kernel panics ("System is deadlocked on memory"): the machine stops. Each kill is

@@ -163,8 +163,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.access(process, mapping, first, count, true).await
     }
 
-    /// Reads a byte of each of `count` pages from `first`, as [`Self::touch`] writes them. Left out: that pages which were
-    /// never written are all one page of zeroes then.
+    /// Reads a byte of each of `count` pages from `first`, as [`Self::touch`] writes them. Left out: that pages
+    /// which were never written are all one page of zeroes then.
     ///
     /// # Errors
     /// As [`Self::touch`].

@@ -18,9 +18,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         self.mem(|mem| {
             mem.core.tell(|core| {
-                let (nid, kind) = (core.alloc.zone(zone).node, core.alloc.zone(zone).kind);
+                let nid = core.alloc.zone(zone).node;
                 let sync = request.priority != CompactPriority::Async;
-                TraceEvent::CompactionBegin { nid, zone: kind, order: request.order, sync }
+                TraceEvent::CompactionBegin { nid, order: request.order, sync }
             });
         });
         let mut moved = 0;
@@ -38,9 +38,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| {
             mem.end_compact(cpu, run);
             mem.core.tell(|core| {
-                let (nid, kind) = (core.alloc.zone(zone).node, core.alloc.zone(zone).kind);
+                let nid = core.alloc.zone(zone).node;
                 let (order, status) = (request.order, result.text());
-                TraceEvent::CompactionEnd { nid, zone: kind, order, status, moved }
+                TraceEvent::CompactionEnd { nid, order, status, moved }
             });
         });
         result

@@ -78,6 +78,11 @@ impl DiskInodes {
         self.free.add(number);
     }
 
+    /// Whether there is no such inode.
+    pub(crate) fn is_free(&self, number: u32) -> bool {
+        self.inodes.get(number as usize).is_none_or(|inode| inode.kind == Kind::Free)
+    }
+
     /// The number in memory of an inode that is there.
     pub(crate) fn mapping(&self, number: u32) -> Option<MappingId> {
         let mapping = self.inodes[number as usize].mapping;

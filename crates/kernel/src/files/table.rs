@@ -9,6 +9,8 @@ use std::rc::Rc;
 
 use mm::base::ids::{DentryId, MappingId};
 use mm::fs::dentry::Name;
+use mm::fs::xfs::buf::INODES_IN_CLUSTER;
+use mm::fs::xfs::items::CLUSTERS_IN_CHUNK;
 use mm::fs::xfs::reclaimable::GROUPS;
 use units::PAGE_SIZE;
 
@@ -219,6 +221,15 @@ impl Files {
             inode.directory = Some(self.new_directory());
         }
         self.enter(inode)
+    }
+
+    /// Whether all inodes of the chunk of XFS that this number is in are free, or have lost their names.
+    pub(crate) fn is_chunk_empty(&self, number: u32) -> bool {
+        const INODES: u32 = CLUSTERS_IN_CHUNK * INODES_IN_CLUSTER;
+        let first = number / INODES * INODES;
+        (first..first + INODES).all(|number| {
+            self.inodes.is_free(number) || self.in_memory(number).is_some_and(|inode| inode.unlinked.get())
+        })
     }
 
     fn enter(&mut self, inode: Inode) -> Rc<Inode> {

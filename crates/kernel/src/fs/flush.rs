@@ -24,7 +24,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// A file has lost its last name.
     pub(crate) async fn log_remove(&self, inode: &Inode) {
-        self.log_inode(None, inode, Change::Remove).await;
+        let last = self.shared.files.borrow().is_chunk_empty(inode.number);
+        self.log_inode(None, inode, if last { Change::RemoveLast } else { Change::Remove }).await;
     }
 
     async fn log_inode(&self, process: Option<&Process>, inode: &Inode, change: Change) {
@@ -33,7 +34,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             Filesystem::Ext4 => match change {
                 Change::Create | Change::Entry => {}
                 Change::Extend => self.map_in_tables(inode).await,
-                Change::Remove => self.remove_from_tables(inode).await,
+                Change::Remove | Change::RemoveLast => self.remove_from_tables(inode).await,
             },
             Filesystem::Xfs => self.log_change(process, inode, change).await,
         }

@@ -1,12 +1,13 @@
 //! XFS inodes on the disk: clusters of 32 that are read and made through buffers (MECHANISMS 11.1).
 //!
 //! A create needs a new chunk of 64 inodes every so often, whose two buffers are made without a
-//! read; an inode that comes back, or changes, needs its cluster's buffer. Left out: that chunks are
-//! freed. Next: [`super::xfs_io`], [`super::xfs_log`], `mm::fs::xfs::buf`.
+//! read; an inode that comes back, or changes, needs its cluster's buffer. A chunk of which no inode is left
+//! is freed, so that none of it is written; left out: that its buffers go, too. Next: [`super::xfs_io`], [`super::xfs_log`], `mm::fs::xfs::buf`.
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::fs::xfs::buf::{CLUSTER_PAGES, ClusterId, ClusterState, INODES_IN_CLUSTER};
+use mm::fs::xfs::items::CLUSTERS_IN_CHUNK;
 use units::{Order, Pfn};
 
 use crate::alloc::purpose::Purpose;
@@ -14,9 +15,6 @@ use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
-
-/// Clusters in a chunk, the unit in which inodes are allocated.
-const CLUSTERS_IN_CHUNK: u32 = 2;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A file is created: the first one of a chunk makes the chunk's buffers.

@@ -4,13 +4,18 @@
 //! kcompactd is woken after a boosted run and before dozing. Neighbours: [`super::pass`],
 //! [`crate::compact::kcompactd`].
 
+use mm::MemcgId;
 use mm::base::event::{Trace, TraceEvent};
+use mm::base::gfp::Gfp;
 use mm::base::layout::ZoneKind;
 use mm::decide::balance::BalanceNext;
 use mm::decide::balance_zones::Run;
 use mm::decide::kswapd::{FallAsleep, Job, SleepNext};
+use mm::reclaim::run::ScanControl;
 use units::{NodeId, Order};
 
+use crate::alloc::purpose::Purpose;
+use crate::alloc::report::OomControl;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason, Woken};
 use crate::section::{Section, Site};
@@ -68,6 +73,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             match self.mem(|mem| run.step(mem, anybody_waits)) {
                 BalanceNext::Shrink => {
                     self.age_active_anon(node, run.sc()).await;
+                    self.heed_min_ttl(node, run.sc());
                     self.shrink_node(node, run.sc()).await;
                 }
                 BalanceNext::Relieve(zone) => self.check_zone_pressure(zone),
@@ -88,5 +94,18 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
             }
         }
+    }
+
+    /// Kills a process where no generation lasts as long as `min_ttl_ms` says.
+    fn heed_min_ttl(&self, node: NodeId, sc: &ScanControl) {
+        let now = self.machine().now();
+        if !self.mem(|mem| mem.all_too_young(node, sc, now)) {
+            return;
+        }
+        let Some(_lock) = self.try_lock_oom() else { return };
+        let why = vec!["no generation lasts for lru_gen.min_ttl_ms".to_owned()];
+        let (by, gfp, order, purpose) = (None, Gfp::KERNEL, Order(0), Purpose::Other);
+        // Whatever comes of it, kswapd goes on.
+        let _ = self.oom_kill(OomControl { memcg: MemcgId::ROOT, by, gfp, order, purpose, why });
     }
 }

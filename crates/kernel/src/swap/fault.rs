@@ -1,7 +1,8 @@
 //! Faults on pages that are swapped out (`do_swap_page`; SWAP 2.6, 3.5).
 //!
 //! A page in the swap cache is mapped as it is. One on a device that answers at once is read past the swap cache by the
-//! task itself; for one on a disk it is read into the swap cache, with neighbours, and the task sleeps until it is there.
+//! task itself; for one on a disk it is read into the swap cache, with neighbours, and the task sleeps until it
+//! is there.
 //!
 //! Left out: that a page under writeback is waited for where a device needs it to stay as it is. Next:
 //! [`crate::cache::wait`], [`super::write`].

@@ -171,12 +171,7 @@ impl<T: Trace> PageAllocator<T> {
             let value = sysctl.parse_value(value).expect("a choice");
             allocator.sysctls.set(sysctl, value);
         }
-        let lru = &mut allocator.version.rules.lru;
-        if *lru == LruKind::Generations && allocator.version.rules.gen_form == GenForm::NotBuilt {
-            *lru = LruKind::TwoLists;
-        }
-        let parts = if *lru == LruKind::Generations { 7 } else { 0 };
-        allocator.sysctls.set(Sysctl::LruGenEnabled, parts + 1);
+        allocator.set_boot_lru();
         for &sysctl in Sysctl::ALL {
             let is_set = sysctls.get(sysctl) != Sysctls::default().get(sysctl);
             if is_set && allocator.version.rules.has_sysctl(sysctl) {
@@ -258,6 +253,16 @@ impl<T: Trace> PageAllocator<T> {
         let cpus = u32::try_from(cpus).expect("CPUs are counted by 16 bits");
         let most = self.version.tuning.pcp_share_max;
         PcpSizes::new(self.version.rules.pcp, zone.managed.0, sizing_mark(&zone.watermarks), cpus, most)
+    }
+
+    /// The switch of the multi-gen LRU is as the kernel has it, which needs to have one.
+    fn set_boot_lru(&mut self) {
+        let rules = &mut self.version.rules;
+        if rules.lru == LruKind::Generations && rules.gen_form == GenForm::NotBuilt {
+            rules.lru = LruKind::TwoLists;
+        }
+        let parts = if rules.lru == LruKind::Generations { 7 } else { 0 };
+        self.sysctls.set(Sysctl::LruGenEnabled, parts + 1);
     }
 
     /// Whether there are generations follows the switch. Pages follow by [`crate::lru::lists::Lru::follow_rules`].

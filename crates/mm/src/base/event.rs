@@ -215,7 +215,6 @@ pub enum TraceEvent {
         nid: NodeId,
         memcg: u16,
         nr_scanned: u32,
-        nr_taken: u32,
         nr_deactivated: u32,
         scan: ScanFor,
         file: bool,
@@ -225,9 +224,9 @@ pub enum TraceEvent {
     /// `mm_shrink_slab_end`: objects looked at.
     ShrinkSlabEnd { nid: NodeId, memcg: u16, shrinker: u8, total_scan: u64, scan: ScanFor },
     /// `mm_compaction_begin`.
-    CompactionBegin { nid: NodeId, zone: ZoneKind, order: Order, sync: bool },
+    CompactionBegin { nid: NodeId, order: Order, sync: bool },
     /// `mm_compaction_end`: `status` in words, pages moved.
-    CompactionEnd { nid: NodeId, zone: ZoneKind, order: Order, status: &'static str, moved: u64 },
+    CompactionEnd { nid: NodeId, order: Order, status: &'static str, moved: u64 },
     /// A cgroup's turn in reclaim for `scan`, of which its protection decided.
     MemcgProtected { memcg: MemcgId, nid: NodeId, reason: Reason, scan: ScanFor },
     /// `mark_victim`: the OOM killer took a process of this cgroup, with so many anonymous pages; the limit of
@@ -257,8 +256,62 @@ pub enum TraceEvent {
 impl TraceEvent {
     /// The page that it is about, if it tells the life of one.
     #[inline]
-    pub const fn page(&self) -> Option<PageId> {
-        match *self {
+    pub const fn page(mut self) -> Option<PageId> {
+        match self.page_mut() {
+            Some(page) => Some(*page),
+            None => None,
+        }
+    }
+
+    /// The same of another page.
+    #[must_use]
+    #[inline]
+    pub const fn of_page(mut self, other: PageId) -> Self {
+        if let Some(page) = self.page_mut() {
+            *page = other;
+        }
+        self
+    }
+
+    /// Whether both tell the same, be it of different pages.
+    ///
+    /// It looks at fields where they are: who compares copies waits for them to be written.
+    #[inline]
+    pub fn says_what(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::FilemapAdd { page: _ }, Self::FilemapAdd { page: _ }) => true,
+            (Self::FilemapDelete { page: _, reason }, Self::FilemapDelete { page: _, reason: other })
+            | (Self::PageAccessed { page: _, reason }, Self::PageAccessed { page: _, reason: other }) => {
+                reason == other
+            }
+            (Self::LruInsertion { page: _, active }, Self::LruInsertion { page: _, active: other }) => {
+                active == other
+            }
+            (
+                Self::LruActivate { page: _, reason, scan },
+                Self::LruActivate { page: _, reason: other, scan: its },
+            )
+            | (
+                Self::PageRotated { page: _, reason, scan },
+                Self::PageRotated { page: _, reason: other, scan: its },
+            ) => reason == other && scan == its,
+            (Self::PageDeactivated { page: _, scan }, Self::PageDeactivated { page: _, scan: other }) => {
+                scan == other
+            }
+            (
+                Self::PageReclaimed { page: _, reason, scan },
+                Self::PageReclaimed { page: _, reason: other, scan: its },
+            ) => reason == other && scan == its,
+            (one, other) => {
+                let page = one.page();
+                page.is_some_and(|page| *one == other.of_page(page))
+            }
+        }
+    }
+
+    #[inline]
+    const fn page_mut(&mut self) -> Option<&mut PageId> {
+        match self {
             Self::FilemapAdd { page }
             | Self::FilemapDelete { page, .. }
             | Self::LruInsertion { page, .. }
@@ -270,25 +323,6 @@ impl TraceEvent {
             | Self::PageRefaulted { page, .. } => Some(page),
             _ => None,
         }
-    }
-
-    /// The same of another page.
-    #[must_use]
-    #[inline]
-    pub const fn of_page(mut self, other: PageId) -> Self {
-        match &mut self {
-            Self::FilemapAdd { page }
-            | Self::FilemapDelete { page, .. }
-            | Self::LruInsertion { page, .. }
-            | Self::LruActivate { page, .. }
-            | Self::PageAccessed { page, .. }
-            | Self::PageDeactivated { page, .. }
-            | Self::PageRotated { page, .. }
-            | Self::PageReclaimed { page, .. }
-            | Self::PageRefaulted { page, .. } => *page = other,
-            _ => {}
-        }
-        self
     }
 }
 

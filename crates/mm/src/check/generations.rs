@@ -1,10 +1,11 @@
-//! Generations in order, and pages where their flags say.
+//! Generations in order, pages where their flags say, and sizes of lists as they are.
 
 use std_alloc::string::String;
 
-use units::NodeId;
+use units::{NodeId, Pfn};
 
 use crate::base::event::Trace;
+use crate::base::frame::FrameState;
 use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::violation::{Violation, ensure};
@@ -81,5 +82,37 @@ impl<T: Trace> Memory<T> {
         let said = u64::from(gens.list(list, kind, zone).len());
         ensure!(listed == said, "a list of {kind:?} has {listed} elements and says {said}");
         Ok(listed)
+    }
+
+    /// A page on a list of `memcg` on `node` says that it is there.
+    pub(super) fn check_place(&self, memcg: MemcgId, node: NodeId, pfn: Pfn) -> Result<(), Violation> {
+        let (state, (_, place)) = (self.core.alloc.frames.state(pfn), self.core.page_place(pfn));
+        ensure!(state == FrameState::Lru, "{pfn:?} is on a list as {state:?}");
+        ensure!(
+            self.core.page_memcg(pfn) == memcg,
+            "{pfn:?} is on a list of {memcg:?} but charged to {:?}",
+            self.core.page_memcg(pfn)
+        );
+        ensure!(place == node, "{pfn:?} is on a list of {node:?}");
+        Ok(())
+    }
+
+    /// A list, or what statistics make of generations, has as many pages as is said.
+    pub(super) fn check_sizes(
+        &self,
+        memcg: MemcgId,
+        node: NodeId,
+        list: LruList,
+        pages: [u64; ZoneKind::COUNT],
+    ) -> Result<(), Violation> {
+        let said = self.lru.lruvec(memcg, node).by_zone(list);
+        ensure!(&pages == said, "{list:?} of {memcg:?} has {pages:?} pages and says {said:?}");
+        let stat = self.core.cgroups.local_stat(memcg, node, list.stat());
+        ensure!(
+            stat == pages.iter().sum::<u64>(),
+            "{} of {memcg:?} is {stat}, its list has {pages:?}",
+            list.stat().name()
+        );
+        Ok(())
     }
 }

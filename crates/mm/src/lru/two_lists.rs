@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Pages in a batch are on no list. Under generations an access counts and moves nothing
-//! ([`crate::lru::mglru::access`]). Pages that are given up have a batch like that of activations. Left out: rotation batches. Neighbours:
+//! ([`crate::lru::mglru::access`]). Pages that are given up have a batch like that of activations. Left out:
+//! rotation batches. Neighbours:
 //! [`crate::lru::lists`], [`crate::lru::mlock`].
 
 use units::{CpuId, Pfn};

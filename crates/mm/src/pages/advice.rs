@@ -21,99 +21,95 @@ use crate::lru::lists::Lru;
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 
-impl AnonMaps {
-    /// The pages among `count` from `first` that are on lists or in batches, in their order.
-    fn whole_pages<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        anon: AnonId,
-        first: u32,
-        count: u32,
-    ) -> Vec<Pfn> {
-        let end = first.saturating_add(count).min(self.table_len(anon));
-        let (mut index, mut pages) = (first, Vec::new());
-        while let Some((pfn, start, count)) = self.next_whole(core, lru, anon, first..end, index) {
-            pages.push(pfn);
-            index = start + count;
-        }
-        pages
+/// The pages among `count` from `first` that are on lists or in batches, in their order.
+fn whole_pages<T: Trace>(
+    maps: &mut AnonMaps,
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    anon: AnonId,
+    first: u32,
+    count: u32,
+) -> Vec<Pfn> {
+    let end = first.saturating_add(count).min(maps.table_len(anon));
+    let (mut index, mut pages) = (first, Vec::new());
+    while let Some((pfn, start, count)) = maps.next_whole(core, lru, anon, first..end, index) {
+        pages.push(pfn);
+        index = start + count;
     }
+    pages
+}
 
-    /// `MADV_FREE`: pages are given up until they are written to again. Those that are swapped out are gone.
-    pub fn give_up<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cache: &mut PageCache,
-        cpu: CpuId,
-        anon: AnonId,
-        first: u32,
-        count: u32,
-    ) {
-        self.drop_swapped(core, lru, cache, cpu, anon, first..first.saturating_add(count));
-        for pfn in self.whole_pages(core, lru, anon, first, count) {
-            let is_cached = core.alloc.frames.flags(pfn).has(PageFlags::SWAP_CACHE);
-            if is_cached && !cache.free_swap(core, cpu, pfn) {
-                continue; // It is being read or written.
-            }
-            core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::ANON_DIRTY));
-            lru.give_up(core, cpu, pfn);
+/// `MADV_FREE`: pages are given up until they are written to again. Those that are swapped out are gone.
+pub(crate) fn give_up<T: Trace>(
+    maps: &mut AnonMaps,
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    anon: AnonId,
+    first: u32,
+    count: u32,
+) {
+    maps.drop_swapped(core, lru, cache, cpu, anon, first..first.saturating_add(count));
+    for pfn in whole_pages(maps, core, lru, anon, first, count) {
+        let is_cached = core.alloc.frames.flags(pfn).has(PageFlags::SWAP_CACHE);
+        if is_cached && !cache.free_swap(core, cpu, pfn) {
+            continue; // It is being read or written.
         }
-    }
-
-    /// `MADV_COLD`: pages count as not accessed.
-    pub fn cool<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        anon: AnonId,
-        first: u32,
-        count: u32,
-    ) {
-        for pfn in self.whole_pages(core, lru, anon, first, count) {
-            lru.cool(core, pfn);
-        }
-    }
-
-    /// `MADV_PAGEOUT`: pages count as not accessed; returns those that reclaim is to decide on at once.
-    pub fn take_for_pageout<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cpu: CpuId,
-        anon: AnonId,
-        first: u32,
-        count: u32,
-    ) -> Vec<Pfn> {
-        lru.drain(core, cpu);
-        let pages = self.whole_pages(core, lru, anon, first, count);
-        for &pfn in &pages {
-            core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
-        }
-        let can_go = |&pfn: &Pfn| {
-            let (state, flags) = (core.alloc.frames.state(pfn), core.alloc.frames.flags(pfn));
-            state == FrameState::Lru && !flags.has_any(PageFlags::UNEVICTABLE.set(PageFlags::ACTIVATING))
-        };
-        pages.into_iter().filter(can_go).collect()
+        core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::ANON_DIRTY));
+        lru.give_up(core, cpu, pfn);
     }
 }
 
-impl Lru {
-    /// `MADV_COLD` of one page (`folio_deactivate`).
-    fn cool<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
-        core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
-        let flags = core.alloc.frames.flags(pfn);
-        let is_listed = core.alloc.frames.state(pfn) == FrameState::Lru;
-        if !is_listed || !flags.has(PageFlags::ACTIVE) || flags.has(PageFlags::UNEVICTABLE) {
-            return;
-        }
-        self.remove(core, pfn);
-        core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
-        self.insert(core, pfn);
-        let (_, node) = core.page_place(pfn);
-        let pages = u64::from(core.alloc.frames.pages(pfn));
-        core.alloc.events.add(VmEvent::PgDeactivate, pages);
-        core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::PgDeactivate, pages);
+/// `MADV_COLD`: pages count as not accessed.
+pub(crate) fn cool<T: Trace>(
+    maps: &mut AnonMaps,
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    anon: AnonId,
+    first: u32,
+    count: u32,
+) {
+    for pfn in whole_pages(maps, core, lru, anon, first, count) {
+        cool_page(lru, core, pfn);
     }
+}
+
+/// `MADV_PAGEOUT`: pages count as not accessed; returns those that reclaim is to decide on at once.
+pub(crate) fn take_for_pageout<T: Trace>(
+    maps: &mut AnonMaps,
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cpu: CpuId,
+    anon: AnonId,
+    first: u32,
+    count: u32,
+) -> Vec<Pfn> {
+    lru.drain(core, cpu);
+    let pages = whole_pages(maps, core, lru, anon, first, count);
+    for &pfn in &pages {
+        core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
+    }
+    let can_go = |&pfn: &Pfn| {
+        let (state, flags) = (core.alloc.frames.state(pfn), core.alloc.frames.flags(pfn));
+        state == FrameState::Lru && !flags.has_any(PageFlags::UNEVICTABLE.set(PageFlags::ACTIVATING))
+    };
+    pages.into_iter().filter(can_go).collect()
+}
+
+/// `MADV_COLD` of one page (`folio_deactivate`).
+fn cool_page<T: Trace>(lru: &mut Lru, core: &mut Core<T>, pfn: Pfn) {
+    core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
+    let flags = core.alloc.frames.flags(pfn);
+    let is_listed = core.alloc.frames.state(pfn) == FrameState::Lru;
+    if !is_listed || !flags.has(PageFlags::ACTIVE) || flags.has(PageFlags::UNEVICTABLE) {
+        return;
+    }
+    lru.remove(core, pfn);
+    core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
+    lru.insert(core, pfn);
+    let (_, node) = core.page_place(pfn);
+    let pages = u64::from(core.alloc.frames.pages(pfn));
+    core.alloc.events.add(VmEvent::PgDeactivate, pages);
+    core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::PgDeactivate, pages);
 }

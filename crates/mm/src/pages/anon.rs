@@ -23,8 +23,10 @@ use crate::base::ids::{AnonId, MemcgId};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
+use crate::lru::mglru::access::faulted_in;
 use crate::pages::cache::PageCache;
 use crate::swap::readahead::MappingWindow;
+use crate::swap::slot::SwapSlot;
 use crate::version::rules::AnonStart;
 
 /// The anonymous mapping that an owner names; none for a file's mapping and for no owner.
@@ -235,6 +237,68 @@ impl AnonMaps {
         freed
     }
 
+    /// The slot that the page at `index` was swapped out to.
+    pub fn swapped_at(&self, anon: AnonId, index: u32) -> Option<SwapSlot> {
+        match self.list[anon.0 as usize].slots.get(index as usize) {
+            Some(&entry) if (entry & SWAPPED) != 0 && entry != NIL => Some(SwapSlot(entry & !SWAPPED)),
+            _ => None,
+        }
+    }
+
+    /// Pages of a mapping that are swapped out: `swapents`.
+    pub fn swapped_pages(&self, anon: AnonId) -> u64 {
+        self.list[anon.0 as usize].swapped
+    }
+
+    /// Every page of a mapping that is swapped out, and where it is.
+    pub(crate) fn swapped(&self, anon: AnonId) -> impl Iterator<Item = (u32, SwapSlot)> + '_ {
+        (0_u32..).zip(&self.list[anon.0 as usize].slots).filter_map(|(index, &entry)| {
+            ((entry & SWAPPED) != 0 && entry != NIL).then_some((index, SwapSlot(entry & !SWAPPED)))
+        })
+    }
+
+    /// Readahead of swap in a mapping.
+    pub fn swap_window(&mut self, anon: AnonId) -> &mut MappingWindow {
+        &mut self.list[anon.0 as usize].readahead
+    }
+
+    /// Length of the mapping's page table so far.
+    pub(crate) fn table_len(&self, anon: AnonId) -> u32 {
+        u32::try_from(self.list[anon.0 as usize].slots.len()).expect("a mapping's pages")
+    }
+
+    /// The pages in `range` that are swapped out are needed no more.
+    pub(super) fn drop_swapped<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        cpu: CpuId,
+        anon: AnonId,
+        range: Range<u32>,
+    ) {
+        let end = range.end.min(self.table_len(anon));
+        for index in range.start..end {
+            if self.list[anon.0 as usize].swapped == 0 {
+                return;
+            }
+            let Some(slot) = self.swapped_at(anon, index) else { continue };
+            self.set(anon, index, 1, NIL);
+            self.list[anon.0 as usize].swapped -= 1;
+            cache.drop_entry(core, lru, cpu, slot);
+        }
+    }
+
+    /// Recounts what is swapped out; what differs.
+    pub(crate) fn check_swapped(&self) -> Result<(), &'static str> {
+        for anon in self.ids() {
+            if self.swapped(anon).count() as u64 != self.swapped_pages(anon) {
+                return Err("a mapping says another number of swapped-out pages than it has");
+            }
+        }
+        Ok(())
+    }
+
     /// The first page from `at` on in a range, where it starts and how many it is; a huge page that lies
     /// partly in the range is split before.
     pub(super) fn next_whole<T: Trace>(
@@ -429,7 +493,7 @@ fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, m
     if core.rules().anon_start == AnonStart::Active {
         flags = flags.set(PageFlags::ACTIVE);
     }
-    core.alloc.frames.put_flags(pfn, flags);
+    core.alloc.frames.put_flags(pfn, faulted_in(core, flags));
     core.alloc.frames.set_memcg(pfn, memcg.0);
     let (_, node) = core.page_place(pfn);
     let pages = u64::from(core.alloc.frames.pages(pfn));

@@ -1,11 +1,10 @@
 //! Anonymous pages that leave memory and come back: what page tables have in their place (SWAP 2.4, 2.6, 2.7).
 //!
-//! A page is written out if it is not what its slot holds: there is none yet, or it was written to since. Here one bit of
-//! the frame says so, where the kernel has the dirty bits of page table entries and of the page.
+//! A page is written out if it is not what its slot holds: there is none yet, or it was written to since. Here one
+//! bit of the frame says so, where the kernel has the dirty bits of page table entries and of the page.
 //!
 //! Neighbours: [`crate::pages::anon`] for page tables, [`crate::pages::swap_cache`].
 
-use core::ops::Range;
 use std_alloc::vec::Vec;
 
 use units::{CpuId, Pfn};
@@ -22,7 +21,6 @@ use crate::pages::anon::{AnonMaps, SWAPPED, anon_owner};
 use crate::pages::cache::PageCache;
 use crate::pages::swap_cache::begin_anon;
 use crate::pages::tree::Slot;
-use crate::swap::readahead::MappingWindow;
 use crate::swap::slot::SwapSlot;
 use crate::version::rules::AnonStart;
 
@@ -41,186 +39,127 @@ pub struct SwapFault {
     pub locked: bool,
 }
 
-impl AnonMaps {
-    /// The slot that the page at `index` was swapped out to.
-    pub fn swapped_at(&self, anon: AnonId, index: u32) -> Option<SwapSlot> {
-        match self.list[anon.0 as usize].slots.get(index as usize) {
-            Some(&entry) if (entry & SWAPPED) != 0 && entry != NIL => Some(SwapSlot(entry & !SWAPPED)),
-            _ => None,
-        }
+/// Reclaim takes a page in the swap cache out of its page table (`try_to_unmap`): the entry is its slot.
+pub(crate) fn unmap_to_slot<T: Trace>(maps: &mut AnonMaps, core: &mut Core<T>, pfn: Pfn) {
+    let slot = PageCache::slot_of(core, pfn);
+    let frames = &core.alloc.frames;
+    let (index, pages) = (frames.index(pfn), frames.pages(pfn));
+    let anon = anon_owner(frames.owner(pfn)).expect("a mapped page has an owner");
+    for place in 0..pages {
+        maps.set(anon, index + place, 1, slot.plus(place).0 | SWAPPED);
+        core.swap.map(slot.plus(place));
     }
+    maps.list[anon.0 as usize].swapped += u64::from(pages);
+    maps.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+    core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED.set(PageFlags::YOUNG));
+    disown(core, pfn);
+}
 
-    /// Pages of a mapping that are swapped out: `swapents`.
-    pub fn swapped_pages(&self, anon: AnonId) -> u64 {
-        self.list[anon.0 as usize].swapped
-    }
+/// A page is mapped no longer: it is no anonymous memory of a cgroup any more, though on such a list.
+fn disown<T: Trace>(core: &mut Core<T>, pfn: Pfn) {
+    let (_, node) = core.page_place(pfn);
+    let (memcg, pages) = (core.page_memcg(pfn), core.alloc.frames.pages(pfn));
+    core.alloc.frames.set_owner(pfn, NO_OWNER, core.alloc.frames.index(pfn));
+    core.cgroups.sub_stat(memcg, node, MemcgStat::Anon, u64::from(pages));
+}
 
-    /// Every page of a mapping that is swapped out, and where it is.
-    pub(crate) fn swapped(&self, anon: AnonId) -> impl Iterator<Item = (u32, SwapSlot)> + '_ {
-        (0_u32..).zip(&self.list[anon.0 as usize].slots).filter_map(|(index, &entry)| {
-            ((entry & SWAPPED) != 0 && entry != NIL).then_some((index, SwapSlot(entry & !SWAPPED)))
-        })
-    }
+/// Reclaim takes a page that its program gave up, and that is what it was then, out of its page table.
+pub(crate) fn unmap_given_up<T: Trace>(maps: &mut AnonMaps, core: &mut Core<T>, pfn: Pfn) {
+    let frames = &core.alloc.frames;
+    let (index, pages) = (frames.index(pfn), frames.pages(pfn));
+    let anon = anon_owner(frames.owner(pfn)).expect("a mapped page has an owner");
+    maps.set(anon, index, pages, NIL);
+    maps.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+    core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);
+    disown(core, pfn);
+}
 
-    /// Readahead of swap in a mapping.
-    pub fn swap_window(&mut self, anon: AnonId) -> &mut MappingWindow {
-        &mut self.list[anon.0 as usize].readahead
+/// A page table names a page again instead of its slot.
+fn enter<T: Trace>(maps: &mut AnonMaps, core: &mut Core<T>, fault: SwapFault, pfn: Pfn) {
+    let SwapFault { anon, index, slot, write, .. } = fault;
+    assert!(maps.swapped_at(anon, index) == Some(slot), "a page comes back to where it was");
+    maps.set(anon, index, 1, pfn.0);
+    maps.list[anon.0 as usize].swapped -= 1;
+    core.alloc.frames.set_owner(pfn, anon.0 | ANON_OWNER, index);
+    core.alloc.frames.set_flags(pfn, PageFlags::MAPPED.set(PageFlags::YOUNG));
+    if write {
+        core.alloc.frames.set_flags(pfn, PageFlags::ANON_DIRTY);
     }
+    let (_, node) = core.page_place(pfn);
+    core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::Anon, 1);
+}
 
-    /// Length of the mapping's page table so far.
-    pub(crate) fn table_len(&self, anon: AnonId) -> u32 {
-        u32::try_from(self.list[anon.0 as usize].slots.len()).expect("a mapping's pages")
+/// Maps a page of the swap cache, single and not locked, where a fault wants it (`do_swap_page`). Its slot is
+/// free if few are left, the page is to be locked, or it is to be written.
+pub(crate) fn map_cached<T: Trace>(
+    maps: &mut AnonMaps,
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    fault: SwapFault,
+    pfn: Pfn,
+) {
+    enter(maps, core, fault, pfn);
+    let unused = core.swap.unmap(fault.slot);
+    assert!(!unused, "the swap cache has a page of the slot");
+    if core.rules().anon_start == AnonStart::Active {
+        lru.activate(core, cpu, pfn);
     }
+    let memcg = core.page_memcg(pfn);
+    if fault.write || fault.locked || core.swap.is_full_for(&core.cgroups, memcg) {
+        let _ = cache.free_swap(core, cpu, pfn);
+    }
+}
 
-    /// Reclaim takes a page in the swap cache out of its page table (`try_to_unmap`): the entry is its slot.
-    pub(crate) fn swap_out<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
-        let slot = PageCache::slot_of(core, pfn);
-        let frames = &core.alloc.frames;
-        let (index, pages) = (frames.index(pfn), frames.pages(pfn));
-        let anon = anon_owner(frames.owner(pfn)).expect("a mapped page has an owner");
-        for place in 0..pages {
-            self.set(anon, index + place, 1, slot.plus(place).0 | SWAPPED);
-            core.swap.map(slot.plus(place));
-        }
-        self.list[anon.0 as usize].swapped += u64::from(pages);
-        self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
-        core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED.set(PageFlags::YOUNG));
-        self.disown(core, pfn);
+/// Maps a new page, charged to the slot's cgroup, with the content of a slot whose page the swap cache never had;
+/// the slot is free.
+pub(crate) fn map_bypassing<T: Trace>(
+    maps: &mut AnonMaps,
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    fault: SwapFault,
+    pfn: Pfn,
+) {
+    let memcg = core.swap.memcg(fault.slot).expect("a slot in use is charged");
+    begin_anon(core, pfn, memcg, core.rules().anon_start == AnonStart::Active);
+    if let Slot::Shadow(shadow) = cache.find_swap(fault.slot) {
+        lru.refault(core, pfn, shadow);
     }
+    enter(maps, core, fault, pfn);
+    let flags = core.alloc.frames.flags(pfn).set(PageFlags::ANON_DIRTY);
+    core.alloc.frames.put_flags(pfn, faulted_in(core, flags));
+    lru.add(core, cpu, pfn);
+    let is_zero = core.swap.is_zero(fault.slot);
+    core.alloc.events.add(if is_zero { VmEvent::SwpInZero } else { VmEvent::PswpIn }, 1);
+    cache.drop_slot(core, cpu, fault.slot);
+}
 
-    /// A page is mapped no longer: it is no anonymous memory of a cgroup any more, though on such a list.
-    fn disown<T: Trace>(&self, core: &mut Core<T>, pfn: Pfn) {
-        let (_, node) = core.page_place(pfn);
-        let (memcg, pages) = (core.page_memcg(pfn), core.alloc.frames.pages(pfn));
-        core.alloc.frames.set_owner(pfn, NO_OWNER, core.alloc.frames.index(pfn));
-        core.cgroups.sub_stat(memcg, node, MemcgStat::Anon, u64::from(pages));
+/// `split_huge_page` of one that reclaim has isolated: its other pages, isolated as it is, are added to `tails`.
+pub(crate) fn split_isolated<T: Trace>(
+    maps: &mut AnonMaps,
+    core: &mut Core<T>,
+    head: Pfn,
+    tails: &mut Vec<Pfn>,
+) {
+    let frames = &core.alloc.frames;
+    let (owner, index, pages) = (frames.owner(head), frames.index(head), frames.pages(head));
+    let (flags, memcg) = (frames.flags(head), frames.memcg(head));
+    let anon = anon_owner(owner).expect("a mapped page has an owner");
+    core.alloc.frames.set_order(head, units::Order(0));
+    for offset in 1..pages {
+        let tail = Pfn(head.0 + offset);
+        let frames = &mut core.alloc.frames;
+        frames.set_order(tail, units::Order(0));
+        frames.set_state(tail, FrameState::Isolated);
+        frames.put_flags(tail, flags);
+        frames.set_memcg(tail, memcg);
+        frames.set_owner(tail, owner, index + offset);
+        maps.set(anon, index + offset, 1, tail.0);
+        tails.push(tail);
     }
-
-    /// Reclaim takes a page that its program gave up, and that is what it was then, out of its page table.
-    pub(crate) fn unmap_given_up<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
-        let frames = &core.alloc.frames;
-        let (index, pages) = (frames.index(pfn), frames.pages(pfn));
-        let anon = anon_owner(frames.owner(pfn)).expect("a mapped page has an owner");
-        self.set(anon, index, pages, NIL);
-        self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
-        core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);
-        self.disown(core, pfn);
-    }
-
-    /// A page table names a page again instead of its slot.
-    fn enter<T: Trace>(&mut self, core: &mut Core<T>, fault: SwapFault, pfn: Pfn) {
-        let SwapFault { anon, index, slot, write, .. } = fault;
-        assert!(self.swapped_at(anon, index) == Some(slot), "a page comes back to where it was");
-        self.set(anon, index, 1, pfn.0);
-        self.list[anon.0 as usize].swapped -= 1;
-        core.alloc.frames.set_owner(pfn, anon.0 | ANON_OWNER, index);
-        core.alloc.frames.set_flags(pfn, PageFlags::MAPPED.set(PageFlags::YOUNG));
-        if write {
-            core.alloc.frames.set_flags(pfn, PageFlags::ANON_DIRTY);
-        }
-        let (_, node) = core.page_place(pfn);
-        core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::Anon, 1);
-    }
-
-    /// Maps a page of the swap cache, single and not locked, where a fault wants it (`do_swap_page`). Its slot is
-    /// free if few are left, the page is to be locked, or it is to be written.
-    pub(crate) fn map_cached<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cache: &mut PageCache,
-        cpu: CpuId,
-        fault: SwapFault,
-        pfn: Pfn,
-    ) {
-        self.enter(core, fault, pfn);
-        let unused = core.swap.unmap(fault.slot);
-        assert!(!unused, "the swap cache has a page of the slot");
-        if core.rules().anon_start == AnonStart::Active {
-            lru.activate(core, cpu, pfn);
-        }
-        let memcg = core.page_memcg(pfn);
-        if fault.write || fault.locked || core.swap.is_full_for(&core.cgroups, memcg) {
-            let _ = cache.free_swap(core, cpu, pfn);
-        }
-    }
-
-    /// Maps a new page, charged to the slot's cgroup, with the content of a slot whose page the swap cache never had;
-    /// the slot is free.
-    pub(crate) fn map_bypassing<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cache: &mut PageCache,
-        cpu: CpuId,
-        fault: SwapFault,
-        pfn: Pfn,
-    ) {
-        let memcg = core.swap.memcg(fault.slot).expect("a slot in use is charged");
-        begin_anon(core, pfn, memcg, core.rules().anon_start == AnonStart::Active);
-        if let Slot::Shadow(shadow) = cache.find_swap(fault.slot) {
-            lru.refault(core, pfn, shadow);
-        }
-        self.enter(core, fault, pfn);
-        let flags = core.alloc.frames.flags(pfn).set(PageFlags::ANON_DIRTY);
-        core.alloc.frames.put_flags(pfn, faulted_in(core, flags));
-        lru.add(core, cpu, pfn);
-        let is_zero = core.swap.is_zero(core.rules(), fault.slot);
-        core.alloc.events.add(if is_zero { VmEvent::SwpInZero } else { VmEvent::PswpIn }, 1);
-        cache.drop_slot(core, cpu, fault.slot);
-    }
-
-    /// The pages in `range` that are swapped out are needed no more.
-    pub(super) fn drop_swapped<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cache: &mut PageCache,
-        cpu: CpuId,
-        anon: AnonId,
-        range: Range<u32>,
-    ) {
-        let end = range.end.min(self.table_len(anon));
-        for index in range.start..end {
-            if self.list[anon.0 as usize].swapped == 0 {
-                return;
-            }
-            let Some(slot) = self.swapped_at(anon, index) else { continue };
-            self.set(anon, index, 1, NIL);
-            self.list[anon.0 as usize].swapped -= 1;
-            cache.drop_entry(core, lru, cpu, slot);
-        }
-    }
-
-    /// `split_huge_page` of one that reclaim has isolated: its other pages, isolated as it is, are added to `tails`.
-    pub(crate) fn split_isolated<T: Trace>(&mut self, core: &mut Core<T>, head: Pfn, tails: &mut Vec<Pfn>) {
-        let frames = &core.alloc.frames;
-        let (owner, index, pages) = (frames.owner(head), frames.index(head), frames.pages(head));
-        let (flags, memcg) = (frames.flags(head), frames.memcg(head));
-        let anon = anon_owner(owner).expect("a mapped page has an owner");
-        core.alloc.frames.set_order(head, units::Order(0));
-        for offset in 1..pages {
-            let tail = Pfn(head.0 + offset);
-            let frames = &mut core.alloc.frames;
-            frames.set_order(tail, units::Order(0));
-            frames.set_state(tail, FrameState::Isolated);
-            frames.put_flags(tail, flags);
-            frames.set_memcg(tail, memcg);
-            frames.set_owner(tail, owner, index + offset);
-            self.set(anon, index + offset, 1, tail.0);
-            tails.push(tail);
-        }
-        self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
-        core.alloc.events.add(VmEvent::ThpSplitPage, 1);
-    }
-
-    /// Recounts what is swapped out; what differs.
-    pub(crate) fn check_swapped(&self) -> Result<(), &'static str> {
-        for anon in self.ids() {
-            if self.swapped(anon).count() as u64 != self.swapped_pages(anon) {
-                return Err("a mapping says another number of swapped-out pages than it has");
-            }
-        }
-        Ok(())
-    }
+    maps.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+    core.alloc.events.add(VmEvent::ThpSplitPage, 1);
 }

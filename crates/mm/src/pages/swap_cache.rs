@@ -22,6 +22,7 @@ use crate::base::ids::{MappingId, MemcgId};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
+use crate::lru::mglru::access::faulted_in;
 use crate::lru::workingset::Shadow;
 use crate::pages::cache::{PageCache, release_file_page};
 use crate::pages::tree::{EMPTY, Slot, encode_page, encode_shadow};
@@ -263,8 +264,8 @@ impl PageCache {
         true
     }
 
-    /// Begins to read the page of a slot in use into the new page `pfn`, charged to the slot's cgroup: it is in the swap
-    /// cache, locked, and on its way to the lists (`__read_swap_cache_async`). False: no memory for the tree.
+    /// Begins to read the page of a slot in use into the new page `pfn`, charged to the slot's cgroup: it is in the
+    /// swap cache, locked, and on its way to the lists (`__read_swap_cache_async`). False: no memory for the tree.
     pub(crate) fn begin_read<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -281,6 +282,8 @@ impl PageCache {
         if let Some(shadow) = shadow {
             lru.refault(core, pfn, shadow);
         }
+        let flags = core.alloc.frames.flags(pfn);
+        core.alloc.frames.put_flags(pfn, faulted_in(core, flags)); // Read ahead or not.
         lru.add(core, cpu, pfn);
         true
     }

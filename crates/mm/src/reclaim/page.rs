@@ -1,8 +1,8 @@
 //! What becomes of the pages that a reclaim pass looks at (MECHANISMS 6.3, 6.6a, 6.8,
 //! MECHANISMS-6X 3.3 to 3.6).
 //!
-//! One step, [`Reclaim::shrink_chunk`] of [`crate::reclaim::spend`], takes up to 32 pages off the tail of one list and decides
-//! for each: free it, keep it, or move it to the other list.
+//! One step, [`Reclaim::shrink_chunk`] of [`crate::reclaim::spend`], takes up to 32 pages off the tail of one list and
+//! decides for each: free it, keep it, or move it to the other list.
 //!
 //! ```text
 //!   active tail   --> not referenced: inactive head      (opened only if the balance asks for it)
@@ -16,10 +16,10 @@
 //! reclaimer has dirty pages written, and keeps those that are being written ([`Writepage`]).
 //!
 //! Pages are isolated within one step only, so there are never too many of them (`too_many_isolated`).
-//! Left out: lumpy reclaim (2.6.23 to 3.4: for a large block also the neighbours of a page are taken,
-//! wherever they are on the lists, and waited for), swap-out (anonymous pages are never isolated without
-//! swap), demotion, executable mappings, whose pages stay active once (6.2, 6.3). Next:
-//! [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty pages.
+//! Left out: lumpy reclaim (2.6.23 to 3.4: for a large block also the neighbours of a page are taken, wherever
+//! they are on the lists, and waited for), demotion, executable mappings, whose pages stay active once (6.2,
+//! 6.3). Next: [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty
+//! pages, [`crate::reclaim::swap_out`] for anonymous ones.
 
 use units::{CpuId, NodeId, Pfn};
 
@@ -30,21 +30,15 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList, MOST_ZONE_SKIPS};
+use crate::lru::mglru::access;
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
 use crate::reclaim::pass::LruvecScan;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
-use crate::version::rules::{AnonStart, ReclaimCounts, Refaults, Writepage};
-
-/// What to do with one isolated page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Free,
-    Keep(Reason),
-    Activate(Reason),
-}
+use crate::reclaim::verdict::Verdict;
+use crate::version::rules::{AnonStart, LruKind, ReclaimCounts, Refaults, Writepage};
 
 /// What accesses say about a page at the inactive tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +132,7 @@ impl Reclaim {
     }
 
     /// `shrink_folio_list`: decides on each page of the scratch list, and does so.
-    fn judge<T: Trace>(
+    pub(super) fn judge<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
@@ -169,14 +163,13 @@ impl Reclaim {
                     evict(core, lru, cache, cpu, pfn, sc.target);
                 }
                 Verdict::Keep(reason) => {
-                    lru.insert(core, pfn);
+                    put_back(core, lru, pfn, false);
                     tell_rotated(core, pfn, reason, sc);
                 }
                 Verdict::Activate(reason) => {
                     settle_active(core, cache, cpu, pfn);
                     report.activated += pages;
-                    core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
-                    lru.insert(core, pfn);
+                    put_back(core, lru, pfn, true);
                     let scan = Some(sc.scan_for());
                     core.tell_page(pfn, |page| TraceEvent::LruActivate { page, reason, scan });
                 }
@@ -209,7 +202,7 @@ impl Reclaim {
     }
 
     /// `shrink_folio_list` for one page.
-    pub(super) fn decide<T: Trace>(
+    fn decide<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         cache: &mut PageCache,
@@ -382,7 +375,6 @@ impl Reclaim {
             nid: node,
             memcg: memcg.0,
             nr_scanned: scanned,
-            nr_taken: taken,
             nr_deactivated: deactivated,
             scan: sc.scan_for(),
             file: list.is_file(),
@@ -429,9 +421,20 @@ fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> Refer
     if referenced { References::Activate } else { References::Keep }
 }
 
+/// A page that was isolated and not freed goes back to a list.
+fn put_back<T: Trace>(core: &mut Core<T>, lru: &mut Lru, pfn: Pfn, active: bool) {
+    let flags = core.alloc.frames.flags(pfn);
+    match core.rules().lru {
+        LruKind::TwoLists if active => core.alloc.frames.put_flags(pfn, flags.set(PageFlags::ACTIVE)),
+        LruKind::TwoLists => {}
+        LruKind::Generations => core.alloc.frames.put_flags(pfn, access::rejected(flags)),
+    }
+    lru.insert(core, pfn);
+}
+
 /// Frees an isolated clean file page, leaving a shadow in its slot where the kernel remembers what it
 /// evicted.
-pub(super) fn evict<T: Trace>(
+fn evict<T: Trace>(
     core: &mut Core<T>,
     lru: &mut Lru,
     cache: &mut PageCache,
@@ -459,7 +462,12 @@ pub(super) fn tell_rotated<T: Trace>(core: &mut Core<T>, pfn: Pfn, reason: Reaso
 #[inline(always)]
 fn tell_reclaimed<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags, sc: &ScanControl) {
     let is_referenced = flags.has(PageFlags::REFERENCED);
-    let reason = if is_referenced { Reason::ReadOnce } else { Reason::NotReferenced };
+    let has_tier = || access::tier(flags, core.rules().gen_access) > 0;
+    let reason = match core.rules().lru {
+        LruKind::Generations if has_tier() => Reason::TierNotKept,
+        _ if is_referenced => Reason::ReadOnce,
+        _ => Reason::NotReferenced,
+    };
     let scan = sc.scan_for();
     core.tell_page(pfn, |page| TraceEvent::PageReclaimed { page, reason, scan });
 }

@@ -278,6 +278,35 @@ pub struct ChunkReport {
     pub swap: SwapWork,
 }
 
+impl ChunkReport {
+    /// Adds what another chunk did.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, more) in [
+            (&mut self.scanned, other.scanned),
+            (&mut self.reclaimed, other.reclaimed),
+            (&mut self.deactivated, other.deactivated),
+            (&mut self.taken.pages, other.taken.pages),
+            (&mut self.taken.file, other.taken.file),
+            (&mut self.dirty, other.dirty),
+            (&mut self.congested, other.congested),
+            (&mut self.unqueued_dirty, other.unqueued_dirty),
+            (&mut self.writeback, other.writeback),
+            (&mut self.immediate, other.immediate),
+            (&mut self.pageout, other.pageout),
+            (&mut self.activated, other.activated),
+            (&mut self.referenced, other.referenced),
+            (&mut self.swap.slots, other.swap.slots),
+            (&mut self.swap.fetched, other.swap.fetched),
+            (&mut self.swap.unmapped, other.swap.unmapped),
+            (&mut self.swap.cached, other.swap.cached),
+            (&mut self.swap.compressed, other.swap.compressed),
+            (&mut self.swap.tested, other.swap.tested),
+        ] {
+            *sum += more;
+        }
+    }
+}
+
 /// Pages taken off a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taken {

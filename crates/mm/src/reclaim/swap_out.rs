@@ -22,10 +22,11 @@ use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::pages::anon::{AnonMaps, anon_owner};
+use crate::pages::anon_swap::{split_isolated, unmap_given_up, unmap_to_slot};
 use crate::pages::cache::{PageCache, release_reclaimed_page};
-use crate::reclaim::page::Verdict;
 use crate::reclaim::run::{ChunkReport, ScanControl};
 use crate::reclaim::state::Reclaim;
+use crate::reclaim::verdict::Verdict;
 use crate::swap::store::Stored;
 use crate::version::rules::{AnonStart, HugeSwap};
 
@@ -58,11 +59,11 @@ impl Reclaim {
         }
         let pages = core.alloc.frames.pages(pfn);
         if flags.has(PageFlags::MAPPED) {
-            anon.swap_out(core, pfn);
+            unmap_to_slot(anon, core, pfn);
             report.swap.unmapped += pages;
         }
         if core.alloc.frames.flags(pfn).has(PageFlags::ANON_DIRTY) {
-            return self.write_to_swap(core, cache, anon, cpu, pfn, sc, report);
+            return self.write_to_swap(core, cache, cpu, pfn, sc, report);
         }
         Verdict::Free
     }
@@ -87,7 +88,7 @@ impl Reclaim {
             if whole {
                 core.alloc.events.add(VmEvent::ThpSwpOutFallback, 1);
             }
-            anon.split_isolated(core, pfn, &mut self.split);
+            split_isolated(anon, core, pfn, &mut self.split);
             found = cache.take_slot(core, cpu, memcg, 1);
         }
         let Some(found) = found else { return false };
@@ -110,7 +111,6 @@ impl Reclaim {
         &mut self,
         core: &mut Core<T>,
         cache: &mut PageCache,
-        anon: &mut AnonMaps,
         cpu: CpuId,
         pfn: Pfn,
         sc: &ScanControl,
@@ -120,7 +120,6 @@ impl Reclaim {
             return Verdict::Keep(Reason::MayNotSwap);
         }
         let (slot, pages) = (PageCache::slot_of(core, pfn), core.alloc.frames.pages(pfn));
-        let _ = anon;
         report.pageout += pages;
         core.alloc.events.add(VmEvent::NrVmscanWrite, u64::from(pages));
         core.alloc.frames.clear_flags(pfn, PageFlags::ANON_DIRTY);
@@ -166,7 +165,7 @@ fn give_up<T: Trace>(core: &mut Core<T>, anon: &mut AnonMaps, pfn: Pfn) -> Verdi
         core.alloc.frames.set_flags(pfn, PageFlags::SWAP_BACKED);
         return Verdict::Activate(Reason::WrittenAgain);
     }
-    anon.unmap_given_up(core, pfn);
+    unmap_given_up(anon, core, pfn);
     let (_, node) = core.page_place(pfn);
     let pages = u64::from(core.alloc.frames.pages(pfn));
     core.alloc.events.add(VmEvent::PgLazyFreed, pages);

@@ -15,12 +15,14 @@ use std_alloc::vec::Vec;
 
 use units::CpuId;
 
+use crate::alloc::page_alloc::PageAllocator;
+use crate::base::event::Trace;
 use crate::base::ids::MemcgId;
 use crate::cgroup::tree::{Memcgs, UNLIMITED};
 use crate::swap::map::SlotMap;
 use crate::swap::readahead::ClusterWindow;
 use crate::swap::slot::SwapSlot;
-use crate::swap::store::Store;
+use crate::swap::store::{Store, Stored};
 use crate::version::rules::{Rules, SlotCache, SwapClusters};
 
 /// Slots that a CPU fetches or gives back at once (`SWAP_SLOTS_CACHE_SIZE`).
@@ -53,11 +55,11 @@ pub struct AreaSpec {
 
 /// One area.
 #[derive(Debug, Clone)]
-pub(super) struct Area {
+struct Area {
     spec: AreaSpec,
     priority: i16,
-    pub(super) slots: SlotMap,
-    pub(super) store: Store,
+    slots: SlotMap,
+    store: Store,
 }
 
 /// Slots that a CPU holds.
@@ -80,7 +82,7 @@ pub(crate) struct Fetched {
 /// Every swap area of the machine (`total_swap_pages`, `nr_swap_pages`).
 #[derive(Debug, Clone)]
 pub struct SwapAreas {
-    pub(super) areas: Vec<Area>,
+    areas: Vec<Area>,
     /// In the order in which they are tried.
     order: Vec<usize>,
     cpus: Vec<CpuSlots>,
@@ -124,7 +126,7 @@ impl SwapAreas {
             spec,
             priority: spec.priority.unwrap_or(lowest - 1),
             slots: SlotMap::new(pages, rotating, keeps_partial, self.cpus.len()),
-            store: Store::new(pages, &self.rules),
+            store: Store::new(pages, spec.kind == AreaKind::Zram, &self.rules),
         };
         self.total += spec.pages;
         let at = self.order.partition_point(|&other| self.areas[other].priority >= area.priority);
@@ -243,7 +245,8 @@ impl SwapAreas {
         if self.keeps {
             return Vec::new();
         }
-        self.cpus.iter_mut().flat_map(|cpu| cpu.fetched.drain(..).chain(cpu.unused.drain(..))).collect()
+        let held = self.cpus.iter_mut().flat_map(|cpu| [&mut cpu.fetched, &mut cpu.unused]);
+        held.flat_map(core::mem::take).collect()
     }
 
     /// Takes 512 slots in a row for a huge page.
@@ -302,6 +305,41 @@ impl SwapAreas {
         core::mem::take(&mut self.given_back)
     }
 
+    /// Says what the page that a slot is for compresses to, in bytes.
+    pub(crate) fn note_content(&mut self, slot: SwapSlot, bytes: u16) {
+        self.areas[slot.area()].store.note(slot.offset(), bytes);
+    }
+
+    /// Writes the page of a slot, as far as that takes no waiting.
+    pub(crate) fn store<T: Trace>(
+        &mut self,
+        alloc: &mut PageAllocator<T>,
+        cpu: CpuId,
+        slot: SwapSlot,
+    ) -> Stored {
+        self.areas[slot.area()].store.write(alloc, cpu, slot.offset())
+    }
+
+    /// Bytes that were stored for a slot; none: it is on the device.
+    pub fn stored_bytes(&self, slot: SwapSlot) -> Option<u16> {
+        self.areas[slot.area()].store.length(slot.offset())
+    }
+
+    /// Whether a bit says that a slot's page is one of zeroes.
+    pub fn is_zero(&self, slot: SwapSlot) -> bool {
+        self.areas[slot.area()].store.is_zero(slot.offset())
+    }
+
+    /// What was stored for a slot is no longer needed (`swap_slot_free_notify`).
+    pub(crate) fn discard<T: Trace>(&mut self, alloc: &mut PageAllocator<T>, cpu: CpuId, slot: SwapSlot) {
+        self.areas[slot.area()].store.erase(alloc, cpu, slot.offset());
+    }
+
+    /// Pages of all pools: `nr_zspages`.
+    pub fn pool_pages(&self) -> u64 {
+        self.areas.iter().map(|area| area.store.pool_pages()).sum()
+    }
+
     /// Every slot that is charged, and to whom.
     pub(crate) fn charged(&self) -> impl Iterator<Item = (SwapSlot, MemcgId)> + '_ {
         let of = |(index, area): (usize, &'_ Area)| {
@@ -342,5 +380,78 @@ mod tests {
         assert_eq!(cgroups.charge_swap(child, 11), Err(parent), "10 are left");
         assert_eq!(areas.free_for(&cgroups, child), 10);
         assert_eq!(areas.free_for(&cgroups, MemcgId::ROOT), 100);
+    }
+
+    const CPU: CpuId = CpuId(0);
+
+    fn areas(kernel: &str, specs: &[(AreaKind, u64, Option<i16>)]) -> SwapAreas {
+        let mut areas = SwapAreas::new(&Version::parse(kernel).unwrap().rules, 1);
+        for &(kind, pages, priority) in specs {
+            areas.add_area(AreaSpec { kind, pages, priority });
+        }
+        areas
+    }
+
+    fn fetched(areas: &mut SwapAreas) -> (usize, u32, u32) {
+        assert!(areas.decide_keeping().is_empty());
+        let found = areas.fetch(CPU).unwrap();
+        (found.slot.area(), found.slot.offset(), found.fetched)
+    }
+
+    #[test]
+    fn the_first_area_is_filled_first_unless_another_has_a_priority() {
+        let zram = |priority| (AreaKind::Zram, 1000, priority);
+        for (second, first) in [(None, 0), (Some(5), 1)] {
+            let mut areas = areas("linux-5.4", &[zram(None), zram(second)]);
+            let used: Vec<usize> = (0..200).map(|_| fetched(&mut areas).0).collect();
+            assert_eq!(used, [first; 200]);
+        }
+    }
+
+    #[test]
+    fn areas_of_one_priority_take_turns_by_the_slots_that_are_fetched_at_once() {
+        let zram = (AreaKind::Zram, 1000, Some(1));
+        let mut one_by_one = areas("linux-7.2", &[zram, zram]);
+        assert_eq!([(); 4].map(|()| fetched(&mut one_by_one).0), [0, 1, 0, 1]);
+        let mut cached = areas("linux-6.12", &[zram, zram]);
+        let used: Vec<usize> = (0..192).map(|_| fetched(&mut cached).0).collect();
+        let counted: Vec<usize> = used.chunk_by(|a, b| a == b).map(<[usize]>::len).collect();
+        assert_eq!(counted, [64, 64, 64]);
+    }
+
+    /// ```text
+    ///   slots left: 2000, 1936, ..   what the CPU holds is not left, whether it is used or not
+    /// ```
+    #[test]
+    fn a_cpu_fetches_64_slots_and_gives_back_64_when_it_has_one_more() {
+        let mut areas = areas("linux-6.1", &[(AreaKind::Zram, 2000, None)]);
+        assert_eq!(fetched(&mut areas), (0, 512, 64));
+        assert_eq!(areas.free_pages(), 1936);
+        assert_eq!(fetched(&mut areas), (0, 513, 0), "in ascending order");
+        let used: Vec<SwapSlot> = (0..65).map(|_| areas.fetch(CPU).unwrap().slot).collect();
+        for &slot in &used[..64] {
+            areas.begin_use(slot, MemcgId::ROOT);
+            assert!(areas.uncache(slot) && areas.put(CPU, slot).is_empty());
+        }
+        areas.begin_use(used[64], MemcgId::ROOT);
+        assert!(areas.uncache(used[64]));
+        assert_eq!(areas.put(CPU, used[64]), used[..64], "the 65th stays");
+    }
+
+    #[test]
+    fn cpus_keep_no_slots_once_few_are_left() {
+        let mut areas = areas("linux-6.1", &[(AreaKind::Zram, 400, None)]);
+        let mut taken: Vec<u32> = Vec::new();
+        loop {
+            let returned = areas.decide_keeping();
+            returned.into_iter().for_each(|slot| assert_eq!(areas.give_back(slot), None));
+            let Some(found) = areas.fetch(CPU) else { break };
+            taken.push(found.fetched);
+        }
+        assert_eq!(taken.len(), 400, "the last one, too");
+        let batches = taken.iter().filter(|&&count| count == 64).count();
+        let singles = taken.iter().filter(|&&count| count == 1).count();
+        assert_eq!(batches, 5, "until less than 128 are left");
+        assert!(singles >= 80, "then one by one: {singles}");
     }
 }

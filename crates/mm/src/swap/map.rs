@@ -327,3 +327,85 @@ impl Clusters {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std_alloc::vec::Vec;
+
+    use super::*;
+
+    const CPU: [CpuId; 2] = [CpuId(0), CpuId(1)];
+
+    fn take(map: &mut SlotMap, cpu: CpuId, count: usize) -> Vec<u32> {
+        (0..count).map_while(|_| map.take(cpu)).collect()
+    }
+
+    /// Slots of clusters 1 to 3; cluster 0 has the header, so it is not free.
+    fn solid(keeps_partial: bool) -> SlotMap {
+        SlotMap::new(2047, false, keeps_partial, 2)
+    }
+
+    #[test]
+    fn each_cpu_fills_its_own_cluster_and_goes_on_to_the_next_free_one() {
+        let mut map = solid(false);
+        assert_eq!(take(&mut map, CPU[0], 3), [512, 513, 514]);
+        assert_eq!(take(&mut map, CPU[1], 2), [1024, 1025]);
+        assert_eq!(take(&mut map, CPU[0], 510).last(), Some(&1536), "behind 512 to 1023");
+        map.check().unwrap();
+    }
+
+    #[test]
+    fn a_cluster_that_came_free_waits_for_its_turn_behind_the_others() {
+        let mut map = solid(false);
+        take(&mut map, CPU[0], 512);
+        (512..1024).for_each(|slot| assert_eq!(map.give_back(slot), None));
+        assert_eq!(take(&mut map, CPU[0], 1), [1024]);
+        assert_eq!(take(&mut map, CPU[1], 1), [1536]);
+        assert_eq!(map.take_cluster(), Some(512), "a huge page takes a whole one");
+        assert_eq!(map.take_cluster(), None);
+        map.check().unwrap();
+    }
+
+    #[test]
+    fn without_a_free_cluster_6_1_scans_and_6_12_takes_partly_filled_ones_in_turn() {
+        for (keeps_partial, found) in [(false, [1, 2, 3]), (true, [700, 1500, 1])] {
+            let mut map = solid(keeps_partial);
+            let all = take(&mut map, CPU[0], 1536);
+            assert_eq!((all[0], all.len(), map.free()), (512, 1536, 511), "all but cluster 0");
+            if keeps_partial {
+                take(&mut map, CPU[0], 511);
+                [700, 1500, 1].into_iter().for_each(|slot| assert_eq!(map.give_back(slot), None));
+            }
+            assert_eq!(take(&mut map, CPU[0], 3), found);
+            map.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_rotating_area_is_filled_from_its_lowest_run_of_512_free_slots() {
+        let mut map = SlotMap::new(1200, true, false, 1);
+        assert_eq!(take(&mut map, CPU[0], 512).last(), Some(&512));
+        map.give_back(100);
+        map.give_back(512);
+        assert_eq!(take(&mut map, CPU[0], 2), [512, 513], "not 100: that is no run");
+        take(&mut map, CPU[0], 510);
+        assert_eq!(take(&mut map, CPU[0], 2), [100, 1024], "no run is left: the next free one");
+        assert_eq!(map.take_cluster(), None);
+        map.check().unwrap();
+    }
+
+    #[test]
+    fn a_slot_is_free_when_neither_page_table_nor_swap_cache_uses_it() {
+        let mut map = solid(false);
+        let slot = map.take(CPU[0]).unwrap();
+        assert!(!map.is_used(slot));
+        map.begin_use(slot, MemcgId(3));
+        map.map(slot);
+        assert!(!map.uncache(slot) && map.is_mapped(slot));
+        map.cache(slot);
+        assert!(!map.unmap(slot) && map.is_used(slot));
+        assert!(map.uncache(slot), "the CPU holds it");
+        assert_eq!((map.memcg(slot), map.free()), (Some(MemcgId(3)), 2046), "and it is charged until");
+        assert_eq!((map.give_back(slot), map.free()), (Some(MemcgId(3)), 2047), "it is given back");
+    }
+}

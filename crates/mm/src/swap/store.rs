@@ -14,8 +14,6 @@ use crate::alloc::flags::AllocFlags;
 use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
-use crate::swap::areas::{AreaKind, SwapAreas};
-use crate::swap::slot::SwapSlot;
 use crate::swap::zram::Zpool;
 use crate::version::rules::{Rules, ZeroPages};
 
@@ -32,15 +30,11 @@ pub(super) struct Store {
     content: Vec<u16>,
     /// What is stored.
     bytes: Vec<u16>,
+    /// It is compressed memory.
+    is_memory: bool,
+    zeroes_by_bit: bool,
     pool: Zpool,
     pages: Vec<Pfn>,
-}
-
-impl Store {
-    pub(super) fn new(slots: u32, rules: &Rules) -> Self {
-        let none = vec![NOTHING; slots as usize + 1];
-        Self { content: none.clone(), bytes: none, pool: Zpool::new(rules), pages: Vec::new() }
-    }
 }
 
 /// What came of a write.
@@ -57,75 +51,88 @@ pub(crate) enum Stored {
     Failed,
 }
 
-impl SwapAreas {
-    /// Says what the page that a slot is for compresses to, in bytes.
-    pub(crate) fn note_content(&mut self, slot: SwapSlot, bytes: u16) {
-        self.areas[slot.area()].store.content[slot.offset() as usize] = bytes;
+impl Store {
+    /// Nothing is in any of so many slots behind the header.
+    pub(super) fn new(slots: u32, is_memory: bool, rules: &Rules) -> Self {
+        let none = vec![NOTHING; slots as usize + 1];
+        let zeroes_by_bit = rules.zero_pages == ZeroPages::Bitmap;
+        Self {
+            content: none.clone(),
+            bytes: none,
+            is_memory,
+            zeroes_by_bit,
+            pool: Zpool::new(rules),
+            pages: Vec::new(),
+        }
+    }
+
+    /// Says what the page of a slot compresses to, in bytes.
+    pub(super) fn note(&mut self, offset: u32, bytes: u16) {
+        self.content[offset as usize] = bytes;
     }
 
     /// Writes the page of a slot, as far as that takes no waiting.
-    pub(crate) fn store<T: Trace>(
+    pub(super) fn write<T: Trace>(
         &mut self,
         alloc: &mut PageAllocator<T>,
         cpu: CpuId,
-        slot: SwapSlot,
+        offset: u32,
     ) -> Stored {
-        let (kind, zeroes) = (self.kind(slot), alloc.rules().zero_pages);
-        self.discard(alloc, cpu, slot);
-        let store = &mut self.areas[slot.area()].store;
-        let bytes = store.content[slot.offset() as usize];
-        if bytes == SAME_FILLED && zeroes == ZeroPages::Bitmap {
-            store.bytes[slot.offset() as usize] = bytes;
+        self.erase(alloc, cpu, offset);
+        let bytes = self.content[offset as usize];
+        if bytes == SAME_FILLED && self.zeroes_by_bit {
+            self.bytes[offset as usize] = bytes;
             return Stored::Zero;
         }
-        if kind != AreaKind::Zram {
+        if !self.is_memory {
             return Stored::ToBeWritten;
         }
-        for grown in 0..store.pool.store(bytes) {
+        let grows = self.pool.store(bytes);
+        for grown in 0..grows {
             let gfp = Gfp(Gfp::MOVABLE_BIT.0 | Gfp::KSWAPD_RECLAIM.0);
             let page = alloc.alloc(cpu, gfp, Order(0), AllocFlags::NO_WATERMARKS).page;
             let Some(page) = page else {
-                store.pool.free(bytes);
-                store
-                    .pages
-                    .drain(store.pages.len() - grown as usize..)
-                    .for_each(|page| alloc.free(cpu, page, Order(0)));
+                self.pool.free(bytes);
+                self.shrink(alloc, cpu, grown);
                 return Stored::Failed;
             };
-            store.pages.push(page);
+            self.pages.push(page);
         }
-        store.bytes[slot.offset() as usize] = bytes;
+        self.bytes[offset as usize] = bytes;
         Stored::Compressed(bytes)
     }
 
-    /// Bytes that were stored for a slot; none: it is on the device.
-    pub fn stored_bytes(&self, slot: SwapSlot) -> Option<u16> {
-        let bytes = self.areas[slot.area()].store.bytes[slot.offset() as usize];
-        (bytes != NOTHING).then_some(bytes)
-    }
-
-    /// Whether a bit says that a slot's page is one of zeroes.
-    pub fn is_zero(&self, rules: &Rules, slot: SwapSlot) -> bool {
-        rules.zero_pages == ZeroPages::Bitmap && self.stored_bytes(slot) == Some(SAME_FILLED)
-    }
-
-    /// What was stored for a slot is no longer needed (`swap_slot_free_notify`).
-    pub(crate) fn discard<T: Trace>(&mut self, alloc: &mut PageAllocator<T>, cpu: CpuId, slot: SwapSlot) {
-        let kind = self.kind(slot);
-        let store = &mut self.areas[slot.area()].store;
-        let bytes = core::mem::replace(&mut store.bytes[slot.offset() as usize], NOTHING);
-        let is_zero = bytes == SAME_FILLED && alloc.rules().zero_pages == ZeroPages::Bitmap;
-        if kind != AreaKind::Zram || bytes == NOTHING || is_zero {
-            return;
-        }
-        for _ in 0..store.pool.free(bytes) {
-            let page = store.pages.pop().expect("the pool has pages");
+    /// Gives pages of the pool back.
+    fn shrink<T: Trace>(&mut self, alloc: &mut PageAllocator<T>, cpu: CpuId, pages: u32) {
+        for _ in 0..pages {
+            let page = self.pages.pop().expect("the pool has pages");
             alloc.free(cpu, page, Order(0));
         }
     }
 
-    /// Pages of all pools: `nr_zspages`.
-    pub fn pool_pages(&self) -> u64 {
-        self.areas.iter().map(|area| area.store.pages.len() as u64).sum()
+    /// Bytes that are stored for a slot; none: it is on the device.
+    pub(super) fn length(&self, offset: u32) -> Option<u16> {
+        let bytes = self.bytes[offset as usize];
+        (bytes != NOTHING).then_some(bytes)
+    }
+
+    /// Whether a bit says that a slot's page is one of zeroes.
+    pub(super) fn is_zero(&self, offset: u32) -> bool {
+        self.zeroes_by_bit && self.bytes[offset as usize] == SAME_FILLED
+    }
+
+    /// What is stored for a slot is no longer needed.
+    pub(super) fn erase<T: Trace>(&mut self, alloc: &mut PageAllocator<T>, cpu: CpuId, offset: u32) {
+        let is_zero = self.is_zero(offset);
+        let bytes = core::mem::replace(&mut self.bytes[offset as usize], NOTHING);
+        if self.is_memory && bytes != NOTHING && !is_zero {
+            let shrinks = self.pool.free(bytes);
+            self.shrink(alloc, cpu, shrinks);
+        }
+    }
+
+    /// Pages of the pool.
+    pub(super) fn pool_pages(&self) -> u64 {
+        self.pages.len() as u64
     }
 }

@@ -21,6 +21,7 @@ mod reclaim_scenes;
 mod reclaim_verdicts;
 mod slab_charge;
 mod slab_model;
+mod swap_scenes;
 mod swap_worlds;
 mod version_table;
 mod watermark_tables;

@@ -1,5 +1,5 @@
-//! Worlds that swap, drawn by chance: tasks write, read, drop and advise memory of their own, reclaim runs, disks are done
-//! with writes and reads in any order; after each step all invariants hold.
+//! Worlds that swap, drawn by chance: tasks write, read, drop and advise memory of their own, reclaim runs, disks are
+//! done with writes and reads in any order; after each step all invariants hold.
 
 use pagetide_mm as mm;
 
@@ -18,23 +18,23 @@ use units::{Order, Pfn, Seed, Stream};
 use crate::world::{CPU, NODE, World};
 
 /// A world with some mappings of a cgroup, and what its disk has to do.
-struct Swapping {
-    world: World,
-    memcg: MemcgId,
+pub struct Swapping {
+    pub world: World,
+    pub memcg: MemcgId,
     maps: Vec<(AnonId, u32)>,
-    writes: Vec<SwapWrite>,
-    reads: Vec<Pfn>,
+    pub writes: Vec<SwapWrite>,
+    pub reads: Vec<Pfn>,
 }
 
 impl Swapping {
-    fn new(kernel: &str, areas: &[AreaSpec], answers: &[Rule]) -> Self {
+    pub fn new(kernel: &str, areas: &[AreaSpec], answers: &[Rule]) -> Self {
         let mut world = World::boot_with(kernel, answers, 16);
         areas.iter().for_each(|&area| world.mem.add_swap_area(area));
         let memcg = world.group("P");
         Self { world, memcg, maps: Vec::new(), writes: Vec::new(), reads: Vec::new() }
     }
 
-    fn map(&mut self, pages: u32) -> AnonId {
+    pub fn map(&mut self, pages: u32) -> AnonId {
         let anon = self.world.mem.anon_create();
         self.maps.push((anon, pages));
         anon
@@ -52,7 +52,7 @@ impl Swapping {
     }
 
     /// Accesses a page as far as that goes without waiting; false where it is to be tried again.
-    fn access(&mut self, anon: AnonId, pages: u32, index: u32, write: bool) -> bool {
+    pub fn access(&mut self, anon: AnonId, pages: u32, index: u32, write: bool) -> bool {
         if self.world.mem.access_anon(anon, index, write).is_some() {
             return true;
         }
@@ -87,7 +87,7 @@ impl Swapping {
         }
     }
 
-    fn reclaim(&mut self, priority: u8, pages: u64) {
+    pub fn reclaim(&mut self, priority: u8, pages: u64) {
         let mut sc = ScanControl::limit(self.memcg, pages);
         sc.priority = priority;
         self.world.pass(&mut sc);
@@ -95,13 +95,13 @@ impl Swapping {
         self.writes.extend(self.world.mem.take_swap_writes());
     }
 
-    fn finish_writes(&mut self, count: usize) {
+    pub fn finish_writes(&mut self, count: usize) {
         for write in self.writes.drain(..count.min(self.writes.len())) {
             self.world.mem.end_writeback(write.mapping, write.index, write.pages, &mut Vec::new());
         }
     }
 
-    fn finish_reads(&mut self, count: usize) {
+    pub fn finish_reads(&mut self, count: usize) {
         for pfn in self.reads.drain(..count.min(self.reads.len())) {
             self.world.mem.core.unlock_page(pfn);
         }
@@ -154,7 +154,7 @@ impl Swapping {
         }
     }
 
-    fn map_huge(&mut self, anon: AnonId, first: u32) {
+    pub fn map_huge(&mut self, anon: AnonId, first: u32) {
         if self.world.mem.anon.is_range_empty(anon, first, 512)
             && let Some(pfn) = self.charged_page(self.memcg, Order(9))
         {
@@ -163,8 +163,8 @@ impl Swapping {
     }
 }
 
-const ZRAM: AreaSpec = AreaSpec { kind: AreaKind::Zram, pages: 1500, priority: None };
-const DISK: AreaSpec =
+pub const ZRAM: AreaSpec = AreaSpec { kind: AreaKind::Zram, pages: 1500, priority: None };
+pub const DISK: AreaSpec =
     AreaSpec { kind: AreaKind::Disk { device: 1, rotating: false }, pages: 1800, priority: None };
 const TURNING: AreaSpec =
     AreaSpec { kind: AreaKind::Disk { device: 1, rotating: true }, pages: 700, priority: Some(5) };

@@ -26,6 +26,8 @@ enum Verdict {
     OwnLimit,
     /// A cgroup above has nothing to share out.
     NothingAbove,
+    /// A cgroup above has less to share out than it used.
+    TooLittleAbove,
     /// It stayed below and was passed by.
     Held,
     /// It was above, and reclaim took nothing of it.
@@ -51,8 +53,8 @@ struct Protected<'a> {
     deactivated: u64,
     refaulted: u64,
     overridden: Option<u64>,
-    /// The first cgroup above without protection.
-    bare_above: Option<&'a str>,
+    /// The cgroup above that shares out least, and how much, if reclaim from above that one came and had pages of it.
+    least_above: Option<(&'a str, u64)>,
     own_limit: bool,
     /// Pages that reclaim freed anywhere.
     taken_anywhere: u64,
@@ -67,6 +69,11 @@ struct Protected<'a> {
 impl Protected<'_> {
     fn protection(&self) -> u64 {
         self.low.max(self.min)
+    }
+
+    /// What of it counts for reclaim that began furthest above.
+    fn effective(&self) -> u64 {
+        self.least_above.map_or(self.protection(), |(_, size)| size)
     }
 
     fn file(&self) -> &'static str {
@@ -88,25 +95,26 @@ impl Protected<'_> {
             Some(Turns { passed, overridden: 0 }) => {
                 format!(" Reclaim passed it by {} for it.", so_often(passed))
             }
-            Some(Turns { passed, overridden }) => format!(
-                " Reclaim passed it by {} for it, and came back {} when there was too little elsewhere.",
-                so_often(passed),
-                so_often(overridden)
-            ),
+            // How often it was overridden counters have told.
+            Some(Turns { passed, .. }) => format!(" Reclaim also passed it by {} for it.", so_often(passed)),
         }
     }
 
     fn verdict(&self) -> Verdict {
-        let above = self.most.is_some_and(|most| most > self.protection());
+        let used_more_than = |size| self.most.is_some_and(|most| most > size);
+        let above = used_more_than(self.protection());
         let touched = self.scanned > 0 || self.deactivated > 0;
         match self.overridden {
             _ if self.taken_anywhere == 0 && !touched => Verdict::NoReclaim,
             Some(1..) => Verdict::Overridden,
             _ if touched && self.at_own_limit() => Verdict::OwnLimit,
-            _ if touched && self.bare_above.is_some() => Verdict::NothingAbove,
+            _ if touched && self.least_above.is_some_and(|(_, size)| size == 0) => Verdict::NothingAbove,
             _ if touched && above => Verdict::Above,
+            _ if touched && self.least_above.is_some_and(|(_, size)| used_more_than(size)) => {
+                Verdict::TooLittleAbove
+            }
             _ if touched => Verdict::Unknown,
-            _ if above => Verdict::NotNeeded,
+            _ if used_more_than(self.effective()) => Verdict::NotNeeded,
             _ => Verdict::Held,
         }
     }
@@ -140,14 +148,23 @@ impl Protected<'_> {
                 } else {
                     "its pages were active, and reclaim found enough elsewhere"
                 };
+                let protected = match self.least_above {
+                    None => "more than is protected".to_owned(),
+                    Some((path, size)) => {
+                        let size =
+                            if size == 0 { "none".to_owned() } else { format!("only {}", bytes(size)) };
+                        format!("and cgroup `{path}` above it has {size} to share out")
+                    }
+                };
                 format!(
-                    "{head} was not what kept its pages: {most}, more than is protected, and yet reclaim took \
+                    "{head} was not what kept its pages: {most}, {protected}, and yet reclaim took \
                          none of it: {why}."
                 )
             }
             Verdict::Above => {
                 let least = self
                     .least
+                    .filter(|&least| self.most.is_some_and(|most| least < most))
                     .map_or_else(String::new, |least| format!(": it went down to {}", bytes(least)));
                 format!(
                     "{head} protected a part: {most}, and what is above its protection reclaim may \
@@ -163,10 +180,18 @@ impl Protected<'_> {
                  only; {lost}."
             ),
             Verdict::NothingAbove => format!(
-                "{head} did not protect it: cgroup `{}` above it has none to share out, so for reclaim from there \
-                 upwards it counts for nothing; {lost}.",
-                self.bare_above.unwrap_or_default()
+                "{head} did not protect it: cgroup `{}` above it has none to share out, so for reclaim that begins \
+                 above that one it counts for nothing; {lost}.",
+                self.least_above.unwrap_or_default().0
             ),
+            Verdict::TooLittleAbove => {
+                let (path, size) = self.least_above.unwrap_or_default();
+                format!(
+                    "{head} protected a part: cgroup `{path}` above it has only {} to share out for reclaim that \
+                     begins above that one, and {most}; {lost}.",
+                    bytes(size)
+                )
+            }
             Verdict::Unknown => format!("{head} did not hold, and counters do not tell why: {most}; {lost}."),
         }
     }
@@ -177,6 +202,7 @@ impl Protected<'_> {
             Verdict::Overridden => "overridden",
             Verdict::OwnLimit => "own limit",
             Verdict::NothingAbove => "nothing above",
+            Verdict::TooLittleAbove => "too little above",
             Verdict::Held => "protected",
             Verdict::NotNeeded => "not needed",
             Verdict::Above => "in part",
@@ -203,6 +229,28 @@ fn usage(recording: &Recording, path: &str) -> Option<Vec<u64>> {
     })
 }
 
+/// Of the cgroups above that one that has least to share out, and less than `protection`; of several the nearest. Only
+/// where reclaim began above it: for reclaim at its own limit it is where sharing begins.
+fn least_above<'a>(recording: &'a Recording, path: &'a str, protection: u64) -> Option<(&'a str, u64)> {
+    let groups = &recording.memcg;
+    let of_machine = ["pgsteal_kswapd", "pgsteal_direct"].map(|name| value(&recording.vmstat, name));
+    let limits = |path: &str| groups.get(path).map_or(0, |stats| value(stats, "events_max"));
+    // A limit that was reached counts in all cgroups above, too.
+    let below = |path: &str| {
+        let children = groups.keys().filter(|child| above(child).next() == Some(path));
+        children.map(|child| limits(child)).sum::<u64>()
+    };
+    let comes_from = |path: &str| limits(path) > below(path);
+    let shares = |above: &'a str| {
+        let stats = groups.get(above)?;
+        Some((above, value(stats, "memory.low").max(value(stats, "memory.min"))))
+    };
+    let is_short = |&(path, size): &(&str, u64)| {
+        size < protection && (of_machine.iter().any(|&pages| pages > 0) || above(path).any(comes_from))
+    };
+    above(path).filter_map(shares).filter(is_short).min_by_key(|&(_, size)| size)
+}
+
 fn protected<'a>(recording: &'a Recording, events: Option<&'a Digest>) -> Vec<Protected<'a>> {
     let anywhere = |names: &[&str]| names.iter().map(|&name| value(&recording.vmstat, name)).sum::<u64>();
     let groups = &recording.memcg;
@@ -221,11 +269,6 @@ fn protected<'a>(recording: &'a Recording, events: Option<&'a Digest>) -> Vec<Pr
         });
         let current = stats.get("current").copied();
         let (path, _) = groups.get_key_value(path).expect("it is one of these");
-        let bare = |above: &&str| {
-            groups
-                .get(*above)
-                .is_some_and(|stats| value(stats, "memory.low").max(value(stats, "memory.min")) == 0)
-        };
         Some(Protected {
             path,
             low,
@@ -239,7 +282,7 @@ fn protected<'a>(recording: &'a Recording, events: Option<&'a Digest>) -> Vec<Pr
             deactivated: value(stats, "pgdeactivate"),
             refaulted: value(stats, "workingset_refault_file") + value(stats, "workingset_refault_anon"),
             overridden: stats.get("events_low").copied(),
-            bare_above: above(path).find(bare),
+            least_above: least_above(recording, path, low.max(min)),
             own_limit: value(stats, "events_max") > 0,
             taken_anywhere: anywhere(&["pgsteal_kswapd", "pgsteal_direct"]).max(steals),
             refilled_anywhere: anywhere(&["pgrefill"]),

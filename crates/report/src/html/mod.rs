@@ -21,6 +21,7 @@ mod misses;
 mod page;
 mod readings;
 mod scale;
+mod settings;
 mod story;
 mod summary;
 mod verdict;
@@ -29,6 +30,7 @@ mod words;
 
 pub use ablation::Factors;
 pub use page::MARKS_OF_OURS;
+pub use settings::SettingGrid;
 pub use story::{Counts, Story, StoryLine, StoryPanel, Tells};
 
 use crate::compared::by_seed;
@@ -52,6 +54,8 @@ pub struct Page<'a> {
     pub heats: Vec<Option<Heat>>,
     /// What distinguishes the kernels, if they are an ablation.
     pub factors: Option<Factors>,
+    /// All settings of all kernels, if there are several; `groups` may be those of one setting only.
+    pub grid: Option<SettingGrid<'a>>,
     /// The program and its version.
     pub made_by: String,
     /// The command that makes the page again.
@@ -101,6 +105,7 @@ impl Page<'_> {
         let first = [
             misses::figure(groups),
             ablation::figure(groups, &self.view, self.factors.as_ref()),
+            self.grid.as_ref().and_then(|grid| settings::figure(grid, &self.view)),
             story::figure(groups, &self.story),
         ];
         let maps = heatmaps::figures(groups, &self.heats);

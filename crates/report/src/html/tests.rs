@@ -2,7 +2,7 @@
 
 use recording::{Phase, Recording, Series, Wait, WaitEnd, WaitKind};
 
-use super::{Counts, Factors, Page, Story, StoryLine, StoryPanel, Tells};
+use super::{Counts, Factors, Page, SettingGrid, Story, StoryLine, StoryPanel, Tells};
 use crate::heat::{AgeMap, FileHeat, Heat};
 use crate::view::{Headline, View};
 use crate::{Direction, Group};
@@ -87,6 +87,7 @@ fn page<'a>(groups: &'a [Group<'a>]) -> Page<'a> {
         story: STORY,
         heats: Vec::new(),
         factors: None,
+        grid: None,
         made_by: "pagetide 0".into(),
         command: "pagetide report aging -o report.html".into(),
     }
@@ -382,4 +383,103 @@ fn readings_that_are_too_many_keep_their_extremes() {
     assert!(drawn.len() < 700, "{}", drawn.len());
     assert!(drawn.contains(&(7777.0, 5.0)) && drawn.contains(&(9999.0, 1.0)));
     assert!(drawn.is_sorted_by(|a, b| a.0 <= b.0));
+}
+
+/// Settings of some axes with a kernel in each of two columns; `kept` by kernel and setting, 0 where there is no run.
+fn grid(axes: &[&str], settings: &[&[&str]], runs: &[Recording], kept: [&[u64]; 2]) -> SettingGrid<'static> {
+    let runs: &'static [Recording] = runs.to_vec().leak();
+    let cell = |kernel: &str, pages: u64| {
+        let of: Vec<&Recording> = runs
+            .iter()
+            .filter(|run| run.label == kernel && run.metrics["kept_pages"] == pages as f64)
+            .collect();
+        let command = format!("pagetide run aging --kernel {kernel} # {pages}");
+        (!of.is_empty()).then(|| Group { label: kernel.to_owned(), command, recordings: of })
+    };
+    let row = |kernel: &str, kept: &[u64]| kept.iter().map(|&pages| cell(kernel, pages)).collect();
+    let texts = |texts: &&[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    SettingGrid {
+        axes: texts(&axes),
+        settings: settings.iter().map(texts).collect(),
+        kernels: vec!["old".into(), "new".into()],
+        cells: vec![row("old", kept[0]), row("new", kept[1])],
+    }
+}
+
+/// What the figure `grid` says, and its panels with the titles of their cells.
+fn grid_shown(grid: SettingGrid<'_>) -> String {
+    let figure = super::settings::figure(&grid, &page(&[]).view).expect("cells differ");
+    let mut text = format!("{}\n{}\n{}\n", figure.finding, figure.n, figure.axes);
+    for panel in &figure.columns[0].panels {
+        let ticks: Vec<&str> = panel.x.ticks.iter().map(|(_, text)| text.as_str()).collect();
+        text += &format!("{} | {}{ticks:?}\n", panel.caption, panel.x_label);
+        for mark in &panel.marks {
+            if let super::chart::Mark::Cells(cells) = mark {
+                for cell in cells {
+                    text += &format!("  {:?} {:?} {} {}\n", cell.x.0, cell.y.0, cell.shade, cell.title);
+                }
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn settings_of_one_list_have_a_row_for_each_kernel() {
+    let runs =
+        [run("old", 1, 100), run("old", 1, 200), run("old", 2, 200), run("new", 1, 500), run("new", 1, 190)];
+    let grid = grid(&["mem"], &[&["256M"], &["512M"], &["1G"]], &runs, [&[100, 200, 0], &[500, 190, 0]]);
+    insta::assert_snapshot!(grid_shown(grid), @r#"
+    kept_pages is better than on old in 1 of 2 cells; furthest from it is new at mem 256M (500 pages, +400 %)
+    2 kernels x 3 settings, each with 1 to 2 seeds, 5 runs; 2 cells without a run
+    x: mem; each row a kernel
+    old | ["", "", ""]
+      0.03 0.06 even old, mem 256M: 100 pages, n = 1
+      1.03 0.06 even old, mem 512M: 200 pages, n = 2
+    new | mem["256M", "512M", "1G"]
+      0.03 0.06 good4 new, mem 256M: 500 pages, n = 1
+      1.03 0.06 bad2 new, mem 512M: 190 pages, n = 1
+    "#);
+}
+
+#[test]
+fn settings_of_two_lists_are_the_axes_of_a_panel() {
+    let runs = [run("old", 1, 100), run("old", 1, 200), run("new", 1, 500), run("new", 1, 190)];
+    let settings: [&[&str]; 4] = [&["1", "256M"], &["1", "512M"], &["8", "256M"], &["8", "512M"]];
+    let grid = grid(&["readers", "mem"], &settings, &runs, [&[100, 200, 100, 200], &[500, 190, 190, 500]]);
+    insta::assert_snapshot!(grid_shown(grid), @r#"
+    kept_pages is better than on old in 3 of 4 cells; furthest from it is new at readers 1, mem 256M (500 pages, +400 %)
+    2 kernels x 4 settings, each with 1 seed, 8 runs
+    x: mem; y: readers; each panel a kernel
+    old | ["", ""]
+      0.03 0.06 even old, readers 1, mem 256M: 100 pages, n = 1
+      1.03 0.06 even old, readers 1, mem 512M: 200 pages, n = 1
+      0.03 1.06 even old, readers 8, mem 256M: 100 pages, n = 1
+      1.03 1.06 even old, readers 8, mem 512M: 200 pages, n = 1
+    new | mem["256M", "512M"]
+      0.03 0.06 good4 new, readers 1, mem 256M: 500 pages, n = 1
+      1.03 0.06 bad2 new, readers 1, mem 512M: 190 pages, n = 1
+      0.03 1.06 good3 new, readers 8, mem 256M: 190 pages, n = 1
+      1.03 1.06 good4 new, readers 8, mem 512M: 500 pages, n = 1
+    "#);
+}
+
+#[test]
+fn other_settings_have_a_row_each_and_kernels_letters() {
+    let runs = [run("old", 1, 100), run("old", 1, 200), run("new", 1, 500), run("new", 1, 190)];
+    let settings: [&[&str]; 3] = [&["1", "256M"], &["8", "256M"], &["8", "1G"]];
+    let grid = grid(&["readers", "mem"], &settings, &runs, [&[100, 200, 100], &[500, 190, 0]]);
+    insta::assert_snapshot!(grid_shown(grid), @r#"
+    kept_pages is better than on old in 1 of 2 cells; furthest from it is new at readers 1, mem 256M (500 pages, +400 %)
+    2 kernels x 3 settings, each with 1 seed, 5 runs; 1 cell without a run
+    x: kernels, A old, B new; each row a setting
+    readers 1, mem 256M | ["", ""]
+      0.03 0.06 even old, readers 1, mem 256M: 100 pages, n = 1
+      1.03 0.06 good4 new, readers 1, mem 256M: 500 pages, n = 1
+    readers 8, mem 256M | ["", ""]
+      0.03 0.06 even old, readers 8, mem 256M: 200 pages, n = 1
+      1.03 0.06 bad2 new, readers 8, mem 256M: 190 pages, n = 1
+    readers 8, mem 1G | kernel["A", "B"]
+      0.03 0.06 even old, readers 8, mem 1G: 100 pages, n = 1
+    "#);
 }

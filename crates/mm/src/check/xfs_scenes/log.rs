@@ -212,16 +212,23 @@ fn the_tail_is_pushed_when_less_than_a_quarter_of_the_log_is_free() {
 }
 
 #[test]
-fn an_inode_that_is_gone_need_not_be_written_to_its_place() {
-    let mut scene = Scene::boot("linux-6.1", 16);
-    scene.inodes(3);
-    (0..3).for_each(|inode| scene.create(inode));
-    scene.force();
-    scene.change(1, Change::Remove);
-    assert_eq!(scene.drawn(), "aPa");
-    scene.force();
-    assert_eq!(scene.drawn(), "a.a");
-    scene.check();
+fn an_inode_that_is_gone_is_written_to_its_place_unless_its_chunk_goes_with_it() {
+    for kernel in ["linux-5.3", "linux-6.1"] {
+        let mut scene = Scene::boot(kernel, 16);
+        scene.inodes(66);
+        (0..66).for_each(|inode| scene.create(inode));
+        scene.force();
+        // Numbers 0 and 64 are of the first and the second chunk.
+        (0..63).for_each(|inode| scene.change(inode, Change::Remove));
+        scene.change(64, Change::Remove);
+        scene.force();
+        assert_eq!(scene.drawn(), "a".repeat(66), "{kernel}: one inode of each chunk is left");
+        scene.change(63, Change::RemoveLast);
+        assert_eq!(scene.drawn(), "a".repeat(63) + "Paa", "{kernel}: the log does not have it yet");
+        scene.force();
+        assert_eq!(scene.drawn(), ".".repeat(64) + "aa", "{kernel}: a chunk goes as one");
+        scene.check();
+    }
 }
 
 #[test]
@@ -274,7 +281,7 @@ fn an_inode_that_grows_in_the_open_checkpoint_keeps_its_first_vector_in_reserve(
     scene.force();
     assert_eq!(vectors(&scene), [0, 0]);
     scene.change(0, Change::Create);
-    scene.change(0, Change::Remove);
+    scene.change(0, Change::RemoveLast);
     assert_eq!(vectors(&scene), [0, 2]);
     scene.force();
     scene.evict(0);

@@ -11,7 +11,8 @@
 //! ```
 //! This is not what the VFS calls dirty: an inode whose pages are written is clean there, and may be
 //! not clean here for as long as the log has room. Neither a pinned nor a changed nor a flushing inode
-//! can be freed.
+//! can be freed. The inode of a file that is gone has to be written to its place as any other: only a chunk of 64
+//! of which none is left is given back (mount option `noikeep`, the default), and nothing of it is written.
 //!
 //! Left out: items of buffers, dquots and intents (their bytes are in [`super::log`]). Neighbours:
 //! [`super::log`] for checkpoints, [`super::ail`] for who flushes.
@@ -51,8 +52,12 @@ struct Item {
     changed: bool,
     /// Its buffer is to be written, or is being written.
     flushing: bool,
-    /// Its file is gone: its place on the disk need not be written.
+    /// Its file is gone.
+    removed: bool,
+    /// Its place on the disk is gone, too, and need not be written.
     stale: bool,
+    /// Its last change frees its chunk.
+    frees_chunk: bool,
     /// It has an extent to be logged.
     extent: bool,
     /// Where in its newest checkpoint it is.
@@ -70,7 +75,9 @@ const UNKNOWN: Item = Item {
     known: false,
     changed: false,
     flushing: false,
+    removed: false,
     stale: false,
+    frees_chunk: false,
     extent: false,
     place: 0,
     spare: None,
@@ -136,6 +143,15 @@ pub struct Items {
 /// The word of a mapping in [`Items::busy`], and its bit.
 const fn busy_place(mapping: MappingId) -> (usize, u64) {
     ((mapping.0 / u64::BITS) as usize, 1 << (mapping.0 % u64::BITS))
+}
+
+/// Clusters in a chunk, the unit in which inodes are allocated and freed (MECHANISMS 11.1).
+pub const CLUSTERS_IN_CHUNK: u32 = 2;
+
+/// The clusters of the chunk that one of them is in.
+fn chunk_of(ClusterId(cluster): ClusterId) -> impl Iterator<Item = ClusterId> {
+    let first = cluster / CLUSTERS_IN_CHUNK * CLUSTERS_IN_CHUNK;
+    (first..first + CLUSTERS_IN_CHUNK).map(ClusterId)
 }
 
 impl Items {
@@ -255,9 +271,47 @@ impl Items {
         self.item(mapping).extent
     }
 
-    /// The file of an inode is gone.
-    pub(super) fn set_stale(&mut self, mapping: MappingId) {
-        self.items[mapping.0 as usize].stale = true;
+    /// The file of an inode is gone, and with `frees_chunk` it was the last one of its chunk: no place of it will
+    /// be written once that is on the disk in the log. Otherwise its place has to be, like any other.
+    pub(super) fn remove(&mut self, mapping: MappingId, frees_chunk: bool) {
+        let item = &mut self.items[mapping.0 as usize];
+        (item.removed, item.frees_chunk) = (true, frees_chunk);
+        if !frees_chunk {
+            return;
+        }
+        for cluster in chunk_of(self.cluster(mapping)) {
+            let mut next = self.clusters.get(cluster.0 as usize).and_then(List::first);
+            while let Some(mapping) = next {
+                let item = &mut self.items[mapping.0 as usize];
+                item.stale |= item.removed;
+                next = List::next(&self.cluster_links, mapping);
+            }
+        }
+    }
+
+    /// If the last change of an inode freed its chunk, and is on the disk in the log: nothing of the chunk is left to
+    /// be written. Appends its clusters that are clean by that.
+    pub(super) fn drop_freed_chunk(&mut self, mapping: MappingId, clean: &mut Vec<ClusterId>) {
+        let item = &mut self.items[mapping.0 as usize];
+        if item.pins > 0 || !core::mem::take(&mut item.frees_chunk) {
+            return;
+        }
+        for cluster in chunk_of(self.cluster(mapping)) {
+            let mut dropped = false;
+            let mut next = self.clusters.get(cluster.0 as usize).and_then(List::first);
+            while let Some(mapping) = next {
+                next = List::next(&self.cluster_links, mapping);
+                let item = &mut self.items[mapping.0 as usize];
+                if item.stale && item.pins == 0 && item.lsn != NOWHERE && !item.flushing {
+                    (item.lsn, item.changed) = (NOWHERE, false);
+                    self.ail.remove(&mut self.ail_links, mapping);
+                    dropped |= self.settle(mapping);
+                }
+            }
+            if dropped && self.is_cluster_clean(cluster) {
+                clean.push(cluster);
+            }
+        }
     }
 
     /// An inode changed, and is in this checkpoint.
@@ -392,6 +446,7 @@ impl Items {
         for (cluster, list) in self.clusters.iter().enumerate() {
             for mapping in list.iter(&self.cluster_links) {
                 let item = self.item(mapping);
+                // By what it is and by its bit: with the counts below, all three name the same inodes.
                 let clean = item.is_clean() || self.is_clean(mapping);
                 if clean || (item.number / INODES_IN_CLUSTER) as usize != cluster {
                     return Err("a cluster names an inode that is clean, or of another one");

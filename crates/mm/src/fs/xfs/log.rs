@@ -74,6 +74,8 @@ pub enum Change {
     Extend,
     /// Its last entry goes, its blocks are freed, and it with them.
     Remove,
+    /// The same of the last inode in its chunk, which is freed, too.
+    RemoveLast,
     /// A name in it, a directory, is made or removed: its times change.
     Entry,
 }
@@ -84,7 +86,7 @@ impl Change {
         match self {
             Self::Create => ENTRY,
             Self::Extend | Self::Entry => 0,
-            Self::Remove => ENTRY + INTENTS,
+            Self::Remove | Self::RemoveLast => ENTRY + INTENTS,
         }
     }
 }
@@ -338,8 +340,8 @@ impl XfsLog {
         let extends = change == Change::Extend && self.items.add_extent(mapping);
         let logged = self.items.log(mapping, self.open.id);
         self.open.bytes += change.beside();
-        if change == Change::Remove {
-            self.items.set_stale(mapping);
+        if matches!(change, Change::Remove | Change::RemoveLast) {
+            self.items.remove(mapping, change == Change::RemoveLast);
         }
         if logged.first_in_checkpoint {
             self.open.bytes += INODE + if had_extent || extends { EXTENT } else { 0 };
@@ -451,6 +453,7 @@ impl XfsLog {
             if self.items.unpin(mapping, checkpoint.lsn) && self.items.is_cluster_clean(cluster) {
                 clean.push(cluster);
             }
+            self.items.drop_freed_chunk(mapping, clean);
         }
         let ends = checkpoint.committed == checkpoint.items.len();
         if ends {

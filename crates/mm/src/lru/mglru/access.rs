@@ -101,6 +101,22 @@ pub(super) const fn tier_of(refs: u32, workingset: bool, access: GenAccess) -> u
     counted.next_power_of_two().trailing_zeros() as usize
 }
 
+/// Of a page that is isolated: what was counted of its accesses stays for its shadow, unless it was never read.
+pub(crate) const fn isolated(flags: PageFlags) -> PageFlags {
+    if flags.has(PageFlags::REFERENCED) { flags } else { forgotten(flags) }
+}
+
+/// Of a page that reclaim took off its list and could not free: it goes to a younger generation. To the second
+/// youngest if it is to be freed once it is written, else to the youngest, where it starts anew.
+pub(crate) const fn rejected(flags: PageFlags) -> PageFlags {
+    let written = PageFlags::DIRTY.set(PageFlags::ANON_DIRTY).set(PageFlags::WRITEBACK);
+    let flags = flags.clear(PageFlags::ACTIVE);
+    if !(flags.has(PageFlags::RECLAIM) && flags.has_any(written)) {
+        return forgotten(flags).set(PageFlags::ACTIVE);
+    }
+    if flags.has(PageFlags::WORKINGSET) { flags.set(PageFlags::REFERENCED) } else { flags }
+}
+
 /// Whether no more accesses can be told: such a page is kept once, whatever its tier is worth.
 pub(crate) const fn is_saturated(flags: PageFlags) -> bool {
     two_bits(flags, ACCESSES) == 3 && flags.has(PageFlags::WORKINGSET)

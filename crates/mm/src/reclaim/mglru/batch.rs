@@ -25,10 +25,9 @@ use crate::lru::mglru::state::{Gens, Kind, MIN_GENS};
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::reclaim::mglru::choice::{self, BATCH};
-use crate::reclaim::page::{Verdict, count_scanned, evict, tell_rotated};
-use crate::reclaim::run::{ChunkReport, ScanControl, Taken};
+use crate::reclaim::page::{count_scanned, tell_rotated};
+use crate::reclaim::run::{ChunkReport, ScanControl};
 use crate::reclaim::state::Reclaim;
-use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
 use crate::version::rules::{GenAccess, GenForm, GenQuota};
 
 /// Folios that a batch looks at, at most (`MAX_LRU_BATCH`).
@@ -75,12 +74,13 @@ impl Reclaim {
         let free_to_differ = core.rules().gen_access == GenAccess::Accesses;
         let batch = if once { wanted.min(BATCH) } else { BATCH };
         let gens = lru.lruvec(at.0, at.1).gens().expect("a kernel with generations");
-        let mut scanned = 0;
-        let mut report = ChunkReport::default();
+        let (mut scanned, mut all) = (0, ChunkReport::default());
         for (kind, limit) in choice::types(gens, swappiness, free_to_differ).into_iter().flatten() {
             let looked = self.look(core, lru, at, kind, limit, batch, sc);
+            let mut report = ChunkReport::default();
             self.count_looked(core, at, kind, looked, sc, &mut report);
             self.shrink_isolated(core, lru, cache, anon, cpu, at, kind, sc, &mut report);
+            all.add(&report);
             let in_vain = looked.isolated == 0 && looked.scanned < LOOKS;
             scanned = if in_vain { 0 } else { looked.scanned };
             if scanned > 0 {
@@ -92,7 +92,7 @@ impl Reclaim {
         let gens = lru.lruvec(at.0, at.1).gens().expect("a kernel with generations");
         let left = gens.generations(if can_swap && !free_to_differ { Kind::Anon } else { Kind::File });
         let delta = if left == MIN_GENS { 0 } else { scanned };
-        Batch { delta, report }
+        Batch { delta, report: all }
     }
 
     /// Looks at the tail of the oldest generation of a type, zone by zone: those wanted first (`scan_folios`).
@@ -107,8 +107,7 @@ impl Reclaim {
         sc: &ScanControl,
     ) -> Looked {
         let (mut looked, mut looks) = (Looked::default(), LOOKS);
-        let oldest =
-            |lru: &Lru, zone| lru.lruvec(memcg, node).gens().and_then(|gens| gens.oldest(kind, zone));
+        let oldest = |lru: &Lru, zone| lru.lruvec(memcg, node).gens().and_then(|gens| gens.oldest(kind, zone));
         if lru.lruvec(memcg, node).gens().is_none_or(|gens| gens.generations(kind) == MIN_GENS) {
             return looked;
         }
@@ -139,6 +138,8 @@ impl Reclaim {
                     Fate::Isolate => {
                         looked.isolated += pages;
                         lru.remove(core, pfn);
+                        let flags = core.alloc.frames.flags(pfn);
+                        core.alloc.frames.put_flags(pfn, access::isolated(flags));
                         self.isolated.push(pfn);
                     }
                 }
@@ -194,62 +195,25 @@ impl Reclaim {
         sc: &mut ScanControl,
         report: &mut ChunkReport,
     ) {
-        let mut met = ChunkReport { taken: report.taken, ..ChunkReport::default() };
-        report.taken = Taken::default();
-        let mut isolated = core::mem::take(&mut self.isolated);
-        let mut next = 0;
-        while let Some(&pfn) = isolated.get(next) {
-            next += 1;
-            let before = core.alloc.frames.flags(pfn);
-            core.alloc.frames.put_flags(pfn, isolated_flags(before, core.rules().gen_access));
-            let verdict = self.decide(core, cache, anon, cpu, pfn, sc, &mut met);
-            isolated.append(&mut self.split);
-            let pages = core.alloc.frames.pages(pfn);
-            match verdict {
-                Verdict::Free if core.alloc.frames.is_anon(pfn) => {
-                    met.reclaimed += pages;
-                    met.swap.cached += pages;
-                    tell_swapped_out(core, pfn, sc);
-                    evict_anon(core, lru, cache, cpu, pfn, sc.target);
-                }
-                Verdict::Free => {
-                    met.reclaimed += pages;
-                    tell_reclaimed(core, pfn, before, sc);
-                    evict(core, lru, cache, cpu, pfn, sc.target);
-                }
-                Verdict::Keep(reason) => {
-                    put_back(core, lru, pfn);
-                    tell_rotated(core, pfn, reason, sc);
-                }
-                Verdict::Activate(reason) => {
-                    settle_active(core, cache, cpu, pfn);
-                    met.activated += pages;
-                    put_back(core, lru, pfn);
-                    let scan = Some(sc.scan_for());
-                    core.tell_page(pfn, |page| TraceEvent::LruActivate { page, reason, scan });
-                }
-            }
-        }
-        isolated.clear();
-        self.isolated = isolated;
-        sc.note_writeback(&met);
-        sc.nr_reclaimed += u64::from(met.reclaimed);
+        let looked = core::mem::take(report);
+        report.taken = looked.taken;
+        self.judge(core, lru, cache, anon, cpu, sc, report);
+        sc.note_writeback(report);
+        sc.nr_reclaimed += u64::from(report.reclaimed);
         let list = LruList::of_kind(kind, false);
-        self.count_stolen(core, memcg, node, sc, list, met.reclaimed);
-        core.alloc.events.add(VmEvent::PgActivate, u64::from(met.activated));
-        core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(met.activated));
+        self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
+        core.alloc.events.add(VmEvent::PgActivate, u64::from(report.activated));
+        core.cgroups.add_stat(memcg, node, MemcgStat::PgActivate, u64::from(report.activated));
         core.tell(|_| TraceEvent::VmscanLruShrinkInactive {
             nid: node,
             memcg: memcg.0,
-            nr_scanned: met.taken.pages,
-            nr_reclaimed: met.reclaimed,
+            nr_scanned: report.taken.pages,
+            nr_reclaimed: report.reclaimed,
             scan: sc.scan_for(),
             file: list.is_file(),
         });
-        met.scanned += report.scanned;
-        met.deactivated += report.deactivated;
-        met.reclaimed += report.reclaimed;
-        *report = met;
+        report.scanned = looked.scanned;
+        report.deactivated = looked.deactivated;
     }
 }
 
@@ -261,10 +225,9 @@ fn fate<T: Trace>(core: &Core<T>, pfn: Pfn, zone: ZoneKind, limit: usize, sc: &S
         GenAccess::Reads => Sorted::NextTail,
         GenAccess::Accesses => Sorted::NextHead,
     };
-    let (dirty, is_anon) = (flags.has(PageFlags::DIRTY), flags.has(PageFlags::SWAP_BACKED));
-    let busy = flags.has_any(PageFlags::LOCKED.set(PageFlags::WRITEBACK)) || (dirty && !is_anon);
-    let written = if form == GenForm::First { dirty } else { dirty && is_anon };
-    let needs_io = written || (is_anon && !flags.has(PageFlags::SWAP_CACHE));
+    let busy = flags.has_any(PageFlags::LOCKED.set(PageFlags::WRITEBACK).set(PageFlags::DIRTY));
+    let clean_copy = flags.has(PageFlags::SWAP_CACHE) && !flags.has(PageFlags::ANON_DIRTY);
+    let needs_io = flags.has(PageFlags::SWAP_BACKED) && !clean_copy;
     match () {
         () if Gens::is_promoted(flags) => Fate::Sort(Sorted::Promoted, Reason::Promoted),
         () if access::tier(flags, access) > limit || access::is_saturated(flags) => {
@@ -275,41 +238,4 @@ fn fate<T: Trace>(core: &Core<T>, pfn: Pfn, zone: ZoneKind, limit: usize, sc: &S
         () if form == GenForm::First && !sc.may_writepage && needs_io => Fate::Skip,
         () => Fate::Isolate,
     }
-}
-
-/// Flags of a page that is isolated: what it was accessed counts for its shadow, unless it never was by a read.
-fn isolated_flags(flags: PageFlags, access: GenAccess) -> PageFlags {
-    if !flags.has(PageFlags::REFERENCED) {
-        return access::forgotten(flags);
-    }
-    match access {
-        GenAccess::Reads => flags.clear(PageFlags::REFERENCED),
-        GenAccess::Accesses => flags,
-    }
-}
-
-/// A page that could not be freed goes to a younger generation: the second youngest if it is to be freed once it is
-/// written, else the youngest, where it starts anew.
-fn put_back<T: Trace>(core: &mut Core<T>, lru: &mut Lru, pfn: Pfn) {
-    let flags = core.alloc.frames.flags(pfn).clear(PageFlags::ACTIVE);
-    let is_written =
-        flags.has(PageFlags::RECLAIM) && flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK));
-    let flags = match () {
-        () if is_written && flags.has(PageFlags::WORKINGSET) => flags.set(PageFlags::REFERENCED),
-        () if is_written => flags,
-        () => access::forgotten(flags).set(PageFlags::ACTIVE),
-    };
-    core.alloc.frames.put_flags(pfn, flags);
-    lru.insert(core, pfn);
-}
-
-#[inline(always)]
-fn tell_reclaimed<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags, sc: &ScanControl) {
-    let reason = match access::tier(flags, core.rules().gen_access) {
-        0 if flags.has(PageFlags::REFERENCED) => Reason::ReadOnce,
-        0 => Reason::NotReferenced,
-        _ => Reason::TierNotKept,
-    };
-    let scan = sc.scan_for();
-    core.tell_page(pfn, |page| TraceEvent::PageReclaimed { page, reason, scan });
 }

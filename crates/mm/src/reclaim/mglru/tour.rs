@@ -12,6 +12,7 @@ use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::reclaim::mglru::choice::{self, BATCH};
 use crate::reclaim::mglru::memcg_lru::{BINS, MemcgLru, Rotate};
+use crate::reclaim::mglru::ttl::is_young;
 use crate::reclaim::mglru::visit::tour_has_enough;
 use crate::reclaim::run::{DEF_PRIORITY, Outcome, Reclaimer, ScanControl};
 use crate::reclaim::state::Reclaim;
@@ -204,7 +205,8 @@ fn make_new_generations<T: Trace>(core: &mut Core<T>, lru: &mut Lru, node: NodeI
         }
         let can_swap = choice::can_swap(core, memcg, sc);
         let gens = lru.lruvec(memcg, node).gens().expect("a kernel with generations");
-        if gens.needs_aging(can_swap, sc.priority == DEF_PRIORITY) {
+        let due = gens.needs_aging(can_swap, sc.priority == DEF_PRIORITY);
+        if due && !is_young(core, lru, (memcg, node), sc.gens.now) {
             lru.age(core, (memcg, node), can_swap, sc.gens.now);
         }
     }

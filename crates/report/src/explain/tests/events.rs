@@ -282,7 +282,7 @@ fn turns_of_protected_cgroups_are_told_with_their_protection() {
     let low = ("memory.low", 40 << 20);
     let lost = [low, ("pgscan", 70), ("pgsteal", 60), ("events_low", 1)];
     let recording = protected(&lost, &[low], &[10, 38, 20]);
-    insta::assert_snapshot!(protection::sentences(&recording, Some(&digest)).join("\n"), @"`memory.low` of 40 MiB on cgroup `P/A` did not hold: it was overridden once, when reclaim found too little elsewhere; 60 of its pages were reclaimed, 0 came back. Reclaim passed it by twice for it, and came back once when there was too little elsewhere.");
+    insta::assert_snapshot!(protection::sentences(&recording, Some(&digest)).join("\n"), @"`memory.low` of 40 MiB on cgroup `P/A` did not hold: it was overridden once, when reclaim found too little elsewhere; 60 of its pages were reclaimed, 0 came back. Reclaim also passed it by twice for it.");
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn each_way_in_which_memory_low_did_or_did_not_protect_has_its_sentence() {
     `memory.low` of 40 MiB on cgroup `P/A` protected a part: it used 50 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 44 MiB; 60 of its pages were reclaimed, 0 came back.
     `memory.low` of 40 MiB on cgroup `P/A` did not hold: it was overridden 9 times, when reclaim found too little elsewhere; 60 of its pages were reclaimed, 0 came back.
     `memory.low` of 40 MiB on cgroup `P/A` did not protect it from its own `memory.max`: protection counts for reclaim from above only; 60 of its pages were reclaimed, 0 came back.
-    `memory.low` of 40 MiB on cgroup `P/A` did not protect it: cgroup `P` above it has none to share out, so for reclaim from there upwards it counts for nothing; 60 of its pages were reclaimed, 0 came back.
+    `memory.low` of 40 MiB on cgroup `P/A` did not protect it: cgroup `P` above it has none to share out, so for reclaim that begins above that one it counts for nothing; 60 of its pages were reclaimed, 0 came back.
     `memory.low` of 40 MiB on cgroup `P/A` did not hold, and counters do not tell why: it used 38 MiB at most; 60 of its pages were reclaimed, 0 came back.
     `memory.min` of 4 KiB on cgroup `P/A` had nothing to do: nobody reclaimed anything.
     ");

@@ -21,10 +21,14 @@ use mm::version::rules::Rule;
 
 use scenes::{SCENES, Scene, Trace};
 
-/// Versions beside the presets: the series of 2018 as it was posted, whose parts need each other.
-const SERIES: [&str; 2] = [
+/// Versions beside the presets: the series of 2018 as it was posted, whose parts need each other, and those with the
+/// multi-gen LRU.
+const SERIES: [&str; 5] = [
     "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall",
     "linux-4.20-rc1+nofragment+watermark-boost+fragment-stall-v5",
+    "linux-6.1+lru-gen",
+    "linux-6.12+lru-gen",
+    "linux-7.2+lru-gen",
 ];
 
 /// Runs of scenes, each made once.

@@ -47,7 +47,7 @@ struct Digest {
 }
 
 /// What must have happened somewhere in an ordinary test run, or the worlds are too tame.
-const MARKS: [&str; 17] = [
+const MARKS: [&str; 20] = [
     "oom_kill",
     "allocstall_movable",
     "pgscan_kswapd",
@@ -65,6 +65,9 @@ const MARKS: [&str; 17] = [
     "nr_vmscan_immediate_reclaim",
     "nr_vmscan_write",
     "perf_count_congestion_wait",
+    "pswpout",
+    "pswpin",
+    "swap_ra_hit",
 ];
 
 fn number_from_env(name: &str) -> Option<u64> {

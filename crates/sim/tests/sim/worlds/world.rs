@@ -8,8 +8,9 @@ use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::version::rules::{Cgroups, Rule};
 use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimError, SimRun};
-use units::{Nanos, Pages, Seed, random::Stream};
+use units::{Bytes, Nanos, Pages, Seed, random::Stream};
 use workload::Workload;
+use workload::scenario::{Swap, SwapArea, SwapDevice};
 
 use super::liveness::Bounds;
 use super::program::Plan;
@@ -73,7 +74,7 @@ impl World {
             sysctls: draw_sysctls(&mut stream),
             hardware,
             layout: draw_layout(mib << 8, cpus, &mut stream),
-            swap: workload::scenario::Swap::NONE,
+            swap: draw_swap(seed),
             filesystem: if stream.chance(1, 2) { Filesystem::Ext4 } else { Filesystem::Xfs },
             readahead_pages: *pick(&mut stream, &[32, 32, 32, 0, 1, 7, 64, 256, 1024]),
             seed,
@@ -120,6 +121,20 @@ pub fn draw_kernel(seed: u64) -> Version {
         }
         rule = *pick(&mut stream, Rule::ALL);
     }
+}
+
+/// Areas of swap, in half of all worlds: of compressed memory, on disks, or both.
+fn draw_swap(seed: u64) -> Swap {
+    let mut stream = Seed(seed).stream("swap");
+    let (zram, disk) = (SwapDevice::Zram, SwapDevice::Disk);
+    let devices: &[SwapDevice] = match stream.below(10) {
+        0..5 => &[],
+        5 | 6 => &[zram],
+        7 | 8 => &[disk],
+        _ => &[disk, zram],
+    };
+    let area = |&device: &SwapDevice| SwapArea { device, size: Bytes(1 << (16 + stream.below(8))) };
+    Swap(devices.iter().map(area).collect())
 }
 
 fn draw_device(stream: &mut Stream) -> DeviceModel {
@@ -205,6 +220,7 @@ impl fmt::Display for World {
                 write!(f, ", {sysctl} = {}", sysctl.value_text(sysctls.get(sysctl)))?;
             }
         }
+        self.spec.swap.0.iter().try_for_each(|area| write!(f, ", swap {area}"))?;
         write!(f, ")\n{:?}", self.plan)
     }
 }
