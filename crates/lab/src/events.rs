@@ -8,7 +8,7 @@
 //! | `mm_lru_activate` | what `pgactivate` counts, those that reclaim activates included: these have `by_cgroup` |
 //! | `mm_lru_insertion` | `reason`: the list; without a file: anonymous |
 //! | `mm_vmscan_*_reclaim_begin`, `_end` | `by_cgroup`; the end has begin and length, `value`: pages freed |
-//! | `mm_vmscan_lru_shrink_inactive`, `_active` | `reason`: `file` or `anon`, `pages`: seen, `value`: freed, deactivated |
+//! | `mm_vmscan_lru_shrink_inactive`, `_active` | `reason`: `file` or `anon`, `value`: of `pages` freed, deactivated |
 //! | `mm_shrink_slab_*` | `reason`: the shrinker; the end has begin and length, `value`: objects looked at |
 //! | `mm_compaction_*` | `reason`: mode or result; the end has begin and length, `value`: pages moved |
 //! | `watermark_boost` | `reason`: the zone, `value`: the boost in pages |

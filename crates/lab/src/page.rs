@@ -165,16 +165,25 @@ pub fn command(folders: &[PathBuf], output: Option<&Path>) -> String {
     format!("pagetide report {folders} -o {output}")
 }
 
+/// Refuses a place where [`write`] would refuse to write.
+///
+/// # Errors
+/// As [`write`], as far as it can be known before.
+pub fn check_writable(path: &Path) -> Result<(), LabError> {
+    match may_replace(path).map_err(|source| unwritable(Some(path), source))? {
+        true => Ok(()),
+        false => Err(LabError::FileExists(path.to_owned())),
+    }
+}
+
 /// Writes a page or a figure to `path`: whole, or not at all. An earlier page or figure is replaced, and nothing
 /// else is. Returns its bytes.
 ///
 /// # Errors
 /// A file that is something else, or a place that cannot be written.
 pub fn write(path: &Path, text: &str) -> Result<usize, LabError> {
+    check_writable(path)?;
     let failed = |source| unwritable(Some(path), source);
-    if !may_replace(path).map_err(failed)? {
-        return Err(LabError::FileExists(path.to_owned()));
-    }
     let mut file = new_file_beside(path).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;

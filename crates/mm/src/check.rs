@@ -107,6 +107,12 @@ impl<T: Trace> Memory<T> {
             for node in self.nodes() {
                 let lruvec = self.lru.lruvec(memcg, node);
                 listed += self.check_generations(memcg, node)?;
+                if let Some(hand) = lruvec.hand() {
+                    let is_listed = frames.state(hand) == FrameState::Lru
+                        && LruList::of(frames.flags(hand)) == LruList::InactiveFile
+                        && (self.core.page_memcg(hand), self.core.page_place(hand).1) == (memcg, node);
+                    ensure!(is_listed, "the hand of {memcg:?} is at {hand:?}, which is not on its queue");
+                }
                 for list in LruList::ALL {
                     let mut pages = [0_u64; ZoneKind::COUNT];
                     let mut length = 0;

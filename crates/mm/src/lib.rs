@@ -128,6 +128,7 @@ pub mod lru {
         mod switch;
     }
     pub mod mlock;
+    pub mod queues;
     #[cfg(test)]
     mod scenes;
     pub mod two_lists;

@@ -594,7 +594,7 @@ impl<T: Trace> Memory<T> {
     pub fn anon_to_age(&self, node: NodeId, sc: &ScanControl) -> Vec<MemcgId> {
         match self.core.rules().lru {
             rules::LruKind::Generations => Vec::new(),
-            rules::LruKind::TwoLists => self.reclaim.anon_to_age(&self.core, &self.lru, node, sc),
+            _ => self.reclaim.anon_to_age(&self.core, &self.lru, node, sc),
         }
     }
 

@@ -77,4 +77,10 @@ pub(crate) struct CompareArgs {
     /// Show all metrics, counters and cgroups, as JSON and CSV always do
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
+    /// Write one figure as SVG, too [example: story.svg]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Which figure `--plot` writes, as those of `report`; the first without it [example: story]
+    #[arg(long, value_name = "NAME", requires = "plot", help_heading = "Output")]
+    pub(crate) figure: Option<String>,
 }

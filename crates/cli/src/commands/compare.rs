@@ -18,6 +18,9 @@ pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failu
         return Err(Failure::Usage("mmtests' tables are text; leave `--format` out".to_owned()));
     }
     let limits = fail_if::parse(&args.fail_if)?;
+    if let Some(path) = &args.plot {
+        lab::page::check_writable(path)?; // Before runs that may take long.
+    }
     let is_folder = |subject: &String| Path::new(subject).is_dir();
     match &args.subjects[..] {
         subjects if subjects.iter().any(is_folder) => compare_folders(args, &limits, printer),
@@ -170,6 +173,10 @@ impl Told<'_> {
         let text = self.shown(args, view)?;
         self.warnings.iter().for_each(|warning| printer.warning(warning));
         printer.data(&text)?;
+        if let Some(path) = &args.plot {
+            let page = lab::page::page(self.groups, None, Vec::new(), Vec::new(), String::new());
+            super::report::plot(&page, path, args.figure.as_deref(), printer)?;
+        }
         let judged = judged.map_err(LabError::from)?;
         for unclear in judged.iter().filter(|judged| judged.outcome == Outcome::Unclear) {
             printer.warning(&format!("{}; `--seeds` makes more runs", unclear.told()));

@@ -6,6 +6,7 @@ use lab::folders::{Loaded, SideBySide, load};
 use lab::page::{no_figure, write};
 use lab::{Recording, view};
 use report::Group;
+use report::html::Page;
 
 use super::made_by;
 use crate::args::{Format, ReportArgs, Verbosity};
@@ -53,13 +54,22 @@ fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(path) = &args.output {
         told(printer, path, write(path, &page.html()?)?);
     }
-    if let Some(path) = &args.plot {
-        let figure = page.figure(args.figure.as_deref())?;
-        let figure = match figure {
-            Some(figure) => figure,
-            None => return Err(no_figure(args.figure.as_deref(), page.figures()?).into()),
-        };
-        told(printer, path, write(path, &figure)?);
+    match &args.plot {
+        Some(path) => plot(&page, path, args.figure.as_deref(), printer),
+        None => Ok(()),
+    }
+}
+
+/// Writes the figure of this name, or the first one.
+pub(super) fn plot(
+    page: &Page<'_>,
+    path: &Path,
+    name: Option<&str>,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    match page.figure(name)? {
+        Some(figure) => told(printer, path, write(path, &figure)?),
+        None => return Err(no_figure(name, page.figures()?).into()),
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use lab::replay::Outcomes;
-use lab::sweep::{self, SweepControl, SweepFolder, SweepPlan, SweepRequest, problem};
+use lab::sweep::{self, SweepControl, SweepFolder, SweepPlan, SweepRequest, Swept, problem};
 use lab::{Ended, GuestRequest, LabError, Recording, Request, Subject};
 use report::{SweepRow, SweepRows};
 
@@ -76,6 +76,10 @@ fn check_unused(args: &SweepArgs, plan: &SweepPlan) -> Result<(), Failure> {
         }
         Some(trace) => {
             check_stdin(trace)?;
+            if args.interval.is_some() && args.swept.iter().any(|(what, _)| *what == Swept::Policy) {
+                let problem = "`--interval` is for kernels: policies have no counters to sample";
+                return Err(Failure::Usage(problem.to_owned()));
+            }
             let runs = args.backend.as_ref().map(|_| "--on");
             (runs.or(args.host.given()), "workloads")
         }

@@ -51,6 +51,36 @@ fn a_figure_is_one_file_and_names_can_be_asked_for() {
 }
 
 #[test]
+fn a_comparison_draws_a_figure_beside_its_tables() {
+    let scene = compared();
+    let table = scene.data("compare pair");
+    assert_eq!(scene.data("compare pair --plot story.svg --figure story"), table);
+    scene.data("report pair --plot reported.svg --figure story");
+    let read = |name: &str| fs::read_to_string(scene.path().join(name)).unwrap();
+    assert_eq!(read("story.svg"), read("reported.svg"));
+    scene.file("mine.svg", "<svg/>");
+    let refused = scene.shown("compare hot-and-stream --plot mine.svg");
+    assert!(refused.starts_with("error: `mine.svg`") && refused.ends_with("exit 1"), "{refused}");
+}
+
+/// Several settings: one has its figures, all are in the grid.
+#[test]
+fn a_sweep_has_a_grid_on_its_page() {
+    let scene = Scene::new();
+    let swept = "--param stream=24M,64M --mem 16M,32M --kernel linux-5.3,linux-5.4 --seed 1,2";
+    scene.data(&format!("sweep hot-and-stream --param hot=1M {swept} --out grid"));
+    scene.data("report grid -o page.html");
+    let page = fs::read_to_string(scene.path().join("page.html")).unwrap();
+    for part in [
+        "id=\"grid\"",
+        "2 kernels x 4 settings, each with 2 seeds, 16 runs",
+        "x: mem; y: stream; each panel a kernel",
+    ] {
+        assert!(page.contains(part), "`{part}`");
+    }
+}
+
+#[test]
 fn events_of_pages_become_maps() {
     let scene = Scene::new();
     scene.data("run hot-and-stream --param hot=1M --param stream=64M --mem 32M --events pages --out one");

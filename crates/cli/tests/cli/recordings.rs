@@ -226,6 +226,29 @@ fn a_full_disk_ends_a_run_and_takes_nothing_with_it() {
     assert!(end.contains("hot_pages_cached"), "the result is shown although it is not kept: {end}");
 }
 
+/// The same on a disk that really is full: one of a few KiB that only this test sees, and that goes with it.
+#[test]
+fn a_disk_without_room_ends_a_run_like_a_limit() {
+    let scene = Scene::new();
+    let long = RUN.replace("stream=200M", "stream=800M");
+    let pagetide = env!("CARGO_BIN_EXE_pagetide");
+    let script = format!(
+        "mkdir tiny && mount -t tmpfs -o size=96k none tiny || exit 99
+        cd tiny; {pagetide} {long} --events pages --out full -q; echo code $?; {pagetide} report full.partial"
+    );
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--mount", "sh", "-c", &script]).current_dir(scene.path()).env("NO_COLOR", "1");
+    let output = match unshare.stdin(Stdio::null()).output() {
+        Ok(output) if ![1, 99].contains(&output.status.code().unwrap_or(1)) => output,
+        _ => return skipped("no disk is really full: that takes `unshare` and the right to mount"),
+    };
+    let [told, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(errors.contains("error: cannot write `full.partial/"), "{errors}");
+    assert!(errors.contains("No space left on device"), "{errors}");
+    assert!(errors.contains("what was recorded up to then is in `full.partial`\nhint: "), "{errors}");
+    assert!(told.contains("code 1") && told.contains("note: the run did not end: "), "{told}");
+}
+
 /// Whoever reads the result goes away; the recording is there all the same.
 #[test]
 fn a_closed_pipe_keeps_no_recording_from_being_written() {

@@ -160,6 +160,7 @@ fn what_is_no_sweep_is_told_with_its_remedy() {
         "sweep hot-and-stream --mem 64M,128M --warmup 10%",
         "sweep hot-and-stream --mem 64M,128M --seeds 2 --seed 1..3",
         "sweep trace.csv --policy lru,clock --capacity 0",
+        "sweep trace.csv --policy lru,clock --capacity 10 --interval 1s",
         "sweep trace.csv --mem 64M,128M --on host",
         "sweep nothing.csv --mem 64M,128M -q",
         "sweep nothing --mem 64M,128M",
@@ -195,6 +196,10 @@ fn what_is_no_sweep_is_told_with_its_remedy() {
     error: a cache needs room for at least one object
     hint: write it as in `--capacity 10000`
     exit 1
+
+    $ sweep trace.csv --policy lru,clock --capacity 10 --interval 1s
+    error: `--interval` is for kernels: policies have no counters to sample
+    exit 2
 
     $ sweep trace.csv --mem 64M,128M --on host
     error: `--on` is for workloads, and `trace.csv` is none

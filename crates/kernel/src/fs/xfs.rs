@@ -1,8 +1,9 @@
 //! XFS inodes on the disk: clusters of 32 that are read and made through buffers (MECHANISMS 11.1).
 //!
 //! A create needs a new chunk of 64 inodes every so often, whose two buffers are made without a
-//! read; an inode that comes back, or changes, needs its cluster's buffer. A chunk of which no inode is left
-//! is freed, so that none of it is written; left out: that its buffers go, too. Next: [`super::xfs_io`], [`super::xfs_log`], `mm::fs::xfs::buf`.
+//! read; an inode that comes back, or changes, needs its cluster's buffer. A chunk of which no inode is
+//! left is freed, so that none of it is written; left out: that its buffers go, too. Next:
+//! [`super::xfs_io`], [`super::xfs_log`], `mm::fs::xfs::buf`.
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;

@@ -108,6 +108,8 @@ reasons! {
     MayNotWrite = "dirty, and the reclaimer may not write",
     /// It lies in a zone that does not help the request.
     ZoneAbove = "in a zone above the wanted ones",
+    /// Accessed since it came to its queue: it stays where it is, or goes round again.
+    HitInQueue = "accessed: another round of its queue",
     /// Its tier is above those that are evicted from now, or its accesses no longer countable: to the next
     /// generation.
     Protected = "kept for its tier: to the next generation",
@@ -119,6 +121,8 @@ reasons! {
     Written = "written: to the inactive tail",
 
     // Activated by reclaim.
+    /// Accessed twice while it was on trial.
+    Proven = "accessed on trial: to the main queue",
     /// Page tables referenced it twice.
     MappedTwice = "referenced by page tables again",
     /// It is anonymous, and there is no swap.

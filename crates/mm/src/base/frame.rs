@@ -113,6 +113,10 @@ page_flags! {
     ACCESSES_LOW = 21;
     /// The other bit of them.
     ACCESSES_HIGH = 22;
+    /// Accesses to a page on a FIFO queue since it came there, in two bits; see [`crate::lru::queues`].
+    HITS_LOW = 23;
+    /// The other bit of them.
+    HITS_HIGH = 24;
     /// Anonymous memory that differs from what its slot holds, if it has one: written since, or never written out.
     ANON_DIRTY = 25;
 }

@@ -20,12 +20,12 @@ use std_alloc::vec::Vec;
 use units::{NodeId, Pfn};
 
 use crate::base::event::Trace;
-use crate::base::frame::{FrameList, FrameState, PageFlags};
+use crate::base::frame::{FrameList, FrameState, Frames, PageFlags};
 use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::MemcgStat;
 use crate::core::Core;
-use crate::version::rules::ZoneSkips;
+use crate::version::rules::{LruKind, ZoneSkips};
 
 /// Folios of too high zones that a step passes over, where there is a limit.
 pub(crate) const MOST_ZONE_SKIPS: usize = 32768;
@@ -136,6 +136,18 @@ pub struct Lruvec {
     pub(super) costs: ScanCosts,
     /// Where the kernel has generations.
     pub(super) gens: Option<Box<Gens>>,
+    /// SIEVE's: the inactive file page that reclaim looks at next; none stands for the tail.
+    hand: Option<Pfn>,
+}
+
+/// Where on its list a page is put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Head,
+    /// Which reclaim takes from: with a hand, where it stands.
+    Next,
+    /// Where it was when reclaim took it: with a hand, right behind it; else the head.
+    Passed,
 }
 
 /// Pages on each list (index [`LruList`]) in each zone of a node.
@@ -168,6 +180,44 @@ impl Lruvec {
     /// Pages on `list` by zone.
     pub(crate) fn by_zone(&self, list: LruList) -> &[u64; ZoneKind::COUNT] {
         &self.pages[list as usize]
+    }
+
+    /// SIEVE's hand.
+    pub(crate) const fn hand(&self) -> Option<Pfn> {
+        self.hand
+    }
+
+    /// Takes what reclaim looks at next off the inactive file list.
+    fn take_at_hand(&mut self, frames: &mut Frames) -> Option<Pfn> {
+        let list = &mut self.lists[LruList::InactiveFile as usize];
+        let pfn = self.hand.or_else(|| list.last())?;
+        self.hand = FrameList::prev(frames, pfn);
+        list.remove(frames, pfn);
+        Some(pfn)
+    }
+
+    /// A page is about to leave the place where the hand may be.
+    #[inline]
+    fn step_off(&mut self, frames: &Frames, pfn: Pfn) {
+        if self.hand == Some(pfn) {
+            self.hand = FrameList::prev(frames, pfn);
+        }
+    }
+
+    /// Puts a page on a list.
+    #[inline]
+    fn put(&mut self, frames: &mut Frames, list: LruList, pfn: Pfn, place: Place) {
+        let hand = if list == LruList::InactiveFile { self.hand } else { None };
+        let list = &mut self.lists[list as usize];
+        match (place, hand) {
+            (Place::Head, _) | (Place::Passed, None) => list.push_front(frames, pfn),
+            (Place::Next, None) => list.push_back(frames, pfn),
+            (Place::Passed, Some(hand)) => list.insert_after(frames, hand, pfn),
+            (Place::Next, Some(hand)) => {
+                list.insert_after(frames, hand, pfn);
+                self.hand = Some(pfn);
+            }
+        }
     }
 
     /// What reclaim of them has cost: [`crate::lru::cost`].
@@ -242,6 +292,7 @@ impl Lru {
                     self.insert_tail(core, pfn);
                 }
             }
+            self.lruvecs[from].hand = None;
             for list in LruList::ALL.map(|list| list as usize) {
                 while let Some(pfn) = self.lruvecs[from].lists[list].pop_front(&mut core.alloc.frames) {
                     self.lruvecs[to].lists[list].push_back(&mut core.alloc.frames, pfn);
@@ -285,16 +336,21 @@ impl Lru {
     /// Puts a page that is on no list at the head of the one its flags name.
     #[inline]
     pub(crate) fn insert<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
-        self.insert_at(core, pfn, false);
+        self.insert_at(core, pfn, Place::Head);
     }
 
     /// [`Self::insert`] at the tail, which reclaim takes from.
     pub(crate) fn insert_tail<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
-        self.insert_at(core, pfn, true);
+        self.insert_at(core, pfn, Place::Next);
+    }
+
+    /// [`Self::insert`] where reclaim took it from, which keeps it: the head, or behind the hand.
+    pub(crate) fn keep_in_place<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        self.insert_at(core, pfn, Place::Passed);
     }
 
     #[inline]
-    fn insert_at<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, tail: bool) {
+    fn insert_at<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, place: Place) {
         let flags = core.alloc.frames.flags(pfn);
         let (zone, node) = core.page_place(pfn);
         let memcg = core.page_memcg(pfn);
@@ -304,15 +360,11 @@ impl Lru {
         let frames = &mut core.alloc.frames;
         let list = match &mut lruvec.gens {
             Some(gens) if !flags.has(PageFlags::UNEVICTABLE) => {
-                LruList::of_kind(Kind::of(flags), gens.insert(frames, pfn, zone, tail))
+                LruList::of_kind(Kind::of(flags), gens.insert(frames, pfn, zone, place == Place::Next))
             }
             _ => {
                 let list = LruList::of(flags);
-                if tail {
-                    lruvec.lists[list as usize].push_back(frames, pfn);
-                } else {
-                    lruvec.lists[list as usize].push_front(frames, pfn);
-                }
+                lruvec.put(frames, list, pfn, place);
                 list
             }
         };
@@ -338,6 +390,7 @@ impl Lru {
             }
             _ => {
                 let list = LruList::of(flags);
+                lruvec.step_off(frames, pfn);
                 lruvec.lists[list as usize].remove(frames, pfn);
                 list
             }
@@ -365,6 +418,7 @@ impl Lru {
         frames.put_flags(pfn, flags);
         let pages = u64::from(frames.pages(pfn));
         let lruvec = &mut self.lruvecs[index];
+        lruvec.step_off(&core.alloc.frames, pfn);
         lruvec.lists[from as usize].remove(&mut core.alloc.frames, pfn);
         lruvec.lists[to as usize].push_front(&mut core.alloc.frames, pfn);
         self.recount(core, at, zone, from, to, pages);
@@ -425,8 +479,16 @@ impl Lru {
             ZoneSkips::Unlimited => usize::MAX,
             ZoneSkips::Capped => MOST_ZONE_SKIPS,
         };
-        while left > 0 {
-            let Some(pfn) = lruvec.lists[list as usize].pop_back(&mut core.alloc.frames) else { break };
+        let by_hand = core.rules().lru == LruKind::Sieve && list == LruList::InactiveFile;
+        // A hand that comes to the head ends the step: what it took is to be put back first.
+        while left > 0 && !(by_hand && left < wanted && lruvec.hand.is_none()) {
+            let frames = &mut core.alloc.frames;
+            let next = if by_hand {
+                lruvec.take_at_hand(frames)
+            } else {
+                lruvec.lists[list as usize].pop_back(frames)
+            };
+            let Some(pfn) = next else { break };
             core.alloc.frames.set_state(pfn, FrameState::Isolated);
             let pages = u64::from(core.alloc.frames.pages(pfn));
             let (zone, _) = core.page_place(pfn);

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Pages in a batch are on no list. Under generations an access counts and moves nothing
-//! ([`crate::lru::mglru::access`]). Pages that are given up have a batch like that of activations. Left out:
-//! rotation batches. Neighbours:
+//! ([`crate::lru::mglru::access`]), as it does where file pages are on queues ([`crate::lru::queues`]). Pages that
+//! are given up have a batch like that of activations. Left out: rotation batches. Neighbours:
 //! [`crate::lru::lists`], [`crate::lru::mlock`].
 
 use units::{CpuId, Pfn};
@@ -17,8 +17,9 @@ use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, PageFlags};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
-use crate::lru::lists::Lru;
+use crate::lru::lists::{Lru, LruList};
 use crate::lru::mglru::access;
+use crate::lru::queues;
 use crate::version::rules::{LruKind, WriteAccess};
 
 impl Lru {
@@ -120,6 +121,12 @@ impl Lru {
         let flags = core.alloc.frames.flags(pfn);
         if core.rules().lru == LruKind::Generations {
             core.alloc.frames.put_flags(pfn, access::touched(flags, core.rules().gen_access));
+            let first = !flags.has(PageFlags::REFERENCED);
+            tell_access(core, pfn, if first { Reason::Referenced } else { Reason::Counted });
+            return;
+        }
+        if queues::has_queues(core.rules().lru) && LruList::of(flags).is_file() {
+            core.alloc.frames.put_flags(pfn, queues::touched(flags));
             let first = !flags.has(PageFlags::REFERENCED);
             tell_access(core, pfn, if first { Reason::Referenced } else { Reason::Counted });
             return;

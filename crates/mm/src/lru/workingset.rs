@@ -27,6 +27,7 @@ use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
+use crate::lru::queues;
 use crate::version::rules::{Aging, AnonStart, EvictionAge, LruKind, RefaultSwap};
 
 /// What an evicted page leaves in its slot.
@@ -97,8 +98,11 @@ impl Lru {
             EvictionAge::Owner => owner,
             EvictionAge::Target => memcg,
         };
-        self.add_age(core, aged, node, pages);
         let workingset = core.alloc.frames.flags(pfn).has(PageFlags::WORKINGSET);
+        // What goes from S3-FIFO's main queue takes nobody's place in its memory.
+        if !(workingset && core.rules().lru == LruKind::S3Fifo) {
+            self.add_age(core, aged, node, pages);
+        }
         Shadow { memcg, node, age, workingset }
     }
 
@@ -127,14 +131,17 @@ impl Lru {
         let room = self.room_for_refault(core, pfn, shadow);
         let workingset = shadow.workingset;
         core.tell_page(pfn, |page| {
-            let reason = if distance > room { Reason::BeyondActive } else { Reason::WithinActive };
+            let is_within = room.is_some_and(|room| distance <= room);
+            let reason = if is_within { Reason::WithinActive } else { Reason::BeyondActive };
             TraceEvent::PageRefaulted { page, reason, distance, counted, workingset }
         });
-        if distance > room {
+        if room.is_none_or(|room| distance > room) {
             return;
         }
         core.alloc.frames.set_flags(pfn, PageFlags::ACTIVE);
-        if core.rules().aging == Aging::Root {
+        if core.rules().lru == LruKind::S3Fifo {
+            self.note_activation(core, counted, node);
+        } else if core.rules().aging == Aging::Root {
             self.age_on_activation(core, pfn);
         } else {
             self.lruvecs[eviction].age += pages;
@@ -148,13 +155,22 @@ impl Lru {
         }
     }
 
-    /// Pages on the lists of which some could have gone instead of a page that is back.
-    fn room_for_refault<T: Trace>(&self, core: &Core<T>, pfn: Pfn, shadow: Shadow) -> u64 {
+    /// Pages on the lists of which some could have gone instead of a page that is back; none where nobody asks,
+    /// since it stays inactive.
+    fn room_for_refault<T: Trace>(&self, core: &Core<T>, pfn: Pfn, shadow: Shadow) -> Option<u64> {
         let of = |list: LruList| match core.rules().aging {
             Aging::Root => core.cgroups.reclaim_stat(shadow.memcg, shadow.node, list.stat()),
             Aging::PerCgroup => self.lruvec(shadow.memcg, shadow.node).size(list, ZoneKind::Movable),
         };
         let is_anon = !LruList::of(core.alloc.frames.flags(pfn)).is_file();
+        match core.rules().lru {
+            LruKind::S3Fifo if !is_anon => {
+                let pages = of(LruList::InactiveFile) + of(LruList::ActiveFile);
+                return (!shadow.workingset).then(|| queues::remembered(pages));
+            }
+            LruKind::Sieve if !is_anon => return None,
+            _ => {}
+        }
         let mut room = of(LruList::ActiveFile);
         if is_anon {
             room += of(LruList::InactiveFile);
@@ -167,7 +183,7 @@ impl Lru {
         if counts_anon && core.swap.free_for(&core.cgroups, payer) > 0 {
             room += of(LruList::ActiveAnon) + if is_anon { 0 } else { of(LruList::InactiveAnon) };
         }
-        room
+        Some(room)
     }
 
     /// `snapshot_refaults`: remembers how many refaulted pages were activated so far. Root aging

@@ -31,6 +31,7 @@ use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList, MOST_ZONE_SKIPS};
 use crate::lru::mglru::access;
+use crate::lru::queues::{self, AtEnd};
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
 use crate::reclaim::pass::LruvecScan;
@@ -82,7 +83,7 @@ impl Reclaim {
         let mut back = core::mem::take(&mut self.skipped);
         // They go back to the head in the order in which they were met: the list is disturbed.
         for pfn in back.drain(..) {
-            lru.insert(core, pfn);
+            lru.keep_in_place(core, pfn);
             tell_rotated(core, pfn, Reason::ZoneAbove, sc);
         }
         self.skipped = back;
@@ -147,7 +148,7 @@ impl Reclaim {
         while let Some(&pfn) = isolated.get(next) {
             next += 1;
             let flags = core.alloc.frames.flags(pfn);
-            let verdict = self.decide(core, cache, anon, cpu, pfn, sc, report);
+            let verdict = self.verdict(core, cache, anon, cpu, pfn, sc, report);
             isolated.append(&mut self.split);
             let pages = core.alloc.frames.pages(pfn);
             match verdict {
@@ -199,6 +200,33 @@ impl Reclaim {
         self.judge(core, lru, cache, anon, cpu, &sc, &mut report);
         core.alloc.events.add(VmEvent::PgActivate, u64::from(report.activated));
         report
+    }
+
+    /// What becomes of one page: first as its queue has it, where file pages are on queues.
+    fn verdict<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        pfn: Pfn,
+        sc: &ScanControl,
+        report: &mut ChunkReport,
+    ) -> Verdict {
+        let (lru, flags) = (core.rules().lru, core.alloc.frames.flags(pfn));
+        if !queues::has_queues(lru) || !LruList::of(flags).is_file() {
+            return self.decide(core, cache, anon, cpu, pfn, sc, report);
+        }
+        let (flags, kept) = match queues::at_end(lru, flags) {
+            AtEnd::Again(flags) => (flags, Some(Verdict::Keep(Reason::HitInQueue))),
+            AtEnd::Proven(flags) => (flags, Some(Verdict::Activate(Reason::Proven))),
+            AtEnd::Victim(flags) => (flags, None),
+        };
+        core.alloc.frames.put_flags(pfn, flags);
+        match kept.unwrap_or_else(|| self.decide(core, cache, anon, cpu, pfn, sc, report)) {
+            Verdict::Activate(reason) if lru == LruKind::Sieve => Verdict::Keep(reason),
+            verdict => verdict,
+        }
     }
 
     /// `shrink_folio_list` for one page.
@@ -425,9 +453,12 @@ fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> Refer
 fn put_back<T: Trace>(core: &mut Core<T>, lru: &mut Lru, pfn: Pfn, active: bool) {
     let flags = core.alloc.frames.flags(pfn);
     match core.rules().lru {
-        LruKind::TwoLists if active => core.alloc.frames.put_flags(pfn, flags.set(PageFlags::ACTIVE)),
-        LruKind::TwoLists => {}
         LruKind::Generations => core.alloc.frames.put_flags(pfn, access::rejected(flags)),
+        LruKind::TwoLists | LruKind::S3Fifo | LruKind::Sieve if active => {
+            core.alloc.frames.put_flags(pfn, flags.set(PageFlags::ACTIVE));
+        }
+        LruKind::TwoLists => {}
+        LruKind::S3Fifo | LruKind::Sieve => return lru.keep_in_place(core, pfn),
     }
     lru.insert(core, pfn);
 }

@@ -84,18 +84,19 @@ impl Reclaim {
         sc: &mut ScanControl,
     ) -> ChunkReport {
         let (memcg, node) = (scan.memcg, scan.node);
-        if list.is_active() && may_deactivate(core, lru, list, scan, sc) {
+        let queue = lru.queue_of_victims(core.rules().lru, (memcg, node, list), sc.reclaim_idx);
+        if queue.is_none() && list.is_active() && may_deactivate(core, lru, list, scan, sc) {
             let report = self.shrink_active(core, lru, cpu, list, chunk, memcg, node, sc);
             lru.note_chunk(core, (memcg, node, list), cost_of(list, &report));
             return report;
         }
-        if list.is_active() {
+        if queue.is_none() && list.is_active() {
             sc.skipped_deactivate = true;
             if core.rules().spared_scan == SparedScan::Dropped {
                 return ChunkReport::default();
             }
         }
-        let list = list.inactive();
+        let list = queue.unwrap_or(list.inactive());
         let report = self.shrink_inactive(core, lru, cache, anon, cpu, list, chunk, scan, sc);
         lru.note_chunk(core, (memcg, node, list), cost_of(list, &report));
         scan.reclaimed += u64::from(report.reclaimed);

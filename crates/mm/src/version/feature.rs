@@ -335,6 +335,14 @@ features! {
     MglruLimitStop = "mglru-limit-stop",
         "limit reclaim by generations stops at its target and honours memory.low in proportion",
         "7.2", GenQuota: EachRound => Once;
+    /// [`LruKind::S3Fifo`]
+    FileLruS3Fifo = "file-lru-s3fifo",
+        "file pages on a small FIFO queue on trial before a main one, by hits, not by two lists",
+        "never merged: Yang et al., SOSP 2023", LruKind: TwoLists => S3Fifo;
+    /// [`LruKind::Sieve`]
+    FileLruSieve = "file-lru-sieve",
+        "file pages on one FIFO queue with a hand that takes those without a hit, not on two lists",
+        "never merged: Zhang et al., NSDI 2024", LruKind: TwoLists => Sieve;
 }
 
 impl Feature {

@@ -9,6 +9,7 @@ mod anon_balance;
 mod compaction;
 mod dirty_limits;
 mod ext4_journal;
+mod file_queues;
 mod generations;
 mod lists_2632;
 mod lru_model;

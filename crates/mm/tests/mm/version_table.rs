@@ -311,6 +311,9 @@ fn every_version_decides_as_its_sources_say() {
     the readahead that nobody set
       DefaultReadahead(Fixed): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       DefaultReadahead(Rotational): 7.2 +readahead-rotational
+    the node that a request tries first
+      NodeChoice(Nearest): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      NodeChoice(SparesKswapd): 7.2 +skip-nodes-with-kswapd
     what weighs anonymous pages against file pages
       LruCost(Rotations): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       LruCost(Io): 5.10 6.1 +cost-model
@@ -334,6 +337,8 @@ fn every_version_decides_as_its_sources_say() {
     the lists of pages
       LruKind(TwoLists): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
       LruKind(Generations): +lru-gen
+      LruKind(S3Fifo): +file-lru-s3fifo
+      LruKind(Sieve): +file-lru-sieve
     the form of the multi-gen LRU
       GenForm(NotBuilt): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       GenForm(First): 6.1

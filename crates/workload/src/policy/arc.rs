@@ -20,7 +20,7 @@
 //! Source: Megiddo, Modha, FAST 2003.
 
 use super::slots::{List, Slots};
-use super::{Capacity, Policy};
+use super::{Capacity, Policy, Wanted};
 
 /// Bits behind the point of p.
 const SHIFT: u32 = 32;
@@ -36,8 +36,8 @@ pub struct Arc {
     again_ghosts: List,
     /// p: how many objects T1 ought to have.
     target: u64,
-    /// The object that was missed last, and which ghosts it was among.
-    returning: Option<(u64, Place)>,
+    /// Whether the object that is about to come was asked for, and its slot if it is a ghost.
+    missed: Option<Option<u32>>,
     capacity: Capacity,
 }
 
@@ -61,12 +61,12 @@ impl Arc {
         let mut slots = Slots::new();
         let (once, again) = (slots.list(), slots.list());
         let (once_ghosts, again_ghosts) = (slots.list(), slots.list());
-        Self { slots, once, again, once_ghosts, again_ghosts, target: 0, returning: None, capacity }
+        Self { slots, once, again, once_ghosts, again_ghosts, target: 0, missed: None, capacity }
     }
 
-    /// A ghost is asked for: learn from it, and forget it.
-    fn learn(&mut self, object: u64, slot: u32, place: Place) {
-        let ghosts = if place == Place::OnceGhost {
+    /// A ghost is asked for: learn from it, and take it out of its list.
+    fn learn(&mut self, slot: u32) {
+        let ghosts = if self.slots[slot] == Place::OnceGhost {
             let target = self.target + step(&self.again_ghosts, &self.once_ghosts);
             self.target = target.min(u64::from(self.capacity.get()) << SHIFT);
             &mut self.once_ghosts
@@ -75,12 +75,10 @@ impl Arc {
             &mut self.again_ghosts
         };
         ghosts.remove(&mut self.slots, slot);
-        self.slots.remove(slot);
-        self.returning = Some((object, place));
     }
 
     fn forget(&mut self, slot: u32) {
-        let ghosts = match self.slots[slot].state {
+        let ghosts = match self.slots[slot] {
             Place::OnceGhost => &mut self.once_ghosts,
             Place::AgainGhost => &mut self.again_ghosts,
             Place::Once | Place::Again => unreachable!("what is held is no ghost"),
@@ -105,39 +103,42 @@ impl Arc {
 impl Policy for Arc {
     #[inline]
     fn access(&mut self, object: u64) -> bool {
-        let Some(slot) = self.slots.find(object) else { return false };
-        match self.slots[slot].state {
-            Place::Once => {
-                self.once.remove(&mut self.slots, slot);
-                self.slots[slot].state = Place::Again;
-                self.again.push(&mut self.slots, slot);
-                true
-            }
-            Place::Again => {
-                self.again.to_head(&mut self.slots, slot);
-                true
-            }
-            place @ (Place::OnceGhost | Place::AgainGhost) => {
-                self.learn(object, slot, place);
-                false
+        let slot = self.slots.find(object);
+        if let Some(slot) = slot {
+            match self.slots[slot] {
+                Place::Once => {
+                    self.once.remove(&mut self.slots, slot);
+                    self.slots[slot] = Place::Again;
+                    self.again.push(&mut self.slots, slot);
+                    return true;
+                }
+                Place::Again => {
+                    self.again.to_head(&mut self.slots, slot);
+                    return true;
+                }
+                Place::OnceGhost | Place::AgainGhost => self.learn(slot),
             }
         }
+        self.missed = Some(slot);
+        false
     }
 
     #[inline]
     fn holds(&self, object: u64) -> bool {
-        let is_held = |slot: u32| matches!(self.slots[slot].state, Place::Once | Place::Again);
+        let is_held = |slot: u32| matches!(self.slots[slot], Place::Once | Place::Again);
         self.slots.find(object).is_some_and(is_held)
     }
 
     #[inline]
     fn insert(&mut self, object: u64) {
-        if self.returning.take().is_some_and(|(returning, _)| returning == object) {
-            let slot = self.slots.add(object, Place::Again);
-            return self.again.push(&mut self.slots, slot);
+        if let Some(Some(known)) = self.missed {
+            self.missed = None;
+            self.slots[known] = Place::Again;
+            return self.again.push(&mut self.slots, known);
         }
         // Read ahead, it need not be new.
-        if let Some(ghost) = self.slots.find(object) {
+        let known = if self.missed.take().is_none() { self.slots.find(object) } else { None };
+        if let Some(ghost) = known {
             self.forget(ghost);
         }
         self.trim();
@@ -148,7 +149,7 @@ impl Policy for Arc {
     #[inline]
     fn evict(&mut self) -> u64 {
         let once = u64::from(self.once.len()) << SHIFT;
-        let was_again = matches!(self.returning, Some((_, Place::AgainGhost)));
+        let was_again = matches!(self.missed, Some(Some(slot)) if self.slots[slot] == Place::AgainGhost);
         let from_once = once > self.target || (was_again && once == self.target);
         let (place, slot) = if !self.once.is_empty() && (from_once || self.again.is_empty()) {
             let slot = self.once.pop(&mut self.slots);
@@ -159,8 +160,13 @@ impl Policy for Arc {
             self.again_ghosts.push(&mut self.slots, slot);
             (Place::AgainGhost, slot)
         };
-        self.slots[slot].state = place;
-        self.slots[slot].object()
+        self.slots[slot] = place;
+        self.slots.object(slot)
+    }
+
+    #[inline]
+    fn warm(&self, requests: &[Wanted]) {
+        self.slots.warm_links(requests);
     }
 
     fn len(&self) -> u32 {

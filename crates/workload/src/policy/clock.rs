@@ -8,24 +8,25 @@
 //! As Corbató (1969) describes it, with one bit, here as a queue: what his hand passes over is what goes back
 //! to the head. It is also the second chance that Linux's inactive list gives a page whose accessed bit is set.
 
-use super::slots::{List, Slots};
-use super::{Capacity, Policy};
+use std::collections::VecDeque;
+
+use super::slots::Slots;
+use super::{Capacity, Policy, Wanted};
 
 /// A cache with second-chance eviction.
 #[derive(Debug, Clone)]
 pub struct Clock {
     /// With: requested again.
     slots: Slots<bool>,
-    queue: List,
+    /// The oldest first.
+    queue: VecDeque<u32>,
     capacity: Capacity,
 }
 
 impl Clock {
     /// An empty cache.
     pub fn new(capacity: Capacity) -> Self {
-        let mut slots = Slots::new();
-        let queue = slots.list();
-        Self { slots, queue, capacity }
+        Self { slots: Slots::new(), queue: VecDeque::new(), capacity }
     }
 }
 
@@ -33,7 +34,7 @@ impl Policy for Clock {
     #[inline]
     fn access(&mut self, object: u64) -> bool {
         let Some(slot) = self.slots.find(object) else { return false };
-        self.slots[slot].state = true;
+        self.slots[slot] = true;
         true
     }
 
@@ -45,22 +46,27 @@ impl Policy for Clock {
     #[inline]
     fn insert(&mut self, object: u64) {
         let slot = self.slots.add(object, false);
-        self.queue.push(&mut self.slots, slot);
+        self.queue.push_back(slot);
     }
 
     #[inline]
     fn evict(&mut self) -> u64 {
         loop {
-            let slot = self.queue.pop(&mut self.slots);
-            if !std::mem::take(&mut self.slots[slot].state) {
+            let slot = self.queue.pop_front().expect("there is something to evict");
+            if !std::mem::take(&mut self.slots[slot]) {
                 return self.slots.remove(slot);
             }
-            self.queue.push(&mut self.slots, slot);
+            self.queue.push_back(slot);
         }
     }
 
+    #[inline]
+    fn warm(&self, requests: &[Wanted]) {
+        self.slots.warm(requests);
+    }
+
     fn len(&self) -> u32 {
-        self.queue.len()
+        self.queue.len() as u32 // At most the capacity.
     }
 
     fn capacity(&self) -> u32 {

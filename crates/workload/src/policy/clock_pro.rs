@@ -21,7 +21,7 @@
 //! Source: Jiang, Chen, Zhang, USENIX ATC 2005. Linux's refault distance is closest to this one.
 
 use super::slots::{Linked as _, List, Slots};
-use super::{Capacity, Policy};
+use super::{Capacity, Policy, Wanted};
 
 /// A cache with CLOCK-Pro's eviction.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl ClockPro {
 
     /// Ends the test of an object: nobody asked for it in time.
     fn end_test(&mut self, slot: u32) {
-        let noted = &mut self.slots[slot].state;
+        let noted = &mut self.slots[slot];
         if !std::mem::take(&mut noted.in_test) {
             return;
         }
@@ -125,7 +125,7 @@ impl ClockPro {
         loop {
             let slot = self.at(self.hot_hand);
             self.hot_hand = self.next(slot);
-            let noted = &mut self.slots[slot].state;
+            let noted = &mut self.slots[slot];
             if noted.status != Status::Hot {
                 self.end_test(slot);
             } else if !std::mem::take(&mut noted.requested) {
@@ -155,8 +155,8 @@ impl ClockPro {
 
     /// What becomes of a cold object at its hand: the victim, or nothing when it stays.
     fn try_cold(&mut self, slot: u32) -> Option<u64> {
-        let object = self.slots[slot].object();
-        let noted = &mut self.slots[slot].state;
+        let object = self.slots.object(slot);
+        let noted = &mut self.slots[slot];
         if std::mem::take(&mut noted.requested) {
             let was_in_test = std::mem::replace(&mut noted.in_test, true);
             self.take(slot);
@@ -164,7 +164,7 @@ impl ClockPro {
                 self.put_at_head(slot);
                 return None;
             }
-            self.slots[slot].state = Noted { status: Status::Hot, requested: false, in_test: false };
+            self.slots[slot] = Noted { status: Status::Hot, requested: false, in_test: false };
             self.put_at_head(slot);
             (self.hot, self.cold) = (self.hot + 1, self.cold - 1);
             self.grow_target();
@@ -190,8 +190,8 @@ impl Policy for ClockPro {
     #[inline]
     fn access(&mut self, object: u64) -> bool {
         let Some(slot) = self.slots.find(object) else { return false };
-        if self.slots[slot].state.status != Status::Ghost {
-            self.slots[slot].state.requested = true;
+        if self.slots[slot].status != Status::Ghost {
+            self.slots[slot].requested = true;
             return true;
         }
         self.grow_target();
@@ -204,7 +204,7 @@ impl Policy for ClockPro {
 
     #[inline]
     fn holds(&self, object: u64) -> bool {
-        self.slots.find(object).is_some_and(|slot| self.slots[slot].state.status != Status::Ghost)
+        self.slots.find(object).is_some_and(|slot| self.slots[slot].status != Status::Ghost)
     }
 
     #[inline]
@@ -235,12 +235,17 @@ impl Policy for ClockPro {
             }
             let slot = self.at(self.cold_hand);
             self.cold_hand = self.next(slot);
-            if self.slots[slot].state.status == Status::Cold {
+            if self.slots[slot].status == Status::Cold {
                 if let Some(victim) = self.try_cold(slot) {
                     return victim;
                 }
             }
         }
+    }
+
+    #[inline]
+    fn warm(&self, requests: &[Wanted]) {
+        self.slots.warm(requests);
     }
 
     fn len(&self) -> u32 {

@@ -4,23 +4,24 @@
 //!  miss --> [ head ... tail ] --> out        hit: nothing
 //! ```
 
-use super::slots::{List, Slots};
-use super::{Capacity, Policy};
+use std::collections::VecDeque;
+
+use super::slots::Slots;
+use super::{Capacity, Policy, Wanted};
 
 /// A cache with first-in-first-out eviction.
 #[derive(Debug, Clone)]
 pub struct Fifo {
     slots: Slots<()>,
-    queue: List,
+    /// The oldest first.
+    queue: VecDeque<u32>,
     capacity: Capacity,
 }
 
 impl Fifo {
     /// An empty cache.
     pub fn new(capacity: Capacity) -> Self {
-        let mut slots = Slots::new();
-        let queue = slots.list();
-        Self { slots, queue, capacity }
+        Self { slots: Slots::new(), queue: VecDeque::new(), capacity }
     }
 }
 
@@ -38,17 +39,22 @@ impl Policy for Fifo {
     #[inline]
     fn insert(&mut self, object: u64) {
         let slot = self.slots.add(object, ());
-        self.queue.push(&mut self.slots, slot);
+        self.queue.push_back(slot);
     }
 
     #[inline]
     fn evict(&mut self) -> u64 {
-        let victim = self.queue.pop(&mut self.slots);
+        let victim = self.queue.pop_front().expect("there is something to evict");
         self.slots.remove(victim)
     }
 
+    #[inline]
+    fn warm(&self, requests: &[Wanted]) {
+        self.slots.warm(requests);
+    }
+
     fn len(&self) -> u32 {
-        self.queue.len()
+        self.queue.len() as u32 // At most the capacity.
     }
 
     fn capacity(&self) -> u32 {

@@ -29,7 +29,7 @@ impl Future {
         let now = now.ok_or(PolicyError::TooLong)?;
         let slot = match self.slots.find(object) {
             Some(slot) => {
-                let last = std::mem::replace(&mut self.slots[slot].state, now);
+                let last = std::mem::replace(&mut self.slots[slot], now);
                 self.next[last as usize] = now;
                 slot
             }
@@ -52,7 +52,7 @@ impl Future {
 
     /// The object of a request.
     pub(super) fn object(&self, request: u32) -> u64 {
-        self.slots[self.slot[request as usize]].object()
+        self.slots.object(self.slot[request as usize])
     }
 }
 

@@ -16,7 +16,7 @@
 //! Source: Jiang, Zhang, SIGMETRICS 2002; the bound on n is ours, as the paper leaves it open.
 
 use super::slots::{Links, List, Slots};
-use super::{Capacity, Policy, Share};
+use super::{Capacity, Policy, Share, Wanted};
 
 /// A cache with LIRS' eviction.
 #[derive(Debug, Clone)]
@@ -60,11 +60,11 @@ impl Lirs {
 
     /// To the top of the stack, wherever it was.
     fn to_top(&mut self, slot: u32) {
-        if self.slots[slot].state.in_stack {
+        if self.slots[slot].in_stack {
             self.stack.to_head(&mut self.slots, slot);
         } else {
             self.stack.push(&mut self.slots, slot);
-            self.slots[slot].state.in_stack = true;
+            self.slots[slot].in_stack = true;
         }
     }
 
@@ -72,11 +72,11 @@ impl Lirs {
     fn prune(&mut self) {
         while !self.stack.is_empty() {
             let bottom = self.stack.tail(&self.slots);
-            match self.slots[bottom].state.status {
+            match self.slots[bottom].status {
                 Status::Low => return,
                 Status::High => {
                     self.stack.remove(&mut self.slots, bottom);
-                    self.slots[bottom].state.in_stack = false;
+                    self.slots[bottom].in_stack = false;
                 }
                 Status::Ghost => self.forget(bottom),
             }
@@ -92,13 +92,13 @@ impl Lirs {
 
     /// Makes an object LIR that is in no queue, and another one HIR for it.
     fn promote(&mut self, slot: u32) {
-        self.slots[slot].state.status = Status::Low;
+        self.slots[slot].status = Status::Low;
         self.to_top(slot);
         self.low += 1;
         if self.low > self.low_max {
             let bottom = self.stack.tail(&self.slots);
             self.stack.remove(&mut self.slots, bottom);
-            self.slots[bottom].state = Noted { status: Status::High, in_stack: false };
+            self.slots[bottom] = Noted { status: Status::High, in_stack: false };
             self.queue.push(&mut self.others, bottom);
             self.low -= 1;
         }
@@ -117,7 +117,7 @@ impl Policy for Lirs {
     #[inline]
     fn access(&mut self, object: u64) -> bool {
         let Some(slot) = self.slots.find(object) else { return false };
-        let Noted { status, in_stack } = self.slots[slot].state;
+        let Noted { status, in_stack } = self.slots[slot];
         match status {
             Status::Low => {
                 self.stack.to_head(&mut self.slots, slot);
@@ -146,7 +146,7 @@ impl Policy for Lirs {
 
     #[inline]
     fn holds(&self, object: u64) -> bool {
-        self.slots.find(object).is_some_and(|slot| self.slots[slot].state.status != Status::Ghost)
+        self.slots.find(object).is_some_and(|slot| self.slots[slot].status != Status::Ghost)
     }
 
     #[inline]
@@ -176,16 +176,21 @@ impl Policy for Lirs {
             return victim;
         }
         let slot = self.queue.pop(&mut self.others);
-        if !self.slots[slot].state.in_stack {
+        if !self.slots[slot].in_stack {
             return self.slots.remove(slot);
         }
-        let victim = self.slots[slot].object();
-        self.slots[slot].state.status = Status::Ghost;
+        let victim = self.slots.object(slot);
+        self.slots[slot].status = Status::Ghost;
         self.ghosts.push(&mut self.others, slot);
         if self.ghosts.len() > 2 * self.capacity.get() {
             self.forget(self.ghosts.tail(&self.others));
         }
         victim
+    }
+
+    #[inline]
+    fn warm(&self, requests: &[Wanted]) {
+        self.slots.warm_links(requests);
     }
 
     fn len(&self) -> u32 {

@@ -6,7 +6,7 @@
 //! ```
 
 use super::slots::{List, Slots};
-use super::{Capacity, Policy};
+use super::{Capacity, Policy, Wanted};
 
 /// A cache with least-recently-used eviction.
 #[derive(Debug, Clone)]
@@ -48,6 +48,11 @@ impl Policy for Lru {
     fn evict(&mut self) -> u64 {
         let victim = self.queue.pop(&mut self.slots);
         self.slots.remove(victim)
+    }
+
+    #[inline]
+    fn warm(&self, requests: &[Wanted]) {
+        self.slots.warm_links(requests);
     }
 
     fn len(&self) -> u32 {

@@ -17,8 +17,10 @@
 //!
 //! Source: Yang et al., SOSP 2023. Simpler variants promote at f > 0 (`promote=1`).
 
-use super::slots::{List, Slots};
-use super::{Capacity, Policy, Share};
+use std::collections::VecDeque;
+
+use super::slots::{Ghosts, Slots};
+use super::{Capacity, Policy, Share, Wanted};
 
 /// The highest value of an object's counter: it has two bits.
 const COUNT_MAX: u8 = 3;
@@ -27,16 +29,17 @@ const COUNT_MAX: u8 = 3;
 #[derive(Debug, Clone)]
 pub struct S3Fifo {
     slots: Slots<Noted>,
-    small: List,
-    main: List,
-    ghosts: List,
+    /// The oldest first, as in the others.
+    small: VecDeque<u32>,
+    main: VecDeque<u32>,
+    ghosts: Ghosts,
     /// S gives the victim when it has so many objects.
-    small_share: u32,
+    small_share: usize,
     ghosts_max: u32,
     /// S's tail goes to M when its counter says at least that.
     promote: u8,
-    /// The object that was missed last, if G knew it.
-    returning: Option<u64>,
+    /// Whether the object that is about to come was asked for, and its slot if G knows it.
+    missed: Option<Option<u32>>,
     capacity: Capacity,
 }
 
@@ -58,41 +61,33 @@ impl S3Fifo {
     /// An empty cache whose small queue has a share of `small`, which objects leave for the main one when they
     /// were requested at least `promote` times since they came; and which remembers as many as a share of `ghost`.
     pub fn new(capacity: Capacity, small: Share, ghost: Share, promote: u8) -> Self {
-        let mut slots = Slots::new();
-        let (small_queue, main, ghosts) = (slots.list(), slots.list(), slots.list());
         Self {
-            slots,
-            small: small_queue,
-            main,
-            ghosts,
-            small_share: small.of(capacity.get()).max(1),
+            slots: Slots::new(),
+            small: VecDeque::new(),
+            main: VecDeque::new(),
+            ghosts: Ghosts::default(),
+            small_share: small.of(capacity.get()).max(1) as usize,
             ghosts_max: ghost.of(capacity.get()),
             promote,
-            returning: None,
+            missed: None,
             capacity,
         }
     }
 
-    fn put(&mut self, object: u64, place: Place) {
-        let slot = self.slots.add(object, Noted { place, count: 0 });
-        let queue = if place == Place::Main { &mut self.main } else { &mut self.small };
-        queue.push(&mut self.slots, slot);
-    }
-
     /// What becomes of S's tail: the victim, or nothing when it has gone to M.
     fn try_small(&mut self) -> Option<u64> {
-        let slot = self.small.pop(&mut self.slots);
-        let node = &mut self.slots[slot];
-        if node.state.count >= self.promote {
-            node.state = Noted { place: Place::Main, count: 0 };
-            self.main.push(&mut self.slots, slot);
+        let slot = self.small.pop_front().expect("S has a victim where M has none");
+        let noted = &mut self.slots[slot];
+        if noted.count >= self.promote {
+            *noted = Noted { place: Place::Main, count: 0 };
+            self.main.push_back(slot);
             return None;
         }
-        let object = node.object();
-        node.state.place = Place::Ghost;
-        self.ghosts.push(&mut self.slots, slot);
+        noted.place = Place::Ghost;
+        let object = self.slots.object(slot);
+        self.ghosts.push(slot);
         if self.ghosts.len() > self.ghosts_max {
-            let oldest = self.ghosts.pop(&mut self.slots);
+            let oldest = self.ghosts.pop();
             self.slots.remove(oldest);
         }
         Some(object)
@@ -100,11 +95,11 @@ impl S3Fifo {
 
     /// The same of M's tail, which may get another round.
     fn try_main(&mut self) -> Option<u64> {
-        let slot = self.main.pop(&mut self.slots);
-        let count = &mut self.slots[slot].state.count;
+        let slot = self.main.pop_front().expect("M is asked where it is not empty");
+        let count = &mut self.slots[slot].count;
         if *count > 0 {
             *count -= 1;
-            self.main.push(&mut self.slots, slot);
+            self.main.push_back(slot);
             return None;
         }
         Some(self.slots.remove(slot))
@@ -114,34 +109,42 @@ impl S3Fifo {
 impl Policy for S3Fifo {
     #[inline]
     fn access(&mut self, object: u64) -> bool {
-        let Some(slot) = self.slots.find(object) else { return false };
-        let noted = &mut self.slots[slot].state;
-        if noted.place != Place::Ghost {
-            noted.count = (noted.count + 1).min(COUNT_MAX);
-            return true;
+        let slot = self.slots.find(object);
+        if let Some(slot) = slot {
+            let noted = &mut self.slots[slot];
+            if noted.place != Place::Ghost {
+                noted.count = (noted.count + 1).min(COUNT_MAX);
+                return true;
+            }
+            self.ghosts.remove(slot);
         }
-        self.ghosts.remove(&mut self.slots, slot);
-        self.slots.remove(slot);
-        self.returning = Some(object);
+        self.missed = Some(slot);
         false
     }
 
     #[inline]
     fn holds(&self, object: u64) -> bool {
-        self.slots.find(object).is_some_and(|slot| self.slots[slot].state.place != Place::Ghost)
+        self.slots.find(object).is_some_and(|slot| self.slots[slot].place != Place::Ghost)
     }
 
     #[inline]
     fn insert(&mut self, object: u64) {
-        if self.returning.take() == Some(object) {
-            return self.put(object, Place::Main);
+        if let Some(Some(known)) = self.missed {
+            self.missed = None;
+            self.slots[known] = Noted { place: Place::Main, count: 0 };
+            return self.main.push_back(known);
         }
         // Read ahead, it need not be new.
-        if let Some(ghost) = self.slots.find(object) {
-            self.ghosts.remove(&mut self.slots, ghost);
-            self.slots.remove(ghost);
-        }
-        self.put(object, Place::Small);
+        let known = if self.missed.take().is_none() { self.slots.find(object) } else { None };
+        let slot = match known {
+            Some(ghost) => {
+                self.ghosts.remove(ghost);
+                self.slots[ghost] = Noted::default();
+                ghost
+            }
+            None => self.slots.add(object, Noted::default()),
+        };
+        self.small.push_back(slot);
     }
 
     #[inline]
@@ -154,8 +157,13 @@ impl Policy for S3Fifo {
         }
     }
 
+    #[inline]
+    fn warm(&self, requests: &[Wanted]) {
+        self.slots.warm(requests);
+    }
+
     fn len(&self) -> u32 {
-        self.small.len() + self.main.len()
+        (self.small.len() + self.main.len()) as u32 // At most the capacity.
     }
 
     fn capacity(&self) -> u32 {

@@ -11,7 +11,7 @@
 //! Source: Zhang et al., NSDI 2024.
 
 use super::slots::{Linked as _, List, Slots};
-use super::{Capacity, Policy};
+use super::{Capacity, Policy, Wanted};
 
 /// A cache with SIEVE's eviction.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Policy for Sieve {
     #[inline]
     fn access(&mut self, object: u64) -> bool {
         let Some(slot) = self.slots.find(object) else { return false };
-        self.slots[slot].state = true;
+        self.slots[slot] = true;
         true
     }
 
@@ -59,11 +59,16 @@ impl Policy for Sieve {
         loop {
             let slot = if self.hand == self.queue.root() { self.queue.tail(&self.slots) } else { self.hand };
             self.hand = self.slots.link(slot).newer;
-            if !std::mem::take(&mut self.slots[slot].state) {
+            if !std::mem::take(&mut self.slots[slot]) {
                 self.queue.remove(&mut self.slots, slot);
                 return self.slots.remove(slot);
             }
         }
+    }
+
+    #[inline]
+    fn warm(&self, requests: &[Wanted]) {
+        self.slots.warm(requests);
     }
 
     fn len(&self) -> u32 {

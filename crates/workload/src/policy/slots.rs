@@ -1,24 +1,24 @@
-//! What every policy keeps its objects in: slots, the one hash table that finds them, and lists
-//! through them.
+//! What every policy keeps its objects in: slots, and lists through them.
 //!
 //! ```text
-//! table:  hash of object -> slot            4 bytes a slot, hashbrown probes 16 at a time
-//! slots:  object | older | newer | state    one cache line holds what an access touches
-//! lists:  root -> head -> ... -> tail -> root    roots are slots of their own: no link is ever absent
+//! index:    object -> slot                       `index.rs`
+//! objects:  8 bytes a slot     states: what the policy notes, a byte or two     links: older, newer
+//! lists:    root -> head -> ... -> tail -> root    roots are slots of their own: no link is ever absent
+//! ghosts:   in order of eviction, a ring of slots; who is asked for again leaves a gap
 //! ```
 //!
 //! Slots are numbered from 0 and reused. A slot is an object that is held or remembered (a ghost). It is in at
-//! most one [`List`] through the slots' own links; who needs it in two brings [`Links`] of his own. foldhash with a fixed seed mixes an integer with one wide multiplication. Nothing
-//! iterates the table, so its order cannot leak.
+//! most one [`List`] through the slots' own links; who needs it in two brings [`Links`] of his own. A queue that is
+//! left at its end only needs no links: it is a `VecDeque` of slots, read in the order of memory. The arrays are
+//! apart, so that a hit that notes a bit touches the index, the object and its state, and no link.
 
-use std::hash::BuildHasher;
-use std::ops::{Index, IndexMut};
+use std::collections::VecDeque;
 
-use foldhash::fast::FixedState;
-use hashbrown::HashTable;
+use super::Wanted;
+use super::index::Index;
 
 /// No slot.
-pub const NONE: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
 /// The neighbours of a slot in a list: slots, or the list's root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,37 +37,20 @@ pub trait Linked {
     fn link_mut(&mut self, slot: u32) -> &mut Link;
 }
 
-/// An object, its neighbours in its list, and what its policy notes of it.
-#[derive(Debug, Clone, Copy)]
-pub struct Node<S> {
-    object: u64,
-    link: Link,
-    /// What the policy notes.
-    pub state: S,
-}
-
-impl<S> Node<S> {
-    /// The object in this slot.
-    #[inline]
-    pub fn object(&self) -> u64 {
-        self.object
-    }
-}
-
-/// Objects in slots. Indexed by the number of a slot.
+/// Objects in slots, with what their policy notes of each.
 #[derive(Debug, Clone)]
 pub struct Slots<S> {
-    nodes: Vec<Node<S>>,
+    index: Index,
+    objects: Vec<u64>,
+    states: Vec<S>,
+    links: Vec<Link>,
     /// Slots without an object, linked by `older`; `NONE` ends them.
     free: u32,
-    table: HashTable<u32>,
-    hasher: FixedState,
 }
 
 impl<S: Copy + Default> Default for Slots<S> {
     fn default() -> Self {
-        let hasher = FixedState::with_seed(0);
-        Self { nodes: Vec::new(), free: NONE, table: HashTable::new(), hasher }
+        Self { index: Index::new(), objects: Vec::new(), states: Vec::new(), links: Vec::new(), free: NONE }
     }
 }
 
@@ -82,78 +65,107 @@ impl<S: Copy + Default> Slots<S> {
     /// # Panics
     /// When there are objects already: lists are made first.
     pub fn list(&mut self) -> List {
-        assert!(self.table.is_empty(), "lists are made before objects");
-        let root = self.nodes.len() as u32; // A handful.
-        self.nodes.push(Node { object: 0, link: Link { older: root, newer: root }, state: S::default() });
-        List { root, len: 0 }
+        assert!(self.index.is_empty(), "lists are made before objects");
+        List { root: self.push(0, S::default()), len: 0 }
+    }
+
+    /// A slot that was never used.
+    fn push(&mut self, object: u64, state: S) -> u32 {
+        let slot = u32::try_from(self.objects.len()).expect("capacities leave room for ghosts");
+        self.objects.push(object);
+        self.states.push(state);
+        self.links.push(Link { older: slot, newer: slot });
+        slot
     }
 
     /// The slot of an object.
     #[inline]
     pub fn find(&self, object: u64) -> Option<u32> {
-        let nodes = &self.nodes;
-        self.table.find(self.hasher.hash_one(object), |&slot| nodes[slot as usize].object == object).copied()
+        self.index.find(object, &self.objects)
+    }
+
+    /// Reads what a search for these objects will read, so that it is close when each is asked for: the reads
+    /// here wait for nothing but memory, and all at once.
+    #[inline]
+    pub fn warm(&self, requests: &[Wanted]) {
+        let Some(&first) = self.objects.first() else { return };
+        let read = |sum: u64, wanted: &Wanted| sum ^ self.objects[self.index.guess(wanted.object) as usize];
+        std::hint::black_box(requests.iter().fold(first, read));
+    }
+
+    /// The same, and the links that change when an object is taken out of its list.
+    #[inline]
+    pub fn warm_links(&self, requests: &[Wanted]) {
+        let Some(&first) = self.objects.first() else { return };
+        let read = |sum: u64, wanted: &Wanted| {
+            let slot = self.index.guess(wanted.object) as usize;
+            let Link { older, newer } = self.links[slot];
+            let (older, newer) = (self.links.get(older as usize), self.links.get(newer as usize));
+            let neighbours = older.map_or(0, |link| link.newer) ^ newer.map_or(0, |link| link.older);
+            sum ^ self.objects[slot] ^ u64::from(neighbours)
+        };
+        std::hint::black_box(requests.iter().fold(first, read));
     }
 
     /// Puts an object that has no slot into one; it is in no list yet.
     #[inline]
     pub fn add(&mut self, object: u64, state: S) -> u32 {
         let slot = match self.free {
-            NONE => {
-                let slot = u32::try_from(self.nodes.len()).expect("capacities leave room for ghosts");
-                self.nodes.push(Node { object, link: Link { older: slot, newer: slot }, state });
-                slot
-            }
+            NONE => self.push(object, state),
             slot => {
-                let node = &mut self.nodes[slot as usize];
-                self.free = node.link.older;
-                *node = Node { object, link: Link { older: slot, newer: slot }, state };
+                self.free = self.links[slot as usize].older;
+                self.objects[slot as usize] = object;
+                self.states[slot as usize] = state;
                 slot
             }
         };
-        let Self { nodes, table, hasher, .. } = self;
-        let hash = |&slot: &u32| hasher.hash_one(nodes[slot as usize].object);
-        table.insert_unique(hash(&slot), slot, hash);
+        self.index.insert(object, slot);
         slot
     }
 
     /// Frees the slot of an object, which is in no list any more; returns the object.
     #[inline]
     pub fn remove(&mut self, slot: u32) -> u64 {
-        let object = self.nodes[slot as usize].object;
-        let found = self.table.find_entry(self.hasher.hash_one(object), |&other| other == slot);
-        found.expect("an object in a slot is in the table").remove();
-        self.nodes[slot as usize].link.older = self.free;
+        let object = self.objects[slot as usize];
+        self.index.remove(object, slot);
+        self.links[slot as usize].older = self.free;
         self.free = slot;
         object
     }
-}
 
-impl<S> Index<u32> for Slots<S> {
-    type Output = Node<S>;
-
+    /// The object in a slot.
     #[inline]
-    fn index(&self, slot: u32) -> &Node<S> {
-        &self.nodes[slot as usize]
+    pub fn object(&self, slot: u32) -> u64 {
+        self.objects[slot as usize]
     }
 }
 
-impl<S> IndexMut<u32> for Slots<S> {
+/// What the policy notes of the object in a slot.
+impl<S> std::ops::Index<u32> for Slots<S> {
+    type Output = S;
+
     #[inline]
-    fn index_mut(&mut self, slot: u32) -> &mut Node<S> {
-        &mut self.nodes[slot as usize]
+    fn index(&self, slot: u32) -> &S {
+        &self.states[slot as usize]
+    }
+}
+
+impl<S> std::ops::IndexMut<u32> for Slots<S> {
+    #[inline]
+    fn index_mut(&mut self, slot: u32) -> &mut S {
+        &mut self.states[slot as usize]
     }
 }
 
 impl<S> Linked for Slots<S> {
     #[inline]
     fn link(&self, slot: u32) -> Link {
-        self[slot].link
+        self.links[slot as usize]
     }
 
     #[inline]
     fn link_mut(&mut self, slot: u32) -> &mut Link {
-        &mut self[slot].link
+        &mut self.links[slot as usize]
     }
 }
 
@@ -264,6 +276,75 @@ impl List {
         if links.link(self.root).older != slot {
             self.remove(links, slot);
             self.push(links, slot);
+        }
+    }
+}
+
+/// Names of evicted objects in the order of eviction, which leave at the end or from the middle.
+#[derive(Debug, Clone, Default)]
+pub struct Ghosts {
+    /// Slots, the oldest first; `NONE` where one has left.
+    ring: VecDeque<u32>,
+    /// The number of the first place of the ring; numbers wrap around.
+    first: u32,
+    /// The number of each slot's place, where it has one.
+    places: Vec<u32>,
+    len: u32,
+}
+
+impl Ghosts {
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The newest.
+    #[inline]
+    pub fn push(&mut self, slot: u32) {
+        if self.ring.len() > 2 * self.len as usize + 64 {
+            self.close_gaps();
+        }
+        if self.places.len() <= slot as usize {
+            self.places.resize(slot as usize + 1, 0);
+        }
+        self.places[slot as usize] = self.first.wrapping_add(self.ring.len() as u32); // At most 2^31.
+        self.ring.push_back(slot);
+        self.len += 1;
+    }
+
+    /// Takes out a slot that is there.
+    #[inline]
+    pub fn remove(&mut self, slot: u32) {
+        let place = self.places[slot as usize].wrapping_sub(self.first);
+        debug_assert_eq!(self.ring[place as usize], slot);
+        self.ring[place as usize] = NONE;
+        self.len -= 1;
+    }
+
+    /// Takes out the oldest, which there must be.
+    #[inline]
+    pub fn pop(&mut self) -> u32 {
+        loop {
+            let slot = self.ring.pop_front().expect("there is a ghost");
+            self.first = self.first.wrapping_add(1);
+            if slot != NONE {
+                self.len -= 1;
+                return slot;
+            }
+        }
+    }
+
+    #[cold]
+    fn close_gaps(&mut self) {
+        self.ring.retain(|&slot| slot != NONE);
+        for (place, &slot) in self.ring.iter().enumerate() {
+            self.places[slot as usize] = self.first.wrapping_add(place as u32); // As above.
         }
     }
 }

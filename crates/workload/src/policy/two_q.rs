@@ -13,22 +13,25 @@
 //!
 //! Source: Johnson, Shasha, VLDB 1994 (the full version).
 
-use super::slots::{List, Slots};
-use super::{Capacity, Policy, Share};
+use std::collections::VecDeque;
+
+use super::slots::{Ghosts, List, Slots};
+use super::{Capacity, Policy, Share, Wanted};
 
 /// A cache with 2Q's eviction.
 #[derive(Debug, Clone)]
 pub struct TwoQ {
     slots: Slots<Place>,
-    trial: List,
+    /// The oldest first.
+    trial: VecDeque<u32>,
     main: List,
-    ghosts: List,
+    ghosts: Ghosts,
     /// Kin.
-    trial_max: u32,
+    trial_max: usize,
     /// Kout.
     ghosts_max: u32,
-    /// The object that was missed last, if A1out knew it.
-    returning: Option<u64>,
+    /// Whether the object that is about to come was asked for, and its slot if A1out knows it.
+    missed: Option<Option<u32>>,
     capacity: Capacity,
 }
 
@@ -44,53 +47,53 @@ impl TwoQ {
     /// An empty cache with these shares for Kin and Kout.
     pub fn new(capacity: Capacity, kin: Share, kout: Share) -> Self {
         let mut slots = Slots::new();
-        let (trial, main, ghosts) = (slots.list(), slots.list(), slots.list());
-        let (trial_max, ghosts_max) = (kin.of(capacity.get()), kout.of(capacity.get()));
-        Self { slots, trial, main, ghosts, trial_max, ghosts_max, returning: None, capacity }
-    }
-
-    fn put(&mut self, object: u64, place: Place) {
-        let slot = self.slots.add(object, place);
-        let queue = if place == Place::Main { &mut self.main } else { &mut self.trial };
-        queue.push(&mut self.slots, slot);
+        let (trial, main, ghosts) = (VecDeque::new(), slots.list(), Ghosts::default());
+        let (trial_max, ghosts_max) = (kin.of(capacity.get()) as usize, kout.of(capacity.get()));
+        Self { slots, trial, main, ghosts, trial_max, ghosts_max, missed: None, capacity }
     }
 }
 
 impl Policy for TwoQ {
     #[inline]
     fn access(&mut self, object: u64) -> bool {
-        let Some(slot) = self.slots.find(object) else { return false };
-        match self.slots[slot].state {
-            Place::Trial => true,
-            Place::Main => {
-                self.main.to_head(&mut self.slots, slot);
-                true
-            }
-            Place::Ghost => {
-                self.ghosts.remove(&mut self.slots, slot);
-                self.slots.remove(slot);
-                self.returning = Some(object);
-                false
+        let slot = self.slots.find(object);
+        if let Some(slot) = slot {
+            match self.slots[slot] {
+                Place::Trial => return true,
+                Place::Main => {
+                    self.main.to_head(&mut self.slots, slot);
+                    return true;
+                }
+                Place::Ghost => self.ghosts.remove(slot),
             }
         }
+        self.missed = Some(slot);
+        false
     }
 
     #[inline]
     fn holds(&self, object: u64) -> bool {
-        self.slots.find(object).is_some_and(|slot| self.slots[slot].state != Place::Ghost)
+        self.slots.find(object).is_some_and(|slot| self.slots[slot] != Place::Ghost)
     }
 
     #[inline]
     fn insert(&mut self, object: u64) {
-        if self.returning.take() == Some(object) {
-            return self.put(object, Place::Main);
+        if let Some(Some(known)) = self.missed {
+            self.missed = None;
+            self.slots[known] = Place::Main;
+            return self.main.push(&mut self.slots, known);
         }
         // Read ahead, it need not be new.
-        if let Some(ghost) = self.slots.find(object) {
-            self.ghosts.remove(&mut self.slots, ghost);
-            self.slots.remove(ghost);
-        }
-        self.put(object, Place::Trial);
+        let known = if self.missed.take().is_none() { self.slots.find(object) } else { None };
+        let slot = match known {
+            Some(ghost) => {
+                self.ghosts.remove(ghost);
+                self.slots[ghost] = Place::Trial;
+                ghost
+            }
+            None => self.slots.add(object, Place::Trial),
+        };
+        self.trial.push_back(slot);
     }
 
     #[inline]
@@ -99,19 +102,24 @@ impl Policy for TwoQ {
             let victim = self.main.pop(&mut self.slots);
             return self.slots.remove(victim);
         }
-        let slot = self.trial.pop(&mut self.slots);
-        let victim = self.slots[slot].object();
-        self.slots[slot].state = Place::Ghost;
-        self.ghosts.push(&mut self.slots, slot);
+        let slot = self.trial.pop_front().expect("A1in has a victim where Am has none");
+        let victim = self.slots.object(slot);
+        self.slots[slot] = Place::Ghost;
+        self.ghosts.push(slot);
         if self.ghosts.len() > self.ghosts_max {
-            let oldest = self.ghosts.pop(&mut self.slots);
+            let oldest = self.ghosts.pop();
             self.slots.remove(oldest);
         }
         victim
     }
 
+    #[inline]
+    fn warm(&self, requests: &[Wanted]) {
+        self.slots.warm_links(requests);
+    }
+
     fn len(&self) -> u32 {
-        self.trial.len() + self.main.len()
+        self.trial.len() as u32 + self.main.len() // At most the capacity.
     }
 
     fn capacity(&self) -> u32 {

@@ -127,7 +127,7 @@ pub(crate) const fn is_saturated(flags: PageFlags) -> bool {
 /// no generations.
 pub fn faulted_in<T: Trace>(core: &Core<T>, flags: PageFlags) -> PageFlags {
     match (core.rules().lru, core.rules().gen_access) {
-        (LruKind::TwoLists, _) => flags,
+        (LruKind::TwoLists | LruKind::S3Fifo | LruKind::Sieve, _) => flags,
         (LruKind::Generations, GenAccess::Reads) => flags.set(PageFlags::ACTIVE),
         (LruKind::Generations, GenAccess::Accesses) => flags.set(PageFlags::REFERENCED),
     }

@@ -78,7 +78,7 @@ impl Reclaim {
         sc: &mut ScanControl,
     ) -> Tour {
         let walk = self.begin_pass(core, lru, node, sc);
-        if core.rules().lru == LruKind::TwoLists {
+        if core.rules().lru != LruKind::Generations {
             return Tour::Tree(walk);
         }
         if core.rules().gen_walk == GenWalk::Tree || !sc.is_global() {

@@ -82,7 +82,7 @@ impl Reclaim {
         node: NodeId,
         sc: &mut ScanControl,
     ) -> Option<Visit> {
-        if core.rules().lru == LruKind::TwoLists {
+        if core.rules().lru != LruKind::Generations {
             return self.begin_lruvec(core, lru, memcg, node, sc).map(Visit::TwoLists);
         }
         // The tour over the memcg LRU has looked at the protection already.

@@ -221,6 +221,10 @@ decisions! {
         /// Up to four generations: the multi-gen LRU. A kernel that has none is not changed by it
         /// ([`GenForm::NotBuilt`]).
         Generations,
+        /// Of file pages a queue on trial before a main one, both FIFO: S3-FIFO.
+        S3Fifo,
+        /// Of file pages one FIFO queue with a hand: SIEVE.
+        Sieve,
     }
 
     /// What eviction by generations does with a page, where there are generations (MGLRU 3, 5.2, 6.4).
