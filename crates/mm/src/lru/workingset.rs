@@ -179,7 +179,7 @@ impl Lru {
             RefaultSwap::OfPage => core.page_memcg(pfn),
             RefaultSwap::OfEviction => shadow.memcg,
         };
-        let counts_anon = core.rules().anon_start == AnonStart::Inactive;
+        let counts_anon = core.rules().anon_start == AnonStart::Inactive && core.swap.total_pages() > 0;
         if counts_anon && core.swap.free_for(&core.cgroups, payer) > 0 {
             room += of(LruList::ActiveAnon) + if is_anon { 0 } else { of(LruList::InactiveAnon) };
         }

@@ -123,7 +123,7 @@ impl ScanBalance {
 /// Whether anonymous pages of `memcg` can be swapped out: there are free slots that it may use
 /// (`can_reclaim_anon_pages`).
 pub(crate) fn can_reclaim_anon<T: Trace>(core: &Core<T>, memcg: MemcgId) -> bool {
-    core.swap.free_for(&core.cgroups, memcg) > 0
+    can_age_anon(core) && core.swap.free_for(&core.cgroups, memcg) > 0
 }
 
 /// Whether there is sense in deactivating anonymous pages: there is a swap area, be it full
