@@ -1,7 +1,7 @@
 //! Rows of measured guests that swap: how near is near enough, and counters of phases other than the usual one.
 //!
-//! Tolerances are those of the document on swap, section 10: under a limit 6.1 repeats to half a percent, 6.12 with exact
-//! statistics to one and otherwise to three beyond its repeats; with a disk, or for a whole machine, counts are bands.
+//! Tolerances are those of SWAP 10: under a limit 6.1 repeats to half a percent, 6.12 with exact statistics to one and
+//! otherwise to three beyond its repeats; with a disk, or for a whole machine, counts are bands.
 //! Next: `data/swap-reference.toml`.
 
 use recording::Recording;
