@@ -81,7 +81,7 @@ mod tests {
     fn files_of_hot_and_stream_are_its_two_what_readahead_may_reach_and_what_moves_them() {
         for mib in [64, 4096] {
             let made = of("hot-and-stream", &[("hot", "50M"), ("stream", "2G")], mib);
-            assert_eq!((made.files, made.file_count), (Bytes((50 + 2048 + 1 + 1) << 20), 3));
+            assert_eq!((made.files, made.file_count), (Bytes((50 + 2048 + 16 + 1) << 20), 3));
             assert_eq!((made.anonymous, made.tasks), (Bytes(0), 1));
         }
     }
