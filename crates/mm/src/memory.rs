@@ -15,7 +15,7 @@ use crate::alloc::suitable::{self, Suitability};
 use crate::base::event::Trace;
 use crate::base::frame::PageFlags;
 use crate::base::gfp::Gfp;
-use crate::base::ids::{AnonId, DentryId, MappingId, MemcgId};
+use crate::base::ids::{DentryId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneId, ZoneKind};
 use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::compact::state::{CompactRequest, CompactResult, CompactStep, Compaction, Compactor};
@@ -30,7 +30,7 @@ use crate::fs::xfs::log::{Change, Committed, Record};
 use crate::lru::lists::{Lru, LruList};
 use crate::lru::mglru::state::Kind;
 use crate::lru::workingset::Shadow;
-use crate::pages::anon::{AnonMaps, HugeRange};
+use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, Prepared};
 use crate::pages::dirty;
 use crate::pages::pace::{Balance, DirtyLimits};
@@ -352,58 +352,6 @@ impl<T: Trace> Memory<T> {
     #[must_use]
     pub fn attach_buffers(&mut self, pfn: Pfn, buffers: &[Object]) -> bool {
         dirty::attach_buffers(&mut self.core, pfn, buffers)
-    }
-
-    // ---- anonymous memory ----
-
-    /// A new mapping without pages.
-    pub fn anon_create(&mut self) -> AnonId {
-        self.anon.create()
-    }
-
-    /// Frees all pages of a mapping and the mapping itself; returns the pages freed.
-    pub fn anon_remove(&mut self, cpu: CpuId, anon: AnonId) -> u64 {
-        self.anon.remove(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
-    }
-
-    /// Puts a charged page or huge page into a mapping: [`AnonMaps::map`].
-    pub fn anon_map(&mut self, cpu: CpuId, anon: AnonId, index: u32, pfn: Pfn, memcg: MemcgId) {
-        self.anon.map(&mut self.core, &mut self.lru, cpu, anon, index, pfn, memcg);
-    }
-
-    /// Frees the pages among `count` from `first`: [`AnonMaps::unmap`].
-    pub fn anon_unmap(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> u64 {
-        self.anon.unmap(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, count)
-    }
-
-    /// `mlock` of the pages among `count` from `first`: [`AnonMaps::lock`].
-    pub fn anon_lock(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) {
-        self.anon.lock(&mut self.core, &mut self.lru, cpu, anon, first, count);
-    }
-
-    /// `munlock` of the pages among `count` from `first`: [`AnonMaps::unlock`].
-    pub fn anon_unlock(&mut self, anon: AnonId, first: u32, count: u32) {
-        self.anon.unlock(&mut self.core, &mut self.lru, anon, first, count);
-    }
-
-    /// The OOM reaper takes a mapping's pages, locked ones only since 5.18 ([`rules::OomReaper`]); returns how many.
-    pub fn anon_reap(&mut self, cpu: CpuId, anon: AnonId) -> u64 {
-        match self.core.rules().oom_reaper {
-            rules::OomReaper::TakesLocked => self.anon_unmap(cpu, anon, 0, u32::MAX),
-            rules::OomReaper::SparesLocked => {
-                self.anon.unmap_unlocked(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
-            }
-        }
-    }
-
-    /// What is in the 2 MiB from page `first`, a multiple of 512.
-    pub fn anon_range(&self, anon: AnonId, first: u32) -> HugeRange {
-        self.anon.range(&self.core, anon, first)
-    }
-
-    /// Lets a huge page take the place of single pages: [`AnonMaps::collapse`].
-    pub fn anon_collapse(&mut self, cpu: CpuId, anon: AnonId, first: u32, huge: Pfn, memcg: MemcgId) -> u32 {
-        self.anon.collapse(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, huge, memcg)
     }
 
     // ---- filesystems ----

@@ -1,5 +1,5 @@
-//! Swap as a driver sees it: areas, faults on pages that are swapped out, writes that are to be sent off, and what
-//! programs say of their memory.
+//! Anonymous memory and swap as a driver sees them: mappings, areas, faults on pages that are swapped out, writes
+//! that are to be sent off, and what programs say of their memory.
 //!
 //! Neighbours: [`crate::pages::anon_swap`], [`crate::pages::swap_cache`], [`crate::reclaim::swap_out`].
 
@@ -9,16 +9,17 @@ use units::{CpuId, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::frame::PageFlags;
-use crate::base::ids::{AnonId, MappingId};
+use crate::base::ids::{AnonId, MappingId, MemcgId};
 use crate::base::sysctl::Sysctl;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::pages::advice;
+use crate::pages::anon::HugeRange;
 use crate::pages::anon_swap::{self, SwapFault};
 use crate::reclaim::run::ChunkReport;
 use crate::swap::areas::{AreaKind, AreaSpec};
 use crate::swap::slot::SwapSlot;
-use crate::version::rules::{SwapReadahead, SyncSwap};
+use crate::version::rules::{self, SwapReadahead, SyncSwap};
 
 /// What a fault on a swapped-out page finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +57,56 @@ pub struct SwapWrite {
 }
 
 impl<T: Trace> Memory<T> {
+    /// A new mapping without pages.
+    pub fn anon_create(&mut self) -> AnonId {
+        self.anon.create()
+    }
+
+    /// Frees all pages of a mapping and the mapping itself; returns the pages freed.
+    pub fn anon_remove(&mut self, cpu: CpuId, anon: AnonId) -> u64 {
+        self.anon.remove(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
+    }
+
+    /// Puts a charged page or huge page into a mapping: [`AnonMaps::map`].
+    pub fn anon_map(&mut self, cpu: CpuId, anon: AnonId, index: u32, pfn: Pfn, memcg: MemcgId) {
+        self.anon.map(&mut self.core, &mut self.lru, cpu, anon, index, pfn, memcg);
+    }
+
+    /// Frees the pages among `count` from `first`: [`AnonMaps::unmap`].
+    pub fn anon_unmap(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> u64 {
+        self.anon.unmap(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, count)
+    }
+
+    /// `mlock` of the pages among `count` from `first`: [`AnonMaps::lock`].
+    pub fn anon_lock(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) {
+        self.anon.lock(&mut self.core, &mut self.lru, cpu, anon, first, count);
+    }
+
+    /// `munlock` of the pages among `count` from `first`: [`AnonMaps::unlock`].
+    pub fn anon_unlock(&mut self, anon: AnonId, first: u32, count: u32) {
+        self.anon.unlock(&mut self.core, &mut self.lru, anon, first, count);
+    }
+
+    /// The OOM reaper takes a mapping's pages, locked ones only since 5.18 ([`rules::OomReaper`]); returns how many.
+    pub fn anon_reap(&mut self, cpu: CpuId, anon: AnonId) -> u64 {
+        match self.core.rules().oom_reaper {
+            rules::OomReaper::TakesLocked => self.anon_unmap(cpu, anon, 0, u32::MAX),
+            rules::OomReaper::SparesLocked => {
+                self.anon.unmap_unlocked(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
+            }
+        }
+    }
+
+    /// What is in the 2 MiB from page `first`, a multiple of 512.
+    pub fn anon_range(&self, anon: AnonId, first: u32) -> HugeRange {
+        self.anon.range(&self.core, anon, first)
+    }
+
+    /// Lets a huge page take the place of single pages: [`AnonMaps::collapse`].
+    pub fn anon_collapse(&mut self, cpu: CpuId, anon: AnonId, first: u32, huge: Pfn, memcg: MemcgId) -> u32 {
+        self.anon.collapse(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, huge, memcg)
+    }
+
     /// A program accesses a page of its memory; whether it is a part of a huge page, none if it is not there.
     #[inline]
     pub fn access_anon(&mut self, anon: AnonId, index: u32, write: bool) -> Option<bool> {
