@@ -64,10 +64,12 @@ fn the_more_a_kernel_may_swap_the_less_often_it_reads_the_file_anew() {
 
 #[test]
 fn a_file_that_is_read_once_is_never_worth_swapping_for() {
+    // The file has 4096 inactive pages and more, so that a pass at the first priority has some to take.
+    let wide = [("hot", "4M"), ("cold", "8M"), ("file", "160M"), ("limit", "64M")];
     for (kernel, swappiness) in [("linux-6.1", "200"), ("linux-6.12", "200"), ("linux-6.1", "60")] {
-        let run = play(kernel, swappiness, "zram:64M", &[("file", "160M")]);
+        let run = play(kernel, swappiness, "zram:64M", &wide);
         assert_eq!(while_streaming(&run, "pswpout"), 0, "{kernel} at {swappiness}");
-        assert_eq!(metric(&run, "cold_pages_resident"), COLD_PAGES, "{kernel} at {swappiness}");
+        assert_eq!(metric(&run, "cold_pages_resident"), 2048, "{kernel} at {swappiness}");
     }
 }
 
@@ -89,6 +91,6 @@ fn a_sweep_over_cold_memory_brings_back_what_is_missing() {
 #[test]
 fn memory_without_swap_stays_where_it_is() {
     let run = play("linux-6.12", "200", "none", &[]);
-    assert_eq!(run.vmstat["pswpout"], 0);
+    assert_eq!(run.vmstat.get("pswpout"), None, "without an area nothing is counted");
     assert_eq!((metric(&run, "cold_pages_resident"), metric(&run, "hot_pages_resident")), (COLD_PAGES, 2048));
 }

@@ -210,6 +210,9 @@ fn hash(result: &SimResult) -> u64 {
 const SMALL_FILES: [(&str, &str); 4] =
     [("processes", "2"), ("subdirectories", "10"), ("files", "6000"), ("loops", "2")];
 
+const ANON_AND_FILE: [(&str, &str); 5] =
+    [("hot", "2M"), ("cold", "4M"), ("file", "16M"), ("every", "2M"), ("limit", "16M")];
+
 const INODE_STORM: [(&str, &str); 4] =
     [("processes", "2"), ("files", "200"), ("pin_from", "40M"), ("pin_step", "4M")];
 const SIMOOP: [(&str, &str); 6] = [
@@ -226,6 +229,7 @@ fn every_workload_gives_the_same_twice() {
     // Machine and MiB, parameters, and a counter that shows that the work was done.
     type Small<'a> = (&'a str, u64, &'a [(&'a str, &'a str)], &'a str);
     let small: BTreeMap<&str, Small<'_>> = [
+        ("anon-and-file", ("vm-2cpu", 64, ANON_AND_FILE.as_slice(), "pgscan_file")),
         ("hot-and-stream", ("vm-2cpu", 32, [("hot", "4M"), ("stream", "64M")].as_slice(), "pgscan_kswapd")),
         ("huge-faults", ("skylake-1s", 128, [("advice", "madvise")].as_slice(), "nr_written")),
         ("inode-storm", ("vm-2cpu", 64, INODE_STORM.as_slice(), "oom_kill")),

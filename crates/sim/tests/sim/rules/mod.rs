@@ -68,7 +68,7 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 14] = [
+const UNSEEN: [(&str, &str); 15] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -80,9 +80,6 @@ const UNSEEN: [(&str, &str); 14] = [
     ("CompactRetry(", "mm::decide::retry"),
     // They differ where a gigabyte and more is on the lists: a scene has 16 MiB.
     ("FileBalance(MoreThanInactive) / FileBalance(ByMemorySize)", "mm::reclaim::pass"),
-    // Most pages of slabs come free a grace period later and count for no pass: too few are left in 16 MiB
-    // for a pass to meet its target with them.
-    ("PassMeasure(", "mm::decide::kswapd_scenes"),
     // A boost of these zones is worked off by passes that meet their targets, before the priority gets to 10.
     ("BoostEffort(", "mm::decide::kswapd_scenes"),
     // kswapd would have to fail 16 times, or a boost to find nothing to free.
@@ -98,6 +95,9 @@ const UNSEEN: [(&str, &str); 14] = [
     ("OomReaper(", "sim::out_of_memory"),
     // kswapd would have to free nothing of many inactive file pages.
     ("TrimFailure(", "mm::decide::balance"),
+    // No scene swaps more than fits into a cluster or two, nor huge pages, which 16 MiB hardly have.
+    ("SwapClusters(", "mm::swap::areas"),
+    ("HugeSwap(", "mm::swap_scenes"),
     // No scene swaps to zram pages that compress so that the longer chains waste less.
     ("ZspageChain(", "mm::swap::zram"),
 ];

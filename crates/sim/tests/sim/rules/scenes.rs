@@ -375,6 +375,9 @@ async fn swapping(linux: Linux) {
         Box::pin(async move {
             let process = process(&linux, "toucher", group).await;
             let mapping = linux.map_anonymous(&process, Bytes(mib * MIB)).expect("addresses");
+            if group == "Q" {
+                linux.set_compressed_bytes(&process, mapping, 0); // All zeroes.
+            }
             for round in 0..6 {
                 for first in (0..mib * MIB / PAGE).step_by(32) {
                     // A quarter is hot, the rest is touched in the first and the last round.

@@ -35,7 +35,7 @@ use world::World;
 /// How closely most worlds are looked at: a check takes time in proportion to memory.
 const SPREAD: u64 = 40;
 /// How many worlds an ordinary test run makes.
-const WORLDS: u64 = 168;
+const WORLDS: u64 = 240;
 
 /// What a world came to, in full: two runs are compared by it.
 #[derive(Debug, PartialEq, Eq)]
