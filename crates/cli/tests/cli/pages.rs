@@ -57,7 +57,9 @@ fn a_comparison_draws_a_figure_beside_its_tables() {
     assert_eq!(scene.data("compare pair --plot story.svg --figure story"), table);
     scene.data("report pair --plot reported.svg --figure story");
     let read = |name: &str| fs::read_to_string(scene.path().join(name)).unwrap();
-    assert_eq!(read("story.svg"), read("reported.svg"));
+    // Beside it stand the commands: of the columns, or of the recordings in them.
+    let drawn = |name: &str| read(name).split("<desc>").next().map(str::to_owned);
+    assert_eq!(drawn("story.svg"), drawn("reported.svg"));
     scene.file("mine.svg", "<svg/>");
     let refused = scene.shown("compare hot-and-stream --plot mine.svg");
     assert!(refused.starts_with("error: `mine.svg`") && refused.ends_with("exit 1"), "{refused}");
