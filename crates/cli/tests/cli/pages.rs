@@ -76,7 +76,7 @@ fn a_sweep_has_a_grid_on_its_page() {
     for part in [
         "id=\"grid\"",
         "2 kernels x 4 settings, each with 2 seeds, 16 runs",
-        "x: mem; y: stream; each panel a kernel",
+        "x: stream; y: mem; each panel a kernel",
     ] {
         assert!(page.contains(part), "`{part}`");
     }
