@@ -64,8 +64,8 @@ pub fn of_one_setting(columns: &[Loaded]) -> (Vec<&Loaded>, Option<String>) {
     (kept, (left_out > 0).then_some(told))
 }
 
-/// Columns that differ in their setting, as a grid of settings and kernels; `None` where they do not, where two are of
-/// one kernel and setting, and for replays, whose figure is another one.
+/// Columns that differ in their setting, as a grid of settings and kernels; `None` where they do not, and for replays,
+/// whose figure is another one.
 pub fn grid(columns: &[Loaded]) -> Option<SettingGrid<'_>> {
     let settings = columns.iter().map(|column| Some(flat(&setting(column)?))).collect::<Option<Vec<_>>>()?;
     let is_replay = |column: &Loaded| column.recordings.iter().any(|run| is_replay(&run.scenario_toml));
@@ -88,8 +88,11 @@ pub fn grid(columns: &[Loaded]) -> Option<SettingGrid<'_>> {
         let values: Vec<String> =
             axes.iter().map(|axis| of.get(*axis).cloned().unwrap_or_else(|| "default".to_owned())).collect();
         let place = (place_of(&mut grid.kernels, kernel.clone()), place_of(&mut grid.settings, values));
-        if placed.insert(place, group(column)).is_some() {
-            return None;
+        let group = group(column);
+        match placed.get_mut(&place) {
+            // A sweep has a column for each seed.
+            Some(cell) => cell.recordings.extend(group.recordings),
+            None => drop(placed.insert(place, group)),
         }
     }
     let cell = |kernel, setting| placed.get(&(kernel, setting)).cloned();

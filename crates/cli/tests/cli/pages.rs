@@ -57,7 +57,9 @@ fn a_comparison_draws_a_figure_beside_its_tables() {
     assert_eq!(scene.data("compare pair --plot story.svg --figure story"), table);
     scene.data("report pair --plot reported.svg --figure story");
     let read = |name: &str| fs::read_to_string(scene.path().join(name)).unwrap();
-    assert_eq!(read("story.svg"), read("reported.svg"));
+    // Beside it stand the commands: of the columns, or of the recordings in them.
+    let drawn = |name: &str| read(name).split("<desc>").next().map(str::to_owned);
+    assert_eq!(drawn("story.svg"), drawn("reported.svg"));
     scene.file("mine.svg", "<svg/>");
     let refused = scene.shown("compare hot-and-stream --plot mine.svg");
     assert!(refused.starts_with("error: `mine.svg`") && refused.ends_with("exit 1"), "{refused}");
@@ -74,7 +76,7 @@ fn a_sweep_has_a_grid_on_its_page() {
     for part in [
         "id=\"grid\"",
         "2 kernels x 4 settings, each with 2 seeds, 16 runs",
-        "x: mem; y: stream; each panel a kernel",
+        "x: stream; y: mem; each panel a kernel",
     ] {
         assert!(page.contains(part), "`{part}`");
     }

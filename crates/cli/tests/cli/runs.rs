@@ -192,6 +192,9 @@ fn help_of_each_command() {
           --style <STYLE>    Tables as text: its own, or mmtests' with all rows of samples, durations
                              and Ops [default: own] [possible values: own, mmtests, mmtests-head]
           --all              Show all metrics, counters and cgroups, as JSON and CSV always do
+          --plot <FILE>      Write one figure as SVG, too [example: story.svg]
+          --figure <NAME>    Which figure `--plot` writes, as those of `report`; the first without it
+                             [example: story]
 
     Without --kernel, kernels are those of the workload's source before and after its change.
     The first kernel or folder is the baseline. A folder takes precedence over a workload's name.
