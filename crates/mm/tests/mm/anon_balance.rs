@@ -14,7 +14,7 @@ use pagetide_mm::lru::lists::LruList;
 use pagetide_mm::reclaim::mglru::visit::Visit;
 use pagetide_mm::reclaim::run::ScanControl;
 use pagetide_mm::swap::areas::{AreaKind, AreaSpec};
-use pagetide_mm::version::rules::{LruCost, Rule};
+use pagetide_mm::version::rules::{LruCost, QuotaRest, Rule};
 use units::Order;
 
 const ROOT: MemcgId = MemcgId::ROOT;
@@ -37,7 +37,11 @@ fn fault(world: &mut World, memcg: MemcgId, count: u32) {
 
 /// 2048 anonymous pages and 2048 of a file in A, with 4096 pages of swap.
 fn half_and_half(kernel: &str) -> (World, MemcgId) {
-    let mut world = World::boot(kernel, 32);
+    half_and_half_with(kernel, &[])
+}
+
+fn half_and_half_with(kernel: &str, answers: &[Rule]) -> (World, MemcgId) {
+    let mut world = World::boot_with(kernel, answers, 32);
     add_swap(&mut world, 4096);
     let group = world.group("A");
     fault(&mut world, group, 2048);
@@ -63,7 +67,11 @@ fn set_swappiness(world: &mut World, value: u64) {
 /// Half of the file pages are active, so that inactive ones are not said to be plenty; where anonymous pages start
 /// active, nothing has to be done for them.
 fn without_plenty(kernel: &str) -> (World, MemcgId) {
-    let (mut world, group) = half_and_half(kernel);
+    without_plenty_with(kernel, &[])
+}
+
+fn without_plenty_with(kernel: &str, answers: &[Rule]) -> (World, MemcgId) {
+    let (mut world, group) = half_and_half_with(kernel, answers);
     world.heat(group, 0..1100);
     (world, group)
 }
@@ -229,4 +237,23 @@ fn kswapd_ages_all_cgroups_where_the_machine_has_too_few_inactive_pages_up_to_5_
     assert_eq!(ages("linux-5.4"), [1, 1]);
     assert_eq!(ages("linux-5.5"), [3, 0], "with the root");
     assert_eq!(ages("linux-6.1"), [0, 0], "all start inactive");
+}
+
+/// A visit meets its target of 32 pages in the first round, in which most of the few anonymous pages are looked at
+/// that it is to: the same part of several hundred file pages is left.
+#[test]
+fn since_6_0_the_rest_of_the_quotas_is_dropped_after_one_round_more() {
+    let [spent, dropped] = [QuotaRest::Spent, QuotaRest::Dropped].map(|rest| {
+        let (mut world, group) = without_plenty_with("linux-6.1", &[Rule::QuotaRest(rest)]);
+        set_swappiness(&mut world, 10);
+        let mut sc = ScanControl { priority: 1, ..world.limit(group) };
+        let _ = world.mem.begin_pass(NODE, &mut sc);
+        let mut visit = world.mem.begin_lruvec(group, NODE, &mut sc).expect("no protection");
+        let mut scanned = 0;
+        while let Some(report) = world.mem.shrink_chunk(CPU, &mut visit, &mut sc) {
+            scanned += u64::from(report.scanned);
+        }
+        scanned
+    });
+    assert!(dropped <= 2 * 4 * 32 && spent > dropped + 100, "{spent} and {dropped} pages");
 }

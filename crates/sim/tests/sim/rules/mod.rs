@@ -68,7 +68,7 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 15] = [
+const UNSEEN: [(&str, &str); 16] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -84,7 +84,10 @@ const UNSEEN: [(&str, &str); 15] = [
     ("BoostEffort(", "mm::decide::kswapd_scenes"),
     // kswapd would have to fail 16 times, or a boost to find nothing to free.
     ("BoostFailure(", "mm::decide::balance"),
-    ("KswapdHope(", "mm::decide::throttle"),
+    // A visit would have to meet its target with much of both quotas left, which 16 MiB do not give.
+    ("QuotaRest(", "mm::anon_balance"),
+    // One cgroup would have to be out of swap and another, for which reclaim works, not, at a refault.
+    ("RefaultSwap(", "mm::lru::anon_scenes"),
     // More pages than a scene has.
     ("ZoneSkips(", "mm::reclaim_scenes"),
     // A scene has one node.

@@ -389,6 +389,8 @@ async fn swapping(linux: Linux) {
             }
             let _ = linux.cgroup_write(group, "memory.reclaim", "1M").await;
             let _ = linux.cgroup_write(group, "memory.reclaim", "512k swappiness=200").await;
+            let _ = linux.advise_cold(&process, mapping, 0, 64);
+            let _ = linux.advise_free(&process, mapping, 64, 64);
             let _ = linux.sysctl_write("vm.swappiness", "150");
             for first in (0..mib * MIB / PAGE).step_by(32) {
                 let _ = linux.touch(&process, mapping, first, 32).await;
