@@ -79,6 +79,9 @@ fn help_of_each_command() {
                                 vm-2cpu]
           --mem <SIZE>          Memory of a simulated or virtual machine [default: the workload's own]
                                 [example: 1016336kB]
+          --swap <AREAS>        What a simulated or virtual machine swaps to: zram:SIZE, disk:SIZE,
+                                several with commas, or none [default: the workload's own] [example:
+                                zram:256M]
           --set <SYSCTL=VALUE>  Sysctl to set; may be repeated [default: the kernel's own] [example:
                                 vm.swappiness=10]
           --kernel <KERNEL>     Simulated kernel, with features added (+) or taken away (-) [default:
@@ -151,6 +154,9 @@ fn help_of_each_command() {
                                 vm-2cpu]
           --mem <SIZE>          Memory of a simulated or virtual machine [default: the workload's own]
                                 [example: 1016336kB]
+          --swap <AREAS>        What a simulated or virtual machine swaps to: zram:SIZE, disk:SIZE,
+                                several with commas, or none [default: the workload's own] [example:
+                                zram:256M]
           --set <SYSCTL=VALUE>  Sysctl to set; may be repeated [default: the kernel's own] [example:
                                 vm.swappiness=10]
           --kernel <KERNEL>     Simulated kernel to compare; repeated [default: the source's own before
@@ -233,8 +239,8 @@ fn help_of_each_command() {
       -h, --help  Print help (see more with '--help')
 
     Cache:
-          --policy <POLICY>     Replacement policy: lru, fifo or clock; a list, or repeated [example:
-                                lru,clock]
+          --policy <POLICY>     Replacement policy, by name and parameters (`list policies`); a list, or
+                                repeated [example: lru,s3fifo:small=0.2:batch=32]
           --capacity <OBJECTS>  Objects that fit into the cache, k is 1000; a list, or repeated
                                 [example: 1k,10k,100k]
           --mem <SIZE>          Memory of a simulated machine whose page cache it is; a list, or
@@ -242,6 +248,8 @@ fn help_of_each_command() {
           --kernel <KERNEL>     Kernel of that machine; a list, or repeated [default: linux-6.12]
                                 [example: linux-6.1,linux-6.12]
           --machine <NAME>      That machine, by name [default: vm-2cpu] [example: vm-2cpu]
+          --swap <AREAS>        What that machine swaps to: zram:SIZE, disk:SIZE, several with commas
+                                [default: none] [example: zram:64M]
           --set <SYSCTL=VALUE>  Sysctl of that kernel; may be repeated [default: the kernel's own]
                                 [example: vm.swappiness=10]
 
@@ -265,11 +273,11 @@ fn help_of_each_command() {
           --events <WHICH>   Events to keep with the recording, for `explain`, `trace` and heatmaps:
                              those of reclaim, or of all pages [default: none] [possible values: none,
                              reclaim, pages]
+      -q, --quiet            Say less: no progress
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
-      -q, --quiet            Say less: no progress
-          --all              Show all metrics, counters and cgroups, as JSON and CSV always do
       -v, --verbose          Say more: the start of each run, too
+          --all              Show all metrics, counters and cgroups, as JSON and CSV always do
 
     The trace may be compressed (gzip, zstd) and have quotes. A first line that names columns tells
     their order: time, object (or key, id), size; or time, op, size, lbn (or lba, offset).

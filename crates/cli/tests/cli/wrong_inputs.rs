@@ -69,7 +69,7 @@ fn unknown_names_come_with_the_nearest() {
 
     $ list kernel
     error: invalid value 'kernel' for '<WHAT>'
-      [possible values: workloads, kernels, features, sysctls, counters, machines, zones]
+      [possible values: workloads, kernels, features, sysctls, counters, machines, policies, zones]
 
       tip: a similar value exists: 'kernels'
 
