@@ -84,6 +84,12 @@ mod tests {
     fn every_headline_of_a_workload_is_what_its_runs_leave() {
         for spec in workload::catalog() {
             let left = match spec.name {
+                "anon-and-file" => left_by(
+                    spec.name,
+                    &["linux-6.1"],
+                    "256M",
+                    &["hot=4M", "cold=8M", "file=16M", "every=4M", "limit=32M"],
+                ),
                 "hot-and-stream" => left_by(spec.name, &["linux-6.12"], "32M", &["hot=1M", "stream=64M"]),
                 // Its percentage needs a kernel with the counters, and readers that reclaim themselves.
                 "sequential-readers" => {

@@ -365,7 +365,7 @@ mod tests {
     fn the_command_of_a_replay_names_its_sysctls_too() {
         assert_eq!(
             command_of(&kernel().to_toml()).unwrap(),
-            "pagetide replay 'my traces/a \"b\".csv' --mem 256M --kernel linux-6.1 --set vm.swappiness=10 \
+            "pagetide replay 'my traces/a \"b\".csv' --mem 256M --swap zram:64M --kernel linux-6.1 --set vm.swappiness=10 \
              --timing recorded --seed 18446744073709551615 --interval 20ms \
              --warmup 10% --trace-format block-csv --unsorted"
         );
