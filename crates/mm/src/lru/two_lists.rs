@@ -13,7 +13,7 @@
 
 use units::{CpuId, Pfn};
 
-use crate::base::event::{Reason, Trace, TraceEvent};
+use crate::base::event::{Detail, Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, PageFlags};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
@@ -54,8 +54,10 @@ impl Lru {
                 self.cull(core, pfn);
                 self.insert(core, pfn);
                 self.note_batched(core, pfn);
-                let active = self.is_active(core, pfn);
-                core.tell_page(pfn, |page| TraceEvent::LruInsertion { page, active });
+                if core.alloc.trace.listens(Detail::Page) {
+                    let active = self.is_active(core, pfn);
+                    core.tell_page(pfn, |page| TraceEvent::LruInsertion { page, active });
+                }
             }
         }
         self.cpus[cpu.index()].add = batch;

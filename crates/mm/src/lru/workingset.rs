@@ -82,6 +82,7 @@ impl Lru {
 
     /// `workingset_eviction`: ages the lists and makes the shadow of `pfn`, evicted by a run that
     /// started at `target`.
+    #[inline]
     pub(crate) fn evict_shadow<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn, target: MemcgId) -> Shadow {
         let owner = core.page_memcg(pfn);
         let (_, node) = core.page_place(pfn);
