@@ -87,14 +87,14 @@ impl S3Fifo {
         let object = self.slots.object(slot);
         self.ghosts.push(slot);
         if self.ghosts.len() > self.ghosts_max {
-            let oldest = self.ghosts.pop();
-            self.slots.remove(oldest);
+            self.ghosts.forget(&mut self.slots);
         }
         Some(object)
     }
 
     /// The same of M's tail, which may get another round.
     fn try_main(&mut self) -> Option<u64> {
+        self.slots.warm_queue(&self.main);
         let slot = self.main.pop_front().expect("M is asked where it is not empty");
         let count = &mut self.slots[slot].count;
         if *count > 0 {

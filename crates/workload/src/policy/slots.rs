@@ -19,6 +19,8 @@ use super::index::Index;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
+/// How many leave a queue while what the next one's removal reads is on its way.
+const AHEAD: usize = 8;
 
 /// The neighbours of a slot in a list: slots, or the list's root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +107,20 @@ impl<S: Copy + Default> Slots<S> {
             sum ^ self.objects[slot] ^ u64::from(neighbours)
         };
         std::hint::black_box(requests.iter().fold(first, read));
+    }
+
+    /// The same for the removal of a slot that will leave soon.
+    #[inline]
+    pub fn warm_leaving(&self, slot: u32) {
+        std::hint::black_box(self.index.guess(self.objects[slot as usize]));
+    }
+
+    /// The same for the slot that leaves a queue after `AHEAD` others.
+    #[inline]
+    pub fn warm_queue(&self, queue: &VecDeque<u32>) {
+        if let Some(&slot) = queue.get(AHEAD).filter(|&&slot| slot != NONE) {
+            self.warm_leaving(slot);
+        }
     }
 
     /// Puts an object that has no slot into one; it is in no list yet.
@@ -325,6 +341,14 @@ impl Ghosts {
         debug_assert_eq!(self.ring[place as usize], slot);
         self.ring[place as usize] = NONE;
         self.len -= 1;
+    }
+
+    /// Forgets the oldest, which there must be, and frees its slot.
+    #[inline]
+    pub fn forget<S: Copy + Default>(&mut self, slots: &mut Slots<S>) {
+        slots.warm_queue(&self.ring);
+        let oldest = self.pop();
+        slots.remove(oldest);
     }
 
     /// Takes out the oldest, which there must be.

@@ -100,6 +100,7 @@ impl Policy for TwoQ {
     fn evict(&mut self) -> u64 {
         if self.trial.len() <= self.trial_max && !self.main.is_empty() {
             let victim = self.main.pop(&mut self.slots);
+            self.slots.warm_leaving(self.main.tail(&self.slots));
             return self.slots.remove(victim);
         }
         let slot = self.trial.pop_front().expect("A1in has a victim where Am has none");
@@ -107,8 +108,7 @@ impl Policy for TwoQ {
         self.slots[slot] = Place::Ghost;
         self.ghosts.push(slot);
         if self.ghosts.len() > self.ghosts_max {
-            let oldest = self.ghosts.pop();
-            self.slots.remove(oldest);
+            self.ghosts.forget(&mut self.slots);
         }
         victim
     }
