@@ -19,7 +19,7 @@
 //!
 //! Source: Megiddo, Modha, FAST 2003.
 
-use super::slots::{Ghosts, List, Slots};
+use super::slots::{List, Ring, Slots};
 use super::{Capacity, Policy, Wanted};
 
 /// Bits behind the point of p.
@@ -32,8 +32,8 @@ pub struct Arc {
     slots: Slots<Place>,
     once: List,
     again: List,
-    once_ghosts: Ghosts,
-    again_ghosts: Ghosts,
+    once_ghosts: Ring,
+    again_ghosts: Ring,
     /// p: how many objects T1 ought to have.
     target: u64,
     /// Whether the object that is about to come was asked for, and its slot if it is a ghost.
@@ -51,7 +51,7 @@ enum Place {
 }
 
 /// `max(1, more / fewer)`.
-fn step(more: &Ghosts, fewer: &Ghosts) -> u64 {
+fn step(more: &Ring, fewer: &Ring) -> u64 {
     ((u64::from(more.len()) << SHIFT) / u64::from(fewer.len())).max(ONE)
 }
 
@@ -60,7 +60,7 @@ impl Arc {
     pub fn new(capacity: Capacity) -> Self {
         let mut slots = Slots::new();
         let (once, again) = (slots.list(), slots.list());
-        let (once_ghosts, again_ghosts) = (Ghosts::default(), Ghosts::default());
+        let (once_ghosts, again_ghosts) = (Ring::default(), Ring::default());
         Self { slots, once, again, once_ghosts, again_ghosts, target: 0, missed: None, capacity }
     }
 

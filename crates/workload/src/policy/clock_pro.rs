@@ -20,7 +20,7 @@
 //!
 //! Source: Jiang, Chen, Zhang, USENIX ATC 2005. Linux's refault distance is closest to this one.
 
-use super::slots::{Linked as _, List, Slots};
+use super::slots::{List, Slots};
 use super::{Capacity, Policy, Wanted};
 
 /// A cache with CLOCK-Pro's eviction.

@@ -19,7 +19,7 @@
 
 use std::collections::VecDeque;
 
-use super::slots::{Ghosts, Slots};
+use super::slots::{Ring, Slots};
 use super::{Capacity, Policy, Share, Wanted};
 
 /// The highest value of an object's counter: it has two bits.
@@ -32,7 +32,7 @@ pub struct S3Fifo {
     /// The oldest first, as in the others.
     small: VecDeque<u32>,
     main: VecDeque<u32>,
-    ghosts: Ghosts,
+    ghosts: Ring,
     /// S gives the victim when it has so many objects.
     small_share: usize,
     ghosts_max: u32,
@@ -65,7 +65,7 @@ impl S3Fifo {
             slots: Slots::new(),
             small: VecDeque::new(),
             main: VecDeque::new(),
-            ghosts: Ghosts::default(),
+            ghosts: Ring::default(),
             small_share: small.of(capacity.get()).max(1) as usize,
             ghosts_max: ghost.of(capacity.get()),
             promote,

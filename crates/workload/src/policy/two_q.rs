@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use super::slots::{Ghosts, List, Slots};
+use super::slots::{List, Ring, Slots};
 use super::{Capacity, Policy, Share, Wanted};
 
 /// A cache with 2Q's eviction.
@@ -25,7 +25,7 @@ pub struct TwoQ {
     /// The oldest first.
     trial: VecDeque<u32>,
     main: List,
-    ghosts: Ghosts,
+    ghosts: Ring,
     /// Kin.
     trial_max: usize,
     /// Kout.
@@ -47,7 +47,7 @@ impl TwoQ {
     /// An empty cache with these shares for Kin and Kout.
     pub fn new(capacity: Capacity, kin: Share, kout: Share) -> Self {
         let mut slots = Slots::new();
-        let (trial, main, ghosts) = (VecDeque::new(), slots.list(), Ghosts::default());
+        let (trial, main, ghosts) = (VecDeque::new(), slots.list(), Ring::default());
         let (trial_max, ghosts_max) = (kin.of(capacity.get()) as usize, kout.of(capacity.get()));
         Self { slots, trial, main, ghosts, trial_max, ghosts_max, missed: None, capacity }
     }
