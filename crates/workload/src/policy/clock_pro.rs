@@ -235,10 +235,10 @@ impl Policy for ClockPro {
             }
             let slot = self.at(self.cold_hand);
             self.cold_hand = self.next(slot);
-            if self.slots[slot].status == Status::Cold {
-                if let Some(victim) = self.try_cold(slot) {
-                    return victim;
-                }
+            if self.slots[slot].status == Status::Cold
+                && let Some(victim) = self.try_cold(slot)
+            {
+                return victim;
             }
         }
     }

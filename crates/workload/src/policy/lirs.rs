@@ -59,7 +59,7 @@ impl Lirs {
     }
 
     /// To the top of the stack, wherever it was.
-    fn to_top(&mut self, slot: u32) {
+    fn put_on_top(&mut self, slot: u32) {
         if self.slots[slot].in_stack {
             self.stack.to_head(&mut self.slots, slot);
         } else {
@@ -98,7 +98,7 @@ impl Lirs {
     /// Makes an object LIR that is in no queue, and another one HIR for it.
     fn promote(&mut self, slot: u32) {
         self.slots[slot].status = Status::Low;
-        self.to_top(slot);
+        self.put_on_top(slot);
         self.low += 1;
         if self.low > self.low_max {
             let bottom = self.stack.tail(&self.slots);
@@ -128,7 +128,7 @@ impl Policy for Lirs {
                 true
             }
             Status::High => {
-                self.to_top(slot);
+                self.put_on_top(slot);
                 self.queue.remove(slot);
                 self.queue.push(slot);
                 // Nothing is below the last LIR: without any, nothing is kept.
@@ -159,7 +159,7 @@ impl Policy for Lirs {
         if was_ghost || self.low < self.low_max {
             self.promote(slot);
         } else {
-            self.to_top(slot);
+            self.put_on_top(slot);
             self.queue.push(slot);
             self.prune();
         }
