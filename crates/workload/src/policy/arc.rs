@@ -19,7 +19,7 @@
 //!
 //! Source: Megiddo, Modha, FAST 2003.
 
-use super::slots::{List, Slots};
+use super::slots::{List, Ring, Slots};
 use super::{Capacity, Policy, Wanted};
 
 /// Bits behind the point of p.
@@ -32,8 +32,8 @@ pub struct Arc {
     slots: Slots<Place>,
     once: List,
     again: List,
-    once_ghosts: List,
-    again_ghosts: List,
+    once_ghosts: Ring,
+    again_ghosts: Ring,
     /// p: how many objects T1 ought to have.
     target: u64,
     /// Whether the object that is about to come was asked for, and its slot if it is a ghost.
@@ -51,7 +51,7 @@ enum Place {
 }
 
 /// `max(1, more / fewer)`.
-fn step(more: &List, fewer: &List) -> u64 {
+fn step(more: &Ring, fewer: &Ring) -> u64 {
     ((u64::from(more.len()) << SHIFT) / u64::from(fewer.len())).max(ONE)
 }
 
@@ -60,7 +60,7 @@ impl Arc {
     pub fn new(capacity: Capacity) -> Self {
         let mut slots = Slots::new();
         let (once, again) = (slots.list(), slots.list());
-        let (once_ghosts, again_ghosts) = (slots.list(), slots.list());
+        let (once_ghosts, again_ghosts) = (Ring::default(), Ring::default());
         Self { slots, once, again, once_ghosts, again_ghosts, target: 0, missed: None, capacity }
     }
 
@@ -74,16 +74,15 @@ impl Arc {
             self.target = self.target.saturating_sub(step(&self.once_ghosts, &self.again_ghosts));
             &mut self.again_ghosts
         };
-        ghosts.remove(&mut self.slots, slot);
+        ghosts.remove(slot);
     }
 
     fn forget(&mut self, slot: u32) {
-        let ghosts = match self.slots[slot] {
-            Place::OnceGhost => &mut self.once_ghosts,
-            Place::AgainGhost => &mut self.again_ghosts,
+        match self.slots[slot] {
+            Place::OnceGhost => self.once_ghosts.remove(slot),
+            Place::AgainGhost => self.again_ghosts.remove(slot),
             Place::Once | Place::Again => unreachable!("what is held is no ghost"),
-        };
-        ghosts.remove(&mut self.slots, slot);
+        }
         self.slots.remove(slot);
     }
 
@@ -91,11 +90,11 @@ impl Arc {
     fn trim(&mut self) {
         let capacity = self.capacity.get();
         while self.once.len() + self.once_ghosts.len() >= capacity && !self.once_ghosts.is_empty() {
-            self.forget(self.once_ghosts.tail(&self.slots));
+            self.once_ghosts.forget(&mut self.slots);
         }
         let names = || self.len() + self.once_ghosts.len() + self.again_ghosts.len();
         if names() >= 2 * capacity && !self.again_ghosts.is_empty() {
-            self.forget(self.again_ghosts.tail(&self.slots));
+            self.again_ghosts.forget(&mut self.slots);
         }
     }
 }
@@ -153,11 +152,11 @@ impl Policy for Arc {
         let from_once = once > self.target || (was_again && once == self.target);
         let (place, slot) = if !self.once.is_empty() && (from_once || self.again.is_empty()) {
             let slot = self.once.pop(&mut self.slots);
-            self.once_ghosts.push(&mut self.slots, slot);
+            self.once_ghosts.push(slot);
             (Place::OnceGhost, slot)
         } else {
             let slot = self.again.pop(&mut self.slots);
-            self.again_ghosts.push(&mut self.slots, slot);
+            self.again_ghosts.push(slot);
             (Place::AgainGhost, slot)
         };
         self.slots[slot] = place;

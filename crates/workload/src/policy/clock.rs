@@ -52,6 +52,7 @@ impl Policy for Clock {
     #[inline]
     fn evict(&mut self) -> u64 {
         loop {
+            self.slots.warm_queue(&self.queue);
             let slot = self.queue.pop_front().expect("there is something to evict");
             if !std::mem::take(&mut self.slots[slot]) {
                 return self.slots.remove(slot);

@@ -20,7 +20,7 @@
 //!
 //! Source: Jiang, Chen, Zhang, USENIX ATC 2005. Linux's refault distance is closest to this one.
 
-use super::slots::{Linked as _, List, Slots};
+use super::slots::{List, Slots};
 use super::{Capacity, Policy, Wanted};
 
 /// A cache with CLOCK-Pro's eviction.
@@ -235,10 +235,10 @@ impl Policy for ClockPro {
             }
             let slot = self.at(self.cold_hand);
             self.cold_hand = self.next(slot);
-            if self.slots[slot].status == Status::Cold {
-                if let Some(victim) = self.try_cold(slot) {
-                    return victim;
-                }
+            if self.slots[slot].status == Status::Cold
+                && let Some(victim) = self.try_cold(slot)
+            {
+                return victim;
             }
         }
     }

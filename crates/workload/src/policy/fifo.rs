@@ -44,6 +44,7 @@ impl Policy for Fifo {
 
     #[inline]
     fn evict(&mut self) -> u64 {
+        self.slots.warm_queue(&self.queue);
         let victim = self.queue.pop_front().expect("there is something to evict");
         self.slots.remove(victim)
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! object -> hash -> tag (32 bits); its upper bits say where the search begins
-//! words:  [ 0 | tag slot+1 | tag slot+1 | 0 ... ]     8 bytes each, at most three quarters in use
+//! words:  [ 0 | tag slot+1 | tag slot+1 | 0 ... ]     8 bytes each, at most five eighths in use
 //! ```
 //!
 //! A search reads one line of the table as a rule: the tags tell strangers off, and only the object that is found
@@ -81,7 +81,7 @@ impl Index {
     #[inline]
     pub(super) fn insert(&mut self, object: u64, slot: u32) {
         self.len += 1;
-        if self.len * 4 > self.words.len() * 3 {
+        if self.len * 8 > self.words.len() * 5 {
             self.grow();
         }
         self.put((self.tag(object) << 32) | (u64::from(slot) + 1));

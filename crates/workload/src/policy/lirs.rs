@@ -15,19 +15,19 @@
 //!
 //! Source: Jiang, Zhang, SIGMETRICS 2002; the bound on n is ours, as the paper leaves it open.
 
-use super::slots::{Links, List, Slots};
+use super::slots::{List, Ring, Slots};
 use super::{Capacity, Policy, Share, Wanted};
 
 /// A cache with LIRS' eviction.
 #[derive(Debug, Clone)]
 pub struct Lirs {
     slots: Slots<Noted>,
-    /// S, through the links of the slots.
+    /// S.
     stack: List,
-    /// For Q, and for n in the order of eviction.
-    others: Links,
-    queue: List,
-    ghosts: List,
+    /// Q.
+    queue: Ring,
+    /// n in the order of eviction.
+    ghosts: Ring,
     low: u32,
     low_max: u32,
     /// The object that was missed last, if it was an n.
@@ -52,14 +52,14 @@ enum Status {
 impl Lirs {
     /// An empty cache in which `low` are LIR; one object at least is not, if there is room for two.
     pub fn new(capacity: Capacity, low: Share) -> Self {
-        let (mut slots, mut others) = (Slots::new(), Links::default());
-        let (stack, queue, ghosts) = (slots.list(), others.list(&mut slots), others.list(&mut slots));
+        let mut slots = Slots::new();
+        let (stack, queue, ghosts) = (slots.list(), Ring::default(), Ring::default());
         let low_max = low.of(capacity.get()).min(capacity.get() - 1);
-        Self { slots, stack, others, queue, ghosts, low: 0, low_max, returning: None, capacity }
+        Self { slots, stack, queue, ghosts, low: 0, low_max, returning: None, capacity }
     }
 
     /// To the top of the stack, wherever it was.
-    fn to_top(&mut self, slot: u32) {
+    fn put_on_top(&mut self, slot: u32) {
         if self.slots[slot].in_stack {
             self.stack.to_head(&mut self.slots, slot);
         } else {
@@ -85,7 +85,12 @@ impl Lirs {
 
     /// Drops the name of an object that is not held.
     fn forget(&mut self, slot: u32) {
-        self.ghosts.remove(&mut self.others, slot);
+        self.ghosts.remove(slot);
+        self.forget_name(slot);
+    }
+
+    /// The same where the name has left the order of evictions.
+    fn forget_name(&mut self, slot: u32) {
         self.stack.remove(&mut self.slots, slot);
         self.slots.remove(slot);
     }
@@ -93,23 +98,16 @@ impl Lirs {
     /// Makes an object LIR that is in no queue, and another one HIR for it.
     fn promote(&mut self, slot: u32) {
         self.slots[slot].status = Status::Low;
-        self.to_top(slot);
+        self.put_on_top(slot);
         self.low += 1;
         if self.low > self.low_max {
             let bottom = self.stack.tail(&self.slots);
             self.stack.remove(&mut self.slots, bottom);
             self.slots[bottom] = Noted { status: Status::High, in_stack: false };
-            self.queue.push(&mut self.others, bottom);
+            self.queue.push(bottom);
             self.low -= 1;
         }
         self.prune();
-    }
-
-    /// A new name on top of the stack.
-    fn add(&mut self, object: u64) -> u32 {
-        let slot = self.slots.add(object, Noted { status: Status::High, in_stack: false });
-        self.others.cover(slot);
-        slot
     }
 }
 
@@ -125,13 +123,14 @@ impl Policy for Lirs {
                 true
             }
             Status::High if in_stack => {
-                self.queue.remove(&mut self.others, slot);
+                self.queue.remove(slot);
                 self.promote(slot);
                 true
             }
             Status::High => {
-                self.to_top(slot);
-                self.queue.to_head(&mut self.others, slot);
+                self.put_on_top(slot);
+                self.queue.remove(slot);
+                self.queue.push(slot);
                 // Nothing is below the last LIR: without any, nothing is kept.
                 self.prune();
                 true
@@ -156,12 +155,12 @@ impl Policy for Lirs {
         if let Some(ghost) = self.slots.find(object) {
             self.forget(ghost);
         }
-        let slot = self.add(object);
+        let slot = self.slots.add(object, Noted { status: Status::High, in_stack: false });
         if was_ghost || self.low < self.low_max {
             self.promote(slot);
         } else {
-            self.to_top(slot);
-            self.queue.push(&mut self.others, slot);
+            self.put_on_top(slot);
+            self.queue.push(slot);
             self.prune();
         }
     }
@@ -175,15 +174,16 @@ impl Policy for Lirs {
             self.prune();
             return victim;
         }
-        let slot = self.queue.pop(&mut self.others);
+        let slot = self.queue.pop(&self.slots);
         if !self.slots[slot].in_stack {
             return self.slots.remove(slot);
         }
         let victim = self.slots.object(slot);
         self.slots[slot].status = Status::Ghost;
-        self.ghosts.push(&mut self.others, slot);
+        self.ghosts.push(slot);
         if self.ghosts.len() > 2 * self.capacity.get() {
-            self.forget(self.ghosts.tail(&self.others));
+            let oldest = self.ghosts.pop(&self.slots);
+            self.forget_name(oldest);
         }
         victim
     }

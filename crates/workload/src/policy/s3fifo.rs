@@ -19,7 +19,7 @@
 
 use std::collections::VecDeque;
 
-use super::slots::{Ghosts, Slots};
+use super::slots::{Ring, Slots};
 use super::{Capacity, Policy, Share, Wanted};
 
 /// The highest value of an object's counter: it has two bits.
@@ -32,7 +32,7 @@ pub struct S3Fifo {
     /// The oldest first, as in the others.
     small: VecDeque<u32>,
     main: VecDeque<u32>,
-    ghosts: Ghosts,
+    ghosts: Ring,
     /// S gives the victim when it has so many objects.
     small_share: usize,
     ghosts_max: u32,
@@ -65,7 +65,7 @@ impl S3Fifo {
             slots: Slots::new(),
             small: VecDeque::new(),
             main: VecDeque::new(),
-            ghosts: Ghosts::default(),
+            ghosts: Ring::default(),
             small_share: small.of(capacity.get()).max(1) as usize,
             ghosts_max: ghost.of(capacity.get()),
             promote,
@@ -87,14 +87,14 @@ impl S3Fifo {
         let object = self.slots.object(slot);
         self.ghosts.push(slot);
         if self.ghosts.len() > self.ghosts_max {
-            let oldest = self.ghosts.pop();
-            self.slots.remove(oldest);
+            self.ghosts.forget(&mut self.slots);
         }
         Some(object)
     }
 
     /// The same of M's tail, which may get another round.
     fn try_main(&mut self) -> Option<u64> {
+        self.slots.warm_queue(&self.main);
         let slot = self.main.pop_front().expect("M is asked where it is not empty");
         let count = &mut self.slots[slot].count;
         if *count > 0 {

@@ -10,7 +10,7 @@
 //!
 //! Source: Zhang et al., NSDI 2024.
 
-use super::slots::{Linked as _, List, Slots};
+use super::slots::{List, Slots};
 use super::{Capacity, Policy, Wanted};
 
 /// A cache with SIEVE's eviction.

@@ -4,13 +4,16 @@
 //! index:    object -> slot                       `index.rs`
 //! objects:  8 bytes a slot     states: what the policy notes, a byte or two     links: older, newer
 //! lists:    root -> head -> ... -> tail -> root    roots are slots of their own: no link is ever absent
-//! ghosts:   in order of eviction, a ring of slots; who is asked for again leaves a gap
+//! rings:    slots in order of arrival; who leaves from the middle, as a ghost that is asked for, leaves a gap
 //! ```
 //!
 //! Slots are numbered from 0 and reused. A slot is an object that is held or remembered (a ghost). It is in at
-//! most one [`List`] through the slots' own links; who needs it in two brings [`Links`] of his own. A queue that is
-//! left at its end only needs no links: it is a `VecDeque` of slots, read in the order of memory. The arrays are
-//! apart, so that a hit that notes a bit touches the index, the object and its state, and no link.
+//! most one [`List`]. A queue needs no links: where slots leave at its end only it is a `VecDeque`, else a [`Ring`],
+//! and what leaves it is known ahead. The arrays are apart, so that a hit that notes a bit touches the index, the
+//! object and its state, and no link.
+//!
+//! What takes time is memory. So whatever is known ahead is read ahead: requests by [`Slots::warm`], what leaves soon
+//! by [`Slots::warm_leaving`].
 
 use std::collections::VecDeque;
 
@@ -19,6 +22,8 @@ use super::index::Index;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
+/// How many leave a queue while what the next one's removal reads is on its way.
+const AHEAD: usize = 8;
 
 /// The neighbours of a slot in a list: slots, or the list's root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,14 +32,6 @@ pub struct Link {
     pub older: u32,
     /// The next one towards the head.
     pub newer: u32,
-}
-
-/// Whatever a list goes through: one link for each slot.
-pub trait Linked {
-    /// The link of a slot.
-    fn link(&self, slot: u32) -> Link;
-    /// The same, to be changed.
-    fn link_mut(&mut self, slot: u32) -> &mut Link;
 }
 
 /// Objects in slots, with what their policy notes of each.
@@ -107,6 +104,20 @@ impl<S: Copy + Default> Slots<S> {
         std::hint::black_box(requests.iter().fold(first, read));
     }
 
+    /// The same for the removal of a slot that will leave soon.
+    #[inline]
+    pub fn warm_leaving(&self, slot: u32) {
+        std::hint::black_box(self.index.guess(self.objects[slot as usize]));
+    }
+
+    /// The same for the slot that leaves a queue after `AHEAD` others.
+    #[inline]
+    pub fn warm_queue(&self, queue: &VecDeque<u32>) {
+        if let Some(&slot) = queue.get(AHEAD).filter(|&&slot| slot != NONE) {
+            self.warm_leaving(slot);
+        }
+    }
+
     /// Puts an object that has no slot into one; it is in no list yet.
     #[inline]
     pub fn add(&mut self, object: u64, state: S) -> u32 {
@@ -157,49 +168,16 @@ impl<S> std::ops::IndexMut<u32> for Slots<S> {
     }
 }
 
-impl<S> Linked for Slots<S> {
+impl<S> Slots<S> {
+    /// The neighbours of a slot in its list.
     #[inline]
-    fn link(&self, slot: u32) -> Link {
+    pub fn link(&self, slot: u32) -> Link {
         self.links[slot as usize]
     }
 
     #[inline]
     fn link_mut(&mut self, slot: u32) -> &mut Link {
         &mut self.links[slot as usize]
-    }
-}
-
-/// Links beside those of the slots, for objects that are in two lists.
-#[derive(Debug, Clone, Default)]
-pub struct Links(Vec<Link>);
-
-impl Links {
-    /// A new, empty list through these links, whose root is a slot of its own among `slots`.
-    pub fn list<S: Copy + Default>(&mut self, slots: &mut Slots<S>) -> List {
-        let list = slots.list();
-        self.cover(list.root);
-        list
-    }
-
-    /// Makes room for a slot that was added.
-    #[inline]
-    pub fn cover(&mut self, slot: u32) {
-        while self.0.len() <= slot as usize {
-            let own = self.0.len() as u32; // At most `slot`.
-            self.0.push(Link { older: own, newer: own });
-        }
-    }
-}
-
-impl Linked for Links {
-    #[inline]
-    fn link(&self, slot: u32) -> Link {
-        self.0[slot as usize]
-    }
-
-    #[inline]
-    fn link_mut(&mut self, slot: u32) -> &mut Link {
-        &mut self.0[slot as usize]
     }
 }
 
@@ -231,58 +209,59 @@ impl List {
 
     /// The oldest; the root when there is none.
     #[inline]
-    pub fn tail(&self, links: &impl Linked) -> u32 {
-        links.link(self.root).newer
+    pub fn tail<S>(&self, slots: &Slots<S>) -> u32 {
+        slots.link(self.root).newer
     }
 
     /// Puts a slot that is in no list to the head.
     #[inline]
-    pub fn push(&mut self, links: &mut impl Linked, slot: u32) {
-        self.put_behind(links, self.root, slot);
+    pub fn push<S>(&mut self, slots: &mut Slots<S>, slot: u32) {
+        self.put_behind(slots, self.root, slot);
     }
 
     /// Puts a slot that is in no list on the older side of another one: of a ring, the place that whoever goes
     /// towards newer ones from `other` comes to last.
     #[inline]
-    pub fn put_behind(&mut self, links: &mut impl Linked, other: u32, slot: u32) {
-        let older = links.link(other).older;
-        *links.link_mut(slot) = Link { older, newer: other };
-        links.link_mut(older).newer = slot;
-        links.link_mut(other).older = slot;
+    pub fn put_behind<S>(&mut self, slots: &mut Slots<S>, other: u32, slot: u32) {
+        let older = slots.link(other).older;
+        *slots.link_mut(slot) = Link { older, newer: other };
+        slots.link_mut(older).newer = slot;
+        slots.link_mut(other).older = slot;
         self.len += 1;
     }
 
     /// Takes a slot out of the list.
     #[inline]
-    pub fn remove(&mut self, links: &mut impl Linked, slot: u32) {
-        let Link { older, newer } = links.link(slot);
-        links.link_mut(older).newer = newer;
-        links.link_mut(newer).older = older;
+    pub fn remove<S>(&mut self, slots: &mut Slots<S>, slot: u32) {
+        let Link { older, newer } = slots.link(slot);
+        slots.link_mut(older).newer = newer;
+        slots.link_mut(newer).older = older;
         self.len -= 1;
     }
 
     /// Takes the oldest out of the list, which must have one.
     #[inline]
-    pub fn pop(&mut self, links: &mut impl Linked) -> u32 {
-        let tail = self.tail(links);
+    pub fn pop<S>(&mut self, slots: &mut Slots<S>) -> u32 {
+        let tail = self.tail(slots);
         assert!(tail != self.root, "a list that is popped has a tail");
-        self.remove(links, tail);
+        self.remove(slots, tail);
         tail
     }
 
     /// Moves a slot of the list to its head.
     #[inline]
-    pub fn to_head(&mut self, links: &mut impl Linked, slot: u32) {
-        if links.link(self.root).older != slot {
-            self.remove(links, slot);
-            self.push(links, slot);
+    pub fn to_head<S>(&mut self, slots: &mut Slots<S>, slot: u32) {
+        if slots.link(self.root).older != slot {
+            self.remove(slots, slot);
+            self.push(slots, slot);
         }
     }
 }
 
-/// Names of evicted objects in the order of eviction, which leave at the end or from the middle.
+/// An order of slots that none goes along: the oldest leaves, or one from the middle, and a ring of them is read in
+/// the order of memory. For names of evicted objects, as a rule.
 #[derive(Debug, Clone, Default)]
-pub struct Ghosts {
+pub struct Ring {
     /// Slots, the oldest first; `NONE` where one has left.
     ring: VecDeque<u32>,
     /// The number of the first place of the ring; numbers wrap around.
@@ -292,7 +271,7 @@ pub struct Ghosts {
     len: u32,
 }
 
-impl Ghosts {
+impl Ring {
     /// How many there are.
     #[inline]
     pub fn len(&self) -> u32 {
@@ -327,11 +306,19 @@ impl Ghosts {
         self.len -= 1;
     }
 
+    /// Forgets the oldest, which there must be, and frees its slot.
+    #[inline]
+    pub fn forget<S: Copy + Default>(&mut self, slots: &mut Slots<S>) {
+        let oldest = self.pop(slots);
+        slots.remove(oldest);
+    }
+
     /// Takes out the oldest, which there must be.
     #[inline]
-    pub fn pop(&mut self) -> u32 {
+    pub fn pop<S: Copy + Default>(&mut self, slots: &Slots<S>) -> u32 {
+        slots.warm_queue(&self.ring);
         loop {
-            let slot = self.ring.pop_front().expect("there is a ghost");
+            let slot = self.ring.pop_front().expect("a ring that is popped has a slot");
             self.first = self.first.wrapping_add(1);
             if slot != NONE {
                 self.len -= 1;

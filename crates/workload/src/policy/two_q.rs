@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use super::slots::{Ghosts, List, Slots};
+use super::slots::{List, Ring, Slots};
 use super::{Capacity, Policy, Share, Wanted};
 
 /// A cache with 2Q's eviction.
@@ -25,7 +25,7 @@ pub struct TwoQ {
     /// The oldest first.
     trial: VecDeque<u32>,
     main: List,
-    ghosts: Ghosts,
+    ghosts: Ring,
     /// Kin.
     trial_max: usize,
     /// Kout.
@@ -47,7 +47,7 @@ impl TwoQ {
     /// An empty cache with these shares for Kin and Kout.
     pub fn new(capacity: Capacity, kin: Share, kout: Share) -> Self {
         let mut slots = Slots::new();
-        let (trial, main, ghosts) = (VecDeque::new(), slots.list(), Ghosts::default());
+        let (trial, main, ghosts) = (VecDeque::new(), slots.list(), Ring::default());
         let (trial_max, ghosts_max) = (kin.of(capacity.get()) as usize, kout.of(capacity.get()));
         Self { slots, trial, main, ghosts, trial_max, ghosts_max, missed: None, capacity }
     }
@@ -100,6 +100,7 @@ impl Policy for TwoQ {
     fn evict(&mut self) -> u64 {
         if self.trial.len() <= self.trial_max && !self.main.is_empty() {
             let victim = self.main.pop(&mut self.slots);
+            self.slots.warm_leaving(self.main.tail(&self.slots));
             return self.slots.remove(victim);
         }
         let slot = self.trial.pop_front().expect("A1in has a victim where Am has none");
@@ -107,8 +108,7 @@ impl Policy for TwoQ {
         self.slots[slot] = Place::Ghost;
         self.ghosts.push(slot);
         if self.ghosts.len() > self.ghosts_max {
-            let oldest = self.ghosts.pop();
-            self.slots.remove(oldest);
+            self.ghosts.forget(&mut self.slots);
         }
         victim
     }
