@@ -168,10 +168,10 @@ pub fn command(folders: &[PathBuf], output: Option<&Path>) -> String {
     format!("pagetide report {folders} -o {output}")
 }
 
-/// Refuses a place where [`write`] would refuse to write.
+/// Refuses a place where [`write()`] would refuse to write.
 ///
 /// # Errors
-/// As [`write`], as far as it can be known before.
+/// As [`write()`], as far as it can be known before.
 pub fn check_writable(path: &Path) -> Result<(), LabError> {
     match may_replace(path).map_err(|source| unwritable(Some(path), source))? {
         true => Ok(()),

@@ -355,9 +355,12 @@ struct Phase {
     reclaims: Option<u64>,
 }
 
+/// A worker at work: what it measured each time, in the end.
+type Member<S> = <S as System>::Task<Result<Vec<f64>, WorkloadError>>;
+
 /// The workers, each with a gate to start its next step, and one gate that says that it is done.
 struct Crew<S: System> {
-    members: Vec<(Who, Gate, S::Task<Result<Vec<f64>, WorkloadError>>)>,
+    members: Vec<(Who, Gate, Member<S>)>,
     done: Gate,
 }
 
