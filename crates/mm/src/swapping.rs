@@ -67,22 +67,22 @@ impl<T: Trace> Memory<T> {
         self.anon.remove(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
     }
 
-    /// Puts a charged page or huge page into a mapping: [`AnonMaps::map`].
+    /// Puts a charged page or huge page into a mapping: [`crate::pages::anon::AnonMaps::map`].
     pub fn anon_map(&mut self, cpu: CpuId, anon: AnonId, index: u32, pfn: Pfn, memcg: MemcgId) {
         self.anon.map(&mut self.core, &mut self.lru, cpu, anon, index, pfn, memcg);
     }
 
-    /// Frees the pages among `count` from `first`: [`AnonMaps::unmap`].
+    /// Frees the pages among `count` from `first`: [`crate::pages::anon::AnonMaps::unmap`].
     pub fn anon_unmap(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> u64 {
         self.anon.unmap(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, count)
     }
 
-    /// `mlock` of the pages among `count` from `first`: [`AnonMaps::lock`].
+    /// `mlock` of the pages among `count` from `first`: [`crate::pages::anon::AnonMaps::lock`].
     pub fn anon_lock(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) {
         self.anon.lock(&mut self.core, &mut self.lru, cpu, anon, first, count);
     }
 
-    /// `munlock` of the pages among `count` from `first`: [`AnonMaps::unlock`].
+    /// `munlock` of the pages among `count` from `first`: [`crate::pages::anon::AnonMaps::unlock`].
     pub fn anon_unlock(&mut self, anon: AnonId, first: u32, count: u32) {
         self.anon.unlock(&mut self.core, &mut self.lru, anon, first, count);
     }
@@ -102,7 +102,7 @@ impl<T: Trace> Memory<T> {
         self.anon.range(&self.core, anon, first)
     }
 
-    /// Lets a huge page take the place of single pages: [`AnonMaps::collapse`].
+    /// Lets a huge page take the place of single pages: [`crate::pages::anon::AnonMaps::collapse`].
     pub fn anon_collapse(&mut self, cpu: CpuId, anon: AnonId, first: u32, huge: Pfn, memcg: MemcgId) -> u32 {
         self.anon.collapse(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, huge, memcg)
     }

@@ -152,7 +152,8 @@ impl Reclaim {
         }
     }
 
-    /// So many walks over `node` that meet nothing but the root: [`WalkPositions::pass_root_alone`].
+    /// So many walks over `node` that meet nothing but the root:
+    /// [`crate::cgroup::walk::WalkPositions::pass_root_alone`].
     pub fn walk_root_alone(&mut self, node: NodeId, passes: u64) {
         self.walk_positions.pass_root_alone(node, passes);
     }
