@@ -4,7 +4,7 @@
 //! ([`crate::base::sysctl`]).
 
 use crate::base::sysctl::Sysctl;
-use crate::version::rules::{GenForm, HugePages, MarkGap, Rules, WatermarkBoost};
+use crate::version::rules::{GenForm, HugePages, LruKind, MarkGap, Rules, WatermarkBoost};
 
 impl Rules {
     /// Whether a kernel that decides so has this tunable. `watermark_boost_factor` is let to any since 4.6, so
@@ -16,7 +16,11 @@ impl Rules {
             Sysctl::WatermarkScaleFactor => has_scale_factor,
             Sysctl::WatermarkBoostFactor => has_scale_factor || self.watermark_boost != WatermarkBoost::Off,
             Sysctl::ThpEnabled | Sysctl::ThpDefrag => self.huge_pages == HugePages::On,
-            Sysctl::LruGenEnabled | Sysctl::LruGenMinTtlMs => self.gen_form != GenForm::NotBuilt,
+            // Where a policy takes the place of the file lists there is nothing to switch to.
+            Sysctl::LruGenEnabled | Sysctl::LruGenMinTtlMs => {
+                self.gen_form != GenForm::NotBuilt
+                    && matches!(self.lru, LruKind::TwoLists | LruKind::Generations)
+            }
             _ => true,
         }
     }
@@ -43,5 +47,6 @@ mod tests {
         assert_eq!(lacks("linux-2.6.32+watermark-boost"), boosted);
         assert_eq!(lacks("linux-5.10"), lru_gen);
         assert_eq!(lacks("linux-6.1"), Vec::<&str>::new());
+        assert_eq!(lacks("linux-6.12+file-lru-sieve"), lru_gen);
     }
 }
