@@ -4,7 +4,7 @@
 //! In the steady state usage sits exactly at the limit: a run of limit reclaim frees some dozen
 //! pages, the next charges use them up one by one, and the next run follows.
 //!
-//! Left out: the penalty sleep of `memory.high`, charges of swap and sockets.
+//! Left out: the penalty sleep of `memory.high`, charges of sockets.
 
 use mm::MemcgId;
 use mm::base::event::Trace;

@@ -8,7 +8,7 @@
 //! What would be a sum over many cgroups is kept: see [`crate::cgroup::stat`] for statistics; a parent
 //! knows what its children use of their protection.
 //!
-//! Left out: swap, sockets, `memory.oom.group`, cgroup v1. Neighbours: [`crate::cgroup::walk`] for the
+//! Left out: sockets, `memory.oom.group`, cgroup v1. Neighbours: [`crate::cgroup::walk`] for the
 //! order in which reclaim visits the tree, [`crate::lru::lists`] for the lists of each cgroup.
 
 use std_alloc::string::{String, ToString};

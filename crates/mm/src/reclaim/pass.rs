@@ -10,7 +10,7 @@
 //! opened, [`crate::version::rules::ScanStop`] when a cgroup is left before its quotas are spent, [`SmallScans`]
 //! what quotas below a chunk come to.
 //!
-//! Left out: the multi-gen LRU, lists by zone (up to 4.7; here by node, which is the same on a node of
+//! Left out: lists by zone (up to 4.7; here by node, which is the same on a node of
 //! one zone). Neighbours: [`crate::reclaim::scan_balance`] for anonymous against file pages,
 //! [`crate::reclaim::spend`] spends the quotas.
 
