@@ -83,8 +83,6 @@ enum Tolerance {
     OfHotSet(f64),
     /// A number of percentage points.
     Points(f64),
-    /// A number of pages from the nearest repeat.
-    OfRepeats(f64),
     /// Shown, not judged: it depends on how the scheduler shares work out.
     Shown,
 }
@@ -202,7 +200,8 @@ fn request(measured: &Measured, machine: &str, seed: u64) -> Request {
 }
 
 /// Limit reclaim makes real counters repeat exactly; global reclaim depends on who runs when. On 7.2 it is in steps of
-/// whole folios, and repeats of one row differ by up to two of them, as stocks of seven cgroups on each CPU do.
+/// whole folios, and repeats of one row differ by up to two of them, as stocks of seven cgroups on each CPU do: a figure
+/// has to be among the repeats.
 fn tolerance(measured: &Measured, counter: &str) -> Tolerance {
     if measured.workload == workload::anon_and_file::NAME {
         return swap::tolerance(measured, counter);
@@ -233,8 +232,7 @@ fn tolerance(measured: &Measured, counter: &str) -> Tolerance {
     let counts_reclaim =
         matches!(counter, "memcg_pgscan" | "memcg_pgsteal" | "pgscan_direct" | "pgsteal_direct");
     if under_limit && counts_reclaim && measured.kernel.starts_with("linux-7.2") {
-        let folio = if measured.machine.is_some() { 512.0 } else { 32.0 };
-        return Tolerance::OfRepeats(2.0 * folio);
+        return Tolerance::Repeats(0.0);
     }
     match (under_limit, counter) {
         (true, "memcg_pgscan" | "memcg_pgsteal" | "pgscan_file" | "pgsteal_file") => {
@@ -252,17 +250,13 @@ fn tolerance(measured: &Measured, counter: &str) -> Tolerance {
 fn verdict(tolerance: Tolerance, measured: &[f64], simulated: &[f64], hot_pages: f64) -> &'static str {
     let allowed = |value: f64| match tolerance {
         Tolerance::Relative(part) => value.abs() * part,
-        Tolerance::Pages(allowed) | Tolerance::Points(allowed) | Tolerance::OfRepeats(allowed) => allowed,
+        Tolerance::Pages(allowed) | Tolerance::Points(allowed) => allowed,
         Tolerance::OfHotSet(part) => hot_pages * part,
         Tolerance::Repeats(_) | Tolerance::Factor(_) | Tolerance::Shown => f64::INFINITY,
     };
     // One run of a real kernel is one draw from what its timing allows, as one seed is here.
     let value = median(simulated);
-    let nearest = measured.iter().copied().min_by(|a, b| (a - value).abs().total_cmp(&(b - value).abs()));
-    let real = match tolerance {
-        Tolerance::OfRepeats(_) => nearest.unwrap_or(0.0),
-        _ => median(measured),
-    };
+    let real = median(measured);
     match tolerance {
         Tolerance::Shown => "shown",
         Tolerance::Repeats(part) if swap::is_within(measured, value, 1.0 - part, 1.0 + part) => "hit",
@@ -443,7 +437,7 @@ mod tests {
         assert_eq!(verdict(near, &[203_784.0], &[203_742.0], 0.0), "hit");
         assert_eq!(verdict(near, &[203_784.0], &[203_742.0, 203_000.0, 203_000.0], 0.0), "miss");
         assert_eq!(verdict(Tolerance::OfHotSet(0.05), &[51_327.0], &[20_000.0], 76_800.0), "miss");
-        let repeats = |value| verdict(Tolerance::OfRepeats(64.0), &[203_872.0, 203_808.0], &[value], 0.0);
-        assert_eq!([203_744.0, 203_743.0, 203_936.0].map(repeats), ["hit", "miss", "hit"]);
+        let repeats = |value| verdict(Tolerance::Repeats(0.0), &[203_872.0, 203_808.0], &[value], 0.0);
+        assert_eq!([203_807.0, 203_808.0, 203_840.0, 203_873.0].map(repeats), ["miss", "hit", "hit", "miss"]);
     }
 }
