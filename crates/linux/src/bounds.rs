@@ -441,7 +441,7 @@ mod tests {
         let stream = workload("hot-and-stream", &[]);
         insta::assert_snapshot!(on_disk(30 * GIB, DEFAULT_SHARE, GIB, &stream), @"
         it makes files in /data, where 30 GiB are free and 15 GiB may be used (50 %)
-        hint: `--host-disk 18484M` allows it; `--param` makes the workload smaller, see `pagetide list workloads`
+        hint: `--host-disk 18499M` allows it; `--param` makes the workload smaller, see `pagetide list workloads`
         ");
     }
 

@@ -450,10 +450,10 @@ mod tests {
         assert!(mem.starts_with("`--mem 1048576T` is more than the "), "{mem}");
         assert_eq!(
             refused(128, 1, all, &[("stream", "2G")]),
-            "`hot-and-stream` makes 3 files of 2.06 GiB together, and the guest's disk of 1G holds 960 MiB"
+            "`hot-and-stream` makes 3 files of 2.07 GiB together, and the guest's disk of 1G holds 960 MiB"
         );
         let disk = refused(128, 32, DiskShare::Size(Bytes(64 << 20)), &small);
-        assert!(disk.contains("the guest's disk takes up to 330 MiB in "), "{disk}");
+        assert!(disk.contains("the guest's disk takes up to 345 MiB in "), "{disk}");
         assert!(disk.ends_with(" and 64 MiB may be used (64M)"), "{disk}");
         assert!(!runs.path().join("runs").exists());
     }

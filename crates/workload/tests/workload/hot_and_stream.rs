@@ -24,7 +24,7 @@ fn siblings_by_default_and_memory_stat_is_read_at_phase_ends_only() {
     insta::assert_snapshot!(story(&[("hot", "1M"), ("stream", "4M")]), @r"
     lay_out_file gap 328k
     lay_out_file hot 1M
-    lay_out_file stream 5M
+    lay_out_file stream 20M
     drop_caches 3
     cgroup_create A
     cgroup_create B
@@ -82,7 +82,7 @@ fn a_parent_carries_the_limit_and_counts_for_both() {
     ]), @r"
     lay_out_file gap 328k
     lay_out_file hot 1M
-    lay_out_file stream 1154k
+    lay_out_file stream 16514k
     drop_caches 3
     cgroup_create P
     cgroup_write P memory.max 268435456
@@ -138,7 +138,7 @@ fn the_same_group_holds_both_tasks_and_empty_files_are_no_trouble() {
     insta::assert_snapshot!(story(&[("topology", "same"), ("hot", "0"), ("stream", "0"), ("hot_reads", "0")]), @r"
     lay_out_file gap 328k
     lay_out_file hot 0
-    lay_out_file stream 1M
+    lay_out_file stream 16M
     drop_caches 3
     cgroup_create A
     cgroup_create P

@@ -124,7 +124,10 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
     ),
     (
         "alloc/suitable.rs",
-        &[("const EXTFRAG_THRESHOLD: i64 = 500;", "500", "499"), ("2 << order.0", "2", "1")],
+        &[
+            ("const EXTFRAG_THRESHOLD: i64 = 500;", "500", "499"),
+            ("let twice = 2 << order.0;", "2 <<", "1 <<"),
+        ],
     ),
     ("alloc/zone.rs", &[("needed -= needed / 4;", "4", "2")]),
     ("compact/defer.rs", &[("const DEFER_SHIFT_MAX: u8 = 6;", "6", "5")]),
@@ -146,7 +149,6 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
                 "32",
                 "31",
             ),
-            ("if self.sc.nr_reclaimed >= (2 << self.order.0) {", "2 <<", "1 <<"),
             ("const BOOST_PRIORITY: u8 = DEF_PRIORITY - 2;", "- 2", "- 3"),
             ("self.sc.priority < 1", "1", "2"),
         ],
@@ -200,6 +202,11 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
                 "- 2",
                 "- 1",
             ),
+        ],
+    ),
+    (
+        "reclaim/scan_balance.rs",
+        &[
             ("const PAGES_PER_GIB: u64 = 1 << 18;", "18", "17"),
             ("let ratio = if gib == 0 { 1 } else { (10 * gib).isqrt() };", "10 *", "9 *"),
         ],
@@ -211,11 +218,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
             ("Self::SuperBlock if super_block == SuperBlockBatch::Of1024 => 1024,", " 1024", " 1023"),
             ("Self::ShadowNodes => 0,", "0", "2"),
             ("Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers => 2,", "2", "1"),
-            (
-                "let delta = ((freeable >> priority) * 4).checked_div(seeks).unwrap_or(freeable / 2);",
-                "* 4",
-                "* 2",
-            ),
+            ("((freeable >> priority) * 4).checked_div(seeks).unwrap_or(freeable / 2)", "* 4", "* 2"),
             ("DeferredSlab::AtOnce if delta < freeable / 4 => budget.min(freeable / 2),", "/ 4", "/ 2"),
             ("DeferredSlab::AtOnce if delta < freeable / 4 => budget.min(freeable / 2),", "/ 2", "/ 1"),
             (
@@ -223,7 +226,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
                 "* 2",
                 "* 3",
             ),
-            ("DeferredSlab::ByPriority => owed.min(self.freeable * 2),", "* 2", "* 3"),
+            ("DeferredSlab::ByPriority => owed.min(freeable * 2),", "* 2", "* 3"),
         ],
     ),
     (
