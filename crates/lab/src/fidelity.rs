@@ -200,8 +200,8 @@ fn request(measured: &Measured, machine: &str, seed: u64) -> Request {
 }
 
 /// Limit reclaim makes real counters repeat exactly; global reclaim depends on who runs when. On 7.2 it is in steps of
-/// whole folios, and repeats of one row differ by up to two of them, as stocks of seven cgroups on each CPU do: a figure
-/// has to be among the repeats.
+/// whole folios, and repeats of one row differ by up to two of them, as stocks of seven cgroups on each CPU do: a
+/// figure has to be among the repeats.
 fn tolerance(measured: &Measured, counter: &str) -> Tolerance {
     if measured.workload == workload::anon_and_file::NAME {
         return swap::tolerance(measured, counter);
