@@ -409,6 +409,10 @@ impl System for LinuxSystem {
             Advice::Cold => MemoryAdvice::LinuxCold,
             Advice::PageOut => MemoryAdvice::LinuxPageOut,
             Advice::Free => MemoryAdvice::LinuxFree,
+            Advice::Normal => MemoryAdvice::Normal,
+            Advice::Random => MemoryAdvice::Random,
+            Advice::Sequential => MemoryAdvice::Sequential,
+            Advice::WillNeed => MemoryAdvice::WillNeed,
         };
         mapping.advise(linux).map_err(|error| failed("madvise", &format!("{advice:?}"), &error))
     }

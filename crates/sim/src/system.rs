@@ -452,6 +452,10 @@ impl<R: Trace> System for SimSystem<R> {
     async fn advise(&self, mapping: &SimMapping<R>, advice: Advice) -> Result<(), SystemError> {
         let (pages, whole) = (mapping.mapping, mapping.mapping.pages());
         match advice {
+            // The model maps no files.
+            Advice::Normal | Advice::Random | Advice::Sequential | Advice::WillNeed => {
+                return Err(SystemError::new("madvise", self.name(), workload::Errno::NotSup));
+            }
             Advice::DontNeed => {
                 self.kernel.drop_pages(&self.process, mapping.mapping);
                 Ok(())

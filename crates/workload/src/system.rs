@@ -196,6 +196,42 @@ pub enum Advice {
     PageOut,
     /// They need not be kept: reclaim may drop them until they are written again (`MADV_FREE`, 4.5).
     Free,
+    /// Of a mapped file: read around a fault, as at first (`MADV_NORMAL`).
+    Normal,
+    /// Of a mapped file: nothing is read but what a fault asks for (`MADV_RANDOM`).
+    Random,
+    /// Of a mapped file: read ahead of a fault, and far (`MADV_SEQUENTIAL`).
+    Sequential,
+    /// Read it in now (`MADV_WILLNEED`).
+    WillNeed,
+}
+
+/// Advice on a range of a file, as for `posix_fadvise(2)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileAdvice {
+    /// Read ahead as the kernel does unasked.
+    Normal,
+    /// Nothing is read ahead.
+    Random,
+    /// Read ahead twice as far.
+    Sequential,
+    /// Read it now.
+    WillNeed,
+    /// Drop what is cached of it and clean.
+    DontNeed,
+    /// It is read once.
+    NoReuse,
+}
+
+/// How a file is mapped, as `mmap(2)` is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FileMapping {
+    /// Whether writes reach the file (`MAP_SHARED`); otherwise a page that is written to becomes anonymous.
+    pub shared: bool,
+    /// Whether it may be written to (`PROT_WRITE`).
+    pub writable: bool,
+    /// Whether code runs in it (`PROT_EXEC`): reclaim keeps such pages longer.
+    pub executable: bool,
 }
 
 /// A program's view of a kernel.
@@ -207,7 +243,7 @@ pub enum Advice {
 pub trait System: Clone + 'static {
     /// An open file. Cloning shares the descriptor; dropping the last clone closes it.
     type File: Clone + 'static;
-    /// A private anonymous mapping. Dropping it unmaps it.
+    /// A mapping, of anonymous memory or of a file. Dropping it unmaps it.
     type Mapping: 'static;
     /// A running task that returns a `T`.
     type Task<T: Portable>;
@@ -366,6 +402,40 @@ pub trait System: Clone + 'static {
     async fn sync(&self) -> Result<(), SystemError>;
     /// Announces random reads of a file, so that nothing is read ahead: `posix_fadvise(2)`.
     async fn advise_random(&self, file: &Self::File) -> Result<(), SystemError>;
+    /// Advises on a range of a file, 0 bytes being all up to its end: `posix_fadvise(2)`.
+    ///
+    /// # Errors
+    /// `NotSup` where a backend has no such call.
+    async fn advise_file(
+        &self,
+        _file: &Self::File,
+        _offset: u64,
+        _len: u64,
+        _advice: FileAdvice,
+    ) -> Result<(), SystemError> {
+        Err(SystemError::new("fadvise", "file", Errno::NotSup))
+    }
+    /// Reads a range into the page cache and does not wait for all of it: `readahead(2)`.
+    ///
+    /// # Errors
+    /// `NotSup` where a backend has no such call.
+    async fn read_ahead(&self, _file: &Self::File, _offset: u64, _len: u64) -> Result<(), SystemError> {
+        Err(SystemError::new("readahead", "file", Errno::NotSup))
+    }
+    /// Cuts or grows a file to `len` bytes; what it grows by is a hole: `ftruncate(2)`.
+    ///
+    /// # Errors
+    /// `NotSup` where a backend has no such call.
+    async fn truncate(&self, _file: &Self::File, _len: u64) -> Result<(), SystemError> {
+        Err(SystemError::new("ftruncate", "file", Errno::NotSup))
+    }
+    /// Gives a file another name; the file that had it is removed: `rename(2)`.
+    ///
+    /// # Errors
+    /// `NoEnt`; `NotSup` where a backend has no such call.
+    async fn rename(&self, from: &str, _to: &str) -> Result<(), SystemError> {
+        Err(SystemError::new("rename", from, Errno::NotSup))
+    }
     /// Removes a file.
     async fn unlink(&self, path: &str) -> Result<(), SystemError>;
     /// Pages of the range that are in memory, by `mincore(2)`. It touches nothing.
@@ -373,6 +443,21 @@ pub trait System: Clone + 'static {
 
     /// Maps private anonymous memory.
     async fn map_anonymous(&self, len: Bytes) -> Result<Self::Mapping, SystemError>;
+    /// Maps a range of a file, from a page's edge: `mmap(2)`. [`System::touch_reading`], [`System::touch`],
+    /// [`System::advise`] and [`System::mapping_resident`] take such a mapping, too; a touch of a private one
+    /// that writes makes an anonymous copy.
+    ///
+    /// # Errors
+    /// `Inval` when `offset` is not that of a page; `NotSup` where a backend has no such call.
+    async fn map_file(
+        &self,
+        _file: &Self::File,
+        _offset: u64,
+        _len: Bytes,
+        _how: FileMapping,
+    ) -> Result<Self::Mapping, SystemError> {
+        Err(SystemError::new("mmap", "file", Errno::NotSup))
+    }
     /// Touches (writes one byte to) every page of `first..first + count`.
     async fn touch(&self, mapping: &Self::Mapping, first: u64, count: u64) -> Result<(), SystemError>;
     /// Reads one byte of every page of `first..first + count`. The model has no page of zeros that is shared: one
