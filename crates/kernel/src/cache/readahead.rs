@@ -127,7 +127,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Allocates and reads the window's pages, as folios of `order` where they fit (`page_cache_ra_order`).
-    async fn read_window(
+    pub(crate) async fn read_window(
         &self,
         process: &Process,
         file: &OpenFile,
@@ -185,7 +185,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Allocates and reads single pages (`page_cache_ra_unbounded`). Fails only if not even the
     /// first page could be had.
-    async fn read_pages(
+    pub(crate) async fn read_pages(
         &self,
         process: &Process,
         inode: &Inode,

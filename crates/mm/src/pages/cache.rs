@@ -27,6 +27,7 @@ use crate::base::vmstat::MemcgStat;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::workingset::Shadow;
+use crate::pages::mapped::FileMaps;
 use crate::pages::pace::Pace;
 use crate::pages::swap_spaces::SwapSpaces;
 use crate::pages::tree::{
@@ -66,6 +67,8 @@ pub struct PageCache {
     pub(super) under_writeback: Vec<u64>,
     pub(super) pace: Pace,
     pub(super) swap: SwapSpaces,
+    /// Page tables of those who map files.
+    pub maps: FileMaps,
 }
 
 impl PageCache {
@@ -79,6 +82,7 @@ impl PageCache {
             under_writeback: vec![0; nodes],
             pace: Pace::new(),
             swap: SwapSpaces::default(),
+            maps: FileMaps::default(),
         }
     }
 
@@ -91,6 +95,7 @@ impl PageCache {
     /// [`Mappings::hand_over`]
     pub(crate) fn hand_over(&mut self, memcg: MemcgId, heir: MemcgId) {
         self.trees.hand_over(memcg, heir);
+        self.maps.hand_over(memcg, heir);
     }
 
     /// What a page index of a file holds.
@@ -189,6 +194,9 @@ impl PageCache {
         let index = core.alloc.frames.index(pfn);
         let pages = core.alloc.frames.pages(pfn);
         let flags = core.alloc.frames.flags(pfn);
+        if flags.has(PageFlags::MAPPED) {
+            self.maps.unmap(core, pfn);
+        }
         if flags.has_any(PageFlags::DIRTY.set(PageFlags::PRIVATE)) {
             self.clear_private(core, cpu, pfn);
         }
@@ -216,6 +224,9 @@ impl PageCache {
 
     /// A dirty page is clean without having been written, or is about to be written.
     pub(super) fn clear_dirty<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        if core.alloc.frames.flags(pfn).has(PageFlags::MAPPED) {
+            self.maps.protect(core, pfn);
+        }
         core.alloc.frames.clear_flags(pfn, PageFlags::DIRTY);
         let mapping = MappingId(core.alloc.frames.owner(pfn));
         self.trees.tag_dirty(mapping, core.alloc.frames.index(pfn), false);

@@ -51,6 +51,8 @@ pub struct Reclaim {
     // Scratch lists, empty between steps.
     /// Pages of huge ones that were split.
     pub(super) split: Vec<Pfn>,
+    /// Pages that eviction saw accesses to beside those that it looks at.
+    pub(super) young: Vec<Pfn>,
     pub(super) isolated: Vec<Pfn>,
     pub(super) skipped: Vec<Pfn>,
 }
@@ -69,6 +71,7 @@ impl Reclaim {
             pageout: Vec::new(),
             swap_writes: Vec::new(),
             split: Vec::new(),
+            young: Vec::new(),
             isolated: Vec::new(),
             skipped: Vec::new(),
         }
