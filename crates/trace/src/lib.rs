@@ -14,7 +14,7 @@ mod operation;
 use serde::{Deserialize, Serialize};
 
 pub use check::{Broken, BrokenTrace};
-pub use operation::{Operation, OperationKind, advice, open};
+pub use operation::{ActsOn, Operation, OperationKind, advice, open};
 
 /// A number that stands for "none" where a table or an operation names another row.
 pub const NONE: u32 = u32::MAX;

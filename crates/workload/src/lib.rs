@@ -21,6 +21,7 @@ pub mod footprint;
 pub mod hot_and_stream;
 pub mod huge_faults;
 pub mod inode_storm;
+pub mod limits;
 pub mod memory_stat;
 pub mod metric;
 pub mod names;
@@ -40,6 +41,7 @@ pub mod zipf;
 
 pub use catalog::{InputError, Need, Workload, WorkloadSpec, catalog};
 pub use footprint::{Footprint, MachineSize};
+pub use limits::Limits;
 pub use metric::{Better, MetricSpec};
 pub use names::UnknownName;
 pub use outcome::{Outcome, WorkloadError};
