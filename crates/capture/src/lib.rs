@@ -18,6 +18,7 @@ mod error;
 mod files;
 mod filter;
 mod follower;
+mod footprint;
 mod ledger;
 mod maps;
 mod memory;
@@ -31,6 +32,7 @@ mod ticker;
 mod writing;
 
 pub use error::CaptureError;
+pub use footprint::Footprint;
 pub use run::{Captured, Ended, Options, command, process};
 pub use writing::Piece;
 

@@ -24,7 +24,7 @@ pub struct Piece {
     pub tasks: Vec<TraceTask>,
     /// New files.
     pub files: Vec<TraceFile>,
-    /// New mappings; one may turn out to be writable later.
+    /// New mappings.
     pub mappings: Vec<TraceMapping>,
 }
 

@@ -227,7 +227,8 @@ impl Follower {
             file_offset: if held.is_some() { call.offset } else { 0 },
             len: crate::memory::pages(call.len),
             shared: has(libc::MAP_SHARED),
-            writable: may(libc::PROT_WRITE),
+            // Memory is often reserved first and made writable piece by piece, which is not followed.
+            writable: held.is_none() || may(libc::PROT_WRITE),
             executable: may(libc::PROT_EXEC),
         };
         self.begin(tid, UnderWay::Map { mapping })

@@ -14,7 +14,7 @@ use crate::memory::Referenced;
 use crate::sys::{self, Region};
 
 /// Address after the last that a process may use.
-const END: u64 = 1 << 47;
+const END: u64 = (1 << 47) - 4096;
 
 /// What a look found.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(crate) fn look_at(pid: i32, used: bool) -> Look {
 }
 
 impl Follower {
-    /// Takes what a look at a process found. `first`: it was never asked to forget, so that all was used.
+    /// Takes what a look at a process found.
     pub(crate) fn looked(&mut self, pid: i32, look: &Look) {
         let at_ns = self.now_ns();
         let Some(process) = self.processes.get(&pid) else { return };
@@ -48,9 +48,7 @@ impl Follower {
         let touched = memory.look(&look.found, &look.used);
         self.gaps.used_again |= !look.used.is_empty();
         for one in touched {
-            let Some(mapping) = self.mappings.get_mut(one.part.mapping as usize) else { continue };
-            // It was reserved, and made writable when it was needed.
-            mapping.writable |= one.written;
+            let Some(mapping) = self.mappings.get(one.part.mapping as usize) else { continue };
             self.gaps.shared_mappings |= mapping.shared && mapping.writable && mapping.file != NONE;
             let kind = if one.written { OperationKind::Dirty } else { OperationKind::Touch };
             self.note_part(task, kind, one.part, at_ns);
