@@ -304,6 +304,9 @@ pub enum LabError {
     /// A folder of mmtests that cannot be written or read.
     #[error(transparent)]
     Mmtests(#[from] crate::mmtests::MmtestsError),
+    /// A program that was not captured, or not to its end.
+    #[error(transparent)]
+    Capture(#[from] crate::capture::CaptureFailure),
     /// No threads to run on.
     #[error("cannot start threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -348,6 +351,7 @@ impl LabError {
             Self::Kernel(error) => error.hint(),
             Self::Unknown(error) => Some(error.hint()),
             Self::Value(problem) => problem.hint(),
+            Self::Capture(failure) => failure.hint(),
             Self::File { source, .. } => source.hint(),
             Self::Machine { hint, .. } | Self::Run { hint, .. } | Self::Host { hint, .. } => hint.clone(),
             Self::Recording(error) | Self::NotKept(_, error) => Some(error.hint().to_owned()),
@@ -443,6 +447,7 @@ impl LabError {
             Self::Command { .. } => Class::CommandNotExecutable,
             Self::Sweep(crate::sweep::SweepError::SomeFailed { class, .. }) => *class,
             Self::FailIf(crate::fail_if::FailIfError::Crossed { .. }) => Class::Limit,
+            Self::Capture(failure) => failure.class(),
             _ => Class::Input,
         }
     }

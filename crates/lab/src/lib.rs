@@ -24,6 +24,7 @@
 //! | `kept.rs` | recordings that are written while their run goes |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
+//! | `capture.rs` | a program that is followed, to a trace of what it does |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
 //! | `balance.rs` | slab and page cache in the steady state, reclaim over the run: metrics |
 //! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
@@ -50,6 +51,7 @@ pub mod ablate;
 mod at_kill;
 mod balance;
 pub mod batch;
+pub mod capture;
 pub mod compare;
 mod counted;
 mod counters;

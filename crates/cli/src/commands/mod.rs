@@ -1,6 +1,7 @@
 //! One function for each command: ask the lab, print what it returns.
 
 mod ablate;
+mod capture;
 mod compare;
 mod explain;
 mod export;
@@ -17,6 +18,7 @@ mod trace;
 mod vm;
 
 pub(crate) use ablate::ablate;
+pub(crate) use capture::capture;
 pub(crate) use compare::compare;
 pub(crate) use explain::explain;
 pub(crate) use export::export;
