@@ -7,8 +7,8 @@
 //! FILE sync|datasync 0 0          ...
 //! FILE wait MICROSECONDS 0
 //! ```
-//! A `wait` counts from the one before it, so that a line's time is the sum of all waits above it. The job is one task; fio does not tell its threads apart. `trim` is left out and
-//! counted. Sizes of files are as far as the log goes.
+//! A `wait` counts from the one before it, so that a line's time is the sum of all waits above it. The job is one
+//! task; fio does not tell its threads apart. `trim` is left out and counted. Sizes of files are as far as the log goes.
 
 use std::io::BufRead;
 
