@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Sweep(args) => commands::sweep(args, &printer).map(done),
         Command::Ablate(args) => commands::ablate(args, &printer).map(done),
         Command::Replay(args) => commands::replay(args, &printer).map(done),
+        Command::Size(args) => commands::size(args, &printer).map(done),
         Command::Explain(args) => commands::explain(args, &printer).map(done),
         Command::Record(args) => commands::record(args, &printer),
         Command::Report(args) => commands::report(args, &printer).map(done),

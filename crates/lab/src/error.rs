@@ -180,6 +180,9 @@ pub enum LabError {
     /// A limit that cannot be read or judged, or that is not kept.
     #[error(transparent)]
     FailIf(#[from] crate::fail_if::FailIfError),
+    /// A trace that cannot be sized.
+    #[error(transparent)]
+    Size(#[from] crate::size::SizeError),
     /// Workloads and folders in one comparison.
     #[error("`{0}` is not a folder with recordings")]
     NotARecording(String),
@@ -359,6 +362,7 @@ impl LabError {
                 None => "only simulated runs record them: `pagetide explain WORKLOAD --file NAME`".to_owned(),
             }),
             Self::FailIf(error) => error.hint(),
+            Self::Size(error) => error.hint(),
             Self::SeveralRecordings { first, .. } => Some(format!("name one, such as `{}`", first.display())),
             Self::NoFigure { figures, .. } => Some(figures_hint(figures)),
             Self::Invariant { command, .. } => {

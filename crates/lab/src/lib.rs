@@ -39,6 +39,7 @@
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
 //! | `workloads.rs` | what the workloads are: `docs/workloads.md` |
+//! | `size.rs` | how much memory a trace needs |
 //! | `fail_if.rs` | limits on a comparison, as a person writes them |
 //! | `error.rs` | all that can go wrong, what to do about it, and whose fault it is |
 //!
@@ -73,6 +74,7 @@ pub mod real;
 pub mod replay;
 pub mod resolve;
 mod simulate;
+pub mod size;
 pub mod slab_skew;
 pub mod sources;
 mod swap;

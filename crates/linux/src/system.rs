@@ -22,6 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Advice as FileAdvice, FallocateFlags};
 use rustix::mm::Advice as MemoryAdvice;
 use units::{Bytes, Nanos, Pages, Seed};
+use workload::system::FileMapping;
 use workload::{Advice, CpuTime, Errno, Gate, OpenMode, Outcome, Portable, System, SystemError, TaskSpec};
 
 use crate::cgroup::{self, Tree, errno};
@@ -370,6 +371,17 @@ impl System for LinuxSystem {
 
     async fn map_anonymous(&self, len: Bytes) -> Result<Mapping, SystemError> {
         Mapping::anonymous(len).map_err(|error| failed("mmap", &len.get().to_string(), &error))
+    }
+
+    async fn map_file(
+        &self,
+        file: &LinuxFile,
+        offset: u64,
+        len: Bytes,
+        how: FileMapping,
+    ) -> Result<Mapping, SystemError> {
+        let mapping = Mapping::shown_file(&file.0.1, offset, len, how);
+        mapping.map_err(|error| failed("mmap", &file.0.0, &error))
     }
 
     async fn touch(&self, mapping: &Mapping, first: u64, count: u64) -> Result<(), SystemError> {

@@ -35,6 +35,7 @@ mod pressure;
 mod printed;
 mod run;
 mod samples;
+mod size;
 mod sweep;
 mod table;
 mod timeline;
@@ -60,6 +61,10 @@ pub use mmtests::{
 };
 pub use run::run_text;
 pub use samples::{samples_csv, samples_json, samples_markdown, samples_text};
+pub use size::{
+    Advice, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, VerifiedPoint, size_csv, size_json,
+    size_markdown, size_svg, size_text,
+};
 pub use stats::mmtests::{Better, RowSet, Rules};
 pub use stats::mmtests_table::{Run, comparison, operations};
 pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, sweep_text};

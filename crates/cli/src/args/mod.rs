@@ -16,6 +16,7 @@ mod replay;
 mod report;
 mod run;
 mod scenario;
+mod size;
 mod stats;
 mod sweep;
 mod trace;
@@ -36,6 +37,7 @@ pub(crate) use replay::{ReadingArgs, ReplayArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
+pub(crate) use size::SizeArgs;
 pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
 pub(crate) use trace::{TraceArgs, TraceStyle};
@@ -93,6 +95,8 @@ pub(crate) enum Command {
     Ablate(AblateArgs),
     /// Replay a recorded trace through page cache and reclaim, or on plain policies
     Replay(ReplayArgs),
+    /// Say how much memory a trace needs: its curve, the knee, and what to set
+    Size(SizeArgs),
     /// Say why a run went as it went: who waited on whom, what evicted which page
     Explain(ExplainArgs),
     /// Monitor this host while a command runs

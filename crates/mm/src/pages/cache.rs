@@ -155,6 +155,7 @@ impl PageCache {
     ) -> Option<Shadow> {
         let pages = core.alloc.frames.pages(pfn);
         let mut shadow = None;
+        self.trees.add_slots(mapping, index, pages);
         for offset in 0..pages {
             match self.trees.find(mapping, index + offset) {
                 Slot::Page(_) => panic!("a page cache slot is taken twice"),
