@@ -10,6 +10,7 @@
 
 mod check;
 pub mod import;
+pub mod info;
 mod operation;
 
 use serde::{Deserialize, Serialize};
