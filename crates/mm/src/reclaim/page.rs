@@ -148,7 +148,10 @@ impl Reclaim {
         while let Some(&pfn) = isolated.get(next) {
             next += 1;
             let flags = core.alloc.frames.flags(pfn);
-            let verdict = self.verdict(core, cache, anon, cpu, pfn, sc, report);
+            let mut verdict = self.verdict(core, cache, anon, cpu, pfn, sc, report);
+            while self.make_room_in_zswap(core, lru, cache, cpu) {
+                verdict = self.verdict(core, cache, anon, cpu, pfn, sc, report);
+            }
             isolated.append(&mut self.split);
             let pages = core.alloc.frames.pages(pfn);
             match verdict {
