@@ -155,7 +155,10 @@ impl Reclaim {
         while let Some(&pfn) = isolated.get(next) {
             next += 1;
             let flags = core.alloc.frames.flags(pfn);
-            let verdict = self.verdict(core, cache, anon, cpu, pfn, sc, report);
+            let mut verdict = self.verdict(core, cache, anon, cpu, pfn, sc, report);
+            while self.make_room_in_zswap(core, lru, cache, cpu) {
+                verdict = self.verdict(core, cache, anon, cpu, pfn, sc, report);
+            }
             if !self.young.is_empty() {
                 self.promote_young(core, lru);
             }
