@@ -146,11 +146,19 @@ impl Files {
             writes: access != OFlags::RDONLY,
             endless: file_type(&status) == FileType::BlockDevice,
         };
-        Some(Looked { held, born: status.stx_btime.tv_sec as f64 + f64::from(status.stx_btime.tv_nsec) / 1e9 })
+        Some(Looked {
+            held,
+            born: status.stx_btime.tv_sec as f64 + f64::from(status.stx_btime.tv_nsec) / 1e9,
+        })
     }
 
     /// The number of the file that this path names; `named` is the path as the command has it.
-    pub(crate) fn at_path(&mut self, path: &Path, follow: bool, named: impl FnOnce() -> PathBuf) -> Option<u32> {
+    pub(crate) fn at_path(
+        &mut self,
+        path: &Path,
+        follow: bool,
+        named: impl FnOnce() -> PathBuf,
+    ) -> Option<u32> {
         let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
         let status = status(rustix::fs::CWD, path, flags)?;
         let holds = || rustix::fs::statfs(path).map_or(Holds::OnDisk, |found| of_magic(found.f_type as u64));

@@ -163,7 +163,8 @@ impl Follower {
         let mut vectors = vec![0; count as usize * 16];
         let read = sys::read_memory(tid, address, &mut vectors);
         self.gaps.unread += u64::from(read < vectors.len());
-        let length = |vector: &[u8]| vector.get(8..16).and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes);
+        let length =
+            |vector: &[u8]| vector.get(8..16).and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes);
         vectors[..read].chunks_exact(16).filter_map(length).fold(0, u64::saturating_add)
     }
 
