@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use trace::{NONE, Operation, OperationKind, TraceMapping};
 
-use crate::ranges::Ranges;
 use crate::writing::Piece;
 
 const PAGE: u64 = 4096;
@@ -12,8 +11,8 @@ const PAGE: u64 = 4096;
 /// Whole pages that were used.
 #[derive(Debug, Default)]
 pub struct Footprint {
-    files: HashMap<u32, Ranges<()>>,
-    memory: HashMap<u32, Ranges<()>>,
+    files: Pages,
+    memory: Pages,
     mappings: Vec<TraceMapping>,
     file_bytes: u64,
     memory_bytes: u64,
@@ -32,16 +31,15 @@ impl Footprint {
         let Operation { kind, object, offset, len, .. } = *operation;
         match kind {
             OperationKind::Read | OperationKind::Write => {
-                self.file_bytes += used(self.files.entry(object).or_default(), offset, len);
+                self.file_bytes += self.files.used(object, offset, len);
             }
             OperationKind::Touch | OperationKind::Dirty => {
                 let Some(mapping) = self.mappings.get(object as usize) else { return };
                 // A page of a private mapping that was written is memory, not the file.
                 if mapping.file != NONE && (mapping.shared || kind == OperationKind::Touch) {
-                    let at = mapping.file_offset + offset;
-                    self.file_bytes += used(self.files.entry(mapping.file).or_default(), at, len);
+                    self.file_bytes += self.files.used(mapping.file, mapping.file_offset + offset, len);
                 } else {
-                    self.memory_bytes += used(self.memory.entry(object).or_default(), offset, len);
+                    self.memory_bytes += self.memory.used(object, offset, len);
                 }
             }
             _ => {}
@@ -59,23 +57,28 @@ impl Footprint {
     }
 }
 
-/// Marks a range as used; how many bytes of it were not yet.
-fn used(ranges: &mut Ranges<()>, offset: u64, len: u64) -> u64 {
-    if len == 0 {
-        return 0;
+/// Pages that were used, a bit each, 64 to a word: by the number of what they are of, and of the word.
+#[derive(Debug, Default)]
+struct Pages(HashMap<(u32, u64), u64>);
+
+impl Pages {
+    /// Marks a range as used; how many bytes of it were not yet.
+    fn used(&mut self, of: u32, offset: u64, len: u64) -> u64 {
+        if len == 0 {
+            return 0;
+        }
+        let (mut page, last) = (offset / PAGE, offset.saturating_add(len - 1) / PAGE);
+        let mut new = 0;
+        while page <= last {
+            let in_word = (64 - page % 64).min(last - page + 1);
+            let bits = (u64::MAX >> (64 - in_word)) << (page % 64);
+            let word = self.0.entry((of, page / 64)).or_default();
+            new += u64::from((bits & !*word).count_ones());
+            *word |= bits;
+            page += in_word;
+        }
+        new * PAGE
     }
-    let (start, end) = (offset / PAGE * PAGE, (offset + len).next_multiple_of(PAGE));
-    let (mut from, mut to) = (start, end);
-    let mut known = 0;
-    // Neighbours grow together, so that a file that is read from end to end stays one range.
-    for range in ranges.remove(start.saturating_sub(1), end + 1) {
-        let cut = range.end.min(end).saturating_sub(range.start.max(start));
-        known += cut;
-        from = from.min(range.start);
-        to = to.max(range.end);
-    }
-    ranges.insert(from, to, ());
-    end - start - known
 }
 
 #[cfg(test)]
@@ -84,22 +87,12 @@ mod tests {
 
     #[test]
     fn each_page_counts_once() {
-        let mut ranges = Ranges::default();
-        assert_eq!(used(&mut ranges, 100, 1), PAGE);
-        assert_eq!(used(&mut ranges, 0, 2 * PAGE), PAGE);
-        assert_eq!(used(&mut ranges, 4 * PAGE, PAGE), PAGE);
-        assert_eq!(used(&mut ranges, PAGE, 4 * PAGE), 2 * PAGE);
-        assert_eq!(used(&mut ranges, 0, 5 * PAGE), 0);
-        assert_eq!(used(&mut ranges, 0, 0), 0);
-    }
-
-    /// Reading on and on costs no memory.
-    #[test]
-    fn neighbours_grow_together() {
-        let mut ranges = Ranges::default();
-        for page in 0..1000 {
-            used(&mut ranges, page * PAGE, PAGE);
-        }
-        assert!(ranges.within(0, u64::MAX).len() < 3, "{}", ranges.within(0, u64::MAX).len());
+        let mut pages = Pages::default();
+        assert_eq!(pages.used(1, 100, 1), PAGE);
+        assert_eq!(pages.used(1, 0, 2 * PAGE), PAGE);
+        assert_eq!(pages.used(2, 0, PAGE), PAGE);
+        assert_eq!(pages.used(1, 60 * PAGE + 1, 100 * PAGE), 101 * PAGE);
+        assert_eq!(pages.used(1, 0, 1000 * PAGE), (1000 - 103) * PAGE);
+        assert_eq!(pages.used(1, 0, 0), 0);
     }
 }

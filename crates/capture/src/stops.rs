@@ -69,19 +69,15 @@ impl<'a> Stops<'a> {
 
     /// Follows until no task is left, or it is to leave; returns how the first process ended.
     pub(crate) fn follow(&mut self) -> Ended {
-        let mut leaving = false;
         loop {
             match sys::wait() {
-                Ok(Some((tid, status))) => match leaving {
-                    true => self.let_go(tid, status),
-                    false => self.stopped(tid, status),
-                },
+                Ok(Some((tid, status))) => self.stopped(tid, status),
                 Ok(None) => {}
                 Err(_) => return self.ended.unwrap_or(Ended::Left),
             }
-            if self.leave.load(Ordering::Acquire) && !leaving {
-                leaving = true;
+            if self.leave.load(Ordering::Acquire) {
                 self.take_leave();
+                return self.ended.unwrap_or(Ended::Left);
             }
             if locked(self.follower).tasks_made() > self.tasks_max {
                 self.kill_all();
@@ -92,9 +88,31 @@ impl<'a> Stops<'a> {
 
     /// A program that had run before goes on without us; one of ours cannot, and dies.
     fn take_leave(&mut self) {
-        match self.every_call {
-            true => locked(self.follower).all_tasks().into_iter().for_each(sys::interrupt),
-            false => self.kill_all(),
+        if !self.every_call {
+            return self.kill_all();
+        }
+        let mut left: BTreeSet<i32> = locked(self.follower).all_tasks().into_iter().collect();
+        left.iter().for_each(|tid| sys::interrupt(*tid));
+        while !left.is_empty() {
+            match sys::wait() {
+                Ok(Some((tid, status))) if libc::WIFSTOPPED(status) => {
+                    // One that was made meanwhile is followed, too, and stops.
+                    let signal = libc::WSTOPSIG(status);
+                    let ours = status >> 16 != 0 || signal == CALL_STOP;
+                    let makes = [libc::PTRACE_EVENT_FORK, libc::PTRACE_EVENT_VFORK, libc::PTRACE_EVENT_CLONE];
+                    if makes.contains(&(status >> 16)) {
+                        left.extend(sys::event_message(tid));
+                    }
+                    sys::detach(tid, if ours { 0 } else { signal });
+                    left.remove(&tid);
+                }
+                Ok(Some((tid, status))) => {
+                    self.gone(tid, status);
+                    left.remove(&tid);
+                }
+                Ok(None) => {}
+                Err(_) => return,
+            }
         }
     }
 
@@ -111,16 +129,6 @@ impl<'a> Stops<'a> {
                 sys::resume(tid, Resume::Freely, 0);
             }
         }
-    }
-
-    /// A task that stops while we leave.
-    fn let_go(&mut self, tid: i32, status: i32) {
-        if !libc::WIFSTOPPED(status) {
-            return self.gone(tid, status);
-        }
-        let signal = libc::WSTOPSIG(status);
-        let ours = status >> 16 != 0 || signal == CALL_STOP;
-        sys::detach(tid, if ours { 0 } else { signal });
     }
 
     fn stopped(&mut self, tid: i32, status: i32) {
