@@ -70,6 +70,14 @@ pub enum LabError {
         /// What is wrong, and where.
         source: Box<ScenarioError>,
     },
+    /// A log of another program cannot be read as a trace.
+    #[error("`{}`, {source}", path.display())]
+    Import {
+        /// The log.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: Box<trace::import::ImportError>,
+    },
     /// The trace of a program cannot be read.
     #[error(transparent)]
     Program(Box<recording::TraceError>),
@@ -354,6 +362,7 @@ impl LabError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Input(error) => error.hint(),
+            Self::Import { source, .. } => source.hint().map(str::to_owned),
             Self::Program(error) => Some(error.hint().to_owned()),
             Self::Kernel(error) => error.hint(),
             Self::Unknown(error) => Some(error.hint()),
