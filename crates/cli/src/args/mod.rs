@@ -4,6 +4,7 @@
 //! a mistake is told the same way wherever it was made.
 
 mod ablate;
+mod capture;
 mod compare;
 mod events;
 mod explain;
@@ -25,6 +26,7 @@ mod vm;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use ablate::AblateArgs;
+pub(crate) use capture::CaptureArgs;
 pub(crate) use compare::{CompareArgs, Style};
 pub(crate) use events::{Events, EventsArgs};
 pub(crate) use explain::{ExplainArgs, ExplainFormat};
@@ -99,6 +101,8 @@ pub(crate) enum Command {
     Size(SizeArgs),
     /// Say why a run went as it went: who waited on whom, what evicted which page
     Explain(ExplainArgs),
+    /// Follow a program: what it and its children do to files and memory, as a trace to replay
+    Capture(CaptureArgs),
     /// Monitor this host while a command runs
     Record(RecordArgs),
     /// Show recordings made earlier, each by itself

@@ -24,6 +24,7 @@ use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{NO_OWNER, PageFlags};
 use crate::base::ids::{MappingId, MemcgId};
 use crate::base::vmstat::MemcgStat;
+use crate::cgroup::charge::Uncharged;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::workingset::Shadow;
@@ -31,7 +32,7 @@ use crate::pages::mapped::FileMaps;
 use crate::pages::pace::Pace;
 use crate::pages::swap_spaces::SwapSpaces;
 use crate::pages::tree::{
-    EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, encode_page, encode_shadow,
+    EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, decode, encode_page, encode_shadow,
 };
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::slab::table::SlabId;
@@ -157,12 +158,12 @@ impl PageCache {
         let mut shadow = None;
         self.trees.add_slots(mapping, index, pages);
         for offset in 0..pages {
-            match self.trees.find(mapping, index + offset) {
+            let (before, _) = self.trees.replace(mapping, index + offset, encode_page(pfn));
+            match decode(before) {
                 Slot::Page(_) => panic!("a page cache slot is taken twice"),
                 Slot::Shadow(found) => shadow = Some(found),
                 Slot::Empty => {}
             }
-            let _ = self.trees.set(mapping, index + offset, encode_page(pfn));
         }
         self.trees.list[mapping.0 as usize].pages += pages;
         self.trees.total_pages += u64::from(pages);
@@ -365,10 +366,16 @@ pub(crate) fn release_file_page<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: P
     core.alloc.free(cpu, pfn, core.alloc.frames.order(pfn));
 }
 
-/// [`release_file_page`] for a page that reclaim took: nobody has touched it lately.
-pub(crate) fn release_reclaimed_page<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+/// [`release_file_page`] for a page that reclaim took: nobody has touched it lately, and its charge goes with those
+/// of others.
+pub(crate) fn release_reclaimed_page<T: Trace>(
+    core: &mut Core<T>,
+    cpu: CpuId,
+    pfn: Pfn,
+    uncharged: &mut Uncharged,
+) {
     let pages = core.alloc.frames.pages(pfn);
-    core.cgroups.uncharge(core.page_memcg(pfn), u64::from(pages));
+    core.cgroups.gather_uncharge(uncharged, core.page_memcg(pfn), u64::from(pages));
     core.alloc.free_cold(cpu, pfn, core.alloc.frames.order(pfn));
 }
 
