@@ -36,9 +36,11 @@ pub fn read(path: &Path) -> Result<Option<Trace>, LabError> {
         return read_trace(path).map(Some).map_err(|error| LabError::Program(Box::new(error)));
     }
     let mut source = open(path)?;
-    let head = source.fill_buf().map_err(|source| unreadable(path, source))?;
-    match ImportFormat::of(head) {
-        Some(format) => imported(path, format, source).map(Some),
+    let mut head = Vec::new();
+    let looked = source.by_ref().take(HEAD_LEN as u64).read_to_end(&mut head);
+    looked.map_err(|source| unreadable(path, source))?;
+    match ImportFormat::of(&head) {
+        Some(format) => imported(path, format, head.as_slice().chain(source)).map(Some),
         None => Ok(None),
     }
 }

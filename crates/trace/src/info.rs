@@ -21,6 +21,8 @@ use crate::{NONE, Operation, OperationKind, Trace};
 const PAGE: u64 = 4096;
 /// With more accesses than this, distances are sampled.
 const ACCESSES_MAX: u64 = 16 << 20;
+/// Operations on more pages, a terabyte, are no accesses: no program makes such, but a file may say so.
+const PAGES_MAX: u64 = 1 << 28;
 /// How many files are named.
 const FILES_NAMED: usize = 5;
 
@@ -168,7 +170,7 @@ impl Sequence {
         let goes_on = before == Some(offset);
         let transfers = &mut self.transfers;
         transfers.calls += 1;
-        transfers.bytes += len;
+        add(&mut transfers.bytes, len);
         transfers.sequential_calls += u64::from(goes_on);
         transfers.runs += u64::from(!goes_on);
     }
@@ -197,7 +199,13 @@ struct Reader<'a> {
 
 /// Pages of a range, from the first to the last.
 fn pages(offset: u64, len: u64) -> std::ops::Range<u64> {
-    if len == 0 { 0..0 } else { offset / PAGE..(offset + len).div_ceil(PAGE) }
+    let (first, end) = (offset / PAGE, offset.saturating_add(len).div_ceil(PAGE));
+    if len == 0 || end - first > PAGES_MAX { 0..0 } else { first..end }
+}
+
+/// Sums of what a damaged file says stay where they are.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
 }
 
 fn is_access(kind: OperationKind) -> bool {
@@ -207,7 +215,10 @@ fn is_access(kind: OperationKind) -> bool {
 impl<'a> Reader<'a> {
     fn new(trace: &'a Trace) -> Self {
         let all = trace.operations.iter().filter(|operation| is_access(operation.kind));
-        let accesses: u64 = all.map(|operation| pages(operation.offset, operation.len).count() as u64).sum();
+        let accesses = all.fold(0_u64, |sum, operation| {
+            let pages = pages(operation.offset, operation.len);
+            sum.saturating_add(pages.end - pages.start)
+        });
         let one_in = accesses.div_ceil(ACCESSES_MAX).next_power_of_two();
         Self {
             trace,
@@ -232,16 +243,16 @@ impl<'a> Reader<'a> {
     fn operation(&mut self, operation: &Operation) {
         let Operation { kind, object, len, .. } = *operation;
         let noted = &mut self.kinds[kind as usize];
-        *noted = (noted.0 + 1, noted.1 + len);
+        *noted = (noted.0 + 1, noted.1.saturating_add(len));
         self.thinking_ns += u128::from(operation.think_ns);
         self.in_calls_ns += u128::from(operation.took_ns);
         match kind {
             OperationKind::Read => {
-                self.files[object as usize].0 += len;
+                add(&mut self.files[object as usize].0, len);
                 self.reads.add(operation);
             }
             OperationKind::Write => {
-                self.files[object as usize].1 += len;
+                add(&mut self.files[object as usize].1, len);
                 self.writes.add(operation);
             }
             OperationKind::Touch => self.memory.touched_pages += len.div_ceil(PAGE),
@@ -294,11 +305,11 @@ impl<'a> Reader<'a> {
         self.left.entry(process).or_default().insert(operation.object, mapping.len);
         let memory = &mut self.memory;
         if mapping.file == NONE {
-            self.mapped.1 += mapping.len;
+            add(&mut self.mapped.1, mapping.len);
             memory.anonymous_mappings += 1;
             memory.anonymous_bytes_most = memory.anonymous_bytes_most.max(self.mapped.1);
         } else {
-            self.mapped.0 += mapping.len;
+            add(&mut self.mapped.0, mapping.len);
             memory.file_mappings += 1;
             memory.mapped_bytes_most = memory.mapped_bytes_most.max(self.mapped.0);
         }
@@ -327,7 +338,7 @@ impl<'a> Reader<'a> {
     fn give_back(&mut self, mapping: u32, len: u64) {
         let is_file = self.trace.mappings[mapping as usize].file != NONE;
         let mapped = if is_file { &mut self.mapped.0 } else { &mut self.mapped.1 };
-        *mapped -= len;
+        *mapped = mapped.saturating_sub(len);
     }
 
     fn finish(self) -> TraceInfo {
@@ -359,7 +370,7 @@ impl<'a> Reader<'a> {
             tasks: trace.tasks.len() as u64,
             programs: programs(processes.iter().map(|&number| trace.tasks[number].name.as_str())),
             files: trace.files.len() as u64,
-            file_bytes: trace.files.iter().map(|file| file.size_bytes).sum(),
+            file_bytes: trace.files.iter().fold(0, |sum, file| sum.saturating_add(file.size_bytes)),
             largest: named(&|number| trace.files[number].size_bytes),
             most_read: named(&|number| self.files[number].0),
             operations: operations.collect(),

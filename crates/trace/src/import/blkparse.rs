@@ -145,7 +145,9 @@ impl Log {
             _ => return Err("`SECTOR + SECTORS` was expected".to_owned()),
         };
         let end = offset.checked_add(len).filter(|&end| end <= i64::MAX.cast_unsigned());
-        let end = end.ok_or_else(|| format!("no device has bytes {offset} and {len} more"))?;
+        // Sectors of a request are a number of 32 bits.
+        let end = end.filter(|_| len / SECTOR <= u64::from(u32::MAX));
+        let end = end.ok_or_else(|| format!("no request has bytes {offset} and {len} more"))?;
         let kind = if len == 0 { OperationKind::Fsync } else { kind }; // A flush, with whatever letters.
         let (device, _) = self.builder.file(&format!("/dev/block/{}", event.device.replace(',', ":")));
         self.builder.at_least(device, end);

@@ -22,6 +22,9 @@ pub(super) fn is_heading(line: &str) -> bool {
     line.starts_with("fio version ") && line.trim_end().ends_with(" iolog")
 }
 
+/// Longer operations, of a terabyte, are a mistake.
+const LEN_MAX: u64 = 1 << 40;
+
 struct Log {
     builder: Builder,
     noted: Noted,
@@ -80,7 +83,11 @@ impl Log {
         let mut range = || -> Result<(u64, u64), String> {
             let (offset, len) = (amount(word("the offset")?)?, amount(word("the length")?)?);
             let fits = offset.checked_add(len).is_some_and(|end| end <= i64::MAX.cast_unsigned());
-            fits.then_some((offset, len)).ok_or_else(|| format!("no file has bytes {offset} and {len} more"))
+            match (fits, len <= LEN_MAX) {
+                (true, true) => Ok((offset, len)),
+                (true, false) => Err(format!("nobody moves {len} bytes at once")),
+                (false, _) => Err(format!("no file has bytes {offset} and {len} more")),
+            }
         };
         let (kind, (offset, len)) = match action.as_str() {
             "add" => {
@@ -93,7 +100,7 @@ impl Log {
             "write" => (OperationKind::Write, range()?),
             "sync" | "datasync" | "sync_file_range" => (OperationKind::Fsync, (0, 0)),
             "wait" if !self.has_times => {
-                let (wait_us, _) = range()?;
+                let wait_us = amount(word("how long")?)?;
                 self.at_ns = self.at_ns.saturating_add(wait_us.saturating_mul(1000));
                 return Ok(());
             }

@@ -4,7 +4,7 @@ use pagetide_trace::import::ImportFormat;
 
 use crate::scene::{files, gaps, operations, refused, trace};
 
-const LOG: &str = "  \
+pub(crate) const LOG: &str = "  \
   8,0    3        1     0.000000000   697  A   W 223490 + 8 <- (8,1) 223427
   8,0    3        2     0.000001829   697  Q   W 223490 + 8 [kjournald]
   8,0    3        3     0.000006197   697  G   W 223490 + 8 [kjournald]

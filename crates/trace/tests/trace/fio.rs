@@ -4,7 +4,7 @@ use pagetide_trace::import::ImportFormat;
 
 use crate::scene::{files, gaps, operations, refused, trace};
 
-const VERSION_2: &str = "\
+pub(crate) const VERSION_2: &str = "\
 fio version 2 iolog
 /data/a add
 /data/a open
@@ -16,7 +16,7 @@ fio version 2 iolog
 /data/a close
 ";
 
-const VERSION_3: &str = "\
+pub(crate) const VERSION_3: &str = "\
 fio version 3 iolog
 2 b add
 872 b open

@@ -2,5 +2,6 @@
 
 mod blkparse;
 mod fio;
+mod mangled;
 mod scene;
 mod strace;

@@ -6,7 +6,7 @@ use pagetide_trace::{OperationKind, Trace};
 use crate::scene::{files, gaps, operations, refused, trace};
 
 /// As `strace -f -tt -T -y -o LOG` writes it: a shell makes a child, whose lines mix with its own.
-const LOG: &str = r#"70  12:00:00.000000 execve("/bin/sh", ["sh", "-c", "work"], 0x7ffd94eaf180 /* 35 vars */) = 0 <0.000177>
+pub(crate) const LOG: &str = r#"70  12:00:00.000000 execve("/bin/sh", ["sh", "-c", "work"], 0x7ffd94eaf180 /* 35 vars */) = 0 <0.000177>
 70  12:00:00.001000 brk(NULL)           = 0x55e664c88000 <0.000002>
 70  12:00:00.001100 brk(0x55e664ca9000) = 0x55e664ca9000 <0.000002>
 70  12:00:00.001200 access("/etc/ld.so.preload", R_OK) = -1 ENOENT (Datei oder Verzeichnis nicht gefunden) <0.000003>
@@ -170,9 +170,8 @@ hello from the program
     assert_eq!(trace.tasks.iter().map(|task| task.tid).collect::<Vec<_>>(), [80, 81]);
 }
 
-#[test]
-fn threads_share_descriptors_and_memory_and_programs_begin_anew() {
-    let log = "\
+/// A process with two threads, of which one begins another program.
+pub(crate) const THREADS: &str = "\
 9 1700000000.000100 openat(AT_FDCWD</>, \"/a\", O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC) = 3</a>
 9 1700000000.000200 clone3({flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD, exit_signal=0} => {parent_tid=[10]}, 88) = 10
 10 1700000000.000300 write(3</a>, \"\"..., 10) = 10
@@ -185,7 +184,10 @@ fn threads_share_descriptors_and_memory_and_programs_begin_anew() {
 9 1700000000.001000 munmap(0x7f0000100000, 4096) = 0
 9 1700000000.001100 +++ killed by SIGKILL +++
 ";
-    insta::assert_snapshot!(operations(&trace(log)), @"
+
+#[test]
+fn threads_share_descriptors_and_memory_and_programs_begin_anew() {
+    insta::assert_snapshot!(operations(&trace(THREADS)), @"
        0    0 t0 open     /a 0+0 7
      100    0 t0 clone    task 1 0+0 0
      200    0 t1 write    /a 0+10 0

@@ -79,8 +79,10 @@ fn stamp(word: &str) -> Option<Stamp> {
     match (parts.next()?, parts.next(), parts.next(), parts.next()) {
         (hours, Some(minutes), Some(rest), None) => {
             let (hours, minutes): (u64, u64) = (hours.parse().ok()?, minutes.parse().ok()?);
-            let is_one = hours < 24 && minutes < 60;
-            is_one.then_some(Stamp::OfDay((hours * 60 + minutes) * 60_000_000_000 + seconds(rest)?))
+            let (seconds, is_one) = (seconds(rest)?, hours < 24 && minutes < 60);
+            // Leap seconds.
+            let is_one = is_one && seconds < 62_000_000_000;
+            is_one.then(|| Stamp::OfDay((hours * 60 + minutes) * 60_000_000_000 + seconds))
         }
         (number, None, ..) if number.contains(['.', ',']) => {
             let ns = seconds(number)?;

@@ -218,7 +218,7 @@ impl Reader {
         let Some(call) = line::call(&text) else { return false };
         self.calls += 1;
         self.importer.has_durations |= call.took_ns.is_some();
-        let split_ns = is_split.then_some(ended_ns - at_ns);
+        let split_ns = is_split.then(|| ended_ns.saturating_sub(at_ns));
         let call = Call { took_ns: call.took_ns.or(split_ns), ..call };
         let made = self.importer.call(tid, &call, at_ns, line);
         // The first lines of a task that this call made.
@@ -271,21 +271,19 @@ struct Clock {
 
 impl Clock {
     fn now(&mut self, stamp: Stamp) -> u64 {
+        let last = self.first.map(|first| first.saturating_add(self.now_ns));
         let absolute = match stamp {
-            Stamp::SinceLast(ns) => {
-                self.first.unwrap_or(0) + self.now_ns + if self.first.is_some() { ns } else { 0 }
-            }
+            Stamp::SinceLast(ns) => last.map_or(0, |last| last.saturating_add(ns)),
             Stamp::Epoch(ns) => ns,
             Stamp::OfDay(ns) => {
-                let last = self.first.unwrap_or(ns) + self.now_ns;
-                if ns + self.days_ns + DAY_NS / 2 < last {
-                    self.days_ns += DAY_NS; // Midnight.
-                }
-                ns + self.days_ns
+                let of_day = ns.saturating_add(self.days_ns);
+                let is_past_midnight = last.is_some_and(|last| of_day.saturating_add(DAY_NS / 2) < last);
+                self.days_ns += if is_past_midnight { DAY_NS } else { 0 };
+                ns.saturating_add(self.days_ns)
             }
         };
         let first = *self.first.get_or_insert(absolute);
-        self.went_back = absolute < first + self.now_ns;
+        self.went_back = last.is_some_and(|last| absolute < last);
         self.now_ns = self.now_ns.max(absolute.saturating_sub(first));
         self.now_ns
     }

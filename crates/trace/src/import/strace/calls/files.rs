@@ -5,6 +5,9 @@ use super::super::world::{Descriptor, Opened, Task};
 use super::{At, Importer, Size};
 use crate::{NONE, OperationKind, open};
 
+/// No call moves more bytes (`MAX_RW_COUNT`).
+const MOVED_MAX: u64 = 0x7fff_f000;
+
 impl Importer {
     // ---- paths and files ----
 
@@ -160,7 +163,7 @@ impl Importer {
         let Opened { file, position, .. } = self.world.opened[opened];
         let (from, len) =
             (offset.filter(|&offset| offset <= i64::MAX.cast_unsigned()).unwrap_or(position), at.value);
-        let Some(end) = end_of(from, len).filter(|_| file != NONE) else { return };
+        let Some(end) = end_of(from, len).filter(|_| file != NONE && len <= MOVED_MAX) else { return };
         if from == position && offset.is_none() {
             self.world.opened[opened].position = end;
         }
@@ -181,7 +184,7 @@ impl Importer {
 
     pub(super) fn write_at(&mut self, at: At<'_>, opened: usize, offset: Option<u64>) {
         let Opened { file, position, appends } = self.world.opened[opened];
-        if file == NONE || at.value == 0 {
+        if file == NONE || at.value == 0 || at.value > MOVED_MAX {
             return;
         }
         let there = if appends { self.sizes[file as usize].now } else { position };

@@ -33,13 +33,17 @@ impl Importer {
     pub(super) fn add_mapping(&mut self, at: At<'_>, address: u64, mapping: TraceMapping) {
         let number = u32::try_from(self.builder.trace.mappings.len()).expect("fewer than 2^32 mappings");
         let len = mapping.len;
+        let fits = end_of(mapping.file_offset, len).is_some() && end_of(address, len).is_some();
+        if !fits {
+            return; // A number that no kernel returns.
+        }
         self.builder.trace.mappings.push(mapping);
         self.world.space(at.task).put(address, Range { len, mapping: number, offset: 0 });
         self.push(at, OperationKind::Map, number, (0, len), 0);
     }
 
     pub(super) fn unmap(&mut self, at: At<'_>, from: u64, len: u64) {
-        let end = from.saturating_add(len.next_multiple_of(4096));
+        let end = from.saturating_add(len.checked_next_multiple_of(4096).unwrap_or(len));
         for part in self.world.space(at.task).cut(from, end) {
             self.push(at, OperationKind::Unmap, part.mapping, (part.offset, part.len), 0);
         }
@@ -47,8 +51,9 @@ impl Importer {
 
     pub(super) fn remap(&mut self, at: At<'_>, from: u64, old_len: u64) {
         let Some(new_len) = at.number(2) else { return };
+        let fits = [old_len, new_len].iter().all(|&len| from.checked_add(len).is_some());
         let parts = self.world.space(at.task).within(from, from.saturating_add(old_len));
-        let Some(&part) = parts.first() else { return };
+        let Some(&part) = parts.first().filter(|_| fits) else { return };
         let of = self.builder.trace.mappings[part.mapping as usize];
         let begin = of.file_offset + if of.file == NONE { 0 } else { part.offset };
         if at.value == from && new_len <= old_len {
