@@ -148,7 +148,7 @@ pub(crate) enum Program {
     HotAndStream(HotAndStream),
     HugeFaults(HugeFaults),
     InodeStorm(InodeStorm),
-    Program(program::Program),
+    ProgramTrace(program::Program),
     SequentialReaders(SequentialReaders),
     Simoop(Simoop),
     SmallFiles(SmallFiles),
@@ -245,7 +245,7 @@ impl Workload {
     /// The file of the trace that it makes again, if it does: whoever runs it reads the file first.
     pub const fn trace_path(&self) -> Option<&'static str> {
         match &self.program {
-            Program::Program(program) => program.path(),
+            Program::ProgramTrace(program) => program.path(),
             _ => None,
         }
     }
@@ -253,7 +253,7 @@ impl Workload {
     /// The trace that it makes again, once it has one.
     pub fn trace(&self) -> Option<&Arc<Trace>> {
         match &self.program {
-            Program::Program(program) => program.trace(),
+            Program::ProgramTrace(program) => program.trace(),
             _ => None,
         }
     }
@@ -262,8 +262,8 @@ impl Workload {
     #[must_use]
     pub fn with_trace(self, trace: Arc<Trace>) -> Self {
         match &self.program {
-            Program::Program(program) => {
-                let program = Program::Program(program.with_trace(trace));
+            Program::ProgramTrace(program) => {
+                let program = Program::ProgramTrace(program.with_trace(trace));
                 Self { program, ..self }
             }
             _ => self,
@@ -274,8 +274,8 @@ impl Workload {
     #[must_use]
     pub fn with_plan_of(self, other: &Self) -> Self {
         match (&self.program, &other.program) {
-            (Program::Program(own), Program::Program(other)) => {
-                let program = Program::Program(own.with_plan_of(other));
+            (Program::ProgramTrace(own), Program::ProgramTrace(other)) => {
+                let program = Program::ProgramTrace(own.with_plan_of(other));
                 Self { program, ..self }
             }
             _ => self,
@@ -286,7 +286,7 @@ impl Workload {
     pub fn needs(&self) -> &'static [Need] {
         let asks = |choice: &str| self.params.choice("advice") == Some(choice);
         match &self.program {
-            Program::AnonAndFile(_) | Program::HotAndStream(_) | Program::Program(_) => &[Need::Cgroups],
+            Program::AnonAndFile(_) | Program::HotAndStream(_) | Program::ProgramTrace(_) => &[Need::Cgroups],
             Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
             Program::HugeFaults(_) => &[Need::HugePages],
             Program::InodeStorm(_)
@@ -304,7 +304,7 @@ impl Workload {
             | Program::HotAndStream(_)
             | Program::HugeFaults(_)
             | Program::InodeStorm(_)
-            | Program::Program(_)
+            | Program::ProgramTrace(_)
             | Program::SequentialReaders(_)
             | Program::Simoop(_) => Vec::new(),
         }
@@ -314,7 +314,7 @@ impl Workload {
     pub fn remarks(&self, machine: MachineSize) -> Vec<String> {
         match &self.program {
             Program::InodeStorm(program) => program.remarks(machine),
-            Program::Program(program) => program.remarks(),
+            Program::ProgramTrace(program) => program.remarks(),
             Program::Simoop(program) => program.remarks(machine),
             Program::SmallFiles(program) => program.remarks(machine),
             Program::AnonAndFile(_)
@@ -331,7 +331,7 @@ impl Workload {
             Program::HotAndStream(program) => program.footprint(machine),
             Program::HugeFaults(program) => program.footprint(machine),
             Program::InodeStorm(program) => program.footprint(machine),
-            Program::Program(program) => program.footprint(),
+            Program::ProgramTrace(program) => program.footprint(),
             Program::SequentialReaders(program) => program.footprint(machine),
             Program::Simoop(program) => program.footprint(machine),
             Program::SmallFiles(program) => program.footprint(machine),
@@ -348,7 +348,7 @@ impl Workload {
             Program::HotAndStream(program) => program.run(sys).await,
             Program::HugeFaults(program) => program.run(sys).await,
             Program::InodeStorm(program) => program.run(sys).await,
-            Program::Program(program) => program.run(sys).await,
+            Program::ProgramTrace(program) => program.run(sys).await,
             Program::SequentialReaders(program) => program.run(sys).await,
             Program::Simoop(program) => program.run(sys).await,
             Program::SmallFiles(program) => program.run(sys).await,
