@@ -547,6 +547,7 @@ impl Setting {
     /// More than the machine has room for.
     pub(crate) fn with_swap(mut self, machine: &str, mem: Bytes, swap: Swap) -> Result<Self, LabError> {
         swap::check(machine, mem, &swap)?;
+        lacks::check_zswap(&self.kernel, &swap)?;
         self.notes.extend(swap::assumed(&swap));
         self.swap = swap;
         Ok(self)

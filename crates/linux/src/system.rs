@@ -23,6 +23,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Advice as FadviseAdvice, FallocateFlags};
 use rustix::mm::Advice as MemoryAdvice;
 use units::{Bytes, Nanos, Pages, Seed};
+use workload::system::FileMapping;
 use workload::{
     Advice, CpuTime, Errno, FileAdvice, Gate, OpenMode, Outcome, Portable, System, SystemError, TaskSpec,
 };
@@ -160,9 +161,13 @@ fn evict_all(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The file of a sysctl below `/proc/sys`, by either form of its name; those of the multi-gen LRU are in sysfs.
+/// The file of a sysctl below `/proc/sys`, by either form of its name; those of the multi-gen LRU and of zswap are in
+/// sysfs.
 pub(crate) fn sysctl_path(name: &str) -> Option<PathBuf> {
     let path = if name.contains('/') { name.to_owned() } else { name.replace('.', "/") };
+    if let Some(parameter) = path.strip_prefix("zswap/") {
+        return cgroup::below(Path::new("/sys/module/zswap/parameters"), parameter);
+    }
     let root = if path.starts_with("lru_gen/") { "/sys/kernel/mm" } else { "/proc/sys" };
     cgroup::below(Path::new(root), &path)
 }
@@ -410,6 +415,17 @@ impl System for LinuxSystem {
         Mapping::anonymous(len).map_err(|error| failed("mmap", &len.get().to_string(), &error))
     }
 
+    async fn map_file(
+        &self,
+        file: &LinuxFile,
+        offset: u64,
+        len: Bytes,
+        how: FileMapping,
+    ) -> Result<Mapping, SystemError> {
+        let mapping = Mapping::shown_file(&file.0.1, offset, len, how);
+        mapping.map_err(|error| failed("mmap", &file.0.0, &error))
+    }
+
     async fn touch(&self, mapping: &Mapping, first: u64, count: u64) -> Result<(), SystemError> {
         mapping.touch(first, count).map_err(|error| failed("touch", &format!("{first}+{count}"), &error))
     }
@@ -551,6 +567,8 @@ mod tests {
         assert_eq!(sysctl_path("vm/../../self/mem"), None);
         let lru_gen = PathBuf::from("/sys/kernel/mm/lru_gen/min_ttl_ms");
         assert_eq!(sysctl_path("lru_gen.min_ttl_ms"), Some(lru_gen));
+        let zswap = PathBuf::from("/sys/module/zswap/parameters/max_pool_percent");
+        assert_eq!(sysctl_path("zswap.max_pool_percent"), Some(zswap));
     }
 
     /// A system whose files and "cgroups" are plain directories, and the monitor's end.

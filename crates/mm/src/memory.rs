@@ -531,7 +531,7 @@ impl<T: Trace> Memory<T> {
 
     /// Starts a pass over `node`: [`Reclaim::begin_tour`].
     pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Tour {
-        self.reclaim.begin_tour(&mut self.core, &mut self.lru, node, sc)
+        self.reclaim.begin_tour(&mut self.core, &mut self.lru, &mut self.cache, node, sc)
     }
 
     /// Whether kswapd finds that no generation lasts as long as it should: [`ttl::all_too_young`].
@@ -565,7 +565,7 @@ impl<T: Trace> Memory<T> {
 
     /// Deactivates a chunk of anonymous pages of `memcg`: [`Reclaim::age_anon`].
     pub fn age_anon(&mut self, cpu: CpuId, memcg: MemcgId, node: NodeId, sc: &ScanControl) -> ChunkReport {
-        self.reclaim.age_anon(&mut self.core, &mut self.lru, cpu, memcg, node, sc)
+        self.reclaim.age_anon(&mut self.core, &mut self.lru, &mut self.cache, cpu, memcg, node, sc)
     }
 
     /// Goes on with a visit by a chunk of the lists or a batch of a generation: [`Reclaim::shrink_chunk`],

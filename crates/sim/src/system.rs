@@ -10,13 +10,16 @@ use std::rc::Rc;
 
 use kernel::cgroup::files::group_of;
 use kernel::machine::{CostOp, TaskId};
-use kernel::{AnonMapping, Errno, HugeAdvice, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
+use kernel::{
+    AnonMapping, Errno, HugeAdvice, Kernel, Machine, MapHow, OpenFile, Process, QueueId, WaitReason,
+};
 use mm::MemcgId;
 use mm::base::event::{Detail, NoTrace, Trace};
+use mm::pages::mapped::AccessAdvice;
 use units::{Bytes, CpuId, Nanos, Pages, Seed};
 use workload::Outcome;
 use workload::system::{
-    Advice, CpuTime, FileAdvice, Gate, OpenMode, Portable, System, SystemError, TaskSpec,
+    Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, Portable, System, SystemError, TaskSpec,
 };
 
 use crate::machine::Sim;
@@ -449,6 +452,20 @@ impl<R: Trace> System for SimSystem<R> {
         Ok(SimMapping { system: self.clone(), mapping })
     }
 
+    async fn map_file(
+        &self,
+        file: &SimFile<R>,
+        offset: u64,
+        len: Bytes,
+        how: FileMapping,
+    ) -> Result<SimMapping<R>, SystemError> {
+        let FileMapping { shared, writable, executable } = how;
+        let how = MapHow { shared, writable, executable };
+        let mapping = self.kernel.map_file(&self.process, &file.file, offset, len, how);
+        let mapping = mapping.map_err(failed("mmap", self.name()))?;
+        Ok(SimMapping { system: self.clone(), mapping })
+    }
+
     async fn touch(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {
         let touched = self.kernel.touch(&self.process, mapping.mapping, first, count).await;
         touched.map_err(failed("touch", self.name()))
@@ -483,8 +500,11 @@ impl<R: Trace> System for SimSystem<R> {
     async fn advise(&self, mapping: &SimMapping<R>, advice: Advice) -> Result<(), SystemError> {
         let (pages, whole) = (mapping.mapping, mapping.mapping.pages());
         match advice {
-            // The model maps no files.
-            Advice::Normal | Advice::Random | Advice::Sequential | Advice::WillNeed => {
+            Advice::Normal => self.kernel.advise_access(&self.process, pages, AccessAdvice::Normal),
+            Advice::Random => self.kernel.advise_access(&self.process, pages, AccessAdvice::Random),
+            Advice::Sequential => self.kernel.advise_access(&self.process, pages, AccessAdvice::Sequential),
+            Advice::WillNeed => self.kernel.read_mapping_ahead(&self.process, pages).await,
+            Advice::Cold | Advice::PageOut | Advice::Free if self.kernel.maps_file(&self.process, pages) => {
                 return Err(SystemError::new("madvise", self.name(), workload::Errno::NotSup));
             }
             Advice::DontNeed => {

@@ -16,6 +16,7 @@ use crate::footprint::{Footprint, MachineSize};
 use crate::hot_and_stream::{self, HotAndStream};
 use crate::huge_faults::{self, HugeFaults};
 use crate::inode_storm::{self, InodeStorm};
+use crate::mapped_and_stream::{self, MappedAndStream};
 use crate::metric::MetricSpec;
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
@@ -100,6 +101,17 @@ const CATALOG: &[WorkloadSpec] = &[
         build: |params| InodeStorm::from_params(params).map(Program::InodeStorm),
     },
     WorkloadSpec {
+        name: mapped_and_stream::NAME,
+        help: mapped_and_stream::HELP,
+        params: mapped_and_stream::PARAMS,
+        phases: mapped_and_stream::PHASES,
+        prepares: &["hot_ready"],
+        balance: None,
+        varies: mapped_and_stream::VARIES,
+        metrics: mapped_and_stream::METRICS,
+        build: |params| MappedAndStream::from_params(params).map(Program::MappedAndStream),
+    },
+    WorkloadSpec {
         name: sequential_readers::NAME,
         help: sequential_readers::HELP,
         params: sequential_readers::PARAMS,
@@ -148,6 +160,7 @@ pub(crate) enum Program {
     HotAndStream(HotAndStream),
     HugeFaults(HugeFaults),
     InodeStorm(InodeStorm),
+    MappedAndStream(MappedAndStream),
     ProgramTrace(program::Program),
     SequentialReaders(SequentialReaders),
     Simoop(Simoop),
@@ -286,7 +299,10 @@ impl Workload {
     pub fn needs(&self) -> &'static [Need] {
         let asks = |choice: &str| self.params.choice("advice") == Some(choice);
         match &self.program {
-            Program::AnonAndFile(_) | Program::HotAndStream(_) | Program::ProgramTrace(_) => &[Need::Cgroups],
+            Program::AnonAndFile(_)
+            | Program::HotAndStream(_)
+            | Program::MappedAndStream(_)
+            | Program::ProgramTrace(_) => &[Need::Cgroups],
             Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
             Program::HugeFaults(_) => &[Need::HugePages],
             Program::InodeStorm(_)
@@ -304,6 +320,7 @@ impl Workload {
             | Program::HotAndStream(_)
             | Program::HugeFaults(_)
             | Program::InodeStorm(_)
+            | Program::MappedAndStream(_)
             | Program::ProgramTrace(_)
             | Program::SequentialReaders(_)
             | Program::Simoop(_) => Vec::new(),
@@ -320,6 +337,7 @@ impl Workload {
             Program::AnonAndFile(_)
             | Program::HotAndStream(_)
             | Program::HugeFaults(_)
+            | Program::MappedAndStream(_)
             | Program::SequentialReaders(_) => Vec::new(),
         }
     }
@@ -331,6 +349,7 @@ impl Workload {
             Program::HotAndStream(program) => program.footprint(machine),
             Program::HugeFaults(program) => program.footprint(machine),
             Program::InodeStorm(program) => program.footprint(machine),
+            Program::MappedAndStream(program) => program.footprint(machine),
             Program::ProgramTrace(program) => program.footprint(),
             Program::SequentialReaders(program) => program.footprint(machine),
             Program::Simoop(program) => program.footprint(machine),
@@ -348,6 +367,7 @@ impl Workload {
             Program::HotAndStream(program) => program.run(sys).await,
             Program::HugeFaults(program) => program.run(sys).await,
             Program::InodeStorm(program) => program.run(sys).await,
+            Program::MappedAndStream(program) => program.run(sys).await,
             Program::ProgramTrace(program) => program.run(sys).await,
             Program::SequentialReaders(program) => program.run(sys).await,
             Program::Simoop(program) => program.run(sys).await,

@@ -22,6 +22,7 @@ pub mod hot_and_stream;
 pub mod huge_faults;
 pub mod inode_storm;
 pub mod limits;
+pub mod mapped_and_stream;
 pub mod memory_stat;
 pub mod metric;
 pub mod names;

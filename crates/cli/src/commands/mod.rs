@@ -1,6 +1,7 @@
 //! One function for each command: ask the lab, print what it returns.
 
 mod ablate;
+mod capture;
 mod compare;
 mod explain;
 mod export;
@@ -10,12 +11,14 @@ mod record;
 mod replay;
 mod report;
 mod run;
+mod size;
 mod stats;
 mod sweep;
 mod trace;
 mod vm;
 
 pub(crate) use ablate::ablate;
+pub(crate) use capture::capture;
 pub(crate) use compare::compare;
 pub(crate) use explain::explain;
 pub(crate) use export::export;
@@ -25,6 +28,7 @@ pub(crate) use record::record;
 pub(crate) use replay::replay;
 pub(crate) use report::report;
 pub(crate) use run::run;
+pub(crate) use size::size;
 pub(crate) use stats::stats;
 pub(crate) use sweep::sweep;
 pub(crate) use trace::trace;

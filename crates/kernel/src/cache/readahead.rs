@@ -127,7 +127,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Allocates and reads the window's pages, as folios of `order` where they fit (`page_cache_ra_order`).
-    async fn read_window(
+    pub(crate) async fn read_window(
         &self,
         process: &Process,
         file: &OpenFile,

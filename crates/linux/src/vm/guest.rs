@@ -20,7 +20,7 @@ use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
 use units::{Bytes, Seed};
 use workload::Workload;
-use workload::scenario::{Swap, SwapDevice};
+use workload::scenario::{Swap, SwapDevice, Zswap};
 
 use super::error::NO_LRU_GEN_HINT;
 use super::image::VmFilesystem;
@@ -224,7 +224,10 @@ fn prepare_disk(job: &Job, disk: u16) -> Result<PathBuf, Failure> {
 fn prepare_swap(job: &Job) -> Result<(), Failure> {
     let areas: Swap = job.swap.parse().map_err(|problem| failure(format!("bad job: {problem}")))?;
     let (mut disk, mut zram) = (job.disks, 0);
-    for area in areas.0 {
+    if let Some(zswap) = areas.zswap {
+        set_zswap(Path::new("/sys/module/zswap/parameters"), zswap)?;
+    }
+    for area in areas.areas {
         let device = match area.device {
             SwapDevice::Disk => {
                 disk += 1;
@@ -254,6 +257,19 @@ fn prepare_zram(index: u16, size: Bytes) -> Result<String, Failure> {
     let file = File::options().write(true).open(&device).tried("open", &device)?;
     swap::write_header(&file, size).tried("write", &device)?;
     Ok(device)
+}
+
+/// Switches zswap on, which some kernels are built without.
+fn set_zswap(parameters: &Path, zswap: Zswap) -> Result<(), Failure> {
+    if !parameters.exists() {
+        let message = "this kernel has no zswap".to_owned();
+        let hint = "leave `zswap+` out of `--swap`: Debian's kernels for clouds are built without it";
+        return Err(Failure { message, hint: Some(hint.to_owned()) });
+    }
+    if let Some(percent) = zswap.max_pool_percent {
+        write(parameters.join("max_pool_percent"), &percent.to_string())?;
+    }
+    write(parameters.join("enabled"), "Y")
 }
 
 fn disk_letter(disk: u16) -> char {

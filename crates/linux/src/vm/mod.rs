@@ -256,7 +256,7 @@ fn memory_of(spec: &VmSpec) -> Memory {
 }
 
 fn swap_disks(swap: &Swap) -> u16 {
-    let on_disk = swap.0.iter().filter(|area| area.device == SwapDevice::Disk);
+    let on_disk = swap.areas.iter().filter(|area| area.device == SwapDevice::Disk);
     u16::try_from(on_disk.count()).expect("few areas")
 }
 
@@ -327,7 +327,7 @@ impl Machine<'_> {
             image::make(disk, self.spec.filesystem, image::part(self.spec.disk, self.disks))
                 .map_err(|error| Failure { error, was_ready: false })?;
         }
-        let on_disk = self.spec.swap.0.iter().filter(|area| area.device == SwapDevice::Disk);
+        let on_disk = self.spec.swap.areas.iter().filter(|area| area.device == SwapDevice::Disk);
         for (index, area) in on_disk.enumerate() {
             let image = self.dir.join(format!("swap{index}"));
             swap::make_image(&image, area.size).map_err(|error| Failure { error, was_ready: false })?;

@@ -26,13 +26,15 @@ use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{NO_OWNER, PageFlags};
 use crate::base::ids::{MappingId, MemcgId};
 use crate::base::vmstat::MemcgStat;
+use crate::cgroup::charge::Uncharged;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::workingset::Shadow;
+use crate::pages::mapped::FileMaps;
 use crate::pages::pace::Pace;
 use crate::pages::swap_spaces::SwapSpaces;
 use crate::pages::tree::{
-    EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, encode_page, encode_shadow,
+    EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, decode, encode_page, encode_shadow,
 };
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::slab::table::SlabId;
@@ -68,6 +70,8 @@ pub struct PageCache {
     pub(super) under_writeback: Vec<u64>,
     pub(super) pace: Pace,
     pub(super) swap: SwapSpaces,
+    /// Page tables of those who map files.
+    pub maps: FileMaps,
 }
 
 impl PageCache {
@@ -81,6 +85,7 @@ impl PageCache {
             under_writeback: vec![0; nodes],
             pace: Pace::new(),
             swap: SwapSpaces::default(),
+            maps: FileMaps::default(),
         }
     }
 
@@ -93,6 +98,7 @@ impl PageCache {
     /// [`Mappings::hand_over`]
     pub(crate) fn hand_over(&mut self, memcg: MemcgId, heir: MemcgId) {
         self.trees.hand_over(memcg, heir);
+        self.maps.hand_over(memcg, heir);
     }
 
     /// What a page index of a file holds.
@@ -152,13 +158,14 @@ impl PageCache {
     ) -> Option<Shadow> {
         let pages = core.alloc.frames.pages(pfn);
         let mut shadow = None;
+        self.trees.add_slots(mapping, index, pages);
         for offset in 0..pages {
-            match self.trees.find(mapping, index + offset) {
+            let (before, _) = self.trees.replace(mapping, index + offset, encode_page(pfn));
+            match decode(before) {
                 Slot::Page(_) => panic!("a page cache slot is taken twice"),
                 Slot::Shadow(found) => shadow = Some(found),
                 Slot::Empty => {}
             }
-            let _ = self.trees.set(mapping, index + offset, encode_page(pfn));
         }
         self.trees.list[mapping.0 as usize].pages += pages;
         self.trees.total_pages += u64::from(pages);
@@ -191,6 +198,9 @@ impl PageCache {
         let index = core.alloc.frames.index(pfn);
         let pages = core.alloc.frames.pages(pfn);
         let flags = core.alloc.frames.flags(pfn);
+        if flags.has(PageFlags::MAPPED) {
+            self.maps.unmap(core, pfn);
+        }
         if flags.has_any(PageFlags::DIRTY.set(PageFlags::PRIVATE)) {
             self.clear_private(core, cpu, pfn);
         }
@@ -218,6 +228,9 @@ impl PageCache {
 
     /// A dirty page is clean without having been written, or is about to be written.
     pub(super) fn clear_dirty<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        if core.alloc.frames.flags(pfn).has(PageFlags::MAPPED) {
+            self.maps.protect(core, pfn);
+        }
         core.alloc.frames.clear_flags(pfn, PageFlags::DIRTY);
         let mapping = MappingId(core.alloc.frames.owner(pfn));
         self.trees.tag_dirty(mapping, core.alloc.frames.index(pfn), false);
@@ -432,10 +445,16 @@ pub(crate) fn release_file_page<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: P
     core.alloc.free(cpu, pfn, core.alloc.frames.order(pfn));
 }
 
-/// [`release_file_page`] for a page that reclaim took: nobody has touched it lately.
-pub(crate) fn release_reclaimed_page<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+/// [`release_file_page`] for a page that reclaim took: nobody has touched it lately, and its charge goes with those
+/// of others.
+pub(crate) fn release_reclaimed_page<T: Trace>(
+    core: &mut Core<T>,
+    cpu: CpuId,
+    pfn: Pfn,
+    uncharged: &mut Uncharged,
+) {
     let pages = core.alloc.frames.pages(pfn);
-    core.cgroups.uncharge(core.page_memcg(pfn), u64::from(pages));
+    core.cgroups.gather_uncharge(uncharged, core.page_memcg(pfn), u64::from(pages));
     core.alloc.free_cold(cpu, pfn, core.alloc.frames.order(pfn));
 }
 

@@ -16,6 +16,7 @@ mod huge_faults;
 mod huge_pages;
 mod log_size;
 mod machines;
+mod mapped_files;
 mod old_kernel;
 mod out_of_memory;
 mod pauses;

@@ -1,0 +1,6 @@
+//! Logs of other programs, from outside: what comes of each, and of those that are wrong.
+
+mod blkparse;
+mod fio;
+mod scene;
+mod strace;
