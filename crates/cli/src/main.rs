@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => commands::replay(args, &printer).map(done),
         Command::Size(args) => commands::size(args, &printer).map(done),
         Command::Explain(args) => commands::explain(args, &printer).map(done),
+        Command::Capture(args) => commands::capture(args, &printer),
         Command::Record(args) => commands::record(args, &printer),
         Command::Report(args) => commands::report(args, &printer).map(done),
         Command::Stats(args) => commands::stats(args, &printer).map(done),

@@ -4,6 +4,7 @@
 //! a mistake is told the same way wherever it was made.
 
 mod ablate;
+mod capture;
 mod compare;
 mod events;
 mod explain;
@@ -25,12 +26,13 @@ mod vm;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use ablate::AblateArgs;
+pub(crate) use capture::CaptureArgs;
 pub(crate) use compare::{CompareArgs, Style};
 pub(crate) use events::{Events, EventsArgs};
 pub(crate) use explain::{ExplainArgs, ExplainFormat};
 pub(crate) use export::{ExportArgs, ExportForm};
 pub(crate) use grid::GridArgs;
-pub(crate) use import::ImportArgs;
+pub(crate) use import::{ImportArgs, ImportForm};
 pub(crate) use list::ListArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ReadingArgs, ReplayArgs};
@@ -40,7 +42,7 @@ pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
 pub(crate) use size::SizeArgs;
 pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
-pub(crate) use trace::{TraceArgs, TraceStyle};
+pub(crate) use trace::{InfoArgs, TraceArgs, TraceCommand, TraceStyle};
 pub(crate) use vm::{VmArgs, VmCommand};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
@@ -99,6 +101,8 @@ pub(crate) enum Command {
     Size(SizeArgs),
     /// Say why a run went as it went: who waited on whom, what evicted which page
     Explain(ExplainArgs),
+    /// Follow a program: what it and its children do to files and memory, as a trace to replay
+    Capture(CaptureArgs),
     /// Monitor this host while a command runs
     Record(RecordArgs),
     /// Show recordings made earlier, each by itself

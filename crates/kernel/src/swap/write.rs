@@ -23,6 +23,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.gather_swap_write(write, &mut plug);
         }
         self.submit_plug(&mut plug);
+        self.kick_zswap();
     }
 
     fn gather_swap_write(&self, write: SwapWrite, plug: &mut Plug) {

@@ -21,6 +21,7 @@ use crate::base::ids::MemcgId;
 use crate::cgroup::counters::{NOTHING, Stats};
 use crate::cgroup::order::PreOrder;
 use crate::cgroup::stock::CpuStock;
+use crate::cgroup::zswap::ZswapCounter;
 use crate::version::presets::Version;
 use crate::version::rules::{Aging, SiblingShares, StatFreshness};
 
@@ -104,6 +105,8 @@ pub struct Memcg {
     pub memory: PageCounter,
     /// Usage and limit of swap.
     pub swap: SwapCounter,
+    /// What it has in zswap.
+    pub zswap: ZswapCounter,
     /// Event counts.
     pub events: MemcgEvents,
     /// Bytes of charged pages that no kernel object uses at present (`nr_charged_bytes`).
@@ -193,6 +196,7 @@ impl Memcgs {
             heir: None,
             memory: PageCounter { usage: 0, max: UNLIMITED, high: UNLIMITED, low: 0, min: 0 },
             swap: SwapCounter { usage: 0, max: UNLIMITED, events: SwapEvents::default() },
+            zswap: ZswapCounter::default(),
             events: MemcgEvents::default(),
             object_rest: 0,
             effective_low: 0,

@@ -4,7 +4,7 @@
 //! ([`crate::base::sysctl`]).
 
 use crate::base::sysctl::Sysctl;
-use crate::version::rules::{GenForm, HugePages, LruKind, MarkGap, Rules, WatermarkBoost};
+use crate::version::rules::{GenForm, HugePages, LruKind, MarkGap, Rules, WatermarkBoost, Zswap};
 
 impl Rules {
     /// Whether a kernel that decides so has this tunable. `watermark_boost_factor` is let to any since 4.6, so
@@ -21,6 +21,10 @@ impl Rules {
                 self.gen_form != GenForm::NotBuilt
                     && matches!(self.lru, LruKind::TwoLists | LruKind::Generations)
             }
+            Sysctl::ZswapEnabled | Sysctl::ZswapMaxPoolPercent | Sysctl::ZswapAcceptThresholdPercent => {
+                self.zswap != Zswap::Absent
+            }
+            Sysctl::ZswapShrinkerEnabled => matches!(self.zswap, Zswap::ListPerGroup | Zswap::StoresAll),
             _ => true,
         }
     }
