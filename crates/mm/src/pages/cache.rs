@@ -14,6 +14,8 @@
 //! [`crate::lru::workingset`] for what a shadow says, [`crate::slab::caches`] for the nodes' pages,
 //! [`crate::pages::dirty`] for dirty pages.
 
+use core::ops::Range;
+
 use std_alloc::collections::VecDeque;
 use std_alloc::vec;
 use std_alloc::vec::Vec;
@@ -282,6 +284,68 @@ impl PageCache {
         self.emptied.retain(|&other| other != mapping);
     }
 
+    /// Frees the pages of `mapping` from `first` on, dirty or not, and the shadows there: truncation of a file. A folio
+    /// that begins before goes, too, unless it is dirty. False: some are in use, and stay until it is called again.
+    pub(crate) fn truncate_from<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        mapping: MappingId,
+        first: u32,
+    ) -> bool {
+        let in_use = PageFlags::WRITEBACK.set(PageFlags::LOCKED).set(PageFlags::JOURNAL);
+        let mut stays = false;
+        for (index, pfn) in self.trees.heads(mapping) {
+            let past = index + core.alloc.frames.pages(pfn);
+            let flags = core.alloc.frames.flags(pfn);
+            if past <= first {
+                continue;
+            }
+            if flags.has_any(in_use) {
+                stays = true;
+            } else if index >= first || !flags.has(PageFlags::DIRTY) {
+                self.invalidate_range(core, lru, cpu, mapping, index..past, false);
+            }
+        }
+        if stays {
+            return false;
+        }
+        if first == 0 {
+            self.clear(core, cpu, mapping);
+        } else {
+            self.clear_shadows_from(core, cpu, mapping, first);
+        }
+        true
+    }
+
+    fn clear_shadows_from<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cpu: CpuId,
+        mapping: MappingId,
+        first: u32,
+    ) {
+        for place in (first >> 6) as usize..self.trees.list[mapping.0 as usize].leaves().len() {
+            let Some(leaf) = self.trees.list[mapping.0 as usize].leaves().get(place).copied() else { return };
+            if leaf == NO_NODE {
+                continue;
+            }
+            let begin = self.trees.leaves[leaf as usize].number << 6;
+            let mut emptied = None;
+            for offset in 0..SLOTS {
+                let index = begin + u32::try_from(offset).expect("64 slots");
+                let is_shadow = (self.trees.leaves[leaf as usize].slots[offset] & SHADOW_BIT) != 0;
+                if is_shadow && index >= first {
+                    emptied = self.trees.set(mapping, index, EMPTY);
+                }
+            }
+            if let Some(leaf) = emptied {
+                self.free_leaf(core, cpu, leaf);
+            }
+        }
+    }
+
     /// A mapping without pages and shadows is no more: its number is used again.
     pub(crate) fn release(&mut self, mapping: MappingId) {
         assert!(self.trees.is_empty(mapping), "{mapping:?} is released with pages or shadows");
@@ -313,6 +377,19 @@ impl PageCache {
         mapping: MappingId,
         clean_only: bool,
     ) -> u64 {
+        self.invalidate_range(core, lru, cpu, mapping, 0..u32::MAX, clean_only)
+    }
+
+    /// [`PageCache::invalidate`] of the folios that lie wholly in a range.
+    pub(crate) fn invalidate_range<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        mapping: MappingId,
+        range: Range<u32>,
+        clean_only: bool,
+    ) -> u64 {
         let busy = PageFlags::DIRTY
             .set(PageFlags::WRITEBACK)
             .set(PageFlags::LOCKED)
@@ -320,11 +397,13 @@ impl PageCache {
             .set(PageFlags::JOURNAL)
             .set(PageFlags::MLOCKED);
         let mut freed = 0;
-        for (_, pfn) in self.trees.heads(mapping) {
-            if clean_only && core.alloc.frames.flags(pfn).has_any(busy) {
+        for (index, pfn) in self.trees.heads(mapping) {
+            let pages = core.alloc.frames.pages(pfn);
+            let is_inside = index >= range.start && index + pages <= range.end;
+            if !is_inside || (clean_only && core.alloc.frames.flags(pfn).has_any(busy)) {
                 continue;
             }
-            freed += u64::from(core.alloc.frames.pages(pfn));
+            freed += u64::from(pages);
             core.tell_page(pfn, |page| {
                 let reason = if clean_only { Reason::Invalidated } else { Reason::Truncated };
                 TraceEvent::FilemapDelete { page, reason }

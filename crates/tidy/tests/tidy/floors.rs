@@ -28,6 +28,8 @@ const KERNEL: &[&str] = &[
     "swap/fault",
     "anon/lock",
     // Files, and their pages on the way to the disk.
+    "files/truncate",
+    "files/advice",
     "files/open",
     "files/directories",
     "files/names",

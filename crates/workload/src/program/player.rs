@@ -256,11 +256,15 @@ impl<S: System> Player<S> {
         Ok(())
     }
 
-    /// Files are called by their numbers whatever happens to their names: one that is renamed gets its own back.
+    /// Files are called by their numbers whatever happens to their names: one that is renamed gets its own back. Where
+    /// there is no such call, the file whose name it took is gone all the same.
     async fn rename(&mut self, file: u32, victim: u32) -> Result<(), SystemError> {
         let (own, other) = (name(file), if victim == NONE { format!("r{file}") } else { name(victim) });
-        self.sys.rename(&own, &other).await?;
-        self.sys.rename(&other, &own).await
+        match self.sys.rename(&own, &other).await {
+            Ok(()) => self.sys.rename(&other, &own).await,
+            Err(error) if error.errno == Errno::NotSup && victim != NONE => self.sys.unlink(&other).await,
+            Err(error) => Err(error),
+        }
     }
 
     /// The pieces of a range of a mapping.
