@@ -18,6 +18,7 @@ use workload::scenario::Scenario;
 use crate::batch::PlannedRun;
 use crate::compare;
 use crate::error::LabError;
+use crate::program_file;
 use crate::resolve::{Request, Subject};
 
 /// A program's trace and the machines and limits to replay it with, as a person names them.
@@ -113,17 +114,21 @@ fn each(texts: &[String]) -> Vec<Option<&String>> {
     if texts.is_empty() { vec![None] } else { texts.iter().map(Some).collect() }
 }
 
-/// Reads a trace.
+/// Reads a trace, of our own format or from the log of another program.
 ///
 /// # Errors
 /// No such file, or no trace that can be replayed.
 pub fn read(path: &Path) -> Result<Arc<Trace>, LabError> {
+    if let Some(trace) = program_file::read(path)? {
+        return Ok(Arc::new(trace));
+    }
+    // It says what it is not.
     recording::read_trace(path).map(Arc::new).map_err(|error| LabError::Program(Box::new(error)))
 }
 
 /// Whether the file at `path` is the trace of a program, and no trace of requests.
 pub fn is_one(path: &Path) -> bool {
-    recording::is_trace(path).unwrap_or(false)
+    program_file::is_one(path)
 }
 
 /// The replay of `trace`, which lies at `path` and passes [`Trace::check`], in a cgroup with these limits: the scenario

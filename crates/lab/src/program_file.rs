@@ -27,6 +27,14 @@ const HEAD_LEN: usize = 64 << 10;
 /// What an object of a trace without sizes counts.
 const PAGE: u64 = 4096;
 
+/// Whether the file at `path` is the trace of a program, as far as its beginning tells. Standard input is not looked
+/// at.
+pub fn is_one(path: &Path) -> bool {
+    path != Path::new(STDIN)
+        && path.is_file()
+        && (is_trace(path).unwrap_or(false) || looked_at(path).is_ok_and(|(format, _)| format.is_some()))
+}
+
 /// The trace of a program at `path`; `None` if that is something else, such as a trace of requests.
 ///
 /// # Errors
@@ -35,14 +43,20 @@ pub fn read(path: &Path) -> Result<Option<Trace>, LabError> {
     if path != Path::new(STDIN) && is_trace(path).map_err(|source| unreadable(path, source))? {
         return read_trace(path).map(Some).map_err(|error| LabError::Program(Box::new(error)));
     }
+    match looked_at(path)? {
+        (Some(format), source) => imported(path, format, source).map(Some),
+        (None, _) => Ok(None),
+    }
+}
+
+/// Which log is at `path`, and all of it.
+fn looked_at(path: &Path) -> Result<(Option<ImportFormat>, impl BufRead), LabError> {
     let mut source = open(path)?;
     let mut head = Vec::new();
     let looked = source.by_ref().take(HEAD_LEN as u64).read_to_end(&mut head);
     looked.map_err(|source| unreadable(path, source))?;
-    match ImportFormat::of(&head) {
-        Some(format) => imported(path, format, head.as_slice().chain(source)).map(Some),
-        None => Ok(None),
-    }
+    let format = ImportFormat::of(&head);
+    Ok((format, io::Cursor::new(head).chain(source)))
 }
 
 /// The log of another program at `path`, `-` being standard input, as a trace.
