@@ -3,8 +3,8 @@
 //!
 //! The set of shrinkers is closed: page cache tree nodes that hold nothing but shadows, the super
 //! block of the data disk with its dentries and inodes, and what belongs to no cgroup: extents of ext4, and
-//! buffers of XFS metadata; and entries of zswap. Left out: the other shrinkers of XFS (quotas, reclaimable inodes), that of ext4's
-//! journal. Neighbour: [`crate::reclaim::shrinker`] works plans off.
+//! buffers of XFS metadata; and entries of zswap. Left out: the other shrinkers of XFS (quotas, reclaimable
+//! inodes), that of ext4's journal. Neighbour: [`crate::reclaim::shrinker`] works plans off.
 
 use crate::reclaim::run::DEF_PRIORITY;
 use crate::version::rules::{DeferredSlab, SuperBlockBatch};
@@ -293,7 +293,7 @@ mod tests {
         let table = |batch| Shrinker::ALL.map(|shrinker| (shrinker.batch(batch), shrinker.seeks()));
         let released = table(SuperBlockBatch::Of1024);
         let sections = "MECHANISMS 9.2, 11.1, MECHANISMS-6X 6.3";
-        assert_eq!(released, [(128, 0), (128, 2), (1024, 2), (128, 2)], "{sections}");
-        assert_eq!(table(SuperBlockBatch::Of128), [(128, 0), (128, 2), (128, 2), (128, 2)]);
+        assert_eq!(released, [(128, 0), (128, 2), (1024, 2), (128, 2), (128, 2)], "{sections}");
+        assert_eq!(table(SuperBlockBatch::Of128), [(128, 0), (128, 2), (128, 2), (128, 2), (128, 2)]);
     }
 }

@@ -28,3 +28,4 @@ mod version_table;
 mod watermark_tables;
 mod workingset;
 mod world;
+mod zswap;
