@@ -21,7 +21,6 @@ use crate::base::ids::MemcgId;
 use crate::cgroup::counters::{NOTHING, Stats};
 use crate::cgroup::order::PreOrder;
 use crate::cgroup::stock::CpuStock;
-use crate::cgroup::zswap::ZswapCounter;
 use crate::version::presets::Version;
 use crate::version::rules::{Aging, SiblingShares, StatFreshness};
 
@@ -66,6 +65,25 @@ pub struct SwapCounter {
     pub max: u64,
     /// What happened to it.
     pub events: SwapEvents,
+}
+
+/// What a cgroup and those below it hold of the pool, and may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ZswapCounter {
+    /// Bytes: `memory.zswap.current`, `zswap` of `memory.stat`.
+    pub bytes: u64,
+    /// Pages that are stored in them: `zswapped`.
+    pub pages: u64,
+    /// `memory.zswap.max`, in bytes.
+    pub max: u64,
+    /// `memory.zswap.writeback`: entries, and pages that are refused, may go to areas.
+    pub writeback: bool,
+}
+
+impl Default for ZswapCounter {
+    fn default() -> Self {
+        Self { bytes: 0, pages: 0, max: UNLIMITED, writeback: true }
+    }
 }
 
 /// `memory.swap.events`.

@@ -6,26 +6,7 @@
 use units::{CpuId, PAGE_SIZE};
 
 use crate::base::ids::MemcgId;
-use crate::cgroup::tree::{Memcgs, UNLIMITED};
-
-/// What a cgroup and those below it hold of the pool, and may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ZswapCounter {
-    /// Bytes: `memory.zswap.current`, `zswap` of `memory.stat`.
-    pub bytes: u64,
-    /// Pages that are stored in them: `zswapped`.
-    pub pages: u64,
-    /// `memory.zswap.max`, in bytes.
-    pub max: u64,
-    /// `memory.zswap.writeback`: entries, and pages that are refused, may go to areas.
-    pub writeback: bool,
-}
-
-impl Default for ZswapCounter {
-    fn default() -> Self {
-        Self { bytes: 0, pages: 0, max: UNLIMITED, writeback: true }
-    }
-}
+use crate::cgroup::tree::{Memcgs, UNLIMITED, ZswapCounter};
 
 /// What the limits say to one more page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The trees themselves: leaves of 64 slots below inner nodes, and the lists of leaves that hold
 //! only shadows. Plain data; who pays for a node is told from outside ([`Object`]).
 //!
-//! A folio of 64 pages and more, or the shadow of one, is an entry of an inner node: the leaf below it is no node, and
-//! stands here only so that each page has a slot. It becomes one when a smaller folio comes to its place. Left out: that
-//! a node goes when a folio as large as that comes to the place of smaller ones, and that inner nodes with nothing but
-//! shadows can be freed.
+//! A folio of 64 pages and more, or the shadow of one, is an entry of an inner node: the leaf below it is no node,
+//! and stands here only so that each page has a slot. It becomes one when a smaller folio comes to its place. Left
+//! out: that a node goes when a folio as large as that comes to the place of smaller ones, and that inner nodes with
+//! nothing but shadows can be freed.
 //!
 //! Growth and what counts as a node follow the kernel's xarray: a tree first grows at the root,
 //! then down to the leaf, and never shrinks in height until it is empty.

@@ -106,7 +106,7 @@ impl<T: Trace> Core<T> {
 
 impl PageCache {
     /// Writes the entry of a slot back by way of `pfn`, a new page charged to nobody yet. None: the entry is gone or
-    /// being read, or there is no memory for the tree, and the page is the caller's; else whether its write is to be
+    /// being read, or nobody uses its slot any more, or there is no memory for the tree, and the page is the caller's; else whether its write is to be
     /// sent off (`zswap_writeback_entry`).
     pub(crate) fn write_back<T: Trace>(
         &mut self,
@@ -117,7 +117,7 @@ impl PageCache {
         pfn: Pfn,
     ) -> Option<bool> {
         let memcg = core.swap.memcg(slot).filter(|_| core.swap.zswap.get(slot).is_some())?;
-        if self.swap_page(slot).is_some() {
+        if self.swap_page(slot).is_some() || !core.swap.is_mapped(slot) {
             return None;
         }
         core.cgroups.charge_by_force(memcg, 1);

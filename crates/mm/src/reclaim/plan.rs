@@ -3,8 +3,8 @@
 //!
 //! The set of shrinkers is closed: page cache tree nodes that hold nothing but shadows, the super
 //! block of the data disk with its dentries and inodes, and what belongs to no cgroup: extents of ext4, and
-//! buffers of XFS metadata; and entries of zswap. Left out: the other shrinkers of XFS (quotas, reclaimable inodes), that of ext4's
-//! journal. Neighbour: [`crate::reclaim::shrinker`] works plans off.
+//! buffers of XFS metadata; and entries of zswap. Left out: the other shrinkers of XFS (quotas, reclaimable
+//! inodes), that of ext4's journal. Neighbour: [`crate::reclaim::shrinker`] works plans off.
 
 use crate::reclaim::run::DEF_PRIORITY;
 use crate::version::rules::{DeferredSlab, SuperBlockBatch};

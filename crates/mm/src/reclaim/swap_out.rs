@@ -6,7 +6,8 @@
 //!   3 written, if it is not what its slot holds    under way: kept, comes to the tail when it is written
 //!   4 freed, a shadow stays
 //! ```
-//! zswap may take a page before it is written. A page that its program gave up goes at once if it was not written to since.
+//! zswap may take a page before it is written. A page that its program gave up goes at once if it was not written to
+//! since.
 //!
 //! Left out: huge pages of orders below 9, which have no slots in a row here. Neighbours:
 //! [`crate::reclaim::page`] decides on all pages, [`crate::pages::swap_cache`], [`crate::pages::anon_swap`].

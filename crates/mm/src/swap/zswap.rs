@@ -183,14 +183,13 @@ impl Zswap {
         let list = self.lists.get_mut(&list)?;
         let (&place, &slot) = list.by_place.first_key_value()?;
         let entry = self.entries.get_mut(&slot).expect("a listed entry");
-        if !core::mem::take(&mut entry.referenced) {
-            return Some(Oldest::Goes(slot));
-        }
+        // One that goes, too: should it not come to that, others are next.
         list.by_place.remove(&place);
         entry.place = self.next_place;
         list.by_place.insert(self.next_place, slot);
         self.next_place += 1;
-        Some(Oldest::Stays)
+        let stays = core::mem::take(&mut entry.referenced);
+        Some(if stays { Oldest::Stays } else { Oldest::Goes(slot) })
     }
 
     /// The entry that the worker writes back next: cgroups that may take turns. None: nothing of theirs is stored.

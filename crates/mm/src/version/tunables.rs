@@ -46,11 +46,15 @@ mod tests {
         };
         let of_2632 = ["vm.watermark_scale_factor", "vm.watermark_boost_factor", "thp.enabled", "thp.defrag"];
         let lru_gen = ["lru_gen.enabled", "lru_gen.min_ttl_ms"];
-        assert_eq!(lacks("linux-2.6.32"), [&of_2632[..], &lru_gen].concat());
-        let boosted = [&of_2632[..1], &of_2632[2..], &lru_gen].concat();
+        let shrinker = ["zswap.shrinker_enabled"];
+        let zswap = ["zswap.enabled", "zswap.max_pool_percent", "zswap.accept_threshold_percent"];
+        let newer = [&lru_gen[..], &zswap, &shrinker].concat();
+        assert_eq!(lacks("linux-2.6.32"), [&of_2632[..], &newer].concat());
+        let boosted = [&of_2632[..1], &of_2632[2..], &newer].concat();
         assert_eq!(lacks("linux-2.6.32+watermark-boost"), boosted);
-        assert_eq!(lacks("linux-5.10"), lru_gen);
-        assert_eq!(lacks("linux-6.1"), Vec::<&str>::new());
+        assert_eq!(lacks("linux-5.10"), newer);
+        assert_eq!(lacks("linux-6.1"), shrinker);
+        assert_eq!(lacks("linux-6.12"), Vec::<&str>::new());
         assert_eq!(lacks("linux-6.12+file-lru-sieve"), lru_gen);
     }
 }

@@ -25,6 +25,7 @@ const KERNEL: &[&str] = &[
     "anon/khugepaged",
     "anon/huge",
     "anon/page_table",
+    "swap/zswap",
     "swap/fault",
     "anon/lock",
     // Files, and their pages on the way to the disk.

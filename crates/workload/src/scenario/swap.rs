@@ -253,15 +253,20 @@ mod tests {
             format!("{problem}; {}", problem.hint().unwrap())
         });
         insta::assert_snapshot!(told.join("\n"), @"
-        swap cannot be `tape:1G`: there is no swap on `tape`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `zram`: it has no size; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `disk:0`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `disk:-1G`: `-1G` is negative; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `zram:4097k`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `zram:6000001`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `disk:2T`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be ``: there is no swap on ``; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be `tape:1G`: there is no swap on `tape`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram`: it has no size; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:0`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:-1G`: `-1G` is negative; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram:4097k`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram:6000001`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:2T`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be ``: there is no swap on ``; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zswap:20%`: zswap stands in front of an area, as in `zswap:20%+disk:1G`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zswap:0%`: its pool has 1% to 100% of memory; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zswap:20`: its pool has 1% to 100% of memory; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram:1G`: only `zswap` stands before a `+`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `none`: there is no swap on `none`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
         ");
         let host = check_swap("--swap", &"zram:1M".parse().unwrap(), &Backend::Host).unwrap_err();
         assert_eq!(host.to_string(), "`--swap` cannot be `zram:1M`: this host swaps to what it swaps to");
