@@ -22,11 +22,41 @@ fn a_log_says_what_is_in_it_as_it_is_and_in_our_own_format() {
     `app.trace`: 8 operations, 1 task, 1 file, 0.0 s
     exit 0
     ");
-    insta::assert_snapshot!(scene.shown("trace info app.log"), @r#"
-    error: cannot replay `app.log`
-      caused by: line 1: column `time`: `70  12:00:00.000000 execve("/bin/work"` is not a number
-    exit 1
-    "#);
+    insta::assert_snapshot!(scene.shown("trace info app.log"), @"
+    work (strace)
+      0.0021 s; its tasks computed for 0.00167 s and were in these calls for
+          0.00043 s
+      1 process: work
+      1 file, 1 MiB in all; 128 KiB of files were accessed
+      reads: 3 calls, 192 KiB; 33.33 % go on where the one before ended, runs of
+          96 KiB on average
+      mapped at most: 0 B of files (0 mappings), 8 KiB of anonymous memory (1
+          mapping)
+
+     operation  times    bytes
+     open           1
+     close          1
+     read           3  192 KiB
+     mmap           1    8 KiB
+     exec           1
+     exit           1
+
+     most read   size     read  written
+     /data/a    1 MiB  192 KiB      0 B
+
+     largest   size     read  written
+     /data/a  1 MiB  192 KiB      0 B
+
+     LRU cache of  accesses again within      hits in it
+     128 KiB                          16          33.3 %
+     any                              32  first accesses
+      48 accesses to pages of 4 KiB; a row is what a cache of half the size would
+        miss
+
+    what is missing or assumed
+      - which pages of mappings were touched is not in a log of strace
+    exit 0
+    ");
     assert_eq!(scene.data("trace info app.log"), scene.data("trace info app.trace"));
     let json: serde_json::Value =
         serde_json::from_str(&scene.data("trace info app.trace --format json")).unwrap();
