@@ -121,8 +121,8 @@ fn imported(path: &Path, format: ImportFormat, source: impl BufRead) -> Result<T
         .map_err(|source| LabError::Import { path: path.to_owned(), source: Box::new(source) })
 }
 
-/// Requests as the reads and writes of one task. Those to a device are ranges of a file; an object is a page, whatever its
-/// size.
+/// Requests as the reads and writes of one task. Those to a device are ranges of a file; an object is a page, whatever
+/// its size.
 fn of_requests(path: &Path, mut requests: TraceReader<Box<dyn Read>>) -> Result<Trace, TraceError> {
     let format = requests.format();
     let name = if format.is_block() { "device" } else { "objects" };

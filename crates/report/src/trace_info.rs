@@ -100,7 +100,8 @@ fn sentences(info: &TraceInfo) -> Vec<String> {
     }
     if memory.touched_pages + memory.dirtied_pages > 0 {
         all.push(format!(
-            "seen touched in mappings: {} times a page, {} times one that was written to; {about}{} of anonymous memory",
+            "seen touched in mappings: {} times a page, {} times one that was written to; {about}{} of anonymous \
+             memory",
             memory.touched_pages,
             memory.dirtied_pages,
             size(footprint.anonymous_pages * PAGE)

@@ -45,6 +45,20 @@ fn a_run_that_nobody_is_killed_in_goes_to_the_end_of_pinning() {
 }
 
 #[test]
+fn pages_of_programs_stay_in_memory_while_there_is_enough() {
+    let scene = Scene::new();
+    let file_pages = |programs: &str| {
+        let rest = "--param pin_from=8M --param pin_to=24M --format json -q";
+        let json = json(&scene, &format!("run {TINY} --param programs={programs} {rest}"));
+        let samples = json["runs"][0]["samples"]["file_pages"].as_array().unwrap().clone();
+        samples.iter().map(|pages| pages.as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let (none, some) = (file_pages("0"), file_pages("4M"));
+    assert_eq!(none.len(), some.len());
+    assert!(none.iter().zip(&some).all(|(none, some)| some - none >= 1024.0), "{none:?} {some:?}");
+}
+
+#[test]
 fn the_shape_of_the_measured_guests_pins_everything_anew_in_each_step() {
     let scene = Scene::new();
     let json = json(

@@ -8,7 +8,7 @@
 //! FILE wait MICROSECONDS 0
 //! ```
 //! A `wait` counts from the one before it, so that a line's time is the sum of all waits above it. The job is one
-//! task; fio does not tell its threads apart. `trim` is left out and counted. Sizes of files are as far as the log goes.
+//! task; fio does not tell its threads apart. `trim` is left out and counted. Files are as large as the log reaches.
 
 use std::io::BufRead;
 

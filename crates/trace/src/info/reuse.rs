@@ -1,9 +1,9 @@
 //! After how many other pages a page is asked for again: exact LRU stack distances.
 //!
-//! Accesses have places in one long row, each page at its last one; the pages behind a page's place are those that were
-//! asked for since. A Fenwick tree over the row counts them in logarithmic time (Bennett and Kruskal 1975). When the row is
-//! full, the pages move together at its beginning. With a rate of 1/N only pages whose hash is divisible by N are
-//! followed, and distances and counts are multiplied by N (SHARDS, Waldspurger et al. 2015).
+//! Accesses have places in one long row, each page at its last one; the pages behind a page's place are those that
+//! were asked for since. A Fenwick tree over the row counts them in logarithmic time (Bennett and Kruskal 1975). When
+//! the row is full, the pages move together at its beginning. With a rate of 1/N only pages whose hash is divisible
+//! by N are followed, and distances and counts are multiplied by N (SHARDS, Waldspurger et al. 2015).
 
 use std::collections::BTreeMap;
 
