@@ -28,7 +28,8 @@ fn a_log_says_what_is_in_it_as_it_is_and_in_our_own_format() {
     exit 1
     "#);
     assert_eq!(scene.data("trace info app.log"), scene.data("trace info app.trace"));
-    let json: serde_json::Value = serde_json::from_str(&scene.data("trace info app.trace --format json")).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&scene.data("trace info app.trace --format json")).unwrap();
     assert_eq!(json["reuse"]["accesses"], 48);
     assert_eq!(json["reuse"]["first"], 32);
     assert_eq!(json["footprint"]["file_pages"], 32);
@@ -41,7 +42,8 @@ fn requests_are_counted_as_those_of_one_task() {
     scene.file("r.csv", "time,object,size\n1,7,100\n2,8,100\n3,7,100\n");
     let text = scene.data("trace info r.csv");
     assert!(text.contains("each object counts as one page of 4 KiB"), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&scene.data("trace info r.csv --format json")).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&scene.data("trace info r.csv --format json")).unwrap();
     assert_eq!(json["reuse"]["within"], serde_json::json!([[2, 1]]));
 }
 

@@ -16,8 +16,7 @@ use crate::policy::index::Index;
 use crate::trace::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProblem, TraceReader};
 
 /// Bytes that a sample of a block trace takes or leaves together.
-static XU: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| std::env::var("PT_UNIT").map_or(UNIT_PAGES, |t| t.parse().unwrap()) * PAGE_SIZE);
-static XL: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| std::env::var("PT_ORIG").is_ok());
+const UNIT: u64 = UNIT_PAGES * PAGE_SIZE;
 
 /// All requests of a trace, or of a sample of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -190,16 +189,16 @@ impl Part {
     fn take_units(&mut self, request: &Request, sample: Sample) {
         let (mut from, end) = (request.offset_bytes, request.offset_bytes + u64::from(request.size_bytes));
         while from < end {
-            let unit = from / (*XU);
-            let mut to = end.min((unit + 1) * (*XU));
+            let unit = from / UNIT;
+            let mut to = end.min((unit + 1) * UNIT);
             if !sample.has(unit) {
                 from = to;
                 continue;
             }
             let slot = self.units.slot(unit);
-            while to < end && sample.has(to / (*XU)) {
-                self.units.slot(to / (*XU));
-                to = end.min(((to / (*XU)) + 1) * (*XU));
+            while to < end && sample.has(to / UNIT) {
+                self.units.slot(to / UNIT);
+                to = end.min(((to / UNIT) + 1) * UNIT);
             }
             self.push(request, from, to - from, Some(slot));
             from = to;
@@ -247,9 +246,8 @@ impl Part {
             let mut order: Vec<usize> = (0..begins.len()).collect();
             order.sort_unstable_by_key(|&slot| units.numbers[slot]);
             for slot in order {
-                if *XL { end = units.numbers[slot] * *XU; }
                 begins[slot] = end;
-                end += *XU;
+                end += UNIT;
             }
         } else {
             for (begin, &size) in begins.iter_mut().zip(&units.sizes) {
@@ -261,7 +259,7 @@ impl Part {
             return Err(TraceError::at(Place::Byte(0), TraceProblem::ObjectsBeyondFile(Bytes(end))));
         }
         for (place, &slot) in held.places.iter_mut().zip(&slots) {
-            let within = if is_block { (*place >> 1) % (*XU) } else { *place >> 1 };
+            let within = if is_block { (*place >> 1) % UNIT } else { *place >> 1 };
             *place = ((begins[slot as usize] + within) << 1) | (*place & 1);
         }
         held.size = end;
