@@ -57,6 +57,10 @@ fn main() -> ExitCode {
         let factor = medians[way] / medians[0];
         println!("{name:<26}{:>9.3} s  factor {factor:>6.2}  added {:>9.3} s", medians[way], added(way));
     }
-    println!("capture adds {:.2} of what strace -f adds, {:.2} of it with its filter", added(1) / added(2), added(1) / added(3));
+    println!(
+        "capture adds {:.2} of what strace -f adds, {:.2} of it with its filter",
+        added(1) / added(2),
+        added(1) / added(3)
+    );
     ExitCode::SUCCESS
 }

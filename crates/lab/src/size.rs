@@ -12,6 +12,7 @@
 //! | `size/curve.rs` | the knee, what is enough, and which limit to run next |
 //! | `size/measured.rs` | what a limit came to, and whether it keeps the target |
 //! | `size/advice.rs` | what to set |
+//! | `size/verify.rs` | three points on a real kernel |
 //! | `size/notes.rs` | what a reader must know |
 //! | `size/error.rs` | what is wrong with a request |
 //!
@@ -24,6 +25,7 @@ mod measured;
 mod notes;
 mod plan;
 mod runs;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,7 +33,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recording::Recording;
-use report::{SampleCheck, Sized, SizedKnee, SizedPoint};
+use report::{SampleCheck, Sized, SizedKnee, SizedPoint, VerifiedPoint};
+use trace::info::TraceInfo;
 use units::Bytes;
 use workload::limits::Limits;
 use workload::replay::{Held, Sample, Timing};
@@ -41,10 +44,11 @@ pub use error::SizeError;
 pub use plan::{POINTS_MAX, POINTS_MIN, SizePlan, SizeRequest};
 
 use crate::error::LabError;
+use crate::program;
 use crate::replay::Input;
 use curve::Point;
 use measured::{Target, hit_ratio, point};
-use runs::{Field, LIMIT_LEAST, Run};
+use runs::{Field, LIMIT_LEAST, Run, Subject};
 
 /// How far the work is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -108,16 +112,28 @@ impl SizePlan {
     ) -> Result<(Sized, Option<LabError>), LabError> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
         pool.install(|| {
-            let (whole, samples) = self.read(control)?;
-            let field = Field::new(self, control, whole, samples, out)?;
+            let subject = self.subject(control)?;
+            let field = Field::new(self, control, subject, out)?;
             let mut search = Search::begin(field)?;
             search.run()?;
             search.result()
         })
     }
 
-    /// The trace, and a sample of it for each seed; none of what is not run.
-    fn read(&self, control: &SizeControl) -> Result<(Option<Arc<Held>>, Vec<Arc<Held>>), LabError> {
+    /// The trace of a program, or one of requests, told by its content.
+    fn subject(&self, control: &SizeControl) -> Result<Subject, LabError> {
+        if self.reads_stdin() || !program::is_one(&self.trace) {
+            return self.read(control);
+        }
+        self.check_program()?;
+        let trace = program::read(&self.trace)?;
+        let like = self.program_scenario()?;
+        let like = Box::new(program::scenario(&like, &self.trace, &trace, Limits::default())?);
+        Ok(Subject::Program { info: Box::new(TraceInfo::of(&trace)), trace, like })
+    }
+
+    /// A trace of requests, and a sample of it for each seed; none of what is not run.
+    fn read(&self, control: &SizeControl) -> Result<Subject, LabError> {
         let input = Input::new(&self.trace, false)?;
         let failed = |error: TraceError| input.failed(error);
         let samples = self.sample.map(|one_in| {
@@ -140,7 +156,7 @@ impl SizePlan {
         if samples.iter().any(|sample| sample.requests() == 0) {
             return Err(SizeError::EmptySample.into());
         }
-        Ok((whole, samples))
+        Ok(Subject::Requests { whole, samples })
     }
 }
 
@@ -158,6 +174,7 @@ struct Search<'a> {
     /// With what is recommended set.
     advice: Option<report::Advice>,
     checked: Vec<SampleCheck>,
+    verified: Option<(String, Vec<VerifiedPoint>)>,
     stopped: bool,
 }
 
@@ -174,6 +191,7 @@ impl<'a> Search<'a> {
             planned: 0,
             advice: None,
             checked: Vec::new(),
+            verified: None,
             stopped: false,
         };
         let Some(base) = search.runs(&[Limits::default()], false)?.pop().flatten() else {
@@ -248,6 +266,9 @@ impl<'a> Search<'a> {
         self.recommend()?;
         if plan.check_sample && !self.stopped {
             self.check_sample()?;
+        }
+        if let Some(backend) = plan.verify.as_deref().filter(|_| !self.stopped) {
+            self.verified = Some((backend.to_owned(), self.verify(backend)?));
         }
         Ok(())
     }
@@ -328,7 +349,7 @@ impl<'a> Search<'a> {
             notes: notes::notes(&self.field, self.advice.as_ref(), interrupted.is_some()),
             advice: self.advice,
             checked: self.checked,
-            verified: None,
+            verified: self.verified,
             command: plan.command(),
             runs: finished,
         };

@@ -63,6 +63,9 @@ pub(crate) struct SizeArgs {
     /// Run all of the trace at the same limits, too, and say how far off the sample is
     #[arg(long, help_heading = "Curve")]
     pub(crate) check_sample: bool,
+    /// Run three points on a real kernel, too: the knee, one below and one above [example: vm:6.12]
+    #[arg(long, value_name = "KERNEL", help_heading = "Curve")]
+    pub(crate) verify: Option<String>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
     /// Time between two samples of counters [default: 100ms] [example: 10ms]

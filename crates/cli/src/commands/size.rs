@@ -53,6 +53,7 @@ fn request(args: &SizeArgs) -> SizeRequest {
     SizeRequest {
         trace: args.trace.clone(),
         options: args.reading.options(),
+        timing: args.reading.timing,
         kernel: args.kernel.clone(),
         machine: args.machine.clone(),
         mem: args.mem.clone(),
@@ -67,6 +68,7 @@ fn request(args: &SizeArgs) -> SizeRequest {
         headroom: args.headroom.clone(),
         sample: args.sample.clone(),
         check_sample: args.check_sample,
+        verify: args.verify.clone(),
         interval: args.interval.clone(),
     }
 }

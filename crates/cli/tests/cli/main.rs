@@ -2,7 +2,7 @@
 //!
 //! `support` runs the program; `runs`, `lists` and `machines` hold what succeeds, `wrong_inputs` what
 //! does not, `old_kernels` what an old kernel lacks, `refusals` what would succeed if it were taken for
-//! something else than was said, `real_runs` what happens on this host; `replays`, `sweeps`, `ablations` and
+//! something else than was said, `real_runs` what happens on this host; `replays`, `sizes`, `sweeps`, `ablations` and
 //! `grids` hold both of what they are about; `trace_info` has logs of other programs, `traces` are for them,
 //! `pages` for people.
 
@@ -25,6 +25,7 @@ mod reference_suite;
 mod refusals;
 mod replays;
 mod runs;
+mod sizes;
 mod small_files;
 mod statistics;
 mod support;

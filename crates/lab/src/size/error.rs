@@ -70,6 +70,20 @@ pub enum SizeError {
     /// The run without a limit, which all others are compared with, was killed.
     #[error("without a limit the OOM killer ended the run")]
     KilledUnlimited,
+    /// No real kernel.
+    #[error("`--verify {0}` is no real kernel")]
+    Verify(String),
+    /// A trace that cannot be read again.
+    #[error("a trace from standard input cannot be run on a real kernel, too")]
+    VerifyStdin,
+    /// An option for requests alone.
+    #[error("`{option}` is for traces of requests, and `{}` is that of a program", path.display())]
+    NotOfPrograms {
+        /// The option.
+        option: &'static str,
+        /// The trace.
+        path: PathBuf,
+    },
     /// A plot that cannot be written.
     #[error("`{}` exists already", .0.display())]
     PlotExists(PathBuf),
@@ -103,6 +117,9 @@ impl SizeError {
             }
             Self::NoCgroups(_) => "name a kernel from linux-4.5 on with `--kernel`".to_owned(),
             Self::KilledUnlimited => "give the machine more memory with `--mem`".to_owned(),
+            Self::Verify(_) => "write `--verify vm:6.12` or `--verify host`".to_owned(),
+            Self::VerifyStdin => "put the trace into a file first".to_owned(),
+            Self::NotOfPrograms { .. } => "leave it out".to_owned(),
             Self::PlotExists(_) => "name a new file, or remove this one first".to_owned(),
         })
     }

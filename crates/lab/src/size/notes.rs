@@ -3,24 +3,39 @@
 use report::Advice;
 use units::PAGE_SIZE;
 use workload::amount::Warmup;
-use workload::replay::Timing;
+use workload::replay::{Timing, Whole};
 
-use super::runs::Field;
+use super::runs::{Field, Subject};
 
 /// What is in the trace, a phrase each.
 pub(super) fn holds(field: &Field<'_>) -> Vec<String> {
-    let held = field.any();
-    let whole = held.whole;
-    let footprint = field.footprint();
-    let mut holds = vec![
-        format!("{} requests, {:.0} % of them writes", whole.requests, percent(whole.writes, whole.requests)),
-        format!("{} pages asked for", whole.accesses),
-        format!("{} MiB of different ones", footprint.get().div_ceil(1 << 20)),
-    ];
-    if whole.span_ns > 0 {
-        holds.push(format!("{:.0} s by its own clock", whole.span_ns as f64 / 1e9));
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    match &field.subject {
+        Subject::Program { info, .. } => vec![
+            format!("`{}`", info.command),
+            format!("{} processes, {} tasks", info.processes, info.tasks),
+            format!("{} reads, {} writes", info.reads.calls, info.writes.calls),
+            format!("{} MiB of different file pages", mib(info.footprint.file_pages * PAGE_SIZE)),
+            format!("{} MiB of anonymous memory at most", mib(info.memory.anonymous_bytes_most)),
+            format!("{:.1} s", info.seconds),
+        ],
+        Subject::Requests { .. } => {
+            let whole = field.subject.held().map_or_else(Whole::default, |held| held.whole);
+            let mut holds = vec![
+                format!(
+                    "{} requests, {:.0} % of them writes",
+                    whole.requests,
+                    percent(whole.writes, whole.requests)
+                ),
+                format!("{} pages asked for", whole.accesses),
+                format!("{} MiB of different ones", mib(whole.footprint_pages * PAGE_SIZE)),
+            ];
+            if whole.span_ns > 0 {
+                holds.push(format!("{:.0} s by its own clock", whole.span_ns as f64 / 1e9));
+            }
+            holds
+        }
     }
-    holds
 }
 
 /// A sentence each.
@@ -33,18 +48,13 @@ pub(super) fn notes(field: &Field<'_>, advice: Option<&Advice>, stopped: bool) -
                 .to_owned(),
         );
     }
-    notes.push(first_uses(field));
-    match plan.options.timing {
-        Timing::Asap => notes.push(
-            "Each request is made as soon as the one before is done, so run time is time in the kernel and on the \
-             disk alone: a program that computes in between is slowed down by less than this says."
-                .to_owned(),
-        ),
-        Timing::Recorded => notes.push(
-            "Requests are made at their recorded times, one after the other: run time is that of the trace, and a \
-             slowdown is of `in_requests_seconds`, the time that all requests took."
-                .to_owned(),
-        ),
+    match &field.subject {
+        Subject::Program { like, info, .. } => {
+            notes.extend(crate::program::remarks(like));
+            notes.extend(info.gaps.iter().cloned());
+            notes.push(UNMODELLED.to_owned());
+        }
+        Subject::Requests { .. } => notes.extend(of_requests(field)),
     }
     if plan.options.warmup != Warmup::None {
         notes
@@ -57,12 +67,6 @@ pub(super) fn notes(field: &Field<'_>, advice: Option<&Advice>, stopped: bool) -
              by {one_in}; misses are set against all pages that the trace asks for. Another seed is another sample."
         ));
     }
-    notes.push(
-        "A trace of requests holds no memory of the program itself: add what it has on its heap, its stacks and its \
-         code. Not modelled: that writers of a group are held back by its own share of dirty pages, and the pauses \
-         of a task that stays above `memory.high`."
-            .to_owned(),
-    );
     if let Some(advice) = advice {
         if advice.run_as_set.as_ref().is_some_and(|run| run.keeps != Some(true)) {
             notes.push(
@@ -76,14 +80,35 @@ pub(super) fn notes(field: &Field<'_>, advice: Option<&Advice>, stopped: bool) -
     notes
 }
 
-fn first_uses(field: &Field<'_>) -> String {
-    let accesses = field.any().whole.accesses;
-    let footprint = field.footprint();
-    let first = percent(footprint.get() / PAGE_SIZE, accesses);
-    format!(
-        "Of the pages asked for, {first:.1} % are asked for the first time: they miss at every limit, but for those \
-         that are read ahead."
-    )
+/// Whatever the trace is.
+const UNMODELLED: &str = "Not modelled: that writers of a group are held back by its own share of dirty pages, and the \
+                          pauses of a task that stays above `memory.high`.";
+
+/// What a trace of requests does not tell.
+fn of_requests(field: &Field<'_>) -> Vec<String> {
+    let whole = field.subject.held().map_or_else(Whole::default, |held| held.whole);
+    let first = percent(whole.footprint_pages, whole.accesses);
+    let timing = match field.plan.options.timing {
+        Timing::Asap => {
+            "Each request is made as soon as the one before is done, so run time is time in the kernel and on the \
+             disk alone: a program that computes in between is slowed down by less than this says."
+        }
+        Timing::Recorded => {
+            "Requests are made at their recorded times, one after the other: run time is that of the trace, and a \
+             slowdown is of `in_requests_seconds`, the time that all requests took."
+        }
+    };
+    vec![
+        format!(
+            "Of the pages asked for, {first:.1} % are asked for the first time: they miss at every limit, but for \
+             those that are read ahead."
+        ),
+        timing.to_owned(),
+        "A trace of requests holds no memory of the program itself: add what it has on its heap, its stacks and its \
+         code."
+            .to_owned(),
+        UNMODELLED.to_owned(),
+    ]
 }
 
 fn percent(part: u64, whole: u64) -> f64 {

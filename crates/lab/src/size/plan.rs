@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use mm::version::presets::Version;
 use mm::version::rules::Cgroups;
 use units::{Bytes, Nanos};
-use workload::KernelSpec;
 use workload::amount::WarmupEnd;
 use workload::limits::Limits;
 use workload::replay::{ONE_IN_MAX, ReplayOptions, Timing, warmup_is_all};
-use workload::scenario::{SEED_DEFAULT, parse_interval, parse_mem_of};
+use workload::scenario::{Backend, SEED_DEFAULT, parse_interval, parse_mem_of};
+use workload::{KernelSpec, Scenario};
 
 use super::measured::Target;
 use super::runs::LIMIT_LEAST;
@@ -18,8 +18,9 @@ use super::{SizeError, curve};
 use crate::error::LabError;
 use crate::fail_if;
 use crate::names::Names;
+use crate::program;
 use crate::replay::{STDIN, default_machine, file_name};
-use crate::resolve::{Setting, kernel_named, newest_kernel, shell_quoted, sysctl_pairs};
+use crate::resolve::{Request, Setting, Subject, kernel_named, newest_kernel, shell_quoted, sysctl_pairs};
 use crate::sweep::{RUNS_MAX, sizes};
 
 /// The fewest limits of a curve that is searched.
@@ -38,6 +39,8 @@ pub struct SizeRequest {
     pub trace: PathBuf,
     /// How it is read, and what counts.
     pub options: ReplayOptions,
+    /// When requests are made, if that was said: a program's trace has think times otherwise.
+    pub timing: Option<Timing>,
     /// The kernel; none means the newest.
     pub kernel: Option<String>,
     /// The machine; none means the first.
@@ -66,6 +69,8 @@ pub struct SizeRequest {
     pub sample: Option<String>,
     /// Whether all of it is run at the same limits, too.
     pub check_sample: bool,
+    /// A real kernel that runs three points, too: `vm:6.12`, `host`.
+    pub verify: Option<String>,
     /// Time between two samples of counters: `100ms`.
     pub interval: Option<String>,
 }
@@ -91,6 +96,7 @@ pub struct SizePlan {
     pub(super) targets: Vec<String>,
     pub(super) sample: Option<u32>,
     pub(super) check_sample: bool,
+    pub(super) verify: Option<String>,
     pub(super) interval: Option<Nanos>,
     /// Options of the command, as they were given, but limits, seeds and what is made of the runs.
     given: Vec<(&'static str, String)>,
@@ -119,6 +125,13 @@ impl SizeRequest {
         if self.check_sample && sample.is_none() {
             return Err(SizeError::NothingToCheck.into());
         }
+        if let Some(backend) = &self.verify {
+            match backend.parse::<Backend>() {
+                Ok(Backend::Sim) | Err(_) => return Err(SizeError::Verify(backend.clone()).into()),
+                Ok(_) if self.check_stdin() => return Err(SizeError::VerifyStdin.into()),
+                Ok(_) => {}
+            }
+        }
         let (target, targets) = self.target()?;
         let points = self.points.unwrap_or(POINTS_DEFAULT);
         if !(POINTS_MIN..=POINTS_MAX).contains(&points) {
@@ -142,6 +155,7 @@ impl SizeRequest {
                 Some(text) => part(text, 0.0..=1000.0).ok_or_else(|| SizeError::Headroom(text.clone()))?,
             },
             check_sample: self.check_sample,
+            verify: self.verify.clone(),
             given: self.given(&kernel, &machine),
             request: self.clone(),
             kernel,
@@ -153,6 +167,15 @@ impl SizeRequest {
             sample,
             interval,
         })
+    }
+
+    /// When a program's operations are made; none: with the think times of the trace.
+    fn pace(&self) -> Option<&'static str> {
+        self.timing.map(Timing::name)
+    }
+
+    fn check_stdin(&self) -> bool {
+        self.trace == Path::new(STDIN)
     }
 
     fn seeds(&self) -> Result<Vec<u64>, LabError> {
@@ -245,6 +268,7 @@ impl SizePlan {
         add("--slowdown", &request.slowdown);
         request.fail_if.iter().for_each(|text| add("--fail-if", &Some(text.clone())));
         add("--headroom", &request.headroom);
+        add("--verify", &request.verify);
         add("--seed", &request.seed.map(|seed| seed.to_string()));
         add("--seeds", &request.seeds.map(|seeds| seeds.to_string()));
         let mut command = self.spelled(&more);
@@ -283,6 +307,51 @@ impl SizePlan {
             }
         }
         Ok(())
+    }
+
+    /// Refuses what is for traces of requests.
+    pub(super) fn check_program(&self) -> Result<(), SizeError> {
+        let options = &self.options;
+        let given = [
+            ("--sample", self.request.sample.is_some()),
+            ("--warmup", options.warmup != workload::amount::Warmup::None),
+            ("--trace-format", options.format.is_some()),
+            ("--unsorted", options.unsorted),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(SizeError::NotOfPrograms { option, path: self.trace.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The replay of a program as it is when limits, seed and memory are not said.
+    pub(super) fn program_scenario(&self) -> Result<Scenario, LabError> {
+        let mut params = vec![format!("trace={}", self.trace.display())];
+        params.extend(self.request.pace().map(|pace| format!("pace={pace}")));
+        let request = Request {
+            kernel: Some(self.kernel.to_string()),
+            machine: Some(self.machine.clone()),
+            mem: self.request.mem.clone(),
+            params,
+            sysctls: self.request.sysctls.clone(),
+            interval: self.request.interval.clone(),
+            ..Request::new(Subject::Workload(workload::program::NAME.to_owned()))
+        };
+        request.resolve()
+    }
+
+    /// The same on a real kernel, a guest with so much memory.
+    pub(super) fn real_scenario(&self, backend: &str, mem: Bytes) -> Result<Scenario, LabError> {
+        let pace = self.request.pace().unwrap_or(if program::is_one(&self.trace) { "think" } else { "asap" });
+        let request = Request {
+            backend: Some(backend.to_owned()),
+            mem: backend.starts_with("vm").then(|| mem.to_string()),
+            params: vec![format!("trace={}", self.trace.display()), format!("pace={pace}")],
+            seed: self.request.seed,
+            interval: self.request.interval.clone(),
+            ..Request::new(Subject::Workload(workload::program::NAME.to_owned()))
+        };
+        request.resolve()
     }
 
     /// Whether the trace comes from standard input.

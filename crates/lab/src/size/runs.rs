@@ -12,8 +12,11 @@ use kernel::Filesystem;
 use rayon::prelude::*;
 use recording::Recording;
 use sim::machines::MachineSpec;
-use sim::run::Program;
-use units::{Bytes, PAGE_SIZE};
+use sim::run::{Program, SimRun};
+use trace::Trace;
+use trace::info::TraceInfo;
+use units::{Bytes, PAGE_SIZE, Seed};
+use workload::Scenario;
 use workload::amount::Warmup;
 use workload::limits::Limits;
 use workload::replay::{Held, Replay, ReplayOptions};
@@ -22,17 +25,52 @@ use workload::scenario::MEM_MAX;
 use super::{SizeControl, SizeError, SizePlan, SizeProgress};
 use crate::error::LabError;
 use crate::kept::KeepRuns;
+use crate::program;
 use crate::resolve::Setting;
-use crate::simulate::{run_recorded, sim_run};
+use crate::simulate::{self, run_recorded, sim_run};
+
+/// What is run.
+pub(super) enum Subject {
+    /// A trace of requests.
+    Requests {
+        /// All of it, where it is run.
+        whole: Option<Arc<Held>>,
+        /// A sample for each seed, where samples are run.
+        samples: Vec<Arc<Held>>,
+    },
+    /// A program's trace, as a scenario of which each run has its own limits and seed.
+    Program { trace: Arc<Trace>, info: Box<TraceInfo>, like: Box<Scenario> },
+}
+
+impl Subject {
+    /// Different bytes that it asks for.
+    pub(super) fn footprint(&self) -> Bytes {
+        match self {
+            Self::Requests { .. } => {
+                Bytes(self.held().map_or(0, |held| held.whole.footprint_pages) * PAGE_SIZE)
+            }
+            Self::Program { info, .. } => {
+                let anonymous =
+                    info.memory.anonymous_bytes_most.max(info.footprint.anonymous_pages * PAGE_SIZE);
+                Bytes(info.footprint.file_pages * PAGE_SIZE + anonymous)
+            }
+        }
+    }
+
+    /// What is known of a trace of requests.
+    pub(super) fn held(&self) -> Option<&Held> {
+        match self {
+            Self::Requests { whole, samples } => whole.as_deref().or(samples.first().map(|held| &**held)),
+            Self::Program { .. } => None,
+        }
+    }
+}
 
 /// What all runs share.
 pub(super) struct Field<'a> {
     pub(super) plan: &'a SizePlan,
     pub(super) control: &'a SizeControl,
-    /// All of the trace, where it is run.
-    pub(super) whole: Option<Arc<Held>>,
-    /// A sample for each seed, where samples are run.
-    pub(super) samples: Vec<Arc<Held>>,
+    pub(super) subject: Subject,
     /// Memory of the machine that runs all of it.
     pub(super) mem: Bytes,
     /// Where recordings are kept.
@@ -64,34 +102,12 @@ impl<'a> Field<'a> {
     pub(super) fn new(
         plan: &'a SizePlan,
         control: &'a SizeControl,
-        whole: Option<Arc<Held>>,
-        samples: Vec<Arc<Held>>,
+        subject: Subject,
         out: Option<&Path>,
     ) -> Result<Self, LabError> {
-        let held = whole.as_deref().or(samples.first().map(|held| &**held)).expect("something is run");
-        let footprint = Bytes(held.whole.footprint_pages * PAGE_SIZE);
-        let mem = match plan.mem {
-            Some(mem) if mem.get() < footprint.get() + footprint.get() / 16 => {
-                return Err(SizeError::Mem { mem, footprint }.into());
-            }
-            Some(mem) => mem,
-            None => {
-                let needed = footprint.get().saturating_mul(ROOM.0) / ROOM.1 + ROOM_MORE;
-                Bytes(needed.next_multiple_of(1 << 30)).min(MEM_MAX)
-            }
-        };
+        let mem = memory(plan, subject.footprint())?;
         let out = out.map(Path::to_owned);
-        Ok(Self { plan, control, whole, samples, mem, out, finished: AtomicUsize::new(0) })
-    }
-
-    /// What is known of the trace as a whole.
-    pub(super) fn any(&self) -> &Held {
-        self.whole.as_deref().unwrap_or_else(|| &self.samples[0])
-    }
-
-    /// Different pages of all of the trace.
-    pub(super) fn footprint(&self) -> Bytes {
-        Bytes(self.any().whole.footprint_pages * PAGE_SIZE)
+        Ok(Self { plan, control, subject, mem, out, finished: AtomicUsize::new(0) })
     }
 
     /// What is run, of those that are not stopped; in their order.
@@ -116,12 +132,29 @@ impl<'a> Field<'a> {
     }
 
     fn run_one(&self, run: &Run) -> Result<Recording, LabError> {
-        let sampled = self.plan.sample.filter(|_| !run.whole);
-        let held = match sampled {
-            Some(_) => &self.samples[run.seed],
-            None => self.whole.as_ref().expect("read where it is run"),
-        };
-        let one_in = sampled.map_or(1, u64::from);
+        match &self.subject {
+            Subject::Program { trace, like, .. } => {
+                let seed = self.plan.seeds[run.seed];
+                let scenario = Scenario { seed: Seed(seed), mem: Some(self.mem), ..(**like).clone() };
+                let scenario = program::scenario(&scenario, &self.plan.trace, trace, run.limits)?;
+                let (spec, identity) = simulate::plan(&scenario, &self.label(run))?;
+                self.recorded(run, &spec, identity)
+            }
+            Subject::Requests { whole, samples } => {
+                let sampled = self.plan.sample.filter(|_| !run.whole);
+                let held = match sampled {
+                    Some(_) => &samples[run.seed],
+                    None => whole.as_ref().expect("read where it is run"),
+                };
+                let (spec, identity) = self.requests(run, sampled.map_or(1, u64::from), held)?;
+                let recording = self.recorded(run, &spec, identity)?;
+                Ok(if sampled.is_some() { scaled(recording, held) } else { recording })
+            }
+        }
+    }
+
+    /// One part in `one_in` of a trace of requests.
+    fn requests(&self, run: &Run, one_in: u64, held: &Arc<Held>) -> Result<(SimRun, Recording), LabError> {
         let times = held.times();
         let part = |limit: Option<Bytes>| {
             limit.map(|limit| Bytes(((limit.get() as f64 / times) as u64).next_multiple_of(PAGE_SIZE)))
@@ -130,34 +163,34 @@ impl<'a> Field<'a> {
         let limits = Limits { max: part(max), high: part(high), low: part(low) };
         let setting = self.setting(one_in, held)?;
         let seed = self.plan.seeds[run.seed];
-        let options =
-            ReplayOptions { warmup: part_of(self.plan.options.warmup, one_in), ..self.plan.options };
+        let warmup = part_of(self.plan.options.warmup, one_in);
+        let options = ReplayOptions { warmup, ..self.plan.options };
         let program = Program::Replay(Replay::of_held(Arc::clone(held), options).limited(limits));
-        let label = self.label(run);
         let identity = Recording {
             machine: format!("{}, {} of memory", self.plan.machine, self.mem),
             command: self.plan.command_of(run.limits, seed),
             notes: setting.notes.clone(),
-            ..Recording::new(&label, self.plan.workload(), "sim", self.plan.kernel.to_string(), seed)
+            ..Recording::new(self.label(run), self.plan.workload(), "sim", self.plan.kernel.to_string(), seed)
         };
-        let spec = sim_run(program, setting, Filesystem::Ext4, seed, self.plan.interval);
-        let command = identity.command.clone();
+        Ok((sim_run(program, setting, Filesystem::Ext4, seed, self.plan.interval), identity))
+    }
+
+    /// Runs it, keeps its recording, and tells that it is over.
+    fn recorded(&self, run: &Run, spec: &SimRun, identity: Recording) -> Result<Recording, LabError> {
+        let (command, label, seed) = (identity.command.clone(), identity.label.clone(), identity.seed);
         let stop = &self.control.stop;
         let recording = match &self.out {
-            None => run_recorded(&spec, identity, &command, stop, |_| {})?,
+            None => run_recorded(spec, identity, &command, stop, |_| {})?,
             Some(out) => {
                 let folder = out.join(folder_of(&label, seed));
                 let keep = KeepRuns { detail: None, folder: Arc::new(move |_| folder.clone()) };
-                keep.run(0, &spec, identity, &command, stop, |_| {})?
+                keep.run(run.seed, spec, identity, &command, stop, |_| {})?
             }
         };
         let finished = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
         let seconds = recording.wall_ns.unwrap_or(0) as f64 / 1e9;
         (self.control.observer)(SizeProgress::Finished { finished, label: &label, seed, seconds });
-        Ok(match sampled {
-            Some(_) => scaled(recording, held),
-            None => recording,
-        })
+        Ok(recording)
     }
 
     /// Kernel and machine for one part in `one_in`.
@@ -208,6 +241,20 @@ impl<'a> Field<'a> {
 const TIMES: [(&str, u64); 2] = [("vm.dirty_writeback_centisecs", 500), ("vm.dirty_expire_centisecs", 3000)];
 /// Amounts of dirty memory that scale with it.
 const AMOUNTS: [&str; 2] = ["vm.dirty_bytes", "vm.dirty_background_bytes"];
+
+/// Memory of the machine: what was asked for, or enough that only the group's limit counts.
+fn memory(plan: &SizePlan, footprint: Bytes) -> Result<Bytes, SizeError> {
+    match plan.mem {
+        Some(mem) if mem.get() < footprint.get() + footprint.get() / 16 => {
+            Err(SizeError::Mem { mem, footprint })
+        }
+        Some(mem) => Ok(mem),
+        None => {
+            let needed = footprint.get().saturating_mul(ROOM.0) / ROOM.1 + ROOM_MORE;
+            Ok(Bytes(needed.next_multiple_of(1 << 30)).min(MEM_MAX))
+        }
+    }
+}
 
 /// The folder of a run's recording.
 fn folder_of(label: &str, seed: u64) -> String {

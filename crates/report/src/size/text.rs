@@ -172,16 +172,8 @@ fn curve(sized: &Sized) -> Table {
 }
 
 fn columns(first: &[&str]) -> Vec<(String, Align)> {
-    let numbers = [
-        "hits, %",
-        "refaults per s",
-        "in reclaim, s",
-        "stalled, s",
-        "read, MiB",
-        "written, MiB",
-        "run, s",
-        "slower, %",
-    ];
+    let numbers =
+        ["hits, %", "refaults per s", "in reclaim, s", "read, MiB", "written, MiB", "run, s", "slower, %"];
     let first = first.iter().map(|name| ((*name).to_owned(), Align::Right));
     let numbers = numbers.into_iter().map(|name| (name.to_owned(), Align::Right));
     first.chain(numbers).chain([(String::new(), Align::Left)]).collect()
@@ -196,7 +188,6 @@ fn cells(point: &SizedPoint) -> Vec<String> {
         cell(point.hit_ratio, 100.0, Some(2)),
         cell(point.refaults, 1.0, Some(0)),
         cell(point.in_reclaim, 1.0, None),
-        cell(point.stalled, 1.0, None),
         cell(point.read, MIB, Some(0)),
         cell(point.written, MIB, Some(0)),
         cell(point.run, 1.0, None),
@@ -216,7 +207,7 @@ fn marks(sized: &Sized, point: &SizedPoint) -> String {
         marks.push("knee".to_owned());
     }
     if point.limit.is_some() && sized.advice.as_ref().map(|advice| advice.high) == point.limit {
-        marks.push("keeps the target".to_owned());
+        marks.push("enough".to_owned());
     }
     marks.join(", ")
 }

@@ -16,8 +16,7 @@ use crate::policy::index::Index;
 use crate::trace::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProblem, TraceReader};
 
 /// Bytes that a sample of a block trace takes or leaves together.
-static XU: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| std::env::var("PT_UNIT").map_or(UNIT_PAGES, |t| t.parse().unwrap()) * PAGE_SIZE);
-static XL: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| std::env::var("PT_ORIG").is_ok());
+const UNIT: u64 = UNIT_PAGES * PAGE_SIZE;
 
 /// All requests of a trace, or of a sample of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -190,16 +189,16 @@ impl Part {
     fn take_units(&mut self, request: &Request, sample: Sample) {
         let (mut from, end) = (request.offset_bytes, request.offset_bytes + u64::from(request.size_bytes));
         while from < end {
-            let unit = from / (*XU);
-            let mut to = end.min((unit + 1) * (*XU));
+            let unit = from / UNIT;
+            let mut to = end.min((unit + 1) * UNIT);
             if !sample.has(unit) {
                 from = to;
                 continue;
             }
             let slot = self.units.slot(unit);
-            while to < end && sample.has(to / (*XU)) {
-                self.units.slot(to / (*XU));
-                to = end.min(((to / (*XU)) + 1) * (*XU));
+            while to < end && sample.has(to / UNIT) {
+                self.units.slot(to / UNIT);
+                to = end.min(((to / UNIT) + 1) * UNIT);
             }
             self.push(request, from, to - from, Some(slot));
             from = to;
@@ -247,9 +246,8 @@ impl Part {
             let mut order: Vec<usize> = (0..begins.len()).collect();
             order.sort_unstable_by_key(|&slot| units.numbers[slot]);
             for slot in order {
-                if *XL { end = units.numbers[slot] * *XU; }
                 begins[slot] = end;
-                end += *XU;
+                end += UNIT;
             }
         } else {
             for (begin, &size) in begins.iter_mut().zip(&units.sizes) {
@@ -261,7 +259,7 @@ impl Part {
             return Err(TraceError::at(Place::Byte(0), TraceProblem::ObjectsBeyondFile(Bytes(end))));
         }
         for (place, &slot) in held.places.iter_mut().zip(&slots) {
-            let within = if is_block { (*place >> 1) % (*XU) } else { *place >> 1 };
+            let within = if is_block { (*place >> 1) % UNIT } else { *place >> 1 };
             *place = ((begins[slot as usize] + within) << 1) | (*place & 1);
         }
         held.size = end;
@@ -301,5 +299,99 @@ impl Seen {
             self.pages += u64::from(*word & bit == 0);
             *word |= bit;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, samples: &[Option<Sample>]) -> Vec<Held> {
+        let reader = TraceReader::new(text.as_bytes(), None).unwrap();
+        Held::read(reader, false, samples, &AtomicBool::new(false), |_| {}).unwrap().unwrap()
+    }
+
+    fn places(held: &Held) -> Vec<(u64, u64)> {
+        (0..).map_while(|number| held.get(number)).map(|placed| (placed.offset, placed.len)).collect()
+    }
+
+    #[test]
+    fn all_of_a_trace_lies_where_a_replay_from_the_file_puts_it() {
+        for text in [
+            "version,time,op,size,lbn\n1,0,28,4096,8\n1,0,2a,512,1\n1,1,28,70000,300\n",
+            "time,object,size\n0,77,5000\n1,3,100\n2,77,6000\n3,9,0\n",
+        ] {
+            let held = read(text, &[None]).pop().unwrap();
+            let layout =
+                super::super::Layout::scan(TraceReader::new(text.as_bytes(), None).unwrap()).unwrap();
+            let requests = TraceReader::new(text.as_bytes(), None).unwrap().map(Result::unwrap);
+            let expected: Vec<(u64, u64)> = requests
+                .filter(|request| request.size_bytes > 0)
+                .map(|request| (layout.offset(&request).unwrap(), u64::from(request.size_bytes)))
+                .collect();
+            assert_eq!((places(&held), held.size), (expected, layout.size.get()));
+        }
+    }
+
+    #[test]
+    fn pages_are_counted_each_time_and_each_once() {
+        let held = read("1,5,28,8192,8\n1,5,28,4096,16\n1,6,2a,512,1\n", &[None]).pop().unwrap();
+        assert_eq!((held.accesses, held.footprint_pages), (4, 3));
+        let Whole { requests, writes, accesses, footprint_pages, span_ns } = held.whole;
+        assert_eq!((requests, writes, accesses, footprint_pages, span_ns), (3, 1, 4, 3, 1_000_000_000));
+    }
+
+    /// Two thousand units of a device, each read whole: those of a sample lie side by side and in order, and no
+    /// request of another one is there.
+    #[test]
+    fn a_sample_of_a_device_has_whole_units_side_by_side() {
+        let unit = UNIT_PAGES * PAGE_SIZE;
+        let line = |number: u64| format!("1,5,28,{unit},{}\n", number * unit / 512);
+        let text: String = (0..2000).map(line).collect();
+        let sample = Sample::new(16, 3).unwrap();
+        let held = read(&text, &[Some(sample)]).pop().unwrap();
+        let count = (0..2000).filter(|&number| sample.has(number)).count() as u64;
+        assert_eq!((held.requests(), held.size), (count, count * unit));
+        assert_eq!(places(&held), (0..count).map(|number| (number * unit, unit)).collect::<Vec<_>>());
+        assert_eq!(held.footprint_pages, count * UNIT_PAGES);
+        assert_eq!(held.times(), 2000.0 / count as f64);
+    }
+
+    /// One request over all of a device: what lies in units of the sample that touch each other stays one request.
+    #[test]
+    fn a_request_is_cut_at_the_edges_of_the_sample_only() {
+        let unit = UNIT_PAGES * PAGE_SIZE;
+        let sample = Sample::new(2, 1).unwrap();
+        let held = read(&format!("1,5,28,{},8\n", 40 * unit), &[Some(sample)]).pop().unwrap();
+        // It begins at byte 4096, so it has the end of unit 0 and the beginning of unit 40.
+        let taken = |number: u64| sample.has(number);
+        let runs = (0..=40).filter(|&number| taken(number) && (number == 0 || !taken(number - 1))).count();
+        assert_eq!(held.requests(), runs as u64);
+        let bytes: u64 = places(&held).iter().map(|(_, len)| len).sum();
+        let expected = (0..=40).filter(|&number| taken(number)).map(|number| match number {
+            0 => unit - 4096,
+            40 => 4096,
+            _ => unit,
+        });
+        assert_eq!(bytes, expected.sum::<u64>());
+    }
+
+    #[test]
+    fn a_sample_of_objects_has_all_requests_of_each_or_none() {
+        let text: String = (0..3000).map(|number| format!("{number},{},4096\n", number % 300)).collect();
+        let sample = Sample::new(4, 1).unwrap();
+        let both = read(&text, &[None, Some(sample)]);
+        let objects = (0..300).filter(|&object| sample.has(object)).count() as u64;
+        assert_eq!((both[1].footprint_pages, both[1].accesses), (objects, 10 * objects));
+        assert_eq!((both[0].footprint_pages, both[0].accesses), (300, 3000));
+        assert_eq!(both[1].whole, both[0].whole);
+        assert_eq!(read(&text, &[Some(sample)]), both[1..], "whatever else is read with it");
+    }
+
+    #[test]
+    fn who_stops_the_reading_gets_nothing() {
+        let text: String = (0..40_000).map(|number| format!("{number},1,4096\n")).collect();
+        let reader = TraceReader::new(text.as_bytes(), None).unwrap();
+        assert_eq!(Held::read(reader, false, &[None], &AtomicBool::new(true), |_| {}).unwrap(), None);
     }
 }

@@ -1,0 +1,114 @@
+//! `pagetide size`: small traces whose need is known, forms of the result, and wrong inputs.
+
+use crate::support::{Scene, refused};
+
+/// Reads of 4 KiB all over 24 MiB of a device, in no order that readahead would follow, twice as often in its first 4 MiB.
+fn blocks() -> String {
+    let line = |i: u64| {
+        let page = if i.is_multiple_of(2) { i * 2_741 % 1_024 } else { i * 2_741 % 6_144 };
+        format!("{},28,4096,{}\n", i / 100, 8 * page)
+    };
+    format!("time,op,size,lba\n{}", (0..9_000).map(line).collect::<String>())
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn more_memory_hits_more_and_the_least_that_keeps_the_target_is_recommended() {
+    let scene = Scene::new();
+    scene.file("trace.csv", blocks());
+    let found = json(&scene.data("size trace.csv --limits 4M,12M,64M --slowdown 20% --format json -q"));
+    let points = found["points"].as_array().unwrap();
+    let hits: Vec<f64> = points.iter().map(|point| point["hit_ratio"]["mean"].as_f64().unwrap()).collect();
+    assert_eq!(hits.len(), 4, "three limits and none");
+    assert!(hits[0] < hits[1] && hits[1] < hits[2] && hits[2] == hits[3], "{hits:?}");
+    assert_eq!(points[3]["limit_bytes"], serde_json::Value::Null);
+    let advice = &found["advice"];
+    let high = 64 << 20;
+    assert_eq!(
+        (advice["memory_high_bytes"].as_u64(), advice["largest_too_small_bytes"].as_u64()),
+        (Some(high), Some(12 << 20))
+    );
+    assert!(advice["memory_max_bytes"].as_u64().unwrap() >= high / 10 * 11);
+    assert_eq!(advice["run_as_set"]["keeps_target"], true);
+    let lines = advice["settings"][0]["lines"].to_string();
+    assert!(lines.contains("MemoryHigh=64M") && lines.contains("MemoryMax="), "{lines}");
+}
+
+#[test]
+fn all_forms_have_the_same_points_and_a_plot_and_recordings_are_kept() {
+    let scene = Scene::new();
+    scene.file("trace.csv", blocks());
+    let command = "size trace.csv --limits 4M,64M -q";
+    let text = scene.data(&format!("{command} --plot curve.svg --out runs"));
+    for said in
+        ["memory.high 64 MiB", "MemoryMax=", "--memory-reservation=", "resources:", "what it rests on"]
+    {
+        assert!(text.contains(said), "no `{said}` in {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(std::fs::read_to_string(scene.path().join("curve.svg")).unwrap().starts_with("<svg"));
+    // Two limits, none, and what is recommended.
+    assert_eq!(scene.names().iter().filter(|name| name.ends_with("-seed1")).count(), 4);
+    let csv = scene.data(&format!("{command} --format csv"));
+    assert_eq!(csv.lines().count(), 4, "a heading, two limits and none: {csv}");
+    assert!(scene.data(&format!("{command} --format md")).contains("| 64 MiB |"));
+    assert_eq!(scene.data(command), scene.data(command), "the same request, the same answer");
+}
+
+#[test]
+fn a_sample_is_near_the_whole_and_says_how_near() {
+    let scene = Scene::new();
+    scene.file("trace.csv", blocks());
+    let command = "size trace.csv --limits 8M,64M --sample 1/4 --check-sample --format json -q";
+    let found = json(&scene.data(command));
+    let checked = found["sample_check"].as_array().unwrap();
+    assert_eq!(checked.len(), 3);
+    for point in checked {
+        let [sample, whole] =
+            ["hit_ratio_of_sample", "hit_ratio_of_whole"].map(|name| point[name].as_f64().unwrap());
+        assert!((sample - whole).abs() < 0.1, "{point}");
+    }
+}
+
+#[test]
+fn what_cannot_be_sized_is_refused_with_what_to_do() {
+    let scene = Scene::new();
+    scene
+        .file("trace.csv", blocks())
+        .file("empty.csv", "")
+        .file("cut.csv", "time,object,size\n1,2,4096\n2,3\n");
+    scene.file("there.svg", "");
+    let shown = refused(
+        &scene,
+        &[
+            "size trace.csv --slowdown -5%",
+            "size trace.csv --slowdown much",
+            "size trace.csv --sample 0",
+            "size trace.csv --sample 1/0",
+            "size trace.csv --check-sample",
+            "size trace.csv --limits 64k",
+            "size trace.csv --limits 8M --sample 1/16",
+            "size trace.csv --limits lots",
+            "size trace.csv --points 2",
+            "size trace.csv --fail-if nosuchmetric>3",
+            "size trace.csv --verify sim",
+            "size trace.csv --mem 16M",
+            "size trace.csv --kernel linux-2.6.32",
+            "size trace.csv --plot there.svg",
+            "size empty.csv",
+            "size cut.csv",
+            "size missing.csv",
+        ],
+    );
+    for said in shown.split("\n$ ") {
+        assert!(said.contains("exit 2") && said.contains("hint"), "{said}");
+    }
+    for said in
+        ["`--slowdown -5%`", "`--sample 0`", "64k is below 1M", "8M is below 16M", "nosuchmetric", "line 3"]
+    {
+        assert!(shown.contains(said), "no `{said}` in {shown}");
+    }
+}
