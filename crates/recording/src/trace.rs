@@ -16,7 +16,8 @@
 //! | `other_task` | the task that it made; of a `task`, the one that made it |
 //! | `offset`, `length` | bytes; of a `file`, its size; of a `mapping`, where in the file it begins, and its size |
 //! | `think_us`, `took_us` | computing before it, and how long it took |
-//! | `detail` | [`trace::Operation::detail`]; of a `task`, its thread ID; of a `file`, 1 if it is in memory only; of a `mapping`, 1 if shared, 2 if writable, 4 if executable, added up |
+//! | `detail` | [`trace::Operation::detail`]; of a `task`, its thread ID |
+//! | | of a `file`, 1 if it is in memory only; of a `mapping`, 1 if shared, 2 if writable, 4 if executable |
 //!
 //! Times are rounded to microseconds: whoever follows a program adds some to each of its calls, and a random
 //! nanosecond takes as much room as all else, but for the offset. So a random read takes nine bytes, and a day of
