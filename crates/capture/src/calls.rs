@@ -62,30 +62,93 @@ pub(crate) struct CopyEnd {
 /// What a task asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
-    Transfer { fd: Descriptor, write: bool, wanted: Wanted, at: Option<u64> },
-    Open { flags: u64 },
+    Transfer {
+        fd: Descriptor,
+        write: bool,
+        wanted: Wanted,
+        at: Option<u64>,
+    },
+    Open {
+        flags: u64,
+    },
     /// `openat2`: where its flags lie.
-    OpenHow { address: u64 },
-    Close { fd: Descriptor },
-    CloseRange { first: u32, last: u32, flags: u32 },
+    OpenHow {
+        address: u64,
+    },
+    Close {
+        fd: Descriptor,
+    },
+    CloseRange {
+        first: u32,
+        last: u32,
+        flags: u32,
+    },
     /// `dup2`, `dup3`: this number is closed first.
-    Replace { fd: Descriptor },
-    Copy { from: CopyEnd, to: CopyEnd },
-    Advise { fd: Descriptor, offset: u64, len: u64, advice: u32 },
-    ReadAhead { fd: Descriptor, offset: u64, len: u64 },
-    Cut { fd: Descriptor, len: u64 },
-    CutPath { path: PathAt, len: u64 },
-    Allocate { fd: Descriptor, mode: u32, end: u64 },
-    Sync { fd: Descriptor },
+    Replace {
+        fd: Descriptor,
+    },
+    Copy {
+        from: CopyEnd,
+        to: CopyEnd,
+    },
+    Advise {
+        fd: Descriptor,
+        offset: u64,
+        len: u64,
+        advice: u32,
+    },
+    ReadAhead {
+        fd: Descriptor,
+        offset: u64,
+        len: u64,
+    },
+    Cut {
+        fd: Descriptor,
+        len: u64,
+    },
+    CutPath {
+        path: PathAt,
+        len: u64,
+    },
+    Allocate {
+        fd: Descriptor,
+        mode: u32,
+        end: u64,
+    },
+    Sync {
+        fd: Descriptor,
+    },
     SyncAll,
-    Unlink { path: PathAt },
-    Rename { from: PathAt, to: PathAt, flags: u32 },
+    Unlink {
+        path: PathAt,
+    },
+    Rename {
+        from: PathAt,
+        to: PathAt,
+        flags: u32,
+    },
     Map(MapCall),
-    Unmap { start: u64, len: u64 },
-    Remap { start: u64, old_len: u64, len: u64, flags: u32 },
-    Break { end: u64 },
-    AdviseMemory { start: u64, len: u64, advice: u32 },
-    SyncMemory { start: u64 },
+    Unmap {
+        start: u64,
+        len: u64,
+    },
+    Remap {
+        start: u64,
+        old_len: u64,
+        len: u64,
+        flags: u32,
+    },
+    Break {
+        end: u64,
+    },
+    AdviseMemory {
+        start: u64,
+        len: u64,
+        advice: u32,
+    },
+    SyncMemory {
+        start: u64,
+    },
     /// What goes past every call that is looked at.
     Unseen(&'static str),
 }

@@ -33,8 +33,11 @@ const fn when(value: u32) -> Instruction {
 /// The filter. With `notices`, calls whose end does not matter come as notices and not as stops.
 pub(crate) fn filter(notices: bool) -> Vec<Instruction> {
     // Calls of another table (32 bits) have other numbers: they pass, and the program is named as one with a gap.
-    let mut program =
-        vec![load(ARCHITECTURE), Instruction { code: IF_EQUAL, jt: 1, jf: 0, k: ARCH }, answer(libc::SECCOMP_RET_ALLOW)];
+    let mut program = vec![
+        load(ARCHITECTURE),
+        Instruction { code: IF_EQUAL, jt: 1, jf: 0, k: ARCH },
+        answer(libc::SECCOMP_RET_ALLOW),
+    ];
     program.push(load(NUMBER));
     for call in KNOWN {
         program.push(when(u32::try_from(call.number).unwrap_or(u32::MAX)));

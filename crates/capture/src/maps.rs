@@ -116,7 +116,11 @@ fn used_of(text: &str) -> Vec<Referenced> {
             if let (Some((start, end)), Some(kilobytes @ 1..)) = (range, kilobytes) {
                 used.push(Referenced { start, end, bytes: kilobytes * 1024 });
             }
-        } else if line.as_bytes().first().is_some_and(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase()) {
+        } else if line
+            .as_bytes()
+            .first()
+            .is_some_and(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
+        {
             range = mapped(line).map(|mapped| (mapped.start, mapped.end));
         }
     }
@@ -134,7 +138,8 @@ mod tests {
         assert_eq!((read.start, read.end, read.offset), (0x7f1e_4000_0000, 0x7f1e_4002_1000, 0x2000));
         assert_eq!((read.writable, read.executable, read.shared), (false, true, false));
         assert_eq!(read.path, Some(PathBuf::from("/usr/lib/a b.so")));
-        let stack = mapped("7ffd0000-7ffe0000 rw-p 00000000 00:00 0                          [stack]").unwrap();
+        let stack =
+            mapped("7ffd0000-7ffe0000 rw-p 00000000 00:00 0                          [stack]").unwrap();
         assert_eq!(stack.path, None);
         assert_eq!(mapped("7ffd0000-7ffe0000 r-xp 00000000 00:00 0                          [vdso]"), None);
         assert_eq!(mapped("no line"), None);

@@ -198,9 +198,8 @@ mod tests {
     }
 
     fn shown(touched: &[TouchedPart]) -> Vec<(u32, u64, u64, bool)> {
-        let show = |one: &TouchedPart| {
-            (one.part.mapping, one.part.offset / PAGE, one.part.len / PAGE, one.written)
-        };
+        let show =
+            |one: &TouchedPart| (one.part.mapping, one.part.offset / PAGE, one.part.len / PAGE, one.written);
         touched.iter().map(show).collect()
     }
 
@@ -212,10 +211,7 @@ mod tests {
         let gone = memory.unmap(A + 3 * PAGE, 2 * PAGE);
         assert_eq!(
             gone,
-            [
-                Part { mapping: 0, offset: 3 * PAGE, len: PAGE },
-                Part { mapping: 1, offset: 0, len: PAGE }
-            ]
+            [Part { mapping: 0, offset: 3 * PAGE, len: PAGE }, Part { mapping: 1, offset: 0, len: PAGE }]
         );
         assert_eq!(memory.unmap(A, 16 * PAGE).iter().map(|part| part.len / PAGE).sum::<u64>(), 6);
     }

@@ -104,7 +104,9 @@ impl Line {
     pub(crate) fn shown(&self) -> String {
         let word = |word: &CString| {
             let word = CStr::to_string_lossy(word);
-            match word.is_empty() || word.contains(|c: char| c.is_whitespace() || "'\"\\$&|;<>()*?".contains(c)) {
+            match word.is_empty()
+                || word.contains(|c: char| c.is_whitespace() || "'\"\\$&|;<>()*?".contains(c))
+            {
                 true => format!("'{}'", word.replace('\'', "'\\''")),
                 false => word.into_owned(),
             }

@@ -185,7 +185,9 @@ fn why_not(pid: i32) -> String {
     if let Some(tracer) = tracer {
         return format!("process {tracer} follows it already, a debugger perhaps");
     }
-    let user = |field: Option<String>| field.and_then(|ids| ids.split_ascii_whitespace().next()?.parse::<u32>().ok());
+    let user = |field: Option<String>| {
+        field.and_then(|ids| ids.split_ascii_whitespace().next()?.parse::<u32>().ok())
+    };
     let owner = user(maps::status(pid, "Uid"));
     let ours = rustix::process::getuid().as_raw();
     if owner.is_some_and(|owner| owner != ours) && ours != 0 {
@@ -193,7 +195,9 @@ fn why_not(pid: i32) -> String {
     }
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     match scope.trim() {
-        "1" => "kernel.yama.ptrace_scope is 1, which lets a process be followed by its parents only".to_owned(),
+        "1" => {
+            "kernel.yama.ptrace_scope is 1, which lets a process be followed by its parents only".to_owned()
+        }
         "2" => "kernel.yama.ptrace_scope is 2, which lets root follow processes only".to_owned(),
         "3" => "kernel.yama.ptrace_scope is 3, which lets nobody follow a process".to_owned(),
         _ => "the kernel does not permit it".to_owned(),
@@ -218,7 +222,8 @@ impl Run<'_> {
     ) -> (Ended, bool, io::Result<()>) {
         let (sender, pieces) = sync_channel(WAITING_MAX);
         let (outlet, bell) = (Outlet::new(sender), Bell::default());
-        let (done, leave, root_ended) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+        let (done, leave, root_ended) =
+            (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
         let answerer: OnceLock<Sleeper> = OnceLock::new();
         let ticker = Ticker {
             follower: self.follower,
@@ -273,7 +278,8 @@ fn left(
 ) -> Captured {
     let follower = follower.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let rows = follower.rows_from(0, 0, 0);
-    let sampled_every_ns = options.sample.map_or(0, |every| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX));
+    let sampled_every_ns =
+        options.sample.map_or(0, |every| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX));
     let trace = Trace {
         source: "capture".to_owned(),
         command,
@@ -301,6 +307,6 @@ impl MoreDescriptors {
 
 impl Drop for MoreDescriptors {
     fn drop(&mut self) {
-        let _ = rustix::process::setrlimit(Resource::Nofile, self.0.clone());
+        let _ = rustix::process::setrlimit(Resource::Nofile, self.0);
     }
 }

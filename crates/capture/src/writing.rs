@@ -70,7 +70,10 @@ impl Outlet {
 }
 
 /// Hands pieces to `sink` until no more come; the first error ends it, and what came before it is written.
-pub(crate) fn write(pieces: Receiver<Piece>, sink: &mut dyn FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn write(
+    pieces: Receiver<Piece>,
+    sink: &mut dyn FnMut(Piece) -> io::Result<()>,
+) -> io::Result<()> {
     for piece in pieces {
         sink(piece)?;
     }

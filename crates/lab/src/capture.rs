@@ -121,7 +121,9 @@ pub fn run(request: &Request<'_>, signal: &AtomicUsize) -> Result<Done, LabError
     let footprint = (writing.footprint.file_bytes(), writing.footprint.memory_bytes());
     let failure = writing.end(&captured).err().map(CaptureFailure::Trace);
     let failure = failure.or_else(|| match captured.ended {
-        Ended::TooManyTasks => Some(CaptureFailure::TooManyTasks { max: options.tasks_max, path: request.out.into() }),
+        Ended::TooManyTasks => {
+            Some(CaptureFailure::TooManyTasks { max: options.tasks_max, path: request.out.into() })
+        }
         _ => None,
     });
     let (status, told) = status(&captured, &request.whom);
@@ -203,7 +205,8 @@ fn status(captured: &Captured, whom: &Whom) -> (u8, Option<String>) {
     match captured.ended {
         Ended::Exited(status) => (u8::try_from(status).unwrap_or(1), None),
         Ended::Signalled(signal) => {
-            let told = format!("the command was killed by signal {signal}, its exit status is {}", 128 + signal);
+            let told =
+                format!("the command was killed by signal {signal}, its exit status is {}", 128 + signal);
             (u8::try_from(128 + signal).unwrap_or(1), Some(told))
         }
         Ended::Left => match whom {

@@ -41,7 +41,10 @@ impl Gaps {
             told.push(format!("{count} calls of {call}: what they read and write is not in the trace"));
         }
         if !self.other_tables.is_empty() {
-            told.push(format!("programs of 32 bits, whose calls are not followed: {}", listed(&self.other_tables)));
+            told.push(format!(
+                "programs of 32 bits, whose calls are not followed: {}",
+                listed(&self.other_tables)
+            ));
         }
         if !self.without_rights.is_empty() {
             let names = listed(&self.without_rights);

@@ -89,7 +89,9 @@ impl Follower {
                 // A fixed address takes the place of what lay there.
                 let gone = memory.unmap(result, mapping.len);
                 memory.map(result, mapping.len, number);
-                let gone = gone.iter().map(|part| Did::on(OperationKind::Unmap, part.mapping, part.offset, part.len));
+                let gone = gone
+                    .iter()
+                    .map(|part| Did::on(OperationKind::Unmap, part.mapping, part.offset, part.len));
                 gone.chain([Did::on(OperationKind::Map, number, 0, mapping.len)]).collect()
             }
             UnderWay::Remap { start, old_len, len, keeps_old } => {
@@ -121,6 +123,9 @@ impl Follower {
         ];
         let detail = bits.into_iter().filter(|(_, set)| *set).fold(0, |bits, (bit, _)| bits | bit);
         let file = held.file;
+        if detail & open::TRUNCATED != 0 {
+            self.files.cut(file);
+        }
         descriptors.set(fd, Some(Arc::new(held)));
         Some(Did { detail, ..Did::on(OperationKind::Open, file, 0, 0) })
     }
@@ -129,7 +134,8 @@ impl Follower {
     fn remapped(&mut self, tid: i32, old: (u64, u64), new: (u64, u64), keeps_old: bool) -> Vec<Did> {
         let ((start, old_len), (to, len)) = (old, new);
         let Some(memory) = self.memory_of(tid) else { return Vec::new() };
-        let unmapped = |part: &crate::memory::Part| Did::on(OperationKind::Unmap, part.mapping, part.offset, part.len);
+        let unmapped =
+            |part: &crate::memory::Part| Did::on(OperationKind::Unmap, part.mapping, part.offset, part.len);
         let (old_len, len) = (crate::memory::pages(old_len), crate::memory::pages(len));
         let kept = old_len.min(len);
         let mut did: Vec<Did> = Vec::new();

@@ -161,10 +161,8 @@ impl Follower {
     pub(crate) fn is_last_of(&self, tid: i32) -> Option<i32> {
         let task = self.tasks.get(&tid)?;
         let process = self.processes.get(&task.process)?;
-        let alone = !self
-            .processes
-            .iter()
-            .any(|(pid, other)| *pid != task.process && other.memory == process.memory);
+        let alone =
+            !self.processes.iter().any(|(pid, other)| *pid != task.process && other.memory == process.memory);
         (process.tasks == 1 && alone).then_some(task.process)
     }
 
@@ -207,7 +205,11 @@ impl Follower {
     fn read_mappings(&mut self, pid: i32) {
         for mapped in maps::mappings(pid) {
             let file = mapped.path.as_deref().and_then(|path| self.file_named(pid, path)).unwrap_or(NONE);
-            let start = if mapped.stack { mapped.end.saturating_sub(STACK_MAX).min(mapped.start) } else { mapped.start };
+            let start = if mapped.stack {
+                mapped.end.saturating_sub(STACK_MAX).min(mapped.start)
+            } else {
+                mapped.start
+            };
             let len = mapped.end - start;
             let number = self.new_mapping(TraceMapping {
                 file,
@@ -235,10 +237,13 @@ impl Follower {
         if read.is_ok_and(|read| read == head.len()) && head[4] != ELF_64 {
             self.gaps.other_tables.insert(path());
         }
-        let (Ok(program), Ok(process)) = (std::fs::metadata(&link), std::fs::metadata(format!("/proc/{pid}"))) else {
+        let (Ok(program), Ok(process)) =
+            (std::fs::metadata(&link), std::fs::metadata(format!("/proc/{pid}")))
+        else {
             return;
         };
-        let set_id = program.mode() & SET_ID != 0 && (program.uid(), program.gid()) != (process.uid(), process.gid());
+        let set_id =
+            program.mode() & SET_ID != 0 && (program.uid(), program.gid()) != (process.uid(), process.gid());
         if set_id || (process.uid() != 0 && crate::program::has_capabilities(Path::new(&link))) {
             self.gaps.without_rights.insert(path());
         }

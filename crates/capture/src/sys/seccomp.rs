@@ -48,9 +48,8 @@ impl Notices {
     pub(crate) fn next(&self) -> io::Result<Option<Notice>> {
         let mut notice = std::mem::MaybeUninit::<libc::seccomp_notif>::zeroed();
         // SAFETY: the kernel wants zeroes, and writes this structure to them.
-        let got = unsafe {
-            libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, notice.as_mut_ptr())
-        };
+        let got =
+            unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, notice.as_mut_ptr()) };
         if got == -1 {
             return match io::Error::last_os_error() {
                 error if error.kind() == io::ErrorKind::Interrupted => Ok(None),

@@ -74,10 +74,13 @@ fn a_process_that_runs_is_followed_and_let_go() {
         process(child.id(), &options(), &signal, &mut sink).unwrap()
     });
     assert_eq!(captured.ended, Ended::Left);
-    let named = |name: &str| captured.trace.files.iter().position(|file| file.path.ends_with(name)).unwrap() as u32;
+    let named =
+        |name: &str| captured.trace.files.iter().position(|file| file.path.ends_with(name)).unwrap() as u32;
     let read = operations.iter().find(|one| one.object == named("/in") && one.len == 9).unwrap();
     assert_eq!(read.kind, trace::OperationKind::Read);
-    assert!(operations.iter().any(|one| one.object == named("/out") && one.kind == trace::OperationKind::Write));
+    assert!(
+        operations.iter().any(|one| one.object == named("/out") && one.kind == trace::OperationKind::Write)
+    );
     // It goes on: nobody has touched it.
     assert!(child.try_wait().unwrap().is_none());
     child.kill().unwrap();

@@ -1,7 +1,5 @@
 //! What programs do to files.
 
-
-
 use crate::support::shell;
 use pagetide_capture::Ended;
 

@@ -66,7 +66,8 @@ fn signals_reach_the_program_and_what_they_do_to_it_is_told() {
     let handled = shell(folder.path(), "trap 'echo caught > out' USR1; kill -USR1 $$; kill -TERM $$");
     assert_eq!(handled.ended, Ended::Signalled(libc::SIGTERM));
     assert_eq!(std::fs::read_to_string(folder.path().join("out")).unwrap(), "caught\n");
-    let stopped = shell(folder.path(), "(sleep 0.2; kill -CONT $$) & kill -STOP $$; echo on > out; wait; exit 5");
+    let stopped =
+        shell(folder.path(), "(sleep 0.2; kill -CONT $$) & kill -STOP $$; echo on > out; wait; exit 5");
     assert_eq!(stopped.ended, Ended::Exited(5));
     assert_eq!(std::fs::read_to_string(folder.path().join("out")).unwrap(), "on\n");
 }

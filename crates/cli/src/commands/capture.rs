@@ -18,7 +18,11 @@ pub(crate) fn capture(args: &CaptureArgs, printer: &Printer) -> Result<u8, Failu
     let (sample, max_tasks) = (args.sample.as_deref(), args.max_tasks.as_deref());
     let done = run(&Request { out: &args.out, whom, sample, max_tasks }, &last_signal())?;
     if printer.verbosity() > Verbosity::Quiet {
-        done.told.iter().chain([&done.summary]).filter(|text| !text.is_empty()).for_each(|text| printer.note(text));
+        done.told
+            .iter()
+            .chain([&done.summary])
+            .filter(|text| !text.is_empty())
+            .for_each(|text| printer.note(text));
     }
     match done.failure {
         // A command that failed has said so itself; otherwise the trace is what failed.
