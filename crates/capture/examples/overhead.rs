@@ -1,9 +1,9 @@
 //! What following costs: a command by itself, captured, and under `strace -f`, in turns, in one run.
 //!
 //! `cargo run --release -p pagetide-capture --example overhead -- ROUNDS PAGETIDE COMMAND...`: `PAGETIDE` is the
-//! built program, or `-` for a capture that is not written. The command's output goes nowhere. Printed are the median time of each, and what it adds as a share of what
-//! strace adds. strace follows the calls that a capture does: by itself, with the times and paths that a capture has, too, and with
-//! its own seccomp filter.
+//! built program, or `-` for a capture that is not written. The command's output goes nowhere. Printed are the
+//! median time of each, and what a capture adds as a share of what strace adds. strace follows the calls that a
+//! capture does: by itself, with the times and paths that a capture has, too, and with its own seccomp filter.
 
 use std::ffi::{OsStr, OsString};
 use std::process::{Command, ExitCode, Stdio};
