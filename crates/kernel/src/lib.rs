@@ -38,6 +38,7 @@ pub use anon::file::MapHow;
 pub use anon::mapping::AnonMapping;
 pub use boot::KernelConfig;
 pub use errno::Errno;
+pub use files::advice::FileAdvice;
 pub use files::descriptor::OpenFile;
 pub use fs::Filesystem;
 pub use handle::Kernel;

@@ -70,6 +70,20 @@ pub enum LabError {
         /// What is wrong, and where.
         source: Box<ScenarioError>,
     },
+    /// A log of another program cannot be read as a trace.
+    #[error("`{}`, {source}", path.display())]
+    Import {
+        /// The log.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: Box<trace::import::ImportError>,
+    },
+    /// The trace of a program cannot be read.
+    #[error(transparent)]
+    Program(Box<recording::TraceError>),
+    /// A program is to be replayed, and nobody says which.
+    #[error("`program` replays a trace, and none is named")]
+    NoTrace,
     /// The machine cannot be built like this.
     #[error("{message}")]
     Machine {
@@ -348,6 +362,8 @@ impl LabError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Input(error) => error.hint(),
+            Self::Import { source, .. } => source.hint().map(str::to_owned),
+            Self::Program(error) => Some(error.hint().to_owned()),
             Self::Kernel(error) => error.hint(),
             Self::Unknown(error) => Some(error.hint()),
             Self::Value(problem) => problem.hint(),
@@ -389,6 +405,9 @@ impl LabError {
             Self::OneKernel(_) => Some("name a second one with `--kernel`"),
             Self::OneBackend(_) => Some("name a second one with `--on`, such as `--on sim`"),
             Self::NotOnReal { .. } => Some("leave it out, or run it with `--on sim`"),
+            Self::NoTrace => {
+                Some("add `--param trace=FILE`; `pagetide capture -o FILE -- COMMAND` makes one")
+            }
             Self::NotAWorkload(_) => Some(
                 "a scenario file is called `*.toml`, a recording's is `scenario.toml` in its folder; \
                  `pagetide report DIR` shows recordings",

@@ -17,6 +17,8 @@
 //! | `compare.rs` | kernels x seeds to runs, and the runs back to columns of a report |
 //! | `ablate.rs` | one workload on every kernel that some features make, switched or not |
 //! | `sweep.rs` | one workload or trace with every combination of several values |
+//! | `program.rs` | a captured program as a workload: its trace read from its file |
+//! | `program_file.rs` | the trace of a program from its file, whoever wrote it; what is in it |
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
 //! | `events.rs` | events of the simulator to those of a recording |
@@ -72,6 +74,8 @@ pub mod mmtests;
 pub mod names;
 pub mod numbers;
 pub mod page;
+pub mod program;
+pub mod program_file;
 pub mod real;
 pub mod replay;
 pub mod resolve;

@@ -40,6 +40,7 @@ mod sweep;
 mod table;
 mod timeline;
 mod trace;
+mod trace_info;
 mod view;
 mod waits;
 mod wrap;
@@ -69,6 +70,7 @@ pub use stats::mmtests::{Better, RowSet, Rules};
 pub use stats::mmtests_table::{Run, comparison, operations};
 pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, sweep_text};
 pub use trace::{RunTrace, TraceFormat};
+pub use trace_info::{trace_info_json, trace_info_markdown, trace_info_text};
 pub use view::{Headline, View};
 
 /// Runs of one variant that differ in their seed only: one column of a comparison.

@@ -32,7 +32,7 @@ pub(crate) use events::{Events, EventsArgs};
 pub(crate) use explain::{ExplainArgs, ExplainFormat};
 pub(crate) use export::{ExportArgs, ExportForm};
 pub(crate) use grid::GridArgs;
-pub(crate) use import::ImportArgs;
+pub(crate) use import::{ImportArgs, ImportForm};
 pub(crate) use list::ListArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ReadingArgs, ReplayArgs};
@@ -42,7 +42,7 @@ pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
 pub(crate) use size::SizeArgs;
 pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
-pub(crate) use trace::{TraceArgs, TraceStyle};
+pub(crate) use trace::{InfoArgs, TraceArgs, TraceCommand, TraceStyle};
 pub(crate) use vm::{VmArgs, VmCommand};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds

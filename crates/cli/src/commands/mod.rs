@@ -42,7 +42,7 @@ use lab::{
     Backend, GuestRequest, HostPolicy, KeepRuns, LabError, PlannedRun, Recording, Request, Scenario, Subject,
 };
 
-use crate::args::{Events, HostArgs, ScenarioArgs, Verbosity};
+use crate::args::{Events, GuestArgs, HostArgs, ScenarioArgs, Verbosity};
 use crate::printer::{Failure, Printer};
 
 /// The request that `subject` and options make.
@@ -57,13 +57,18 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
         seed: args.seed,
         interval: args.interval.clone(),
         backend: args.backends.first().cloned(),
-        guest: GuestRequest {
-            cpus: args.vm.cpus,
-            numa_nodes: args.vm.numa_nodes,
-            lru_gen: args.vm.lru_gen.clone(),
-            xfs_log: args.vm.xfs_log,
-        },
+        guest: guest_request(&args.vm),
         ..Request::new(Subject::of_argument(subject))
+    }
+}
+
+/// What options say of a guest.
+fn guest_request(args: &GuestArgs) -> GuestRequest {
+    GuestRequest {
+        cpus: args.cpus,
+        numa_nodes: args.numa_nodes,
+        lru_gen: args.lru_gen.clone(),
+        xfs_log: args.xfs_log,
     }
 }
 

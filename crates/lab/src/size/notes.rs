@@ -12,11 +12,10 @@ pub(super) fn holds(field: &Field<'_>) -> Vec<String> {
     let held = field.any();
     let whole = held.whole;
     let footprint = field.footprint();
-    let about = if field.whole.is_some() { "" } else { "about " };
     let mut holds = vec![
         format!("{} requests, {:.0} % of them writes", whole.requests, percent(whole.writes, whole.requests)),
         format!("{} pages asked for", whole.accesses),
-        format!("{about}{} MiB of different ones", footprint.get().div_ceil(1 << 20)),
+        format!("{} MiB of different ones", footprint.get().div_ceil(1 << 20)),
     ];
     if whole.span_ns > 0 {
         holds.push(format!("{:.0} s by its own clock", whole.span_ns as f64 / 1e9));

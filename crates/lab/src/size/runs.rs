@@ -16,7 +16,7 @@ use sim::run::Program;
 use units::{Bytes, PAGE_SIZE};
 use workload::amount::Warmup;
 use workload::limits::Limits;
-use workload::replay::{Held, Replay, ReplayOptions, Sample};
+use workload::replay::{Held, Replay, ReplayOptions};
 use workload::scenario::MEM_MAX;
 
 use super::{SizeControl, SizeError, SizePlan, SizeProgress};
@@ -68,7 +68,8 @@ impl<'a> Field<'a> {
         samples: Vec<Arc<Held>>,
         out: Option<&Path>,
     ) -> Result<Self, LabError> {
-        let footprint = footprint(whole.as_deref(), &samples);
+        let held = whole.as_deref().or(samples.first().map(|held| &**held)).expect("something is run");
+        let footprint = Bytes(held.whole.footprint_pages * PAGE_SIZE);
         let mem = match plan.mem {
             Some(mem) if mem.get() < footprint.get() + footprint.get() / 16 => {
                 return Err(SizeError::Mem { mem, footprint }.into());
@@ -88,9 +89,9 @@ impl<'a> Field<'a> {
         self.whole.as_deref().unwrap_or_else(|| &self.samples[0])
     }
 
-    /// Different pages of all of the trace, estimated where a sample is read.
+    /// Different pages of all of the trace.
     pub(super) fn footprint(&self) -> Bytes {
-        footprint(self.whole.as_deref(), &self.samples)
+        Bytes(self.any().whole.footprint_pages * PAGE_SIZE)
     }
 
     /// What is run, of those that are not stopped; in their order.
@@ -121,8 +122,9 @@ impl<'a> Field<'a> {
             None => self.whole.as_ref().expect("read where it is run"),
         };
         let one_in = sampled.map_or(1, u64::from);
+        let times = held.times();
         let part = |limit: Option<Bytes>| {
-            limit.map(|limit| Bytes((limit.get() / one_in).next_multiple_of(PAGE_SIZE)))
+            limit.map(|limit| Bytes(((limit.get() as f64 / times) as u64).next_multiple_of(PAGE_SIZE)))
         };
         let Limits { max, high, low } = run.limits;
         let limits = Limits { max: part(max), high: part(high), low: part(low) };
@@ -207,17 +209,6 @@ const TIMES: [(&str, u64); 2] = [("vm.dirty_writeback_centisecs", 500), ("vm.dir
 /// Amounts of dirty memory that scale with it.
 const AMOUNTS: [&str; 2] = ["vm.dirty_bytes", "vm.dirty_background_bytes"];
 
-fn footprint(whole: Option<&Held>, samples: &[Arc<Held>]) -> Bytes {
-    let pages = match whole {
-        Some(whole) => whole.footprint_pages,
-        None => {
-            let of = |held: &Arc<Held>| held.footprint_pages * held.sample.map_or(1, Sample::one_in) as u64;
-            samples.iter().map(of).max().unwrap_or(0)
-        }
-    };
-    Bytes(pages * PAGE_SIZE)
-}
-
 /// The folder of a run's recording.
 fn folder_of(label: &str, seed: u64) -> String {
     format!("{}-seed{seed}", label.replace(['/', ' '], "-"))
@@ -235,12 +226,12 @@ fn part_of(warmup: Warmup, one_in: u64) -> Warmup {
 /// are multiplied and set against all pages that the whole trace asks for, which is known, and not against those
 /// that the sample happens to ask for: a few hot pages more or less in it change the hits, and hardly the misses.
 fn scaled(mut recording: Recording, held: &Held) -> Recording {
-    let one_in = f64::from(held.sample.map_or(1, Sample::one_in));
+    let factor = held.times();
     // With a warm-up only the sample knows how many of them count.
     let counts_all = !recording.metrics.contains_key("warmup_requests");
     for (name, value) in &mut recording.metrics {
         if !name.ends_with("_ratio") {
-            *value *= one_in;
+            *value *= factor;
         }
     }
     if let (true, Some(&misses)) = (counts_all, recording.metrics.get("page_misses")) {
@@ -255,7 +246,7 @@ fn scaled(mut recording: Recording, held: &Held) -> Recording {
             recording.metrics.insert(name.to_owned(), value);
         }
     }
-    let times = |value: &mut u64| *value = value.saturating_mul(one_in as u64);
+    let times = |value: &mut u64| *value = (*value as f64 * factor).round() as u64;
     recording.vmstat.values_mut().for_each(times);
     recording.phases.iter_mut().flat_map(|phase| phase.vmstat.values_mut()).for_each(times);
     recording.sections.iter_mut().for_each(|section| times(&mut section.spent_ns));

@@ -375,8 +375,14 @@ impl FileMaps {
         places.map(|(id, page)| (FileAreaId(id), page)).collect()
     }
 
-    /// Lets the entries of an area in a range forget that they were accessed; the pages of those that were.
-    pub(crate) fn take_young(&mut self, id: FileAreaId, pages: core::ops::Range<u32>) -> Vec<u32> {
+    /// Lets the entries of an area in a range forget that they were accessed, those of pages of the file that are asked
+    /// for; these pages, as the file counts them.
+    pub(crate) fn take_young(
+        &mut self,
+        id: FileAreaId,
+        pages: core::ops::Range<u32>,
+        is_asked_for: impl Fn(u32) -> bool,
+    ) -> Vec<u32> {
         let area = &mut self.list[id.0 as usize];
         let end = pages.end.min(area.spec.pages);
         let mut found = Vec::new();
@@ -388,9 +394,10 @@ impl FileMaps {
                 continue;
             }
             let entry = area.entry(page);
-            if (entry & YOUNG) != 0 {
+            let index = area.spec.first + page;
+            if (entry & YOUNG) != 0 && is_asked_for(index) {
                 area.set(page, entry & !YOUNG);
-                found.push(page);
+                found.push(index);
             }
             page += 1;
         }

@@ -115,7 +115,7 @@ impl PageCache {
     /// what their tables saw of them is forgotten.
     pub(crate) fn young_around<T: Trace>(
         &mut self,
-        core: &Core<T>,
+        core: &mut Core<T>,
         pfn: Pfn,
         at: (MemcgId, NodeId),
     ) -> Vec<Pfn> {
@@ -140,27 +140,37 @@ impl PageCache {
 
     /// Folios of a cgroup on a node that page tables of its processes saw accesses to, for a walk that makes a new
     /// generation.
-    pub(crate) fn young_of<T: Trace>(&mut self, core: &Core<T>, at: (MemcgId, NodeId)) -> Vec<Pfn> {
+    pub(crate) fn young_of<T: Trace>(&mut self, core: &mut Core<T>, at: (MemcgId, NodeId)) -> Vec<Pfn> {
         let areas = self.maps.areas_to_walk(at.0);
         areas.into_iter().flat_map(|id| self.take_young_pages(core, id, 0..u32::MAX, at)).collect()
     }
 
+    /// Listed folios of a cgroup on a node that an area accessed. Others that are off the lists take note by
+    /// themselves: those that are just decided on, and those in a batch.
     fn take_young_pages<T: Trace>(
         &mut self,
-        core: &Core<T>,
+        core: &mut Core<T>,
         id: FileAreaId,
         range: Range<u32>,
         (memcg, node): (MemcgId, NodeId),
     ) -> Vec<Pfn> {
-        let pages = self.maps.take_young(id, range);
+        let (mapping, trees) = (self.maps.area(id).mapping, &self.trees);
+        let folio = |index| match trees.find(mapping, index) {
+            Slot::Page(pfn) => pfn,
+            _ => panic!("page {index} of {mapping:?} is mapped and not in memory"),
+        };
+        let is_theirs = |index| {
+            let pfn = folio(index);
+            core.page_memcg(pfn) == memcg && core.page_place(pfn).1 == node
+        };
+        let pages = self.maps.take_young(id, range, is_theirs);
         let mut found: Vec<Pfn> = Vec::with_capacity(pages.len());
-        for page in pages {
-            let pfn = self.mappable(core, id, page).expect("a page that is mapped is in memory");
-            let is_theirs = core.page_memcg(pfn) == memcg
-                && core.page_place(pfn).1 == node
-                && core.alloc.frames.state(pfn) == FrameState::Lru;
-            if is_theirs && found.last() != Some(&pfn) {
-                found.push(pfn);
+        for pfn in pages.into_iter().map(folio) {
+            match core.alloc.frames.state(pfn) {
+                FrameState::Lru if found.last() != Some(&pfn) => found.push(pfn),
+                FrameState::Lru => {}
+                FrameState::Isolated => core.alloc.frames.set_flags(pfn, PageFlags::YOUNG),
+                _ => core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED),
             }
         }
         found

@@ -1,10 +1,10 @@
 //! The trees themselves: leaves of 64 slots below inner nodes, and the lists of leaves that hold
 //! only shadows. Plain data; who pays for a node is told from outside ([`Object`]).
 //!
-//! A folio of 64 pages and more, or the shadow of one, is an entry of an inner node: the leaf below it is no node, and
-//! stands here only so that each page has a slot. It becomes one when a smaller folio comes to its place. Left out: that
-//! a node goes when a folio as large as that comes to the place of smaller ones, and that inner nodes with nothing but
-//! shadows can be freed.
+//! A folio of 64 pages and more, or the shadow of one, is an entry of an inner node: the leaf below it is no node,
+//! and stands here only so that each page has a slot. It becomes one when a smaller folio comes to its place. Left
+//! out: that a node goes when a folio as large as that comes to the place of smaller ones, and that inner nodes with
+//! nothing but shadows can be freed.
 //!
 //! Growth and what counts as a node follow the kernel's xarray: a tree first grows at the root,
 //! then down to the leaf, and never shrinks in height until it is empty.
@@ -408,12 +408,17 @@ impl Mappings {
 
     /// Sets one slot; the leaf must exist (or be page 0 of a tree without leaves). Returns a leaf
     /// that became empty.
+    #[inline]
     pub(super) fn set(&mut self, mapping: MappingId, index: u32, entry: u64) -> Option<u32> {
+        self.replace(mapping, index, entry).1
+    }
+
+    /// [`Self::set`], and the entry that lay there before.
+    pub(super) fn replace(&mut self, mapping: MappingId, index: u32, entry: u64) -> (u64, Option<u32>) {
         let tree = &mut self.list[mapping.0 as usize];
         let Some(leaf_id) = tree.leaf(index >> 6) else {
             assert!(index == 0, "an insertion was not prepared");
-            tree.head = entry;
-            return None;
+            return (core::mem::replace(&mut tree.head, entry), None);
         };
         let leaf = &mut self.leaves[leaf_id as usize];
         let old = core::mem::replace(&mut leaf.slots[(index & 63) as usize], entry);
@@ -429,7 +434,7 @@ impl Mappings {
         } else if !should_list && listed {
             self.unlist_leaf(leaf_id);
         }
-        (used == 0).then_some(leaf_id)
+        (old, (used == 0).then_some(leaf_id))
     }
 
     /// The first node that is missing for pages up to `last` at `index`: its level (0 = leaf) and

@@ -25,9 +25,12 @@ const KERNEL: &[&str] = &[
     "anon/khugepaged",
     "anon/huge",
     "anon/page_table",
+    "swap/zswap",
     "swap/fault",
     "anon/lock",
     // Files, and their pages on the way to the disk.
+    "files/truncate",
+    "files/advice",
     "files/open",
     "files/directories",
     "files/names",
