@@ -31,7 +31,8 @@ fn counted(log: &str, folder: &Path) -> BTreeMap<&'static str, usize> {
             *counts.entry(kind.name()).or_default() += 1;
         }
         // One call, a read and a write, of these files only; where one of them is appended to, it fails.
-        let copied = call.starts_with("copy_file_range(") || call.starts_with("<... copy_file_range resumed>");
+        let copied =
+            call.starts_with("copy_file_range(") || call.starts_with("<... copy_file_range resumed>");
         if copied && !call.contains(" = -1 ") && !call.contains("<unfinished") {
             *counts.entry(OperationKind::Read.name()).or_default() += 1;
             *counts.entry(OperationKind::Write.name()).or_default() += 1;
