@@ -125,6 +125,8 @@ pub(crate) struct Files {
     file_systems: HashMap<(u32, u32), Holds>,
     /// The table.
     pub(crate) rows: Vec<TraceFile>,
+    /// Sizes at the last look, by number; what lies before that is there, unless the file was cut.
+    known_sizes: Vec<u64>,
 }
 
 impl Files {
@@ -150,6 +152,22 @@ impl Files {
             held,
             born: status.stx_btime.tv_sec as f64 + f64::from(status.stx_btime.tv_nsec) / 1e9,
         })
+    }
+
+    /// How many of `wanted` bytes at `offset` a file has. One that somebody else cuts meanwhile may have fewer.
+    pub(crate) fn there(&mut self, held: &Held, offset: u64, wanted: u64) -> u64 {
+        let Some(known) = self.known_sizes.get_mut(held.file as usize) else { return wanted };
+        if wanted > known.saturating_sub(offset) {
+            *known = held.size();
+        }
+        wanted.min(known.saturating_sub(offset))
+    }
+
+    /// A file is cut: nothing is known of its size.
+    pub(crate) fn cut(&mut self, file: u32) {
+        if let Some(known) = self.known_sizes.get_mut(file as usize) {
+            *known = 0;
+        }
     }
 
     /// The number of the file that this path names; `named` is the path as the command has it.
@@ -185,6 +203,7 @@ impl Files {
         let number = u32::try_from(self.rows.len()).ok().filter(|number| *number != trace::NONE)?;
         let path = path().to_string_lossy().into_owned();
         self.rows.push(TraceFile { path, size_bytes: status.stx_size, in_memory: holds == Holds::InMemory });
+        self.known_sizes.push(0);
         self.numbers.insert(identity, number);
         Some(number)
     }

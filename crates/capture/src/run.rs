@@ -307,6 +307,6 @@ impl MoreDescriptors {
 
 impl Drop for MoreDescriptors {
     fn drop(&mut self) {
-        let _ = rustix::process::setrlimit(Resource::Nofile, self.0.clone());
+        let _ = rustix::process::setrlimit(Resource::Nofile, self.0);
     }
 }

@@ -63,9 +63,17 @@ impl Follower {
             Call::ReadAhead { fd, offset, len } => {
                 self.note_on(tid, fd, OperationKind::ReadAhead, offset, len, 0)
             }
-            Call::Cut { fd, len } => self.note_on(tid, fd, OperationKind::Truncate, 0, len, 0),
+            Call::Cut { fd, len } => {
+                if let Some(held) = self.file_of(tid, fd) {
+                    self.files.cut(held.file);
+                }
+                self.note_on(tid, fd, OperationKind::Truncate, 0, len, 0)
+            }
             Call::CutPath { path, len } => match self.file_at(tid, path, true) {
-                Some(file) => self.begin(tid, UnderWay::Cut { file, len }),
+                Some(file) => {
+                    self.files.cut(file);
+                    self.begin(tid, UnderWay::Cut { file, len })
+                }
                 None => Next::Done,
             },
             Call::Allocate { fd, mode, end } => match self.file_of(tid, fd) {
@@ -148,7 +156,7 @@ impl Follower {
             return self.begin(tid, UnderWay::Transfer { file: held.file, write, offset });
         }
         let wanted = self.wanted(tid, wanted).min(TRANSFER_MAX);
-        let len = if write { wanted } else { wanted.min(held.size().saturating_sub(offset)) };
+        let len = if write { wanted } else { self.files.there(&held, offset, wanted) };
         self.gaps.noted += 1;
         let kind = if write { OperationKind::Write } else { OperationKind::Read };
         self.note(tid, kind, held.file, offset.min(i64::MAX as u64), len, 0);

@@ -123,6 +123,9 @@ impl Follower {
         ];
         let detail = bits.into_iter().filter(|(_, set)| *set).fold(0, |bits, (bit, _)| bits | bit);
         let file = held.file;
+        if detail & open::TRUNCATED != 0 {
+            self.files.cut(file);
+        }
         descriptors.set(fd, Some(Arc::new(held)));
         Some(Did { detail, ..Did::on(OperationKind::Open, file, 0, 0) })
     }

@@ -30,8 +30,10 @@ fn counted(log: &str, folder: &Path) -> BTreeMap<&'static str, usize> {
         if let (Some((_, kind)), true) = (kind, descriptor.contains(&*folder)) {
             *counts.entry(kind.name()).or_default() += 1;
         }
-        // One call, a read and a write; between file systems it fails.
-        if call.starts_with("copy_file_range(") && descriptor.contains(&*folder) && !call.contains(" = -1 ") {
+        // One call, a read and a write, of these files only; where one of them is appended to, it fails.
+        let copied =
+            call.starts_with("copy_file_range(") || call.starts_with("<... copy_file_range resumed>");
+        if copied && !call.contains(" = -1 ") && !call.contains("<unfinished") {
             *counts.entry(OperationKind::Read.name()).or_default() += 1;
             *counts.entry(OperationKind::Write.name()).or_default() += 1;
         }

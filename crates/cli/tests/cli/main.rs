@@ -7,6 +7,7 @@
 //! `pages` for people.
 
 mod ablations;
+mod captures;
 mod comparing;
 mod events;
 mod explain;
