@@ -21,8 +21,8 @@
 //!
 //! Pages are isolated within one step only, so there are never too many of them (`too_many_isolated`).
 //! Left out: lumpy reclaim (2.6.23 to 3.4: for a large block also the neighbours of a page are taken, wherever
-//! they are on the lists, and waited for), demotion. Next: [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty
-//! pages, [`crate::reclaim::swap_out`] for anonymous ones.
+//! they are on the lists, and waited for), demotion. Next: [`crate::reclaim::shrinker`] for the slab part of a
+//! visit, [`crate::pages::dirty`] for dirty pages, [`crate::reclaim::swap_out`] for anonymous ones.
 
 use units::{CpuId, NodeId, Pfn};
 

@@ -13,7 +13,7 @@ use crate::tree::{Text, assert_none};
 /// The storeys of `mm`, from the foot upwards: folders, and files beside them.
 const STOREYS_OF_MM: [&str; 20] = [
     "base", "version", "cgroup", "alloc", "slab", "swap", "core", "lru", "pages", "fs", "reclaim", "compact",
-    "memory", "swapping", "journals", "decide", "readings", "mem_info", "why", "check",
+    "memory", "mapping", "swapping", "journals", "decide", "readings", "mem_info", "why", "check",
 ];
 
 /// A file of `mm` by its path within the crate, such as `lru::lists`, and the files that it uses.
