@@ -37,6 +37,7 @@ pub use anon::area::{AnonMapping, HugeAdvice};
 pub use anon::file::MapHow;
 pub use boot::KernelConfig;
 pub use errno::Errno;
+pub use files::advice::FileAdvice;
 pub use files::descriptor::OpenFile;
 pub use fs::Filesystem;
 pub use handle::Kernel;

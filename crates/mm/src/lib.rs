@@ -61,6 +61,7 @@ pub mod cgroup {
     pub mod swap;
     pub mod tree;
     pub mod walk;
+    pub mod zswap;
 }
 
 /// The page allocator.
@@ -105,10 +106,12 @@ pub mod slab {
 pub mod swap {
     pub mod areas;
     mod map;
+    mod pool;
     pub mod readahead;
     pub mod slot;
     pub mod store;
     pub mod zram;
+    pub mod zswap;
 }
 
 pub mod core;
@@ -149,6 +152,7 @@ pub mod pages {
     pub mod swap_cache;
     mod swap_spaces;
     pub mod tree;
+    pub mod zswap;
 }
 
 /// Objects of filesystems: dentries, inodes, buffers and the log of XFS.

@@ -19,7 +19,7 @@ use mm::pages::mapped::AccessAdvice;
 use units::{Bytes, CpuId, Nanos, Pages, Seed};
 use workload::Outcome;
 use workload::system::{
-    Advice, CpuTime, FileMapping, Gate, OpenMode, Portable, System, SystemError, TaskSpec,
+    Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, Portable, System, SystemError, TaskSpec,
 };
 
 use crate::machine::Sim;
@@ -408,6 +408,35 @@ impl<R: Trace> System for SimSystem<R> {
     async fn advise_random(&self, file: &SimFile<R>) -> Result<(), SystemError> {
         self.kernel.advise_random(&file.file);
         Ok(())
+    }
+
+    async fn advise_file(
+        &self,
+        file: &SimFile<R>,
+        offset: u64,
+        len: u64,
+        advice: FileAdvice,
+    ) -> Result<(), SystemError> {
+        let advice = match advice {
+            FileAdvice::Normal => kernel::FileAdvice::Normal,
+            FileAdvice::Random => kernel::FileAdvice::Random,
+            FileAdvice::Sequential => kernel::FileAdvice::Sequential,
+            FileAdvice::WillNeed => kernel::FileAdvice::WillNeed,
+            FileAdvice::DontNeed => kernel::FileAdvice::DontNeed,
+            FileAdvice::NoReuse => kernel::FileAdvice::NoReuse,
+        };
+        let advised = self.kernel.advise_file(&self.process, &file.file, offset, len, advice).await;
+        advised.map_err(failed("fadvise", self.name()))
+    }
+
+    async fn read_ahead(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<(), SystemError> {
+        let read = self.kernel.read_ahead(&self.process, &file.file, offset, len).await;
+        read.map_err(failed("readahead", self.name()))
+    }
+
+    async fn truncate(&self, file: &SimFile<R>, len: u64) -> Result<(), SystemError> {
+        let cut = self.kernel.truncate(&self.process, &file.file, len).await;
+        cut.map_err(failed("ftruncate", self.name()))
     }
 
     async fn unlink(&self, path: &str) -> Result<(), SystemError> {

@@ -9,6 +9,8 @@
 //! the crate `recording`.
 
 mod check;
+pub mod import;
+pub mod info;
 mod operation;
 
 use serde::{Deserialize, Serialize};
@@ -68,7 +70,7 @@ pub struct TraceFile {
 }
 
 /// A mapping of memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceMapping {
     /// The file's number; [`NONE`] for anonymous memory.
     pub file: u32,

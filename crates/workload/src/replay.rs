@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 pub use held::{Held, Whole};
-use limited::GroupFigures;
+pub(crate) use limited::GroupFigures;
 pub use sample::{ONE_IN_MAX, Sample, UNIT_PAGES};
 
 use crate::amount::Warmup;

@@ -31,6 +31,7 @@ use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
 use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::cgroup::charge::Uncharged;
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList, MOST_ZONE_SKIPS};
 use crate::lru::mglru::access;
@@ -136,28 +137,41 @@ impl Reclaim {
         sc: &ScanControl,
         report: &mut ChunkReport,
     ) {
+        let on_queues = queues::has_queues(core.rules().lru);
         let mut isolated = core::mem::take(&mut self.isolated);
+        let mut uncharged = Uncharged::default();
         let mut next = 0;
         while let Some(&pfn) = isolated.get(next) {
             next += 1;
             let flags = core.alloc.frames.flags(pfn);
-            let verdict = self.verdict(core, cache, anon, cpu, pfn, sc, report);
+            let verdict = loop {
+                let verdict = if on_queues && LruList::of(flags).is_file() {
+                    self.decide_on_queue(core, cache, anon, cpu, pfn, sc, report)
+                } else {
+                    self.decide(core, cache, anon, cpu, pfn, sc, report)
+                };
+                if !self.make_room_in_zswap(core, lru, cache, cpu) {
+                    break verdict;
+                }
+            };
             if !self.young.is_empty() {
                 self.promote_young(core, lru);
             }
-            isolated.append(&mut self.split);
+            if !self.split.is_empty() {
+                isolated.append(&mut self.split);
+            }
             let pages = core.alloc.frames.pages(pfn);
             match verdict {
                 Verdict::Free if core.alloc.frames.is_anon(pfn) => {
                     report.reclaimed += pages;
                     report.swap.cached += pages;
                     tell_swapped_out(core, pfn, sc);
-                    evict_anon(core, lru, cache, cpu, pfn, sc.target);
+                    evict_anon(core, lru, cache, cpu, pfn, sc.target, &mut uncharged);
                 }
                 Verdict::Free => {
                     report.reclaimed += pages;
                     tell_reclaimed(core, pfn, flags, sc);
-                    evict(core, lru, cache, cpu, pfn, sc.target);
+                    evict(core, lru, cache, cpu, pfn, sc.target, &mut uncharged);
                 }
                 Verdict::Keep(reason) => {
                     put_back(core, lru, pfn, false);
@@ -172,6 +186,7 @@ impl Reclaim {
                 }
             }
         }
+        core.cgroups.finish_uncharge(uncharged);
         isolated.clear();
         self.isolated = isolated;
     }
@@ -198,8 +213,8 @@ impl Reclaim {
         report
     }
 
-    /// What becomes of one page: first as its queue has it, where file pages are on queues.
-    fn verdict<T: Trace>(
+    /// What becomes of a file page on a queue: first as its queue has it.
+    fn decide_on_queue<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         cache: &mut PageCache,
@@ -209,11 +224,8 @@ impl Reclaim {
         sc: &ScanControl,
         report: &mut ChunkReport,
     ) -> Verdict {
-        let (lru, flags) = (core.rules().lru, core.alloc.frames.flags(pfn));
-        if !queues::has_queues(lru) || !LruList::of(flags).is_file() {
-            return self.decide(core, cache, anon, cpu, pfn, sc, report);
-        }
-        let (flags, kept) = match queues::at_end(lru, flags) {
+        let lru = core.rules().lru;
+        let (flags, kept) = match queues::at_end(lru, core.alloc.frames.flags(pfn)) {
             AtEnd::Again(flags) => (flags, Some(Verdict::Keep(Reason::HitInQueue))),
             AtEnd::Proven(flags) => (flags, Some(Verdict::Activate(Reason::Proven))),
             AtEnd::Victim(flags) => (flags, None),
@@ -226,7 +238,36 @@ impl Reclaim {
     }
 
     /// `shrink_folio_list` for one page.
+    #[inline]
     fn decide<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        pfn: Pfn,
+        sc: &ScanControl,
+        report: &mut ChunkReport,
+    ) -> Verdict {
+        // The common page: clean, unmapped, nobody holds it.
+        let special = PageFlags::LOCKED
+            .set(PageFlags::ACTIVATING)
+            .set(PageFlags::DIRTY)
+            .set(PageFlags::WRITEBACK)
+            .set(PageFlags::MAPPED)
+            .set(PageFlags::SWAP_BACKED)
+            .set(PageFlags::JOURNAL)
+            .set(PageFlags::SWAP_CACHE)
+            .set(PageFlags::UNEVICTABLE);
+        if !core.alloc.frames.flags(pfn).has_any(special) {
+            // Referenced once through read(): no reason to keep a clean file page.
+            return Verdict::Free;
+        }
+        self.decide_special(core, cache, anon, cpu, pfn, sc, report)
+    }
+
+    /// The same for a page that may have to stay.
+    fn decide_special<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         cache: &mut PageCache,
@@ -238,20 +279,6 @@ impl Reclaim {
     ) -> Verdict {
         let flags = core.alloc.frames.flags(pfn);
         let pages = core.alloc.frames.pages(pfn);
-        // The common page: clean, unmapped, nobody holds it.
-        let special = PageFlags::LOCKED
-            .set(PageFlags::ACTIVATING)
-            .set(PageFlags::DIRTY)
-            .set(PageFlags::WRITEBACK)
-            .set(PageFlags::MAPPED)
-            .set(PageFlags::SWAP_BACKED)
-            .set(PageFlags::JOURNAL)
-            .set(PageFlags::SWAP_CACHE)
-            .set(PageFlags::UNEVICTABLE);
-        if !flags.has_any(special) {
-            // Referenced once through read(): no reason to keep a clean file page.
-            return Verdict::Free;
-        }
         if flags.has_any(PageFlags::LOCKED.set(PageFlags::ACTIVATING)) {
             let is_locked = flags.has(PageFlags::LOCKED);
             return Verdict::Keep(if is_locked { Reason::Locked } else { Reason::Activating });
@@ -466,6 +493,7 @@ fn evict<T: Trace>(
     cpu: CpuId,
     pfn: Pfn,
     target: MemcgId,
+    uncharged: &mut Uncharged,
 ) {
     assert!(core.alloc.frames.owner(pfn) != NO_OWNER, "a file page on a list has a mapping");
     core.tell_page(pfn, |page| TraceEvent::FilemapDelete { page, reason: Reason::Reclaimed });
@@ -475,7 +503,7 @@ fn evict<T: Trace>(
     };
     cache.remove_page(core, cpu, pfn, shadow);
     core.alloc.frames.set_state(pfn, FrameState::InUse);
-    release_reclaimed_page(core, cpu, pfn);
+    release_reclaimed_page(core, cpu, pfn, uncharged);
 }
 
 #[inline(always)]

@@ -48,6 +48,10 @@ pub struct Reclaim {
     pub(super) pageout: Vec<Pfn>,
     /// Pages of the swap cache whose write is to be sent off.
     pub(super) swap_writes: Vec<Pfn>,
+    /// The cgroup of the page that is decided on has its share of zswap.
+    pub(super) zswap_full: Option<MemcgId>,
+    /// One of its entries was asked to go for that page.
+    pub(super) zswap_tried: bool,
     // Scratch lists, empty between steps.
     /// Pages of huge ones that were split.
     pub(super) split: Vec<Pfn>,
@@ -70,6 +74,8 @@ impl Reclaim {
             has_writepage_hook: false,
             pageout: Vec::new(),
             swap_writes: Vec::new(),
+            zswap_full: None,
+            zswap_tried: false,
             split: Vec::new(),
             young: Vec::new(),
             isolated: Vec::new(),

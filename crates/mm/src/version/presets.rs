@@ -176,6 +176,7 @@ const RULES_2632: Rules = Rules {
     lazy_free: LazyFree::Unknown,
     cold_advice: ColdAdvice::Unknown,
     zspage_chain: ZspageChain::UpToFour,
+    zswap: Zswap::Absent,
     ext4_folios: Ext4Folios::Single,
     readahead_order: ReadaheadOrder::OfMarker,
     compact_gap: CompactGap::TwiceBlock,
@@ -286,6 +287,7 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::QuotaRest(QuotaRest::Dropped),
     Rule::ProactiveReclaim(ProactiveReclaim::Whole),
     Rule::GenForm(GenForm::First),
+    Rule::Zswap(Zswap::OneList),
 ]);
 
 const RULES_612: Rules = RULES_61.edited(&[
@@ -312,6 +314,7 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::GenForm(GenForm::Settled),
     Rule::GenWalk(GenWalk::Bins),
     Rule::ZspageChain(ZspageChain::UpToEight),
+    Rule::Zswap(Zswap::ListPerGroup),
 ]);
 
 /// Left out of what 7.2 does otherwise than 6.12: the floor of a device's share of the dirty threshold, as shares are
@@ -335,6 +338,7 @@ const RULES_72: Rules = RULES_612.edited(&[
     Rule::Writepage(Writepage::Unasked),
     Rule::GenAccess(GenAccess::Accesses),
     Rule::GenQuota(GenQuota::Once),
+    Rule::Zswap(Zswap::StoresAll),
 ]);
 
 const TUNING_612: Tuning = Tuning {

@@ -163,6 +163,7 @@ rules! {
     lazy_free: LazyFree,
     cold_advice: ColdAdvice,
     zspage_chain: ZspageChain,
+    zswap: Zswap,
     ext4_folios: Ext4Folios,
     readahead_order: ReadaheadOrder,
     compact_gap: CompactGap,

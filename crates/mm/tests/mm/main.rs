@@ -29,3 +29,4 @@ mod version_table;
 mod watermark_tables;
 mod workingset;
 mod world;
+mod zswap;

@@ -293,6 +293,11 @@ fn every_version_decides_as_its_sources_say() {
     chains of pages in compressed memory
       ZspageChain(UpToFour): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       ZspageChain(UpToEight): 6.12 7.2
+    zswap
+      Zswap(Absent): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      Zswap(OneList): 6.1
+      Zswap(ListPerGroup): 6.12
+      Zswap(StoresAll): 7.2
     folios of ext4
       Ext4Folios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       Ext4Folios(Large): 7.2 +large-folio-ext4

@@ -25,10 +25,13 @@ const KERNEL: &[&str] = &[
     "anon/khugepaged",
     "anon/huge",
     "anon/page_table",
+    "swap/zswap",
     "swap/fault",
     "anon/page",
     "anon/lock",
     // Files, and their pages on the way to the disk.
+    "files/truncate",
+    "files/advice",
     "files/open",
     "files/directories",
     "files/names",

@@ -16,7 +16,8 @@ use crate::policy::index::Index;
 use crate::trace::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProblem, TraceReader};
 
 /// Bytes that a sample of a block trace takes or leaves together.
-const UNIT: u64 = UNIT_PAGES * PAGE_SIZE;
+static XU: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| std::env::var("PT_UNIT").map_or(UNIT_PAGES, |t| t.parse().unwrap()) * PAGE_SIZE);
+static XL: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| std::env::var("PT_ORIG").is_ok());
 
 /// All requests of a trace, or of a sample of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub struct Whole {
     pub writes: u64,
     /// Pages that they ask for, each as often as it is asked for.
     pub accesses: u64,
+    /// Different ones of these.
+    pub footprint_pages: u64,
     /// From the first request to the last, by the trace's clock.
     pub span_ns: u64,
 }
@@ -70,6 +73,10 @@ impl Held {
         let is_block = reader.format().is_block();
         let mut parts: Vec<Part> =
             samples.iter().map(|&sample| Part::new(sample, is_block, keeps_times)).collect();
+        if !samples.contains(&None) {
+            // Behind the others, for its footprint alone.
+            parts.push(Part { counts_only: true, ..Part::new(None, is_block, false) });
+        }
         let (mut whole, mut first_ns) = (Whole::default(), None);
         while let Some(request) = reader.next() {
             let request = request?;
@@ -93,8 +100,16 @@ impl Held {
                 }
             }
         }
+        let of_all = parts.iter().find(|part| part.held.sample.is_none());
+        whole.footprint_pages = of_all.map_or(0, Part::footprint_pages);
+        parts.truncate(samples.len());
         let skipped = reader.skipped();
         parts.into_iter().map(|part| part.finish(whole, skipped)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// How many times as large the whole is: its pages by those of this part.
+    pub fn times(&self) -> f64 {
+        self.whole.footprint_pages as f64 / self.footprint_pages.max(1) as f64
     }
 
     /// How many requests there are.
@@ -121,6 +136,8 @@ struct Part {
     held: Held,
     is_block: bool,
     keeps_times: bool,
+    /// Its requests are not kept.
+    counts_only: bool,
     units: Units,
     slots: Vec<u32>,
     seen: Seen,
@@ -151,7 +168,7 @@ impl Part {
     fn new(sample: Option<Sample>, is_block: bool, keeps_times: bool) -> Self {
         let units = Units { index: Index::new(), numbers: Vec::new(), sizes: Vec::new() };
         let held = Held { sample, ..Held::default() };
-        Self { held, is_block, keeps_times, units, slots: Vec::new(), seen: Seen::new() }
+        Self { held, is_block, keeps_times, counts_only: false, units, slots: Vec::new(), seen: Seen::new() }
     }
 
     fn take(&mut self, request: &Request) {
@@ -173,16 +190,16 @@ impl Part {
     fn take_units(&mut self, request: &Request, sample: Sample) {
         let (mut from, end) = (request.offset_bytes, request.offset_bytes + u64::from(request.size_bytes));
         while from < end {
-            let unit = from / UNIT;
-            let mut to = end.min((unit + 1) * UNIT);
+            let unit = from / (*XU);
+            let mut to = end.min((unit + 1) * (*XU));
             if !sample.has(unit) {
                 from = to;
                 continue;
             }
             let slot = self.units.slot(unit);
-            while to < end && sample.has(to / UNIT) {
-                self.units.slot(to / UNIT);
-                to = end.min(((to / UNIT) + 1) * UNIT);
+            while to < end && sample.has(to / (*XU)) {
+                self.units.slot(to / (*XU));
+                to = end.min(((to / (*XU)) + 1) * (*XU));
             }
             self.push(request, from, to - from, Some(slot));
             from = to;
@@ -194,6 +211,9 @@ impl Part {
         if self.is_block {
             self.seen.add(offset / PAGE_SIZE, pages_of(offset, len));
         }
+        if self.counts_only {
+            return;
+        }
         self.held.places.push((offset << 1) | u64::from(request.kind == RequestKind::Write));
         self.held.lens.push(u32::try_from(len).expect("a part of a request"));
         self.slots.extend(slot);
@@ -202,14 +222,23 @@ impl Part {
         }
     }
 
+    /// Different pages so far.
+    fn footprint_pages(&self) -> u64 {
+        match self.is_block {
+            true => self.seen.pages,
+            false => self.units.sizes.iter().map(|&size| u64::from(size).div_ceil(PAGE_SIZE)).sum(),
+        }
+    }
+
     /// Lays out what turned up, and moves each request to its place.
     fn finish(self, whole: Whole, skipped: u64) -> Result<Held, TraceError> {
-        let Self { mut held, is_block, units, slots, seen, .. } = self;
+        let footprint_pages = self.footprint_pages();
+        let Self { mut held, is_block, units, slots, .. } = self;
+        held.footprint_pages = footprint_pages;
         (held.whole, held.skipped) = (whole, skipped);
         if slots.is_empty() {
             let ends = held.places.iter().zip(&held.lens).map(|(place, &len)| (place >> 1) + u64::from(len));
             held.size = ends.max().unwrap_or(0);
-            held.footprint_pages = seen.pages;
             return Ok(held);
         }
         let mut begins = vec![0_u64; units.numbers.len()];
@@ -218,22 +247,21 @@ impl Part {
             let mut order: Vec<usize> = (0..begins.len()).collect();
             order.sort_unstable_by_key(|&slot| units.numbers[slot]);
             for slot in order {
+                if *XL { end = units.numbers[slot] * *XU; }
                 begins[slot] = end;
-                end += UNIT;
+                end += *XU;
             }
-            held.footprint_pages = seen.pages;
         } else {
             for (begin, &size) in begins.iter_mut().zip(&units.sizes) {
                 *begin = end;
                 end = end.saturating_add(u64::from(size).next_multiple_of(PAGE_SIZE));
             }
-            held.footprint_pages = end / PAGE_SIZE;
         }
         if end > FILE_MAX.get() {
             return Err(TraceError::at(Place::Byte(0), TraceProblem::ObjectsBeyondFile(Bytes(end))));
         }
         for (place, &slot) in held.places.iter_mut().zip(&slots) {
-            let within = if is_block { (*place >> 1) % UNIT } else { *place >> 1 };
+            let within = if is_block { (*place >> 1) % (*XU) } else { *place >> 1 };
             *place = ((begins[slot as usize] + within) << 1) | (*place & 1);
         }
         held.size = end;

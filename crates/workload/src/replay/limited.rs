@@ -11,7 +11,7 @@ use crate::system::{Errno, System};
 
 /// Figures of the group; those that are `None` have no counter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct GroupFigures {
+pub(crate) struct GroupFigures {
     /// Pages that came back after they had been reclaimed.
     refaults: Option<u64>,
     scanned: Option<u64>,
@@ -24,7 +24,7 @@ pub(super) struct GroupFigures {
 
 impl GroupFigures {
     /// What they are now.
-    pub(super) async fn read<S: System>(sys: &S) -> Result<Self, WorkloadError> {
+    pub(crate) async fn read<S: System>(sys: &S) -> Result<Self, WorkloadError> {
         let current = sys.cgroup_read(GROUP, "memory.current").await?;
         let pressure = match sys.cgroup_read(GROUP, "memory.pressure").await {
             Ok(text) => total_of_some(&text),
@@ -46,7 +46,7 @@ impl GroupFigures {
     }
 
     /// What came to them since.
-    pub(super) fn since(&self, before: &Self) -> Self {
+    pub(crate) fn since(&self, before: &Self) -> Self {
         let less = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before.unwrap_or(0)));
         Self {
             refaults: less(self.refaults, before.refaults),
@@ -57,7 +57,7 @@ impl GroupFigures {
         }
     }
 
-    pub(super) fn tell(&self, outcome: &mut Outcome) {
+    pub(crate) fn tell(&self, outcome: &mut Outcome) {
         let told =
             [("refaults", self.refaults), ("pages_scanned", self.scanned), ("pages_stolen", self.stolen)];
         for (name, value) in told {
