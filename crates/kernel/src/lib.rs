@@ -33,9 +33,8 @@ pub mod writeback;
 
 pub use alloc::kills::OomKill;
 pub use alloc::oom_watch::OomCall;
-pub use anon::area::HugeAdvice;
+pub use anon::area::{AnonMapping, HugeAdvice};
 pub use anon::file::MapHow;
-pub use anon::mapping::AnonMapping;
 pub use boot::KernelConfig;
 pub use errno::Errno;
 pub use files::advice::FileAdvice;

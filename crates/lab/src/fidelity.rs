@@ -5,6 +5,7 @@
 //! measured, what was simulated, and whether that is a hit by the tolerance of the counter.
 //! Misses stay in the table. Next: `docs/fidelity.md` explains them.
 
+mod mapped;
 mod swap;
 
 use std::collections::BTreeMap;
@@ -180,6 +181,7 @@ fn reference() -> Reference {
     let read = |text| toml::from_str::<Reference>(text).expect("the embedded reference is well-formed");
     let mut all = read(REFERENCE);
     all.scenario.extend(read(swap::REFERENCE).scenario);
+    all.scenario.extend(read(mapped::REFERENCE).scenario);
     all
 }
 
@@ -205,6 +207,9 @@ fn request(measured: &Measured, machine: &str, seed: u64) -> Request {
 fn tolerance(measured: &Measured, counter: &str) -> Tolerance {
     if measured.workload == workload::anon_and_file::NAME {
         return swap::tolerance(measured, counter);
+    }
+    if measured.workload == workload::mapped_and_stream::NAME {
+        return mapped::tolerance(counter);
     }
     if measured.workload == workload::sequential_readers::NAME {
         return match counter {

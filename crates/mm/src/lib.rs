@@ -193,6 +193,7 @@ pub mod reclaim {
     pub mod page;
     pub mod pass;
     pub mod plan;
+    mod references;
     pub mod run;
     pub mod scan_balance;
     pub mod scans;

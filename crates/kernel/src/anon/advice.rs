@@ -4,7 +4,8 @@
 use mm::base::event::Trace;
 use mm::version::rules::{ColdAdvice, LazyFree};
 
-use crate::anon::mapping::{AnonMapping, page_range};
+use crate::anon::area::AnonMapping;
+use crate::anon::mapping::page_range;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};

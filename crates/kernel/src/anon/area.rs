@@ -29,6 +29,20 @@ pub(crate) struct AnonArea {
     pub(crate) advice: HugeAdvice,
 }
 
+/// A mapping of a process: of private anonymous memory, or of a file ([`super::file`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnonMapping {
+    pub(crate) index: usize,
+    pub(crate) pages: u64,
+}
+
+impl AnonMapping {
+    /// Its length in pages.
+    pub const fn pages(self) -> u64 {
+        self.pages
+    }
+}
+
 /// What of the mappings of a process is locked by `mlock` (`VM_LOCKED`): pages that are there, and pages that are
 /// still to come. Ranges of one mapping neither overlap nor touch.
 #[derive(Debug, Default)]

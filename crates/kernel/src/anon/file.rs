@@ -4,17 +4,11 @@
 //! of the file behind it. Left out: `mlock`, and advice to reclaim on mappings of files. Next:
 //! [`super::file_fault`].
 
-use std::ops::Range;
-
 use mm::base::event::Trace;
-use mm::base::frame::PageFlags;
-use mm::base::ids::FileAreaId;
-use mm::pages::mapped::{Access, AccessAdvice, FileArea};
-use mm::pages::tree::Slot;
+use mm::pages::mapped::{AccessAdvice, FileArea};
 use units::{Bytes, PAGE_SIZE};
 
-use crate::anon::area::{AnonArea, HugeAdvice};
-use crate::anon::mapping::AnonMapping;
+use crate::anon::area::{AnonMapping, HugeAdvice};
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 use crate::handle::Kernel;
@@ -101,38 +95,5 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let (file, area) = self.mapped_file(process, mapping)?;
         let spec = self.mem(|mem| mem.cache.maps.area(area));
         self.force_readahead(process, &file, spec.first, spec.pages).await
-    }
-
-    /// The file of a mapping, and its area.
-    pub(crate) fn mapped_file(
-        &self,
-        process: &Process,
-        mapping: AnonMapping,
-    ) -> Result<(OpenFile, FileAreaId), Errno> {
-        let area = self.area(process, mapping).and_then(|area| area.file);
-        let file = process.0.mapped_files.borrow().get(&mapping.index).cloned();
-        file.zip(area).ok_or(Errno::Killed)
-    }
-
-    /// Accesses a page of a file's mapping; false: that is a fault.
-    pub(crate) fn access_file(&self, area: AnonArea, file: FileAreaId, page: u32, write: bool) -> bool {
-        self.mem(|mem| match mem.access_area(file, page, write) {
-            Access::Done => true,
-            // The copy of a private mapping, if there is one.
-            Access::Missing | Access::ReadOnly => mem.access_anon(area.anon, page, write).is_some(),
-        })
-    }
-
-    /// `mincore` of a file's mapping: copies, and pages that are in memory, mapped or not.
-    pub(crate) fn file_resident(&self, area: AnonArea, file: FileAreaId, range: Range<u32>) -> u64 {
-        self.mem(|mem| {
-            let spec = mem.cache.maps.area(file);
-            let is_there = |&page: &u32| match mem.cache.find(spec.mapping, spec.first + page) {
-                Slot::Page(pfn) => !mem.core.alloc.frames.flags(pfn).has(PageFlags::LOCKED),
-                _ => false,
-            };
-            let is_copied = |page: &u32| mem.anon.find(area.anon, *page).is_some();
-            range.filter(|page| is_copied(page) || is_there(page)).count() as u64
-        })
     }
 }

@@ -9,15 +9,18 @@
 //! Left out: that whoever waits gives up the lock of its address space, and what that costs. Next:
 //! [`crate::cache::mapped_readahead`], [`crate::cache::filemap`].
 
+use std::ops::Range;
+
 use mm::base::event::Trace;
+use mm::base::frame::PageFlags;
 use mm::base::ids::{AnonId, FileAreaId};
 use mm::base::vmstat::{MemcgStat, VmEvent};
-use mm::pages::mapped::AccessAdvice;
+use mm::pages::mapped::{Access, AccessAdvice};
 use mm::pages::tree::Slot;
 use mm::version::rules::FaultCount;
 use units::{NodeId, PAGE_SIZE};
 
-use crate::anon::mapping::AnonMapping;
+use crate::anon::area::{AnonArea, AnonMapping};
 use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
@@ -43,7 +46,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A fault at a page of a file's mapping that the page table does not have, or not to be written to.
     ///
     /// # Errors
-    /// `Inval` beyond the end of the file, and for a write to what may not be written to, where a program gets a signal; `NoMem`; `Killed`.
+    /// `Inval` beyond the end of the file, and for a write to what may not be written to, where a program gets a
+    /// signal; `NoMem`; `Killed`.
     pub(crate) async fn file_fault(
         &self,
         process: &Process,
@@ -182,5 +186,38 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         fault.waited = true;
         Ok(false)
+    }
+
+    /// The file of a mapping, and its area.
+    pub(crate) fn mapped_file(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+    ) -> Result<(OpenFile, FileAreaId), Errno> {
+        let area = self.area(process, mapping).and_then(|area| area.file);
+        let file = process.0.mapped_files.borrow().get(&mapping.index).cloned();
+        file.zip(area).ok_or(Errno::Killed)
+    }
+
+    /// Accesses a page of a file's mapping; false: that is a fault.
+    pub(crate) fn access_file(&self, area: AnonArea, file: FileAreaId, page: u32, write: bool) -> bool {
+        self.mem(|mem| match mem.access_area(file, page, write) {
+            Access::Done => true,
+            // The copy of a private mapping, if there is one.
+            Access::Missing | Access::ReadOnly => mem.access_anon(area.anon, page, write).is_some(),
+        })
+    }
+
+    /// `mincore` of a file's mapping: copies, and pages that are in memory, mapped or not.
+    pub(crate) fn file_resident(&self, area: AnonArea, file: FileAreaId, range: Range<u32>) -> u64 {
+        self.mem(|mem| {
+            let spec = mem.cache.maps.area(file);
+            let is_there = |&page: &u32| match mem.cache.find(spec.mapping, spec.first + page) {
+                Slot::Page(pfn) => !mem.core.alloc.frames.flags(pfn).has(PageFlags::LOCKED),
+                _ => false,
+            };
+            let is_copied = |page: &u32| mem.anon.find(area.anon, *page).is_some();
+            range.filter(|page| is_copied(page) || is_there(page)).count() as u64
+        })
     }
 }

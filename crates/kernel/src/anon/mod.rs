@@ -10,4 +10,5 @@ pub mod huge;
 pub mod khugepaged;
 mod lock;
 pub mod mapping;
+mod page;
 pub mod page_table;

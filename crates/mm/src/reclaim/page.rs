@@ -21,14 +21,14 @@
 //!
 //! Pages are isolated within one step only, so there are never too many of them (`too_many_isolated`).
 //! Left out: lumpy reclaim (2.6.23 to 3.4: for a large block also the neighbours of a page are taken, wherever
-//! they are on the lists, and waited for), demotion. Next: [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty
-//! pages, [`crate::reclaim::swap_out`] for anonymous ones.
+//! they are on the lists, and waited for), demotion. Next: [`crate::reclaim::shrinker`] for the slab part of a
+//! visit, [`crate::pages::dirty`] for dirty pages, [`crate::reclaim::swap_out`] for anonymous ones.
 
 use units::{CpuId, NodeId, Pfn};
 
 use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
-use crate::base::ids::{MappingId, MemcgId};
+use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::cgroup::charge::Uncharged;
@@ -39,26 +39,12 @@ use crate::lru::queues::{self, AtEnd};
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
 use crate::reclaim::pass::LruvecScan;
+use crate::reclaim::references::References;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
 use crate::reclaim::verdict::Verdict;
-use crate::version::rules::{
-    AnonStart, LruCost, LruKind, MappedReferences, ReclaimCounts, Refaults, Writepage,
-};
-
-/// What accesses say about a page at the inactive tail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum References {
-    /// Nothing speaks for it.
-    Reclaim,
-    /// It was read once: no reason to keep a clean page, but it is not written for reclaim's sake.
-    ReclaimClean,
-    Keep,
-    Activate,
-    /// Code runs in it, and did since the last look.
-    ActivateCode,
-}
+use crate::version::rules::{LruCost, LruKind, ReclaimCounts, Refaults, Writepage};
 
 impl Reclaim {
     /// `isolate_lru_folios`: takes up to `chunk` pages off the tail into the scratch list, oldest
@@ -333,64 +319,6 @@ impl Reclaim {
         }
         self.unmap_file(core, cache, pfn, report);
         Verdict::Free
-    }
-
-    /// `try_to_unmap` of a page of a file.
-    fn unmap_file<T: Trace>(
-        &self,
-        core: &mut Core<T>,
-        cache: &mut PageCache,
-        pfn: Pfn,
-        report: &mut ChunkReport,
-    ) {
-        if core.alloc.frames.flags(pfn).has(PageFlags::MAPPED) {
-            report.swap.unmapped += cache.maps.unmap(core, pfn);
-        }
-    }
-
-    /// `folio_check_references` (MECHANISMS 6.2). Where there are generations, pages near one that was accessed are
-    /// looked at, too.
-    fn references<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        cache: &mut PageCache,
-        pfn: Pfn,
-        flags: PageFlags,
-    ) -> References {
-        if core.rules().lru == LruKind::Generations && flags.has(PageFlags::MAPPED) {
-            let (_, node) = core.page_place(pfn);
-            self.young.extend(cache.young_around(core, pfn, (core.page_memcg(pfn), node)));
-        }
-        let seen = cache.folio_referenced(core, pfn);
-        let areas = seen.areas + u32::from(flags.has(PageFlags::YOUNG));
-        let referenced = flags.has(PageFlags::REFERENCED);
-        core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
-        let at_once = core.rules().mapped_references == MappedReferences::FirstActivates;
-        let mapping = MappingId(core.alloc.frames.owner(pfn));
-        if areas == 0 && at_once && referenced && cache.maps.has_areas(mapping) {
-            return References::Activate; // `page_mapping_inuse`
-        }
-        if areas == 0 {
-            return if referenced { References::ReclaimClean } else { References::Reclaim };
-        }
-        if flags.has(PageFlags::SWAP_BACKED) && core.rules().anon_start == AnonStart::Active {
-            return References::Activate;
-        }
-        core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
-        match () {
-            () if referenced || areas > 1 || at_once => References::Activate,
-            () if seen.executable => References::ActivateCode,
-            () => References::Keep,
-        }
-    }
-
-    /// Pages that eviction saw accesses to beside the one that it looked at belong to the youngest generation.
-    fn promote_young<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru) {
-        let mut young = core::mem::take(&mut self.young);
-        for pfn in young.drain(..) {
-            lru.see_young(core, pfn);
-        }
-        self.young = young;
     }
 
     /// A dirty file page that nobody writes yet is marked, so that it is freed as soon as the flusher

@@ -8,6 +8,7 @@ use pagetide_mm::base::frame::PageFlags;
 use pagetide_mm::base::ids::FileAreaId;
 use pagetide_mm::base::vmstat::{MemcgStat, VmEvent};
 use pagetide_mm::pages::mapped::{Access, AccessAdvice, FileArea};
+use pagetide_mm::version::rules::{AdvisedAccess, FaultAround, MappedReferences, Rule};
 use units::{Order, Seed};
 
 /// An area of the first 16 pages of the world's file.
@@ -96,6 +97,43 @@ fn accesses_that_are_said_to_be_random_count_up_to_6_2() {
         world.mem.cache.maps.advise(area, AccessAdvice::Random);
         let drawn = reclaim(&mut world, group);
         assert_eq!(world.sizes(group).1, kept, "{kernel}: {drawn}");
+    }
+}
+
+/// Each answer by itself, on 6.1.
+#[test]
+fn answers_decide_what_accesses_are_worth_and_what_a_fault_maps() {
+    let scene = |rule| {
+        let mut world = World::boot_with("linux-6.1", &[rule], 8);
+        let group = world.group("A");
+        world.read(group, 0..6);
+        world.settle();
+        for page in 0..6 {
+            let pfn = world.page(page).expect("just read");
+            world.mem.core.alloc.frames.clear_flags(pfn, PageFlags::REFERENCED);
+        }
+        let area = map(&mut world, group, false);
+        (world, group, area)
+    };
+    let answers = [(MappedReferences::FirstActivates, (6, 0)), (MappedReferences::SecondActivates, (0, 6))];
+    for (answer, sizes) in answers {
+        let (mut world, group, area) = scene(Rule::MappedReferences(answer));
+        fault_in(&mut world, area);
+        let _ = reclaim(&mut world, group);
+        assert_eq!(world.sizes(group), sizes, "{answer:?}");
+    }
+    for (answer, kept) in [(AdvisedAccess::RandomCounts, 6), (AdvisedAccess::NeitherCounts, 0)] {
+        let (mut world, group, area) = scene(Rule::AdvisedAccess(answer));
+        world.mem.cache.maps.advise(area, AccessAdvice::Random);
+        fault_in(&mut world, area);
+        let _ = reclaim(&mut world, group);
+        assert_eq!(world.sizes(group).1, kept, "{answer:?}");
+    }
+    for (answer, entries) in [(FaultAround::None, None), (FaultAround::Sixteen, Some(6))] {
+        let (mut world, _, area) = scene(Rule::FaultAround(answer));
+        let copies = world.mem.anon_create();
+        let around = world.mem.map_around(area, copies, 3);
+        assert_eq!(around.map(|around| around.entries), entries, "{answer:?}");
     }
 }
 

@@ -4,6 +4,7 @@
 use std::future::Future;
 
 use mm::base::layout::MemoryLayout;
+use mm::version::rules::FaultCount;
 use pagetide_sim::run::{Checks, verify};
 use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
 use units::{Bytes, Nanos, Pages};
@@ -79,9 +80,16 @@ async fn mapped(
 /// Windows are 32 pages.
 #[test]
 fn a_miss_reads_around_the_fault_and_maps_the_sixteen_pages_around_it() {
-    for (kernel, faults, entries) in
-        [("linux-2.6.32", 2, 1), ("linux-4.19", 2, 16), ("linux-6.1", 2, 16), ("linux-6.12", 1, 16)]
-    {
+    let (tries, once) = (FaultCount::Tries, FaultCount::Completed);
+    for (kernel, count, faults, entries) in [
+        ("linux-2.6.32", tries, 2, 1),
+        ("linux-2.6.32+fault-around", tries, 2, 16),
+        ("linux-4.19", tries, 2, 16),
+        ("linux-6.1", tries, 2, 16),
+        ("linux-6.1+faults-count-once", once, 1, 16),
+        ("linux-6.12", once, 1, 16),
+    ] {
+        assert_eq!(machine(kernel).kernel.rules.fault_count, count, "{kernel}");
         tell(kernel, move |sys| async move {
             let mapping = mapped(&sys, 256, READ).await?;
             let before = counts(&sys).await;

@@ -11,9 +11,9 @@ use crate::sources::{code, sources_of};
 use crate::tree::{Text, assert_none};
 
 /// The storeys of `mm`, from the foot upwards: folders, and files beside them.
-const STOREYS_OF_MM: [&str; 20] = [
+const STOREYS_OF_MM: [&str; 21] = [
     "base", "version", "cgroup", "alloc", "slab", "swap", "core", "lru", "pages", "fs", "reclaim", "compact",
-    "memory", "swapping", "journals", "decide", "readings", "mem_info", "why", "check",
+    "memory", "mapping", "swapping", "journals", "decide", "readings", "mem_info", "why", "check",
 ];
 
 /// A file of `mm` by its path within the crate, such as `lru::lists`, and the files that it uses.

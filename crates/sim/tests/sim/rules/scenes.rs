@@ -10,11 +10,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use kernel::{Filesystem, HugeAdvice, Kernel, KernelConfig, Machine, Process, WaitReason};
+use kernel::{Filesystem, HugeAdvice, Kernel, KernelConfig, Machine, MapHow, Process, WaitReason};
 use mm::base::event::NoTrace;
 use mm::base::gfp::Gfp;
 use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::pages::mapped::AccessAdvice;
 use mm::swap::areas::{AreaKind, AreaSpec};
 use mm::version::rules::{Cgroups, HugePages};
 use mm::{MemcgId, Version};
@@ -108,6 +109,7 @@ pub const SCENES: &[Scene] = &[
         ..PLAIN
     },
     Scene { name: "anonymous memory", play: |linux| Box::pin(anonymous(linux)), ..PLAIN },
+    Scene { name: "mapped files", play: |linux| Box::pin(mapped(linux)), ..PLAIN },
     Scene { name: "swapping below limits", play: |linux| Box::pin(swapping(linux)), ..PLAIN },
     Scene { name: "atomic requests", play: |linux| Box::pin(atomic(linux)), ..PLAIN },
     Scene {
@@ -240,6 +242,30 @@ async fn reader(linux: Linux, group: &'static str, hot: u64, stream: u64, rounds
         let part = stream / rounds;
         for at in (round * part..(round + 1) * part).step_by(64 * KIB as usize) {
             let _ = linux.read(&process, &stream_file, at, 64 * KIB).await;
+        }
+    }
+    linux.process_exit(&process);
+}
+
+/// A file is mapped twice, once with accesses that are said to be random, beside a stream.
+async fn mapped(linux: Linux) {
+    let process = process(&linux, "", "mapped").await;
+    let sizes = [("hot", 2 * MIB), ("stream", 40 * MIB)];
+    for (name, size) in sizes {
+        linux.lay_out_file(name, Bytes(size)).expect("a new file");
+    }
+    let Ok(hot) = linux.open(&process, "hot", false).await else { return };
+    let Ok(stream) = linux.open(&process, "stream", false).await else { return };
+    let half = Bytes(MIB);
+    let map = |offset| linux.map_file(&process, &hot, offset, half, MapHow::default()).expect("a file");
+    let (plain, random) = (map(0), map(MIB));
+    let _ = linux.advise_access(&process, random, AccessAdvice::Random);
+    for round in 0..10 {
+        for mapping in [plain, random] {
+            let _ = linux.touch_reading(&process, mapping, 0, MIB / PAGE).await;
+        }
+        for at in (0..4 * MIB).step_by(64 * KIB as usize) {
+            let _ = linux.read(&process, &stream, round * 4 * MIB + at, 64 * KIB).await;
         }
     }
     linux.process_exit(&process);

@@ -1,0 +1,93 @@
+//! What accesses to a page say when reclaim looks at it, and taking it out of page tables (MECHANISMS 6.2; MAPPED 4 to
+//! 6).
+//!
+//! ```text
+//!   accessed through page tables   first time: kept    again, by two, or code: active    (2.6.32: at once)
+//!   not                            free; a dirty one that was read is not written for reclaim's sake
+//! ```
+//! Neighbours: [`super::page`], which decides by it; [`crate::pages::mapped`].
+
+use units::Pfn;
+
+use crate::base::event::Trace;
+use crate::base::frame::PageFlags;
+use crate::base::ids::MappingId;
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::pages::cache::PageCache;
+use crate::reclaim::run::ChunkReport;
+use crate::reclaim::state::Reclaim;
+use crate::version::rules::{AnonStart, LruKind, MappedReferences};
+
+/// What accesses say about a page at the inactive tail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum References {
+    /// Nothing speaks for it.
+    Reclaim,
+    /// It was read once: no reason to keep a clean page, but it is not written for reclaim's sake.
+    ReclaimClean,
+    Keep,
+    Activate,
+    /// Code runs in it, and did since the last look.
+    ActivateCode,
+}
+
+impl Reclaim {
+    /// `try_to_unmap` of a page of a file.
+    pub(super) fn unmap_file<T: Trace>(
+        &self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        pfn: Pfn,
+        report: &mut ChunkReport,
+    ) {
+        if core.alloc.frames.flags(pfn).has(PageFlags::MAPPED) {
+            report.swap.unmapped += cache.maps.unmap(core, pfn);
+        }
+    }
+
+    /// `folio_check_references` (MECHANISMS 6.2). Where there are generations, pages near one that was accessed are
+    /// looked at, too.
+    pub(super) fn references<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        pfn: Pfn,
+        flags: PageFlags,
+    ) -> References {
+        if core.rules().lru == LruKind::Generations && flags.has(PageFlags::MAPPED) {
+            let (_, node) = core.page_place(pfn);
+            self.young.extend(cache.young_around(core, pfn, (core.page_memcg(pfn), node)));
+        }
+        let seen = cache.folio_referenced(core, pfn);
+        let areas = seen.areas + u32::from(flags.has(PageFlags::YOUNG));
+        let referenced = flags.has(PageFlags::REFERENCED);
+        core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
+        let at_once = core.rules().mapped_references == MappedReferences::FirstActivates;
+        let mapping = MappingId(core.alloc.frames.owner(pfn));
+        if areas == 0 && at_once && referenced && cache.maps.has_areas(mapping) {
+            return References::Activate; // `page_mapping_inuse`
+        }
+        if areas == 0 {
+            return if referenced { References::ReclaimClean } else { References::Reclaim };
+        }
+        if flags.has(PageFlags::SWAP_BACKED) && core.rules().anon_start == AnonStart::Active {
+            return References::Activate;
+        }
+        core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
+        match () {
+            () if referenced || areas > 1 || at_once => References::Activate,
+            () if seen.executable => References::ActivateCode,
+            () => References::Keep,
+        }
+    }
+
+    /// Pages that eviction saw accesses to beside the one that it looked at belong to the youngest generation.
+    pub(super) fn promote_young<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru) {
+        let mut young = core::mem::take(&mut self.young);
+        for pfn in young.drain(..) {
+            lru.see_young(core, pfn);
+        }
+        self.young = young;
+    }
+}
