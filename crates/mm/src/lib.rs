@@ -145,6 +145,8 @@ pub mod pages {
     pub mod anon_swap;
     pub mod cache;
     pub mod dirty;
+    pub mod mapped;
+    pub mod mapped_pages;
     pub mod pace;
     pub mod shadow;
     pub mod swap_cache;
@@ -216,6 +218,7 @@ pub mod compact {
 
 pub mod check;
 mod journals;
+pub mod mapping;
 pub mod mem_info;
 pub mod memory;
 mod readings;

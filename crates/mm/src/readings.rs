@@ -52,8 +52,10 @@ impl<T: Trace> Memory<T> {
         let huge = ("nr_anon_transparent_hugepages", self.anon.huge_pages());
         let swap = [("nr_swapcached", self.cache.swap_cached()), ("nr_zspages", self.core.swap.pool_pages())];
         let swap = swap.into_iter().filter(move |_| swaps);
+        let maps = &self.cache.maps;
+        let mapped = maps.were_used().then(|| ("nr_mapped", maps.mapped_pages()));
         let pool = self.zswap_gauges().into_iter().filter(move |_| zswap);
-        self.gauges().into_iter().chain([huge]).chain(swap).chain(pool).chain(events)
+        self.gauges().into_iter().chain([huge]).chain(swap).chain(pool).chain(mapped).chain(events)
     }
 
     /// What `/sys/kernel/debug/zswap` has, its names behind `zswap_`; sizes in pages.
@@ -78,12 +80,16 @@ impl<T: Trace> Memory<T> {
     /// The same as the last flush left it.
     pub fn memcg_stat_as_flushed(&self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
         let is_size = |stat: MemcgStat| (stat as u8) <= (MemcgStat::Unevictable as u8);
-        let in_bytes =
-            |stat| matches!(stat, MemcgStat::FileDirty | MemcgStat::FileWriteback | MemcgStat::SwapCached);
+        let in_bytes = |stat| {
+            let others = [MemcgStat::FileWriteback, MemcgStat::SwapCached, MemcgStat::FileMapped];
+            stat == MemcgStat::FileDirty || others.contains(&stat)
+        };
         let swaps = self.core.swap.total_pages() > 0;
+        let maps = self.cache.maps.were_used();
         let mut lines: Vec<(&'static str, u64)> = MemcgStat::ALL
             .iter()
-            .filter(|stat| swaps || !stat.is_of_swap())
+            .filter(|&&stat| swaps || !stat.is_of_swap())
+            .filter(|&&stat| maps || stat != MemcgStat::FileMapped)
             .map(|&stat| {
                 let value = self.core.cgroups.read_stat(memcg, stat);
                 let scale = if is_size(stat) || in_bytes(stat) { units::PAGE_SIZE } else { 1 };

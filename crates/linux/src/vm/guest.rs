@@ -19,12 +19,15 @@ use std::time::{Duration, Instant};
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
 use units::{Bytes, Seed};
+use workload::Workload;
 use workload::scenario::{Swap, SwapDevice, Zswap};
 
 use super::error::NO_LRU_GEN_HINT;
 use super::image::VmFilesystem;
 use super::needs::{self, Missing};
-use super::protocol::{GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME, last_words};
+use super::protocol::{
+    GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME, TRACE_PATH, last_words, with_packed_trace,
+};
 use super::swap;
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths, Told};
 
@@ -139,8 +142,9 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
     let job: Job = serde_json::from_slice(&text).map_err(|error| failure(format!("bad job: {error}")))?;
     start_heartbeat(channel.clone(), job.timeout);
     let root = prepare(&job)?;
+    let workload = with_trace(job.workload().map_err(failure)?)?;
     let spec = LinuxRun {
-        workload: job.workload().map_err(failure)?,
+        workload,
         seed: Seed(job.seed),
         root,
         sysctls: job.sysctls,
@@ -158,6 +162,17 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
     };
     crate::run(&spec, &AtomicBool::new(false), &tell)
         .map_err(|error| Failure { message: error.to_string(), hint: error.hint() })
+}
+
+/// The workload with its trace, if it was given one, whose file would stay in memory for the whole run.
+fn with_trace(workload: Workload) -> Result<Workload, Failure> {
+    let path = Path::new("/").join(TRACE_PATH);
+    if !path.exists() {
+        return Ok(workload);
+    }
+    let bytes = fs::read(&path).tried("read", &path)?;
+    fs::remove_file(&path).tried("remove", &path)?;
+    with_packed_trace(workload, &bytes).map_err(failure)
 }
 
 /// Says "alive" for ever, and ends the machine when the host, which should have done so, is gone.

@@ -46,7 +46,7 @@ use crate::owner::Processes;
 use crate::spec::{LinuxResult, Told};
 use cpio::Archive;
 use modules::{GUEST_MODULES, ModuleTree};
-use protocol::{JOB_PATH, Job};
+use protocol::{JOB_PATH, Job, TRACE_PATH};
 use watch::{Failure, Finished, Outputs, Patience};
 
 const QEMU: &str = "qemu-system-x86_64";
@@ -389,6 +389,9 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload, disks: u16)
     let modules = tree.load(&wanted)?;
     for (index, (name, content)) in modules.iter().enumerate() {
         archive.file(&format!("{}/{index:02}-{name}.ko", guest::MODULE_DIR), content);
+    }
+    if let Some(trace) = protocol::packed_trace(workload) {
+        archive.file(TRACE_PATH, &trace);
     }
     let (workload, params) = Job::describe(workload);
     let job = Job {

@@ -178,6 +178,8 @@ counters! {
         SwapCached = "swapcached",
         PgLazyFree = "pglazyfree",
         PgLazyFreed = "pglazyfreed",
+        // Told where files are mapped only.
+        FileMapped = "file_mapped",
     }
 }
 

@@ -408,12 +408,17 @@ impl Mappings {
 
     /// Sets one slot; the leaf must exist (or be page 0 of a tree without leaves). Returns a leaf
     /// that became empty.
+    #[inline]
     pub(super) fn set(&mut self, mapping: MappingId, index: u32, entry: u64) -> Option<u32> {
+        self.replace(mapping, index, entry).1
+    }
+
+    /// [`Self::set`], and the entry that lay there before.
+    pub(super) fn replace(&mut self, mapping: MappingId, index: u32, entry: u64) -> (u64, Option<u32>) {
         let tree = &mut self.list[mapping.0 as usize];
         let Some(leaf_id) = tree.leaf(index >> 6) else {
             assert!(index == 0, "an insertion was not prepared");
-            tree.head = entry;
-            return None;
+            return (core::mem::replace(&mut tree.head, entry), None);
         };
         let leaf = &mut self.leaves[leaf_id as usize];
         let old = core::mem::replace(&mut leaf.slots[(index & 63) as usize], entry);
@@ -429,7 +434,7 @@ impl Mappings {
         } else if !should_list && listed {
             self.unlist_leaf(leaf_id);
         }
-        (used == 0).then_some(leaf_id)
+        (old, (used == 0).then_some(leaf_id))
     }
 
     /// The first node that is missing for pages up to `last` at `index`: its level (0 = leaf) and

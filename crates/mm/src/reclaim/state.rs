@@ -55,6 +55,8 @@ pub struct Reclaim {
     // Scratch lists, empty between steps.
     /// Pages of huge ones that were split.
     pub(super) split: Vec<Pfn>,
+    /// Pages that eviction saw accesses to beside those that it looks at.
+    pub(super) young: Vec<Pfn>,
     pub(super) isolated: Vec<Pfn>,
     pub(super) skipped: Vec<Pfn>,
 }
@@ -75,6 +77,7 @@ impl Reclaim {
             zswap_full: None,
             zswap_tried: false,
             split: Vec::new(),
+            young: Vec::new(),
             isolated: Vec::new(),
             skipped: Vec::new(),
         }

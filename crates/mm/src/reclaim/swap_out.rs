@@ -20,6 +20,7 @@ use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::cgroup::charge::Uncharged;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::pages::anon::{AnonMaps, anon_owner};
@@ -237,6 +238,7 @@ pub(super) fn evict_anon<T: Trace>(
     cpu: CpuId,
     pfn: Pfn,
     target: MemcgId,
+    uncharged: &mut Uncharged,
 ) {
     assert!(core.alloc.frames.owner(pfn) == NO_OWNER, "{pfn:?} is freed and mapped");
     if core.alloc.frames.flags(pfn).has(PageFlags::SWAP_CACHE) {
@@ -245,7 +247,7 @@ pub(super) fn evict_anon<T: Trace>(
         cache.remove_swap(core, cpu, pfn, shadow);
     }
     core.alloc.frames.set_state(pfn, FrameState::InUse);
-    release_reclaimed_page(core, cpu, pfn);
+    release_reclaimed_page(core, cpu, pfn, uncharged);
 }
 
 /// A page of the swap cache stays in memory: it gives its slot back where few are left.

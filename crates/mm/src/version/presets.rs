@@ -122,6 +122,10 @@ const RULES_2632: Rules = Rules {
     write_folios: WriteFolios::Single,
     write_access: WriteAccess::Access,
     anon_start: AnonStart::Active,
+    mapped_references: MappedReferences::FirstActivates,
+    advised_access: AdvisedAccess::RandomCounts,
+    fault_around: FaultAround::None,
+    fault_count: FaultCount::Tries,
     inode_lru: InodeLru::WithPages,
     throttle: Throttle::CongestionWait,
     pass_measure: PassMeasure::Scanned,
@@ -201,6 +205,8 @@ const RULES_419: Rules = RULES_2632.edited(&[
     Rule::FallbackPolicy(FallbackPolicy::StealAndClaim),
     Rule::HighatomicReserve(HighatomicReserve::AllZones),
     Rule::WriteAccess(WriteAccess::None),
+    Rule::MappedReferences(MappedReferences::SecondActivates),
+    Rule::FaultAround(FaultAround::Sixteen),
     Rule::Writepage(Writepage::Kswapd),
     Rule::ColdPages(ColdPages::Alike),
     Rule::PcpReserve(PcpReserve::Stays),
@@ -286,6 +292,8 @@ const RULES_61: Rules = RULES_510.edited(&[
 
 const RULES_612: Rules = RULES_61.edited(&[
     Rule::StatFreshness(StatFreshness::Periodic),
+    Rule::AdvisedAccess(AdvisedAccess::NeitherCounts),
+    Rule::FaultCount(FaultCount::Completed),
     Rule::Writepage(Writepage::Never),
     Rule::MemcgWalk(MemcgWalk::Partial),
     Rule::PcpGeneration(PcpGeneration::AutoSize),

@@ -14,6 +14,7 @@ mod generations;
 mod lists_2632;
 mod lru_model;
 mod lru_scenes;
+mod mapped_scenes;
 mod memcg_model;
 mod page_cache_tree;
 mod pcp_lists;

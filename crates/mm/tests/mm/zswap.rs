@@ -151,7 +151,7 @@ fn the_shrinker_writes_back_what_nobody_reads_if_it_is_switched_on() {
         touch(&mut scene, anon, 0..100, true);
         scene.world.settle();
         page_out(&mut scene, anon, 0..100);
-        let visit = |scene: &mut Swapping, priority: u8| {
+        let visit = |scene: &mut Swapping, priority| {
             let mut sc = scene.world.limit(scene.memcg);
             sc.priority = priority;
             let plan = scene.world.mem.begin_slab(Shrinker::Zswap, scene.memcg, NODE, &sc);

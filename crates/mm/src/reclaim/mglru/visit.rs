@@ -108,7 +108,7 @@ impl Reclaim {
             return None;
         }
         lru.drain(core, cpu);
-        let Some(quota) = self.reckon(core, lru, visit, sc) else {
+        let Some(quota) = self.reckon(core, lru, cache, visit, sc) else {
             end(visit, sc);
             return None;
         };
@@ -127,6 +127,7 @@ impl Reclaim {
         &self,
         core: &mut Core<T>,
         lru: &mut Lru,
+        cache: &mut PageCache,
         visit: &mut GenVisit,
         sc: &mut ScanControl,
     ) -> Option<u64> {
@@ -140,12 +141,14 @@ impl Reclaim {
                 return None;
             }
             Quota::AgeAndLeave => {
-                lru.age(core, at, can_swap, sc.gens.now);
+                let young = cache.young_of(core, at);
+                lru.age(core, at, can_swap, sc.gens.now, young);
                 sc.gens.outcome = Outcome::Aged;
                 return None;
             }
             Quota::AgeThen(pages) => {
-                lru.age(core, at, can_swap, sc.gens.now);
+                let young = cache.young_of(core, at);
+                lru.age(core, at, can_swap, sc.gens.now, young);
                 sc.gens.outcome = Outcome::Aged;
                 pages
             }
