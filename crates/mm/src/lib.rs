@@ -153,6 +153,7 @@ pub mod pages {
     mod swap_spaces;
     pub mod tree;
     pub mod zswap;
+    pub mod zswap_back;
 }
 
 /// Objects of filesystems: dentries, inodes, buffers and the log of XFS.
