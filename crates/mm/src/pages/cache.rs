@@ -152,7 +152,7 @@ impl PageCache {
         let pages = core.alloc.frames.pages(pfn);
         let mut shadow = None;
         for offset in 0..pages {
-            let (before, _) = self.trees.replace(mapping, index + offset, encode_page(pfn));
+            let (before, _) = self.trees.put_entry(mapping, index + offset, encode_page(pfn));
             match decode(before) {
                 Slot::Page(_) => panic!("a page cache slot is taken twice"),
                 Slot::Shadow(found) => shadow = Some(found),
