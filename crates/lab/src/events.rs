@@ -107,6 +107,8 @@ pub(crate) struct Translator<F> {
     /// By place in [`Name::TEXTS`].
     events: Vec<Option<NameId>>,
     words: BTreeMap<&'static str, NameId>,
+    /// How blocks are mixed: what was wanted, what the block was, whether it is claimed.
+    mixtures: BTreeMap<(MigrateType, MigrateType, bool), NameId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,6 +133,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             begun: BTreeMap::new(),
             events: vec![None; Name::TEXTS.len()],
             words: BTreeMap::new(),
+            mixtures: BTreeMap::new(),
         }
     }
 
@@ -437,9 +440,11 @@ impl<F> Translator<F> {
     }
 
     fn mixed(&mut self, want: MigrateType, from: MigrateType, claimed: bool) -> NameId {
-        let ending = if claimed { ", which is claimed" } else { "" };
-        let text = format!("{want:?} from a block of {from:?} pages{ending}").to_lowercase();
-        self.names.intern(&text)
+        let names = &mut self.names;
+        *self.mixtures.entry((want, from, claimed)).or_insert_with(|| {
+            let ending = if claimed { ", which is claimed" } else { "" };
+            names.intern(&format!("{want:?} from a block of {from:?} pages{ending}").to_lowercase())
+        })
     }
 }
 

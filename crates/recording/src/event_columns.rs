@@ -107,7 +107,7 @@ impl Sparse {
 
 /// A column of names or small numbers: places in a dictionary of what came up, in the order in which it did.
 #[derive(Debug, Default)]
-struct Choices {
+pub(crate) struct Choices {
     /// By cell that came up in any file: its place in the dictionary of this one and 1, or 0.
     places: Vec<u32>,
     dictionary: Vec<u32>,
@@ -119,7 +119,7 @@ struct Choices {
 
 impl Choices {
     #[inline]
-    fn push(&mut self, cell: Option<u32>) {
+    pub(crate) fn push(&mut self, cell: Option<u32>) {
         if cell != self.last {
             self.end_run();
             self.last = cell;
@@ -148,7 +148,7 @@ impl Choices {
     }
 
     /// What was gathered; nothing of it is left. `dictionary`: of these cells.
-    fn chosen(&mut self, dictionary: impl FnOnce(&[u32]) -> Dictionary, has_gaps: bool) -> Chosen {
+    pub(crate) fn chosen(&mut self, dictionary: impl FnOnce(&[u32]) -> Dictionary, has_gaps: bool) -> Chosen {
         self.end_run();
         let chosen = dictionary(&self.dictionary);
         for cell in self.dictionary.drain(..) {

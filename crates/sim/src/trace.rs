@@ -24,7 +24,7 @@ use kernel::machine::{IoKind, IoRequest, TaskId, WaitReason};
 use mm::MemcgId;
 use mm::base::event::{Detail, PageId, Trace, TraceEvent};
 use mm::base::ids::MappingId;
-use units::Nanos;
+use units::{Nanos, NodeId, Order};
 
 use crate::attribution::{Ended, Finished};
 use crate::executor::Core;
@@ -155,6 +155,7 @@ pub(crate) struct EventLog(RefCell<Log>);
 struct Log {
     is_open: bool,
     rows: Vec<EventRow>,
+    recent: Recent,
     names: EventNames,
     numbers: BTreeMap<String, u32>,
     /// By mapping: the file that was last told.
@@ -174,6 +175,7 @@ impl EventLog {
         Rc::new(Self(RefCell::new(Log {
             is_open: true,
             rows: Vec::with_capacity(CHUNK_ROWS),
+            recent: Recent { of: (Nanos(0), TaskId(0)), spans: [Span::NONE; ROWS_LOOKED_AT] },
             names,
             numbers: BTreeMap::new(),
             told: Vec::new(),
@@ -188,15 +190,17 @@ impl EventLog {
 
     #[inline]
     fn push_owing(&self, at: u64, task: u32, debt: u64, what: What) {
-        self.0.borrow_mut().push(EventRow { at: Nanos(at), task: TaskId(task), owed: owed(debt), what });
+        let row = EventRow { at: Nanos(at), task: TaskId(task), owed: owed(debt), what };
+        self.0.borrow_mut().push(row, Span::NONE);
     }
 
     #[inline]
-    fn push_page(&self, at: u64, task: u32, event: TraceEvent, page: PageId) {
+    fn push_page(&self, at: u64, task: u32, event: &TraceEvent, page: PageId) {
         let log = &mut *self.0.borrow_mut();
         let (at, task) = (Nanos(at), TaskId(task));
-        if !log.joins(at, task, &event, page) {
-            log.push(EventRow { at, task, owed: 0, what: What::Pages { event, folios: 1 } });
+        if !log.joins(at, task, event, page) {
+            let what = What::Pages { event: *event, folios: 1 };
+            log.push(EventRow { at, task, owed: 0, what }, Span::of(page));
         }
     }
 
@@ -219,17 +223,58 @@ impl EventLog {
     pub(crate) fn close(&self) {
         let log = &mut *self.0.borrow_mut();
         log.hand_out(0);
+        log.recent.spans = [Span::NONE; ROWS_LOOKED_AT];
         log.is_open = false;
+    }
+}
+
+/// Which pages the last rows are about: what a further page is held against without a look at the rows.
+struct Recent {
+    /// Of whom the last row is; those before it count only as far as they are of the same.
+    of: (Nanos, TaskId),
+    /// The last row first.
+    spans: [Span; ROWS_LOOKED_AT],
+}
+
+/// Pages of a row, one behind the other.
+#[derive(Clone, Copy)]
+struct Span {
+    /// The number of their mapping and 1, or [`Span::ANON`].
+    mapping: u32,
+    first: u32,
+    behind: u32,
+    memcg: MemcgId,
+    node: NodeId,
+    order: Order,
+}
+
+impl Span {
+    const ANON: u32 = u32::MAX;
+    /// Of a row that is about no page.
+    const NONE: Self =
+        Self { mapping: 0, first: 0, behind: 0, memcg: MemcgId::ROOT, node: NodeId(0), order: Order(0) };
+
+    #[inline]
+    fn of(page: PageId) -> Self {
+        let PageId { mapping, index, memcg, node, order } = page;
+        let mapping = mapping.map_or(Self::ANON, |mapping| mapping.0 + 1);
+        Self { mapping, first: index, behind: index + order.pages(), memcg, node, order }
     }
 }
 
 impl Log {
     #[inline]
-    fn push(&mut self, row: EventRow) {
+    fn push(&mut self, row: EventRow, span: Span) {
         if self.rows.len() == CHUNK_ROWS {
             self.hand_out(ROWS_LOOKED_AT); // All others are as they stay.
         }
         if self.is_open {
+            if self.recent.of == (row.at, row.task) {
+                self.recent.spans.copy_within(..ROWS_LOOKED_AT - 1, 1);
+            } else {
+                self.recent = Recent { of: (row.at, row.task), spans: [Span::NONE; ROWS_LOOKED_AT] };
+            }
+            self.recent.spans[0] = span;
             self.rows.push(row);
         }
     }
@@ -238,23 +283,28 @@ impl Log {
     /// it is about this very page.
     #[inline]
     fn joins(&mut self, now: Nanos, by: TaskId, event: &TraceEvent, page: PageId) -> bool {
-        for EventRow { at, task, what, .. } in self.rows.iter_mut().rev().take(ROWS_LOOKED_AT) {
-            if *at != now || *task != by {
-                return false;
-            }
-            let What::Pages { event: told, folios } = what else { continue };
-            let Some(first) = told.page() else { continue };
-            if first.mapping != page.mapping {
+        if self.recent.of != (now, by) {
+            return false;
+        }
+        let it = Span::of(page);
+        for (back, span) in self.recent.spans.iter_mut().enumerate() {
+            if span.mapping != it.mapping {
                 continue;
             }
-            let behind = first.index + (*folios << first.order.0);
             // Nobody tells pages of anonymous memory apart.
-            let is_next = behind == page.index || page.mapping.is_none();
-            if is_next && first == (PageId { index: first.index, ..page }) && told.says_what(event) {
-                *folios += 1;
-                return true;
+            let is_next = span.behind == it.first || it.mapping == Span::ANON;
+            let is_alike = (span.memcg, span.node, span.order) == (it.memcg, it.node, it.order);
+            if is_next && is_alike {
+                let last = self.rows.len() - 1;
+                if let What::Pages { event: told, folios } = &mut self.rows[last - back].what
+                    && told.says_what(event)
+                {
+                    *folios += 1;
+                    span.behind += it.order.pages();
+                    return true;
+                }
             }
-            if (first.index..behind).contains(&page.index) {
+            if (span.first..span.behind).contains(&it.first) {
                 return false;
             }
         }
@@ -296,7 +346,7 @@ impl Trace for SimTrace {
     fn event(&mut self, event: TraceEvent) {
         let (at, task) = (self.core.now.get(), self.core.task.get());
         match event.page() {
-            Some(page) => self.log.push_page(at, task, event, page),
+            Some(page) => self.log.push_page(at, task, &event, page),
             None => self.log.push_owing(at, task, self.core.debt.get(), What::Kernel(event)),
         }
     }
@@ -323,7 +373,7 @@ impl Core {
         }
         if std::mem::replace(&mut log.told[index], file) != file {
             let (at, task) = (Nanos(self.now.get()), TaskId(self.task.get()));
-            log.push(EventRow { at, task, owed: 0, what: What::FileIs { mapping, file } });
+            log.push(EventRow { at, task, owed: 0, what: What::FileIs { mapping, file } }, Span::NONE);
         }
     }
 }

@@ -10,6 +10,7 @@
 //! | `table.rs` | which policies there are, their parameters, and how they are written |
 //! | `cache.rs` | what a replay does with a policy, and what it counts |
 //! | `slots.rs` | objects, lists through them, the hash table that finds them |
+//! | `index.rs` | a table of objects that never leave, for traces in memory |
 //! | `future.rs` | what a trace will ask for: the bound needs it |
 //!
 //! Left out: times, and reads against writes; a miss always admits. Sizes are counted and decide
@@ -27,6 +28,7 @@ mod clock;
 mod clock_pro;
 mod fifo;
 mod future;
+pub(crate) mod index;
 mod lirs;
 mod lru;
 mod s3fifo;
