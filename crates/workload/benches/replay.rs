@@ -2,6 +2,8 @@
 //! misses, or a hash of its result, once, so that nobody optimises the meaning away.
 
 use std::io::Cursor;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use divan::Bencher;
@@ -15,6 +17,12 @@ const OBJECTS: u32 = 1_000_000;
 
 fn main() {
     divan::main();
+    let _ = std::fs::remove_dir_all(folder()); // If there is one.
+}
+
+/// Where the trace is for a program that reads it from a file.
+fn folder() -> PathBuf {
+    std::env::temp_dir().join(format!("pagetide-bench-{}", std::process::id()))
 }
 
 /// Requests of the trace: few where tests only see whether the bench still runs.
@@ -71,6 +79,36 @@ fn policy(bencher: Bencher, (policy, capacity): (&str, u64)) {
         let counted = cache.counted();
         print_once(&format!("{policy} {}: {} misses", capacity.get(), counted.misses));
         counted
+    });
+}
+
+/// The same requests through libCacheSim's `cachesim`, whose start and reading are measured with them: if
+/// `PAGETIDE_CACHESIM` names it.
+#[divan::bench(args = ["lru", "fifo", "clock", "s3fifo", "sieve", "arc", "twoq", "lirs"], sample_count = 3,
+    sample_size = 1)]
+fn peer(bencher: Bencher, policy: &str) {
+    let Some(program) = std::env::var_os("PAGETIDE_CACHESIM") else {
+        return print_once("peer: skipped, PAGETIDE_CACHESIM does not name a `cachesim` program");
+    };
+    let folder = folder();
+    let trace = folder.join("zipf.oracleGeneral");
+    if !trace.exists() {
+        std::fs::create_dir_all(&folder).expect("room for a trace");
+        std::fs::write(&trace, encode(TraceFormat::OracleGeneral, zipf())).expect("room for a trace");
+    }
+    bencher.counter(ItemsCount::new(zipf().len())).bench_local(|| {
+        let mut run = Command::new(&program);
+        run.current_dir(&folder).arg(&trace).args([
+            "oracleGeneral",
+            policy,
+            "100000",
+            "--ignore-obj-size",
+            "1",
+        ]);
+        let output = run.output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8_lossy(&output.stdout);
+        print_once(&format!("peer {policy}: {}", said.lines().last().unwrap_or_default()));
     });
 }
 

@@ -160,7 +160,7 @@ impl PageCache {
         let mut shadow = None;
         self.trees.add_slots(mapping, index, pages);
         for offset in 0..pages {
-            let (before, _) = self.trees.replace(mapping, index + offset, encode_page(pfn));
+            let (before, _) = self.trees.put_entry(mapping, index + offset, encode_page(pfn));
             match decode(before) {
                 Slot::Page(_) => panic!("a page cache slot is taken twice"),
                 Slot::Shadow(found) => shadow = Some(found),

@@ -410,11 +410,11 @@ impl Mappings {
     /// that became empty.
     #[inline]
     pub(super) fn set(&mut self, mapping: MappingId, index: u32, entry: u64) -> Option<u32> {
-        self.replace(mapping, index, entry).1
+        self.put_entry(mapping, index, entry).1
     }
 
     /// [`Self::set`], and the entry that lay there before.
-    pub(super) fn replace(&mut self, mapping: MappingId, index: u32, entry: u64) -> (u64, Option<u32>) {
+    pub(super) fn put_entry(&mut self, mapping: MappingId, index: u32, entry: u64) -> (u64, Option<u32>) {
         let tree = &mut self.list[mapping.0 as usize];
         let Some(leaf_id) = tree.leaf(index >> 6) else {
             assert!(index == 0, "an insertion was not prepared");

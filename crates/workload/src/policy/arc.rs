@@ -19,8 +19,8 @@
 //!
 //! Source: Megiddo, Modha, FAST 2003.
 
-use super::slots::{List, Ring, Slots};
-use super::{Capacity, Policy, Wanted};
+use super::slots::{LinkedSlots, List, Ring};
+use super::{Capacity, Policy};
 
 /// Bits behind the point of p.
 const SHIFT: u32 = 32;
@@ -29,7 +29,7 @@ const ONE: u64 = 1 << SHIFT;
 /// A cache with ARC's eviction.
 #[derive(Debug, Clone)]
 pub struct Arc {
-    slots: Slots<Place>,
+    slots: LinkedSlots<Place>,
     once: List,
     again: List,
     once_ghosts: Ring,
@@ -58,7 +58,7 @@ fn step(more: &Ring, fewer: &Ring) -> u64 {
 impl Arc {
     /// An empty cache.
     pub fn new(capacity: Capacity) -> Self {
-        let mut slots = Slots::new();
+        let mut slots = LinkedSlots::new();
         let (once, again) = (slots.list(), slots.list());
         let (once_ghosts, again_ghosts) = (Ring::default(), Ring::default());
         Self { slots, once, again, once_ghosts, again_ghosts, target: 0, missed: None, capacity }
@@ -161,11 +161,6 @@ impl Policy for Arc {
         };
         self.slots[slot] = place;
         self.slots.object(slot)
-    }
-
-    #[inline]
-    fn warm(&self, requests: &[Wanted]) {
-        self.slots.warm_links(requests);
     }
 
     fn len(&self) -> u32 {

@@ -77,28 +77,22 @@ pub trait Fed: Debug + Send {
 impl<P: Policy + Debug + Send> Fed for P {
     fn feed(&mut self, requests: &[Wanted], pace: Pace) -> Counted {
         let mut counted = Counted { requests: requests.len() as u64, ..Counted::default() };
-        for block in requests.chunks(BLOCK_LEN) {
-            self.warm(block);
-            for &Wanted { object, bytes } in block {
-                counted.bytes += u64::from(bytes);
-                if self.access(object) {
-                    continue;
-                }
-                counted.misses += 1;
-                counted.missed_bytes += u64::from(bytes);
-                counted.evictions += make_room(self, pace);
-                self.insert(object);
-                if pace.readahead > 0 {
-                    read_ahead(self, object, pace, &mut counted);
-                }
+        for &Wanted { object, bytes } in requests {
+            counted.bytes += u64::from(bytes);
+            if self.access(object) {
+                continue;
+            }
+            counted.misses += 1;
+            counted.missed_bytes += u64::from(bytes);
+            counted.evictions += make_room(self, pace);
+            self.insert(object);
+            if pace.readahead > 0 {
+                read_ahead(self, object, pace, &mut counted);
             }
         }
         counted
     }
 }
-
-/// Requests that a policy is warmed for: enough to wait for memory once for all, and few enough to stay close.
-const BLOCK_LEN: usize = 32;
 
 /// Evicts when there is no room; how many went.
 #[inline]

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use super::slots::Slots;
-use super::{Capacity, Policy, Wanted};
+use super::{Capacity, Policy};
 
 /// A cache with second-chance eviction.
 #[derive(Debug, Clone)]
@@ -52,18 +52,12 @@ impl Policy for Clock {
     #[inline]
     fn evict(&mut self) -> u64 {
         loop {
-            self.slots.warm_queue(&self.queue);
             let slot = self.queue.pop_front().expect("there is something to evict");
             if !std::mem::take(&mut self.slots[slot]) {
                 return self.slots.remove(slot);
             }
             self.queue.push_back(slot);
         }
-    }
-
-    #[inline]
-    fn warm(&self, requests: &[Wanted]) {
-        self.slots.warm(requests);
     }
 
     fn len(&self) -> u32 {

@@ -20,13 +20,13 @@
 //!
 //! Source: Jiang, Chen, Zhang, USENIX ATC 2005. Linux's refault distance is closest to this one.
 
-use super::slots::{List, Slots};
-use super::{Capacity, Policy, Wanted};
+use super::slots::{LinkedSlots, List};
+use super::{Capacity, Policy};
 
 /// A cache with CLOCK-Pro's eviction.
 #[derive(Debug, Clone)]
 pub struct ClockPro {
-    slots: Slots<Noted>,
+    slots: LinkedSlots<Noted>,
     clock: List,
     hot_hand: u32,
     cold_hand: u32,
@@ -36,8 +36,8 @@ pub struct ClockPro {
     ghosts: u32,
     /// m.
     cold_target: u32,
-    /// The object that was missed last, if it was an n.
-    returning: Option<u64>,
+    /// Whether the object that is about to come was asked for, and whether its name was known.
+    missed: Option<bool>,
     capacity: Capacity,
 }
 
@@ -59,7 +59,7 @@ enum Status {
 impl ClockPro {
     /// An empty cache.
     pub fn new(capacity: Capacity) -> Self {
-        let mut slots = Slots::new();
+        let mut slots = LinkedSlots::new();
         let clock = slots.list();
         let root = clock.root();
         Self {
@@ -72,7 +72,7 @@ impl ClockPro {
             cold: 0,
             ghosts: 0,
             cold_target: 1,
-            returning: None,
+            missed: None,
             capacity,
         }
     }
@@ -189,7 +189,10 @@ impl ClockPro {
 impl Policy for ClockPro {
     #[inline]
     fn access(&mut self, object: u64) -> bool {
-        let Some(slot) = self.slots.find(object) else { return false };
+        let Some(slot) = self.slots.find(object) else {
+            self.missed = Some(false);
+            return false;
+        };
         if self.slots[slot].status != Status::Ghost {
             self.slots[slot].requested = true;
             return true;
@@ -198,7 +201,7 @@ impl Policy for ClockPro {
         self.ghosts -= 1;
         self.take(slot);
         self.slots.remove(slot);
-        self.returning = Some(object);
+        self.missed = Some(true);
         false
     }
 
@@ -209,7 +212,8 @@ impl Policy for ClockPro {
 
     #[inline]
     fn insert(&mut self, object: u64) {
-        if self.returning.take() == Some(object) {
+        let missed = self.missed.take();
+        if missed == Some(true) {
             let hot = Noted { status: Status::Hot, requested: false, in_test: false };
             let slot = self.slots.add(object, hot);
             self.put_at_head(slot);
@@ -217,7 +221,9 @@ impl Policy for ClockPro {
             return self.balance();
         }
         // Read ahead, it need not be new.
-        if let Some(ghost) = self.slots.find(object) {
+        if missed.is_none()
+            && let Some(ghost) = self.slots.find(object)
+        {
             self.ghosts -= 1;
             self.take(ghost);
             self.slots.remove(ghost);
@@ -241,11 +247,6 @@ impl Policy for ClockPro {
                 return victim;
             }
         }
-    }
-
-    #[inline]
-    fn warm(&self, requests: &[Wanted]) {
-        self.slots.warm(requests);
     }
 
     fn len(&self) -> u32 {

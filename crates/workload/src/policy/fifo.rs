@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::slots::Slots;
-use super::{Capacity, Policy, Wanted};
+use super::{Capacity, Policy};
 
 /// A cache with first-in-first-out eviction.
 #[derive(Debug, Clone)]
@@ -44,14 +44,8 @@ impl Policy for Fifo {
 
     #[inline]
     fn evict(&mut self) -> u64 {
-        self.slots.warm_queue(&self.queue);
         let victim = self.queue.pop_front().expect("there is something to evict");
         self.slots.remove(victim)
-    }
-
-    #[inline]
-    fn warm(&self, requests: &[Wanted]) {
-        self.slots.warm(requests);
     }
 
     fn len(&self) -> u32 {

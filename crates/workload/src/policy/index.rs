@@ -1,4 +1,4 @@
-//! In which slot an object is: the one hash table of all policies.
+//! In which slot an object is, where none ever leaves: the hash table of a trace that is read into memory.
 //!
 //! ```text
 //! object -> hash -> tag (32 bits); its upper bits say where the search begins
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A search reads one line of the table as a rule: the tags tell strangers off, and only the object that is found
-//! is compared. What is removed leaves no gap: those behind move up, for which their tags suffice. foldhash with a
-//! fixed seed mixes an integer with one wide multiplication. Nothing iterates the table, so its order cannot leak.
+//! is compared. foldhash with a fixed seed mixes an integer with one wide multiplication. Nothing iterates the
+//! table, so its order cannot leak. Caches, whose objects leave, have [`super::slots`].
 
 use std::hash::BuildHasher;
 
@@ -30,10 +30,6 @@ impl Index {
     pub(crate) fn new() -> Self {
         let hasher = FixedState::with_seed(0);
         Self { words: vec![0; 1 << SMALLEST], shift: u32::BITS - SMALLEST, len: 0, hasher }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     #[inline]
@@ -71,12 +67,6 @@ impl Index {
         }
     }
 
-    /// A slot that is likely to be the object's; any slot if it is not there. For whoever brings memory closer.
-    #[inline]
-    pub(crate) fn guess(&self, object: u64) -> u32 {
-        (self.words[self.home(self.tag(object))] as u32).saturating_sub(1) // The lower half.
-    }
-
     /// Enters an object that is not there.
     #[inline]
     pub(crate) fn insert(&mut self, object: u64, slot: u32) {
@@ -103,61 +93,27 @@ impl Index {
         self.shift -= 1;
         words.into_iter().filter(|&word| word != 0).for_each(|word| self.put(word));
     }
-
-    /// Removes an object, which is there.
-    #[inline]
-    pub(crate) fn remove(&mut self, object: u64, slot: u32) {
-        let tag = self.tag(object);
-        let word = (tag << 32) | (u64::from(slot) + 1);
-        let mut gap = self.home(tag);
-        while self.words[gap] != word {
-            assert!(self.words[gap] != 0, "an object in a slot is in the index");
-            gap = self.after(gap);
-        }
-        let mask = self.words.len() - 1;
-        let mut place = gap;
-        loop {
-            place = self.after(place);
-            let word = self.words[place];
-            if word == 0 {
-                break;
-            }
-            // A word moves up if its search comes by the gap.
-            let home = self.home(word >> 32);
-            if (place.wrapping_sub(home) & mask) >= (place.wrapping_sub(gap) & mask) {
-                self.words[gap] = word;
-                gap = place;
-            }
-        }
-        self.words[gap] = 0;
-        self.len -= 1;
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
-    /// Many objects come and go; a table that is nearly full all the time has long searches.
+    /// A table that grows several times on the way.
     #[test]
-    fn what_was_entered_is_found_until_it_is_removed() {
+    fn what_was_entered_is_found_and_nothing_else() {
         let mut index = Index::new();
-        let mut objects = vec![u64::MAX; 12];
-        let mut held = BTreeMap::new();
+        let mut objects: Vec<u64> = Vec::new();
         let mut random = units::Seed(1).stream("index");
         for _ in 0..20_000 {
-            let object = random.below(40);
-            assert_eq!(index.find(object, &objects), held.get(&object).copied());
-            if let Some(slot) = held.remove(&object) {
-                index.remove(object, slot);
-            } else if let Some(slot) = (0..12).find(|slot| !held.values().any(|other| other == slot)) {
-                objects[slot as usize] = object;
-                held.insert(object, slot);
-                index.insert(object, slot);
+            let object = random.below(10_000);
+            let slot = index.find(object, &objects);
+            assert_eq!(slot, objects.iter().position(|&other| other == object).map(|slot| slot as u32));
+            if slot.is_none() {
+                index.insert(object, objects.len() as u32);
+                objects.push(object);
             }
         }
-        assert_eq!(index.len, held.len());
+        assert!(objects.len() > 5_000);
     }
 }

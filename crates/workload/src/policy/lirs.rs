@@ -15,13 +15,13 @@
 //!
 //! Source: Jiang, Zhang, SIGMETRICS 2002; the bound on n is ours, as the paper leaves it open.
 
-use super::slots::{List, Ring, Slots};
-use super::{Capacity, Policy, Share, Wanted};
+use super::slots::{LinkedSlots, List, Ring};
+use super::{Capacity, Policy, Share};
 
 /// A cache with LIRS' eviction.
 #[derive(Debug, Clone)]
 pub struct Lirs {
-    slots: Slots<Noted>,
+    slots: LinkedSlots<Noted>,
     /// S.
     stack: List,
     /// Q.
@@ -30,8 +30,8 @@ pub struct Lirs {
     ghosts: Ring,
     low: u32,
     low_max: u32,
-    /// The object that was missed last, if it was an n.
-    returning: Option<u64>,
+    /// Whether the object that is about to come was asked for, and whether its name was known.
+    missed: Option<bool>,
     capacity: Capacity,
 }
 
@@ -52,10 +52,10 @@ enum Status {
 impl Lirs {
     /// An empty cache in which `low` are LIR; one object at least is not, if there is room for two.
     pub fn new(capacity: Capacity, low: Share) -> Self {
-        let mut slots = Slots::new();
+        let mut slots = LinkedSlots::new();
         let (stack, queue, ghosts) = (slots.list(), Ring::default(), Ring::default());
         let low_max = low.of(capacity.get()).min(capacity.get() - 1);
-        Self { slots, stack, queue, ghosts, low: 0, low_max, returning: None, capacity }
+        Self { slots, stack, queue, ghosts, low: 0, low_max, missed: None, capacity }
     }
 
     /// To the top of the stack, wherever it was.
@@ -114,7 +114,10 @@ impl Lirs {
 impl Policy for Lirs {
     #[inline]
     fn access(&mut self, object: u64) -> bool {
-        let Some(slot) = self.slots.find(object) else { return false };
+        let Some(slot) = self.slots.find(object) else {
+            self.missed = Some(false);
+            return false;
+        };
         let Noted { status, in_stack } = self.slots[slot];
         match status {
             Status::Low => {
@@ -137,7 +140,7 @@ impl Policy for Lirs {
             }
             Status::Ghost => {
                 self.forget(slot);
-                self.returning = Some(object);
+                self.missed = Some(true);
                 false
             }
         }
@@ -150,13 +153,15 @@ impl Policy for Lirs {
 
     #[inline]
     fn insert(&mut self, object: u64) {
-        let was_ghost = self.returning.take() == Some(object);
+        let missed = self.missed.take();
         // Read ahead, it need not be new.
-        if let Some(ghost) = self.slots.find(object) {
+        if missed.is_none()
+            && let Some(ghost) = self.slots.find(object)
+        {
             self.forget(ghost);
         }
         let slot = self.slots.add(object, Noted { status: Status::High, in_stack: false });
-        if was_ghost || self.low < self.low_max {
+        if missed == Some(true) || self.low < self.low_max {
             self.promote(slot);
         } else {
             self.put_on_top(slot);
@@ -174,7 +179,7 @@ impl Policy for Lirs {
             self.prune();
             return victim;
         }
-        let slot = self.queue.pop(&self.slots);
+        let slot = self.queue.pop();
         if !self.slots[slot].in_stack {
             return self.slots.remove(slot);
         }
@@ -182,15 +187,10 @@ impl Policy for Lirs {
         self.slots[slot].status = Status::Ghost;
         self.ghosts.push(slot);
         if self.ghosts.len() > 2 * self.capacity.get() {
-            let oldest = self.ghosts.pop(&self.slots);
+            let oldest = self.ghosts.pop();
             self.forget_name(oldest);
         }
         victim
-    }
-
-    #[inline]
-    fn warm(&self, requests: &[Wanted]) {
-        self.slots.warm_links(requests);
     }
 
     fn len(&self) -> u32 {

@@ -5,13 +5,13 @@
 //!              ^---- hit
 //! ```
 
-use super::slots::{List, Slots};
-use super::{Capacity, Policy, Wanted};
+use super::slots::{LinkedSlots, List};
+use super::{Capacity, Policy};
 
 /// A cache with least-recently-used eviction.
 #[derive(Debug, Clone)]
 pub struct Lru {
-    slots: Slots<()>,
+    slots: LinkedSlots<()>,
     queue: List,
     capacity: Capacity,
 }
@@ -19,7 +19,7 @@ pub struct Lru {
 impl Lru {
     /// An empty cache.
     pub fn new(capacity: Capacity) -> Self {
-        let mut slots = Slots::new();
+        let mut slots = LinkedSlots::new();
         let queue = slots.list();
         Self { slots, queue, capacity }
     }
@@ -48,11 +48,6 @@ impl Policy for Lru {
     fn evict(&mut self) -> u64 {
         let victim = self.queue.pop(&mut self.slots);
         self.slots.remove(victim)
-    }
-
-    #[inline]
-    fn warm(&self, requests: &[Wanted]) {
-        self.slots.warm_links(requests);
     }
 
     fn len(&self) -> u32 {

@@ -9,7 +9,8 @@
 //! |---|---|
 //! | `table.rs` | which policies there are, their parameters, and how they are written |
 //! | `cache.rs` | what a replay does with a policy, and what it counts |
-//! | `slots.rs`, `index.rs` | objects, lists through them, the hash table that finds them |
+//! | `slots.rs` | objects, lists through them, the hash table that finds them |
+//! | `index.rs` | a table of objects that never leave, for traces in memory |
 //! | `future.rs` | what a trace will ask for: the bound needs it |
 //!
 //! Left out: times, and reads against writes; a miss always admits. Sizes are counted and decide
@@ -111,12 +112,6 @@ pub trait Policy {
     fn len(&self) -> u32;
     /// Objects held at most; at least 1.
     fn capacity(&self) -> u32;
-
-    /// These will be asked for next: a hint to bring what is known of them closer. Changes nothing.
-    #[inline]
-    fn warm(&self, requests: &[Wanted]) {
-        let _ = requests;
-    }
 
     /// Whether no object is held.
     fn is_empty(&self) -> bool {

@@ -20,7 +20,7 @@
 use std::collections::VecDeque;
 
 use super::slots::{Ring, Slots};
-use super::{Capacity, Policy, Share, Wanted};
+use super::{Capacity, Policy, Share};
 
 /// The highest value of an object's counter: it has two bits.
 const COUNT_MAX: u8 = 3;
@@ -94,7 +94,6 @@ impl S3Fifo {
 
     /// The same of M's tail, which may get another round.
     fn try_main(&mut self) -> Option<u64> {
-        self.slots.warm_queue(&self.main);
         let slot = self.main.pop_front().expect("M is asked where it is not empty");
         let count = &mut self.slots[slot].count;
         if *count > 0 {
@@ -155,11 +154,6 @@ impl Policy for S3Fifo {
                 return victim;
             }
         }
-    }
-
-    #[inline]
-    fn warm(&self, requests: &[Wanted]) {
-        self.slots.warm(requests);
     }
 
     fn len(&self) -> u32 {

@@ -10,14 +10,14 @@
 //!
 //! Source: Zhang et al., NSDI 2024.
 
-use super::slots::{List, Slots};
-use super::{Capacity, Policy, Wanted};
+use super::slots::{LinkedSlots, List};
+use super::{Capacity, Policy};
 
 /// A cache with SIEVE's eviction.
 #[derive(Debug, Clone)]
 pub struct Sieve {
     /// With: visited.
-    slots: Slots<bool>,
+    slots: LinkedSlots<bool>,
     queue: List,
     /// The next to look at; the list's root stands for the tail.
     hand: u32,
@@ -27,7 +27,7 @@ pub struct Sieve {
 impl Sieve {
     /// An empty cache.
     pub fn new(capacity: Capacity) -> Self {
-        let mut slots = Slots::new();
+        let mut slots = LinkedSlots::new();
         let queue = slots.list();
         let hand = queue.root();
         Self { slots, queue, hand, capacity }
@@ -64,11 +64,6 @@ impl Policy for Sieve {
                 return self.slots.remove(slot);
             }
         }
-    }
-
-    #[inline]
-    fn warm(&self, requests: &[Wanted]) {
-        self.slots.warm(requests);
     }
 
     fn len(&self) -> u32 {

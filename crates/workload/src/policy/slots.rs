@@ -1,32 +1,31 @@
 //! What every policy keeps its objects in: slots, and lists through them.
 //!
 //! ```text
-//! index:    object -> slot                       `index.rs`
-//! objects:  8 bytes a slot     states: what the policy notes, a byte or two     links: older, newer
+//! table:    object -> slot
+//! entries:  of each slot its object, 8 bytes; what the policy notes, a byte or two; in lists: older, newer
 //! lists:    root -> head -> ... -> tail -> root    roots are slots of their own: no link is ever absent
 //! rings:    slots in order of arrival; who leaves from the middle, as a ghost that is asked for, leaves a gap
 //! ```
 //!
 //! Slots are numbered from 0 and reused. A slot is an object that is held or remembered (a ghost). It is in at
-//! most one [`List`]. A queue needs no links: where slots leave at its end only it is a `VecDeque`, else a [`Ring`],
-//! and what leaves it is known ahead. The arrays are apart, so that a hit that notes a bit touches the index, the
-//! object and its state, and no link.
+//! most one [`List`]. A queue needs no links: where slots leave at its end only it is a `VecDeque`, else a [`Ring`].
 //!
-//! What takes time is memory. So whatever is known ahead is read ahead: requests by [`Slots::warm`], what leaves soon
-//! by [`Slots::warm_leaving`].
+//! What takes time is memory, and branches that cannot be foreseen. The table holds 4-byte numbers of slots and
+//! compares objects in the slots themselves, which the policy is about to touch anyway; hashbrown probes 16 at a
+//! time, without a branch for each. foldhash with a fixed seed mixes an integer with one wide multiplication. Nothing
+//! iterates the table, so its order cannot leak.
 
 use std::collections::VecDeque;
+use std::hash::BuildHasher;
 
-use super::Wanted;
-use super::index::Index;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
-/// How many leave a queue while what the next one's removal reads is on its way.
-const AHEAD: usize = 8;
 
 /// The neighbours of a slot in a list: slots, or the list's root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Link {
     /// The next one towards the tail.
     pub older: u32,
@@ -34,88 +33,52 @@ pub struct Link {
     pub newer: u32,
 }
 
-/// Objects in slots, with what their policy notes of each.
+/// Slots that lists go through.
+pub type LinkedSlots<S> = Slots<S, Link>;
+
+/// Objects in slots, with what their policy notes of each; with `L` = [`Link`] in lists.
 #[derive(Debug, Clone)]
-pub struct Slots<S> {
-    index: Index,
-    objects: Vec<u64>,
-    states: Vec<S>,
-    links: Vec<Link>,
-    /// Slots without an object, linked by `older`; `NONE` ends them.
+pub struct Slots<S, L = ()> {
+    table: HashTable<u32>,
+    hasher: FixedState,
+    entries: Vec<Entry<S, L>>,
+    /// Slots without an object, linked by what is there instead of it; `NONE` ends them.
     free: u32,
 }
 
-impl<S: Copy + Default> Default for Slots<S> {
+#[derive(Debug, Clone, Copy)]
+struct Entry<S, L> {
+    object: u64,
+    link: L,
+    state: S,
+}
+
+impl<S: Copy + Default, L: Copy + Default> Default for Slots<S, L> {
     fn default() -> Self {
-        Self { index: Index::new(), objects: Vec::new(), states: Vec::new(), links: Vec::new(), free: NONE }
+        let hasher = FixedState::with_seed(0);
+        Self { table: HashTable::new(), hasher, entries: Vec::new(), free: NONE }
     }
 }
 
-impl<S: Copy + Default> Slots<S> {
+impl<S: Copy + Default, L: Copy + Default> Slots<S, L> {
     /// No objects.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A new, empty list through these slots.
-    ///
-    /// # Panics
-    /// When there are objects already: lists are made first.
-    pub fn list(&mut self) -> List {
-        assert!(self.index.is_empty(), "lists are made before objects");
-        List { root: self.push(0, S::default()), len: 0 }
-    }
-
     /// A slot that was never used.
     fn push(&mut self, object: u64, state: S) -> u32 {
-        let slot = u32::try_from(self.objects.len()).expect("capacities leave room for ghosts");
-        self.objects.push(object);
-        self.states.push(state);
-        self.links.push(Link { older: slot, newer: slot });
+        let slot = u32::try_from(self.entries.len()).expect("capacities leave room for ghosts");
+        self.entries.push(Entry { object, link: L::default(), state });
         slot
     }
 
     /// The slot of an object.
     #[inline]
     pub fn find(&self, object: u64) -> Option<u32> {
-        self.index.find(object, &self.objects)
-    }
-
-    /// Reads what a search for these objects will read, so that it is close when each is asked for: the reads
-    /// here wait for nothing but memory, and all at once.
-    #[inline]
-    pub fn warm(&self, requests: &[Wanted]) {
-        let Some(&first) = self.objects.first() else { return };
-        let read = |sum: u64, wanted: &Wanted| sum ^ self.objects[self.index.guess(wanted.object) as usize];
-        std::hint::black_box(requests.iter().fold(first, read));
-    }
-
-    /// The same, and the links that change when an object is taken out of its list.
-    #[inline]
-    pub fn warm_links(&self, requests: &[Wanted]) {
-        let Some(&first) = self.objects.first() else { return };
-        let read = |sum: u64, wanted: &Wanted| {
-            let slot = self.index.guess(wanted.object) as usize;
-            let Link { older, newer } = self.links[slot];
-            let (older, newer) = (self.links.get(older as usize), self.links.get(newer as usize));
-            let neighbours = older.map_or(0, |link| link.newer) ^ newer.map_or(0, |link| link.older);
-            sum ^ self.objects[slot] ^ u64::from(neighbours)
-        };
-        std::hint::black_box(requests.iter().fold(first, read));
-    }
-
-    /// The same for the removal of a slot that will leave soon.
-    #[inline]
-    pub fn warm_leaving(&self, slot: u32) {
-        std::hint::black_box(self.index.guess(self.objects[slot as usize]));
-    }
-
-    /// The same for the slot that leaves a queue after `AHEAD` others.
-    #[inline]
-    pub fn warm_queue(&self, queue: &VecDeque<u32>) {
-        if let Some(&slot) = queue.get(AHEAD).filter(|&&slot| slot != NONE) {
-            self.warm_leaving(slot);
-        }
+        let entries = &self.entries;
+        let is_it = |&slot: &u32| entries[slot as usize].object == object;
+        self.table.find(self.hasher.hash_one(object), is_it).copied()
     }
 
     /// Puts an object that has no slot into one; it is in no list yet.
@@ -124,22 +87,25 @@ impl<S: Copy + Default> Slots<S> {
         let slot = match self.free {
             NONE => self.push(object, state),
             slot => {
-                self.free = self.links[slot as usize].older;
-                self.objects[slot as usize] = object;
-                self.states[slot as usize] = state;
+                let entry = &mut self.entries[slot as usize];
+                self.free = entry.object as u32; // A slot.
+                (entry.object, entry.state) = (object, state);
                 slot
             }
         };
-        self.index.insert(object, slot);
+        let (hasher, entries) = (&self.hasher, &self.entries);
+        let hash = |&slot: &u32| hasher.hash_one(entries[slot as usize].object);
+        self.table.insert_unique(hasher.hash_one(object), slot, hash);
         slot
     }
 
     /// Frees the slot of an object, which is in no list any more; returns the object.
     #[inline]
     pub fn remove(&mut self, slot: u32) -> u64 {
-        let object = self.objects[slot as usize];
-        self.index.remove(object, slot);
-        self.links[slot as usize].older = self.free;
+        let object = self.object(slot);
+        let found = self.table.find_entry(self.hasher.hash_one(object), |&other| other == slot);
+        found.expect("an object in a slot is in the table").remove();
+        self.entries[slot as usize].object = u64::from(self.free);
         self.free = slot;
         object
     }
@@ -147,37 +113,50 @@ impl<S: Copy + Default> Slots<S> {
     /// The object in a slot.
     #[inline]
     pub fn object(&self, slot: u32) -> u64 {
-        self.objects[slot as usize]
+        self.entries[slot as usize].object
     }
 }
 
 /// What the policy notes of the object in a slot.
-impl<S> std::ops::Index<u32> for Slots<S> {
+impl<S, L> std::ops::Index<u32> for Slots<S, L> {
     type Output = S;
 
     #[inline]
     fn index(&self, slot: u32) -> &S {
-        &self.states[slot as usize]
+        &self.entries[slot as usize].state
     }
 }
 
-impl<S> std::ops::IndexMut<u32> for Slots<S> {
+impl<S, L> std::ops::IndexMut<u32> for Slots<S, L> {
     #[inline]
     fn index_mut(&mut self, slot: u32) -> &mut S {
-        &mut self.states[slot as usize]
+        &mut self.entries[slot as usize].state
     }
 }
 
-impl<S> Slots<S> {
+impl<S: Copy + Default> LinkedSlots<S> {
+    /// A new, empty list through these slots.
+    ///
+    /// # Panics
+    /// When there are objects already: lists are made first.
+    pub fn list(&mut self) -> List {
+        assert!(self.table.is_empty(), "lists are made before objects");
+        let root = self.push(0, S::default());
+        *self.link_mut(root) = Link { older: root, newer: root };
+        List { root, len: 0 }
+    }
+}
+
+impl<S> LinkedSlots<S> {
     /// The neighbours of a slot in its list.
     #[inline]
     pub fn link(&self, slot: u32) -> Link {
-        self.links[slot as usize]
+        self.entries[slot as usize].link
     }
 
     #[inline]
     fn link_mut(&mut self, slot: u32) -> &mut Link {
-        &mut self.links[slot as usize]
+        &mut self.entries[slot as usize].link
     }
 }
 
@@ -209,20 +188,20 @@ impl List {
 
     /// The oldest; the root when there is none.
     #[inline]
-    pub fn tail<S>(&self, slots: &Slots<S>) -> u32 {
+    pub fn tail<S>(&self, slots: &LinkedSlots<S>) -> u32 {
         slots.link(self.root).newer
     }
 
     /// Puts a slot that is in no list to the head.
     #[inline]
-    pub fn push<S>(&mut self, slots: &mut Slots<S>, slot: u32) {
+    pub fn push<S>(&mut self, slots: &mut LinkedSlots<S>, slot: u32) {
         self.put_behind(slots, self.root, slot);
     }
 
     /// Puts a slot that is in no list on the older side of another one: of a ring, the place that whoever goes
     /// towards newer ones from `other` comes to last.
     #[inline]
-    pub fn put_behind<S>(&mut self, slots: &mut Slots<S>, other: u32, slot: u32) {
+    pub fn put_behind<S>(&mut self, slots: &mut LinkedSlots<S>, other: u32, slot: u32) {
         let older = slots.link(other).older;
         *slots.link_mut(slot) = Link { older, newer: other };
         slots.link_mut(older).newer = slot;
@@ -232,7 +211,7 @@ impl List {
 
     /// Takes a slot out of the list.
     #[inline]
-    pub fn remove<S>(&mut self, slots: &mut Slots<S>, slot: u32) {
+    pub fn remove<S>(&mut self, slots: &mut LinkedSlots<S>, slot: u32) {
         let Link { older, newer } = slots.link(slot);
         slots.link_mut(older).newer = newer;
         slots.link_mut(newer).older = older;
@@ -241,7 +220,7 @@ impl List {
 
     /// Takes the oldest out of the list, which must have one.
     #[inline]
-    pub fn pop<S>(&mut self, slots: &mut Slots<S>) -> u32 {
+    pub fn pop<S>(&mut self, slots: &mut LinkedSlots<S>) -> u32 {
         let tail = self.tail(slots);
         assert!(tail != self.root, "a list that is popped has a tail");
         self.remove(slots, tail);
@@ -250,7 +229,7 @@ impl List {
 
     /// Moves a slot of the list to its head.
     #[inline]
-    pub fn to_head<S>(&mut self, slots: &mut Slots<S>, slot: u32) {
+    pub fn to_head<S>(&mut self, slots: &mut LinkedSlots<S>, slot: u32) {
         if slots.link(self.root).older != slot {
             self.remove(slots, slot);
             self.push(slots, slot);
@@ -308,15 +287,14 @@ impl Ring {
 
     /// Forgets the oldest, which there must be, and frees its slot.
     #[inline]
-    pub fn forget<S: Copy + Default>(&mut self, slots: &mut Slots<S>) {
-        let oldest = self.pop(slots);
+    pub fn forget<S: Copy + Default, L: Copy + Default>(&mut self, slots: &mut Slots<S, L>) {
+        let oldest = self.pop();
         slots.remove(oldest);
     }
 
     /// Takes out the oldest, which there must be.
     #[inline]
-    pub fn pop<S: Copy + Default>(&mut self, slots: &Slots<S>) -> u32 {
-        slots.warm_queue(&self.ring);
+    pub fn pop(&mut self) -> u32 {
         loop {
             let slot = self.ring.pop_front().expect("a ring that is popped has a slot");
             self.first = self.first.wrapping_add(1);

@@ -15,13 +15,13 @@
 
 use std::collections::VecDeque;
 
-use super::slots::{List, Ring, Slots};
-use super::{Capacity, Policy, Share, Wanted};
+use super::slots::{LinkedSlots, List, Ring};
+use super::{Capacity, Policy, Share};
 
 /// A cache with 2Q's eviction.
 #[derive(Debug, Clone)]
 pub struct TwoQ {
-    slots: Slots<Place>,
+    slots: LinkedSlots<Place>,
     /// The oldest first.
     trial: VecDeque<u32>,
     main: List,
@@ -46,7 +46,7 @@ enum Place {
 impl TwoQ {
     /// An empty cache with these shares for Kin and Kout.
     pub fn new(capacity: Capacity, kin: Share, kout: Share) -> Self {
-        let mut slots = Slots::new();
+        let mut slots = LinkedSlots::new();
         let (trial, main, ghosts) = (VecDeque::new(), slots.list(), Ring::default());
         let (trial_max, ghosts_max) = (kin.of(capacity.get()) as usize, kout.of(capacity.get()));
         Self { slots, trial, main, ghosts, trial_max, ghosts_max, missed: None, capacity }
@@ -100,7 +100,6 @@ impl Policy for TwoQ {
     fn evict(&mut self) -> u64 {
         if self.trial.len() <= self.trial_max && !self.main.is_empty() {
             let victim = self.main.pop(&mut self.slots);
-            self.slots.warm_leaving(self.main.tail(&self.slots));
             return self.slots.remove(victim);
         }
         let slot = self.trial.pop_front().expect("A1in has a victim where Am has none");
@@ -111,11 +110,6 @@ impl Policy for TwoQ {
             self.ghosts.forget(&mut self.slots);
         }
         victim
-    }
-
-    #[inline]
-    fn warm(&self, requests: &[Wanted]) {
-        self.slots.warm_links(requests);
     }
 
     fn len(&self) -> u32 {
