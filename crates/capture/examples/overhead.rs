@@ -32,12 +32,19 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// Follows a command and forgets what it did.
+/// Follows a command, counts what it did and forgets it.
+#[allow(clippy::print_stderr, reason = "it is what it is for")]
 fn follow(command: &[String]) -> ExitCode {
     let arguments: Vec<OsString> = command[1..].iter().map(OsString::from).collect();
     let (options, signal) = (Options::default(), AtomicUsize::new(0));
     match pagetide_capture::command(OsStr::new(&command[0]), &arguments, &options, &signal, &mut |_| Ok(())) {
-        Ok(_) => ExitCode::SUCCESS,
+        Ok(captured) => {
+            for (kind, count) in trace::OperationKind::ALL.iter().zip(captured.counts) {
+                eprintln!("{kind:?} {count}");
+            }
+            captured.trace.gaps.iter().for_each(|gap| eprintln!("{gap}"));
+            ExitCode::SUCCESS
+        }
         Err(_) => ExitCode::FAILURE,
     }
 }

@@ -1,7 +1,9 @@
 //! What programs do to files.
 
-use crate::support::shell;
+use crate::plays::play;
+use crate::support::{follow, shell};
 use pagetide_capture::Ended;
+use trace::{Operation, OperationKind};
 
 #[test]
 fn reads_and_writes_are_told_with_their_place_and_length() {
@@ -30,4 +32,33 @@ rm: unlink in 0+0 0
 mv: rename out 0+0 4294967295
 "
     );
+}
+
+/// Of a task by itself opens are settled when it is seen next, of threads at their end: both tell the same.
+#[test]
+fn each_open_is_told_once_and_none_that_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "some bytes").unwrap();
+    let words = play("opens", &file);
+    let seen = follow(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(seen.ended, Ended::Exited(0));
+    let opens = seen.of(&[OperationKind::Open]);
+    let of_the_file =
+        |one: &&Operation| seen.trace.files[one.object as usize].path == file.to_string_lossy();
+    let opens: Vec<_> = opens.iter().filter(of_the_file).collect();
+    assert!(opens.iter().all(|open| open.detail == trace::open::READ));
+    // Of settled ones it is not known how long they took.
+    let settled = opens.iter().filter(|open| open.took_ns == 0).count();
+    assert_eq!((opens.len(), settled), (104, 52));
+}
+
+/// A task that opens and then sleeps does not hold back what others do.
+#[test]
+fn an_open_is_told_though_its_task_sleeps() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("in"), "x").unwrap();
+    let seen = shell(folder.path(), "exec 3<in; (exec 4<nowhere) 2>/dev/null; sleep 0.3; cat in >/dev/null");
+    let told = seen.below(folder.path());
+    assert_eq!(told.matches(": open in").count(), 2, "{told}");
 }

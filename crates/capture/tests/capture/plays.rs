@@ -37,6 +37,38 @@ fn threads() {
     });
 }
 
+/// Fifty times: an open that fails, a copy of a descriptor that takes the number it would have got, and an open of
+/// which nothing is used. The last open is closed by `exec`. First a child does so, which has no threads, and then
+/// a thread.
+#[test]
+#[ignore = "a program for another test"]
+#[allow(unsafe_code)]
+fn opens() {
+    use std::os::unix::process::CommandExt;
+    let Some(path) = file() else { return };
+    // SAFETY: the harness waits meanwhile, and glibc lets a child use memory.
+    let child = unsafe { libc::fork() };
+    if child != 0 {
+        // SAFETY: it waits for the child of the line above.
+        unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    }
+    let nowhere = path.with_file_name("nowhere");
+    let file = File::open(&path).unwrap();
+    for _ in 0..50 {
+        File::open(&nowhere).unwrap_err();
+        let copy = file.try_clone().unwrap();
+        File::open(&nowhere).unwrap_err();
+        // SAFETY: a copy of a descriptor that is open, which is closed once.
+        let other = unsafe { libc::dup(copy.as_raw_fd()) };
+        assert!(other >= 0);
+        drop(File::open(&path).unwrap());
+        // SAFETY: as above.
+        unsafe { libc::close(other) };
+    }
+    let _last = File::open(&path).unwrap();
+    panic!("{}", std::process::Command::new("true").exec());
+}
+
 extern "C" fn ring(_: libc::c_int) {}
 
 /// Reads a file while a clock rings, whose handler does not want calls to begin again. No signal ends a read of a
