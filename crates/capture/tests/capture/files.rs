@@ -44,8 +44,7 @@ fn each_open_is_told_once_and_none_that_failed() {
     let seen = follow(&words.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(seen.ended, Ended::Exited(0));
     let opens = seen.of(&[OperationKind::Open]);
-    let of_the_file =
-        |one: &&Operation| seen.trace.files[one.object as usize].path == file.to_string_lossy();
+    let of_the_file = |one: &&Operation| seen.trace.files[one.object as usize].path == file.to_string_lossy();
     let opens: Vec<_> = opens.iter().filter(of_the_file).collect();
     assert!(opens.iter().all(|open| open.detail == trace::open::READ));
     // Of settled ones it is not known how long they took.
