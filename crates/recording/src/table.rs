@@ -5,7 +5,7 @@
 //! same table gives the same bytes.
 //!
 //! Left out: nested columns, statistics, several groups of rows. Next: `files.rs` and `event_files.rs`, whose
-//! tables these are; `packed.rs`, columns whose places in a dictionary are known.
+//! tables these are; `packed.rs`, columns whose places in a dictionary are known; `delta.rs`, differences.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -13,6 +13,7 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -22,6 +23,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use crate::RecordingError;
+use crate::delta;
 use crate::packed::{self, Chosen, Dictionary};
 
 /// A column of a table.
@@ -103,6 +105,11 @@ impl Column {
 
     fn rows(&self) -> usize {
         self.present.as_ref().map_or_else(|| self.cells.len(), Vec::len)
+    }
+
+    /// Whether there are rows, and each has a cell.
+    fn is_plain(&self) -> bool {
+        self.present.is_none() && self.rows() > 0
     }
 
     fn schema(&self) -> TypePtr {
@@ -195,19 +202,29 @@ fn written(columns: &[Column], schema: TypePtr) -> Result<Vec<u8>, ParquetError>
     let mut group = file.next_row_group()?;
     for (place, column) in columns.iter().enumerate() {
         let present = column.present.as_deref();
+        let described = || schema.column(place);
         match &column.cells {
+            Cells::U32(cells) if column.is_plain() => append(&mut group, delta::chunk(described(), cells))?,
+            Cells::I64(cells) | Cells::U64(cells) if column.is_plain() => {
+                append(&mut group, delta::chunk(described(), cells))?;
+            }
             Cells::U8(cells) | Cells::U32(cells) => write::<Int32Type>(&mut group, cells, present)?,
             Cells::I64(cells) | Cells::U64(cells) => write::<Int64Type>(&mut group, cells, present)?,
             Cells::F64(cells) => write::<DoubleType>(&mut group, cells, present)?,
             Cells::Text(cells) => write::<ByteArrayType>(&mut group, cells, present)?,
-            Cells::Chosen(chosen) => {
-                let (bytes, chunk) = packed::chunk(schema.column(place), chosen)?;
-                group.append_column(&bytes, chunk)?;
-            }
+            Cells::Chosen(chosen) => append(&mut group, packed::chunk(described(), chosen))?,
         }
     }
     group.close()?;
     file.into_inner()
+}
+
+fn append(
+    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    chunk: Result<(Bytes, ColumnCloseResult), ParquetError>,
+) -> Result<(), ParquetError> {
+    let (bytes, chunk) = chunk?;
+    group.append_column(&bytes, chunk)
 }
 
 fn write<T: DataType>(

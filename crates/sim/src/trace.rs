@@ -24,7 +24,7 @@ use kernel::machine::{IoKind, IoRequest, TaskId, WaitReason};
 use mm::MemcgId;
 use mm::base::event::{Detail, PageId, Trace, TraceEvent};
 use mm::base::ids::MappingId;
-use units::{NodeId, Nanos, Order};
+use units::{Nanos, NodeId, Order};
 
 use crate::attribution::{Ended, Finished};
 use crate::executor::Core;
