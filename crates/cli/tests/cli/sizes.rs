@@ -104,7 +104,7 @@ fn what_cannot_be_sized_is_refused_with_what_to_do() {
         ],
     );
     for said in shown.split("\n$ ") {
-        assert!(said.contains("exit 2") && said.contains("hint"), "{said}");
+        assert!(said.contains("exit 1") && said.contains("hint"), "{said}");
     }
     for said in
         ["`--slowdown -5%`", "`--sample 0`", "64k is below 1M", "8M is below 16M", "nosuchmetric", "line 3"]
