@@ -2,7 +2,7 @@
 
 use crate::support::{Scene, refused};
 
-/// Reads of 4 KiB all over 24 MiB of a device, in no order that readahead would follow, twice as often in its first 4 MiB.
+/// Reads of 4 KiB all over 24 MiB of a device, in no order that readahead would follow
 fn blocks() -> String {
     let line = |i: u64| {
         let page = if i.is_multiple_of(2) { i * 2_741 % 1_024 } else { i * 2_741 % 6_144 };
