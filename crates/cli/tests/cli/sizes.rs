@@ -2,7 +2,7 @@
 
 use crate::support::{Scene, refused};
 
-/// Reads of 4 KiB all over 24 MiB of a device, in no order that readahead would follow, twice as often in its first 4 MiB.
+/// Reads of 4 KiB all over 24 MiB of a device, in no order that readahead would follow
 fn blocks() -> String {
     let line = |i: u64| {
         let page = if i.is_multiple_of(2) { i * 2_741 % 1_024 } else { i * 2_741 % 6_144 };
@@ -104,7 +104,7 @@ fn what_cannot_be_sized_is_refused_with_what_to_do() {
         ],
     );
     for said in shown.split("\n$ ") {
-        assert!(said.contains("exit 2") && said.contains("hint"), "{said}");
+        assert!(said.contains("exit 1") && said.contains("hint"), "{said}");
     }
     for said in
         ["`--slowdown -5%`", "`--sample 0`", "64k is below 1M", "8M is below 16M", "nosuchmetric", "line 3"]
