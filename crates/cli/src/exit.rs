@@ -29,8 +29,8 @@ Exit codes:
   2    wrong usage, or an internal error
   3    an invariant of the model is violated
   5    `compare --fail-if`: a limit is not kept
-  126  `record`: the command cannot be run
-  127  `record`: the command is not found
+  126  `record`, `capture`: the command cannot be run
+  127  `record`, `capture`: the command is not found
   130  interrupted; 143 by SIGTERM, 129 by SIGHUP";
 
 /// The code for an error of this class.

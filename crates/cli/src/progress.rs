@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::replay::{ReplayControl, ReplayProgress};
+use lab::size::{SizeControl, SizeProgress};
 use lab::{Backend, Control, HostPolicy, RunEvent, Told};
 
 use crate::args::Verbosity;
@@ -117,6 +118,51 @@ impl ReplayBar {
             }
         };
         Self { bar, control: ReplayControl { stop: stop_flag(), observer: Arc::new(observer), kept: None } }
+    }
+
+    pub(crate) fn done(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Progress of a size: the reading of the trace, then its runs, of which more turn up as the curve is known.
+pub(crate) struct SizeBar {
+    bar: ProgressBar,
+    /// What the runs report to, and how they are stopped.
+    pub(crate) control: SizeControl,
+}
+
+impl SizeBar {
+    pub(crate) fn new(printer: &Printer) -> Self {
+        let (verbosity, tells) = (printer.verbosity(), printer.verbosity() > Verbosity::Quiet);
+        let bar = bar(0, tells && printer.can_draw(), "{spinner} {pos}/{len} runs {wide_msg}");
+        let (observed, tell) = (bar.clone(), Printer::new(verbosity));
+        let observer = move |progress: SizeProgress<'_>| match progress {
+            SizeProgress::Read { bytes, total } => {
+                let of = if total > 0 { format!(" of {}", total >> 20) } else { String::new() };
+                observed.set_message(format!("reading the trace: {}{of} MiB", bytes >> 20));
+            }
+            SizeProgress::Planned { runs } => observed.set_length(runs as u64),
+            SizeProgress::Finished { finished, label, seed, seconds } => {
+                observed.set_position(finished as u64);
+                let line = format!("run {finished}: {label}, seed {seed}: {seconds:.2} s");
+                observed.set_message(line.clone());
+                if verbosity >= Verbosity::Verbose {
+                    observed.suspend(|| tell.note(&line));
+                }
+            }
+            SizeProgress::Timed { sample_seconds, whole_seconds } if tells => {
+                let times = whole_seconds / sample_seconds.max(1e-9);
+                observed.suspend(|| {
+                    tell.note(&format!(
+                        "runs of the sample took {sample_seconds:.2} s of a CPU, the same limits on all of the trace \
+                         {whole_seconds:.2} s: {times:.1} times as long"
+                    ));
+                });
+            }
+            SizeProgress::Timed { .. } => {}
+        };
+        Self { bar, control: SizeControl { stop: stop_flag(), observer: Arc::new(observer) } }
     }
 
     pub(crate) fn done(&self) {

@@ -83,6 +83,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 kswapd_requests: RefCell::new(vec![Request::default(); node_count]),
                 compaction,
                 khugepaged: machine.new_queue(),
+                zswap: machine.new_queue(),
+                zswap_works: Cell::new(false),
                 files: RefCell::new(Files::new(config.filesystem)),
                 rcu: machine.new_queue(),
                 in_flight: RefCell::new(InFlight::default()),
@@ -157,6 +159,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let kernel = self.clone();
         machine.spawn("kthreadd", None, async move { kernel.kthreadd().await });
         self.start_filesystem(phase);
+        self.start_zswap();
     }
 
     /// A request is complete.

@@ -41,6 +41,9 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) kswapd_requests: RefCell<Vec<Request>>,
     pub(crate) compaction: CompactionThreads,
     pub(crate) khugepaged: QueueId,
+    /// The worker of zswap, and whether it was started.
+    pub(crate) zswap: QueueId,
+    pub(crate) zswap_works: Cell<bool>,
     /// For the thread that ends grace periods.
     pub(crate) rcu: QueueId,
     pub(crate) files: RefCell<Files>,

@@ -190,6 +190,10 @@ pub enum CostOp {
     SwapSlotFetch,
     /// Taking a mapped page out of its page table, with its share of the flush.
     UnmapPage,
+    /// Mapping a page that is in memory besides that of a fault.
+    MapAround,
+    /// Taking a page out of a page table that goes.
+    ZapPage,
     /// Looking whether a page is of one repeated word.
     SameFilledTest,
     /// Compressing a page and storing what is left.

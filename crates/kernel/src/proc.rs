@@ -45,6 +45,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(Errno::Inval);
         }
         self.mem(|mem| mem.set_sysctl(sysctl, value));
+        self.start_zswap();
         if sysctl == Sysctl::ThpEnabled {
             // khugepaged looks again whether it has work.
             self.machine().wake_all(self.shared.khugepaged);

@@ -15,6 +15,7 @@ use workload::scenario::{Backend, Scenario};
 
 use crate::error::LabError;
 use crate::kept::KeepRuns;
+use crate::program::with_traces;
 use crate::real::{self, HostPolicy};
 use crate::simulate::{simulate, simulate_kept};
 
@@ -204,6 +205,7 @@ pub(crate) fn outcomes(
     go_on: bool,
     keep: impl Fn(usize, &Recording) -> Result<(), LabError> + Sync,
 ) -> Result<Vec<Ended>, LabError> {
+    let plan = &*with_traces(plan)?;
     // Real kernels are timed and share this machine: one at a time.
     let real = plan.iter().any(|run| run.scenario.backend != Backend::Sim);
     let jobs = if real { 1 } else { jobs.min(plan.len().max(1)) };

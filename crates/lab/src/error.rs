@@ -70,6 +70,20 @@ pub enum LabError {
         /// What is wrong, and where.
         source: Box<ScenarioError>,
     },
+    /// A log of another program cannot be read as a trace.
+    #[error("`{}`, {source}", path.display())]
+    Import {
+        /// The log.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: Box<trace::import::ImportError>,
+    },
+    /// The trace of a program cannot be read.
+    #[error(transparent)]
+    Program(Box<recording::TraceError>),
+    /// A program is to be replayed, and nobody says which.
+    #[error("`program` replays a trace, and none is named")]
+    NoTrace,
     /// The machine cannot be built like this.
     #[error("{message}")]
     Machine {
@@ -180,6 +194,9 @@ pub enum LabError {
     /// A limit that cannot be read or judged, or that is not kept.
     #[error(transparent)]
     FailIf(#[from] crate::fail_if::FailIfError),
+    /// A trace that cannot be sized.
+    #[error(transparent)]
+    Size(#[from] crate::size::SizeError),
     /// Workloads and folders in one comparison.
     #[error("`{0}` is not a folder with recordings")]
     NotARecording(String),
@@ -301,6 +318,9 @@ pub enum LabError {
     /// A folder of mmtests that cannot be written or read.
     #[error(transparent)]
     Mmtests(#[from] crate::mmtests::MmtestsError),
+    /// A program that was not captured, or not to its end.
+    #[error(transparent)]
+    Capture(#[from] crate::capture::CaptureFailure),
     /// No threads to run on.
     #[error("cannot start threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -342,9 +362,12 @@ impl LabError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Input(error) => error.hint(),
+            Self::Import { source, .. } => source.hint().map(str::to_owned),
+            Self::Program(error) => Some(error.hint().to_owned()),
             Self::Kernel(error) => error.hint(),
             Self::Unknown(error) => Some(error.hint()),
             Self::Value(problem) => problem.hint(),
+            Self::Capture(failure) => failure.hint(),
             Self::File { source, .. } => source.hint(),
             Self::Machine { hint, .. } | Self::Run { hint, .. } | Self::Host { hint, .. } => hint.clone(),
             Self::Recording(error) | Self::NotKept(_, error) => Some(error.hint().to_owned()),
@@ -359,6 +382,7 @@ impl LabError {
                 None => "only simulated runs record them: `pagetide explain WORKLOAD --file NAME`".to_owned(),
             }),
             Self::FailIf(error) => error.hint(),
+            Self::Size(error) => error.hint(),
             Self::SeveralRecordings { first, .. } => Some(format!("name one, such as `{}`", first.display())),
             Self::NoFigure { figures, .. } => Some(figures_hint(figures)),
             Self::Invariant { command, .. } => {
@@ -381,6 +405,9 @@ impl LabError {
             Self::OneKernel(_) => Some("name a second one with `--kernel`"),
             Self::OneBackend(_) => Some("name a second one with `--on`, such as `--on sim`"),
             Self::NotOnReal { .. } => Some("leave it out, or run it with `--on sim`"),
+            Self::NoTrace => {
+                Some("add `--param trace=FILE`; `pagetide capture -o FILE -- COMMAND` makes one")
+            }
             Self::NotAWorkload(_) => Some(
                 "a scenario file is called `*.toml`, a recording's is `scenario.toml` in its folder; \
                  `pagetide report DIR` shows recordings",
@@ -439,6 +466,7 @@ impl LabError {
             Self::Command { .. } => Class::CommandNotExecutable,
             Self::Sweep(crate::sweep::SweepError::SomeFailed { class, .. }) => *class,
             Self::FailIf(crate::fail_if::FailIfError::Crossed { .. }) => Class::Limit,
+            Self::Capture(failure) => failure.class(),
             _ => Class::Input,
         }
     }

@@ -62,6 +62,15 @@ const EXPERIMENTS: &[Experiment] = &[
         kernels: &["linux-6.1", "linux-6.12"],
         grid: None,
     },
+    // The measured guests (docs/fidelity.md): 768 MiB, no swap.
+    Experiment {
+        workload: "mapped-and-stream",
+        machine: "guest-tcg",
+        mem: Bytes(768 << 20),
+        swap: "none",
+        kernels: &["linux-6.1", "linux-6.12"],
+        grid: None,
+    },
     // J. Weiner, "mm: fix page aging across multiple cgroups", 7 Nov 2019: MemTotal 1016336 kB.
     Experiment {
         workload: "hot-and-stream",

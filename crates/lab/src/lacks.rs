@@ -10,8 +10,8 @@ use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctl;
 use mm::reclaim::scan_balance::swappiness_max;
 use mm::version::presets::Version;
-use mm::version::rules::{Cgroups, Compaction, HugePages, KswapdDone, Rules, Writepage};
-use workload::scenario::ScenarioProblem;
+use mm::version::rules::{Cgroups, Compaction, HugePages, KswapdDone, Rules, Writepage, Zswap};
+use workload::scenario::{ScenarioProblem, Swap};
 use workload::{Need, Workload};
 
 use crate::error::LabError;
@@ -57,6 +57,19 @@ pub(crate) fn check_sysctls(kernel: &Version, pairs: &BTreeMap<String, String>) 
         }
     }
     Ok(())
+}
+
+/// Checks that `kernel` has zswap, if that stands in front of swap.
+///
+/// # Errors
+/// It has none here.
+pub(crate) fn check_zswap(kernel: &Version, swap: &Swap) -> Result<(), LabError> {
+    if swap.zswap.is_none() || kernel.rules.zswap != Zswap::Absent {
+        return Ok(());
+    }
+    let message = format!("the model of `{}` has no zswap", kernel.base);
+    let hint = first_with(|rules| rules.zswap != Zswap::Absent);
+    Err(ScenarioProblem::Model { message, hint: Some(hint) }.into())
 }
 
 fn check_swappiness(kernel: &Version, value: u64) -> Result<(), LabError> {

@@ -17,6 +17,8 @@
 //! | `compare.rs` | kernels x seeds to runs, and the runs back to columns of a report |
 //! | `ablate.rs` | one workload on every kernel that some features make, switched or not |
 //! | `sweep.rs` | one workload or trace with every combination of several values |
+//! | `program.rs` | a captured program as a workload: its trace read from its file |
+//! | `program_file.rs` | the trace of a program from its file, whoever wrote it; what is in it |
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
 //! | `events.rs` | events of the simulator to those of a recording |
@@ -24,6 +26,7 @@
 //! | `kept.rs` | recordings that are written while their run goes |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
+//! | `capture.rs` | a program that is followed, to a trace of what it does |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
 //! | `balance.rs` | slab and page cache in the steady state, reclaim over the run: metrics |
 //! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
@@ -39,6 +42,7 @@
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
 //! | `workloads.rs` | what the workloads are: `docs/workloads.md` |
+//! | `size.rs` | how much memory a trace needs |
 //! | `fail_if.rs` | limits on a comparison, as a person writes them |
 //! | `error.rs` | all that can go wrong, what to do about it, and whose fault it is |
 //!
@@ -49,6 +53,7 @@ pub mod ablate;
 mod at_kill;
 mod balance;
 pub mod batch;
+pub mod capture;
 pub mod compare;
 mod counted;
 mod counters;
@@ -69,10 +74,13 @@ pub mod mmtests;
 pub mod names;
 pub mod numbers;
 pub mod page;
+pub mod program;
+pub mod program_file;
 pub mod real;
 pub mod replay;
 pub mod resolve;
 mod simulate;
+pub mod size;
 pub mod slab_skew;
 pub mod sources;
 mod swap;

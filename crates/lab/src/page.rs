@@ -243,6 +243,9 @@ fn question(workload: &str, groups: &[Group<'_>]) -> String {
     let question = match workload {
         "anon-and-file" => "Which of hot memory, cold memory and a file makes room for the others?",
         "hot-and-stream" => "Does a file that is in use stay in memory while another cgroup streams past it?",
+        "mapped-and-stream" => {
+            "Does a file that a program accesses through a mapping stay in memory beside a stream?"
+        }
         "small-files" => {
             "How fast are small files created once memory is full, and what is reclaimed for them?"
         }

@@ -21,6 +21,7 @@ use crate::balance::with_balance;
 use crate::batch::PlannedRun;
 use crate::counted::{as_counted, phases, since};
 use crate::error::LabError;
+use crate::program::{remarks, with_traces};
 use crate::resolve::{command, guest_mem, shell_quoted};
 use crate::simulate::machine;
 use crate::waited::{traced, with_waits};
@@ -74,7 +75,7 @@ pub fn parse_disk_share(text: &str) -> Result<DiskShare, LabError> {
 /// The first run that does not fit, with figures, and what would.
 pub fn check(plan: &[PlannedRun], policy: &HostPolicy) -> Result<Vec<String>, LabError> {
     let mut said: Vec<String> = Vec::new();
-    for PlannedRun { scenario, .. } in plan {
+    for PlannedRun { scenario, .. } in &*with_traces(plan)? {
         let found = match &scenario.backend {
             Backend::Sim => Ok(Vec::new()),
             Backend::Host => host::check(&host_options(policy), &scenario.workload).map_err(told),
@@ -242,7 +243,9 @@ fn recorded(scenario: &Scenario, label: &str, result: LinuxResult) -> Recording 
         scenario.seed.0,
     );
     let identity = Recording { machine: machine(scenario), command: command(scenario), ..identity };
-    Recording { scenario_toml: scenario.to_toml(), ..filled(identity, result) }
+    let mut recording = Recording { scenario_toml: scenario.to_toml(), ..filled(identity, result) };
+    recording.notes.extend(remarks(scenario));
+    recording
 }
 
 fn filled(identity: Recording, result: LinuxResult) -> Recording {

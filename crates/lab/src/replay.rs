@@ -41,7 +41,8 @@ use crate::kept::KeepRuns;
 use crate::names::Names;
 use crate::resolve::{Setting, kernel_named, newest_kernel, sysctl_pairs};
 use crate::simulate::{run_recorded, sim_run};
-use input::{Hashing, Input};
+use input::Hashing;
+pub(crate) use input::Input;
 
 /// The name of standard input.
 pub const STDIN: &str = "-";
@@ -211,7 +212,7 @@ fn kernel_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
 }
 
 /// The machine when none is named.
-fn default_machine() -> &'static str {
+pub(crate) fn default_machine() -> &'static str {
     MACHINES.first().expect("there are machines").name
 }
 
@@ -515,7 +516,7 @@ fn warmup_note(warmup: Warmup, more: &str) -> Option<String> {
     Some(format!("{first} warm-up and not counted{more}"))
 }
 
-fn file_name(path: &Path) -> String {
+pub(crate) fn file_name(path: &Path) -> String {
     if path == Path::new(STDIN) {
         return "standard input".to_owned();
     }

@@ -27,6 +27,7 @@ use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::lacks;
 use crate::names::Names;
+use crate::program;
 use crate::swap;
 
 /// What a request is about.
@@ -447,6 +448,7 @@ pub(crate) fn machine_spec(name: &str) -> &'static MachineSpec {
 /// What only shows when all values are known: sysctls in range, a machine that can be built.
 fn check(scenario: &Scenario) -> Result<(), LabError> {
     check_full(scenario)?;
+    program::check(scenario)?;
     match scenario.backend {
         Backend::Sim => Ok(disks::check(scenario, &Setting::of(scenario)?)?),
         Backend::Host | Backend::Vm(_) => {
@@ -551,6 +553,7 @@ impl Setting {
     /// More than the machine has room for.
     pub(crate) fn with_swap(mut self, machine: &str, mem: Bytes, swap: Swap) -> Result<Self, LabError> {
         swap::check(machine, mem, &swap)?;
+        lacks::check_zswap(&self.kernel, &swap)?;
         self.notes.extend(swap::assumed(&swap));
         self.swap = swap;
         Ok(self)

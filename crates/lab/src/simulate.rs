@@ -26,6 +26,7 @@ use crate::counted::{phases, since};
 use crate::error::{FailedAssertion, LabError};
 use crate::events::Translator;
 use crate::kept::KeepRuns;
+use crate::program::with_trace;
 use crate::resolve::{Setting, command, filesystem};
 use crate::waited::{section, wait, with_waits};
 
@@ -105,6 +106,7 @@ pub fn events_of(scenario: &Scenario, detail: Detail) -> Result<(Recording, Name
 
 /// What is run for a scenario, and what of its recording is known before.
 pub(crate) fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recording), LabError> {
+    let scenario = &*with_trace(scenario)?;
     let program = Program::Workload(scenario.workload.clone());
     let setting = Setting::of(scenario)?;
     let notes = setting.notes.clone();

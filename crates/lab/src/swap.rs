@@ -47,6 +47,8 @@ pub(crate) fn assumed(swap: &Swap) -> Option<String> {
     let has = |device| swap.size_on(device) > Bytes(0);
     let disk = has(SwapDevice::Disk).then_some("a swap disk is one more disk of the machine's kind");
     let zram = has(SwapDevice::Zram).then_some("zram takes time as measured for lz4");
-    let told: Vec<&str> = disk.into_iter().chain(zram).collect();
+    let zswap = "pages in zswap take time as measured for lz4, and lie in a pool of zsmalloc";
+    let zswap = swap.zswap.map(|_| zswap);
+    let told: Vec<&str> = disk.into_iter().chain(zram).chain(zswap).collect();
     (!told.is_empty()).then(|| format!("assumed: {}", told.join("; ")))
 }

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use recording::Recording;
 use thiserror::Error;
+use units::{Bytes, parse_size};
 use workload::WorkloadSpec;
 use workload::policy::PolicySpec;
 use workload::replay::ReplayOptions;
@@ -327,6 +328,23 @@ pub fn plan(request: &SweepRequest) -> Result<SweepPlan, LabError> {
     let (axes, fixed): (Vec<Axis>, Vec<Axis>) = all.into_iter().partition(is_axis);
     let fixed = fixed.into_iter().map(|axis| format!("{}={}", axis.name, axis.values[0])).collect();
     Ok(SweepPlan { of: PlanOf::Sweep, subject: request.subject.clone(), axes, fixed, runs, work })
+}
+
+/// Sizes of memory as a list or range: `64M,96M`, `64M..1G`.
+///
+/// # Errors
+/// A text that is none.
+pub(crate) fn sizes(option: &'static str, text: &str) -> Result<Vec<Bytes>, LabError> {
+    let read = |text: &String| {
+        let wrong = |_| SweepError::Values {
+            axis: option.to_owned(),
+            text: text.clone(),
+            problem: "is no size, such as 64M",
+        };
+        parse_size(text).map_err(wrong)
+    };
+    let sizes: Result<Vec<Bytes>, SweepError> = values(option, text, Kind::Size)?.iter().map(read).collect();
+    Ok(sizes?)
 }
 
 /// A workload's name or a scenario file is none; of the rest, what could be a file is one.

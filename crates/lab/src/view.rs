@@ -90,6 +90,12 @@ mod tests {
                     "256M",
                     &["hot=4M", "cold=8M", "file=16M", "every=4M", "limit=32M"],
                 ),
+                "mapped-and-stream" => left_by(
+                    spec.name,
+                    &["linux-6.1"],
+                    "128M",
+                    &["hot=4M", "stream=16M", "every=2M", "limit=16M"],
+                ),
                 "hot-and-stream" => left_by(spec.name, &["linux-6.12"], "32M", &["hot=1M", "stream=64M"]),
                 // Its percentage needs a kernel with the counters, and readers that reclaim themselves.
                 "sequential-readers" => {

@@ -139,6 +139,7 @@ fn values(kind: ParamKind) -> String {
         ParamKind::Size { min, max } => format!("{} to {}", size(min), size(max)),
         ParamKind::Count { min, max } => format!("{min} to {max}"),
         ParamKind::Share { min, max } => format!("{min} to {max}"),
+        ParamKind::File => "the path of a file".to_owned(),
         ParamKind::Choice(words) => {
             words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
         }

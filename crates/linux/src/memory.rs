@@ -1,4 +1,4 @@
-//! Memory of a task: anonymous mappings, page tables of a file, locked buffers.
+//! Memory of a task: mappings of anonymous memory and of files, page tables of a file, locked buffers.
 //!
 //! All `unsafe` of this crate is here and in [`crate::process`]. Ranges are checked against their
 //! mapping before the kernel or a pointer sees them.
@@ -9,12 +9,16 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use units::{Bytes, PAGE_SIZE, Seed};
+use workload::system::FileMapping;
 
 /// A mapping that is unmapped when dropped. Neither content nor address leave this file.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
     len: usize,
+    /// The file that it maps, and from where on; none for anonymous memory.
+    file: Option<(File, u64)>,
+    writable: bool,
 }
 
 impl Mapping {
@@ -26,7 +30,28 @@ impl Mapping {
         // SAFETY: no address is asked for, so the kernel picks one that nothing else is mapped at.
         let start =
             unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, prot, MapFlags::PRIVATE)? };
-        Self::new(start.cast(), len)
+        let mut mapping = Self::new(start.cast(), len)?;
+        mapping.writable = true;
+        Ok(mapping)
+    }
+
+    /// Maps a part of a file. Tasks forked from now on do not share it: each of them would count as one that has
+    /// accessed what this one accesses.
+    #[allow(unsafe_code)]
+    pub(crate) fn shown_file(file: &File, offset: u64, len: Bytes, how: FileMapping) -> io::Result<Self> {
+        let len = usize::try_from(len.get()).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let mut prot = ProtFlags::READ;
+        prot.set(ProtFlags::WRITE, how.writable);
+        prot.set(ProtFlags::EXEC, how.executable);
+        let flags = if how.shared { MapFlags::SHARED } else { MapFlags::PRIVATE };
+        let own = file.try_clone()?;
+        // SAFETY: no address is asked for, so the kernel picks one that nothing else is mapped at. The pages are
+        // only read and written byte by byte through volatile accesses, so that the file may change meanwhile.
+        let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, prot, flags, file, offset)? };
+        let mut mapping = Self::new(start.cast(), len)?;
+        (mapping.file, mapping.writable) = (Some((own, offset)), how.writable);
+        mapping.advise(Advice::LinuxDontFork)?;
+        Ok(mapping)
     }
 
     /// Maps a part of a file, to look at its page table only.
@@ -41,7 +66,7 @@ impl Mapping {
 
     fn new(start: *mut u8, len: usize) -> io::Result<Self> {
         let start = NonNull::new(start).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        Ok(Self { start, len })
+        Ok(Self { start, len, file: None, writable: false })
     }
 
     /// The bytes of pages `first..first + count`: where they start and how many they are; the last
@@ -55,13 +80,31 @@ impl Mapping {
         Ok((begin, end.saturating_sub(begin)))
     }
 
+    /// [`Self::range`], of pages that can be accessed: an access beyond the end of the file, or a write where none is
+    /// allowed, would end the task by a signal.
+    fn accessible(&self, first: u64, count: u64, write: bool) -> io::Result<(usize, usize)> {
+        let (begin, len) = self.range(first, count)?;
+        let invalid = || io::Error::from_raw_os_error(libc::EINVAL);
+        if write && !self.writable {
+            return Err(invalid());
+        }
+        if let Some((file, offset)) = self.file.as_ref().filter(|_| len > 0) {
+            let last = offset + (begin + len - 1) as u64;
+            let size = file.metadata()?.len();
+            if last - last % PAGE_SIZE >= size {
+                return Err(invalid());
+            }
+        }
+        Ok((begin, len))
+    }
+
     /// Writes one byte to every page of the range.
     #[allow(unsafe_code)]
     pub(crate) fn touch(&self, first: u64, count: u64) -> io::Result<()> {
-        let (begin, len) = self.range(first, count)?;
+        let (begin, len) = self.accessible(first, count, true)?;
         for offset in (begin..begin + len).step_by(PAGE_SIZE as usize) {
-            // SAFETY: `range` keeps `offset` below `len`, and the mapping is ours and writable:
-            // `touch` is called on anonymous mappings only.
+            // SAFETY: `range` keeps `offset` below `len`, `accessible` has seen that the mapping is writable, and
+            // it is ours. Where its file was cut meanwhile the kernel ends the task by a signal.
             unsafe { self.start.add(offset).write_volatile(1) };
         }
         Ok(())
@@ -70,9 +113,10 @@ impl Mapping {
     /// Reads one byte of every page of the range.
     #[allow(unsafe_code)]
     pub(crate) fn touch_reading(&self, first: u64, count: u64) -> io::Result<()> {
-        let (begin, len) = self.range(first, count)?;
+        let (begin, len) = self.accessible(first, count, false)?;
         for offset in (begin..begin + len).step_by(PAGE_SIZE as usize) {
-            // SAFETY: `range` keeps `offset` below `len`, and the mapping is readable.
+            // SAFETY: `range` keeps `offset` below `len`, and the mapping is readable; a file that was cut: as in
+            // `touch`.
             let _ = unsafe { self.start.add(offset).read_volatile() };
         }
         Ok(())
@@ -88,7 +132,7 @@ impl Mapping {
         compressed: u16,
         seed: Seed,
     ) -> io::Result<()> {
-        let (begin, len) = self.range(first, count)?;
+        let (begin, len) = self.accessible(first, count, true)?;
         let mut stream = seed.stream("anonymous content");
         let wanted = usize::from(compressed).min(PAGE_SIZE as usize);
         let mut content = vec![0_u8; wanted.max(1)];
@@ -98,8 +142,8 @@ impl Mapping {
                 word.copy_from_slice(&random[..word.len()]);
             }
             let there = content.len().min(begin + len - offset);
-            // SAFETY: `there` bytes from `offset` lie below the end of the range, which `range` keeps within the
-            // mapping; it is ours and writable, and `content` is elsewhere.
+            // SAFETY: `there` bytes from `offset` lie below the end of the range, which `accessible` keeps within the
+            // mapping; it is ours and writable, as `accessible` has seen, and `content` is elsewhere.
             unsafe { self.start.add(offset).as_ptr().copy_from_nonoverlapping(content.as_ptr(), there) };
         }
         Ok(())
@@ -108,9 +152,9 @@ impl Mapping {
     /// Writes every byte of the range.
     #[allow(unsafe_code)]
     pub(crate) fn fill(&self, first: u64, count: u64) -> io::Result<()> {
-        let (begin, len) = self.range(first, count)?;
-        // SAFETY: `range` keeps it within the mapping, which is ours and writable: `fill` is called
-        // on anonymous mappings only, and nobody holds a reference into it.
+        let (begin, len) = self.accessible(first, count, true)?;
+        // SAFETY: `accessible` keeps it within the mapping, which is ours, and has seen that it is writable; nobody
+        // holds a reference into it.
         unsafe { self.start.add(begin).write_bytes(1, len) };
         Ok(())
     }
@@ -243,6 +287,34 @@ mod tests {
         assert_eq!(mapping.resident().unwrap(), 3);
         mapping.advise(Advice::LinuxDontNeed).unwrap();
         assert_eq!(mapping.resident().unwrap(), 0);
+    }
+
+    #[test]
+    fn a_mapped_file_is_read_and_written_within_its_end_and_its_rights() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(3 * PAGE_SIZE + 1).unwrap();
+        let how = |shared, writable| FileMapping { shared, writable, executable: false };
+        let errno = |result: io::Result<()>| result.err().and_then(|error| error.raw_os_error());
+        let read = Mapping::shown_file(&file, PAGE_SIZE, Bytes(8 * PAGE_SIZE), how(true, false)).unwrap();
+        read.touch_reading(0, 3).unwrap();
+        assert_eq!(errno(read.touch_reading(3, 1)), Some(libc::EINVAL), "beyond the end");
+        assert_eq!(errno(read.touch(0, 1)), Some(libc::EINVAL), "not to be written to");
+        assert_eq!(errno(read.fill(0, 1)), Some(libc::EINVAL), "not to be written to");
+        read.touch_reading(3, 0).unwrap();
+        let private = Mapping::shown_file(&file, 0, Bytes(PAGE_SIZE), how(false, true)).unwrap();
+        private.touch(0, 1).unwrap();
+        let first = || {
+            let mut byte = [0];
+            std::os::unix::fs::FileExt::read_exact_at(&file, &mut byte, 0).unwrap();
+            byte[0]
+        };
+        assert_eq!(first(), 0, "a copy");
+        let shared = Mapping::shown_file(&file, 0, Bytes(PAGE_SIZE), how(true, true)).unwrap();
+        shared.touch(0, 1).unwrap();
+        assert_eq!(first(), 1);
+        assert_eq!(read.resident_in(0, 3).unwrap(), 3);
+        let odd = Mapping::shown_file(&file, 100, Bytes(PAGE_SIZE), how(true, false));
+        assert_eq!(odd.unwrap_err().raw_os_error(), Some(libc::EINVAL));
     }
 
     #[test]

@@ -13,16 +13,20 @@ use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::future::Future;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::{Advice as FileAdvice, FallocateFlags};
+use rustix::fs::{Advice as FadviseAdvice, FallocateFlags};
 use rustix::mm::Advice as MemoryAdvice;
 use units::{Bytes, Nanos, Pages, Seed};
-use workload::{Advice, CpuTime, Errno, Gate, OpenMode, Outcome, Portable, System, SystemError, TaskSpec};
+use workload::system::FileMapping;
+use workload::{
+    Advice, CpuTime, Errno, FileAdvice, Gate, OpenMode, Outcome, Portable, System, SystemError, TaskSpec,
+};
 
 use crate::cgroup::{self, Tree, errno};
 use crate::control::{self, Message, Sender};
@@ -139,7 +143,7 @@ impl LinuxSystem {
 /// Writes a file's dirty pages and drops all of its pages.
 fn evict(file: &File) -> io::Result<()> {
     file.sync_data()?;
-    rustix::fs::fadvise(file, 0, None, FileAdvice::DontNeed)?;
+    rustix::fs::fadvise(file, 0, None, FadviseAdvice::DontNeed)?;
     Ok(())
 }
 
@@ -157,9 +161,13 @@ fn evict_all(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The file of a sysctl below `/proc/sys`, by either form of its name; those of the multi-gen LRU are in sysfs.
+/// The file of a sysctl below `/proc/sys`, by either form of its name; those of the multi-gen LRU and of zswap are in
+/// sysfs.
 pub(crate) fn sysctl_path(name: &str) -> Option<PathBuf> {
     let path = if name.contains('/') { name.to_owned() } else { name.replace('.', "/") };
+    if let Some(parameter) = path.strip_prefix("zswap/") {
+        return cgroup::below(Path::new("/sys/module/zswap/parameters"), parameter);
+    }
     let root = if path.starts_with("lru_gen/") { "/sys/kernel/mm" } else { "/proc/sys" };
     cgroup::below(Path::new(root), &path)
 }
@@ -356,8 +364,43 @@ impl System for LinuxSystem {
     }
 
     async fn advise_random(&self, file: &LinuxFile) -> Result<(), SystemError> {
-        rustix::fs::fadvise(&file.0.1, 0, None, FileAdvice::Random)
+        self.advise_file(file, 0, 0, FileAdvice::Random).await
+    }
+
+    async fn advise_file(
+        &self,
+        file: &LinuxFile,
+        offset: u64,
+        len: u64,
+        advice: FileAdvice,
+    ) -> Result<(), SystemError> {
+        let advice = match advice {
+            FileAdvice::Normal => FadviseAdvice::Normal,
+            FileAdvice::Random => FadviseAdvice::Random,
+            FileAdvice::Sequential => FadviseAdvice::Sequential,
+            FileAdvice::WillNeed => FadviseAdvice::WillNeed,
+            FileAdvice::DontNeed => FadviseAdvice::DontNeed,
+            FileAdvice::NoReuse => FadviseAdvice::NoReuse,
+        };
+        rustix::fs::fadvise(&file.0.1, offset, NonZeroU64::new(len), advice)
             .map_err(|error| failed("posix_fadvise", &file.0.0, &error.into()))
+    }
+
+    /// `readahead(2)` is `POSIX_FADV_WILLNEED` by another name, since 4.20 in the kernel itself.
+    async fn read_ahead(&self, file: &LinuxFile, offset: u64, len: u64) -> Result<(), SystemError> {
+        match len {
+            0 => Ok(()), // Of advice 0 bytes would be all of the file.
+            len => self.advise_file(file, offset, len, FileAdvice::WillNeed).await,
+        }
+    }
+
+    async fn truncate(&self, file: &LinuxFile, len: u64) -> Result<(), SystemError> {
+        file.0.1.set_len(len).map_err(|error| failed("ftruncate", &file.0.0, &error))
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<(), SystemError> {
+        let (old, new) = (self.path("rename", from)?, self.path("rename", to)?);
+        fs::rename(old, new).map_err(|error| failed("rename", from, &error))
     }
 
     async fn unlink(&self, path: &str) -> Result<(), SystemError> {
@@ -370,6 +413,17 @@ impl System for LinuxSystem {
 
     async fn map_anonymous(&self, len: Bytes) -> Result<Mapping, SystemError> {
         Mapping::anonymous(len).map_err(|error| failed("mmap", &len.get().to_string(), &error))
+    }
+
+    async fn map_file(
+        &self,
+        file: &LinuxFile,
+        offset: u64,
+        len: Bytes,
+        how: FileMapping,
+    ) -> Result<Mapping, SystemError> {
+        let mapping = Mapping::shown_file(&file.0.1, offset, len, how);
+        mapping.map_err(|error| failed("mmap", &file.0.0, &error))
     }
 
     async fn touch(&self, mapping: &Mapping, first: u64, count: u64) -> Result<(), SystemError> {
@@ -513,6 +567,8 @@ mod tests {
         assert_eq!(sysctl_path("vm/../../self/mem"), None);
         let lru_gen = PathBuf::from("/sys/kernel/mm/lru_gen/min_ttl_ms");
         assert_eq!(sysctl_path("lru_gen.min_ttl_ms"), Some(lru_gen));
+        let zswap = PathBuf::from("/sys/module/zswap/parameters/max_pool_percent");
+        assert_eq!(sysctl_path("zswap.max_pool_percent"), Some(zswap));
     }
 
     /// A system whose files and "cgroups" are plain directories, and the monitor's end.

@@ -67,6 +67,8 @@ impl<T: Trace> Memory<T> {
         self.check_lists(found.listed)?;
         self.check_mappings(found.cached)?;
         self.anon.check(&self.core).map_err(|problem| Violation(format!("anonymous memory: {problem}")))?;
+        let maps = self.cache.check_maps(&self.core);
+        maps.map_err(|problem| Violation(format!("mapped files: {problem}")))?;
         self.check_slabs(holds)?;
         self.check_writeback()?;
         self.check_mlocked()?;

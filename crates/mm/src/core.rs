@@ -107,8 +107,8 @@ impl<T: Trace> Core<T> {
     /// The zone kind and node of `pfn`.
     #[inline]
     pub(crate) fn page_place(&self, pfn: Pfn) -> (ZoneKind, NodeId) {
-        let zone = self.alloc.zone(self.alloc.zone_of(pfn));
-        (zone.kind, zone.node)
+        let chunk = self.alloc.chunk(pfn);
+        (chunk.kind, chunk.node)
     }
 
     /// Which page `pfn` is, for an event about it.

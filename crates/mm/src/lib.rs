@@ -61,6 +61,7 @@ pub mod cgroup {
     pub mod swap;
     pub mod tree;
     pub mod walk;
+    pub mod zswap;
 }
 
 /// The page allocator.
@@ -105,10 +106,12 @@ pub mod slab {
 pub mod swap {
     pub mod areas;
     mod map;
+    mod pool;
     pub mod readahead;
     pub mod slot;
     pub mod store;
     pub mod zram;
+    pub mod zswap;
 }
 
 pub mod core;
@@ -142,11 +145,14 @@ pub mod pages {
     pub mod anon_swap;
     pub mod cache;
     pub mod dirty;
+    pub mod mapped;
+    pub mod mapped_pages;
     pub mod pace;
     pub mod shadow;
     pub mod swap_cache;
     mod swap_spaces;
     pub mod tree;
+    pub mod zswap;
 }
 
 /// Objects of filesystems: dentries, inodes, buffers and the log of XFS.
@@ -212,6 +218,7 @@ pub mod compact {
 
 pub mod check;
 mod journals;
+pub mod mapping;
 pub mod mem_info;
 pub mod memory;
 mod readings;

@@ -4,6 +4,8 @@
 //! that whoever drives the machine needs not know what stands on what. What a part has to say to one
 //! above it, it returns. Reads for reports are in `readings.rs`.
 
+use core::ops::Range;
+
 use std_alloc::format;
 use std_alloc::vec::Vec;
 
@@ -301,6 +303,21 @@ impl<T: Trace> Memory<T> {
         freed
     }
 
+    /// Frees the clean pages of a file that lie wholly in a range and that nothing needs: `posix_fadvise(2)`.
+    pub fn mapping_invalidate_range(&mut self, cpu: CpuId, mapping: MappingId, range: Range<u32>) -> u64 {
+        let freed = self.cache.invalidate_range(&mut self.core, &mut self.lru, cpu, mapping, range, true);
+        self.fs.list_emptied(&self.core, &mut self.cache);
+        freed
+    }
+
+    /// Frees what a file has in memory from a page on: [`PageCache::truncate_from`]. False: some of it is in use.
+    #[must_use]
+    pub fn mapping_truncate(&mut self, cpu: CpuId, mapping: MappingId, first: u32) -> bool {
+        let done = self.cache.truncate_from(&mut self.core, &mut self.lru, cpu, mapping, first);
+        self.fs.list_emptied(&self.core, &mut self.cache);
+        done
+    }
+
     /// The thresholds of dirty pages now.
     pub fn dirty_limits(&self) -> DirtyLimits {
         self.cache.dirty_limits(&self.core, &self.lru)
@@ -514,7 +531,7 @@ impl<T: Trace> Memory<T> {
 
     /// Starts a pass over `node`: [`Reclaim::begin_tour`].
     pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Tour {
-        self.reclaim.begin_tour(&mut self.core, &mut self.lru, node, sc)
+        self.reclaim.begin_tour(&mut self.core, &mut self.lru, &mut self.cache, node, sc)
     }
 
     /// Whether kswapd finds that no generation lasts as long as it should: [`ttl::all_too_young`].
@@ -548,7 +565,7 @@ impl<T: Trace> Memory<T> {
 
     /// Deactivates a chunk of anonymous pages of `memcg`: [`Reclaim::age_anon`].
     pub fn age_anon(&mut self, cpu: CpuId, memcg: MemcgId, node: NodeId, sc: &ScanControl) -> ChunkReport {
-        self.reclaim.age_anon(&mut self.core, &mut self.lru, cpu, memcg, node, sc)
+        self.reclaim.age_anon(&mut self.core, &mut self.lru, &mut self.cache, cpu, memcg, node, sc)
     }
 
     /// Goes on with a visit by a chunk of the lists or a batch of a generation: [`Reclaim::shrink_chunk`],

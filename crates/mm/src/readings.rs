@@ -44,12 +44,30 @@ impl<T: Trace> Memory<T> {
     /// `/proc/vmstat`: gauges, then event counts.
     pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let swaps = self.core.swap.total_pages() > 0;
-        let told = VmEvent::ALL.iter().filter(move |event| swaps || !event.is_of_swap());
+        let zswap = self.core.has_zswap();
+        let is_told =
+            move |event: &VmEvent| (swaps || !event.is_of_swap()) && (zswap || !event.is_of_zswap());
+        let told = VmEvent::ALL.iter().filter(move |event| is_told(event));
         let events = told.map(|&event| (event.name(), self.core.alloc.events.get(event)));
         let huge = ("nr_anon_transparent_hugepages", self.anon.huge_pages());
         let swap = [("nr_swapcached", self.cache.swap_cached()), ("nr_zspages", self.core.swap.pool_pages())];
         let swap = swap.into_iter().filter(move |_| swaps);
-        self.gauges().into_iter().chain([huge]).chain(swap).chain(events)
+        let maps = &self.cache.maps;
+        let mapped = maps.were_used().then(|| ("nr_mapped", maps.mapped_pages()));
+        let pool = self.zswap_gauges().into_iter().filter(move |_| zswap);
+        self.gauges().into_iter().chain([huge]).chain(swap).chain(pool).chain(mapped).chain(events)
+    }
+
+    /// What `/sys/kernel/debug/zswap` has, its names behind `zswap_`; sizes in pages.
+    fn zswap_gauges(&self) -> [(&'static str, u64); 5] {
+        let pool = &self.core.swap.zswap;
+        [
+            ("zswap_pool_pages", pool.pool_pages()),
+            ("zswap_stored_pages", pool.stored_pages()),
+            ("zswap_pool_limit_hit", pool.counts.pool_limit_hit),
+            ("zswap_written_back_pages", pool.counts.written_back_pages),
+            ("zswap_reject_compress_poor", pool.counts.reject_compress_poor),
+        ]
     }
 
     /// `memory.stat` of a cgroup in the file's own units: sizes in bytes, events in pages. Flushes
@@ -62,12 +80,16 @@ impl<T: Trace> Memory<T> {
     /// The same as the last flush left it.
     pub fn memcg_stat_as_flushed(&self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
         let is_size = |stat: MemcgStat| (stat as u8) <= (MemcgStat::Unevictable as u8);
-        let in_bytes =
-            |stat| matches!(stat, MemcgStat::FileDirty | MemcgStat::FileWriteback | MemcgStat::SwapCached);
+        let in_bytes = |stat| {
+            let others = [MemcgStat::FileWriteback, MemcgStat::SwapCached, MemcgStat::FileMapped];
+            stat == MemcgStat::FileDirty || others.contains(&stat)
+        };
         let swaps = self.core.swap.total_pages() > 0;
+        let maps = self.cache.maps.were_used();
         let mut lines: Vec<(&'static str, u64)> = MemcgStat::ALL
             .iter()
-            .filter(|stat| swaps || !stat.is_of_swap())
+            .filter(|&&stat| swaps || !stat.is_of_swap())
+            .filter(|&&stat| maps || stat != MemcgStat::FileMapped)
             .map(|&stat| {
                 let value = self.core.cgroups.read_stat(memcg, stat);
                 let scale = if is_size(stat) || in_bytes(stat) { units::PAGE_SIZE } else { 1 };
@@ -79,6 +101,10 @@ impl<T: Trace> Memory<T> {
         lines.push(("pgsteal", read(MemcgStat::PgStealKswapd) + read(MemcgStat::PgStealDirect)));
         let slab = read(MemcgStat::SlabReclaimableBytes) + read(MemcgStat::SlabUnreclaimableBytes);
         lines.push(("slab", slab));
+        if self.core.has_zswap() {
+            let counter = self.core.cgroups[memcg].zswap;
+            lines.extend([("zswap", counter.bytes), ("zswapped", counter.pages * units::PAGE_SIZE)]);
+        }
         lines
     }
 }

@@ -12,6 +12,7 @@ use crate::base::frame::PageFlags;
 use crate::base::ids::{AnonId, MappingId, MemcgId};
 use crate::base::sysctl::Sysctl;
 use crate::base::vmstat::VmEvent;
+use crate::core::Core;
 use crate::memory::Memory;
 use crate::pages::advice;
 use crate::pages::anon::HugeRange;
@@ -167,6 +168,8 @@ impl<T: Trace> Memory<T> {
     pub fn map_bypassing(&mut self, cpu: CpuId, fault: SwapFault, pfn: Pfn) -> Option<u16> {
         let Self { core, lru, cache, anon, .. } = self;
         let bytes = core.swap.stored_bytes(fault.slot);
+        count_swap_in(core, fault.slot);
+        core.zswap_load(cpu, fault.slot, pfn);
         anon_swap::map_bypassing(anon, core, lru, cache, cpu, fault, pfn);
         bytes
     }
@@ -204,9 +207,41 @@ impl<T: Trace> Memory<T> {
             core.mark_readahead(pfn);
             core.alloc.events.add(VmEvent::SwapRa, 1);
         }
-        let is_zero = core.swap.is_zero(slot);
-        core.alloc.events.add(if is_zero { VmEvent::SwpInZero } else { VmEvent::PswpIn }, 1);
+        count_swap_in(core, slot);
         true
+    }
+
+    /// A page of the swap cache was read from memory, not from a disk.
+    pub fn end_stored_read(&mut self, cpu: CpuId, slot: SwapSlot) {
+        if let Some(pfn) = self.cache.swap_page(slot) {
+            self.core.zswap_load(cpu, slot, pfn);
+        }
+    }
+
+    /// Whether somebody met the limit of the zswap pool since this was asked last.
+    pub fn take_zswap_hit(&mut self) -> bool {
+        self.core.swap.zswap.take_hit()
+    }
+
+    /// The entry of zswap that is to be written back next, while the pool is above what it has to fall to; none, too,
+    /// where no cgroup lets its entries go.
+    pub fn next_zswap_write(&mut self) -> Option<SwapSlot> {
+        let (_, threshold) = self.core.zswap_limits();
+        let Self { core, .. } = self;
+        if !core.swap.zswap.is_above(threshold) {
+            return None;
+        }
+        core.swap.zswap.next_to_write(|memcg| core.cgroups.may_write_to_swap(memcg))
+    }
+
+    /// Writes an entry of zswap back by way of `pfn`, a new page; false: it is gone, and the page is the caller's.
+    pub fn zswap_write_back(&mut self, cpu: CpuId, slot: SwapSlot, pfn: Pfn) -> bool {
+        let Self { core, lru, cache, reclaim, .. } = self;
+        let written = cache.write_back(core, lru, cpu, slot, pfn);
+        if written == Some(true) {
+            reclaim.add_swap_write(pfn);
+        }
+        written.is_some()
     }
 
     /// The tree of the swap cache that a slot in use is in, and its place in there.
@@ -258,5 +293,16 @@ impl<T: Trace> Memory<T> {
             found += u32::try_from(cached).expect("a part of the mapping");
         }
         found
+    }
+}
+
+/// A page is read from its area, unless it is known to be one of zeroes, or is in the pool of zswap.
+fn count_swap_in<T: Trace>(core: &mut Core<T>, slot: SwapSlot) {
+    if core.swap.is_zero(slot) {
+        core.alloc.events.add(VmEvent::SwpInZero, 1);
+    } else if core.swap.zswap.get(slot).is_none() {
+        core.alloc.events.add(VmEvent::PswpIn, 1);
+        let memcg = core.swap.memcg(slot).expect("a slot in use is charged");
+        core.swap.zswap.note_read(memcg);
     }
 }

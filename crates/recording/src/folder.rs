@@ -90,7 +90,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, RecordingError> {
 
 /// Name of the folder in which a recording grows; further numbers are of others that were killed, or write
 /// at the same time.
-fn partial_name(target: &Path, number: u32) -> Option<PathBuf> {
+pub(crate) fn partial_name(target: &Path, number: u32) -> Option<PathBuf> {
     let mut name = OsString::from(target.file_name()?);
     name.push(if number == 1 { ".partial".to_owned() } else { format!(".partial-{number}") });
     Some(target.with_file_name(name))

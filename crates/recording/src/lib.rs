@@ -2,7 +2,7 @@
 //!
 //! Start with [`Recording`] (plain data, every field public). [`folder`] writes and reads it;
 //! [`files`] is the same without a disk: a recording as bytes and back. [`error`] says what can
-//! be wrong with a folder and what to do about it.
+//! be wrong with a folder and what to do about it. [`trace`]: what a program did, in one file.
 //!
 //! Deliberately absent: any knowledge of how a run was made, statistics (`pagetide-stats`) and
 //! presentation (`pagetide-report`).
@@ -24,12 +24,14 @@ mod old;
 mod packed;
 pub mod series;
 mod table;
+pub mod trace;
 pub mod waits;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::trace::{TraceError, TraceReader, TraceWriter, is_trace, read_trace, write_trace};
 pub use error::RecordingError;
 pub use event_files::{EventReader, EventWriter};
 pub use events::{Chunk, Event, NameId, Names};

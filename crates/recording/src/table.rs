@@ -4,9 +4,12 @@
 //! by a dictionary, floats as they are. No clock, no version of a library and no hash order come into it: the
 //! same table gives the same bytes.
 //!
-//! Left out: nested columns, statistics, several groups of rows. Next: `files.rs` and `event_files.rs`, whose
-//! tables these are; `packed.rs`, columns whose places in a dictionary are known; `delta.rs`, differences.
+//! Left out: nested columns, statistics. Next: `files.rs` and `event_files.rs`, whose tables these are; `trace.rs`,
+//! whose files have several groups of rows; `packed.rs`, columns whose places in a dictionary are known; `delta.rs`,
+//! differences.
 
+use std::io::Write;
+use std::panic::UnwindSafe;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -16,6 +19,7 @@ use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaDataPtr;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
@@ -171,7 +175,7 @@ static PROPERTIES: LazyLock<Arc<WriterProperties>> = LazyLock::new(|| {
 });
 
 /// [`PROPERTIES`] with the encodings of these columns.
-fn properties(columns: &[Column]) -> Arc<WriterProperties> {
+pub(crate) fn properties(columns: &[Column]) -> Arc<WriterProperties> {
     let mut properties = (**PROPERTIES).clone().into_builder();
     for column in columns {
         let path = ColumnPath::new(vec![column.name.clone()]);
@@ -191,13 +195,26 @@ fn properties(columns: &[Column]) -> Arc<WriterProperties> {
 pub(crate) fn encode(columns: &[Column]) -> Vec<u8> {
     let rows = columns.first().map_or(0, Column::rows);
     assert!(columns.iter().all(|column| column.rows() == rows), "columns of different length");
-    let fields = columns.iter().map(Column::schema).collect();
-    let schema = Type::group_type_builder("table").with_fields(fields).build().expect("columns make a table");
-    written(columns, Arc::new(schema)).expect("memory takes every write")
+    written(columns).expect("memory takes every write")
 }
 
-fn written(columns: &[Column], schema: TypePtr) -> Result<Vec<u8>, ParquetError> {
-    let mut file = SerializedFileWriter::new(Vec::new(), schema, properties(columns))?;
+/// What a file says of columns like these.
+pub(crate) fn schema(columns: &[Column]) -> TypePtr {
+    let fields = columns.iter().map(Column::schema).collect();
+    Arc::new(Type::group_type_builder("table").with_fields(fields).build().expect("columns make a table"))
+}
+
+fn written(columns: &[Column]) -> Result<Vec<u8>, ParquetError> {
+    let mut file = SerializedFileWriter::new(Vec::new(), schema(columns), properties(columns))?;
+    write_group(&mut file, columns)?;
+    file.into_inner()
+}
+
+/// Writes columns as the next group of rows of a file whose [`schema`] they have.
+pub(crate) fn write_group<W: Write + Send>(
+    file: &mut SerializedFileWriter<W>,
+    columns: &[Column],
+) -> Result<RowGroupMetaDataPtr, ParquetError> {
     let schema = file.schema_descr().clone();
     let mut group = file.next_row_group()?;
     for (place, column) in columns.iter().enumerate() {
@@ -208,27 +225,26 @@ fn written(columns: &[Column], schema: TypePtr) -> Result<Vec<u8>, ParquetError>
             Cells::I64(cells) | Cells::U64(cells) if column.is_plain() => {
                 append(&mut group, delta::chunk(described(), cells))?;
             }
-            Cells::U8(cells) | Cells::U32(cells) => write::<Int32Type>(&mut group, cells, present)?,
-            Cells::I64(cells) | Cells::U64(cells) => write::<Int64Type>(&mut group, cells, present)?,
-            Cells::F64(cells) => write::<DoubleType>(&mut group, cells, present)?,
-            Cells::Text(cells) => write::<ByteArrayType>(&mut group, cells, present)?,
+            Cells::U8(cells) | Cells::U32(cells) => write::<Int32Type, W>(&mut group, cells, present)?,
+            Cells::I64(cells) | Cells::U64(cells) => write::<Int64Type, W>(&mut group, cells, present)?,
+            Cells::F64(cells) => write::<DoubleType, W>(&mut group, cells, present)?,
+            Cells::Text(cells) => write::<ByteArrayType, W>(&mut group, cells, present)?,
             Cells::Chosen(chosen) => append(&mut group, packed::chunk(described(), chosen))?,
         }
     }
-    group.close()?;
-    file.into_inner()
+    group.close()
 }
 
-fn append(
-    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+fn append<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
     chunk: Result<(Bytes, ColumnCloseResult), ParquetError>,
 ) -> Result<(), ParquetError> {
     let (bytes, chunk) = chunk?;
     group.append_column(&bytes, chunk)
 }
 
-fn write<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+fn write<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
     cells: &[T::T],
     present: Option<&[i16]>,
 ) -> Result<(), ParquetError> {
@@ -243,13 +259,17 @@ fn write<T: DataType>(
 /// No Parquet file, a damaged one, or one with columns that are not numbers or texts.
 pub(crate) fn decode(bytes: Vec<u8>, path: &Path) -> Result<Vec<Column>, RecordingError> {
     let broken = |problem: String| RecordingError::Damaged { path: path.to_owned(), problem };
-    // Lengths in a damaged file can be anything, and the library counts with them.
-    let read = std::panic::catch_unwind(|| read(bytes));
-    match read {
+    guarded(|| read(bytes)).map_err(broken)
+}
+
+/// What `read` gives, or what the matter is: lengths in a damaged file can be anything, and the library counts
+/// with them.
+pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError> + UnwindSafe) -> Result<T, String> {
+    match std::panic::catch_unwind(read) {
         Ok(Ok(columns)) => Ok(columns),
-        Ok(Err(ParquetError::General(problem) | ParquetError::EOF(problem))) => Err(broken(problem)),
-        Ok(Err(error)) => Err(broken(error.to_string())),
-        Err(_) => Err(broken("its parts contradict each other".to_owned())),
+        Ok(Err(ParquetError::General(problem) | ParquetError::EOF(problem))) => Err(problem),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("its parts contradict each other".to_owned()),
     }
 }
 
@@ -261,8 +281,12 @@ fn read(bytes: Vec<u8>) -> Result<Vec<Column>, ParquetError> {
             file.num_row_groups()
         )));
     }
-    let group = file.get_row_group(0)?;
-    (0..group.num_columns()).map(|place| read_column(&*group, place)).collect()
+    read_group(&*file.get_row_group(0)?)
+}
+
+/// The columns of a group of rows.
+pub(crate) fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Column>, ParquetError> {
+    (0..group.num_columns()).map(|place| read_column(group, place)).collect()
 }
 
 fn read_column(group: &dyn RowGroupReader, place: usize) -> Result<Column, ParquetError> {

@@ -35,10 +35,12 @@ mod pressure;
 mod printed;
 mod run;
 mod samples;
+mod size;
 mod sweep;
 mod table;
 mod timeline;
 mod trace;
+mod trace_info;
 mod view;
 mod waits;
 mod wrap;
@@ -60,10 +62,15 @@ pub use mmtests::{
 };
 pub use run::run_text;
 pub use samples::{samples_csv, samples_json, samples_markdown, samples_text};
+pub use size::{
+    Advice, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, VerifiedPoint, size_csv, size_json,
+    size_markdown, size_svg, size_text,
+};
 pub use stats::mmtests::{Better, RowSet, Rules};
 pub use stats::mmtests_table::{Run, comparison, operations};
 pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, sweep_text};
 pub use trace::{RunTrace, TraceFormat};
+pub use trace_info::{trace_info_json, trace_info_markdown, trace_info_text};
 pub use view::{Headline, View};
 
 /// Runs of one variant that differ in their seed only: one column of a comparison.

@@ -101,6 +101,8 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::SwapSlotFetch, "swap_slot_fetch", 47),
     // [I] the walk, the entry, and its share of the flush.
     row(CostOp::UnmapPage, "unmap_page", 460),
+    row(CostOp::MapAround, "map_around", 60),
+    row(CostOp::ZapPage, "zap_page", 40),
     // [M] mean of heap pages: most differ early.
     row(CostOp::SameFilledTest, "same_filled_test", 55),
     // [M] lz4, a heap page of 4942, and [I] what it takes to store it; 250 to find it again.

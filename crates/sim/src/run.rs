@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use kernel::{Filesystem, Kernel, KernelConfig, Machine, OomKill, WaitReason};
 use mm::base::event::{Detail, NoTrace, Trace};
 use mm::base::layout::MemoryLayout;
-use mm::base::sysctl::Sysctls;
+use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::swap::areas::{AreaKind, AreaSpec};
 use mm::{MemcgId, Violation};
 use units::{Bytes, Nanos, Seed};
@@ -96,7 +96,7 @@ impl SimRun {
 
     /// Disks that hold swap; they come behind those for files.
     fn swap_disks(&self) -> u16 {
-        let on_disk = self.swap.0.iter().filter(|area| area.device == SwapDevice::Disk);
+        let on_disk = self.swap.areas.iter().filter(|area| area.device == SwapDevice::Disk);
         u16::try_from(on_disk.count()).expect("few areas")
     }
 
@@ -113,7 +113,19 @@ impl SimRun {
             };
             AreaSpec { kind, pages: area.slots(), priority: None }
         };
-        self.swap.0.iter().map(&mut area).collect()
+        self.swap.areas.iter().map(&mut area).collect()
+    }
+
+    /// What is set at boot: zswap, too, if there is some in front of the areas.
+    fn sysctls_at_boot(&self) -> Sysctls {
+        let mut sysctls = self.sysctls.clone();
+        if let Some(zswap) = self.swap.zswap {
+            sysctls.set(Sysctl::ZswapEnabled, 1);
+            if let Some(percent) = zswap.max_pool_percent {
+                sysctls.set(Sysctl::ZswapMaxPoolPercent, u64::from(percent));
+            }
+        }
+        sysctls
     }
 
     /// `program` on `kernel` and this machine, with seed 1 and everything else as it is when
@@ -385,7 +397,7 @@ fn boot_kernel<T: Trace>(
 ) -> Result<Kernel<Sim, T>, SimError> {
     let config = KernelConfig {
         version: spec.kernel.clone(),
-        sysctls: spec.sysctls.clone(),
+        sysctls: spec.sysctls_at_boot(),
         layout: spec.layout.clone(),
         filesystem: spec.filesystem,
         xfs_log_size: spec.hardware.devices.first().map_or(Bytes(0), |disk| disk.xfs_log),

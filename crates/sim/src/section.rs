@@ -51,6 +51,7 @@ pub const fn shrinker_name(shrinker: Shrinker) -> &'static str {
         Shrinker::ExtentStatus => "extent status shrinker",
         Shrinker::SuperBlock => "super-block shrinker",
         Shrinker::XfsBuffers => "XFS buffer shrinker",
+        Shrinker::Zswap => "zswap shrinker",
     }
 }
 

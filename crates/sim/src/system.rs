@@ -10,12 +10,17 @@ use std::rc::Rc;
 
 use kernel::cgroup::files::group_of;
 use kernel::machine::{CostOp, TaskId};
-use kernel::{AnonMapping, Errno, HugeAdvice, Kernel, Machine, OpenFile, Process, QueueId, WaitReason};
+use kernel::{
+    AnonMapping, Errno, HugeAdvice, Kernel, Machine, MapHow, OpenFile, Process, QueueId, WaitReason,
+};
 use mm::MemcgId;
 use mm::base::event::{Detail, NoTrace, Trace};
+use mm::pages::mapped::AccessAdvice;
 use units::{Bytes, CpuId, Nanos, Pages, Seed};
 use workload::Outcome;
-use workload::system::{Advice, CpuTime, Gate, OpenMode, Portable, System, SystemError, TaskSpec};
+use workload::system::{
+    Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, Portable, System, SystemError, TaskSpec,
+};
 
 use crate::machine::Sim;
 use crate::sample::Sampler;
@@ -405,6 +410,35 @@ impl<R: Trace> System for SimSystem<R> {
         Ok(())
     }
 
+    async fn advise_file(
+        &self,
+        file: &SimFile<R>,
+        offset: u64,
+        len: u64,
+        advice: FileAdvice,
+    ) -> Result<(), SystemError> {
+        let advice = match advice {
+            FileAdvice::Normal => kernel::FileAdvice::Normal,
+            FileAdvice::Random => kernel::FileAdvice::Random,
+            FileAdvice::Sequential => kernel::FileAdvice::Sequential,
+            FileAdvice::WillNeed => kernel::FileAdvice::WillNeed,
+            FileAdvice::DontNeed => kernel::FileAdvice::DontNeed,
+            FileAdvice::NoReuse => kernel::FileAdvice::NoReuse,
+        };
+        let advised = self.kernel.advise_file(&self.process, &file.file, offset, len, advice).await;
+        advised.map_err(failed("fadvise", self.name()))
+    }
+
+    async fn read_ahead(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<(), SystemError> {
+        let read = self.kernel.read_ahead(&self.process, &file.file, offset, len).await;
+        read.map_err(failed("readahead", self.name()))
+    }
+
+    async fn truncate(&self, file: &SimFile<R>, len: u64) -> Result<(), SystemError> {
+        let cut = self.kernel.truncate(&self.process, &file.file, len).await;
+        cut.map_err(failed("ftruncate", self.name()))
+    }
+
     async fn unlink(&self, path: &str) -> Result<(), SystemError> {
         self.kernel.unlink(&self.process, path).await.map_err(failed("unlink", path))
     }
@@ -415,6 +449,20 @@ impl<R: Trace> System for SimSystem<R> {
 
     async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping<R>, SystemError> {
         let mapping = self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
+        Ok(SimMapping { system: self.clone(), mapping })
+    }
+
+    async fn map_file(
+        &self,
+        file: &SimFile<R>,
+        offset: u64,
+        len: Bytes,
+        how: FileMapping,
+    ) -> Result<SimMapping<R>, SystemError> {
+        let FileMapping { shared, writable, executable } = how;
+        let how = MapHow { shared, writable, executable };
+        let mapping = self.kernel.map_file(&self.process, &file.file, offset, len, how);
+        let mapping = mapping.map_err(failed("mmap", self.name()))?;
         Ok(SimMapping { system: self.clone(), mapping })
     }
 
@@ -452,8 +500,11 @@ impl<R: Trace> System for SimSystem<R> {
     async fn advise(&self, mapping: &SimMapping<R>, advice: Advice) -> Result<(), SystemError> {
         let (pages, whole) = (mapping.mapping, mapping.mapping.pages());
         match advice {
-            // The model maps no files.
-            Advice::Normal | Advice::Random | Advice::Sequential | Advice::WillNeed => {
+            Advice::Normal => self.kernel.advise_access(&self.process, pages, AccessAdvice::Normal),
+            Advice::Random => self.kernel.advise_access(&self.process, pages, AccessAdvice::Random),
+            Advice::Sequential => self.kernel.advise_access(&self.process, pages, AccessAdvice::Sequential),
+            Advice::WillNeed => self.kernel.read_mapping_ahead(&self.process, pages).await,
+            Advice::Cold | Advice::PageOut | Advice::Free if self.kernel.maps_file(&self.process, pages) => {
                 return Err(SystemError::new("madvise", self.name(), workload::Errno::NotSup));
             }
             Advice::DontNeed => {

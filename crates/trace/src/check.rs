@@ -61,22 +61,9 @@ impl Trace {
     /// Whether every row names what there is, and times do not go back.
     ///
     /// # Errors
-    /// The first row that is broken: tasks first, then mappings, then operations.
+    /// The first row that is broken: tasks first, then files, then mappings, then operations.
     pub fn check(&self) -> Result<(), BrokenTrace> {
-        for (number, task) in self.tasks.iter().enumerate() {
-            let at = |what| BrokenTrace { place: format!("task {number}"), what };
-            if task.parent != NONE {
-                known("task", task.parent, self.tasks.len()).map_err(at)?;
-            }
-            known("task", task.process, self.tasks.len()).map_err(at)?;
-        }
-        for (number, mapping) in self.mappings.iter().enumerate() {
-            let at = |what| BrokenTrace { place: format!("mapping {number}"), what };
-            if mapping.file != NONE {
-                known("file", mapping.file, self.files.len()).map_err(at)?;
-            }
-            in_a_file(mapping.file_offset, mapping.len).map_err(at)?;
-        }
+        self.check_tables()?;
         let mut before_ns = 0;
         for (number, operation) in self.operations.iter().enumerate() {
             let at = |what| BrokenTrace { place: format!("operation {number}"), what };
@@ -89,7 +76,37 @@ impl Trace {
         Ok(())
     }
 
-    fn check_operation(&self, operation: &Operation) -> Result<(), Broken> {
+    /// Whether every row of the tables names what there is.
+    ///
+    /// # Errors
+    /// The first row that is broken: tasks first, then files, then mappings.
+    pub fn check_tables(&self) -> Result<(), BrokenTrace> {
+        for (number, task) in self.tasks.iter().enumerate() {
+            let at = |what| BrokenTrace { place: format!("task {number}"), what };
+            if task.parent != NONE {
+                known("task", task.parent, self.tasks.len()).map_err(at)?;
+            }
+            known("task", task.process, self.tasks.len()).map_err(at)?;
+        }
+        for (number, file) in self.files.iter().enumerate() {
+            let at = |what| BrokenTrace { place: format!("file {number}"), what };
+            in_a_file(0, file.size_bytes).map_err(at)?;
+        }
+        for (number, mapping) in self.mappings.iter().enumerate() {
+            let at = |what| BrokenTrace { place: format!("mapping {number}"), what };
+            if mapping.file != NONE {
+                known("file", mapping.file, self.files.len()).map_err(at)?;
+            }
+            in_a_file(mapping.file_offset, mapping.len).map_err(at)?;
+        }
+        Ok(())
+    }
+
+    /// Whether all that an operation names is there, and its range can be.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check_operation(&self, operation: &Operation) -> Result<(), Broken> {
         let Operation { object, offset, len, .. } = *operation;
         known("task", operation.task, self.tasks.len())?;
         match operation.kind.acts_on() {

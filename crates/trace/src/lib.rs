@@ -9,12 +9,14 @@
 //! the crate `recording`.
 
 mod check;
+pub mod import;
+pub mod info;
 mod operation;
 
 use serde::{Deserialize, Serialize};
 
 pub use check::{Broken, BrokenTrace};
-pub use operation::{Operation, OperationKind, advice, open};
+pub use operation::{ActsOn, Operation, OperationKind, advice, open};
 
 /// A number that stands for "none" where a table or an operation names another row.
 pub const NONE: u32 = u32::MAX;
@@ -68,7 +70,7 @@ pub struct TraceFile {
 }
 
 /// A mapping of memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceMapping {
     /// The file's number; [`NONE`] for anonymous memory.
     pub file: u32,

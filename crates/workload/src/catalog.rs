@@ -6,16 +6,21 @@
 //!
 //! Left out: which kernel and machine it runs on, see [`crate::scenario`].
 
+use std::sync::Arc;
+
 use thiserror::Error;
+use trace::Trace;
 
 use crate::anon_and_file::{self, AnonAndFile};
 use crate::footprint::{Footprint, MachineSize};
 use crate::hot_and_stream::{self, HotAndStream};
 use crate::huge_faults::{self, HugeFaults};
 use crate::inode_storm::{self, InodeStorm};
+use crate::mapped_and_stream::{self, MappedAndStream};
 use crate::metric::MetricSpec;
 use crate::names::UnknownName;
 use crate::params::{ParamError, ParamSpec, Params};
+use crate::program;
 use crate::sequential_readers::{self, SequentialReaders};
 use crate::simoop::{self, Simoop};
 use crate::small_files::{self, SmallFiles};
@@ -42,7 +47,7 @@ pub struct WorkloadSpec {
     pub varies: &'static [&'static str],
     /// The metrics that head its reports, most telling first.
     pub metrics: &'static [MetricSpec],
-    build: fn(&Params) -> Result<Program, ParamError>,
+    pub(crate) build: fn(&Params) -> Result<Program, ParamError>,
 }
 
 /// All workloads, in the order in which lists show them.
@@ -96,6 +101,17 @@ const CATALOG: &[WorkloadSpec] = &[
         build: |params| InodeStorm::from_params(params).map(Program::InodeStorm),
     },
     WorkloadSpec {
+        name: mapped_and_stream::NAME,
+        help: mapped_and_stream::HELP,
+        params: mapped_and_stream::PARAMS,
+        phases: mapped_and_stream::PHASES,
+        prepares: &["hot_ready"],
+        balance: None,
+        varies: mapped_and_stream::VARIES,
+        metrics: mapped_and_stream::METRICS,
+        build: |params| MappedAndStream::from_params(params).map(Program::MappedAndStream),
+    },
+    WorkloadSpec {
         name: sequential_readers::NAME,
         help: sequential_readers::HELP,
         params: sequential_readers::PARAMS,
@@ -139,11 +155,13 @@ pub struct Workload {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Program {
+pub(crate) enum Program {
     AnonAndFile(AnonAndFile),
     HotAndStream(HotAndStream),
     HugeFaults(HugeFaults),
     InodeStorm(InodeStorm),
+    MappedAndStream(MappedAndStream),
+    ProgramTrace(program::Program),
     SequentialReaders(SequentialReaders),
     Simoop(Simoop),
     SmallFiles(SmallFiles),
@@ -168,6 +186,7 @@ impl WorkloadSpec {
     pub fn find(name: &str) -> Result<&'static Self, UnknownName> {
         CATALOG
             .iter()
+            .chain([program::SPEC])
             .find(|spec| spec.name == name)
             .ok_or_else(|| UnknownName::new("workload", name, CATALOG.iter().map(|spec| spec.name)))
     }
@@ -236,11 +255,54 @@ impl Workload {
         &self.params
     }
 
+    /// The file of the trace that it makes again, if it does: whoever runs it reads the file first.
+    pub const fn trace_path(&self) -> Option<&'static str> {
+        match &self.program {
+            Program::ProgramTrace(program) => program.path(),
+            _ => None,
+        }
+    }
+
+    /// The trace that it makes again, once it has one.
+    pub fn trace(&self) -> Option<&Arc<Trace>> {
+        match &self.program {
+            Program::ProgramTrace(program) => program.trace(),
+            _ => None,
+        }
+    }
+
+    /// The same workload with the trace that it makes again, which passes [`Trace::check`]. Others stay as they are.
+    #[must_use]
+    pub fn with_trace(self, trace: Arc<Trace>) -> Self {
+        match &self.program {
+            Program::ProgramTrace(program) => {
+                let program = Program::ProgramTrace(program.with_trace(trace));
+                Self { program, ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// The same workload with the trace of another one, and what was found out of it. Others stay as they are.
+    #[must_use]
+    pub fn with_plan_of(self, other: &Self) -> Self {
+        match (&self.program, &other.program) {
+            (Program::ProgramTrace(own), Program::ProgramTrace(other)) => {
+                let program = Program::ProgramTrace(own.with_plan_of(other));
+                Self { program, ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// What a kernel must have for it to run, or to make sense.
     pub fn needs(&self) -> &'static [Need] {
         let asks = |choice: &str| self.params.choice("advice") == Some(choice);
         match &self.program {
-            Program::AnonAndFile(_) | Program::HotAndStream(_) => &[Need::Cgroups],
+            Program::AnonAndFile(_)
+            | Program::HotAndStream(_)
+            | Program::MappedAndStream(_)
+            | Program::ProgramTrace(_) => &[Need::Cgroups],
             Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
             Program::HugeFaults(_) => &[Need::HugePages],
             Program::InodeStorm(_)
@@ -258,6 +320,8 @@ impl Workload {
             | Program::HotAndStream(_)
             | Program::HugeFaults(_)
             | Program::InodeStorm(_)
+            | Program::MappedAndStream(_)
+            | Program::ProgramTrace(_)
             | Program::SequentialReaders(_)
             | Program::Simoop(_) => Vec::new(),
         }
@@ -267,11 +331,13 @@ impl Workload {
     pub fn remarks(&self, machine: MachineSize) -> Vec<String> {
         match &self.program {
             Program::InodeStorm(program) => program.remarks(machine),
+            Program::ProgramTrace(program) => program.remarks(),
             Program::Simoop(program) => program.remarks(machine),
             Program::SmallFiles(program) => program.remarks(machine),
             Program::AnonAndFile(_)
             | Program::HotAndStream(_)
             | Program::HugeFaults(_)
+            | Program::MappedAndStream(_)
             | Program::SequentialReaders(_) => Vec::new(),
         }
     }
@@ -283,6 +349,8 @@ impl Workload {
             Program::HotAndStream(program) => program.footprint(machine),
             Program::HugeFaults(program) => program.footprint(machine),
             Program::InodeStorm(program) => program.footprint(machine),
+            Program::MappedAndStream(program) => program.footprint(machine),
+            Program::ProgramTrace(program) => program.footprint(),
             Program::SequentialReaders(program) => program.footprint(machine),
             Program::Simoop(program) => program.footprint(machine),
             Program::SmallFiles(program) => program.footprint(machine),
@@ -299,6 +367,8 @@ impl Workload {
             Program::HotAndStream(program) => program.run(sys).await,
             Program::HugeFaults(program) => program.run(sys).await,
             Program::InodeStorm(program) => program.run(sys).await,
+            Program::MappedAndStream(program) => program.run(sys).await,
+            Program::ProgramTrace(program) => program.run(sys).await,
             Program::SequentialReaders(program) => program.run(sys).await,
             Program::Simoop(program) => program.run(sys).await,
             Program::SmallFiles(program) => program.run(sys).await,

@@ -22,6 +22,9 @@
 //! `mlockpin` does. Whoever pins has an `oom_score_adj` of -1000, and so has the workload; those who create 0.
 //! A host that does not permit that has 0 and 1000 instead.
 //!
+//! `programs`: a real machine has pages of programs, which reclaim may take and somebody reads again; here a task
+//! reads a file of that size every 100 ms. Without it nothing is on the lists of pages but what the storm itself reads.
+//!
 //! Left out: that the source's author deleted the files between his runs. Neighbours: [`crate::creators`].
 
 use serde::{Deserialize, Serialize};
@@ -102,6 +105,12 @@ pub const PARAMS: &[ParamSpec] = &[
         help: "stays: one task pins ever more; anew: each step another one pins the whole amount",
     },
     ParamSpec {
+        name: "programs",
+        kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX },
+        default: Some("0"),
+        help: "page cache of other programs, a file that one task reads all the time",
+    },
+    ParamSpec {
         name: "filesystem",
         kind: ParamKind::Choice(&["xfs", "ext4"]),
         default: Some("xfs"),
@@ -147,6 +156,11 @@ const SPARED: i16 = -1000;
 const ORDINARY: i16 = 0;
 const FIRST: i16 = 1000;
 
+/// What other programs read, by how much, and how long they rest when they have read all of it.
+const OTHERS: &str = "others";
+const READ_LEN: usize = 128 << 10;
+const OTHERS_REST: Nanos = Nanos::from_millis(100);
+
 /// Who pins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pinner {
@@ -165,6 +179,7 @@ pub struct InodeStorm {
     pin_to: Option<Bytes>,
     pin_step: Option<Bytes>,
     pinner: Pinner,
+    programs: Bytes,
 }
 
 /// What the machine's size makes of the parameters; amounts of memory in pages.
@@ -268,6 +283,7 @@ impl InodeStorm {
             pin_to,
             pin_step,
             pinner: if params.choice("pinner") == Some("anew") { Pinner::Anew } else { Pinner::Stays },
+            programs: params.size("programs").expect("programs has a default"),
         })
     }
 
@@ -292,10 +308,12 @@ impl InodeStorm {
         let steps = sizes.amounts().count() as u64;
         let file_count = (sizes.files_per_process * self.processes).saturating_mul(steps);
         Footprint {
-            files: Bytes(file_count.saturating_mul(self.file_size.get())),
+            files: Bytes(file_count.saturating_mul(self.file_size.get()).saturating_add(self.programs.get())),
             file_count,
             anonymous: Bytes(0),
-            tasks: self.processes + u64::from(self.pinner == Pinner::Anew),
+            tasks: self.processes
+                + u64::from(self.pinner == Pinner::Anew)
+                + u64::from(self.programs > Bytes(0)),
             disks: 1,
         }
     }
@@ -339,6 +357,7 @@ impl InodeStorm {
         let kills = sys.oom_kills().await?;
         let before = Memory::of(&sys.vmstat().await?);
         let stays = self.pinner == Pinner::Stays;
+        let others = self.run_others(&sys).await?;
         let mut held = match stays {
             true => Some(sys.map_anonymous(Bytes(sizes.to * PAGE_SIZE)).await?),
             false => None,
@@ -364,7 +383,34 @@ impl InodeStorm {
             }
         }
         sys.mark("stormed");
+        if let Some(others) = others {
+            sys.unlink(OTHERS).await?; // They look for it.
+            others_ended(sys.join(others).await)?;
+        }
         Ok(so_far(&steps))
+    }
+
+    /// Other programs, if there are any: a task that reads their file over and over, until that is removed.
+    async fn run_others<S: System>(
+        &self,
+        sys: &S,
+    ) -> Result<Option<S::Task<Result<(), SystemError>>>, SystemError> {
+        let size = self.programs;
+        if size == Bytes(0) {
+            return Ok(None);
+        }
+        sys.lay_out_file(OTHERS, size).await?;
+        let program = move |sys: S| async move {
+            let file = sys.open(OTHERS, OpenMode::Read).await?;
+            while sys.file_size(OTHERS).await.is_ok() {
+                for offset in (0..size.get()).step_by(READ_LEN) {
+                    sys.read(&file, offset, READ_LEN as u64).await?;
+                }
+                sys.sleep(OTHERS_REST).await;
+            }
+            Ok(())
+        };
+        sys.spawn(TaskSpec::named("others"), program).await.map(Some)
     }
 
     /// A step of a task of its own, which pins everything.
@@ -468,6 +514,14 @@ async fn watch<S: System, T: Portable>(
         sys.sleep(WAIT).await;
     }
     Ok(())
+}
+
+/// That others were killed is no failure.
+fn others_ended(ended: Result<Result<(), SystemError>, SystemError>) -> Result<(), SystemError> {
+    match ended.and_then(|ended| ended) {
+        Err(error) if error.errno != Errno::Killed => Err(error),
+        _ => Ok(()),
+    }
 }
 
 async fn unpin_if_killed<S: System>(

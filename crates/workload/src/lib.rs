@@ -5,7 +5,7 @@
 //! a whole program, and [`mod@catalog`], where programs have names, [`params`] and the metrics that
 //! head their reports ([`metric`]); [`footprint`] is what one makes, known before it runs. [`scenario`]
 //! is a run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
-//! recorded requests, [`replay`] makes them against a kernel, [`zipf`] makes them up, [`policy`]
+//! recorded requests, [`replay`] makes them against a kernel, [`program`] a whole program, [`zipf`] makes them up, [`policy`]
 //! answers how plain replacement policies do on them, [`amount`] reads how many and how much of them.
 //!
 //! Deliberately absent: which backend a program runs on, clocks other than [`System::now`], and
@@ -21,6 +21,8 @@ pub mod footprint;
 pub mod hot_and_stream;
 pub mod huge_faults;
 pub mod inode_storm;
+pub mod limits;
+pub mod mapped_and_stream;
 pub mod memory_stat;
 pub mod metric;
 pub mod names;
@@ -28,6 +30,7 @@ pub mod outcome;
 pub mod params;
 pub mod policy;
 mod portable;
+pub mod program;
 pub mod replay;
 pub mod scenario;
 pub mod sequential_readers;
@@ -40,11 +43,14 @@ pub mod zipf;
 
 pub use catalog::{InputError, Need, Workload, WorkloadSpec, catalog};
 pub use footprint::{Footprint, MachineSize};
+pub use limits::Limits;
 pub use metric::{Better, MetricSpec};
 pub use names::UnknownName;
 pub use outcome::{Outcome, WorkloadError};
 pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params, Share};
 pub use replay::{Replay, ReplayOptions, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
-pub use system::{Advice, CpuTime, Errno, Gate, OpenMode, Portable, System, SystemError, TaskSpec};
+pub use system::{
+    Advice, CpuTime, Errno, FileAdvice, FileMapping, Gate, OpenMode, Portable, System, SystemError, TaskSpec,
+};
 pub use vocabulary::{KernelError, KernelSpec, Vocabulary};

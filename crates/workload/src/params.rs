@@ -46,6 +46,8 @@ pub enum ParamKind {
     },
     /// One of a few words.
     Choice(&'static [&'static str]),
+    /// The path of a file.
+    File,
     /// A part of something.
     Share {
         /// The smallest allowed.
@@ -103,6 +105,8 @@ pub enum ParamValue {
     Count(u64),
     /// One of the words of its specification.
     Choice(&'static str),
+    /// The path of a file, which lives as long as the program: few are ever named.
+    File(&'static str),
     /// A part of something.
     Share(Share),
 }
@@ -112,7 +116,7 @@ impl fmt::Display for ParamValue {
         match self {
             Self::Size(bytes) => bytes.fmt(f),
             Self::Count(count) => count.fmt(f),
-            Self::Choice(word) => f.write_str(word),
+            Self::Choice(word) | Self::File(word) => f.write_str(word),
             Self::Share(share) => share.fmt(f),
         }
     }
@@ -138,6 +142,14 @@ pub enum ParamError {
     /// The value is not a whole number.
     #[error("parameter `{name}`: `{value}` is not a whole number from 0 to 2^64 - 1")]
     NotACount {
+        /// The parameter.
+        name: &'static str,
+        /// The text that was given.
+        value: String,
+    },
+    /// The value is no path that a scenario file can hold.
+    #[error("parameter `{name}`: `{}` is no path without control characters", value.escape_debug())]
+    NotAPath {
         /// The parameter.
         name: &'static str,
         /// The text that was given.
@@ -208,7 +220,10 @@ impl ParamError {
             Self::NotASize { source, .. } => Some(source.hint().to_owned()),
             Self::Conflict { hint, .. } => Some(hint.clone()),
             Self::Twice { .. } => Some("leave one of them out".to_owned()),
-            Self::NotACount { .. } | Self::NotAShare { .. } | Self::OutOfRange { .. } => None,
+            Self::NotACount { .. }
+            | Self::NotAPath { .. }
+            | Self::NotAShare { .. }
+            | Self::OutOfRange { .. } => None,
         }
     }
 }
@@ -300,6 +315,14 @@ impl Params {
         }
     }
 
+    /// The value of a file parameter, if it has one.
+    pub fn file(&self, name: &str) -> Option<&'static str> {
+        match self.get(name)? {
+            ParamValue::File(path) => Some(path),
+            other => panic!("parameter `{name}` is not a file but {other:?}"),
+        }
+    }
+
     /// The value of a share parameter, if it has one.
     pub fn share(&self, name: &str) -> Option<Share> {
         match self.get(name)? {
@@ -331,6 +354,12 @@ impl ParamSpec {
                 })?;
                 (ParamValue::Choice(word), None)
             }
+            ParamKind::File => {
+                if text.is_empty() || text.chars().any(char::is_control) {
+                    return Err(ParamError::NotAPath { name, value: text.to_owned() });
+                }
+                (ParamValue::File(text.to_owned().leak()), None)
+            }
             ParamKind::Share { min, max } => {
                 let share = Share::parse(text)
                     .ok_or_else(|| ParamError::NotAShare { name, value: text.to_owned() })?;
@@ -352,7 +381,7 @@ impl ParamValue {
         match self {
             Self::Size(bytes) => bytes.get(),
             Self::Count(count) => count,
-            Self::Choice(_) => 0,
+            Self::Choice(_) | Self::File(_) => 0,
             Self::Share(share) => share.0.into(),
         }
     }

@@ -11,8 +11,22 @@
 //! A *hit* is a page that was in memory when its request was made; of a request that finds some of
 //! its pages, as many bytes are missed as pages, in proportion. The requests of a warm-up are made and
 //! not counted. Left out: several clients at once; requests of size 0 (they touch nothing).
+//!
+//! With [`Limits`] the requests are made in a cgroup of their own, and its figures are measured, too. A trace that
+//! many runs share is [`Held`] in memory, whole or as a hashed [`Sample`] of its addresses.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `replay/held.rs` | a trace in memory |
+//! | `replay/sample.rs` | which addresses are in a sample |
+//! | `replay/limited.rs` | what a replay in a cgroup of its own measures of it |
+
+mod held;
+mod limited;
+mod sample;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -21,7 +35,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use units::{Bytes, Nanos, PAGE_SIZE};
 
+pub use held::{Held, Whole};
+pub(crate) use limited::GroupFigures;
+pub use sample::{ONE_IN_MAX, Sample, UNIT_PAGES};
+
 use crate::amount::Warmup;
+use crate::limits::Limits;
 use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
 use crate::names::UnknownName;
 use crate::outcome::{Outcome, WorkloadError};
@@ -167,11 +186,31 @@ pub struct ReplayOptions {
 /// A trace with everything that replaying it depends on.
 #[derive(Debug, Clone)]
 pub struct Replay {
-    path: PathBuf,
+    source: Source,
     options: ReplayOptions,
     layout: Layout,
+    /// Of the cgroup that its requests are made in; none: they are made in the root.
+    limits: Option<Limits>,
     /// Requests made so far, for whoever watches.
     done: Arc<AtomicU64>,
+}
+
+/// Where its requests come from.
+#[derive(Debug, Clone)]
+enum Source {
+    /// A file, read by each run.
+    File(PathBuf),
+    /// Memory, shared by all.
+    Held(Arc<Held>),
+}
+
+/// A request and where it lies in the replayed file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Placed {
+    time_ns: u64,
+    kind: RequestKind,
+    offset: u64,
+    len: u64,
 }
 
 const FILE: &str = "device";
@@ -186,7 +225,21 @@ impl Replay {
         let reader = TraceReader::new(source, options.format)?.unsorted(options.unsorted);
         let options = ReplayOptions { format: Some(reader.format()), ..options };
         let layout = Layout::scan(reader)?;
-        Ok(Self { path: path.to_owned(), options, layout, done: Arc::default() })
+        let source = Source::File(path.to_owned());
+        Ok(Self { source, options, layout, limits: None, done: Arc::default() })
+    }
+
+    /// Of a trace in memory. Times count only where they were kept.
+    pub fn of_held(held: Arc<Held>, options: ReplayOptions) -> Self {
+        let (requests, skipped, objects) = (held.requests(), held.skipped, BTreeMap::new());
+        let layout = Layout { size: Bytes(held.size), requests, skipped, objects, is_block: true };
+        Self { source: Source::Held(held), options, layout, limits: None, done: Arc::default() }
+    }
+
+    /// The same one with its requests made in a cgroup with these limits, whose figures are measured, too.
+    #[must_use]
+    pub fn limited(self, limits: Limits) -> Self {
+        Self { limits: Some(limits), ..self }
     }
 
     /// Where its requests lie.
@@ -205,29 +258,42 @@ impl Replay {
         Self { done, ..self.clone() }
     }
 
-    /// Replays it in one task of the root cgroup.
+    /// Replays it in one task of the root cgroup, or in one of a group of its own.
     ///
     /// # Errors
     /// A failing system call, or a trace that changed since it was checked.
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         sys.lay_out_file(FILE, self.layout.size).await?;
+        let Some(limits) = self.limits else { return self.make_requests(sys, false).await };
+        limits.group(&sys).await?;
+        let own = self.clone();
+        let requests = move |sys| async move { own.make_requests(sys, true).await };
+        let task = sys.spawn(Limits::task("replay"), requests).await?;
+        sys.join(task).await?
+    }
+
+    async fn make_requests<S: System>(&self, sys: S, limited: bool) -> Result<Outcome, WorkloadError> {
         let file = sys.open(FILE, OpenMode::ReadWrite).await?;
         let warmup = self.options.warmup.of(self.layout.requests);
         let mut count = Counts::default();
         let mut warms_up = self.options.warmup != Warmup::None;
+        let mut group = GroupFigures::default();
+        if limited {
+            sys.mark("laid out");
+        }
         let (start, mut begin) = (sys.now(), sys.now());
         let mut first_time = None;
-        let failed = |error: TraceError| WorkloadError::Trace(error.to_string());
-        let changed = || WorkloadError::Trace("the trace has changed since it was checked".to_owned());
-        let reader = TraceReader::open(&self.path, self.options.format).map_err(failed)?;
+        let mut requests = self.requests()?;
         let mut number = 0;
-        for request in reader.unsorted(self.options.unsorted) {
-            let request = request.map_err(failed)?;
+        while let Some(request) = requests.next()? {
             let since_first =
                 Nanos(request.time_ns.saturating_sub(*first_time.get_or_insert(request.time_ns)));
             if warms_up && !warmup.covers(number, since_first) {
                 warms_up = false;
                 sys.mark("warm-up");
+                if limited {
+                    group = GroupFigures::read(&sys).await?;
+                }
                 (count, begin) = (Counts { warmup: number, ..Counts::default() }, sys.now());
             }
             number += 1;
@@ -238,11 +304,11 @@ impl Replay {
                     sys.sleep(ahead).await;
                 }
             }
-            let offset = self.layout.offset(&request).ok_or_else(changed)?;
-            let len = u64::from(request.size_bytes);
+            let Placed { offset, len, .. } = request;
             if len == 0 {
                 continue;
             }
+            let asked = sys.now();
             count.request(offset, len, sys.resident_pages(&file, offset, len).await?);
             match request.kind {
                 RequestKind::Read => {
@@ -254,6 +320,7 @@ impl Replay {
                     sys.write(&file, offset, len).await?;
                 }
             }
+            count.in_requests = count.in_requests + sys.now().saturating_sub(asked);
         }
         if number != self.layout.requests {
             return Err(changed());
@@ -263,8 +330,57 @@ impl Replay {
         }
         let length = sys.now().saturating_sub(begin);
         sys.mark("replayed");
-        Ok(count.outcome(length, self.layout.skipped, self.options.warmup))
+        let mut outcome = count.outcome(length, self.layout.skipped, self.options.warmup);
+        if limited {
+            outcome.metric("in_requests_seconds", count.in_requests.as_secs_f64());
+            GroupFigures::read(&sys).await?.since(&group).tell(&mut outcome);
+        }
+        Ok(outcome)
     }
+
+    /// Its requests from the first one on.
+    fn requests(&self) -> Result<Requests<'_>, WorkloadError> {
+        match &self.source {
+            Source::Held(held) => Ok(Requests::Held { held, next: 0 }),
+            Source::File(path) => {
+                let reader = TraceReader::open(path, self.options.format).map_err(failed)?;
+                let reader = Box::new(reader.unsorted(self.options.unsorted));
+                Ok(Requests::File { reader, layout: &self.layout })
+            }
+        }
+    }
+}
+
+/// The requests of a run, one after the other.
+enum Requests<'a> {
+    File { reader: Box<TraceReader<File>>, layout: &'a Layout },
+    Held { held: &'a Held, next: usize },
+}
+
+impl Requests<'_> {
+    fn next(&mut self) -> Result<Option<Placed>, WorkloadError> {
+        match self {
+            Self::Held { held, next } => {
+                *next += 1;
+                Ok(held.get(*next - 1))
+            }
+            Self::File { reader, layout } => {
+                let Some(request) = reader.next() else { return Ok(None) };
+                let request = request.map_err(failed)?;
+                let offset = layout.offset(&request).ok_or_else(changed)?;
+                let len = u64::from(request.size_bytes);
+                Ok(Some(Placed { time_ns: request.time_ns, kind: request.kind, offset, len }))
+            }
+        }
+    }
+}
+
+fn failed(error: TraceError) -> WorkloadError {
+    WorkloadError::Trace(error.to_string())
+}
+
+fn changed() -> WorkloadError {
+    WorkloadError::Trace("the trace has changed since it was checked".to_owned())
 }
 
 /// Why there is nothing to count.
@@ -284,6 +400,8 @@ struct Counts {
     missed_bytes: u64,
     pages: u64,
     hits: u64,
+    /// Time between asking and having.
+    in_requests: Nanos,
 }
 
 impl Counts {

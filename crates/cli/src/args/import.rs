@@ -4,29 +4,40 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Whose runs are read.
+/// Whose runs or logs are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ImportForm {
-    /// A folder `work/log` of mmtests of any age, or one run in it
+    /// A folder `work/log` of mmtests of any age, or one run in it: recordings
     Mmtests,
+    /// A log of `strace -f -tt -T -y -o LOG COMMAND`: a trace of a program
+    Strace,
+    /// What `blkparse` prints: a trace of requests to a device
+    Blkparse,
+    /// fio's `write_iolog`, version 2 or 3: a trace of a program
+    Fio,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Durations and counters of all tests are read, and samples of fsmark, simoop, stressng,
+    after_help = "Of mmtests durations and counters of all tests are read, and samples of fsmark, simoop, stressng,
 thpfioscale and thpchallenge.
+Logs may be compressed (gzip, zstd). `replay`, `size` and `trace info` take them as they are, too;
+what a log does not tell is said here and kept in the trace.
 
-Example:
-  pagetide import mmtests work/log --out recordings/mmtests"
+Examples:
+  pagetide import mmtests work/log --out recordings/mmtests
+  strace -f -tt -T -y -o app.log ./app
+  pagetide import strace app.log -o app.trace
+  pagetide trace info app.trace"
 )]
 pub(crate) struct ImportArgs {
     /// Form to read
     #[arg(value_enum)]
     pub(crate) form: ImportForm,
-    /// Folder to read [example: work/log]
-    #[arg(value_name = "DIR")]
-    pub(crate) folder: PathBuf,
-    /// New folder for the recordings [example: recordings/mmtests]
-    #[arg(long, value_name = "DIR", required = true, help_heading = "Output")]
+    /// Folder or log to read, `-` for a log on standard input [example: work/log]
+    #[arg(value_name = "DIR|LOG")]
+    pub(crate) from: PathBuf,
+    /// New folder for the recordings, or new file for the trace [example: recordings/mmtests]
+    #[arg(short, long, value_name = "DIR|FILE", required = true, help_heading = "Output")]
     pub(crate) out: PathBuf,
 }

@@ -4,6 +4,7 @@
 //! a mistake is told the same way wherever it was made.
 
 mod ablate;
+mod capture;
 mod compare;
 mod events;
 mod explain;
@@ -16,6 +17,7 @@ mod replay;
 mod report;
 mod run;
 mod scenario;
+mod size;
 mod stats;
 mod sweep;
 mod trace;
@@ -24,21 +26,23 @@ mod vm;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use ablate::AblateArgs;
+pub(crate) use capture::CaptureArgs;
 pub(crate) use compare::{CompareArgs, Style};
 pub(crate) use events::{Events, EventsArgs};
 pub(crate) use explain::{ExplainArgs, ExplainFormat};
 pub(crate) use export::{ExportArgs, ExportForm};
 pub(crate) use grid::GridArgs;
-pub(crate) use import::ImportArgs;
+pub(crate) use import::{ImportArgs, ImportForm};
 pub(crate) use list::ListArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ReadingArgs, ReplayArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use scenario::{GuestArgs, HostArgs, ScenarioArgs};
+pub(crate) use size::SizeArgs;
 pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
-pub(crate) use trace::{TraceArgs, TraceStyle};
+pub(crate) use trace::{InfoArgs, TraceArgs, TraceCommand, TraceStyle};
 pub(crate) use vm::{VmArgs, VmCommand};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
@@ -93,8 +97,12 @@ pub(crate) enum Command {
     Ablate(AblateArgs),
     /// Replay a recorded trace through page cache and reclaim, or on plain policies
     Replay(ReplayArgs),
+    /// Say how much memory a trace needs: its curve, the knee, and what to set
+    Size(SizeArgs),
     /// Say why a run went as it went: who waited on whom, what evicted which page
     Explain(ExplainArgs),
+    /// Follow a program: what it and its children do to files and memory, as a trace to replay
+    Capture(CaptureArgs),
     /// Monitor this host while a command runs
     Record(RecordArgs),
     /// Show recordings made earlier, each by itself

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lab::{PolicyError, PolicySpec, ReplayOptions, Timing, TraceFormat, Warmup};
 
-use super::{EventsArgs, Format, with_hint};
+use super::{EventsArgs, Format, GuestArgs, HostArgs, with_hint};
 
 #[derive(Debug, Args)]
 #[command(
@@ -14,7 +14,13 @@ their order: time, object (or key, id), size; or time, op, size, lbn (or lba, of
 All policies are fed from one reading of the trace, also of standard input (`-`); each kernel
 reads it for itself, so standard input is then kept in a temporary file.
 
+The trace of a program (`pagetide capture`) is made again by as many tasks as it had, with their
+files and memory in one cgroup, which `--limit` bounds: on a simulated machine, on this host or in
+a virtual machine.
+
 Examples:
+  pagetide replay app.trace --mem 2G --limit 128M,256M
+  pagetide replay app.trace --limit 256M --on sim --on vm:6.12
   pagetide replay trace.csv --mem 256M,512M --kernel linux-6.12 --warmup 10%
   pagetide replay trace.csv.zst --policy lru,clock --capacity 1k,10k,100k
   zcat trace.gz | pagetide replay - --policy lru --capacity 10k
@@ -39,23 +45,45 @@ pub(crate) struct ReplayArgs {
     #[arg(value_delimiter = ',')]
     pub(crate) mems: Vec<String>,
     /// Kernel of that machine; a list, or repeated [default: linux-6.12] [example: linux-6.1,linux-6.12]
-    #[arg(long = "kernel", value_name = "KERNEL", requires = "mems", help_heading = "Cache")]
+    #[arg(long = "kernel", value_name = "KERNEL", help_heading = "Cache")]
     #[arg(value_delimiter = ',')]
     pub(crate) kernels: Vec<String>,
     /// That machine, by name [default: vm-2cpu] [example: vm-2cpu]
-    #[arg(long, value_name = "NAME", requires = "mems", help_heading = "Cache")]
+    #[arg(long, value_name = "NAME", help_heading = "Cache")]
     pub(crate) machine: Option<String>,
     /// What that machine swaps to: zram:SIZE, disk:SIZE, several with commas [default: none] [example: zram:64M]
-    #[arg(long, value_name = "AREAS", requires = "mems", help_heading = "Cache", allow_hyphen_values = true)]
+    #[arg(long, value_name = "AREAS", help_heading = "Cache", allow_hyphen_values = true)]
     pub(crate) swap: Option<String>,
     /// Sysctl of that kernel; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
-    #[arg(long = "set", value_name = "SYSCTL=VALUE", requires = "mems", help_heading = "Cache")]
+    #[arg(long = "set", value_name = "SYSCTL=VALUE", help_heading = "Cache")]
     pub(crate) sysctls: Vec<String>,
+    /// Of a program's trace: memory.max of its cgroup; a list, or repeated [default: no limit] [example: 128M,256M]
+    #[arg(long = "limit", value_name = "SIZE", help_heading = "Program", allow_hyphen_values = true)]
+    #[arg(value_delimiter = ',')]
+    pub(crate) limits: Vec<String>,
+    /// Of a program's trace: memory.high of its cgroup [default: no limit] [example: 200M]
+    #[arg(long, value_name = "SIZE", help_heading = "Program", allow_hyphen_values = true)]
+    pub(crate) high: Option<String>,
+    /// Of a program's trace: memory.low of its cgroup [default: none] [example: 100M]
+    #[arg(long, value_name = "SIZE", help_heading = "Program", allow_hyphen_values = true)]
+    pub(crate) low: Option<String>,
+    /// Of a program's trace: when operations are made, as long after the task's previous one as captured (think), at
+    /// the captured times (recorded), or at once (asap) [default: think] [example: recorded]
+    #[arg(long, value_name = "WHEN", help_heading = "Program")]
+    pub(crate) pace: Option<String>,
+    /// Of a program's trace: where to run, sim, host, vm:VERSION or vm:PATH; may be repeated [default: sim]
+    /// [example: vm:6.12]
+    #[arg(long = "on", value_name = "BACKEND", help_heading = "Program")]
+    pub(crate) backends: Vec<String>,
+    #[command(flatten)]
+    pub(crate) vm: GuestArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
     /// Seed of all randomness in that machine [default: 1] [example: 7]
-    #[arg(long, value_name = "N", requires = "mems", help_heading = "Run")]
+    #[arg(long, value_name = "N", help_heading = "Run")]
     pub(crate) seed: Option<u64>,
     /// Time between two samples of that machine's counters, from 1ms to 3600s [default: 100ms] [example: 20ms]
-    #[arg(long, value_name = "TIME", requires = "mems", help_heading = "Run")]
+    #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub(crate) interval: Option<String>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,

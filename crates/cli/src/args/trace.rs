@@ -2,24 +2,29 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Events, ScenarioArgs};
+use super::{Events, Format, ReadingArgs, ScenarioArgs};
 
 #[derive(Debug, Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
     after_help = "Open the file at https://ui.perfetto.dev, which reads it in the browser and sends it nowhere.
 
 Examples:
   pagetide trace hot-and-stream --mem 256M -o run.perfetto-trace
   pagetide run hot-and-stream --events pages --out recordings/run
   pagetide trace recordings/run -o run.perfetto-trace
-  pagetide trace recordings/run --format ftrace | less -S"
+  pagetide trace recordings/run --format ftrace | less -S
+  pagetide trace info app.trace"
 )]
 pub(crate) struct TraceArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<TraceCommand>,
     /// A recording, or a workload or scenario file (*.toml) to run for it [example: recordings/run]
-    #[arg(value_name = "RECORDING|WORKLOAD|SCENARIO.toml")]
-    pub(crate) subject: String,
+    #[arg(value_name = "RECORDING|WORKLOAD|SCENARIO.toml", required = true)]
+    pub(crate) subject: Option<String>,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
     /// Simulated kernel, with features added (+) or taken away (-) [default: linux-6.12]
@@ -36,6 +41,33 @@ pub(crate) struct TraceArgs {
     /// Write the trace to this new file [default: standard output] [example: run.perfetto-trace]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Say what is in a trace of a program or of requests: tasks, files, footprint, reuse distances
+    Info(InfoArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "It takes traces of `pagetide capture`, logs of strace, blkparse and fio, and traces of requests,
+all told by their content and perhaps compressed. The table of reuse says how many accesses an LRU
+cache of that size would have had; `pagetide size` simulates a kernel instead.
+
+Examples:
+  pagetide trace info app.trace
+  pagetide trace info strace.log.gz --format json"
+)]
+pub(crate) struct InfoArgs {
+    /// The trace, `-` for a log or requests on standard input [example: app.trace]
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    /// Form of the result on standard output: no CSV [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,7 @@
 //! One function for each command: ask the lab, print what it returns.
 
 mod ablate;
+mod capture;
 mod compare;
 mod explain;
 mod export;
@@ -10,12 +11,14 @@ mod record;
 mod replay;
 mod report;
 mod run;
+mod size;
 mod stats;
 mod sweep;
 mod trace;
 mod vm;
 
 pub(crate) use ablate::ablate;
+pub(crate) use capture::capture;
 pub(crate) use compare::compare;
 pub(crate) use explain::explain;
 pub(crate) use export::export;
@@ -25,6 +28,7 @@ pub(crate) use record::record;
 pub(crate) use replay::replay;
 pub(crate) use report::report;
 pub(crate) use run::run;
+pub(crate) use size::size;
 pub(crate) use stats::stats;
 pub(crate) use sweep::sweep;
 pub(crate) use trace::trace;
@@ -38,7 +42,7 @@ use lab::{
     Backend, GuestRequest, HostPolicy, KeepRuns, LabError, PlannedRun, Recording, Request, Scenario, Subject,
 };
 
-use crate::args::{Events, HostArgs, ScenarioArgs, Verbosity};
+use crate::args::{Events, GuestArgs, HostArgs, ScenarioArgs, Verbosity};
 use crate::printer::{Failure, Printer};
 
 /// The request that `subject` and options make.
@@ -53,13 +57,18 @@ fn request(subject: &str, kernel: Option<&String>, args: &ScenarioArgs) -> Reque
         seed: args.seed,
         interval: args.interval.clone(),
         backend: args.backends.first().cloned(),
-        guest: GuestRequest {
-            cpus: args.vm.cpus,
-            numa_nodes: args.vm.numa_nodes,
-            lru_gen: args.vm.lru_gen.clone(),
-            xfs_log: args.vm.xfs_log,
-        },
+        guest: guest_request(&args.vm),
         ..Request::new(Subject::of_argument(subject))
+    }
+}
+
+/// What options say of a guest.
+fn guest_request(args: &GuestArgs) -> GuestRequest {
+    GuestRequest {
+        cpus: args.cpus,
+        numa_nodes: args.numa_nodes,
+        lru_gen: args.lru_gen.clone(),
+        xfs_log: args.xfs_log,
     }
 }
 

@@ -1,19 +1,27 @@
 //! `pagetide replay`: a trace on caches.
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lab::folders::OutFolder;
+use lab::program::ProgramRequest;
 use lab::replay::{CacheSpec, Outcomes, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
-use lab::{Ended, KeepRuns, LabError, Recording, Subject, check_new_folder, view};
+use lab::{
+    Batch, Ended, KeepRuns, LabError, PlannedRun, Recording, Request, Subject, check_new_folder, run_all,
+    view,
+};
 
-use super::{keep_runs, made_by};
+use super::{check_events, guest_request, host_policy, keep_runs, made_by, told_of_runs};
 use crate::args::{Events, Format, ReplayArgs};
 use crate::printer::{Failure, Printer};
-use crate::progress::ReplayBar;
+use crate::progress::{ReplayBar, RunProgress};
 
 pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
+    if lab::program::is_one(&args.trace) {
+        return program(args, printer);
+    }
     let plan = plan(args)?;
     check_stdin(&plan.trace)?;
     let mut bar = ReplayBar::new(printer);
@@ -35,8 +43,118 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
     error.map_or(Ok(()), |error| Err(error.into()))
 }
 
+/// The trace of a program: made again on every machine with every limit.
+fn program(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
+    let given = [("--policy", args.policies.is_empty()), ("--capacity", args.capacities.is_empty())];
+    let given = given.into_iter().find_map(|(option, absent)| (!absent).then_some(option));
+    if let Some(option) = given.or(args.reading.given()) {
+        let path = args.trace.display();
+        return Err(Failure::Usage(format!(
+            "`{option}` is for a trace of requests, and `{path}` is that of a program"
+        )));
+    }
+    let plan = program_request(args).plan()?;
+    let policy = host_policy(&args.host, plan.iter().map(|run| &run.scenario))?;
+    check_events(args.events.which, &plan)?;
+    if let Some(out) = &args.out {
+        check_new_folder(out)?;
+    }
+    told_of_runs(&plan, &policy, printer)?;
+    let mut progress = RunProgress::new(plan.len(), policy, printer);
+    let folder = args.out.as_ref().map(|out| RunFolders::new(out, &plan)).transpose()?;
+    if let Some(folder) = folder.clone() {
+        progress.control.kept = keep_runs(args.events.which, move |index| folder.of(index));
+    }
+    let batch = run_all(&plan, 0, &progress.control, |index, recording| match &folder {
+        Some(folder) => recording.write(&folder.of(index)).map(drop).map_err(Into::into),
+        None => Ok(()),
+    });
+    progress.done();
+    let Batch { recordings, error } = batch?;
+    let results: Vec<&Recording> = recordings.iter().flatten().collect();
+    if !results.is_empty() {
+        printer.data(&shown(&results, args, printer)?)?;
+    }
+    error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Where the recordings of a plan go: one is the folder itself, several are in it.
+#[derive(Clone)]
+struct RunFolders {
+    out: PathBuf,
+    folder: Arc<OutFolder>,
+    labels: Vec<String>,
+}
+
+impl RunFolders {
+    fn new(out: &Path, plan: &[PlannedRun]) -> Result<Self, LabError> {
+        let labels = plan.iter().map(|run| run.label.clone()).collect();
+        Ok(Self { out: out.to_owned(), folder: Arc::new(OutFolder::new(out)?), labels })
+    }
+
+    fn of(&self, index: usize) -> PathBuf {
+        match self.labels.len() {
+            1 => self.out.clone(),
+            count => self.folder.folder_of(index, count, &self.labels[index]),
+        }
+    }
+}
+
+fn program_request(args: &ReplayArgs) -> ProgramRequest {
+    let run = Request {
+        machine: args.machine.clone(),
+        swap: args.swap.clone(),
+        sysctls: args.sysctls.clone(),
+        seed: args.seed,
+        interval: args.interval.clone(),
+        guest: guest_request(&args.vm),
+        ..Request::new(Subject::Workload(String::new()))
+    };
+    ProgramRequest {
+        trace: args.trace.clone(),
+        limits: args.limits.clone(),
+        high: args.high.clone(),
+        low: args.low.clone(),
+        pace: args.pace.clone(),
+        mems: args.mems.clone(),
+        kernels: args.kernels.clone(),
+        backends: args.backends.clone(),
+        run,
+    }
+}
+
+/// The first option that was given and is for a program's trace, or for kernels and there is none.
+fn given_in_vain(args: &ReplayArgs) -> Option<String> {
+    let of_program = [
+        ("--limit", !args.limits.is_empty()),
+        ("--high", args.high.is_some()),
+        ("--low", args.low.is_some()),
+        ("--pace", args.pace.is_some()),
+        ("--on", !args.backends.is_empty()),
+    ];
+    let of_program = of_program.into_iter().find_map(|(option, given)| given.then_some(option));
+    if let Some(option) = of_program.or(guest_request(&args.vm).given()).or(args.host.given()) {
+        let path = args.trace.display();
+        return Some(format!("`{option}` is for the trace of a program, and `{path}` is none"));
+    }
+    let of_kernel = [
+        ("--kernel", !args.kernels.is_empty()),
+        ("--machine", args.machine.is_some()),
+        ("--swap", args.swap.is_some()),
+        ("--set", !args.sysctls.is_empty()),
+        ("--seed", args.seed.is_some()),
+        ("--interval", args.interval.is_some()),
+    ];
+    let of_kernel = of_kernel.into_iter().find_map(|(option, given)| given.then_some(option));
+    let told = |option| format!("`{option}` is for kernels: name their memory by `--mem`");
+    of_kernel.filter(|_| args.mems.is_empty()).map(told)
+}
+
 /// The plan that options make, or a scenario that says all by itself.
 fn plan(args: &ReplayArgs) -> Result<ReplayPlan, Failure> {
+    if let Some(problem) = given_in_vain(args) {
+        return Err(Failure::Usage(problem));
+    }
     let Subject::File(path) = Subject::of_argument(&args.trace.to_string_lossy()) else {
         let request = ReplayRequest {
             trace: args.trace.clone(),

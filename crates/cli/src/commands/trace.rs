@@ -1,4 +1,4 @@
-//! `pagetide trace`: a run for other programs to show.
+//! `pagetide trace`: a run for other programs to show, and what is in a trace.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -7,12 +7,38 @@ use lab::trace::{TraceSink, TraceWritten, check_new_file, write_trace};
 use lab::{Backend, LabError, run_all};
 use report::TraceFormat;
 
+use super::replay::check_stdin;
 use super::{check_events, keep_runs, planned_run, refuse_options_of_runs, told_of_runs};
-use crate::args::{Events, TraceArgs, TraceStyle, Verbosity};
+use crate::args::{Events, Format, InfoArgs, TraceArgs, TraceCommand, TraceStyle, Verbosity};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn trace(args: &TraceArgs, printer: &Printer) -> Result<(), Failure> {
+    match (&args.command, &args.subject) {
+        (Some(TraceCommand::Info(args)), _) => info(args, printer),
+        (None, Some(name)) => show(name, args, printer),
+        (None, None) => Err(Failure::Usage("name a recording or a workload".to_owned())),
+    }
+}
+
+fn info(args: &InfoArgs, printer: &Printer) -> Result<(), Failure> {
+    if args.format == Format::Csv {
+        let problem = "figures of a trace are no table; `--format json` is for programs";
+        return Err(Failure::Usage(problem.to_owned()));
+    }
+    if let Some(option @ ("--timing" | "--warmup")) = args.reading.given() {
+        return Err(Failure::Usage(format!("`{option}` is for a replay; all of the trace is counted")));
+    }
+    check_stdin(&args.trace)?;
+    let info = lab::program_file::info(&args.trace, &args.reading.options())?;
+    printer.data(&match args.format {
+        Format::Json => report::trace_info_json(&info),
+        Format::Md => report::trace_info_markdown(&info),
+        Format::Text | Format::Csv => report::trace_info_text(&info, printer.width()),
+    })
+}
+
+fn show(name: &str, args: &TraceArgs, printer: &Printer) -> Result<(), Failure> {
     let format = match args.format {
         TraceStyle::Perfetto => TraceFormat::Perfetto,
         TraceStyle::Ftrace => TraceFormat::Ftrace,
@@ -26,23 +52,23 @@ pub(crate) fn trace(args: &TraceArgs, printer: &Printer) -> Result<(), Failure> 
         }
         None => {}
     }
-    let subject = Path::new(&args.subject);
+    let subject = Path::new(name);
     if subject.is_dir() {
-        refuse_options_of_runs(&args.subject, args.kernel.is_some(), &args.scenario)?;
+        refuse_options_of_runs(name, args.kernel.is_some(), &args.scenario)?;
         if args.events.is_some() {
-            let problem = format!("`--events` is for a run; `{}` has the events it has", args.subject);
+            let problem = format!("`--events` is for a run; `{name}` has the events it has");
             return Err(Failure::Usage(problem));
         }
         return write(subject, args, format, printer);
     }
     let folder = lab::trace::scratch()?;
     let run = folder.path().join("run");
-    if run_into(&run, args, printer)? { write(&run, args, format, printer) } else { Ok(()) }
+    if run_into(&run, name, args, printer)? { write(&run, args, format, printer) } else { Ok(()) }
 }
 
 /// Runs the scenario once, with events, into the new folder `run`; false if it was only printed.
-fn run_into(run: &Path, args: &TraceArgs, printer: &Printer) -> Result<bool, Failure> {
-    let TraceArgs { subject, kernel, scenario, .. } = args;
+fn run_into(run: &Path, subject: &str, args: &TraceArgs, printer: &Printer) -> Result<bool, Failure> {
+    let TraceArgs { kernel, scenario, .. } = args;
     let planned = planned_run("trace", subject, kernel.as_ref(), scenario, printer)?;
     let Some((planned, policy)) = planned else { return Ok(false) };
     let plan = [planned];

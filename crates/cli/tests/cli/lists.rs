@@ -192,6 +192,9 @@ fn lists_name_what_other_commands_take() {
      inode-storm         pinner            stays       stays: one task pins ever
                                                        more; anew: each step another
                                                        one pins the whole amount
+     inode-storm         programs          0           page cache of other programs,
+                                                       a file that one task reads
+                                                       all the time
      inode-storm         filesystem        xfs         filesystem that the machine
                                                        puts the files on
      inode-storm         --seed                        when each process of a step
@@ -201,6 +204,50 @@ fn lists_name_what_other_commands_take() {
                                                        kernel's periodic workers
                                                        (vmstat, memory.stat, the log
                                                        of XFS)
+     mapped-and-stream                                 a file that a program
+                                                       accesses through a mapping
+                                                       beside a stream of reads
+     mapped-and-stream   hot               24M         size of the file that A maps
+     mapped-and-stream   reads             2           how often A accesses each
+                                                       page at the start
+     mapped-and-stream   again             yes         yes: A accesses its pages
+                                                       again after each part of the
+                                                       stream
+     mapped-and-stream   order             sequential  order in which A accesses its
+                                                       pages
+     mapped-and-stream   advice            none        what A says of its accesses,
+                                                       by madvise
+     mapped-and-stream   mapping           shared      whether writes reach the file
+                                                       or make copies
+     mapped-and-stream   code              no          yes: the mapping is
+                                                       executable, as that of a
+                                                       program's text
+     mapped-and-stream   written           0           every so manyth page is
+                                                       written to instead of read; 0
+                                                       for none
+     mapped-and-stream   stream            256M        size of the file that B
+                                                       reads, round and round
+     mapped-and-stream   every             8M          bytes that B reads before A
+                                                       accesses its pages again; 0
+                                                       for none
+     mapped-and-stream   loops             32          how often the two take turns
+     mapped-and-stream   topology          parent      parent: P/A and P/B; global:
+                                                       A and B at the root; same:
+                                                       both tasks in P
+     mapped-and-stream   limit             64M         memory.max of P, which
+                                                       topology=global does not have
+     mapped-and-stream   filesystem        ext4        filesystem that the machine
+                                                       puts the files on
+     mapped-and-stream   read_size         128k        bytes of one read call of B
+     mapped-and-stream   --seed                        where on the disk the files
+                                                       lie, within 1 MiB
+     mapped-and-stream   --seed                        with order=random, in which
+                                                       order pages are accessed,
+                                                       anew in each pass
+     mapped-and-stream   --seed                        simulated: the phase of the
+                                                       kernel's periodic workers
+                                                       (vmstat each second,
+                                                       memory.stat every 2 s)
      sequential-readers                                readers of a file and a disk
                                                        each, once and sequentially
      sequential-readers  readers           16          how many read at the same

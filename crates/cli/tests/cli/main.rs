@@ -3,7 +3,7 @@
 //! `support` runs the program; `runs`, `lists` and `machines` hold what succeeds, `wrong_inputs` what
 //! does not, `old_kernels` what an old kernel lacks, `refusals` what would succeed if it were taken for
 //! something else than was said, `real_runs` what happens on this host; `replays`, `sweeps`, `ablations` and
-//! `grids` hold both of what they are about; `traces` are for other programs,
+//! `grids` hold both of what they are about; `trace_info` has logs of other programs, `traces` are for them,
 //! `pages` for people.
 
 mod ablations;
@@ -30,5 +30,6 @@ mod statistics;
 mod support;
 mod swaps;
 mod sweeps;
+mod trace_info;
 mod traces;
 mod wrong_inputs;

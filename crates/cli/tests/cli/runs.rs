@@ -24,7 +24,9 @@ fn help_of_each_command() {
       sweep    Run one workload, or replay a trace, with every combination of several values
       ablate   Switch features of a kernel, every subset of them: what each does, and each pair together
       replay   Replay a recorded trace through page cache and reclaim, or on plain policies
+      size     Say how much memory a trace needs: its curve, the knee, and what to set
       explain  Say why a run went as it went: who waited on whom, what evicted which page
+      capture  Follow a program: what it and its children do to files and memory, as a trace to replay
       record   Monitor this host while a command runs
       report   Show recordings made earlier, each by itself
       stats    Compare numbers or samples of recordings: means, intervals, percentiles, tables of
@@ -48,8 +50,8 @@ fn help_of_each_command() {
       2    wrong usage, or an internal error
       3    an invariant of the model is violated
       5    `compare --fail-if`: a limit is not kept
-      126  `record`: the command cannot be run
-      127  `record`: the command is not found
+      126  `record`, `capture`: the command cannot be run
+      127  `record`, `capture`: the command is not found
       130  interrupted; 143 by SIGTERM, 129 by SIGHUP
     exit 0
     ");

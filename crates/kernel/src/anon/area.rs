@@ -1,9 +1,9 @@
-//! What a process remembers of an anonymous mapping.
+//! What a process remembers of a mapping.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use mm::base::ids::AnonId;
+use mm::base::ids::{AnonId, FileAreaId};
 
 /// Advice on a mapping.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,10 +17,13 @@ pub enum HugeAdvice {
     NoHuge,
 }
 
-/// An anonymous mapping of a process.
+/// A mapping of a process: of anonymous memory, or of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnonArea {
+    /// Its anonymous pages: of a file's mapping the copies that writes made.
     pub(crate) anon: AnonId,
+    /// The file's pages, if it is that of a file.
+    pub(crate) file: Option<FileAreaId>,
     /// Its length in pages.
     pub(crate) pages: u64,
     pub(crate) advice: HugeAdvice,

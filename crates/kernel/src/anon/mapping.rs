@@ -20,10 +20,10 @@ use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
 
-/// A private anonymous mapping of a process.
+/// A mapping of a process: of private anonymous memory, or of a file ([`super::file`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnonMapping {
-    index: usize,
+    pub(crate) index: usize,
     pages: u64,
 }
 
@@ -91,7 +91,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let anon = self.mem(|mem| mem.anon_create());
         let mut areas = process.0.anon.borrow_mut();
-        areas.push(Some(AnonArea { anon, pages, advice: HugeAdvice::None }));
+        areas.push(Some(AnonArea { anon, file: None, pages, advice: HugeAdvice::None }));
         let mapping = AnonMapping { index: areas.len() - 1, pages };
         drop(areas);
         self.khugepaged_enter(HugeAdvice::None);
@@ -106,6 +106,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if let Some(area) = area {
             let cpu = self.machine().current_cpu();
             self.mem(|mem| mem.anon_remove(cpu, area.anon));
+            if let Some(file) = area.file {
+                self.mem(|mem| mem.unmap_area(cpu, file));
+                process.0.mapped_files.borrow_mut().remove(&mapping.index);
+                self.put_closed();
+            }
             self.free_page_tables(process, mapping.index);
             process.0.locked.borrow_mut().unlock(mapping.index, 0..u32::MAX);
         }
@@ -146,6 +151,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<u64, Errno> {
         let range = page_range(mapping, first, count)?;
         let Some(area) = process.0.anon.borrow()[mapping.index] else { return Ok(0) };
+        if let Some(file) = area.file {
+            return Ok(self.file_resident(area, file, range));
+        }
         Ok(u64::from(self.mem(|mem| mem.anon_resident(area.anon, range.start, range.end - range.start))))
     }
 
@@ -234,6 +242,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// missing.
     fn access_present(&self, process: &Process, mapping: AnonMapping, page: u32, write: bool) -> Option<u32> {
         let area = self.area(process, mapping)?;
+        if let Some(file) = area.file {
+            return self.access_file(area, file, page, write).then_some(page + 1);
+        }
         let is_huge = self.mem(|mem| mem.access_anon(area.anon, page, write))?;
         Some(if is_huge { (page | (HUGE_PAGES - 1)) + 1 } else { page + 1 })
     }
@@ -247,6 +258,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         match self.swapped_at(process, mapping, page, write) {
             Some(fault) => self.swap_fault(process, fault, mapping.pages as u32).await?,
+            None if self.area(process, mapping).is_some_and(|area| area.file.is_some()) => {
+                return self.file_fault(process, mapping, page, write).await;
+            }
             None => self.fault_in(process, mapping.index, page).await?,
         }
         self.mem(|mem| {
@@ -293,6 +307,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         let range = page_range(mapping, first, count)?;
         process.check_alive()?;
+        if self.area(process, mapping).is_some_and(|area| area.file.is_some()) {
+            return Err(Errno::NotSup); // Locked mappings of files are not modelled.
+        }
         process.0.locked.borrow_mut().lock(mapping.index, range.clone());
         self.lock_new_pages(process, mapping.index, range);
         self.touch(process, mapping, first, count).await
@@ -345,6 +362,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let cpu = self.machine().current_cpu();
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, range.start, range.end - range.start));
             self.machine().charge(CostOp::PcpFree, freed);
+            // Only whole mappings of files are dropped.
+            if range == (0..u32::MAX) {
+                self.zap_file_pages(cpu, &area);
+            }
         }
     }
 }

@@ -4,6 +4,8 @@
 
 mod advice;
 pub(crate) mod area;
+pub mod file;
+mod file_fault;
 pub mod huge;
 pub mod khugepaged;
 mod lock;

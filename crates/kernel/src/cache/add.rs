@@ -99,6 +99,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 return false;
             }
             mem.core.lock_page(pfn);
+            if process.is_some_and(|process| process.0.in_file_fault.get()) {
+                mem.fault_brings(pfn);
+            }
             if let Some(shadow) = mem.insert_page(inode.mapping, index, pfn, memcg) {
                 mem.refault(pfn, shadow);
             }

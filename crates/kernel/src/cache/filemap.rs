@@ -126,7 +126,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Reads one page without readahead, retrying and killing if need be
     /// (`filemap_create_folio`).
-    async fn read_one_page(&self, process: &Process, inode: &Inode, index: u32) -> Result<(), Errno> {
+    pub(crate) async fn read_one_page(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        index: u32,
+    ) -> Result<(), Errno> {
         self.map_blocks(process, inode, index..index + 1).await?;
         if self.add_folio(process, inode, Place::page(index), self.shared.filesystem.page_gfp()).await? {
             self.submit_read(inode, index, 1);

@@ -8,6 +8,7 @@ pub mod filemap;
 pub(crate) mod in_flight;
 pub mod io;
 pub mod look;
+pub mod mapped_readahead;
 pub mod readahead;
 pub mod wait;
 pub(crate) mod window;

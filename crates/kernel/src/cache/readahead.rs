@@ -39,8 +39,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         index: u32,
         request: u32,
     ) -> Result<(), Errno> {
-        let max = self.shared.readahead_pages;
         let mut window = file.readahead.get();
+        let max = window.largest(self.shared.readahead_pages);
         let wanted = request.min(max + 1); // More than a window is as good as one page more.
         let history = self.pages_before(file, index, max);
         if max > 0 && !window.random && window.advance(index, wanted, false, history, max).is_some() {
@@ -66,9 +66,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         request: u32,
         order: Order,
     ) -> Result<(), Errno> {
-        let max = self.shared.readahead_pages;
-        let request = request.min(max + 1);
         let mut window = file.readahead.get();
+        let max = window.largest(self.shared.readahead_pages);
+        let request = request.min(max + 1);
         let expected =
             index == window.start + window.size - window.async_size || index == window.start + window.size;
         let from = if expected { index } else { self.first_missing_after(file, index, max) };
@@ -127,7 +127,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Allocates and reads the window's pages, as folios of `order` where they fit (`page_cache_ra_order`).
-    async fn read_window(
+    pub(crate) async fn read_window(
         &self,
         process: &Process,
         file: &OpenFile,
@@ -185,7 +185,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Allocates and reads single pages (`page_cache_ra_unbounded`). Fails only if not even the
     /// first page could be had.
-    async fn read_pages(
+    pub(crate) async fn read_pages(
         &self,
         process: &Process,
         inode: &Inode,

@@ -7,7 +7,7 @@
 //! ```
 //! Windows are those of the modelled kernels for sequential streams; a miss in the middle of nothing
 //! reads what was asked for. Pure arithmetic: [`super::readahead`] reads the pages. Left out:
-//! `fadvise` hints but for random reads, mmap read-around.
+//! what kernels read less than `fadvise` asks for. Windows of faults: [`super::mapped_readahead`].
 
 /// What an open file remembers of its last reads (`file_ra_state`), in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,10 @@ pub(crate) struct Readahead {
     pub(crate) previous: Option<u32>,
     /// `FMODE_RANDOM`: only what is asked for is read.
     pub(crate) random: bool,
+    /// `POSIX_FADV_SEQUENTIAL`: windows are twice as large.
+    pub(crate) doubled: bool,
+    /// Faults on its mappings that missed beyond those that found their page (`mmap_miss`).
+    pub(crate) misses: u32,
     /// The order that folios of the last window were to have, where the file remembers it (6.17).
     pub(crate) order: u32,
 }
@@ -29,7 +33,21 @@ pub(crate) struct Readahead {
 impl Readahead {
     /// A file that was just opened.
     pub(crate) const fn new() -> Self {
-        Self { start: 0, size: 0, async_size: 0, previous: None, random: false, order: 0 }
+        Self {
+            start: 0,
+            size: 0,
+            async_size: 0,
+            previous: None,
+            random: false,
+            doubled: false,
+            misses: 0,
+            order: 0,
+        }
+    }
+
+    /// The largest window, where the device's is `max`.
+    pub(crate) const fn largest(self, max: u32) -> u32 {
+        if self.doubled { max * 2 } else { max }
     }
 
     /// A first window for a request of `request` pages (`get_init_ra_size`).

@@ -1,5 +1,6 @@
 //! Cgroup v2 files: `memory.max`, `memory.high`, `memory.low`, `memory.min`, `memory.current`,
-//! `memory.stat`, `memory.events`, `memory.pressure`, `memory.swap.current`, `memory.swap.max`, `memory.swap.events`.
+//! `memory.stat`, `memory.events`, `memory.pressure`, `memory.swap.current`, `memory.swap.max`, `memory.swap.events`,
+//! `memory.zswap.current`, `memory.zswap.max`, `memory.zswap.writeback`.
 //!
 //! Texts are those of the kernel. Left out: controllers other than memory, `cgroup.procs` (a
 //! process is started in its cgroup).
@@ -11,7 +12,7 @@ use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::cgroup::tree::{Limit, UNLIMITED};
 use mm::decide::effort::Effort;
-use mm::version::rules::Cgroups;
+use mm::version::rules::{Cgroups, Zswap};
 use units::{Order, PAGE_SIZE, parse_size};
 
 use crate::alloc::oom::Verdict;
@@ -111,12 +112,25 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if file == "memory.reclaim" {
             return self.write_memory_reclaim(memcg, value).await;
         }
+        if file == "memory.zswap.writeback" && self.has_zswap(true) {
+            let on = match value.trim() {
+                "1" => true,
+                "0" => false,
+                _ => return Err(Errno::Inval),
+            };
+            self.mem(|mem| mem.core.cgroups.set_zswap_writeback(memcg, on));
+            return Ok(());
+        }
         let pages = match value.trim() {
             "max" => UNLIMITED,
             text => parse_size(text).map_err(|_| Errno::Inval)?.0 / PAGE_SIZE,
         };
         if file == "memory.swap.max" {
             self.mem(|mem| mem.core.cgroups.set_swap_max(memcg, pages));
+            return Ok(());
+        }
+        if file == "memory.zswap.max" && self.has_zswap(false) {
+            self.mem(|mem| mem.core.cgroups.set_zswap_max(memcg, pages.saturating_mul(PAGE_SIZE)));
             return Ok(());
         }
         let limit = match file {
@@ -133,6 +147,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether the version has files of zswap; `writeback`: that which forbids to write entries back, too.
+    fn has_zswap(&self, writeback: bool) -> bool {
+        match self.mem(|mem| mem.core.rules().zswap) {
+            Zswap::Absent => false,
+            Zswap::OneList => !writeback,
+            Zswap::ListPerGroup | Zswap::StoresAll => true,
+        }
     }
 
     /// Brings usage below a limit that was just lowered (`memory_max_write`, `memory_high_write`).
@@ -172,6 +195,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if file == "memory.pressure" {
             return Ok(pressure_text(self.machine().pressure(group_of(memcg))));
         }
+        let (has_zswap, has_writeback) = (self.has_zswap(false), self.has_zswap(true));
         self.mem(|mem| {
             let group = &mem.core.cgroups[memcg];
             let size = |pages: u64| {
@@ -188,6 +212,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 "memory.swap.events" => {
                     let events = group.swap.events;
                     Ok(format!("high {}\nmax {}\nfail {}\n", events.high, events.max, events.fail))
+                }
+                "memory.zswap.current" if has_zswap => Ok(format!("{}\n", group.zswap.bytes)),
+                "memory.zswap.max" if has_zswap => Ok(match group.zswap.max {
+                    UNLIMITED => "max\n".to_owned(),
+                    bytes => format!("{bytes}\n"),
+                }),
+                "memory.zswap.writeback" if has_writeback => {
+                    Ok(format!("{}\n", u8::from(group.zswap.writeback)))
                 }
                 "memory.events" => {
                     let events = group.events;

@@ -56,6 +56,18 @@ impl Extents {
         (within < extent.pages).then(|| (extent.block + u64::from(within), extent.pages - within))
     }
 
+    /// Takes the blocks of all pages from here on.
+    pub(crate) fn cut(&mut self, pages: u32) {
+        self.pages = self.pages.min(pages);
+        if let Some(more) = &mut self.more {
+            more.retain(|extent| extent.first < pages);
+            if let Some(last) = more.last_mut() {
+                last.pages = last.pages.min(pages - last.first);
+            }
+        }
+        self.more.take_if(|more| more.is_empty());
+    }
+
     /// Gives blocks to the next pages.
     pub(crate) fn add(&mut self, pages: u32, block: u64) {
         if self.pages == 0 {

@@ -3,6 +3,7 @@
 //! On the disk are [`disk`] (inodes), [`directory`] (names) and [`spelling`] (what names are made of); in memory
 //! [`inode`]. [`table`] has both and says what is where. Start with [`open`].
 
+pub mod advice;
 pub mod close;
 pub(crate) mod descriptor;
 pub mod directories;
@@ -15,3 +16,4 @@ pub mod names;
 pub mod open;
 pub(crate) mod spelling;
 pub(crate) mod table;
+pub mod truncate;

@@ -26,7 +26,7 @@ use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
 
 /// Largest file in pages: window arithmetic beyond its end must stay within 32 bits.
-const FILE_PAGES_MAX: u64 = (1 << 32) - (4 * (READAHEAD_PAGES_MAX as u64));
+pub(crate) const FILE_PAGES_MAX: u64 = (1 << 32) - (4 * (READAHEAD_PAGES_MAX as u64));
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Makes a file of `size` that was written long ago: on disk, not in memory.

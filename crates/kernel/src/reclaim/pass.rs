@@ -112,6 +112,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             total_scan += report.scanned;
             self.machine().charge(CostOp::SlabScanObject, report.scanned);
             self.machine().charge(CostOp::InodeEvict, report.evicted);
+            if shrinker == Shrinker::Zswap {
+                self.machine().charge(CostOp::DecompressPage, report.freed);
+                self.write_to_swap();
+            }
             self.machine().cond_resched().await; // do_shrink_slab
             if report.evicted_share > 0 {
                 self.reclaim_inodes(report.evicted_share, site_of(sc)).await;

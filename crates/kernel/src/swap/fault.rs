@@ -170,6 +170,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let (mapping, index) = self.mem(|mem| mem.swap_place(first));
             let (Some(device), None) = (device, stored) else {
                 self.pay_for_load(stored);
+                let cpu = self.machine().current_cpu();
+                self.mem(|mem| mem.end_stored_read(cpu, first));
                 self.unlock_pages(PageRange { mapping, first: index, count: 1 });
                 rest = &rest[1..];
                 continue;

@@ -1,4 +1,5 @@
-//! Swap: faults on pages that are swapped out, and writes to areas on disks.
+//! Swap: faults on pages that are swapped out, and writes to areas on disks; the worker of zswap.
 
 mod fault;
 mod write;
+mod zswap;

@@ -23,6 +23,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.gather_swap_write(write, &mut plug);
         }
         self.submit_plug(&mut plug);
+        if self.mem(|mem| mem.take_zswap_hit()) {
+            self.machine().wake_all(self.shared.zswap);
+        }
     }
 
     fn gather_swap_write(&self, write: SwapWrite, plug: &mut Plug) {

@@ -11,6 +11,7 @@ use units::Pfn;
 
 use crate::anon::area::{AnonArea, LockedRanges};
 use crate::errno::Errno;
+use crate::files::descriptor::OpenFile;
 
 /// A process with this `oom_score_adj` is never killed.
 pub const OOM_SCORE_ADJ_MIN: i16 = -1000;
@@ -102,11 +103,15 @@ pub(crate) struct ProcessState {
     pub(crate) first_memcg: MemcgId,
     pub(crate) killed: Cell<bool>,
     pub(crate) oom_score_adj: Cell<i16>,
-    /// Anonymous mappings; the first holds the process's own pages. None: unmapped.
+    /// Mappings; the first holds the process's own pages. None: unmapped.
     pub(crate) anon: RefCell<Vec<Option<AnonArea>>>,
     pub(crate) kernel_pages: RefCell<Vec<Pfn>>,
     /// Page tables, by mapping and 2 MiB in it.
     pub(crate) page_tables: RefCell<BTreeMap<(usize, u32), Pfn>>,
+    /// The files that it maps, by mapping: they stay open as long.
+    pub(crate) mapped_files: RefCell<BTreeMap<usize, OpenFile>>,
+    /// It is in a fault on a file's mapping in which it accesses pages that it reads (`in_lru_fault`).
+    pub(crate) in_file_fault: Cell<bool>,
     /// What of its mappings is locked by `mlock`.
     pub(crate) locked: RefCell<LockedRanges>,
     /// Pages charged above some `memory.high` since the last return to user mode.

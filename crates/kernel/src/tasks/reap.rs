@@ -1,7 +1,9 @@
 //! Freeing the memory of a process that is killed or ends.
 
 use mm::base::event::Trace;
+use units::CpuId;
 
+use crate::anon::area::AnonArea;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
@@ -13,6 +15,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         for area in process.0.anon.borrow().iter().flatten() {
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, 0, u32::MAX));
             self.machine().charge(CostOp::PcpFree, freed);
+            self.zap_file_pages(cpu, area);
         }
     }
 
@@ -22,6 +25,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         for area in victim.0.anon.borrow().iter().flatten() {
             let freed = self.mem(|mem| mem.anon_reap(cpu, area.anon));
             self.machine().charge(CostOp::PcpFree, freed);
+            if !area.file.is_some_and(|file| self.mem(|mem| mem.cache.maps.area(file).shared)) {
+                self.zap_file_pages(cpu, area);
+            }
+        }
+    }
+
+    /// Empties the page table of a file's mapping.
+    pub(crate) fn zap_file_pages(&self, cpu: CpuId, area: &AnonArea) {
+        if let Some(file) = area.file {
+            let unmapped = self.mem(|mem| mem.zap_area(cpu, file));
+            self.machine().charge(CostOp::ZapPage, unmapped);
         }
     }
 

@@ -30,7 +30,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `NoMem`; what was allocated so far is given back.
     pub async fn process_start(&self, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
         let anon = self.mem(|mem| mem.anon_create());
-        let own = AnonArea { anon, pages: u64::from(PROCESS_ANON_PAGES), advice: HugeAdvice::None };
+        let pages = u64::from(PROCESS_ANON_PAGES);
+        let own = AnonArea { anon, file: None, pages, advice: HugeAdvice::None };
         let process = {
             let mut processes = self.shared.processes.borrow_mut();
             let id = ProcessId(processes.next);
@@ -45,6 +46,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 anon: RefCell::new(vec![Some(own)]),
                 kernel_pages: RefCell::new(Vec::new()),
                 page_tables: RefCell::default(),
+                mapped_files: RefCell::default(),
+                in_file_fault: Cell::new(false),
                 locked: RefCell::default(),
                 over_high_pages: Cell::new(0),
                 pace: Cell::default(),
@@ -83,7 +86,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let cpu = self.machine().current_cpu();
         for area in process.0.anon.borrow_mut().drain(..).flatten() {
             self.mem(|mem| mem.anon_remove(cpu, area.anon));
+            if let Some(file) = area.file {
+                self.mem(|mem| mem.unmap_area(cpu, file));
+            }
         }
+        process.0.mapped_files.borrow_mut().clear();
+        self.put_closed();
         let tables = std::mem::take(&mut *process.0.page_tables.borrow_mut());
         let own = std::mem::take(&mut *process.0.kernel_pages.borrow_mut());
         tables.into_values().for_each(|pfn| self.free_kernel_page(process.memcg(), pfn));

@@ -53,6 +53,33 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         written
     }
 
+    /// Starts writing the dirty pages of a range, and does not wait for them.
+    pub(crate) async fn start_range(&self, inode: &Rc<Inode>, first: u32, past: u32) {
+        let mut plug = Plug::default();
+        let mut from = first;
+        loop {
+            self.wait_for_request_slot(inode, &mut plug).await;
+            if inode.is_orphan() {
+                break;
+            }
+            let started = self.mem(|mem| {
+                let dirty = mem.cache.trees().next_dirty(inode.mapping, from)?;
+                let left = past.checked_sub(dirty).filter(|&left| left > 0)?;
+                mem.start_writeback(inode.mapping, dirty, REQUEST_PAGES.min(left))
+            });
+            let Some((begun, count)) = started else { break };
+            let grows = begun + count > inode.mapped_pages();
+            self.allocate_blocks(inode, begun, count);
+            self.add_to_plug(inode, begun, count, &mut plug);
+            if grows {
+                self.with_plug(&mut plug, self.log_extend(inode)).await;
+            }
+            self.machine().charge(CostOp::WritebackPage, u64::from(count));
+            from = begun + count;
+        }
+        self.submit_plug(&mut plug);
+    }
+
     async fn wait_for_request_slot(&self, inode: &Inode, plug: &mut Plug) {
         while self.is_queue_full(inode) {
             self.submit_plug(plug);

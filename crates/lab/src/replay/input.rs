@@ -17,7 +17,7 @@ use crate::error::LabError;
 
 /// A trace that can be opened.
 #[derive(Debug)]
-pub(super) struct Input {
+pub(crate) struct Input {
     /// As it was given.
     name: PathBuf,
     /// Standard input, kept.
@@ -26,7 +26,7 @@ pub(super) struct Input {
 
 impl Input {
     /// The trace called `name`. With `again` it can be opened more than once.
-    pub(super) fn new(name: &Path, again: bool) -> Result<Self, LabError> {
+    pub(crate) fn new(name: &Path, again: bool) -> Result<Self, LabError> {
         let unreadable = |source| LabError::Unreadable { path: name.to_owned(), source };
         let mut kept = None;
         if again && name == Path::new(STDIN) {
@@ -38,21 +38,21 @@ impl Input {
     }
 
     /// Whether standard input was put into a temporary file.
-    pub(super) fn is_kept(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         self.kept.is_some()
     }
 
     /// Where it can be opened again.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.kept.as_ref().map_or(&self.name, |file| file.path())
     }
 
     /// Its length; 0 where it is not known.
-    pub(super) fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         std::fs::metadata(self.path()).map_or(0, |metadata| metadata.len())
     }
 
-    pub(super) fn open(&self) -> Result<Hashing, LabError> {
+    pub(crate) fn open(&self) -> Result<Hashing, LabError> {
         let source: Box<dyn Read + Send> = if self.path() == Path::new(STDIN) {
             Box::new(io::stdin())
         } else {
@@ -62,13 +62,13 @@ impl Input {
         Ok(Hashing { source, hasher: Xxh3::new(), bytes: 0 })
     }
 
-    pub(super) fn failed(&self, source: TraceError) -> LabError {
+    pub(crate) fn failed(&self, source: TraceError) -> LabError {
         LabError::Trace { path: self.name.clone(), source }
     }
 }
 
 /// A source that hashes what is read of it.
-pub(super) struct Hashing {
+pub(crate) struct Hashing {
     source: Box<dyn Read + Send>,
     hasher: Xxh3,
     bytes: u64,
@@ -76,7 +76,7 @@ pub(super) struct Hashing {
 
 impl Hashing {
     /// What was read so far: all of the trace when its reader came to the end.
-    pub(super) fn id(&self) -> TraceId {
+    pub(crate) fn id(&self) -> TraceId {
         TraceId { bytes: self.bytes, hash: self.hasher.digest128() }
     }
 }

@@ -19,12 +19,15 @@ use std::time::{Duration, Instant};
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
 use units::{Bytes, Seed};
-use workload::scenario::{Swap, SwapDevice};
+use workload::Workload;
+use workload::scenario::{Swap, SwapDevice, Zswap};
 
 use super::error::NO_LRU_GEN_HINT;
 use super::image::VmFilesystem;
 use super::needs::{self, Missing};
-use super::protocol::{GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME, last_words};
+use super::protocol::{
+    GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME, TRACE_PATH, last_words, with_packed_trace,
+};
 use super::swap;
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths, Told};
 
@@ -139,8 +142,9 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
     let job: Job = serde_json::from_slice(&text).map_err(|error| failure(format!("bad job: {error}")))?;
     start_heartbeat(channel.clone(), job.timeout);
     let root = prepare(&job)?;
+    let workload = with_trace(job.workload().map_err(failure)?)?;
     let spec = LinuxRun {
-        workload: job.workload().map_err(failure)?,
+        workload,
         seed: Seed(job.seed),
         root,
         sysctls: job.sysctls,
@@ -158,6 +162,17 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
     };
     crate::run(&spec, &AtomicBool::new(false), &tell)
         .map_err(|error| Failure { message: error.to_string(), hint: error.hint() })
+}
+
+/// The workload with its trace, if it was given one, whose file would stay in memory for the whole run.
+fn with_trace(workload: Workload) -> Result<Workload, Failure> {
+    let path = Path::new("/").join(TRACE_PATH);
+    if !path.exists() {
+        return Ok(workload);
+    }
+    let bytes = fs::read(&path).tried("read", &path)?;
+    fs::remove_file(&path).tried("remove", &path)?;
+    with_packed_trace(workload, &bytes).map_err(failure)
 }
 
 /// Says "alive" for ever, and ends the machine when the host, which should have done so, is gone.
@@ -209,7 +224,10 @@ fn prepare_disk(job: &Job, disk: u16) -> Result<PathBuf, Failure> {
 fn prepare_swap(job: &Job) -> Result<(), Failure> {
     let areas: Swap = job.swap.parse().map_err(|problem| failure(format!("bad job: {problem}")))?;
     let (mut disk, mut zram) = (job.disks, 0);
-    for area in areas.0 {
+    if let Some(zswap) = areas.zswap {
+        set_zswap(Path::new("/sys/module/zswap/parameters"), zswap)?;
+    }
+    for area in areas.areas {
         let device = match area.device {
             SwapDevice::Disk => {
                 disk += 1;
@@ -239,6 +257,19 @@ fn prepare_zram(index: u16, size: Bytes) -> Result<String, Failure> {
     let file = File::options().write(true).open(&device).tried("open", &device)?;
     swap::write_header(&file, size).tried("write", &device)?;
     Ok(device)
+}
+
+/// Switches zswap on, which some kernels are built without.
+fn set_zswap(parameters: &Path, zswap: Zswap) -> Result<(), Failure> {
+    if !parameters.exists() {
+        let message = "this kernel has no zswap".to_owned();
+        let hint = "leave `zswap+` out of `--swap`: Debian's kernels for clouds are built without it";
+        return Err(Failure { message, hint: Some(hint.to_owned()) });
+    }
+    if let Some(percent) = zswap.max_pool_percent {
+        write(parameters.join("max_pool_percent"), &percent.to_string())?;
+    }
+    write(parameters.join("enabled"), "Y")
 }
 
 fn disk_letter(disk: u16) -> char {

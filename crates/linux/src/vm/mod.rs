@@ -46,7 +46,7 @@ use crate::owner::Processes;
 use crate::spec::{LinuxResult, Told};
 use cpio::Archive;
 use modules::{GUEST_MODULES, ModuleTree};
-use protocol::{JOB_PATH, Job};
+use protocol::{JOB_PATH, Job, TRACE_PATH};
 use watch::{Failure, Finished, Outputs, Patience};
 
 const QEMU: &str = "qemu-system-x86_64";
@@ -256,7 +256,7 @@ fn memory_of(spec: &VmSpec) -> Memory {
 }
 
 fn swap_disks(swap: &Swap) -> u16 {
-    let on_disk = swap.0.iter().filter(|area| area.device == SwapDevice::Disk);
+    let on_disk = swap.areas.iter().filter(|area| area.device == SwapDevice::Disk);
     u16::try_from(on_disk.count()).expect("few areas")
 }
 
@@ -327,7 +327,7 @@ impl Machine<'_> {
             image::make(disk, self.spec.filesystem, image::part(self.spec.disk, self.disks))
                 .map_err(|error| Failure { error, was_ready: false })?;
         }
-        let on_disk = self.spec.swap.0.iter().filter(|area| area.device == SwapDevice::Disk);
+        let on_disk = self.spec.swap.areas.iter().filter(|area| area.device == SwapDevice::Disk);
         for (index, area) in on_disk.enumerate() {
             let image = self.dir.join(format!("swap{index}"));
             swap::make_image(&image, area.size).map_err(|error| Failure { error, was_ready: false })?;
@@ -389,6 +389,9 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload, disks: u16)
     let modules = tree.load(&wanted)?;
     for (index, (name, content)) in modules.iter().enumerate() {
         archive.file(&format!("{}/{index:02}-{name}.ko", guest::MODULE_DIR), content);
+    }
+    if let Some(trace) = protocol::packed_trace(workload) {
+        archive.file(TRACE_PATH, &trace);
     }
     let (workload, params) = Job::describe(workload);
     let job = Job {

@@ -1,13 +1,16 @@
 //! What host and guest say to each other.
 //!
-//! The host says everything at once: a [`Job`] as a file in the initramfs. The guest answers with
+//! The host says everything at once: a [`Job`] as a file in the initramfs, and beside it the trace of a program that
+//! is to be replayed. The guest answers with
 //! [`Message`]s, one JSON object on each line, through a virtio serial port. A guest that cannot
 //! open that port says why on its console ([`last_words`]). Both ends are the same program, so the
 //! format needs no version.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use trace::Trace;
 use units::Bytes;
 use workload::{Outcome, Workload};
 
@@ -17,6 +20,8 @@ use crate::spec::LinuxResult;
 
 /// Where the job lies in the guest.
 pub const JOB_PATH: &str = "job.json";
+/// Where the trace lies in the guest, if the workload has one, in postcard.
+pub const TRACE_PATH: &str = "trace";
 /// The name of the serial port, in `/sys/class/virtio-ports/*/name`.
 pub const PORT_NAME: &str = "pagetide";
 /// The environment variable, from the kernel's command line, that makes a process a guest's init.
@@ -114,6 +119,20 @@ impl Job {
         let pairs = self.params.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         Workload::new(&self.workload, pairs).map_err(|error| error.to_string())
     }
+}
+
+/// The trace that a workload makes again, as bytes.
+pub fn packed_trace(workload: &Workload) -> Option<Vec<u8>> {
+    workload.trace().map(|trace| postcard::to_stdvec(&**trace).expect("a trace is plain data"))
+}
+
+/// A workload with its trace.
+///
+/// # Errors
+/// A text, when the bytes are not those of [`packed_trace`].
+pub fn with_packed_trace(workload: Workload, bytes: &[u8]) -> Result<Workload, String> {
+    let trace: Trace = postcard::from_bytes(bytes).map_err(|error| format!("bad trace: {error}"))?;
+    Ok(workload.with_trace(Arc::new(trace)))
 }
 
 /// Bytes of the channel, cut into messages as they come.

@@ -17,7 +17,7 @@ use units::{CpuId, NodeId, Order, Pages, Pfn};
 
 use crate::alloc::buddy::{End, FreeArea, LARGEST_ORDER};
 use crate::alloc::flags::ZoneSet;
-use crate::alloc::page_alloc::PageAllocator;
+use crate::alloc::page_alloc::{Chunk, PageAllocator};
 use crate::alloc::pcp::{Pcp, PcpSizes, sizing_mark};
 use crate::alloc::watermark::{
     MarkShares, Watermarks, huge_page_min_free_kbytes, lowmem_reserve, min_free_kbytes,
@@ -123,12 +123,14 @@ impl<T: Trace> PageAllocator<T> {
         let mut zones = lay_out_zones(layout, &version.rules);
         let end = zones.last().map_or(0, |zone| zone.start.0 + zone.spanned);
         let mut frames = Frames::new(end as usize);
-        let mut zone_of_chunk = vec![ZoneId(0); end as usize / LARGEST_ORDER.pages() as usize];
+        let hole = Chunk { zone: ZoneId(0), kind: zones[0].kind, node: zones[0].node };
+        let mut chunks = vec![hole; end as usize / LARGEST_ORDER.pages() as usize];
         let kept = layout.nodes.iter().flat_map(|node| &node.zones).map(|zone| zone.kept_by_kernel);
         for ((id, zone), kept) in zones.iter_mut().enumerate().zip(kept) {
             let first = (zone.start.0 >> LARGEST_ORDER.0) as usize;
             let count = (zone.spanned >> LARGEST_ORDER.0) as usize;
-            zone_of_chunk[first..first + count].fill(zone_id(id));
+            let chunk = Chunk { zone: zone_id(id), kind: zone.kind, node: zone.node };
+            chunks[first..first + count].fill(chunk);
             free_at_boot(zone, kept, &mut frames);
             keep_at_boot(zone, kept, &mut frames);
         }
@@ -152,7 +154,7 @@ impl<T: Trace> PageAllocator<T> {
             busy_kswapds: 0,
             boot_min_free_kbytes: 0,
             cpu_node: nodes_of_cpus(layout),
-            zone_of_chunk,
+            chunks,
             can_spread,
         };
         let huge_pages = layout.huge_pages && allocator.version.rules.huge_pages == HugePages::On;

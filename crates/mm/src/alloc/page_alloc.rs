@@ -58,6 +58,14 @@ pub struct Stall {
     resume: usize,
 }
 
+/// Where the frames of a largest block lie: what is asked of a zone page by page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chunk {
+    pub(crate) zone: ZoneId,
+    pub(crate) kind: ZoneKind,
+    pub(crate) node: NodeId,
+}
+
 /// All memory of a machine, free or handed out.
 #[derive(Debug, Clone)]
 pub struct PageAllocator<T> {
@@ -80,7 +88,7 @@ pub struct PageAllocator<T> {
     pub(super) pcps: Vec<Pcp>,
     pub(super) boot_min_free_kbytes: u64,
     pub(super) cpu_node: Vec<NodeId>,
-    pub(super) zone_of_chunk: Vec<ZoneId>,
+    pub(super) chunks: Vec<Chunk>,
     /// For each node and highest_zoneidx: whether the preferred zone is Normal and has a DMA32 zone beside it.
     pub(super) can_spread: Vec<[bool; ZoneKind::COUNT]>,
 }
@@ -94,8 +102,6 @@ struct Request {
     want: MigrateType,
     highest_zoneidx: ZoneKind,
     flags: AllocFlags,
-    /// Bit n: node n is not looked at.
-    spared: u32,
 }
 
 impl<T: Trace> PageAllocator<T> {
@@ -143,7 +149,13 @@ impl<T: Trace> PageAllocator<T> {
     /// The zone that `pfn` belongs to.
     #[inline]
     pub fn zone_of(&self, pfn: Pfn) -> ZoneId {
-        self.zone_of_chunk[(pfn.0 >> LARGEST_ORDER.0) as usize]
+        self.chunk(pfn).zone
+    }
+
+    /// Where `pfn` lies.
+    #[inline]
+    pub(crate) fn chunk(&self, pfn: Pfn) -> Chunk {
+        self.chunks[(pfn.0 >> LARGEST_ORDER.0) as usize]
     }
 
     /// A zone.
@@ -212,7 +224,7 @@ impl<T: Trace> PageAllocator<T> {
     ) {
         assert!(order <= LARGEST_ORDER, "blocks of {order:?} do not exist");
         let (want, highest_zoneidx) = (gfp.migrate_type(), gfp_zone(gfp));
-        self.walk_twice(Request { cpu, gfp, order, want, highest_zoneidx, flags, spared: 0 }, 0, out);
+        self.walk_twice(Request { cpu, gfp, order, want, highest_zoneidx, flags }, 0, out);
     }
 
     /// Goes on with a request whose task has stalled (MECHANISMS 2.9 c). This time types may mix.
@@ -227,11 +239,7 @@ impl<T: Trace> PageAllocator<T> {
         let (want, highest_zoneidx) = (gfp.migrate_type(), gfp_zone(gfp));
         let flags = flags.without(AllocFlags::KEEP_APART);
         let mut out = AllocOutcome::default();
-        self.walk_twice(
-            Request { cpu, gfp, order, want, highest_zoneidx, flags, spared: 0 },
-            stall.resume,
-            &mut out,
-        );
+        self.walk_twice(Request { cpu, gfp, order, want, highest_zoneidx, flags }, stall.resume, &mut out);
         out
     }
 
@@ -240,19 +248,20 @@ impl<T: Trace> PageAllocator<T> {
         self.lock(zone).boost_for_stall();
     }
 
-    /// Walks the zonelist from `start`, then again if the first walk kept types apart in vain.
+    /// Walks the zonelist from `start`, at first past nodes whose kswapd is at work; then again if the walk kept
+    /// types apart in vain.
     #[inline]
     fn walk_twice(&mut self, mut request: Request, mut start: usize, out: &mut AllocOutcome) {
-        if self.busy_kswapds != 0 {
-            let spared = Request { spared: self.busy_kswapds, ..request };
-            let _ = self.walk_zones(&spared, start, out);
+        let mut spared = self.busy_kswapds;
+        loop {
+            let (end, tried) = self.walk_zones(&request, spared, start, out);
             if out.page.is_some() {
                 return;
             }
-        }
-        loop {
-            let (end, tried) = self.walk_zones(&request, start, out);
-            if out.page.is_some() || !request.flags.has_any(AllocFlags::KEEP_APART) {
+            if core::mem::take(&mut spared) != 0 {
+                continue;
+            }
+            if !request.flags.has_any(AllocFlags::KEEP_APART) {
                 return;
             }
             // Better mix types than go to another node or fail (MECHANISMS 2.6).
@@ -269,34 +278,41 @@ impl<T: Trace> PageAllocator<T> {
         }
     }
 
-    /// One walk; while types are kept apart it ends at the first zone of another node. Returns
-    /// where it ended and the zones that it tried.
+    /// One walk past the nodes of `spared`, a bit each, and those that hold their share of dirty pages; while types
+    /// are kept apart it ends at the first zone of another node. Returns where it ended and the zones that it tried.
     #[inline]
-    fn walk_zones(&mut self, request: &Request, start: usize, out: &mut AllocOutcome) -> (usize, ZoneSet) {
+    fn walk_zones(
+        &mut self,
+        request: &Request,
+        spared: u32,
+        start: usize,
+        out: &mut AllocOutcome,
+    ) -> (usize, ZoneSet) {
         let node = self.node_of(request.cpu);
         let list = request.highest_zoneidx as usize;
-        let len = self.nodes[node.index()].zonelists[list].len();
+        let spreads = request.flags.has_any(AllocFlags::SPREAD_DIRTY);
+        let passed_by = spared | if spreads { self.dirty_full_nodes } else { 0 };
         let mut tried = ZoneSet::EMPTY;
         let mut local = None;
-        for index in start..len {
-            let id = self.nodes[node.index()].zonelists[list][index];
+        let mut index = start;
+        while let Some(&id) = self.nodes[node.index()].zonelists[list].get(index) {
             let zone_node = self.zones[id.index()].node;
             let local = *local.get_or_insert(zone_node);
-            if self.is_dirty_full(zone_node, request.flags) || (request.spared & (1 << zone_node.0)) != 0 {
-                continue;
-            }
-            if request.flags.has_any(AllocFlags::KEEP_APART) && zone_node != local {
-                return (index, tried);
-            }
-            tried.insert(id);
-            if self.passes_watermark(id, request) {
-                self.take_from_zone(id, request, out);
-                if out.page.is_some() {
-                    return (index, tried);
+            if (passed_by & (1 << zone_node.0)) == 0 {
+                if request.flags.has_any(AllocFlags::KEEP_APART) && zone_node != local {
+                    break;
+                }
+                tried.insert(id);
+                if self.passes_watermark(id, request) {
+                    self.take_from_zone(id, request, out);
+                    if out.page.is_some() {
+                        break;
+                    }
                 }
             }
+            index += 1;
         }
-        (len, tried)
+        (index, tried)
     }
 
     /// kswapd of a node begins to work, or goes to sleep: where there are others, requests pass the node by at first.
@@ -305,11 +321,6 @@ impl<T: Trace> PageAllocator<T> {
             let bit = 1 << node.0;
             self.busy_kswapds = if busy { self.busy_kswapds | bit } else { self.busy_kswapds & !bit };
         }
-    }
-
-    #[inline]
-    fn is_dirty_full(&self, node: NodeId, flags: AllocFlags) -> bool {
-        flags.has_any(AllocFlags::SPREAD_DIRTY) && (self.dirty_full_nodes & (1 << node.0)) != 0
     }
 
     /// The watermark test, made before any list is looked at, even if a per-CPU list could serve

@@ -125,6 +125,8 @@ reasons! {
     Proven = "accessed on trial: to the main queue",
     /// Page tables referenced it twice.
     MappedTwice = "referenced by page tables again",
+    /// The same, and code runs in it.
+    Executable = "code, referenced by page tables",
     /// It is anonymous, and there is no swap.
     Anonymous = "anonymous without swap",
     /// It is dirty: the flusher is to write it.

@@ -1,7 +1,7 @@
 //! The frame table: what every page frame of the machine is used for.
 //!
-//! Struct of arrays, linked by frame number ([`crate::base::list`]), for speed: a list walk touches only
-//! links and flags. A frame is in exactly one place at a time, told by its [`FrameState`];
+//! Frames are linked by number ([`crate::base::list`]), and all that is known of one lies in one place, for speed: what
+//! happens to a page touches most of it. A frame is in exactly one place at a time, told by its [`FrameState`];
 //! [`crate::check`] holds the places against each other. Content is never stored.
 //!
 //! A *block* or *folio* of order o is named by its first frame, the head. The frames behind a
@@ -149,16 +149,24 @@ impl PageFlags {
     }
 }
 
+/// What is known of a frame.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    link: Link<Pfn>,
+    flags: PageFlags,
+    owner: u32,
+    index: u32,
+    memcg: u16,
+    order: u8,
+    state: FrameState,
+}
+
+const _: () = assert!(size_of::<Frame>() == 24);
+
 /// The frame table.
 #[derive(Debug, Clone)]
 pub struct Frames {
-    link: Vec<Link<Pfn>>,
-    state: Vec<FrameState>,
-    order: Vec<u8>,
-    flags: Vec<PageFlags>,
-    memcg: Vec<u16>,
-    owner: Vec<u32>,
-    index: Vec<u32>,
+    frames: Vec<Frame>,
     private: Vec<u32>,
 }
 
@@ -172,32 +180,32 @@ impl Frames {
     /// A table for `count` frames, all reserved.
     pub fn new(count: usize) -> Self {
         assert!(count < NIL as usize, "frame numbers are 32 bits");
-        Self {
-            link: vec![Link::UNUSED; count],
-            state: vec![FrameState::Reserved; count],
-            order: vec![0; count],
-            flags: vec![PageFlags::NONE; count],
-            memcg: vec![0; count],
-            owner: vec![NO_OWNER; count],
-            index: vec![0; count],
-            private: Vec::new(),
-        }
+        let reserved = Frame {
+            link: Link::UNUSED,
+            flags: PageFlags::NONE,
+            owner: NO_OWNER,
+            index: 0,
+            memcg: 0,
+            order: 0,
+            state: FrameState::Reserved,
+        };
+        Self { frames: vec![reserved; count], private: Vec::new() }
     }
 
     /// Number of frames.
     pub fn len(&self) -> usize {
-        self.state.len()
+        self.frames.len()
     }
 
     /// Whether the machine has no memory.
     pub fn is_empty(&self) -> bool {
-        self.state.is_empty()
+        self.frames.is_empty()
     }
 
     /// Where `pfn` is.
     #[inline]
     pub fn state(&self, pfn: Pfn) -> FrameState {
-        self.state[pfn.index()]
+        self.frames[pfn.index()].state
     }
 
     /// Whether `pfn` holds page cache or anonymous memory.
@@ -209,75 +217,76 @@ impl Frames {
     /// Moves `pfn` to another place. The caller keeps lists and counts in step.
     #[inline]
     pub fn set_state(&mut self, pfn: Pfn, state: FrameState) {
-        self.state[pfn.index()] = state;
+        self.frames[pfn.index()].state = state;
     }
 
     /// Order of the block or folio that `pfn` heads.
     #[inline]
     pub fn order(&self, pfn: Pfn) -> Order {
-        Order(self.order[pfn.index()])
+        Order(self.frames[pfn.index()].order)
     }
 
     /// Sets the order of the block that `pfn` heads.
     #[inline]
     pub fn set_order(&mut self, pfn: Pfn, order: Order) {
-        self.order[pfn.index()] = order.0;
+        self.frames[pfn.index()].order = order.0;
     }
 
     /// Pages of the folio that `pfn` heads.
     #[inline]
     pub fn pages(&self, pfn: Pfn) -> u32 {
-        1 << self.order[pfn.index()]
+        1 << self.frames[pfn.index()].order
     }
 
     /// Flags of `pfn`.
     #[inline]
     pub fn flags(&self, pfn: Pfn) -> PageFlags {
-        self.flags[pfn.index()]
+        self.frames[pfn.index()].flags
     }
 
     /// Replaces the flags of `pfn`.
     #[inline]
     pub fn put_flags(&mut self, pfn: Pfn, flags: PageFlags) {
-        self.flags[pfn.index()] = flags;
+        self.frames[pfn.index()].flags = flags;
     }
 
     /// Sets `flags` on `pfn`.
     #[inline]
     pub fn set_flags(&mut self, pfn: Pfn, flags: PageFlags) {
-        let old = &mut self.flags[pfn.index()];
+        let old = &mut self.frames[pfn.index()].flags;
         *old = old.set(flags);
     }
 
     /// Clears `flags` on `pfn`.
     #[inline]
     pub fn clear_flags(&mut self, pfn: Pfn, flags: PageFlags) {
-        let old = &mut self.flags[pfn.index()];
+        let old = &mut self.frames[pfn.index()].flags;
         *old = old.clear(flags);
     }
 
     /// Raw index of the cgroup that `pfn` is charged to.
     #[inline]
     pub fn memcg(&self, pfn: Pfn) -> u16 {
-        self.memcg[pfn.index()]
+        self.frames[pfn.index()].memcg
     }
 
     /// Sets the cgroup that `pfn` is charged to.
     #[inline]
     pub fn set_memcg(&mut self, pfn: Pfn, memcg: u16) {
-        self.memcg[pfn.index()] = memcg;
+        self.frames[pfn.index()].memcg = memcg;
     }
 
     /// Charges all that is charged to one cgroup to another instead, by their raw indices.
     pub(crate) fn hand_over(&mut self, from: u16, to: u16) {
-        self.memcg.iter_mut().filter(|memcg| **memcg == from).for_each(|memcg| *memcg = to);
+        let of_it = self.frames.iter_mut().filter(|frame| frame.memcg == from);
+        of_it.for_each(|frame| frame.memcg = to);
     }
 
     /// Raw index of the mapping that holds `pfn`, or [`NO_OWNER`]; for anonymous memory see
     /// [`crate::pages::anon`].
     #[inline]
     pub fn owner(&self, pfn: Pfn) -> u32 {
-        self.owner[pfn.index()]
+        self.frames[pfn.index()].owner
     }
 
     /// Whether `pfn` holds no page of a file: anonymous memory, also where it is in the swap cache only or on the
@@ -290,7 +299,7 @@ impl Frames {
     /// Page index of `pfn` in its mapping.
     #[inline]
     pub fn index(&self, pfn: Pfn) -> u32 {
-        self.index[pfn.index()]
+        self.frames[pfn.index()].index
     }
 
     /// What a page of a folio with [`PageFlags::PRIVATE`] has attached: the raw number of a slab. A migration
@@ -303,7 +312,7 @@ impl Frames {
     /// Attaches something to `pfn`; the table is made on first use.
     pub fn set_private(&mut self, pfn: Pfn, value: u32) {
         if self.private.is_empty() {
-            self.private = vec![0; self.state.len()];
+            self.private = vec![0; self.frames.len()];
         }
         self.private[pfn.index()] = value;
     }
@@ -311,20 +320,20 @@ impl Frames {
     /// Says which mapping holds `pfn`, and where.
     #[inline]
     pub fn set_owner(&mut self, pfn: Pfn, owner: u32, index: u32) {
-        self.owner[pfn.index()] = owner;
-        self.index[pfn.index()] = index;
+        let frame = &mut self.frames[pfn.index()];
+        (frame.owner, frame.index) = (owner, index);
     }
 }
 
 impl Links<Pfn> for Frames {
     #[inline]
     fn link(&self, pfn: Pfn) -> Link<Pfn> {
-        self.link[pfn.index()]
+        self.frames[pfn.index()].link
     }
 
     #[inline]
     fn link_mut(&mut self, pfn: Pfn) -> &mut Link<Pfn> {
-        &mut self.link[pfn.index()]
+        &mut self.frames[pfn.index()].link
     }
 }
 

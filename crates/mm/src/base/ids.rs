@@ -44,3 +44,7 @@ impl DentryId {
 /// removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AnonId(pub u32);
+
+/// A stretch of a file in an address space, by its place in the table. Places are reused after it is unmapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileAreaId(pub u32);

@@ -2,7 +2,8 @@
 //! (MECHANISMS section 15), and two settings of huge pages that Linux keeps in sysfs
 //! (`/sys/kernel/mm/transparent_hugepage`), here under `thp.`. The latter are named choices, stored
 //! by their number; 0 stands for what the kernel sets at boot. So are those of the multi-gen LRU
-//! (`/sys/kernel/mm/lru_gen`), under `lru_gen.`.
+//! (`/sys/kernel/mm/lru_gen`), under `lru_gen.`, and the parameters of zswap (`/sys/module/zswap/parameters`), under
+//! `zswap.`, of which some are switches, Y or N.
 //! Marks are recomputed by [`crate::alloc::page_alloc::PageAllocator::set_sysctl`], not here.
 
 use core::fmt;
@@ -72,6 +73,14 @@ sysctls! {
     LruGenEnabled = "lru_gen.enabled", 0 ..= 8, 0, "the multi-gen LRU: y, n, or bits of its parts, of which the first turns it on (default: from the kernel)";
     /// Time in ms for which generations are to last; 0 = however short.
     LruGenMinTtlMs = "lru_gen.min_ttl_ms", 0 ..= 0xffff_ffff, 0, "with lru-gen: an OOM kill where generations last shorter, in ms (0: off)";
+    /// Whether pages that are swapped out are stored in memory, compressed, if they can be.
+    ZswapEnabled = "zswap.enabled", 0 ..= 1, 0, "compressed pages in memory in front of swap: Y or N (no effect without swap)";
+    /// Pages of the pool at most, in percent of memory.
+    ZswapMaxPoolPercent = "zswap.max_pool_percent", 0 ..= 100, 20, "with zswap: its pool at most, percent of memory";
+    /// What a full pool has to fall to before it takes pages again, in percent of that.
+    ZswapAcceptThresholdPercent = "zswap.accept_threshold_percent", 0 ..= 100, 90, "with zswap: what a full pool has to fall to, percent of its limit";
+    /// Whether reclaim writes entries back before the pool is full.
+    ZswapShrinkerEnabled = "zswap.shrinker_enabled", 0 ..= 1, 0, "with zswap: whether reclaim writes pages back before the pool is full: Y or N";
 }
 
 /// Values of [`Sysctl::ThpEnabled`].
@@ -114,8 +123,16 @@ impl Sysctl {
         }
     }
 
+    /// Whether it is a switch, Y or N.
+    const fn is_switch(self) -> bool {
+        matches!(self, Self::ZswapEnabled | Self::ZswapShrinkerEnabled)
+    }
+
     /// The text of a value: the choice's name, or the number.
     pub fn value_text(self, value: u64) -> String {
+        if self.is_switch() {
+            return if value == 0 { "N" } else { "Y" }.to_string();
+        }
         if self == Self::LruGenEnabled {
             return format!("0x{:04x}", value.saturating_sub(1));
         }
@@ -158,6 +175,9 @@ impl fmt::Display for SysctlError {
                     "`{value}` is no value for `{sysctl}`: it takes y, n, or bits from 0x0000 to 0x0007"
                 )
             }
+            Self::OutOfRange { sysctl, value } if sysctl.is_switch() => {
+                write!(f, "`{value}` is no value for `{sysctl}`: it takes Y or N")
+            }
             Self::OutOfRange { sysctl, value } => {
                 let (min, max) = sysctl.range();
                 write!(f, "`{value}` is no value for `{sysctl}`: it takes {min} to {max}")
@@ -192,6 +212,11 @@ impl Sysctl {
         let value = match self.choices() {
             Some(names) => names.iter().position(|&name| name == text).map(|index| index as u64 + 1),
             None if self == Self::LruGenEnabled => parse_bits(text).map(|bits| bits + 1),
+            None if self.is_switch() => match text {
+                "Y" | "y" | "1" | "on" => Some(1),
+                "N" | "n" | "0" | "off" => Some(0),
+                _ => None,
+            },
             None => text.parse().ok().filter(|value| (min..=max).contains(value)),
         };
         value.ok_or_else(|| SysctlError::OutOfRange { sysctl: self, value: text.to_string() })

@@ -135,6 +135,10 @@ counters! {
         ThpSwpOutFallback = "thp_swpout_fallback",
         SwpInZero = "swpin_zero",
         SwpOutZero = "swpout_zero",
+        // Told where there is zswap only.
+        ZswpIn = "zswpin",
+        ZswpOut = "zswpout",
+        ZswpWb = "zswpwb",
     }
 }
 
@@ -174,6 +178,8 @@ counters! {
         SwapCached = "swapcached",
         PgLazyFree = "pglazyfree",
         PgLazyFreed = "pglazyfreed",
+        // Told where files are mapped only.
+        FileMapped = "file_mapped",
     }
 }
 
@@ -181,6 +187,11 @@ impl VmEvent {
     /// Whether it is told only where there is swap: it would stay 0, or is of little interest then.
     pub const fn is_of_swap(self) -> bool {
         (self as u8) >= (Self::PswpIn as u8) && (self as u8) <= (Self::SwpOutZero as u8)
+    }
+
+    /// Whether it is told only where there is zswap.
+    pub const fn is_of_zswap(self) -> bool {
+        matches!(self, Self::ZswpIn | Self::ZswpOut | Self::ZswpWb)
     }
 }
 

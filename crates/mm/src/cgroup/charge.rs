@@ -11,6 +11,20 @@ use crate::base::vmstat::MemcgStat;
 use crate::cgroup::stock::Held;
 use crate::cgroup::tree::{Charge, Memcgs, UNLIMITED};
 
+/// Pages of one cgroup that reclaim frees in one step, whose charges go together (`uncharge_gather`).
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Uncharged {
+    memcg: MemcgId,
+    pages: u64,
+}
+
+impl Default for Uncharged {
+    fn default() -> Self {
+        Self { memcg: MemcgId::ROOT, pages: 0 }
+    }
+}
+
 impl Memcgs {
     /// Tries to charge `pages`, from the CPU's stock or by `batch` pages at once; what is left of
     /// the batch goes to the stock (`try_charge_memcg`, one round without reclaim). The root is
@@ -77,6 +91,21 @@ impl Memcgs {
         while let Some(id) = next {
             next = self.set_usage(id, |usage| usage - pages);
         }
+    }
+
+    /// Gives pages back together with those before them, if they are of the same cgroup (`uncharge_folio`). Nobody
+    /// sees the difference before [`Self::finish_uncharge`].
+    #[inline]
+    pub(crate) fn gather_uncharge(&mut self, gathered: &mut Uncharged, memcg: MemcgId, pages: u64) {
+        if gathered.memcg != memcg {
+            self.finish_uncharge(core::mem::replace(gathered, Uncharged { memcg, pages: 0 }));
+        }
+        gathered.pages += pages;
+    }
+
+    /// Gives back what was gathered last.
+    pub(crate) fn finish_uncharge(&mut self, gathered: Uncharged) {
+        self.uncharge(gathered.memcg, gathered.pages);
     }
 
     /// Pages that `memcg` can still charge before its own limit.

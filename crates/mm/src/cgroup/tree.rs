@@ -67,6 +67,25 @@ pub struct SwapCounter {
     pub events: SwapEvents,
 }
 
+/// What a cgroup and those below it hold of the pool, and may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ZswapCounter {
+    /// Bytes: `memory.zswap.current`, `zswap` of `memory.stat`.
+    pub bytes: u64,
+    /// Pages that are stored in them: `zswapped`.
+    pub pages: u64,
+    /// `memory.zswap.max`, in bytes.
+    pub max: u64,
+    /// `memory.zswap.writeback`: entries, and pages that are refused, may go to areas.
+    pub writeback: bool,
+}
+
+impl Default for ZswapCounter {
+    fn default() -> Self {
+        Self { bytes: 0, pages: 0, max: UNLIMITED, writeback: true }
+    }
+}
+
 /// `memory.swap.events`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // Named as in the file.
@@ -104,6 +123,8 @@ pub struct Memcg {
     pub memory: PageCounter,
     /// Usage and limit of swap.
     pub swap: SwapCounter,
+    /// What it has in zswap.
+    pub zswap: ZswapCounter,
     /// Event counts.
     pub events: MemcgEvents,
     /// Bytes of charged pages that no kernel object uses at present (`nr_charged_bytes`).
@@ -193,6 +214,7 @@ impl Memcgs {
             heir: None,
             memory: PageCounter { usage: 0, max: UNLIMITED, high: UNLIMITED, low: 0, min: 0 },
             swap: SwapCounter { usage: 0, max: UNLIMITED, events: SwapEvents::default() },
+            zswap: ZswapCounter::default(),
             events: MemcgEvents::default(),
             object_rest: 0,
             effective_low: 0,

@@ -187,8 +187,12 @@ impl Lruvec {
         self.hand
     }
 
-    /// Takes what reclaim looks at next off the inactive file list.
-    fn take_at_hand(&mut self, frames: &mut Frames) -> Option<Pfn> {
+    /// Takes what reclaim looks at next off the inactive file list; none where a step that took some already has come
+    /// to the head: what it took is to be put back first.
+    fn take_at_hand(&mut self, frames: &mut Frames, is_first: bool) -> Option<Pfn> {
+        if self.hand.is_none() && !is_first {
+            return None;
+        }
         let list = &mut self.lists[LruList::InactiveFile as usize];
         let pfn = self.hand.or_else(|| list.last())?;
         self.hand = FrameList::prev(frames, pfn);
@@ -480,11 +484,10 @@ impl Lru {
             ZoneSkips::Capped => MOST_ZONE_SKIPS,
         };
         let by_hand = core.rules().lru == LruKind::Sieve && list == LruList::InactiveFile;
-        // A hand that comes to the head ends the step: what it took is to be put back first.
-        while left > 0 && !(by_hand && left < wanted && lruvec.hand.is_none()) {
+        while left > 0 {
             let frames = &mut core.alloc.frames;
             let next = if by_hand {
-                lruvec.take_at_hand(frames)
+                lruvec.take_at_hand(frames, left == wanted)
             } else {
                 lruvec.lists[list as usize].pop_back(frames)
             };

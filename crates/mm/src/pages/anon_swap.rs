@@ -132,8 +132,6 @@ pub(crate) fn map_bypassing<T: Trace>(
     let flags = core.alloc.frames.flags(pfn).set(PageFlags::ANON_DIRTY);
     core.alloc.frames.put_flags(pfn, faulted_in(core, flags));
     lru.add(core, cpu, pfn);
-    let is_zero = core.swap.is_zero(fault.slot);
-    core.alloc.events.add(if is_zero { VmEvent::SwpInZero } else { VmEvent::PswpIn }, 1);
     cache.drop_slot(core, cpu, fault.slot);
 }
 

@@ -14,6 +14,8 @@
 //! [`crate::lru::workingset`] for what a shadow says, [`crate::slab::caches`] for the nodes' pages,
 //! [`crate::pages::dirty`] for dirty pages.
 
+use core::ops::Range;
+
 use std_alloc::collections::VecDeque;
 use std_alloc::vec;
 use std_alloc::vec::Vec;
@@ -24,13 +26,15 @@ use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{NO_OWNER, PageFlags};
 use crate::base::ids::{MappingId, MemcgId};
 use crate::base::vmstat::MemcgStat;
+use crate::cgroup::charge::Uncharged;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::workingset::Shadow;
+use crate::pages::mapped::FileMaps;
 use crate::pages::pace::Pace;
 use crate::pages::swap_spaces::SwapSpaces;
 use crate::pages::tree::{
-    EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, encode_page, encode_shadow,
+    EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, decode, encode_page, encode_shadow,
 };
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::slab::table::SlabId;
@@ -66,6 +70,8 @@ pub struct PageCache {
     pub(super) under_writeback: Vec<u64>,
     pub(super) pace: Pace,
     pub(super) swap: SwapSpaces,
+    /// Page tables of those who map files.
+    pub maps: FileMaps,
 }
 
 impl PageCache {
@@ -79,6 +85,7 @@ impl PageCache {
             under_writeback: vec![0; nodes],
             pace: Pace::new(),
             swap: SwapSpaces::default(),
+            maps: FileMaps::default(),
         }
     }
 
@@ -91,6 +98,7 @@ impl PageCache {
     /// [`Mappings::hand_over`]
     pub(crate) fn hand_over(&mut self, memcg: MemcgId, heir: MemcgId) {
         self.trees.hand_over(memcg, heir);
+        self.maps.hand_over(memcg, heir);
     }
 
     /// What a page index of a file holds.
@@ -150,13 +158,14 @@ impl PageCache {
     ) -> Option<Shadow> {
         let pages = core.alloc.frames.pages(pfn);
         let mut shadow = None;
+        self.trees.add_slots(mapping, index, pages);
         for offset in 0..pages {
-            match self.trees.find(mapping, index + offset) {
+            let (before, _) = self.trees.replace(mapping, index + offset, encode_page(pfn));
+            match decode(before) {
                 Slot::Page(_) => panic!("a page cache slot is taken twice"),
                 Slot::Shadow(found) => shadow = Some(found),
                 Slot::Empty => {}
             }
-            let _ = self.trees.set(mapping, index + offset, encode_page(pfn));
         }
         self.trees.list[mapping.0 as usize].pages += pages;
         self.trees.total_pages += u64::from(pages);
@@ -189,6 +198,9 @@ impl PageCache {
         let index = core.alloc.frames.index(pfn);
         let pages = core.alloc.frames.pages(pfn);
         let flags = core.alloc.frames.flags(pfn);
+        if flags.has(PageFlags::MAPPED) {
+            self.maps.unmap(core, pfn);
+        }
         if flags.has_any(PageFlags::DIRTY.set(PageFlags::PRIVATE)) {
             self.clear_private(core, cpu, pfn);
         }
@@ -216,6 +228,9 @@ impl PageCache {
 
     /// A dirty page is clean without having been written, or is about to be written.
     pub(super) fn clear_dirty<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        if core.alloc.frames.flags(pfn).has(PageFlags::MAPPED) {
+            self.maps.protect(core, pfn);
+        }
         core.alloc.frames.clear_flags(pfn, PageFlags::DIRTY);
         let mapping = MappingId(core.alloc.frames.owner(pfn));
         self.trees.tag_dirty(mapping, core.alloc.frames.index(pfn), false);
@@ -269,6 +284,68 @@ impl PageCache {
         self.emptied.retain(|&other| other != mapping);
     }
 
+    /// Frees the pages of `mapping` from `first` on, dirty or not, and the shadows there: truncation of a file. A folio
+    /// that begins before goes, too, unless it is dirty. False: some are in use, and stay until it is called again.
+    pub(crate) fn truncate_from<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        mapping: MappingId,
+        first: u32,
+    ) -> bool {
+        let in_use = PageFlags::WRITEBACK.set(PageFlags::LOCKED).set(PageFlags::JOURNAL);
+        let mut stays = false;
+        for (index, pfn) in self.trees.heads(mapping) {
+            let past = index + core.alloc.frames.pages(pfn);
+            let flags = core.alloc.frames.flags(pfn);
+            if past <= first {
+                continue;
+            }
+            if flags.has_any(in_use) {
+                stays = true;
+            } else if index >= first || !flags.has(PageFlags::DIRTY) {
+                self.invalidate_range(core, lru, cpu, mapping, index..past, false);
+            }
+        }
+        if stays {
+            return false;
+        }
+        if first == 0 {
+            self.clear(core, cpu, mapping);
+        } else {
+            self.clear_shadows_from(core, cpu, mapping, first);
+        }
+        true
+    }
+
+    fn clear_shadows_from<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cpu: CpuId,
+        mapping: MappingId,
+        first: u32,
+    ) {
+        for place in (first >> 6) as usize..self.trees.list[mapping.0 as usize].leaves().len() {
+            let Some(leaf) = self.trees.list[mapping.0 as usize].leaves().get(place).copied() else { return };
+            if leaf == NO_NODE {
+                continue;
+            }
+            let begin = self.trees.leaves[leaf as usize].number << 6;
+            let mut emptied = None;
+            for offset in 0..SLOTS {
+                let index = begin + u32::try_from(offset).expect("64 slots");
+                let is_shadow = (self.trees.leaves[leaf as usize].slots[offset] & SHADOW_BIT) != 0;
+                if is_shadow && index >= first {
+                    emptied = self.trees.set(mapping, index, EMPTY);
+                }
+            }
+            if let Some(leaf) = emptied {
+                self.free_leaf(core, cpu, leaf);
+            }
+        }
+    }
+
     /// A mapping without pages and shadows is no more: its number is used again.
     pub(crate) fn release(&mut self, mapping: MappingId) {
         assert!(self.trees.is_empty(mapping), "{mapping:?} is released with pages or shadows");
@@ -300,6 +377,19 @@ impl PageCache {
         mapping: MappingId,
         clean_only: bool,
     ) -> u64 {
+        self.invalidate_range(core, lru, cpu, mapping, 0..u32::MAX, clean_only)
+    }
+
+    /// [`PageCache::invalidate`] of the folios that lie wholly in a range.
+    pub(crate) fn invalidate_range<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        mapping: MappingId,
+        range: Range<u32>,
+        clean_only: bool,
+    ) -> u64 {
         let busy = PageFlags::DIRTY
             .set(PageFlags::WRITEBACK)
             .set(PageFlags::LOCKED)
@@ -307,11 +397,13 @@ impl PageCache {
             .set(PageFlags::JOURNAL)
             .set(PageFlags::MLOCKED);
         let mut freed = 0;
-        for (_, pfn) in self.trees.heads(mapping) {
-            if clean_only && core.alloc.frames.flags(pfn).has_any(busy) {
+        for (index, pfn) in self.trees.heads(mapping) {
+            let pages = core.alloc.frames.pages(pfn);
+            let is_inside = index >= range.start && index + pages <= range.end;
+            if !is_inside || (clean_only && core.alloc.frames.flags(pfn).has_any(busy)) {
                 continue;
             }
-            freed += u64::from(core.alloc.frames.pages(pfn));
+            freed += u64::from(pages);
             core.tell_page(pfn, |page| {
                 let reason = if clean_only { Reason::Invalidated } else { Reason::Truncated };
                 TraceEvent::FilemapDelete { page, reason }
@@ -353,10 +445,16 @@ pub(crate) fn release_file_page<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: P
     core.alloc.free(cpu, pfn, core.alloc.frames.order(pfn));
 }
 
-/// [`release_file_page`] for a page that reclaim took: nobody has touched it lately.
-pub(crate) fn release_reclaimed_page<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+/// [`release_file_page`] for a page that reclaim took: nobody has touched it lately, and its charge goes with those
+/// of others.
+pub(crate) fn release_reclaimed_page<T: Trace>(
+    core: &mut Core<T>,
+    cpu: CpuId,
+    pfn: Pfn,
+    uncharged: &mut Uncharged,
+) {
     let pages = core.alloc.frames.pages(pfn);
-    core.cgroups.uncharge(core.page_memcg(pfn), u64::from(pages));
+    core.cgroups.gather_uncharge(uncharged, core.page_memcg(pfn), u64::from(pages));
     core.alloc.free_cold(cpu, pfn, core.alloc.frames.order(pfn));
 }
 

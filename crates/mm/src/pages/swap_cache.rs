@@ -25,7 +25,7 @@ use crate::lru::lists::Lru;
 use crate::lru::mglru::access::faulted_in;
 use crate::lru::workingset::Shadow;
 use crate::pages::cache::{PageCache, release_file_page};
-use crate::pages::tree::{EMPTY, Slot, encode_page, encode_shadow};
+use crate::pages::tree::{EMPTY, Mappings, Slot, encode_page, encode_shadow};
 use crate::slab::object::ObjectAlloc;
 use crate::swap::areas::Fetched;
 use crate::swap::slot::SwapSlot;
@@ -162,7 +162,10 @@ impl PageCache {
     fn prepare_swap<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, slot: SwapSlot, pages: u32) -> bool {
         let listed = core.rules().swap_shadows == SwapShadows::Shrunk;
         let (tree, index) = self.swap_tree(slot, listed);
-        while let Some((level, number)) = self.trees.missing_node(tree, index, pages) {
+        // Each page has an entry of its own, those of a huge one, too.
+        let missing =
+            |trees: &Mappings| (0..pages).find_map(|page| trees.missing_node(tree, index + page, 1));
+        while let Some((level, number)) = missing(&self.trees) {
             match core.alloc_object(cpu, Cache::TreeNode, MemcgId::ROOT) {
                 ObjectAlloc::Done(object) => self.trees.add_node(tree, level, number, object),
                 ObjectAlloc::NeedsCharge { .. } => unreachable!("the root is not charged"),
@@ -406,6 +409,7 @@ pub(super) fn begin_anon<T: Trace>(core: &mut Core<T>, pfn: Pfn, memcg: MemcgId,
 /// A slot comes back to its area: what was stored is freed, and its cgroup uncharged.
 fn give_back<T: Trace>(core: &mut Core<T>, cpu: CpuId, slot: SwapSlot) {
     core.swap.discard(&mut core.alloc, cpu, slot);
+    core.zswap_forget(cpu, slot);
     if let Some(memcg) = core.swap.give_back(slot) {
         core.cgroups.uncharge_swap(memcg, 1);
     }

@@ -1,6 +1,11 @@
 //! The trees themselves: leaves of 64 slots below inner nodes, and the lists of leaves that hold
 //! only shadows. Plain data; who pays for a node is told from outside ([`Object`]).
 //!
+//! A folio of 64 pages and more, or the shadow of one, is an entry of an inner node: the leaf below it is no node,
+//! and stands here only so that each page has a slot. It becomes one when a smaller folio comes to its place. Left
+//! out: that a node goes when a folio as large as that comes to the place of smaller ones, and that inner nodes with
+//! nothing but shadows can be freed.
+//!
 //! Growth and what counts as a node follow the kernel's xarray: a tree first grows at the root,
 //! then down to the leaf, and never shrinks in height until it is empty.
 
@@ -62,10 +67,17 @@ pub(super) struct Leaf {
     pub(super) shadows: u8,
     pub(super) mapping: u32,
     pub(super) number: u32,
-    pub(super) object: Object,
+    /// None: it is a slot of the node above it.
+    pub(super) object: Option<Object>,
     /// Its place on the shadow list.
     link: Link<u32>,
     pub(super) listed: bool,
+}
+
+impl Leaf {
+    fn memcg(&self) -> MemcgId {
+        self.object.expect("a leaf on a list is a node").memcg
+    }
 }
 
 impl Links<u32> for Vec<Leaf> {
@@ -162,6 +174,11 @@ impl Mapping {
     /// Every leaf and where there is none, in the order of their pages.
     pub(super) fn leaves(&self) -> &[u32] {
         self.nodes.as_ref().map_or(&[], |nodes| &nodes.leaves)
+    }
+
+    /// Whether the entry of a folio, of 64 pages or more if it is `large`, lacks its slot.
+    fn lacks(&self, leaves: &[Leaf], number: u32, large: bool) -> bool {
+        self.leaf(number).is_none_or(|leaf| !large && leaves[leaf as usize].object.is_none())
     }
 
     fn node_count(&self) -> u32 {
@@ -333,7 +350,7 @@ impl Mappings {
             if (usize::from(leaf.used), usize::from(leaf.shadows)) != (used, shadows) {
                 return Err("a leaf's counts differ from its slots");
             }
-            if leaf.listed != (used > 0 && used == shadows && !tree.keeps_shadows) {
+            if leaf.listed != (used > 0 && used == shadows && leaf.object.is_some() && !tree.keeps_shadows) {
                 return Err("a leaf is on the shadow list without being all shadows, or the reverse");
             }
             pages += (used - shadows) as u64;
@@ -367,16 +384,15 @@ impl Mappings {
             .collect()
         };
         listed.iter().for_each(|&id| self.unlist_leaf(id));
-        for leaf in self.leaves.iter_mut().filter(|leaf| leaf.object.memcg == memcg) {
-            leaf.object.memcg = heir;
-        }
+        let objects = self.leaves.iter_mut().filter_map(|leaf| leaf.object.as_mut());
+        objects.filter(|object| object.memcg == memcg).for_each(|object| object.memcg = heir);
         listed.into_iter().for_each(|id| self.list_leaf(id));
     }
 
     fn list_leaf(&mut self, id: u32) {
         let leaf = &mut self.leaves[id as usize];
         leaf.listed = true;
-        let memcg = leaf.object.memcg.index();
+        let memcg = leaf.memcg().index();
         if self.shadow_lists.len() <= memcg {
             self.shadow_lists.resize(memcg + 1, List::EMPTY);
         }
@@ -386,18 +402,23 @@ impl Mappings {
     fn unlist_leaf(&mut self, id: u32) {
         let leaf = &mut self.leaves[id as usize];
         leaf.listed = false;
-        let memcg = leaf.object.memcg.index();
+        let memcg = leaf.memcg().index();
         self.shadow_lists[memcg].remove(&mut self.leaves, id);
     }
 
     /// Sets one slot; the leaf must exist (or be page 0 of a tree without leaves). Returns a leaf
     /// that became empty.
+    #[inline]
     pub(super) fn set(&mut self, mapping: MappingId, index: u32, entry: u64) -> Option<u32> {
+        self.replace(mapping, index, entry).1
+    }
+
+    /// [`Self::set`], and the entry that lay there before.
+    pub(super) fn replace(&mut self, mapping: MappingId, index: u32, entry: u64) -> (u64, Option<u32>) {
         let tree = &mut self.list[mapping.0 as usize];
         let Some(leaf_id) = tree.leaf(index >> 6) else {
             assert!(index == 0, "an insertion was not prepared");
-            tree.head = entry;
-            return None;
+            return (core::mem::replace(&mut tree.head, entry), None);
         };
         let leaf = &mut self.leaves[leaf_id as usize];
         let old = core::mem::replace(&mut leaf.slots[(index & 63) as usize], entry);
@@ -405,14 +426,15 @@ impl Mappings {
         leaf.used += u8::from(entry != EMPTY);
         leaf.shadows -= u8::from((old & SHADOW_BIT) != 0);
         leaf.shadows += u8::from((entry & SHADOW_BIT) != 0);
-        let should_list = leaf.used > 0 && leaf.used == leaf.shadows && !tree.keeps_shadows;
+        let all_shadows = leaf.used > 0 && leaf.used == leaf.shadows;
+        let should_list = all_shadows && leaf.object.is_some() && !tree.keeps_shadows;
         let (listed, used) = (leaf.listed, leaf.used);
         if should_list && !listed {
             self.list_leaf(leaf_id);
         } else if !should_list && listed {
             self.unlist_leaf(leaf_id);
         }
-        (used == 0).then_some(leaf_id)
+        (old, (used == 0).then_some(leaf_id))
     }
 
     /// The first node that is missing for pages up to `last` at `index`: its level (0 = leaf) and
@@ -420,8 +442,10 @@ impl Mappings {
     pub(super) fn missing_node(&self, mapping: MappingId, index: u32, pages: u32) -> Option<(usize, u32)> {
         let tree = &self.list[mapping.0 as usize];
         let last = index + (pages - 1);
-        let leaf = ((index >> 6)..=(last >> 6)).find(|&leaf| tree.leaf(leaf).is_none())?;
-        let needed = height_for(last);
+        let large = is_large(pages);
+        let mut lacking = ((index >> 6)..=(last >> 6)).filter(|&leaf| tree.lacks(&self.leaves, leaf, large));
+        let leaf = lacking.next()?;
+        let needed = height_for(last).max(usize::from(large));
         let Some(nodes) = &tree.nodes else {
             if last == 0 {
                 return None;
@@ -433,19 +457,38 @@ impl Mappings {
         if usize::from(nodes.height) < needed {
             return Some((usize::from(nodes.height) + 1, 0));
         }
-        for level in (1..=usize::from(nodes.height)).rev() {
-            let number = leaf >> (6 * level);
-            let inner = nodes.inner[level - 1].get(number as usize);
-            if inner.is_none_or(|inner| inner.object.is_none()) {
-                return Some((level, number));
+        let inner_missing = |leaf: u32| {
+            let above = |&level: &usize| {
+                let inner = nodes.inner[level - 1].get((leaf >> (6 * level)) as usize);
+                inner.is_none_or(|inner| inner.object.is_none())
+            };
+            (1..=usize::from(nodes.height)).rev().find(above).map(|level| (level, leaf >> (6 * level)))
+        };
+        match inner_missing(leaf) {
+            None if large => lacking.find_map(inner_missing),
+            None => Some((0, leaf)),
+            missing => missing,
+        }
+    }
+
+    /// Gives a folio of 64 pages or more its slots, for which nodes were made.
+    pub(super) fn add_slots(&mut self, mapping: MappingId, index: u32, pages: u32) {
+        let numbers = if is_large(pages) { (index >> 6)..((index + pages) >> 6) } else { 0..0 };
+        for number in numbers {
+            if self.list[mapping.0 as usize].leaf(number).is_none() {
+                self.add_leaf(mapping, number, None);
+                let nodes = self.list[mapping.0 as usize].nodes.as_mut().expect("an insertion is prepared");
+                nodes.inner[0][(number >> 6) as usize].children += 1;
             }
         }
-        Some((0, leaf))
     }
 
     pub(super) fn add_node(&mut self, mapping: MappingId, level: usize, number: u32, object: Object) {
+        if level == 0 && self.make_node(mapping, number, object) {
+            return;
+        }
         if level == 0 {
-            self.add_leaf(mapping, number, object);
+            self.add_leaf(mapping, number, Some(object));
         } else {
             let nodes = self.list[mapping.0 as usize].nodes.get_or_insert_default();
             // A new root finds what the tree had so far below it; any other node starts empty.
@@ -464,7 +507,22 @@ impl Mappings {
         }
     }
 
-    fn add_leaf(&mut self, mapping: MappingId, number: u32, object: Object) {
+    /// Makes a node of a slot of the node above it, if there is one.
+    fn make_node(&mut self, mapping: MappingId, number: u32, object: Object) -> bool {
+        let Some(id) = self.list[mapping.0 as usize].leaf(number) else { return false };
+        let leaf = &mut self.leaves[id as usize];
+        assert!(leaf.object.is_none(), "a leaf is made once");
+        leaf.object = Some(object);
+        let all_shadows = leaf.used > 0 && leaf.used == leaf.shadows;
+        let tree = &mut self.list[mapping.0 as usize];
+        tree.nodes.as_mut().expect("it has a leaf").count += 1;
+        if all_shadows && !tree.keeps_shadows {
+            self.list_leaf(id);
+        }
+        true
+    }
+
+    fn add_leaf(&mut self, mapping: MappingId, number: u32, object: Option<Object>) {
         let leaf = Leaf {
             slots: [EMPTY; SLOTS],
             dirty: 0,
@@ -508,12 +566,13 @@ impl Mappings {
         let leaf = &self.leaves[id as usize];
         assert!(leaf.used == 0 && !leaf.listed, "dropped a leaf in use");
         let (mapping, number) = (leaf.mapping, leaf.number);
-        freed.push(leaf.object);
+        let object = leaf.object;
+        freed.extend(object);
         self.free_leaves.push(id);
         let tree = &mut self.list[mapping as usize];
         let nodes = tree.nodes.as_mut().expect("a leaf is a node");
         nodes.leaves[number as usize] = NO_NODE;
-        nodes.count -= 1;
+        nodes.count -= u32::from(object.is_some());
         let mut child = number;
         for level in 0..usize::from(nodes.height) {
             child >>= 6;
@@ -537,6 +596,11 @@ impl Mappings {
             freed.extend(nodes.inner.iter_mut().flatten().filter_map(|inner| inner.object.take()));
         }
     }
+}
+
+/// Whether a folio is an entry of an inner node.
+const fn is_large(pages: u32) -> bool {
+    pages as usize >= SLOTS
 }
 
 /// Inner levels that a tree needs to reach page `last`.

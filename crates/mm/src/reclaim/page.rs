@@ -7,7 +7,8 @@
 //! ```text
 //!   active tail   --> not referenced: inactive head      (opened only if the balance asks for it)
 //!   inactive tail --> clean and not referenced: freed, a shadow stays
-//!                 --> referenced by page tables, dirty, under writeback: active head
+//!                 --> referenced by page tables twice, code, dirty, under writeback: active head
+//!                 --> referenced by a page table once: inactive head
 //!                 --> locked, being read, held by a batch: inactive head
 //! ```
 //!
@@ -15,19 +16,22 @@
 //! has single pages written, where the filesystem lets it ([`Reclaim::take_pageout`]). Up to 3.1 every
 //! reclaimer has dirty pages written, and keeps those that are being written ([`Writepage`]).
 //!
+//! Pages of files that page tables name ([`crate::pages::mapped`]) are asked for there, and unmapped before they are
+//! written or freed; a pass always may (`may_unmap`).
+//!
 //! Pages are isolated within one step only, so there are never too many of them (`too_many_isolated`).
 //! Left out: lumpy reclaim (2.6.23 to 3.4: for a large block also the neighbours of a page are taken, wherever
-//! they are on the lists, and waited for), demotion, executable mappings, whose pages stay active once (6.2,
-//! 6.3). Next: [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty
+//! they are on the lists, and waited for), demotion. Next: [`crate::reclaim::shrinker`] for the slab part of a visit, [`crate::pages::dirty`] for dirty
 //! pages, [`crate::reclaim::swap_out`] for anonymous ones.
 
 use units::{CpuId, NodeId, Pfn};
 
 use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
-use crate::base::ids::MemcgId;
+use crate::base::ids::{MappingId, MemcgId};
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::cgroup::charge::Uncharged;
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList, MOST_ZONE_SKIPS};
 use crate::lru::mglru::access;
@@ -39,7 +43,9 @@ use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
 use crate::reclaim::verdict::Verdict;
-use crate::version::rules::{AnonStart, LruKind, ReclaimCounts, Refaults, Writepage};
+use crate::version::rules::{
+    AnonStart, LruCost, LruKind, MappedReferences, ReclaimCounts, Refaults, Writepage,
+};
 
 /// What accesses say about a page at the inactive tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +56,8 @@ enum References {
     ReclaimClean,
     Keep,
     Activate,
+    /// Code runs in it, and did since the last look.
+    ActivateCode,
 }
 
 impl Reclaim {
@@ -143,25 +151,41 @@ impl Reclaim {
         sc: &ScanControl,
         report: &mut ChunkReport,
     ) {
+        let on_queues = queues::has_queues(core.rules().lru);
         let mut isolated = core::mem::take(&mut self.isolated);
+        let mut uncharged = Uncharged::default();
         let mut next = 0;
         while let Some(&pfn) = isolated.get(next) {
             next += 1;
             let flags = core.alloc.frames.flags(pfn);
-            let verdict = self.verdict(core, cache, anon, cpu, pfn, sc, report);
-            isolated.append(&mut self.split);
+            let verdict = loop {
+                let verdict = if on_queues && LruList::of(flags).is_file() {
+                    self.decide_on_queue(core, cache, anon, cpu, pfn, sc, report)
+                } else {
+                    self.decide(core, cache, anon, cpu, pfn, sc, report)
+                };
+                if !self.make_room_in_zswap(core, lru, cache, cpu) {
+                    break verdict;
+                }
+            };
+            if !self.young.is_empty() {
+                self.promote_young(core, lru);
+            }
+            if !self.split.is_empty() {
+                isolated.append(&mut self.split);
+            }
             let pages = core.alloc.frames.pages(pfn);
             match verdict {
                 Verdict::Free if core.alloc.frames.is_anon(pfn) => {
                     report.reclaimed += pages;
                     report.swap.cached += pages;
                     tell_swapped_out(core, pfn, sc);
-                    evict_anon(core, lru, cache, cpu, pfn, sc.target);
+                    evict_anon(core, lru, cache, cpu, pfn, sc.target, &mut uncharged);
                 }
                 Verdict::Free => {
                     report.reclaimed += pages;
                     tell_reclaimed(core, pfn, flags, sc);
-                    evict(core, lru, cache, cpu, pfn, sc.target);
+                    evict(core, lru, cache, cpu, pfn, sc.target, &mut uncharged);
                 }
                 Verdict::Keep(reason) => {
                     put_back(core, lru, pfn, false);
@@ -176,6 +200,7 @@ impl Reclaim {
                 }
             }
         }
+        core.cgroups.finish_uncharge(uncharged);
         isolated.clear();
         self.isolated = isolated;
     }
@@ -202,8 +227,8 @@ impl Reclaim {
         report
     }
 
-    /// What becomes of one page: first as its queue has it, where file pages are on queues.
-    fn verdict<T: Trace>(
+    /// What becomes of a file page on a queue: first as its queue has it.
+    fn decide_on_queue<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         cache: &mut PageCache,
@@ -213,11 +238,8 @@ impl Reclaim {
         sc: &ScanControl,
         report: &mut ChunkReport,
     ) -> Verdict {
-        let (lru, flags) = (core.rules().lru, core.alloc.frames.flags(pfn));
-        if !queues::has_queues(lru) || !LruList::of(flags).is_file() {
-            return self.decide(core, cache, anon, cpu, pfn, sc, report);
-        }
-        let (flags, kept) = match queues::at_end(lru, flags) {
+        let lru = core.rules().lru;
+        let (flags, kept) = match queues::at_end(lru, core.alloc.frames.flags(pfn)) {
             AtEnd::Again(flags) => (flags, Some(Verdict::Keep(Reason::HitInQueue))),
             AtEnd::Proven(flags) => (flags, Some(Verdict::Activate(Reason::Proven))),
             AtEnd::Victim(flags) => (flags, None),
@@ -230,7 +252,36 @@ impl Reclaim {
     }
 
     /// `shrink_folio_list` for one page.
+    #[inline]
     fn decide<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        pfn: Pfn,
+        sc: &ScanControl,
+        report: &mut ChunkReport,
+    ) -> Verdict {
+        // The common page: clean, unmapped, nobody holds it.
+        let special = PageFlags::LOCKED
+            .set(PageFlags::ACTIVATING)
+            .set(PageFlags::DIRTY)
+            .set(PageFlags::WRITEBACK)
+            .set(PageFlags::MAPPED)
+            .set(PageFlags::SWAP_BACKED)
+            .set(PageFlags::JOURNAL)
+            .set(PageFlags::SWAP_CACHE)
+            .set(PageFlags::UNEVICTABLE);
+        if !core.alloc.frames.flags(pfn).has_any(special) {
+            // Referenced once through read(): no reason to keep a clean file page.
+            return Verdict::Free;
+        }
+        self.decide_special(core, cache, anon, cpu, pfn, sc, report)
+    }
+
+    /// The same for a page that may have to stay.
+    fn decide_special<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         cache: &mut PageCache,
@@ -242,20 +293,6 @@ impl Reclaim {
     ) -> Verdict {
         let flags = core.alloc.frames.flags(pfn);
         let pages = core.alloc.frames.pages(pfn);
-        // The common page: clean, unmapped, nobody holds it.
-        let special = PageFlags::LOCKED
-            .set(PageFlags::ACTIVATING)
-            .set(PageFlags::DIRTY)
-            .set(PageFlags::WRITEBACK)
-            .set(PageFlags::MAPPED)
-            .set(PageFlags::SWAP_BACKED)
-            .set(PageFlags::JOURNAL)
-            .set(PageFlags::SWAP_CACHE)
-            .set(PageFlags::UNEVICTABLE);
-        if !flags.has_any(special) {
-            // Referenced once through read(): no reason to keep a clean file page.
-            return Verdict::Free;
-        }
         if flags.has_any(PageFlags::LOCKED.set(PageFlags::ACTIVATING)) {
             let is_locked = flags.has(PageFlags::LOCKED);
             return Verdict::Keep(if is_locked { Reason::Locked } else { Reason::Activating });
@@ -277,13 +314,15 @@ impl Reclaim {
         if writeback {
             return self.decide_writeback(core, pfn, flags, sc, report);
         }
-        match references(core, pfn, flags) {
+        match self.references(core, cache, pfn, flags) {
             References::Activate => return Verdict::Activate(Reason::MappedTwice),
+            References::ActivateCode => return Verdict::Activate(Reason::Executable),
             References::Keep => return Verdict::Keep(Reason::Mapped),
             _ if core.alloc.frames.is_anon(pfn) => {
                 return self.decide_anon(core, cache, anon, cpu, pfn, sc, report);
             }
             references if dirty => {
+                self.unmap_file(core, cache, pfn, report);
                 let verdict = self.decide_dirty(core, pfn, flags, references, sc);
                 report.pageout += if verdict == Verdict::Keep(Reason::WriteStarted) { pages } else { 0 };
                 return verdict;
@@ -292,8 +331,66 @@ impl Reclaim {
             _ if flags.has(PageFlags::JOURNAL) => return Verdict::Activate(Reason::Journal),
             References::Reclaim | References::ReclaimClean => {}
         }
-        core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);
+        self.unmap_file(core, cache, pfn, report);
         Verdict::Free
+    }
+
+    /// `try_to_unmap` of a page of a file.
+    fn unmap_file<T: Trace>(
+        &self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        pfn: Pfn,
+        report: &mut ChunkReport,
+    ) {
+        if core.alloc.frames.flags(pfn).has(PageFlags::MAPPED) {
+            report.swap.unmapped += cache.maps.unmap(core, pfn);
+        }
+    }
+
+    /// `folio_check_references` (MECHANISMS 6.2). Where there are generations, pages near one that was accessed are
+    /// looked at, too.
+    fn references<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        pfn: Pfn,
+        flags: PageFlags,
+    ) -> References {
+        if core.rules().lru == LruKind::Generations && flags.has(PageFlags::MAPPED) {
+            let (_, node) = core.page_place(pfn);
+            self.young.extend(cache.young_around(core, pfn, (core.page_memcg(pfn), node)));
+        }
+        let seen = cache.folio_referenced(core, pfn);
+        let areas = seen.areas + u32::from(flags.has(PageFlags::YOUNG));
+        let referenced = flags.has(PageFlags::REFERENCED);
+        core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
+        let at_once = core.rules().mapped_references == MappedReferences::FirstActivates;
+        let mapping = MappingId(core.alloc.frames.owner(pfn));
+        if areas == 0 && at_once && referenced && cache.maps.has_areas(mapping) {
+            return References::Activate; // `page_mapping_inuse`
+        }
+        if areas == 0 {
+            return if referenced { References::ReclaimClean } else { References::Reclaim };
+        }
+        if flags.has(PageFlags::SWAP_BACKED) && core.rules().anon_start == AnonStart::Active {
+            return References::Activate;
+        }
+        core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
+        match () {
+            () if referenced || areas > 1 || at_once => References::Activate,
+            () if seen.executable => References::ActivateCode,
+            () => References::Keep,
+        }
+    }
+
+    /// Pages that eviction saw accesses to beside the one that it looked at belong to the youngest generation.
+    fn promote_young<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru) {
+        let mut young = core::mem::take(&mut self.young);
+        for pfn in young.drain(..) {
+            lru.see_young(core, pfn);
+        }
+        self.young = young;
     }
 
     /// A dirty file page that nobody writes yet is marked, so that it is freed as soon as the flusher
@@ -368,6 +465,7 @@ impl Reclaim {
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
+        cache: &mut PageCache,
         cpu: CpuId,
         list: LruList,
         chunk: u64,
@@ -384,6 +482,16 @@ impl Reclaim {
             let pages = core.alloc.frames.pages(pfn);
             referenced += if core.alloc.frames.flags(pfn).has(PageFlags::YOUNG) { pages } else { 0 };
             core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
+            if core.alloc.frames.flags(pfn).has(PageFlags::MAPPED) {
+                let seen = cache.folio_referenced(core, pfn);
+                let counts = seen.executable || core.rules().lru_cost == LruCost::Rotations;
+                referenced += if seen.areas > 0 && counts { pages } else { 0 };
+                if seen.executable {
+                    lru.insert(core, pfn);
+                    tell_rotated(core, pfn, Reason::Executable, sc);
+                    continue;
+                }
+            }
             deactivated += pages;
             core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
             core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
@@ -434,21 +542,6 @@ impl Reclaim {
     }
 }
 
-/// `folio_check_references` (MECHANISMS 6.2).
-fn references<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> References {
-    let young = flags.has(PageFlags::YOUNG);
-    let referenced = flags.has(PageFlags::REFERENCED);
-    core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
-    if !young {
-        return if referenced { References::ReclaimClean } else { References::Reclaim };
-    }
-    if flags.has(PageFlags::SWAP_BACKED) && core.rules().anon_start == AnonStart::Active {
-        return References::Activate;
-    }
-    core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED);
-    if referenced { References::Activate } else { References::Keep }
-}
-
 /// A page that was isolated and not freed goes back to a list.
 fn put_back<T: Trace>(core: &mut Core<T>, lru: &mut Lru, pfn: Pfn, active: bool) {
     let flags = core.alloc.frames.flags(pfn);
@@ -472,6 +565,7 @@ fn evict<T: Trace>(
     cpu: CpuId,
     pfn: Pfn,
     target: MemcgId,
+    uncharged: &mut Uncharged,
 ) {
     assert!(core.alloc.frames.owner(pfn) != NO_OWNER, "a file page on a list has a mapping");
     core.tell_page(pfn, |page| TraceEvent::FilemapDelete { page, reason: Reason::Reclaimed });
@@ -481,7 +575,7 @@ fn evict<T: Trace>(
     };
     cache.remove_page(core, cpu, pfn, shadow);
     core.alloc.frames.set_state(pfn, FrameState::InUse);
-    release_reclaimed_page(core, cpu, pfn);
+    release_reclaimed_page(core, cpu, pfn, uncharged);
 }
 
 #[inline(always)]

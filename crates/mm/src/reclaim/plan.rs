@@ -3,8 +3,8 @@
 //!
 //! The set of shrinkers is closed: page cache tree nodes that hold nothing but shadows, the super
 //! block of the data disk with its dentries and inodes, and what belongs to no cgroup: extents of ext4, and
-//! buffers of XFS metadata. Left out: the other shrinkers of XFS (quotas, reclaimable inodes), that of ext4's
-//! journal. Neighbour: [`crate::reclaim::shrinker`] works plans off.
+//! buffers of XFS metadata; and entries of zswap. Left out: the other shrinkers of XFS (quotas, reclaimable
+//! inodes), that of ext4's journal. Neighbour: [`crate::reclaim::shrinker`] works plans off.
 
 use crate::reclaim::run::DEF_PRIORITY;
 use crate::version::rules::{DeferredSlab, SuperBlockBatch};
@@ -21,6 +21,8 @@ pub enum Shrinker {
     SuperBlock,
     /// Buffers of XFS metadata: 128 at a time, two seeks each.
     XfsBuffers,
+    /// Entries of zswap, which are written back: 128 at a time, two seeks each. Off unless it is switched on.
+    Zswap,
 }
 
 /// Objects in one step of most shrinkers (`SHRINK_BATCH`).
@@ -28,7 +30,8 @@ const BATCH: u64 = 128;
 
 impl Shrinker {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::ShadowNodes, Self::ExtentStatus, Self::SuperBlock, Self::XfsBuffers];
+    pub const ALL: [Self; 5] =
+        [Self::ShadowNodes, Self::ExtentStatus, Self::SuperBlock, Self::XfsBuffers, Self::Zswap];
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
 
@@ -36,7 +39,9 @@ impl Shrinker {
     pub(super) fn batch(self, super_block: SuperBlockBatch) -> u64 {
         match self {
             Self::SuperBlock if super_block == SuperBlockBatch::Of1024 => 1024,
-            Self::ShadowNodes | Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers => BATCH,
+            Self::ShadowNodes | Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers | Self::Zswap => {
+                BATCH
+            }
         }
     }
 
@@ -44,7 +49,7 @@ impl Shrinker {
     pub(super) const fn seeks(self) -> u64 {
         match self {
             Self::ShadowNodes => 0,
-            Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers => 2,
+            Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers | Self::Zswap => 2,
         }
     }
 }
@@ -288,7 +293,7 @@ mod tests {
         let table = |batch| Shrinker::ALL.map(|shrinker| (shrinker.batch(batch), shrinker.seeks()));
         let released = table(SuperBlockBatch::Of1024);
         let sections = "MECHANISMS 9.2, 11.1, MECHANISMS-6X 6.3";
-        assert_eq!(released, [(128, 0), (128, 2), (1024, 2), (128, 2)], "{sections}");
-        assert_eq!(table(SuperBlockBatch::Of128), [(128, 0), (128, 2), (128, 2), (128, 2)]);
+        assert_eq!(released, [(128, 0), (128, 2), (1024, 2), (128, 2), (128, 2)], "{sections}");
+        assert_eq!(table(SuperBlockBatch::Of128), [(128, 0), (128, 2), (128, 2), (128, 2), (128, 2)]);
     }
 }

@@ -192,6 +192,12 @@ impl Reclaim {
                     sc.reclaimed_slab += fs.xfs_buffers.pages_freed() - before;
                 }
             }
+            Shrinker::Zswap => {
+                core.swap.zswap.forget_reads(memcg);
+                let before = self.swap_writes.len();
+                self.swap_writes.extend((0..batch).filter_map(|_| cache.shrink_zswap(core, lru, cpu, memcg)));
+                report.freed = (self.swap_writes.len() - before) as u64;
+            }
         }
         fs.list_emptied(core, cache);
         sc.reclaimed_slab += core.slabs.pages_freed() - before;
@@ -239,7 +245,10 @@ fn freeable<T: Trace>(
         // What `vfs_cache_pressure` weighs are dentries and inodes.
         Shrinker::XfsBuffers if memcg == MemcgId::ROOT => fs.xfs_buffers.count(node),
         Shrinker::ExtentStatus if memcg == MemcgId::ROOT => fs.vfs.extents.shrinkable(),
-        Shrinker::ExtentStatus | Shrinker::XfsBuffers => 0,
+        Shrinker::Zswap if core.alloc.sysctls().get(Sysctl::ZswapShrinkerEnabled) > 0 => {
+            core.swap.zswap.shrinkable(memcg)
+        }
+        Shrinker::ExtentStatus | Shrinker::XfsBuffers | Shrinker::Zswap => 0,
     }
 }
 

@@ -66,7 +66,7 @@ impl Reclaim {
                 scan.aged = true;
                 let (memcg, node) = (scan.memcg, scan.node);
                 let wants_aging = anon_wants_aging(core, lru, memcg, node, sc);
-                return wants_aging.then(|| self.age_anon(core, lru, cpu, memcg, node, sc));
+                return wants_aging.then(|| self.age_anon(core, lru, cache, cpu, memcg, node, sc));
             }
         }
     }
@@ -86,7 +86,7 @@ impl Reclaim {
         let (memcg, node) = (scan.memcg, scan.node);
         let queue = lru.queue_of_victims(core.rules().lru, (memcg, node, list), sc.reclaim_idx);
         if queue.is_none() && list.is_active() && may_deactivate(core, lru, list, scan, sc) {
-            let report = self.shrink_active(core, lru, cpu, list, chunk, memcg, node, sc);
+            let report = self.shrink_active(core, lru, cache, cpu, list, chunk, memcg, node, sc);
             lru.note_chunk(core, (memcg, node, list), cost_of(list, &report));
             return report;
         }
@@ -109,13 +109,14 @@ impl Reclaim {
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
+        cache: &mut PageCache,
         cpu: CpuId,
         memcg: MemcgId,
         node: NodeId,
         sc: &ScanControl,
     ) -> ChunkReport {
         let list = LruList::ActiveAnon;
-        let report = self.shrink_active(core, lru, cpu, list, SWAP_CLUSTER_MAX, memcg, node, sc);
+        let report = self.shrink_active(core, lru, cache, cpu, list, SWAP_CLUSTER_MAX, memcg, node, sc);
         lru.note_chunk(core, (memcg, node, list), cost_of(list, &report));
         report
     }

@@ -48,9 +48,15 @@ pub struct Reclaim {
     pub(super) pageout: Vec<Pfn>,
     /// Pages of the swap cache whose write is to be sent off.
     pub(super) swap_writes: Vec<Pfn>,
+    /// The cgroup of the page that is decided on has its share of zswap.
+    pub(super) zswap_full: Option<MemcgId>,
+    /// One of its entries was asked to go for that page.
+    pub(super) zswap_tried: bool,
     // Scratch lists, empty between steps.
     /// Pages of huge ones that were split.
     pub(super) split: Vec<Pfn>,
+    /// Pages that eviction saw accesses to beside those that it looks at.
+    pub(super) young: Vec<Pfn>,
     pub(super) isolated: Vec<Pfn>,
     pub(super) skipped: Vec<Pfn>,
 }
@@ -68,7 +74,10 @@ impl Reclaim {
             has_writepage_hook: false,
             pageout: Vec::new(),
             swap_writes: Vec::new(),
+            zswap_full: None,
+            zswap_tried: false,
             split: Vec::new(),
+            young: Vec::new(),
             isolated: Vec::new(),
             skipped: Vec::new(),
         }

@@ -6,7 +6,8 @@
 //!   3 written, if it is not what its slot holds    under way: kept, comes to the tail when it is written
 //!   4 freed, a shadow stays
 //! ```
-//! A page that its program gave up goes at once if it was not written to since.
+//! zswap may take a page before it is written. A page that its program gave up goes at once if it was not written to
+//! since.
 //!
 //! Left out: huge pages of orders below 9, which have no slots in a row here. Neighbours:
 //! [`crate::reclaim::page`] decides on all pages, [`crate::pages::swap_cache`], [`crate::pages::anon_swap`].
@@ -19,14 +20,17 @@ use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::cgroup::charge::Uncharged;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::pages::anon::{AnonMaps, anon_owner};
 use crate::pages::anon_swap::{split_isolated, unmap_given_up, unmap_to_slot};
 use crate::pages::cache::{PageCache, release_reclaimed_page};
+use crate::pages::zswap::Taken;
 use crate::reclaim::run::{ChunkReport, ScanControl};
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::verdict::Verdict;
+use crate::swap::slot::SwapSlot;
 use crate::swap::store::Stored;
 use crate::version::rules::{AnonStart, HugeSwap};
 
@@ -120,9 +124,22 @@ impl Reclaim {
             return Verdict::Keep(Reason::MayNotSwap);
         }
         let (slot, pages) = (PageCache::slot_of(core, pfn), core.alloc.frames.pages(pfn));
+        let taken = if pages == 1 { self.offer_to_zswap(core, cpu, slot, pfn) } else { Taken::Refused };
+        match taken {
+            Taken::Full => return Verdict::Keep(Reason::MayNotSwap), // It is asked again.
+            Taken::Refused if !core.cgroups.may_write_to_swap(core.page_memcg(pfn)) => {
+                return Verdict::Activate(Reason::MayNotSwap);
+            }
+            Taken::Refused | Taken::Stored => {}
+        }
         report.pageout += pages;
         core.alloc.events.add(VmEvent::NrVmscanWrite, u64::from(pages));
         core.alloc.frames.clear_flags(pfn, PageFlags::ANON_DIRTY);
+        if taken == Taken::Stored {
+            report.swap.tested += 1;
+            report.swap.compressed += 1;
+            return Verdict::Free;
+        }
         let (mut zeroes, mut compressed, mut written) = (0, 0, 0);
         for place in 0..pages {
             match core.swap.store(&mut core.alloc, cpu, slot.plus(place)) {
@@ -151,6 +168,45 @@ impl Reclaim {
         }
         core.alloc.events.add(VmEvent::NrWritten, u64::from(pages));
         Verdict::Free
+    }
+
+    /// Lets zswap have a page. Where a cgroup has its share of the pool already it is to be asked a second time, after
+    /// [`Self::make_room_in_zswap`].
+    fn offer_to_zswap<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cpu: CpuId,
+        slot: SwapSlot,
+        pfn: Pfn,
+    ) -> Taken {
+        let memcg = core.page_memcg(pfn);
+        let taken = core.zswap_store(cpu, slot, memcg);
+        if taken == Taken::Full && self.zswap_tried {
+            return Taken::Refused;
+        }
+        self.zswap_full = (taken == Taken::Full).then_some(memcg);
+        taken
+    }
+
+    /// After a verdict: whether the page is to be judged once more, as its cgroup had its share of zswap. An entry of
+    /// the cgroup may have been written back for it.
+    pub(super) fn make_room_in_zswap<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        cpu: CpuId,
+    ) -> bool {
+        self.zswap_tried = false;
+        let Some(memcg) = self.zswap_full.take() else { return false };
+        self.zswap_tried = true;
+        self.swap_writes.extend(cache.shrink_zswap(core, lru, cpu, memcg));
+        true
+    }
+
+    /// The write of a page of the swap cache is to be sent off.
+    pub(crate) fn add_swap_write(&mut self, pfn: Pfn) {
+        self.swap_writes.push(pfn);
     }
 
     /// Pages of the swap cache whose write is to be sent off; the list is handed over.
@@ -182,6 +238,7 @@ pub(super) fn evict_anon<T: Trace>(
     cpu: CpuId,
     pfn: Pfn,
     target: MemcgId,
+    uncharged: &mut Uncharged,
 ) {
     assert!(core.alloc.frames.owner(pfn) == NO_OWNER, "{pfn:?} is freed and mapped");
     if core.alloc.frames.flags(pfn).has(PageFlags::SWAP_CACHE) {
@@ -190,7 +247,7 @@ pub(super) fn evict_anon<T: Trace>(
         cache.remove_swap(core, cpu, pfn, shadow);
     }
     core.alloc.frames.set_state(pfn, FrameState::InUse);
-    release_reclaimed_page(core, cpu, pfn);
+    release_reclaimed_page(core, cpu, pfn, uncharged);
 }
 
 /// A page of the swap cache stays in memory: it gives its slot back where few are left.

@@ -23,6 +23,7 @@ use crate::swap::map::SlotMap;
 use crate::swap::readahead::ClusterWindow;
 use crate::swap::slot::SwapSlot;
 use crate::swap::store::{Store, Stored};
+use crate::swap::zswap::Zswap;
 use crate::version::rules::{Rules, SlotCache, SwapClusters};
 
 /// Slots that a CPU fetches or gives back at once (`SWAP_SLOTS_CACHE_SIZE`).
@@ -94,6 +95,8 @@ pub struct SwapAreas {
     pub(crate) readahead: ClusterWindow,
     /// Slots that were given back in this step: shadows in there are to be forgotten.
     given_back: Vec<SwapSlot>,
+    /// Compressed pages in front of all areas.
+    pub zswap: Zswap,
 }
 
 impl SwapAreas {
@@ -108,6 +111,7 @@ impl SwapAreas {
             total: 0,
             readahead: ClusterWindow::default(),
             given_back: Vec::new(),
+            zswap: Zswap::new(rules),
         }
     }
 
@@ -310,6 +314,11 @@ impl SwapAreas {
         self.areas[slot.area()].store.note(slot.offset(), bytes);
     }
 
+    /// What the page of a slot compresses to; none: a bit is to say that it is one of zeroes.
+    pub(crate) fn compressed(&self, slot: SwapSlot) -> Option<u16> {
+        self.areas[slot.area()].store.compressed(slot.offset())
+    }
+
     /// Writes the page of a slot, as far as that takes no waiting.
     pub(crate) fn store<T: Trace>(
         &mut self,
@@ -322,6 +331,9 @@ impl SwapAreas {
 
     /// Bytes that were stored for a slot; none: it is on the device.
     pub fn stored_bytes(&self, slot: SwapSlot) -> Option<u16> {
+        if let Some(entry) = self.zswap.get(slot) {
+            return Some(entry.bytes);
+        }
         self.areas[slot.area()].store.length(slot.offset())
     }
 
@@ -337,7 +349,7 @@ impl SwapAreas {
 
     /// Pages of all pools: `nr_zspages`.
     pub fn pool_pages(&self) -> u64 {
-        self.areas.iter().map(|area| area.store.pool_pages()).sum()
+        self.zswap.pool_pages() + self.areas.iter().map(|area| area.store.pool_pages()).sum::<u64>()
     }
 
     /// Every slot that is charged, and to whom.
@@ -353,6 +365,7 @@ impl SwapAreas {
 
     /// Recounts; what differs.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
+        self.zswap.check()?;
         self.areas.iter().try_for_each(|area| area.slots.check())
     }
 }

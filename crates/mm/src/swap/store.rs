@@ -1,20 +1,17 @@
 //! What is in the slots of an area: how long each page is when it is compressed, and the pages that hold them
 //! (SWAP 4.2, 4.3).
 //!
-//! Content is not stored, only its length. The pool's pages are kernel memory of nobody's cgroup, taken without
-//! regard to watermarks by whoever reclaims. Here they stay where they are, though they lie among movable pages;
-//! the kernel can move them. Neighbours: [`super::zram`] counts the pages of the pool, [`super::areas`].
+//! Content is not stored, only its length. Neighbours: [`super::pool`] for the pages of compressed memory,
+//! [`super::areas`].
 
 use std_alloc::vec;
 use std_alloc::vec::Vec;
 
-use units::{CpuId, Order, Pfn};
+use units::CpuId;
 
-use crate::alloc::flags::AllocFlags;
 use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::Trace;
-use crate::base::gfp::Gfp;
-use crate::swap::zram::Zpool;
+use crate::swap::pool::Pool;
 use crate::version::rules::{Rules, ZeroPages};
 
 /// Nothing is stored in a slot.
@@ -33,8 +30,7 @@ pub(super) struct Store {
     /// It is compressed memory.
     is_memory: bool,
     zeroes_by_bit: bool,
-    pool: Zpool,
-    pages: Vec<Pfn>,
+    pool: Pool,
 }
 
 /// What came of a write.
@@ -56,19 +52,18 @@ impl Store {
     pub(super) fn new(slots: u32, is_memory: bool, rules: &Rules) -> Self {
         let none = vec![NOTHING; slots as usize + 1];
         let zeroes_by_bit = rules.zero_pages == ZeroPages::Bitmap;
-        Self {
-            content: none.clone(),
-            bytes: none,
-            is_memory,
-            zeroes_by_bit,
-            pool: Zpool::new(rules),
-            pages: Vec::new(),
-        }
+        Self { content: none.clone(), bytes: none, is_memory, zeroes_by_bit, pool: Pool::new(rules) }
     }
 
     /// Says what the page of a slot compresses to, in bytes.
     pub(super) fn note(&mut self, offset: u32, bytes: u16) {
         self.content[offset as usize] = bytes;
+    }
+
+    /// What the page of a slot compresses to; none: a bit is to say that it is one of zeroes.
+    pub(super) fn compressed(&self, offset: u32) -> Option<u16> {
+        let bytes = self.content[offset as usize];
+        (bytes != SAME_FILLED || !self.zeroes_by_bit).then_some(bytes)
     }
 
     /// Writes the page of a slot, as far as that takes no waiting.
@@ -87,27 +82,11 @@ impl Store {
         if !self.is_memory {
             return Stored::ToBeWritten;
         }
-        let grows = self.pool.store(bytes);
-        for grown in 0..grows {
-            let gfp = Gfp(Gfp::MOVABLE_BIT.0 | Gfp::KSWAPD_RECLAIM.0);
-            let page = alloc.alloc(cpu, gfp, Order(0), AllocFlags::NO_WATERMARKS).page;
-            let Some(page) = page else {
-                self.pool.free(bytes);
-                self.shrink(alloc, cpu, grown);
-                return Stored::Failed;
-            };
-            self.pages.push(page);
+        if !self.pool.store(alloc, cpu, bytes) {
+            return Stored::Failed;
         }
         self.bytes[offset as usize] = bytes;
         Stored::Compressed(bytes)
-    }
-
-    /// Gives pages of the pool back.
-    fn shrink<T: Trace>(&mut self, alloc: &mut PageAllocator<T>, cpu: CpuId, pages: u32) {
-        for _ in 0..pages {
-            let page = self.pages.pop().expect("the pool has pages");
-            alloc.free(cpu, page, Order(0));
-        }
     }
 
     /// Bytes that are stored for a slot; none: it is on the device.
@@ -126,13 +105,12 @@ impl Store {
         let is_zero = self.is_zero(offset);
         let bytes = core::mem::replace(&mut self.bytes[offset as usize], NOTHING);
         if self.is_memory && bytes != NOTHING && !is_zero {
-            let shrinks = self.pool.free(bytes);
-            self.shrink(alloc, cpu, shrinks);
+            self.pool.free(alloc, cpu, bytes);
         }
     }
 
     /// Pages of the pool.
     pub(super) fn pool_pages(&self) -> u64 {
-        self.pages.len() as u64
+        self.pool.pages()
     }
 }

@@ -123,6 +123,22 @@ features! {
     AnonStartsInactive = "anon-starts-inactive",
         "new anonymous pages start on the inactive list",
         "5.9", AnonStart: Active => Inactive;
+    /// [`MappedReferences::SecondActivates`]
+    MappedTwiceActivates = "mapped-twice-activates",
+        "a mapped page of a file becomes active when page tables saw accesses to it twice, not once",
+        "2.6.34", MappedReferences: FirstActivates => SecondActivates;
+    /// [`FaultAround::Sixteen`]
+    FaultAround = "fault-around",
+        "a read fault maps what is in memory of the 16 pages around it",
+        "3.15", FaultAround: None => Sixteen;
+    /// [`AdvisedAccess::NeitherCounts`]
+    RandomAdviceUncounted = "random-advice-uncounted",
+        "accesses to a mapping that are said to be random do not keep its pages",
+        "6.3", AdvisedAccess: RandomCounts => NeitherCounts;
+    /// [`FaultCount::Completed`]
+    FaultsCountOnce = "faults-count-once",
+        "pgfault counts a fault that had to wait once, not twice",
+        "6.4", FaultCount: Tries => Completed;
     /// [`DeferredSlab::ByPriority`]
     DeferredSlabDecay = "deferred-slab-decay",
         "deferred slab scanning is paid back by priority",

@@ -122,6 +122,10 @@ const RULES_2632: Rules = Rules {
     write_folios: WriteFolios::Single,
     write_access: WriteAccess::Access,
     anon_start: AnonStart::Active,
+    mapped_references: MappedReferences::FirstActivates,
+    advised_access: AdvisedAccess::RandomCounts,
+    fault_around: FaultAround::None,
+    fault_count: FaultCount::Tries,
     inode_lru: InodeLru::WithPages,
     throttle: Throttle::CongestionWait,
     pass_measure: PassMeasure::Scanned,
@@ -172,6 +176,7 @@ const RULES_2632: Rules = Rules {
     lazy_free: LazyFree::Unknown,
     cold_advice: ColdAdvice::Unknown,
     zspage_chain: ZspageChain::UpToFour,
+    zswap: Zswap::Absent,
     ext4_folios: Ext4Folios::Single,
     readahead_order: ReadaheadOrder::OfMarker,
     compact_gap: CompactGap::TwiceBlock,
@@ -200,6 +205,8 @@ const RULES_419: Rules = RULES_2632.edited(&[
     Rule::FallbackPolicy(FallbackPolicy::StealAndClaim),
     Rule::HighatomicReserve(HighatomicReserve::AllZones),
     Rule::WriteAccess(WriteAccess::None),
+    Rule::MappedReferences(MappedReferences::SecondActivates),
+    Rule::FaultAround(FaultAround::Sixteen),
     Rule::Writepage(Writepage::Kswapd),
     Rule::ColdPages(ColdPages::Alike),
     Rule::PcpReserve(PcpReserve::Stays),
@@ -280,10 +287,13 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::QuotaRest(QuotaRest::Dropped),
     Rule::ProactiveReclaim(ProactiveReclaim::Whole),
     Rule::GenForm(GenForm::First),
+    Rule::Zswap(Zswap::OneList),
 ]);
 
 const RULES_612: Rules = RULES_61.edited(&[
     Rule::StatFreshness(StatFreshness::Periodic),
+    Rule::AdvisedAccess(AdvisedAccess::NeitherCounts),
+    Rule::FaultCount(FaultCount::Completed),
     Rule::Writepage(Writepage::Never),
     Rule::MemcgWalk(MemcgWalk::Partial),
     Rule::PcpGeneration(PcpGeneration::AutoSize),
@@ -304,6 +314,7 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::GenForm(GenForm::Settled),
     Rule::GenWalk(GenWalk::Bins),
     Rule::ZspageChain(ZspageChain::UpToEight),
+    Rule::Zswap(Zswap::ListPerGroup),
 ]);
 
 /// Left out of what 7.2 does otherwise than 6.12: the floor of a device's share of the dirty threshold, as shares are
@@ -327,6 +338,7 @@ const RULES_72: Rules = RULES_612.edited(&[
     Rule::Writepage(Writepage::Unasked),
     Rule::GenAccess(GenAccess::Accesses),
     Rule::GenQuota(GenQuota::Once),
+    Rule::Zswap(Zswap::StoresAll),
 ]);
 
 const TUNING_612: Tuning = Tuning {

@@ -4,7 +4,7 @@
 //! ([`crate::base::sysctl`]).
 
 use crate::base::sysctl::Sysctl;
-use crate::version::rules::{GenForm, HugePages, LruKind, MarkGap, Rules, WatermarkBoost};
+use crate::version::rules::{GenForm, HugePages, LruKind, MarkGap, Rules, WatermarkBoost, Zswap};
 
 impl Rules {
     /// Whether a kernel that decides so has this tunable. `watermark_boost_factor` is let to any since 4.6, so
@@ -21,6 +21,10 @@ impl Rules {
                 self.gen_form != GenForm::NotBuilt
                     && matches!(self.lru, LruKind::TwoLists | LruKind::Generations)
             }
+            Sysctl::ZswapEnabled | Sysctl::ZswapMaxPoolPercent | Sysctl::ZswapAcceptThresholdPercent => {
+                self.zswap != Zswap::Absent
+            }
+            Sysctl::ZswapShrinkerEnabled => matches!(self.zswap, Zswap::ListPerGroup | Zswap::StoresAll),
             _ => true,
         }
     }
@@ -42,11 +46,15 @@ mod tests {
         };
         let of_2632 = ["vm.watermark_scale_factor", "vm.watermark_boost_factor", "thp.enabled", "thp.defrag"];
         let lru_gen = ["lru_gen.enabled", "lru_gen.min_ttl_ms"];
-        assert_eq!(lacks("linux-2.6.32"), [&of_2632[..], &lru_gen].concat());
-        let boosted = [&of_2632[..1], &of_2632[2..], &lru_gen].concat();
+        let shrinker = ["zswap.shrinker_enabled"];
+        let zswap = ["zswap.enabled", "zswap.max_pool_percent", "zswap.accept_threshold_percent"];
+        let newer = [&lru_gen[..], &zswap, &shrinker].concat();
+        assert_eq!(lacks("linux-2.6.32"), [&of_2632[..], &newer].concat());
+        let boosted = [&of_2632[..1], &of_2632[2..], &newer].concat();
         assert_eq!(lacks("linux-2.6.32+watermark-boost"), boosted);
-        assert_eq!(lacks("linux-5.10"), lru_gen);
-        assert_eq!(lacks("linux-6.1"), Vec::<&str>::new());
+        assert_eq!(lacks("linux-5.10"), newer);
+        assert_eq!(lacks("linux-6.1"), shrinker);
+        assert_eq!(lacks("linux-6.12"), Vec::<&str>::new());
         assert_eq!(lacks("linux-6.12+file-lru-sieve"), lru_gen);
     }
 }

@@ -7,6 +7,10 @@ use std::fmt::Write;
 use pagetide_mm as mm;
 
 use mm::MemcgId;
+use mm::alloc::flags::AllocFlags;
+use mm::alloc::watermark::Mark;
+use mm::base::gfp::Gfp;
+use mm::base::layout::ZoneKind;
 use mm::base::sysctl::Sysctl;
 use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::cgroup::tree::Limit;
@@ -295,4 +299,41 @@ fn a_harder_pass_makes_a_new_generation_where_two_are_left() {
     assert_eq!(pass(1), "3: [] 2: [0 1 2]", "saturated accesses: the tail of the next");
     assert_eq!(pass(1), "4: [] 3: [] 2: [0 1 2]", "which is the oldest of three now");
     assert_eq!(pass(1), "4: [] 3: []", "it was only one more turn");
+}
+
+/// ```text
+///   DMA32: plenty     DMA: high mark + 64 + what it reserves, and one page more
+/// ```
+#[test]
+fn kswapd_of_6_12_goes_on_while_a_low_zone_has_but_its_reserve() {
+    for (more, freed) in [(0, 320), (1, 64)] {
+        let mut world = World::boot("linux-6.12+lru-gen", 256);
+        for index in 0..20_000 {
+            assert!(world.add(CPU, MemcgId::ROOT, index, Order(0)));
+        }
+        world.settle();
+        let low_zone = |world: &World| {
+            let zone = world.mem.core.alloc.zones().iter().find(|zone| zone.kind == ZoneKind::Dma);
+            let zone = zone.expect("the machine has one");
+            let reserve = zone.watermarks.reserve(ZoneKind::Movable);
+            (zone.free_pages().0, zone.watermarks.mark(Mark::High) + 64 + reserve + more)
+        };
+        let (gfp, flags) = (Gfp::KERNEL | Gfp::DMA, AllocFlags::NO_WATERMARKS);
+        let mut taken = Vec::new();
+        while low_zone(&world).0 >= low_zone(&world).1 {
+            taken.push(world.mem.core.alloc.alloc(CPU, gfp, Order(0), flags).page.expect("a free page"));
+            world.mem.core.alloc.drain_all();
+        }
+        while low_zone(&world).0 < low_zone(&world).1 {
+            let page = taken.pop().expect("one that was taken");
+            world.mem.core.alloc.free(CPU, page, Order(0));
+            world.mem.core.alloc.drain_all();
+        }
+        assert_eq!(low_zone(&world).0, low_zone(&world).1);
+        let mut sc = ScanControl::kswapd(ZoneKind::Movable);
+        (sc.nr_to_reclaim, sc.priority) = (1000, 6);
+        world.pass(&mut sc); // Generation 0, in which is nothing, ends.
+        sc.nr_reclaimed = 0;
+        assert_eq!(world.pass(&mut sc).reclaimed, freed, "{more} more");
+    }
 }

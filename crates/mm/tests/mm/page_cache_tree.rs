@@ -1,7 +1,7 @@
 //! Page cache trees: node counts, charges and shadows, and a map as the naive model
 //! (MECHANISMS 7.1, MECHANISMS-6X 4.1, 7.1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::world::{CPU, World};
 use pagetide_mm::MemcgId;
@@ -74,20 +74,29 @@ fn an_unused_preparation_is_freed_with_the_file() {
     assert_eq!((nodes(&world), world.mem.core.cgroups[group].memory.usage), (0, 0));
 }
 
+/// ```text
+///   root: .. [512 pages: 8 entries] ..     no leaf below
+///   page 600 comes back alone: its leaf is made, with 63 shadows
+/// ```
 #[test]
-fn a_folio_of_512_pages_spans_eight_leaves() {
-    // Regression: only the first leaf was made.
+fn a_folio_of_512_pages_has_entries_above_the_leaves() {
     let mut world = World::boot("linux-6.12", 16);
     let group = world.group("A");
     assert!(world.add(CPU, group, 512, Order(9)));
-    assert_eq!(nodes(&world), 8 + 1);
+    assert_eq!(nodes(&world), 1);
     assert_eq!(world.page(512), world.page(1023));
     let mut sc = world.limit(group);
     (sc.priority, sc.nr_to_reclaim) = (0, 512);
     assert_eq!(world.pass(&mut sc).reclaimed, 512);
-    assert_eq!((nodes(&world), shadow_leaves(&world)), (9, 8), "512 shadows in eight leaves");
-    assert!(world.add(CPU, group, 512, Order(9)), "the shadows give way");
-    assert_eq!(shadow_leaves(&world), 0);
+    assert_eq!((nodes(&world), shadow_leaves(&world)), (1, 0), "the shadow is an entry there, too");
+    assert!(world.add(CPU, group, 512, Order(9)), "which gives way");
+    assert_eq!(world.pass(&mut sc).reclaimed, 512);
+    assert!(world.add(CPU, group, 600, Order(0)));
+    assert_eq!((nodes(&world), shadow_leaves(&world)), (2, 0));
+    world.settle();
+    let _ = (world.pass(&mut sc), world.pass(&mut sc));
+    assert_eq!((world.page(600), nodes(&world), shadow_leaves(&world)), (None, 2, 1), "a leaf of shadows");
+    assert!(world.add(CPU, group, 512, Order(9)));
     let file = world.file;
     assert_eq!(world.mem.mapping_invalidate(CPU, file, true), 512);
     assert_eq!(nodes(&world), 0, "each emptied leaf goes");
@@ -170,22 +179,30 @@ struct Model {
     /// Whether the tree has nodes: once made they stay until the last entry goes.
     has_nodes: bool,
     height: u32,
+    /// Leaves that are nodes: others are entries of the node above them.
+    leaves: BTreeSet<u32>,
 }
 
 impl Model {
     fn add(&mut self, first: u32, order: Order, pfn: Pfn) {
         let last = first + (order.pages() - 1);
+        let moves = last > 0 && !self.has_nodes && self.entries.contains_key(&0);
+        self.leaves.extend(moves.then_some(0)); // Page 0 had been the whole tree.
+        self.leaves.extend((order.0 < 6).then_some(first >> 6));
         for index in first..=last {
             self.entries.insert(index, Entry::Page(pfn));
         }
         if last > 0 {
             self.has_nodes = true;
-            self.height =
-                self.height.max((0..).find(|level| (last >> 6) >> (6 * level) == 0).expect("32 bits"));
+            let needed = (0..).find(|level| (last >> 6) >> (6 * level) == 0).expect("32 bits");
+            let needed = if order.0 < 6 || self.leaves.contains(&0) { needed } else { needed.max(1) };
+            self.height = self.height.max(needed);
         }
     }
 
     fn drop_if_empty(&mut self) {
+        let has_entries = |leaf: &u32| self.entries.range(leaf << 6..(leaf + 1) << 6).next().is_some();
+        self.leaves.retain(has_entries);
         if self.entries.is_empty() {
             *self = Self::default();
         }
@@ -201,7 +218,7 @@ impl Model {
             numbers.dedup();
             numbers.len() as u64
         };
-        (0..=self.height).map(at).sum()
+        self.leaves.len() as u64 + (1..=self.height).map(at).sum::<u64>()
     }
 }
 

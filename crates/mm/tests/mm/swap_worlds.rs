@@ -6,6 +6,7 @@ use pagetide_mm as mm;
 use mm::MemcgId;
 use mm::base::gfp::Gfp;
 use mm::base::ids::AnonId;
+use mm::base::sysctl::Sysctl;
 use mm::base::vmstat::VmEvent;
 use mm::cgroup::tree::{Charge, Limit};
 use mm::pages::anon_swap::SwapFault;
@@ -78,7 +79,12 @@ impl Swapping {
                     let owner = self.world.mem.core.swap.memcg(slot).expect("it is in use");
                     let Some(pfn) = self.charged_page(owner, Order(0)) else { continue };
                     assert!(self.world.mem.begin_swap_read(CPU, slot, pfn, slot != fault.slot));
-                    self.reads.push(pfn);
+                    if self.world.mem.core.swap.stored_bytes(slot).is_some() {
+                        self.world.mem.end_stored_read(CPU, slot);
+                        self.world.mem.core.unlock_page(pfn);
+                    } else {
+                        self.reads.push(pfn);
+                    }
                 }
                 false
             }
@@ -92,6 +98,18 @@ impl Swapping {
         sc.priority = priority;
         self.world.pass(&mut sc);
         self.world.mem.snapshot_refaults(self.memcg, NODE);
+        self.writes.extend(self.world.mem.take_swap_writes());
+    }
+
+    /// As the worker of zswap does.
+    pub fn write_back(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(slot) = self.world.mem.next_zswap_write() else { break };
+            let Some(pfn) = self.charged_page(MemcgId::ROOT, Order(0)) else { break };
+            if !self.world.mem.zswap_write_back(CPU, slot, pfn) {
+                self.world.mem.core.alloc.free(CPU, pfn, Order(0));
+            }
+        }
         self.writes.extend(self.world.mem.take_swap_writes());
     }
 
@@ -135,7 +153,10 @@ impl Swapping {
                 assert!(report.reclaimed <= count.max(1024));
                 self.writes.extend(self.world.mem.take_swap_writes());
             }
-            22 | 23 => self.finish_writes(dice.below(40) as usize),
+            22 | 23 => {
+                self.finish_writes(dice.below(40) as usize);
+                self.write_back(20);
+            }
             24 => self.finish_reads(dice.below(40) as usize),
             25 | 26 if pages == 1024 => self.map_huge(anon, (first / 512) * 512),
             27 => {
@@ -171,15 +192,25 @@ const TURNING: AreaSpec =
 
 #[test]
 fn worlds_that_swap_stay_sound() {
-    let mut seen = [0; 4];
+    let mut seen = [0; 7];
     for kernel in
         ["linux-2.6.32", "linux-4.19", "linux-5.4", "linux-5.10", "linux-6.1", "linux-6.12", "linux-7.2"]
     {
-        for (seed, areas) in
-            [(1, vec![ZRAM]), (2, vec![DISK]), (3, vec![TURNING, ZRAM]), (4, vec![ZRAM, DISK])]
-        {
+        for (seed, areas) in [
+            (1, vec![ZRAM]),
+            (2, vec![DISK]),
+            (3, vec![TURNING, ZRAM]),
+            (4, vec![ZRAM, DISK]),
+            (5, vec![DISK]),
+        ] {
             let mut swapping = Swapping::new(kernel, &areas, &[Rule::HugePages(HugePages::On)]);
             swapping.world.mem.core.cgroups.set_limit(swapping.memcg, Limit::Max, 900);
+            if seed == 5 {
+                swapping.world.mem.set_sysctl(Sysctl::ZswapEnabled, 1);
+                swapping.world.mem.set_sysctl(Sysctl::ZswapMaxPoolPercent, 1);
+                swapping.world.mem.set_sysctl(Sysctl::ZswapShrinkerEnabled, 1);
+                swapping.world.mem.core.cgroups.set_zswap_max(swapping.memcg, 100_000);
+            }
             if seed == 4 {
                 swapping.world.mem.core.cgroups.set_swap_max(swapping.memcg, 300);
             }
@@ -195,6 +226,9 @@ fn worlds_that_swap_stay_sound() {
                 VmEvent::PswpIn,
                 VmEvent::PgLazyFreed,
                 VmEvent::ThpSwpOut,
+                VmEvent::ZswpOut,
+                VmEvent::ZswpIn,
+                VmEvent::ZswpWb,
             ]) {
                 *seen += swapping.world.event(event);
             }

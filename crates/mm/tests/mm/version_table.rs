@@ -127,6 +127,18 @@ fn every_version_decides_as_its_sources_say() {
     where anonymous pages start
       AnonStart(Active): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       AnonStart(Inactive): 5.10 6.1 6.12 7.2 +anon-starts-inactive
+    accesses through page tables
+      MappedReferences(FirstActivates): 2.6.32
+      MappedReferences(SecondActivates): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +mapped-twice-activates
+    accesses to a mapping with advice
+      AdvisedAccess(RandomCounts): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      AdvisedAccess(NeitherCounts): 6.12 7.2 +random-advice-uncounted
+    pages mapped around a fault
+      FaultAround(None): 2.6.32
+      FaultAround(Sixteen): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +fault-around
+    what counts as a fault
+      FaultCount(Tries): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      FaultCount(Completed): 6.12 7.2 +faults-count-once
     inodes with cached pages
       InodeLru(WithPages): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       InodeLru(WithoutPages): 6.1 6.12 7.2 +inode-lru-without-pages
@@ -281,6 +293,11 @@ fn every_version_decides_as_its_sources_say() {
     chains of pages in compressed memory
       ZspageChain(UpToFour): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       ZspageChain(UpToEight): 6.12 7.2
+    zswap
+      Zswap(Absent): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      Zswap(OneList): 6.1
+      Zswap(ListPerGroup): 6.12
+      Zswap(StoresAll): 7.2
     folios of ext4
       Ext4Folios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       Ext4Folios(Large): 7.2 +large-folio-ext4

@@ -37,7 +37,10 @@ use crate::compared::by_seed;
 use crate::heat::Heat;
 use crate::view::View;
 use crate::{Group, ReportError, common_workload_of_groups};
-use figure::Figure;
+pub(crate) use chart::{Mark, NamedLine, Panel};
+pub(crate) use figure::{Column, Figure, Key};
+pub(crate) use page::style_of_figures;
+pub(crate) use scale::Axis;
 
 /// What a page is made of.
 #[derive(Debug, Clone)]

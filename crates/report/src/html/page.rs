@@ -26,7 +26,7 @@ const GENERATOR: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=
 pub const MARKS_OF_OURS: [&str; 2] = [GENERATOR, super::figure::BEGIN];
 
 /// Colours of a figure that is a file of its own.
-pub(super) fn style_of_figures() -> String {
+pub(crate) fn style_of_figures() -> String {
     let colours = STYLE.find("* {").map_or("", |end| &STYLE[..end]);
     format!("{colours}{MARKS}")
 }

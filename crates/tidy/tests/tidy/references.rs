@@ -11,7 +11,7 @@ use crate::tree::{assert_none, root, texts};
 const FOLDER: &str = "docs/mechanisms/";
 const NAME: &str = "MECHANISMS";
 /// How the names of all documents begin.
-const NAMES: [&str; 3] = [NAME, "SWAP", "MGLRU"];
+const NAMES: [&str; 4] = [NAME, "SWAP", "MGLRU", "MAPPED"];
 
 /// Sections of a document: numbers of headings (`## 2.`, `### 0.2`), and those in bold that begin a paragraph
 /// (`**2.9`).

@@ -15,7 +15,7 @@ use foldhash::fast::FixedState;
 
 /// Slots of objects.
 #[derive(Debug, Clone)]
-pub(super) struct Index {
+pub(crate) struct Index {
     words: Vec<u64>,
     /// Bits of a tag that do not say where the search begins.
     shift: u32,
@@ -27,12 +27,12 @@ pub(super) struct Index {
 const SMALLEST: u32 = 4;
 
 impl Index {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let hasher = FixedState::with_seed(0);
         Self { words: vec![0; 1 << SMALLEST], shift: u32::BITS - SMALLEST, len: 0, hasher }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
@@ -53,7 +53,7 @@ impl Index {
 
     /// The slot of an object; `objects` has that of each slot.
     #[inline]
-    pub(super) fn find(&self, object: u64, objects: &[u64]) -> Option<u32> {
+    pub(crate) fn find(&self, object: u64, objects: &[u64]) -> Option<u32> {
         let tag = self.tag(object);
         let mut place = self.home(tag);
         loop {
@@ -73,13 +73,13 @@ impl Index {
 
     /// A slot that is likely to be the object's; any slot if it is not there. For whoever brings memory closer.
     #[inline]
-    pub(super) fn guess(&self, object: u64) -> u32 {
+    pub(crate) fn guess(&self, object: u64) -> u32 {
         (self.words[self.home(self.tag(object))] as u32).saturating_sub(1) // The lower half.
     }
 
     /// Enters an object that is not there.
     #[inline]
-    pub(super) fn insert(&mut self, object: u64, slot: u32) {
+    pub(crate) fn insert(&mut self, object: u64, slot: u32) {
         self.len += 1;
         if self.len * 8 > self.words.len() * 5 {
             self.grow();
@@ -106,7 +106,7 @@ impl Index {
 
     /// Removes an object, which is there.
     #[inline]
-    pub(super) fn remove(&mut self, object: u64, slot: u32) {
+    pub(crate) fn remove(&mut self, object: u64, slot: u32) {
         let tag = self.tag(object);
         let word = (tag << 32) | (u64::from(slot) + 1);
         let mut gap = self.home(tag);

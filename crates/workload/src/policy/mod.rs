@@ -27,7 +27,7 @@ mod clock;
 mod clock_pro;
 mod fifo;
 mod future;
-mod index;
+pub(crate) mod index;
 mod lirs;
 mod lru;
 mod s3fifo;

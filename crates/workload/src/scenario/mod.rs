@@ -25,7 +25,7 @@ pub use error::{Position, ScenarioError, ScenarioProblem};
 pub use guest::{GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen, XFS_LOG_MIB};
 pub use read::Written;
 pub use real::{GUEST_MACHINE, check_kernel, check_lru_gen, check_machine, check_mem, lru_gen_of};
-pub use swap::{Swap, SwapArea, SwapDevice, check_swap};
+pub use swap::{Swap, SwapArea, SwapDevice, Zswap, check_swap};
 
 use crate::catalog::Workload;
 use crate::names::UnknownName;

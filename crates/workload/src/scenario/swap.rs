@@ -1,4 +1,5 @@
-//! What a machine can swap to: a list such as `zram:256M,disk:1G`, in the order of `swapon`.
+//! What a machine can swap to: a list such as `zram:256M,disk:1G`, in the order of `swapon`; in front of it perhaps
+//! `zswap+` or `zswap:20%+`, with what its pool may take of memory: `zswap:20%+disk:1G`.
 //!
 //! Left out: priorities other than that order, swap files. Whether the machine has room for it is checked where
 //! machines are built.
@@ -18,6 +19,8 @@ pub const SWAP_MAX: Bytes = Bytes(128 << 30);
 const AREAS_MAX: usize = 8;
 /// What nothing is called.
 const NONE: &str = "none";
+/// What stands between zswap and the areas.
+const IN_FRONT: char = '+';
 
 /// What an area is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,22 +65,60 @@ impl fmt::Display for SwapArea {
     }
 }
 
-/// All areas of a machine, in the order in which they are switched on: the first one is filled first.
+/// Compressed pages in memory in front of all areas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Zswap {
+    /// What its pool may take, in percent of memory; none: as `zswap.max_pool_percent` has it.
+    pub max_pool_percent: Option<u8>,
+}
+
+impl fmt::Display for Zswap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.max_pool_percent {
+            Some(percent) => write!(f, "zswap:{percent}%"),
+            None => f.write_str("zswap"),
+        }
+    }
+}
+
+impl FromStr for Zswap {
+    type Err = ScenarioProblem;
+
+    fn from_str(text: &str) -> Result<Self, ScenarioProblem> {
+        match text.split_once(':') {
+            None if text == "zswap" => Ok(Self { max_pool_percent: None }),
+            Some(("zswap", share)) => {
+                let percent = share.strip_suffix('%').and_then(|number| number.parse().ok());
+                let percent = percent.filter(|percent| (1..=100).contains(percent));
+                let wrong = || wrong(text, "its pool has 1% to 100% of memory".to_owned());
+                Ok(Self { max_pool_percent: Some(percent.ok_or_else(wrong)?) })
+            }
+            _ => Err(wrong(text, format!("only `zswap` stands before a `{IN_FRONT}`"))),
+        }
+    }
+}
+
+/// All areas of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Swap(pub Vec<SwapArea>);
+pub struct Swap {
+    /// In the order in which they are switched on: the first one is filled first.
+    pub areas: Vec<SwapArea>,
+    /// What stands in front of them.
+    pub zswap: Option<Zswap>,
+}
 
 impl Swap {
     /// No area at all.
-    pub const NONE: Self = Self(Vec::new());
+    pub const NONE: Self = Self { areas: Vec::new(), zswap: None };
 
     /// Whether there is none.
     pub fn is_none(&self) -> bool {
-        self.0.is_empty()
+        self.areas.is_empty()
     }
 
     /// Bytes of all areas on this kind of device.
     pub fn size_on(&self, device: SwapDevice) -> Bytes {
-        Bytes(self.0.iter().filter(|area| area.device == device).map(|area| area.size.get()).sum())
+        Bytes(self.areas.iter().filter(|area| area.device == device).map(|area| area.size.get()).sum())
     }
 }
 
@@ -86,7 +127,10 @@ impl fmt::Display for Swap {
         if self.is_none() {
             return f.write_str(NONE);
         }
-        for (index, area) in self.0.iter().enumerate() {
+        if let Some(zswap) = self.zswap {
+            write!(f, "{zswap}{IN_FRONT}")?;
+        }
+        for (index, area) in self.areas.iter().enumerate() {
             write!(f, "{}{area}", if index == 0 { "" } else { "," })?;
         }
         Ok(())
@@ -104,6 +148,10 @@ impl FromStr for SwapArea {
         let (name, size) = text.split_once(':').unwrap_or((text, ""));
         let device = SwapDevice::ALL.into_iter().find(|device| device.name() == name);
         let device = device.ok_or_else(|| {
+            if name == "zswap" {
+                let why = format!("zswap stands in front of an area, as in `{name}:20%{IN_FRONT}disk:1G`");
+                return wrong(text, why);
+            }
             wrong(text, format!("there is no swap on `{name}`; there is on `disk` and on `zram`"))
         })?;
         if size.is_empty() {
@@ -127,6 +175,10 @@ impl FromStr for Swap {
         if text.trim() == NONE {
             return Ok(Self::NONE);
         }
+        let (zswap, text) = match text.split_once(IN_FRONT) {
+            Some((zswap, areas)) => (Some(zswap.trim().parse::<Zswap>()?), areas),
+            None => (None, text),
+        };
         let mut areas: Vec<SwapArea> = Vec::new();
         for part in text.split(',') {
             let area: SwapArea = part.trim().parse()?;
@@ -138,7 +190,7 @@ impl FromStr for Swap {
         if areas.len() > AREAS_MAX {
             return Err(wrong(text, format!("a machine has at most {AREAS_MAX} areas")));
         }
-        Ok(Self(areas))
+        Ok(Self { areas, zswap })
     }
 }
 
@@ -164,8 +216,11 @@ mod tests {
 
     #[test]
     fn areas_are_read_as_they_are_written() {
-        for text in ["zram:256M", "disk:1G", "zram:256M,disk:1G", "none", "zram:1M,zram:2M"] {
-            assert_eq!(text.parse::<Swap>().unwrap().to_string(), text);
+        let zswap = ["zswap+disk:1G", "zswap:20%+disk:1G", "zswap:100%+zram:1M,disk:1G"];
+        for text in
+            ["zram:256M", "disk:1G", "zram:256M,disk:1G", "none", "zram:1M,zram:2M"].iter().chain(&zswap)
+        {
+            assert_eq!(text.parse::<Swap>().unwrap().to_string(), *text);
         }
         assert_eq!("zram:512M".parse::<SwapArea>().unwrap().slots(), 524_284 / 4, "as /proc/swaps has it");
         let swap: Swap = "disk:1G, zram:1M, zram:2M".parse().unwrap();
@@ -187,21 +242,31 @@ mod tests {
             "disk:2T",
             "disk:1G,disk:1G",
             "",
+            "zswap:20%",
+            "zswap:0%+disk:1G",
+            "zswap:20+disk:1G",
+            "zram:1G+disk:1G",
+            "zswap+none",
         ];
         let told = wrong.map(|text| {
             let problem = text.parse::<Swap>().unwrap_err();
             format!("{problem}; {}", problem.hint().unwrap())
         });
         insta::assert_snapshot!(told.join("\n"), @"
-        swap cannot be `tape:1G`: there is no swap on `tape`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `zram`: it has no size; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `disk:0`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `disk:-1G`: `-1G` is negative; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `zram:4097k`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `zram:6000001`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `disk:2T`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
-        swap cannot be ``: there is no swap on ``; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, or `none`
+        swap cannot be `tape:1G`: there is no swap on `tape`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram`: it has no size; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:0`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:-1G`: `-1G` is negative; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram:4097k`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram:6000001`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:2T`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be ``: there is no swap on ``; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zswap:20%`: zswap stands in front of an area, as in `zswap:20%+disk:1G`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zswap:0%`: its pool has 1% to 100% of memory; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zswap:20`: its pool has 1% to 100% of memory; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram:1G`: only `zswap` stands before a `+`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `none`: there is no swap on `none`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
         ");
         let host = check_swap("--swap", &"zram:1M".parse().unwrap(), &Backend::Host).unwrap_err();
         assert_eq!(host.to_string(), "`--swap` cannot be `zram:1M`: this host swaps to what it swaps to");

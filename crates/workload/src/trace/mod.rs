@@ -97,6 +97,14 @@ impl FromStr for TraceFormat {
     }
 }
 
+/// What `source` holds, decompressed on the way if it is gzip or zstd: for traces of other kinds.
+///
+/// # Errors
+/// It cannot be read.
+pub fn decompressed<R: Read>(source: R) -> std::io::Result<impl Read> {
+    source::Source::new(source)
+}
+
 /// Streams the requests of a trace, in the order of the file. After an error it ends.
 #[derive(Debug)]
 pub struct TraceReader<R> {

@@ -6,7 +6,7 @@
 //!   up to 6.13     R  +W  +1  +1  +1     refs = counter + W        tier 0 1 2 2 3
 //!   since 6.14     R  +1  +1  +1  +W     refs = counter + 1        tier 0 1 2 2 3
 //! ```
-//! Nothing moves. Left out: accesses through the page tables of files, which no workload maps. Neighbours:
+//! Nothing moves. Neighbours:
 //! [`super::state`] for the lists, [`super::feedback`] for what tiers are good for.
 
 use crate::base::event::Trace;

@@ -4,8 +4,8 @@
 //!   age:      young pages -> max_seq;  the oldest of four -> tail of the next;  max_seq + 1
 //!   advance:  an oldest generation without pages ends, while two are left
 //! ```
-//! A walk of page tables looks at every anonymous page of the cgroup on the node: tables of files are not
-//! modelled, and without swap nothing is to be gained by a walk. Left out: Bloom filters, which spare the walk
+//! A walk of page tables looks at every anonymous page of the cgroup on the node, where there is swap, and at the
+//! files that its processes map. Left out: Bloom filters, which spare the walk
 //! tables with few young pages; that processes with few pages are not walked, nor those that did not run since.
 //! Neighbours: [`super::state`], [`super::feedback`]; [`crate::reclaim::mglru::visit`] says when.
 
@@ -15,7 +15,7 @@ use std_alloc::vec::Vec;
 use units::{Nanos, NodeId, Pfn};
 
 use crate::base::event::Trace;
-use crate::base::frame::PageFlags;
+use crate::base::frame::{FrameState, PageFlags};
 use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::core::Core;
@@ -80,16 +80,21 @@ impl Lru {
         self.lruvecs[index].gens.as_mut().expect("an lruvec has generations as long as the kernel has")
     }
 
-    /// Makes a new generation of a cgroup on a node (`try_to_inc_max_seq`).
+    /// Makes a new generation of a cgroup on a node (`try_to_inc_max_seq`). `young_files`: folios that its processes
+    /// have accessed through page tables.
     pub(crate) fn age<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         at: (MemcgId, NodeId),
         can_swap: bool,
         now: Nanos,
+        young_files: Vec<Pfn>,
     ) {
         if can_swap {
             self.walk_page_tables(core, at);
+        }
+        for pfn in young_files {
+            self.see_young(core, pfn);
         }
         for kind in Kind::ALL {
             if self.gens_mut(at).generations(kind) == MAX_GENS {
@@ -113,24 +118,34 @@ impl Lru {
     fn walk_page_tables<T: Trace>(&mut self, core: &mut Core<T>, at: (MemcgId, NodeId)) {
         let young = PageFlags::YOUNG.set(PageFlags::MAPPED);
         let gens = self.gens_mut(at);
-        let access = gens.access;
-        let max_seq = gens.max_seq;
         let mut found = Vec::new();
         for (generation, zone) in (0..MAX_GENS as usize).flat_map(|of| ZoneKind::ALL.map(|zone| (of, zone))) {
             let pages = gens.list(generation, Kind::Anon, zone).iter(&core.alloc.frames);
             found.extend(pages.filter(|&pfn| core.alloc.frames.flags(pfn).has(young)));
         }
         for pfn in found {
-            let flags = core.alloc.frames.flags(pfn).clear(PageFlags::YOUNG);
-            let known = flags.has_any(PageFlags::REFERENCED.set(PageFlags::WORKINGSET));
-            core.alloc.frames.put_flags(pfn, flags.set(PageFlags::REFERENCED));
-            match access {
-                GenAccess::Accesses if !known => continue,
-                GenAccess::Accesses => core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET),
-                GenAccess::Reads => core.alloc.frames.put_flags(pfn, access::forgotten(flags)),
-            }
-            self.promote(core, pfn, max_seq);
+            self.see_young(core, pfn);
         }
+    }
+
+    /// A page table says that a listed page was accessed: it belongs to the youngest generation; since 6.14 if it was
+    /// before, too.
+    pub(crate) fn see_young<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        let (_, node) = core.page_place(pfn);
+        let flags = core.alloc.frames.flags(pfn).clear(PageFlags::YOUNG);
+        if core.alloc.frames.state(pfn) != FrameState::Lru || flags.has(PageFlags::UNEVICTABLE) {
+            return;
+        }
+        let gens = self.gens_mut((core.page_memcg(pfn), node));
+        let (access, max_seq) = (gens.access, gens.max_seq);
+        let known = flags.has_any(PageFlags::REFERENCED.set(PageFlags::WORKINGSET));
+        core.alloc.frames.put_flags(pfn, flags.set(PageFlags::REFERENCED));
+        match access {
+            GenAccess::Accesses if !known => return,
+            GenAccess::Accesses => core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET),
+            GenAccess::Reads => core.alloc.frames.put_flags(pfn, access::forgotten(flags)),
+        }
+        self.promote(core, pfn, max_seq);
     }
 
     /// Lets a page belong to generation `seq`; it stays on its list.

@@ -219,13 +219,15 @@ impl Lru {
 }
 
 /// Flags of a page that is back in time, and whether it counts as restored: it had so many accesses, or is needed
-/// in a fault, which only anonymous pages are: files are not mapped.
+/// in a fault: anonymous pages, and those of files that [`access::faulted_in`] has marked so.
 fn restored(flags: PageFlags, access: GenAccess, refs: u32, workingset: bool) -> (PageFlags, bool) {
-    let (set, is_anon) = (flags.set(PageFlags::WORKINGSET), Kind::of(flags) == Kind::Anon);
+    let set = flags.set(PageFlags::WORKINGSET);
+    let in_fault = PageFlags::ACTIVE.set(PageFlags::REFERENCED);
+    let is_needed = Kind::of(flags) == Kind::Anon || flags.has_any(in_fault);
     match access {
-        GenAccess::Reads if is_anon || refs >= 3 => (access::with_count(set, 3), true),
+        GenAccess::Reads if is_needed || refs >= 3 => (access::with_count(set, 3), true),
         GenAccess::Reads => (flags, false),
-        GenAccess::Accesses if workingset => (if is_anon { set.set(PageFlags::ACTIVE) } else { set }, true),
+        GenAccess::Accesses if workingset => (if is_needed { set.set(PageFlags::ACTIVE) } else { set }, true),
         GenAccess::Accesses if refs > 0 => {
             (access::with_count(flags.set(PageFlags::REFERENCED), refs - 1), false)
         }

@@ -10,6 +10,7 @@ use crate::base::ids::MemcgId;
 use crate::cgroup::walk::Walk;
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
+use crate::pages::cache::PageCache;
 use crate::reclaim::mglru::choice::{self, BATCH};
 use crate::reclaim::mglru::memcg_lru::{BINS, MemcgLru, Rotate};
 use crate::reclaim::mglru::ttl::is_young;
@@ -74,6 +75,7 @@ impl Reclaim {
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
+        cache: &mut PageCache,
         node: NodeId,
         sc: &mut ScanControl,
     ) -> Tour {
@@ -83,7 +85,7 @@ impl Reclaim {
         }
         if core.rules().gen_walk == GenWalk::Tree || !sc.is_global() {
             if sc.reclaimer == Reclaimer::Kswapd {
-                make_new_generations(core, lru, node, sc);
+                make_new_generations(core, lru, cache, node, sc);
             }
             return Tour::Tree(walk);
         }
@@ -193,7 +195,13 @@ fn protected<T: Trace>(
 }
 
 /// Up to 6.2 kswapd makes new generations where they are due, before a pass, unless the one before it did without.
-fn make_new_generations<T: Trace>(core: &mut Core<T>, lru: &mut Lru, node: NodeId, sc: &mut ScanControl) {
+fn make_new_generations<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    node: NodeId,
+    sc: &mut ScanControl,
+) {
     if !core::mem::replace(&mut sc.gens.makes_new, true) {
         return;
     }
@@ -207,7 +215,8 @@ fn make_new_generations<T: Trace>(core: &mut Core<T>, lru: &mut Lru, node: NodeI
         let gens = lru.lruvec(memcg, node).gens().expect("a kernel with generations");
         let due = gens.needs_aging(can_swap, sc.priority == DEF_PRIORITY);
         if due && !is_young(core, lru, (memcg, node), sc.gens.now) {
-            lru.age(core, (memcg, node), can_swap, sc.gens.now);
+            let young = cache.young_of(core, (memcg, node));
+            lru.age(core, (memcg, node), can_swap, sc.gens.now, young);
         }
     }
 }

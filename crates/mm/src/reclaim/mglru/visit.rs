@@ -8,10 +8,12 @@
 //! Left out: that 6.12 wakes the flusher for what a whole visit met, not a batch. Neighbours: [`super::batch`],
 //! [`super::choice`]; [`super::tour`] says who is visited.
 
-use units::{CpuId, NodeId};
+use units::{CpuId, NodeId, Order};
 
+use crate::alloc::flags::AllocFlags;
 use crate::alloc::suitable::compact_gap;
 use crate::alloc::watermark::Mark;
+use crate::alloc::zone::Zone;
 use crate::base::event::Trace;
 use crate::base::ids::MemcgId;
 use crate::core::Core;
@@ -106,7 +108,7 @@ impl Reclaim {
             return None;
         }
         lru.drain(core, cpu);
-        let Some(quota) = self.reckon(core, lru, visit, sc) else {
+        let Some(quota) = self.reckon(core, lru, cache, visit, sc) else {
             end(visit, sc);
             return None;
         };
@@ -125,6 +127,7 @@ impl Reclaim {
         &self,
         core: &mut Core<T>,
         lru: &mut Lru,
+        cache: &mut PageCache,
         visit: &mut GenVisit,
         sc: &mut ScanControl,
     ) -> Option<u64> {
@@ -138,12 +141,14 @@ impl Reclaim {
                 return None;
             }
             Quota::AgeAndLeave => {
-                lru.age(core, at, can_swap, sc.gens.now);
+                let young = cache.young_of(core, at);
+                lru.age(core, at, can_swap, sc.gens.now, young);
                 sc.gens.outcome = Outcome::Aged;
                 return None;
             }
             Quota::AgeThen(pages) => {
-                lru.age(core, at, can_swap, sc.gens.now);
+                let young = cache.young_of(core, at);
+                lru.age(core, at, can_swap, sc.gens.now, young);
                 sc.gens.outcome = Outcome::Aged;
                 pages
             }
@@ -183,7 +188,8 @@ fn has_enough<T: Trace>(core: &Core<T>, lru: &Lru, visit: &GenVisit, sc: &mut Sc
             }
             let asks = sc.is_global() && sc.priority <= DEF_PRIORITY - 2 && (!kswapd || met);
             let mark = if kswapd { Mark::High } else { Mark::Low };
-            let enough = asks && all_zones_have(core, visit.node, sc, |zone| zone.watermarks.mark(mark));
+            let has = |zone: &Zone| zone.free_pages().0 >= zone.watermarks.mark(mark);
+            let enough = asks && all_zones(core, visit.node, sc, has);
             if enough {
                 sc.nr_reclaimed += BATCH; // The pass has enough by that, whatever it freed.
             }
@@ -199,16 +205,20 @@ pub(super) fn tour_has_enough<T: Trace>(core: &Core<T>, node: NodeId, sc: &ScanC
     if sc.nr_reclaimed >= sc.nr_to_reclaim.max(compact_gap(core.rules().compact_gap, sc.order)) {
         return true;
     }
-    let asks = sc.reclaimer == Reclaimer::Kswapd && sc.order.0 == 0;
-    asks && all_zones_have(core, node, sc, |zone| zone.watermarks.mark(Mark::High) + BATCH)
+    // A zone passes its mark and a batch beside what it reserves for itself, as for a request of all these zones.
+    let passes = |zone: &Zone| {
+        let mark = zone.watermarks.mark(Mark::High) + BATCH;
+        zone.watermark_ok(Order(0), mark, sc.reclaim_idx, AllocFlags::NO_WATERMARKS, zone.free_pages().0)
+    };
+    sc.reclaimer == Reclaimer::Kswapd && sc.order == Order(0) && all_zones(core, node, sc, passes)
 }
 
-fn all_zones_have<T: Trace>(
+fn all_zones<T: Trace>(
     core: &Core<T>,
     node: NodeId,
     sc: &ScanControl,
-    pages: impl Fn(&crate::alloc::zone::Zone) -> u64,
+    holds: impl FnMut(&Zone) -> bool,
 ) -> bool {
     let zones = core.alloc.nodes()[node.index()].zones.iter().map(|&id| core.alloc.zone(id));
-    zones.filter(|zone| zone.kind <= sc.reclaim_idx).all(|zone| zone.free_pages().0 >= pages(zone))
+    zones.filter(|zone| zone.kind <= sc.reclaim_idx).all(holds)
 }

@@ -35,6 +35,39 @@ decisions! {
         Inactive,
     }
 
+    /// What a mapped page of a file is worth that page tables saw accesses to (MAPPED 4).
+    MappedReferences = "accesses through page tables" {
+        /// It is activated (up to 2.6.33).
+        FirstActivates,
+        /// It is kept, and activated the second time, if more than one process accessed it, or if it is code
+        /// (2.6.34; code 3.3).
+        SecondActivates,
+    }
+
+    /// Whether accesses through a mapping count that its program said to be of a kind (MAPPED 4).
+    AdvisedAccess = "accesses to a mapping with advice" {
+        /// Not where it said that they are sequential (up to 6.2).
+        RandomCounts,
+        /// Nor where it said that they are random (6.3).
+        NeitherCounts,
+    }
+
+    /// What a read fault maps besides its own page (MAPPED 2).
+    FaultAround = "pages mapped around a fault" {
+        /// Nothing (up to 3.14).
+        None,
+        /// Those of the 16 pages around it that are in memory (3.15).
+        Sixteen,
+    }
+
+    /// What `pgfault` counts of a fault that had to wait for the disk (MAPPED 2).
+    FaultCount = "what counts as a fault" {
+        /// Each try: two (up to 6.3).
+        Tries,
+        /// The fault (6.4).
+        Completed,
+    }
+
     /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up
     /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
     Writepage = "writes of single dirty pages" {

@@ -75,6 +75,18 @@ decisions! {
         Heeded,
     }
 
+    /// Compressed pages in memory in front of swap areas (SWAP 4.4).
+    Zswap = "zswap" {
+        /// Left out (before 6.1, where the sources begin).
+        Absent,
+        /// One list of all entries; a page that is read stays stored.
+        OneList,
+        /// A list for each cgroup, a shrinker, `memory.zswap.writeback` (6.8); a page that is read is stored no longer.
+        ListPerGroup,
+        /// The same, and pages that do not compress are stored as they are (6.18).
+        StoresAll,
+    }
+
     /// How many pages the pool of compressed memory strings together for objects of a size (SWAP 4.3).
     ZspageChain = "chains of pages in compressed memory" {
         /// Up to 4.

@@ -68,7 +68,7 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 16] = [
+const UNSEEN: [(&str, &str); 17] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -103,6 +103,8 @@ const UNSEEN: [(&str, &str); 16] = [
     ("HugeSwap(", "mm::swap_scenes"),
     // No scene swaps to zram pages that compress so that the longer chains waste less.
     ("ZspageChain(", "mm::swap::zram"),
+    // No scene switches it on.
+    ("Zswap(", "mm::zswap"),
 ];
 
 /// Which scene tells two answers apart, on which version, and by what.

@@ -1,5 +1,5 @@
 //! A task of a random program: it reads and writes files, makes and removes many small ones, touches
-//! and locks memory with and without advice on huge pages, changes limits and settings, drops
+//! and locks memory with and without advice on huge pages, maps files, changes limits and settings, drops
 //! caches, removes what others use, and goes on whatever errno comes back.
 //!
 //! Every call that may wait is entered in [`Calls`], where the oracle of liveness sees it.
@@ -8,7 +8,7 @@ use std::future::Future;
 
 use units::{Bytes, Nanos, Seed, random::Stream};
 use workload::WorkloadError;
-use workload::system::{Advice, OpenMode, System, SystemError};
+use workload::system::{Advice, FileMapping, OpenMode, System, SystemError};
 
 use super::liveness::Calls;
 use super::program::{LIMITS, Plan, accept, file_name};
@@ -213,12 +213,14 @@ impl<S: System> Task<S> {
         let first = self.stream.below(pages + 1);
         let end = first + self.stream.below(pages - first + 1);
         let (lock, fill) = (self.stream.chance(1, 6), self.stream.chance(1, 4));
-        let mapping = &self.mappings[number].0;
+        let (mapping, reads) = (&self.mappings[number].0, self.stream.chance(1, 3));
         let mut done = 0;
         for at in (first..end).step_by(PAGES_OF_A_CALL as usize) {
             let len = PAGES_OF_A_CALL.min(end - at);
             let touched = if lock {
                 self.call("mlock", len, self.sys.lock_memory(mapping, at, len)).await?
+            } else if reads {
+                self.call("touch", len, self.sys.touch_reading(mapping, at, len)).await?
             } else if fill {
                 self.call("memset", len, self.sys.fill(mapping, at, len)).await?
             } else {
@@ -231,6 +233,9 @@ impl<S: System> Task<S> {
 
     /// Maps memory, of any size or some huge pages, with any advice.
     async fn map(&mut self) -> Result<(), WorkloadError> {
+        if !self.files.is_empty() && self.stream.chance(1, 2) {
+            return self.map_file().await;
+        }
         let huge = HUGE_PAGE * (1 + self.stream.below(3));
         let size = if self.stream.chance(1, 4) { huge } else { self.size() };
         let Some(mapping) = accept(self.sys.map_anonymous(Bytes(size)).await)? else { return Ok(()) };
@@ -242,11 +247,43 @@ impl<S: System> Task<S> {
         Ok(())
     }
 
+    /// Maps a part of a file, in any way, now and then beyond its end.
+    async fn map_file(&mut self) -> Result<(), WorkloadError> {
+        let Opened { file, size, .. } = pick(&mut self.stream, &self.files).clone();
+        let pages = size.div_ceil(PAGE) + 1;
+        let first = if self.stream.chance(1, 2) { 0 } else { self.stream.below(pages) };
+        let len = self.size().min((pages - first) * PAGE);
+        let how = FileMapping {
+            shared: self.stream.chance(1, 2),
+            writable: self.stream.chance(2, 3),
+            executable: self.stream.chance(1, 4),
+        };
+        let mapped = self.sys.map_file(&file, first * PAGE, Bytes(len), how).await;
+        if let Some(mapping) = accept(mapped)? {
+            self.mappings.push((mapping, len.div_ceil(PAGE)));
+        }
+        Ok(())
+    }
+
     /// Changes the advice on memory that is in use, or gives its pages back.
     async fn advise(&mut self) -> Result<u64, WorkloadError> {
-        let advice = *pick(&mut self.stream, &[Advice::HugePage, Advice::NoHugePage, Advice::DontNeed]);
-        let Some((mapping, pages)) = self.mappings.first() else { return Ok(0) };
-        accept(self.sys.advise(mapping, advice).await)?;
+        let advice = *pick(
+            &mut self.stream,
+            &[
+                Advice::HugePage,
+                Advice::NoHugePage,
+                Advice::DontNeed,
+                Advice::Random,
+                Advice::Sequential,
+                Advice::Normal,
+                Advice::WillNeed,
+            ],
+        );
+        if self.mappings.is_empty() {
+            return Ok(0);
+        }
+        let (mapping, pages) = pick(&mut self.stream, &self.mappings);
+        self.call("madvise", *pages, self.sys.advise(mapping, advice)).await?;
         Ok(accept(self.sys.mapping_resident(mapping, 0, *pages).await)?.unwrap_or(0))
     }
 

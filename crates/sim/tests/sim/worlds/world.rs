@@ -10,7 +10,7 @@ use mm::version::rules::{Cgroups, Rule};
 use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimError, SimRun};
 use units::{Bytes, Nanos, Pages, Seed, random::Stream};
 use workload::Workload;
-use workload::scenario::{Swap, SwapArea, SwapDevice};
+use workload::scenario::{Swap, SwapArea, SwapDevice, Zswap};
 
 use super::liveness::Bounds;
 use super::program::Plan;
@@ -134,7 +134,10 @@ fn draw_swap(seed: u64) -> Swap {
         _ => &[disk, zram],
     };
     let area = |&device: &SwapDevice| SwapArea { device, size: Bytes(1 << (16 + stream.below(8))) };
-    Swap(devices.iter().map(area).collect())
+    let areas: Vec<SwapArea> = devices.iter().map(area).collect();
+    let zswap = !areas.is_empty() && stream.chance(1, 3);
+    let percent = u8::try_from(1 + stream.below(20)).expect("small");
+    Swap { areas, zswap: zswap.then_some(Zswap { max_pool_percent: Some(percent) }) }
 }
 
 fn draw_device(stream: &mut Stream) -> DeviceModel {
@@ -220,7 +223,7 @@ impl fmt::Display for World {
                 write!(f, ", {sysctl} = {}", sysctl.value_text(sysctls.get(sysctl)))?;
             }
         }
-        self.spec.swap.0.iter().try_for_each(|area| write!(f, ", swap {area}"))?;
+        write!(f, ", swap {}", self.spec.swap)?;
         write!(f, ")\n{:?}", self.plan)
     }
 }

@@ -1,0 +1,57 @@
+//! What a look at a process's memory found, as operations on its mappings.
+//!
+//! Looking takes a while and needs nothing of ours, so it is done by itself: [`look_at`], then
+//! [`Follower::looked`]. Without root the kernel shows of each page whether it is there and whose it is, and of each
+//! mapping how much of it was used since it was asked to forget.
+
+use std::fs::File;
+
+use trace::{NONE, OperationKind};
+
+use super::Follower;
+use crate::maps;
+use crate::memory::Referenced;
+use crate::sys::{self, Region};
+
+/// Address after the last that a process may use.
+const END: u64 = (1 << 47) - 4096;
+
+/// What a look found.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    found: Vec<Region>,
+    used: Vec<Referenced>,
+    refused: bool,
+}
+
+/// Looks at the memory of a process. With `used`, also at how much was used, which the kernel then forgets.
+pub(crate) fn look_at(pid: i32, used: bool) -> Look {
+    let pagemap = File::open(format!("/proc/{pid}/pagemap"));
+    let Ok(found) = pagemap.and_then(|pagemap| sys::scan(&pagemap, 0, END)) else {
+        return Look { refused: true, ..Look::default() };
+    };
+    let used = if used { maps::used(pid) } else { Vec::new() };
+    Look { found, used, refused: false }
+}
+
+impl Follower {
+    /// Takes what a look at a process found.
+    pub(crate) fn looked(&mut self, pid: i32, look: &Look) {
+        let at_ns = self.now_ns();
+        let Some(process) = self.processes.get(&pid) else { return };
+        if look.refused {
+            self.gaps.looks_refused += 1;
+            return;
+        }
+        let (task, memory) = (process.number, process.memory);
+        let Some(memory) = self.memories.get_mut(&memory) else { return };
+        let touched = memory.look(&look.found, &look.used);
+        self.gaps.used_again |= !look.used.is_empty();
+        for one in touched {
+            let Some(mapping) = self.mappings.get(one.part.mapping as usize) else { continue };
+            self.gaps.shared_mappings |= mapping.shared && mapping.writable && mapping.file != NONE;
+            let kind = if one.written { OperationKind::Dirty } else { OperationKind::Touch };
+            self.note_part(task, kind, one.part, at_ns);
+        }
+    }
+}

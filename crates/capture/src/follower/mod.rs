@@ -1,0 +1,253 @@
+//! All that is known of the program: its tasks, their descriptors and memory, and what they do, as operations.
+//!
+//! Notices ([`crate::notices`]) and stops ([`crate::stops`]) say that a call begins or ends; [`enter`] and [`leave`]
+//! say what it comes to, [`tasks`] keeps who there is, [`looks`] what looks at memory found.
+
+mod enter;
+mod gaps;
+mod leave;
+mod looks;
+mod paths;
+mod tasks;
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use trace::{NONE, Operation, OperationKind, TraceMapping, TraceTask};
+
+use crate::calls::Descriptor;
+use crate::descriptors::Descriptors;
+use crate::files::Files;
+use crate::ledger::{Ledger, Place};
+use crate::memory::{Memory, Part};
+
+pub(crate) use gaps::Gaps;
+pub(crate) use looks::look_at;
+pub(crate) use tasks::Born;
+
+/// Whether a call's end is to be told, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// No: it is done, or of no interest.
+    Done,
+    /// Yes: by [`Follower::leave`].
+    TellEnd,
+}
+
+/// A call that has begun.
+#[derive(Debug)]
+struct Begun {
+    place: Place,
+    at_ns: u64,
+    think_ns: u64,
+    what: UnderWay,
+}
+
+/// What is known of a call when it begins, and wanted when it ends.
+#[derive(Debug)]
+enum UnderWay {
+    Transfer { file: u32, write: bool, offset: u64 },
+    Open { flags: u64 },
+    Copy { from: Option<(u32, u64)>, to: Option<(u32, u64)> },
+    Allocate { file: u32, end: u64, keeps_size: bool },
+    Cut { file: u32, len: u64 },
+    Sync { file: u32 },
+    SyncAll,
+    Unlink { file: u32 },
+    Rename { file: u32, replaced: u32 },
+    Map { mapping: TraceMapping },
+    Remap { start: u64, old_len: u64, len: u64, keeps_old: bool },
+}
+
+/// A task.
+#[derive(Debug)]
+struct Task {
+    /// Its number in the trace.
+    number: u32,
+    process: i32,
+    /// When its last operation ended.
+    idle_since_ns: u64,
+    begun: Option<Begun>,
+}
+
+/// A process.
+#[derive(Debug)]
+struct Process {
+    /// The number of its first task.
+    number: u32,
+    /// Its tasks that are there.
+    tasks: u32,
+    descriptors: Descriptors,
+    /// Which memory it has: that of its parent between `vfork` and `exec`.
+    memory: u32,
+}
+
+/// Everything.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    began: Instant,
+    /// The clock on the wall then, in seconds.
+    began_at: f64,
+    tasks: HashMap<i32, Task>,
+    processes: HashMap<i32, Process>,
+    memories: HashMap<u32, Memory>,
+    next_memory: u32,
+    files: Files,
+    task_rows: Vec<TraceTask>,
+    mappings: Vec<TraceMapping>,
+    ledger: Ledger,
+    counts: [u64; OperationKind::ALL.len()],
+    pub(crate) gaps: Gaps,
+}
+
+impl Follower {
+    /// Nobody yet; time begins now.
+    pub(crate) fn new() -> Self {
+        let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Self {
+            began: Instant::now(),
+            began_at: wall.map_or(0.0, |since| since.as_secs_f64()),
+            tasks: HashMap::new(),
+            processes: HashMap::new(),
+            memories: HashMap::new(),
+            next_memory: 0,
+            files: Files::default(),
+            task_rows: Vec::new(),
+            mappings: Vec::new(),
+            ledger: Ledger::default(),
+            counts: [0; OperationKind::ALL.len()],
+            gaps: Gaps::default(),
+        }
+    }
+
+    /// Nanoseconds since it began.
+    pub(crate) fn now_ns(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// A call that has begun, to be ended by [`Self::leave`].
+    fn begin(&mut self, tid: i32, what: UnderWay) -> Next {
+        let at_ns = self.now_ns();
+        let place = self.ledger.begin();
+        match self.tasks.get_mut(&tid) {
+            Some(task) => {
+                let think_ns = at_ns.saturating_sub(task.idle_since_ns);
+                if let Some(lost) = task.begun.replace(Begun { place, at_ns, think_ns, what }) {
+                    self.ledger.end(lost.place, Vec::new());
+                }
+                Next::TellEnd
+            }
+            None => {
+                self.ledger.end(place, Vec::new());
+                Next::Done
+            }
+        }
+    }
+
+    /// An operation that has ended when it begins, as far as is known.
+    fn note(&mut self, tid: i32, kind: OperationKind, object: u32, offset: u64, len: u64, detail: u32) {
+        let at_ns = self.now_ns();
+        let Some(task) = self.tasks.get_mut(&tid) else { return };
+        let think_ns = at_ns.saturating_sub(task.idle_since_ns);
+        let task_number = task.number;
+        task.idle_since_ns = at_ns;
+        self.push(Operation {
+            at_ns,
+            think_ns,
+            took_ns: 0,
+            task: task_number,
+            kind,
+            object,
+            offset,
+            len,
+            detail,
+        });
+    }
+
+    /// One that a process did without a call that we see: a part of a mapping.
+    fn note_part(&mut self, task: u32, kind: OperationKind, part: Part, at_ns: u64) {
+        let Part { mapping, offset, len } = part;
+        self.push(Operation {
+            at_ns,
+            think_ns: 0,
+            took_ns: 0,
+            task,
+            kind,
+            object: mapping,
+            offset,
+            len,
+            detail: 0,
+        });
+    }
+
+    fn push(&mut self, operation: Operation) {
+        self.counts[operation.kind as usize] += 1;
+        self.ledger.push(operation);
+    }
+
+    /// A new mapping's number.
+    fn new_mapping(&mut self, mapping: TraceMapping) -> u32 {
+        let number = u32::try_from(self.mappings.len()).unwrap_or(NONE);
+        self.mappings.push(mapping);
+        number
+    }
+
+    fn process_of(&mut self, tid: i32) -> Option<&mut Process> {
+        let process = self.tasks.get(&tid)?.process;
+        self.processes.get_mut(&process)
+    }
+
+    fn memory_of(&mut self, tid: i32) -> Option<&mut Memory> {
+        let memory = self.process_of(tid)?.memory;
+        self.memories.get_mut(&memory)
+    }
+
+    /// The file of a descriptor.
+    fn file_of(&mut self, tid: i32, fd: Descriptor) -> Option<std::sync::Arc<crate::files::Held>> {
+        let process = self.tasks.get(&tid)?.process;
+        self.processes.get_mut(&process)?.descriptors.file(fd, &mut self.files)
+    }
+
+    /// Operations that are ready to be written.
+    pub(crate) fn ready(&self) -> usize {
+        self.ledger.ready()
+    }
+
+    /// Takes them; with `all` those behind a call that has not ended, too.
+    pub(crate) fn take(&mut self, all: bool) -> Vec<Operation> {
+        self.ledger.take(all)
+    }
+
+    /// What they name, from these rows on.
+    pub(crate) fn rows_from(&self, tasks: usize, files: usize, mappings: usize) -> Rows {
+        Rows {
+            tasks: self.task_rows[tasks..].to_vec(),
+            files: self.files.rows[files..].to_vec(),
+            mappings: self.mappings[mappings..].to_vec(),
+        }
+    }
+
+    /// How many rows each table has: tasks, files, mappings.
+    pub(crate) fn lengths(&self) -> (usize, usize, usize) {
+        (self.task_rows.len(), self.files.rows.len(), self.mappings.len())
+    }
+
+    /// How many operations there were, by kind.
+    pub(crate) const fn counts(&self) -> [u64; OperationKind::ALL.len()] {
+        self.counts
+    }
+
+    /// What is missing, in sentences.
+    pub(crate) fn told_gaps(&self) -> Vec<String> {
+        let refused: u64 = self.processes.values().map(|process| process.descriptors.refused).sum();
+        self.gaps.sentences(refused, self.ledger.given_up)
+    }
+}
+
+/// Rows of the tables that operations name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rows {
+    pub(crate) tasks: Vec<TraceTask>,
+    pub(crate) files: Vec<trace::TraceFile>,
+    pub(crate) mappings: Vec<TraceMapping>,
+}

@@ -1,0 +1,312 @@
+//! A capture from its beginning to its end: what starts, in which order, and what is left.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit};
+use trace::{OperationKind, Trace};
+
+use crate::error::CaptureError;
+use crate::follower::Follower;
+use crate::notices::answer;
+use crate::program::{find, line};
+use crate::stops::Stops;
+use crate::sys::{self, Attached, Child, Notices, Sleeper, fork_stopped, sleeper};
+use crate::ticker::{Bell, Ticker};
+use crate::writing::{Outlet, Piece, WAITING_MAX, write};
+use crate::{locked, maps};
+
+/// How a program is followed.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How often memory is looked at; never where nothing is said.
+    pub sample: Option<Duration>,
+    /// Tasks that it may make, then it is killed: a program that forks without end would fill memory.
+    pub tasks_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { sample: Some(Duration::from_millis(100)), tasks_max: 200_000 }
+    }
+}
+
+/// How the command's first process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With this status.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+    /// It did not: we left first.
+    Left,
+    /// It made more tasks than it may, and was killed.
+    TooManyTasks,
+}
+
+/// What a capture leaves, beside what it has handed on.
+#[derive(Debug)]
+pub struct Captured {
+    /// Tasks, files, mappings and what is missing; no operations.
+    pub trace: Trace,
+    /// How many operations there were, by kind.
+    pub counts: [u64; OperationKind::ALL.len()],
+    /// How it ended.
+    pub ended: Ended,
+    /// Whether all pieces were taken.
+    pub written: io::Result<()>,
+}
+
+impl Captured {
+    /// All operations.
+    pub fn operations(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}
+
+/// Runs a command and hands what it does to `sink`, piece by piece, on a thread of its own. The command has this
+/// process's standard streams and environment. A signal whose number is put into `signal` is passed on to it; once
+/// the command has ended and only its children are left, it ends them.
+///
+/// # Errors
+/// The command cannot be run or followed. An error of `sink` does not stop the command; it is in
+/// [`Captured::written`].
+pub fn command(
+    program: &OsStr,
+    arguments: &[OsString],
+    options: &Options,
+    signal: &AtomicUsize,
+    sink: &mut (dyn FnMut(Piece) -> io::Result<()> + Send),
+) -> Result<Captured, CaptureError> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return Err(CaptureError::Architecture);
+    }
+    let path = find(program)?;
+    let line = line(&path, program, arguments)?;
+    let shown = line.shown();
+    let listens = sys::listens();
+    let filter = crate::filter::filter(listens);
+    let refused = |what| move |source| CaptureError::Refused { what, source };
+    let child = fork_stopped(line.path, &line.arguments, &line.environment, &filter, listens)
+        .map_err(refused("fork"))?;
+    let _limit = MoreDescriptors::allow();
+    let begun = begin(&child, listens);
+    let notices = begun.inspect_err(|_| {
+        sys::kill(child.pid);
+        while sys::wait().is_ok() {}
+    })?;
+    let follower = Mutex::new(Follower::new());
+    locked(&follower).first(child.pid);
+    let run = Run { follower: &follower, options, signal, root: child.pid, notices: notices.as_ref() };
+    let (ended, executed, written) = run.follow(false, || child.run(), sink);
+    if !executed && let Some(source) = child.failure() {
+        return Err(CaptureError::Command { command: program.into(), source });
+    }
+    Ok(left(follower, shown, options, ended, written))
+}
+
+/// Has the child ask us from now on; the notices that it asks by.
+fn begin(child: &Child, listens: bool) -> Result<Option<Notices>, CaptureError> {
+    let refused = |what| move |source| CaptureError::Refused { what, source };
+    sys::attach(child.pid, Attached::DiesWithUs).map_err(refused("ptrace"))?;
+    Ok(child.filter(listens).map_err(refused("seccomp"))?.map(Notices::new))
+}
+
+/// Follows a process that runs already, until it ends or a signal's number is put into `signal`; then it goes on
+/// without us. Every call stops it, because a filter would outlive us. Its threads are followed, and what it
+/// starts from now on.
+///
+/// # Errors
+/// There is no such process, or it is not ours to follow.
+pub fn process(
+    pid: u32,
+    options: &Options,
+    signal: &AtomicUsize,
+    sink: &mut (dyn FnMut(Piece) -> io::Result<()> + Send),
+) -> Result<Captured, CaptureError> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return Err(CaptureError::Architecture);
+    }
+    let root = i32::try_from(pid).ok().and_then(maps::process_of).ok_or(CaptureError::NoProcess { pid })?;
+    let tasks = attach_all(pid, root)?;
+    let _limit = MoreDescriptors::allow();
+    let follower = Mutex::new(Follower::new());
+    {
+        let mut follower = locked(&follower);
+        follower.found(root);
+        tasks.iter().filter(|tid| **tid != root).for_each(|tid| follower.found_thread(root, *tid));
+    }
+    let run = Run { follower: &follower, options, signal, root, notices: None };
+    let stop_all = || tasks.iter().for_each(|tid| sys::interrupt(*tid));
+    let (ended, _, written) = run.follow(true, stop_all, sink);
+    Ok(left(follower, shown_line(root), options, ended, written))
+}
+
+/// The command line of a process; of one that is gone, its number.
+fn shown_line(pid: i32) -> String {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = String::from_utf8_lossy(&words).trim_end_matches('\0').replace('\0', " ");
+    if words.is_empty() { format!("process {pid}") } else { words }
+}
+
+/// Follows all tasks of a process, those that begin meanwhile, too.
+fn attach_all(pid: u32, root: i32) -> Result<Vec<i32>, CaptureError> {
+    let mut attached: Vec<i32> = Vec::new();
+    loop {
+        let new: Vec<i32> = maps::tasks_of(root).into_iter().filter(|tid| !attached.contains(tid)).collect();
+        let before = attached.len();
+        for tid in new {
+            match sys::attach(tid, Attached::GoesOn) {
+                Ok(()) => attached.push(tid),
+                // A thread that has ended meanwhile, or one that came by an event of ours.
+                Err(_) if !attached.is_empty() => {}
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
+                    return Err(CaptureError::NoProcess { pid });
+                }
+                Err(_) => return Err(CaptureError::NotOurs { pid, why: why_not(root) }),
+            }
+        }
+        if attached.len() == before {
+            return match attached.is_empty() {
+                true => Err(CaptureError::NoProcess { pid }),
+                false => Ok(attached),
+            };
+        }
+    }
+}
+
+/// Why a process cannot be followed.
+fn why_not(pid: i32) -> String {
+    let tracer = maps::status(pid, "TracerPid").filter(|tracer| tracer != "0");
+    if let Some(tracer) = tracer {
+        return format!("process {tracer} follows it already, a debugger perhaps");
+    }
+    let user = |field: Option<String>| {
+        field.and_then(|ids| ids.split_ascii_whitespace().next()?.parse::<u32>().ok())
+    };
+    let owner = user(maps::status(pid, "Uid"));
+    let ours = rustix::process::getuid().as_raw();
+    if owner.is_some_and(|owner| owner != ours) && ours != 0 {
+        return format!("it belongs to another user, {}", owner.unwrap_or_default());
+    }
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    match scope.trim() {
+        "1" => {
+            "kernel.yama.ptrace_scope is 1, which lets a process be followed by its parents only".to_owned()
+        }
+        "2" => "kernel.yama.ptrace_scope is 2, which lets root follow processes only".to_owned(),
+        "3" => "kernel.yama.ptrace_scope is 3, which lets nobody follow a process".to_owned(),
+        _ => "the kernel does not permit it".to_owned(),
+    }
+}
+
+/// What all threads of a capture share.
+struct Run<'a> {
+    follower: &'a Mutex<Follower>,
+    options: &'a Options,
+    signal: &'a AtomicUsize,
+    root: i32,
+    notices: Option<&'a Notices>,
+}
+
+impl Run<'_> {
+    fn follow(
+        self,
+        was_there: bool,
+        start: impl FnOnce(),
+        sink: &mut (dyn FnMut(Piece) -> io::Result<()> + Send),
+    ) -> (Ended, bool, io::Result<()>) {
+        let (sender, pieces) = sync_channel(WAITING_MAX);
+        let (outlet, bell) = (Outlet::new(sender), Bell::default());
+        let (done, leave, root_ended) =
+            (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+        let answerer: OnceLock<Sleeper> = OnceLock::new();
+        let ticker = Ticker {
+            follower: self.follower,
+            outlet: &outlet,
+            bell: &bell,
+            signal: self.signal,
+            root: self.root,
+            was_there,
+            root_ended: &root_ended,
+            leave: &leave,
+            waiter: sleeper(),
+            sample: self.options.sample,
+        };
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(move || write(pieces, sink));
+            let answers = self.notices.map(|notices| {
+                let (outlet, done, answerer) = (&outlet, &done, &answerer);
+                scope.spawn(move || {
+                    answerer.get_or_init(sleeper);
+                    answer(notices, self.follower, outlet, done);
+                })
+            });
+            scope.spawn(|| ticker.run());
+            start();
+            let mut stops = Stops::new(self.follower, &outlet, self.root, &leave, &root_ended);
+            stops.every_call = was_there;
+            stops.notices = self.notices.is_some();
+            stops.tasks_max = self.options.tasks_max;
+            stops.looks = self.options.sample.is_some();
+            let ended = stops.follow();
+            done.store(true, Ordering::Release);
+            bell.ring();
+            // It may be about to wait when it is woken, so it is woken until it is gone.
+            while answers.as_ref().is_some_and(|thread| !thread.is_finished()) {
+                answerer.get().iter().for_each(|thread| thread.wake());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            outlet.pass_all(&mut locked(self.follower), true);
+            outlet.close();
+            let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
+            (ended, stops.executed, written)
+        })
+    }
+}
+
+fn left(
+    follower: Mutex<Follower>,
+    command: String,
+    options: &Options,
+    ended: Ended,
+    written: io::Result<()>,
+) -> Captured {
+    let follower = follower.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let rows = follower.rows_from(0, 0, 0);
+    let sampled_every_ns =
+        options.sample.map_or(0, |every| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX));
+    let trace = Trace {
+        source: "capture".to_owned(),
+        command,
+        length_ns: follower.now_ns(),
+        sampled_every_ns,
+        gaps: follower.told_gaps(),
+        tasks: rows.tasks,
+        files: rows.files,
+        mappings: rows.mappings,
+        operations: Vec::new(),
+    };
+    Captured { trace, counts: follower.counts(), ended, written }
+}
+
+/// As many descriptors as this process may have: one is held for each file that the command has open.
+struct MoreDescriptors(Rlimit);
+
+impl MoreDescriptors {
+    fn allow() -> Self {
+        let before = rustix::process::getrlimit(Resource::Nofile);
+        let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: before.maximum, ..before });
+        Self(before)
+    }
+}
+
+impl Drop for MoreDescriptors {
+    fn drop(&mut self) {
+        let _ = rustix::process::setrlimit(Resource::Nofile, self.0.clone());
+    }
+}

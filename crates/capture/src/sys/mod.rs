@@ -1,0 +1,23 @@
+//! The system calls that no library wraps safely: `ptrace`, seccomp's notices, another process's memory.
+//!
+//! All `unsafe` of this crate is in this folder. What is above it passes numbers and buffers, and cannot break a
+//! promise that is made here.
+
+mod memory;
+mod nudge;
+mod scan;
+mod seccomp;
+mod spawn;
+mod tracing;
+
+pub(crate) use memory::{read_memory, read_path};
+pub(crate) use nudge::{Sleeper, sleeper};
+#[cfg(test)]
+pub(crate) use scan::Categories;
+pub(crate) use scan::{Region, scan};
+pub(crate) use seccomp::{Instruction, Notices, listens};
+pub(crate) use spawn::{Child, fork_stopped};
+pub(crate) use tracing::{
+    Attached, CallInfo, Resume, attach, call_info, detach, event_message, interrupt, kill, listen,
+    pass_signal, restart_quietly, resume, wait,
+};

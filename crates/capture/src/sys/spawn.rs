@@ -1,0 +1,163 @@
+//! A child that installs its filter and waits, and then becomes the command.
+//!
+//! Between `fork` and `execve` the child only makes system calls, on memory that was made before: another thread
+//! may have held the allocator's lock.
+
+use std::ffi::{CString, c_char};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
+
+use super::seccomp::Instruction;
+
+/// The child.
+#[derive(Debug)]
+pub(crate) struct Child {
+    /// Its number.
+    pub(crate) pid: i32,
+    /// Our end of the line to it; it has closed its own once it is the command.
+    line: OwnedFd,
+}
+
+/// What a child becomes.
+struct Program {
+    path: CString,
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+}
+
+/// Makes a child that waits for [`Child::filter`] and [`Child::run`], in this order.
+///
+/// # Errors
+/// There is no memory or no number for it.
+#[allow(unsafe_code)]
+pub(crate) fn fork_stopped(
+    path: CString,
+    arguments: &[CString],
+    environment: &[CString],
+    filter: &[Instruction],
+    listen: bool,
+) -> io::Result<Child> {
+    let (ours, theirs) = line()?;
+    let pointers = |texts: &[CString]| -> Vec<*const c_char> {
+        texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+    };
+    let program = Program { path, arguments: pointers(arguments), environment: pointers(environment) };
+    let mut filter = filter.to_vec();
+    let length = u16::try_from(filter.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
+    let filter = libc::sock_fprog { len: length, filter: filter.as_mut_ptr() };
+    // SAFETY: the child runs `become_command` only, which makes system calls and never returns; all that it reads
+    // was made before and is not changed by anybody in the child's own memory.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => become_command(&program, &filter, listen, theirs.as_raw_fd()),
+        pid => Ok(Child { pid, line: ours }),
+    }
+}
+
+#[allow(unsafe_code)]
+fn line() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: the kernel writes two numbers.
+    let made = unsafe {
+        libc::socketpair(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0, ends.as_mut_ptr())
+    };
+    if made == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: both were just made and belong to nobody else.
+    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+}
+
+/// The child's whole life before the command.
+#[allow(unsafe_code)]
+fn become_command(program: &Program, filter: &libc::sock_fprog, listen: bool, line: i32) -> ! {
+    let flags = match listen {
+        true => libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+        false => 0,
+    };
+    // SAFETY: system calls on objects that live until `execve` or `_exit`. None of them is in the filter but what
+    // the command does. Rust ignores SIGPIPE in its programs; the command gets it back as shells have it.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        if receive(line).is_none() {
+            libc::_exit(1); // Nobody follows: the parent gave up.
+        }
+        let mut listener = libc::c_long::from(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+        if listener == 0 {
+            listener = libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                flags,
+                std::ptr::from_ref(filter),
+            );
+        }
+        send(line, if listener < 0 { -*libc::__errno_location() } else { listener as i32 });
+        if receive(line).is_none() {
+            libc::_exit(1);
+        }
+        libc::execve(program.path.as_ptr(), program.arguments.as_ptr(), program.environment.as_ptr());
+        send(line, *libc::__errno_location());
+        libc::_exit(127)
+    }
+}
+
+/// A number from the other end; `None` where that is closed, or has sent nothing.
+#[allow(unsafe_code)]
+fn receive_with(line: i32, flags: libc::c_int) -> Option<i32> {
+    let mut bytes = [0_u8; 4];
+    loop {
+        // SAFETY: the kernel writes at most 4 bytes.
+        match unsafe { libc::recv(line, bytes.as_mut_ptr().cast(), 4, flags) } {
+            4 => return Some(i32::from_ne_bytes(bytes)),
+            // SAFETY: this thread's own number.
+            -1 if unsafe { *libc::__errno_location() } == libc::EINTR => {}
+            _ => return None,
+        }
+    }
+}
+
+fn receive(line: i32) -> Option<i32> {
+    receive_with(line, 0)
+}
+
+#[allow(unsafe_code)]
+fn send(line: i32, number: i32) {
+    let bytes = number.to_ne_bytes();
+    // SAFETY: the kernel reads 4 bytes. Without SIGPIPE: the other end may be gone, and then nobody cares.
+    unsafe { libc::send(line, bytes.as_ptr().cast(), 4, libc::MSG_NOSIGNAL) };
+}
+
+impl Child {
+    /// Has the child, which is followed by now, install its filter; returns the file by which notices come, if it
+    /// was asked for one.
+    ///
+    /// # Errors
+    /// The kernel does not take the filter, or the child was killed.
+    pub(crate) fn filter(&self, listen: bool) -> io::Result<Option<OwnedFd>> {
+        send(self.line.as_raw_fd(), 0);
+        let gone = || io::Error::from_raw_os_error(libc::ESRCH);
+        match receive(self.line.as_raw_fd()) {
+            None => Err(gone()),
+            Some(error) if error < 0 => Err(io::Error::from_raw_os_error(-error)),
+            Some(_) if !listen => Ok(None),
+            Some(listener) => {
+                let pid = Pid::from_raw(self.pid).ok_or_else(gone)?;
+                let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+                let listener = rustix::process::pidfd_getfd(process, listener, PidfdGetfdFlags::empty())?;
+                Ok(Some(listener))
+            }
+        }
+    }
+
+    /// Has the child become the command.
+    pub(crate) fn run(&self) {
+        send(self.line.as_raw_fd(), 0);
+    }
+
+    /// Why it did not become the command; `None` where it did.
+    pub(crate) fn failure(&self) -> Option<io::Error> {
+        receive_with(self.line.as_raw_fd(), libc::MSG_DONTWAIT).map(io::Error::from_raw_os_error)
+    }
+}

@@ -1,0 +1,101 @@
+//! What happens by the clock: looks at memory, and signals that this process got and the command is to have.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::follower::{Follower, look_at};
+use crate::sys::{self, Sleeper};
+use crate::writing::Outlet;
+use crate::{locked, maps};
+
+/// How often signals are looked for.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A clock that stops when it is told to.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Bell {
+    /// All is done.
+    pub(crate) fn ring(&self) {
+        *locked(&self.rung) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits; whether all is done.
+    fn wait(&self, length: Duration) -> bool {
+        let rung = locked(&self.rung);
+        let waited = self.changed.wait_timeout_while(rung, length, |rung| !*rung);
+        waited.map_or(true, |(rung, _)| *rung)
+    }
+}
+
+/// What the clock needs.
+pub(crate) struct Ticker<'a> {
+    pub(crate) follower: &'a Mutex<Follower>,
+    pub(crate) outlet: &'a Outlet,
+    pub(crate) bell: &'a Bell,
+    /// Number of a signal that came, or 0.
+    pub(crate) signal: &'a AtomicUsize,
+    /// The first process.
+    pub(crate) root: i32,
+    /// It ran before we came, and goes on when we go.
+    pub(crate) was_there: bool,
+    pub(crate) root_ended: &'a AtomicBool,
+    pub(crate) leave: &'a AtomicBool,
+    /// The thread that waits for tasks.
+    pub(crate) waiter: Sleeper,
+    /// How often memory is looked at; never where nothing is said.
+    pub(crate) sample: Option<Duration>,
+}
+
+impl Ticker<'_> {
+    /// Until the bell rings.
+    pub(crate) fn run(&self) {
+        let mut looked_at = Instant::now();
+        let tick = self.sample.unwrap_or(TICK).min(TICK);
+        while !self.bell.wait(tick) {
+            self.pass_signals();
+            if self.sample.is_some_and(|sample| looked_at.elapsed() >= sample) {
+                self.look();
+                looked_at = Instant::now();
+            }
+            if self.leave.load(Ordering::Acquire) {
+                self.waiter.wake();
+            }
+        }
+    }
+
+    fn pass_signals(&self) {
+        let Ok(signal @ 1..) = i32::try_from(self.signal.swap(0, Ordering::Relaxed)) else { return };
+        if self.was_there || self.root_ended.load(Ordering::Acquire) {
+            self.leave.store(true, Ordering::Release);
+        } else if !(signal == libc::SIGINT && terminal_signals_us()) {
+            sys::pass_signal(self.root, signal);
+        }
+    }
+
+    fn look(&self) {
+        let processes = locked(self.follower).to_look_at();
+        for pid in processes {
+            let look = look_at(pid, true);
+            let _ = maps::forget_used(pid); // Then what was used before counts again.
+            let mut follower = locked(self.follower);
+            follower.looked(pid, &look);
+            self.outlet.pass(&mut follower);
+        }
+    }
+}
+
+/// Whether a Ctrl-C at the terminal goes to this process, and with it to the command: some programs take a second
+/// one for impatience. Its group is then the terminal's.
+fn terminal_signals_us() -> bool {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let mut fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_ascii_whitespace().skip(2);
+    let (group, terminals) = (fields.next(), fields.nth(2));
+    group.is_some() && group == terminals
+}

@@ -1,0 +1,99 @@
+//! Captures that do not go well: clear errors, and what was captured is kept.
+
+use std::ffi::{OsStr, OsString};
+use std::sync::atomic::AtomicUsize;
+
+use pagetide_capture::{CaptureError, Ended, Options, command, process};
+
+use crate::support::{options, try_follow};
+
+#[test]
+fn a_program_that_cannot_be_run_is_named() {
+    let refusal = |words: &[&str]| {
+        let error = try_follow(words, &options()).err().expect("it cannot be run");
+        (error.to_string(), error.is_missing(), error.hint().is_some())
+    };
+    let (message, missing, hint) = refusal(&["no-such-program"]);
+    assert_eq!(message, "cannot run `no-such-program`: No such file or directory (os error 2)");
+    assert!(missing && hint);
+    let (message, missing, hint) = refusal(&["/etc/passwd"]);
+    assert_eq!(message, "cannot run `/etc/passwd`: Permission denied (os error 13)");
+    assert!(!missing && hint);
+    // It may be run, as far as its rights go, and is no program.
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text");
+    std::fs::write(&text, "no program").unwrap();
+    std::fs::set_permissions(&text, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let (message, missing, _) = refusal(&[&text.to_string_lossy()]);
+    assert!(message.ends_with("Exec format error (os error 8)"), "{message}");
+    assert!(!missing);
+}
+
+#[test]
+fn a_program_that_forks_without_end_is_killed() {
+    let options = Options { tasks_max: 30, ..options() };
+    let seen = try_follow(&["sh", "-c", "while :; do /bin/true; done"], &options).unwrap();
+    assert_eq!(seen.ended, Ended::TooManyTasks);
+    assert_eq!(seen.trace.tasks.len(), 31);
+    assert!(!seen.trace.operations.is_empty());
+    // Many at once, too.
+    let seen = try_follow(&["sh", "-c", "while :; do sleep 60 & done"], &options).unwrap();
+    assert_eq!(seen.ended, Ended::TooManyTasks);
+}
+
+/// A disk that is full is no matter of the program's.
+#[test]
+fn a_sink_that_takes_no_more_does_not_disturb_the_program() {
+    let words = ["-c", "for i in 1 2 3; do cat /etc/passwd; done > /dev/null; exit 9"].map(OsString::from);
+    let mut sink = |_| Err(std::io::ErrorKind::StorageFull.into());
+    let captured = command(OsStr::new("sh"), &words, &options(), &AtomicUsize::new(0), &mut sink).unwrap();
+    assert_eq!(captured.ended, Ended::Exited(9));
+    assert_eq!(captured.written.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+}
+
+#[test]
+fn a_process_that_runs_is_followed_and_let_go() {
+    let script = "while [ ! -e go ]; do sleep 0.01; done; cat in > out; while :; do sleep 0.01; done";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("in"), "some text").unwrap();
+    let mut child =
+        std::process::Command::new("sh").args(["-c", script]).current_dir(&folder).spawn().unwrap();
+    let signal = AtomicUsize::new(0);
+    let mut operations = Vec::new();
+    let captured = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            std::fs::write(folder.path().join("go"), "").unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(700));
+            signal.store(2, std::sync::atomic::Ordering::Relaxed);
+        });
+        let mut sink = |piece: pagetide_capture::Piece| {
+            operations.extend(piece.operations);
+            Ok(())
+        };
+        process(child.id(), &options(), &signal, &mut sink).unwrap()
+    });
+    assert_eq!(captured.ended, Ended::Left);
+    let named = |name: &str| captured.trace.files.iter().position(|file| file.path.ends_with(name)).unwrap() as u32;
+    let read = operations.iter().find(|one| one.object == named("/in") && one.len == 9).unwrap();
+    assert_eq!(read.kind, trace::OperationKind::Read);
+    assert!(operations.iter().any(|one| one.object == named("/out") && one.kind == trace::OperationKind::Write));
+    // It goes on: nobody has touched it.
+    assert!(child.try_wait().unwrap().is_none());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_process_that_is_not_there_or_not_ours_is_refused() {
+    let follow = |pid| {
+        let error = process(pid, &options(), &AtomicUsize::new(0), &mut |_| Ok(())).unwrap_err();
+        assert!(error.hint().is_some());
+        error
+    };
+    assert!(matches!(follow(u32::MAX), CaptureError::NoProcess { .. }));
+    assert!(matches!(follow(0), CaptureError::NoProcess { .. }));
+    // A thread cannot follow its own process.
+    let error = follow(std::process::id());
+    assert!(matches!(error, CaptureError::NotOurs { .. }), "{error}");
+}

@@ -1,0 +1,42 @@
+//! What programs do to memory.
+
+use trace::{NONE, OperationKind, advice};
+
+use crate::plays::play;
+use crate::support::follow;
+
+const PAGE: u64 = 4096;
+
+#[test]
+fn mappings_and_what_was_touched_of_them_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, vec![1; 64 * PAGE as usize]).unwrap();
+    let words = play("maps", &file);
+    let seen = follow(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let name = file.to_string_lossy();
+    let number = seen.trace.files.iter().position(|file| file.path == name).unwrap() as u32;
+    let of_file = seen.trace.mappings.iter().position(|mapping| mapping.file == number).unwrap() as u32;
+    let done = |kind, mapping: u32| {
+        seen.of(&[kind]).into_iter().filter(|one| one.object == mapping).collect::<Vec<_>>()
+    };
+    assert_eq!(done(OperationKind::AdviseMapping, of_file)[0].detail, advice::RANDOM);
+    assert_eq!(done(OperationKind::Unmap, of_file)[0].len, 64 * PAGE);
+    let touched: Vec<_> = done(OperationKind::Touch, of_file);
+    // The kernel maps neighbours of what is touched, when they are in memory: more than five, no less.
+    for page in (0..50).step_by(10) {
+        let within = |one: &&trace::Operation| (one.offset..one.offset + one.len).contains(&(page * PAGE));
+        assert!(touched.iter().any(|one| within(&one)), "page {page}");
+    }
+    let mapping = |pages| {
+        let fits = |mapping: &trace::TraceMapping| mapping.file == NONE && mapping.len == pages * PAGE;
+        seen.trace.mappings.iter().position(fits).unwrap() as u32
+    };
+    let written = |mapping| {
+        let parts = done(OperationKind::Dirty, mapping);
+        (parts.iter().map(|one| one.offset).min(), parts.iter().map(|one| one.len).sum::<u64>())
+    };
+    assert_eq!(written(mapping(300)), (Some(0), 200 * PAGE));
+    // It was moved and has grown: the new part is a mapping of its own.
+    assert_eq!(written(mapping(77_777 - 300)), (Some((70_000 - 300) * PAGE), 10 * PAGE));
+}

@@ -1,0 +1,94 @@
+//! Small programs of ours: this test program runs itself with the name of one. By themselves they are ignored.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+const PLAY_FILE: &str = "CAPTURE_PLAY_FILE";
+
+/// The words that run a play on a file.
+pub(crate) fn play(name: &str, file: &std::path::Path) -> Vec<String> {
+    let itself = std::env::current_exe().unwrap().to_string_lossy().into_owned();
+    let file = format!("{PLAY_FILE}={}", file.display());
+    let name = format!("plays::{name}");
+    ["env", &file, &itself, "--exact", &name, "--ignored", "-q"].map(str::to_owned).to_vec()
+}
+
+fn file() -> Option<PathBuf> {
+    std::env::var_os(PLAY_FILE).map(PathBuf::from)
+}
+
+/// Four threads, each reads a hundred pages of its own part.
+#[test]
+#[ignore = "a program for another test"]
+fn threads() {
+    let Some(path) = file() else { return };
+    let file = File::open(path).unwrap();
+    std::thread::scope(|scope| {
+        for part in 0..4 {
+            let file = &file;
+            scope.spawn(move || {
+                for page in 0..100 {
+                    file.read_exact_at(&mut [0; 4096], (part * 100 + page) * 4096).unwrap();
+                }
+            });
+        }
+    });
+}
+
+extern "C" fn ring(_: libc::c_int) {}
+
+/// Reads a file while a clock rings, whose handler does not want calls to begin again. No signal ends a read of a
+/// file.
+#[test]
+#[ignore = "a program for another test"]
+#[allow(unsafe_code)]
+fn alarms() {
+    let Some(path) = file() else { return };
+    let file = File::open(path).unwrap();
+    let every = libc::timeval { tv_sec: 0, tv_usec: 200 };
+    let clock = libc::itimerval { it_interval: every, it_value: every };
+    // SAFETY: the handler does nothing, and the structures are whole.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = ring as *const () as libc::sighandler_t;
+        assert_eq!(libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut()), 0);
+        assert_eq!(libc::setitimer(libc::ITIMER_REAL, &raw const clock, std::ptr::null_mut()), 0);
+    }
+    let mut byte = [0_u8; 1];
+    for at in 0..20_000 {
+        // SAFETY: one byte, into one byte.
+        let read = unsafe { libc::pread(file.as_raw_fd(), byte.as_mut_ptr().cast(), 1, at % 4096) };
+        assert_eq!(read, 1, "{}", std::io::Error::last_os_error());
+    }
+}
+
+/// Maps 64 pages of a file and reads 5 far apart; maps 300 pages of memory and writes 200; grows and moves it.
+#[test]
+#[ignore = "a program for another test"]
+#[allow(unsafe_code)]
+fn maps() {
+    let Some(path) = file() else { return };
+    let file = File::open(path).unwrap();
+    let page = 4096;
+    // SAFETY: the kernel chooses the addresses, and what is touched is within.
+    unsafe {
+        let null = std::ptr::null_mut();
+        let mapped = libc::mmap(null, 64 * page, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0);
+        assert_ne!(mapped, libc::MAP_FAILED);
+        libc::madvise(mapped, 64 * page, libc::MADV_RANDOM);
+        for at in (0..50).step_by(10) {
+            mapped.cast::<u8>().add(at * page).read_volatile();
+        }
+        let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let memory = libc::mmap(null, 300 * page, rights, flags, -1, 0);
+        assert_ne!(memory, libc::MAP_FAILED);
+        memory.cast::<u8>().write_bytes(1, 200 * page);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let moved = libc::mremap(memory, 300 * page, 77_777 * page, libc::MREMAP_MAYMOVE);
+        assert_ne!(moved, libc::MAP_FAILED);
+        moved.cast::<u8>().add(70_000 * page).write_bytes(1, 10 * page);
+        libc::munmap(mapped, 64 * page);
+    }
+}

@@ -1,0 +1,40 @@
+//! Arguments of `pagetide capture`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "It needs no root. The command runs as it would by itself: its streams, signals and exit status are its
+own, 128 and the signal's number if it was killed, 127 if it is not found, 126 if it cannot be run.
+Set-user-ID programs and file capabilities have no effect in it. Ctrl-C goes to the command; what it
+did until then is kept. With --pid, Ctrl-C ends the capture and the process goes on.
+
+Files are followed call by call. Memory is looked at now and then: which pages came, and how many of
+each mapping were used. What is known to be missing is in the trace, and told at the end.
+
+Examples:
+  pagetide capture -o build.trace -- cargo build
+  pagetide capture -o sql.trace -- sh -c 'sqlite3 my.db < queries.sql'
+  pagetide capture -o server.trace --pid 4711
+  pagetide size build.trace"
+)]
+pub(crate) struct CaptureArgs {
+    /// Write the trace to this new file [example: app.trace]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: PathBuf,
+    /// Time between two looks at memory, from 1ms to 3600s, or `off` [default: 100ms] [example: 1s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) sample: Option<String>,
+    /// Kill a command that has made this many tasks [default: 200000] [example: 1000000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tasks: Option<String>,
+    /// Follow a process that runs already; each of its calls stops it [example: 4711]
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    pub(crate) pid: Option<u32>,
+    /// The command and its arguments, after `--` [example: cargo build]
+    #[arg(last = true, required_unless_present = "pid", value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}

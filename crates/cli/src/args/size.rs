@@ -1,0 +1,80 @@
+//! `pagetide size`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Format, ReadingArgs};
+
+/// How much memory a trace needs: its hits at several limits, where they bend, and what to set
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The trace runs in a cgroup of a simulated machine: without a limit, at limits over all that it kept there, and then \
+where the curve bends. docs/size.md says how to read the result and how the recommendation is made.
+
+  pagetide size app.csv --slowdown 5%
+  pagetide size app.csv --sample 1/16 --check-sample
+  pagetide size app.csv --fail-if 'refaults > 1000' --plot curve.svg --out runs")]
+pub(crate) struct SizeArgs {
+    /// Trace file; `-` is standard input
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// The kernel [default: the newest long-term one] [example: linux-6.12]
+    #[arg(short, long, value_name = "KERNEL", help_heading = "Kernel and machine")]
+    pub(crate) kernel: Option<String>,
+    /// Machine [default: vm-2cpu] [example: vm-2cpu]
+    #[arg(long, value_name = "MACHINE", help_heading = "Kernel and machine")]
+    pub(crate) machine: Option<String>,
+    /// Memory of the machine, which is not to be the limit [default: half as much again as the trace asks for, and 1G]
+    /// [example: 8G]
+    #[arg(long, value_name = "SIZE", help_heading = "Kernel and machine")]
+    pub(crate) mem: Option<String>,
+    /// Sysctl of the kernel; may be repeated [example: vm.dirty_ratio=10]
+    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "Kernel and machine")]
+    pub(crate) sysctls: Vec<String>,
+    /// Seed of the first run [default: 1] [example: 7]
+    #[arg(long, value_name = "SEED", help_heading = "Kernel and machine")]
+    pub(crate) seed: Option<u64>,
+    /// Run each limit with so many seeds [default: 1] [example: 5]
+    #[arg(long, value_name = "N", help_heading = "Kernel and machine")]
+    pub(crate) seeds: Option<u64>,
+    /// How much slower it may be than without a limit [default: 5%, unless --fail-if says more] [example: 5%]
+    #[arg(long, value_name = "PART", help_heading = "Target", allow_hyphen_values = true)]
+    pub(crate) slowdown: Option<String>,
+    /// What must not be so at a limit that is enough; changes are from no limit; may be repeated
+    /// [example: 'refaults > 1000']
+    #[arg(long, value_name = "LIMIT", help_heading = "Target")]
+    pub(crate) fail_if: Vec<String>,
+    /// How far memory.max is above memory.high [default: 10%] [example: 20%]
+    #[arg(long, value_name = "PART", help_heading = "Target", allow_hyphen_values = true)]
+    pub(crate) headroom: Option<String>,
+    /// Run these limits and no others [default: those that the curve needs] [example: 64M..1G]
+    #[arg(long, value_name = "SIZES", help_heading = "Curve")]
+    pub(crate) limits: Option<String>,
+    /// Run so many limits at most [default: 32] [example: 48]
+    #[arg(long, value_name = "N", help_heading = "Curve")]
+    pub(crate) points: Option<usize>,
+    /// How near the limits are between which the knee and the target lie [default: 5%] [example: 2%]
+    #[arg(long, value_name = "PART", help_heading = "Curve", allow_hyphen_values = true)]
+    pub(crate) resolution: Option<String>,
+    /// Simulate a hashed part of the trace's addresses, with limits in proportion [example: 1/16]
+    #[arg(long, value_name = "1/N", help_heading = "Curve", allow_hyphen_values = true)]
+    pub(crate) sample: Option<String>,
+    /// Run all of the trace at the same limits, too, and say how far off the sample is
+    #[arg(long, help_heading = "Curve")]
+    pub(crate) check_sample: bool,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    /// Time between two samples of counters [default: 100ms] [example: 10ms]
+    #[arg(long, value_name = "TIME", help_heading = "Output")]
+    pub(crate) interval: Option<String>,
+    /// Form of the result on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+    /// Write the curve as a figure, too [example: curve.svg]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Keep the recording of each run in this new folder [example: runs]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+}

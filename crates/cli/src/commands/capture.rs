@@ -1,0 +1,35 @@
+//! `pagetide capture`: a program, followed.
+//!
+//! Standard streams are the command's own; what was captured is told on standard error when it has ended.
+
+use lab::capture::{Request, Whom, run};
+
+use crate::args::{CaptureArgs, Verbosity};
+use crate::exit;
+use crate::printer::{Failure, Printer};
+use crate::signals::last_signal;
+
+/// Returns the command's exit status.
+pub(crate) fn capture(args: &CaptureArgs, printer: &Printer) -> Result<u8, Failure> {
+    let whom = match args.pid {
+        Some(pid) => Whom::Process(pid),
+        None => Whom::Command(args.command.clone()),
+    };
+    let (sample, max_tasks) = (args.sample.as_deref(), args.max_tasks.as_deref());
+    let done = run(&Request { out: &args.out, whom, sample, max_tasks }, &last_signal())?;
+    if printer.verbosity() > Verbosity::Quiet {
+        done.told
+            .iter()
+            .chain([&done.summary])
+            .filter(|text| !text.is_empty())
+            .for_each(|text| printer.note(text));
+    }
+    match done.failure {
+        // A command that failed has said so itself; otherwise the trace is what failed.
+        Some(failure) => {
+            let code = printer.failure(&Failure::Lab(failure.into()));
+            Ok(if done.status == exit::DONE { code } else { done.status })
+        }
+        None => Ok(done.status),
+    }
+}

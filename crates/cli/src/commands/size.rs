@@ -1,0 +1,72 @@
+//! `pagetide size`: how much memory a trace needs.
+
+use std::path::Path;
+
+use lab::size::{SizeError, SizeRequest};
+use lab::{LabError, check_new_folder};
+
+use super::replay::check_stdin;
+use crate::args::{Format, SizeArgs};
+use crate::printer::{Failure, Printer};
+use crate::progress::SizeBar;
+
+pub(crate) fn size(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
+    let plan = request(args).plan()?;
+    check_stdin(&args.trace)?;
+    if let Some(plot) = args.plot.as_ref().filter(|plot| plot.exists()) {
+        return Err(LabError::from(SizeError::PlotExists(plot.clone())).into());
+    }
+    if let Some(out) = &args.out {
+        check_new_folder(out)?;
+    }
+    let bar = SizeBar::new(printer);
+    let found = plan.run(0, &bar.control, args.out.as_deref());
+    bar.done();
+    let (sized, interrupted) = found?;
+    // What has finished is shown, also when the rest has not.
+    printer.data(&match args.format {
+        Format::Text => report::size_text(&sized, printer.width()),
+        Format::Json => report::size_json(&sized),
+        Format::Csv => report::size_csv(&sized),
+        Format::Md => report::size_markdown(&sized),
+    })?;
+    if let Some(plot) = &args.plot {
+        draw(&sized, plot, printer)?;
+    }
+    interrupted.map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn draw(sized: &report::Sized, plot: &Path, printer: &Printer) -> Result<(), Failure> {
+    match report::size_svg(sized) {
+        Some(svg) => std::fs::write(plot, svg).map_err(|source| {
+            let what = format!("`{}`", plot.display());
+            LabError::Unwritable { what, source }.into()
+        }),
+        None => {
+            printer.note("no figure: fewer than two limits were run");
+            Ok(())
+        }
+    }
+}
+
+fn request(args: &SizeArgs) -> SizeRequest {
+    SizeRequest {
+        trace: args.trace.clone(),
+        options: args.reading.options(),
+        kernel: args.kernel.clone(),
+        machine: args.machine.clone(),
+        mem: args.mem.clone(),
+        sysctls: args.sysctls.clone(),
+        seed: args.seed,
+        seeds: args.seeds,
+        limits: args.limits.clone(),
+        points: args.points,
+        resolution: args.resolution.clone(),
+        slowdown: args.slowdown.clone(),
+        fail_if: args.fail_if.clone(),
+        headroom: args.headroom.clone(),
+        sample: args.sample.clone(),
+        check_sample: args.check_sample,
+        interval: args.interval.clone(),
+    }
+}

@@ -1,0 +1,138 @@
+//! Mappings of files: `mmap`, `madvise`, `mincore` (MAPPED 1, 6).
+//!
+//! A mapping of a file is an anonymous one, which holds the copies that writes to a private mapping made, and an area
+//! of the file behind it. Left out: `mlock`, and advice to reclaim on mappings of files. Next:
+//! [`super::file_fault`].
+
+use std::ops::Range;
+
+use mm::base::event::Trace;
+use mm::base::frame::PageFlags;
+use mm::base::ids::FileAreaId;
+use mm::pages::mapped::{Access, AccessAdvice, FileArea};
+use mm::pages::tree::Slot;
+use units::{Bytes, PAGE_SIZE};
+
+use crate::anon::area::{AnonArea, HugeAdvice};
+use crate::anon::mapping::AnonMapping;
+use crate::errno::Errno;
+use crate::files::descriptor::OpenFile;
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+use crate::tasks::process::Process;
+
+/// How a file is to be mapped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MapHow {
+    /// Writes reach the file (`MAP_SHARED`).
+    pub shared: bool,
+    /// It may be written to (`PROT_WRITE`).
+    pub writable: bool,
+    /// Code runs in it (`PROT_EXEC`).
+    pub executable: bool,
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// `mmap` of a range of a file, which stays open as long as it is mapped.
+    ///
+    /// # Errors
+    /// `Inval` for an empty mapping and an offset that is not that of a page; `NoMem` beyond 16 TiB; `Killed`.
+    pub fn map_file(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        offset: u64,
+        len: Bytes,
+        how: MapHow,
+    ) -> Result<AnonMapping, Errno> {
+        let first = u32::try_from(offset / PAGE_SIZE).map_err(|_| Errno::NoMem)?;
+        let pages = u32::try_from(len.to_pages_ceil().0).map_err(|_| Errno::NoMem)?;
+        if !offset.is_multiple_of(PAGE_SIZE) || file.inode.is_root() {
+            return Err(Errno::Inval);
+        }
+        if first.checked_add(pages).is_none() {
+            return Err(Errno::NoMem);
+        }
+        let mapping = self.map_anonymous(process, len)?;
+        let memcg = process.memcg();
+        let MapHow { shared, writable, executable } = how;
+        let spec = FileArea { mapping: file.mapping(), memcg, first, pages, shared, writable, executable };
+        let area = self.mem(|mem| mem.map_area(spec));
+        if let Some(own) = &mut process.0.anon.borrow_mut()[mapping.index] {
+            (own.file, own.advice) = (Some(area), HugeAdvice::NoHuge);
+        }
+        process.0.mapped_files.borrow_mut().insert(mapping.index, file.clone());
+        Ok(mapping)
+    }
+
+    /// Whether a mapping is that of a file.
+    pub fn maps_file(&self, process: &Process, mapping: AnonMapping) -> bool {
+        self.area(process, mapping).is_some_and(|area| area.file.is_some())
+    }
+
+    /// `madvise` on how a mapping of a file is accessed; on anonymous memory it has no effect.
+    ///
+    /// # Errors
+    /// `Killed`.
+    pub fn advise_access(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        advice: AccessAdvice,
+    ) -> Result<(), Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        if let Some(file) = self.area(process, mapping).and_then(|area| area.file) {
+            self.mem(|mem| mem.cache.maps.advise(file, advice));
+        }
+        Ok(())
+    }
+
+    /// `madvise(MADV_WILLNEED)` on a mapping of a file: begins to read all of it that is not in memory.
+    ///
+    /// # Errors
+    /// `NotSup` for anonymous memory; `Killed`.
+    pub async fn read_mapping_ahead(&self, process: &Process, mapping: AnonMapping) -> Result<(), Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        if !self.maps_file(process, mapping) {
+            return Err(Errno::NotSup);
+        }
+        let (file, area) = self.mapped_file(process, mapping)?;
+        let spec = self.mem(|mem| mem.cache.maps.area(area));
+        self.force_readahead(process, &file, spec.first, spec.pages).await
+    }
+
+    /// The file of a mapping, and its area.
+    pub(crate) fn mapped_file(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+    ) -> Result<(OpenFile, FileAreaId), Errno> {
+        let area = self.area(process, mapping).and_then(|area| area.file);
+        let file = process.0.mapped_files.borrow().get(&mapping.index).cloned();
+        file.zip(area).ok_or(Errno::Killed)
+    }
+
+    /// Accesses a page of a file's mapping; false: that is a fault.
+    pub(crate) fn access_file(&self, area: AnonArea, file: FileAreaId, page: u32, write: bool) -> bool {
+        self.mem(|mem| match mem.access_area(file, page, write) {
+            Access::Done => true,
+            // The copy of a private mapping, if there is one.
+            Access::Missing | Access::ReadOnly => mem.access_anon(area.anon, page, write).is_some(),
+        })
+    }
+
+    /// `mincore` of a file's mapping: copies, and pages that are in memory, mapped or not.
+    pub(crate) fn file_resident(&self, area: AnonArea, file: FileAreaId, range: Range<u32>) -> u64 {
+        self.mem(|mem| {
+            let spec = mem.cache.maps.area(file);
+            let is_there = |&page: &u32| match mem.cache.find(spec.mapping, spec.first + page) {
+                Slot::Page(pfn) => !mem.core.alloc.frames.flags(pfn).has(PageFlags::LOCKED),
+                _ => false,
+            };
+            let is_copied = |page: &u32| mem.anon.find(area.anon, *page).is_some();
+            range.filter(|page| is_copied(page) || is_there(page)).count() as u64
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! Readahead of faults on mapped files (`do_sync_mmap_readahead`, `do_async_mmap_readahead`; MAPPED 3).
+//!
+//! ```text
+//!   a miss at page 100, windows of 32 pages:   84 ......... 100 ... 108m ... 115      half before it, marker at 3/4
+//!   a fault on the marker:                     116m ............ 147                  on as for a read
+//! ```
+//! A program that said that it accesses at random gets what it asks for; one that said sequentially is read ahead for
+//! as if by `read`. A file in which misses are more than pages found by a hundred is no longer read around.
+//!
+//! Next: [`super::readahead`], which reads the windows; [`super::window`].
+
+use mm::base::event::Trace;
+use mm::pages::mapped::AccessAdvice;
+use units::Order;
+
+use crate::cache::window::Readahead;
+use crate::errno::Errno;
+use crate::files::descriptor::{Descriptor, OpenFile};
+use crate::files::inode::Inode;
+use crate::handle::Kernel;
+use crate::machine::Machine;
+use crate::tasks::process::Process;
+
+/// More misses than pages found than this, and nothing is read around a miss (`MMAP_LOTSAMISS`).
+const LOTS_OF_MISSES: u32 = 100;
+
+/// Pages that are asked for at once by advice, at least: 2 MiB (`force_page_cache_ra`).
+const FORCED_PAGES: u32 = 512;
+
+impl Descriptor {
+    /// Faults found so many pages in memory.
+    pub(crate) fn mapped_pages_found(&self, pages: u32) {
+        let readahead = self.readahead.get();
+        let misses = readahead.misses.saturating_sub(pages);
+        self.readahead.set(Readahead { misses, ..readahead });
+    }
+}
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// A fault misses the page at `index`.
+    pub(crate) async fn sync_mapped_readahead(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        index: u32,
+        advice: AccessAdvice,
+    ) -> Result<(), Errno> {
+        let max = self.shared.readahead_pages;
+        match advice {
+            _ if max == 0 => return Ok(()),
+            AccessAdvice::Random => return Ok(()),
+            AccessAdvice::Sequential => return self.sync_readahead(process, file, index, max).await,
+            AccessAdvice::Normal => {}
+        }
+        let mut window = file.readahead.get();
+        window.misses = (window.misses + 1).min(LOTS_OF_MISSES * 10);
+        file.readahead.set(window);
+        if window.misses > LOTS_OF_MISSES {
+            return Ok(());
+        }
+        window.start = index.saturating_sub(max / 2);
+        (window.size, window.async_size, window.order) = (max, max / 4, 0);
+        file.readahead.set(window);
+        self.read_window(process, file, window, 0).await
+    }
+
+    /// A fault finds the marker at `index`, on a folio of `order`.
+    pub(crate) async fn async_mapped_readahead(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        index: u32,
+        order: Order,
+    ) -> Result<(), Errno> {
+        let max = self.shared.readahead_pages;
+        if max == 0 {
+            return Ok(());
+        }
+        self.async_readahead(process, file, index, max, order).await
+    }
+
+    /// Begins to read all of a range that is not in memory (`force_page_cache_ra`).
+    ///
+    /// # Errors
+    /// `Killed`.
+    pub(crate) async fn force_readahead(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        first: u32,
+        count: u32,
+    ) -> Result<(), Errno> {
+        let step = self.shared.readahead_pages.max(FORCED_PAGES);
+        let end = first.saturating_add(count).min(pages_of(&file.inode));
+        let mut at = first;
+        while at < end {
+            process.check_alive()?;
+            let pages = step.min(end - at);
+            // A failing readahead is no error of the caller.
+            let _ = self.read_pages(process, &file.inode, at, pages, None).await;
+            at += pages;
+        }
+        Ok(())
+    }
+}
+
+fn pages_of(inode: &Inode) -> u32 {
+    u32::try_from(inode.size.get().div_ceil(units::PAGE_SIZE)).expect("sizes are checked at creation")
+}

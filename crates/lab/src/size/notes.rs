@@ -1,0 +1,91 @@
+//! What a reader must know of a size: what is in the trace, what was assumed, what was not modelled.
+
+use report::Advice;
+use units::PAGE_SIZE;
+use workload::amount::Warmup;
+use workload::replay::Timing;
+
+use super::runs::Field;
+
+/// What is in the trace, a phrase each.
+pub(super) fn holds(field: &Field<'_>) -> Vec<String> {
+    let held = field.any();
+    let whole = held.whole;
+    let footprint = field.footprint();
+    let mut holds = vec![
+        format!("{} requests, {:.0} % of them writes", whole.requests, percent(whole.writes, whole.requests)),
+        format!("{} pages asked for", whole.accesses),
+        format!("{} MiB of different ones", footprint.get().div_ceil(1 << 20)),
+    ];
+    if whole.span_ns > 0 {
+        holds.push(format!("{:.0} s by its own clock", whole.span_ns as f64 / 1e9));
+    }
+    holds
+}
+
+/// A sentence each.
+pub(super) fn notes(field: &Field<'_>, advice: Option<&Advice>, stopped: bool) -> Vec<String> {
+    let plan = field.plan;
+    let mut notes = Vec::new();
+    if stopped {
+        notes.push(
+            "interrupted: limits that had not finished are missing, and the rest rests on those here"
+                .to_owned(),
+        );
+    }
+    notes.push(first_uses(field));
+    match plan.options.timing {
+        Timing::Asap => notes.push(
+            "Each request is made as soon as the one before is done, so run time is time in the kernel and on the \
+             disk alone: a program that computes in between is slowed down by less than this says."
+                .to_owned(),
+        ),
+        Timing::Recorded => notes.push(
+            "Requests are made at their recorded times, one after the other: run time is that of the trace, and a \
+             slowdown is of `in_requests_seconds`, the time that all requests took."
+                .to_owned(),
+        ),
+    }
+    if plan.options.warmup != Warmup::None {
+        notes
+            .push(format!("The first {} of the trace fill memory and are not counted.", plan.options.warmup));
+    }
+    if let Some(one_in) = plan.sample {
+        notes.push(format!(
+            "Simulated is one address in {one_in}, with limits, memory of the machine and times of writeback in \
+             proportion; readahead windows and batches of reclaim are not scaled. Counts and times are multiplied \
+             by {one_in}; misses are set against all pages that the trace asks for. Another seed is another sample."
+        ));
+    }
+    notes.push(
+        "A trace of requests holds no memory of the program itself: add what it has on its heap, its stacks and its \
+         code. Not modelled: that writers of a group are held back by its own share of dirty pages, and the pauses \
+         of a task that stays above `memory.high`."
+            .to_owned(),
+    );
+    if let Some(advice) = advice {
+        if advice.run_as_set.as_ref().is_some_and(|run| run.keeps != Some(true)) {
+            notes.push(
+                "With all three set at once the target was not kept: treat them as too small.".to_owned(),
+            );
+        }
+    }
+    if plan.seeds.len() == 1 {
+        notes.push("One seed: `--seeds 5` shows how much of it is chance.".to_owned());
+    }
+    notes
+}
+
+fn first_uses(field: &Field<'_>) -> String {
+    let accesses = field.any().whole.accesses;
+    let footprint = field.footprint();
+    let first = percent(footprint.get() / PAGE_SIZE, accesses);
+    format!(
+        "Of the pages asked for, {first:.1} % are asked for the first time: they miss at every limit, but for those \
+         that are read ahead."
+    )
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}

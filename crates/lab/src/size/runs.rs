@@ -1,0 +1,254 @@
+//! Runs of one trace at several limits: what they share, and what each is.
+//!
+//! The trace is read once and held in memory. Runs share nothing else and go in parallel; which limits are run
+//! does not depend on how many at a time. A run of a sample has a machine, limits and times of writeback in
+//! proportion to it, and its figures are scaled back ([`scaled`]).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kernel::Filesystem;
+use rayon::prelude::*;
+use recording::Recording;
+use sim::machines::MachineSpec;
+use sim::run::Program;
+use units::{Bytes, PAGE_SIZE};
+use workload::amount::Warmup;
+use workload::limits::Limits;
+use workload::replay::{Held, Replay, ReplayOptions};
+use workload::scenario::MEM_MAX;
+
+use super::{SizeControl, SizeError, SizePlan, SizeProgress};
+use crate::error::LabError;
+use crate::kept::KeepRuns;
+use crate::resolve::Setting;
+use crate::simulate::{run_recorded, sim_run};
+
+/// What all runs share.
+pub(super) struct Field<'a> {
+    pub(super) plan: &'a SizePlan,
+    pub(super) control: &'a SizeControl,
+    /// All of the trace, where it is run.
+    pub(super) whole: Option<Arc<Held>>,
+    /// A sample for each seed, where samples are run.
+    pub(super) samples: Vec<Arc<Held>>,
+    /// Memory of the machine that runs all of it.
+    pub(super) mem: Bytes,
+    /// Where recordings are kept.
+    pub(super) out: Option<PathBuf>,
+    /// Runs that are over.
+    pub(super) finished: AtomicUsize,
+}
+
+/// One run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    /// Of all of the trace, whatever part is run.
+    pub(super) limits: Limits,
+    /// The seed's place in the plan.
+    pub(super) seed: usize,
+    /// Whether all of the trace is run though a sample was asked for.
+    pub(super) whole: bool,
+}
+
+/// The least that a group is limited to: below are batches of charges and of reclaim.
+pub(super) const LIMIT_LEAST: Bytes = Bytes(1 << 20);
+/// Different pages of the trace times this fit into the machine beside all that the kernel has.
+const ROOM: (u64, u64) = (3, 2);
+/// Memory beside that.
+const ROOM_MORE: u64 = 1 << 30;
+
+impl<'a> Field<'a> {
+    /// With what was read of the trace.
+    pub(super) fn new(
+        plan: &'a SizePlan,
+        control: &'a SizeControl,
+        whole: Option<Arc<Held>>,
+        samples: Vec<Arc<Held>>,
+        out: Option<&Path>,
+    ) -> Result<Self, LabError> {
+        let held = whole.as_deref().or(samples.first().map(|held| &**held)).expect("something is run");
+        let footprint = Bytes(held.whole.footprint_pages * PAGE_SIZE);
+        let mem = match plan.mem {
+            Some(mem) if mem.get() < footprint.get() + footprint.get() / 16 => {
+                return Err(SizeError::Mem { mem, footprint }.into());
+            }
+            Some(mem) => mem,
+            None => {
+                let needed = footprint.get().saturating_mul(ROOM.0) / ROOM.1 + ROOM_MORE;
+                Bytes(needed.next_multiple_of(1 << 30)).min(MEM_MAX)
+            }
+        };
+        let out = out.map(Path::to_owned);
+        Ok(Self { plan, control, whole, samples, mem, out, finished: AtomicUsize::new(0) })
+    }
+
+    /// What is known of the trace as a whole.
+    pub(super) fn any(&self) -> &Held {
+        self.whole.as_deref().unwrap_or_else(|| &self.samples[0])
+    }
+
+    /// Different pages of all of the trace.
+    pub(super) fn footprint(&self) -> Bytes {
+        Bytes(self.any().whole.footprint_pages * PAGE_SIZE)
+    }
+
+    /// What is run, of those that are not stopped; in their order.
+    ///
+    /// # Errors
+    /// The first run that failed; not those that a signal ended.
+    pub(super) fn run(&self, runs: &[Run]) -> Result<Vec<Option<Recording>>, LabError> {
+        let stopped = || self.control.stop.load(Ordering::Relaxed);
+        let one = |run: &Run| {
+            if stopped() {
+                return Ok(None);
+            }
+            match self.run_one(run) {
+                Ok(recording) => Ok(Some(recording)),
+                Err(LabError::Interrupted { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        let ended: Vec<Result<Option<Recording>, LabError>> =
+            runs.par_iter().with_max_len(1).map(one).collect();
+        ended.into_iter().collect()
+    }
+
+    fn run_one(&self, run: &Run) -> Result<Recording, LabError> {
+        let sampled = self.plan.sample.filter(|_| !run.whole);
+        let held = match sampled {
+            Some(_) => &self.samples[run.seed],
+            None => self.whole.as_ref().expect("read where it is run"),
+        };
+        let one_in = sampled.map_or(1, u64::from);
+        let times = held.times();
+        let part = |limit: Option<Bytes>| {
+            limit.map(|limit| Bytes(((limit.get() as f64 / times) as u64).next_multiple_of(PAGE_SIZE)))
+        };
+        let Limits { max, high, low } = run.limits;
+        let limits = Limits { max: part(max), high: part(high), low: part(low) };
+        let setting = self.setting(one_in, held)?;
+        let seed = self.plan.seeds[run.seed];
+        let options =
+            ReplayOptions { warmup: part_of(self.plan.options.warmup, one_in), ..self.plan.options };
+        let program = Program::Replay(Replay::of_held(Arc::clone(held), options).limited(limits));
+        let label = self.label(run);
+        let identity = Recording {
+            machine: format!("{}, {} of memory", self.plan.machine, self.mem),
+            command: self.plan.command_of(run.limits, seed),
+            notes: setting.notes.clone(),
+            ..Recording::new(&label, self.plan.workload(), "sim", self.plan.kernel.to_string(), seed)
+        };
+        let spec = sim_run(program, setting, Filesystem::Ext4, seed, self.plan.interval);
+        let command = identity.command.clone();
+        let stop = &self.control.stop;
+        let recording = match &self.out {
+            None => run_recorded(&spec, identity, &command, stop, |_| {})?,
+            Some(out) => {
+                let folder = out.join(folder_of(&label, seed));
+                let keep = KeepRuns { detail: None, folder: Arc::new(move |_| folder.clone()) };
+                keep.run(0, &spec, identity, &command, stop, |_| {})?
+            }
+        };
+        let finished = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
+        let seconds = recording.wall_ns.unwrap_or(0) as f64 / 1e9;
+        (self.control.observer)(SizeProgress::Finished { finished, label: &label, seed, seconds });
+        Ok(match sampled {
+            Some(_) => scaled(recording, held),
+            None => recording,
+        })
+    }
+
+    /// Kernel and machine for one part in `one_in`.
+    fn setting(&self, one_in: u64, held: &Held) -> Result<Setting, LabError> {
+        let plan = self.plan;
+        let mut sysctls = plan.sysctls.clone();
+        let mut mem = self.mem;
+        if one_in > 1 {
+            let least = MachineSpec::find(&plan.machine).map_or(Bytes(0), |spec| spec.least_mem);
+            let needed =
+                Bytes((held.footprint_pages * PAGE_SIZE * ROOM.0 / ROOM.1).next_multiple_of(16 << 20));
+            let in_proportion = Bytes((mem.get() / one_in).next_multiple_of(1 << 20));
+            mem = in_proportion.max(least).max(Bytes(needed.get() + (64 << 20)));
+            for (name, default) in TIMES {
+                let value = sysctls.entry(name.to_owned()).or_insert_with(|| default.to_string());
+                if let Ok(time) = value.parse::<u64>() {
+                    *value = time.div_ceil(one_in).to_string();
+                }
+            }
+            for name in AMOUNTS {
+                if let Some(value) = sysctls.get_mut(name) {
+                    if let Ok(amount) = value.parse::<u64>() {
+                        *value = amount.div_ceil(one_in).to_string();
+                    }
+                }
+            }
+        }
+        let setting = Setting::new(&plan.kernel, &plan.machine, mem, &sysctls)?;
+        Ok(setting)
+    }
+
+    fn label(&self, run: &Run) -> String {
+        let Limits { max, high, .. } = run.limits;
+        let size = match (max, high) {
+            (None, _) => "unlimited".to_owned(),
+            (Some(max), None) => max.to_string(),
+            (Some(max), Some(high)) => format!("{high} high {max}"),
+        };
+        let part = match self.plan.sample {
+            Some(one_in) if !run.whole => format!(" 1in{one_in}"),
+            _ => String::new(),
+        };
+        format!("{}{part} {size}", self.plan.kernel)
+    }
+}
+
+/// Times by which dirty pages are written, in hundredths of a second, and what they are unless set.
+const TIMES: [(&str, u64); 2] = [("vm.dirty_writeback_centisecs", 500), ("vm.dirty_expire_centisecs", 3000)];
+/// Amounts of dirty memory that scale with it.
+const AMOUNTS: [&str; 2] = ["vm.dirty_bytes", "vm.dirty_background_bytes"];
+
+/// The folder of a run's recording.
+fn folder_of(label: &str, seed: u64) -> String {
+    format!("{}-seed{seed}", label.replace(['/', ' '], "-"))
+}
+
+/// A number of requests is one of the whole trace.
+fn part_of(warmup: Warmup, one_in: u64) -> Warmup {
+    match warmup {
+        Warmup::Requests(requests) => Warmup::Requests(requests / one_in),
+        other => other,
+    }
+}
+
+/// Figures of all of the trace from those of a sample: what was counted and how long it took is multiplied. Misses
+/// are multiplied and set against all pages that the whole trace asks for, which is known, and not against those
+/// that the sample happens to ask for: a few hot pages more or less in it change the hits, and hardly the misses.
+fn scaled(mut recording: Recording, held: &Held) -> Recording {
+    let factor = held.times();
+    // With a warm-up only the sample knows how many of them count.
+    let counts_all = !recording.metrics.contains_key("warmup_requests");
+    for (name, value) in &mut recording.metrics {
+        if !name.ends_with("_ratio") {
+            *value *= factor;
+        }
+    }
+    if let (true, Some(&misses)) = (counts_all, recording.metrics.get("page_misses")) {
+        let accesses = held.whole.accesses as f64;
+        let misses = misses.min(accesses);
+        for (name, value) in [
+            ("pages_accessed", accesses),
+            ("page_misses", misses),
+            ("page_hits", accesses - misses),
+            ("page_miss_ratio", misses / accesses),
+        ] {
+            recording.metrics.insert(name.to_owned(), value);
+        }
+    }
+    let times = |value: &mut u64| *value = (*value as f64 * factor).round() as u64;
+    recording.vmstat.values_mut().for_each(times);
+    recording.phases.iter_mut().flat_map(|phase| phase.vmstat.values_mut()).for_each(times);
+    recording.sections.iter_mut().for_each(|section| times(&mut section.spent_ns));
+    recording
+}

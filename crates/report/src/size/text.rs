@@ -1,0 +1,314 @@
+//! A size for people: what to set first, then the curve, then what it rests on.
+
+use super::settings::{Setting, settings};
+use super::{Advice, Sized, SizedPoint, Spread};
+use crate::number::plain;
+use crate::table::{Align, Table};
+use crate::wrap::paragraph;
+
+/// For a terminal of this width.
+pub fn size_text(sized: &Sized, width: usize) -> String {
+    let mut text = String::new();
+    let mut say = |line: &str| text += &paragraph(line, width, 2);
+    say(&title(sized));
+    say(&format!("the trace: {}", sized.holds.join(", ")));
+    let mut text = text + "\n";
+    let (heading, sentences) = advised(sized);
+    text += &format!("{heading}\n");
+    for sentence in sentences {
+        text += &indented(&sentence, width);
+    }
+    text.push('\n');
+    text += &curve(sized).to_text(width);
+    text += &indented(&knee(sized), width);
+    if let Some(resolution) = between(sized) {
+        text += &indented(&resolution, width);
+    }
+    if let Some(advice) = &sized.advice {
+        text += "\nto paste\n";
+        for Setting { of, lines, lacks } in settings(advice) {
+            text += &format!("  {of}\n");
+            lines.iter().for_each(|line| text += &format!("    {line}\n"));
+            text += &paragraph(&format!("    ({lacks})"), width, 5);
+        }
+    }
+    for (heading, table, said) in extra(sized) {
+        text += &format!("\n{heading}\n{}", table.to_text(width));
+        text += &indented(&said, width);
+    }
+    text += "\nwhat it rests on\n";
+    for note in rests_on(sized) {
+        text += &paragraph(&format!("  - {note}"), width, 4);
+    }
+    text + &format!("\nmade by\n  {}\n", sized.command)
+}
+
+/// As Markdown.
+pub fn size_markdown(sized: &Sized) -> String {
+    let (heading, sentences) = advised(sized);
+    let mut text = format!("## {}\n\nThe trace: {}.\n\n", title(sized), sized.holds.join(", "));
+    text += &format!("**{heading}**\n\n");
+    sentences.iter().for_each(|sentence| text += &format!("- {sentence}\n"));
+    text += &format!("\n{}\n{}\n", curve(sized).to_markdown(), knee(sized));
+    if let Some(resolution) = between(sized) {
+        text += &format!("{resolution}\n");
+    }
+    if let Some(advice) = &sized.advice {
+        for Setting { of, lines, lacks } in settings(advice) {
+            text += &format!("\n{of}:\n\n```text\n{}\n```\n\n({lacks})\n", lines.join("\n"));
+        }
+    }
+    for (heading, table, said) in extra(sized) {
+        text += &format!("\n### {heading}\n\n{}\n{said}\n", table.to_markdown());
+    }
+    text += "\n### What it rests on\n\n";
+    rests_on(sized).iter().for_each(|note| text += &format!("- {note}\n"));
+    text + &format!("\nMade by `{}`.\n", sized.command)
+}
+
+fn indented(text: &str, width: usize) -> String {
+    paragraph(&format!("  {text}"), width, 2)
+}
+
+/// Bytes as people say them, to a tenth of a MiB.
+pub(super) fn mib(bytes: u64) -> String {
+    let tenths = (bytes as f64 / 104_857.6).round();
+    if tenths % 10.0 == 0.0 {
+        format!("{:.0} MiB", tenths / 10.0)
+    } else {
+        format!("{:.1} MiB", tenths / 10.0)
+    }
+}
+
+fn title(sized: &Sized) -> String {
+    let part = sized.one_in.map_or_else(String::new, |one_in| format!(", a sample of 1/{one_in}"));
+    let seeds = match &sized.seeds[..] {
+        [only] => format!("seed {only}"),
+        [first, .., last] => format!("seeds {first} to {last}"),
+        [] => "no seed".to_owned(),
+    };
+    format!("{} on {} ({}{part}, {seeds}), {} runs", sized.trace, sized.kernel, sized.machine, sized.runs)
+}
+
+/// What to set, and sentences that define and found it.
+fn advised(sized: &Sized) -> (String, Vec<String>) {
+    let Some(advice) = &sized.advice else {
+        let why = match sized.targets.is_empty() {
+            true => "no target was set".to_owned(),
+            false => {
+                format!("no limit that was run keeps the target: not `{}`", sized.targets.join("`, nor `"))
+            }
+        };
+        return ("no recommendation".to_owned(), vec![why]);
+    };
+    let Advice { high, max, low, headroom, .. } = advice;
+    let heading = format!("memory.high {}, memory.max {}, memory.low {}", mib(*high), mib(*max), mib(*low));
+    let seeds = if sized.seeds.len() == 1 { "" } else { " with every seed" };
+    let below = match advice.too_small {
+        Some(below) => format!("; {} does not", mib(below)),
+        None => "; nothing smaller was run".to_owned(),
+    };
+    let low_said = match advice.low_is_knee {
+        true => {
+            "memory.low is the knee of the curve: of what is below it, each MiB is worth more hits than one on average"
+        }
+        false => "memory.low is memory.high: the curve has no knee below it",
+    };
+    let mut sentences = vec![
+        format!(
+            "memory.high is the least limit run that keeps the target{seeds} (not `{}`), as does every larger one{below}",
+            sized.targets.join("`, nor `")
+        ),
+        format!(
+            "memory.max is {headroom} % above it (--headroom): room for reclaim, and for what the trace does not show; \
+             a group that uses all of it is killed"
+        ),
+        low_said.to_owned(),
+    ];
+    if let Some(run) = &advice.run_as_set {
+        let kept = if run.keeps == Some(true) { "keeps" } else { "does not keep" };
+        let slower = run
+            .slowdown
+            .map_or("killed".to_owned(), |slowdown| format!("{} % slower", ranged(slowdown, 1.0, 1)));
+        let hits =
+            run.hit_ratio.map_or_else(String::new, |hits| format!(", {} % hits", ranged(hits, 100.0, 1)));
+        sentences
+            .push(format!("all three set at once were run, too: that {kept} the target ({slower}{hits})"));
+    }
+    (heading, sentences)
+}
+
+/// A number or, of several seeds that differ, the least to the most.
+fn ranged(spread: Spread, factor: f64, places: usize) -> String {
+    let text = |value: f64| {
+        let text = format!("{:.places$}", value * factor);
+        if text.trim_start_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
+    };
+    let (least, most) = (text(spread.least), text(spread.most));
+    if least == most { most } else { format!("{least} to {most}") }
+}
+
+/// Digits for a number of this size.
+fn places(most: f64) -> usize {
+    match most.abs() {
+        most if most >= 100.0 => 0,
+        most if most >= 10.0 => 1,
+        most if most >= 1.0 => 2,
+        _ => 3,
+    }
+}
+
+const MIB: f64 = 1.0 / 1_048_576.0;
+
+fn curve(sized: &Sized) -> Table {
+    let mut table = Table::new(columns(&["limit"]));
+    for point in &sized.points {
+        let mut row = vec![point.limit.map_or("none".to_owned(), mib)];
+        row.extend(cells(point));
+        row.push(marks(sized, point));
+        table.push(row);
+    }
+    table
+}
+
+fn columns(first: &[&str]) -> Vec<(String, Align)> {
+    let numbers = [
+        "hits, %",
+        "refaults per s",
+        "in reclaim, s",
+        "stalled, s",
+        "read, MiB",
+        "written, MiB",
+        "run, s",
+        "slower, %",
+    ];
+    let first = first.iter().map(|name| ((*name).to_owned(), Align::Right));
+    let numbers = numbers.into_iter().map(|name| (name.to_owned(), Align::Right));
+    first.chain(numbers).chain([(String::new(), Align::Left)]).collect()
+}
+
+fn cells(point: &SizedPoint) -> Vec<String> {
+    let cell = |spread: Option<Spread>, factor: f64, digits: Option<usize>| match spread {
+        Some(spread) => ranged(spread, factor, digits.unwrap_or_else(|| places(spread.most * factor))),
+        None => "-".to_owned(),
+    };
+    vec![
+        cell(point.hit_ratio, 100.0, Some(2)),
+        cell(point.refaults, 1.0, Some(0)),
+        cell(point.in_reclaim, 1.0, None),
+        cell(point.stalled, 1.0, None),
+        cell(point.read, MIB, Some(0)),
+        cell(point.written, MIB, Some(0)),
+        cell(point.run, 1.0, None),
+        cell(point.slowdown, 1.0, Some(1)),
+    ]
+}
+
+/// What there is to say of a row.
+fn marks(sized: &Sized, point: &SizedPoint) -> String {
+    let mut marks = Vec::new();
+    match (point.killed, sized.seeds.len()) {
+        (0, _) => {}
+        (_, 1) => marks.push("killed: out of memory".to_owned()),
+        (killed, seeds) => marks.push(format!("{killed} of {seeds} killed: out of memory")),
+    }
+    if point.limit.is_some() && sized.knee.map(|knee| knee.limit) == point.limit {
+        marks.push("knee".to_owned());
+    }
+    if point.limit.is_some() && sized.advice.as_ref().map(|advice| advice.high) == point.limit {
+        marks.push("keeps the target".to_owned());
+    }
+    marks.join(", ")
+}
+
+fn knee(sized: &Sized) -> String {
+    let defined =
+        "the limit highest above the straight line from the first to the last, memory and hits both linear";
+    let Some(knee) = sized.knee else {
+        return format!("knee: none; no limit stands clearly above the line ({defined})");
+    };
+    let between = match knee.between {
+        (Some(below), Some(above)) => {
+            format!(", between {} and {}, which were run, too", mib(below), mib(above))
+        }
+        (Some(below), None) => format!(", the largest; the next below is {}", mib(below)),
+        (None, Some(above)) => format!(", the smallest; the next above is {}", mib(above)),
+        (None, None) => String::new(),
+    };
+    format!("knee: {}{between} ({defined})", mib(knee.limit))
+}
+
+/// What lies between limits.
+fn between(sized: &Sized) -> Option<String> {
+    let resolution = sized.resolution?;
+    Some(format!(
+        "limits were run {} % apart beside the knee and where the target begins to be kept, and further apart where the \
+         curve is flatter; between two of them nothing is known but that a curve rises",
+        plain(100.0 * resolution)
+    ))
+}
+
+/// Tables beside the curve: heading, table, what they say.
+fn extra(sized: &Sized) -> Vec<(String, Table, String)> {
+    let mut extra = Vec::new();
+    if !sized.checked.is_empty() {
+        let headings = [
+            "limit",
+            "hits of the sample, %",
+            "hits of the whole, %",
+            "points off",
+            "run by the sample, s",
+            "run of the whole, s",
+        ];
+        let mut table = Table::new(headings.map(|name| (name.to_owned(), Align::Right)));
+        for check in &sized.checked {
+            let (sample, whole) = check.hit_ratio;
+            table.push([
+                check.limit.map_or("none".to_owned(), mib),
+                format!("{:.2}", 100.0 * sample),
+                format!("{:.2}", 100.0 * whole),
+                format!("{:+.2}", 100.0 * (sample - whole)),
+                format!("{:.3}", check.run.0),
+                format!("{:.3}", check.run.1),
+            ]);
+        }
+        extra.push(("the sample beside the whole trace, at the same limits".to_owned(), table, off(sized)));
+    }
+    if let Some((kernel, points)) = &sized.verified {
+        let mut table = Table::new(columns(&["point", "limit", "by"])).named_by(3);
+        for point in points {
+            for (by, measured) in [("model", &point.model), (kernel.as_str(), &point.real)] {
+                let limit = measured.limit.map_or("none".to_owned(), mib);
+                let mut row = vec![point.what.clone(), limit, by.to_owned()];
+                row.extend(cells(measured));
+                row.push(if measured.killed > 0 {
+                    "killed: out of memory".to_owned()
+                } else {
+                    String::new()
+                });
+                table.push(row);
+            }
+        }
+        let said = "a real kernel does not tell its time in reclaim; run times compare a modelled disk with a real one";
+        extra.push((format!("the model beside {kernel}"), table, said.to_owned()));
+    }
+    extra
+}
+
+/// How far off the sample is.
+fn off(sized: &Sized) -> String {
+    let points = sized.checked.iter().map(|check| 100.0 * (check.hit_ratio.0 - check.hit_ratio.1).abs());
+    let (most, sum, count) = points.fold((0.0, 0.0, 0), |(most, sum, count): (f64, f64, u32), off| {
+        (most.max(off), sum + off, count + 1)
+    });
+    format!(
+        "the sample is off by {most:.2} points of hits at most, {:.2} on average",
+        sum / f64::from(count.max(1))
+    )
+}
+
+fn rests_on(sized: &Sized) -> Vec<String> {
+    let mut notes = vec![format!("Without a limit it keeps {} in memory.", mib(sized.held))];
+    notes.extend(sized.notes.iter().cloned());
+    notes
+}

@@ -1,0 +1,162 @@
+//! Advice on files, reading ahead and cutting them: stories, and scenes that are drawn. All invariants are checked
+//! after every event.
+
+use std::future::Future;
+
+use kernel::Filesystem;
+use mm::base::layout::MemoryLayout;
+use pagetide_sim::run::{Checks, verify};
+use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
+use units::{Bytes, Nanos, Pages, Seed};
+use workload::system::{FileAdvice, OpenMode, System, SystemError};
+use workload::{Outcome, TaskSpec, Workload, WorkloadError};
+
+/// A machine of 16 MiB with 2 CPUs.
+fn machine(kernel: &str, filesystem: Filesystem) -> SimRun {
+    let program = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
+    let kernel = mm::Version::parse(kernel).expect("a preset");
+    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
+    SimRun {
+        filesystem,
+        time_limit: Nanos::from_secs(600),
+        sample_period: Nanos::from_secs(1),
+        ..SimRun::new(program, kernel, hardware, MemoryLayout::flat(Pages(16 << 8), 2))
+    }
+}
+
+fn tell<F, Fut>(spec: &SimRun, program: F) -> SimResult
+where
+    F: FnOnce(SimSystem) -> Fut + 'static,
+    Fut: Future<Output = Result<(), WorkloadError>> + 'static,
+{
+    let program = |sys| {
+        let story = program(sys);
+        async move { story.await.map(|()| Outcome::default()) }
+    };
+    verify(spec, Checks::EveryEvent, program).expect("the story ends well").0
+}
+
+const MIB: u64 = 1 << 20;
+const ALL: u64 = 4 * MIB;
+
+#[test]
+fn what_will_be_needed_is_read_and_what_is_not_needed_is_dropped_in_whole_pages() {
+    for filesystem in [Filesystem::Ext4, Filesystem::Xfs] {
+        tell(&machine("linux-6.12", filesystem), |sys| async move {
+            sys.lay_out_file("old", Bytes(ALL)).await?;
+            let old = sys.open("old", OpenMode::ReadWrite).await?;
+            let resident = |offset, len| sys.resident_pages(&old, offset, len);
+            sys.advise_file(&old, MIB, 2 * MIB, FileAdvice::WillNeed).await?;
+            assert_eq!(resident(0, ALL).await?, 512);
+            assert_eq!(resident(MIB, 2 * MIB).await?, 512);
+            sys.read_ahead(&old, 0, 1).await?;
+            assert_eq!(resident(0, ALL).await?, 513);
+            sys.read(&old, 0, ALL).await?;
+            sys.advise_file(&old, MIB + 1, MIB, FileAdvice::DontNeed).await?;
+            assert_eq!(resident(0, ALL).await?, 1024 - 255, "the pages at both ends stay");
+            // What is dirty is written first, and goes with the next call.
+            sys.write(&old, 0, 8192).await?;
+            sys.advise_file(&old, 0, 0, FileAdvice::DontNeed).await?;
+            assert_eq!(resident(0, ALL).await?, 2);
+            sys.fsync(&old).await?;
+            sys.advise_file(&old, 0, 0, FileAdvice::DontNeed).await?;
+            assert_eq!(resident(0, ALL).await?, 0);
+            Ok(())
+        });
+    }
+}
+
+/// Pages in memory after reads of a page each, from the beginning on.
+async fn read_ahead_by(sys: &SimSystem, advice: FileAdvice) -> Result<u64, SystemError> {
+    let file = sys.open("old", OpenMode::Read).await?;
+    sys.advise_file(&file, 0, 0, FileAdvice::DontNeed).await?;
+    sys.advise_file(&file, 0, 0, advice).await?;
+    for page in 0..33 {
+        sys.read(&file, page * 4096, 4096).await?;
+    }
+    sys.resident_pages(&file, 0, ALL).await
+}
+
+#[test]
+fn a_sequential_file_is_read_ahead_twice_as_far_and_a_random_one_not_at_all() {
+    tell(&machine("linux-6.1", Filesystem::Ext4), |sys| async move {
+        sys.lay_out_file("old", Bytes(ALL)).await?;
+        let mut pages = Vec::new();
+        for advice in [FileAdvice::Normal, FileAdvice::Sequential, FileAdvice::Random, FileAdvice::NoReuse] {
+            pages.push(read_ahead_by(&sys, advice).await?);
+        }
+        assert_eq!(pages[2], 33);
+        assert_eq!(pages[0], pages[3]);
+        assert!(pages[1] > pages[0] && pages[0] > 33, "{pages:?}");
+        Ok(())
+    });
+}
+
+/// A log that is cut and written anew is no refault, and one that grew reads as zeroes.
+#[test]
+fn what_is_cut_off_is_gone_and_does_not_come_back() {
+    for filesystem in [Filesystem::Ext3, Filesystem::Ext4, Filesystem::Xfs] {
+        let result = tell(&machine("linux-6.12", filesystem), |sys| async move {
+            let log = sys.open("log", OpenMode::Create).await?;
+            for len in [0, 10_000, 4096, MIB + 5, 0] {
+                sys.write(&log, 0, MIB).await?;
+                sys.fsync(&log).await?;
+                sys.truncate(&log, len).await?;
+                assert_eq!(sys.file_size("log").await?, len);
+                let left = sys.resident_pages(&log, 0, 2 * MIB).await?;
+                assert!(left <= len.div_ceil(4096), "{left} pages of {len} bytes");
+                assert_eq!(sys.read(&log, 0, 2 * MIB).await?, len);
+            }
+            sys.write(&log, 0, 4096).await?;
+            sys.truncate(&log, 0).await?;
+            sys.sync().await?;
+            Ok(())
+        });
+        assert_eq!(result.vmstat["workingset_refault_file"], 0);
+    }
+}
+
+/// One of several readers, writers and cutters of two files in little memory.
+async fn scene(sys: SimSystem, seed: u64) -> Result<(), SystemError> {
+    let mut chance = Seed(seed).stream("file calls");
+    let files = [sys.open("old", OpenMode::ReadWrite).await?, sys.open("new", OpenMode::ReadWrite).await?];
+    for _ in 0..100 {
+        let file = &files[chance.below(2) as usize];
+        let (offset, len) = (chance.below(3 * ALL), chance.below(MIB));
+        match chance.below(12) {
+            0 => sys.advise_file(file, offset, len, FileAdvice::WillNeed).await?,
+            1 => sys.advise_file(file, offset, len, FileAdvice::DontNeed).await?,
+            2 => sys.advise_file(file, 0, 0, FileAdvice::DontNeed).await?,
+            3 => sys.advise_file(file, 0, 0, FileAdvice::Sequential).await?,
+            4 => sys.advise_file(file, 0, 0, FileAdvice::Normal).await?,
+            5 => sys.read_ahead(file, offset, len).await?,
+            6 => sys.truncate(file, offset).await?,
+            7 => sys.fsync(file).await?,
+            8 | 9 => drop(sys.write(file, offset, len).await?),
+            _ => drop(sys.read(file, offset, len).await?),
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn files_stay_whole_whatever_two_tasks_call_on_them() {
+    let kernels = ["linux-2.6.32", "linux-4.19", "linux-5.10", "linux-6.1", "linux-6.12", "linux-7.2"];
+    for (seed, kernel) in (1..).zip(kernels) {
+        for filesystem in [Filesystem::Ext3, Filesystem::Ext4, Filesystem::Xfs] {
+            tell(&machine(kernel, filesystem), move |sys| async move {
+                sys.lay_out_file("old", Bytes(3 * ALL + 77)).await?;
+                sys.open("new", OpenMode::Create).await?;
+                let mut tasks = Vec::new();
+                for task in 0..2 {
+                    let program = move |sys: SimSystem| scene(sys, seed * 10 + task);
+                    tasks.push(sys.spawn(TaskSpec::named("worker"), program).await?);
+                }
+                for task in tasks {
+                    sys.join(task).await??;
+                }
+                Ok(())
+            });
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Mapped files: what a fault reads and maps, what reclaim makes of accesses through page tables, writes, and the end
+//! of mappings (MAPPED). Stories are told with all invariants checked after every event.
+
+use std::future::Future;
+
+use mm::base::layout::MemoryLayout;
+use pagetide_sim::run::{Checks, verify};
+use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
+use units::{Bytes, Nanos, Pages};
+use workload::system::{Advice, FileMapping, OpenMode, System, TaskSpec};
+use workload::{Errno, Outcome, Workload, WorkloadError};
+
+const PAGE: u64 = 4096;
+const READ: FileMapping = FileMapping { shared: true, writable: false, executable: false };
+const CODE: FileMapping = FileMapping { shared: false, writable: false, executable: true };
+const SHARED: FileMapping = FileMapping { shared: true, writable: true, executable: false };
+const PRIVATE: FileMapping = FileMapping { shared: false, writable: true, executable: false };
+
+/// A machine of 16 MiB with 2 CPUs.
+fn machine(kernel: &str) -> SimRun {
+    let program = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
+    let kernel = mm::Version::parse(kernel).expect("a preset");
+    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
+    SimRun {
+        time_limit: Nanos::from_secs(600),
+        sample_period: Nanos::from_secs(1),
+        ..SimRun::new(program, kernel, hardware, MemoryLayout::flat(Pages(16 << 8), 2))
+    }
+}
+
+fn tell<F, Fut>(kernel: &str, program: F) -> SimResult
+where
+    F: FnOnce(SimSystem) -> Fut + 'static,
+    Fut: Future<Output = Result<(), WorkloadError>> + 'static,
+{
+    tell_with(kernel, Checks::EveryEvent, program)
+}
+
+fn tell_with<F, Fut>(kernel: &str, checks: Checks, program: F) -> SimResult
+where
+    F: FnOnce(SimSystem) -> Fut + 'static,
+    Fut: Future<Output = Result<(), WorkloadError>> + 'static,
+{
+    let program = |sys| {
+        let story = program(sys);
+        async move { story.await.map(|()| Outcome::default()) }
+    };
+    verify(&machine(kernel), checks, program).expect("the story ends well").0
+}
+
+/// Faults, major faults, pages mapped.
+async fn counts(sys: &SimSystem) -> (u64, u64, u64) {
+    let counters = sys.vmstat().await.expect("the simulation has it");
+    let of = |wanted: &str| counters.iter().find(|(name, _)| name == wanted).map_or(0, |&(_, value)| value);
+    (of("pgfault"), of("pgmajfault"), of("nr_mapped"))
+}
+
+async fn counter(sys: &SimSystem, name: &str) -> u64 {
+    let counters = sys.vmstat().await.expect("the simulation has it");
+    counters.into_iter().find(|(of, _)| of == name).map_or(0, |(_, value)| value)
+}
+
+/// Faults, major faults and pages mapped since `before`.
+async fn since(sys: &SimSystem, before: (u64, u64, u64)) -> (u64, u64, u64) {
+    let now = counts(sys).await;
+    (now.0 - before.0, now.1 - before.1, now.2 - before.2)
+}
+
+async fn mapped(
+    sys: &SimSystem,
+    pages: u64,
+    how: FileMapping,
+) -> Result<<SimSystem as System>::Mapping, WorkloadError> {
+    sys.lay_out_file("file", Bytes(pages * PAGE)).await?;
+    let file = sys.open("file", OpenMode::ReadWrite).await?;
+    Ok(sys.map_file(&file, 0, Bytes(pages * PAGE), how).await?)
+}
+
+/// Windows are 32 pages.
+#[test]
+fn a_miss_reads_around_the_fault_and_maps_the_sixteen_pages_around_it() {
+    for (kernel, faults, entries) in
+        [("linux-2.6.32", 2, 1), ("linux-4.19", 2, 16), ("linux-6.1", 2, 16), ("linux-6.12", 1, 16)]
+    {
+        tell(kernel, move |sys| async move {
+            let mapping = mapped(&sys, 256, READ).await?;
+            let before = counts(&sys).await;
+            sys.touch_reading(&mapping, 120, 1).await?;
+            assert_eq!(since(&sys, before).await, (faults, 1, entries), "{kernel}");
+            // From 104 on: half a window before the fault.
+            assert_eq!(sys.mapping_resident(&mapping, 104, 32).await?, 32, "{kernel}");
+            assert_eq!(sys.mapping_resident(&mapping, 0, 256).await?, 32, "{kernel}");
+            let before = counts(&sys).await;
+            sys.touch_reading(&mapping, 112, 16).await?;
+            let faults = if entries == 1 { 15 } else { 0 };
+            assert_eq!(since(&sys, before).await, (faults, 0, faults), "{kernel}: no more are needed");
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn a_fault_on_the_marker_reads_on() {
+    tell("linux-6.12", |sys| async move {
+        let mapping = mapped(&sys, 256, READ).await?;
+        sys.touch_reading(&mapping, 100, 1).await?;
+        assert_eq!(
+            counts(&sys).await.2,
+            15,
+            "all of 96 to 111 but the marker, at three quarters of the window"
+        );
+        sys.touch_reading(&mapping, 108, 1).await?;
+        sys.sleep(Nanos::from_millis(10)).await;
+        assert_eq!(sys.mapping_resident(&mapping, 84, 64).await?, 64, "the next window follows the first");
+        assert_eq!(sys.mapping_resident(&mapping, 0, 256).await?, 64);
+        Ok(())
+    });
+}
+
+#[test]
+fn advice_says_how_much_is_read_around_a_fault() {
+    for (advice, expected) in
+        [(Advice::Normal, (84, 32)), (Advice::Random, (100, 1)), (Advice::Sequential, (100, 32))]
+    {
+        tell("linux-6.12", move |sys| async move {
+            let mapping = mapped(&sys, 256, READ).await?;
+            sys.advise(&mapping, advice).await?;
+            sys.touch_reading(&mapping, 100, 1).await?;
+            let (first, count) = expected;
+            assert_eq!(sys.mapping_resident(&mapping, first, count).await?, count, "{advice:?}");
+            assert_eq!(sys.mapping_resident(&mapping, 0, 256).await?, count, "{advice:?}");
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn advice_to_read_all_reads_all() {
+    tell("linux-6.1", |sys| async move {
+        let mapping = mapped(&sys, 700, READ).await?;
+        sys.advise(&mapping, Advice::WillNeed).await?;
+        sys.sleep(Nanos::from_millis(100)).await;
+        assert_eq!(sys.mapping_resident(&mapping, 0, 700).await?, 700);
+        let before = counts(&sys).await;
+        sys.touch_reading(&mapping, 0, 700).await?;
+        assert_eq!(since(&sys, before).await, (44, 0, 700), "a fault for each 16 pages");
+        sys.advise(&mapping, Advice::DontNeed).await?;
+        assert_eq!(counts(&sys).await.2, 0, "nothing is mapped, all is in memory");
+        assert_eq!(sys.mapping_resident(&mapping, 0, 700).await?, 700);
+        Ok(())
+    });
+}
+
+/// After a hundred misses more than pages found, a fault reads its own page alone.
+#[test]
+fn a_file_of_misses_is_no_longer_read_around() {
+    tell_with("linux-2.6.32", Checks::AtTheEnd, |sys| async move {
+        let mapping = mapped(&sys, 1 << 16, READ).await?;
+        for fault in 0..101 {
+            sys.touch_reading(&mapping, 64 * fault, 1).await?;
+        }
+        let read = counter(&sys, "pgpgin").await;
+        for fault in 200..210 {
+            sys.touch_reading(&mapping, 64 * fault, 1).await?;
+        }
+        assert_eq!(counter(&sys, "pgpgin").await - read, 10 * 4, "KiB");
+        Ok(())
+    });
+}
+
+/// Pages of `hot` that are left after a stream of twice the memory was read, and major faults of the way.
+async fn beside_a_stream(
+    sys: SimSystem,
+    how: FileMapping,
+    advice: Option<Advice>,
+) -> Result<(u64, u64), WorkloadError> {
+    let hot = mapped(&sys, 512, how).await?;
+    if let Some(advice) = advice {
+        sys.advise(&hot, advice).await?;
+    }
+    sys.lay_out_file("stream", Bytes(32 << 20)).await?;
+    let stream = sys.open("stream", OpenMode::Read).await?;
+    sys.touch_reading(&hot, 0, 512).await?;
+    let before = counts(&sys).await.1;
+    for chunk in 0..32 {
+        sys.read(&stream, chunk << 20, 1 << 20).await?;
+        sys.touch_reading(&hot, 0, 512).await?;
+    }
+    let faults = counts(&sys).await.1 - before;
+    Ok((sys.mapping_resident(&hot, 0, 512).await?, faults))
+}
+
+#[test]
+fn pages_that_a_program_keeps_accessing_stay_beside_a_stream() {
+    for kernel in
+        ["linux-2.6.32", "linux-4.19", "linux-6.1", "linux-6.12", "linux-6.1+lru-gen", "linux-7.2+lru-gen"]
+    {
+        tell_with(kernel, Checks::Spread(50), move |sys| async move {
+            let (left, faults) = beside_a_stream(sys, READ, None).await?;
+            assert_eq!((left, faults), (512, 0), "{kernel}");
+            Ok(())
+        });
+    }
+}
+
+/// Since 6.3 accesses to a mapping that are said to be random do not count.
+#[test]
+fn random_accesses_keep_pages_up_to_6_2_and_sequential_ones_never() {
+    for (kernel, advice, stays) in [
+        ("linux-6.1", Advice::Random, true),
+        ("linux-6.12", Advice::Random, false),
+        ("linux-6.1", Advice::Sequential, false),
+        ("linux-6.12", Advice::Sequential, false),
+    ] {
+        tell_with(kernel, Checks::AtTheEnd, move |sys| async move {
+            let (_, faults) = beside_a_stream(sys, READ, Some(advice)).await?;
+            assert_eq!(faults == 0, stays, "{kernel} {advice:?}: {faults} faults");
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn a_page_that_was_accessed_once_is_kept_once_and_code_becomes_active() {
+    for (kernel, how, activated) in [
+        ("linux-6.1", READ, false),
+        ("linux-6.1", CODE, true),
+        ("linux-2.6.32", READ, true),
+        ("linux-2.6.32+mapped-twice-activates", READ, false),
+    ] {
+        tell_with(kernel, Checks::AtTheEnd, move |sys| async move {
+            let hot = mapped(&sys, 64, how).await?;
+            sys.touch_reading(&hot, 0, 64).await?;
+            sys.lay_out_file("stream", Bytes(64 << 20)).await?;
+            let stream = sys.open("stream", OpenMode::Read).await?;
+            sys.advise_random(&stream).await?;
+            for chunk in 0..40 {
+                sys.read(&stream, chunk << 20, 1 << 20).await?;
+            }
+            let active = counter(&sys, "pgactivate").await;
+            assert_eq!(active >= 60, activated, "{kernel}: {active} activated");
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn a_shared_write_makes_a_page_dirty_and_faults_again_after_it_was_written() {
+    tell("linux-6.12", |sys| async move {
+        let mapping = mapped(&sys, 64, SHARED).await?;
+        sys.touch_reading(&mapping, 0, 16).await?;
+        let before = counts(&sys).await.0;
+        sys.touch(&mapping, 0, 4).await?;
+        assert_eq!(counts(&sys).await.0 - before, 4, "each page by itself");
+        assert_eq!(counter(&sys, "nr_dirty").await, 4);
+        sys.touch(&mapping, 0, 4).await?;
+        assert_eq!(counts(&sys).await.0 - before, 4, "it may be written to now");
+        sys.sync().await?;
+        assert_eq!(counter(&sys, "nr_dirty").await, 0);
+        sys.touch_reading(&mapping, 0, 4).await?;
+        assert_eq!(counts(&sys).await.0 - before, 4, "it is still mapped");
+        sys.touch(&mapping, 0, 4).await?;
+        assert_eq!((counts(&sys).await.0 - before, counter(&sys, "nr_dirty").await), (8, 4));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_private_write_makes_a_copy_that_the_file_does_not_see() {
+    tell("linux-6.12", |sys| async move {
+        let mapping = mapped(&sys, 64, PRIVATE).await?;
+        let anon = counter(&sys, "nr_anon_pages").await;
+        sys.touch_reading(&mapping, 0, 1).await?;
+        sys.touch(&mapping, 3, 2).await?;
+        assert_eq!(counter(&sys, "nr_anon_pages").await - anon, 2);
+        assert_eq!((counter(&sys, "nr_dirty").await, counts(&sys).await.2), (0, 14));
+        let before = counts(&sys).await;
+        sys.touch_reading(&mapping, 0, 16).await?;
+        assert_eq!(since(&sys, before).await, (0, 0, 0), "copies are not mapped over");
+        drop(mapping);
+        assert_eq!((counter(&sys, "nr_anon_pages").await, counts(&sys).await.2), (anon, 0));
+        Ok(())
+    });
+}
+
+/// What a page table saw is not lost with it.
+#[test]
+fn unmapping_marks_what_was_accessed() {
+    tell("linux-6.1", |sys| async move {
+        sys.lay_out_file("file", Bytes(64 * PAGE)).await?;
+        let file = sys.open("file", OpenMode::Read).await?;
+        for round in 0..2 {
+            let mapping = sys.map_file(&file, 0, Bytes(64 * PAGE), READ).await?;
+            sys.touch_reading(&mapping, 0, 64).await?;
+            drop(mapping);
+            let active = counter(&sys, "nr_active_file").await;
+            assert_eq!(active >= 32, round == 1, "{active} active pages after round {round}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_file_stays_as_long_as_it_is_mapped() {
+    let result = tell("linux-6.1", |sys| async move {
+        sys.lay_out_file("file", Bytes(64 * PAGE)).await?;
+        let file = sys.open("file", OpenMode::Read).await?;
+        let mapping = sys.map_file(&file, 32 * PAGE, Bytes(32 * PAGE), READ).await?;
+        drop(file);
+        sys.unlink("file").await?;
+        sys.touch_reading(&mapping, 0, 32).await?;
+        assert_eq!(sys.mapping_resident(&mapping, 0, 32).await?, 32);
+        assert_eq!(counts(&sys).await.2, 32);
+        Ok(())
+    });
+    assert_eq!(result.vmstat["nr_mapped"], 0);
+    assert_eq!(result.vmstat["nr_file_pages"], 3, "blocks of metadata");
+}
+
+#[test]
+fn processes_that_map_one_file_share_its_pages() {
+    tell("linux-6.12", |sys| async move {
+        let mapping = mapped(&sys, 64, READ).await?;
+        sys.touch_reading(&mapping, 0, 64).await?;
+        let before = counts(&sys).await;
+        let other = sys.spawn(TaskSpec::named("other"), |sys| async move {
+            let file = sys.open("file", OpenMode::Read).await?;
+            let mapping = sys.map_file(&file, 0, Bytes(64 * PAGE), READ).await?;
+            sys.touch_reading(&mapping, 0, 64).await?;
+            Ok::<u64, workload::SystemError>(counts(&sys).await.2)
+        });
+        assert_eq!(sys.join(other.await?).await??, 64, "each page counts once");
+        assert_eq!(since(&sys, before).await, (4, 0, 0));
+        Ok(())
+    });
+}
+
+#[test]
+fn what_cannot_be_done_is_refused() {
+    tell("linux-6.12", |sys| async move {
+        sys.lay_out_file("file", Bytes(8 * PAGE)).await?;
+        let file = sys.open("file", OpenMode::ReadWrite).await?;
+        let errno = |result: Result<(), workload::SystemError>| result.err().map(|error| error.errno);
+        let odd = sys.map_file(&file, 100, Bytes(PAGE), READ).await;
+        assert_eq!(odd.err().map(|error| error.errno), Some(Errno::Inval));
+        let beyond = sys.map_file(&file, 0, Bytes(16 * PAGE), READ).await?;
+        assert_eq!(errno(sys.touch_reading(&beyond, 8, 1).await), Some(Errno::Inval), "a signal");
+        assert_eq!(errno(sys.touch(&beyond, 0, 1).await), Some(Errno::Inval), "it may not be written to");
+        assert_eq!(errno(sys.lock_memory(&beyond, 0, 1).await), Some(Errno::NotSup));
+        assert_eq!(errno(sys.advise(&beyond, Advice::Cold).await), Some(Errno::NotSup));
+        sys.touch_reading(&beyond, 0, 8).await?;
+        Ok(())
+    });
+}

@@ -1,0 +1,197 @@
+//! A captured program, made again on a simulated machine: stories about its tasks, files and memory.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use mm::base::layout::MemoryLayout;
+use pagetide_sim::run::run;
+use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun};
+use trace::{NONE, Operation, OperationKind, Trace, TraceFile, TraceMapping, TraceTask, advice, open};
+use units::{Nanos, Pages};
+use workload::Workload;
+
+/// Operations of a trace, a millisecond apart.
+#[derive(Default)]
+struct Story(Trace);
+
+impl Story {
+    fn of(tasks: &[(u32, u32)]) -> Self {
+        let task = |(number, &(parent, process)): (usize, &(u32, u32))| TraceTask {
+            tid: number as u32 + 100,
+            parent,
+            process,
+            name: format!("task {number}"),
+        };
+        let tasks = tasks.iter().enumerate().map(task).collect();
+        Self(Trace { source: "capture".to_owned(), tasks, ..Trace::default() })
+    }
+
+    fn file(&mut self, size_bytes: u64) -> u32 {
+        self.0.files.push(TraceFile { path: "/srv/file".to_owned(), size_bytes, in_memory: false });
+        self.0.files.len() as u32 - 1
+    }
+
+    fn anonymous(&mut self, len: u64, shared: bool) -> u32 {
+        let (file, file_offset, writable, executable) = (NONE, 0, true, false);
+        self.0.mappings.push(TraceMapping { file, file_offset, len, shared, writable, executable });
+        self.0.mappings.len() as u32 - 1
+    }
+
+    fn then(&mut self, task: u32, kind: OperationKind, object: u32, offset: u64, len: u64) -> &mut Operation {
+        let at_ns = self.0.operations.len() as u64 * 1_000_000;
+        let (think_ns, took_ns, detail) = (900_000, 100_000, 0);
+        self.0.operations.push(Operation {
+            at_ns,
+            think_ns,
+            took_ns,
+            task,
+            kind,
+            object,
+            offset,
+            len,
+            detail,
+        });
+        self.0.operations.last_mut().expect("it was just pushed")
+    }
+
+    fn told(&self, params: &[(&'static str, &'static str)]) -> SimResult {
+        self.0.check().expect("the story makes sense");
+        let workload = Workload::new("program", params.iter().copied()).expect("its parameters");
+        let workload = workload.with_trace(Arc::new(self.0.clone()));
+        let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
+        let kernel = mm::Version::parse("linux-6.12").expect("a preset");
+        let spec = SimRun {
+            time_limit: Nanos::from_secs(600),
+            ..SimRun::new(
+                Program::Workload(workload),
+                kernel,
+                hardware,
+                MemoryLayout::flat(Pages(64 << 8), 2),
+            )
+        };
+        run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it runs")
+    }
+}
+
+fn metric(result: &SimResult, name: &str) -> u64 {
+    result.outcome.metrics[name] as u64
+}
+
+const MIB: u64 = 1 << 20;
+
+/// Two passes over 8 MiB: the second finds all, unless the limit is lower than that.
+#[test]
+fn a_limit_decides_what_the_second_pass_finds() {
+    let mut story = Story::of(&[(NONE, 0)]);
+    let file = story.file(8 * MIB);
+    for step in 0..128 {
+        story.then(0, OperationKind::Read, file, step % 64 * 128 * 1024, 128 * 1024);
+    }
+    let free = story.told(&[]);
+    assert_eq!((metric(&free, "pages_accessed"), metric(&free, "refaults")), (4096, 0));
+    assert!(metric(&free, "page_hits") >= 2048, "{:?}", free.outcome.metrics);
+    assert_eq!(metric(&free, "pages_scanned"), 0);
+    let limited = story.told(&[("limit", "6M")]);
+    assert!(metric(&limited, "page_hits") < metric(&free, "page_hits"), "{:?}", limited.outcome.metrics);
+    assert!(metric(&limited, "refaults") > 0);
+    assert!(limited.outcome.metrics["replay_seconds"] > free.outcome.metrics["replay_seconds"]);
+    let protected = story.told(&[("high", "6M")]);
+    assert!(metric(&protected, "pages_scanned") > 0);
+}
+
+#[test]
+fn a_closed_loop_takes_the_captured_think_times_and_an_open_one_the_captured_times() {
+    let mut story = Story::of(&[(NONE, 0)]);
+    let file = story.file(MIB);
+    for step in 0..100 {
+        story.then(0, OperationKind::Read, file, step * 4096, 4096);
+    }
+    let seconds = |pace| story.told(&[("pace", pace)]).outcome.metrics["replay_seconds"];
+    let (think, recorded, asap) = (seconds("think"), seconds("recorded"), seconds("asap"));
+    assert!((0.09..0.10).contains(&think), "{think}");
+    assert!((0.099..0.10).contains(&recorded), "{recorded}");
+    assert!(asap < 0.01, "{asap}");
+}
+
+/// A shell that begins two programs one after the other: the second one begins when the first one has ended, also
+/// where that takes longer than it did.
+#[test]
+fn who_waited_for_the_end_of_a_task_waits_for_it_again() {
+    let mut story = Story::of(&[(NONE, 0), (0, 1), (0, 2)]);
+    let file = story.file(16 * MIB);
+    story.then(0, OperationKind::Spawn, 1, 0, 0);
+    for step in 0..256 {
+        story.then(1, OperationKind::Read, file, (step * 37 % 256) * 65536, 65536);
+    }
+    story.then(1, OperationKind::Exit, NONE, 0, 0);
+    story.then(0, OperationKind::Spawn, 2, 0, 0);
+    for step in 0..256 {
+        story.then(2, OperationKind::Read, file, (step * 37 % 256) * 65536, 65536);
+    }
+    story.then(2, OperationKind::Exit, NONE, 0, 0);
+    let result = story.told(&[("pace", "asap")]);
+    assert_eq!(metric(&result, "tasks"), 3);
+    // Had both begun at once, each would have read half of the file for the other.
+    let (hits, pages) = (metric(&result, "page_hits"), metric(&result, "pages_accessed"));
+    assert_eq!((pages, hits >= 4096), (8192, true), "{hits}");
+    assert_eq!(metric(&result, "operations"), 516);
+}
+
+#[test]
+fn memory_is_touched_taken_back_in_parts_and_shared() {
+    let mut story = Story::of(&[(NONE, 0), (0, 0), (0, 2)]);
+    let (own, shared) = (story.anonymous(64 * MIB, false), story.anonymous(4 * MIB, true));
+    story.then(0, OperationKind::Map, own, 0, 64 * MIB);
+    story.then(0, OperationKind::Map, shared, 0, 4 * MIB);
+    story.then(0, OperationKind::Dirty, own, 32 * MIB, 8 * MIB);
+    // A thread of the process gives a half of it back.
+    story.then(0, OperationKind::Spawn, 1, 0, 0);
+    story.then(1, OperationKind::AdviseMapping, own, 32 * MIB, 4 * MIB).detail = advice::DONT_NEED;
+    story.then(1, OperationKind::Exit, NONE, 0, 0);
+    // A child reads what it shares, and writes to memory of all.
+    story.then(0, OperationKind::Spawn, 2, 0, 0);
+    story.then(2, OperationKind::Touch, own, 36 * MIB, 4 * MIB);
+    story.then(2, OperationKind::Dirty, shared, 0, 2 * MIB);
+    story.then(0, OperationKind::Dirty, shared, MIB, 2 * MIB);
+    story.then(0, OperationKind::Unmap, own, 0, 64 * MIB);
+    story.then(0, OperationKind::Sync, NONE, 0, 0);
+    let result = story.told(&[]);
+    assert_eq!(metric(&result, "pages_dirtied"), (8 + 2 + 2) << 8);
+    assert_eq!(metric(&result, "operations_left_out"), 1, "what a child only reads is its parent's");
+    let faults = result.vmstat["pgfault"] - result.vmstat_before["pgfault"];
+    assert!(faults >= 11 << 8, "{faults}: 8 MiB and 3 MiB of what is shared");
+}
+
+#[test]
+fn files_that_it_makes_are_made_and_those_that_are_gone_are_told() {
+    let mut story = Story::of(&[(NONE, 0)]);
+    let (log, lost) = (story.file(0), story.file(4096));
+    story.then(0, OperationKind::Open, log, 0, 0).detail = open::CREATED | open::WRITE;
+    story.then(0, OperationKind::Write, log, 0, 10_000);
+    story.then(0, OperationKind::Fsync, log, 0, 0);
+    story.then(0, OperationKind::Truncate, log, 0, 5000);
+    story.then(0, OperationKind::Read, log, 0, 10_000);
+    story.then(0, OperationKind::AdviseFile, log, 0, 0).detail = advice::DONT_NEED;
+    story.then(0, OperationKind::Unlink, lost, 0, 0);
+    story.then(0, OperationKind::Read, lost, 0, 4096);
+    story.then(0, OperationKind::Open, log, 0, 0).detail = open::DIRECT | open::READ;
+    story.then(0, OperationKind::Read, log, 0, 4096);
+    let result = story.told(&[]);
+    let metrics = ["written_bytes", "read_bytes", "operations_out_of_order", "operations_left_out"];
+    assert_eq!(metrics.map(|name| metric(&result, name)), [10_000, 5000, 1, 1]);
+}
+
+/// Tasks that a broken trace lets spawn each other run once.
+#[test]
+fn every_task_runs_once_whatever_the_trace_says_of_its_parents() {
+    let mut story = Story::of(&[(1, 0), (0, 1), (2, 2)]);
+    let file = story.file(MIB);
+    story.then(0, OperationKind::Spawn, 1, 0, 0);
+    story.then(1, OperationKind::Spawn, 0, 0, 0);
+    story.then(2, OperationKind::Spawn, 2, 0, 0);
+    for task in 0..3 {
+        story.then(task, OperationKind::Read, file, 0, 4096);
+    }
+    let result = story.told(&[]);
+    assert_eq!((metric(&result, "tasks"), metric(&result, "requests_read")), (3, 3));
+}

@@ -1,0 +1,129 @@
+//! Logs of other programs as a [`Trace`]: `strace`, `blkparse` and fio, each by its documented layout.
+//!
+//! [`ImportFormat::of`] tells a log by its first lines, [`import`] reads it. A line that cannot be read is an error
+//! where the format writes nothing but what is documented, and a sentence in [`Trace::gaps`] where the log may hold
+//! other text between its lines (`strace` on a terminal), or where the log ends within it.
+//!
+//! The whole trace is in memory: some 60 bytes an operation. Left out: how a log is compressed, and where it comes
+//! from. Next: [`builder`], which all share; requests to a device that are no log are read by `workload::trace`.
+
+mod blkparse;
+mod builder;
+mod fio;
+mod lines;
+mod strace;
+
+use std::io::BufRead;
+
+use thiserror::Error;
+
+use crate::Trace;
+
+/// Which program wrote a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImportFormat {
+    /// `strace -f -tt -y`, with or without `-T`; `-ttt` and `-r` as well.
+    Strace,
+    /// `blkparse` in its own format.
+    Blkparse,
+    /// fio's `write_iolog`, version 2 or 3.
+    Fio,
+}
+
+impl ImportFormat {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Strace, Self::Blkparse, Self::Fio];
+
+    /// The name on the command line, and [`Trace::source`].
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strace => "strace",
+            Self::Blkparse => "blkparse",
+            Self::Fio => "fio",
+        }
+    }
+
+    /// Which one a log is that begins with `head`, some kilobytes of it; `None` if it looks like none.
+    pub fn of(head: &[u8]) -> Option<Self> {
+        /// More lines would tell no more.
+        const LINES_MAX: usize = 64;
+        let text = String::from_utf8_lossy(head);
+        if fio::is_heading(text.lines().next().unwrap_or_default()) {
+            return Some(Self::Fio);
+        }
+        text.lines().take(LINES_MAX).find_map(|line| {
+            let is_strace = strace::looks_like(line);
+            let is_blkparse = blkparse::looks_like(line);
+            is_strace.then_some(Self::Strace).or(is_blkparse.then_some(Self::Blkparse))
+        })
+    }
+}
+
+/// Why a log cannot be read.
+#[derive(Debug, Error)]
+pub enum ImportError {
+    /// The system refused.
+    #[error("line {line}: cannot be read: {source}")]
+    Unreadable {
+        /// The line, from 1.
+        line: u64,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A line is not as the format has it.
+    #[error("line {line}: {problem}")]
+    Malformed {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong, with what was found.
+        problem: String,
+    },
+    /// There is nothing in it that touches a file or memory.
+    #[error("no operation on a file or on memory is in this {} log: {found}", format.name())]
+    Nothing {
+        /// How it was read.
+        format: ImportFormat,
+        /// What there is instead.
+        found: String,
+    },
+}
+
+impl ImportError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Unreadable { .. } => None,
+            Self::Malformed { .. } => Some("cut the log before that line, or write it again"),
+            Self::Nothing { format: ImportFormat::Strace, .. } => {
+                Some("write it with `strace -f -tt -T -y -o LOG COMMAND`")
+            }
+            Self::Nothing { format: ImportFormat::Blkparse, .. } => {
+                Some("write it with `blkparse -i DEVICE`, in its own format")
+            }
+            Self::Nothing { format: ImportFormat::Fio, .. } => Some("write it with `write_iolog=LOG` of fio"),
+        }
+    }
+}
+
+/// Reads a log to its end; `name` is what to call it where it does not say which command it is of.
+///
+/// # Errors
+/// See [`ImportError`]. What is returned passes [`Trace::check`].
+pub fn import(format: ImportFormat, name: &str, source: impl BufRead) -> Result<Trace, ImportError> {
+    let trace = match format {
+        ImportFormat::Strace => strace::read(name, source),
+        ImportFormat::Blkparse => blkparse::read(name, source),
+        ImportFormat::Fio => fio::read(name, source),
+    }?;
+    debug_assert!(trace.check().is_ok());
+    Ok(trace)
+}
+
+/// A line shortened for a message.
+fn shortened(line: &str) -> String {
+    /// Enough to find it again.
+    const CHARS_MAX: usize = 60;
+    let mut chars = line.trim().chars();
+    let head: String = chars.by_ref().take(CHARS_MAX).collect();
+    if chars.next().is_some() { format!("`{head}...`") } else { format!("`{head}`") }
+}

@@ -1,0 +1,263 @@
+//! `program`: a captured program, made again against a kernel: its tasks, their files, their memory.
+//!
+//! Theory of operation. [`Plan`] divides the trace's operations among tasks, before anything runs. Each task of the
+//! trace becomes a task of the [`System`], spawned where the trace spawned it, all in one cgroup with [`Limits`].
+//! Its operations are made in their order. Each begins when as much time has passed since the one before had ended
+//! as the program had thought ([`Pace::Think`], a closed loop), at its recorded time ([`Pace::Recorded`]), or at once.
+//! Between tasks nothing keeps order but that a task begins when it is spawned, and that whoever waited for its end
+//! in the trace waits for it here.
+//!
+//! What there was before is laid out: files of the captured sizes, as far as the program comes, on a disk whose
+//! cache is empty.
+//!
+//! Threads are processes here, on every kernel, because a memory cgroup holds processes: what a process does to its
+//! memory (mapping, touching, advice) is done by the task of its first thread, at its times; each task opens a file
+//! for itself, and so has readahead of its own. Thinking is sleeping: tasks do not compete for CPUs. A touch is made
+//! when it was seen, which is up to one interval of the sampling after it happened.
+//!
+//! Left out, and counted in `operations_left_out`: files in memory (tmpfs), direct I/O, pages that a process only
+//! reads and shares with the one that forked it, and what a backend has no call for. Left out without a count:
+//! content, pipes and sockets between tasks, and what else the trace says that it lacks.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `program/plan.rs` | which task does what, and what must be there before |
+//! | `program/pieces.rs` | the parts of a mapping that live and end together |
+//! | `program/player.rs` | one task at work |
+//! | `program/counts.rs` | what they count |
+
+mod counts;
+mod pieces;
+mod plan;
+mod player;
+
+use std::fmt;
+use std::sync::Arc;
+
+use trace::Trace;
+use units::{Bytes, Nanos};
+
+use crate::catalog::WorkloadSpec;
+use crate::footprint::Footprint;
+use crate::limits::Limits;
+use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use crate::outcome::{Outcome, WorkloadError};
+use crate::params::{ParamError, ParamKind, ParamSpec, Params};
+use crate::replay::GroupFigures;
+use crate::system::{Errno, System};
+use counts::Counts;
+use plan::Plan;
+
+/// The name in scenarios.
+pub const NAME: &str = "program";
+/// One line about it.
+pub const HELP: &str = "a captured program in one cgroup: its tasks, files and memory, from its trace";
+/// Its phases, in order.
+pub const PHASES: &[&str] = &["laid_out", "replayed"];
+/// What a seed decides.
+pub const VARIES: &[&str] =
+    &["simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)"];
+
+const SIZE_MAX: Bytes = Bytes(16 << 40);
+
+/// Its parameters.
+pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "trace",
+        kind: ParamKind::File,
+        default: None,
+        help: "file of the trace, as `capture` makes it",
+    },
+    limit("limit", "memory.max of its cgroup"),
+    limit("high", "memory.high of its cgroup"),
+    limit("low", "memory.low of its cgroup"),
+    ParamSpec {
+        name: "pace",
+        kind: ParamKind::Choice(&["think", "recorded", "asap"]),
+        default: Some("think"),
+        help: "think: the captured time after each operation; recorded: at the captured times; asap: at once",
+    },
+    ParamSpec {
+        name: "filesystem",
+        kind: ParamKind::Choice(&["ext4", "xfs"]),
+        default: Some("ext4"),
+        help: "filesystem that the machine puts the files on",
+    },
+];
+
+const fn limit(name: &'static str, help: &'static str) -> ParamSpec {
+    ParamSpec { name, kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX }, default: None, help }
+}
+
+/// The metrics that head its reports.
+pub const METRICS: &[MetricSpec] = &[
+    MetricSpec {
+        name: "page_misses",
+        unit: "pages",
+        better: Better::Less,
+        of: Some("pages_accessed"),
+        resolution: 0.0,
+        help: "pages not in memory when read",
+    },
+    metric("refaults", "pages", Better::Less, "file pages that came back after they had been reclaimed"),
+    metric("pages_scanned", "pages", Better::Less, "pages that reclaim looked at in its cgroup"),
+    MetricSpec {
+        name: "replay_seconds",
+        unit: "s",
+        better: Better::Less,
+        of: None,
+        resolution: TIME_RESOLUTION_SECONDS,
+        help: "until its last task has ended",
+    },
+];
+
+/// How scenarios build it. It is no part of the catalog: nothing can be said of it without a trace.
+pub(crate) const SPEC: &WorkloadSpec = &WorkloadSpec {
+    name: NAME,
+    help: HELP,
+    params: PARAMS,
+    phases: PHASES,
+    prepares: &["laid_out"],
+    balance: None,
+    varies: VARIES,
+    metrics: METRICS,
+    build: |params| Program::from_params(params).map(crate::catalog::Program::ProgramTrace),
+};
+
+/// When operations are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// As long after the task's previous one had ended as it was captured.
+    Think,
+    /// At the captured time, or as soon after it as the task is free.
+    Recorded,
+    /// As soon as the task is free.
+    Asap,
+}
+
+/// A captured program, ready to be made again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    path: Option<&'static str>,
+    limits: Limits,
+    pace: Pace,
+    plan: Option<Held>,
+}
+
+/// A plan that many runs share. Two are equal if they are one.
+#[derive(Clone)]
+struct Held(Arc<Plan>);
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Held {}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a plan of {} operations", self.0.trace.operations.len())
+    }
+}
+
+impl Program {
+    fn from_params(params: &Params) -> Result<Self, ParamError> {
+        let pace = match params.choice("pace") {
+            Some("recorded") => Pace::Recorded,
+            Some("asap") => Pace::Asap,
+            _ => Pace::Think,
+        };
+        let size = |name| params.size(name);
+        let limits = Limits { max: size("limit"), high: size("high"), low: size("low") };
+        Ok(Self { path: params.file("trace"), limits, pace, plan: None })
+    }
+
+    /// The file of its trace, which whoever runs it reads.
+    pub(crate) const fn path(&self) -> Option<&'static str> {
+        self.path
+    }
+
+    /// Its trace, once it has one.
+    pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
+        self.plan.as_ref().map(|plan| &plan.0.trace)
+    }
+
+    /// The same one with its trace, which passes [`Trace::check`].
+    pub(crate) fn with_trace(&self, trace: Arc<Trace>) -> Self {
+        Self { plan: Some(Held(Arc::new(Plan::of(trace)))), ..self.clone() }
+    }
+
+    /// The same one with the trace of another one, and the plan that was made of it.
+    pub(crate) fn with_plan_of(&self, other: &Self) -> Self {
+        Self { plan: other.plan.clone(), ..self.clone() }
+    }
+
+    /// What it makes.
+    pub(crate) fn footprint(&self) -> Footprint {
+        let nothing = Footprint { files: Bytes(0), file_count: 0, anonymous: Bytes(0), tasks: 1, disks: 1 };
+        self.plan.as_ref().map_or(nothing, |plan| plan.0.footprint())
+    }
+
+    /// What its results leave out, a sentence each.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let Some(Held(plan)) = &self.plan else { return Vec::new() };
+        let gaps = plan.trace.gaps.iter().map(|gap| format!("the trace says: {gap}"));
+        gaps.chain(plan.remarks()).collect()
+    }
+
+    /// Makes all of it.
+    ///
+    /// # Errors
+    /// The first system call that fails and means more than that tasks came in another order.
+    pub(crate) async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
+        let missing = "the program's trace was not read: name its file by `--param trace=FILE`";
+        let Held(plan) = self.plan.clone().ok_or_else(|| WorkloadError::Trace(missing.to_owned()))?;
+        for (number, file) in plan.files() {
+            sys.lay_out_file(&plan::name(number), file.laid_out).await?;
+        }
+        sys.drop_caches(3).await?;
+        self.limits.group(&sys).await?;
+        sys.mark("laid_out");
+        let begin = sys.now();
+        let mut tasks = Vec::new();
+        for &root in &plan.roots {
+            let delay = plan.first_think(root, 0);
+            tasks.push(player::spawn(&sys, &plan, root, self.pace, begin, delay, true).await?);
+        }
+        let mut counts = Counts::default();
+        for task in tasks {
+            counts.join(sys.join(task).await)?;
+        }
+        let length = sys.now().saturating_sub(begin);
+        sys.mark("replayed");
+        let mut outcome = counts.outcome(length);
+        GroupFigures::read(&sys).await?.tell(&mut outcome);
+        Ok(outcome)
+    }
+}
+
+impl Counts {
+    /// Adds what a task counted; one that the OOM killer took leaves nothing but that it was taken.
+    fn join(
+        &mut self,
+        joined: Result<Result<Self, WorkloadError>, crate::system::SystemError>,
+    ) -> Result<(), WorkloadError> {
+        match joined {
+            Ok(Ok(counts)) => self.add(&counts),
+            Ok(Err(WorkloadError::System(error))) | Err(error) if error.errno == Errno::Killed => {
+                self.tasks_killed += 1;
+            }
+            Ok(Err(error)) => return Err(error),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
+
+/// Time that is owed as sleep, until it is worth one.
+const SLEEP_MIN: Nanos = Nanos(100_000);
+
+#[cfg(test)]
+mod tests;
