@@ -67,7 +67,7 @@ impl Gathered {
         for event in events {
             self.time_ns.push(event.time_ns);
             self.duration_ns.push(event.duration_ns);
-            self.file.push(event.file.map(|id| id.index() as u32), 1);
+            self.file.push(event.file.map(|id| id.index() as u32));
             self.page.push(event.page.map(u64::cast_signed));
             self.pages.push(event.pages.cast_signed());
             self.value.push(event.value);
@@ -86,14 +86,14 @@ impl Gathered {
         let Some(alike) = self.alike.filter(|_| rows > 0) else { return };
         let place = |id: Option<NameId>| id.map(|id| id.index() as u32);
         let small = |number: Option<u8>| number.map(u32::from);
-        self.event.push(place(Some(alike.event)), rows);
-        self.task.push(place(alike.task), rows);
-        self.cgroup.push(place(alike.cgroup), rows);
-        self.by_cgroup.push(place(alike.by_cgroup), rows);
-        self.reason.push(place(alike.reason), rows);
-        self.node.push(small(alike.node), rows);
-        self.priority.push(small(alike.priority), rows);
-        self.order.push(small(alike.order), rows);
+        self.event.push_rows(place(Some(alike.event)), rows);
+        self.task.push_rows(place(alike.task), rows);
+        self.cgroup.push_rows(place(alike.cgroup), rows);
+        self.by_cgroup.push_rows(place(alike.by_cgroup), rows);
+        self.reason.push_rows(place(alike.reason), rows);
+        self.node.push_rows(small(alike.node), rows);
+        self.priority.push_rows(small(alike.priority), rows);
+        self.order.push_rows(small(alike.order), rows);
     }
 
     /// The columns; no row is left. `texts`: all names by their numbers.
