@@ -67,12 +67,10 @@ pub(super) fn notes(field: &Field<'_>, advice: Option<&Advice>, stopped: bool) -
              by {one_in}; misses are set against all pages that the trace asks for. Another seed is another sample."
         ));
     }
-    if let Some(advice) = advice {
-        if advice.run_as_set.as_ref().is_some_and(|run| run.keeps != Some(true)) {
-            notes.push(
-                "With all three set at once the target was not kept: treat them as too small.".to_owned(),
-            );
-        }
+    if let Some(advice) = advice
+        && advice.run_as_set.as_ref().is_some_and(|run| run.keeps != Some(true))
+    {
+        notes.push("With all three set at once the target was not kept: treat them as too small.".to_owned());
     }
     if plan.seeds.len() == 1 {
         notes.push("One seed: `--seeds 5` shows how much of it is chance.".to_owned());
