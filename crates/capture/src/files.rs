@@ -102,7 +102,6 @@ impl Held {
     pub(crate) const fn may(&self, write: bool) -> bool {
         if write { self.writes } else { self.reads }
     }
-
 }
 
 /// What a look at a descriptor found.

@@ -47,18 +47,49 @@ struct Begun {
 /// What is known of a call when it begins, and wanted when it ends.
 #[derive(Debug)]
 enum UnderWay {
-    Transfer { file: u32, write: bool, offset: u64 },
+    Transfer {
+        file: u32,
+        write: bool,
+        offset: u64,
+    },
     /// `number`: the one that it gets; nothing where its end is told.
-    Open { flags: u64, number: Option<Descriptor> },
-    Copy { from: Option<(u32, u64)>, to: Option<(u32, u64)> },
-    Allocate { file: u32, end: u64, keeps_size: bool },
-    Cut { file: u32, len: u64 },
-    Sync { file: u32 },
+    Open {
+        flags: u64,
+        number: Option<Descriptor>,
+    },
+    Copy {
+        from: Option<(u32, u64)>,
+        to: Option<(u32, u64)>,
+    },
+    Allocate {
+        file: u32,
+        end: u64,
+        keeps_size: bool,
+    },
+    Cut {
+        file: u32,
+        len: u64,
+    },
+    Sync {
+        file: u32,
+    },
     SyncAll,
-    Unlink { file: u32 },
-    Rename { file: u32, replaced: u32 },
-    Map { mapping: TraceMapping },
-    Remap { start: u64, old_len: u64, len: u64, keeps_old: bool },
+    Unlink {
+        file: u32,
+    },
+    Rename {
+        file: u32,
+        replaced: u32,
+    },
+    Map {
+        mapping: TraceMapping,
+    },
+    Remap {
+        start: u64,
+        old_len: u64,
+        len: u64,
+        keeps_old: bool,
+    },
 }
 
 /// A task.

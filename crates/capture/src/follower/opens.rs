@@ -44,7 +44,8 @@ impl Follower {
 
     /// The same by the clock, for tasks that are not seen again for long.
     pub(crate) fn settle_all(&mut self) {
-        let tasks: Vec<i32> = self.tasks.keys().copied().filter(|tid| self.unsettled(*tid).is_some()).collect();
+        let tasks: Vec<i32> =
+            self.tasks.keys().copied().filter(|tid| self.unsettled(*tid).is_some()).collect();
         for tid in tasks {
             let Some((flags, number)) = self.unsettled(tid) else { continue };
             let is_over = is_in_another_call(tid);
