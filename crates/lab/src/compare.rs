@@ -7,6 +7,7 @@ use std::path::Path;
 
 use recording::Recording;
 use report::{Grid, Group};
+use workload::KernelSpec;
 use workload::scenario::{Backend, GUEST_MACHINE, SEED_DEFAULT, Scenario, check_kernel};
 
 use crate::batch::PlannedRun;
@@ -172,12 +173,23 @@ impl Sides<'_> {
             return (asked, None);
         }
         let mut others = Vec::new();
-        let is_other = |text: &String| {
-            kernel_named(text, &Names::default())
-                .is_ok_and(|kernel| check_kernel("", &kernel, backend).is_err())
-        };
-        if self.kernels.iter().chain(&asked.kernel.take()).any(is_other) {
-            others.push("--kernel");
+        let kernels: Vec<_> = self.kernels.iter().cloned().chain(asked.kernel.take()).collect();
+        let named = kernels.iter().filter_map(|text| kernel_named(text, &Names::default()).ok());
+        let named: Vec<_> = named.collect();
+        match &named[..] {
+            // What its name says of the guest, too.
+            [only] if is_guest(backend) && check_kernel("", only, backend).is_ok() => {
+                asked.kernel = Some(only.to_string());
+            }
+            // A guest is one variant: it cannot have a feature and not have it.
+            several => {
+                let is_other = |kernel: &KernelSpec| {
+                    check_kernel("", kernel, backend).is_err() || !kernel.features.is_empty()
+                };
+                if several.iter().any(is_other) {
+                    others.push("--kernel");
+                }
+            }
         }
         if asked.machine.take_if(|machine| !is_guest(backend) || machine != GUEST_MACHINE).is_some() {
             others.push("--machine");

@@ -107,6 +107,8 @@ pub(crate) struct Translator<F> {
     /// By place in [`Name::TEXTS`].
     events: Vec<Option<NameId>>,
     words: BTreeMap<&'static str, NameId>,
+    /// What of pages was told last, and what became of it.
+    last: Option<(TaskId, TraceEvent, Event)>,
     /// How blocks are mixed: what was wanted, what the block was, whether it is claimed.
     mixtures: BTreeMap<(MigrateType, MigrateType, bool), NameId>,
 }
@@ -133,6 +135,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             begun: BTreeMap::new(),
             events: vec![None; Name::TEXTS.len()],
             words: BTreeMap::new(),
+            last: None,
             mixtures: BTreeMap::new(),
         }
     }
@@ -150,6 +153,9 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
     }
 
     fn event(&mut self, row: &EventRow, names: &EventNames) -> Option<Event> {
+        if let What::Pages { event, folios } = &row.what {
+            return Some(self.pages_again(row, event, *folios, names));
+        }
         let own_ns = row.at.get() + u64::from(row.owed);
         let blank = Blank { time_ns: row.at.get(), own_ns, task: self.task(row.task, names) };
         Some(match row.what {
@@ -173,11 +179,29 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 lasted(self.request(event, device, kind, offset, len), spent.get())
             }
             What::Kernel(event) => self.reclaim(blank, row.task, event, names),
-            What::Pages { event, folios } => {
-                let event = self.pages(blank, event, names);
-                Event { pages: event.pages * folios, ..event }
-            }
+            What::Pages { .. } => unreachable!("told above"),
         })
+    }
+
+    /// What is told of pages is mostly what was told of those before.
+    fn pages_again(&mut self, row: &EventRow, event: &TraceEvent, folios: u32, names: &EventNames) -> Event {
+        let page = event.page().expect("it is about pages");
+        let file = page.mapping.and_then(|MappingId(number)| *place(&mut self.mappings, number));
+        let (time_ns, first) = (row.at.get(), page.mapping.is_some().then_some(u64::from(page.index)));
+        let pages = page.order.pages() * folios;
+        if let Some((task, last, told)) = &self.last
+            && *task == row.task
+            && last.says_what(event)
+            && last
+                .page()
+                .is_some_and(|last| PageId { mapping: last.mapping, index: last.index, ..page } == last)
+        {
+            return Event { time_ns, file, page: first, pages, ..*told };
+        }
+        let blank = Blank { time_ns, own_ns: time_ns, task: self.task(row.task, names) };
+        let told = self.pages(blank, *event, names);
+        self.last = Some((row.task, *event, told));
+        Event { pages, ..told }
     }
 
     fn pages(&mut self, blank: Blank, event: TraceEvent, names: &EventNames) -> Event {

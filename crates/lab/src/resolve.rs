@@ -15,8 +15,9 @@ use sim::machines::{self, MACHINES, MachineSpec};
 use units::{Bytes, Seed};
 use workload::params::split_pair;
 use workload::scenario::{
-    GUEST_MACHINE, Guest, LruGen, SEED_DEFAULT, ScenarioProblem, Swap, Written, check_kernel, check_machine,
-    check_mem, check_swap, interval_text, parse_interval, parse_mem_of, parse_sysctl_value,
+    GUEST_MACHINE, Guest, LruGen, SEED_DEFAULT, ScenarioProblem, Swap, Written, check_kernel, check_lru_gen,
+    check_machine, check_mem, check_swap, interval_text, lru_gen_of, parse_interval, parse_mem_of,
+    parse_sysctl_value,
 };
 use workload::small_files::{FULL, SOURCE_MEMORY};
 use workload::{Backend, KernelSpec, MachineSize, ParamError, Params, Scenario, ScenarioError, WorkloadSpec};
@@ -224,6 +225,11 @@ impl Request {
         if let Some(kernel) = &self.kernel {
             let kernel = kernel_named(kernel, names)?;
             check_kernel("--kernel", &kernel, &scenario.backend)?;
+            if let (Backend::Vm(_), Some(lru_gen)) = (&scenario.backend, lru_gen_of(&kernel)) {
+                let given = self.guest.lru_gen.as_ref().map(|given| given.parse::<LruGen>()).transpose()?;
+                given.map_or(Ok(()), |given| check_lru_gen(lru_gen, given))?;
+                scenario.guest = Some(Guest { lru_gen, ..scenario.guest.unwrap_or_default() });
+            }
             scenario.kernel = simulated.then_some(kernel);
         }
         if let Some(machine) = &self.machine {

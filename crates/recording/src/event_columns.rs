@@ -32,6 +32,30 @@ pub(crate) struct Gathered {
     priority: Choices,
     order: Choices,
     value: Sparse,
+    /// What the last rows say alike, and how many of them are not in its columns yet.
+    alike: Option<Alike>,
+    alike_rows: u32,
+}
+
+/// What mostly stays from one event to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Alike {
+    event: NameId,
+    task: Option<NameId>,
+    cgroup: Option<NameId>,
+    by_cgroup: Option<NameId>,
+    reason: Option<NameId>,
+    node: Option<u8>,
+    priority: Option<u8>,
+    order: Option<u8>,
+}
+
+impl Alike {
+    #[inline]
+    const fn of(event: &Event) -> Self {
+        let &Event { event: name, task, cgroup, by_cgroup, reason, node, priority, order, .. } = event;
+        Self { event: name, task, cgroup, by_cgroup, reason, node, priority, order }
+    }
 }
 
 impl Gathered {
@@ -40,28 +64,41 @@ impl Gathered {
     }
 
     pub(crate) fn take(&mut self, events: &[Event]) {
-        let place = |id: Option<NameId>| id.map(|id| id.index() as u32);
-        let small = |number: Option<u8>| number.map(u32::from);
         for event in events {
             self.time_ns.push(event.time_ns);
             self.duration_ns.push(event.duration_ns);
-            self.event.push(Some(event.event.index() as u32));
-            self.task.push(place(event.task));
-            self.cgroup.push(place(event.cgroup));
-            self.by_cgroup.push(place(event.by_cgroup));
-            self.file.push(place(event.file));
-            self.reason.push(place(event.reason));
+            self.file.push(event.file.map(|id| id.index() as u32));
             self.page.push(event.page.map(u64::cast_signed));
             self.pages.push(event.pages.cast_signed());
-            self.node.push(small(event.node));
-            self.priority.push(small(event.priority));
-            self.order.push(small(event.order));
             self.value.push(event.value);
+            let alike = Some(Alike::of(event));
+            if self.alike != alike {
+                self.settle();
+                self.alike = alike;
+            }
+            self.alike_rows += 1;
         }
+    }
+
+    /// Brings what the last rows say alike to its columns.
+    fn settle(&mut self) {
+        let rows = std::mem::take(&mut self.alike_rows);
+        let Some(alike) = self.alike.filter(|_| rows > 0) else { return };
+        let place = |id: Option<NameId>| id.map(|id| id.index() as u32);
+        let small = |number: Option<u8>| number.map(u32::from);
+        self.event.push_rows(place(Some(alike.event)), rows);
+        self.task.push_rows(place(alike.task), rows);
+        self.cgroup.push_rows(place(alike.cgroup), rows);
+        self.by_cgroup.push_rows(place(alike.by_cgroup), rows);
+        self.reason.push_rows(place(alike.reason), rows);
+        self.node.push_rows(small(alike.node), rows);
+        self.priority.push_rows(small(alike.priority), rows);
+        self.order.push_rows(small(alike.order), rows);
     }
 
     /// The columns; no row is left. `texts`: all names by their numbers.
     pub(crate) fn columns(&mut self, texts: &[ByteArray]) -> Vec<Column> {
+        self.settle();
         let text = |cells: &[u32]| {
             Dictionary::Text(cells.iter().map(|&cell| texts[cell as usize].clone()).collect())
         };
@@ -120,11 +157,16 @@ pub(crate) struct Choices {
 impl Choices {
     #[inline]
     pub(crate) fn push(&mut self, cell: Option<u32>) {
+        self.push_rows(cell, 1);
+    }
+
+    #[inline]
+    fn push_rows(&mut self, cell: Option<u32>, rows: u32) {
         if cell != self.last {
             self.end_run();
             self.last = cell;
         }
-        self.rows += 1;
+        self.rows += rows;
     }
 
     fn end_run(&mut self) {

@@ -103,6 +103,19 @@ pub fn is_partial(path: &Path) -> bool {
     name.rsplit_once(".partial").is_some_and(|(_, rest)| rest.is_empty() || numbered(rest))
 }
 
+/// Removes what runs left beside `target` that were to become this recording and did not end. Whoever calls this
+/// makes the run again, or has; folders of other things stay, whatever their names.
+///
+/// # Errors
+/// The system refuses.
+pub fn remove_left(target: &Path) -> Result<(), RecordingError> {
+    let left = (1..).map_while(|number| partial_name(target, number).filter(|path| path.is_dir()));
+    for path in left.filter(|path| growing::is_one(path) && !path.join(MANIFEST).is_file()) {
+        fs::remove_dir_all(&path).map_err(|source| RecordingError::Unwritable { path, source })?;
+    }
+    Ok(())
+}
+
 /// A folder beside the target; removed when dropped, unless it was renamed or is to be kept.
 #[derive(Debug)]
 pub(crate) struct PartialFolder {
@@ -208,6 +221,21 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn what_a_run_left_that_did_not_end_goes_and_nothing_else() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("run");
+        for _ in 0..2 {
+            std::mem::forget(crate::RecordingWriter::begin(&target, &example()).unwrap()); // Killed.
+        }
+        let foreign = parent.path().join("run.partial-3");
+        fs::create_dir(&foreign).unwrap();
+        fs::write(foreign.join("thesis"), b"x").unwrap();
+        remove_left(&target).unwrap();
+        assert_eq!(names_in(parent.path()), ["run.partial-3"]);
+        remove_left(&parent.path().join("never")).unwrap();
     }
 
     #[test]

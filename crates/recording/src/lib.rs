@@ -10,6 +10,7 @@
 //! Determinism: the same recording gives the same bytes, and those of a simulated run hold
 //! nothing that differs between machines. [`Recording::content_hash`] names them.
 
+mod delta;
 pub mod error;
 pub mod event_columns;
 mod event_files;

@@ -131,7 +131,7 @@ pub(crate) fn chunk(
     ))
 }
 
-fn compressed(page: &[u8]) -> Result<Bytes, ParquetError> {
+pub(crate) fn compressed(page: &[u8]) -> Result<Bytes, ParquetError> {
     let compressed = snap::raw::Encoder::new().compress_vec(page);
     compressed.map(Bytes::from).map_err(|error| ParquetError::External(Box::new(error)))
 }
@@ -200,7 +200,7 @@ fn grouped(out: &mut Vec<u8>, values: &[u32], width: u8) {
 }
 
 /// A number in as many groups of seven bits as it needs, the lowest first.
-fn variable(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn variable(out: &mut Vec<u8>, mut number: u64) {
     while number > 0x7f {
         out.push((number & 0x7f) as u8 | 0x80);
         number >>= 7;

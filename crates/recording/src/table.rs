@@ -5,7 +5,8 @@
 //! same table gives the same bytes.
 //!
 //! Left out: nested columns, statistics. Next: `files.rs` and `event_files.rs`, whose tables these are; `trace.rs`,
-//! whose files have several groups of rows; `packed.rs`, columns whose places in a dictionary are known.
+//! whose files have several groups of rows; `packed.rs`, columns whose places in a dictionary are known; `delta.rs`,
+//! differences.
 
 use std::io::Write;
 use std::panic::UnwindSafe;
@@ -15,6 +16,7 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaDataPtr;
@@ -25,6 +27,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use crate::RecordingError;
+use crate::delta;
 use crate::packed::{self, Chosen, Dictionary};
 
 /// A column of a table.
@@ -106,6 +109,11 @@ impl Column {
 
     fn rows(&self) -> usize {
         self.present.as_ref().map_or_else(|| self.cells.len(), Vec::len)
+    }
+
+    /// Whether there are rows, and each has a cell.
+    fn is_plain(&self) -> bool {
+        self.present.is_none() && self.rows() > 0
     }
 
     fn schema(&self) -> TypePtr {
@@ -211,18 +219,28 @@ pub(crate) fn write_group<W: Write + Send>(
     let mut group = file.next_row_group()?;
     for (place, column) in columns.iter().enumerate() {
         let present = column.present.as_deref();
+        let described = || schema.column(place);
         match &column.cells {
+            Cells::U32(cells) if column.is_plain() => append(&mut group, delta::chunk(described(), cells))?,
+            Cells::I64(cells) | Cells::U64(cells) if column.is_plain() => {
+                append(&mut group, delta::chunk(described(), cells))?;
+            }
             Cells::U8(cells) | Cells::U32(cells) => write::<Int32Type, W>(&mut group, cells, present)?,
             Cells::I64(cells) | Cells::U64(cells) => write::<Int64Type, W>(&mut group, cells, present)?,
             Cells::F64(cells) => write::<DoubleType, W>(&mut group, cells, present)?,
             Cells::Text(cells) => write::<ByteArrayType, W>(&mut group, cells, present)?,
-            Cells::Chosen(chosen) => {
-                let (bytes, chunk) = packed::chunk(schema.column(place), chosen)?;
-                group.append_column(&bytes, chunk)?;
-            }
+            Cells::Chosen(chosen) => append(&mut group, packed::chunk(described(), chosen))?,
         }
     }
     group.close()
+}
+
+fn append<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    chunk: Result<(Bytes, ColumnCloseResult), ParquetError>,
+) -> Result<(), ParquetError> {
+    let (bytes, chunk) = chunk?;
+    group.append_column(&bytes, chunk)
 }
 
 fn write<T: DataType, W: Write + Send>(

@@ -255,6 +255,37 @@ fn help_of_each_command() {
           --set <SYSCTL=VALUE>  Sysctl of that kernel; may be repeated [default: the kernel's own]
                                 [example: vm.swappiness=10]
 
+    Program:
+          --limit <SIZE>  Of a program's trace: memory.max of its cgroup; a list, or repeated [default:
+                          no limit] [example: 128M,256M]
+          --high <SIZE>   Of a program's trace: memory.high of its cgroup [default: no limit] [example:
+                          200M]
+          --low <SIZE>    Of a program's trace: memory.low of its cgroup [default: none] [example: 100M]
+          --pace <WHEN>   Of a program's trace: when operations are made, as long after the task's
+                          previous one as captured (think), at the captured times (recorded), or at once
+                          (asap) [default: think] [example: recorded]
+          --on <BACKEND>  Of a program's trace: where to run, sim, host, vm:VERSION or vm:PATH; may be
+                          repeated [default: sim] [example: vm:6.12]
+
+    Virtual machine:
+          --vm-cpus <N>       With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
+          --vm-nodes <N>      With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly
+                              [default: 1] [example: 2]
+          --lru-gen <on|off>  With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled`
+                              [default: off] [example: on]
+          --vm-xfs-log <MIB>  With `--on vm:VERSION` and XFS: MiB of its log [default: what mkfs.xfs
+                              chooses] [example: 16]
+
+    Host:
+          --host-limit <SIZE>    With `--on host`: memory of all that the run does [default: 256M]
+                                 [example: 512M]
+          --host-dir <DIR>       With `--on host`: where its files are made [default: for temporary
+                                 files] [example: /data]
+          --host-disk <SHARE>    With `--on host` or `vm:VERSION`: what its files may take of the free
+                                 disk, such as 80% or 20G [default: 50%] [example: 20G]
+          --allow-host-pressure  With `--on host`: let it drop all caches of this host and write its
+                                 sysctls
+
     Run:
           --seed <N>         Seed of all randomness in that machine [default: 1] [example: 7]
           --interval <TIME>  Time between two samples of that machine's counters, from 1ms to 3600s
@@ -270,15 +301,15 @@ fn help_of_each_command() {
           --unsorted               Take requests in the order of the trace though its times decrease
 
     Output:
+      -q, --quiet            Say less: no progress
+      -v, --verbose          Say more: the start of each run, too
           --out <DIR>        Keep the recording, or those of several caches, in this new folder
                              [default: not kept] [example: recordings/trace]
           --events <WHICH>   Events to keep with the recording, for `explain`, `trace` and heatmaps:
                              those of reclaim, or of all pages [default: none] [possible values: none,
                              reclaim, pages]
-      -q, --quiet            Say less: no progress
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
-      -v, --verbose          Say more: the start of each run, too
           --all              Show all metrics, counters and cgroups, as JSON and CSV always do
 
     The trace may be compressed (gzip, zstd) and have quotes. A first line that names columns tells
@@ -286,7 +317,13 @@ fn help_of_each_command() {
     All policies are fed from one reading of the trace, also of standard input (`-`); each kernel
     reads it for itself, so standard input is then kept in a temporary file.
 
+    The trace of a program (`pagetide capture`) is made again by as many tasks as it had, with their
+    files and memory in one cgroup, which `--limit` bounds: on a simulated machine, on this host or in
+    a virtual machine.
+
     Examples:
+      pagetide replay app.trace --mem 2G --limit 128M,256M
+      pagetide replay app.trace --limit 256M --on sim --on vm:6.12
       pagetide replay trace.csv --mem 256M,512M --kernel linux-6.12 --warmup 10%
       pagetide replay trace.csv.zst --policy lru,clock --capacity 1k,10k,100k
       zcat trace.gz | pagetide replay - --policy lru --capacity 10k

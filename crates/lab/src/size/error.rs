@@ -30,7 +30,10 @@ pub enum SizeError {
     #[error("`--points {0}` is out of range")]
     Points(usize),
     /// A limit in which no run comes to its end.
-    #[error("{limit} is below {least}, the least that a run can be limited to{}", if *.sampled { " with this sample" } else { "" })]
+    #[error(
+        "{limit} is below {least}, the least that a run can be limited to{}",
+        if *.sampled { " with this sample" } else { "" }
+    )]
     LimitTooSmall {
         /// The limit.
         limit: Bytes,

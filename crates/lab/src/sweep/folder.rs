@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use recording::folder::remove_left;
 use recording::{Recording, RecordingError};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -32,8 +33,8 @@ pub struct SweepFolder {
 }
 
 impl SweepFolder {
-    /// Makes the folder, or continues in one with the same plan if `resume`. Returns what has finished
-    /// there already, one entry for each run.
+    /// Makes the folder, or continues in one with the same plan if `resume`: then what killed runs left there is
+    /// removed. Returns what has finished there already, one entry for each run.
     ///
     /// # Errors
     /// It exists and is not to be continued, has no plan, or another one; a recording in
@@ -80,6 +81,8 @@ impl SweepFolder {
             let differences = differences(&found, written);
             return Err(SweepError::OtherPlan { path: path.to_owned(), of, differences }.into());
         }
+        // What was killed is made again, and of those that finished an earlier try may be left.
+        folder.names.iter().try_for_each(|name| remove_left(&folder.path.join(name)))?;
         let finished = folder.names.iter().map(|name| folder.finished(name));
         let finished = finished.collect::<Result<Vec<_>, _>>()?;
         Ok((folder, finished))

@@ -199,6 +199,10 @@ fn finding(name: &str, unit: &str, sampled: &[Sampled<'_>]) -> String {
             let by_median = |a: &&Sampled<'_>, b: &&Sampled<'_>| median(a).total_cmp(&median(b));
             let least = others.iter().min_by(by_median).unwrap_or(base);
             let most = others.iter().max_by(by_median).unwrap_or(base);
+            if value(least, 0.5) == value(most, 0.5) {
+                let (told, median) = (told(base), value(most, 0.5));
+                return format!("{name}: {told}; median {median} on each of {} others", others.len());
+            }
             format!(
                 "{name}: {}; medians of {} others from {} ({}) to {} ({})",
                 told(base),

@@ -231,8 +231,10 @@ fn of_events(heated: &[Heated<'_>]) -> String {
     format!("every event of a page of the page cache in one run of each kernel, {seed}")
 }
 
+/// What a map is made from is kept only if it is asked for.
 fn commands(heated: &[Heated<'_>]) -> Vec<(String, String)> {
-    heated.iter().map(|(group, _)| (group.label.clone(), group.command.clone())).collect()
+    let command = |group: &Group<'_>| format!("{} --events pages --out DIR", group.command);
+    heated.iter().map(|(group, _)| (group.label.clone(), command(group))).collect()
 }
 
 /// How much of the page cache had been idle for a tenth of the run, when it ended.

@@ -40,6 +40,22 @@ impl Element {
         self
     }
 
+    /// Adds text for people, in which what stands between backticks is code.
+    pub(crate) fn prose(mut self, text: &str) -> Self {
+        let mut parts = text.split('`').peekable();
+        let mut is_code = false;
+        while let Some(part) = parts.next() {
+            // The last backtick of an odd number opens nothing.
+            self = match (is_code, parts.peek().is_some()) {
+                (true, true) => self.with(Element::new("code").text(part)),
+                (true, false) => self.text("`").text(part),
+                (false, _) => self.text(part),
+            };
+            is_code = !is_code;
+        }
+        self
+    }
+
     /// Adds what is markup already.
     pub(crate) fn with(mut self, markup: impl Display) -> Self {
         self.content += &markup.to_string();
@@ -103,6 +119,14 @@ mod tests {
             element.to_string(),
             "<p class=\"a&quot;b\">&lt;script&gt;alert('1 &amp; 2')&lt;/script&gt; [31m</p>"
         );
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code_and_no_markup() {
+        let prose = |text: &str| Element::new("p").prose(text).to_string();
+        assert_eq!(prose("`a<b` by `c`"), "<p><code>a&lt;b</code> by <code>c</code></p>");
+        assert_eq!(prose("none"), "<p>none</p>");
+        assert_eq!(prose("`one` and ` left"), "<p><code>one</code> and ` left</p>");
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn header(page: &Page<'_>, groups: &[Group<'_>], workload: &str, compared: Optio
                 true => verdict::not_shown_by_replays(groups),
                 false => verdict::not_shown(compared, groups),
             };
-            let not = Element::of("p", "not").with(Element::new("b").text("Not shown: ")).text(&not_shown);
+            let not = Element::of("p", "not").with(Element::new("b").text("Not shown: ")).prose(&not_shown);
             header.with(Element::of("p", "verdict").text(&sentences)).with(not)
         }
         None => header.with(Element::of("p", "verdict").text(&alone(&groups[0], page))),
@@ -103,7 +103,7 @@ fn header(page: &Page<'_>, groups: &[Group<'_>], workload: &str, compared: Optio
     let notes = oom_lines(groups);
     let warnings = page.view.warnings.iter().map(|warning| format!("warning: {warning}"));
     let notes =
-        notes.lines().map(str::to_owned).chain(warnings).map(|note| Element::of("p", "note").text(&note));
+        notes.lines().map(str::to_owned).chain(warnings).map(|note| Element::of("p", "note").prose(&note));
     header.with_all(notes)
 }
 
@@ -125,7 +125,7 @@ fn summary_section(compared: &Compared, groups: &[Group<'_>]) -> Element {
         .set("id", "summary")
         .with(Element::new("h2").text("What changed, worst first"))
         .with_all(summary::tables(compared, groups))
-        .with_all(notes.iter().map(|note| Element::of("p", "not").text(note)))
+        .with_all(notes.iter().map(|note| Element::of("p", "not").prose(note)))
         .with(Element::of("p", "not").text(
             "Bars: the candidate as a multiple of the baseline, on one axis for all rows; equal factors are equal steps, finer around 0. Arrows point at what lies beyond. A thin line is the 95 % interval, where seeds differ.",
         ))

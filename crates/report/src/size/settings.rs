@@ -44,8 +44,8 @@ pub(crate) fn settings(advice: &Advice) -> [Setting; 3] {
                 max.to_lowercase(),
                 low.to_lowercase()
             )],
-            lacks: "Docker has no option for memory.high: the group is first limited at memory.max. --memory-swap equal \
-                    to --memory means no swap, as was simulated",
+            lacks: "Docker has no option for memory.high: the group is first limited at memory.max. --memory-swap \
+                    equal to --memory means no swap, as was simulated",
         },
         Setting {
             of: "Kubernetes, of the container",
@@ -56,8 +56,8 @@ pub(crate) fn settings(advice: &Advice) -> [Setting; 3] {
                 "  limits:".to_owned(),
                 format!("    memory: {}", quantity(advice.max)),
             ],
-            lacks: "the request decides where a pod goes, and protects nothing unless the feature gate MemoryQoS is on: \
-                    then it is memory.min, and memory.high follows from request and limit by a formula of its own. \
+            lacks: "the request decides where a pod goes, and protects nothing unless the feature gate MemoryQoS is \
+                    on: then it is memory.min, and memory.high follows from request and limit by a formula of its own. \
                     Without it memory.high is not set",
         },
     ]

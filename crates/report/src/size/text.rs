@@ -116,7 +116,8 @@ fn advised(sized: &Sized) -> (String, Vec<String>) {
     };
     let mut sentences = vec![
         format!(
-            "memory.high is the least limit run that keeps the target{seeds} (not `{}`), as does every larger one{below}",
+            "memory.high is the least limit run that keeps the target{seeds} (not `{}`), \
+             as does every larger one{below}",
             sized.targets.join("`, nor `")
         ),
         format!(
@@ -233,8 +234,8 @@ fn knee(sized: &Sized) -> String {
 fn between(sized: &Sized) -> Option<String> {
     let resolution = sized.resolution?;
     Some(format!(
-        "limits were run {} % apart beside the knee and where the target begins to be kept, and further apart where the \
-         curve is flatter; between two of them nothing is known but that a curve rises",
+        "limits were run {} % apart beside the knee and where the target begins to be kept, and further apart where \
+         the curve is flatter; between two of them nothing is known but that a curve rises",
         plain(100.0 * resolution)
     ))
 }

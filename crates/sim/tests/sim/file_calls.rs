@@ -68,8 +68,10 @@ fn what_will_be_needed_is_read_and_what_is_not_needed_is_dropped_in_whole_pages(
 
 /// Pages in memory after reads of a page each, from the beginning on.
 async fn read_ahead_by(sys: &SimSystem, advice: FileAdvice) -> Result<u64, SystemError> {
+    let whole = sys.open("old", OpenMode::Read).await?;
+    sys.read(&whole, 0, ALL).await?; // What is on its way from the disk would stay.
+    sys.advise_file(&whole, 0, 0, FileAdvice::DontNeed).await?;
     let file = sys.open("old", OpenMode::Read).await?;
-    sys.advise_file(&file, 0, 0, FileAdvice::DontNeed).await?;
     sys.advise_file(&file, 0, 0, advice).await?;
     for page in 0..33 {
         sys.read(&file, page * 4096, 4096).await?;

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use units::Seed;
 
 use super::error::{Position, ScenarioError, ScenarioProblem};
-use super::real::{GUEST_MACHINE, check_kernel, check_machine, check_mem};
+use super::real::{GUEST_MACHINE, check_kernel, check_lru_gen, check_machine, check_mem, lru_gen_of};
 use super::swap::{Swap, check_swap};
 use super::{Backend, Guest, SCHEMA, SEED_DEFAULT, Scenario, parse_interval, parse_mem, parse_sysctl_value};
 use crate::catalog::{InputError, Workload, WorkloadSpec};
@@ -80,6 +80,9 @@ pub(super) fn read(
         file.unused(&scenario)
     };
     if scenario.backend != Backend::Sim {
+        if let Some(kernel) = scenario.kernel.as_ref().filter(|_| !unused.contains(&"kernel")) {
+            scenario.guest = file.guest_of(kernel, scenario.guest)?;
+        }
         scenario.kernel = None; // The backend tells which it is.
     }
     for key in &unused {
@@ -189,6 +192,17 @@ impl<'t> File<'t> {
             return Err(self.fail(key_at, ScenarioProblem::NoGuest { what: "[vm]", backend }));
         }
         Ok(())
+    }
+
+    /// The guest that also has what the name of its kernel says.
+    fn guest_of(&self, kernel: &KernelSpec, guest: Option<Guest>) -> Result<Option<Guest>, ScenarioError> {
+        let Some(lru_gen) = lru_gen_of(kernel) else { return Ok(guest) };
+        let guest = guest.unwrap_or_default();
+        if let Some(entry) = self.table("vm")?.into_iter().find(|entry| entry.name == "lru_gen") {
+            check_lru_gen(lru_gen, guest.lru_gen).map_err(|problem| self.fail(entry.value_at, problem))?;
+            return Ok(Some(guest));
+        }
+        Ok(Some(Guest { lru_gen, ..guest }))
     }
 
     /// What the file says of kernel and machine and that means nothing on the scenario's backend.

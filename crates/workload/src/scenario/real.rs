@@ -4,14 +4,35 @@
 //! `what` is how the caller calls what was said: the option `--kernel`, the key `kernel`. Left out:
 //! which releases there are, which the backend finds out.
 
-use super::{Backend, ScenarioProblem};
+use super::{Backend, LruGen, ScenarioProblem};
 use crate::vocabulary::KernelSpec;
 
 /// The name of the machine that a guest is: its model for simulations, and the only machine that
 /// `vm:VERSION` can be.
 pub const GUEST_MACHINE: &str = "guest-tcg";
 
-/// Checks that `backend` can run `kernel`. A guest runs the version that the backend names.
+/// The one feature of a kernel that a guest can have or not: it is switched while the kernel runs.
+const LRU_GEN: &str = "lru-gen";
+
+/// What the kernel's name says of the guest's multi-gen LRU; `None` is nothing.
+pub fn lru_gen_of(kernel: &KernelSpec) -> Option<LruGen> {
+    kernel.features.get(LRU_GEN).map(|&on| if on { LruGen::ON } else { LruGen::OFF })
+}
+
+/// The kernel's name says `wanted` of a guest's multi-gen LRU, and somebody says something else.
+///
+/// # Errors
+/// [`ScenarioProblem::Guest`], if it is something else.
+pub fn check_lru_gen(wanted: LruGen, given: LruGen) -> Result<(), ScenarioProblem> {
+    if wanted == given || (wanted.is_on() && given.is_on()) {
+        return Ok(());
+    }
+    let why = format!("the name of the kernel says `{wanted}`");
+    Err(ScenarioProblem::Guest { key: "lru_gen", value: given.to_string(), why })
+}
+
+/// Checks that `backend` can run `kernel`. A guest runs the version that the backend names, with the multi-gen LRU or
+/// without ([`lru_gen_of`]).
 ///
 /// # Errors
 /// [`ScenarioProblem::NotChosen`].
@@ -24,8 +45,13 @@ pub fn check_kernel(what: &str, kernel: &KernelSpec, backend: &Backend) -> Resul
         Backend::Vm(path) if path.contains('/') => {
             (format!("the guest runs the kernel in `{path}`"), "name another one with `--on`")
         }
-        Backend::Vm(version) if is_of(kernel, version) && !kernel.features.is_empty() => {
-            (format!("the guest runs Debian's {version}, whose features cannot be switched"), SIMULATE)
+        Backend::Vm(version)
+            if is_of(kernel, version) && kernel.features.keys().any(|name| name != LRU_GEN) =>
+        {
+            let why = format!(
+                "the guest runs Debian's {version}, of whose features only `{LRU_GEN}` can be switched"
+            );
+            (why, SIMULATE)
         }
         Backend::Vm(version) if is_of(kernel, version) => return Ok(()),
         Backend::Vm(version) => (format!("the guest runs Debian's {version}"), SIMULATE),
@@ -99,6 +125,9 @@ mod tests {
         {
             assert_eq!(told(base, None, version), Ok(()), "{version}");
         }
+        assert_eq!(told("linux-6.12", Some("lru-gen"), "6.12"), Ok(()));
+        assert_eq!(lru_gen_of(&kernel("linux-6.12", Some("lru-gen"))), Some(LruGen::ON));
+        assert_eq!(lru_gen_of(&kernel("linux-6.12", None)), None);
         let refused = [
             told("linux-5.4", None, "6.12"),
             told("linux-6.1", None, "6.12"),
@@ -112,7 +141,7 @@ mod tests {
         `--kernel` cannot be `linux-6.1`: the guest runs Debian's 6.12
         `--kernel` cannot be `linux-6.12`: the guest runs Debian's 6.1
         `--kernel` cannot be `linux-6.12`: the guest runs Debian's 6
-        `--kernel` cannot be `linux-6.12+root-aging`: the guest runs Debian's 6.12, whose features cannot be switched
+        `--kernel` cannot be `linux-6.12+root-aging`: the guest runs Debian's 6.12, of whose features only `lru-gen` can be switched
         `--kernel` cannot be `linux-6.12`: the guest runs the kernel in `./vmlinuz`
         ");
     }
