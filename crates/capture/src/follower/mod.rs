@@ -1,7 +1,8 @@
 //! All that is known of the program: its tasks, their descriptors and memory, and what they do, as operations.
 //!
 //! Notices ([`crate::notices`]) and stops ([`crate::stops`]) say that a call begins or ends; [`enter`] and [`leave`]
-//! say what it comes to, [`opens`] spares the ends of opens, [`tasks`] keeps who there is, [`looks`] what looks at memory found.
+//! say what it comes to, [`opens`] spares the ends of opens, [`tasks`] keeps who there is, [`looks`] what looks
+//! at memory found.
 
 mod enter;
 mod gaps;
