@@ -1,8 +1,8 @@
 //! The system calls that matter, each with what it does in our terms: one table for the filter and for reading
 //! arguments.
 //!
-//! Left out on purpose: `dup` and `fcntl(F_DUPFD)`, whose new numbers were closed before and are looked up when they
-//! are used; `lseek`, because the kernel is asked where a file stands; `chdir`, because paths are looked up through
+//! The new numbers of `dup` and `fcntl(F_DUPFD)` were closed before and are looked up when they are used. Left out
+//! on purpose: `lseek`, because the kernel is asked where a file stands; `chdir`, because paths are looked up through
 //! the task's own folder in `/proc`.
 
 /// A descriptor, a folder's descriptor, a path's address.
@@ -149,6 +149,9 @@ pub(crate) enum Call {
     SyncMemory {
         start: u64,
     },
+    /// A number is given to a file by another way than opening, or another program is to run: what was opened
+    /// before is to be looked at now.
+    Settle,
     /// What goes past every call that is looked at.
     Unseen(&'static str),
 }
@@ -162,6 +165,13 @@ pub(crate) struct Known {
     pub(crate) way: Way,
     /// What its arguments mean.
     pub(crate) read: fn([u64; 6]) -> Call,
+}
+
+impl Known {
+    /// Whether it makes a descriptor of a file's path.
+    pub(crate) fn opens(&self) -> bool {
+        matches!((self.read)([0; 6]), Call::Open { .. } | Call::OpenHow { .. })
+    }
 }
 
 const HERE: Descriptor = libc::AT_FDCWD;
@@ -274,6 +284,14 @@ pub(crate) const KNOWN: &[Known] = &[
         from: CopyEnd { fd: fd(a[0]), offset_at: a[1] },
         to: CopyEnd { fd: fd(a[2]), offset_at: a[3] },
     }),
+    noted(libc::SYS_execve, |_| Call::Settle),
+    noted(libc::SYS_execveat, |_| Call::Settle),
+    noted(libc::SYS_dup, |_| Call::Settle),
+    noted(libc::SYS_memfd_create, |_| Call::Settle),
+    noted(libc::SYS_open_by_handle_at, |_| Call::Settle),
+    noted(libc::SYS_pidfd_getfd, |_| Call::Settle),
+    // Of these the filter tells those that make a number.
+    noted(libc::SYS_fcntl, |_| Call::Settle),
     noted(libc::SYS_io_uring_enter, |_| Call::Unseen("io_uring_enter")),
     noted(libc::SYS_io_uring_setup, |_| Call::Unseen("io_uring_setup")),
     noted(libc::SYS_io_submit, |_| Call::Unseen("io_submit")),

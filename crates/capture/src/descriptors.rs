@@ -21,12 +21,28 @@ enum Slot {
     File(Arc<Held>),
 }
 
+/// Whether a number is there.
+#[derive(Debug)]
+pub(crate) enum Probe {
+    /// It is.
+    Open(OwnedFd),
+    /// It is not.
+    Free,
+    /// The kernel does not say.
+    Refused,
+}
+
+/// Numbers above this are not probed for a free one.
+const PROBED_MAX: Descriptor = 4096;
+
 /// Numbers of one process.
 #[derive(Debug)]
 pub(crate) struct Descriptors {
     /// The process, to take descriptors from; nothing where it is gone.
     process: Option<OwnedFd>,
     slots: BTreeMap<Descriptor, Slot>,
+    /// Another process has the same numbers, or may have.
+    pub(crate) shared: bool,
     /// Lookups that were refused.
     pub(crate) refused: u64,
 }
@@ -36,12 +52,12 @@ impl Descriptors {
     pub(crate) fn of(pid: i32) -> Self {
         let pid = Pid::from_raw(pid);
         let process = pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
-        Self { process, slots: BTreeMap::new(), refused: 0 }
+        Self { process, slots: BTreeMap::new(), shared: false, refused: 0 }
     }
 
     /// Those of a child, which begins with its parent's.
     pub(crate) fn forked(&self, pid: i32) -> Self {
-        Self { slots: self.slots.clone(), ..Self::of(pid) }
+        Self { slots: self.slots.clone(), shared: self.shared, ..Self::of(pid) }
     }
 
     /// Another program runs: what was to be closed then is closed.
@@ -65,13 +81,50 @@ impl Descriptors {
 
     /// A descriptor of the process, as one of ours.
     pub(crate) fn take(&mut self, fd: Descriptor) -> Option<OwnedFd> {
-        let process = self.process.as_ref().filter(|_| fd >= 0)?;
-        match rustix::process::pidfd_getfd(process, fd, PidfdGetfdFlags::empty()) {
-            Ok(taken) => Some(taken),
-            Err(rustix::io::Errno::BADF) => None,
-            Err(_) => {
-                self.refused += 1;
+        match self.probe(fd) {
+            Probe::Open(taken) => Some(taken),
+            Probe::Free => None,
+            Probe::Refused => {
+                self.refused += u64::from(self.process.is_some());
                 None
+            }
+        }
+    }
+
+    /// Whether a number is there now.
+    pub(crate) fn probe(&self, fd: Descriptor) -> Probe {
+        if fd < 0 {
+            return Probe::Free;
+        }
+        let Some(process) = &self.process else { return Probe::Refused };
+        match rustix::process::pidfd_getfd(process, fd, PidfdGetfdFlags::empty()) {
+            Ok(taken) => Probe::Open(taken),
+            Err(rustix::io::Errno::BADF) => Probe::Free,
+            Err(_) => Probe::Refused,
+        }
+    }
+
+    /// The number that the next file gets: the lowest that is free. Those below that we did not know are known
+    /// then. Nothing where it cannot be had for sure.
+    pub(crate) fn next_number(&mut self, files: &mut Files) -> Option<Descriptor> {
+        loop {
+            let mut free = 0;
+            for fd in self.slots.keys() {
+                if *fd != free {
+                    break;
+                }
+                free += 1;
+            }
+            if free > PROBED_MAX {
+                return None;
+            }
+            match self.probe(free) {
+                Probe::Free => return Some(free),
+                Probe::Refused => return None,
+                Probe::Open(taken) => {
+                    let held = files.look(taken).map(|looked| Arc::new(looked.held));
+                    self.set(free, held);
+                }
             }
         }
     }

@@ -102,11 +102,6 @@ impl Held {
     pub(crate) const fn may(&self, write: bool) -> bool {
         if write { self.writes } else { self.reads }
     }
-
-    /// For what it was opened: flags that it still has.
-    pub(crate) fn flags(&self) -> OFlags {
-        rustix::fs::fcntl_getfl(&self.descriptor).unwrap_or(OFlags::empty())
-    }
 }
 
 /// What a look at a descriptor found.
@@ -114,6 +109,8 @@ impl Held {
 pub(crate) struct Looked {
     /// The descriptor, held.
     pub(crate) held: Held,
+    /// Flags that it has.
+    pub(crate) flags: OFlags,
     /// When the file was made, in seconds of the clock on the wall.
     pub(crate) born: f64,
 }
@@ -150,6 +147,7 @@ impl Files {
         };
         Some(Looked {
             held,
+            flags,
             born: status.stx_btime.tv_sec as f64 + f64::from(status.stx_btime.tv_nsec) / 1e9,
         })
     }

@@ -12,6 +12,8 @@ pub(crate) const ARCH: u32 = 0xC000_003E;
 /// Offsets in `struct seccomp_data`.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
+/// The lower half of the second argument.
+const SECOND: u32 = 24;
 
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
 const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -30,6 +32,19 @@ const fn when(value: u32) -> Instruction {
     Instruction { code: IF_EQUAL, jt: 0, jf: 1, k: value }
 }
 
+/// Tells of `fcntl` where it makes a descriptor.
+fn when_duplicating(number: u32, told: Instruction) -> [Instruction; 6] {
+    let is = |jt, jf, k| Instruction { code: IF_EQUAL, jt, jf, k };
+    [
+        is(0, 5, number),
+        load(SECOND),
+        is(1, 0, libc::F_DUPFD.cast_unsigned()),
+        is(0, 1, libc::F_DUPFD_CLOEXEC.cast_unsigned()),
+        told,
+        answer(libc::SECCOMP_RET_ALLOW),
+    ]
+}
+
 /// The filter. With `notices`, calls whose end does not matter come as notices and not as stops.
 pub(crate) fn filter(notices: bool) -> Vec<Instruction> {
     // Calls of another table (32 bits) have other numbers: they pass, and the program is named as one with a gap.
@@ -40,11 +55,15 @@ pub(crate) fn filter(notices: bool) -> Vec<Instruction> {
     ];
     program.push(load(NUMBER));
     for call in KNOWN {
-        program.push(when(u32::try_from(call.number).unwrap_or(u32::MAX)));
-        program.push(answer(match call.way {
+        let told = answer(match call.way {
             Way::Noted if notices => libc::SECCOMP_RET_USER_NOTIF,
             _ => libc::SECCOMP_RET_TRACE,
-        }));
+        });
+        let number = u32::try_from(call.number).unwrap_or(u32::MAX);
+        match call.number {
+            libc::SYS_fcntl => program.extend(when_duplicating(number, told)),
+            _ => program.extend([when(number), told]),
+        }
     }
     program.push(answer(libc::SECCOMP_RET_ALLOW));
     program
@@ -55,13 +74,19 @@ mod tests {
     use super::*;
 
     /// What the kernel would answer.
-    fn judge(program: &[Instruction], number: u32, arch: u32) -> u32 {
+    fn judge(program: &[Instruction], number: u32, arch: u32, second: u32) -> u32 {
         let (mut at, mut loaded) = (0, 0);
         loop {
             let Instruction { code, jt, jf, k } = program[at];
             at += 1;
             match code {
-                LOAD => loaded = if k == NUMBER { number } else { arch },
+                LOAD => {
+                    loaded = match k {
+                        NUMBER => number,
+                        ARCHITECTURE => arch,
+                        _ => second,
+                    }
+                }
                 IF_EQUAL => at += usize::from(if loaded == k { jt } else { jf }),
                 _ => return k,
             }
@@ -70,12 +95,23 @@ mod tests {
 
     #[test]
     fn calls_that_matter_are_told_and_all_others_pass() {
-        let judged = |notices, number: libc::c_long, arch| judge(&filter(notices), number as u32, arch);
+        let judged = |notices, number: libc::c_long, arch| judge(&filter(notices), number as u32, arch, 0);
         assert_eq!(judged(true, libc::SYS_pread64, ARCH), libc::SECCOMP_RET_USER_NOTIF);
         assert_eq!(judged(false, libc::SYS_pread64, ARCH), libc::SECCOMP_RET_TRACE);
         assert_eq!(judged(true, libc::SYS_openat, ARCH), libc::SECCOMP_RET_TRACE);
         assert_eq!(judged(true, libc::SYS_futex, ARCH), libc::SECCOMP_RET_ALLOW);
         let other = 0x4000_0003;
         assert_eq!(judged(true, libc::SYS_read, other), libc::SECCOMP_RET_ALLOW);
+    }
+
+    #[test]
+    fn of_fcntl_only_what_makes_a_number_is_told() {
+        let judged = |number: libc::c_long, second: libc::c_int| {
+            judge(&filter(true), number as u32, ARCH, second.cast_unsigned())
+        };
+        assert_eq!(judged(libc::SYS_fcntl, libc::F_DUPFD), libc::SECCOMP_RET_USER_NOTIF);
+        assert_eq!(judged(libc::SYS_fcntl, libc::F_DUPFD_CLOEXEC), libc::SECCOMP_RET_USER_NOTIF);
+        assert_eq!(judged(libc::SYS_fcntl, libc::F_GETFL), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(judged(libc::SYS_io_submit, libc::F_GETFL), libc::SECCOMP_RET_USER_NOTIF);
     }
 }

@@ -78,6 +78,12 @@ pub(crate) fn status(tid: i32, field: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
+/// The call that a task waits in; nothing where it runs.
+pub(crate) fn call_of(tid: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/syscall")).ok()?;
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// The process that a task is of.
 pub(crate) fn process_of(tid: i32) -> Option<i32> {
     status(tid, "Tgid")?.parse().ok()

@@ -99,7 +99,7 @@ pub fn command(
         sys::kill(child.pid);
         while sys::wait().is_ok() {}
     })?;
-    let follower = Mutex::new(Follower::new());
+    let follower = Mutex::new(Follower::new(false));
     locked(&follower).first(child.pid);
     let run = Run { follower: &follower, options, signal, root: child.pid, notices: notices.as_ref() };
     let (ended, executed, written) = run.follow(false, || child.run(), sink);
@@ -134,7 +134,7 @@ pub fn process(
     let root = i32::try_from(pid).ok().and_then(maps::process_of).ok_or(CaptureError::NoProcess { pid })?;
     let tasks = attach_all(pid, root)?;
     let _limit = MoreDescriptors::allow();
-    let follower = Mutex::new(Follower::new());
+    let follower = Mutex::new(Follower::new(true));
     {
         let mut follower = locked(&follower);
         follower.found(root);

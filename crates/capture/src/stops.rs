@@ -209,6 +209,7 @@ impl<'a> Stops<'a> {
         let last_of = locked(self.follower).is_last_of(tid).filter(|_| self.looks);
         let look = last_of.map(|pid| (pid, look_at(pid, true)));
         let mut follower = locked(self.follower);
+        follower.settle(tid);
         follower.name(tid);
         if let Some((pid, look)) = look {
             follower.looked(pid, &look);

@@ -60,6 +60,7 @@ impl Ticker<'_> {
         let tick = self.sample.unwrap_or(TICK).min(TICK);
         while !self.bell.wait(tick) {
             self.pass_signals();
+            locked(self.follower).settle_all();
             if self.sample.is_some_and(|sample| looked_at.elapsed() >= sample) {
                 self.look();
                 looked_at = Instant::now();

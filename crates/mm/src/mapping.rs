@@ -1,12 +1,15 @@
-//! Mapped files as a driver sees them: areas, accesses, faults, advice.
+//! Mapped files as a driver sees them: areas, accesses, faults, advice; and parts of files that go at a program's
+//! word.
 //!
 //! Neighbours: [`crate::pages::mapped`], [`crate::pages::mapped_pages`].
+
+use core::ops::Range;
 
 use units::{CpuId, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::frame::PageFlags;
-use crate::base::ids::{AnonId, FileAreaId};
+use crate::base::ids::{AnonId, FileAreaId, MappingId};
 use crate::lru::mglru::access::faulted_in;
 use crate::memory::Memory;
 use crate::pages::mapped::{Access, FileArea};
@@ -14,6 +17,21 @@ use crate::pages::mapped_pages::Around;
 use crate::version::rules::FaultAround;
 
 impl<T: Trace> Memory<T> {
+    /// Frees the clean pages of a file that lie wholly in a range and that nothing needs: `posix_fadvise(2)`.
+    pub fn mapping_invalidate_range(&mut self, cpu: CpuId, mapping: MappingId, range: Range<u32>) -> u64 {
+        let freed = self.cache.invalidate_range(&mut self.core, &mut self.lru, cpu, mapping, range, true);
+        self.fs.list_emptied(&self.core, &mut self.cache);
+        freed
+    }
+
+    /// Frees what a file has in memory from a page on: [`PageCache::truncate_from`]. False: some of it is in use.
+    #[must_use]
+    pub fn mapping_truncate(&mut self, cpu: CpuId, mapping: MappingId, first: u32) -> bool {
+        let done = self.cache.truncate_from(&mut self.core, &mut self.lru, cpu, mapping, first);
+        self.fs.list_emptied(&self.core, &mut self.cache);
+        done
+    }
+
     /// Maps a stretch of a file; nothing of it is in the page table yet.
     pub fn map_area(&mut self, spec: FileArea) -> FileAreaId {
         self.cache.maps.create(spec)

@@ -4,8 +4,6 @@
 //! that whoever drives the machine needs not know what stands on what. What a part has to say to one
 //! above it, it returns. Reads for reports are in `readings.rs`.
 
-use core::ops::Range;
-
 use std_alloc::format;
 use std_alloc::vec::Vec;
 
@@ -301,21 +299,6 @@ impl<T: Trace> Memory<T> {
         let freed = self.cache.invalidate(&mut self.core, &mut self.lru, cpu, mapping, clean_only);
         self.fs.list_emptied(&self.core, &mut self.cache);
         freed
-    }
-
-    /// Frees the clean pages of a file that lie wholly in a range and that nothing needs: `posix_fadvise(2)`.
-    pub fn mapping_invalidate_range(&mut self, cpu: CpuId, mapping: MappingId, range: Range<u32>) -> u64 {
-        let freed = self.cache.invalidate_range(&mut self.core, &mut self.lru, cpu, mapping, range, true);
-        self.fs.list_emptied(&self.core, &mut self.cache);
-        freed
-    }
-
-    /// Frees what a file has in memory from a page on: [`PageCache::truncate_from`]. False: some of it is in use.
-    #[must_use]
-    pub fn mapping_truncate(&mut self, cpu: CpuId, mapping: MappingId, first: u32) -> bool {
-        let done = self.cache.truncate_from(&mut self.core, &mut self.lru, cpu, mapping, first);
-        self.fs.list_emptied(&self.core, &mut self.cache);
-        done
     }
 
     /// The thresholds of dirty pages now.

@@ -156,7 +156,12 @@ pub(crate) struct Choices {
 
 impl Choices {
     #[inline]
-    pub(crate) fn push(&mut self, cell: Option<u32>, rows: u32) {
+    pub(crate) fn push(&mut self, cell: Option<u32>) {
+        self.push_rows(cell, 1);
+    }
+
+    #[inline]
+    fn push_rows(&mut self, cell: Option<u32>, rows: u32) {
         if cell != self.last {
             self.end_run();
             self.last = cell;

@@ -161,7 +161,7 @@ pub(crate) enum Program {
     HugeFaults(HugeFaults),
     InodeStorm(InodeStorm),
     MappedAndStream(MappedAndStream),
-    ProgramTrace(program::Program),
+    Captured(program::Program),
     SequentialReaders(SequentialReaders),
     Simoop(Simoop),
     SmallFiles(SmallFiles),
@@ -258,7 +258,7 @@ impl Workload {
     /// The file of the trace that it makes again, if it does: whoever runs it reads the file first.
     pub const fn trace_path(&self) -> Option<&'static str> {
         match &self.program {
-            Program::ProgramTrace(program) => program.path(),
+            Program::Captured(program) => program.path(),
             _ => None,
         }
     }
@@ -266,7 +266,7 @@ impl Workload {
     /// The trace that it makes again, once it has one.
     pub fn trace(&self) -> Option<&Arc<Trace>> {
         match &self.program {
-            Program::ProgramTrace(program) => program.trace(),
+            Program::Captured(program) => program.trace(),
             _ => None,
         }
     }
@@ -275,8 +275,8 @@ impl Workload {
     #[must_use]
     pub fn with_trace(self, trace: Arc<Trace>) -> Self {
         match &self.program {
-            Program::ProgramTrace(program) => {
-                let program = Program::ProgramTrace(program.with_trace(trace));
+            Program::Captured(program) => {
+                let program = Program::Captured(program.with_trace(trace));
                 Self { program, ..self }
             }
             _ => self,
@@ -287,8 +287,8 @@ impl Workload {
     #[must_use]
     pub fn with_plan_of(self, other: &Self) -> Self {
         match (&self.program, &other.program) {
-            (Program::ProgramTrace(own), Program::ProgramTrace(other)) => {
-                let program = Program::ProgramTrace(own.with_plan_of(other));
+            (Program::Captured(own), Program::Captured(other)) => {
+                let program = Program::Captured(own.with_plan_of(other));
                 Self { program, ..self }
             }
             _ => self,
@@ -302,7 +302,7 @@ impl Workload {
             Program::AnonAndFile(_)
             | Program::HotAndStream(_)
             | Program::MappedAndStream(_)
-            | Program::ProgramTrace(_) => &[Need::Cgroups],
+            | Program::Captured(_) => &[Need::Cgroups],
             Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
             Program::HugeFaults(_) => &[Need::HugePages],
             Program::InodeStorm(_)
@@ -321,7 +321,7 @@ impl Workload {
             | Program::HugeFaults(_)
             | Program::InodeStorm(_)
             | Program::MappedAndStream(_)
-            | Program::ProgramTrace(_)
+            | Program::Captured(_)
             | Program::SequentialReaders(_)
             | Program::Simoop(_) => Vec::new(),
         }
@@ -331,7 +331,7 @@ impl Workload {
     pub fn remarks(&self, machine: MachineSize) -> Vec<String> {
         match &self.program {
             Program::InodeStorm(program) => program.remarks(machine),
-            Program::ProgramTrace(program) => program.remarks(),
+            Program::Captured(program) => program.remarks(),
             Program::Simoop(program) => program.remarks(machine),
             Program::SmallFiles(program) => program.remarks(machine),
             Program::AnonAndFile(_)
@@ -350,7 +350,7 @@ impl Workload {
             Program::HugeFaults(program) => program.footprint(machine),
             Program::InodeStorm(program) => program.footprint(machine),
             Program::MappedAndStream(program) => program.footprint(machine),
-            Program::ProgramTrace(program) => program.footprint(),
+            Program::Captured(program) => program.footprint(),
             Program::SequentialReaders(program) => program.footprint(machine),
             Program::Simoop(program) => program.footprint(machine),
             Program::SmallFiles(program) => program.footprint(machine),
@@ -368,7 +368,7 @@ impl Workload {
             Program::HugeFaults(program) => program.run(sys).await,
             Program::InodeStorm(program) => program.run(sys).await,
             Program::MappedAndStream(program) => program.run(sys).await,
-            Program::ProgramTrace(program) => program.run(sys).await,
+            Program::Captured(program) => program.run(sys).await,
             Program::SequentialReaders(program) => program.run(sys).await,
             Program::Simoop(program) => program.run(sys).await,
             Program::SmallFiles(program) => program.run(sys).await,

@@ -5,8 +5,9 @@
 //! a whole program, and [`mod@catalog`], where programs have names, [`params`] and the metrics that
 //! head their reports ([`metric`]); [`footprint`] is what one makes, known before it runs. [`scenario`]
 //! is a run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
-//! recorded requests, [`replay`] makes them against a kernel, [`program`] a whole program, [`zipf`] makes them up, [`policy`]
-//! answers how plain replacement policies do on them, [`amount`] reads how many and how much of them.
+//! recorded requests, [`replay`] makes them against a kernel, [`program`] all that a captured program did, [`zipf`]
+//! makes requests up, [`policy`] answers how plain replacement policies do on them, [`amount`] reads how many and how
+//! much of them.
 //!
 //! Deliberately absent: which backend a program runs on, clocks other than [`System::now`], and
 //! any knowledge of the mechanisms under test.

@@ -121,7 +121,7 @@ pub(crate) const SPEC: &WorkloadSpec = &WorkloadSpec {
     balance: None,
     varies: VARIES,
     metrics: METRICS,
-    build: |params| Program::from_params(params).map(crate::catalog::Program::ProgramTrace),
+    build: |params| Program::from_params(params).map(crate::catalog::Program::Captured),
 };
 
 /// When operations are made.

@@ -320,7 +320,7 @@ impl Replay {
                     sys.write(&file, offset, len).await?;
                 }
             }
-            count.in_requests = count.in_requests + sys.now().saturating_sub(asked);
+            count.in_requests += sys.now().saturating_sub(asked);
         }
         if number != self.layout.requests {
             return Err(changed());

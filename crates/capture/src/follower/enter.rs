@@ -28,18 +28,20 @@ impl Follower {
     /// A call of a task begins. `tells_end`: its end can be told, too.
     pub(crate) fn enter(&mut self, tid: i32, number: u64, arguments: [u64; 6], tells_end: bool) -> Next {
         let Some(known) = known(number) else { return Next::Done };
+        self.settle(tid);
         match (known.read)(arguments) {
             Call::Transfer { fd, write, wanted, at } => self.transfer(tid, fd, write, wanted, at, tells_end),
             Call::Close { fd } => self.close(tid, fd),
             Call::Replace { fd } => self.close(tid, fd),
             Call::CloseRange { flags, .. } if flags & CLOSE_LATER != 0 => Next::Done,
             Call::CloseRange { first, last, .. } => self.close_range(tid, first, last),
-            Call::Open { flags } => self.begin(tid, UnderWay::Open { flags }),
+            Call::Open { flags } => self.open(tid, flags),
             Call::OpenHow { address } => {
                 let mut flags = [0; 8];
                 sys::read_memory(tid, address, &mut flags);
-                self.begin(tid, UnderWay::Open { flags: u64::from_ne_bytes(flags) })
+                self.open(tid, u64::from_ne_bytes(flags))
             }
+            Call::Settle => Next::Done,
             Call::Unseen(name) => {
                 *self.gaps.unseen.entry(name).or_default() += 1;
                 Next::Done

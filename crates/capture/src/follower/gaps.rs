@@ -17,6 +17,8 @@ pub(crate) struct Gaps {
     pub(crate) unread: u64,
     /// Calls of which only the beginning was seen.
     pub(crate) noted: u64,
+    /// Opens of which it is not known whether they did.
+    pub(crate) unsettled: u64,
     /// Looks at memory that were refused.
     pub(crate) looks_refused: u64,
     /// Writes to shared mappings cannot be told from reads here.
@@ -65,6 +67,12 @@ impl Gaps {
                 "{} calls were seen when they began: their length is that of their file then, and the time that \
                  they took counts as their task's thinking",
                 self.noted
+            ));
+        }
+        if self.unsettled > 0 {
+            told.push(format!(
+                "{} opens were under way when their task was killed: whether they did is not known",
+                self.unsettled
             ));
         }
         if self.shared_mappings {

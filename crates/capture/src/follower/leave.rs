@@ -1,5 +1,6 @@
 //! A call ends: what it came to.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use trace::{NONE, Operation, OperationKind, open};
@@ -7,6 +8,7 @@ use trace::{NONE, Operation, OperationKind, open};
 use rustix::fs::OFlags;
 
 use super::{Begun, Follower, UnderWay};
+use crate::calls::Descriptor;
 use crate::files::Looked;
 
 /// How much coarser than ours the clock is that dates files, in seconds.
@@ -57,6 +59,7 @@ impl Follower {
 
     /// A task is gone, or begins anew: its call has no end.
     pub(super) fn forget_call(&mut self, tid: i32) {
+        self.gaps.unsettled += u64::from(self.unsettled(tid).is_some());
         if let Some(begun) = self.tasks.get_mut(&tid).and_then(|task| task.begun.take()) {
             self.ledger.end(begun.place, Vec::new());
         }
@@ -68,7 +71,10 @@ impl Follower {
                 let kind = if write { OperationKind::Write } else { OperationKind::Read };
                 vec![Did::on(kind, file, offset, result)]
             }
-            UnderWay::Open { flags } => self.opened(tid, begun.at_ns, flags, result).into_iter().collect(),
+            UnderWay::Open { flags, .. } => {
+                let Some((fd, taken)) = self.opened_at(tid, result) else { return Vec::new() };
+                self.opened(tid, begun.at_ns, flags, fd, taken).into_iter().collect()
+            }
             UnderWay::Copy { from, to } => {
                 let read = from.map(|(file, at)| Did::on(OperationKind::Read, file, at, result));
                 let write = to.map(|(file, at)| Did::on(OperationKind::Write, file, at, result));
@@ -100,17 +106,33 @@ impl Follower {
         }
     }
 
-    fn opened(&mut self, tid: i32, at_ns: u64, flags: u64, fd: u64) -> Option<Did> {
-        let fd = i32::try_from(fd).ok()?;
+    fn opened_at(&mut self, tid: i32, fd: u64) -> Option<(Descriptor, OwnedFd)> {
+        let fd = Descriptor::try_from(fd).ok()?;
+        Some((fd, self.process_of(tid)?.descriptors.take(fd)?))
+    }
+
+    /// A number is a file now, if it is one that was opened by these flags.
+    pub(super) fn opened(
+        &mut self,
+        tid: i32,
+        at_ns: u64,
+        flags: u64,
+        fd: Descriptor,
+        taken: OwnedFd,
+    ) -> Option<Did> {
         let process = self.tasks.get(&tid)?.process;
         let descriptors = &mut self.processes.get_mut(&process)?.descriptors;
-        let taken = descriptors.take(fd)?;
-        let Some(Looked { held, born }) = self.files.look(taken) else {
+        let Some(Looked { held, flags: has, born }) = self.files.look(taken) else {
             descriptors.set(fd, None);
             return None;
         };
         let asked = |flag: libc::c_int| flags & u64::from(flag.cast_unsigned()) != 0;
-        let has = held.flags();
+        let access = flags & u64::from(OFlags::ACCMODE.bits());
+        if access != u64::from((has & OFlags::ACCMODE).bits()) {
+            // It came by another way, which nobody sees: over a socket.
+            descriptors.set(fd, Some(Arc::new(held)));
+            return None;
+        }
         let began = self.began_at + at_ns as f64 / 1e9;
         let created = asked(libc::O_CREAT) && born >= began - COARSE;
         let bits = [
@@ -168,12 +190,12 @@ impl Follower {
 
 /// What a call did.
 #[derive(Debug, Clone, Copy)]
-struct Did {
-    kind: OperationKind,
-    object: u32,
-    offset: u64,
-    len: u64,
-    detail: u32,
+pub(super) struct Did {
+    pub(super) kind: OperationKind,
+    pub(super) object: u32,
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    pub(super) detail: u32,
 }
 
 impl Did {

@@ -1,12 +1,13 @@
 //! All that is known of the program: its tasks, their descriptors and memory, and what they do, as operations.
 //!
 //! Notices ([`crate::notices`]) and stops ([`crate::stops`]) say that a call begins or ends; [`enter`] and [`leave`]
-//! say what it comes to, [`tasks`] keeps who there is, [`looks`] what looks at memory found.
+//! say what it comes to, [`opens`] spares the ends of opens, [`tasks`] keeps who there is, [`looks`] what looks at memory found.
 
 mod enter;
 mod gaps;
 mod leave;
 mod looks;
+mod opens;
 mod paths;
 mod tasks;
 
@@ -46,17 +47,49 @@ struct Begun {
 /// What is known of a call when it begins, and wanted when it ends.
 #[derive(Debug)]
 enum UnderWay {
-    Transfer { file: u32, write: bool, offset: u64 },
-    Open { flags: u64 },
-    Copy { from: Option<(u32, u64)>, to: Option<(u32, u64)> },
-    Allocate { file: u32, end: u64, keeps_size: bool },
-    Cut { file: u32, len: u64 },
-    Sync { file: u32 },
+    Transfer {
+        file: u32,
+        write: bool,
+        offset: u64,
+    },
+    /// `number`: the one that it gets; nothing where its end is told.
+    Open {
+        flags: u64,
+        number: Option<Descriptor>,
+    },
+    Copy {
+        from: Option<(u32, u64)>,
+        to: Option<(u32, u64)>,
+    },
+    Allocate {
+        file: u32,
+        end: u64,
+        keeps_size: bool,
+    },
+    Cut {
+        file: u32,
+        len: u64,
+    },
+    Sync {
+        file: u32,
+    },
     SyncAll,
-    Unlink { file: u32 },
-    Rename { file: u32, replaced: u32 },
-    Map { mapping: TraceMapping },
-    Remap { start: u64, old_len: u64, len: u64, keeps_old: bool },
+    Unlink {
+        file: u32,
+    },
+    Rename {
+        file: u32,
+        replaced: u32,
+    },
+    Map {
+        mapping: TraceMapping,
+    },
+    Remap {
+        start: u64,
+        old_len: u64,
+        len: u64,
+        keeps_old: bool,
+    },
 }
 
 /// A task.
@@ -98,11 +131,13 @@ pub(crate) struct Follower {
     ledger: Ledger,
     counts: [u64; OperationKind::ALL.len()],
     pub(crate) gaps: Gaps,
+    /// The end of every call is told, wanted or not.
+    tells_ends: bool,
 }
 
 impl Follower {
-    /// Nobody yet; time begins now.
-    pub(crate) fn new() -> Self {
+    /// Nobody yet; time begins now. `tells_ends`: the end of every call is told, wanted or not.
+    pub(crate) fn new(tells_ends: bool) -> Self {
         let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         Self {
             began: Instant::now(),
@@ -117,6 +152,7 @@ impl Follower {
             ledger: Ledger::default(),
             counts: [0; OperationKind::ALL.len()],
             gaps: Gaps::default(),
+            tells_ends,
         }
     }
 

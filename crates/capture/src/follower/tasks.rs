@@ -75,6 +75,7 @@ impl Follower {
         if self.knows(tid) {
             return;
         }
+        self.settle(parent);
         let Some(&Task { number, process, .. }) = self.tasks.get(&parent) else { return };
         let Some(family) = self.processes.get_mut(&process) else { return };
         let is_thread = born == Born::Clone && Path::new(&format!("/proc/{process}/task/{tid}")).exists();
@@ -83,6 +84,7 @@ impl Follower {
             let first = family.number;
             self.add_task(tid, process, number, first);
         } else {
+            family.descriptors.shared |= Self::shares_numbers(process, tid);
             let (memory, descriptors) = (family.memory, family.descriptors.forked(tid));
             let memory = match born {
                 Born::Vfork => memory,

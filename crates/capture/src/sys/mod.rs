@@ -19,5 +19,5 @@ pub(crate) use seccomp::{Instruction, Notices, listens};
 pub(crate) use spawn::{Child, fork_stopped};
 pub(crate) use tracing::{
     Attached, CallInfo, Resume, attach, call_info, detach, event_message, interrupt, kill, listen,
-    pass_signal, restart_quietly, resume, wait,
+    pass_signal, restart_quietly, resume, same_files, wait,
 };

@@ -105,6 +105,15 @@ pub(crate) fn pass_signal(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
+/// Whether two processes have one table of descriptors; nothing where the kernel does not tell (`kcmp(2)`).
+#[allow(unsafe_code)]
+pub(crate) fn same_files(one: i32, other: i32) -> Option<bool> {
+    const FILES: libc::c_int = 2; // KCMP_FILES
+    // SAFETY: it compares, and takes numbers only.
+    let order = unsafe { libc::syscall(libc::SYS_kcmp, one, other, FILES, 0, 0) };
+    (order >= 0).then_some(order == 0)
+}
+
 /// What comes with an event: the number of the new task, the former one of exec.
 pub(crate) fn event_message(tid: i32) -> Option<i32> {
     let mut message: libc::c_ulong = 0;

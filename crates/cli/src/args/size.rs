@@ -16,7 +16,8 @@ where the curve bends. docs/size.md says how to read the result and how the reco
   pagetide size app.csv --sample 1/16 --check-sample
   pagetide size app.csv --fail-if 'refaults > 1000' --plot curve.svg --out runs")]
 pub(crate) struct SizeArgs {
-    /// Trace file; `-` is standard input
+    /// Trace of requests, or of a program (`pagetide capture`, `pagetide import`); `-` is standard input
+    /// [example: app.trace]
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// The kernel [default: the newest long-term one] [example: linux-6.12]

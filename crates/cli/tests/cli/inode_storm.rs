@@ -55,7 +55,8 @@ fn pages_of_programs_stay_in_memory_while_there_is_enough() {
     };
     let (none, some) = (file_pages("0"), file_pages("4M"));
     assert_eq!(none.len(), some.len());
-    assert!(none.iter().zip(&some).all(|(none, some)| some - none >= 1024.0), "{none:?} {some:?}");
+    // All of its 1024 pages, but for those that a CPU's batch holds back from the lists.
+    assert!(none.iter().zip(&some).all(|(none, some)| some - none >= 1024.0 - 15.0), "{none:?} {some:?}");
 }
 
 #[test]

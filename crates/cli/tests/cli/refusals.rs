@@ -70,7 +70,7 @@ fn a_guest_was_told_to_run_another_kernel() {
     exit 1
 
     $ run hot-and-stream --on vm:6.12 --kernel linux-6.12-root-aging
-    error: `--kernel` cannot be `linux-6.12-root-aging`: the guest runs Debian's 6.12, whose features cannot be switched
+    error: `--kernel` cannot be `linux-6.12-root-aging`: the guest runs Debian's 6.12, of whose features only `lru-gen` can be switched
     hint: leave it out, or simulate it with `--on sim`
     exit 1
 

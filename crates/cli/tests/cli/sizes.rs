@@ -58,6 +58,40 @@ fn all_forms_have_the_same_points_and_a_plot_and_recordings_are_kept() {
     assert_eq!(scene.data(command), scene.data(command), "the same request, the same answer");
 }
 
+/// The whole text as a person reads it.
+#[test]
+fn a_size_reads_from_what_to_set_to_what_it_rests_on() {
+    let scene = Scene::new();
+    scene.file("trace.csv", blocks());
+    insta::assert_snapshot!(scene.data("size trace.csv --limits 4M,12M,64M --seeds 2 -q"), @"");
+}
+
+/// A program's trace is told by its content; what is for requests alone is refused.
+#[test]
+fn a_log_of_a_program_is_sized_as_a_program() {
+    let scene = Scene::new();
+    let read = |i: u64| {
+        let offset = 4_096 * (i * 2_741 % 2_048);
+        format!(
+            "7 {}.{:06} pread64(3</data>, \"\"..., 4096, {offset}) = 4096 <0.000010>\n",
+            1_700_000_100 + i / 1000,
+            i % 1000
+        )
+    };
+    let open = "7 1700000000.000000 openat(AT_FDCWD</>, \"/data\", O_RDONLY) = 3</data> <0.000010>\n";
+    scene.file("app.log", format!("{open}{}", (0..4_096).map(read).collect::<String>()));
+    let found = json(&scene.data("size app.log --limits 2M,32M --format json -q"));
+    let hits: Vec<f64> = found["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| point["hit_ratio"]["mean"].as_f64().unwrap())
+        .collect();
+    assert!(hits.len() == 3 && hits[0] < hits[1] && hits[1] == hits[2], "{hits:?}");
+    let shown = refused(&scene, &["size app.log --sample 1/2", "size app.log --warmup 10%"]);
+    assert!(shown.contains("`--sample`") && shown.contains("`--warmup`"), "{shown}");
+}
+
 #[test]
 fn a_sample_is_near_the_whole_and_says_how_near() {
     let scene = Scene::new();

@@ -66,18 +66,40 @@ pub(super) fn notes(field: &Field<'_>, advice: Option<&Advice>, stopped: bool) -
              proportion; readahead windows and batches of reclaim are not scaled. Counts and times are multiplied \
              by {one_in}; misses are set against all pages that the trace asks for. Another seed is another sample."
         ));
+        notes.extend(small_sample(field, one_in));
     }
-    if let Some(advice) = advice {
-        if advice.run_as_set.as_ref().is_some_and(|run| run.keeps != Some(true)) {
-            notes.push(
-                "With all three set at once the target was not kept: treat them as too small.".to_owned(),
-            );
-        }
+    if let Some(advice) = advice
+        && advice.run_as_set.as_ref().is_some_and(|run| run.keeps != Some(true))
+    {
+        notes.push("With all three set at once the target was not kept: treat them as too small.".to_owned());
     }
     if plan.seeds.len() == 1 {
         notes.push("One seed: `--seeds 5` shows how much of it is chance.".to_owned());
     }
     notes
+}
+
+/// Pages of a sample below which what does not scale with it moves the curve by points, not tenths.
+const SAMPLE_PAGES_MIN: u64 = (1 << 30) / PAGE_SIZE;
+
+/// Says so of a sample that is small, with the part that would not be.
+fn small_sample(field: &Field<'_>, one_in: u32) -> Option<String> {
+    let held = field.subject.held()?;
+    // Where the whole was read, too, the sample's own count is not at hand here: it is in proportion.
+    let pages = held.whole.footprint_pages / u64::from(one_in);
+    if pages >= SAMPLE_PAGES_MIN {
+        return None;
+    }
+    let larger = match held.whole.footprint_pages / SAMPLE_PAGES_MIN {
+        0 | 1 => "run the whole".to_owned(),
+        one_in => format!("take `--sample 1/{one_in}` or run the whole"),
+    };
+    Some(format!(
+        "This sample is small: about {} MiB of different pages. I/O in flight, batches and pages held by CPUs are as \
+         large as ever, so limits look smaller than they are, by points of hits and most where the curve is steep: \
+         {larger}, or measure it with `--check-sample`.",
+        (pages * PAGE_SIZE) >> 20
+    ))
 }
 
 /// Whatever the trace is.

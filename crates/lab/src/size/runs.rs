@@ -211,10 +211,10 @@ impl<'a> Field<'a> {
                 }
             }
             for name in AMOUNTS {
-                if let Some(value) = sysctls.get_mut(name) {
-                    if let Ok(amount) = value.parse::<u64>() {
-                        *value = amount.div_ceil(one_in).to_string();
-                    }
+                if let Some(value) = sysctls.get_mut(name)
+                    && let Ok(amount) = value.parse::<u64>()
+                {
+                    *value = amount.div_ceil(one_in).to_string();
                 }
             }
         }

@@ -154,8 +154,7 @@ fn the_shrinker_writes_back_what_nobody_reads_if_it_is_switched_on() {
         let visit = |scene: &mut Swapping, priority| {
             let mut sc = scene.world.limit(scene.memcg);
             sc.priority = priority;
-            let plan = scene.world.mem.begin_slab(Shrinker::Zswap, scene.memcg, NODE, &sc);
-            let Some(mut plan) = plan else { return None };
+            let mut plan = scene.world.mem.begin_slab(Shrinker::Zswap, scene.memcg, NODE, &sc)?;
             while scene.world.mem.shrink_slab_batch(CPU, &mut plan, &mut sc).is_some() {}
             scene.writes.extend(scene.world.mem.take_swap_writes());
             Some(scene.writes.len())

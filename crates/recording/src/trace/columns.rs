@@ -184,7 +184,7 @@ fn texts<'a>(
     text: impl Fn(usize) -> &'a str,
 ) -> Column {
     let mut choices = Choices::default();
-    rows.iter().for_each(|row| choices.push(cell(row), 1));
+    rows.iter().for_each(|row| choices.push(cell(row)));
     let dictionary = |cells: &[u32]| {
         Dictionary::Text(cells.iter().map(|&cell| ByteArray::from(text(cell as usize))).collect())
     };

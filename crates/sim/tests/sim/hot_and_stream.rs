@@ -237,6 +237,15 @@ fn every_workload_gives_the_same_twice() {
             "sequential-readers",
             ("s390-fcp", 64, [("readers", "4"), ("file", "16M")].as_slice(), "pgscan_kswapd"),
         ),
+        (
+            "mapped-and-stream",
+            (
+                "vm-2cpu",
+                64,
+                [("hot", "2M"), ("stream", "32M"), ("limit", "8M"), ("loops", "4")].as_slice(),
+                "pgmajfault",
+            ),
+        ),
         ("simoop", ("vm-2cpu", 128, SIMOOP.as_slice(), "pgscan_kswapd")),
         ("small-files", ("vm-2cpu", 64, SMALL_FILES.as_slice(), "slabs_scanned")),
     ]

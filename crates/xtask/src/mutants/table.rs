@@ -217,7 +217,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
             ("const BATCH: u64 = 128;", "128", "127"),
             ("Self::SuperBlock if super_block == SuperBlockBatch::Of1024 => 1024,", " 1024", " 1023"),
             ("Self::ShadowNodes => 0,", "0", "2"),
-            ("Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers => 2,", "2", "1"),
+            ("Self::ExtentStatus | Self::SuperBlock | Self::XfsBuffers | Self::Zswap => 2,", "2", "1"),
             ("((freeable >> priority) * 4).checked_div(seeks).unwrap_or(freeable / 2)", "* 4", "* 2"),
             ("DeferredSlab::AtOnce if delta < freeable / 4 => budget.min(freeable / 2),", "/ 4", "/ 2"),
             ("DeferredSlab::AtOnce if delta < freeable / 4 => budget.min(freeable / 2),", "/ 2", "/ 1"),

@@ -218,7 +218,7 @@ fn worlds_draw_every_version_and_every_answer_to_every_decision() {
 fn worlds_of_2_6_32_go_on_whatever_its_requests_wait_for() {
     let kernels = ["", "+pressure-wait", "+wait-iff-congested", "+drain-after-failed-reclaim"];
     let mut totals = Totals::default();
-    for (seed, change) in (10_000..10_064).zip(kernels.into_iter().cycle()) {
+    for (seed, change) in (10_000..10_128).zip(kernels.into_iter().cycle()) {
         let kernel = mm::Version::parse(&format!("linux-2.6.32{change}")).expect("a kernel");
         let world = World::draw(seed).under(kernel);
         let digest = check_world(seed, &world);
