@@ -6,6 +6,7 @@
 //! Misses stay in the table. Next: `docs/fidelity.md` explains them.
 
 mod mapped;
+mod programs;
 mod swap;
 
 use std::collections::BTreeMap;
@@ -118,12 +119,14 @@ impl Row {
     }
 }
 
-/// Runs every scenario of the reference with these seeds.
+/// Runs every scenario of the reference with these seeds; rows of captured programs are as they were recorded.
 ///
 /// # Errors
 /// The first run that fails.
 pub fn rows(seeds: &[u64], jobs: usize, control: &Control) -> Result<Vec<Row>, LabError> {
-    rows_of(|_| true, seeds, jobs, control)
+    let mut rows = rows_of(|_| true, seeds, jobs, control)?;
+    rows.extend(programs::rows());
+    Ok(rows)
 }
 
 /// Rows of the scenarios of one workload.

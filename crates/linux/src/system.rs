@@ -635,6 +635,37 @@ mod tests {
     }
 
     #[test]
+    fn files_are_advised_cut_and_renamed_as_the_kernel_does_it() {
+        let (root, system, _receiver) = plain(&[]);
+        let in_memory = rustix::fs::statfs(root.path()).unwrap().f_type == 0x0102_1994; // TMPFS_MAGIC
+        let left = block_on(async {
+            system.lay_out_file("old", Bytes(64 * 4096)).await?;
+            let old = system.open("old", OpenMode::ReadWrite).await?;
+            let resident = || system.resident_pages(&old, 0, 64 * 4096);
+            system.fsync(&old).await?;
+            system.advise_file(&old, 0, 0, FileAdvice::DontNeed).await?;
+            let left = resident().await?;
+            system.read_ahead(&old, 4096, 0).await?;
+            assert_eq!(resident().await?, left, "nothing was asked for");
+            use FileAdvice::{NoReuse, Normal, Random, Sequential};
+            for advice in [Random, Sequential, NoReuse, Normal] {
+                system.advise_file(&old, 0, 0, advice).await?;
+            }
+            system.read_ahead(&old, 0, 32 * 4096).await?;
+            assert_eq!(system.read(&old, 0, 32 * 4096).await?, 32 * 4096);
+            assert!(resident().await? >= 32);
+            system.truncate(&old, 5000).await?;
+            assert_eq!(system.file_size("old").await?, 5000);
+            system.open("new", OpenMode::Create).await?;
+            system.rename("old", "new").await?;
+            assert_eq!(system.file_size("new").await?, 5000);
+            assert_eq!(system.rename("old", "new").await.unwrap_err().errno, Errno::NoEnt);
+            Ok::<_, SystemError>(left)
+        });
+        assert_eq!(left.unwrap(), if in_memory { 64 } else { 0 });
+    }
+
+    #[test]
     fn a_killed_task_and_a_missing_cgroup_are_errors_with_names() {
         let (_root, system, _receiver) = plain(&[]);
         let killed = block_on(async {

@@ -439,6 +439,10 @@ impl<R: Trace> System for SimSystem<R> {
         cut.map_err(failed("ftruncate", self.name()))
     }
 
+    async fn rename(&self, from: &str, to: &str) -> Result<(), SystemError> {
+        self.kernel.rename(&self.process, from, to).await.map_err(failed("rename", from))
+    }
+
     async fn unlink(&self, path: &str) -> Result<(), SystemError> {
         self.kernel.unlink(&self.process, path).await.map_err(failed("unlink", path))
     }

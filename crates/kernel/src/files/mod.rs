@@ -14,6 +14,7 @@ pub(crate) mod inode;
 pub mod lookup;
 pub mod names;
 pub mod open;
+pub mod rename;
 pub(crate) mod spelling;
 pub(crate) mod table;
 pub mod truncate;

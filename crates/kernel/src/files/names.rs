@@ -126,9 +126,21 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.put_closed();
         self.machine().charge(CostOp::FileUnlink, 1);
         let (directory, name) = self.walk(process, path).await?;
-        let removed = self.remove_name(process, &directory, name, false).await;
+        let removed = self.remove_file(process, &directory, name).await;
         self.put_inode(&directory);
-        let inode = removed?;
+        removed?;
+        self.machine().cond_resched().await; // return to user mode
+        Ok(())
+    }
+
+    /// Removes a file from a directory, which the caller holds.
+    pub(crate) async fn remove_file(
+        &self,
+        process: &Process,
+        directory: &Rc<Inode>,
+        name: &str,
+    ) -> Result<(), Errno> {
+        let inode = self.remove_name(process, directory, name, false).await?;
         while inode.is_orphan() && !inode.gone.get() {
             if self.shared.in_flight.borrow().reads(inode.mapping) {
                 self.wait_for_any_read().await;
@@ -138,7 +150,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.remove_or_remember(&inode);
             }
         }
-        self.machine().cond_resched().await; // return to user mode
         Ok(())
     }
 

@@ -11,7 +11,7 @@
 //! cgroup and node. A *negative* one has no inode. One whose name was removed while others hold it is
 //! *unhashed*: nobody finds it, and it goes with its last user.
 //!
-//! Left out: hard links (an inode has one dentry at most), renames, the delay of RCU. Neighbours:
+//! Left out: hard links (an inode has one dentry at most), the delay of RCU. Neighbours:
 //! [`super::inode`] for what they pin, [`super::prune`] for how they go.
 
 use std_alloc::vec::Vec;
@@ -217,6 +217,21 @@ impl Dentries {
             self.by_name.remove(hash_name(parent.0, name.0), id.0);
             self.get_mut(id).hashed = false;
         }
+    }
+
+    /// A dentry takes the name of a negative one, which nobody finds any more (`d_move`). Others use the directories
+    /// of both.
+    pub(super) fn rename(&mut self, id: DentryId, to: DentryId) {
+        let &Dentry { parent, name, .. } = self.get(to);
+        assert!(self.get(id).inode().is_some() && self.get(to).inode().is_none(), "{id:?} cannot become {to:?}");
+        self.unhash(id);
+        self.unhash(to);
+        self.hold(parent);
+        let left = self.get(id).parent;
+        let dentry = self.get_mut(id);
+        (dentry.parent, dentry.name, dentry.hashed) = (parent, name, true);
+        self.by_name.insert(hash_name(parent.0, name.0), id.0);
+        assert!(self.release(left) > 0, "a task uses {left:?}");
     }
 
     /// One user more; it stays on its LRU if it is there.

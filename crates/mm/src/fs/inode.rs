@@ -353,6 +353,12 @@ impl Vfs {
         }
     }
 
+    /// A dentry takes the name of a negative one, which nobody finds any more (`d_move`). Their caller holds both,
+    /// and the directories of both.
+    pub(crate) fn move_dentry(&mut self, dentry: DentryId, to: DentryId) {
+        self.dentries.rename(dentry, to);
+    }
+
     /// Nobody finds a negative dentry any more.
     pub(crate) fn forget_negative(&mut self, parent: DentryId, name: Name) {
         if let Some(dentry) = self.find_dentry(parent, name)

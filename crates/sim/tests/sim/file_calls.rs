@@ -8,7 +8,7 @@ use mm::base::layout::MemoryLayout;
 use pagetide_sim::run::{Checks, verify};
 use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
 use units::{Bytes, Nanos, Pages, Seed};
-use workload::system::{FileAdvice, OpenMode, System, SystemError};
+use workload::system::{Errno, FileAdvice, OpenMode, System, SystemError};
 use workload::{Outcome, TaskSpec, Workload, WorkloadError};
 
 /// A machine of 16 MiB with 2 CPUs.
@@ -115,6 +115,81 @@ fn what_is_cut_off_is_gone_and_does_not_come_back() {
             Ok(())
         });
         assert_eq!(result.vmstat["workingset_refault_file"], 0);
+    }
+}
+
+#[test]
+fn a_file_takes_the_name_of_another_with_all_that_is_in_memory_of_it() {
+    for filesystem in [Filesystem::Ext3, Filesystem::Ext4, Filesystem::Xfs] {
+        tell(&machine("linux-6.12", filesystem), |sys| async move {
+            sys.lay_out_file("settings", Bytes(5 * 4096)).await?;
+            let old = sys.open("settings", OpenMode::Read).await?;
+            sys.make_dir("d").await?;
+            let new = sys.open("d/settings.new", OpenMode::Create).await?;
+            sys.write(&new, 0, 8192).await?;
+            sys.fsync(&new).await?;
+            sys.rename("d/settings.new", "settings").await?;
+            let errno = |result: Result<u64, SystemError>| result.expect_err("it has another name").errno;
+            assert_eq!(errno(sys.file_size("d/settings.new").await), Errno::NoEnt);
+            assert_eq!(sys.file_size("settings").await?, 8192);
+            let renamed = sys.open("settings", OpenMode::Read).await?;
+            assert_eq!(sys.resident_pages(&renamed, 0, 8192).await?, 2);
+            // Who had the other one open still reads it, and nothing keeps the directory.
+            assert_eq!(sys.read(&old, 0, ALL).await?, 5 * 4096);
+            sys.remove_dir("d").await?;
+            sys.rename("settings", "settings").await?;
+            drop((old, new, renamed));
+            sys.drop_caches(3).await?;
+            sys.rename("settings", "other").await?;
+            assert_eq!(sys.file_size("other").await?, 8192);
+            let gone = sys.rename("settings", "other").await.expect_err("it was renamed");
+            assert_eq!(gone.errno, Errno::NoEnt);
+            sys.make_dir("d").await?;
+            assert_eq!(sys.rename("d", "other").await.expect_err("a directory").errno, Errno::IsDir);
+            Ok(sys.unlink("other").await?)
+        });
+    }
+}
+
+/// One of several that give two files the names of each other.
+async fn renames(sys: SimSystem, seed: u64) -> Result<(), SystemError> {
+    let mut chance = Seed(seed).stream("renames");
+    for _ in 0..60 {
+        let mut name = || ["a", "b", "d/a", "d/b"][chance.below(4) as usize];
+        let (from, to) = (name(), name());
+        let done = match chance.below(5) {
+            0 => sys.unlink(from).await,
+            1 | 2 => match sys.open(from, OpenMode::Create).await {
+                Ok(file) => sys.write(&file, 0, chance.below(100_000)).await.map(drop),
+                Err(error) => Err(error),
+            },
+            _ => sys.rename(from, to).await,
+        };
+        match done {
+            Err(error) if !matches!(error.errno, Errno::NoEnt | Errno::Exist) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn names_lead_to_one_file_each_whoever_renames_it() {
+    for seed in 1..=8 {
+        for filesystem in [Filesystem::Ext3, Filesystem::Ext4, Filesystem::Xfs] {
+            tell(&machine("linux-6.12", filesystem), move |sys| async move {
+                sys.make_dir("d").await?;
+                let mut tasks = Vec::new();
+                for task in 0..3 {
+                    let program = move |sys: SimSystem| renames(sys, seed * 10 + task);
+                    tasks.push(sys.spawn(TaskSpec::named("renames"), program).await?);
+                }
+                for task in tasks {
+                    sys.join(task).await??;
+                }
+                Ok(())
+            });
+        }
     }
 }
 

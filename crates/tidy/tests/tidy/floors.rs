@@ -33,6 +33,7 @@ const KERNEL: &[&str] = &[
     "files/truncate",
     "files/advice",
     "files/open",
+    "files/rename",
     "files/directories",
     "files/names",
     "files/lookup",

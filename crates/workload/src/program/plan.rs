@@ -212,16 +212,15 @@ fn family(trace: &Trace, steps: &[Vec<u32>]) -> (Vec<u32>, BTreeMap<u32, u32>) {
     (roots, spawns)
 }
 
-/// Whom tasks waited for: a task that ended while the one that spawned it did nothing that is in the trace.
+/// Whom tasks waited for: a task that ended while the one that spawned it did nothing that is in the trace. One that
+/// the trace only stops to speak of may have gone on.
 fn waits(trace: &Trace, steps: &[Vec<u32>], spawns: &BTreeMap<u32, u32>) -> BTreeMap<u32, (Vec<u32>, u64)> {
     let mut waits: BTreeMap<u32, (Vec<u32>, u64)> = BTreeMap::new();
     for (&spawn, &child) in spawns {
-        let Some(ended) = steps[child as usize].last().map(|&step| &trace.operations[step as usize]) else {
+        let last = steps[child as usize].last().map(|&step| &trace.operations[step as usize]);
+        let Some(ended_ns) = last.filter(|last| last.kind == OperationKind::Exit).map(|exit| exit.at_ns)
+        else {
             continue;
-        };
-        let ended_ns = match ended.kind {
-            OperationKind::Exit => ended.at_ns,
-            _ => ended.at_ns.saturating_add(ended.took_ns),
         };
         let own = &steps[trace.operations[spawn as usize].task as usize];
         let operation = |place: usize| &trace.operations[own[place] as usize];
