@@ -64,7 +64,7 @@ pub(super) fn notes(field: &Field<'_>, advice: Option<&Advice>, stopped: bool) -
         notes.push(format!(
             "Simulated is one address in {one_in}, with limits, memory of the machine and times of writeback in \
              proportion; readahead windows and batches of reclaim are not scaled. Counts and times are multiplied \
-             by {one_in}; misses are set against all pages that the trace asks for. Another seed is another sample."
+             by how many pages the trace has for one of the sample; misses are set against all pages that the trace asks for. Another seed is another sample."
         ));
         notes.extend(small_sample(field, one_in));
     }
@@ -95,9 +95,9 @@ fn small_sample(field: &Field<'_>, one_in: u32) -> Option<String> {
         one_in => format!("take `--sample 1/{one_in}` or run the whole"),
     };
     Some(format!(
-        "This sample is small: about {} MiB of different pages. I/O in flight, batches and pages held by CPUs are as \
-         large as ever, so limits look smaller than they are, by points of hits and most where the curve is steep: \
-         {larger}, or measure it with `--check-sample`.",
+        "This sample is small: about {} MiB of different pages. Batches, pages that CPUs hold, readahead and I/O in \
+         flight are as large as ever and weigh more in it, so its hits may be points off, most where the curve is \
+         steep: {larger}, or measure it with `--check-sample`.",
         (pages * PAGE_SIZE) >> 20
     ))
 }
