@@ -1,5 +1,5 @@
-//! Mapped files as a driver sees them: areas, accesses, faults, advice; and parts of files that go at a program's
-//! word.
+//! Mapped files as a driver sees them: areas, accesses, faults, advice; and parts and names of files that go at a
+//! program's word.
 //!
 //! Neighbours: [`crate::pages::mapped`], [`crate::pages::mapped_pages`].
 
@@ -9,7 +9,7 @@ use units::{CpuId, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::frame::PageFlags;
-use crate::base::ids::{AnonId, FileAreaId, MappingId};
+use crate::base::ids::{AnonId, DentryId, FileAreaId, MappingId};
 use crate::lru::mglru::access::faulted_in;
 use crate::memory::Memory;
 use crate::pages::mapped::{Access, FileArea};
@@ -30,6 +30,11 @@ impl<T: Trace> Memory<T> {
         let done = self.cache.truncate_from(&mut self.core, &mut self.lru, cpu, mapping, first);
         self.fs.list_emptied(&self.core, &mut self.cache);
         done
+    }
+
+    /// A dentry, which its caller holds, gets another name: [`crate::fs::inode::Vfs::move_dentry`].
+    pub fn move_dentry(&mut self, dentry: DentryId, to: DentryId) {
+        self.fs.vfs.move_dentry(dentry, to);
     }
 
     /// Maps a stretch of a file; nothing of it is in the page table yet.

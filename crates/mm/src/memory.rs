@@ -405,11 +405,6 @@ impl<T: Trace> Memory<T> {
         self.fs.vfs.delete_dentry(dentry);
     }
 
-    /// A dentry, which its caller holds, gets another name: [`crate::fs::inode::Vfs::move_dentry`].
-    pub fn move_dentry(&mut self, dentry: DentryId, to: DentryId) {
-        self.fs.vfs.move_dentry(dentry, to);
-    }
-
     /// Lets a name be looked up anew that was known not to exist.
     pub fn forget_negative(&mut self, directory: DentryId, name: Name) {
         self.fs.vfs.forget_negative(directory, name);
