@@ -8,9 +8,9 @@
 //!                 ^                                                                       |
 //!                 +-- more-io list: inodes with pages left              pages are clean <-+
 //! ```
-//! Left out: the journal of ext4, a disk's own share of the thresholds, `sync_file_range`, cgroup writeback: where
-//! a cgroup of v2 has thresholds of its own, a small one's pages are written before reclaim meets them.
-//! Neighbours: `inodes` for the lists, [`super::work`] for a piece of its work, [`super::pause`] for writers.
+//! Left out: the journal of ext4, a disk's own share of the thresholds, cgroup writeback,
+//! `sync_file_range`. Neighbours: `inodes` for the lists, [`super::work`] for a piece of its work,
+//! [`super::pause`] for writers.
 
 use mm::base::event::Trace;
 use mm::base::sysctl::Sysctl;
