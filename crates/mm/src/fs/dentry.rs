@@ -223,7 +223,10 @@ impl Dentries {
     /// of both.
     pub(super) fn rename(&mut self, id: DentryId, to: DentryId) {
         let &Dentry { parent, name, .. } = self.get(to);
-        assert!(self.get(id).inode().is_some() && self.get(to).inode().is_none(), "{id:?} cannot become {to:?}");
+        assert!(
+            self.get(id).inode().is_some() && self.get(to).inode().is_none(),
+            "{id:?} cannot become {to:?}"
+        );
         self.unhash(id);
         self.unhash(to);
         self.hold(parent);
