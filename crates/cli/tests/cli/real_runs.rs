@@ -86,7 +86,7 @@ impl Drop for Running {
 #[allow(clippy::print_stderr)] // A test that does not run must not look like one that passed.
 fn long_run(scene: &Scene, folder: &Path) -> Option<Running> {
     let mut command = scene.command(
-        "run hot-and-stream --on host --param hot=32M --param hot_reads=100000 --param read_size=4k \
+        "run hot-and-stream --on host --param hot=32M --param hot_reads=1000 --param read_size=512 \
          --param stream=1M --out kept --host-dir",
     );
     command.arg(folder);
