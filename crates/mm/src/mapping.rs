@@ -24,7 +24,8 @@ impl<T: Trace> Memory<T> {
         freed
     }
 
-    /// Frees what a file has in memory from a page on: [`PageCache::truncate_from`]. False: some of it is in use.
+    /// Frees what a file has in memory from a page on, see [`crate::pages::cache::PageCache::truncate_from`]. False:
+    /// some of it is in use.
     #[must_use]
     pub fn mapping_truncate(&mut self, cpu: CpuId, mapping: MappingId, first: u32) -> bool {
         let done = self.cache.truncate_from(&mut self.core, &mut self.lru, cpu, mapping, first);
