@@ -1,29 +1,27 @@
-//! Small programs of ours: this test program runs itself with the name of one. By themselves they are ignored.
+//! Small programs of ours. A test that follows one runs itself again, with a file named in the environment: then it
+//! is that program.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const PLAY_FILE: &str = "CAPTURE_PLAY_FILE";
 
-/// The words that run a play on a file.
-pub(crate) fn play(name: &str, file: &std::path::Path) -> Vec<String> {
+/// The words that run the test of this name on a file, as a program.
+pub(crate) fn play(test: &str, file: &Path) -> Vec<String> {
     let itself = std::env::current_exe().unwrap().to_string_lossy().into_owned();
     let file = format!("{PLAY_FILE}={}", file.display());
-    let name = format!("plays::{name}");
-    ["env", &file, &itself, "--exact", &name, "--ignored", "-q"].map(str::to_owned).to_vec()
+    ["env", &file, &itself, "--exact", test, "-q"].map(str::to_owned).to_vec()
 }
 
-fn file() -> Option<PathBuf> {
+/// The file that a test is to be a program on; none where it is a test.
+pub(crate) fn played_on() -> Option<PathBuf> {
     std::env::var_os(PLAY_FILE).map(PathBuf::from)
 }
 
 /// Four threads, each reads a hundred pages of its own part.
-#[test]
-#[ignore = "a program for another test"]
-fn threads() {
-    let Some(path) = file() else { return };
+pub(crate) fn threads(path: &Path) {
     let file = File::open(path).unwrap();
     std::thread::scope(|scope| {
         for part in 0..4 {
@@ -40,12 +38,9 @@ fn threads() {
 /// Fifty times: an open that fails, a copy of a descriptor that takes the number it would have got, and an open of
 /// which nothing is used. The last open is closed by `exec`. First a child does so, which has no threads, and then
 /// a thread.
-#[test]
-#[ignore = "a program for another test"]
 #[allow(unsafe_code)]
-fn opens() {
+pub(crate) fn opens(path: &Path) {
     use std::os::unix::process::CommandExt;
-    let Some(path) = file() else { return };
     // SAFETY: the harness waits meanwhile, and glibc lets a child use memory.
     let child = unsafe { libc::fork() };
     if child != 0 {
@@ -53,7 +48,7 @@ fn opens() {
         unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
     }
     let nowhere = path.with_file_name("nowhere");
-    let file = File::open(&path).unwrap();
+    let file = File::open(path).unwrap();
     for _ in 0..50 {
         File::open(&nowhere).unwrap_err();
         let copy = file.try_clone().unwrap();
@@ -61,11 +56,11 @@ fn opens() {
         // SAFETY: a copy of a descriptor that is open, which is closed once.
         let other = unsafe { libc::dup(copy.as_raw_fd()) };
         assert!(other >= 0);
-        drop(File::open(&path).unwrap());
+        drop(File::open(path).unwrap());
         // SAFETY: as above.
         unsafe { libc::close(other) };
     }
-    let _last = File::open(&path).unwrap();
+    let _last = File::open(path).unwrap();
     panic!("{}", std::process::Command::new("true").exec());
 }
 
@@ -73,11 +68,8 @@ extern "C" fn ring(_: libc::c_int) {}
 
 /// Reads a file while a clock rings, whose handler does not want calls to begin again. No signal ends a read of a
 /// file.
-#[test]
-#[ignore = "a program for another test"]
 #[allow(unsafe_code)]
-fn alarms() {
-    let Some(path) = file() else { return };
+pub(crate) fn alarms(path: &Path) {
     let file = File::open(path).unwrap();
     let every = libc::timeval { tv_sec: 0, tv_usec: 200 };
     let clock = libc::itimerval { it_interval: every, it_value: every };
@@ -97,11 +89,8 @@ fn alarms() {
 }
 
 /// Maps 64 pages of a file and reads 5 far apart; maps 300 pages of memory and writes 200; grows and moves it.
-#[test]
-#[ignore = "a program for another test"]
 #[allow(unsafe_code)]
-fn maps() {
-    let Some(path) = file() else { return };
+pub(crate) fn maps(path: &Path) {
     let file = File::open(path).unwrap();
     let page = 4096;
     // SAFETY: the kernel chooses the addresses, and what is touched is within.

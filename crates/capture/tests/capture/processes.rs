@@ -5,15 +5,18 @@ use std::collections::BTreeSet;
 use pagetide_capture::Ended;
 use trace::{NONE, OperationKind};
 
-use crate::plays::play;
+use crate::plays::{self, play, played_on};
 use crate::support::{follow, shell};
 
 #[test]
 fn each_thread_has_its_reads() {
+    if let Some(file) = played_on() {
+        return plays::threads(&file);
+    }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, vec![1; 400 * 4096]).unwrap();
-    let words = play("threads", &file);
+    let words = play("processes::each_thread_has_its_reads", &file);
     let seen = follow(&words.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(seen.ended, Ended::Exited(0));
     let name = file.to_string_lossy();
@@ -36,10 +39,13 @@ fn each_thread_has_its_reads() {
 
 #[test]
 fn no_alarm_ends_a_read_of_a_file() {
+    if let Some(file) = played_on() {
+        return plays::alarms(&file);
+    }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, vec![1; 4096]).unwrap();
-    let words = play("alarms", &file);
+    let words = play("processes::no_alarm_ends_a_read_of_a_file", &file);
     let seen = follow(&words.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(seen.ended, Ended::Exited(0));
     let reads = seen.of(&[OperationKind::Read]).iter().filter(|read| read.len == 1).count();

@@ -1,8 +1,8 @@
 //! One line of a log of `strace`, taken apart: who, when, and which call or end of a call.
 //!
 //! ```text
-//! 1234  12:00:00.000100 openat(AT_FDCWD</tmp>, "a", O_RDONLY) = 3</tmp/a> <0.000012>
-//! [pid  1234] 12:00:00.000200 read(3</tmp/a>,  <unfinished ...>
+//! 1234  12:00:00.000100 openat(AT_FDCWD</srv>, "a", O_RDONLY) = 3</srv/a> <0.000012>
+//! [pid  1234] 12:00:00.000200 read(3</srv/a>,  <unfinished ...>
 //! [pid  1234] 12:00:00.000300 <... read resumed>"x", 4096) = 1 <0.000100>
 //! 1234  12:00:00.000400 --- SIGCHLD {si_signo=SIGCHLD, ...} ---
 //! 1234  12:00:00.000500 +++ exited with 0 +++
@@ -312,10 +312,10 @@ mod tests {
     #[test]
     fn arguments_are_split_where_the_call_has_its_commas() {
         let (arguments, returned, took) = parts(
-            r#"openat(AT_FDCWD</tmp/a, b>, "x\", y)", O_RDONLY|O_CLOEXEC) = 3</tmp/a, b/x", y)> <0.000012>"#,
+            r#"openat(AT_FDCWD</srv/a, b>, "x\", y)", O_RDONLY|O_CLOEXEC) = 3</srv/a, b/x", y)> <0.000012>"#,
         );
-        assert_eq!(arguments, [r"AT_FDCWD</tmp/a, b>", r#""x\", y)""#, "O_RDONLY|O_CLOEXEC"]);
-        assert_eq!(returned, Some(Returned::Number(3, Some(r#"/tmp/a, b/x", y)"#))));
+        assert_eq!(arguments, [r"AT_FDCWD</srv/a, b>", r#""x\", y)""#, "O_RDONLY|O_CLOEXEC"]);
+        assert_eq!(returned, Some(Returned::Number(3, Some(r#"/srv/a, b/x", y)"#))));
         assert_eq!(took, Some(12_000));
         let (arguments, ..) = parts(r#"execve("/bin/a", ["a", "(b"], 0x7ffd /* 35 vars, all */) = 0"#);
         assert_eq!(arguments, [r#""/bin/a""#, r#"["a", "(b"]"#, "0x7ffd /* 35 vars, all */"]);
