@@ -39,6 +39,7 @@
 //! | `mmtests.rs` | runs in the folders of mmtests, written and read |
 //! | `numbers.rs` | numbers that a person has, as the runs of a table |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
+//! | `growth.rs` | what slab took of the memory that a run used |
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
 //! | `workloads.rs` | what the workloads are: `docs/workloads.md` |
@@ -67,6 +68,7 @@ pub mod fail_if;
 pub mod fidelity;
 pub mod folders;
 pub mod grid;
+mod growth;
 mod heat;
 mod kept;
 mod lacks;
