@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::batch::{Control, PlannedRun, run_all};
+use crate::batch::{Control, run_all};
 use crate::error::LabError;
 use crate::growth::growth;
+use crate::planned::PlannedRun;
 use crate::resolve::{Request, Subject, command};
 use recording::Recording;
 

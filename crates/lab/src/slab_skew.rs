@@ -15,10 +15,11 @@ use std::fmt::Write;
 use recording::Recording;
 use workload::small_files;
 
-use crate::batch::{Control, PlannedRun, run_all};
+use crate::batch::{Control, run_all};
 use crate::error::LabError;
 use crate::fidelity::{Row, figure, rows_of_workload};
 use crate::growth::{Growth, growth};
+use crate::planned::PlannedRun;
 use crate::resolve::{Request, Subject, command};
 
 const TEXT: &str = include_str!("../data/slab-skew.md");
