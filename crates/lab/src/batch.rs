@@ -17,6 +17,7 @@ use crate::error::LabError;
 use crate::kept::KeepRuns;
 use crate::program::with_traces;
 use crate::real::{self, HostPolicy};
+use crate::resolve;
 use crate::simulate::{simulate, simulate_kept};
 
 /// A scenario and what its run is called.
@@ -154,6 +155,17 @@ impl Batch {
             None => Ok(self.recordings.into_iter().flatten().collect()),
         }
     }
+}
+
+/// What a person should know before `plan` runs, each sentence once.
+pub fn warnings(plan: &[PlannedRun]) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for warning in plan.iter().flat_map(|run| resolve::warnings(&run.scenario)) {
+        if !told.contains(&warning) {
+            told.push(warning);
+        }
+    }
+    told
 }
 
 /// Runs all of `plan`, up to `jobs` at a time (0: one for each CPU). `keep` is called with each
