@@ -26,6 +26,7 @@ mod plan;
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 use self::plan::{Action, Plan, Step, Who};
+use crate::catalog::Need;
 use crate::chance;
 use crate::footprint::{Footprint, MachineSize};
 use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
@@ -93,12 +94,26 @@ pub const PARAMS: &[ParamSpec] = &[
         default: None,
         help: "memory.swap.max of P",
     },
+    ParamSpec {
+        name: "swap_high",
+        kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX },
+        default: None,
+        help: "memory.swap.high of P, above which tasks are made to sleep (5.8)",
+    },
     size(
         "reclaim",
         Bytes(PAGE_SIZE),
         "32M",
         "asked of memory.reclaim of P, then twice as much; not with steps=loop",
     ),
+    choice("reclaim_of", &["cgroup", "node"], "node: asked of node 0 instead, whose file Linux 6.17 has"),
+    choice("reclaim_what", &["all", "anon"], "anon: anonymous memory alone is asked for (6.16)"),
+    ParamSpec {
+        name: "reclaim_swappiness",
+        kind: ParamKind::Count { min: 0, max: 200 },
+        default: None,
+        help: "swappiness of what is asked for (6.11), instead of vm.swappiness",
+    },
     choice("order", &["sequential", "random"], "order in which A touches its pages"),
     choice("huge", &["never", "always"], "huge pages for anonymous memory, by madvise"),
     choice(
@@ -143,6 +158,14 @@ pub const METRICS: &[MetricSpec] = &[
 
 const FILE: &str = "file";
 
+/// How P, or the node, is asked for room.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Asked {
+    of_node: bool,
+    /// Instead of `vm.swappiness`: a number or `max`.
+    swappiness: Option<String>,
+}
+
 /// The program with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnonAndFile {
@@ -150,6 +173,8 @@ pub struct AnonAndFile {
     topology: Topology,
     limit: Bytes,
     swap_max: Option<Bytes>,
+    swap_high: Option<Bytes>,
+    asked: Asked,
     worker: Worker,
 }
 
@@ -163,14 +188,27 @@ impl AnonAndFile {
         let word = |name| params.choice(name).expect("it has a default");
         let topology = Topology::from_params(params);
         let steps = word("steps");
-        if topology == Topology::Global && (params.size("swap_max").is_some() || steps != "loop") {
-            let name = if steps == "loop" { "swap_max" } else { "steps" };
+        let of_parent = ["swap_max", "swap_high"].into_iter().find(|name| params.size(name).is_some());
+        let of_parent = of_parent.or((steps != "loop").then_some("steps"));
+        if let (Topology::Global, Some(name)) = (topology, of_parent) {
             return Err(ParamError::Conflict {
                 name,
                 problem: "there is no parent cgroup to limit or to ask for room".to_owned(),
                 hint: format!("add `topology=parent`, or leave `{name}` out"),
             });
         }
+        if params.count("reclaim_swappiness").is_some() && word("reclaim_what") == "anon" {
+            return Err(ParamError::Conflict {
+                name: "reclaim_swappiness",
+                problem: "anonymous memory alone is asked for".to_owned(),
+                hint: "leave it out, or `reclaim_what=anon`".to_owned(),
+            });
+        }
+        let swappiness = params.count("reclaim_swappiness").map(|number| number.to_string());
+        let asked = Asked {
+            of_node: word("reclaim_of") == "node",
+            swappiness: if word("reclaim_what") == "anon" { Some("max".to_owned()) } else { swappiness },
+        };
         let plan = Plan {
             steps,
             every: size("every"),
@@ -188,7 +226,25 @@ impl AnonAndFile {
             huge: word("huge") == "always",
             compressed: u16::try_from(compressed).expect("at most a page"),
         };
-        Ok(Self { plan, topology, limit: size("limit"), swap_max: params.size("swap_max"), worker })
+        let [swap_max, swap_high] = ["swap_max", "swap_high"].map(|name| params.size(name));
+        Ok(Self { plan, topology, limit: size("limit"), swap_max, swap_high, asked, worker })
+    }
+
+    /// What a kernel must have for it to run.
+    pub(crate) fn needs(&self) -> Vec<Need> {
+        let mut needs = vec![Need::Cgroups];
+        needs.extend(self.swap_high.map(|_| Need::SwapHigh));
+        if self.plan.asks() {
+            needs.push(Need::ProactiveReclaim);
+            let how = match self.asked.swappiness.as_deref() {
+                Some("max") => Some(Need::AnonReclaim),
+                Some(_) => Some(Need::ReclaimSwappiness),
+                None => None,
+            };
+            needs.extend(how);
+            needs.extend(self.asked.of_node.then_some(Need::NodeReclaim));
+        }
+        needs
     }
 
     fn has_file(&self) -> bool {
@@ -246,6 +302,7 @@ impl AnonAndFile {
         }
         let mut settings = vec![("memory.max", self.limit)];
         settings.extend(self.swap_max.map(|swap_max| ("memory.swap.max", swap_max)));
+        settings.extend(self.swap_high.map(|swap_high| ("memory.swap.high", swap_high)));
         Ok(self.topology.make(sys, &settings, &Who::LETTERS).await?)
     }
 
@@ -277,7 +334,7 @@ impl AnonAndFile {
         Ok(now)
     }
 
-    /// Asks P for room. A kernel that could not free as much says `EAGAIN`, which is a result.
+    /// Asks P, or the node, for room. A kernel that could not free as much says `EAGAIN`, which is a result.
     async fn reclaim<S: System>(
         &self,
         sys: &S,
@@ -288,7 +345,14 @@ impl AnonAndFile {
         const TRY_AGAIN: i32 = 11;
         let parent = self.topology.parent().expect("it was checked");
         let missed = outcome.metrics.entry("reclaims_that_fell_short".to_owned()).or_insert(0.0);
-        match sys.cgroup_write(parent, "memory.reclaim", &bytes.get().to_string()).await {
+        let swappiness = self.asked.swappiness.iter().map(|value| format!(" swappiness={value}"));
+        let value = swappiness.fold(bytes.get().to_string(), |text, option| text + &option);
+        let written = if self.asked.of_node {
+            sys.node_write(0, "reclaim", &value).await
+        } else {
+            sys.cgroup_write(parent, "memory.reclaim", &value).await
+        };
+        match written {
             Err(SystemError { errno: Errno::Other(TRY_AGAIN), .. }) => *missed += 1.0,
             other => other?,
         }

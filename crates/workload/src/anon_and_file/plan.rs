@@ -171,6 +171,11 @@ impl Plan {
         script
     }
 
+    /// Whether it asks for room.
+    pub(super) fn asks(&self) -> bool {
+        self.steps != "loop"
+    }
+
     fn reclaiming(&self) -> Vec<Step> {
         use Action::{Count, Map, Read, Write};
         use Who::{Cold, Hot, Stream};
