@@ -111,6 +111,7 @@ impl Reclaim {
         let mut report = ChunkReport { scanned, ..ChunkReport::default() };
         report.taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
         self.judge(core, lru, cache, anon, cpu, sc, &mut report);
+        lru.age_on_scan(core, memcg, node, u64::from(report.activated));
         sc.note_writeback(&report);
         self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
         core.alloc.events.add(VmEvent::PgActivate, u64::from(report.activated));

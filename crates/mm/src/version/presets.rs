@@ -97,6 +97,7 @@ const TUNING_61: Tuning = Tuning {
 const RULES_2632: Rules = Rules {
     aging: Aging::PerCgroup,
     eviction_age: EvictionAge::Owner,
+    activation_age: ActivationAge::Accesses,
     memcg_walk: MemcgWalk::Shared,
     stat_freshness: StatFreshness::Live,
     sibling_shares: SiblingShares::ByUse,
@@ -270,6 +271,7 @@ const RULES_57: Rules = RULES_55.edited(&[
 const RULES_510: Rules = RULES_57.edited(&[
     Rule::StatFreshness(StatFreshness::Batched),
     Rule::EvictionAge(EvictionAge::Target),
+    Rule::ActivationAge(ActivationAge::Scans),
     Rule::AnonStart(AnonStart::Inactive),
     Rule::AtomicMark(AtomicMark::Unboosted),
     Rule::InodeReclaim(InodeReclaim::PassesBy),

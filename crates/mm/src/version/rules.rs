@@ -84,6 +84,7 @@ macro_rules! rules {
 rules! {
     aging: Aging,
     eviction_age: EvictionAge,
+    activation_age: ActivationAge,
     memcg_walk: MemcgWalk,
     stat_freshness: StatFreshness,
     sibling_shares: SiblingShares,
