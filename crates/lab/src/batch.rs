@@ -11,22 +11,15 @@ use linux::Told;
 use rayon::prelude::*;
 use recording::Recording;
 use units::Nanos;
-use workload::scenario::{Backend, Scenario};
+use workload::scenario::Backend;
 
 use crate::error::LabError;
-use crate::kept::KeepRuns;
+use crate::kept::{KeepRuns, simulate_kept};
+use crate::planned::PlannedRun;
 use crate::program::with_traces;
 use crate::real::{self, HostPolicy};
-use crate::simulate::{simulate, simulate_kept};
-
-/// A scenario and what its run is called.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedRun {
-    /// The label of the recording; often the kernel.
-    pub label: String,
-    /// What to run.
-    pub scenario: Scenario,
-}
+use crate::resolve;
+use crate::simulate::simulate;
 
 /// What an observer is told.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -154,6 +147,17 @@ impl Batch {
             None => Ok(self.recordings.into_iter().flatten().collect()),
         }
     }
+}
+
+/// What a person should know before `plan` runs, each sentence once.
+pub fn warnings(plan: &[PlannedRun]) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for warning in plan.iter().flat_map(|run| resolve::warnings(&run.scenario)) {
+        if !told.contains(&warning) {
+            told.push(warning);
+        }
+    }
+    told
 }
 
 /// Runs all of `plan`, up to `jobs` at a time (0: one for each CPU). `keep` is called with each

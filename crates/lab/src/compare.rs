@@ -3,40 +3,30 @@
 //! The first kernel is the baseline. Left out: recordings made earlier, see [`crate::folders`]; how
 //! a comparison is judged and shown, see `pagetide-stats` and `pagetide-report`.
 
+use std::borrow::Borrow;
 use std::path::Path;
 
 use recording::Recording;
 use report::{Grid, Group};
 use workload::KernelSpec;
-use workload::scenario::{Backend, GUEST_MACHINE, SEED_DEFAULT, Scenario, check_kernel};
+use workload::scenario::{Backend, GUEST_MACHINE, Scenario, check_kernel};
 
-use crate::batch::PlannedRun;
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::grid::{self, PlannedGrid};
+use crate::grid::{self, PlannedGrid, finished};
 use crate::names::Names;
-use crate::resolve::{
-    GuestRequest, Request, Subject, command, guest_mem, kernel_named, listed, machine_spec,
-};
+use crate::planned::PlannedRun;
+use crate::resolve::{GuestRequest, Request, Subject, guest_mem, kernel_named, listed};
+use crate::setting::machine_spec;
 use crate::sweep::folder::first_and_hash;
 use crate::sweep::{PlanOf, SweepFolder};
+use crate::variant::{Variant, label, variant};
 
 /// Seeds that one comparison takes at most: more runs than that are a mistake.
 pub const SEEDS_MAX: u64 = 10_000;
 
 /// Characters of a label that the folder of a run has in its name; the system takes 255 bytes.
 const LABEL_MAX: usize = 200;
-
-/// One column of a comparison before it has run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variant {
-    /// What the column is called.
-    pub label: String,
-    /// The command that makes its runs again.
-    pub command: String,
-    /// Its runs, one for each seed.
-    pub scenarios: Vec<Scenario>,
-}
 
 /// The runs of several kernels with the same seeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,16 +213,6 @@ fn assumed_machine(variants: &[Variant]) -> Option<String> {
     Some(text)
 }
 
-/// What a run is called: the simulated kernel, or where it runs and what is special there.
-pub fn label(scenario: &Scenario) -> String {
-    let differences = scenario.guest.map(|guest| guest.differences()).unwrap_or_default();
-    match &scenario.backend {
-        Backend::Sim => scenario.kernel.as_ref().map(ToString::to_string).unwrap_or_default(),
-        real if differences.is_empty() => real.to_string(),
-        real => format!("{real},{differences}"),
-    }
-}
-
 /// The model of the kernel that a real backend runs, as far as its name tells.
 fn model_of(backend: &Backend) -> Option<String> {
     match backend {
@@ -250,26 +230,6 @@ fn default_kernels(workload: &str) -> Result<Vec<String>, LabError> {
     let experiment =
         Experiment::of(workload).ok_or_else(|| LabError::NoDefaultKernels(workload.to_owned()))?;
     Ok(experiment.kernels.iter().map(|&kernel| kernel.to_owned()).collect())
-}
-
-pub(crate) fn variant(label: String, scenario: &Scenario, seeds: u64) -> Variant {
-    let command = match seeds {
-        1 => command(scenario),
-        _ => {
-            let unseeded = command(&Scenario { seed: SEED_DEFAULT, ..scenario.clone() });
-            let first = scenario.seed.0;
-            let last = first.wrapping_add(seeds - 1);
-            format!("for seed in $(seq {first} {last}); do {unseeded} --seed $seed; done")
-        }
-    };
-    Variant { label, command, scenarios: seeded(scenario, seeds) }
-}
-
-/// `scenario` with so many seeds, from its own on.
-pub(crate) fn seeded(scenario: &Scenario, seeds: u64) -> Vec<Scenario> {
-    let first = scenario.seed.0;
-    let with = |offset: u64| Scenario { seed: units::Seed(first.wrapping_add(offset)), ..scenario.clone() };
-    (0..seeds).map(with).collect()
 }
 
 impl Comparison {
@@ -319,7 +279,7 @@ impl Comparison {
     }
 
     /// The grid of a report on `recordings`, which are those of [`Comparison::runs`], if there is one.
-    pub fn grid<'a>(&self, recordings: &'a [Option<Recording>]) -> Option<Grid<'a>> {
+    pub fn grid<'a, R: Borrow<Recording>>(&self, recordings: &'a [Option<R>]) -> Option<Grid<'a>> {
         let (own, others) = recordings.split_at(self.own_runs());
         self.grid.as_ref().map(|grid| grid.report(&self.variants, own, others))
     }
@@ -329,13 +289,13 @@ impl Comparison {
     ///
     /// # Panics
     /// When there is not one entry for each run.
-    pub fn groups<'a>(&self, recordings: &'a [Option<Recording>]) -> Vec<Group<'a>> {
+    pub fn groups<'a, R: Borrow<Recording>>(&self, recordings: &'a [Option<R>]) -> Vec<Group<'a>> {
         let (mut rest, of_grid) = recordings.split_at(self.own_runs());
         let mut groups = Vec::new();
         for variant in &self.variants {
             let (own, others) = rest.split_at(variant.scenarios.len());
             rest = others;
-            let recordings: Vec<&Recording> = own.iter().flatten().collect();
+            let recordings = finished(own);
             if !recordings.is_empty() {
                 let (label, command) = (variant.label.clone(), variant.command.clone());
                 groups.push(Group { label, command, recordings });

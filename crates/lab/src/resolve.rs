@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use kernel::Filesystem;
-use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::base::sysctl::Sysctl;
 use mm::version::feature::Feature;
 use mm::version::presets::Version;
 use sim::machines::{self, MACHINES, MachineSpec};
@@ -25,9 +25,9 @@ use workload::{Backend, KernelSpec, MachineSize, ParamError, Params, Scenario, S
 use crate::disks;
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::lacks;
 use crate::names::Names;
 use crate::program;
+use crate::setting::{Setting, filesystem, machine_spec, sysctls};
 use crate::swap;
 
 /// What a request is about.
@@ -37,7 +37,12 @@ pub enum Subject {
     Workload(String),
     /// A scenario file.
     File(PathBuf),
+    /// What a scenario file has in it.
+    Text(String),
 }
+
+/// What a text that is no file is called where something in it is wrong.
+const UNNAMED: &str = "scenario text";
 
 impl Subject {
     /// A scenario file if it is called so (`*.toml`), a workload otherwise.
@@ -160,19 +165,29 @@ impl Request {
                 check(&scenario)?;
                 (scenario, Vec::new())
             }
-            Subject::File(path) => {
-                let written = read_file(path, moved_to.as_ref(), &names)?;
-                let mut scenario = written.scenario.clone();
-                fill_in(&mut scenario)?;
-                self.apply_to(&mut scenario, &names)?;
-                check(&scenario).map_err(|error| self.place_of_mem(path, &written, error))?;
-                (scenario, written.unused)
-            }
+            Subject::File(path) => self.read(path, &read_file(path)?, moved_to.as_ref(), &names)?,
+            Subject::Text(text) => self.read(Path::new(UNNAMED), text, moved_to.as_ref(), &names)?,
         };
         let told = listed(&unused).map(|keys| {
             format!("`{}` is what it is: left out what the file says of {keys}", scenario.backend)
         });
         Ok((scenario, told))
+    }
+
+    /// The scenario of a text with what is asked for in place of what it says, and the keys that it says in vain.
+    fn read(
+        &self,
+        path: &Path,
+        text: &str,
+        moved_to: Option<&Backend>,
+        names: &Names,
+    ) -> Result<(Scenario, Vec<&'static str>), LabError> {
+        let written = read_text(path, text, moved_to, names)?;
+        let mut scenario = written.scenario.clone();
+        fill_in(&mut scenario)?;
+        self.apply_to(&mut scenario, names)?;
+        check(&scenario).map_err(|error| self.place_of_mem(path, &written, error))?;
+        Ok((scenario, written.unused))
     }
 
     /// A machine that cannot be built, told at the file's line if its memory is the file's.
@@ -317,12 +332,19 @@ pub(crate) fn newest_kernel() -> &'static str {
     Version::NEWEST_LONG_TERM
 }
 
-/// Reads a file, and checks what only the model knows: each mistake is told at its line.
-fn read_file(path: &Path, moved_to: Option<&Backend>, names: &Names) -> Result<Written, LabError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| LabError::Unreadable { path: path.to_owned(), source })?;
+fn read_file(path: &Path) -> Result<String, LabError> {
+    std::fs::read_to_string(path).map_err(|source| LabError::Unreadable { path: path.to_owned(), source })
+}
+
+/// Reads what `path` has in it, and checks what only the model knows: each mistake is told at its line.
+fn read_text(
+    path: &Path,
+    text: &str,
+    moved_to: Option<&Backend>,
+    names: &Names,
+) -> Result<Written, LabError> {
     let failed = |source| LabError::File { path: path.to_owned(), source: Box::new(source) };
-    let written = Scenario::read_to_run_on(&text, &names.vocabulary(), moved_to).map_err(failed)?;
+    let written = Scenario::read_to_run_on(text, &names.vocabulary(), moved_to).map_err(failed)?;
     let at = |key: &str, problem| failed(ScenarioError { position: written.place(key), problem });
     if let Some(kernel) = &written.scenario.kernel {
         check_changes(kernel).map_err(|problem| at("kernel", problem))?;
@@ -441,10 +463,6 @@ pub(crate) fn guest_mem() -> Bytes {
     machine_spec(GUEST_MACHINE).default_mem
 }
 
-pub(crate) fn machine_spec(name: &str) -> &'static MachineSpec {
-    MachineSpec::find(name).expect("the name was checked")
-}
-
 /// What only shows when all values are known: sysctls in range, a machine that can be built.
 fn check(scenario: &Scenario) -> Result<(), LabError> {
     check_full(scenario)?;
@@ -478,88 +496,6 @@ fn is_simulated_only(sysctl: &str) -> bool {
     !sysctl.starts_with("vm.") || sysctl == Sysctl::FragmentStallOrder.name()
 }
 
-fn sysctls(pairs: &BTreeMap<String, String>) -> Result<Sysctls, LabError> {
-    let mut sysctls = Sysctls::default();
-    for (name, value) in pairs {
-        let sysctl = Sysctl::parse(name)?;
-        sysctls.set(sysctl, sysctl.parse_value(value)?);
-    }
-    Ok(sysctls)
-}
-
-/// The kernel and the machine of a run, as the simulator takes them.
-#[derive(Debug, Clone)]
-pub(crate) struct Setting {
-    pub(crate) kernel: Version,
-    pub(crate) sysctls: Sysctls,
-    pub(crate) hardware: sim::Hardware,
-    pub(crate) layout: mm::base::layout::MemoryLayout,
-    /// What it swaps to.
-    pub(crate) swap: Swap,
-    /// What is assumed where nobody measured.
-    pub(crate) notes: Vec<String>,
-}
-
-impl Setting {
-    /// The setting of a scenario that is simulated.
-    pub(crate) fn of(scenario: &Scenario) -> Result<Self, LabError> {
-        let Scenario { kernel, machine, mem, sysctls, .. } = scenario;
-        let (Some(kernel), Some(machine), Some(mem)) = (kernel, machine, *mem) else {
-            panic!("a scenario for the simulator without a kernel or a machine: {scenario:?}");
-        };
-        let swap = scenario.swap.clone().unwrap_or_default();
-        let mut setting = Self::new(kernel, machine, mem, sysctls)?.with_swap(machine, mem, swap)?;
-        lacks::check_workload(&setting.kernel, &scenario.workload)?;
-        let filesystem = filesystem(scenario);
-        setting.notes.extend(lacks::assumed_of_workload(&setting.kernel, &scenario.workload, filesystem));
-        setting.notes.extend(scenario.workload.remarks(setting.machine_size()));
-        Ok(setting)
-    }
-
-    fn machine_size(&self) -> MachineSize {
-        let count = |len: usize| u16::try_from(len).expect("a machine has few of them");
-        MachineSize {
-            memory: self.layout.managed(),
-            nodes: count(self.layout.nodes.len()),
-            cpus: self.hardware.cpus,
-            disks: count(self.hardware.devices.len()),
-        }
-    }
-
-    /// The setting that these names and values make.
-    ///
-    /// # Errors
-    /// A sysctl out of range or that the kernel does not have, or a machine that cannot be built.
-    pub(crate) fn new(
-        kernel: &KernelSpec,
-        machine: &str,
-        mem: Bytes,
-        pairs: &BTreeMap<String, String>,
-    ) -> Result<Self, LabError> {
-        let kernel = Version::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
-        let sysctls = sysctls(pairs)?;
-        lacks::check_sysctls(&kernel, pairs)?;
-        let (hardware, layout) = machines::build(machine, mem, &kernel)
-            .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;
-        let spec = MachineSpec::parse(machine).expect("it was just built");
-        let mut notes: Vec<String> = spec.assumed(&kernel).into_iter().collect();
-        notes.extend(lacks::assumed_of_machine(&kernel, &layout));
-        Ok(Self { kernel, sysctls, hardware, layout, swap: Swap::NONE, notes })
-    }
-
-    /// The same setting with something to swap to.
-    ///
-    /// # Errors
-    /// More than the machine has room for.
-    pub(crate) fn with_swap(mut self, machine: &str, mem: Bytes, swap: Swap) -> Result<Self, LabError> {
-        swap::check(machine, mem, &swap)?;
-        lacks::check_zswap(&self.kernel, &swap)?;
-        self.notes.extend(swap::assumed(&swap));
-        self.swap = swap;
-        Ok(self)
-    }
-}
-
 /// What a person should know before `scenario` runs: that its result will say little.
 pub fn warnings(scenario: &Scenario) -> Vec<String> {
     let machine = match (&scenario.backend, scenario.mem) {
@@ -571,16 +507,6 @@ pub fn warnings(scenario: &Scenario) -> Vec<String> {
         }
     };
     machine.map_or_else(Vec::new, |machine| scenario.workload.warnings(machine))
-}
-
-/// The filesystem that the workload asks for; the machine's own when it does not.
-pub(crate) fn filesystem(scenario: &Scenario) -> Filesystem {
-    let asked = match scenario.workload.params().get("filesystem") {
-        Some(workload::ParamValue::Choice(name)) => Filesystem::by_name(name),
-        _ => None,
-    };
-    let own = || scenario.machine.as_deref().map_or(Filesystem::Ext4, |name| machine_spec(name).filesystem);
-    asked.unwrap_or_else(own)
 }
 
 /// The command that runs `scenario`, with all that differs from the workload's defaults.
