@@ -49,9 +49,12 @@ pub(crate) fn check_workload(kernel: &Version, workload: &Workload) -> Result<()
     Ok(())
 }
 
-/// Whether a kernel can be asked for room like that; if not, what it lacks, and which rules have it.
-fn asked(rules: &Rules, need: Need) -> Result<(), (&'static str, fn(&Rules) -> bool)> {
-    let (what, has): (_, fn(&Rules) -> bool) = match need {
+/// Something that not every kernel has: what it is called, and which rules have it.
+type Has = (&'static str, fn(&Rules) -> bool);
+
+/// Whether a kernel can be asked for room like that; if not, what it lacks.
+fn asked(rules: &Rules, need: Need) -> Result<(), Has> {
+    let (what, has): Has = match need {
         Need::ReclaimSwappiness => ("`swappiness=` in memory.reclaim", |rules| {
             matches!(rules.proactive_reclaim, ProactiveReclaim::Quarters | ProactiveReclaim::QuartersOrAnon)
         }),
