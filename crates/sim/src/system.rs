@@ -543,8 +543,14 @@ impl<R: Trace> System for SimSystem<R> {
         first: u64,
         count: u64,
     ) -> Result<u64, SystemError> {
+        // The program has room for the answer as long, a byte for each page; its cgroup pays for that.
+        let room = self.kernel.map_anonymous(&self.process, Bytes(count.max(1)));
+        let room = room.map_err(failed("mmap", self.name()))?;
+        let filled = Bytes(count).to_pages_ceil().get();
+        let filled = self.kernel.touch(&self.process, room, 0, filled).await;
         let resident = self.kernel.mapping_resident(&self.process, mapping.mapping, first, count);
-        resident.map_err(failed("mincore", self.name()))
+        self.kernel.unmap_anonymous(&self.process, room);
+        filled.and(resident).map_err(failed("mincore", self.name()))
     }
 
     async fn lock_memory(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {
