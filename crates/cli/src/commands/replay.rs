@@ -13,12 +13,13 @@ use lab::{
     view,
 };
 
-use super::{check_events, guest_request, host_policy, keep_runs, made_by, told_of_runs};
+use super::{check_events, guest_request, host_policy, keep_runs, made_by, plot, told_of_runs};
 use crate::args::{Events, Format, ReplayArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::{ReplayBar, RunProgress};
 
 pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
+    plot::check(&args.plot)?;
     if lab::program::is_one(&args.trace) {
         return program(args, printer);
     }
@@ -40,6 +41,7 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
     if !results.is_empty() {
         printer.data(&shown(&results, args, printer)?)?;
     }
+    plot::draw(&args.plot, results.iter().copied(), printer)?;
     error.map_or(Ok(()), |error| Err(error.into()))
 }
 
@@ -75,6 +77,7 @@ fn program(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
     if !results.is_empty() {
         printer.data(&shown(&results, args, printer)?)?;
     }
+    plot::draw(&args.plot, results.iter().copied(), printer)?;
     error.map_or(Ok(()), |error| Err(error.into()))
 }
 
