@@ -9,12 +9,13 @@ use lab::{GuestRequest, LabError, Recording, Request, Subject};
 use report::SweepRows;
 
 use super::replay::check_stdin;
-use super::{host_policy, keep_runs};
+use super::{host_policy, keep_runs, plot};
 use crate::args::{Events, Format, SweepArgs, Verbosity};
 use crate::printer::{Failure, Printer};
 use crate::progress::{ReplayBar, RunProgress};
 
 pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> {
+    plot::check(&args.grid.plot)?;
     let plan = sweep::plan(&request(args))?;
     check_unused(args, &plan)?;
     if args.dry_run {
@@ -26,6 +27,7 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> 
     if !rows.rows.is_empty() {
         printer.data(&shown(&rows, args.grid.format, printer.width())?)?;
     }
+    plot::draw(&args.grid.plot, outcomes.iter().filter_map(Ended::recording), printer)?;
     problem(&outcomes, stopped).map_or(Ok(()), |error| Err(error.into()))
 }
 
