@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kernel::{Filesystem, Kernel, KernelConfig, Machine, OomKill};
+use mm::Violation;
 use mm::base::event::{Detail, NoTrace, Trace};
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::swap::areas::{AreaKind, AreaSpec};
-use mm::Violation;
 use units::{Bytes, Nanos, Seed};
 use workload::scenario::{Swap, SwapArea, SwapDevice};
 use workload::{Errno, Outcome, Replay, SystemError, Workload, WorkloadError};

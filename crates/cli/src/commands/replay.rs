@@ -9,8 +9,7 @@ use lab::folders::OutFolder;
 use lab::program::ProgramRequest;
 use lab::replay::{CacheSpec, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
 use lab::{
-    Batch, KeepRuns, LabError, PlannedRun, Recording, Request, Subject, check_new_folder, run_all,
-    view,
+    Batch, KeepRuns, LabError, PlannedRun, Recording, Request, Subject, check_new_folder, run_all, view,
 };
 
 use super::{check_events, guest_request, host_policy, keep_runs, made_by, told_of_runs};

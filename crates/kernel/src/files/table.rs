@@ -206,7 +206,8 @@ impl Files {
         let mut names = path.split('/').filter(|name| !name.is_empty());
         names.try_fold(self.top(), |directory, text| {
             let name = self.spellings.find(text)?;
-            let of_directory = || self.in_memory(directory.directory.and_then(|_| self.find(&directory, name))?);
+            let of_directory =
+                || self.in_memory(directory.directory.and_then(|_| self.find(&directory, name))?);
             self.mounted_at(&directory, name).or_else(of_directory)
         })
     }
