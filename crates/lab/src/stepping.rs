@@ -22,9 +22,9 @@ use recording::Recording;
 use report::{Cell, List};
 use sim::run::{SimError, SimRun};
 use sim::{Doing, Progress};
-use units::{Nanos, Pfn};
+use units::{Nanos, Pfn, parse_nanos};
 use workload::Scenario;
-use workload::scenario::Backend;
+use workload::scenario::{Backend, ScenarioProblem};
 
 use crate::error::LabError;
 use crate::resolve::command;
@@ -89,6 +89,16 @@ const FLAGS: [(PageFlags, &str); 12] = [
     (PageFlags::MAPPED, "mmap"),
     (PageFlags::READAHEAD, "readahead"),
 ];
+
+/// Reads a time of a run: `2 s`, `150ms`.
+///
+/// # Errors
+/// It is none.
+pub fn parse_moment(text: &str) -> Result<Nanos, LabError> {
+    let joined: String = text.split_whitespace().collect();
+    let wrong = |source| ScenarioProblem::NotADuration { key: "time", source };
+    Ok(parse_nanos(&joined).map_err(wrong)?)
+}
 
 impl Stepping {
     /// Boots the machine of `scenario`; its workload has done nothing yet. `stop` ends what runs soon, and `progress`

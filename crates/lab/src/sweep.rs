@@ -18,7 +18,6 @@ pub(crate) mod error;
 use std::path::{Path, PathBuf};
 
 use recording::Recording;
-use report::{SweepRow, SweepRows};
 use units::{Bytes, parse_size};
 use workload::WorkloadSpec;
 use workload::policy::PolicySpec;
@@ -33,7 +32,6 @@ use crate::error::LabError;
 use crate::planned::PlannedRun;
 use crate::replay::{CacheSpec, Outcomes, ReplayControl, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
 use crate::resolve::{Request, Subject};
-use crate::view::headlines;
 use values::{Kind, values};
 
 pub use error::{PlanOf, RUNS_MAX, SweepError};
@@ -428,29 +426,6 @@ impl SweepPlan {
                 };
                 Ok(plan.caches.iter().map(toml).collect())
             }
-        }
-    }
-
-    /// The rows of a report on `outcomes`, which are those of [`SweepPlan::run`]: with all measures, or those to look
-    /// at first.
-    pub fn rows<'a>(&self, outcomes: &'a Outcomes, all: bool) -> SweepRows<'a> {
-        let over = self.runs.iter().zip(outcomes).filter_map(|(run, outcome)| {
-            let outcome = match outcome {
-                Ended::Recorded(recording) | Ended::NotKept(recording, _) => Ok(recording),
-                Ended::Failed(error) => Err(error.told()),
-                Ended::NotRun => return None,
-            };
-            Some(SweepRow { values: run.values.clone(), outcome })
-        });
-        let recorded = outcomes.iter().find_map(Ended::recording);
-        let workload = recorded.map_or(self.subject.clone(), |recording| recording.workload.clone());
-        SweepRows {
-            axes: self.axes.iter().map(|axis| axis.name.clone()).collect(),
-            fixed: self.fixed.clone(),
-            rows: over.collect(),
-            planned: self.runs.len(),
-            headlines: if all { Vec::new() } else { headlines(&workload) },
-            workload,
         }
     }
 

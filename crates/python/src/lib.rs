@@ -12,15 +12,23 @@
 //! | `table.rs` | tables for Arrow's PyCapsule interface |
 //! | `recording.rs` | a recording, and the reading of one |
 //! | `run.rs`, `comparison.rs` | one run; several side by side |
+//! | `ablation.rs` | subsets of features |
+//! | `replay.rs` | traces: replays, and how much memory one needs |
+//! | `simulation.rs` | a run that is stopped to look at it |
+//! | `names.rs` | names that can be given |
 //!
 //! Left out: any decision about a run, a figure or a text. Types and docstrings for readers are in
 //! `python/pagetide/_native.pyi`, beside those here.
 
+mod ablation;
 mod asked;
 mod comparison;
 mod errors;
+mod names;
 mod recording;
+mod replay;
 mod run;
+mod simulation;
 mod table;
 mod work;
 
@@ -30,11 +38,19 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::ablation::{Ablation, ablate_features};
+    #[pymodule_export]
     use super::comparison::{Comparison, compare_folders, compare_kernels};
+    #[pymodule_export]
+    use super::names::{list_names, list_zones};
     #[pymodule_export]
     use super::recording::{Recording, load};
     #[pymodule_export]
+    use super::replay::{Replay, Size, replay_trace, size_trace};
+    #[pymodule_export]
     use super::run::{resolve, run};
+    #[pymodule_export]
+    use super::simulation::{Simulation, parse_moment};
     #[pymodule_export]
     use super::table::Table;
 

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use lab::replay::Outcomes;
 use lab::sweep::{self, SweepControl, SweepFolder, SweepPlan, SweepRequest, Swept, problem};
-use lab::{GuestRequest, LabError, Recording, Request, Subject};
-use report::SweepRows;
+use lab::{Ended, GuestRequest, LabError, Recording, Request, Subject};
+use report::{SweepRow, SweepRows};
 
 use super::replay::check_stdin;
 use super::{host_policy, keep_runs, plot};
@@ -23,7 +23,7 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> 
     }
     let (folder, finished) = begin(args.grid.out.as_deref(), &plan, args.grid.resume, &plan.size(), printer)?;
     let (outcomes, stopped) = run(args, &plan, folder.as_ref(), finished, printer)?;
-    let rows = plan.rows(&outcomes, args.grid.all);
+    let rows = rows(&plan, &outcomes, args.grid.all);
     if !rows.rows.is_empty() {
         printer.data(&shown(&rows, args.grid.format, printer.width())?)?;
     }
@@ -123,6 +123,27 @@ fn run(
     let outcomes = plan.run(finished, jobs, &SweepControl::Replays(bar.control.clone()), keep);
     bar.done();
     Ok((outcomes?, bar.control.stop.load(Ordering::Relaxed)))
+}
+
+fn rows<'a>(plan: &SweepPlan, outcomes: &'a Outcomes, all: bool) -> SweepRows<'a> {
+    let over = plan.runs.iter().zip(outcomes).filter_map(|(run, outcome)| {
+        let outcome = match outcome {
+            Ended::Recorded(recording) | Ended::NotKept(recording, _) => Ok(recording),
+            Ended::Failed(error) => Err(error.told()),
+            Ended::NotRun => return None,
+        };
+        Some(SweepRow { values: run.values.clone(), outcome })
+    });
+    let recorded = outcomes.iter().find_map(Ended::recording);
+    let workload = recorded.map_or(plan.subject.clone(), |recording| recording.workload.clone());
+    SweepRows {
+        axes: plan.axes.iter().map(|axis| axis.name.clone()).collect(),
+        fixed: plan.fixed.clone(),
+        rows: over.collect(),
+        planned: plan.runs.len(),
+        headlines: if all { Vec::new() } else { lab::headlines(&workload) },
+        workload,
+    }
 }
 
 fn shown(rows: &SweepRows<'_>, format: Format, width: usize) -> Result<String, Failure> {

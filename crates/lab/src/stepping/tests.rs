@@ -58,6 +58,13 @@ fn a_step_is_one_event_and_time_never_goes_back() {
 }
 
 #[test]
+fn a_moment_is_a_time_with_its_unit() {
+    assert_eq!(parse_moment("2 s").unwrap(), Nanos(2_000_000_000));
+    assert_eq!(parse_moment("150ms").unwrap(), Nanos(150_000_000));
+    assert!(parse_moment("soon").unwrap_err().hint().is_some());
+}
+
+#[test]
 fn a_page_that_was_read_is_seen_where_it_is() {
     let mut run = begin("linux-5.4");
     assert_eq!(run.page("hot", 0).unwrap(), PageLook::Absent);

@@ -9,6 +9,7 @@ Start with `run`, `compare` and `load`. Everything that takes long draws its pro
 Python's lock, and stops at Ctrl-C.
 """
 
+from ._ablate import ablate
 from ._api import compare, load, load_all, resolve, run
 from ._errors import (
     Error,
@@ -19,11 +20,24 @@ from ._errors import (
     LimitError,
     UsageError,
 )
-from ._native import Comparison, Recording, Table, __version__
+from ._names import (
+    list_counters,
+    list_features,
+    list_kernels,
+    list_machines,
+    list_policies,
+    list_sysctls,
+    list_workloads,
+    list_zones,
+)
+from ._native import Ablation, Comparison, Recording, Replay, Size, Table, __version__
 from ._progress import Progress
+from ._replay import replay, size
 from ._scenario import Scenario, ScenarioLike, VirtualMachine
+from ._simulation import Simulation
 
 __all__ = [
+    "Ablation",
     "Comparison",
     "Error",
     "InputError",
@@ -33,15 +47,29 @@ __all__ = [
     "LimitError",
     "Progress",
     "Recording",
+    "Replay",
     "Scenario",
     "ScenarioLike",
+    "Simulation",
+    "Size",
     "Table",
     "UsageError",
     "VirtualMachine",
     "__version__",
+    "ablate",
     "compare",
+    "list_counters",
+    "list_features",
+    "list_kernels",
+    "list_machines",
+    "list_policies",
+    "list_sysctls",
+    "list_workloads",
+    "list_zones",
     "load",
     "load_all",
+    "replay",
     "resolve",
     "run",
+    "size",
 ]
