@@ -53,10 +53,7 @@ impl Simulation {
     ) -> PyResult<T> {
         let (tell, told) = channel();
         let asking: Asking = Box::new(move |run| {
-            let answer = match run.as_mut() {
-                Some(_) => Some(question(Stepped(run))),
-                None => None,
-            };
+            let answer = run.is_some().then(|| question(Stepped(run)));
             // Whoever asked waits for it.
             let _ = tell.send(answer);
         });
@@ -106,7 +103,7 @@ impl Simulation {
     #[new]
     fn new(py: Python<'_>, asked: Asked) -> PyResult<Self> {
         let (scenario, _) = Request::from(asked).resolve_telling().or_raised(py)?;
-        let label = lab::compare::label(&scenario);
+        let label = lab::label(&scenario);
         let toml = scenario.to_toml();
         let stop = Arc::new(AtomicBool::new(false));
         let (ask, questions) = channel();
