@@ -60,7 +60,7 @@ fn run(python: &Path) -> Result<(), String> {
 
 /// The search path with the environment's programs, of which `maturin` is one, before all others.
 fn path_with(python: &Path) -> String {
-    let programs = python.parent().map(Path::to_owned).unwrap_or_else(PathBuf::new);
+    let programs = python.parent().map(Path::to_owned).unwrap_or_default();
     let others = std::env::var("PATH").unwrap_or_default();
     format!("{}:{others}", programs.display())
 }
