@@ -4,7 +4,7 @@
 //! root of the repository, with a debug build, and what the tests use beside it. Where there is no Python, or nothing
 //! can be fetched, it says so aloud and goes on. Left out: a release build of the package.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::built::{root, target};
