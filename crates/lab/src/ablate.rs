@@ -9,24 +9,26 @@
 //! Left out: fractions of all subsets, and changes of anything else than features; real kernels, as features
 //! are the simulator's.
 
+pub(crate) mod error;
+
 use mm::Version;
 use mm::version::feature::Feature;
 use report::{Ablated, AblatedRun, Subset, View};
-use thiserror::Error;
 use workload::scenario::{Backend, Scenario};
 use workload::{KernelSpec, UnknownName, WorkloadSpec};
 
-use crate::batch::{Ended, PlannedRun};
-use crate::compare::{self, SEEDS_MAX, Variant};
+use crate::batch::Ended;
+use crate::compare::SEEDS_MAX;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::names::Names;
+use crate::planned::PlannedRun;
 use crate::replay::Outcomes;
 use crate::resolve::{Request, Subject, kernel_named};
 use crate::sweep::{Axis, RUNS_MAX, SweepPlan, SweepRun, Swept};
+use crate::variant::{self, Variant};
 
-/// Features that one ablation takes at most: 64 kernels.
-pub const FEATURES_MAX: usize = 6;
+pub use error::{AblateError, FEATURES_MAX};
 
 /// A feature that is switched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,87 +57,6 @@ pub struct Ablation {
     /// The runs: seed after seed, in each the kernels in their order, so that an interruption leaves whole
     /// experiments.
     pub plan: SweepPlan,
-}
-
-/// Why there is no ablation.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum AblateError {
-    /// Nothing is switched.
-    #[error("there is nothing to ablate: no feature is named")]
-    NoFeatures,
-    /// More subsets than anyone waits for.
-    #[error("{count} features make {} kernels; an ablation takes {FEATURES_MAX} features at most", 1_u128 << (*count).min(127))]
-    TooManyFeatures {
-        /// How many were named.
-        count: usize,
-    },
-    /// Too many runs, for the seeds.
-    #[error("{kernels} kernels with {seeds} seeds make {} runs; an ablation takes {RUNS_MAX} at most", u128::from(*seeds) * *kernels as u128)]
-    TooManyRuns {
-        /// Kernels.
-        kernels: usize,
-        /// Seeds.
-        seeds: u64,
-    },
-    /// A feature that is named twice.
-    #[error("feature `{0}` is named twice")]
-    Twice(Feature),
-    /// A sign that says otherwise than the base kernel.
-    #[error("`{base}` {} `{feature}`, so it is {}", if *has { "has" } else { "has no" }, if *has { "taken away and not added" } else { "added and not taken away" })]
-    Sign {
-        /// The base kernel.
-        base: String,
-        /// The feature.
-        feature: Feature,
-        /// Whether the base has it.
-        has: bool,
-    },
-    /// Features of which not every subset is a kernel.
-    #[error("{} cannot be ablated together: {why}", listed(features))]
-    Exclude {
-        /// The features.
-        features: Vec<Feature>,
-        /// Why not.
-        why: String,
-    },
-    /// A real kernel.
-    #[error("features are switched on simulated kernels; `{0}` is a real one")]
-    NotSimulated(String),
-}
-
-impl AblateError {
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            Self::NoFeatures => {
-                "name some, as in `--features root-aging,shared-memcg-walk`; `pagetide list features` has all"
-                    .to_owned()
-            }
-            Self::TooManyFeatures { .. } => {
-                "ablate some of them first, then those that matter together".to_owned()
-            }
-            Self::TooManyRuns { .. } => "take fewer seeds or features".to_owned(),
-            Self::Twice(_) => "name it once".to_owned(),
-            Self::Sign { feature, has, .. } => {
-                format!("write `{}{feature}`, or leave the sign out", if *has { '-' } else { '+' })
-            }
-            Self::Exclude { features, .. } => match &features[..] {
-                [.., last] => format!("every subset is run: leave `{last}` out, or another one"),
-                [] => return None,
-            },
-            Self::NotSimulated(_) => {
-                "leave `--on` out; `pagetide compare --on` puts real kernels beside simulated ones".to_owned()
-            }
-        })
-    }
-}
-
-fn listed(features: &[Feature]) -> String {
-    let quoted: Vec<String> = features.iter().map(|feature| format!("`{feature}`")).collect();
-    match &quoted[..] {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        all => all.concat(),
-    }
 }
 
 /// Resolves `request` for each subset of the features that `named` lists (`a,-b,+c`), and for each of `seeds`
@@ -176,7 +97,7 @@ pub fn plan(request: &Request, named: &[String], seeds: u64) -> Result<Ablation,
     let variant = |spec: &KernelSpec| {
         let own = Request { kernel: Some(spec.to_string()), ..request.clone() };
         let scenario = own.resolve()?;
-        Ok(compare::variant(compare::label(&scenario), &scenario, seeds))
+        Ok(variant::variant(variant::label(&scenario), &scenario, seeds))
     };
     let variants: Vec<Variant> = specs.iter().map(variant).collect::<Result<_, LabError>>()?;
     let plan = runs(&variants);

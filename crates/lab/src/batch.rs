@@ -11,23 +11,15 @@ use linux::Told;
 use rayon::prelude::*;
 use recording::Recording;
 use units::Nanos;
-use workload::scenario::{Backend, Scenario};
+use workload::scenario::Backend;
 
 use crate::error::LabError;
-use crate::kept::KeepRuns;
+use crate::kept::{KeepRuns, simulate_kept};
+use crate::planned::PlannedRun;
 use crate::program::with_traces;
 use crate::real::{self, HostPolicy};
 use crate::resolve;
-use crate::simulate::{simulate, simulate_kept};
-
-/// A scenario and what its run is called.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedRun {
-    /// The label of the recording; often the kernel.
-    pub label: String,
-    /// What to run.
-    pub scenario: Scenario,
-}
+use crate::simulate::simulate;
 
 /// What an observer is told.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,68 +1,25 @@
 //! A program's run to a trace: `capture` follows, `recording` writes, and what is told at the end.
 
+pub(crate) mod error;
+
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-use ::capture::{CaptureError, Captured, Ended, Footprint, Options, Piece};
+use ::capture::{Captured, Ended, Footprint, Options, Piece};
 use ::trace::{OperationKind, Trace};
 use recording::{TraceError, TraceWriter};
-use thiserror::Error;
 use workload::scenario::parse_interval;
 
-use crate::error::{Class, LabError};
+use crate::error::LabError;
+
+pub use error::CaptureFailure;
 
 /// How often what came is written in any case, so that little is lost by a kill.
 const FLUSH: Duration = Duration::from_secs(10);
-
-/// Why there is no trace, or not all of it.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum CaptureFailure {
-    /// The program was not followed.
-    #[error(transparent)]
-    Capture(#[from] CaptureError),
-    /// The trace was not written, or not to its end.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    /// The program was killed: it would have filled memory.
-    #[error("the command was killed: it made more than {max} tasks; what it did until then is in `{}`", path.display())]
-    TooManyTasks {
-        /// How many it might make.
-        max: usize,
-        /// The trace.
-        path: PathBuf,
-    },
-    /// A number of tasks that makes no sense.
-    #[error("`--max-tasks` takes a whole number from 1 to 10000000, not `{0}`")]
-    Tasks(String),
-}
-
-impl CaptureFailure {
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Capture(error) => error.hint(),
-            Self::Trace(error) => Some(error.hint().to_owned()),
-            Self::TooManyTasks { .. } => {
-                Some("if it is meant to make so many, allow more with `--max-tasks`".to_owned())
-            }
-            Self::Tasks(_) => Some("leave it away for 200000".to_owned()),
-        }
-    }
-
-    /// Whose fault it is.
-    pub fn class(&self) -> Class {
-        match self {
-            Self::Capture(error) if error.is_missing() => Class::CommandNotFound,
-            Self::Capture(error) if error.is_not_executable() => Class::CommandNotExecutable,
-            _ => Class::Input,
-        }
-    }
-}
 
 /// Whom to follow.
 #[derive(Debug, Clone)]

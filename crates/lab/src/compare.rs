@@ -9,35 +9,24 @@ use std::path::Path;
 use recording::Recording;
 use report::{Grid, Group};
 use workload::KernelSpec;
-use workload::scenario::{Backend, GUEST_MACHINE, SEED_DEFAULT, Scenario, check_kernel};
+use workload::scenario::{Backend, GUEST_MACHINE, Scenario, check_kernel};
 
-use crate::batch::PlannedRun;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::grid::{self, PlannedGrid, finished};
 use crate::names::Names;
-use crate::resolve::{
-    GuestRequest, Request, Subject, command, guest_mem, kernel_named, listed, machine_spec,
-};
+use crate::planned::PlannedRun;
+use crate::resolve::{GuestRequest, Request, Subject, guest_mem, kernel_named, listed};
+use crate::setting::machine_spec;
 use crate::sweep::folder::first_and_hash;
 use crate::sweep::{PlanOf, SweepFolder};
+use crate::variant::{Variant, label, variant};
 
 /// Seeds that one comparison takes at most: more runs than that are a mistake.
 pub const SEEDS_MAX: u64 = 10_000;
 
 /// Characters of a label that the folder of a run has in its name; the system takes 255 bytes.
 const LABEL_MAX: usize = 200;
-
-/// One column of a comparison before it has run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variant {
-    /// What the column is called.
-    pub label: String,
-    /// The command that makes its runs again.
-    pub command: String,
-    /// Its runs, one for each seed.
-    pub scenarios: Vec<Scenario>,
-}
 
 /// The runs of several kernels with the same seeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,16 +213,6 @@ fn assumed_machine(variants: &[Variant]) -> Option<String> {
     Some(text)
 }
 
-/// What a run is called: the simulated kernel, or where it runs and what is special there.
-pub fn label(scenario: &Scenario) -> String {
-    let differences = scenario.guest.map(|guest| guest.differences()).unwrap_or_default();
-    match &scenario.backend {
-        Backend::Sim => scenario.kernel.as_ref().map(ToString::to_string).unwrap_or_default(),
-        real if differences.is_empty() => real.to_string(),
-        real => format!("{real},{differences}"),
-    }
-}
-
 /// The model of the kernel that a real backend runs, as far as its name tells.
 fn model_of(backend: &Backend) -> Option<String> {
     match backend {
@@ -251,26 +230,6 @@ fn default_kernels(workload: &str) -> Result<Vec<String>, LabError> {
     let experiment =
         Experiment::of(workload).ok_or_else(|| LabError::NoDefaultKernels(workload.to_owned()))?;
     Ok(experiment.kernels.iter().map(|&kernel| kernel.to_owned()).collect())
-}
-
-pub(crate) fn variant(label: String, scenario: &Scenario, seeds: u64) -> Variant {
-    let command = match seeds {
-        1 => command(scenario),
-        _ => {
-            let unseeded = command(&Scenario { seed: SEED_DEFAULT, ..scenario.clone() });
-            let first = scenario.seed.0;
-            let last = first.wrapping_add(seeds - 1);
-            format!("for seed in $(seq {first} {last}); do {unseeded} --seed $seed; done")
-        }
-    };
-    Variant { label, command, scenarios: seeded(scenario, seeds) }
-}
-
-/// `scenario` with so many seeds, from its own on.
-pub(crate) fn seeded(scenario: &Scenario, seeds: u64) -> Vec<Scenario> {
-    let first = scenario.seed.0;
-    let with = |offset: u64| Scenario { seed: units::Seed(first.wrapping_add(offset)), ..scenario.clone() };
-    (0..seeds).map(with).collect()
 }
 
 impl Comparison {

@@ -16,8 +16,6 @@ use recording::is_gauge;
 use report::List;
 use units::{Bytes, Pages};
 
-use crate::resolve::newest_kernel;
-
 /// What keeps a counter.
 const BOTH: &str = "sim, real";
 const SIM: &str = "sim";
@@ -88,7 +86,7 @@ pub(crate) fn list() -> List {
 
 /// Memory that has just booted, for the names of its counters.
 fn any_memory() -> Memory<NoTrace> {
-    let kernel = Version::parse(newest_kernel()).expect("it is listed");
+    let kernel = Version::parse(Version::NEWEST_LONG_TERM).expect("it is listed");
     let layout = MemoryLayout::flat(Bytes(64 << 20).to_pages_floor().max(Pages(1)), 1);
     Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).expect("it boots in 64 MiB")
 }

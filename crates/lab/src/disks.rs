@@ -7,7 +7,7 @@ use workload::MachineSize;
 use workload::Scenario;
 use workload::scenario::ScenarioProblem;
 
-use crate::resolve::Setting;
+use crate::setting::Setting;
 
 /// # Errors
 /// More disks than the machine has; several disks on a filesystem of which the model has one only.

@@ -13,24 +13,7 @@ use workload::scenario::ScenarioProblem;
 use workload::trace::TraceError;
 use workload::{InputError, KernelError, ParamError, ScenarioError, UnknownName};
 
-/// Whose fault an error is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// The plan or an input is wrong: something to change and try again.
-    Input,
-    /// This program cannot go on through no fault of the plan.
-    Internal,
-    /// A mechanism reached a state that must not exist: a bug of ours.
-    Invariant,
-    /// A limit that the user set is not kept.
-    Limit,
-    /// The user asked to stop.
-    Interrupted,
-    /// The command to record does not exist.
-    CommandNotFound,
-    /// The command to record exists and cannot be run.
-    CommandNotExecutable,
-}
+use crate::class::Class;
 
 /// Why there is no result.
 #[derive(Debug, Error)]
@@ -187,16 +170,16 @@ pub enum LabError {
     },
     /// A sweep that cannot be, or that has gone wrong in part.
     #[error(transparent)]
-    Sweep(#[from] crate::sweep::SweepError),
+    Sweep(#[from] crate::sweep::error::SweepError),
     /// An ablation that cannot be.
     #[error(transparent)]
-    Ablate(#[from] crate::ablate::AblateError),
+    Ablate(#[from] crate::ablate::error::AblateError),
     /// A limit that cannot be read or judged, or that is not kept.
     #[error(transparent)]
-    FailIf(#[from] crate::fail_if::FailIfError),
+    FailIf(#[from] crate::fail_if::error::FailIfError),
     /// A trace that cannot be sized.
     #[error(transparent)]
-    Size(#[from] crate::size::SizeError),
+    Size(#[from] crate::size::error::SizeError),
     /// Workloads and folders in one comparison.
     #[error("`{0}` is not a folder with recordings")]
     NotARecording(String),
@@ -313,14 +296,14 @@ pub enum LabError {
         /// The file.
         path: PathBuf,
         /// What is wrong, and where.
-        source: crate::numbers::NumbersError,
+        source: crate::numbers::error::NumbersError,
     },
     /// A folder of mmtests that cannot be written or read.
     #[error(transparent)]
     Mmtests(#[from] crate::mmtests::MmtestsError),
     /// A program that was not captured, or not to its end.
     #[error(transparent)]
-    Capture(#[from] crate::capture::CaptureFailure),
+    Capture(#[from] crate::capture::error::CaptureFailure),
     /// A run on a real kernel that was to be stopped and looked at.
     #[error("`{0}` cannot be stopped and looked at: only simulated runs are stepped")]
     NotStepped(String),
@@ -468,8 +451,8 @@ impl LabError {
             Self::Threads(_) => Class::Internal,
             Self::Command { command, source } if is_missing(command, source) => Class::CommandNotFound,
             Self::Command { .. } => Class::CommandNotExecutable,
-            Self::Sweep(crate::sweep::SweepError::SomeFailed { class, .. }) => *class,
-            Self::FailIf(crate::fail_if::FailIfError::Crossed { .. }) => Class::Limit,
+            Self::Sweep(crate::sweep::error::SweepError::SomeFailed { class, .. }) => *class,
+            Self::FailIf(crate::fail_if::error::FailIfError::Crossed { .. }) => Class::Limit,
             Self::Capture(failure) => failure.class(),
             _ => Class::Input,
         }

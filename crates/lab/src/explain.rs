@@ -14,9 +14,10 @@ use units::Nanos;
 use workload::UnknownName;
 use workload::scenario::{Backend, Scenario};
 
-use crate::batch::{Control, PlannedRun, RunEvent, run_all};
+use crate::batch::{Control, RunEvent, run_all};
 use crate::error::LabError;
 use crate::names::Names;
+use crate::planned::PlannedRun;
 use crate::replay::is_replay;
 use crate::resolve::shell_quoted;
 use crate::simulate::simulate_with_events;

@@ -13,10 +13,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::batch::{Control, PlannedRun, run_all};
+use crate::batch::{Control, run_all};
 use crate::error::LabError;
+use crate::growth::growth;
+use crate::planned::PlannedRun;
 use crate::resolve::{Request, Subject, command};
-use crate::slab_skew;
 use recording::Recording;
 
 const REFERENCE: &str = include_str!("../data/reference.toml");
@@ -336,8 +337,8 @@ fn value_of_phase(run: &Recording, counter: &str) -> f64 {
         "pgskip" => skipped(),
         "pgsteal" => event("pgsteal_kswapd") + event("pgsteal_direct"),
         "direct_share_percent" => direct_share(),
-        "slab_growth_share" => slab_skew::growth(run).map_or(0.0, |growth| growth.share),
-        "slab_growth_ratio" => slab_skew::growth(run).map_or(0.0, |growth| growth.ratio),
+        "slab_growth_share" => growth(run).map_or(0.0, |growth| growth.share),
+        "slab_growth_ratio" => growth(run).map_or(0.0, |growth| growth.ratio),
         "pinned_mib_at_oom" => {
             let told = run.metrics.get("pinned_gib_at_oom").map(|gib| 1024.0 * gib);
             told.or_else(|| unevictable_mib(run)).unwrap_or(0.0)

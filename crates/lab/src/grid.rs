@@ -12,11 +12,11 @@ use report::{Grid, GridKernel, GridLayout};
 use workload::params::split_pair;
 use workload::scenario::{Backend, Scenario};
 
-use crate::batch::PlannedRun;
-use crate::compare::{Variant, seeded};
 use crate::error::LabError;
 use crate::experiment::Experiment;
+use crate::planned::PlannedRun;
 use crate::resolve::{Request, Subject};
+use crate::variant::{Variant, seeded};
 
 /// The points of a grid that are not the comparison's own.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,10 +17,12 @@ use recording::{Recording, RecordingError, RecordingWriter, Series};
 use sim::Progress;
 use sim::handing::{SampleChunk, SampleSink};
 use sim::run::{SimRun, Watch};
+use workload::scenario::Scenario;
 
 use crate::counted::{phases, since};
 use crate::error::LabError;
-use crate::simulate::{run_watched, translated};
+use crate::resolve::command;
+use crate::simulate::{plan, run_watched, translated};
 
 /// The new folder of a run by its place in the plan.
 pub type FolderOfRun = Arc<dyn Fn(usize) -> PathBuf + Send + Sync>;
@@ -91,6 +93,22 @@ impl KeepRuns {
             Err(error) => Err(LabError::NotKept(Box::new(recording), error)),
         }
     }
+}
+
+/// Runs scenario `index` of a plan and writes its recording, with events, while it goes.
+///
+/// # Errors
+/// As [`crate::simulate()`]; the recording cannot be written.
+pub(crate) fn simulate_kept(
+    scenario: &Scenario,
+    label: &str,
+    index: usize,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+    keep: &KeepRuns,
+) -> Result<Recording, LabError> {
+    let (spec, identity) = plan(scenario, label)?;
+    keep.run(index, &spec, identity, &command(scenario), stop, progress)
 }
 
 fn samples_to(going: &Rc<RefCell<Going>>) -> SampleSink {

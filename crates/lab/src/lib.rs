@@ -14,17 +14,21 @@
 //! | `resolve.rs` | texts to a resolved scenario, and a scenario back to the command that runs it |
 //! | `lacks.rs` | what a kernel does not have: refused, or told with the results |
 //! | `grid.rs` | further points of an experiment: other values of a parameter, other memory |
+//! | `setting.rs` | names and values of a scenario to what the simulator takes |
+//! | `variant.rs` | a column of a comparison, its runs, and what it is called |
 //! | `compare.rs` | kernels x seeds to runs, and the runs back to columns of a report |
 //! | `ablate.rs` | one workload on every kernel that some features make, switched or not |
 //! | `sweep.rs` | one workload or trace with every combination of several values |
 //! | `program.rs` | a captured program as a workload: its trace read from its file |
 //! | `program_file.rs` | the trace of a program from its file, whoever wrote it; what is in it |
+//! | `program_request.rs` | a captured program on several machines and under several limits |
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
 //! | `stepping.rs` | a run that is stopped to look at it |
 //! | `events.rs` | events of the simulator to those of a recording |
 //! | `heat.rs` | where memory was warm, from recorded events |
 //! | `kept.rs` | recordings that are written while their run goes |
+//! | `planned.rs` | a run that is planned |
 //! | `batch.rs` | many scenarios in parallel, progress, interruption |
 //! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
 //! | `capture.rs` | a program that is followed, to a trace of what it does |
@@ -40,11 +44,13 @@
 //! | `mmtests.rs` | runs in the folders of mmtests, written and read |
 //! | `numbers.rs` | numbers that a person has, as the runs of a table |
 //! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
+//! | `growth.rs` | what slab took of the memory that a run used |
 //! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
 //! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
 //! | `workloads.rs` | what the workloads are: `docs/workloads.md` |
 //! | `size.rs` | how much memory a trace needs |
 //! | `fail_if.rs` | limits on a comparison, as a person writes them |
+//! | `class.rs` | whose fault an error is |
 //! | `error.rs` | all that can go wrong, what to do about it, and whose fault it is |
 //!
 //! Deliberately absent: terminals, colours and formats (`cli`, `pagetide-report`); process-global
@@ -55,6 +61,7 @@ mod at_kill;
 mod balance;
 pub mod batch;
 pub mod capture;
+mod class;
 pub mod compare;
 mod counted;
 mod counters;
@@ -68,6 +75,7 @@ pub mod fail_if;
 pub mod fidelity;
 pub mod folders;
 pub mod grid;
+mod growth;
 mod heat;
 mod kept;
 mod lacks;
@@ -75,11 +83,14 @@ pub mod mmtests;
 pub mod names;
 pub mod numbers;
 pub mod page;
+mod planned;
 pub mod program;
 pub mod program_file;
+pub mod program_request;
 pub mod real;
 pub mod replay;
 pub mod resolve;
+mod setting;
 mod simulate;
 pub mod size;
 pub mod slab_skew;
@@ -88,23 +99,27 @@ pub mod stepping;
 mod swap;
 pub mod sweep;
 pub mod trace;
+mod variant;
 mod view;
 mod waited;
 pub mod workloads;
 pub mod zones;
 
-pub use batch::{Batch, Control, Ended, PlannedRun, RunEvent, run_all};
-pub use compare::{Comparison, Variant};
-pub use error::{Class, LabError};
+pub use batch::{Batch, Control, Ended, RunEvent, run_all};
+pub use class::Class;
+pub use compare::Comparison;
+pub use error::LabError;
 pub use heat::heat;
 pub use kept::KeepRuns;
 pub use linux::Told;
 pub use mm::base::event::Detail;
+pub use planned::PlannedRun;
 pub use real::HostPolicy;
 pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
 pub use resolve::{GuestRequest, Request, Subject, command, warnings};
 pub use simulate::{events_of, simulate, simulate_with_events};
+pub use variant::{Variant, label};
 pub use view::{headlines, view};
 pub use workload::UnknownName;
 pub use workload::amount::Warmup;

@@ -18,9 +18,9 @@ use workload::scenario::{Backend, Scenario, ScenarioProblem, parse_interval};
 
 use crate::at_kill::with_kill;
 use crate::balance::with_balance;
-use crate::batch::PlannedRun;
 use crate::counted::{as_counted, phases, since};
 use crate::error::LabError;
+use crate::planned::PlannedRun;
 use crate::program::{remarks, with_traces};
 use crate::resolve::{command, guest_mem, shell_quoted};
 use crate::simulate::machine;

@@ -25,9 +25,9 @@ use crate::balance::with_balance;
 use crate::counted::{phases, since};
 use crate::error::{FailedAssertion, LabError};
 use crate::events::Translator;
-use crate::kept::KeepRuns;
 use crate::program::with_trace;
-use crate::resolve::{Setting, command, filesystem};
+use crate::resolve::command;
+use crate::setting::{Setting, filesystem};
 use crate::waited::{section, wait, with_waits};
 
 /// Runs `scenario` and returns its recording, labelled `label`. `stop` ends it early.
@@ -62,22 +62,6 @@ pub fn simulate_with_events(
     let (spec, identity) = plan(scenario, label)?;
     let wanted = Watch { events: Some(translated(detail, sink)), ..Watch::default() };
     run_watched(&spec, identity, &command(scenario), stop, progress, wanted)
-}
-
-/// Runs scenario `index` of a plan and writes its recording, with events, while it goes.
-///
-/// # Errors
-/// As [`simulate`]; the recording cannot be written.
-pub(crate) fn simulate_kept(
-    scenario: &Scenario,
-    label: &str,
-    index: usize,
-    stop: &Arc<AtomicBool>,
-    progress: impl FnMut(Progress) + 'static,
-    keep: &KeepRuns,
-) -> Result<Recording, LabError> {
-    let (spec, identity) = plan(scenario, label)?;
-    keep.run(index, &spec, identity, &command(scenario), stop, progress)
 }
 
 /// Runs a scenario on the simulator with its events in memory.

@@ -20,7 +20,7 @@
 
 mod advice;
 mod curve;
-mod error;
+pub(crate) mod error;
 mod measured;
 mod notes;
 mod plan;

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::batch::{PlannedRun, run_all};
+use crate::batch::run_all;
 use crate::fidelity::figure;
+use crate::planned::PlannedRun;
 use crate::resolve::{Request, Subject, command};
 use crate::{Control, LabError};
 

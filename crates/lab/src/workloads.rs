@@ -9,10 +9,11 @@ use serde::Deserialize;
 use units::Bytes;
 use workload::{ParamKind, ParamSpec, ParamValue, WorkloadSpec};
 
-use crate::batch::{Control, PlannedRun, run_all};
+use crate::batch::{Control, run_all};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::fidelity::figure;
+use crate::planned::PlannedRun;
 use crate::resolve::{Request, Subject};
 
 const TEXT: &str = include_str!("../data/workloads.md");

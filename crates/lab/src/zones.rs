@@ -17,7 +17,8 @@ use workload::scenario::parse_mem_of;
 
 use crate::error::LabError;
 use crate::names::Names;
-use crate::resolve::{Setting, machine_spec, newest_kernel, sysctl_pairs};
+use crate::resolve::{newest_kernel, sysctl_pairs};
+use crate::setting::{Setting, machine_spec};
 
 /// A machine and a kernel as a person names them; what is left out is the first machine's, or the
 /// newest kernel's, own.

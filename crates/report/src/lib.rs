@@ -31,6 +31,7 @@ mod mmtests;
 mod notes;
 pub mod number;
 mod oom;
+mod outcome;
 mod pressure;
 mod printed;
 mod run;
@@ -52,7 +53,7 @@ pub use compare::{compare_text, to_markdown};
 pub use explain::{Digest, Explained, Question, explain_json, explain_markdown, explain_text, folded_stacks};
 pub use export::{compare_csv, compare_json, to_csv, to_json};
 pub use grid::{Grid, GridKernel, GridLayout, GridRow, grid_csv, grid_json, grid_markdown, grid_text};
-pub use limits::{Amount, Condition, Judged, Limit, LimitError, LimitOn, Order, Outcome, Way, judge_limits};
+pub use limits::{Amount, Condition, Limit, LimitError, LimitOn, Order, Way, judge_limits};
 pub use list::{Cell, List};
 pub use measure::{Direction, direction, unit};
 pub use metrics::{metrics_markdown, metrics_text};
@@ -60,6 +61,7 @@ pub use mmtests::{
     Place, better, better_in, mmtests_notes, mmtests_tables, mmtests_text, ops_text, pooled_samples,
     usual_rows,
 };
+pub use outcome::{Judged, Outcome};
 pub use run::run_text;
 pub use samples::{samples_csv, samples_json, samples_markdown, samples_text};
 pub use size::{

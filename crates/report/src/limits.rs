@@ -20,6 +20,7 @@ use crate::Group;
 use crate::compared::by_seed;
 use crate::judge::{Change, Pairing, Side, is_modelled};
 use crate::measure::{Direction, direction, unit};
+use crate::outcome::{Judged, Outcome};
 use crate::view::{Measure, Measures, View};
 
 pub(crate) use show::{limits_csv, limits_markdown, limits_text, limits_value};
@@ -127,53 +128,6 @@ pub enum LimitError {
         /// What the limit is.
         asked: &'static str,
     },
-}
-
-/// What came of a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// It holds.
-    Kept,
-    /// It does not.
-    Crossed,
-    /// It would not, were the change clear from noise.
-    Unclear,
-    /// There is no number to judge by.
-    Missing,
-}
-
-impl Outcome {
-    /// In one word.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::Crossed => "crossed",
-            Self::Unclear => "not clear",
-            Self::Missing => "no number",
-        }
-    }
-
-    /// Whether it fails whoever set the limit.
-    pub const fn fails(self) -> bool {
-        matches!(self, Self::Crossed | Self::Missing)
-    }
-}
-
-/// One limit on one column.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
-    /// The limit, as it was written.
-    pub limit: String,
-    /// The column.
-    pub label: String,
-    /// Mean of the baseline and of the column.
-    pub values: [Option<f64>; 2],
-    /// The change with its interval, as text.
-    pub change: String,
-    /// What came of it.
-    pub outcome: Outcome,
-    /// Why, where the numbers do not say it.
-    pub why: &'static str,
 }
 
 /// Judges `limits` on every group but the first; `view` tells what headlines there are.

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use recording::Recording;
 use stats::describe::{harmonic_mean, mean};
 
-use crate::limits::Judged;
 use crate::measure::{Direction, direction, is_rate, unit};
+use crate::outcome::Judged;
 
 /// A measure that a person looks at first.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -20,10 +20,9 @@ use crate::attribution::Waits;
 use crate::device_model::DeviceModel;
 use crate::executor::{Progress, RunError, Simulation};
 use crate::going::Going;
-use crate::handing::SampleSink;
+use crate::handing::{PhaseSample, SampleSink};
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
-use crate::sample::PhaseSample;
 use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::system::SimSystem;
@@ -110,7 +109,7 @@ impl SimRun {
                     AreaKind::Disk { device: device - 1, rotating: self.swap_disk().turns() }
                 }
             };
-            AreaSpec { kind, pages: area.slots(), priority: None }
+            AreaSpec { kind, pages: area.slots(), priority: area.priority }
         };
         self.swap.areas.iter().map(&mut area).collect()
     }

@@ -12,7 +12,6 @@ mod opens;
 mod paths;
 mod tasks;
 
-use std::collections::HashMap;
 use std::time::Instant;
 
 use trace::{NONE, Operation, OperationKind, TraceMapping, TraceTask};
@@ -22,6 +21,7 @@ use crate::descriptors::Descriptors;
 use crate::files::Files;
 use crate::ledger::{Ledger, Place};
 use crate::memory::{Memory, Part};
+use crate::numbers::ByNumber;
 
 pub(crate) use gaps::Gaps;
 pub(crate) use looks::look_at;
@@ -53,10 +53,14 @@ enum UnderWay {
         write: bool,
         offset: u64,
     },
-    /// `number`: the one that it gets; nothing where its end is told.
+    /// An open whose end is told.
     Open {
         flags: u64,
-        number: Option<Descriptor>,
+    },
+    /// One whose end is not. `name`: the last part of its path, where others of the process may open, too.
+    Opening {
+        flags: u64,
+        name: Option<Vec<u8>>,
     },
     Copy {
         from: Option<(u32, u64)>,
@@ -102,6 +106,8 @@ struct Task {
     /// When its last operation ended.
     idle_since_ns: u64,
     begun: Option<Begun>,
+    /// It is about to end.
+    ending: bool,
 }
 
 /// A process.
@@ -112,8 +118,25 @@ struct Process {
     /// Its tasks that are there.
     tasks: u32,
     descriptors: Descriptors,
+    /// Its tasks of which it is not known yet whether they have opened what they were to, oldest first.
+    opening: Vec<i32>,
     /// Which memory it has: that of its parent between `vfork` and `exec`.
     memory: u32,
+}
+
+impl Process {
+    /// Whether nobody else has its numbers.
+    const fn is_alone(&self) -> bool {
+        self.tasks == 1 && !self.descriptors.shared
+    }
+
+    /// A task is seen again: what it was to close is closed.
+    fn closed_by(&mut self, tid: i32) {
+        self.descriptors.closed_by(tid);
+        if self.opening.is_empty() {
+            self.descriptors.forget_closed();
+        }
+    }
 }
 
 /// Everything.
@@ -122,9 +145,9 @@ pub(crate) struct Follower {
     began: Instant,
     /// The clock on the wall then, in seconds.
     began_at: f64,
-    tasks: HashMap<i32, Task>,
-    processes: HashMap<i32, Process>,
-    memories: HashMap<u32, Memory>,
+    tasks: ByNumber<i32, Task>,
+    processes: ByNumber<i32, Process>,
+    memories: ByNumber<u32, Memory>,
     next_memory: u32,
     files: Files,
     task_rows: Vec<TraceTask>,
@@ -134,6 +157,8 @@ pub(crate) struct Follower {
     pub(crate) gaps: Gaps,
     /// The end of every call is told, wanted or not.
     tells_ends: bool,
+    /// Opens under way that cut their file.
+    cutting: usize,
 }
 
 impl Follower {
@@ -143,9 +168,9 @@ impl Follower {
         Self {
             began: Instant::now(),
             began_at: wall.map_or(0.0, |since| since.as_secs_f64()),
-            tasks: HashMap::new(),
-            processes: HashMap::new(),
-            memories: HashMap::new(),
+            tasks: ByNumber::default(),
+            processes: ByNumber::default(),
+            memories: ByNumber::default(),
             next_memory: 0,
             files: Files::default(),
             task_rows: Vec::new(),
@@ -154,6 +179,7 @@ impl Follower {
             counts: [0; OperationKind::ALL.len()],
             gaps: Gaps::default(),
             tells_ends,
+            cutting: 0,
         }
     }
 
@@ -241,8 +267,12 @@ impl Follower {
 
     /// The file of a descriptor.
     fn file_of(&mut self, tid: i32, fd: Descriptor) -> Option<std::sync::Arc<crate::files::Held>> {
-        let process = self.tasks.get(&tid)?.process;
-        self.processes.get_mut(&process)?.descriptors.file(fd, &mut self.files)
+        let pid = self.tasks.get(&tid)?.process;
+        let process = self.processes.get(&pid)?;
+        if !process.opening.is_empty() && !process.descriptors.knows(fd) {
+            self.find_new(pid, None); // Another task has opened it.
+        }
+        self.processes.get_mut(&pid)?.descriptors.file(fd, &mut self.files)
     }
 
     /// Operations that are ready to be written.

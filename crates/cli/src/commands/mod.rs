@@ -101,7 +101,7 @@ fn planned_run(
         printer.data(&scenario.to_toml())?;
         return Ok(None);
     }
-    Ok(Some((PlannedRun { label: lab::compare::label(&scenario), scenario }, policy)))
+    Ok(Some((PlannedRun { label: lab::label(&scenario), scenario }, policy)))
 }
 
 /// What the options allow on this host, for runs of which one at least is there.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lab::folders::OutFolder;
-use lab::program::ProgramRequest;
+use lab::program_request::ProgramRequest;
 use lab::replay::{CacheSpec, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
 use lab::{
     Batch, KeepRuns, LabError, PlannedRun, Recording, Request, Subject, check_new_folder, run_all, view,

@@ -102,7 +102,7 @@ fn a_run_of_an_ablation_is_the_run_of_that_kernel_alone() {
         for (seed, run) in [1, 2].into_iter().zip(&subset.runs) {
             let alone = Request { kernel: Some(variant.label.clone()), seed: Some(seed), ..request(None) };
             let scenario = alone.resolve().unwrap();
-            let planned = PlannedRun { label: compare::label(&scenario), scenario };
+            let planned = PlannedRun { label: variant::label(&scenario), scenario };
             let batch = run_all(&[planned], 1, &Control::default(), |_, _| Ok(())).unwrap();
             let alone = batch.into_result().unwrap().remove(0);
             let AblatedRun::Recorded(run) = run else { panic!("{} has no run", variant.label) };

@@ -20,7 +20,8 @@ use crate::fail_if;
 use crate::names::Names;
 use crate::program;
 use crate::replay::{STDIN, default_machine, file_name};
-use crate::resolve::{Request, Setting, Subject, kernel_named, newest_kernel, shell_quoted, sysctl_pairs};
+use crate::resolve::{Request, Subject, kernel_named, newest_kernel, shell_quoted, sysctl_pairs};
+use crate::setting::Setting;
 use crate::sweep::{RUNS_MAX, sizes};
 
 /// The fewest limits of a curve that is searched.

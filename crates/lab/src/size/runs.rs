@@ -26,7 +26,7 @@ use super::{SizeControl, SizeError, SizePlan, SizeProgress};
 use crate::error::LabError;
 use crate::kept::KeepRuns;
 use crate::program;
-use crate::resolve::Setting;
+use crate::setting::Setting;
 use crate::simulate::{self, run_recorded, sim_run};
 
 /// What is run.

@@ -10,8 +10,9 @@ use workload::limits::Limits;
 
 use super::measured::point;
 use super::{Search, curve};
-use crate::batch::{Control, PlannedRun, run_all};
+use crate::batch::{Control, run_all};
 use crate::error::LabError;
+use crate::planned::PlannedRun;
 use crate::real::{self, HostPolicy};
 use crate::{program, program_file};
 

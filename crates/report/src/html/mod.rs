@@ -30,8 +30,9 @@ mod words;
 
 pub use ablation::Factors;
 pub use page::MARKS_OF_OURS;
+pub use readings::Counts;
 pub use settings::SettingGrid;
-pub use story::{Counts, Story, StoryLine, StoryPanel, Tells};
+pub use story::{Story, StoryLine, StoryPanel, Tells};
 
 use crate::compared::by_seed;
 use crate::heat::Heat;

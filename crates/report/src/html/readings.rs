@@ -5,7 +5,6 @@
 
 use recording::{Recording, Series};
 
-use super::story::Counts;
 use crate::number::plain;
 
 /// Points of a line at most; of more readings the least and the most of each stretch are drawn.
@@ -21,6 +20,40 @@ pub(super) const STALLS: [&str; 6] = [
     "allocstall_movable",
     "pgscan_direct_throttle",
 ];
+
+/// What a column of the series counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// A level in pages of 4 KiB.
+    Pages,
+    /// A level in huge pages of 2 MiB.
+    HugePages,
+    /// A level in bytes.
+    Bytes,
+    /// A level in something else.
+    Level,
+    /// Events so far.
+    Events,
+}
+
+impl Counts {
+    pub(super) fn unit(self) -> &'static str {
+        match self {
+            Self::Pages | Self::HugePages | Self::Bytes => "MiB",
+            Self::Level => "",
+            Self::Events => "per s",
+        }
+    }
+
+    pub(super) fn factor(self) -> f64 {
+        match self {
+            Self::Pages => 1.0 / 256.0,
+            Self::HugePages => 2.0,
+            Self::Bytes => 1.0 / 1_048_576.0,
+            Self::Level | Self::Events => 1.0,
+        }
+    }
+}
 
 /// The last reading of a phase.
 pub(super) fn last_of(run: &Recording, phase: &str) -> usize {

@@ -9,7 +9,9 @@ use recording::Recording;
 
 use super::chart::{Mark, NamedLine, Panel};
 use super::figure::{Column, Figure, Key};
-use super::readings::{POINTS_MAX, STALLS, before, last_of, read, read_marks, stalls, summed, thinned};
+use super::readings::{
+    Counts, POINTS_MAX, STALLS, before, last_of, read, read_marks, stalls, summed, thinned,
+};
 use super::scale::Axis;
 use super::words::{Told, amount, by_kernel};
 use crate::Group;
@@ -45,21 +47,6 @@ pub struct StoryLine {
     pub columns: &'static [&'static str],
 }
 
-/// What a column of the series counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counts {
-    /// A level in pages of 4 KiB.
-    Pages,
-    /// A level in huge pages of 2 MiB.
-    HugePages,
-    /// A level in bytes.
-    Bytes,
-    /// A level in something else.
-    Level,
-    /// Events so far.
-    Events,
-}
-
 /// Which value of a line tells how it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tells {
@@ -69,25 +56,6 @@ pub enum Tells {
     Most,
     /// What was counted in a phase, or in the run where it has no such phase.
     TotalOf(&'static str),
-}
-
-impl Counts {
-    fn unit(self) -> &'static str {
-        match self {
-            Self::Pages | Self::HugePages | Self::Bytes => "MiB",
-            Self::Level => "",
-            Self::Events => "per s",
-        }
-    }
-
-    pub(super) fn factor(self) -> f64 {
-        match self {
-            Self::Pages => 1.0 / 256.0,
-            Self::HugePages => 2.0,
-            Self::Bytes => 1.0 / 1_048_576.0,
-            Self::Level | Self::Events => 1.0,
-        }
-    }
 }
 
 /// The axis of free memory ends at so many times the mark high.
