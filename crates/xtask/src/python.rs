@@ -44,7 +44,8 @@ fn interpreter() -> Option<&'static str> {
 }
 
 fn install(python: &Path) -> Result<(), String> {
-    let arguments = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-build-isolation"];
+    let arguments =
+        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-build-isolation"];
     let mut pip = Command::new(python);
     pip.args(arguments).args(["--no-deps", "--force-reinstall", "."]).current_dir(root());
     pip.env("MATURIN_PEP517_ARGS", "--profile dev").env("PATH", path_with(python));
